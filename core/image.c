@@ -114,6 +114,11 @@ bool ts_image_is_sinogram(const struct ts_image *image)
     return image->rank == 3 && image->axes[1].kind == TS_AXIS_VIEW;
 }
 
+bool ts_image_is_fan(const struct ts_image *image)
+{
+    return image->beam.kind != TS_BEAM_PARALLEL;
+}
+
 bool ts_image_same_layout(const struct ts_image *a, const struct ts_image *b)
 {
     bool same = a->rank == b->rank && a->dtype == b->dtype && a->quantity == b->quantity && !strcmp(a->unit, b->unit) &&
@@ -149,7 +154,7 @@ void ts_load_f32(float *out, const void *data, enum ts_dtype dtype, size_t n)
     }
 }
 
-void ts_load_f64(double *out, const void *data, enum ts_dtype dtype, size_t n)
+TS_VECTORIZED void ts_load_f64(double *out, const void *data, enum ts_dtype dtype, size_t n)
 {
     switch (dtype) {
         TS_IMAGE_DTYPES(LOAD)

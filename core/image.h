@@ -41,6 +41,8 @@ size_t ts_slice_count(const struct ts_image *image);
 size_t ts_slice_bytes(const struct ts_image *image);
 /* Returns true where the axes are (z, view, detector). */
 bool ts_image_is_sinogram(const struct ts_image *image);
+/* Returns true where its beam is one of the fans. */
+bool ts_image_is_fan(const struct ts_image *image);
 /* Returns true where the two agree in rank, axes, dtype, quantity, unit and beam. Positions, geometry and data may
  * differ. */
 bool ts_image_same_layout(const struct ts_image *a, const struct ts_image *b);

@@ -120,6 +120,18 @@ enum ts_status ts_param_check(const struct param_set *set, size_t i, struct ts_d
 int ts_param_format(const struct param_set *set, size_t i, char *out, size_t size);
 /* Writes the shortest decimal text that reads back as the same double, and returns its length as snprintf does. */
 int ts_real_format(double value, char *out, size_t size);
+/* For parameters that choose an enum ts_beam_kind. */
+extern const struct choice ts_beam_choices[];
+/* The rows of a struct's fields `int32_t beam` (enum ts_beam_kind) and `double source_axis, source_detector` (mm). */
+#define BEAM_DISTANCE_ROWS(type)                                                                                       \
+    PARAM(type, beam, .unit = "", .choices = ts_beam_choices, .init.choice = TS_BEAM_PARALLEL,                         \
+          .doc = "how the rays of a view run"),                                                                        \
+        PARAM(type, source_axis, .unit = "mm", .min = 1e-6, .max = 1e9,                                                \
+              .derived = "none for a parallel beam; a fan needs it",                                                   \
+              .doc = "distance of the source from the rotation axis"),                                                 \
+        PARAM(type, source_detector, .unit = "mm", .min = 1e-6, .max = 1e9,                                            \
+              .derived = "none for a parallel beam; a fan needs it",                                                   \
+              .doc = "distance of the source from the detector, along the central ray")
 const char *ts_choice_name(const struct choice *choices, int32_t value);
 /* Returns the choice that row i holds; NULL where the row is of another kind or no choice has its value. */
 const struct choice *ts_param_choice(const struct param_set *set, size_t i);

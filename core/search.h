@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These functions order doubles and search sorted arrays. C's bsearch() finds any equal element or none, while ranges
+ * These functions order numbers and search sorted arrays. C's bsearch() finds any equal element or none, while ranges
  * and nearest values need the first one that is not below the key.
  */
 #ifndef CORE_SEARCH_H
@@ -8,7 +8,8 @@
 
 #include <stddef.h>
 
-/* Compares two doubles for qsort(), the smaller one first. Neither may be NaN. */
+/* Compare two numbers for qsort(), the smaller one first. Neither may be NaN. */
+int ts_compare_floats(const void *a, const void *b);
 int ts_compare_doubles(const void *a, const void *b);
 /* Returns the index of the first of n items of `item_bytes` each that is not below the key, or n where all are.
  * compare(key, item) is as for bsearch(), and the items are sorted by it. */

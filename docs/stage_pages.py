@@ -4,8 +4,9 @@
 the chain datasets/chains/stages/NAME.yaml, and a picture of the image before and after the stage, NAME.png. Every chain is
 run, on a phantom and two simulated scans that are made first.
 
-Usage: stage_pages.py PROGRAM [--check]
+Usage: stage_pages.py PROGRAM [STAGE | --check]
   PROGRAM  build/release/tomostage
+  STAGE    writes the page of this stage alone
   --check  only runs the chains and compares the pages with those that stand in docs/stages
 
 Needs h5py and numpy, and matplotlib for the pictures (Debian: python3-h5py python3-matplotlib)."""
@@ -27,7 +28,7 @@ MADE = [
     [sys.executable, os.path.join(HERE, "../datasets/make_scan.py"), "wide.nxs", "--wide"],
 ]
 MADE_SAYS = {
-    "./study": "tomostage phantom head -o study --noise 25",
+    "./study": "tomostage phantom head -o study --size 256 --slices 3 --noise 25",
     "./scan.nxs": "python3 datasets/make_scan.py scan.nxs",
     "./zingers.nxs": "python3 datasets/make_scan.py zingers.nxs --zingers 300",
     "./wide.nxs": "python3 datasets/make_scan.py wide.nxs --wide",
@@ -98,7 +99,7 @@ def draw_tables(axes, file, stage):
     for k, name in enumerate(("5 %", "50 %", "95 %")):
         axes.plot(range(len(mean)), marks[:, k], "_", markersize=18, label=name)
     axes.set(title="statistics of every slice", xlabel="slice (1)", ylabel="value (HU)", xticks=range(len(mean)))
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(.5, -.18), ncol=4)
 
 
 def draw_stage(stage, folder):
@@ -147,6 +148,8 @@ def main():
         subprocess.run([program, "stages", "--markdown", tables], check=True, stdout=subprocess.DEVNULL)
         for name in sorted(os.listdir(tables)):
             stage = name[:-3]
+            if len(sys.argv) == 3 and not check and stage != sys.argv[2]:
+                continue
             with open(os.path.join(tables, name), encoding="utf-8") as file:
                 text = page(stage, file.read())
             shutil.copy(os.path.join(CHAINS, stage + ".yaml"), folder)

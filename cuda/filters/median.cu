@@ -114,5 +114,4 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return ts_cuda_launched(context, "median map_tiles");
 }
 
-extern const struct stage_cuda median_cuda;
 const struct stage_cuda median_cuda = {.map = map};

@@ -18,14 +18,9 @@ extern "C" {
 #include "stages/values/scope.h"
 }
 
-static enum ts_dtype dtype_of(const struct stage_context *context, int input)
-{
-    return input == 0 ? context->in.dtype : context->references[input - 1]->dtype;
-}
-
 static bool by_value(const struct stage_context *context, int input)
 {
-    return ts_value_counts_fit(dtype_of(context, input));
+    return ts_value_counts_fit(ts_stage_input(context, input)->dtype);
 }
 
 static bool in_slices(const struct stage_context *context, int input)
@@ -50,7 +45,7 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     if (ranging(context))
         return by_value(context, input) ? 0 : sizeof(struct cuda_value_range);
     return by_value(context, input)
-               ? ts_cuda_value_counts_bytes(dtype_of(context, input), in_slices(context, input))
+               ? ts_cuda_value_counts_bytes(ts_stage_input(context, input)->dtype, in_slices(context, input))
                : (ts_equalize_capacity(context, input) + BINS_EXTRA_SLOTS) * sizeof(unsigned long long);
 }
 
@@ -89,11 +84,11 @@ static void collect(const struct stage_context *context, int input, const void *
     if (partial_bytes(context, input) == 0)
         return;
     if (by_value(context, input)) {
-        ts_cuda_value_counts_collect(dtype_of(context, input), in_slices(context, input), partial,
+        ts_cuda_value_counts_collect(ts_stage_input(context, input)->dtype, in_slices(context, input), partial,
                                      (struct value_counts *)total);
     } else if (ranging(context)) {
-        *(struct value_range *)total =
-            ts_cuda_value_range_collect((const struct cuda_value_range *)partial, dtype_of(context, input));
+        *(struct value_range *)total = ts_cuda_value_range_collect((const struct cuda_value_range *)partial,
+                                                                   ts_stage_input(context, input)->dtype);
     } else {
         struct bin_counts *counts = (struct bin_counts *)total;
         ts_bin_counts_init(counts, (int64_t)ts_equalize_capacity(context, input));

@@ -15,6 +15,7 @@
 
 extern "C" {
 #include "stages/counting/label_counts.h"
+#include "stages/engine/traits.h"
 #include "stages/histogram/histogram.h"
 #include "stages/values/limits.h"
 #include "stages/values/scope.h"
@@ -23,15 +24,7 @@ extern "C" {
 enum { BLOCKS_A_PROCESSOR = 8 /* of 256 threads */ };
 static const size_t most_tables_bytes = (size_t)64 << 20;
 
-static const struct histogram_params *params_of(const struct stage_context *context)
-{
-    return (const struct histogram_params *)context->params;
-}
-
-static const struct ts_image *image_of(const struct stage_context *context, int input)
-{
-    return input == 0 ? &context->in : context->references[input - 1];
-}
+STAGE_PARAMS_OF(histogram_params)
 
 static bool of_labels(const struct stage_context *context, int input)
 {
@@ -48,7 +41,7 @@ static enum histogram_method method_of(const struct stage_context *context, int 
 {
     if (input == 0 && params_of(context)->method != HISTOGRAM_AUTO)
         return (enum histogram_method)params_of(context)->method;
-    return ts_histogram_fastest(image_of(context, input)->dtype, ts_histogram_by_value(context, input));
+    return ts_histogram_fastest(ts_stage_input(context, input)->dtype, ts_histogram_by_value(context, input));
 }
 
 /* Returns true where the kernels of value_counts.cu count, which other stages use as well. */
@@ -58,7 +51,7 @@ static bool by_common_kernels(const struct stage_context *context, int input)
     if (of_labels(context, input) || !ts_histogram_by_value(context, input))
         return false;
     return method == HISTOGRAM_SAMPLED ||
-           (method == HISTOGRAM_LANE_PRIVATE && ts_dtype_bytes(image_of(context, input)->dtype) == 1);
+           (method == HISTOGRAM_LANE_PRIVATE && ts_dtype_bytes(ts_stage_input(context, input)->dtype) == 1);
 }
 
 /* Bins over the whole type that hold a power of two of values each are counted directly, not value by value. There are
@@ -84,7 +77,7 @@ static uint32_t clamped_key(double key, uint32_t n_keys)
 /* Where the range is known, only the keys within it matter, and one on each side for all that lie outside. */
 static void key_window(const struct stage_context *context, int input, uint32_t *first, uint32_t *last)
 {
-    const enum ts_dtype dtype = image_of(context, input)->dtype;
+    const enum ts_dtype dtype = ts_stage_input(context, input)->dtype;
     const uint32_t n_keys = ts_value_counts_keys(dtype);
     double lowest, highest;
     ts_dtype_range(dtype, &lowest, &highest);
@@ -137,7 +130,7 @@ static size_t counts_bytes(const struct stage_context *context, int input)
     if (of_labels(context, input))
         return ((size_t)params_of(context)->n_labels + 1) * slot_count(context, input) * sizeof(uint64_t);
     return by_common_kernels(context, input)
-               ? ts_cuda_group_counts_bytes(image_of(context, input)->dtype, log2_group(context, input),
+               ? ts_cuda_group_counts_bytes(ts_stage_input(context, input)->dtype, log2_group(context, input),
                                             per_slice(context, input))
                : slot_count(context, input) * sizeof(uint64_t);
 }
@@ -221,7 +214,8 @@ static size_t counting_bytes(const struct stage_context *context, int input, int
     if (leaves_tables(context, input))
         return tables_bytes(context, input, per_slice(context, input) ? n : 1);
     if (by_common_kernels(context, input))
-        return ts_cuda_value_counts_scratch_bytes(context, image_of(context, input), per_slice(context, input), n);
+        return ts_cuda_value_counts_scratch_bytes(context, ts_stage_input(context, input), per_slice(context, input),
+                                                  n);
     return 0;
 }
 
@@ -238,7 +232,7 @@ static size_t scratch_bytes(const struct stage_context *context, int input, int6
 static enum ts_status make_bins(const struct stage_context *context, int input, const void *counts, void *binned,
                                 int64_t n, const struct cuda_call *call)
 {
-    const enum ts_dtype dtype = image_of(context, input)->dtype;
+    const enum ts_dtype dtype = ts_stage_input(context, input)->dtype;
     struct binning_job job = {};
     double highest;
     job.counts = (const char *)counts;
@@ -331,7 +325,7 @@ static enum ts_status count_slots(const struct stage_context *context, int input
     struct table_job job = {};
     int64_t most_slices = n;
     job.work.n_keys = slot_count(context, input);
-    job.work.bias = ts_dtype_sign_bit(image_of(context, input)->dtype);
+    job.work.bias = ts_dtype_sign_bit(ts_stage_input(context, input)->dtype);
     job.work.partials = partials;
     job.work.stride = each ? ts_cuda_stride(counts_bytes(context, input)) : 0;
     job.log2_copies = method_of(context, input) == HISTOGRAM_LANE_PRIVATE ? 5 : 0;
@@ -396,7 +390,7 @@ static enum ts_status reduce(const struct stage_context *context, int input, con
 
 static void collect(const struct stage_context *context, int input, const void *partial, void *total)
 {
-    const enum ts_dtype dtype = image_of(context, input)->dtype;
+    const enum ts_dtype dtype = ts_stage_input(context, input)->dtype;
     const uint64_t *slots = (const uint64_t *)partial;
     const uint32_t n_slots = slot_count(context, input);
     if (ts_histogram_ranging(context)) {

@@ -21,19 +21,11 @@ extern "C" {
 #include "stages/values/scope.h"
 }
 
-static const struct statistics_params *params_of(const struct stage_context *context)
-{
-    return (const struct statistics_params *)context->params;
-}
+STAGE_PARAMS_OF(statistics_params)
 
 static bool by_value(const struct stage_context *context)
 {
     return ts_value_counts_fit(context->in.dtype);
-}
-
-static int64_t moment_count(const struct stage_context *context)
-{
-    return ts_scope_is_slice(context) ? 1 : context->in.axes[0].n;
 }
 
 static size_t one_moments_bytes(const struct stage_context *context)
@@ -43,7 +35,7 @@ static size_t one_moments_bytes(const struct stage_context *context)
 
 static size_t moments_bytes(const struct stage_context *context)
 {
-    return ts_cuda_stride((size_t)moment_count(context) * one_moments_bytes(context));
+    return ts_cuda_stride(ts_scope_slices(context) * one_moments_bytes(context));
 }
 
 static size_t partial_bytes(const struct stage_context *context, int)
@@ -164,15 +156,15 @@ static void collect_first(const struct stage_context *context, const char *parti
     struct statistics_partial *first = (struct statistics_partial *)total;
     struct moments *moments = (struct moments *)(first + 1);
     memset(first, 0, sizeof *first);
-    for (int64_t z = 0; z < moment_count(context); z++) {
-        const void *one = partial + (size_t)z * one_moments_bytes(context);
+    for (size_t z = 0; z < ts_scope_slices(context); z++) {
+        const void *one = partial + z * one_moments_bytes(context);
         if (by_value(context))
             ts_cuda_count_moments_collect(dtype, one, &moments[z], &first->range);
         else
             ts_cuda_moments_collect(dtype, one, &moments[z], &first->range);
     }
     const void *percentiles = partial + moments_bytes(context);
-    void *search = moments + moment_count(context);
+    void *search = moments + ts_scope_slices(context);
     if (ts_statistics_by_slice(context))
         memcpy(search, percentiles, sizeof(struct percentile_ends));
     else if (n_percentiles > 0)

@@ -24,10 +24,7 @@ extern "C" {
 enum { N_PERCENTILES = 2 };
 enum source { FROM_RANGE, FROM_COUNTS, FROM_PERCENTILES, FROM_ENDS, FROM_MOMENTS };
 
-static const struct rescale_params *params_of(const struct stage_context *context)
-{
-    return (const struct rescale_params *)context->params;
-}
+STAGE_PARAMS_OF(rescale_params)
 
 static enum source source_of(const struct stage_context *context)
 {
@@ -42,11 +39,6 @@ static enum source source_of(const struct stage_context *context)
 
 /* ---- reduction --------------------------------------------------------------------------------- */
 
-static int64_t moment_count(const struct stage_context *context)
-{
-    return ts_scope_is_slice(context) ? 1 : context->in.axes[0].n;
-}
-
 static size_t partial_bytes(const struct stage_context *context, int input)
 {
     (void)input;
@@ -58,7 +50,7 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     case FROM_ENDS:
         return sizeof(struct percentile_ends);
     case FROM_MOMENTS:
-        return (size_t)moment_count(context) * ts_cuda_moments_bytes();
+        return ts_scope_slices(context) * ts_cuda_moments_bytes();
     default:
         return sizeof(struct cuda_value_range);
     }
@@ -119,9 +111,9 @@ static enum ts_status reduce(const struct stage_context *context, int input, con
 static void collect_moments(const struct stage_context *context, const void *partial, struct moments *moments)
 {
     struct value_range range = {};
-    for (int64_t z = 0; z < moment_count(context); z++)
-        ts_cuda_moments_collect(context->in.dtype, (const char *)partial + (size_t)z * ts_cuda_moments_bytes(),
-                                &moments[z], &range);
+    for (size_t z = 0; z < ts_scope_slices(context); z++)
+        ts_cuda_moments_collect(context->in.dtype, (const char *)partial + z * ts_cuda_moments_bytes(), &moments[z],
+                                &range);
 }
 
 static void collect(const struct stage_context *context, int input, const void *partial, void *total)

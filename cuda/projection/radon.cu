@@ -21,15 +21,10 @@
 
 enum { RAY_THREADS = 128, RAY_BLOCKS = 1 << 24 };
 
-static bool is_fan(const struct stage_context *context)
-{
-    return context->out.beam.kind != TS_BEAM_PARALLEL;
-}
-
 static size_t constants_bytes(const struct stage_context *context)
 {
     const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
-    return is_fan(context) ? ts_cuda_joseph_constants_bytes(&scan) : ts_cuda_beams_bytes(scan.n_views);
+    return ts_image_is_fan(&context->out) ? ts_cuda_joseph_constants_bytes(&scan) : ts_cuda_beams_bytes(scan.n_views);
 }
 
 static void constants(const struct stage_context *context, void *host)
@@ -37,7 +32,7 @@ static void constants(const struct stage_context *context, void *host)
     const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
     const int64_t n_views = scan.n_views;
     struct cuda_beams *table = (struct cuda_beams *)host;
-    if (is_fan(context)) {
+    if (ts_image_is_fan(&context->out)) {
         ts_cuda_joseph_constants(&scan, host);
         return;
     }
@@ -171,7 +166,8 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     case RADON_ROW_FAN_IN:
         return ts_cuda_radon_rows_scratch(context, n);
     case RADON_STACK:
-        return is_fan(context) ? ts_cuda_joseph_project_scratch(&scan, n) : ts_cuda_radon_stack_scratch(context, n);
+        return ts_image_is_fan(&context->out) ? ts_cuda_joseph_project_scratch(&scan, n)
+                                              : ts_cuda_radon_stack_scratch(context, n);
     case RADON_TENSOR:
     case RADON_TENSOR_SPLIT:
         return ts_cuda_radon_tensor_scratch(context, n);
@@ -196,15 +192,15 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     case RADON_ROW_FAN_IN:
         return ts_cuda_radon_rows(context, in, out, call);
     case RADON_STACK:
-        return is_fan(context) ? ts_cuda_joseph_project(context, &scan, in, out, call)
-                               : ts_cuda_radon_stack(context, in, out, call);
+        return ts_image_is_fan(&context->out) ? ts_cuda_joseph_project(context, &scan, in, out, call)
+                                              : ts_cuda_radon_stack(context, in, out, call);
     case RADON_TENSOR:
     case RADON_TENSOR_SPLIT:
         return ts_cuda_radon_tensor(context, in, out, call);
     default:
         break;
     }
-    if (is_fan(context)) {
+    if (ts_image_is_fan(&context->out)) {
         const struct cuda_joseph tables = ts_cuda_joseph_tables(&scan, call->constants);
         const struct fan_rays rays = {scan.grid, tables.angles, tables.detectors, scan.n_views};
         return by_rays(context, rays, in, out, call);

@@ -24,10 +24,7 @@ enum {
 
 /* ---- constants and scratch --------------------------------------------------------------------- */
 
-static const struct reconstruction_params *params_of(const struct stage_context *context)
-{
-    return (const struct reconstruction_params *)context->params;
-}
+STAGE_PARAMS_OF(reconstruction_params)
 
 /* Constants are the response of the filter, then the views; behind them, on the host alone, is the scratch in which
  * they are worked out. */
@@ -37,11 +34,6 @@ static size_t response_bytes(const struct stage_context *context)
     return ts_cuda_stride(ts_cuda_row_filter_constants_bytes(context, &filter));
 }
 
-static bool is_fan(const struct stage_context *context)
-{
-    return context->in.beam.kind != TS_BEAM_PARALLEL;
-}
-
 size_t ts_cuda_reconstruction_constants_bytes(const struct stage_context *context)
 {
     const size_t n = (size_t)context->in.axes[1].n;
@@ -49,7 +41,7 @@ size_t ts_cuda_reconstruction_constants_bytes(const struct stage_context *contex
         const struct beam_scan scan = ts_reconstruction_scan(context);
         return ts_cuda_joseph_constants_bytes(&scan);
     }
-    if (is_fan(context))
+    if (ts_image_is_fan(&context->in))
         return response_bytes(context) + ts_cuda_fan_constants_bytes(context);
     return response_bytes(context) + ts_cuda_stride(ts_cuda_back_views_bytes((int64_t)n)) +
            n * (sizeof(struct back_view) + VIEW_SCRATCH_BYTES);
@@ -67,7 +59,7 @@ void ts_cuda_reconstruction_constants(const struct stage_context *context, void 
     }
     struct back_view *views = (struct back_view *)(table + ts_cuda_stride(ts_cuda_back_views_bytes(n)));
     ts_cuda_row_filter_constants(context, &filter, host);
-    if (is_fan(context)) {
+    if (ts_image_is_fan(&context->in)) {
         ts_cuda_fan_constants(context, table);
         return;
     }
@@ -90,7 +82,7 @@ static bool is_side_by_side(const struct stage_context *context)
  */
 static bool makes_rows(const struct stage_context *context)
 {
-    return params_of(context)->filter != ROW_FILTER_NONE || is_fan(context) ||
+    return params_of(context)->filter != ROW_FILTER_NONE || ts_image_is_fan(&context->in) ||
            (params_of(context)->method == BACK_METHOD_PIXEL && context->in.dtype != TS_F32);
 }
 
@@ -225,7 +217,7 @@ enum ts_status ts_cuda_reconstruction_map(const struct stage_context *context, c
     struct ts_image sinogram = *in;
     if (ts_reconstruction_goes_by_rays(context))
         return by_rays(context, in, out, call);
-    if (is_fan(context))
+    if (ts_image_is_fan(&context->in))
         return fan(context, in, out, &filter, call);
     if (makes_rows(context)) {
         const enum ts_status status =

@@ -8,13 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-const struct choice ts_source_beam_choices[] = {
-    {"parallel", TS_BEAM_PARALLEL, "one direction a view"},
-    {"fan-arc", TS_BEAM_FAN_ARC, "equiangular: detectors evenly along an arc around the source"},
-    {"fan-flat", TS_BEAM_FAN_FLAT, "equispaced: detectors evenly along a line at a right angle to the central ray"},
-    {0},
-};
-
 const struct choice ts_angle_sense_choices[] = {
     {"x-to-y", ANGLE_SENSE_X_TO_Y, "from x towards y, the convention here, and of scikit-image, TomoPy and ASTRA"},
     {"y-to-x", ANGLE_SENSE_Y_TO_X, "from y towards x: a stage that turned the other way, or was seen from below"},

@@ -10,7 +10,7 @@
 
 enum angle_sense { ANGLE_SENSE_X_TO_Y, ANGLE_SENSE_Y_TO_X };
 
-extern const struct choice ts_source_beam_choices[], ts_angle_sense_choices[];
+extern const struct choice ts_angle_sense_choices[];
 
 /* These fields of a format's parameter struct, and their rows. */
 #define BEAM_FIELDS                                                                                                    \
@@ -19,14 +19,7 @@ extern const struct choice ts_source_beam_choices[], ts_angle_sense_choices[];
     int32_t angle_sense;                 /* enum angle_sense */                                                        \
     double angle_offset                  /* degrees */
 #define BEAM_ROWS(type)                                                                                                \
-    PARAM(type, beam, .unit = "", .choices = ts_source_beam_choices, .init.choice = TS_BEAM_PARALLEL,                  \
-          .doc = "how the rays of a view run"),                                                                        \
-        PARAM(type, source_axis, .unit = "mm", .min = 1e-6, .max = 1e9,                                                \
-              .derived = "none for a parallel beam; a fan needs it",                                                   \
-              .doc = "distance of the source from the rotation axis"),                                                 \
-        PARAM(type, source_detector, .unit = "mm", .min = 1e-6, .max = 1e9,                                            \
-              .derived = "none for a parallel beam; a fan needs it",                                                   \
-              .doc = "distance of the source from the detector, along the central ray"),                               \
+    BEAM_DISTANCE_ROWS(type),                                                                                          \
         PARAM(type, angle_sense, .unit = "", .choices = ts_angle_sense_choices, .init.choice = ANGLE_SENSE_X_TO_Y,     \
               .doc = "the way in which rising angles turn; y-to-x negates them"),                                      \
         PARAM(type, angle_offset, .unit = "degree", .min = -1e6, .max = 1e6, .init.r = 0,                              \

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/search.h"
 #include "io/hdf5/hdf5_slice.h"
 #include "pipeline/cli/cli.h"
 #include "pipeline/command/chart.h"
@@ -23,12 +24,6 @@ static const struct command_option options[] = {
     {"output", 'o', OPTION_TEXT, OPTION_AT(struct arguments, output), "FILE", "the picture; default FILE.h5.svg"},
     {"force", 0, OPTION_FLAG, OPTION_AT(struct arguments, force), NULL, "replace an existing picture"}};
 
-static int compare_floats(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* Copies the residuals that the slices have after i iterations and sorts them; returns how many. */
 static size_t sort_residuals(const struct hdf5_slice *table, int64_t i, float *sorted)
 {
@@ -38,7 +33,7 @@ static size_t sort_residuals(const struct hdf5_slice *table, int64_t i, float *s
         if (value > 0 && isfinite(value))
             sorted[n++] = value;
     }
-    qsort(sorted, n, sizeof *sorted, compare_floats);
+    qsort(sorted, n, sizeof *sorted, ts_compare_floats);
     return n;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/image.h"
+#include "core/search.h"
 #include "io/file/png.h"
 #include "io/hdf5/hdf5_slice.h"
 #include "pipeline/cli/cli.h"
@@ -28,12 +29,6 @@ static const struct command_option options[] = {
 
 enum { GAP = 4, GAP_GRAY = 255, MAX_PICTURES = 16 };
 
-static int compare_floats(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* Low and high end of the window; equal where there is one value only, 0 and 0 where all are NaN. */
 static bool find_window(const struct hdf5_slice *slice, float *low, float *high)
 {
@@ -46,7 +41,7 @@ static bool find_window(const struct hdf5_slice *slice, float *low, float *high)
     for (size_t i = 0; i < n; i++)
         if (!isnan(slice->values[i]))
             sorted[n_numbers++] = slice->values[i];
-    qsort(sorted, n_numbers, sizeof *sorted, compare_floats);
+    qsort(sorted, n_numbers, sizeof *sorted, ts_compare_floats);
     *low = n_numbers > 0 ? sorted[(n_numbers - 1) / part] : 0;
     *high = n_numbers > 0 ? sorted[n_numbers - 1 - (n_numbers - 1) / part] : 0;
     free(sorted);

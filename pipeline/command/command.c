@@ -42,7 +42,8 @@ static void print_option(const struct command_option *option, FILE *stream)
     }
 }
 
-void ts_command_help(const struct command *command, FILE *stream)
+/* Prints the page of --help. */
+static void print_help(const struct command *command, FILE *stream)
 {
     bool any = false;
     fprintf(stream, "usage: %s %s %s\n\n%s\n", program_of(command), command->name, command->usage, command->summary);
@@ -238,7 +239,7 @@ int ts_command_run(const struct command *command, int argc, char **argv)
         if (code == -1)
             break;
         if (code == 'h') {
-            ts_command_help(command, stdout);
+            print_help(command, stdout);
             return 0;
         }
         if (!option)

@@ -65,8 +65,6 @@ enum { COMMAND_WRONG = TS_BAD_CHAIN };
 
 /* Reads the command line, whose argv[0] is the command's name, and runs the command. Returns the exit code. */
 int ts_command_run(const struct command *command, int argc, char **argv);
-/* Prints the page of --help. */
-void ts_command_help(const struct command *command, FILE *stream);
 /* Becomes the program `name` of this program's folder, with the same arguments; returns where there is none. */
 void ts_command_hand_over(const char *name, char **argv);
 

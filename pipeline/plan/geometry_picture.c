@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/text_file.h"
+#include "stages/geometry/view_angles.h"
 
 enum { SIDE = 760, MARGIN = 70, TEXT_TOP = SIDE + 10, LINE = 18, LINES = 9, N_RAYS = 7, ARC_STEPS = 48 };
 
@@ -51,11 +52,6 @@ static void origin_of(const struct picture *picture, double u, double out[2])
         out[i] = picture->near * picture->w[i] + (picture->fan ? 0 : u * picture->e[i]);
 }
 
-static double angle_at(const struct ts_axis *view, int64_t i)
-{
-    return view->positions ? view->positions[i] : view->first + (double)i * view->spacing;
-}
-
 /* Extends a box (lowest x, y, highest x, y, in mm) by a point that the picture must show. */
 static void widen(double box[4], const double point[2])
 {
@@ -86,8 +82,8 @@ static struct picture prepare(const struct ts_image *sinogram, FILE *stream)
     const struct ts_axis *view = &sinogram->axes[1], *detector = &sinogram->axes[2];
     struct picture picture = {.stream = stream,
                               .sinogram = sinogram,
-                              .theta = angle_at(view, 0),
-                              .last_theta = angle_at(view, view->n - 1),
+                              .theta = ts_view_degree(view, 0),
+                              .last_theta = ts_view_degree(view, view->n - 1),
                               .first = detector->first,
                               .last = detector->first + (double)(detector->n - 1) * detector->spacing,
                               .fan = sinogram->beam.kind != TS_BEAM_PARALLEL};

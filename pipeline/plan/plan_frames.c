@@ -16,14 +16,9 @@ static const struct plan_node *source_of(const struct ts_plan *plan, int32_t nod
     return &plan->nodes[node];
 }
 
-const char *ts_plan_source_frames(const struct param_set *set)
-{
-    return ts_param_choice_name(set, "frames");
-}
-
 bool ts_plan_source_is_reference(const struct param_set *set)
 {
-    const char *frames = ts_plan_source_frames(set);
+    const char *frames = ts_param_choice_name(set, "frames");
     size_t i;
     const struct param *row = ts_param_find(set->rows, set->n_rows, "axes", &i);
     bool found = frames && strcmp(frames, "projections") != 0;
@@ -35,20 +30,22 @@ bool ts_plan_source_is_reference(const struct param_set *set)
     return found;
 }
 
-const char *ts_plan_frames(const struct ts_plan *plan, int32_t node)
+/* Returns which frames of a scan the image of this node is, or is made of: the choice of the row `frames` of the source
+ * that it comes from. NULL: not known. */
+static const char *frames_of(const struct ts_plan *plan, int32_t node)
 {
     const struct plan_node *source = source_of(plan, node);
     const char *unit = source->out.axes[1].unit;
     if (!ts_image_is_sinogram(&source->out))
         return NULL;
-    const char *frames = ts_plan_source_frames(&source->set);
+    const char *frames = ts_param_choice_name(&source->set, "frames");
     return frames || !unit || strcmp(unit, "degree") != 0 ? frames : "projections"; /* they alone have angles */
 }
 
 static enum ts_status check_reference(const struct ts_plan *plan, const struct plan_node *node, const struct param *row,
                                       int32_t reference, struct ts_diag *diag)
 {
-    const char *frames = ts_plan_frames(plan, reference), *source = source_of(plan, reference)->label;
+    const char *frames = frames_of(plan, reference), *source = source_of(plan, reference)->label;
     if (!frames || !strcmp(frames, row->frames))
         return TS_OK;
     ts_param_error(&node->set, row->name, "reference-frames", diag,
@@ -72,7 +69,7 @@ static enum ts_status check_rows(const struct ts_plan *plan, const struct plan_n
 
 static enum ts_status check_image(const struct ts_plan *plan, const struct plan_node *node, struct ts_diag *diag)
 {
-    const char *frames = ts_plan_frames(plan, node->inputs[0]), *source = source_of(plan, node->inputs[0])->label;
+    const char *frames = frames_of(plan, node->inputs[0]), *source = source_of(plan, node->inputs[0])->label;
     if (!frames || !strcmp(frames, "projections"))
         return TS_OK;
     ts_diag_error(diag, TS_BAD_CHAIN,

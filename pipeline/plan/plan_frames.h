@@ -8,15 +8,8 @@
 
 #include "pipeline/plan/plan.h"
 
-/* Returns the choice in the row `frames` of a source's set, or NULL where it has no such row. */
-const char *ts_plan_source_frames(const struct param_set *set);
-
 /* Returns true for flats and darks: the row `frames` names them, or `axes` names frames, which have no angles. */
 bool ts_plan_source_is_reference(const struct param_set *set);
-
-/* Returns which frames of a scan the image of this node is made of: the choice of the row `frames` of the source that
- * it comes from. NULL: not known. */
-const char *ts_plan_frames(const struct ts_plan *plan, int32_t node);
 
 /* Checks a stage whose rows name `frames`, once its inputs are known. Returns TS_BAD_CHAIN with the code
  * reference-frames where a reference holds other frames, reference-rows where it holds other rows of the detector, and

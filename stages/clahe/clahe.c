@@ -78,15 +78,14 @@ static enum ts_status clahe_resolve(const struct stage_context *context, void *v
     if (opencv && context->in.dtype != TS_U8 && context->in.dtype != TS_U16) {
         ts_param_error(set, "method", "stage-dtype", context->diag, "opencv takes u8 and u16, and the image is %s",
                        ts_dtype_name(context->in.dtype));
-        ts_diag_hint(context->diag, "put `rescale` to u16 before it, or use method: skimage, which takes any dtype");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag,
+                            "put `rescale` to u16 before it, or use method: skimage, which takes any dtype");
     }
     if (!ts_param_given(set, "clip_limit"))
         params->clip_limit = opencv ? opencv_clip_limit : skimage_clip_limit;
     if (!(params->clip_limit > 0)) {
         ts_param_error(set, "clip_limit", "value-range", context->diag, "must be above 0");
-        ts_diag_hint(context->diag, "for no limit (0 in OpenCV and scikit-image) write clip_limit: .inf");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "for no limit (0 in OpenCV and scikit-image) write clip_limit: .inf");
     }
     derive(set, "tiles_y", &params->tiles_y, opencv ? DEFAULT_TILES : 0);
     derive(set, "tiles_x", &params->tiles_x, opencv ? DEFAULT_TILES : 0);

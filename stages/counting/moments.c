@@ -17,28 +17,6 @@ struct block_sums {
     uint64_t n, n_zero, n_negative;
 };
 
-#define LOAD(suffix, type)                                                                                             \
-    TS_VECTORIZED static void load_##suffix(double *out, const type *in, size_t n)                                     \
-    {                                                                                                                  \
-        for (size_t i = 0; i < n; i++)                                                                                 \
-            out[i] = (double)in[i];                                                                                    \
-    }
-TS_IMAGE_DTYPES(LOAD)
-
-static void load(double *out, const void *data, enum ts_dtype dtype, size_t first, size_t n)
-{
-    switch (dtype) {
-#define CASE(suffix, type)                                                                                             \
-    case TS_##suffix:                                                                                                  \
-        load_##suffix(out, (const type *)data + first, n);                                                             \
-        break;
-        TS_IMAGE_DTYPES(CASE)
-#undef CASE
-    default:
-        break; /* tables have no moments */
-    }
-}
-
 /* Sums (v - center) and its square over finite values. n is a multiple of LANES; the rest of a block is NaN. */
 TS_VECTORIZED static void sum_block(struct block_sums *sums, const double *values, size_t n, double center)
 {
@@ -167,7 +145,8 @@ static size_t load_block(double *values, const struct slice *slice, size_t first
 {
     const size_t left = slice->n - first, count = left < slice->length ? left : slice->length;
     const size_t padded = (count + LANES - 1) / LANES * LANES;
-    load(values, slice->data, slice->dtype, first, count);
+    const char *from = (const char *)slice->data + first * ts_dtype_bytes(slice->dtype);
+    ts_load_f64(values, from, slice->dtype, count);
     for (size_t i = count; i < padded; i++)
         values[i] = (double)NAN;
     return padded;

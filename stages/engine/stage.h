@@ -189,9 +189,18 @@ struct stage_cuda {
 /* Sets the members for the parameters in a stage's table: the rows and the struct that they describe. */
 #define STAGE_PARAMS(rows, type)                                                                                       \
     .params = (rows), .n_params = sizeof(rows) / sizeof *(rows), .params_bytes = sizeof(type)
+/* Defines params_of(context), which returns a stage's resolved parameters as the struct that its code knows. */
+#define STAGE_PARAMS_OF(type)                                                                                          \
+    static inline const struct type *params_of(const struct stage_context *context)                                    \
+    {                                                                                                                  \
+        return (const struct type *)context->params;                                                                   \
+    }
 /* States in a stage's table that it accepts volumes and sinograms of every type, quantity and beam. */
 #define STAGE_TAKES_ALL                                                                                                \
     .axes = AXES_VOLUME | AXES_SINOGRAM, .dtypes = TS_ANY_DTYPE, .quantities = TS_ANY_QUANTITY, .beams = TS_ANY_BEAM
+/* In a stage's table: it takes sinograms of every type, of these TS_QUANTITY_BITs and TS_BEAM_BITs. */
+#define STAGE_TAKES_SINOGRAMS(quantity_bits, beam_bits)                                                                \
+    .axes = AXES_SINOGRAM, .dtypes = TS_ANY_DTYPE, .quantities = (quantity_bits), .beams = (beam_bits)
 
 struct stage {
     const char *name;    /* == YAML name == file name */

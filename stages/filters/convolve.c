@@ -127,8 +127,7 @@ static enum ts_status convolve_resolve(const struct stage_context *context, void
     const bool custom = params->kernel == CONVOLVE_CUSTOM, given = ts_param_given(context->set, "weights");
     if (custom && !given) {
         ts_param_error(context->set, "kernel", "weights-missing", context->diag, "custom needs the parameter weights");
-        ts_diag_hint(context->diag, "weights: [[0, 1, 0], [1, 1, 1], [0, 1, 0]]");
-        return TS_BAD_CHAIN;
+        return ts_diag_hint(context->diag, "weights: [[0, 1, 0], [1, 1, 1], [0, 1, 0]]");
     }
     if (!custom && given) {
         ts_param_error(context->set, "weights", "parameter-unused", context->diag,

@@ -59,10 +59,7 @@ static const struct param params_table[] = {
           .doc = "how the median is found; the result is the same"),
 };
 
-static const struct median_params *params_of(const struct stage_context *context)
-{
-    return context->params;
-}
+STAGE_PARAMS_OF(median_params)
 
 static int64_t window_values(const struct median_params *params)
 {

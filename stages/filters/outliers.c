@@ -45,10 +45,7 @@ static const struct param outliers_rows[] = {
           .doc = "where the window lies"),
 };
 
-static const struct outliers_params *params_of(const struct stage_context *context)
-{
-    return context->params;
-}
+STAGE_PARAMS_OF(outliers_params)
 
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
@@ -324,10 +321,7 @@ const struct stage outliers_stage = {
            "How many values of each slice were replaced is written as the table `replaced` (z).\n\n"
            "**Cost.** A few comparisons a value; medians only near outliers, or everywhere with a threshold that "
            "noise reaches.",
-    .axes = AXES_SINOGRAM,
-    .beams = TS_ANY_BEAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_ANY_QUANTITY,
+    STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY, TS_ANY_BEAM),
     STAGE_PARAMS(outliers_rows, struct outliers_params),
     .resolve = resolve,
     .reach = reach,

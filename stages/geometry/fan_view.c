@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+#include "core/search.h"
+
 /* Neighboring views of a whole turn may stand so many times further apart than on the average. */
 static const double widest_gap = 4;
 /* Angles that are closer than this are one: angles are often written with a few digits. */
@@ -19,19 +21,13 @@ static double on_circle(double degree)
     return positive < 360 - same_angle / 2 ? positive : 0;
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 /* Writes the angles on the circle, rising, each once; returns how many there are. */
 static int64_t sort_angles(const struct beam_scan *scan, double *sorted)
 {
     int64_t n = 0;
     for (int64_t v = 0; v < scan->n_views; v++)
         sorted[v] = on_circle(ts_beam_scan_angle(scan, v));
-    qsort(sorted, (size_t)scan->n_views, sizeof *sorted, compare);
+    qsort(sorted, (size_t)scan->n_views, sizeof *sorted, ts_compare_doubles);
     for (int64_t v = 0; v < scan->n_views; v++)
         if (n == 0 || sorted[v] - sorted[n - 1] > same_angle)
             sorted[n++] = sorted[v];
@@ -77,14 +73,8 @@ struct fan_range ts_fan_range(const struct beam_scan *scan, double *sorted)
 /* Half the distance of an angle's neighbors on the circle, in degrees; a short scan ends at its first and last. */
 static double share_of(double degree, const double *sorted, int64_t n, const struct fan_range *range)
 {
-    int64_t low = 0, high = n - 1;
-    while (low < high) {
-        const int64_t middle = (low + high) / 2;
-        if (sorted[middle] < degree - same_angle)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    const double least = degree - same_angle;
+    const int64_t low = (int64_t)ts_lower_bound(&least, sorted, (size_t)(n - 1), sizeof *sorted, ts_compare_doubles);
     const double before = low > 0 ? sorted[low] - sorted[low - 1] : sorted[0] + 360 - sorted[n - 1],
                  after = low + 1 < n ? sorted[low + 1] - sorted[low] : sorted[0] + 360 - sorted[n - 1];
     const double widest = range->whole ? INFINITY : range->gap - same_angle;

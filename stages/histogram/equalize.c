@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "stages/counting/value_maps.h"
+#include "stages/engine/traits.h"
 #include "stages/values/scope.h"
 
 enum { MAX_BINS = 65536, SKIMAGE_BINS = 256, CHUNK = 16384, STEP_BLOCK = 2048, ALIGNMENT = 64 };
@@ -44,19 +45,11 @@ static const struct param rows[] = {
                  "(skimage.exposure.match_histograms); absent: none"),
 };
 
-static const struct equalize_params *params_of(const struct stage_context *context)
-{
-    return context->params;
-}
-
-static enum ts_dtype dtype_of(const struct stage_context *context, int input)
-{
-    return input == 0 ? context->in.dtype : context->references[input - 1]->dtype;
-}
+STAGE_PARAMS_OF(equalize_params)
 
 static bool by_value(const struct stage_context *context, int input)
 {
-    return ts_value_counts_fit(dtype_of(context, input));
+    return ts_value_counts_fit(ts_stage_input(context, input)->dtype);
 }
 
 /* Bins of an input that is counted in bins. An image that is counted by value fixes the parameter `bins`, which then
@@ -70,8 +63,8 @@ static int64_t bins_asked(const struct stage_context *context, int input)
 size_t ts_equalize_capacity(const struct stage_context *context, int input)
 {
     if (by_value(context, input))
-        return ts_value_counts_keys(dtype_of(context, input));
-    return ts_dtype_is_integer(dtype_of(context, input)) ? MAX_BINS : (size_t)bins_asked(context, input);
+        return ts_value_counts_keys(ts_stage_input(context, input)->dtype);
+    return ts_dtype_is_integer(ts_stage_input(context, input)->dtype) ? MAX_BINS : (size_t)bins_asked(context, input);
 }
 
 static enum ts_status resolve(const struct stage_context *context, void *values)
@@ -128,7 +121,7 @@ static size_t partial_bytes(const struct stage_context *context, int input)
 {
     if (ranging(context))
         return by_value(context, input) ? 0 : sizeof(struct value_range);
-    return by_value(context, input) ? ts_value_counts_bytes(dtype_of(context, input))
+    return by_value(context, input) ? ts_value_counts_bytes(ts_stage_input(context, input)->dtype)
                                     : ts_bin_counts_bytes((int64_t)ts_equalize_capacity(context, input));
 }
 
@@ -187,7 +180,7 @@ static struct distribution distribution_of(const struct stage_context *context, 
     if (by_value(context, input)) {
         const struct value_counts *values = total;
         double low, high;
-        ts_dtype_range(dtype_of(context, input), &low, &high);
+        ts_dtype_range(ts_stage_input(context, input)->dtype, &low, &high);
         return (struct distribution){.counts = values->counts + values->low,
                                      .n = values->n ? values->high - values->low + 1 : 0,
                                      .first_key = values->low,
@@ -236,7 +229,8 @@ static void set_bins(const struct stage_context *context, int input, const struc
                      struct equalize_result *result)
 {
     const double span = range->high - range->low + 1;
-    result->single[input] = ts_dtype_is_integer(dtype_of(context, input)) && range->n_finite > 0 && span <= MAX_BINS;
+    result->single[input] =
+        ts_dtype_is_integer(ts_stage_input(context, input)->dtype) && range->n_finite > 0 && span <= MAX_BINS;
     if (result->single[input])
         ts_bins_init(&result->bins[input], range->low, range->high + 1, (int64_t)span);
     else

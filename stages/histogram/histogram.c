@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "stages/counting/label_counts.h"
+#include "stages/engine/traits.h"
 #include "stages/histogram/histogram_tables.h"
 #include "stages/values/limits.h"
 #include "stages/values/scope.h"
@@ -77,10 +78,7 @@ struct histogram_result {
     uint64_t reference_outside[BINS_EXTRA_SLOTS], reference[];
 };
 
-static const struct histogram_params *params_of(const struct stage_context *context)
-{
-    return context->params;
-}
+STAGE_PARAMS_OF(histogram_params)
 
 static const struct ts_image *labels_of(const struct stage_context *context)
 {
@@ -209,14 +207,9 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     return status == TS_OK ? resolve_merge(context, params) : status;
 }
 
-static enum ts_dtype dtype_of(const struct stage_context *context, int input)
-{
-    return input == 0 ? context->in.dtype : context->references[input - 1]->dtype;
-}
-
 bool ts_histogram_by_value(const struct stage_context *context, int input)
 {
-    return ts_value_counts_fit(dtype_of(context, input)) && !(input == 0 && labels_of(context));
+    return ts_value_counts_fit(ts_stage_input(context, input)->dtype) && !(input == 0 && labels_of(context));
 }
 
 bool ts_histogram_known_bins(const struct stage_context *context)
@@ -227,7 +220,8 @@ bool ts_histogram_known_bins(const struct stage_context *context)
 /* Without a range the bins follow from the image's own counts, and a reference's cannot be binned before. */
 bool ts_histogram_binned(const struct stage_context *context, int input)
 {
-    return context->device && ts_histogram_by_value(context, input) && ts_dtype_bytes(dtype_of(context, input)) == 2 &&
+    return context->device && ts_histogram_by_value(context, input) &&
+           ts_dtype_bytes(ts_stage_input(context, input)->dtype) == 2 &&
            (input == 0 || ts_histogram_known_bins(context));
 }
 
@@ -260,7 +254,7 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     if (ts_histogram_binned(context, input))
         return sizeof(struct histogram_binned) +
                ((size_t)params_of(context)->bins + BINS_EXTRA_SLOTS) * sizeof(uint64_t);
-    return ts_histogram_by_value(context, input) ? ts_value_counts_bytes(dtype_of(context, input))
+    return ts_histogram_by_value(context, input) ? ts_value_counts_bytes(ts_stage_input(context, input)->dtype)
                                                  : ts_bin_counts_bytes(params_of(context)->bins);
 }
 
@@ -331,7 +325,7 @@ static void counts_of(const struct stage_context *context, int input, const stru
         memcpy(outside, (uint64_t[BINS_EXTRA_SLOTS]){slots[0], slots[bins->n + 1], slots[bins->n + 2]},
                BINS_EXTRA_SLOTS * sizeof *outside);
     } else if (ts_histogram_by_value(context, input)) {
-        ts_bins_fold(bins, total, dtype_of(context, input), in_bins, outside);
+        ts_bins_fold(bins, total, ts_stage_input(context, input)->dtype, in_bins, outside);
     } else {
         ts_bins_split(total, in_bins, outside);
     }

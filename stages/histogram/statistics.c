@@ -45,10 +45,7 @@ enum {
     TABLE_PERCENTILES
 };
 
-static const struct statistics_params *params_of(const struct stage_context *context)
-{
-    return context->params;
-}
+STAGE_PARAMS_OF(statistics_params)
 
 int ts_statistics_percentiles(const struct stage_context *context)
 {
@@ -120,11 +117,6 @@ static int rounds(const struct stage_context *context)
                : 1;
 }
 
-static size_t moment_count(const struct stage_context *context)
-{
-    return ts_scope_is_slice(context) ? 1 : (size_t)context->in.axes[0].n;
-}
-
 static struct moments *moments_in(const void *partial)
 {
     return (struct moments *)((struct statistics_partial *)partial + 1);
@@ -132,7 +124,7 @@ static struct moments *moments_in(const void *partial)
 
 static void *search_in(const struct stage_context *context, const void *partial)
 {
-    return moments_in(partial) + moment_count(context);
+    return moments_in(partial) + ts_scope_slices(context);
 }
 
 static struct percentile_ends *ends_in(const struct stage_context *context, const void *partial)
@@ -157,7 +149,8 @@ static size_t partial_bytes(const struct stage_context *context, int input)
         return ts_value_counts_bytes(context->in.dtype);
     if (context->round == 1)
         return ts_percentile_partial_bytes(1, n_percentiles);
-    return sizeof(struct statistics_partial) + moment_count(context) * sizeof(struct moments) + search_bytes(context);
+    return sizeof(struct statistics_partial) + ts_scope_slices(context) * sizeof(struct moments) +
+           search_bytes(context);
 }
 
 static void reduce_first(const struct stage_context *context, const struct ts_image *slices, void *partial)
@@ -167,7 +160,7 @@ static void reduce_first(const struct stage_context *context, const struct ts_im
     const int n_percentiles = ts_statistics_percentiles(context);
     const bool by_slice = ts_statistics_by_slice(context), search = n_percentiles > 0 && !by_slice;
     struct statistics_partial *first = partial;
-    memset(partial, 0, sizeof *first + moment_count(context) * sizeof(struct moments));
+    memset(partial, 0, sizeof *first + ts_scope_slices(context) * sizeof(struct moments));
     if (search)
         ts_percentile_begin(search_in(context, partial), 0, NULL);
     for (int64_t i = 0; i < slices->axes[0].n; i++) {
@@ -208,7 +201,7 @@ static void merge(const struct stage_context *context, int input, void *into, co
     } else if (context->round == 0) {
         ts_value_range_merge(&((struct statistics_partial *)into)->range,
                              &((const struct statistics_partial *)from)->range);
-        for (size_t z = 0; z < moment_count(context); z++)
+        for (size_t z = 0; z < ts_scope_slices(context); z++)
             if (moments_in(from)[z].n > 0)
                 moments_in(into)[z] = moments_in(from)[z];
         if (ts_statistics_percentiles(context) > 0)
@@ -268,7 +261,7 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     } else if (context->round == 0) {
         numbers->range = ((const struct statistics_partial *)totals[0])->range;
         numbers->moments = (struct moments){0};
-        for (size_t z = 0; z < moment_count(context); z++)
+        for (size_t z = 0; z < ts_scope_slices(context); z++)
             ts_moments_join(&numbers->moments, moments_in(totals[0]) + z, dtype);
         if (ts_statistics_by_slice(context))
             ts_percentile_of_ends(ends_in(context, totals[0]), dtype, percents, n_percentiles, numbers->percentiles);

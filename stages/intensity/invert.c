@@ -29,10 +29,7 @@ static const struct param rows[] = {
           .doc = "with limits data: range of the volume, or of every slice"),
 };
 
-static const struct invert_params *params_of(const struct stage_context *context)
-{
-    return context->params;
-}
+STAGE_PARAMS_OF(invert_params)
 
 static bool of_data(const struct stage_context *context)
 {

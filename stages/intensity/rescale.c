@@ -53,10 +53,7 @@ static const struct param rows[] = {
           .doc = "what the result is; other than intensity where `range` is given, and as f32, alone"),
 };
 
-static const struct rescale_params *params_of(const struct stage_context *context)
-{
-    return context->params;
-}
+STAGE_PARAMS_OF(rescale_params)
 
 bool ts_rescale_is_fixed(const struct stage_context *context)
 {
@@ -154,11 +151,6 @@ static int rounds(const struct stage_context *context)
     return search && !ts_rescale_by_ends(context) ? 2 : 1;
 }
 
-static size_t moment_count(const struct stage_context *context)
-{
-    return ts_scope_is_slice(context) ? 1 : (size_t)context->in.axes[0].n;
-}
-
 static size_t partial_bytes(const struct stage_context *context, int input)
 {
     (void)input;
@@ -169,7 +161,7 @@ static size_t partial_bytes(const struct stage_context *context, int input)
         return ts_rescale_by_ends(context) ? sizeof(struct percentile_ends)
                                            : ts_percentile_partial_bytes(context->round, 2);
     case RESCALE_Z_SCORE:
-        return moment_count(context) * sizeof(struct moments);
+        return ts_scope_slices(context) * sizeof(struct moments);
     default:
         return sizeof(struct value_range);
     }
@@ -177,7 +169,7 @@ static size_t partial_bytes(const struct stage_context *context, int input)
 
 static void reduce_moments(const struct stage_context *context, const struct ts_image *slices, struct moments *moments)
 {
-    memset(moments, 0, moment_count(context) * sizeof *moments);
+    memset(moments, 0, ts_scope_slices(context) * sizeof *moments);
     for (int64_t i = 0; i < slices->axes[0].n; i++)
         ts_moments_of_slice(moments + (ts_scope_is_slice(context) ? 0 : slices->z_first + i), ts_slice_data(slices, i),
                             slices->dtype, ts_slice_count(slices));
@@ -210,7 +202,7 @@ static void merge(const struct stage_context *context, int input, void *into, co
             context->round == 0 ? NULL : &((const struct rescale_result *)context->result)->search;
         ts_percentile_merge(into, from, context->round, search);
     } else if (params_of(context)->method == RESCALE_Z_SCORE) {
-        for (size_t z = 0; z < moment_count(context); z++)
+        for (size_t z = 0; z < ts_scope_slices(context); z++)
             if (((const struct moments *)from)[z].n > 0)
                 ((struct moments *)into)[z] = ((const struct moments *)from)[z];
     } else {
@@ -230,7 +222,7 @@ static void find_z_score(const struct stage_context *context, const void *total,
     if (by_value(context))
         ts_moments_of_counts(&moments, total, context->in.dtype);
     else
-        for (size_t z = 0; z < moment_count(context); z++)
+        for (size_t z = 0; z < ts_scope_slices(context); z++)
             ts_moments_join(&moments, (const struct moments *)total + z, context->in.dtype);
     numbers[0] = moments.mean;
     numbers[1] = moments.n > 0 ? sqrt(moments.deviations / (double)moments.n) : 0;

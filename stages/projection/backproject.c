@@ -83,10 +83,7 @@ const struct stage backproject_stage = {
            "to 6.6 degrees are an error, because angles in radians look so, unless `gaps: accept` says that they are "
            "right.\n\n"
            "Cost: one interpolation for each view and pixel.",
-    .axes = AXES_SINOGRAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY),
-    .beams = TS_ANY_BEAM,
+    STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY), TS_ANY_BEAM),
     STAGE_PARAMS(backproject_params, struct reconstruction_params),
     .resolve = backproject_resolve,
     .shape = backproject_shape,

@@ -97,11 +97,8 @@ const struct stage fbp_stage = {
         "its angles turn the same way. Its filter None gives half of `filter: none` here, which is the plain integral "
         "over angles.\n\n"
         "Cost: one interpolation for each view and pixel; filtering is a small part of it.",
-    .axes = AXES_SINOGRAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL),
+    STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL), TS_ANY_BEAM),
     .quantity_hints = LINE_INTEGRAL_HINTS,
-    .beams = TS_ANY_BEAM,
     STAGE_PARAMS(fbp_params, struct reconstruction_params),
     .resolve = ts_fbp_resolve,
     .shape = ts_fbp_shape,

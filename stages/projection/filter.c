@@ -73,10 +73,8 @@ const struct stage filter_stage = {
         "are these times 2 d; it samples hamming and hann one sample off the middle. A value that is NaN or infinite "
         "spoils its row.\n\n"
         "Cost: two transforms of 2 to 4 n samples a row.",
-    .axes = AXES_SINOGRAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY),
-    .beams = TS_BEAM_BIT(TS_BEAM_PARALLEL),
+    STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY),
+                          TS_BEAM_BIT(TS_BEAM_PARALLEL)),
     STAGE_PARAMS(filter_params, struct filter_params),
     .resolve = filter_resolve,
     .shape = filter_shape,

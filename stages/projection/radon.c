@@ -243,22 +243,8 @@ static const struct stage_method_tolerance method_tolerances[] = {
     {0},
 };
 
-static const struct choice beam_choices[] = {
-    {"parallel", TS_BEAM_PARALLEL, "one direction a view"},
-    {"fan-arc", TS_BEAM_FAN_ARC, "equiangular: detectors evenly along an arc around the source"},
-    {"fan-flat", TS_BEAM_FAN_FLAT, "equispaced: detectors evenly along a line at a right angle to the central ray"},
-    {0},
-};
-
 static const struct param radon_params[] = {
-    PARAM(struct radon_params, beam, .unit = "", .init.choice = TS_BEAM_PARALLEL, .choices = beam_choices,
-          .doc = "how the rays of a view run"),
-    PARAM(struct radon_params, source_axis, .unit = "mm", .min = 1e-6, .max = 1e9,
-          .derived = "none for a parallel beam; a fan needs it",
-          .doc = "distance of the source from the rotation axis"),
-    PARAM(struct radon_params, source_detector, .unit = "mm", .min = 1e-6, .max = 1e9,
-          .derived = "none for a parallel beam; a fan needs it",
-          .doc = "distance of the source from the detector, along the central ray"),
+    BEAM_DISTANCE_ROWS(struct radon_params),
     PARAM(struct radon_params, views, .unit = "", .min = 1, .max = 1 << 20, .derived = "the number of angles, else 180",
           .doc = "number of projection angles, evenly over the arc"),
     PARAM(struct radon_params, start, .unit = "degree", .init.r = 0, .min = -360, .max = 360,

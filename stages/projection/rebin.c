@@ -310,10 +310,7 @@ const struct stage rebin_stage = {
         "the middle of the detector needs `center` with its position before this stage: `center: {center: 70.2}`.\n\n"
         "A value that is NaN or infinite reaches the samples beside it.\n\n"
         "Cost: 8 products a sample.",
-    .axes = AXES_SINOGRAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_ANY_QUANTITY,
-    .beams = TS_BEAM_BIT(TS_BEAM_FAN_ARC) | TS_BEAM_BIT(TS_BEAM_FAN_FLAT),
+    STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY, TS_BEAM_BIT(TS_BEAM_FAN_ARC) | TS_BEAM_BIT(TS_BEAM_FAN_FLAT)),
     STAGE_PARAMS(rebin_params, struct rebin_params),
     .resolve = rebin_resolve,
     .shape = rebin_shape,

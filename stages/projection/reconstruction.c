@@ -254,11 +254,6 @@ static bool filters(const struct stage_context *context)
     return ((const struct reconstruction_params *)context->params)->filter != ROW_FILTER_NONE;
 }
 
-static bool is_fan(const struct stage_context *context)
-{
-    return context->in.beam.kind != TS_BEAM_PARALLEL;
-}
-
 int ts_reconstruction_transforms(const struct stage_context *context, struct fft_shape shapes[STAGE_TRANSFORMS])
 {
     const struct row_filter filter = ts_reconstruction_filter(context);
@@ -271,7 +266,7 @@ int ts_reconstruction_transforms(const struct stage_context *context, struct fft
 bool ts_reconstruction_goes_by_rays(const struct stage_context *context)
 {
     const struct reconstruction_params *params = context->params;
-    return (is_fan(context) && params->model == BACK_JOSEPH) ||
+    return (ts_image_is_fan(&context->in) && params->model == BACK_JOSEPH) ||
            (params->method == BACK_METHOD_STACK && params->weights == VIEW_WEIGHTS_NONE &&
             has_fine_rays(context, params));
 }
@@ -296,11 +291,11 @@ static struct scratch lay_out(const struct stage_context *context, int64_t n, st
     size_t largest = 0;
     for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
         largest = needs[i] > largest ? needs[i] : largest;
-    scratch.views =
-        ts_layout_add(layout, n_views * (is_fan(context) ? sizeof(struct fan_view) : sizeof(struct back_view)));
-    if (is_fan(context) || filters(context))
+    scratch.views = ts_layout_add(
+        layout, n_views * (ts_image_is_fan(&context->in) ? sizeof(struct fan_view) : sizeof(struct back_view)));
+    if (ts_image_is_fan(&context->in) || filters(context))
         scratch.rows = ts_layout_add(layout, (size_t)n * ts_slice_count(&context->in) * sizeof(float));
-    if (is_fan(context)) {
+    if (ts_image_is_fan(&context->in)) {
         scratch.detectors = ts_layout_add(layout, row * sizeof *scratch.detectors);
         scratch.weights = ts_layout_add(layout, threads * row * sizeof(float));
     }
@@ -358,7 +353,7 @@ enum ts_status ts_reconstruction_map(const struct stage_context *context, const 
                                   .n_columns = params->columns,
                                   .out = out->data,
                                   .threads = context->threads};
-    if (is_fan(context)) {
+    if (ts_image_is_fan(&context->in)) {
         const struct fan_range range = ts_reconstruction_fans(context, scratch.views, scratch.step);
         weigh_rows(context, &range, in, &scratch);
         work.sinogram.data = scratch.rows;

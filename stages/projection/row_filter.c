@@ -42,7 +42,8 @@ void ts_row_filter_resolve(const struct stage_context *context, int32_t name, ch
     snprintf(unit, LENGTH_UNIT_BYTES, "%s", in->unit ? in->unit : "");
 }
 
-double ts_row_filter_window(int32_t name, double u)
+/* Returns W(u) of this filter for u in [0, 1]. */
+static double window(int32_t name, double u)
 {
     const double x = 0.5 * M_PI * u;
     switch (name) {
@@ -126,7 +127,7 @@ void ts_row_filter_response(const struct row_filter *filter, double *response)
     response[half] = nyquist;
     for (int64_t k = 0; k <= half; k++) {
         const double u = 2 * (double)k / (double)padded / filter->cutoff;
-        response[k] *= u <= 1 ? ts_row_filter_window(filter->name, u) : 0;
+        response[k] *= u <= 1 ? window(filter->name, u) : 0;
     }
 }
 

@@ -46,8 +46,6 @@ struct row_filter {
     bool arc;       /* the spacing is an angle, in radian, and n in h[n] stands for sin(n * spacing) / spacing */
 };
 
-/* Returns W(u) of this filter for u in [0, 1]. */
-double ts_row_filter_window(int32_t name, double u);
 /* Returns the samples of a padded row: the power of two from 2 n - 1 on. */
 int64_t ts_row_filter_padded(int64_t n);
 /* Writes the factors of a padded row's spectrum at the frequencies 0 .. padded / 2. `response` holds padded + 2

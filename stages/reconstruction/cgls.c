@@ -138,11 +138,8 @@ const struct stage cgls_stage = {
         "image: all by the recurrence of the residual, from which `b - A x` worked out anew differs by rounding. "
         "`tomostage plot` draws the residuals of a file.\n\n"
         "Cost: one projection and one backprojection an iteration.",
-    .axes = AXES_SINOGRAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL),
+    STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL), TS_ANY_BEAM),
     .quantity_hints = LINE_INTEGRAL_HINTS,
-    .beams = TS_ANY_BEAM,
     STAGE_PARAMS(cgls_params, struct iterate_params),
     .resolve = ts_iterate_resolve,
     .shape = ts_iterate_shape,

@@ -208,11 +208,8 @@ const struct stage fourier_stage = {
         "Cost: 25 places of the grid for each point, of which a view has 2 P (`sinc` P, times the cutoff), and a "
         "transform of 4 times as many places as the slice has pixels: much less than `fbp` for slices of some hundred "
         "pixels and more. Up to 16 slices are in work at once, fewer where they are large.",
-    .axes = AXES_SINOGRAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL),
+    STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL), TS_BEAM_BIT(TS_BEAM_PARALLEL)),
     .quantity_hints = LINE_INTEGRAL_HINTS,
-    .beams = TS_BEAM_BIT(TS_BEAM_PARALLEL),
     STAGE_PARAMS(fourier_params, struct reconstruction_params),
     .resolve = fourier_resolve,
     .shape = ts_fbp_shape,

@@ -134,11 +134,8 @@ const struct stage sirt_stage = {
         "The table `residual` has the relative residual after 0, 1, ... iterations, the last of them that of the image "
         "itself, which takes a projection of its own at the end. `tomostage plot` draws the residuals of a file.\n\n"
         "Cost: one projection and one backprojection an iteration, and one projection more.",
-    .axes = AXES_SINOGRAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL),
+    STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL), TS_ANY_BEAM),
     .quantity_hints = LINE_INTEGRAL_HINTS,
-    .beams = TS_ANY_BEAM,
     STAGE_PARAMS(sirt_params, struct sirt_params),
     .resolve = ts_iterate_resolve,
     .shape = ts_iterate_shape,

@@ -22,10 +22,7 @@ static const struct param air_params[] = {
           .doc = "what a detector gives without the beam"),
 };
 
-static const struct air_params *params_of(const struct stage_context *context)
-{
-    return context->params;
-}
+STAGE_PARAMS_OF(air_params)
 
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
@@ -126,10 +123,8 @@ const struct stage air_stage = {
            "TomoPy's `normalize_bg` (`air` is its `detectors`) puts the two means at the ends of the row, and takes 1 "
            "for a mean that is 0 or less.\n\n"
            "Cost: one pass.",
-    .axes = AXES_SINOGRAM,
-    .beams = TS_ANY_BEAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_QUANTITY_BIT(TS_COUNTS) | TS_QUANTITY_BIT(TS_TRANSMISSION) | TS_QUANTITY_BIT(TS_INTENSITY),
+    STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_COUNTS) | TS_QUANTITY_BIT(TS_TRANSMISSION) | TS_QUANTITY_BIT(TS_INTENSITY),
+                          TS_ANY_BEAM),
     .quantity_hints = {[TS_LINE_INTEGRAL] = "the logarithm of these was taken already, and air goes before minus_log"},
     STAGE_PARAMS(air_params, struct air_params),
     .resolve = resolve,

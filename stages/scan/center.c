@@ -81,10 +81,7 @@ static const struct param center_params[] = {
           .doc = "side of a tile of the strip, about the rotation axis; a pixel is as wide as a detector"),
 };
 
-static const struct center_params *params_of(const struct stage_context *context)
-{
-    return context->params;
-}
+STAGE_PARAMS_OF(center_params)
 
 /* The center is searched, */
 static bool finds(const struct stage_context *context)
@@ -397,11 +394,9 @@ const struct stage center_stage = {
         "`/entry/process_<k>_center/tables/strip`, and `tomostage preview FILE.h5 --dataset PATH -o centers.png` makes "
         "a PNG of it. To look around a guess: `center: {center: 512, strip: true, strip_step: 4}`.\n\n"
         "Cost: that slice is computed before all others, and one search, which runs on the CPU whatever the device.",
-    .axes = AXES_SINOGRAM,
-    .beams = TS_ANY_BEAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_QUANTITY_BIT(TS_COUNTS) | TS_QUANTITY_BIT(TS_TRANSMISSION) | TS_QUANTITY_BIT(TS_LINE_INTEGRAL) |
-                  TS_QUANTITY_BIT(TS_INTENSITY),
+    STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_COUNTS) | TS_QUANTITY_BIT(TS_TRANSMISSION) |
+                              TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY),
+                          TS_ANY_BEAM),
     STAGE_PARAMS(center_params, struct center_params),
     .resolve = resolve,
     .shape = shape,

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/search.h"
+
 enum { APART = 3 }; /* trials between a minimum and its rival, at least */
 
 /* The findings of the searches. */
@@ -168,17 +170,11 @@ static void take(struct look *look, const struct center_found *found, double con
     look->outermost = found->best == 0 || found->best == n_trials - 1;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* `sorted` is scratch for n numbers. */
 static double median_of(const double *measure, int64_t n, double *sorted)
 {
     memcpy(sorted, measure, (size_t)n * sizeof *sorted);
-    qsort(sorted, (size_t)n, sizeof *sorted, by_value);
+    qsort(sorted, (size_t)n, sizeof *sorted, ts_compare_doubles);
     return sorted[n / 2];
 }
 

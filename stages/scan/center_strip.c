@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "core/search.h"
 #include "stages/geometry/view_angles.h"
 #include "stages/projection/backprojection.h"
 #include "stages/projection/row_filter.h"
@@ -131,16 +132,10 @@ static void reconstruct(const struct center_strip *strip, double center, const s
     ts_backprojection_run(&work, scratch->step);
 }
 
-static int compare_floats(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 static void find_window(const struct scratch *scratch, int64_t n, float window[2])
 {
     memcpy(scratch->sorted, scratch->tile, (size_t)n * sizeof *scratch->sorted);
-    qsort(scratch->sorted, (size_t)n, sizeof *scratch->sorted, compare_floats);
+    qsort(scratch->sorted, (size_t)n, sizeof *scratch->sorted, ts_compare_floats);
     window[0] = scratch->sorted[(n - 1) / 100];
     window[1] = scratch->sorted[n - 1 - (n - 1) / 100];
 }

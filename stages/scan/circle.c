@@ -17,10 +17,7 @@ static const struct param circle_params[] = {
     PARAM(struct circle_params, value, .unit = "value", .init.r = 0, .doc = "what is written outside the circle"),
 };
 
-static const struct circle_params *params_of(const struct stage_context *context)
-{
-    return context->params;
-}
+STAGE_PARAMS_OF(circle_params)
 
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {

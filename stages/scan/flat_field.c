@@ -42,10 +42,7 @@ static const struct param flat_field_params[] = {
           .doc = "what a detector pixel gives whose flat is not above its dark, in every view"),
 };
 
-static const struct flat_field_params *params_of(const struct stage_context *context)
-{
-    return context->params;
-}
+STAGE_PARAMS_OF(flat_field_params)
 
 static enum ts_status check_frames(const struct stage_context *context, const char *name, const struct ts_image *frames)
 {
@@ -309,10 +306,7 @@ const struct stage flat_field_stage = {
         "is not followed: `air` after this stage takes that out, from the detectors beside the object. `air` alone is "
         "for scans without flats.\n\n"
         "Cost: one pass; the frames are read with the slices.",
-    .axes = AXES_SINOGRAM,
-    .beams = TS_ANY_BEAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_QUANTITY_BIT(TS_COUNTS),
+    STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_COUNTS), TS_ANY_BEAM),
     STAGE_PARAMS(flat_field_params, struct flat_field_params),
     .resolve = resolve,
     .shape = ts_transmission_shape,

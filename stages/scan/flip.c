@@ -67,10 +67,7 @@ const struct stage flip_stage = {
         "of ASTRA's `fanflat` take `flip` and half a turn:\n\n"
         "    input: {hdf5: fan.h5, path: /x, axes: [view, z, detector], angles: /theta, angle_offset: 180, ...}\n"
         "    stages: [flip, fbp]",
-    .axes = AXES_SINOGRAM,
-    .beams = TS_ANY_BEAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_ANY_QUANTITY,
+    STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY, TS_ANY_BEAM),
     .params_bytes = sizeof(struct flip_params),
     .resolve = resolve,
     .shape = shape,

@@ -34,10 +34,7 @@ static const struct param minus_log_params[] = {
           .doc = "what happens to transmissions that are NaN or infinite"),
 };
 
-static const struct minus_log_params *params_of(const struct stage_context *context)
-{
-    return context->params;
-}
+STAGE_PARAMS_OF(minus_log_params)
 
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {

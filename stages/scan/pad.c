@@ -109,10 +109,7 @@ const struct stage pad_stage = {
            "keeps its position in mm, and so does the rotation center: `radon`, `fbp` and the others need no other "
            "center after it. Use it where the object reaches beyond the detectors: sides of zeros leave a bright rim "
            "in a reconstruction, `border: nearest` does not. Reconstructions pad for their filters by themselves.",
-    .axes = AXES_SINOGRAM,
-    .beams = TS_ANY_BEAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_ANY_QUANTITY,
+    STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY, TS_ANY_BEAM),
     STAGE_PARAMS(pad_params, struct pad_params),
     .resolve = resolve,
     .shape = shape,

@@ -49,10 +49,7 @@ static const struct param ring_params[] = {
           .doc = "fourier-wavelet: width of the damping, in periods over all views; larger takes out shorter stripes"),
 };
 
-static const struct ring_params *params_of(const struct stage_context *context)
-{
-    return context->params;
-}
+STAGE_PARAMS_OF(ring_params)
 
 int ts_ring_places(int64_t n_views)
 {
@@ -359,10 +356,7 @@ const struct stage ring_stage = {
            "X-ray micro-tomography, Optics Express 26 (2018) 28396, algorithm 3. B. Muench, P. Trtik, F. Marone, M. "
            "Stampanoni, Stripe and ring artifact removal with combined wavelet-Fourier filtering, Optics Express 17 "
            "(2009) 8567.",
-    .axes = AXES_SINOGRAM,
-    .beams = TS_ANY_BEAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_ANY_QUANTITY,
+    STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY, TS_ANY_BEAM),
     STAGE_PARAMS(ring_params, struct ring_params),
     .resolve = resolve,
     .shape = shape,

@@ -18,10 +18,7 @@ enum { COLUMNS = 16, RUN = 512, MARGIN = WAVELET_LONGEST };
 
 /* ---- levels and tables ------------------------------------------------------------------------- */
 
-static const struct ring_params *params_of(const struct stage_context *context)
-{
-    return context->params;
-}
+STAGE_PARAMS_OF(ring_params)
 
 int64_t ts_ring_deepest(const struct stage_context *context, int32_t wavelet)
 {

@@ -17,10 +17,7 @@
 /* Places that are nearer than this part of a detector pixel are the same. */
 static const double same_place = 1e-6;
 
-static const struct stitch_params *params_of(const struct stage_context *context)
-{
-    return context->params;
-}
+STAGE_PARAMS_OF(stitch_params)
 
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
@@ -314,13 +311,11 @@ const struct stage stitch_stage = {
         "`between` is `interpolate`.\n\n"
         "A value that is NaN or infinite reaches the samples that are made of it.\n\n"
         "Cost: each view is read once, each sample written once.",
-    .axes = AXES_SINOGRAM,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_TRANSMISSION),
+    STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_TRANSMISSION),
+                          TS_BEAM_BIT(TS_BEAM_PARALLEL)),
     .quantity_hints = {[TS_COUNTS] = "`flat_field`, or `air` without flats, and then `minus_log` make line integrals",
                        [TS_INTENSITY] = ("where the values are line integrals, say `quantity: line_integral` at the "
                                          "input")},
-    .beams = TS_BEAM_BIT(TS_BEAM_PARALLEL),
     STAGE_PARAMS(stitch_params, struct stitch_params),
     .resolve = resolve,
     .shape = shape,

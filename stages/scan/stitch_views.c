@@ -14,10 +14,7 @@ static const double same_angle = 0.1;
 /* The two views around an opposite stand so many steps apart at the most. */
 static const double widest_step = 2.5;
 
-static const struct stitch_params *params_of(const struct stage_context *context)
-{
-    return context->params;
-}
+STAGE_PARAMS_OF(stitch_params)
 
 /* Writes the places of the views in the order of the scan, in [0, 360) degrees or a hair below 0, as far as the first
  * turn goes. Returns how many these are. */

@@ -9,14 +9,6 @@
 
 enum { CHUNK = 1024, CHUNKS_AT_ONCE = 16 };
 
-#define LOAD(suffix, type)                                                                                             \
-    TS_VECTORIZED static void load_##suffix(double *out, const type *in, size_t n)                                     \
-    {                                                                                                                  \
-        for (size_t i = 0; i < n; i++)                                                                                 \
-            out[i] = (double)in[i];                                                                                    \
-    }
-TS_IMAGE_DTYPES(LOAD)
-
 /* Limits are doubles that the type holds exactly, so clamping before the conversion saturates. */
 #define STORE(suffix, type, lowest, highest)                                                                           \
     TS_VECTORIZED static void store_##suffix(type *out, const double *in, size_t n)                                    \
@@ -46,16 +38,7 @@ static void map_span(const struct stage_context *context, int64_t z, const struc
     double values[CHUNK];
     const char *from = (const char *)ts_slice_data(in, z) + first * ts_dtype_bytes(in->dtype);
     char *to = (char *)ts_slice_data(out, z) + first * ts_dtype_bytes(out->dtype);
-    switch (in->dtype) {
-#define CASE(suffix, type)                                                                                             \
-    case TS_##suffix:                                                                                                  \
-        load_##suffix(values, (const type *)from, n);                                                                  \
-        break;
-        TS_IMAGE_DTYPES(CASE)
-#undef CASE
-    default:
-        break; /* tables are not mapped */
-    }
+    ts_load_f64(values, from, in->dtype, n);
     function(context, z, values, n);
     switch (out->dtype) {
 #define CASE(suffix, type)                                                                                             \
@@ -65,7 +48,7 @@ static void map_span(const struct stage_context *context, int64_t z, const struc
         TS_IMAGE_DTYPES(CASE)
 #undef CASE
     default:
-        break;
+        break; /* tables are not mapped */
     }
 }
 

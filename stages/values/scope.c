@@ -24,6 +24,11 @@ bool ts_scope_per_slice(const struct stage_context *context)
     return ts_scope_is_slice(context) && ts_stage_rounds(context) > 0;
 }
 
+size_t ts_scope_slices(const struct stage_context *context)
+{
+    return ts_scope_is_slice(context) ? 1 : (size_t)context->in.axes[0].n;
+}
+
 const void *ts_scope_result(const struct stage_context *context, int64_t z)
 {
     const size_t stride = ts_stage_reduces_slices(context) ? context->stage->reduction->result_bytes(context) : 0;

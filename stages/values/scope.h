@@ -16,6 +16,8 @@ extern const struct choice ts_scope_choices[];
 bool ts_scope_is_slice(const struct stage_context *context);
 /* True where the reduction has rounds and the row `scope` is `slice`: per_slice() of the reduction. */
 bool ts_scope_per_slice(const struct stage_context *context);
+/* Returns how many slices the partial result of a reduction that keeps them apart has: 1, or all of the input's. */
+size_t ts_scope_slices(const struct stage_context *context);
 /* Returns the result of the volume, or that of slice z of the slab. For the map. */
 const void *ts_scope_result(const struct stage_context *context, int64_t z);
 /* Returns a table of one value, of rank 0, or of one value for each z where the reduction is per slice. Its unit is

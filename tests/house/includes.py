@@ -4,14 +4,14 @@
 floor or a room above its own, no file lies outside a room, every room says in a README.md what it is for and has no more
 than 30 units (X.c with X.h is one), and no source file, of the tests either, is longer than 500 lines. Names the file and the line of every fault.
 
-Usage: test_includes.py ROOT"""
+Usage: includes.py ROOT"""
 import collections
 import os
 import re
 import sys
 
 SOURCES = (".c", ".h", ".cu", ".cuh", ".cc", ".inc")
-INCLUDE = re.compile(r'\s*#\s*include\s+"([^"]+)"')
+INCLUDE = re.compile(r'\s*#\s*include\s+(?:"([^"]+)"|<((?:core|stages|io|cuda|datasets|pipeline|tests)/[^>]+)>)')
 MOST_UNITS, MOST_LINES = 30, 500
 
 
@@ -39,12 +39,13 @@ def sources(root, folders):
 
 
 def includes(root, path):
-    """(line number, included path) for every header of the project that `path` includes."""
+    """(line number, included path) for every quoted include of `path`, and for those in angle brackets that name a floor;
+    DCMTK's own headers are quoted too, and are none of ours."""
     with open(os.path.join(root, path), encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             match = INCLUDE.match(line)
-            if match and os.path.exists(os.path.join(root, match.group(1))):
-                yield number, match.group(1)
+            if match and not line.startswith('#include "dcmtk/'):
+                yield number, match.group(1) or match.group(2)
 
 
 def place(path):
@@ -53,7 +54,7 @@ def place(path):
 
 
 def fault_of(house, path, target):
-    """Why `path` must not include `target`, or None."""
+    """Why `path` must not include `target`, or None. Paths begin at the root, so that each header has one name."""
     (floor, room), (other, other_room) = place(path), place(target)
     if floor != other:
         return None if other in house[floor][0] else f"{floor} may not include from {other}"

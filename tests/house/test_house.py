@@ -17,6 +17,8 @@ PLANTED = [
     ("core/number.h", '#include "stages/engine/stage.h"\n', "core may not include from stages"),
     ("io/file/chunks.h", '#include "io/dicom/dicom.h"\n', "room io/file stands before io/dicom"),
     ("stages/values/fan_in.c", '#include "cuda/device/launch.h"\n', "stages may not include from cuda"),
+    ("stages/values/fan_in.c", '#include "../../cuda/device/launch.h"\n', "no folder of the product"),
+    ("stages/values/fan_in.c", "#include <cuda/device/launch.h>\n", "stages may not include from cuda"),
     ("stages/values/fan_in.c", "\n" * 500, "has more than 500 lines"),
     ("stages/common/bins.c", "\n", "lies in no room of stages"),
     ("tests/stages/values/test_fan_in.c", "\n" * 501, "has more than 500 lines"),

@@ -32,6 +32,7 @@ CHAINS = [
     ("percentiles", "dicom {head} | rescale method=percentiles dtype=u16 | save name=volume | rescale method=z-score scope=slice"),
     ("box", "dicom {noise} | box radius=1 | save name=thin | box radius=5 dimensions=3d border=mirror | save name=cube "
             "| box radius=20 border=wrap"),
+    ("median", "dicom {noise} | median radius=2 | save name=flat | median radius=1 dimensions=3d"),
     ("convolve", "dicom {noise} | convolve kernel=gaussian-5x5 border=nearest | save name=smooth | convolve kernel=sobel-x"),
     ("statistics", "dicom {noise} | statistics percentiles=1,50,99 ddof=1 | statistics scope=slice percentiles=5,95"),
     ("histogram", "dicom {noise} | histogram bins=256 | histogram bins=1024 scope=slice"),
@@ -87,6 +88,7 @@ def main():
     stages = [{line.split()[0] for line in call(program, "stages").splitlines()} for program in (old, new)]
     missing = stages[0] - {word for _, chain in CHAINS for word in re.findall(r"\w+", chain)}
     assert not missing, f"no chain has {missing}"
+    chains = [(name, chain) for name, chain in CHAINS if name != "median" or all("median" in known for known in stages)]
     different, n = [f"the new program does not know {name}" for name in stages[0] - stages[1]], 0
     with tempfile.TemporaryDirectory() as folder:
         places = {name: os.path.join(folder, name) for name in ("head", "noise", "scan", "wide")}
@@ -94,7 +96,7 @@ def main():
         call(old, "phantom", "gradient", "-o", places["noise"], "--size", "61", "--slices", "9", "--noise", "20", "--quiet")
         write_scan(places["scan"], np.arange(120) * 1.5, 47.5)
         write_scan(places["wide"], np.arange(240) * 1.5, 24.0, radius=62)
-        for name, chain in CHAINS:
+        for name, chain in chains:
             results = []
             for number, program in enumerate((old, new)):
                 path = os.path.join(folder, f"{name}{number}.h5")
@@ -109,7 +111,7 @@ def main():
                 results.append(datasets(path))
             n += len(results[0])
             different += compare(name, *results)
-    print("\n".join(different) or f"{len(CHAINS)} chains, {n} datasets: equal to the bit")
+    print("\n".join(different) or f"{len(chains)} chains, {n} datasets: equal to the bit")
     return bool(different)
 
 

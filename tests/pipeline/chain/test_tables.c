@@ -220,6 +220,10 @@ static bool has_cuda_file(size_t i)
 Test(tables, stages_have_cuda_code_or_say_why_not)
 {
     size_t n_cpu_only = 0;
+    if (access(TESTS_FOLDER "/../cuda/device", R_OK) != 0) {
+        fprintf(stderr, "SKIPPED: the sources are not beside the tests\n");
+        cr_skip_test("no sources");
+    }
     for (size_t i = 0; ts_stages[i]; i++) {
         const struct stage *stage = ts_stages[i];
         const bool computes = stage->map || stage->reduction, cuda = has_cuda_file(i);
