@@ -10,22 +10,14 @@
  */
 #include "cuda/filters/median.cuh"
 
-#include "cuda/values/border.cuh"
-#include "cuda/values/value_keys.cuh"
+#include "cuda/filters/median_job.cuh"
 
 extern "C" {
 #include "stages/filters/median.h"
 #include "stages/values/value_keys.h"
 }
 
-enum { THREADS_Y = 8, FLAT_X = 32, FLAT_ROWS = 4, CUBE_X = 16, MOST_BLOCKS_Z = 65535 };
-
-struct median_job {
-    int64_t nz, ny, nx, tiles_x;
-    int radius, border;
-    int32_t constant; /* a key */
-    uint32_t flip;
-};
+enum { THREADS_Y = 8, FLAT_X = 32, FLAT_ROWS = 4, CUBE_X = 16 };
 
 /* SIZE is that of the window, or 0 where job.radius gives it. With CUBE it spans slices, whose halo lies before `in`'s
  * first slice of output and behind its last. */
@@ -86,8 +78,6 @@ static void launch(const struct median_params *params, const struct ts_image *in
         map_tiles<T, 0, false><<<blocks, threads, bytes, stream>>>(from, to, job);
     else if (cube)
         map_tiles<T, 3, true><<<blocks, threads, bytes, stream>>>(from, to, job);
-    else if (job.radius == 1)
-        map_tiles<T, 3, false><<<blocks, threads, bytes, stream>>>(from, to, job);
     else if (job.radius == 2)
         map_tiles<T, 5, false><<<blocks, threads, bytes, stream>>>(from, to, job);
     else
@@ -108,6 +98,8 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     if (params->border == BORDER_CONSTANT)
         ts_constant_fill(&constant, in->dtype, params->constant, 1);
     job.constant = in->dtype == TS_F32 ? ts_float_key((int32_t)constant) : (int32_t)(constant ^ job.flip);
+    if (params->method == MEDIAN_NETWORK && params->dimensions == MEDIAN_2D && params->radius == 1)
+        return ts_cuda_median_march(context, in, out, &job, call);
 #define LAUNCH(T) launch<T>(params, in, out, job, call->stream)
     TS_CUDA_BIT_TYPES(in->dtype, LAUNCH)
 #undef LAUNCH
