@@ -90,7 +90,8 @@ static struct scale scale_of(const struct chart_panel *panel, bool across, doubl
             tick = next_tick(&scale, tick);
         scale.high = tick;
     } else {
-        scale.step = round_number((scale.high - scale.low) / (MOST_TICKS / 2));
+        const int usual_ticks = MOST_TICKS / 2;
+        scale.step = round_number((scale.high - scale.low) / usual_ticks);
         scale.low = scale.step * floor(scale.low / scale.step + 1e-9);
         scale.high = scale.step * ceil(scale.high / scale.step - 1e-9);
     }

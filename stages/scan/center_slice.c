@@ -159,7 +159,8 @@ static void hint_of_edge(const struct center_slice *slice)
 
 static double center_of_trial(const struct center_search *search, int64_t trial, int64_t n_trials, double step)
 {
-    return 0.5 * (double)(search->n_detectors - 1) + (double)(trial - n_trials / 2) * step;
+    const int64_t from_middle = trial - n_trials / 2;
+    return 0.5 * (double)(search->n_detectors - 1) + (double)from_middle * step;
 }
 
 /* Makes what one search found the result. */
