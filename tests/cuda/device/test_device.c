@@ -339,7 +339,7 @@ Test(device, a_device_that_does_not_start_leaves_nothing)
     cr_assert_str_eq(names, "study ");
 }
 
-/* A benchmark refuses the devices that a plan refuses, with the same words and exit codes. */
+/* A benchmark and a study refuse the devices that a plan refuses, with the same words and exit codes. */
 Test(device, a_benchmark_takes_what_a_plan_takes)
 {
     static const struct {
@@ -352,12 +352,15 @@ Test(device, a_benchmark_takes_what_a_plan_takes)
         {"none", "cuda", 1, "sees no device"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        for (int reductions = 0; reductions < 2; reductions++) {
+        for (int study = 0; study < 2; study++) {
             use_driver(rows[i].driver);
-            ts_program_run(folder,
-                           ARGUMENTS("bench", reductions ? "--reductions" : "box", "--size", "1x8x8", "--runs", "1",
-                                     "--device", rows[i].device),
-                           &outcome);
+            if (study)
+                ts_program_run(folder, ARGUMENTS("study", "fan-in", "--most", "64", "--device", rows[i].device),
+                               &outcome);
+            else
+                ts_program_run(folder,
+                               ARGUMENTS("bench", "box", "--size", "1x8x8", "--runs", "1", "--device", rows[i].device),
+                               &outcome);
             cr_expect_eq(outcome.code, rows[i].code, "%s: %d, %s", rows[i].device, outcome.code, outcome.err);
             cr_expect(strstr(outcome.err, rows[i].message), "%s: %s", rows[i].device, outcome.err);
             cr_expect(strstr(outcome.err, "\n  hint: "), "%s: %s", rows[i].device, outcome.err);
