@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This holds the pages of TIFF files that look alike, opens one file of them at a time through libtiff, and checks a
- * page strictly before anything is decoded.
+ * page strictly before anything is decoded. Threads read through copies of the struct, each of which opens files for
+ * itself and shares the lists.
  */
 #ifndef IO_SCAN_TIFF_CHECK_H
 #define IO_SCAN_TIFF_CHECK_H
@@ -43,6 +44,7 @@ struct tiff_pages {
     int64_t width, height;
     enum ts_dtype stored, dtype;   /* in the file, as given: TS_F64 is given as TS_F32 */
     size_t block_bytes, raw_bytes; /* of the largest strip or tile, decoded and in the file */
+    int64_t rows_together;         /* of the highest strip or tile */
     unsigned char *block;
     struct tiff *handle; /* of the file `open`, or NULL */
     int64_t open;

@@ -18,6 +18,8 @@
 #include <tiffio.h>
 #include <unistd.h>
 
+#include "io/file/file_bytes.h"
+
 int ts_tiff_compare_names(const char *a, const char *b)
 {
     const char *start_a = a, *start_b = b;
@@ -199,7 +201,7 @@ static enum ts_status list_pages(struct tiff_pages *pages, int64_t i, struct ts_
         if (more != (pages->next_directory != 0))
             return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-directory"),
                                  "%s: the page after page %d cannot be read: %s", pages->files[i].path, number,
-                                 errno               ? strerror(errno)
+                                 errno               ? ts_errno_text(errno)
                                  : pages->problem[0] ? pages->problem
                                  : last              ? "libtiff could not read the pointer to it"
                                                      : "its directory was read before");
@@ -286,6 +288,14 @@ void ts_tiff_pages_close(struct tiff_pages *pages)
     ts_tiff_close_file(pages);
     free(pages->block);
     pages->block = NULL;
+}
+
+struct tiff_pages ts_tiff_pages_copy(const struct tiff_pages *pages)
+{
+    struct tiff_pages copy = *pages;
+    copy.handle = NULL;
+    copy.block = NULL;
+    return copy;
 }
 
 /* ---- reading ----------------------------------------------------------------------------------- */
@@ -384,7 +394,7 @@ enum ts_status ts_tiff_pages_read(struct tiff_pages *pages, int64_t page, int64_
     }
     if (!(TIFFIsTiled(pages->handle) ? read_tiles(pages, &wanted) : read_strips(pages, &wanted)))
         return ts_tiff_refuse(pages, at, "tiff-truncated", diag, "its pixels cannot be decoded whole: %s",
-                              errno               ? strerror(errno)
+                              errno               ? ts_errno_text(errno)
                               : pages->problem[0] ? pages->problem
                                                   : "data is missing");
     return wanted.past_range
