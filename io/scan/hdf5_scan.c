@@ -88,7 +88,8 @@ enum ts_status ts_hdf5_scan_open(const char *path, struct hdf5_scan *scan, struc
     } values = {0};
     const bool nexus = scan->format == SCAN_NXTOMO;
     const struct source_format *format = nexus ? &nexus_format : &exchange_format;
-    struct param_set set = {.rows = format->params, .n_rows = format->n_params, .values = &values, .owner = "input"};
+    struct param_set set = {
+        .params = format->params, .n_params = format->n_params, .values = &values, .owner = "input"};
     struct source *source = NULL;
     if (scan->format == SCAN_NONE)
         return TS_OK;

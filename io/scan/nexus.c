@@ -22,7 +22,7 @@ enum { KEY_ALIGNMENT = -1, KEY_INVALID = 3, KEYS = 4, FRAMES_MAX = 1 << 20 };
 static const struct choice unit_choices[] =
     ANGLE_UNIT_CHOICES("as the units of rotation_angle say; without units the scan is refused");
 
-static const struct param nexus_rows[] = {
+static const struct param nexus_params[] = {
     PARAM(struct nexus_params, nexus, .required = true, .unit = "", .doc = "the NeXus file (HDF5)"),
     PARAM(struct nexus_params, entry, .unit = "", .init.text = "",
           .doc = "path of the NXtomo entry, where the file has several"),
@@ -32,13 +32,13 @@ static const struct param nexus_rows[] = {
           .doc = "path of the angles, one a frame; found in the entry where it is not given"),
     PARAM(struct nexus_params, image_key, .unit = "", .init.text = "",
           .doc = "path of the keys that tell projections, flats and darks apart; found where it is not given"),
-    FRAMES_ROW(struct nexus_params),
+    FRAMES_PARAM(struct nexus_params),
     PARAM(struct nexus_params, angle_unit, .unit = "", .choices = unit_choices, .init.choice = ANGLE_UNIT_FILE,
           .doc = "unit of the angles"),
-    PIXEL_SIZE_ROW(struct nexus_params, "x_pixel_size and y_pixel_size of the file, else one pixel"),
-    QUANTITY_ROW(struct nexus_params),
-    BEAM_ROWS(struct nexus_params),
-    SLICES_ROW(struct nexus_params),
+    PIXEL_SIZE_PARAM(struct nexus_params, "x_pixel_size and y_pixel_size of the file, else one pixel"),
+    QUANTITY_PARAM(struct nexus_params),
+    BEAM_PARAMS(struct nexus_params),
+    SLICES_PARAM(struct nexus_params),
 };
 
 struct nexus {
@@ -447,8 +447,8 @@ static enum ts_status open_nexus(const struct param_set *set, struct source **so
 const struct source_format nexus_format = {
     .name = "nexus",
     .summary = "a scan in a NeXus file (NXtomo): projections, flats or darks as a sinogram",
-    .params = nexus_rows,
-    .n_params = sizeof nexus_rows / sizeof nexus_rows[0],
+    .params = nexus_params,
+    .n_params = sizeof nexus_params / sizeof nexus_params[0],
     .params_bytes = sizeof(struct nexus_params),
     .open = open_nexus,
     .resolve = ts_source_beam_resolve,

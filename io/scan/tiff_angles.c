@@ -31,7 +31,7 @@ refuse_file(const struct param_set *set, struct ts_diag *diag, const char *code,
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    ts_param_find(set->rows, set->n_rows, "angles_file", &row);
+    ts_param_find(set->params, set->n_params, "angles_file", &row);
     return ts_diag_error(diag, TS_BAD_INPUT,
                          &(struct diag_site){.code = code, .span = set->spans[row], .stage = "input.angles_file"}, "%s",
                          message);

@@ -38,7 +38,7 @@ struct plan_node {
     struct param_set set;                  /* the plan's own copy, resolved */
     struct stage_context context;
     struct ts_image out;
-    int32_t inputs[STAGE_INPUTS]; /* nodes; -1: none. [0] the image, then the references in row order */
+    int32_t inputs[STAGE_INPUTS]; /* nodes; -1: none. [0] the image, then the references in the order of params */
     int32_t image_node; /* the node that computes this node's image: itself, or for a pass-through stage its input's */
     int32_t axes_node;  /* the node that sets its axes: as image_node, or a pass-through stage with a shape() */
     int32_t domain;     /* the source that its z axis comes from; of sources that stream together, the first */

@@ -13,10 +13,11 @@
 /* Returns the node's parameter `center`, a detector index, where one is given; else NULL. */
 static const double *own_center(const struct plan_node *node)
 {
-    for (size_t i = 0; i < node->set.n_rows; i++) {
-        const struct param *row = &node->set.rows[i];
-        if (!strcmp(row->name, "center") && row->unit && !strcmp(row->unit, "detector") && (node->set.given >> i & 1))
-            return (const double *)((const unsigned char *)node->set.values + row->offset);
+    for (size_t i = 0; i < node->set.n_params; i++) {
+        const struct param *param = &node->set.params[i];
+        if (!strcmp(param->name, "center") && param->unit && !strcmp(param->unit, "detector") &&
+            (node->set.given >> i & 1))
+            return (const double *)((const unsigned char *)node->set.values + param->offset);
     }
     return NULL;
 }

@@ -43,7 +43,7 @@ struct stage_context {
     const void *params;    /* the resolved parameter struct */
     struct ts_image in, out;
     const struct ts_image
-        *references[STAGE_REFERENCES];   /* one per row of kind REFERENCE, in row order; NULL: not given */
+        *references[STAGE_REFERENCES];   /* one per parameter of kind REFERENCE, in their order; NULL: not given */
     int threads;                         /* for num_threads(...) */
     const struct device_numbers *device; /* the CUDA device that runs the stage; NULL: the CPU */
     struct ts_diag *diag;
@@ -115,7 +115,7 @@ struct stage_tolerance {
     const char *why;
 };
 
-/* The tolerance of one method (a choice of the row `method`) that has another tolerance than its stage. */
+/* The tolerance of one method (a choice of the parameter `method`) that has another tolerance than its stage. */
 struct stage_method_tolerance {
     const char *method; /* NULL ends the list */
     struct stage_tolerance tolerance;
@@ -186,9 +186,10 @@ struct stage_cuda {
 #define STAGE_CUDA(name) NULL
 #endif
 
-/* Sets the members for the parameters in a stage's table: the rows and the struct that they describe. */
-#define STAGE_PARAMS(rows, type)                                                                                       \
-    .params = (rows), .n_params = sizeof(rows) / sizeof *(rows), .params_bytes = sizeof(type)
+/* Sets the members for the parameters in a stage's table: the array of struct param and the struct that it describes.
+ */
+#define STAGE_PARAMS(table, type)                                                                                      \
+    .params = (table), .n_params = sizeof(table) / sizeof *(table), .params_bytes = sizeof(type)
 /* Defines params_of(context), which returns a stage's resolved parameters as the struct that its code knows. */
 #define STAGE_PARAMS_OF(type)                                                                                          \
     static inline const struct type *params_of(const struct stage_context *context)                                    \
@@ -218,7 +219,7 @@ struct stage {
     size_t n_params, params_bytes;
     bool keeps_output; /* `save`: writes its image to the output file under its name: */
 
-    /* Pure. Fills derived parameters of `values`, to which the context's params point, and checks what the rows cannot
+    /* Pure. Fills derived parameters of `values`, to which the context's params point, and checks what `params` cannot
      * state, through ts_param_error. NULL: there is nothing to do. */
     enum ts_status (*resolve)(const struct stage_context *, void *values);
     /* Pure. Describes the output: *out starts as a copy of the input's description. NULL: they are the same. Axis
@@ -256,7 +257,7 @@ struct stage {
     const char *cpu_only;
     struct stage_tolerance tolerance;
     const struct stage_method_tolerance *method_tolerances; /* NULL: the stage's holds for every method */
-    /* Parameters of the benchmark's cases, '|' between them: "low=0 high=100". NULL: worked out from the rows. */
+    /* Parameters of the benchmark's cases, '|' between them: "low=0 high=100". NULL: worked out from `params`. */
     const char *bench;
     bool counts_values; /* its time depends on the values: the benchmark then has cases of every distribution */
 };

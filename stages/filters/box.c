@@ -38,7 +38,7 @@ static const struct choice method_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param box_rows[] = {
+static const struct param box_params[] = {
     PARAM(struct box_params, radius, .unit = "pixel", .required = true, .min = 0, .max = 1024,
           .doc = "half width: the window is 2 radius + 1 samples along each axis"),
     PARAM(struct box_params, dimensions, .unit = "", .choices = dimension_choices, .init.choice = BOX_2D,
@@ -411,7 +411,7 @@ const struct stage box_stage = {
              "dimensions=3d|"
              "radius=7 dimensions=3d|radius=7 method=direct|radius=7 method=running-sum|radius=7 method=separable|"
              "radius=7 method=tile|radius=31 method=running-sum|radius=31 method=separable|radius=31 method=tile",
-    STAGE_PARAMS(box_rows, struct box_params),
+    STAGE_PARAMS(box_params, struct box_params),
     .resolve = box_resolve,
     .reach = box_reach,
     .scratch_bytes = box_scratch_bytes,

@@ -49,7 +49,7 @@ static const struct choice merge_choices[] = {
     {NULL, 0, NULL, 0},
 };
 
-static const struct param rows[] = {
+static const struct param histogram_params[] = {
     PARAM(struct histogram_params, bins, .min = 1, .max = MAX_BINS, .init.i = 256, .doc = "number of bins"),
     PARAM(struct histogram_params, range, .unit = "value", .optional = true,
           .doc = "[low, high] between the outer edges; values outside are counted apart; absent: `limits` decides"),
@@ -432,7 +432,7 @@ const struct stage histogram_stage = {
              "bins=4096 range=0,4096 scope=slice|bins=256 range=0,4096 labels=itself n_labels=4096|"
              "bins=4096 range=0,4096 reference=itself|bins=256 limits=dtype method=*|bins=256 range=0,4096 method=*|"
              "bins=4096 range=0,4096 method=*|bins=65536 limits=dtype method=*",
-    STAGE_PARAMS(rows, struct histogram_params),
+    STAGE_PARAMS(histogram_params, struct histogram_params),
     .resolve = resolve,
     .streams_with_input = streams_with_input,
     .reduction = &reduction,

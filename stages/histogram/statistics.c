@@ -15,7 +15,7 @@
 
 #include "stages/values/scope.h"
 
-static const struct param rows[] = {
+static const struct param statistics_params[] = {
     PARAM(struct statistics_params, percentiles, .unit = "%", .min = 0, .max = 100, .optional = true,
           .doc = "list of at most 16 percentiles, 50 for the median; absent: none"),
     PARAM(struct statistics_params, ddof, .min = 0, .max = 1, .init.i = 0,
@@ -336,7 +336,7 @@ const struct stage statistics_stage = {
            "run of values is summed as differences from a value near its own mean.\n\n"
            "Cost: one pass; one more for percentiles of 32-bit integers and floats.",
     STAGE_TAKES_ALL,
-    STAGE_PARAMS(rows, struct statistics_params),
+    STAGE_PARAMS(statistics_params, struct statistics_params),
     .resolve = resolve,
     .reduction = &reduction,
     .cuda = STAGE_CUDA(statistics_cuda),

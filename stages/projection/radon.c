@@ -244,7 +244,7 @@ static const struct stage_method_tolerance method_tolerances[] = {
 };
 
 static const struct param radon_params[] = {
-    BEAM_DISTANCE_ROWS(struct radon_params),
+    BEAM_DISTANCE_PARAMS(struct radon_params),
     PARAM(struct radon_params, views, .unit = "", .min = 1, .max = 1 << 20, .derived = "the number of angles, else 180",
           .doc = "number of projection angles, evenly over the arc"),
     PARAM(struct radon_params, start, .unit = "degree", .init.r = 0, .min = -360, .max = 360,

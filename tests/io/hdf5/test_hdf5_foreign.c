@@ -110,7 +110,7 @@ static enum ts_status open_exchange(void)
 {
     struct exchange_params values = {0};
     struct param_set set = {
-        .rows = exchange_format.params, .n_rows = exchange_format.n_params, .values = &values, .owner = "input"};
+        .params = exchange_format.params, .n_params = exchange_format.n_params, .values = &values, .owner = "input"};
     struct source *source = NULL;
     ts_params_init(&set);
     values.exchange = ts_scan_file.path;

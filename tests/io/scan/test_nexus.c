@@ -98,7 +98,7 @@ static void make_scan(const struct scan *scan)
 static struct param_set nexus_set(void)
 {
     struct param_set set = {
-        .rows = nexus_format.params, .n_rows = nexus_format.n_params, .values = &nexus_values, .owner = "input"};
+        .params = nexus_format.params, .n_params = nexus_format.n_params, .values = &nexus_values, .owner = "input"};
     nexus_values = (struct nexus_params){0};
     ts_params_init(&set);
     nexus_values.nexus = ts_scan_file.path;
