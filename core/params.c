@@ -87,8 +87,9 @@ enum ts_status ts_param_error(const struct param_set *set, const char *name, con
 
 const struct choice ts_beam_choices[] = {
     {"parallel", TS_BEAM_PARALLEL, "one direction a view"},
-    {"fan-arc", TS_BEAM_FAN_ARC, "equiangular: detectors evenly along an arc around the source"},
-    {"fan-flat", TS_BEAM_FAN_FLAT, "equispaced: detectors evenly along a line at a right angle to the central ray"},
+    {"fan-arc", TS_BEAM_FAN_ARC, "equiangular: detector pixels evenly along an arc around the source"},
+    {"fan-flat", TS_BEAM_FAN_FLAT,
+     "equispaced: detector pixels evenly along a line at a right angle to the central ray"},
     {0},
 };
 

@@ -110,7 +110,7 @@ static __device__ void add_line(const T *line, int64_t slice, int n_slices, int 
     }
 }
 
-/* grid: parts, windows of detectors, pairs from `first` on. */
+/* grid: parts, windows of detector pixels, pairs from `first` on. */
 template <typename T>
 static __global__ void __launch_bounds__(ROWS_THREADS)
     project_rows(const T *in, const T *transposed, float4 *partials, const struct cuda_beams *table,
@@ -138,8 +138,8 @@ static __global__ void __launch_bounds__(ROWS_THREADS)
         partial[d] = vector[mirrored ? n - 1 - d : d];
 }
 
-/* One thread sums a detector pixel; grid: runs of detectors, pairs. Both major axes have n_parts vectors, the last ones
- * zero. */
+/* One thread sums a detector pixel; grid: runs of detector pixels, pairs. Both major axes have n_parts vectors, the
+ * last ones zero. */
 static __global__ void __launch_bounds__(ROWS_THREADS)
     fan_in(float4 *partials, float *out, const struct cuda_beams *table, struct rows_size size, int64_t first)
 {

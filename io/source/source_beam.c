@@ -57,7 +57,7 @@ static enum ts_status check_fan(const struct param_set *set, const struct ts_bea
                               beam->source_detector_mm, beam->source_axis_mm);
     if (beam->kind == TS_BEAM_FAN_ARC && !(degree < 90))
         return ts_param_error(set, "source_detector", "fan-angle", diag,
-                              "the last detector would be %g degrees from the central ray, expected less than 90",
+                              "the last detector pixel would be %g degrees from the central ray, expected less than 90",
                               degree);
     return TS_OK;
 }
@@ -69,7 +69,7 @@ const char *ts_source_beam_wrong(const struct ts_beam *beam, const struct ts_axi
     if (!(beam->source_axis_mm > 0 && beam->source_detector_mm >= beam->source_axis_mm))
         return "its source is not before the rotation axis, or its detector is";
     return beam->kind == TS_BEAM_FAN_ARC && !(last_degree(beam, detector) < 90)
-               ? "its last detector is 90 degrees or more from the central ray"
+               ? "its last detector pixel is 90 degrees or more from the central ray"
                : NULL;
 }
 

@@ -168,7 +168,7 @@ struct ts_image ts_bench_describe_image(const struct bench_case *which)
         .kind = volume ? TS_AXIS_Y : TS_AXIS_VIEW, .n = which->ny, .spacing = 1, .unit = volume ? "mm" : "degree"};
     image.axes[2] =
         (struct ts_axis){.kind = volume ? TS_AXIS_X : TS_AXIS_DETECTOR, .n = which->nx, .spacing = 1, .unit = "mm"};
-    if (!volume) { /* half a turn about the middle of the detectors */
+    if (!volume) { /* half a turn about the middle of the detector */
         image.axes[1].spacing = 180 / (double)which->ny;
         image.axes[2].first = -0.5 * (double)(which->nx - 1);
         if (strstr(which->parameters, BENCH_SCAN "half-acquisition")) { /* a whole turn, the axis near an end */

@@ -81,7 +81,7 @@ void ts_plan_warn_axis(const struct ts_plan *plan, struct ts_diag *diag)
             ts_diag_warning(diag,
                             &(struct diag_site){.code = "axis-elsewhere", .span = node->set.span, .stage = node->label},
                             "x_rotation_axis_pixel_position of the file is %.6g, and the rotation axis is taken to "
-                            "stand at detector %.6g, in the middle",
+                            "stand at detector pixel %.6g, in the middle",
                             position, taken);
             ts_diag_hint(diag, "center: {center: %.6g} takes what the file says, center: {} searches", position);
         }

@@ -61,7 +61,7 @@ static void print_rays(const struct ts_plan *plan, int32_t node, FILE *stream)
         fprintf(stream, "; rotation axis found at run time%s%s", axis.owner ? " by " : "",
                 axis.owner ? axis.owner : "");
     else
-        fprintf(stream, "; rotation axis at detector %.6g%s%s", axis.center, axis.owner ? ", as given to " : "",
+        fprintf(stream, "; rotation axis at detector pixel %.6g%s%s", axis.center, axis.owner ? ", as given to " : "",
                 axis.owner ? axis.owner : "");
 }
 

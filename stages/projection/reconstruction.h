@@ -45,9 +45,9 @@ extern const struct stage_method_tolerance ts_back_method_tolerances[];
  */
 #define VOLUME_PARAMS(pixel_size_is)                                                                                   \
     PARAM(struct reconstruction_params, rows, .unit = "", .min = 1, .max = 1 << 20,                                    \
-          .derived = "the number of detectors", .doc = "rows of the volume's slices"),                                 \
+          .derived = "the number of detector pixels", .doc = "rows of the volume's slices"),                           \
         PARAM(struct reconstruction_params, columns, .unit = "", .min = 1, .max = 1 << 20,                             \
-              .derived = "the number of detectors", .doc = "columns of the volume's slices"),                          \
+              .derived = "the number of detector pixels", .doc = "columns of the volume's slices"),                    \
         PARAM(struct reconstruction_params, pixel_size, .unit = "mm", .min = 1e-6, .max = 1e6,                         \
               .derived = pixel_size_is, .doc = "distance of neighboring columns"),                                     \
         PARAM(struct reconstruction_params, row_spacing, .unit = "mm", .min = 1e-6, .max = 1e6,                        \

@@ -48,6 +48,6 @@ enum ts_status ts_tensor_check_rays(const struct stage_context *context, const s
     ts_param_error(context->set, "method", "tensor-apart", context->diag,
                    "rays cross a row or column up to %.6g pixels apart, and tensor takes at most %d", apart,
                    MOST_APART);
-    return ts_diag_hint(context->diag, "method: %s, or detectors that lie closer",
+    return ts_diag_hint(context->diag, "method: %s, or detector pixels that lie closer",
                         !strcmp(context->stage->name, "radon") ? "ray" : "stack");
 }

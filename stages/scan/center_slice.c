@@ -97,12 +97,12 @@ static void warn_of_truncation(const struct center_slice *slice, const struct lo
                  look->by_opposite, look->by_sinogram);
     else if (!isnan(look->by_sinogram) && !isnan(look->by_opposite))
         snprintf(what, sizeof what,
-                 "the center found, %.2f, may be off by some detectors, and opposite views have it "
+                 "the center found, %.2f, may be off by some detector pixels, and opposite views have it "
                  "at %.2f",
                  look->by_sinogram, look->by_opposite);
     else
         snprintf(what, sizeof what, "the center found, %.2f, may be off by %s", look->taken.center,
-                 isnan(look->by_sinogram) ? "a detector or more" : "some detectors");
+                 isnan(look->by_sinogram) ? "a detector pixel or more" : "some detector pixels");
     ts_diag_warning(slice->context->diag, &site,
                     "the detector cuts off the object in slice %lld: its first end sees %.0f %% and its last %.0f %% "
                     "of the most that is seen; %s",

@@ -209,7 +209,7 @@ void ts_scan_check_finite(const struct stage *stage, const char *assignments)
         const struct ts_diag_record *diag = ts_diag_get(run.diag, 0);
         cr_assert_str_eq(diag->code, "not-finite");
         cr_assert(strstr(diag->message, "2 of 360 values of slice 3 are NaN or infinite"), "%s", diag->message);
-        cr_assert(strstr(diag->message, "the first is in view 2 at detector 17"), "%s", diag->message);
+        cr_assert(strstr(diag->message, "the first is in view 2 at detector pixel 17"), "%s", diag->message);
         ts_test_run_clear(&run);
     }
     free(in.data);

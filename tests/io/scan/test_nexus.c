@@ -479,10 +479,10 @@ Test(nexus, an_axis_that_nobody_takes_is_warned_of)
         const char *const arguments[] = {"check", chain, "--device", "cpu", NULL};
         ts_program_run(ts_scan_file.folder, arguments, &outcome);
         cr_assert_eq(outcome.code, 0, "%s", outcome.err);
-        snprintf(
-            words, sizeof words,
-            "x_rotation_axis_pixel_position of the file is %g, and the rotation axis is taken to stand at detector 2",
-            rows[i].axis);
+        snprintf(words, sizeof words,
+                 "x_rotation_axis_pixel_position of the file is %g, and the rotation axis is taken to stand at "
+                 "detector pixel 2",
+                 rows[i].axis);
         cr_assert_eq(strstr(outcome.err, words) != NULL, rows[i].warned, "row %zu: %s", i, outcome.err);
         snprintf(words, sizeof words, "center: {center: %g} takes", rows[i].axis);
         cr_assert_eq(strstr(outcome.err, words) != NULL, rows[i].warned, "row %zu: %s", i, outcome.err);

@@ -29,12 +29,12 @@ Test(axis_near_end, is_warned_of)
         struct scan_case scan;
         const char *words, *hint; /* NULL: nothing is said */
     } cases[] = {
-        {&fbp_stage, {"", 1, 40, 31, .arc = 360, .center = -10}, "at detector 5 of 0 to 30", "stitch"},
+        {&fbp_stage, {"", 1, 40, 31, .arc = 360, .center = -10}, "at detector pixel 5 of 0 to 30", "stitch"},
         {&fbp_stage, {"", 1, 40, 31, .arc = 360, .center = 10}, "circle of radius 2.5 mm about it", "sirt"},
-        {&fourier_stage, {"", 1, 40, 31, .center = -3.1}, "at detector 11.9 of 0 to 30", "stitch"},
+        {&fourier_stage, {"", 1, 40, 31, .center = -3.1}, "at detector pixel 11.9 of 0 to 30", "stitch"},
         {&fourier_stage, {"", 1, 40, 31, .center = -2.9}, NULL, NULL},
         {&fbp_stage, {"", 1, 40, 31, .center = 2.9}, NULL, NULL},
-        {&fbp_stage, {"center=3", 1, 40, 31}, "at detector 3 of 0 to 30", "circle"},
+        {&fbp_stage, {"center=3", 1, 40, 31}, "at detector pixel 3 of 0 to 30", "circle"},
         {&fbp_stage, {"", 1, 40, 31, .beam = SCAN_FLAT, .center = 10}, "radius 2.49513 mm", "rebin"},
         {&fbp_stage, {"", 1, 40, 31, .beam = SCAN_ARC, .center = -10}, "radius 2.49837 mm", "sirt"},
         {&fbp_stage, {"", 1, 40, 31, .beam = SCAN_ARC}, NULL, NULL},
