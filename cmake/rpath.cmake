@@ -16,7 +16,7 @@ function(rpath_of_program program)
   endif()
   file(RELATIVE_PATH to_library ${folder} ${CMAKE_BINARY_DIR})
   string(REGEX REPLACE "/$" "" origin "$ORIGIN/${to_library}")
-  # The installed path is a part of it: what is written over it has room.
+  # The installed path is a part of it, so that the shorter text that installing writes over it fits.
   set_target_properties(${program} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON
     INSTALL_RPATH "${origin};${installed_rpath}")
   target_link_options(${program} PRIVATE -Wl,--disable-new-dtags)

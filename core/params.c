@@ -191,7 +191,7 @@ static int append(char *out, size_t size, int used, const char *text)
 {
     const size_t length = strlen(text), at = (size_t)used;
     if (at < size) {
-        const size_t room = size - at - 1, copied = length < room ? length : room;
+        const size_t capacity = size - at - 1, copied = length < capacity ? length : capacity;
         memcpy(out + at, text, copied);
         out[at + copied] = '\0';
     }

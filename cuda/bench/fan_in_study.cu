@@ -272,9 +272,9 @@ static enum ts_status prepare(struct cuda_runner *cuda, const struct device_numb
     cuda->stream = ts_cuda_stream(cuda->session, CUDA_COMPUTE);
     cuda->begin = ts_cuda_event_create(cuda->session);
     cuda->end = ts_cuda_event_create(cuda->session);
-    cuda->values = (float *)ts_cuda_take(cuda->session, bytes);
-    cuda->parts = ts_cuda_take(cuda->session, (size_t)n / 2 * sizeof(struct fan_in_moments));
-    cuda->tables = (uint32_t *)ts_cuda_take(cuda->session, tables);
+    cuda->values = (float *)ts_cuda_allocate(cuda->session, bytes);
+    cuda->parts = ts_cuda_allocate(cuda->session, (size_t)n / 2 * sizeof(struct fan_in_moments));
+    cuda->tables = (uint32_t *)ts_cuda_allocate(cuda->session, tables);
     if (!cuda->begin || !cuda->end || !cuda->values || !cuda->parts || !cuda->tables)
         return TS_RUN_FAILED;
     status = ts_cuda_copy(cuda->session, CUDA_COMPUTE, CUDA_TO_DEVICE, cuda->values, values, bytes);

@@ -68,11 +68,11 @@ static enum ts_status check_fused(const struct stage_context *context, const str
         return ts_param_error(context->set, "method", "method-size", context->diag,
                               "fused counts the pixels of a slice in 31 bits, and a slice has %lld x %lld",
                               (long long)ny, (long long)nx);
-    return ts_param_error(context->set, "method", "method-shared-memory", context->diag,
-                          "fused has no room for sums and rows of %s with a radius of %lld pixel in the %d bytes of "
-                          "shared memory that a block of %s has",
-                          ts_dtype_name(dtype), (long long)params->radius, context->device->block_shared_bytes,
-                          context->device->name);
+    return ts_param_error(
+        context->set, "method", "method-shared-memory", context->diag,
+        "the sums and rows of fused, of %s with a radius of %lld pixel, do not fit the %d bytes of shared "
+        "memory that a block of %s has",
+        ts_dtype_name(dtype), (long long)params->radius, context->device->block_shared_bytes, context->device->name);
 }
 
 /* Checks the methods that a CUDA device has only within limits. */

@@ -439,7 +439,7 @@ static int spectrum_transforms(const struct stage_context *context, struct fft_s
     return 1;
 }
 
-/* Room for the samples of one call and, behind them, their spectrum. */
+/* Returns how many samples the scratch buffer holds: those of one call and, behind them, their spectrum. */
 static size_t spectrum_samples(const struct stage_context *context)
 {
     struct fft_shape shape[STAGE_TRANSFORMS];

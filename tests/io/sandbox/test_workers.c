@@ -260,7 +260,8 @@ Test(workers, spinning_ends_without_the_parent, .timeout = 30)
     ts_test_no_children();
 }
 
-/* Its processor time is limited for life, so a worker that has used most of it makes room for another one. */
+/* Its processor time is limited for life, so a worker that has used most of it ends, and another one takes its place.
+ */
 Test(workers, old_ones_retire, .timeout = 60)
 {
     enum { N_JOBS = 66 };

@@ -492,7 +492,7 @@ Test(bench, what_a_device_has_no_memory_for_is_named_on_cuda)
     cr_assert_eq(ts_bench_run(&request, sink, diag), TS_RUN_FAILED);
     cr_assert_str_eq(ts_diag_get(diag, 0)->code, "benchmark-failed");
     cr_assert(strstr(ts_diag_get(diag, 0)->message, " u8: ") &&
-                  strstr(ts_diag_get(diag, 0)->message, "MiB of GPU memory could not be taken"),
+                  strstr(ts_diag_get(diag, 0)->message, "MiB of GPU memory could not be allocated"),
               "%s", ts_diag_get(diag, 0)->message);
     fclose(sink);
     ts_diag_destroy(diag);

@@ -31,13 +31,13 @@ static void expect(bool kept, const char *owner, const char *param, const char *
     }
 }
 
-static size_t collect(struct table *tables, size_t room)
+static size_t collect(struct table *tables, size_t capacity)
 {
     size_t n = 0;
-    for (const struct stage *const *stage = ts_stages; *stage && n < room; stage++)
+    for (const struct stage *const *stage = ts_stages; *stage && n < capacity; stage++)
         tables[n++] = (struct table){(*stage)->name, (*stage)->summary, (*stage)->params, (*stage)->n_params,
                                      (*stage)->params_bytes};
-    for (const struct source_format *const *format = ts_source_formats; *format && n < room; format++)
+    for (const struct source_format *const *format = ts_source_formats; *format && n < capacity; format++)
         tables[n++] = (struct table){(*format)->name, (*format)->summary, (*format)->params, (*format)->n_params,
                                      (*format)->params_bytes};
     return n;
@@ -98,17 +98,18 @@ static void check_default(const struct table *table, const struct param *param)
 {
     const bool by_list = param->kind == PARAM_TEXTS || param->kind == PARAM_NUMBERS || param->kind == PARAM_REFERENCE;
     const bool init = param->init.i || param->init.r != 0 || param->init.choice || param->init.b || param->init.text;
-    const int said = (param->required != 0) + (param->optional != 0) + (param->derived != NULL);
-    expect(said <= 1 && (said == 0 || !init), table->owner, param->name,
+    const int stated = (param->required != 0) + (param->optional != 0) + (param->derived != NULL);
+    expect(stated <= 1 && (stated == 0 || !init), table->owner, param->name,
            "more than one of required, optional, derived, init");
-    expect(said == 1 || !by_list, table->owner, param->name, "a list or reference needs required, optional or derived");
+    expect(stated == 1 || !by_list, table->owner, param->name,
+           "a list or reference needs required, optional or derived");
     expect(!param->optional || by_list || param->kind == PARAM_TEXT, table->owner, param->name,
            "its kind cannot be optional");
-    if (said == 0 && param->kind == PARAM_TEXT)
+    if (stated == 0 && param->kind == PARAM_TEXT)
         expect(param->init.text != NULL, table->owner, param->name, "its default text is NULL");
     const bool bounded = param->min != 0 || param->max != 0;
     const double value = param->kind == PARAM_INTEGER ? (double)param->init.i : param->init.r;
-    if (said == 0 && bounded && (param->kind == PARAM_INTEGER || param->kind == PARAM_REAL))
+    if (stated == 0 && bounded && (param->kind == PARAM_INTEGER || param->kind == PARAM_REAL))
         expect(value >= param->min && value <= param->max, table->owner, param->name,
                "its default is outside its range");
 }

@@ -210,7 +210,7 @@ Test(run, references_are_reduced_over_their_own_volume)
 }
 
 /* A mask from another source is read slab by slab beside the image; where it is moved in z as well, both have halos. */
-Test(run, a_mask_from_another_source_travels_with_the_image)
+Test(run, a_mask_from_another_source_streams_with_the_image)
 {
     struct ts_image image = ts_test_image(11, 8, 7, TS_U16, VALUES_RANDOM, 11),
                     mask = ts_test_image(11, 8, 7, TS_U8, VALUES_EXTREME, 12);

@@ -124,7 +124,7 @@ Test(radon, tensor_cores_refuse_slices_that_they_cannot_count)
         planned(rows[i].text, rows[i].nz, rows[i].ny, rows[i].nx, rows[i].refused ? "tensor-size" : NULL);
 }
 
-/* Windows of neighboring pixels have no room for them, and another method is not taken in silence. */
+/* Windows of neighboring pixels do not hold them. The method is refused; none is put in its place in silence. */
 Test(radon, tensor_cores_refuse_rays_far_apart)
 {
     static const struct {

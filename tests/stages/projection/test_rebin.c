@@ -140,7 +140,7 @@ Test(rebin, warns_of_missing_rays)
 {
     static const struct {
         struct scan_case scan;
-        const char *words; /* NULL: nothing is said */
+        const char *words; /* NULL: there is no warning */
     } cases[] = {
         {{"", 1, 40, 31, .beam = SCAN_FLAT, .center = 10}, NULL},
         {{"", 1, 40, 31, .beam = SCAN_FLAT, .center = 15}, NULL},

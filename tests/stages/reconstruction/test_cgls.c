@@ -80,8 +80,8 @@ TEST_ON_BOTH(cgls, is_at_most_two_iterations_behind)
     double norm = 0;
     for (int i = 0; i < VIEWS * DETECTORS; i++)
         norm += b[i] * b[i];
-    const double told = ts_test_table_at(&run, "residual", ITERATIONS) * sqrt(norm);
-    cr_assert(fabs(told - found) <= 1e-3 * found, "%g, not %g", told, found);
+    const double reported = ts_test_table_at(&run, "residual", ITERATIONS) * sqrt(norm);
+    cr_assert(fabs(reported - found) <= 1e-3 * found, "%g, not %g", reported, found);
     ts_test_run_clear(&run);
     free(in.data);
 }

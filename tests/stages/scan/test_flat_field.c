@@ -220,12 +220,9 @@ static void dead_says(int zeros, enum ts_status status, const char *code, const 
     H5Dclose(white);
     H5Fclose(file);
     cr_assert_eq(ts_test_chain(chain, ts_scan_file.folder, ts_scan_file.diag), status);
-    const struct ts_diag_record *said = NULL;
-    for (size_t i = 0; i < ts_diag_count(ts_scan_file.diag); i++)
-        if (!strcmp(ts_diag_get(ts_scan_file.diag, i)->code, code))
-            said = ts_diag_get(ts_scan_file.diag, i);
-    cr_assert(said && said->severity == (status == TS_OK ? TS_NOTE : TS_ERROR));
-    cr_assert_str_eq(said->message, message);
+    const struct ts_diag_record *record = ts_test_record(ts_scan_file.diag, code);
+    cr_assert(record && record->severity == (status == TS_OK ? TS_NOTE : TS_ERROR));
+    cr_assert_str_eq(record->message, message);
     ts_scan_file_end();
 }
 
