@@ -104,7 +104,7 @@ static void launch(const struct measure *measure, enum work work)
     }
 }
 
-/* Median seconds of the work, after three runs to warm up. */
+/* Measures the median seconds of the work, after three runs to warm up. */
 static enum ts_status seconds_of(const struct measure *measure, enum work work, double *seconds)
 {
     double times[REPEATS];

@@ -79,7 +79,7 @@ template <typename part> static __global__ void join_serially(const float *value
     parts[0] = all;
 }
 
-/* The first step of a fan-in, from the values to parts[0] to parts[stride - 1]. */
+/* Does the first step of a fan-in: the values become parts[0] to parts[stride - 1]. */
 template <typename part>
 static __global__ void fan_in_first(const float *values, part *parts, int64_t stride, int64_t n)
 {
@@ -98,7 +98,7 @@ template <typename part> static __global__ void fan_in_step(part *parts, int64_t
         ts_cuda_join(&parts[i], &parts[i + stride]);
 }
 
-/* All steps from `stride` on, by one block. */
+/* Does all steps from `stride` on, in one block. */
 template <typename part> static __global__ void fan_in_rest(part *parts, int64_t stride)
 {
     for (; stride > 0; stride /= 2) {
@@ -108,7 +108,7 @@ template <typename part> static __global__ void fan_in_rest(part *parts, int64_t
     }
 }
 
-/* No more threads than values. */
+/* There are no more threads than values. */
 template <typename part> static __global__ void join_runs(const float *values, part *parts, int64_t n)
 {
     __shared__ part shared[BLOCK / 2];

@@ -58,9 +58,9 @@ static void hold(size_t bytes)
         ;
 }
 
-/* True for errors after which nothing of this process runs on the device any more. Source: CUDA's documentation, the
- * errors that leave the process in an inconsistent state or demand a new one; and cudaErrorUnknown, which the driver
- * reports for example after a device fell off its bus. */
+/* Returns true for errors after which nothing of this process runs on the device any more. Source: CUDA's
+ * documentation, the errors that leave the process in an inconsistent state or demand a new one; and cudaErrorUnknown,
+ * which the driver reports for example after a device fell off its bus. */
 static bool is_lost(cudaError_t error)
 {
     /* Errors that some toolkits have no name for. */

@@ -39,7 +39,7 @@ static int64_t all_pairs(const struct rows_size *size)
     return ts_cuda_parts(size->n_slices, ROWS_SLICES) * size->n_views;
 }
 
-/* Bytes of the vectors of one pair: a detector pixel has its ROWS_SLICES sums side by side. */
+/* Returns the bytes of the vectors of one pair: a detector pixel has its ROWS_SLICES sums side by side. */
 static int64_t pair_bytes(const struct rows_size *size)
 {
     return (int64_t)size->n_parts * size->n_detectors * (int64_t)sizeof(float4);

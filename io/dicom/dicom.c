@@ -188,7 +188,7 @@ static enum ts_status add_attribute(struct dicom_source *source, const char *nam
     return TS_OK;
 }
 
-/* The warnings as one text, or NULL where memory is out. */
+/* Returns the warnings as one text, or NULL where memory is out. */
 static const char *join_warnings(const struct dicom_source *source, const struct dicom_params *params,
                                  const struct dicom_series *series)
 {

@@ -19,7 +19,7 @@ static bool ends_in(const char *text, const char *ending)
     return n >= n_ending && !strcmp(text + n - n_ending, ending);
 }
 
-/* The first dataset whose path ends so, and whose value is this text where one is given. */
+/* Returns the first dataset whose path ends so, and whose value is this text where one is given. */
 static const struct hdf5_listed *find_listed(const struct hdf5_listing *listing, const char *ending, const char *value)
 {
     for (const struct hdf5_listed *entry = listing->objects; entry; entry = entry->next)

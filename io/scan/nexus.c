@@ -127,8 +127,8 @@ static enum ts_status has_member(struct nexus *nexus, const struct hdf5_ref *gro
     return status;
 }
 
-/* The first member of class classes[0] that has a member `holding`; or, where classes[1] is not NULL, the first such
- * member of a member of class classes[0]. */
+/* Finds the first member of class classes[0] that has a member `holding`; or, where classes[1] is not NULL, the first
+ * such member of a member of class classes[0]. */
 static enum ts_status find_class(struct nexus *nexus, const struct hdf5_ref *group, const char *const *classes,
                                  const char *holding, struct hdf5_ref *found)
 {
@@ -153,7 +153,8 @@ static enum ts_status find_class(struct nexus *nexus, const struct hdf5_ref *gro
     return status;
 }
 
-/* The dataset that the chain names, or else the detector's member of this name. NONE: there is neither. */
+/* Finds the dataset that the chain names, or else the detector's member of this name. The result is NONE where there is
+ * neither. */
 static enum ts_status find_dataset(const struct nexus *nexus, const char *given, const char *name,
                                    struct hdf5_ref *found)
 {
@@ -176,7 +177,8 @@ static enum ts_status open_frames(struct nexus *nexus)
                : status;
 }
 
-/* A list with a value for each frame: the dataset that the chain names or the detector's. NULL where there is none. */
+/* Reads a list with a value for each frame: the dataset that the chain names or the detector's. It is NULL where there
+ * is none. */
 static enum ts_status read_keys(struct nexus *nexus, const char *given, const char *name, double **keys)
 {
     const int64_t n_frames = nexus->projections->stack.n[0];
@@ -249,7 +251,7 @@ static enum ts_status record_frames(const struct nexus *nexus, const int64_t cou
     return status;
 }
 
-/* The frames of the kind that is asked for. */
+/* Chooses the frames of the kind that is asked for. */
 static enum ts_status choose_frames(struct nexus *nexus)
 {
     struct projections *projections = nexus->projections;

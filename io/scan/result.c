@@ -23,7 +23,7 @@ static const struct param result_params[] = {
     SLICES_PARAM(struct result_params),
 };
 
-/* A text attribute, in the arena; "" where there is none. */
+/* Reads a text attribute into the arena; it is "" where there is none. */
 static enum ts_status get_text(const struct hdf5_input *input, const struct hdf5_ref *object, const char *name,
                                const char **out)
 {

@@ -31,7 +31,7 @@ static enum ts_status check_given(const struct param_set *set, const struct ts_b
     return TS_OK;
 }
 
-/* The angle of the last detector pixel from the central ray. */
+/* Returns the angle of the last detector pixel from the central ray. */
 static double last_degree(const struct ts_beam *beam, const struct ts_axis *detector)
 {
     const double last =

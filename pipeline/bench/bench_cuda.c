@@ -82,7 +82,7 @@ static enum ts_status mark_chain(struct cuda_bench *bench, bool total)
     return ts_cuda_event_record(bench->session, bench->timer.events[bench->timer.n++], CUDA_COMPUTE);
 }
 
-/* The kernels' seconds of one run, or, without a delay before it, those from its first call to its end. */
+/* Measures the kernels' seconds of one run, or, without a delay before it, those from its first call to its end. */
 static enum ts_status time_run(struct cuda_bench *bench, int set, bool total, double *seconds)
 {
     enum ts_status status;
@@ -138,7 +138,7 @@ static enum ts_status time_runs(struct cuda_bench *bench, int runs, struct bench
     return TS_OK;
 }
 
-/* The first run, with the drivers that it needs. */
+/* Does the first run, with the drivers that it needs. */
 static enum ts_status run_cold(struct cuda_bench *bench, double *seconds)
 {
     struct bench_ring *ring = &bench->ring;

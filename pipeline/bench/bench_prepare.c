@@ -66,7 +66,7 @@ static double steps_of(const struct bench_stage *ready)
     return param ? 2 * (double)*(const int64_t *)((const char *)ready->context.params + param->offset) : 1;
 }
 
-/* The method that ran; NULL where the stage has none, or where it plays no part. */
+/* Returns the method that ran; NULL where the stage has none, or where it plays no part. */
 static const char *method_of(const struct bench_stage *ready)
 {
     const struct stage *stage = ready->context.stage;
@@ -77,7 +77,7 @@ static const char *method_of(const struct bench_stage *ready)
     return ts_param_choice_name(&ready->set, "method");
 }
 
-/* Bytes that a stage reads and writes at least. */
+/* Returns the bytes that a stage reads and writes at least. */
 static double bytes_of(const struct stage_context *context)
 {
     const bool passes_on = !context->stage->map;
@@ -87,7 +87,8 @@ static double bytes_of(const struct stage_context *context)
     return bytes + (passes_on ? 0 : (double)ts_image_bytes(&context->out));
 }
 
-/* Values that the rays of a projection meet, or pixels in views of a reconstruction; NAN for other stages. */
+/* Returns the number of values that the rays of a projection meet, or of pixels in views of a reconstruction; NAN for
+ * other stages. */
 static double samples_of(const struct bench_stage *ready)
 {
     const struct ts_image *in = &ready->context.in, *out = &ready->context.out;

@@ -22,7 +22,8 @@ static const double *own_center(const struct plan_node *node)
     return NULL;
 }
 
-/* True where both are sinograms of one beam with one detector spacing: an index of one is an index of the other. */
+/* Returns true where both are sinograms of one beam with one detector spacing: an index of one is an index of the
+ * other. */
 static bool keeps_axis(const struct plan_node *from, const struct plan_node *to)
 {
     return ts_image_is_sinogram(&to->out) && from->axes_pass == to->axes_pass &&
@@ -53,7 +54,7 @@ struct rotation_axis ts_plan_rotation_axis(const struct ts_plan *plan, int32_t n
     return (struct rotation_axis){taken, here->axes_pass > 0, NULL};
 }
 
-/* True where a stage of the chain is given a center or finds one. */
+/* Returns true where a stage of the chain is given a center or finds one. */
 static bool has_center(const struct ts_plan *plan)
 {
     bool has = false;

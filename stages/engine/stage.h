@@ -199,7 +199,7 @@ struct stage_cuda {
 /* States in a stage's table that it accepts volumes and sinograms of every type, quantity and beam. */
 #define STAGE_TAKES_ALL                                                                                                \
     .axes = AXES_VOLUME | AXES_SINOGRAM, .dtypes = TS_ANY_DTYPE, .quantities = TS_ANY_QUANTITY, .beams = TS_ANY_BEAM
-/* In a stage's table: it takes sinograms of every type, of these TS_QUANTITY_BITs and TS_BEAM_BITs. */
+/* States in a stage's table that it takes sinograms of every type, of these TS_QUANTITY_BITs and TS_BEAM_BITs. */
 #define STAGE_TAKES_SINOGRAMS(quantity_bits, beam_bits)                                                                \
     .axes = AXES_SINOGRAM, .dtypes = TS_ANY_DTYPE, .quantities = (quantity_bits), .beams = (beam_bits)
 

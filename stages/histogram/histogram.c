@@ -128,7 +128,7 @@ static enum ts_status resolve_method(const struct stage_context *context, struct
     return TS_OK;
 }
 
-/* True where the method leaves tables to merge. sampled, and lane-private for bytes, add theirs up themselves. */
+/* Returns true where the method leaves tables to merge. sampled, and lane-private for bytes, add up their own. */
 static bool leaves_tables(const struct stage_context *context, const struct histogram_params *params)
 {
     const bool bytes = ts_dtype_bytes(context->in.dtype) == 1;

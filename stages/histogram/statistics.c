@@ -132,7 +132,8 @@ static struct percentile_ends *ends_in(const struct stage_context *context, cons
     return search_in(context, partial);
 }
 
-/* Bytes behind the moments in a partial of the first round. Sorting a slice needs scratch for its keys there. */
+/* Returns the bytes behind the moments in a partial of the first round. Sorting a slice needs scratch for its keys
+ * there. */
 static size_t search_bytes(const struct stage_context *context)
 {
     const int n_percentiles = ts_statistics_percentiles(context);

@@ -67,8 +67,8 @@ enum ts_status ts_reconstruction_resolve(const struct stage_context *context, st
 /* Writes the volume's axes, place and dtype; quantity and unit are the stage's. */
 void ts_reconstruction_shape(const struct stage_context *context, struct ts_image *out);
 
-/* True for the exact adjoints that go by the rays of stages/projection/joseph.h, not by the pixels: that of a fan, and
- * with method stack that of rays finer than pixels. */
+/* Returns true for the exact adjoints that go by the rays of stages/projection/joseph.h, not by the pixels: that of a
+ * fan, and with method stack that of rays finer than pixels. */
 bool ts_reconstruction_goes_by_rays(const struct stage_context *context);
 /* Returns the scan over the volume's pixels, with the parameters' center. */
 struct beam_scan ts_reconstruction_scan(const struct stage_context *context);

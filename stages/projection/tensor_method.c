@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The slices that cuda/projection/interleave.cuh puts side by side. */
+/* Returns the slices that cuda/projection/interleave.cuh puts side by side. */
 static int64_t slices_side_by_side(int64_t slices)
 {
     return slices > 64 ? 128 : slices > 32 ? 64 : 32;

@@ -44,7 +44,7 @@ static int64_t highest(const struct reconstruction_params *params, int64_t padde
     return params->filter == ROW_FILTER_NONE ? padded / 2 : (int64_t)ceil(0.5 * params->cutoff * (double)padded);
 }
 
-/* The transform, at u cycles a sample, of the function that interpolates between the samples of a row. */
+/* Returns the transform, at u cycles a sample, of the function that interpolates between the samples of a row. */
 static double interpolation_at(int32_t interpolation, double u)
 {
     if (interpolation == FOURIER_SINC)

@@ -80,7 +80,7 @@ int ts_center_pairs(const struct ts_axis *views, struct center_pairs *pairs)
     return pairs->n;
 }
 
-/* The correlation of p[first .. end) with q[at], q[at + step], ... */
+/* Returns the correlation of p[first .. end) with q[at], q[at + step], ... */
 static double correlation(const float *p, const float *q, int64_t first, int64_t end, int64_t at, int step)
 {
     double sum_p = 0, sum_q = 0, pp = 0, qq = 0, pq = 0;
@@ -98,14 +98,14 @@ static double correlation(const float *p, const float *q, int64_t first, int64_t
     return pp > 0 && qq > 0 ? pq / sqrt(pp * qq) : 0;
 }
 
-/* The correlation of p[d] with q[s - d], where both are. */
+/* Returns the correlation of p[d] with q[s - d], where both are. */
 static double mirrored_correlation(const float *p, const float *q, int64_t n, int64_t s)
 {
     const int64_t first = s - n + 1 > 0 ? s - n + 1 : 0, end = (s < n - 1 ? s : n - 1) + 1;
     return correlation(p, q, first, end, s - first, -1);
 }
 
-/* The correlation of p[d] with q[d + s], where both are. */
+/* Returns the correlation of p[d] with q[d + s], where both are. */
 static double shifted_correlation(const float *p, const float *q, int64_t n, int64_t s)
 {
     const int64_t first = s < 0 ? -s : 0, end = s < 0 ? n : n - s;

@@ -35,7 +35,7 @@ static const struct center_params *params_of(const struct center_slice *slice)
     return slice->context->params;
 }
 
-/* Detector pixels between two trial centers. */
+/* Returns the number of detector pixels between two trial centers. */
 static double step_of(const struct center_params *params)
 {
     return params->method == CENTER_SINOGRAM ? 1 : 0.5;

@@ -55,7 +55,7 @@ int64_t ts_ring_deepest(const struct stage_context *context, int32_t wavelet);
  * of 2 pi i / half_views and the weights of the waves. */
 void ts_ring_tables(const struct stage_context *context, float *tables);
 
-/* The method on the CPU: scratch_bytes() and map() of a stage. */
+/* These are scratch_bytes() and map() of a stage, for this method on the CPU. */
 size_t ts_ring_wavelet_scratch(const struct stage_context *context);
 enum ts_status ts_ring_wavelet(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                void *scratch);

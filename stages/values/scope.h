@@ -12,7 +12,7 @@
 enum scope { SCOPE_VOLUME, SCOPE_SLICE };
 extern const struct choice ts_scope_choices[];
 
-/* True where the parameter `scope` is `slice`. */
+/* Returns true where the parameter `scope` is `slice`. */
 bool ts_scope_is_slice(const struct stage_context *context);
 /* True where the reduction has rounds and the parameter `scope` is `slice`: per_slice() of the reduction. */
 bool ts_scope_per_slice(const struct stage_context *context);
