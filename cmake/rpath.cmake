@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Where programs and library look for the libraries they load. CMake's own way is to change the path on installing, and for
-# that it ends the one of the build folder in ':', an empty element, which stands for the current folder: anyone's
-# libraries. So both are said here. In the build folder: the folder of libtomostage, then those that other libraries were
-# found in; installed, the libraries' folder beside the programs' alone.
+# This sets where programs and library look for the libraries that they load. CMake would change the path on installing, and
+# for that it ends the path of the build folder in ':', an empty element, which stands for the current folder: anyone's
+# libraries. So both paths are set here. In the build folder it is the folder of libtomostage, then those that other
+# libraries were found in; installed, it is the libraries' folder beside that of the programs alone.
 set(installed_rpath "$ORIGIN/../lib")
 if(NOT CMAKE_INSTALL_LIBDIR STREQUAL "lib")
   list(APPEND installed_rpath "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
