@@ -263,7 +263,8 @@ static inline void find_bin(struct histogram *histogram, uint32_t middle)
     histogram->below = below;
 }
 
-/* Returns number `rank` in rising order of the window's keys in the median's bin, by quickselect. */
+/* Returns the key that would stand at index `rank` if the n keys were sorted. This is quickselect; the keys are those
+ * of the window that lie in the median's bin. */
 static int32_t select_key(int32_t *keys, int64_t n, uint32_t rank)
 {
     int64_t first = 0, last = n - 1;

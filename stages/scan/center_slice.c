@@ -171,7 +171,7 @@ static void take(struct look *look, const struct center_found *found, double con
     look->outermost = found->best == 0 || found->best == n_trials - 1;
 }
 
-/* `sorted` is scratch for n numbers. */
+/* Returns the median of n numbers; `sorted` is scratch space for as many. */
 static double median_of(const double *measure, int64_t n, double *sorted)
 {
     memcpy(sorted, measure, (size_t)n * sizeof *sorted);
@@ -179,8 +179,8 @@ static double median_of(const double *measure, int64_t n, double *sorted)
     return sorted[n / 2];
 }
 
-/* Returns the trial of the lowest minimum of its own, APART trials or more from the best, whose measure is `highest` at
- * the most; -1 where there is none. */
+/* Returns the rival of the best trial: the lowest other local minimum that is APART trials or more away and whose
+ * measure is at most `highest`. Returns -1 where there is none. */
 static int64_t rival_of(const double *measure, int64_t n_trials, int64_t best, double highest)
 {
     int64_t rival = -1;
