@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A stage is one constant table, struct stage. The registry lists the tables, and the framework (plan, run, help,
- * schema, docs, bench, tests) reads them; nothing outside the stage's own files names a stage.
+ * schema, docs, bench, tests) reads them. It treats all stages alike, so that a new stage changes nothing in it. Code
+ * depends on certain stages in two places: pipeline/bench/bench.c times a fixed chain, and the projector and
+ * backprojector of cuda/reconstruction/iterate.cu are the CUDA sides of radon and backproject.
  *
  * Life of a stage in a run:
  *   plan:   resolve() fills derived parameters and checks them against the input; shape() gives the output. Where an

@@ -32,32 +32,16 @@ static enum ts_status shift_map(const struct stage_context *context, const struc
     return TS_OK;
 }
 
-const struct stage shift_stage = {
-    .name = "shift",
-    .summary = "moves slices",
-    .doc = "out(z) = in(z + by)",
-    .axes = AXES_VOLUME,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_ANY_QUANTITY,
-    STAGE_PARAMS(shift_params, struct shift_params),
-    .reach = shift_reach,
-    .map = shift_map,
-    .cuda = STAGE_CUDA(shift_cuda),
-};
+#define SHIFT(noun, ...)                                                                                               \
+    {                                                                                                                  \
+        .name = noun, .summary = "moves slices", .doc = "out(z) = in(z + by)", .axes = AXES_VOLUME,                    \
+        .dtypes = TS_ANY_DTYPE, .quantities = TS_ANY_QUANTITY, STAGE_PARAMS(shift_params, struct shift_params),        \
+        .reach = shift_reach, .map = shift_map, __VA_ARGS__                                                            \
+    }
 
-const struct stage cpu_shift_stage = {
-    .name = "cpu_shift",
-    .summary = "moves slices",
-    .doc = "out(z) = in(z + by)",
-    .axes = AXES_VOLUME,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_ANY_QUANTITY,
-    STAGE_PARAMS(shift_params, struct shift_params),
-    .reach = shift_reach,
-    .map = shift_map,
-    .cpu_only = "its kernel is not written yet",
-    .tolerance = {.why = "the same bytes"},
-};
+const struct stage shift_stage = SHIFT("shift", .cuda = STAGE_CUDA(shift_cuda));
+const struct stage cpu_shift_stage =
+    SHIFT("cpu_shift", .cpu_only = "its kernel is not written yet", .tolerance = {.why = "the same bytes"});
 
 const struct stage lost_stage = {
     .name = "lost",

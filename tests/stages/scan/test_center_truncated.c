@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/search.h"
 #include "stages/scan/center.h"
 #include "tests/support/disc_scan.h"
 
@@ -57,11 +58,6 @@ static void draw(struct ts_image *image, double center, const struct disc discs[
     }
 }
 
-static int by_value(const void *a, const void *b)
-{
-    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
-}
-
 struct errors {
     int n;
     double of[2][64]; /* sinogram, opposite */
@@ -102,7 +98,7 @@ TEST_ON_BOTH(center_truncated, is_found_by_opposite_views)
         free(image.data);
     }
     for (int m = 0; m < 2; m++) {
-        qsort(errors.of[m], (size_t)errors.n, sizeof(double), by_value);
+        qsort(errors.of[m], (size_t)errors.n, sizeof(double), ts_compare_doubles);
         fprintf(stderr,
                 "center: off by %.2f detectors at the median by %s, %.2f at the 90th percentile, %.2f at most\n",
                 errors.of[m][errors.n / 2], m ? "opposite" : "sinogram", errors.of[m][errors.n * 9 / 10],
