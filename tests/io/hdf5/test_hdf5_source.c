@@ -110,7 +110,7 @@ Test(hdf5_source, frames_need_no_angles)
     source->ops->close(source);
 }
 
-/* Of the chain's own range too, unless it says what it is. */
+/* That holds for the chain's own range too, unless the chain states the unit. */
 Test(hdf5_source, a_range_that_looks_like_radians_is_refused)
 {
     static const char *const axes[] = {"view", "z", "detector"};

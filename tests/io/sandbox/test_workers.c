@@ -303,7 +303,7 @@ static void write_memory(void *state, const void *job, int fd, void *reply)
     memset(reply, 0, sizeof(struct answer));
 }
 
-/* What one worker does to its memory reaches no other's. */
+/* Nothing that one worker does to its memory reaches another's. */
 Test(workers, each_has_memory_of_its_own)
 {
     enum { N = 3 };
@@ -435,7 +435,7 @@ Test(workers, die_with_the_parent, .timeout = 30)
     for (int i = 0; i < N; i++) {
         bool gone = false;
         for (int k = 0; k < 500 && !gone; k++) {
-            /* Whoever adopts it may be slow to reap it: a zombie is dead too. */
+            /* The process that adopts it may be slow to reap it: a zombie is dead too. */
             char path[64], text[256] = "";
             snprintf(path, sizeof path, "/proc/%d/stat", pids[i]);
             FILE *stat_file = fopen(path, "r");

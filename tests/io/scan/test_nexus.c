@@ -31,7 +31,7 @@ static void put_definition(hid_t entry, const char *text, bool variable)
     H5Tclose(type);
 }
 
-/* What differs from a good NXtomo file. */
+/* The members of this struct state how a file differs from a good NXtomo file. */
 struct scan {
     const struct scan_storage *storage;
     const char *definition, *angle_units, *pixel_units;

@@ -28,7 +28,7 @@ static struct bench_request small_request(const char *stage, const char *paramet
                                   .device = "cpu"};
 }
 
-/* What a benchmark that succeeds prints; free(). */
+/* Returns what a benchmark that succeeds prints; free() it. */
 static char *printed(const struct bench_request *request)
 {
     char *text = NULL;

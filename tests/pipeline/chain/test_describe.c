@@ -154,7 +154,7 @@ static const char *check_patterns(const char *text, const struct param *params, 
     return text;
 }
 
-/* As the loader, which takes names of choices and units in any case. */
+/* The loader takes names of choices and units in any case, and so does the schema. */
 Test(describe, schema_takes_choices_in_any_case)
 {
     char *text = NULL;

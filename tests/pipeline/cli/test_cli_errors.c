@@ -186,7 +186,7 @@ Test(cli_errors, a_stop_waits_for_no_reader)
     cr_assert_lt(outcome.seconds, 3);
 }
 
-/* What is given where a chain belongs is named, with what it can be used for; what the hint says works. */
+/* A file that is given where a chain belongs is named, with what it can be used for; what the hint advises works. */
 Test(cli_errors, an_image_is_no_chain)
 {
     static const struct {

@@ -279,7 +279,7 @@ Test(cli_run, a_line_can_begin_with_a_stage)
     cr_assert(strstr(outcome.out, "box "), "a file that exists wins: %s", outcome.out);
 }
 
-/* Of each kind of parameter that JSON shows otherwise than as a text. */
+/* There is one of each kind of parameter that JSON shows otherwise than as a text. */
 Test(cli_run, check_gives_typed_values)
 {
     static const char *const expected[] = {"\"radius\": 2",
@@ -460,7 +460,7 @@ static bool started_with(pid_t pid, const char *entry)
     return false;
 }
 
-/* What libgomp reads before main(): set where nobody has, and left alone where somebody has. */
+/* libgomp reads this variable before main(). It is set where nobody has, and left alone where somebody has. */
 Test(cli_run, waiting_threads_sleep_unless_told_otherwise)
 {
     for (int active = 0; active < 2; active++) {

@@ -301,7 +301,7 @@ Test(run_cuda, real_series_give_the_same_on_both_devices)
     }
 }
 
-/* What the result says of its device, and the check command of the plan. */
+/* The result records its device, and the command `check` prints that of the plan. */
 Test(run_cuda, the_device_is_recorded)
 {
     static const char *const names[] = {"cuda_device", "cuda_compute_capability", "cuda_code", "cuda_driver",

@@ -55,7 +55,7 @@ static double residual_of(const struct stage_run *run, const double *b, const do
     return sqrt(sum);
 }
 
-/* Of many iterations: the image is at least as far as double precision is two iterations earlier, and not beyond. */
+/* After many iterations the image is at least as far as double precision is two iterations earlier, and not beyond. */
 TEST_ON_BOTH(cgls, is_at_most_two_iterations_behind)
 {
     enum { ITERATIONS = 14, BEHIND = 2, VIEWS = 31, DETECTORS = 47, PIXELS = DETECTORS * DETECTORS };

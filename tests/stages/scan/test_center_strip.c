@@ -23,7 +23,7 @@
 
 enum { SIZE = 64, TOP = 20, GAP = 4 };
 
-/* Of tile i of the strip, with the discs. */
+/* Returns the correlation of tile i of the strip with the discs. */
 static double likeness(const struct ts_image *strip, int64_t i, int64_t n_detectors)
 {
     struct correlation sums = {0};

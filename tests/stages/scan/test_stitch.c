@@ -44,7 +44,7 @@ TEST_ON_BOTH(stitch, agrees_with_the_oracle)
     cr_assert_eq(ts_scan_check(&stitch_stage, ts_stitch_oracle, cases, n), n);
 }
 
-/* Of every type what the same numbers as floats give, to the bit. */
+/* Every type gives what the same numbers as floats give, to the bit. */
 TEST_ON_BOTH(stitch, takes_every_dtype)
 {
     size_t compared = 0;
