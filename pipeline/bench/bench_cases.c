@@ -17,8 +17,8 @@ static bool add_cases(const struct stage *stage, const char *text, size_t length
                       int *count)
 {
     size_t i;
-    const struct param *row = ts_param_find(stage->params, stage->n_params, "method", &i);
-    const char *star = row && row->kind == PARAM_CHOICE ? strstr(text, every_method) : NULL;
+    const struct param *param = ts_param_find(stage->params, stage->n_params, "method", &i);
+    const char *star = param && param->kind == PARAM_CHOICE ? strstr(text, every_method) : NULL;
     if (length >= 256)
         return false;
     if (!star || star >= text + length || (star > text && star[-1] != ' ')) {
@@ -26,7 +26,7 @@ static bool add_cases(const struct stage *stage, const char *text, size_t length
         return true;
     }
     const char *after = star + strlen(every_method);
-    for (const struct choice *choice = row->choices; choice->name && *count < BENCH_MAX_CASES; choice++)
+    for (const struct choice *choice = param->choices; choice->name && *count < BENCH_MAX_CASES; choice++)
         if (strcmp(choice->name, "auto") &&
             snprintf(parameters[(*count)++], 256, "%.*smethod=%s%.*s", (int)(star - text), text, choice->name,
                      (int)(text + length - after), after) >= 256)
@@ -52,13 +52,13 @@ int ts_bench_split_cases(const struct stage *stage, const char *cases, char para
 static int add_methods(const struct stage *stage, char parameters[BENCH_MAX_CASES][256], int count)
 {
     size_t i;
-    const struct param *row = ts_param_find(stage->params, stage->n_params, "method", &i);
-    if (!row || row->kind != PARAM_CHOICE || strstr(parameters[0], "method="))
+    const struct param *param = ts_param_find(stage->params, stage->n_params, "method", &i);
+    if (!param || param->kind != PARAM_CHOICE || strstr(parameters[0], "method="))
         return count;
     const int given = count;
     char first[256];
     snprintf(first, sizeof first, "%.180s", parameters[0]);
-    for (const struct choice *choice = row->choices; choice->name && count < BENCH_MAX_CASES; choice++) {
+    for (const struct choice *choice = param->choices; choice->name && count < BENCH_MAX_CASES; choice++) {
         char assignment[64];
         bool named = !strcmp(choice->name, "auto");
         snprintf(assignment, sizeof assignment, "method=%s", choice->name);
@@ -77,17 +77,17 @@ static void work_out(const struct stage *stage, char cases[256])
     size_t length = 0;
     cases[0] = '\0';
     for (size_t i = 0; i < stage->n_params && length < 256; i++) {
-        const struct param *row = &stage->params[i];
-        const bool is_choice = row->kind == PARAM_CHOICE, is_method = is_choice && !strcmp(row->name, "method");
-        const double one = row->min < row->max ? fmin(fmax(1, row->min), row->max) : 1;
+        const struct param *param = &stage->params[i];
+        const bool is_choice = param->kind == PARAM_CHOICE, is_method = is_choice && !strcmp(param->name, "method");
+        const double one = param->min < param->max ? fmin(fmax(1, param->min), param->max) : 1;
         char value[64];
-        if (!row->required && !is_method)
+        if (!param->required && !is_method)
             continue;
         if (is_choice)
-            snprintf(value, sizeof value, "%s", is_method ? "*" : row->choices->name);
+            snprintf(value, sizeof value, "%s", is_method ? "*" : param->choices->name);
         else
             snprintf(value, sizeof value, "%.15g", one);
-        length += (size_t)snprintf(cases + length, 256 - length, "%s%s=%s", length ? " " : "", row->name, value);
+        length += (size_t)snprintf(cases + length, 256 - length, "%s%s=%s", length ? " " : "", param->name, value);
     }
 }
 
@@ -118,9 +118,9 @@ static bool parse_numbers(const char *text, struct ts_numbers *numbers)
 
 void ts_bench_params_clear(struct param_set *set)
 {
-    for (size_t i = 0; set->values && i < set->n_rows; i++)
-        if (set->rows[i].kind == PARAM_NUMBERS && (set->given >> i & 1)) {
-            const void *values = ((struct ts_numbers *)((char *)set->values + set->rows[i].offset))->values;
+    for (size_t i = 0; set->values && i < set->n_params; i++)
+        if (set->params[i].kind == PARAM_NUMBERS && (set->given >> i & 1)) {
+            const void *values = ((struct ts_numbers *)((char *)set->values + set->params[i].offset))->values;
             free((void *)(uintptr_t)values);
         }
     free(set->values);
@@ -131,26 +131,26 @@ static enum ts_status assign(struct param_set *set, const char *name, const char
 {
     size_t i;
     char *end = "";
-    const struct param *row = ts_param_find(set->rows, set->n_rows, name, &i);
-    if (!row)
+    const struct param *param = ts_param_find(set->params, set->n_params, name, &i);
+    if (!param)
         return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "unknown-parameter", .stage = set->owner},
                              "unknown parameter '%s'", name);
-    void *at = (unsigned char *)set->values + row->offset;
+    void *at = (unsigned char *)set->values + param->offset;
     bool known = true;
-    if (row->kind == PARAM_INTEGER) {
+    if (param->kind == PARAM_INTEGER) {
         *(int64_t *)at = strtoll(value, &end, 10);
-    } else if (row->kind == PARAM_REAL) {
+    } else if (param->kind == PARAM_REAL) {
         *(double *)at = strtod(value, &end);
-    } else if (row->kind == PARAM_CHOICE) {
-        const struct choice *choice = row->choices;
+    } else if (param->kind == PARAM_CHOICE) {
+        const struct choice *choice = param->choices;
         while (choice->name && strcmp(choice->name, value))
             choice++;
         known = choice->name != NULL;
         *(int32_t *)at = known ? choice->value : 0;
-    } else if (row->kind == PARAM_REFERENCE) {
+    } else if (param->kind == PARAM_REFERENCE) {
         known = !strcmp(value, BENCH_ITSELF);
         *(struct ts_reference *)at = (struct ts_reference){.name = BENCH_ITSELF};
-    } else if (row->kind == PARAM_NUMBERS && !(set->given >> i & 1)) {
+    } else if (param->kind == PARAM_NUMBERS && !(set->given >> i & 1)) {
         known = parse_numbers(value, at);
     } else {
         known = false;

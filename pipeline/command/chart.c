@@ -53,14 +53,14 @@ static void include(struct scale *scale, const double *values, int n)
         }
 }
 
-/* The largest of 1, 2 and 5 times a power of ten that is not above the value, but for rounding. */
+/* Returns the largest of 1, 2 and 5 times a power of ten that is not above the value, but for rounding. */
 static double round_number(double value)
 {
     const double power = pow(10, floor(log10(value) + 1e-9)), mantissa = value / power * (1 + 1e-9);
     return power * (mantissa >= 5 ? 5 : mantissa >= 2 ? 2 : 1);
 }
 
-/* The tick after this one. */
+/* Returns the tick after this one. */
 static double next_tick(const struct scale *scale, double tick)
 {
     if (!scale->logarithmic)

@@ -75,7 +75,7 @@ static void simulate(struct ts_plan *plan, struct simulation *simulation, int64_
         }
 }
 
-/* Bytes of images, padded slabs and scratch, which lie in host memory where the CPU computes. */
+/* Returns the bytes of images, padded slabs and scratch, which lie in host memory where the CPU computes. */
 static size_t image_bytes(const struct ts_plan *plan)
 {
     size_t bytes = ts_plan_padded_bytes(plan) + ts_plan_scratch_bytes(plan);
@@ -135,7 +135,7 @@ static int64_t least_on_device(const struct ts_plan *plan)
     return least;
 }
 
-/* Slices of a slab whose largest image has SLAB_BYTES: enough for every thread, and few enough to overlap. */
+/* Returns how many slices have SLAB_BYTES in the largest image: enough for every thread, few enough to overlap. */
 static int64_t preferred_slab(const struct ts_plan *plan, int64_t nz)
 {
     size_t largest = 1;

@@ -23,14 +23,14 @@ static int processor_count(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-/* 60 % of the memory that is available; 1 GiB where the system does not report it. */
+/* Returns 60 % of the memory that is available; 1 GiB where the system does not report it. */
 static int64_t default_budget(void)
 {
     const int64_t available = ts_memory_available();
     return available > 0 ? available / 10 * 6 : (int64_t)1 << 30;
 }
 
-/* The members that the caller knows; the others are zero, which is the default of each. */
+/* Returns the members that the caller knows; the others are zero, which is the default of each. */
 static struct ts_options known_options(const struct ts_options *given)
 {
     struct ts_options options = {.size = sizeof options};

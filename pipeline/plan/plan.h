@@ -38,7 +38,7 @@ struct plan_node {
     struct param_set set;                  /* the plan's own copy, resolved */
     struct stage_context context;
     struct ts_image out;
-    int32_t inputs[STAGE_INPUTS]; /* nodes; -1: none. [0] the image, then the references in row order */
+    int32_t inputs[STAGE_INPUTS]; /* nodes; -1: none. [0] the image, then the references in the order of params */
     int32_t image_node; /* the node that computes this node's image: itself, or for a pass-through stage its input's */
     int32_t axes_node;  /* the node that sets its axes: as image_node, or a pass-through stage with a shape() */
     int32_t domain;     /* the source that its z axis comes from; of sources that stream together, the first */
@@ -105,15 +105,15 @@ void ts_plan_warn_output(const struct ts_plan *plan, struct ts_diag *diag);
  * n_nodes - 1]. done[node] has a byte per slice of a kept node, which is marked here. */
 void ts_plan_step(const struct ts_plan *plan, int pass, int32_t domain, int64_t z, int64_t n,
                   unsigned char *const *done, struct plan_step *steps);
-/* True where this pass has anything to do in the domain. */
+/* Returns true where this pass has anything to do in the domain. */
 bool ts_plan_pass_uses(const struct ts_plan *plan, int pass, int32_t domain);
 /* True where the image of this node is written in this pass. */
 bool ts_plan_writes(const struct ts_plan *plan, int pass, int32_t node);
-/* True where input i of this node is reduced over its whole volume in this pass. */
+/* Returns true where input i of this node is reduced over its whole volume in this pass. */
 bool ts_plan_reduces(const struct ts_plan *plan, int pass, int32_t node, int input);
 /* Narrows [*z, *end) to the slices at which this reduction looks. Returns false where it looks at none. */
 bool ts_plan_looks_at(const struct ts_plan *plan, int32_t node, int input, int64_t *z, int64_t *end);
-/* True where the node reduces slice by slice for its tables alone, in this pass. */
+/* Returns true where the node reduces slice by slice for its tables alone, in this pass. */
 bool ts_plan_tabulates(const struct ts_plan *plan, int pass, int32_t node);
 
 /* Fills keep, buffer_slices, run_slices, slab_slices and memory_bytes for the budgets. May be called again. */

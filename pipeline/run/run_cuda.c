@@ -62,12 +62,12 @@ static enum ts_status attach_images(struct run *run, int32_t i)
     node->copies = ts_plan_copies(run->plan, i);
     node->copy_bytes = ts_cuda_stride(slices * ts_slice_bytes(&plan->out));
     if (plan->image_node == i && slices > 0) {
-        node->buffer = ts_cuda_take(device->session, (size_t)node->copies * node->copy_bytes);
+        node->buffer = ts_cuda_allocate(device->session, (size_t)node->copies * node->copy_bytes);
         if (!node->buffer)
             return TS_RUN_FAILED;
     }
     for (int copy = 0; pinned > 0 && copy < PLAN_RING; copy++) {
-        device->nodes[i].pinned[copy] = ts_cuda_take_pinned(device->session, pinned);
+        device->nodes[i].pinned[copy] = ts_cuda_allocate_pinned(device->session, pinned);
         if (!device->nodes[i].pinned[copy])
             return TS_RUN_FAILED;
     }
@@ -92,7 +92,7 @@ static enum ts_status device_attach(struct run *run)
         ts_cuda_session_create(run->plan->cuda, (size_t)run->plan->gpu_bytes, run->diag, &device->session);
     if (status != TS_OK)
         return status;
-    device->padded = ts_cuda_take(device->session, ts_plan_padded_bytes(run->plan));
+    device->padded = ts_cuda_allocate(device->session, ts_plan_padded_bytes(run->plan));
     device->ready = device->padded ? ts_cuda_event_create(device->session) : NULL;
     bool complete = device->ready != NULL;
     for (int copy = 0; complete && copy < PLAN_RING; copy++)

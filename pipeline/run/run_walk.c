@@ -172,11 +172,11 @@ static enum ts_status run_slab(struct run *run, int32_t domain, int64_t z, int64
         }
         if (i >= plan->n_sources && atomic_load(&plan->stop))
             return TS_STOPPED;
-        const size_t said = ts_diag_count(run->diag);
+        const size_t n_records = ts_diag_count(run->diag);
         if (plan->nodes[i].domain == domain)
             status = compute_node(run, i);
         if (status != TS_OK && plan->nodes[i].chain_stage)
-            status = find_cause(run, i, z, n, said, status);
+            status = find_cause(run, i, z, n, n_records, status);
     }
     if (status == TS_OK)
         status = serve_demands(run, domain, z, n);

@@ -129,7 +129,7 @@ static void check_masks(const struct ts_image *image, const struct ts_image *mas
     }
 }
 
-Test(run_cuda, a_mask_travels_with_its_image)
+Test(run_cuda, a_mask_streams_with_its_image)
 {
     struct ts_image image = ts_test_image(11, 28, 27, TS_U16, VALUES_RANDOM, 3),
                     mask = ts_test_image(11, 28, 27, TS_U8, VALUES_EXTREME, 4);
@@ -301,7 +301,7 @@ Test(run_cuda, real_series_give_the_same_on_both_devices)
     }
 }
 
-/* What the result says of its device, and the check command of the plan. */
+/* The result records its device, and the command `check` prints that of the plan. */
 Test(run_cuda, the_device_is_recorded)
 {
     static const char *const names[] = {"cuda_device", "cuda_compute_capability", "cuda_code", "cuda_driver",
@@ -412,11 +412,11 @@ Test(run_cuda, memory_of_a_lost_device_is_told_as_a_loss)
     struct stage_run run;
     ts_test_begin_cuda();
     cr_assert_eq(ts_cuda_session_create(ts_test_device, 0, diag, &session), TS_OK);
-    cr_assert(ts_cuda_take(session, 1 << 20));
+    cr_assert(ts_cuda_allocate(session, 1 << 20));
     cr_assert_eq(ts_test_run(&run, &lost_stage, "", &image, NULL, 0, 1), TS_RUN_FAILED);
-    cr_assert_null(ts_cuda_take(session, 1 << 20));
+    cr_assert_null(ts_cuda_allocate(session, 1 << 20));
     cr_assert(ts_test_has_code(diag, "cuda-lost"));
-    cr_assert_null(ts_cuda_take_pinned(session, 1 << 20));
+    cr_assert_null(ts_cuda_allocate_pinned(session, 1 << 20));
     cr_assert_not(ts_test_has_code(diag, "cuda-memory"));
     ts_cuda_session_destroy(session);
     ts_test_run_clear(&run);
