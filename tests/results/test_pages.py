@@ -6,7 +6,7 @@ In a block of code (indented by four), a first line `# NAME.yaml` makes the bloc
 commands, run in one folder from the top of the page to its end, and the lines below a command are its output. A line `...`
 stands for any lines. Numbers that depend on the machine (seconds, threads, budgets, the device and its reason, commits) are
 compared as `#`; empty lines do not count. Without TOMOSTAGE_DATA a page is left at its first block that needs public data, with a message and, at the
-end, exit code 77. Every link between pages, and every path of the repository that a page names, must exist.
+end, exit code 77. Every link between pages, notes and rooms' READMEs, and every path of the repository that they name, must exist.
 
 Usage: test_pages.py PROGRAM ROOT [--write]
   --write  puts what the commands print now into the pages, for you to read before you commit it"""
@@ -159,9 +159,9 @@ if __name__ == "__main__":
     program, root, data = sys.argv[1], sys.argv[2], os.environ.get("TOMOSTAGE_DATA")
     write = sys.argv[3:] == ["--write"]
     faults = []
-    for page in sorted(["README.md"] + [os.path.relpath(path, root) for path in
-                                        glob.glob(os.path.join(root, "docs", "*.md")) + glob.glob(os.path.join(root, "datasets", "*.md"))]):
-        faults += check_paths(page, root)
+    for folder in ("docs", "datasets", "core", "stages", "io", "cuda", "pipeline", "README.md"):
+        for path in sorted(glob.glob(os.path.join(root, folder, "**/*.md"), recursive=True)) or [os.path.join(root, folder)]:
+            faults += check_paths(os.path.relpath(path, root), root)
     for page, links in PAGES.items():
         faults += run_page(page, root, program, links, data, write)
     print("\n".join(faults))
