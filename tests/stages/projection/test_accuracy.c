@@ -4,7 +4,8 @@
  * sizes that always run, TOMOSTAGE_ACCURACY=FILE runs all sizes and writes them down: that is how
  * docs/notes/accuracy-tables.md is made,
  *
- *     TOMOSTAGE_ACCURACY=docs/notes/accuracy-tables.md build/tests/tomostage-tests --filter 'accuracy/is_written_down'
+ *     TOMOSTAGE_ACCURACY=docs/notes/accuracy-tables.md build/release/tests/tomostage-tests \
+ *         --filter 'accuracy/is_written_down'
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -185,8 +186,8 @@ Test(accuracy, is_written_down)
     cr_assert(file, "%s", path);
     fprintf(file,
             "# Accuracy of reconstructions: the tables\n\n"
-            "Written by `TOMOSTAGE_ACCURACY=docs/notes/accuracy-tables.md build/tests/tomostage-tests --filter "
-            "accuracy/is_written_down`. [accuracy.md](../accuracy.md) says what they show.\n\n"
+            "`TOMOSTAGE_ACCURACY=docs/notes/accuracy-tables.md build/release/tests/tomostage-tests --filter "
+            "accuracy/is_written_down` writes this page.\n[accuracy.md](../accuracy.md) says what it shows.\n\n"
             "`fbp` and `fourier` reconstruct a disc of attenuation 1/mm about the rotation axis. There are n detector "
             "pixels 1 "
             "mm\napart, each the mean of the chords over its width; the disc has the radius 0.4 n mm, and every half "
