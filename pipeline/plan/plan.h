@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 
 #include "core/arena.h"
+#include "core/trace.h"
 #include "pipeline/chain/chain.h"
 #include "stages/engine/execute.h"
 
@@ -75,9 +76,12 @@ struct ts_plan {
     int threads;
     int64_t budget_bytes, memory_bytes, output_bytes;
     int64_t gpu_budget_bytes, gpu_bytes; /* 0 on the CPU */
+    size_t piece_bytes;                  /* PLAN_PIECE_BYTES, or less where a test wants many pieces */
     bool force;
     void (*on_event)(void *user, const struct ts_event *event);
     void *user;
+    struct trace *trace; /* NULL where the run has no profile */
+    const char *profile; /* name of its files */
     atomic_bool stop;
     _Atomic(const char *) temporary; /* path of the output's temporary file while a run writes it, else NULL */
     atomic_bool committing;          /* the output is about to get its final name */
@@ -137,10 +141,14 @@ int64_t ts_plan_read_ahead(const struct ts_plan *plan, int32_t source);
 
 /* ---- on a CUDA device ------------------------------------------------------------------------- */
 
-/* Return the pinned bytes of one slab of a source, and of a source or output (a source's own come first). 0 for other
- * nodes. */
-size_t ts_plan_pinned_source_bytes(const struct ts_plan *plan, int32_t node);
-size_t ts_plan_pinned_bytes(const struct ts_plan *plan, int32_t node);
+/* Sources and outputs pass through pieces of pinned memory that go round, PLAN_PIECES for each direction. A piece holds
+ * as many whole slices as PLAN_PIECE_BYTES hold, and one where a slice is larger. */
+enum { PLAN_PIECES = 4, PLAN_PIECE_BYTES = 16 << 20 };
+/* Returns how many slices of an image a piece holds. */
+int64_t ts_plan_piece_slices(const struct ts_plan *plan, const struct ts_image *image);
+/* Return the bytes of a piece for all sources, and for all outputs; 0 where there are none. */
+size_t ts_plan_upload_bytes(const struct ts_plan *plan);
+size_t ts_plan_download_bytes(const struct ts_plan *plan);
 #ifdef TS_HAVE_CUDA
 /* Computes all device memory, and all host memory that the device's side adds. */
 void ts_plan_cuda_bytes(const struct ts_plan *plan, size_t *device, size_t *host);

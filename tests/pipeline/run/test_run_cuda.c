@@ -56,7 +56,8 @@ static void run_with(struct ts_plan *plan, int64_t budget, unsigned char **first
     ts_test_same_file(on_cuda, first, first_size, "slabs");
 }
 
-/* The chain on both devices, on the second with GPU memory for everything, for a slice, and for sizes between. */
+/* The chain on both devices, on the second with GPU memory for everything, for a slice, and for sizes between; slabs go
+ * through pinned memory whole and slice by slice in turn. */
 static void compare_devices(struct memory_chain *memory, double relative)
 {
     const int64_t steps = ts_test_few() ? 1 : 4;
@@ -68,8 +69,10 @@ static void compare_devices(struct memory_chain *memory, double relative)
     plan = make_plan(memory, "cuda", on_cuda);
     const int64_t most = plan->gpu_bytes, least = ts_test_plan_least(plan);
     const uint64_t before = ts_cuda_launch_count();
-    for (int64_t step = steps; step >= 0; step--)
+    for (int64_t step = steps; step >= 0; step--) {
+        plan->piece_bytes = step % 2 ? 1 : PLAN_PIECE_BYTES;
         run_with(plan, least + (most - least) * step / steps, &first, &first_size);
+    }
     cr_assert_leq(plan->slab_slices, 2, "the least budget is for %lld slices", (long long)plan->slab_slices);
     cr_assert_gt(ts_cuda_launch_count(), before, "no kernel was launched");
     cr_assert_gt(ts_test_compare_hdf5(on_cpu, on_cuda, relative), 0);
