@@ -4,7 +4,6 @@
  * must move, and the samples that it reads along rays or views.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "pipeline/bench/bench.h"
 #include "stages/engine/execute.h"
@@ -25,15 +24,11 @@ enum ts_status ts_bench_prepare(struct bench_stage *ready, const struct bench_ca
                                 int threads, const struct device_numbers *device, struct ts_diag *diag)
 {
     const struct stage *stage = which->stage;
-    *ready = (struct bench_stage){.which = *which,
-                                  .set = {.params = stage->params,
-                                          .n_params = stage->n_params,
-                                          .owner = stage->name,
-                                          .values = calloc(1, stage->params_bytes + 1)}};
-    if (!ready->set.values)
+    *ready = (struct bench_stage){.which = *which, .arena = ts_arena_create()};
+    if (!ready->arena)
         return ts_diag_no_memory(diag, stage->params_bytes);
     const struct ts_image *references[STAGE_REFERENCES] = {NULL};
-    enum ts_status status = ts_bench_assign(&ready->set, which->parameters, diag);
+    enum ts_status status = ts_bench_load(&ready->set, which, ready->arena, diag);
     ready->in = in ? *in : ts_bench_describe_image(which);
     ready->frames = ready->in;
     ready->frames.axes[1].n = ready->in.axes[1].n < FRAMES ? ready->in.axes[1].n : FRAMES;
@@ -49,7 +44,8 @@ enum ts_status ts_bench_prepare(struct bench_stage *ready, const struct bench_ca
 
 void ts_bench_stage_clear(struct bench_stage *ready)
 {
-    ts_bench_params_clear(&ready->set);
+    ts_arena_destroy(ready->arena);
+    ready->arena = NULL;
 }
 
 static bool reduces(const struct stage_context *context)

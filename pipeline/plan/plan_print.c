@@ -185,11 +185,11 @@ static void print_node_json(const struct ts_plan *plan, int32_t i, struct json *
     }
     ts_json_key(json, "parameters");
     ts_json_open(json, '{');
-    for (size_t i = 0; i < node->set.n_params; i++) {
-        if (node->source && node->set.params[i].kind == PARAM_TEXTS)
+    for (size_t p = 0; p < node->set.n_params; p++) {
+        if (node->source && node->set.params[p].kind == PARAM_TEXTS)
             continue;
-        ts_json_key(json, node->set.params[i].name);
-        ts_json_param(json, &node->set.params[i], (const unsigned char *)node->set.values + node->set.params[i].offset);
+        ts_json_key(json, node->set.params[p].name);
+        ts_json_param(json, &node->set.params[p], (const unsigned char *)node->set.values + node->set.params[p].offset);
     }
     ts_json_close(json, '}');
     ts_json_close(json, '}');

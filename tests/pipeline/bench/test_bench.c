@@ -91,30 +91,22 @@ Test(bench, writes_json_that_counts_its_bytes)
 
 Test(bench, refuses_what_it_cannot_set)
 {
-    static const char *const wrong[][3] = {{"radon", "vews=5", "unknown-parameter"},
-                                           {"radon", "views", "bad-value"},
-                                           {"radon", "views=5x", "bad-value"},
-                                           {"radon", "method=siddon", "bad-value"},
-                                           {"radon", "angles=1,x", "bad-value"}};
+    static const char *const wrong[][3] = {
+        {"radon", "vews=5", "unknown-parameter"},       {"radon", "views", "oneline-syntax"},
+        {"radon", "views=5x", "not-a-number"},          {"radon", "views=0", "parameter-range"},
+        {"radon", "method=siddon", "parameter-choice"}, {"radon", "angles=1,x", "not-a-number"},
+        {"equalize", "reference=other", "bad-value"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        const struct stage *stage = ts_stage_find(wrong[i][0]);
-        struct param_set set = {.params = stage->params,
-                                .n_params = stage->n_params,
-                                .owner = stage->name,
-                                .values = calloc(1, stage->params_bytes)};
+        struct bench_case which = {.stage = ts_stage_find(wrong[i][0])};
+        struct arena *arena = ts_arena_create();
         struct ts_diag *diag = ts_diag_create();
-        cr_assert_eq(ts_bench_assign(&set, wrong[i][1], diag), TS_BAD_CHAIN, "%s", wrong[i][1]);
+        struct param_set set;
+        snprintf(which.parameters, sizeof which.parameters, "%s", wrong[i][1]);
+        cr_assert_eq(ts_bench_load(&set, &which, arena, diag), TS_BAD_CHAIN, "%s", wrong[i][1]);
         cr_assert_str_eq(ts_diag_get(diag, 0)->code, wrong[i][2], "%s", wrong[i][1]);
         ts_diag_destroy(diag);
-        ts_bench_params_clear(&set);
+        ts_arena_destroy(arena);
     }
-    char long_parameters[300];
-    memset(long_parameters, ' ', sizeof long_parameters - 1);
-    long_parameters[sizeof long_parameters - 1] = '\0';
-    struct ts_diag *of_length = ts_diag_create();
-    cr_assert_eq(ts_bench_assign(&(struct param_set){0}, long_parameters, of_length), TS_BAD_CHAIN);
-    cr_assert_str_eq(ts_diag_get(of_length, 0)->code, "parameters-too-long");
-    ts_diag_destroy(of_length);
     struct bench_request request = {.stage = "radn", .dtype = -1, .values = -1};
     struct ts_diag *diag = ts_diag_create();
     cr_assert_eq(ts_bench_run(&request, stdout, diag), TS_BAD_CHAIN);
