@@ -80,7 +80,7 @@ static struct ts_image make_sinogram(int64_t n, const struct scan *scan, double 
     return image;
 }
 
-/* Of `fourier` every pixel is worked out: it takes no longer than a part of them. */
+/* With `fourier` every pixel is worked out, because a part of them takes as long. */
 static struct deviation measure(const struct stage *stage, int64_t n, const struct scan *scan, const char *filter)
 {
     const bool by_fan = scan->beam != TS_BEAM_PARALLEL && !scan->rebinned;
