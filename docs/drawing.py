@@ -175,10 +175,10 @@ def differs(old, new):
             elif differs(a, b):
                 return differs(a, b)
         return ""
-    return "" if old == new else f"{old} became {new}"
+    return "" if old == new else f"{str(old)[:40]} became {str(new)[:40]}"
 
 
 def gray_differs(old, new):
     levels = [np.frombuffer(bytes.fromhex(text), "u1").astype(int) for text in (old, new)]
     worst = np.abs(levels[0] - levels[1]).max()
-    return f"gray levels differ by up to {worst} of {LEVELS}" if worst > 1 else ""
+    return f"levels differ by up to {worst} of {LEVELS}" if worst > 1 else ""
