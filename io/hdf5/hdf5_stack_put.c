@@ -57,7 +57,7 @@ static put_row *row_function(const struct hdf5_stack *stack, bool doubles)
     return doubles ? wide[stack->stored] : same[stack->stored];
 }
 
-/* The bits of element i of 64 bits. */
+/* Returns the bits of element i of 64 bits. */
 static uint64_t bits_at(const unsigned char *in, int64_t i, bool swapped)
 {
     uint64_t bits;

@@ -82,7 +82,7 @@ static size_t encoded_bound(const struct hdf5_stack *stack)
     return libdeflate_zlib_compress_bound(NULL, stack->chunk_bytes) + STACK_FILTERS * CHUNK_CHECKSUM_BYTES;
 }
 
-/* Bytes of `block`, and of `other`. */
+/* Returns the bytes of `block`, and of `other`. */
 static size_t block_bytes(const struct hdf5_stack *stack)
 {
     if (stack->storage.rank < 2 && stack->chunk_bytes == 0) /* a list of numbers: at once */
@@ -126,7 +126,7 @@ static enum ts_status damaged(const struct part *part, const int64_t start[3], c
                                 start[0], start[1], start[2], part->reading->stack->name, what);
 }
 
-/* After a read that failed. */
+/* Reports a read that failed. */
 static enum ts_status unreadable(const struct part *part)
 {
     const int error = errno;
@@ -212,7 +212,7 @@ static enum ts_status read_small(const struct part *part)
 
 /* ---- chunks ------------------------------------------------------------------------------------ */
 
-/* Undoes the filters, last one first, from `encoded` to `block`. False where the chunk is damaged. */
+/* Undoes the filters, last one first, from `encoded` to `block`. Returns false where the chunk is damaged. */
 static bool decode(const struct hdf5_stack *stack, struct buffers *buffers, size_t bytes, uint32_t skipped)
 {
     const struct storage_filter *filters = stack->storage.filters;
@@ -231,7 +231,7 @@ static bool decode(const struct hdf5_stack *stack, struct buffers *buffers, size
             continue;
         }
         if (filters[i].id == H5Z_FILTER_DEFLATE) {
-            /* No length out: the stream must fill the chunk exactly. */
+            /* There is no length out, because the stream must fill the chunk exactly. */
             if (libdeflate_zlib_decompress(buffers->decompressor, at, bytes, next, expected, NULL) !=
                 LIBDEFLATE_SUCCESS)
                 return false;
