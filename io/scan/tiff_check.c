@@ -218,6 +218,12 @@ static uint64_t decoded_bytes(const struct tiff_pages *pages, uint32_t i, uint32
            ts_dtype_bytes(pages->stored);
 }
 
+bool ts_tiff_has_plain_rows(const struct tiff_pages *pages)
+{
+    return !TIFFIsTiled(pages->handle) && field(pages->handle, TIFFTAG_COMPRESSION, 1) == COMPRESSION_NONE &&
+           field(pages->handle, TIFFTAG_FILLORDER, FILLORDER_MSB2LSB) == FILLORDER_MSB2LSB;
+}
+
 static enum ts_status check_blocks(struct tiff_pages *pages, const struct tiff_page *page, struct ts_diag *diag)
 {
     TIFF *handle = pages->handle;
@@ -240,7 +246,7 @@ static enum ts_status check_blocks(struct tiff_pages *pages, const struct tiff_p
             rows = (uint32_t)pages->height;
         n = ((uint64_t)pages->height + rows - 1) / rows;
     }
-    const int64_t together = tiled ? tile_height : rows;
+    const int64_t together = tiled ? tile_height : ts_tiff_has_plain_rows(pages) ? 1 : rows;
     pages->rows_together = together > pages->rows_together ? together : pages->rows_together;
     expected = tiled ? TIFFNumberOfTiles(handle) : TIFFNumberOfStrips(handle);
     if (expected != n)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tiffio.h>
 #include <unistd.h>
 
 #include "tests/support/dicom_open.h"
@@ -24,6 +25,7 @@ static const char *write_pages(const char *folder, bool files, bool one_strip, c
 {
     struct tiff_writing w = ts_tiff_plain;
     w.one_strip = one_strip;
+    w.compression = one_strip ? COMPRESSION_ADOBE_DEFLATE : COMPRESSION_NONE;
     w.n_pages = files ? 1 : PAGES;
     for (w.first_page = 0; w.first_page < (files ? PAGES : 1); w.first_page++) {
         snprintf(path, 300, "%s/p%d.tif", folder, w.first_page);
@@ -97,6 +99,27 @@ Test(tiff_threads, a_strip_is_decoded_once)
     }
     source->ops->close(source);
     ts_diag_destroy(diag);
+}
+
+/* What has no codec is not held: rows are read by themselves, whatever the strip. */
+Test(tiff_threads, plain_rows_are_not_held)
+{
+    char folder[256], path[300];
+    ts_test_folder_in_memory(folder, sizeof folder);
+    struct tiff_writing w = ts_tiff_plain;
+    w.one_strip = true;
+    snprintf(path, sizeof path, "%s/plain.tif", folder);
+    ts_tiff_write(path, &w);
+    struct source *source = ts_tiff_opened("pages: views, pixel_size: 0.5, angles: [0, 1, 2]", path);
+    const size_t slice = ts_slice_bytes(&source->image);
+    cr_assert_lt(source->ops->memory_bytes(source, 1, 1), 8 * slice + 4096);
+    source->ops->close(source);
+    w.compression = COMPRESSION_LZW;
+    ts_tiff_write(path, &w);
+    source = ts_tiff_opened("pages: views, pixel_size: 0.5, angles: [0, 1, 2]", path);
+    cr_assert_gt(source->ops->memory_bytes(source, 1, 1), TIFF_ROWS * slice);
+    source->ops->close(source);
+    ts_test_remove_folder(folder);
 }
 
 Test(tiff_threads, the_first_failure_is_reported)
