@@ -43,13 +43,17 @@ def run(program, folder, chain):
 
 
 def lines_of(stage):
-    with open(os.path.join(CHAINS, stage + ".yaml"), encoding="utf-8") as file:
-        return file.read().splitlines()
+    try:
+        with open(os.path.join(CHAINS, stage + ".yaml"), encoding="utf-8") as file:
+            return file.read().splitlines()
+    except FileNotFoundError:
+        sys.exit(f"the stage {stage} has no example: write datasets/chains/stages/{stage}.yaml")
 
 
 def place_of(stage):
     """The line of the chain that holds the stage."""
-    return next(i for i, line in enumerate(lines_of(stage)) if line.startswith(f"  - {stage}:"))
+    places = [i for i, line in enumerate(lines_of(stage)) if line.startswith(f"  - {stage}:")]
+    return places[0] if places else sys.exit(f"datasets/chains/stages/{stage}.yaml has no line '  - {stage}: {{...}}'")
 
 
 def write_part(stage, folder, name, end):
@@ -140,12 +144,15 @@ def main():
     if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
     program, check = os.path.abspath(sys.argv[1]), sys.argv[2:] == ["--check"]
+    again = "run: python3 docs/stage_pages.py build/release/tomostage"
     with tempfile.TemporaryDirectory() as folder:
         for command in MADE:
             subprocess.run([word.format(program=program) for word in command], cwd=folder, check=True)
         tables = os.path.join(folder, "tables")
         os.mkdir(tables)
         subprocess.run([program, "stages", "--markdown", tables], check=True, stdout=subprocess.DEVNULL)
+        if len(sys.argv) == 3 and not check and sys.argv[2] + ".md" not in os.listdir(tables):
+            sys.exit(f"{sys.argv[1]} has no stage {sys.argv[2]}; build it first")
         for name in sorted(os.listdir(tables)):
             stage = name[:-3]
             if len(sys.argv) == 3 and not check and stage != sys.argv[2]:
@@ -158,11 +165,11 @@ def main():
             run(program, folder, "before.yaml")
             path = os.path.join(PAGES, name)
             if check:
+                if not os.path.exists(path) or not os.path.exists(path[:-3] + ".png"):
+                    sys.exit(f"docs/stages/{name} or its picture is missing; {again} {stage}")
                 with open(path, encoding="utf-8") as file:
                     if file.read() != text:
-                        sys.exit(f"{path} is out of date; run: python3 docs/stage_pages.py build/release/tomostage")
-                if not os.path.exists(path[:-3] + ".png"):
-                    sys.exit(f"{path}: its picture is missing")
+                        sys.exit(f"docs/stages/{name} is out of date; {again} {stage}")
                 continue
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
