@@ -184,7 +184,7 @@ static void draw_detector(const struct picture *picture)
     place(picture, picture->first, point);
     text(picture, point[0], point[1], "end", "detector pixel 0 ");
     place(picture, picture->last, point);
-    snprintf(words, sizeof words, " detector pixel %lld", (long long)picture->sinogram->axes[2].n - 1);
+    snprintf(words, sizeof words, " pixel %lld", (long long)picture->sinogram->axes[2].n - 1);
     text(picture, point[0], point[1], "start", words);
     if (!picture->fan)
         return;
