@@ -24,7 +24,7 @@
 #include "io/hdf5/hdf5_verify.h"
 #include "io/hdf5/hdf5_write.h"
 #include "io/scan/hdf5_info.h"
-#include "tests/support/output_fixture.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/support.h"
 
 static void write_text_file(const char *path, const char *text)
