@@ -6,8 +6,8 @@
  *
  * Memory traffic: each value is read once from memory and written once; two rows of ten and two columns of 128 are read
  * again, from the first or second cache. All reads of a lane are on their way at once and warps do not wait for one
- * another, so that 20 warps on a multiprocessor keep the memory busy; more would have too few registers for ten rows. A
- * block has 4 warps, below one another.
+ * another, so that 20 warps on a multiprocessor keep the memory busy; more warps would leave too few registers for ten
+ * rows. The 4 warps of a block lie below one another.
  */
 #include "cuda/filters/median_job.cuh"
 
@@ -17,6 +17,13 @@ template <typename T> struct direct_row {
     median_words<T> own;
     uint32_t left, right;
 };
+
+/* Returns row y, which may lie outside the image, or NULL for the constant. */
+template <typename T> static __device__ const T *find_line(const T *slice, int y, const median_job &job)
+{
+    const int from = ts_cuda_border_rarely(y, (int)job.ny, job.border);
+    return from < 0 ? NULL : slice + from * job.nx;
+}
 
 /* Reads the rows from first - 1 on, with the columns on both sides of the lane's four. */
 template <typename T>
@@ -40,7 +47,7 @@ static __device__ void read_rows(const T *slice, int x, int first, const median_
     median_columns(x, GROUP, columns + 1, job);
 #pragma unroll
     for (int i = 0; i < LINES; i++) {
-        const T *line = median_line(slice, first - 1 + i, job);
+        const T *line = find_line(slice, first - 1 + i, job);
         rows[i] = {median_gather(line, columns + 1, job), median_bits_of(line, columns[0], job),
                    median_bits_of(line, columns[GROUP + 1], job)};
     }
@@ -61,7 +68,7 @@ static __device__ bool all_finite(const direct_row<float> rows[LINES])
     return sum == 0;
 }
 
-/* Writes the medians of the lane's rows, which begin at to[0]. K: the type of the keys. */
+/* Writes the medians of n_rows rows, the first of which begins at to[0]. K is the type of the keys. */
 template <typename K, typename T>
 static __device__ void map_rows(const direct_row<T> rows[LINES], T *to, int x, int n_rows, bool whole,
                                 const median_job &job)

@@ -21,8 +21,8 @@ struct median_job {
     int radius, border;
     int32_t constant;   /* as a key of value_keys.cuh */
     uint32_t outside;   /* the constant as median_bits() has it */
-    uint32_t flip;      /* what turns the bits of an integer into a key, */
-    uint32_t word_flip; /* and those of all integers in a word; 0 for floats */
+    uint32_t flip;      /* turns the bits of an integer into a key */
+    uint32_t word_flip; /* the same for all integers in a word */
 };
 
 template <typename T> struct median_words {
@@ -33,13 +33,6 @@ template <typename T> struct median_words {
 template <typename T> using median_key = typename std::conditional<sizeof(T) == 4, int32_t, key_pair>::type;
 template <typename T> constexpr int MEDIAN_ROWS_OF_KEY = sizeof(T) == 4 ? 1 : 2;
 
-/* Returns row y, which may lie outside the image, or NULL for the constant. */
-template <typename T> static __device__ const T *median_line(const T *slice, int y, const median_job &job)
-{
-    const int from = ts_cuda_border_rarely(y, (int)job.ny, job.border);
-    return from < 0 ? NULL : slice + from * job.nx;
-}
-
 /* Returns the bits of a value; those of an integer as its key. */
 template <typename T> static __device__ uint32_t median_bits(T value, const median_job &job)
 {
@@ -49,7 +42,7 @@ template <typename T> static __device__ uint32_t median_bits(T value, const medi
         return value ^ job.flip;
 }
 
-/* The same for line[column], and for the constant where the line is NULL or the column -1. */
+/* Returns the bits of line[column], or those of the constant where the line is NULL or the column -1. */
 template <typename T> static __device__ uint32_t median_bits_of(const T *line, int column, const median_job &job)
 {
     return line && column >= 0 ? median_bits(line[column], job) : job.outside;
@@ -154,7 +147,7 @@ template <typename T, typename K> static __device__ median_words<T> median_words
 /* Enqueues the medians of 3 x 3 windows in each slice. */
 enum ts_status ts_cuda_median_direct(const struct stage_context *context, const struct ts_image *in,
                                      struct ts_image *out, const struct median_job *job, const struct cuda_call *call);
-/* Enqueues those of 5 x 5 or 7 x 7 windows. */
+/* Enqueues the medians of 5 x 5 or 7 x 7 windows in each slice. */
 enum ts_status ts_cuda_median_tile(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                    const struct median_job *job, const struct cuda_call *call);
 

@@ -3,18 +3,18 @@
  * median of 5 x 5 and 7 x 7 windows in a slice: a block brings a tile of 128 columns and 16 rows of keys, with the
  * border of its windows, into shared memory; a thread finds the medians of 4 columns and 2 rows at once, whose windows
  * share sorted columns (cuda/filters/median_tile.cuh). Where a key holds two values, the tile covers two stretches of
- * 16 rows, one below the other.
+ * 16 rows, one below the other, in one array of keys.
  *
  * Memory traffic: a value is read once, the border again (40 % of a tile of 7 x 7 windows, mostly from the second
- * cache), and written once. Arithmetic decides the time: 4 warps a block and 128 registers a thread leave 4 blocks on a
- * multiprocessor, whose reads and comparisons overlap.
+ * cache), and written once. Arithmetic decides the time: a block has 4 warps, and at most 128 registers a thread leave
+ * 4 blocks on a multiprocessor, so that one block compares while another one reads.
  */
 #include "cuda/filters/median_job.cuh"
 
 enum { WARPS = 4, ROWS = 16, RESIDENT = 4, MARGIN = 4, STRIDE = MARGIN + WARP * GROUP + MARGIN };
 
-/* The first column of the block lies at MARGIN; four words of shared memory are moved at once. rows and columns: those
- * of the image that lines and columns of the tile are read from, or -1 for the constant. */
+/* `keys` has the first column of the block at MARGIN, so that groups of four keys can be moved at once. `rows` and
+ * `columns` say where the image has the samples of each line and column of the tile; -1 stands for the constant. */
 template <typename T, int SIZE> struct __align__(16) shared_tile
 {
     uint32_t keys[ROWS + SIZE - 1][STRIDE];
@@ -33,13 +33,15 @@ static __device__ void find_borders(int first_x, int first_y, const median_job &
             ts_cuda_border_rarely(first_y - SIZE / 2 + i % LINES + i / LINES * ROWS, (int)job.ny, job.border);
 }
 
-/* A lane reads four values of a line, and one beside the block; the same of the line ROWS below for a key of two. */
+/* A lane reads four values of a line, and the first lanes one more beside the block; for keys of two values they do
+ * this again ROWS lines further down. */
 template <typename T> struct tile_part {
     median_words<T> own[MEDIAN_ROWS_OF_KEY<T>];
     uint32_t beside[MEDIAN_ROWS_OF_KEY<T>];
 };
 
-/* All reads of a warp are on their way before the first one is waited for. */
+/* A warp has all its reads on their way before it waits for the first one. `parts` begins as zeros, or else the
+ * compiler keeps what is not read alive, and in registers, from one slice to the next. */
 template <typename T, int SIZE>
 static __device__ void load_tile(const T *slice, int x, const median_job &job, shared_tile<T, SIZE> *tile)
 {
@@ -85,7 +87,7 @@ static __device__ void load_tile(const T *slice, int x, const median_job &job, s
     }
 }
 
-/* The keys under 4 x 2 windows, the first of which has its upper left corner RADIUS columns before `x`. */
+/* Takes the keys of 4 x 2 windows, the first of which has its center in column MARGIN + x of the tile. */
 template <typename T, int SIZE, typename K>
 static __device__ void take_keys(const shared_tile<T, SIZE> *tile, int row, int x, K keys[][SIZE + GROUP - 1])
 {
