@@ -259,7 +259,7 @@ const void *ts_chunk_decode(struct chunk_coder *coder, const struct chunk_filter
         coder->decompressor = libdeflate_alloc_decompressor();
     if (!coder->decompressor || (width > 1 && !reserve_scratch(coder, chunk_bytes)))
         return NULL;
-    /* No length out: the stream must fill the chunk exactly. */
+    /* There is no length out, because the stream must fill the chunk exactly. */
     if (libdeflate_zlib_decompress(coder->decompressor, data, bytes, width > 1 ? coder->scratch : chunk, chunk_bytes,
                                    NULL) != LIBDEFLATE_SUCCESS)
         return NULL;

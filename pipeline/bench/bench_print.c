@@ -139,9 +139,9 @@ enum ts_status ts_bench_plot(const char *path, const struct table_rows *rows, st
     FILE *file = ts_text_file_open(path, true, diag);
     if (!file)
         return TS_RUN_FAILED;
-    ts_chart_begin(file, LABEL + BAR + RATE, TOP + ROW * rows->n + 10,
-                   "percent of the ceiling: memcpy on the CPU (blue); copy, read or texture rate on a CUDA device "
-                   "(green)");
+    ts_svg_begin(file, LABEL + BAR + RATE, TOP + ROW * rows->n + 10,
+                 "percent of the ceiling: memcpy on the CPU (blue); copy, read or texture rate on a CUDA device "
+                 "(green)");
     for (int i = 0; i < rows->n; i++)
         write_bar(file, &row[i], i, widest);
     fprintf(file, "<path d='M%d %dV%d M%.1f %dV%d' stroke='black' stroke-width='0.7'/>\n</svg>\n", LABEL, TOP - 6,

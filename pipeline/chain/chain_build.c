@@ -77,13 +77,13 @@ bool ts_chain_resolve_references(const struct ts_chain *chain, int32_t stage, st
 {
     const struct chain_stage *self = &chain->stages[stage];
     bool ok = true;
-    for (size_t i = 0; i < self->set.n_rows; i++) {
-        const struct param *row = &self->set.rows[i];
+    for (size_t i = 0; i < self->set.n_params; i++) {
+        const struct param *param = &self->set.params[i];
         struct ts_reference *reference = ts_param_field(&self->set, i);
-        if (row->kind != PARAM_REFERENCE || !(self->set.given >> i & 1))
+        if (param->kind != PARAM_REFERENCE || !(self->set.given >> i & 1))
             continue;
         char site[160];
-        snprintf(site, sizeof site, "%s.%s", self->set.owner, row->name);
+        snprintf(site, sizeof site, "%s.%s", self->set.owner, param->name);
         reference->node = resolve_name(chain, stage, reference->name, self->set.spans[i], site, diag);
         ok &= reference->node >= 0;
     }
@@ -133,7 +133,7 @@ static const char *new_name(struct builder *builder, const struct node *node, co
 
 /* ---- sources ------------------------------------------------------------------------------------ */
 
-int ts_chain_path_row(const struct source_format *format)
+int ts_chain_path_param(const struct source_format *format)
 {
     size_t i;
     return ts_param_find(format->params, format->n_params, format->name, &i) ? (int)i : -1;

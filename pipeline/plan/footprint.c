@@ -5,7 +5,7 @@
  */
 #include "pipeline/plan/plan.h"
 
-/* The largest number of bytes that any stage needs for the most slices that it computes in one call. */
+/* Returns the largest number of bytes that any stage needs for the most slices that it computes in one call. */
 static size_t largest(const struct ts_plan *plan, size_t (*bytes_of)(const struct stage_context *context, int64_t n))
 {
     size_t largest = 0;

@@ -23,7 +23,7 @@ static const struct choice method_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param clahe_rows[] = {
+static const struct param clahe_params[] = {
     PARAM(struct clahe_params, method, .unit = "", .choices = method_choices, .init.choice = CLAHE_SKIMAGE,
           .doc = "whose rule, and with it the meaning of clip_limit and the type of the result"),
     PARAM(struct clahe_params, clip_limit, .unit = "", .min = 0, .max = INFINITY,
@@ -250,7 +250,7 @@ const struct stage clahe_stage = {
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
-    STAGE_PARAMS(clahe_rows, struct clahe_params),
+    STAGE_PARAMS(clahe_params, struct clahe_params),
     .resolve = clahe_resolve,
     .shape = clahe_shape,
     .scratch_bytes = clahe_scratch_bytes,

@@ -90,7 +90,7 @@ static const struct choice kernel_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param convolve_rows[] = {
+static const struct param convolve_params[] = {
     PARAM(struct convolve_params, kernel, .unit = "", .required = true, .choices = kernel_choices,
           .doc = "a kernel by name, or custom"),
     PARAM(struct convolve_params, weights, .unit = "", .optional = true,
@@ -362,7 +362,7 @@ const struct stage convolve_stage = {
     STAGE_TAKES_ALL,
     .bench = "kernel=gaussian-3x3|kernel=gaussian-5x5|kernel=laplacian-8|kernel=log-5x5|kernel=sobel-x|kernel=sobel-"
              "magnitude",
-    STAGE_PARAMS(convolve_rows, struct convolve_params),
+    STAGE_PARAMS(convolve_params, struct convolve_params),
     .resolve = convolve_resolve,
     .shape = convolve_shape,
     .scratch_bytes = convolve_scratch_bytes,

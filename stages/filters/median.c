@@ -46,7 +46,7 @@ static const struct choice method_choices[] = {
     {0},
 };
 
-static const struct param params_table[] = {
+static const struct param median_params[] = {
     PARAM(struct median_params, radius, .unit = "pixel", .min = 1, .max = 7, .init.i = 1,
           .doc = "half width: the window has 2 radius + 1 values along each side"),
     PARAM(struct median_params, dimensions, .choices = dimensions_choices, .init.choice = MEDIAN_2D,
@@ -263,7 +263,8 @@ static inline void find_bin(struct histogram *histogram, uint32_t middle)
     histogram->below = below;
 }
 
-/* Returns number `rank` in rising order of the window's keys in the median's bin, by quickselect. */
+/* Returns the key that would stand at index `rank` if the n keys were sorted. This is quickselect; the keys are those
+ * of the window that lie in the median's bin. */
 static int32_t select_key(int32_t *keys, int64_t n, uint32_t rank)
 {
     int64_t first = 0, last = n - 1;
@@ -420,7 +421,7 @@ const struct stage median_stage = {
         "two-dimensional "
         "median filtering algorithm*, 1979); on a CUDA device it counts the values of the window once per bit.",
     STAGE_TAKES_ALL,
-    STAGE_PARAMS(params_table, struct median_params),
+    STAGE_PARAMS(median_params, struct median_params),
     .resolve = resolve,
     .reach = reach,
     .scratch_bytes = scratch_bytes,

@@ -34,7 +34,7 @@ static const struct choice plane_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param outliers_rows[] = {
+static const struct param outliers_params[] = {
     PARAM(struct outliers_params, size, .unit = "pixel", .min = 3, .max = OUTLIERS_LARGEST, .init.i = 3,
           .doc = "odd number of values along each side of the window"),
     PARAM(struct outliers_params, threshold, .unit = "value", .min = 0, .max = 1e38, .required = true,
@@ -322,7 +322,7 @@ const struct stage outliers_stage = {
            "**Cost.** A few comparisons a value; medians only near outliers, or everywhere with a threshold that "
            "noise reaches.",
     STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY, TS_ANY_BEAM),
-    STAGE_PARAMS(outliers_rows, struct outliers_params),
+    STAGE_PARAMS(outliers_params, struct outliers_params),
     .resolve = resolve,
     .reach = reach,
     .tables = tables,

@@ -16,14 +16,15 @@ enum {
     AVX512_BEYOND = 32 /* samples behind the block's last one that are read, whatever they hold */
 };
 
-/* True where this machine and this compiler have these vectors. */
+/* Returns true where this machine and this compiler have these vectors. */
 bool ts_avx512_there(void);
 
 /* Adds the block's lines to the sums of n detector pixels, 1 to DETECTOR_RUN, of a parallel beam or a fan. `run` is
  * filled up to a multiple of AVX512_RAYS. */
 void ts_avx512_project(const struct slice_block *block, const struct ray_run *run, bool fan, int64_t n, float *sums);
 
-/* True where the vectors are there and neighboring pixels lie close enough together on the detector in all views. */
+/* Returns true where the vectors are there and neighboring pixels lie close enough together on the detector in all
+ * views. */
 bool ts_avx512_backprojects(const struct back_view *views, int64_t n_views);
 /* Adds the block's views, of which views[0] is the first, to the sums of rows [row, row + n_rows) of n_columns pixels,
  * by linear interpolation. */

@@ -26,7 +26,7 @@ enum ts_status ts_lost_open(struct lost *lost, int32_t unreadable, int32_t incom
 {
     const char *path = lost->folder;
     struct param_set set = {
-        .rows = dicom_format.params, .n_rows = dicom_format.n_params, .values = &lost->params, .owner = "input"};
+        .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &lost->params, .owner = "input"};
     const struct ts_texts paths = lost->params.dicom;
     const char *series = lost->params.series;
     ts_params_init(&set);

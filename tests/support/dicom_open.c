@@ -16,7 +16,7 @@ enum ts_status ts_test_open_dicom(const char *path, const char *series, int32_t 
 {
     struct dicom_params params = {0};
     struct param_set set = {
-        .rows = dicom_format.params, .n_rows = dicom_format.n_params, .values = &params, .owner = "input"};
+        .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &params, .owner = "input"};
     ts_params_init(&set);
     params.dicom = (struct ts_texts){1, &path};
     if (series != NULL)

@@ -7,7 +7,7 @@
 
 #include "io/dicom/dicom.h"
 
-/* As `input: {dicom: path, series: series, burned_in: ...}`; series NULL: the default. */
+/* Opens what `input: {dicom: path, series: series, burned_in: ...}` opens; with series NULL the default. */
 enum ts_status ts_test_open_dicom(const char *path, const char *series, int32_t burned_in, struct source **source,
                                   struct ts_diag *diag);
 /* One file as a volume of one slice in its stored values: slope and intercept are left out. False: no image, or refused

@@ -152,10 +152,7 @@ enum ts_status ts_test_write_output(const char *path, const struct hdf5_options 
 
 bool ts_test_has_code(const struct ts_diag *diag, const char *code)
 {
-    for (size_t i = 0; i < ts_diag_count(diag); i++)
-        if (strcmp(ts_diag_get(diag, i)->code, code) == 0)
-            return true;
-    return false;
+    return ts_test_record(diag, code) != NULL;
 }
 
 bool ts_test_has_text(const struct ts_diag *diag, const char *text)

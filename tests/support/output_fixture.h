@@ -24,7 +24,7 @@ struct output_content ts_test_content(int64_t nz, int64_t ny, int64_t nx);
 void ts_test_content_clear(struct output_content *content);
 enum ts_status ts_test_write_output(const char *path, const struct hdf5_options *options,
                                     const struct output_content *content, int64_t slab, struct ts_diag *diag);
-/* Whether any record of the diag has this code / its message contains this text. */
+/* Return true where any record of the diag has this code, or this text in its message. */
 bool ts_test_has_code(const struct ts_diag *diag, const char *code);
 bool ts_test_has_text(const struct ts_diag *diag, const char *text);
 

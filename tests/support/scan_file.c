@@ -108,14 +108,14 @@ hid_t ts_scan_file_exchange(const struct scan_storage *storage, int n_theta, con
 void ts_scan_file_give(struct param_set *set, const char *name)
 {
     size_t i;
-    if (name && ts_param_find(set->rows, set->n_rows, name, &i))
+    if (name && ts_param_find(set->params, set->n_params, name, &i))
         set->given |= UINT32_C(1) << i;
 }
 
 struct param_set ts_scan_file_hdf5(struct hdf5_params *values, const char *const axes[3], double stop)
 {
     struct param_set set = {
-        .rows = hdf5_format.params, .n_rows = hdf5_format.n_params, .values = values, .owner = "input"};
+        .params = hdf5_format.params, .n_params = hdf5_format.n_params, .values = values, .owner = "input"};
     bool is_volume = true;
     *values = (struct hdf5_params){0};
     ts_params_init(&set);

@@ -11,7 +11,7 @@
 
 enum { SCAN_FRAMES = 7, SCAN_ROWS = 3, SCAN_COLUMNS = 5 };
 
-/* Where a test makes its file, between begin and end. */
+/* A test makes its file here, between begin and end. */
 struct scan_place {
     char folder[256], path[400];
     struct ts_diag *diag;

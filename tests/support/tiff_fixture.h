@@ -20,7 +20,7 @@ struct tiff_writing {
 /* Three pages of u16, nothing compressed. */
 extern const struct tiff_writing ts_tiff_plain;
 
-/* What is written at a pixel of a page. */
+/* Returns the value that is written at a pixel of a page. */
 double ts_tiff_value(enum ts_dtype dtype, int64_t page, int64_t y, int64_t x);
 void ts_tiff_write(const char *path, const struct tiff_writing *w);
 /* Opens a chain's input {tiff: path, rest}; the source is NULL where that is refused, and without angles. */

@@ -15,7 +15,7 @@
 
 TestSuite(hdf5_input, .init = ts_scan_file_begin, .fini = ts_scan_file_end);
 
-/* Of the dataset at `path` of the test's file, read as a volume; code NULL: is taken. */
+/* Reads the dataset at `path` of the test's file as a volume, and expects this error. With code NULL it is accepted. */
 static void check(const char *path, const char *code, const char *words)
 {
     static const char *const axes[3] = {"z", "y", "x"};

@@ -21,8 +21,8 @@ static struct exchange_params exchange_values;
 
 static struct param_set exchange_set(void)
 {
-    struct param_set set = {.rows = exchange_format.params,
-                            .n_rows = exchange_format.n_params,
+    struct param_set set = {.params = exchange_format.params,
+                            .n_params = exchange_format.n_params,
                             .values = &exchange_values,
                             .owner = "input"};
     exchange_values = (struct exchange_params){0};

@@ -104,7 +104,7 @@ static void same_image(const char *file, const char *other, const char *group)
 
 static const char dicom[] = "input: {dicom: study}\n", scan[] = "input: {exchange: scan.h5, quantity: line_integral}\n";
 
-/* What comes before the cut, and what comes after it. */
+/* A chain is cut in two: `before` writes a result, and `after` goes on from it. */
 static const struct {
     const char *input, *before, *after;
 } cuts[] = {

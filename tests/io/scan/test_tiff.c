@@ -260,7 +260,7 @@ Test(tiff, a_file_of_angles_may_be_in_radians)
                                      .angle_unit = i ? ANGLE_UNIT_RADIAN : ANGLE_UNIT_DEGREE,
                                      .quantity = TIFF_QUANTITY_AUTO};
         struct param_set set = {
-            .rows = tiff_format.params, .n_rows = tiff_format.n_params, .values = &params, .owner = "input"};
+            .params = tiff_format.params, .n_params = tiff_format.n_params, .values = &params, .owner = "input"};
         struct ts_diag *diag = ts_diag_create();
         struct source *source;
         ts_scan_file_give(&set, "angles_file");

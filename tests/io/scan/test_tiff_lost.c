@@ -124,7 +124,7 @@ Test(tiff_lost, a_number_that_is_missing_among_slices_is_warned_of)
     ts_test_remove_folder(stack.folder);
 }
 
-/* What stands where a file was, under its name, or nearly. */
+/* Something else than a file stands where one was, under its name, or nearly. */
 Test(tiff_lost, what_is_no_file_refuses)
 {
     static const char *const codes[] = {"input-unreadable", "input-unreadable", "input-unreadable", "tiff-unreadable"};
