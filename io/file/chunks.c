@@ -11,14 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <libdeflate.h>
+#include "io/file/zlib_stream.h"
 
 enum { CHUNK_TARGET_BYTES = 4 << 20, CHUNK_SLICE_BYTES = 8 << 20 };
 
 struct chunk_coder {
-    struct libdeflate_compressor *compressor;
-    struct libdeflate_decompressor *decompressor;
-    int level; /* of the compressor */
+    struct zlib_coder *zlib;
     unsigned char *scratch;
     size_t scratch_bytes;
 };
@@ -198,21 +196,24 @@ size_t ts_chunk_bound(const struct chunk_filters *filters, size_t chunk_bytes)
 {
     size_t bytes = chunk_bytes;
     if (filters->level > 0)
-        bytes = libdeflate_zlib_compress_bound(NULL, chunk_bytes);
+        bytes = ts_zlib_bound(chunk_bytes);
     return bytes + CHUNK_CHECKSUM_BYTES;
 }
 
 struct chunk_coder *ts_chunk_coder_create(void)
 {
-    return calloc(1, sizeof(struct chunk_coder));
+    struct chunk_coder *coder = calloc(1, sizeof *coder);
+    if (coder && (coder->zlib = ts_zlib_coder_create()))
+        return coder;
+    free(coder);
+    return NULL;
 }
 
 void ts_chunk_coder_destroy(struct chunk_coder *coder)
 {
     if (!coder)
         return;
-    libdeflate_free_compressor(coder->compressor);
-    libdeflate_free_decompressor(coder->decompressor);
+    ts_zlib_coder_destroy(coder->zlib);
     free(coder->scratch);
     free(coder);
 }
@@ -227,16 +228,6 @@ static bool reserve_scratch(struct chunk_coder *coder, size_t bytes)
     return coder->scratch;
 }
 
-static bool reserve_compressor(struct chunk_coder *coder, int level)
-{
-    if (coder->compressor && coder->level == level)
-        return true;
-    libdeflate_free_compressor(coder->compressor);
-    coder->compressor = libdeflate_alloc_compressor(level);
-    coder->level = level;
-    return coder->compressor;
-}
-
 size_t ts_chunk_encode(struct chunk_coder *coder, const struct chunk_filters *filters, const void *chunk,
                        size_t chunk_bytes, void *out, size_t out_bytes)
 {
@@ -248,14 +239,14 @@ size_t ts_chunk_encode(struct chunk_coder *coder, const struct chunk_filters *fi
             memcpy(out, chunk, chunk_bytes);
     } else {
         const void *source = chunk;
-        if (!reserve_compressor(coder, filters->level) || (width > 1 && !reserve_scratch(coder, chunk_bytes)))
+        if (width > 1 && !reserve_scratch(coder, chunk_bytes))
             return 0;
         if (width > 1) {
             shuffle(coder->scratch, chunk, chunk_bytes / width, width);
             source = coder->scratch;
         }
         length =
-            libdeflate_zlib_compress(coder->compressor, source, chunk_bytes, out, out_bytes - CHUNK_CHECKSUM_BYTES);
+            ts_zlib_deflate(coder->zlib, filters->level, source, chunk_bytes, out, out_bytes - CHUNK_CHECKSUM_BYTES);
         if (length == 0)
             return 0;
     }
@@ -273,16 +264,6 @@ bool ts_chunk_is_intact(const void *data, size_t bytes)
     return memcmp(sum, (const unsigned char *)data + bytes, CHUNK_CHECKSUM_BYTES) == 0;
 }
 
-/* Inflates an encoded chunk of level 1 or more. */
-static bool inflate_chunk(struct chunk_coder *coder, const void *data, size_t bytes, void *out, size_t out_bytes)
-{
-    if (!coder->decompressor)
-        coder->decompressor = libdeflate_alloc_decompressor();
-    /* No length out: the stream must fill the chunk exactly. */
-    return coder->decompressor && libdeflate_zlib_decompress(coder->decompressor, data, bytes - CHUNK_CHECKSUM_BYTES,
-                                                             out, out_bytes, NULL) == LIBDEFLATE_SUCCESS;
-}
-
 const void *ts_chunk_decode(struct chunk_coder *coder, const struct chunk_filters *filters, const void *data,
                             size_t bytes, void *chunk, size_t chunk_bytes)
 {
@@ -293,7 +274,8 @@ const void *ts_chunk_decode(struct chunk_coder *coder, const struct chunk_filter
         return bytes - CHUNK_CHECKSUM_BYTES == chunk_bytes ? data : NULL;
     if (width > 1 && !reserve_scratch(coder, chunk_bytes))
         return NULL;
-    if (!inflate_chunk(coder, data, bytes, width > 1 ? coder->scratch : chunk, chunk_bytes))
+    if (!ts_zlib_inflate(coder->zlib, data, bytes - CHUNK_CHECKSUM_BYTES, width > 1 ? coder->scratch : chunk,
+                         chunk_bytes))
         return NULL;
     if (width > 1)
         ts_chunk_unshuffle(chunk, coder->scratch, chunk_bytes / width, width);
@@ -305,6 +287,6 @@ bool ts_chunk_matches(struct chunk_coder *coder, const struct chunk_filters *fil
 {
     const size_t width = filters->element_bytes;
     return ts_chunk_is_intact(data, bytes) && filters->level > 0 && reserve_scratch(coder, chunk_bytes) &&
-           inflate_chunk(coder, data, bytes, coder->scratch, chunk_bytes) &&
+           ts_zlib_inflate(coder->zlib, data, bytes - CHUNK_CHECKSUM_BYTES, coder->scratch, chunk_bytes) &&
            is_shuffled(coder->scratch, chunk, chunk_bytes / width, width);
 }
