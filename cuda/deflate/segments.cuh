@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The two halves of the compression: segments are compressed into their slots, then the slots are joined.
+ */
+#ifndef CUDA_DEFLATE_SEGMENTS_CUH
+#define CUDA_DEFLATE_SEGMENTS_CUH
+
+#include "cuda/deflate/job.cuh"
+
+/* Enqueues the compression of all segments: job.results gets bytes, sum and ramp of each. */
+enum ts_status ts_cuda_deflate_segments(const struct stage_context *context, const struct deflate_job *job,
+                                        cudaStream_t stream);
+/* Returns how many blocks at most work on segments of this level at once, each with candidates of its own. */
+int64_t ts_cuda_deflate_blocks(const struct device_numbers *device, enum cuda_deflate_level level);
+/* Enqueues what makes encoded chunks of the slots: job.places and job.out are written. */
+enum ts_status ts_cuda_deflate_join(const struct stage_context *context, const struct deflate_job *job,
+                                    cudaStream_t stream);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The bytes of a segment in shared memory. Each thread reads its own strip from its beginning, so neighbors read words
+ * that are 32 apart; the words of strip s are rotated by s, which puts those of a warp into 32 different banks.
+ */
+#ifndef CUDA_DEFLATE_TEXT_CUH
+#define CUDA_DEFLATE_TEXT_CUH
+
+#include "cuda/deflate/job.cuh"
+#include "cuda/values/reductions.cuh"
+
+/* Where word i of a segment lies. */
+static __device__ inline unsigned text_place(unsigned i)
+{
+    return (i & ~(STRIP_WORDS - 1u)) | ((i + i / STRIP_WORDS) % STRIP_WORDS);
+}
+
+static __device__ inline uint32_t text_byte(const uint32_t *text, unsigned i)
+{
+    return text[text_place(i / 4)] >> 8 * (i % 4) & 0xFF;
+}
+
+/* The segment that a block works on. */
+struct segment {
+    const uint8_t *bytes; /* the first one, those of its plane are `width` apart */
+    uint32_t n, inside;   /* bytes; those that lie in the chunk, the others are `fill` */
+    uint32_t fill;
+    bool last; /* of its chunk */
+    uint8_t *slot;
+    struct segment_result *result;
+};
+
+/* Blocks that start together take the same part of all planes, which lie in the same cache lines. */
+static __device__ struct segment find_segment(const struct deflate_job &job, int64_t i)
+{
+    struct segment segment;
+    const unsigned width = job.call.width, within = (unsigned)(i % job.segments);
+    const int64_t chunk = i / job.segments;
+    const unsigned plane = within % width, piece = within / width, number = plane * job.plane_segments + piece;
+    const int64_t first = (int64_t)piece * SEGMENT;
+    const int64_t left = chunk + 1 < job.call.n_chunks ? job.plane_bytes - first : job.last_elements - first;
+    segment.n = segment_bytes(job, piece);
+    segment.inside = left < 0 ? 0 : left < segment.n ? (uint32_t)left : segment.n;
+    segment.fill = job.call.fill[plane];
+    segment.bytes = job.chunks + chunk * job.call.chunk_bytes + first * width + plane;
+    segment.last = number + 1 == job.segments;
+    segment.slot = job.slots + (chunk * job.segments + number) * SLOT;
+    segment.result = job.results + chunk * job.segments + number;
+    return segment;
+}
+
+/* Reads the segment, with zeros after its end, and its two sums of Adler's checksum (M. Adler, RFC 1950), which thread 0
+ * writes to the result. Starts and ends with a barrier. */
+static __device__ void read_text(const struct segment &segment, unsigned width, uint32_t *text, uint32_t *warp_sums)
+{
+    uint32_t sum = 0, ramp = 0;
+    __syncthreads();
+#pragma unroll 4
+    for (unsigned i = threadIdx.x; i < WORDS; i += DEFLATE_THREADS) {
+        uint32_t word = 0;
+#pragma unroll
+        for (unsigned j = 0; j < 4; j++) {
+            const unsigned at = 4 * i + j;
+            if (at < segment.n)
+                word |= (at < segment.inside ? segment.bytes[(size_t)at * width] : segment.fill) << 8 * j;
+        }
+        text[text_place(i)] = word;
+        /* Of 32 words the ramp is at most 32 * 1020 * 2^15. */
+        const uint32_t four = __dp4a(word, 0x01010101u, 0u);
+        sum += four;
+        ramp += four * (segment.n - 4 * i) - __dp4a(word, 0x03020100u, 0u);
+    }
+    sum = block_sum(sum, warp_sums);
+    ramp = block_sum(ramp % ADLER_MODULUS, warp_sums);
+    if (threadIdx.x == 0) {
+        segment.result->sum = sum % ADLER_MODULUS;
+        segment.result->ramp = ramp % ADLER_MODULUS;
+    }
+}
+
+#endif
