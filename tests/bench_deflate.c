@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage-bench deflate FILE --dtype TYPE` times both levels of the compressor on the device. The file's values are cut
- * into chunks of 4 MiB, as the writer cuts them, and repeated until a call has 256 MiB, more than the caches hold. The
- * time is the median of events around the launches; the rate counts bytes of values, and stands beside that of a copy on
- * the device.
+ * `tomostage-bench deflate FILE --dtype TYPE` times both levels of the compressor on the device. The file's values are
+ * cut into chunks of 4 MiB, as the writer cuts them, and repeated until a call has 256 MiB, more than the caches hold.
+ * The time is the median of events around the launches; the rate counts bytes of values, and stands beside that of a
+ * copy on the device.
  */
 #include "tests/bench_deflate.h"
 
@@ -88,15 +88,16 @@ static enum ts_status time_level(struct deflate_bench *bench, const struct cuda_
     for (int i = -WARM_UPS; status == TS_OK && i < RUNS; i++)
         status = time_run(bench, job, i < 0 ? &warm : &seconds[i]);
     if (status == TS_OK)
-        status = ts_cuda_copy(bench->session, CUDA_COMPUTE, CUDA_TO_HOST, &last, bench->d_places + CHUNKS - 1, sizeof last);
+        status =
+            ts_cuda_copy(bench->session, CUDA_COMPUTE, CUDA_TO_HOST, &last, bench->d_places + CHUNKS - 1, sizeof last);
     if (status == TS_OK)
         status = ts_cuda_wait(bench->session, CUDA_COMPUTE);
     if (status != TS_OK)
         return status;
     const double bytes = (double)CHUNKS * CHUNK_BYTES, median = ts_median(seconds, RUNS);
-    printf("level %d: %7.1f GB/s (spread %.1f %%), ratio %.4f, %.3f ms for %.0f MiB; a copy reads %.0f GB/s\n", job->level,
-           1e-9 * bytes / median, 100 * ts_spread(seconds, RUNS), (double)(last.offset + last.bytes) / bytes,
-           1e3 * median, bytes / (1 << 20), 0.5e-9 * copy);
+    printf("level %d: %7.1f GB/s (spread %.1f %%), ratio %.4f, %.3f ms for %.0f MiB; a copy reads %.0f GB/s\n",
+           job->level, 1e-9 * bytes / median, 100 * ts_spread(seconds, RUNS),
+           (double)(last.offset + last.bytes) / bytes, 1e3 * median, bytes / (1 << 20), 0.5e-9 * copy);
     return TS_OK;
 }
 

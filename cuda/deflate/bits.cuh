@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Many threads write one string of bits, each a range of its own. Words that lie inside a range are stored; those at its
- * ends, which neighbors share, are joined by atomic or, which gives the same word in any order. They must be 0 before.
+ * Many threads write one string of bits, each a range of its own. Words that lie inside a range are stored; those at
+ * its ends, which neighbors share, are joined by atomic or, which gives the same word in any order. They must be 0
+ * before.
  */
 #ifndef CUDA_DEFLATE_BITS_CUH
 #define CUDA_DEFLATE_BITS_CUH

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Huffman codes of limited length, made by a block. counts -> lengths: D. Huffman's tree is the best one; its leaves are
- * ranked by all threads, and one thread merges two sorted queues (J. van Leeuwen, "On the construction of Huffman trees",
- * 1976), since every merge waits for the one before. Lengths above the limit are repaired as zlib does: leaves move down
- * until the lengths fill the code exactly again. lengths -> codes: by RFC 1951, 3.2.2.
+ * Huffman codes of limited length, made by a block. counts -> lengths: D. Huffman's tree is the best one; its leaves
+ * are ranked by all threads, and one thread merges two sorted queues (J. van Leeuwen, "On the construction of Huffman
+ * trees", 1976), since every merge waits for the one before. Lengths above the limit are repaired as zlib does: leaves
+ * move down until the lengths fill the code exactly again. lengths -> codes: by RFC 1951, 3.2.2.
  *
  * All threads of the block call these functions together.
  */
@@ -27,9 +27,9 @@ enum {
 static const uint32_t no_key = 0xFFFFFFFFu;
 
 struct code_scratch {
-    uint32_t keys[MOST_SYMBOLS];     /* count << SYMBOL_BITS | symbol */
-    uint32_t leaves[MOST_SYMBOLS];   /* the keys of used symbols in rising order, then no_key */
-    uint32_t nodes[MOST_SYMBOLS];    /* weights of merged nodes, which rise too */
+    uint32_t keys[MOST_SYMBOLS];   /* count << SYMBOL_BITS | symbol */
+    uint32_t leaves[MOST_SYMBOLS]; /* the keys of used symbols in rising order, then no_key */
+    uint32_t nodes[MOST_SYMBOLS];  /* weights of merged nodes, which rise too */
     uint16_t leaf_parents[MOST_SYMBOLS], node_parents[MOST_SYMBOLS];
     uint32_t with_length[CODE_LIMIT + 1]; /* symbols of each length */
     uint32_t first_code[CODE_LIMIT + 1];  /* of each length */

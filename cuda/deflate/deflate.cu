@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sizes of one call of the compressor, the parts of its scratch memory, and the launches in their order: segments.cu
- * compresses segments into slots, join.cu makes encoded chunks of them.
+ * The sizes of one call of the compressor, the parts of its scratch memory, and the launches in their order:
+ * segments.cu compresses segments into slots, join.cu makes encoded chunks of them.
  */
 #include "cuda/deflate/segments.cuh"
 
@@ -35,11 +35,11 @@ static size_t share_scratch(struct deflate_job *job, const struct device_numbers
     job->slots = (uint8_t *)part_of(scratch, &used, segments * SLOT);
     job->results = (struct segment_result *)part_of(scratch, &used, segments * sizeof *job->results);
     job->adlers = (uint32_t *)part_of(scratch, &used, (size_t)job->call.n_chunks * sizeof *job->adlers);
+    job->next = (unsigned long long *)part_of(scratch, &used, sizeof *job->next);
     if (job->call.level == CUDA_DEFLATE_MATCHES) {
-        const size_t blocks = (size_t)ts_cuda_deflate_blocks(device, job->call.level);
-        job->candidates =
-            (uint16_t *)part_of(scratch, &used, (blocks < segments ? blocks : segments) * SEGMENT * sizeof(uint16_t));
-        job->next = (unsigned long long *)part_of(scratch, &used, sizeof *job->next);
+        const size_t blocks = (size_t)ts_cuda_deflate_blocks(device);
+        job->matches =
+            (uint32_t *)part_of(scratch, &used, (blocks < segments ? blocks : segments) * SEGMENT * sizeof(uint32_t));
     }
     return used;
 }
@@ -51,6 +51,8 @@ static struct deflate_job describe(const struct cuda_deflate *call)
     job.plane_bytes = (int64_t)(call->chunk_bytes / (size_t)call->width);
     job.last_elements = (int64_t)(call->last_bytes / (size_t)call->width);
     job.plane_segments = (uint32_t)plane_segments(call);
+    for (int j = 0; j < call->width; j++)
+        job.fill |= (uint64_t)call->fill[j] << 8 * j;
     job.segments = job.plane_segments * (uint32_t)call->width;
     return job;
 }

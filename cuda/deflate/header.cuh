@@ -108,8 +108,8 @@ static __device__ uint32_t put_header_start(const struct header_scratch &header,
     unsigned n = LENGTH_SYMBOLS;
     while (n > 4 && header.lengths[length_order[n - 1]] == 0)
         n--;
-    put_bits(writer, (uint32_t)final | 2 << 1 | (header.n_literals - 257) << 3 | (header.n_distances - 1) << 8 |
-                         (n - 4) << 13,
+    put_bits(writer,
+             (uint32_t) final | 2 << 1 | (header.n_literals - 257) << 3 | (header.n_distances - 1) << 8 | (n - 4) << 13,
              FIXED_BITS);
     for (unsigned i = 0; i < n; i++)
         put_bits(writer, header.lengths[length_order[i]], 3);

@@ -21,10 +21,10 @@ enum {
     SEGMENT = 32768,
     STRIP = 128,
     DEFLATE_THREADS = SEGMENT / STRIP,
-    WORDS = SEGMENT / 4,      /* 32-bit words of a segment */
+    WORDS = SEGMENT / 4, /* 32-bit words of a segment */
     STRIP_WORDS = STRIP / 4,
-    STORED_BYTES = 5,         /* that a stored block has beside its data */
-    SLOT = SEGMENT + 32,      /* bytes: no segment grows by more than STORED_BYTES; words are written whole */
+    STORED_BYTES = 5,    /* that a stored block has beside its data */
+    SLOT = SEGMENT + 32, /* bytes: no segment grows by more than STORED_BYTES; words are written whole */
     ZLIB_HEADER_BYTES = 2,
     ADLER_BYTES = 4,
     FLETCHER_BYTES = 4,
@@ -34,26 +34,27 @@ enum {
 
 /* What is known of a segment once it is compressed. */
 struct segment_result {
-    uint32_t bytes;   /* in its slot */
-    uint32_t sum;     /* of its bytes, modulo ADLER_MODULUS */
-    uint32_t ramp;    /* sum of byte i times (n - i), likewise */
-    uint32_t offset;  /* of its compressed bytes in the encoded chunk */
+    uint32_t bytes;                  /* in its slot */
+    uint32_t sum;                    /* of its bytes, modulo ADLER_MODULUS */
+    uint32_t ramp;                   /* sum of byte i times (n - i), likewise */
+    uint32_t offset;                 /* of its compressed bytes in the encoded chunk */
     uint32_t fletcher_1, fletcher_2; /* what they add to the sums of the chunk, modulo FLETCHER_MODULUS */
 };
 
 struct deflate_job {
     const uint8_t *chunks;
     struct cuda_deflate call;
-    int64_t plane_bytes;    /* elements of a chunk */
-    int64_t last_elements;  /* that the last chunk has of its own */
-    uint32_t plane_segments; /* segments of a plane */
-    uint32_t segments;       /* of a chunk */
+    uint64_t fill;                  /* byte j is that of plane j */
+    int64_t plane_bytes;            /* elements of a chunk */
+    int64_t last_elements;          /* that the last chunk has of its own */
+    uint32_t plane_segments;        /* segments of a plane */
+    uint32_t segments;              /* of a chunk */
     struct segment_result *results; /* [chunk][segment] */
-    uint8_t *slots;          /* SLOT bytes a segment */
-    uint16_t *candidates;    /* SEGMENT a block; level CUDA_DEFLATE_MATCHES alone */
-    unsigned long long *next; /* segment that no block has begun; likewise */
+    uint8_t *slots;                 /* SLOT bytes a segment */
+    uint32_t *matches;              /* SEGMENT a block; level CUDA_DEFLATE_MATCHES alone */
+    unsigned long long *next;       /* segment that no block has begun; counts up */
     struct cuda_deflate_place *places;
-    uint32_t *adlers;        /* of each chunk */
+    uint32_t *adlers; /* of each chunk */
     uint8_t *out;
 };
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This joins the compressed segments of each chunk to a zlib stream with HDF5's checksum behind it. Lengths are scanned,
- * which gives every segment its place, and the Adler sums of segments are combined: sum and ramp of a segment with m bytes
- * of the chunk behind it add sum and ramp + m sum to those of the chunk. A block copies each segment and takes Fletcher's
- * sums of what it copies: word i of n big-endian words of 16 bits adds its value to the first sum, and (n - i) times its
- * value to the second. Sources: RFC 1950; J. Fletcher, IEEE Trans. Comm. 30, 1982; io/file/chunks.c has the CPU's form.
+ * This joins the compressed segments of each chunk to a zlib stream with HDF5's checksum behind it. Lengths are
+ * scanned, which gives every segment its place, and the Adler sums of segments are combined: sum and ramp of a segment
+ * with m bytes of the chunk behind it add sum and ramp + m sum to those of the chunk. A block copies each segment and
+ * takes Fletcher's sums of what it copies: word i of n big-endian words of 16 bits adds its value to the first sum, and
+ * (n - i) times its value to the second. Sources: RFC 1950; J. Fletcher, IEEE Trans. Comm. 30, 1982; io/file/chunks.c
+ * has the CPU's form.
  *
- * Each compressed byte is read once and written once, 4 bytes a thread and step; 256 threads, since a segment has no more
- * than 32 such steps for each.
+ * Each compressed byte is read once and written once, 4 bytes a thread and step; 256 threads, since a segment has no
+ * more than 32 such steps for each.
  */
 #include "cuda/deflate/segments.cuh"
 #include "cuda/values/reductions.cuh"
@@ -23,7 +24,8 @@ static __device__ inline void add_word(struct fletcher &fletcher, uint32_t word,
     fletcher.ramp += (uint64_t)word * (n - at / 2);
 }
 
-static __device__ inline void put_byte(struct fletcher &fletcher, uint8_t *chunk, uint32_t at, uint32_t byte, uint32_t n)
+static __device__ inline void put_byte(struct fletcher &fletcher, uint8_t *chunk, uint32_t at, uint32_t byte,
+                                       uint32_t n)
 {
     chunk[at] = (uint8_t)byte;
     add_word(fletcher, at % 2 ? byte : byte << 8, at, n);
@@ -47,7 +49,8 @@ static __global__ void __launch_bounds__(DEFLATE_THREADS) place_segments(struct 
         const uint32_t before = block_exclusive_sum(mine ? results[i].bytes : 0, warp_sums, &bytes);
         if (!mine)
             continue;
-        const int64_t end = i / job.plane_segments * job.plane_bytes + (int64_t)piece * SEGMENT + segment_bytes(job, piece);
+        const int64_t end =
+            i / job.plane_segments * job.plane_bytes + (int64_t)piece * SEGMENT + segment_bytes(job, piece);
         const uint32_t after = (uint32_t)(job.call.chunk_bytes - end) % ADLER_MODULUS;
         results[i].offset = offset + before;
         sum = (sum + results[i].sum) % ADLER_MODULUS;

@@ -1,32 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This compresses the segments of all chunks, each by a block, into their slots. A segment becomes one dynamic block
- * (RFC 1951), and an empty stored one that ends it on a byte, so that the segments of a chunk join as they are; the last
- * one ends the stream instead. Where that is no smaller, it becomes a stored block.
+ * (RFC 1951), and an empty stored one that ends it on a byte, so that the segments of a chunk join as they are; the
+ * last one ends the stream instead. Where that is no smaller, it becomes a stored block.
  *
  * A thread takes one strip of 128 bytes three times: it counts its tokens, measures their bits once the codes are made,
- * and writes them at the place that a scan of these sums gives. Level CUDA_DEFLATE_RUNS has literals and runs: a byte that
- * equals the one before it, at least three times, is a match at distance 1, which needs no search.
+ * and writes them at the place that a scan of these sums gives. Level CUDA_DEFLATE_RUNS has literals and runs: a byte
+ * that equals the one before it, at least three times, is a match at distance 1, which needs no search.
  *
- * Memory traffic: a block of width w reads w bytes for each of its own, of which the blocks of the other planes find the
- * rest in the second-level cache; compressed bytes are written once. 256 threads: shorter strips cut more runs, longer
- * ones leave fewer threads for the memory of a segment. Shared memory for five blocks on a multiprocessor of 228 KiB
- * hides what one thread does alone.
+ * Memory traffic: a block of width w reads w bytes for each of its own, of which the blocks of the other planes find
+ * the rest in the second-level cache; compressed bytes are written once. 256 threads: shorter strips cut more runs,
+ * longer ones leave fewer threads for the memory of a segment. Shared memory for five blocks on a multiprocessor of 228
+ * KiB hides what one thread does alone.
  */
 #include "cuda/deflate/segments.cuh"
 
 #include "cuda/deflate/header.cuh"
-#include "cuda/deflate/text.cuh"
-#include "cuda/deflate/tokens.cuh"
+#include "cuda/deflate/matches.cuh"
+#include "cuda/device/occupancy.cuh"
 
-struct segment_shared {
-    uint32_t text[WORDS];
+extern "C" {
+#include "cuda/device/session.h"
+}
+
+/* What a block makes of the tokens, and while it looks for matches the table of places. */
+struct segment_codes {
     uint32_t counts[TOKENS], codes[TOKENS], symbols[LITERAL_SYMBOLS];
+    uint32_t distance_counts[DISTANCE_SYMBOLS], distance_codes[DISTANCE_SYMBOLS];
     struct code_scratch scratch;
     struct header_scratch header;
     uint8_t literal_lengths[MOST_SYMBOLS], distance_lengths[MOST_SYMBOLS];
-    uint32_t warp_sums[CUDA_BLOCK_WARPS];
 };
+
+struct segment_shared {
+    uint32_t text[WORDS];
+    uint32_t warp_sums[CUDA_BLOCK_WARPS];
+    int64_t number; /* of the segment */
+    union {
+        struct segment_codes of;
+        uint32_t places[PLACES];
+    };
+};
+
+/* Shared memory of a block, which decides with its threads how many blocks a multiprocessor holds. */
+static size_t shared_bytes(enum cuda_deflate_level level)
+{
+    return level == CUDA_DEFLATE_MATCHES ? sizeof(struct segment_shared)
+                                         : offsetof(struct segment_shared, of) + sizeof(struct segment_codes);
+}
 
 /* Word k of a text that begins with the header of a stored block, which ends before word 0. */
 static __device__ uint32_t stored_word(const struct segment &segment, const uint32_t *text, int k)
@@ -70,8 +91,8 @@ static __device__ uint32_t bits_of_end(uint32_t end, uint32_t code, bool last)
     return (end + 7) / 8 * 8 + (last ? 0 : 32);
 }
 
-/* Sets words to 0 that several threads write to: the last one of each strip, and those of the end. The header's last word
- * has bits already. */
+/* Sets words to 0 that several threads write to: the last one of each strip, and those of the end. The header's last
+ * word has bits already. */
 static __device__ void clear_shared_words(uint32_t *words, uint32_t header_bits, uint32_t strip_end,
                                           const struct bit_range &range)
 {
@@ -81,31 +102,59 @@ static __device__ void clear_shared_words(uint32_t *words, uint32_t header_bits,
         words[range.end / 32 + threadIdx.x] = 0;
 }
 
-static __device__ void make_all_codes(struct segment_shared &shared)
+/* The codes of all tokens that were counted. A block without matches names one distance all the same. */
+template <enum cuda_deflate_level LEVEL> static __device__ void make_all_codes(struct segment_codes &of)
 {
-    count_symbols(shared.counts, shared.symbols);
-    code_lengths(shared.scratch, shared.symbols, LITERAL_SYMBOLS, CODE_LIMIT, shared.literal_lengths);
-    make_codes(shared.scratch, shared.literal_lengths, shared.codes, 1);
-    if (threadIdx.x < DISTANCE_SYMBOLS)
-        shared.distance_lengths[threadIdx.x] = threadIdx.x == 0;
+    const unsigned distance = threadIdx.x;
+    count_symbols(of.counts, of.symbols);
+    code_lengths(of.scratch, of.symbols, LITERAL_SYMBOLS, CODE_LIMIT, of.literal_lengths);
+    make_codes(of.scratch, of.literal_lengths, of.codes, LEVEL == CUDA_DEFLATE_RUNS);
+    if (LEVEL == CUDA_DEFLATE_RUNS) {
+        if (distance < DISTANCE_SYMBOLS)
+            of.distance_lengths[distance] = distance == 0;
+        return;
+    }
+    const bool used = distance < DISTANCE_SYMBOLS && of.distance_counts[distance] > 0;
+    if (__syncthreads_count(used) == 0 && distance == 0)
+        of.distance_counts[0] = 1;
+    code_lengths(of.scratch, of.distance_counts, DISTANCE_SYMBOLS, CODE_LIMIT, of.distance_lengths);
+    if (distance < DISTANCE_SYMBOLS && of.distance_lengths[distance] > 0)
+        of.distance_codes[distance] =
+            code_of(of.scratch, of.distance_lengths, distance) | (uint32_t)of.distance_lengths[distance] << CODE_BITS;
 }
 
-static __device__ void compress(const struct segment &segment, struct segment_shared &shared)
+template <enum cuda_deflate_level LEVEL, enum token_pass PASS>
+static __device__ void do_strip(struct token_work &work, const struct segment_shared &shared, const uint32_t *matches,
+                                unsigned n)
 {
-    struct token_work work = {shared.counts, shared.codes};
+    if (LEVEL == CUDA_DEFLATE_MATCHES)
+        do_matches<PASS>(work, shared.text, matches, n);
+    else
+        do_runs<PASS>(work, shared.text, n);
+}
+
+template <enum cuda_deflate_level LEVEL>
+static __device__ void compress(const struct segment &segment, struct segment_shared &shared, uint32_t *matches)
+{
+    struct segment_codes &of = shared.of;
+    struct token_work work = {of.counts, of.distance_counts, of.codes, of.distance_codes};
     uint32_t *words = (uint32_t *)segment.slot;
+    if (LEVEL == CUDA_DEFLATE_MATCHES)
+        find_matches(shared.text, segment.n, shared.places, matches);
     for (unsigned i = threadIdx.x; i < TOKENS; i += DEFLATE_THREADS)
-        shared.counts[i] = 0;
+        of.counts[i] = 0;
+    if (threadIdx.x < DISTANCE_SYMBOLS)
+        of.distance_counts[threadIdx.x] = 0;
     __syncthreads();
-    do_runs<COUNT_TOKENS>(work, shared.text, segment.n);
-    make_all_codes(shared);
-    const uint32_t header_bits = put_header(shared.header, shared.scratch, shared.literal_lengths,
-                                            shared.distance_lengths, words, segment.last, shared.warp_sums);
-    do_runs<MEASURE_TOKENS>(work, shared.text, segment.n);
+    do_strip<LEVEL, COUNT_TOKENS>(work, shared, matches, segment.n);
+    make_all_codes<LEVEL>(of);
+    const uint32_t header_bits = put_header(of.header, of.scratch, of.literal_lengths, of.distance_lengths, words,
+                                            segment.last, shared.warp_sums);
+    do_strip<LEVEL, MEASURE_TOKENS>(work, shared, matches, segment.n);
     struct bit_range range;
     range.first = header_bits + block_exclusive_sum(work.bits, shared.warp_sums, &range.end);
     range.end += header_bits;
-    range.total = bits_of_end(range.end, shared.codes[END_OF_BLOCK], segment.last);
+    range.total = bits_of_end(range.end, of.codes[END_OF_BLOCK], segment.last);
     const bool stored = range.total / 8 >= segment.n + STORED_BYTES;
     if (threadIdx.x == 0)
         segment.result->bytes = stored ? segment.n + STORED_BYTES : range.total / 8;
@@ -116,31 +165,67 @@ static __device__ void compress(const struct segment &segment, struct segment_sh
     clear_shared_words(words, header_bits, range.first + work.bits, range);
     __syncthreads();
     work.writer = write_from(words, range.first);
-    do_runs<WRITE_TOKENS>(work, shared.text, segment.n);
+    do_strip<LEVEL, WRITE_TOKENS>(work, shared, matches, segment.n);
     end_bits(work.writer);
     if (threadIdx.x == DEFLATE_THREADS - 1)
-        put_end(write_from(words, range.end), shared.codes[END_OF_BLOCK], segment.last);
+        put_end(write_from(words, range.end), of.codes[END_OF_BLOCK], segment.last);
 }
 
-static __global__ void __launch_bounds__(DEFLATE_THREADS, 5) deflate_segments(struct deflate_job job)
+/* Each block takes the next segment that no other has begun, since some take longer than others. */
+template <enum cuda_deflate_level LEVEL>
+static __global__ void __launch_bounds__(DEFLATE_THREADS,
+                                         TS_CUDA_BLOCKS(DEFLATE_THREADS, LEVEL == CUDA_DEFLATE_RUNS ? 5 : 4))
+    deflate_segments(struct deflate_job job)
 {
-    __shared__ struct segment_shared shared;
-    for (int64_t i = blockIdx.x; i < job.call.n_chunks * job.segments; i += gridDim.x) {
-        const struct segment segment = find_segment(job, i);
+    extern __shared__ uint4 shared_memory[];
+    struct segment_shared &shared = *(struct segment_shared *)shared_memory;
+    uint32_t *matches = job.matches + (int64_t)blockIdx.x * SEGMENT;
+    for (;;) {
+        if (threadIdx.x == 0)
+            shared.number = (int64_t)atomicAdd(job.next, 1ull);
+        __syncthreads();
+        if (shared.number >= job.call.n_chunks * job.segments)
+            return;
+        const struct segment segment = find_segment(job, shared.number);
         read_text(segment, job.call.width, shared.text, shared.warp_sums);
-        compress(segment, shared);
+        compress<LEVEL>(segment, shared, matches);
+        __syncthreads();
     }
 }
 
-int64_t ts_cuda_deflate_blocks(const struct device_numbers *device, enum cuda_deflate_level level)
+static int64_t blocks_at_once(const struct device_numbers *device, enum cuda_deflate_level level)
 {
-    (void)level;
-    return device->multiprocessors;
+    enum { RESERVED = 1024 /* bytes of shared memory that CUDA takes for each block */ };
+    const int by_memory = device->shared_bytes / (int)(shared_bytes(level) + RESERVED);
+    const int by_threads = device->threads / DEFLATE_THREADS;
+    return (int64_t)device->multiprocessors * (by_memory < by_threads ? by_memory : by_threads);
+}
+
+int64_t ts_cuda_deflate_blocks(const struct device_numbers *device)
+{
+    return blocks_at_once(device, CUDA_DEFLATE_MATCHES);
+}
+
+template <enum cuda_deflate_level LEVEL>
+static enum ts_status launch(const struct stage_context *context, const struct deflate_job *job, cudaStream_t stream)
+{
+    const size_t bytes = shared_bytes(LEVEL);
+    const int64_t segments = job->call.n_chunks * job->segments, most = blocks_at_once(context->device, LEVEL);
+    const unsigned blocks = (unsigned)(segments < most ? segments : most);
+    enum ts_status status = ts_cuda_shared(context, (const void *)deflate_segments<LEVEL>, bytes);
+    if (status != TS_OK)
+        return status;
+    status = ts_cuda_fold(context->diag, context->stage->name, cudaMemsetAsync(job->next, 0, sizeof *job->next, stream),
+                          "counting segments");
+    if (status != TS_OK)
+        return status;
+    deflate_segments<LEVEL><<<blocks, DEFLATE_THREADS, bytes, stream>>>(*job);
+    return ts_cuda_launched(context, "deflate_segments");
 }
 
 enum ts_status ts_cuda_deflate_segments(const struct stage_context *context, const struct deflate_job *job,
                                         cudaStream_t stream)
 {
-    deflate_segments<<<(unsigned)(job->call.n_chunks * job->segments), DEFLATE_THREADS, 0, stream>>>(*job);
-    return ts_cuda_launched(context, "deflate_segments");
+    return job->call.level == CUDA_DEFLATE_MATCHES ? launch<CUDA_DEFLATE_MATCHES>(context, job, stream)
+                                                   : launch<CUDA_DEFLATE_RUNS>(context, job, stream);
 }

@@ -10,8 +10,9 @@
 /* Enqueues the compression of all segments: job.results gets bytes, sum and ramp of each. */
 enum ts_status ts_cuda_deflate_segments(const struct stage_context *context, const struct deflate_job *job,
                                         cudaStream_t stream);
-/* Returns how many blocks at most work on segments of this level at once, each with candidates of its own. */
-int64_t ts_cuda_deflate_blocks(const struct device_numbers *device, enum cuda_deflate_level level);
+/* Returns how many blocks work on segments at once at level CUDA_DEFLATE_MATCHES, each with an array job.matches of its
+ * own. */
+int64_t ts_cuda_deflate_blocks(const struct device_numbers *device);
 /* Enqueues what makes encoded chunks of the slots: job.places and job.out are written. */
 enum ts_status ts_cuda_deflate_join(const struct stage_context *context, const struct deflate_job *job,
                                     cudaStream_t stream);

@@ -41,7 +41,7 @@ static __device__ struct segment find_segment(const struct deflate_job &job, int
     const int64_t left = chunk + 1 < job.call.n_chunks ? job.plane_bytes - first : job.last_elements - first;
     segment.n = segment_bytes(job, piece);
     segment.inside = left < 0 ? 0 : left < segment.n ? (uint32_t)left : segment.n;
-    segment.fill = job.call.fill[plane];
+    segment.fill = (uint32_t)(job.fill >> 8 * plane) & 0xFF;
     segment.bytes = job.chunks + chunk * job.call.chunk_bytes + first * width + plane;
     segment.last = number + 1 == job.segments;
     segment.slot = job.slots + (chunk * job.segments + number) * SLOT;
@@ -49,8 +49,8 @@ static __device__ struct segment find_segment(const struct deflate_job &job, int
     return segment;
 }
 
-/* Reads the segment, with zeros after its end, and its two sums of Adler's checksum (M. Adler, RFC 1950), which thread 0
- * writes to the result. Starts and ends with a barrier. */
+/* Reads the segment, with zeros after its end, and its two sums of Adler's checksum (M. Adler, RFC 1950), which thread
+ * 0 writes to the result. Starts and ends with a barrier. */
 static __device__ void read_text(const struct segment &segment, unsigned width, uint32_t *text, uint32_t *warp_sums)
 {
     uint32_t sum = 0, ramp = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Tokens are what a segment is cut into: a literal is token 0 to 255, the end of the block 256, and a match of n bytes,
- * which lies in one strip, is 256 + n. Their codes hold the code of RFC 1951's symbol and, for a match, the extra bits of
- * its length, so that a token is one look at a table.
+ * which lies in one strip, is 256 + n. Their codes hold the code of RFC 1951's symbol and, for a match, the extra bits
+ * of its length, so that a token is one look at a table.
  */
 #ifndef CUDA_DEFLATE_TOKENS_CUH
 #define CUDA_DEFLATE_TOKENS_CUH
@@ -46,8 +46,8 @@ static __device__ void count_symbols(const uint32_t *counts, uint32_t *symbols)
             atomicAdd(&symbols[MATCH_SYMBOLS + class_of(n - SHORTEST_MATCH, 2)], counts[MATCH + n]);
 }
 
-/* Makes the table of codes, after code_lengths, for tokens that were counted. `distance_bits` 0s follow the extra bits of
- * a match. */
+/* Makes the table of codes, after code_lengths, for tokens that were counted. `distance_bits` 0s follow the extra bits
+ * of a match. */
 static __device__ void make_codes(const struct code_scratch &scratch, const uint8_t *lengths, uint32_t *codes,
                                   unsigned distance_bits)
 {
@@ -60,8 +60,8 @@ static __device__ void make_codes(const struct code_scratch &scratch, const uint
             continue;
         const unsigned length = lengths[symbol], bits = length + extra + (match ? distance_bits : 0);
         if (length > 0)
-            codes[token] = code_of(scratch, lengths, symbol) | (number & ((1u << extra) - 1)) << length |
-                           bits << CODE_BITS;
+            codes[token] =
+                code_of(scratch, lengths, symbol) | (number & ((1u << extra) - 1)) << length | bits << CODE_BITS;
     }
 }
 
@@ -69,8 +69,8 @@ static __device__ void make_codes(const struct code_scratch &scratch, const uint
 enum token_pass { COUNT_TOKENS, MEASURE_TOKENS, WRITE_TOKENS };
 
 struct token_work {
-    uint32_t *counts;
-    const uint32_t *codes;
+    uint32_t *counts, *distance_counts;
+    const uint32_t *codes, *distance_codes;
     uint32_t bits; /* that were measured */
     struct bit_writer writer;
 };
@@ -89,7 +89,8 @@ template <enum token_pass PASS> static __device__ inline void do_token(struct to
 }
 
 /* `run` bytes that equal the one before them. */
-template <enum token_pass PASS> static __device__ inline void do_run(struct token_work &work, unsigned byte, unsigned run)
+template <enum token_pass PASS>
+static __device__ inline void do_run(struct token_work &work, unsigned byte, unsigned run)
 {
     if (run >= SHORTEST_MATCH) {
         do_token<PASS>(work, MATCH + run);
@@ -101,7 +102,8 @@ template <enum token_pass PASS> static __device__ inline void do_run(struct toke
 
 /* Literals and runs of a thread's strip in a segment of n bytes. The first bytes may go on with the run of the strip
  * before. */
-template <enum token_pass PASS> static __device__ void do_runs(struct token_work &work, const uint32_t *text, unsigned n)
+template <enum token_pass PASS>
+static __device__ void do_runs(struct token_work &work, const uint32_t *text, unsigned n)
 {
     const unsigned first = threadIdx.x * STRIP;
     unsigned before = first > 0 && first < n ? text_byte(text, first - 1) : 256, run = 0;

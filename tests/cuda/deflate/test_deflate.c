@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chunks that the device compresses, inflated again by zlib, libdeflate and, where it is installed, ISA-L: 10,000 fuzzed
- * inputs a level (all small lengths, every width, constant, random, two values, ramps, NaNs, periods, steps, last chunks
- * that are partly filled), the checksum as a reader of HDF5 checks it, the same bytes whatever is compressed together,
- * and the ratios on real slices.
+ * Chunks that the device compresses, inflated again by zlib, libdeflate and, where it is installed, ISA-L: 10,000
+ * fuzzed inputs a level (all small lengths, every width, constant, random, two values, ramps, NaNs, periods, steps,
+ * last chunks that are partly filled), the checksum as a reader of HDF5 checks it, the same bytes whatever is
+ * compressed together, and the ratios on real slices.
  */
 #include <criterion/criterion.h>
 #include <libdeflate.h>
@@ -90,8 +90,7 @@ static size_t compress(struct bench *bench, const struct cuda_deflate *job)
                                      bench->d_places, ts_cuda_stream(session, CUDA_COMPUTE), bench->diag));
     expect_ok(bench, ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_HOST, bench->places, bench->d_places,
                                   (size_t)job->n_chunks * sizeof *bench->places));
-    expect_ok(bench,
-              ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_HOST, bench->output, bench->d_output, output_bytes));
+    expect_ok(bench, ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_HOST, bench->output, bench->d_output, output_bytes));
     expect_ok(bench, ts_cuda_wait(session, CUDA_COMPUTE));
     size_t end = 0;
     for (int64_t i = 0; i < job->n_chunks; i++) {
