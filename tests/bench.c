@@ -135,8 +135,12 @@ static const struct command image_command = {
     .run = run,
 };
 
-static const struct command *const commands[] = {&ts_bench_command, &ts_study_command, &apply_command, &image_command,
-                                                 &ts_bench_deflate_command};
+static const struct command *const commands[] = {
+    &ts_bench_command,         &ts_study_command, &apply_command, &image_command,
+#ifdef TS_HAVE_CUDA
+    &ts_bench_deflate_command,
+#endif
+};
 
 int main(int argc, char **argv)
 {

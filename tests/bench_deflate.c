@@ -8,6 +8,7 @@
 #include "tests/bench_deflate.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/image.h"
 #include "core/timing.h"
@@ -142,7 +143,7 @@ static int run(char **operands)
     if (!diag)
         return TS_RUN_FAILED;
     struct deflate_bench bench = {.diag = diag, .device = &found.devices[0]};
-    enum ts_status status = ts_cuda_built() ? ts_cuda_query_here(&found, diag) : ts_cuda_refuse(diag);
+    enum ts_status status = ts_cuda_query_here(&found, diag);
     if (status == TS_OK)
         status = ts_cuda_session_create(bench.device, 0, diag, &bench.session);
     if (status == TS_OK)

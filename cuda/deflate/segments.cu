@@ -2,11 +2,11 @@
  *
  * This compresses the segments of all chunks, each by a block, into their slots. A segment becomes one dynamic block
  * (RFC 1951), and an empty stored one that ends it on a byte, so that the segments of a chunk join as they are; the
- * last one ends the stream instead. Where that is no smaller, it becomes a stored block.
+ * last one ends the stream instead. Where that is no smaller, it becomes a stored block. Its tokens are literals and
+ * runs (runs.cuh), or literals and matches (matches.cuh).
  *
  * A thread takes one strip of 128 bytes three times: it counts its tokens, measures their bits once the codes are made,
- * and writes them at the place that a scan of these sums gives. Level CUDA_DEFLATE_RUNS has literals and runs: a byte
- * that equals the one before it, at least three times, is a match at distance 1, which needs no search.
+ * and writes them at the place that a scan of these sums gives.
  *
  * Memory traffic: a block of width w reads w bytes for each of its own, of which the blocks of the other planes find
  * the rest in the second-level cache; compressed bytes are written once. 256 threads: shorter strips cut more runs,
@@ -17,6 +17,7 @@
 
 #include "cuda/deflate/header.cuh"
 #include "cuda/deflate/matches.cuh"
+#include "cuda/deflate/runs.cuh"
 #include "cuda/device/occupancy.cuh"
 
 extern "C" {
@@ -123,14 +124,21 @@ template <enum cuda_deflate_level LEVEL> static __device__ void make_all_codes(s
             code_of(of.scratch, of.distance_lengths, distance) | (uint32_t)of.distance_lengths[distance] << CODE_BITS;
 }
 
+/* Where the tokens of a thread's strip are found: in the mask, or among all matches of the segment. */
+struct token_source {
+    const uint32_t *text;
+    uint32_t *matches;
+    struct run_mask mask;
+    unsigned n; /* bytes of the segment */
+};
+
 template <enum cuda_deflate_level LEVEL, enum token_pass PASS>
-static __device__ void do_strip(struct token_work &work, const struct segment_shared &shared, const uint32_t *matches,
-                                unsigned n)
+static __device__ void do_strip(struct token_work &work, const struct token_source &source)
 {
     if (LEVEL == CUDA_DEFLATE_MATCHES)
-        do_matches<PASS>(work, shared.text, matches, n);
+        do_matches<PASS>(work, source.text, source.matches, source.n);
     else
-        do_runs<PASS>(work, shared.text, n);
+        do_runs<PASS>(work, source.text, source.mask, source.n);
 }
 
 template <enum cuda_deflate_level LEVEL>
@@ -139,18 +147,21 @@ static __device__ void compress(const struct segment &segment, struct segment_sh
     struct segment_codes &of = shared.of;
     struct token_work work = {of.counts, of.distance_counts, of.codes, of.distance_codes};
     uint32_t *words = (uint32_t *)segment.slot;
+    struct token_source source = {shared.text, matches, {}, segment.n};
     if (LEVEL == CUDA_DEFLATE_MATCHES)
         find_matches(shared.text, segment.n, shared.places, matches);
+    else
+        source.mask = find_runs(shared.text, segment.n);
     for (unsigned i = threadIdx.x; i < TOKENS; i += DEFLATE_THREADS)
         of.counts[i] = 0;
     if (threadIdx.x < DISTANCE_SYMBOLS)
         of.distance_counts[threadIdx.x] = 0;
     __syncthreads();
-    do_strip<LEVEL, COUNT_TOKENS>(work, shared, matches, segment.n);
+    do_strip<LEVEL, COUNT_TOKENS>(work, source);
     make_all_codes<LEVEL>(of);
     const uint32_t header_bits = put_header(of.header, of.scratch, of.literal_lengths, of.distance_lengths, words,
                                             segment.last, shared.warp_sums);
-    do_strip<LEVEL, MEASURE_TOKENS>(work, shared, matches, segment.n);
+    do_strip<LEVEL, MEASURE_TOKENS>(work, source);
     struct bit_range range;
     range.first = header_bits + block_exclusive_sum(work.bits, shared.warp_sums, &range.end);
     range.end += header_bits;
@@ -165,7 +176,7 @@ static __device__ void compress(const struct segment &segment, struct segment_sh
     clear_shared_words(words, header_bits, range.first + work.bits, range);
     __syncthreads();
     work.writer = write_from(words, range.first);
-    do_strip<LEVEL, WRITE_TOKENS>(work, shared, matches, segment.n);
+    do_strip<LEVEL, WRITE_TOKENS>(work, source);
     end_bits(work.writer);
     if (threadIdx.x == DEFLATE_THREADS - 1)
         put_end(write_from(words, range.end), of.codes[END_OF_BLOCK], segment.last);
@@ -187,7 +198,8 @@ static __global__ void __launch_bounds__(DEFLATE_THREADS,
         if (shared.number >= job.call.n_chunks * job.segments)
             return;
         const struct segment segment = find_segment(job, shared.number);
-        read_text(segment, job.call.width, shared.text, shared.warp_sums);
+        read_text(segment, job.call.width, shared.text);
+        sum_text(segment, shared.text, shared.warp_sums);
         compress<LEVEL>(segment, shared, matches);
         __syncthreads();
     }

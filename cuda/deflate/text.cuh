@@ -49,24 +49,63 @@ static __device__ struct segment find_segment(const struct deflate_job &job, int
     return segment;
 }
 
-/* Reads the segment, with zeros after its end, and its two sums of Adler's checksum (M. Adler, RFC 1950), which thread
- * 0 writes to the result. Starts and ends with a barrier. */
-static __device__ void read_text(const struct segment &segment, unsigned width, uint32_t *text, uint32_t *warp_sums)
+/* Word i of a plane of elements of WIDTH bytes. */
+template <int WIDTH> static __device__ inline uint32_t plane_word(const uint8_t *bytes, unsigned i)
+{
+    const uint8_t *at = bytes + (size_t)(4 * i) * WIDTH;
+    return at[0] | at[WIDTH] << 8 | at[2 * WIDTH] << 16 | (uint32_t)at[3 * WIDTH] << 24;
+}
+
+/* The same where fewer bytes lie in the chunk, or in the segment, whose end is followed by zeros. */
+static __device__ uint32_t edge_word(const struct segment &segment, unsigned width, unsigned i)
+{
+    uint32_t word = 0;
+    for (unsigned at = 4 * i; at < 4 * i + 4 && at < segment.n; at++)
+        word |= (at < segment.inside ? segment.bytes[(size_t)at * width] : segment.fill) << 8 * (at % 4);
+    return word;
+}
+
+/* A thread reads 32 words, 4 at once, so that 16 loads are under way. */
+template <int WIDTH> static __device__ void read_words(const struct segment &segment, uint32_t *text)
+{
+    enum { AHEAD = 4 };
+    for (unsigned first = threadIdx.x; first < WORDS; first += AHEAD * DEFLATE_THREADS) {
+        uint32_t words[AHEAD];
+        const bool whole = 4 * (first + (AHEAD - 1) * DEFLATE_THREADS + 1) <= segment.inside;
+#pragma unroll
+        for (unsigned j = 0; whole && j < AHEAD; j++)
+            words[j] = plane_word<WIDTH>(segment.bytes, first + j * DEFLATE_THREADS);
+#pragma unroll
+        for (unsigned j = 0; j < AHEAD; j++) {
+            const unsigned i = first + j * DEFLATE_THREADS;
+            text[text_place(i)] = whole ? words[j] : edge_word(segment, WIDTH, i);
+        }
+    }
+}
+
+/* Reads the segment, with zeros after its end. Starts and ends with a barrier. */
+static __device__ void read_text(const struct segment &segment, unsigned width, uint32_t *text)
+{
+    __syncthreads();
+    if (width == 1)
+        read_words<1>(segment, text);
+    else if (width == 2)
+        read_words<2>(segment, text);
+    else if (width == 4)
+        read_words<4>(segment, text);
+    else
+        read_words<8>(segment, text);
+    __syncthreads();
+}
+
+/* Writes the segment's two sums of Adler's checksum (M. Adler, RFC 1950) to its result. Starts and ends with a barrier.
+ */
+static __device__ void sum_text(const struct segment &segment, const uint32_t *text, uint32_t *warp_sums)
 {
     uint32_t sum = 0, ramp = 0;
-    __syncthreads();
-#pragma unroll 4
-    for (unsigned i = threadIdx.x; i < WORDS; i += DEFLATE_THREADS) {
-        uint32_t word = 0;
-#pragma unroll
-        for (unsigned j = 0; j < 4; j++) {
-            const unsigned at = 4 * i + j;
-            if (at < segment.n)
-                word |= (at < segment.inside ? segment.bytes[(size_t)at * width] : segment.fill) << 8 * j;
-        }
-        text[text_place(i)] = word;
-        /* Of 32 words the ramp is at most 32 * 1020 * 2^15. */
-        const uint32_t four = __dp4a(word, 0x01010101u, 0u);
+    for (unsigned i = threadIdx.x; 4 * i < segment.n; i += DEFLATE_THREADS) {
+        /* The ramp of 32 words is at most 32 * 1020 * 2^15. */
+        const uint32_t word = text[text_place(i)], four = __dp4a(word, 0x01010101u, 0u);
         sum += four;
         ramp += four * (segment.n - 4 * i) - __dp4a(word, 0x03020100u, 0u);
     }

@@ -88,40 +88,4 @@ template <enum token_pass PASS> static __device__ inline void do_token(struct to
     }
 }
 
-/* `run` bytes that equal the one before them. */
-template <enum token_pass PASS>
-static __device__ inline void do_run(struct token_work &work, unsigned byte, unsigned run)
-{
-    if (run >= SHORTEST_MATCH) {
-        do_token<PASS>(work, MATCH + run);
-        return;
-    }
-    for (; run > 0; run--)
-        do_token<PASS>(work, byte);
-}
-
-/* Literals and runs of a thread's strip in a segment of n bytes. The first bytes may go on with the run of the strip
- * before. */
-template <enum token_pass PASS>
-static __device__ void do_runs(struct token_work &work, const uint32_t *text, unsigned n)
-{
-    const unsigned first = threadIdx.x * STRIP;
-    unsigned before = first > 0 && first < n ? text_byte(text, first - 1) : 256, run = 0;
-    for (unsigned at = first; at < n && at < first + STRIP; at += 4) {
-        uint32_t word = text[text_place(at / 4)];
-        for (unsigned left = min(n - at, 4u); left > 0; left--, word >>= 8) {
-            const unsigned byte = word & 0xFF;
-            if (byte == before) {
-                run++;
-                continue;
-            }
-            do_run<PASS>(work, before, run);
-            do_token<PASS>(work, byte);
-            before = byte;
-            run = 0;
-        }
-    }
-    do_run<PASS>(work, before, run);
-}
-
 #endif

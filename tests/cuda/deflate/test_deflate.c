@@ -5,6 +5,7 @@
  * last chunks that are partly filled), the checksum as a reader of HDF5 checks it, the same bytes whatever is
  * compressed together, and the ratios on real slices.
  */
+#ifdef TS_HAVE_CUDA
 #include <criterion/criterion.h>
 #include <libdeflate.h>
 #include <stdlib.h>
@@ -333,3 +334,4 @@ Test(deflate, reaches_its_ratios_on_a_head_on_cuda)
     }
     ts_test_end_cuda();
 }
+#endif
