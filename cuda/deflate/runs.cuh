@@ -90,15 +90,13 @@ static __device__ void do_runs(struct token_work &work, const uint32_t *text, co
 #pragma unroll 1
         for (unsigned k = 0; k < 8; k++) {
             const uint32_t word = text[text_place(first / 4 + 8 * i + k)];
+            /* Runs have three bytes and a literal between them, so at most one begins in a word. */
+            const uint32_t start = starts >> 4 * k & 0xF, token = tokens >> 4 * k;
+            const unsigned match = start ? MATCH + run_length(mask, i, 4 * k + __ffs(start) - 1) : 0;
 #pragma unroll
-            for (unsigned j = 0; j < 4; j++) {
-                const unsigned bit = 4 * k + j;
-                unsigned token = word >> 8 * j & 0xFF;
-                if (starts >> bit & 1)
-                    token = MATCH + run_length(mask, i, bit);
-                if (tokens >> bit & 1)
-                    do_token<PASS>(work, token);
-            }
+            for (unsigned j = 0; j < 4; j++)
+                if (token >> j & 1)
+                    do_token<PASS>(work, start >> j & 1 ? match : word >> 8 * j & 0xFF);
         }
     }
 }

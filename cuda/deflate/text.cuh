@@ -60,27 +60,18 @@ template <int WIDTH> static __device__ inline uint32_t plane_word(const uint8_t 
 static __device__ uint32_t edge_word(const struct segment &segment, unsigned width, unsigned i)
 {
     uint32_t word = 0;
+#pragma unroll 1
     for (unsigned at = 4 * i; at < 4 * i + 4 && at < segment.n; at++)
         word |= (at < segment.inside ? segment.bytes[(size_t)at * width] : segment.fill) << 8 * (at % 4);
     return word;
 }
 
-/* A thread reads 32 words, 4 at once, so that 16 loads are under way. */
+/* A thread reads several words at once, to have many loads under way. */
 template <int WIDTH> static __device__ void read_words(const struct segment &segment, uint32_t *text)
 {
-    enum { AHEAD = 4 };
-    for (unsigned first = threadIdx.x; first < WORDS; first += AHEAD * DEFLATE_THREADS) {
-        uint32_t words[AHEAD];
-        const bool whole = 4 * (first + (AHEAD - 1) * DEFLATE_THREADS + 1) <= segment.inside;
-#pragma unroll
-        for (unsigned j = 0; whole && j < AHEAD; j++)
-            words[j] = plane_word<WIDTH>(segment.bytes, first + j * DEFLATE_THREADS);
-#pragma unroll
-        for (unsigned j = 0; j < AHEAD; j++) {
-            const unsigned i = first + j * DEFLATE_THREADS;
-            text[text_place(i)] = whole ? words[j] : edge_word(segment, WIDTH, i);
-        }
-    }
+#pragma unroll 4
+    for (unsigned i = threadIdx.x; i < segment.inside / 4; i += DEFLATE_THREADS)
+        text[text_place(i)] = plane_word<WIDTH>(segment.bytes, i);
 }
 
 /* Reads the segment, with zeros after its end. Starts and ends with a barrier. */
@@ -95,6 +86,9 @@ static __device__ void read_text(const struct segment &segment, unsigned width, 
         read_words<4>(segment, text);
     else
         read_words<8>(segment, text);
+#pragma unroll 1
+    for (unsigned i = segment.inside / 4 + threadIdx.x; i < WORDS; i += DEFLATE_THREADS)
+        text[text_place(i)] = edge_word(segment, width, i);
     __syncthreads();
 }
 
