@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "io/source/source.h"
+#include "pipeline/chain/chain.h"
 #include "pipeline/chain/describe.h"
 #include "tests/support/local_stages.h"
 #include "tests/support/support.h"
@@ -166,6 +167,7 @@ Test(describe, schema_takes_choices_in_any_case)
     const char *at = text;
     for (const struct stage *const *stage = ts_stages; *stage; stage++)
         at = check_patterns(at, (*stage)->params, (*stage)->n_params);
+    at = check_patterns(at, ts_chain_output_rows, CHAIN_OUTPUT_ROWS);
     for (const struct source_format *const *format = ts_source_formats; *format; format++)
         at = check_patterns(at, (*format)->params, (*format)->n_params);
     cr_assert(!strstr(at, "\"pattern\""), "a pattern of nothing");
