@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/support/hdf5_compare.h"
+#include "tests/files/hdf5_compare.h"
 
 #include <criterion/criterion.h>
 #include <hdf5.h>

@@ -3,7 +3,7 @@
  * Output files for tests. Values: a ramp along the array plus noise of a few bits, so that chunks neither vanish nor
  * stay as they are when compressed.
  */
-#include "tests/support/output_fixture.h"
+#include "tests/files/output_fixture.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/support/npy.h"
+#include "tests/files/npy.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  *
  * See dicom_fixture.h. A test that cannot write its files ends at once: abort() is a failure to Criterion.
  */
-#include "tests/support/dicom_fixture.h"
+#include "tests/files/dicom_fixture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

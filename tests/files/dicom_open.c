@@ -2,7 +2,7 @@
  *
  * See dicom_open.h.
  */
-#include "tests/support/dicom_open.h"
+#include "tests/files/dicom_open.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
 #ifndef TESTS_DICOM_LOST_H
 #define TESTS_DICOM_LOST_H
 
-#include "tests/support/dicom_fixture.h"
-#include "tests/support/dicom_open.h"
+#include "tests/files/dicom_fixture.h"
+#include "tests/files/dicom_open.h"
 
 struct lost {
     char folder[256], path[300];

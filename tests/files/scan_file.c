@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/support/scan_file.h"
+#include "tests/files/scan_file.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

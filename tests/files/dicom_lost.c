@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/support/dicom_lost.h"
+#include "tests/files/dicom_lost.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/support/tiff_fixture.h"
+#include "tests/files/tiff_fixture.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <tiffio.h>
 
 #include "pipeline/chain/chain.h"
-#include "tests/support/dicom_open.h"
+#include "tests/files/dicom_open.h"
 #include "tests/support/support.h"
 
 const struct tiff_writing ts_tiff_plain = {

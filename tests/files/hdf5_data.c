@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/support/hdf5_data.h"
+#include "tests/files/hdf5_data.h"
 
 #include <criterion/criterion.h>
 #include <hdf5.h>
