@@ -27,9 +27,9 @@ enum {
 static const uint32_t no_key = 0xFFFFFFFFu;
 
 struct code_scratch {
-    uint32_t keys[MOST_SYMBOLS];   /* count << SYMBOL_BITS | symbol */
-    uint32_t leaves[MOST_SYMBOLS]; /* the keys of used symbols in rising order, then no_key */
-    uint32_t nodes[MOST_SYMBOLS];  /* weights of merged nodes, which rise too */
+    alignas(16) uint32_t keys[MOST_SYMBOLS]; /* count << SYMBOL_BITS | symbol; read four at once */
+    uint32_t leaves[MOST_SYMBOLS];           /* the keys of used symbols in rising order, then no_key */
+    uint32_t nodes[MOST_SYMBOLS];            /* weights of merged nodes, which rise too */
     uint16_t leaf_parents[MOST_SYMBOLS], node_parents[MOST_SYMBOLS];
     uint32_t with_length[CODE_LIMIT + 1]; /* symbols of each length */
     uint32_t first_code[CODE_LIMIT + 1];  /* of each length */
