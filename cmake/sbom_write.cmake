@@ -6,7 +6,7 @@
 cmake_policy(PUSH)
 cmake_policy(VERSION 3.24)
 set(licenses
-  "libyaml|MIT" "libhdf5|BSD-3-Clause" "lib(crypto|ssl)|Apache-2.0" "libdeflate|MIT" "libpng|libpng-2.0" "libtiff|libtiff"
+  "libyaml|MIT" "libhdf5|BSD-3-Clause" "lib(crypto|ssl)|Apache-2.0" "libdeflate|MIT" "libisal|BSD-3-Clause" "libpng|libpng-2.0" "libtiff|libtiff"
   "libfftw3f?|GPL-2.0-or-later" "libkissfft[a-z-]*|BSD-3-Clause" "lib(dcm|of)[a-z]*|BSD-3-Clause" "libijg|IJG"
   "libcharls|BSD-3-Clause" "lib(gomp|gcc|gcc_s|gcc_eh|stdc\\+\\+)|GPL-3.0-or-later WITH GCC-exception-3.1"
   "(lib(c|m|dl|pthread|rt|resolv|c_nonshared)|ld-linux[a-z0-9-]*)|LGPL-2.1-or-later" "libz|Zlib"
@@ -97,7 +97,6 @@ macro(remember link package version home license name)
   list(APPEND part_links_${key} "${link}")
 endmacro()
 
-list(FILTER sbom_files EXCLUDE REGEX "^$")
 set(programs ${sbom_files})
 list(FILTER programs EXCLUDE REGEX "\\.so[.0-9]*$")
 set(own ${sbom_files})
@@ -113,11 +112,9 @@ foreach(library IN LISTS libraries)
 endforeach()
 set(archives "")
 foreach(map IN LISTS sbom_maps)
-  if(map)
-    file(STRINGS ${map} members REGEX "^/[^()]+\\.a\\(")
-    list(TRANSFORM members REPLACE "\\(.*" "")
-    list(APPEND archives ${members})
-  endif()
+  file(STRINGS ${map} members REGEX "^/[^()]+\\.a\\(")
+  list(TRANSFORM members REPLACE "\\(.*" "")
+  list(APPEND archives ${members})
 endforeach()
 list(REMOVE_DUPLICATES archives)
 list(SORT archives)
@@ -159,7 +156,6 @@ if(NOT DEFINED ENV{SOURCE_DATE_EPOCH} AND sbom_seconds)
 endif()
 string(TIMESTAMP created "%Y-%m-%dT%H:%M:%SZ" UTC)
 string(SHA256 digest "${sbom_commit}${packages}${relationships}")
-file(MAKE_DIRECTORY "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/share")
 file(WRITE "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${sbom_path}" "{
   \"spdxVersion\": \"SPDX-2.3\",
   \"dataLicense\": \"CC0-1.0\",

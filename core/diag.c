@@ -188,7 +188,7 @@ __attribute__((format(printf, 5, 0))) static void add(struct ts_diag *diag, enum
     }
 }
 
-/* The body of the three functions below: it hands their arguments on with the lock held. */
+/* This is the body of the three functions below. It hands their arguments on with the lock held. */
 #define ADD(severity, status)                                                                                          \
     do {                                                                                                               \
         va_list arguments;                                                                                             \

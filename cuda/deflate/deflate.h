@@ -48,8 +48,8 @@ size_t ts_cuda_deflate_bound(const struct cuda_deflate *job);
  * segments that are under way at once on this device. */
 size_t ts_cuda_deflate_scratch_bytes(const struct cuda_deflate *job, const struct device_numbers *device);
 /* Enqueues the compression; nothing is allocated, and nobody waits. `chunks`, `scratch`, `out` and `places` are device
- * memory, the last three aligned to CUDA_ALIGNMENT. Encoded chunks lie in `out` in their order and as densely as their
- * alignment allows, so the last place says how many bytes a single copy must bring; places[i] is that of chunk i.
+ * memory; scratch and `out` are aligned to CUDA_ALIGNMENT. Encoded chunks lie in `out` in their order and as densely as
+ * their alignment allows, so the last place says how many bytes a single copy must bring; places[i] is that of chunk i.
  * `diag` receives an error of the launches. */
 enum ts_status ts_cuda_deflate(const struct cuda_deflate *job, const struct device_numbers *device, const void *chunks,
                                void *scratch, void *out, struct cuda_deflate_place *places, struct CUstream_st *stream,

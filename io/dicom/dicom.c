@@ -29,7 +29,7 @@ static const struct choice incomplete_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param dicom_rows[] = {
+static const struct param dicom_params[] = {
     PARAM(struct dicom_params, dicom, .required = true, .unit = "",
           .doc = "folder that is searched for DICOM files, or a list of files and folders"),
     PARAM(struct dicom_params, series, .unit = "", .init.text = "",
@@ -39,10 +39,10 @@ static const struct param dicom_rows[] = {
     PARAM(struct dicom_params, burned_in, .unit = "", .choices = burned_in_choices, .init.choice = BURNED_IN_REFUSE,
           .doc = "what to do with images whose header says that text is burned into the pixels (Burned In Annotation "
                  "YES)"),
-    UNREADABLE_ROW(struct dicom_params),
+    UNREADABLE_PARAM(struct dicom_params),
     PARAM(struct dicom_params, incomplete, .unit = "", .choices = incomplete_choices, .init.choice = INCOMPLETE_REFUSE,
           .doc = "what to do where a series has fewer files than its Number of Series Related Instances says"),
-    SLICES_ROW(struct dicom_params),
+    SLICES_PARAM(struct dicom_params),
 };
 
 static void close_source(struct source *base)
@@ -188,7 +188,7 @@ static enum ts_status add_attribute(struct dicom_source *source, const char *nam
     return TS_OK;
 }
 
-/* The warnings as one text, or NULL where memory is out. */
+/* Returns the warnings as one text, or NULL where memory is out. */
 static const char *join_warnings(const struct dicom_source *source, const struct dicom_params *params,
                                  const struct dicom_series *series)
 {
@@ -322,8 +322,8 @@ static enum ts_status open_dicom(const struct param_set *set, struct source **so
 const struct source_format dicom_format = {
     .name = "dicom",
     .summary = "one series of DICOM files: CT, MR, PET and other single-frame images as one volume",
-    .params = dicom_rows,
-    .n_params = sizeof dicom_rows / sizeof dicom_rows[0],
+    .params = dicom_params,
+    .n_params = sizeof dicom_params / sizeof dicom_params[0],
     .params_bytes = sizeof(struct dicom_params),
     .open = open_dicom,
 };

@@ -114,7 +114,7 @@ static bool digest(const void *stored, size_t bytes, const char *uid, struct dic
     return ok;
 }
 
-/* The padding value, or the range from it to its limit, in stored values. */
+/* Counts the pixels of the padding value, or of the range from it to its limit, in stored values. */
 static int64_t count_padding(const struct dicom_job *job, const void *stored, enum ts_dtype dtype)
 {
     if (!job->have_padding)

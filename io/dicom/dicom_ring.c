@@ -233,9 +233,10 @@ static bool submit(struct dicom_source *source, int64_t slot, int64_t z)
     return queued;
 }
 
-/* A free slot of the worker with the fewest jobs; else one whose slice lies outside of `wanted` (wanted NULL: free ones
- * only); else, for the slice that is waited for and where nothing is on its way, that of a later one of `wanted`. -1:
- * none before an answer comes. */
+/* Returns the slot for one more slice, or -1 where there is none before an answer comes. A free slot of the worker with
+ * the fewest jobs is best. Where none is free, a slot whose slice lies outside of `wanted` is given up (with NULL none
+ * is). For the `first` slice of `wanted`, which is waited for, that of a later one is given up too, unless a job is on
+ * its way. */
 static int64_t find_slot(struct dicom_source *source, const struct slice_range *wanted, bool first)
 {
     int64_t outside = -1, inside = -1, free_one = -1;

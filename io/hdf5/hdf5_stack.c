@@ -200,7 +200,7 @@ enum ts_status ts_hdf5_stack_locate(const struct hdf5_input *input, struct hdf5_
                                               outside, stack->name);
 }
 
-/* The numbers of an open list. */
+/* Reads the numbers of an open list. */
 static enum ts_status read_numbers(struct hdf5_input *input, struct hdf5_stack *stack, int64_t most, double **values)
 {
     if (stack->n[0] > most)

@@ -75,7 +75,7 @@ static put_row *row_function(const struct hdf5_stack *stack, bool doubles)
     return doubles ? wide[stack->stored] : same[stack->stored];
 }
 
-/* The bits of element i of 64 bits. */
+/* Returns the bits of element i of 64 bits. */
 static uint64_t bits_at(const unsigned char *in, int64_t i, bool swapped)
 {
     uint64_t bits;
@@ -109,7 +109,7 @@ static bool loses_bits(const struct hdf5_stack *stack, const unsigned char *in, 
     return found;
 }
 
-/* Place of index i of axis d in the result; -1: it is left out. */
+/* Returns the place of index i of axis d in the result, or -1 where it is left out. */
 static int64_t place_of(const struct hdf5_box *box, int d, int64_t i)
 {
     const int64_t from_first = i - box->first[d];
@@ -139,7 +139,8 @@ static void put_last(struct reading *reading, const unsigned char *in, ptrdiff_t
                 stack->swapped);
 }
 
-/* The part of a block that lies in the box; the block starts at `start` and has n[d] elements along each axis. */
+/* Copies the part of a block that lies in the box. The block starts at `start` and has n[d] elements along each
+ * axis. */
 static void put_block(struct reading *reading, const int64_t start[3], const int64_t n[3])
 {
     const struct hdf5_box *box = reading->box;
@@ -171,7 +172,7 @@ static enum ts_status damaged(const struct reading *reading, const int64_t start
                                 start[2], reading->stack->name, what);
 }
 
-/* After a read that failed. */
+/* Reports a read that failed. */
 static enum ts_status unreadable(const struct reading *reading)
 {
     return ts_hdf5_input_refuse(reading->input, "hdf5-unreadable", "%s cannot be read: %s", reading->stack->name,
@@ -212,7 +213,7 @@ static bool decode(struct reading *reading, size_t bytes, uint32_t skipped)
             continue;
         }
         if (filters[i].id == H5Z_FILTER_DEFLATE) {
-            /* No length out: the stream must fill the chunk exactly. */
+            /* There is no length out, because the stream must fill the chunk exactly. */
             if (libdeflate_zlib_decompress(reading->decompressor, at, bytes, next, expected, NULL) !=
                 LIBDEFLATE_SUCCESS)
                 return false;

@@ -172,7 +172,7 @@ static bool holds(const struct source *base, dev_t device, ino_t inode)
     return ts_hdf5_input_holds(&((const struct projection_source *)base)->projections.input, device, inode);
 }
 
-/* Rows [z, z + n) out of the file. */
+/* Reads rows [z, z + n) out of the file. */
 static enum ts_status read_rows(const struct projection_source *source, int64_t z, int64_t n, void *out,
                                 struct ts_diag *diag)
 {
@@ -262,7 +262,7 @@ static void describe_image(const struct projections *projections, struct ts_imag
     image->axes[2] = ts_source_axis(volume ? TS_AXIS_X : TS_AXIS_DETECTOR, n[order[2]], projections->spacing_mm[1]);
 }
 
-/* The view of each frame in the file, -1 where the source has none. */
+/* Finds the view of each frame in the file, -1 where the source has none. */
 static enum ts_status map_frames(struct projection_source *source)
 {
     const struct projections *projections = &source->projections;
@@ -277,7 +277,7 @@ static enum ts_status map_frames(struct projection_source *source)
     return TS_OK;
 }
 
-/* Rows that are read at once: those of a chunk, where they fit. */
+/* Returns the rows that are read at once: those of a chunk, where they fit. */
 static int64_t rows_at_once(const struct projection_source *source)
 {
     const struct projections *projections = &source->projections;

@@ -53,12 +53,12 @@ static const struct choice gap_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param tiff_rows[] = {
+static const struct param tiff_params[] = {
     PARAM(struct tiff_params, tiff, .required = true, .unit = "",
           .doc = "a TIFF file of one or more pages, or a folder of .tif and .tiff files, read in the natural order of "
                  "their names"),
     PARAM(struct tiff_params, pages, .required = true, .unit = "", .choices = meanings, .doc = "what each page is"),
-    FRAMES_ROW(struct tiff_params),
+    FRAMES_PARAM(struct tiff_params),
     PARAM(struct tiff_params, pixel_size, .required = true, .unit = "mm", .min = 1e-9, .max = 1e6,
           .doc = "distance of neighboring pixels; for views and sinograms that of the detector's, across and along z"),
     PARAM(struct tiff_params, spacing_z, .unit = "mm", .min = 1e-9, .max = 1e6, .init.r = 1,
@@ -77,11 +77,11 @@ static const struct param tiff_rows[] = {
           .doc = "whether the last view is at angle_stop, or one step before it"),
     PARAM(struct tiff_params, gaps, .unit = "", .choices = gap_choices, .init.choice = TIFF_GAPS_REFUSE,
           .doc = "what to do where numbers are missing among the names of the files, with angle_start and angle_stop"),
-    UNREADABLE_ROW(struct tiff_params),
+    UNREADABLE_PARAM(struct tiff_params),
     PARAM(struct tiff_params, quantity, .unit = "", .choices = quantities, .init.choice = TIFF_QUANTITY_AUTO,
           .doc = "what the values are"),
-    BEAM_ROWS(struct tiff_params),
-    SLICES_ROW(struct tiff_params),
+    BEAM_PARAMS(struct tiff_params),
+    SLICES_PARAM(struct tiff_params),
 };
 
 /* ---- reading ----------------------------------------------------------------------------------- */
@@ -290,15 +290,15 @@ static void resolve(struct param_set *set, const struct source *source)
     params->angles = (struct ts_numbers){1, view->n, view->positions};
     params->angle_sense = ANGLE_SENSE_X_TO_Y; /* as these are by now */
     params->angle_offset = 0;
-    ts_param_find(set->rows, set->n_rows, "angles", &row);
+    ts_param_find(set->params, set->n_params, "angles", &row);
     set->given |= UINT32_C(1) << row;
 }
 
 const struct source_format tiff_format = {
     .name = "tiff",
     .summary = "pages of TIFF files: projections, sinograms or the slices of a volume",
-    .params = tiff_rows,
-    .n_params = sizeof tiff_rows / sizeof tiff_rows[0],
+    .params = tiff_params,
+    .n_params = sizeof tiff_params / sizeof tiff_params[0],
     .params_bytes = sizeof(struct tiff_params),
     .open = open_tiff,
     .resolve = resolve,

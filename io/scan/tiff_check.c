@@ -50,7 +50,7 @@ enum ts_status ts_tiff_refuse(const struct tiff_pages *pages, const struct tiff_
                          (int)page->number, text);
 }
 
-/* Without memory mapping: a file that is cut while it is read must be an error, not a signal. */
+/* Opens the file without memory mapping, because a file that is cut while it is read must be an error, not a signal. */
 static TIFF *open_library(struct tiff_pages *pages, int fd, const char *path)
 {
     TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
@@ -204,7 +204,7 @@ static enum ts_status check_size(struct tiff_pages *pages, const struct tiff_pag
     return TS_OK;
 }
 
-/* Decoded bytes of strip or tile i; rows_per_strip 0: tiles. */
+/* Returns the decoded bytes of strip or tile i; rows_per_strip is 0 for tiles. */
 static uint64_t decoded_bytes(const struct tiff_pages *pages, uint32_t i, uint32_t rows_per_strip, uint64_t tile_bytes)
 {
     if (rows_per_strip == 0)
@@ -259,7 +259,7 @@ static enum ts_status check_blocks(struct tiff_pages *pages, const struct tiff_p
     return TS_OK;
 }
 
-/* An unsigned number of 2, 4 or 8 bytes at `offset`, in the file's byte order. */
+/* Reads an unsigned number of 2, 4 or 8 bytes at `offset`, in the file's byte order. */
 static bool read_number(const struct tiff_pages *pages, uint64_t offset, size_t bytes, uint64_t *number)
 {
     unsigned char raw[8];

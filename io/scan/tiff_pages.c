@@ -91,7 +91,7 @@ static void ignore(struct tiff_pages *pages, const char *name)
         snprintf(pages->names + used, sizeof pages->names - used, "%s%s", used ? ", " : "", name);
 }
 
-/* A name that ends as those of TIFF files do; links to files are followed. */
+/* Visits a name that ends as those of TIFF files do. Links to files are followed. */
 static enum ts_status visit(struct tiff_pages *pages, int folder, const char *path, const char *name,
                             struct ts_diag *diag)
 {
@@ -174,7 +174,7 @@ static enum ts_status open_file(struct tiff_pages *pages, int64_t i, bool *skipp
     return TS_OK;
 }
 
-/* The pages of file i, which is open. */
+/* Lists the pages of file i, which is open. */
 static enum ts_status list_pages(struct tiff_pages *pages, int64_t i, struct ts_diag *diag)
 {
     int32_t number = 0;
@@ -207,7 +207,7 @@ static enum ts_status list_pages(struct tiff_pages *pages, int64_t i, struct ts_
     return TS_OK;
 }
 
-/* The pages of all files; those that are skipped leave the list. */
+/* Lists the pages of all files. Files that are skipped leave the list. */
 static enum ts_status list_all(struct tiff_pages *pages, struct ts_diag *diag)
 {
     const int64_t n = pages->n_files;
@@ -232,7 +232,7 @@ static int compare_inodes(const void *a, const void *b)
     return (first->inode > second->inode) - (first->inode < second->inode);
 }
 
-/* Two names of one file, where there may have been two files. */
+/* Warns of two names of one file, where there may have been two files. */
 static enum ts_status warn_of_same(const struct tiff_pages *pages, struct ts_diag *diag)
 {
     const size_t n = (size_t)pages->n_files;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A source is an opened and checked input: its description is known, its pixels are read slab by slab.
- * A source format is a table, like a stage: name, parameter rows, open(). io/scan/formats.c lists them.
+ * A source format is a table, like a stage: name, parameters, open(). io/scan/formats.c lists them.
  */
 #ifndef IO_SOURCE_SOURCE_H
 #define IO_SOURCE_SOURCE_H
@@ -57,7 +57,7 @@ struct source_ops {
 struct source_format {
     const char *name; /* the YAML key whose value is the path: `input: {dicom: ./study}` */
     const char *summary;
-    const struct param *params; /* the row called like the format holds the path or paths */
+    const struct param *params; /* the one called like the format holds the path or paths */
     size_t n_params, params_bytes;
     /* Opens the input and checks its headers; reads no pixel. `set` holds the values with their places in the chain;
      * relative paths in it are already joined to the chain's folder. Returns TS_BAD_INPUT with named records where it

@@ -91,7 +91,7 @@ static struct source *cut_take(struct source *whole, int64_t first, int64_t n)
 const struct ts_numbers *ts_source_slices(const struct param_set *set)
 {
     size_t i;
-    return ts_param_find(set->rows, set->n_rows, "slices", &i) ? ts_param_field(set, i) : NULL;
+    return ts_param_find(set->params, set->n_params, "slices", &i) ? ts_param_field(set, i) : NULL;
 }
 
 /* Reads the range [*first, *end) of n slices out of the numbers. */

@@ -12,7 +12,7 @@
 
 /* Bytes of the largest image of a slab. On a CUDA device a slab is computed in well under a millisecond, and reading
  * and writing set the pace: short slabs let both begin early. */
-enum { SLAB_BYTES = 16 << 20, CUDA_SLAB_BYTES = 8 << 20, FIXED_BYTES = 8 << 20 };
+enum { SLAB_BYTES = 16 << 20, CUDA_SLAB_BYTES = 8 << 20, FIXED_BYTES = 8 << 20, OVERLAP_SLABS = 4 };
 
 struct simulation {
     unsigned char **done; /* per node, nz bytes each, used where kept */
@@ -75,7 +75,7 @@ static void simulate(struct ts_plan *plan, struct simulation *simulation, int64_
         }
 }
 
-/* Bytes of images, padded slabs and scratch, which lie in host memory where the CPU computes. */
+/* Returns the bytes of images, padded slabs and scratch, which lie in host memory where the CPU computes. */
 static size_t image_bytes(const struct ts_plan *plan)
 {
     size_t bytes = ts_plan_padded_bytes(plan) + ts_plan_scratch_bytes(plan);
@@ -135,7 +135,9 @@ static int64_t least_on_device(const struct ts_plan *plan)
     return least;
 }
 
-/* Slices of a slab whose largest image has SLAB_BYTES: enough for every thread, and few enough to overlap. */
+/* Returns how many slices have SLAB_BYTES in the largest image: enough for every thread, few enough to overlap. What
+ * keeps a device busy yields to overlap: reading and writing take far longer than the kernels, so a volume is cut into
+ * at least OVERLAP_SLABS slabs. */
 static int64_t preferred_slab(const struct ts_plan *plan, int64_t nz)
 {
     size_t largest = 1;
@@ -144,7 +146,9 @@ static int64_t preferred_slab(const struct ts_plan *plan, int64_t nz)
         largest = bytes > largest ? bytes : largest;
     }
     int64_t slab = (int64_t)((plan->cuda ? CUDA_SLAB_BYTES : SLAB_BYTES) / largest);
-    const int64_t least = plan->cuda ? least_on_device(plan) : plan->threads;
+    int64_t least = plan->cuda ? least_on_device(plan) : plan->threads;
+    if (plan->cuda && least * OVERLAP_SLABS > nz)
+        least = (nz + OVERLAP_SLABS - 1) / OVERLAP_SLABS;
     slab = slab < least ? least : slab;
     return slab < nz ? slab : nz;
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "io/file/file_commit.h"
+#include "pipeline/run/profile.h"
 #include "pipeline/run/provenance.h"
 #include "pipeline/run/run.h"
 
@@ -149,7 +150,9 @@ static enum ts_status create_output(struct run *run)
 {
     enum { DEFLATE_LEVEL = 1 };
     struct ts_plan *plan = run->plan;
-    const struct hdf5_options options = {.level = DEFLATE_LEVEL, .threads = plan->threads, .force = plan->force};
+    const bool stored = plan->chain->output.compression == CHAIN_STORED;
+    const struct hdf5_options options = {
+        .level = stored ? 0 : DEFLATE_LEVEL, .threads = plan->threads, .force = plan->force};
     const enum ts_status status = ts_hdf5_create(plan->chain->output.path, &options, &run->writer, run->diag);
     if (status != TS_OK)
         return status;
@@ -229,6 +232,9 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
     clock_gettime(CLOCK_MONOTONIC, &run.started);
     ts_diag_set_source(diag, plan->chain->source_name, plan->chain->text, plan->chain->text_length);
     enum ts_status status = check_output(plan, diag);
+    const double begin = ts_trace_begin(plan->trace);
+    if (status == TS_OK && plan->profile)
+        status = ts_profile_check(plan->profile, diag);
     if (status == TS_OK)
         status = allocate_run(&run);
     if (status == TS_OK)
@@ -237,16 +243,27 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
         status = run.back_end->attach(&run);
     if (status == TS_OK)
         status = create_output(&run);
+    ts_trace_add(plan->trace, TRACE_PREPARE, begin, 0);
     if (status == TS_OK)
         status = run_all(&run);
+    const double finishing = ts_trace_begin(plan->trace);
     atomic_store(&plan->committing, status == TS_OK);
     if (status == TS_OK)
         status = ts_hdf5_commit(run.writer);
     else if (run.writer)
         ts_hdf5_abandon(run.writer);
     atomic_store(&plan->temporary, NULL);
+    ts_trace_add(plan->trace, TRACE_FINISH, finishing, 0);
     if (status == TS_OK)
         report(&run, TS_EVENT_FINISHED, plan->chain->output.path);
     free_run(&run);
+    if (status == TS_OK && plan->profile)
+        status = ts_profile_write(plan->trace, plan->profile, diag);
     return status;
+}
+
+void ts_plan_print_profile(const struct ts_plan *plan, FILE *stream)
+{
+    if (plan->trace)
+        ts_profile_print(plan->trace, stream);
 }

@@ -227,7 +227,7 @@ void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t count, size_t n);
 void *__libc_realloc(void *block, size_t n);
 
-/* Whether an allocation fails that is asked for at this address of code. */
+/* Returns true where an allocation that is asked for at this address of code must fail. */
 static bool allocation_fails(void *caller)
 {
     if (!atomic_load(&ready) || !atomic_load(&armed))

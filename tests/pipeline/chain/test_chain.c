@@ -261,6 +261,10 @@ Test(chain, bad_lines_have_exactly_their_errors)
         {"dicom ./study serie=2 | equalize", "1:15: error: input: unknown parameter 'serie'; did you mean 'series'?\n"},
         {"dicom ./study", "1:1: error: stages: the list is empty; a chain has at least one stage\n"},
         {"dicom ./study | equalize | hdf5", "1:28: error: output.hdf5: a path is expected, found nothing\n"},
+        {"dicom ./study | equalize | hdf5 a.h5 compression=gzip",
+         "1:50: error: output.compression: 'gzip' is not a choice\n"},
+        {"dicom ./study | equalize | hdf5 a.h5 compresion=none",
+         "1:38: error: output: unknown format 'compresion'; did you mean 'compression'?\n"},
         {"dicom ./study | hdf5 a.h5 | equalize",
          "1:22: error: parameter=value is expected here\n1:17: error: unknown stage 'hdf5'\n"},
         {"dicom \"./study | equalize", "1:7: error: this double quote is not closed\n"},
@@ -403,7 +407,8 @@ static void expect_printed(const char *text, const char *expected)
     ts_diag_destroy(diag);
 }
 
-/* How the program shows an error: file, place, source line, caret. What a terminal could obey is not shown as it is. */
+/* The program shows an error with file, place, source line and caret. Characters that a terminal could obey are not
+ * shown as they are. */
 Test(chain, errors_show_their_line)
 {
     expect_printed("tomostage: 1\nstages:\n  - box: { radius: 9000, border: reflect }\n",
