@@ -49,10 +49,10 @@ static void bench_begin(struct bench *bench, const struct cuda_deflate *job)
     bench->input_bytes = (size_t)job->n_chunks * job->chunk_bytes;
     bench->output_bytes = ts_cuda_deflate_bound(job) + GUARD;
     bench->scratch_bytes = ts_cuda_deflate_scratch_bytes(job, ts_test_device);
-    bench->d_input = ts_cuda_take(bench->session, bench->input_bytes);
-    bench->d_output = ts_cuda_take(bench->session, bench->output_bytes);
-    bench->d_scratch = ts_cuda_take(bench->session, bench->scratch_bytes);
-    bench->d_places = ts_cuda_take(bench->session, (size_t)job->n_chunks * sizeof *bench->places);
+    bench->d_input = ts_cuda_allocate(bench->session, bench->input_bytes);
+    bench->d_output = ts_cuda_allocate(bench->session, bench->output_bytes);
+    bench->d_scratch = ts_cuda_allocate(bench->session, bench->scratch_bytes);
+    bench->d_places = ts_cuda_allocate(bench->session, (size_t)job->n_chunks * sizeof *bench->places);
     cr_assert(bench->d_input && bench->d_output && bench->d_scratch && bench->d_places);
     bench->input = malloc(bench->input_bytes);
     bench->output = malloc(bench->output_bytes);
