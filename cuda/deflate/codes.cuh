@@ -112,9 +112,10 @@ static __device__ void repair_lengths(struct code_scratch &scratch, unsigned lim
 }
 
 /* Writes the length of each symbol's code, 0 where its count is 0. `lengths` has MOST_SYMBOLS bytes, a multiple of 4. A
- * symbol alone gets length 1. Starts and ends with a barrier. */
-static __device__ void code_lengths(struct code_scratch &scratch, const uint32_t *counts, unsigned n, unsigned limit,
-                                    uint8_t *lengths)
+ * symbol alone gets length 1. Starts and ends with a barrier. It is called for each of the codes, and not inlined: the
+ * kernel is long enough for the instruction cache as it is. */
+static __device__ __noinline__ void code_lengths(struct code_scratch &scratch, const uint32_t *counts, unsigned n,
+                                                 unsigned limit, uint8_t *lengths)
 {
     __syncthreads();
     const unsigned used = sort_symbols(scratch, counts, n);
