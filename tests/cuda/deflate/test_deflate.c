@@ -292,6 +292,25 @@ Test(deflate, matches_are_the_same_bytes_in_every_run_and_batch_on_cuda)
     same_bytes(CUDA_DEFLATE_MATCHES);
 }
 
+/* More chunks, and more segments in a chunk, than a block that places them has threads. */
+Test(deflate, many_chunks_and_large_ones_inflate_to_themselves_on_cuda)
+{
+    static const struct cuda_deflate rows[] = {
+        {.n_chunks = 600, .chunk_bytes = 1000, .last_bytes = 20, .width = 4, .level = CUDA_DEFLATE_RUNS},
+        {.n_chunks = 2, .chunk_bytes = 8 * 1100000, .last_bytes = 8 * 1000000, .width = 8, .level = CUDA_DEFLATE_RUNS},
+    };
+    ts_test_begin_cuda();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct bench bench;
+        bench_begin(&bench, &rows[i]);
+        fill_input(&bench, (size_t)rows[i].n_chunks * rows[i].chunk_bytes, (size_t)rows[i].width);
+        compress_chunks(&bench, &rows[i]);
+        inflate_all(&bench, &rows[i], i ? "large chunks" : "many chunks");
+        bench_end(&bench);
+    }
+    ts_test_end_cuda();
+}
+
 /* ---- ratios -------------------------------------------------------------------------------------- */
 
 /* The folder TOMOSTAGE_DEFLATE_FILES has 24 slices of a head, and half of them with noise; docs/notes/deflate.md tells
