@@ -45,13 +45,17 @@ def run(program, folder, chain):
 
 
 def lines_of(stage):
-    with open(os.path.join(CHAINS, stage + ".yaml"), encoding="utf-8") as file:
-        return file.read().splitlines()
+    try:
+        with open(os.path.join(CHAINS, stage + ".yaml"), encoding="utf-8") as file:
+            return file.read().splitlines()
+    except FileNotFoundError:
+        sys.exit(f"the stage {stage} has no example: write datasets/chains/stages/{stage}.yaml")
 
 
 def place_of(stage):
     """The line of the chain that holds the stage."""
-    return next(i for i, line in enumerate(lines_of(stage)) if line.startswith(f"  - {stage}:"))
+    places = [i for i, line in enumerate(lines_of(stage)) if line.startswith(f"  - {stage}:")]
+    return places[0] if places else sys.exit(f"datasets/chains/stages/{stage}.yaml has no line '  - {stage}: {{...}}'")
 
 
 def write_part(stage, folder, name, end):
@@ -84,7 +88,9 @@ def alike(first, second):
 
 def check_page(path, text, panels):
     """Ends the program if the page or its picture is not what would be written now."""
-    again = "run: python3 docs/stage_pages.py build/release/tomostage"
+    again = f"run: python3 docs/stage_pages.py build/release/tomostage {os.path.basename(path)[:-3]}"
+    if not os.path.exists(path):
+        sys.exit(f"{path} is missing; {again}")
     with open(path, encoding="utf-8") as file:
         if file.read() != text:
             sys.exit(f"{path} is out of date; {again}")
@@ -119,6 +125,8 @@ def main():
         tables = os.path.join(folder, "tables")
         os.mkdir(tables)
         subprocess.run([program, "stages", "--markdown", tables], check=True, stdout=subprocess.DEVNULL)
+        if len(sys.argv) == 3 and not check and sys.argv[2] + ".md" not in os.listdir(tables):
+            sys.exit(f"{sys.argv[1]} has no stage {sys.argv[2]}; build it first")
         for name in sorted(os.listdir(tables)):
             stage = name[:-3]
             if len(sys.argv) == 3 and not check and stage != sys.argv[2]:

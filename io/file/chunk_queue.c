@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A ring of `window` slots: put fills the slot `tail`, threads encode the slot `next`, and whoever finds the chunk at
- * `head` ready hands it to the sink outside the lock. head <= next <= tail, all counted from the first chunk on.
+ * A ring of `window` slots: put fills the slot `tail`, threads prepare the slot `next`, one thread at a time places the
+ * slot `place`, and the slot `head` is the oldest that is not written yet. head <= place <= next <= tail, all counted
+ * from the first chunk on. A thread that is free places if it can, else writes, else prepares: so the oldest chunks
+ * leave first.
  */
 #include "io/file/chunk_queue.h"
 
@@ -9,17 +11,19 @@
 #include <signal.h>
 #include <stdlib.h>
 
+enum slot_state { SLOT_WAITING, SLOT_PREPARED, SLOT_PLACED, SLOT_WRITING, SLOT_WRITTEN };
+
 struct slot {
     struct chunk_job job;
-    bool ready;
+    enum slot_state state;
 };
 
 struct chunk_queue {
     pthread_mutex_t lock;
     pthread_cond_t work, space; /* threads wait for work; put and drain wait for free slots */
-    int64_t head, next, tail, window;
-    bool sinking, failed, ending;
-    chunk_sink *sink;
+    int64_t head, place, next, tail, window;
+    bool placing, failed, ending;
+    const struct chunk_steps *steps;
     void *user;
     int threads, started;
     pthread_t *handles;
@@ -28,7 +32,7 @@ struct chunk_queue {
 
 int ts_chunk_queue_window(int threads)
 {
-    return threads + 2; /* one each for a thread, one that is being put, one in the sink */
+    return threads + 2; /* one each for a thread, one that is being put, one that waits */
 }
 
 static void clear_job(struct chunk_job *job)
@@ -38,70 +42,92 @@ static void clear_job(struct chunk_job *job)
     job->chunk = job->encoded = NULL;
 }
 
-static void encode(struct chunk_coder *coder, struct chunk_job *job)
+static struct slot *slot_at(struct chunk_queue *queue, int64_t i)
 {
-    size_t bound = ts_chunk_bound(&job->filters, job->chunk_bytes);
-    job->encoded_bytes = 0;
-    job->encoded = coder ? malloc(bound) : NULL;
-    if (job->encoded && ts_digest_tree_add(job->digest, job->offset, job->chunk, job->inside_bytes))
-        job->encoded_bytes = ts_chunk_encode(coder, &job->filters, job->chunk, job->chunk_bytes, job->encoded, bound);
-    if (job->encoded_bytes == 0) {
-        free(job->encoded);
-        job->encoded = NULL;
-    }
+    return &queue->slots[i % queue->window];
 }
 
-/* Hands chunks to the sink as long as the next one is ready. The caller holds the lock, before and after. */
-static void sink_ready(struct chunk_queue *queue)
+/* Takes a step of a slot outside the lock, which the caller holds before and after. Where the queue has failed or ends
+ * nothing is done, and the slot goes on to its next state all the same. */
+static void take_step(struct chunk_queue *queue, struct slot *slot, struct chunk_coder *coder, enum slot_state reached)
 {
-    while (!queue->sinking && queue->head < queue->next && queue->slots[queue->head % queue->window].ready) {
-        struct slot *slot = &queue->slots[queue->head % queue->window];
-        bool skip = queue->failed || queue->ending;
-        queue->sinking = true;
-        pthread_mutex_unlock(&queue->lock);
-        bool done = skip || queue->sink(queue->user, &slot->job);
+    const bool skip = queue->failed || queue->ending;
+    const struct chunk_steps *steps = queue->steps;
+    bool done = true;
+    pthread_mutex_unlock(&queue->lock);
+    if (!skip)
+        done = reached == SLOT_PREPARED ? steps->prepare(queue->user, coder, &slot->job)
+               : reached == SLOT_PLACED ? steps->place(queue->user, &slot->job)
+                                        : steps->write(queue->user, &slot->job);
+    if (reached == SLOT_WRITTEN)
         clear_job(&slot->job);
-        pthread_mutex_lock(&queue->lock);
-        slot->ready = false;
-        queue->sinking = false;
-        queue->failed = queue->failed || !done;
-        queue->head++;
-        pthread_cond_broadcast(&queue->space);
-    }
+    pthread_mutex_lock(&queue->lock);
+    slot->state = reached;
+    queue->failed = queue->failed || !done;
 }
 
+static bool place_next(struct chunk_queue *queue)
+{
+    struct slot *slot = slot_at(queue, queue->place);
+    if (queue->placing || queue->place == queue->next || slot->state != SLOT_PREPARED)
+        return false;
+    queue->placing = true;
+    take_step(queue, slot, NULL, SLOT_PLACED);
+    queue->placing = false;
+    queue->place++;
+    pthread_cond_signal(&queue->work); /* this thread may go on to place the next one */
+    return true;
+}
+
+static bool write_next(struct chunk_queue *queue)
+{
+    int64_t i = queue->head;
+    while (i < queue->place && slot_at(queue, i)->state != SLOT_PLACED)
+        i++;
+    if (i == queue->place)
+        return false;
+    slot_at(queue, i)->state = SLOT_WRITING;
+    take_step(queue, slot_at(queue, i), NULL, SLOT_WRITTEN);
+    while (queue->head < queue->place && slot_at(queue, queue->head)->state == SLOT_WRITTEN)
+        queue->head++;
+    pthread_cond_broadcast(&queue->space);
+    return true;
+}
+
+static bool prepare_next(struct chunk_queue *queue, struct chunk_coder *coder)
+{
+    if (queue->next == queue->tail)
+        return false;
+    take_step(queue, slot_at(queue, queue->next++), coder, SLOT_PREPARED);
+    return true;
+}
+
+/* What a thread has begun it also ends, or another one that is still there: so no chunk is left when all have ended. */
 static void *run_thread(void *data)
 {
     struct chunk_queue *queue = data;
     struct chunk_coder *coder = ts_chunk_coder_create();
     pthread_mutex_lock(&queue->lock);
     for (;;) {
-        while (queue->next == queue->tail && !queue->ending)
-            pthread_cond_wait(&queue->work, &queue->lock);
-        if (queue->next == queue->tail)
+        if (place_next(queue) || write_next(queue) || prepare_next(queue, coder))
+            continue;
+        if (queue->ending)
             break;
-        struct slot *slot = &queue->slots[queue->next++ % queue->window];
-        bool skip = queue->failed || queue->ending;
-        pthread_mutex_unlock(&queue->lock);
-        if (!skip)
-            encode(coder, &slot->job);
-        pthread_mutex_lock(&queue->lock);
-        slot->ready = true;
-        sink_ready(queue);
+        pthread_cond_wait(&queue->work, &queue->lock);
     }
     pthread_mutex_unlock(&queue->lock);
     ts_chunk_coder_destroy(coder);
     return NULL;
 }
 
-struct chunk_queue *ts_chunk_queue_create(int threads, chunk_sink *sink, void *user)
+struct chunk_queue *ts_chunk_queue_create(int threads, const struct chunk_steps *steps, void *user)
 {
     struct chunk_queue *queue = calloc(1, sizeof *queue);
     if (!queue)
         return NULL;
     queue->threads = threads;
     queue->window = ts_chunk_queue_window(threads);
-    queue->sink = sink;
+    queue->steps = steps;
     queue->user = user;
     queue->handles = calloc((size_t)threads, sizeof *queue->handles);
     queue->slots = calloc((size_t)queue->window, sizeof *queue->slots);

@@ -11,14 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <libdeflate.h>
+#include "io/file/zlib_stream.h"
 
 enum { CHUNK_TARGET_BYTES = 4 << 20, CHUNK_SLICE_BYTES = 8 << 20 };
 
 struct chunk_coder {
-    struct libdeflate_compressor *compressor;
-    struct libdeflate_decompressor *decompressor;
-    int level; /* of the compressor */
+    struct zlib_coder *zlib;
     unsigned char *scratch;
     size_t scratch_bytes;
 };
@@ -126,67 +124,96 @@ static void put_checksum(unsigned char *out, uint32_t sum)
         out[i] = (unsigned char)(sum >> (8 * i));
 }
 
-/* Byte j of element i moves from i * width + j to j * n + i, or back. The element width is a constant in each of these
- * functions, so that the loops vectorize. */
+/* Byte j of element i moves from i * width + j to j * stride + i, or back. The element width is a constant in each of
+ * these functions, so that the loops vectorize. */
 #define MOVE_BYTES(name, width, to, from)                                                                              \
     TS_VECTORIZED                                                                                                      \
-    static void name(unsigned char *restrict out, const unsigned char *restrict in, size_t n)                          \
+    static void name(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t stride)           \
     {                                                                                                                  \
         for (size_t i = 0; i < n; i++)                                                                                 \
             for (size_t j = 0; j < (width); j++)                                                                       \
                 out[to] = in[from];                                                                                    \
     }
-MOVE_BYTES(shuffle_2, 2, i + j * n, i * 2 + j)
-MOVE_BYTES(shuffle_4, 4, i + j * n, i * 4 + j)
-MOVE_BYTES(unshuffle_2, 2, i * 2 + j, i + j * n)
-MOVE_BYTES(unshuffle_4, 4, i * 4 + j, i + j * n)
-MOVE_BYTES(unshuffle_8, 8, i * 8 + j, i + j * n)
+MOVE_BYTES(shuffle_2, 2, i + j * stride, i * 2 + j)
+MOVE_BYTES(shuffle_4, 4, i + j * stride, i * 4 + j)
+MOVE_BYTES(unshuffle_2, 2, i * 2 + j, i + j * stride)
+MOVE_BYTES(unshuffle_4, 4, i * 4 + j, i + j * stride)
+MOVE_BYTES(unshuffle_8, 8, i * 8 + j, i + j * stride)
 
 static void shuffle(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t width)
 {
     if (width == 2)
-        shuffle_2(out, in, n);
+        shuffle_2(out, in, n, n);
     else if (width == 4)
-        shuffle_4(out, in, n);
+        shuffle_4(out, in, n, n);
     else
         for (size_t i = 0; i < n; i++)
             for (size_t j = 0; j < width; j++)
                 out[j * n + i] = in[i * width + j];
 }
 
-void ts_chunk_unshuffle(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t width)
+/* Byte j of element i is in[j * stride + i]. */
+static void unshuffle(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t stride,
+                      size_t width)
 {
     if (width == 2)
-        unshuffle_2(out, in, n);
+        unshuffle_2(out, in, n, stride);
     else if (width == 4)
-        unshuffle_4(out, in, n);
+        unshuffle_4(out, in, n, stride);
     else if (width == 8)
-        unshuffle_8(out, in, n);
+        unshuffle_8(out, in, n, stride);
     else
         for (size_t i = 0; i < n; i++)
             for (size_t j = 0; j < width; j++)
-                out[i * width + j] = in[j * n + i];
+                out[i * width + j] = in[j * stride + i];
+}
+
+void ts_chunk_unshuffle(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t width)
+{
+    unshuffle(out, in, n, n, width);
+}
+
+/* Returns true where `shuffled` holds the n elements of `values`. A part that fits into the cache is put back in order
+ * at a time. Elements wider than a number are long texts, of which a chunk has few. */
+static bool is_shuffled(const unsigned char *shuffled, const unsigned char *values, size_t n, size_t width)
+{
+    enum { PART_BYTES = 16 << 10, WIDEST = 8 };
+    unsigned char part[PART_BYTES];
+    for (size_t i = 0; width > WIDEST && i < n; i++)
+        for (size_t j = 0; j < width; j++)
+            if (shuffled[j * n + i] != values[i * width + j])
+                return false;
+    for (size_t i = 0; width <= WIDEST && i < n; i += PART_BYTES / width) {
+        const size_t count = n - i < PART_BYTES / width ? n - i : PART_BYTES / width;
+        unshuffle(part, shuffled + i, count, n, width);
+        if (memcmp(part, values + i * width, count * width) != 0)
+            return false;
+    }
+    return true;
 }
 
 size_t ts_chunk_bound(const struct chunk_filters *filters, size_t chunk_bytes)
 {
     size_t bytes = chunk_bytes;
     if (filters->level > 0)
-        bytes = libdeflate_zlib_compress_bound(NULL, chunk_bytes);
+        bytes = ts_zlib_bound(chunk_bytes);
     return bytes + CHUNK_CHECKSUM_BYTES;
 }
 
 struct chunk_coder *ts_chunk_coder_create(void)
 {
-    return calloc(1, sizeof(struct chunk_coder));
+    struct chunk_coder *coder = calloc(1, sizeof *coder);
+    if (coder && (coder->zlib = ts_zlib_coder_create()))
+        return coder;
+    free(coder);
+    return NULL;
 }
 
 void ts_chunk_coder_destroy(struct chunk_coder *coder)
 {
     if (!coder)
         return;
-    libdeflate_free_compressor(coder->compressor);
-    libdeflate_free_decompressor(coder->decompressor);
+    ts_zlib_coder_destroy(coder->zlib);
     free(coder->scratch);
     free(coder);
 }
@@ -201,16 +228,6 @@ static bool reserve_scratch(struct chunk_coder *coder, size_t bytes)
     return coder->scratch;
 }
 
-static bool reserve_compressor(struct chunk_coder *coder, int level)
-{
-    if (coder->compressor && coder->level == level)
-        return true;
-    libdeflate_free_compressor(coder->compressor);
-    coder->compressor = libdeflate_alloc_compressor(level);
-    coder->level = level;
-    return coder->compressor;
-}
-
 size_t ts_chunk_encode(struct chunk_coder *coder, const struct chunk_filters *filters, const void *chunk,
                        size_t chunk_bytes, void *out, size_t out_bytes)
 {
@@ -218,17 +235,18 @@ size_t ts_chunk_encode(struct chunk_coder *coder, const struct chunk_filters *fi
     if (out_bytes < ts_chunk_bound(filters, chunk_bytes))
         return 0;
     if (filters->level == 0) {
-        memcpy(out, chunk, chunk_bytes);
+        if (out != chunk)
+            memcpy(out, chunk, chunk_bytes);
     } else {
         const void *source = chunk;
-        if (!reserve_compressor(coder, filters->level) || (width > 1 && !reserve_scratch(coder, chunk_bytes)))
+        if (width > 1 && !reserve_scratch(coder, chunk_bytes))
             return 0;
         if (width > 1) {
             shuffle(coder->scratch, chunk, chunk_bytes / width, width);
             source = coder->scratch;
         }
         length =
-            libdeflate_zlib_compress(coder->compressor, source, chunk_bytes, out, out_bytes - CHUNK_CHECKSUM_BYTES);
+            ts_zlib_deflate(coder->zlib, filters->level, source, chunk_bytes, out, out_bytes - CHUNK_CHECKSUM_BYTES);
         if (length == 0)
             return 0;
     }
@@ -249,21 +267,26 @@ bool ts_chunk_is_intact(const void *data, size_t bytes)
 const void *ts_chunk_decode(struct chunk_coder *coder, const struct chunk_filters *filters, const void *data,
                             size_t bytes, void *chunk, size_t chunk_bytes)
 {
-    size_t width = filters->element_bytes;
+    const size_t width = filters->element_bytes;
     if (!ts_chunk_is_intact(data, bytes))
         return NULL;
-    bytes -= CHUNK_CHECKSUM_BYTES;
     if (filters->level == 0)
-        return bytes == chunk_bytes ? data : NULL;
-    if (!coder->decompressor)
-        coder->decompressor = libdeflate_alloc_decompressor();
-    if (!coder->decompressor || (width > 1 && !reserve_scratch(coder, chunk_bytes)))
+        return bytes - CHUNK_CHECKSUM_BYTES == chunk_bytes ? data : NULL;
+    if (width > 1 && !reserve_scratch(coder, chunk_bytes))
         return NULL;
-    /* There is no length out, because the stream must fill the chunk exactly. */
-    if (libdeflate_zlib_decompress(coder->decompressor, data, bytes, width > 1 ? coder->scratch : chunk, chunk_bytes,
-                                   NULL) != LIBDEFLATE_SUCCESS)
+    if (!ts_zlib_inflate(coder->zlib, data, bytes - CHUNK_CHECKSUM_BYTES, width > 1 ? coder->scratch : chunk,
+                         chunk_bytes))
         return NULL;
     if (width > 1)
         ts_chunk_unshuffle(chunk, coder->scratch, chunk_bytes / width, width);
     return chunk;
+}
+
+bool ts_chunk_matches(struct chunk_coder *coder, const struct chunk_filters *filters, const void *data, size_t bytes,
+                      const void *chunk, size_t chunk_bytes)
+{
+    const size_t width = filters->element_bytes;
+    return ts_chunk_is_intact(data, bytes) && filters->level > 0 && reserve_scratch(coder, chunk_bytes) &&
+           ts_zlib_inflate(coder->zlib, data, bytes - CHUNK_CHECKSUM_BYTES, coder->scratch, chunk_bytes) &&
+           is_shuffled(coder->scratch, chunk, chunk_bytes / width, width);
 }

@@ -49,7 +49,7 @@ struct chunk_coder;
 struct chunk_coder *ts_chunk_coder_create(void); /* NULL: no memory */
 void ts_chunk_coder_destroy(struct chunk_coder *coder);
 /* Shuffles, deflates and appends the checksum. Returns the encoded length, or 0 where memory is out. The same input
- * gives the same bytes. */
+ * gives the same bytes. At level 0 `out` may be the chunk itself. */
 size_t ts_chunk_encode(struct chunk_coder *coder, const struct chunk_filters *filters, const void *chunk,
                        size_t chunk_bytes, void *out, size_t out_bytes);
 /* Decodes what ts_chunk_encode made. Returns the values, which are in `chunk`, or in `data` itself where nothing is
@@ -57,5 +57,9 @@ size_t ts_chunk_encode(struct chunk_coder *coder, const struct chunk_filters *fi
  * memory is out. */
 const void *ts_chunk_decode(struct chunk_coder *coder, const struct chunk_filters *filters, const void *data,
                             size_t bytes, void *chunk, size_t chunk_bytes);
+/* Returns true where the encoded chunk, of level 1 or more, decodes to `chunk`. Returns false where it does not, or
+ * memory is out. */
+bool ts_chunk_matches(struct chunk_coder *coder, const struct chunk_filters *filters, const void *data, size_t bytes,
+                      const void *chunk, size_t chunk_bytes);
 
 #endif

@@ -39,10 +39,10 @@ bool ts_digest_add(struct digest *digest, const void *data, size_t bytes)
     return bytes == 0 || EVP_DigestUpdate(digest->context, data, bytes) == 1;
 }
 
-void ts_digest_format(char text[DIGEST_TEXT_BYTES], const unsigned char sum[32])
+void ts_digest_format(char text[DIGEST_TEXT_BYTES], const unsigned char sum[DIGEST_SUM_BYTES])
 {
     static const char hex[] = "0123456789abcdef";
-    for (int i = 0; i < 32; i++) {
+    for (int i = 0; i < DIGEST_SUM_BYTES; i++) {
         text[2 * i] = hex[sum[i] >> 4];
         text[2 * i + 1] = hex[sum[i] & 15];
     }
@@ -59,10 +59,16 @@ bool ts_digest_end(struct digest *digest, char text[DIGEST_TEXT_BYTES])
     return true;
 }
 
+bool ts_digest_sum(const void *data, size_t bytes, unsigned char sum[DIGEST_SUM_BYTES])
+{
+    return EVP_Digest(data, bytes, sum, NULL, EVP_sha256(), NULL) == 1;
+}
+
 bool ts_digest_of(const void *data, size_t bytes, char text[DIGEST_TEXT_BYTES])
 {
-    struct digest *digest = ts_digest_create();
-    bool done = digest && ts_digest_add(digest, data, bytes) && ts_digest_end(digest, text);
-    ts_digest_destroy(digest);
-    return done;
+    unsigned char sum[DIGEST_SUM_BYTES];
+    if (!ts_digest_sum(data, bytes, sum))
+        return false;
+    ts_digest_format(text, sum);
+    return true;
 }

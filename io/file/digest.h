@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { DIGEST_TEXT_BYTES = 65 }; /* with the final zero */
+enum { DIGEST_TEXT_BYTES = 65, DIGEST_SUM_BYTES = 32 }; /* the text with its final zero */
 
 struct digest;
 struct digest *ts_digest_create(void); /* NULL: no memory, or the crypto library has no SHA-256 */
@@ -18,8 +18,9 @@ bool ts_digest_add(struct digest *digest, const void *data, size_t bytes);
 /* Ends the stream; the digest can only be destroyed then. */
 bool ts_digest_end(struct digest *digest, char text[DIGEST_TEXT_BYTES]);
 /* Writes 32 bytes as text. */
-void ts_digest_format(char text[DIGEST_TEXT_BYTES], const unsigned char sum[32]);
-/* Computes the digest of one array of bytes. */
+void ts_digest_format(char text[DIGEST_TEXT_BYTES], const unsigned char sum[DIGEST_SUM_BYTES]);
+/* Compute the digest of one array of bytes, as 32 bytes or as text. */
+bool ts_digest_sum(const void *data, size_t bytes, unsigned char sum[DIGEST_SUM_BYTES]);
 bool ts_digest_of(const void *data, size_t bytes, char text[DIGEST_TEXT_BYTES]);
 
 #endif

@@ -20,22 +20,46 @@ struct part {
 };
 
 struct digest_tree {
-    uint64_t bytes, n_leaves, n_done;
-    unsigned char *sums;  /* DIGEST_SUM_BYTES for each leaf */
-    pthread_mutex_t lock; /* for n_done and the lists */
+    uint64_t bytes;                 /* INT64_MAX while the length is not known */
+    pthread_mutex_t lock;           /* for all below */
+    uint64_t n_done, capacity, end; /* leaves that are hashed; leaves that fit into sums; of the last range */
+    unsigned char *sums;            /* DIGEST_SUM_BYTES for each leaf */
     struct part *parts, *spare;
 };
 
-struct digest_tree *ts_digest_tree_create(uint64_t bytes)
+static uint64_t count_leaves(uint64_t bytes)
+{
+    return bytes / DIGEST_LEAF_BYTES + (bytes % DIGEST_LEAF_BYTES > 0);
+}
+
+/* Makes room for so many sums, and more where the tree grows. Holds the lock, or is alone. */
+static bool reserve_sums(struct digest_tree *tree, uint64_t n)
+{
+    if (n <= tree->capacity)
+        return true;
+    const uint64_t capacity = n > 2 * tree->capacity ? n : 2 * tree->capacity;
+    unsigned char *sums = realloc(tree->sums, capacity * DIGEST_SUM_BYTES);
+    if (!sums)
+        return false;
+    tree->sums = sums;
+    tree->capacity = capacity;
+    return true;
+}
+
+struct digest_tree *ts_digest_tree_create_growing(void)
 {
     struct digest_tree *tree = calloc(1, sizeof *tree);
     if (!tree)
         return NULL;
-    tree->bytes = bytes;
-    tree->n_leaves = bytes / DIGEST_LEAF_BYTES + (bytes % DIGEST_LEAF_BYTES > 0);
-    tree->sums = calloc(tree->n_leaves + 1, DIGEST_SUM_BYTES);
+    tree->bytes = INT64_MAX;
     pthread_mutex_init(&tree->lock, NULL);
-    if (!tree->sums) {
+    return tree;
+}
+
+struct digest_tree *ts_digest_tree_create(uint64_t bytes)
+{
+    struct digest_tree *tree = ts_digest_tree_create_growing();
+    if (tree && !ts_digest_tree_set_bytes(tree, bytes)) {
         ts_digest_tree_destroy(tree);
         return NULL;
     }
@@ -70,12 +94,16 @@ static size_t leaf_bytes(const struct digest_tree *tree, uint64_t leaf)
 
 static bool hash_leaf(struct digest_tree *tree, uint64_t leaf, const void *data)
 {
-    if (EVP_Digest(data, leaf_bytes(tree, leaf), tree->sums + leaf * DIGEST_SUM_BYTES, NULL, EVP_sha256(), NULL) != 1)
+    unsigned char sum[DIGEST_SUM_BYTES];
+    if (!ts_digest_sum(data, leaf_bytes(tree, leaf), sum))
         return false;
     pthread_mutex_lock(&tree->lock);
-    tree->n_done++;
+    const bool done = reserve_sums(tree, leaf + 1);
+    if (done)
+        memcpy(tree->sums + leaf * DIGEST_SUM_BYTES, sum, sizeof sum);
+    tree->n_done += done;
     pthread_mutex_unlock(&tree->lock);
-    return true;
+    return done;
 }
 
 /* Returns the leaf's buffer, a new one where this is its first part. Holds the lock. */
@@ -133,6 +161,9 @@ bool ts_digest_tree_add(struct digest_tree *tree, uint64_t offset, const void *d
     const unsigned char *from = data;
     if (offset > tree->bytes || bytes > tree->bytes - offset)
         return false;
+    pthread_mutex_lock(&tree->lock);
+    tree->end = offset + bytes > tree->end ? offset + bytes : tree->end;
+    pthread_mutex_unlock(&tree->lock);
     while (bytes > 0) {
         const uint64_t leaf = offset / DIGEST_LEAF_BYTES;
         const size_t at = (size_t)(offset % DIGEST_LEAF_BYTES), whole = leaf_bytes(tree, leaf);
@@ -146,16 +177,34 @@ bool ts_digest_tree_add(struct digest_tree *tree, uint64_t offset, const void *d
     return true;
 }
 
+bool ts_digest_tree_set_bytes(struct digest_tree *tree, uint64_t bytes)
+{
+    const uint64_t last = bytes / DIGEST_LEAF_BYTES;
+    if (tree->bytes != INT64_MAX || bytes >= INT64_MAX || tree->end > bytes || !reserve_sums(tree, count_leaves(bytes)))
+        return false;
+    tree->bytes = bytes;
+    for (struct part *part = tree->parts; part; part = part->next) {
+        if (part->leaf != last || part->filled != leaf_bytes(tree, last))
+            continue;
+        /* All of the last leaf has come, but it was not known that it is the last. */
+        remove_part(tree, part);
+        part->next = tree->spare;
+        tree->spare = part;
+        return hash_leaf(tree, last, part->data);
+    }
+    return true;
+}
+
 bool ts_digest_tree_end(struct digest_tree *tree, unsigned char sum[DIGEST_SUM_BYTES])
 {
     unsigned char length[8];
     for (int i = 0; i < 8; i++)
         length[i] = (unsigned char)(tree->bytes >> (8 * i));
     EVP_MD_CTX *context = EVP_MD_CTX_new();
-    const bool done = tree->n_done == tree->n_leaves && context &&
+    const bool done = tree->n_done == count_leaves(tree->bytes) && context &&
                       EVP_DigestInit_ex(context, EVP_sha256(), NULL) == 1 &&
                       EVP_DigestUpdate(context, length, sizeof length) == 1 &&
-                      EVP_DigestUpdate(context, tree->sums, tree->n_leaves * DIGEST_SUM_BYTES) == 1 &&
+                      EVP_DigestUpdate(context, tree->sums, tree->n_done * DIGEST_SUM_BYTES) == 1 &&
                       EVP_DigestFinal_ex(context, sum, NULL) == 1;
     EVP_MD_CTX_free(context);
     return done;

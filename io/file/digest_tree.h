@@ -11,11 +11,16 @@
 
 #include "io/file/digest.h"
 
-enum { DIGEST_LEAF_BYTES = 1 << 20, DIGEST_SUM_BYTES = 32 };
+enum { DIGEST_LEAF_BYTES = 1 << 20 };
 
 struct digest_tree;
 /* Begins the digest of a stream of so many bytes. Returns NULL where memory is out. */
 struct digest_tree *ts_digest_tree_create(uint64_t bytes);
+/* Begins the digest of a stream whose length is not known yet. */
+struct digest_tree *ts_digest_tree_create_growing(void);
+/* Sets the length of a growing stream, to which more may be added afterwards; no other thread uses the tree meanwhile.
+ * Returns false where bytes behind that length have come, or memory is out. */
+bool ts_digest_tree_set_bytes(struct digest_tree *tree, uint64_t bytes);
 void ts_digest_tree_destroy(struct digest_tree *tree);
 /* Adds the bytes at [offset, offset + bytes) of the stream, from any thread and in any order, each exactly once. A leaf
  * that a range covers in part waits in memory for the rest. Returns false where memory is out or the range is outside

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chunked datasets that come in pieces: bytes are appended to the chunk being filled, full chunks go through the
- * queue, which adds them to the digest, and its sink writes them, in order.
+ * Chunked datasets that come in pieces: bytes are appended to the chunk being filled, and full chunks go through the
+ * queue, whose threads write them (io/hdf5/hdf5_chunk.c).
  * Axis order: the image's; a chunk is one range of the row-major array (io/file/chunks.h).
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "io/file/file_bytes.h"
 #include "io/hdf5/hdf5_writer.h"
 
 /* Returns the creation properties; -1 where the library fails. Floats get their fill value. */
@@ -53,6 +51,24 @@ static bool create_dataset(struct hdf5_writer *writer, struct hdf5_dataset *data
     return dataset->dataset >= 0;
 }
 
+static bool allocate_chunks(struct hdf5_writer *writer, struct hdf5_dataset *dataset)
+{
+    const size_t n = (size_t)dataset->grid.n_chunks;
+    dataset->chunks = calloc(n, sizeof *dataset->chunks);
+    if (dataset->scratching)
+        dataset->scratch_sums = calloc(n, sizeof *dataset->scratch_sums);
+    return (dataset->chunks && (dataset->scratch_sums || !dataset->scratching)) ||
+           ts_hdf5_fail_memory(writer, n * sizeof *dataset->chunks);
+}
+
+static bool place_stored(struct hdf5_writer *writer, struct hdf5_dataset *dataset)
+{
+    for (int64_t i = 0; i < dataset->grid.n_chunks; i++)
+        if (!ts_hdf5_chunk_place(writer, dataset, i, dataset->grid.chunk_bytes + CHUNK_CHECKSUM_BYTES))
+            return false;
+    return true;
+}
+
 /* Makes everything but its place in the writer's list. On failure the caller destroys it. */
 static bool prepare(struct hdf5_writer *writer, struct hdf5_dataset *dataset, const char *path,
                     const struct hdf5_value *value)
@@ -66,12 +82,14 @@ static bool prepare(struct hdf5_writer *writer, struct hdf5_dataset *dataset, co
         dataset->slice_bytes *= (size_t)value->n[d];
     dataset->filters = (struct chunk_filters){.element_bytes = value->element_bytes, .level = writer->options.level};
     dataset->digest = ts_digest_tree_create((uint64_t)value->n[0] * dataset->slice_bytes);
-    dataset->scratch_bytes = calloc((size_t)dataset->grid.n_chunks, sizeof *dataset->scratch_bytes);
-    if (!dataset->path || !dataset->digest || !dataset->scratch_bytes)
-        return ts_hdf5_fail_memory(writer, (size_t)dataset->grid.n_chunks * sizeof *dataset->scratch_bytes);
-    if (!value->data && writer->n_images > 0 && (dataset->scratch = ts_file_scratch(&writer->file)) < 0)
+    dataset->scratching = !value->data && writer->n_images > 0 && dataset->filters.level > 0;
+    if (!dataset->path || !dataset->digest)
+        return ts_hdf5_fail_memory(writer, strlen(path));
+    if (!allocate_chunks(writer, dataset))
+        return false;
+    if (dataset->scratching && (dataset->scratch = ts_file_scratch(&writer->file)) < 0)
         return ts_hdf5_fail_system(writer, "cannot make a scratch file for", errno, path, 0);
-    return create_dataset(writer, dataset, value);
+    return create_dataset(writer, dataset, value) && (dataset->filters.level > 0 || place_stored(writer, dataset));
 }
 
 enum ts_status ts_hdf5_dataset_create(struct hdf5_writer *writer, const char *path, const struct hdf5_value *value,
@@ -104,10 +122,18 @@ void ts_hdf5_dataset_destroy(struct hdf5_dataset *dataset)
     if (dataset->scratch >= 0)
         close(dataset->scratch);
     ts_digest_tree_destroy(dataset->digest);
-    free(dataset->scratch_bytes);
+    free(dataset->chunks);
+    free(dataset->scratch_sums);
     free(dataset->chunk);
     free(dataset->path);
     free(dataset);
+}
+
+static void put_job(struct hdf5_writer *writer, const struct chunk_job *job)
+{
+    int error = 0;
+    if (!ts_chunk_queue_put_take(writer->queue, job, &error) && error)
+        ts_hdf5_fail_system(writer, "cannot start a compressing thread for", error, writer->datasets[job->id]->path, 0);
 }
 
 /* Ends the chunk being filled: pads what lies outside the array and hands it to the queue. */
@@ -120,20 +146,18 @@ static void put_chunk(struct hdf5_writer *writer, int id)
             memcpy(dataset->chunk + at, dataset->fill, width);
     else
         memset(dataset->chunk + dataset->chunk_filled, 0, bytes - dataset->chunk_filled);
-    struct chunk_job job = {.id = id,
-                            .index = dataset->chunk_next++,
-                            .filters = dataset->filters,
-                            .chunk = dataset->chunk,
-                            .chunk_bytes = bytes,
-                            .inside_bytes = dataset->chunk_filled,
-                            .digest = dataset->digest,
-                            .offset = dataset->offset};
-    int error = 0;
+    const struct chunk_job job = {.id = id,
+                                  .index = dataset->chunk_next++,
+                                  .filters = dataset->filters,
+                                  .chunk = dataset->chunk,
+                                  .chunk_bytes = bytes,
+                                  .inside_bytes = dataset->chunk_filled,
+                                  .digest = dataset->digest,
+                                  .offset = dataset->offset};
     dataset->offset += job.inside_bytes;
     dataset->chunk = NULL;
     dataset->chunk_filled = 0;
-    if (!ts_chunk_queue_put_take(writer->queue, &job, &error) && error)
-        ts_hdf5_fail_system(writer, "cannot start a compressing thread for", error, dataset->path, 0);
+    put_job(writer, &job);
 }
 
 enum ts_status ts_hdf5_dataset_write(struct hdf5_writer *writer, int id, int64_t slices, const void *data)
@@ -144,7 +168,7 @@ enum ts_status ts_hdf5_dataset_write(struct hdf5_writer *writer, int id, int64_t
     while (left > 0 && !ts_hdf5_failed(writer)) {
         int64_t start[TS_MAX_RANK];
         size_t inside = ts_chunk_place(&dataset->grid, dataset->chunk_next, start);
-        if (!dataset->chunk && !(dataset->chunk = malloc(dataset->grid.chunk_bytes))) {
+        if (!dataset->chunk && !(dataset->chunk = malloc(dataset->grid.chunk_bytes + CHUNK_CHECKSUM_BYTES))) {
             ts_hdf5_fail_memory(writer, dataset->grid.chunk_bytes);
             break;
         }
@@ -156,86 +180,81 @@ enum ts_status ts_hdf5_dataset_write(struct hdf5_writer *writer, int id, int64_t
         if (dataset->chunk_filled == inside)
             put_chunk(writer, id);
     }
-    dataset->z_next += slices;
     return ts_hdf5_state(writer);
 }
 
-static bool write_chunk(struct hdf5_writer *writer, struct hdf5_dataset *dataset, int64_t index, const void *encoded,
-                        size_t bytes)
+uint64_t ts_hdf5_dataset_bytes(const struct hdf5_dataset *dataset)
 {
+    return dataset->offset + dataset->chunk_filled;
+}
+
+const struct chunk_grid *ts_hdf5_grid(const struct hdf5_writer *writer, int id)
+{
+    return &writer->datasets[id]->grid;
+}
+
+const struct chunk_filters *ts_hdf5_filters(const struct hdf5_writer *writer, int id)
+{
+    return &writer->datasets[id]->filters;
+}
+
+enum ts_status ts_hdf5_write_chunk_take(struct hdf5_writer *writer, int id, void *encoded, size_t bytes)
+{
+    struct hdf5_dataset *dataset = writer->datasets[id];
+    const size_t bound = ts_chunk_bound(&dataset->filters, dataset->grid.chunk_bytes);
     int64_t start[TS_MAX_RANK];
-    hsize_t offset[TS_MAX_RANK];
-    size_t inside = ts_chunk_place(&dataset->grid, index, start);
-    for (int d = 0; d < dataset->grid.rank; d++)
-        offset[d] = (hsize_t)start[d];
-    ts_hdf5_enter();
-    const bool done = H5Dwrite_chunk(dataset->dataset, H5P_DEFAULT, 0, offset, bytes, encoded) >= 0;
-    if (!done) {
-        char what[400];
-        int64_t last = start[0] + (int64_t)((inside + dataset->slice_bytes - 1) / dataset->slice_bytes) - 1;
-        snprintf(what, sizeof what, "slices %lld to %lld of %lld of %.300s", (long long)start[0], (long long)last,
-                 (long long)dataset->grid.n[0], dataset->path);
-        ts_hdf5_fail_library(writer, what, (int64_t)bytes);
+    const bool fits = dataset->chunk_filled == 0 && dataset->chunk_next < dataset->grid.n_chunks && bytes <= bound;
+    if (!fits)
+        ts_hdf5_fail(writer, "output-order",
+                     "%s got an encoded chunk of %zu bytes, %zu are possible, after %lld of its %lld chunks and %zu "
+                     "bytes",
+                     dataset->path, bytes, bound, (long long)dataset->chunk_next, (long long)dataset->grid.n_chunks,
+                     dataset->chunk_filled);
+    if (ts_hdf5_failed(writer)) {
+        free(encoded);
+        return ts_hdf5_state(writer);
     }
-    ts_hdf5_leave();
-    return done;
+    const struct chunk_job job = {.id = id,
+                                  .index = dataset->chunk_next,
+                                  .filters = dataset->filters,
+                                  .chunk_bytes = dataset->grid.chunk_bytes,
+                                  .inside_bytes = ts_chunk_place(&dataset->grid, dataset->chunk_next, start),
+                                  .digest = dataset->digest,
+                                  .offset = dataset->offset,
+                                  .encoded = encoded,
+                                  .encoded_bytes = bytes};
+    dataset->chunk_next++;
+    dataset->offset += job.inside_bytes;
+    put_job(writer, &job);
+    return ts_hdf5_state(writer);
 }
 
-static bool write_scratch(struct hdf5_writer *writer, struct hdf5_dataset *dataset, const struct chunk_job *job)
+/* Moves the chunks from the scratch file to the output. */
+static bool move_chunks(struct hdf5_writer *writer, int id)
 {
-    if (!ts_file_write_at(dataset->scratch, job->encoded, job->encoded_bytes, (uint64_t)dataset->scratch_end))
-        return ts_hdf5_fail_system(writer, "cannot write", errno, dataset->path, (int64_t)job->encoded_bytes);
-    dataset->scratch_end += (off_t)job->encoded_bytes;
-    dataset->scratch_bytes[job->index] = job->encoded_bytes;
-    return true;
-}
-
-bool ts_hdf5_chunk_sink(void *user, const struct chunk_job *job)
-{
-    struct hdf5_writer *writer = user;
-    struct hdf5_dataset *dataset = writer->datasets[job->id];
-    if (!job->encoded)
-        return ts_hdf5_fail_memory(writer, ts_chunk_bound(&job->filters, job->chunk_bytes));
-    return dataset->scratch >= 0 ? write_scratch(writer, dataset, job)
-                                 : write_chunk(writer, dataset, job->index, job->encoded, job->encoded_bytes);
-}
-
-/* Moves the chunks from the scratch file; what was moved is given back to the disk at once. */
-static bool move_chunks(struct hdf5_writer *writer, struct hdf5_dataset *dataset)
-{
-    size_t capacity = ts_chunk_bound(&dataset->filters, dataset->grid.chunk_bytes);
-    unsigned char *buffer = malloc(capacity);
-    if (!buffer)
-        return ts_hdf5_fail_memory(writer, capacity);
-    off_t at = 0;
-    bool done = true;
-    for (int64_t i = 0; i < dataset->grid.n_chunks && done; i++) {
-        const size_t bytes = dataset->scratch_bytes[i];
-        done =
-            ts_file_read_at(dataset->scratch, buffer, bytes, (uint64_t)at)
-                ? write_chunk(writer, dataset, i, buffer, bytes)
-                : ts_hdf5_fail_system(writer, "cannot read back", errno ? errno : EIO, dataset->path, (int64_t)bytes);
-        /* Where holes are not possible the space comes back when the scratch file is closed. */
-        (void)fallocate(dataset->scratch, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, (off_t)bytes);
-        at += (off_t)bytes;
-    }
-    free(buffer);
-    return done;
+    struct hdf5_dataset *dataset = writer->datasets[id];
+    dataset->scratching = false;
+    for (int64_t i = 0; i < dataset->grid.n_chunks && !ts_hdf5_failed(writer); i++)
+        put_job(writer,
+                &(struct chunk_job){
+                    .id = id, .index = i, .filters = dataset->filters, .chunk_bytes = dataset->grid.chunk_bytes});
+    return ts_hdf5_settle(writer) == TS_OK;
 }
 
 /* Writes the digest and closes. */
-static bool finish(struct hdf5_writer *writer, struct hdf5_dataset *dataset)
+static bool finish(struct hdf5_writer *writer, int id)
 {
-    char text[DIGEST_TEXT_BYTES];
-    if (dataset->z_next != dataset->grid.n[0])
+    struct hdf5_dataset *dataset = writer->datasets[id];
+    const uint64_t slices = ts_hdf5_dataset_bytes(dataset) / dataset->slice_bytes;
+    if ((int64_t)slices != dataset->grid.n[0])
         return ts_hdf5_fail(writer, "output-incomplete", "'%s' got %lld of its %lld slices", dataset->path,
-                            (long long)dataset->z_next, (long long)dataset->grid.n[0]);
-    if (dataset->scratch >= 0 && !move_chunks(writer, dataset))
+                            (long long)slices, (long long)dataset->grid.n[0]);
+    if (dataset->scratching && !move_chunks(writer, id))
         return false;
-    if (!ts_digest_tree_text(dataset->digest, text))
+    if (!ts_digest_tree_text(dataset->digest, dataset->text))
         return ts_hdf5_fail(writer, "digest", "the crypto library failed at SHA-256 of '%s'", dataset->path);
     ts_hdf5_enter();
-    if (!ts_hdf5_put_digest(dataset->dataset, text))
+    if (!ts_hdf5_put_digest(dataset->dataset, dataset->text))
         ts_hdf5_fail_library(writer, dataset->path, 0);
     if (H5Dclose(dataset->dataset) < 0)
         ts_hdf5_fail_library(writer, dataset->path, 0);
@@ -246,6 +265,6 @@ static bool finish(struct hdf5_writer *writer, struct hdf5_dataset *dataset)
 
 enum ts_status ts_hdf5_dataset_finish(struct hdf5_writer *writer, int id)
 {
-    (void)finish(writer, writer->datasets[id]);
+    (void)finish(writer, id);
     return ts_hdf5_state(writer);
 }

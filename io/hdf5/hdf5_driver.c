@@ -27,6 +27,10 @@ struct driver_file {
     dev_t device;
     ino_t inode;
     bool discard;
+    bool noting; /* values are not written, but their places are noted */
+    int n_noted;
+    haddr_t noted;
+    size_t noted_bytes;
     int error; /* errno of the first write that failed */
 };
 
@@ -143,14 +147,20 @@ static herr_t fail_write(struct driver_file *file, int error)
 static herr_t driver_write(H5FD_t *handle, H5FD_mem_t type, hid_t transfer, haddr_t address, size_t size,
                            const void *buffer)
 {
-    (void)type, (void)transfer;
+    (void)transfer;
     struct driver_file *file = (struct driver_file *)handle;
+    const bool noted = file->noting && type == H5FD_MEM_DRAW;
     if (file->discard)
         return 0;
     if (file->error || outside(address, size))
         return fail_write(file, file->error ? file->error : EFBIG);
-    if (!ts_file_write_at(file->fd, buffer, size, address))
+    if (noted) {
+        file->noted = address;
+        file->noted_bytes = size;
+        file->n_noted++;
+    } else if (!ts_file_write_at(file->fd, buffer, size, address)) {
         return fail_write(file, errno);
+    }
     if (address + size > file->eof)
         file->eof = address + size;
     return 0;
@@ -256,9 +266,29 @@ hid_t ts_hdf5_create_descriptor(int fd, hid_t creation, struct hdf5_failure *fai
     return file;
 }
 
-void ts_hdf5_driver_discard(hid_t file)
+static struct driver_file *driver_of(hid_t file)
 {
     void *handle = NULL;
-    if (H5Fget_vfd_handle(file, H5P_DEFAULT, &handle) >= 0 && handle)
-        ((struct driver_file *)handle)->discard = true;
+    return H5Fget_vfd_handle(file, H5P_DEFAULT, &handle) >= 0 ? handle : NULL;
+}
+
+bool ts_hdf5_driver_place(hid_t file, hid_t dataset, const hsize_t *start, size_t bytes, uint64_t *offset)
+{
+    static const char nothing;
+    struct driver_file *driver = driver_of(file);
+    if (!driver)
+        return false;
+    driver->noting = true;
+    driver->n_noted = 0;
+    const bool done = H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, start, bytes, &nothing) >= 0;
+    driver->noting = false;
+    *offset = driver->noted;
+    return done && driver->n_noted == 1 && driver->noted_bytes == bytes;
+}
+
+void ts_hdf5_driver_discard(hid_t file)
+{
+    struct driver_file *driver = driver_of(file);
+    if (driver)
+        driver->discard = true;
 }

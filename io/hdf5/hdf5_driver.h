@@ -23,6 +23,10 @@ hid_t ts_hdf5_open_descriptor(int fd, struct hdf5_failure *failure);
  * checksum. Once a write has failed, every later one fails with the same errno. Returns -1 with the reason in
  * `failure`. */
 hid_t ts_hdf5_create_descriptor(int fd, hid_t creation, struct hdf5_failure *failure);
+/* Finds the place of an encoded chunk in a file that ts_hdf5_create_descriptor made: the library enters the chunk,
+ * whose first element is at `start`, into its index and writes it, but the driver only notes where. The caller then
+ * writes the bytes there itself. Returns false where the library fails. */
+bool ts_hdf5_driver_place(hid_t file, hid_t dataset, const hsize_t *start, size_t bytes, uint64_t *offset);
 /* Makes every later write succeed without effect. The library writes when it closes a file, and where that fails it
  * keeps dead objects that spoil later files of the process; so a file that will be thrown away is closed like this. */
 void ts_hdf5_driver_discard(hid_t file);

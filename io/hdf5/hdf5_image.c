@@ -162,13 +162,14 @@ enum ts_status ts_hdf5_write(struct hdf5_writer *writer, int id, const struct ts
     if (ts_hdf5_failed(writer))
         return ts_hdf5_state(writer);
     struct hdf5_dataset *dataset = writer->datasets[id];
-    int64_t n = slab->axes[0].n;
-    if (slab->z_first != dataset->z_next || n < 0 || n > dataset->grid.n[0] - dataset->z_next ||
+    const uint64_t bytes = ts_hdf5_dataset_bytes(dataset);
+    const int64_t n = slab->axes[0].n, z_next = (int64_t)(bytes / dataset->slice_bytes);
+    if (slab->z_first != z_next || bytes % dataset->slice_bytes > 0 || n < 0 || n > dataset->grid.n[0] - z_next ||
         ts_slice_bytes(slab) != dataset->slice_bytes) {
         ts_hdf5_fail(writer, "output-order",
                      "%s got slices %lld to %lld of %zu bytes each, expected slice %lld of %lld with %zu bytes",
                      dataset->path, (long long)slab->z_first, (long long)(slab->z_first + n - 1), ts_slice_bytes(slab),
-                     (long long)dataset->z_next, (long long)dataset->grid.n[0], dataset->slice_bytes);
+                     (long long)z_next, (long long)dataset->grid.n[0], dataset->slice_bytes);
         return ts_hdf5_state(writer);
     }
     return ts_hdf5_dataset_write(writer, id, n, slab->data);

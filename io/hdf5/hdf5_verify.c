@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This gives the verdict: a sandboxed child lists the file and finds where values are (libhdf5 runs nowhere else on a
- * foreign file), threads read all of it once, and the digests are compared. What is wrong is named by the smallest
+ * foreign file), threads read all of it once, and the digests are compared. The writer's own check at its end goes the
+ * same way, but takes chunks as proved that were checked as they were written. What is wrong is named by the smallest
  * thing that shows it: a dataset, then the root, which stands for attributes, links and structure, then the bytes.
  */
 #include "io/hdf5/hdf5_verify.h"
@@ -128,6 +129,39 @@ static bool judge_datasets(struct verification *check)
     return true;
 }
 
+/* Finds the dataset that has its first chunk there. It may have another path than the writer used: of hard links the
+ * listing follows the first. */
+static const struct hdf5_proved *find_written(const struct hdf5_written *written, uint64_t offset)
+{
+    for (size_t i = 0; i < written->n_datasets; i++)
+        if (written->datasets[i].chunks[0].offset == offset)
+            return &written->datasets[i];
+    return NULL;
+}
+
+/* Takes over what the writer has proved: every chunked dataset is one of its own, and its chunks stand where they were
+ * written. */
+static bool match_written(struct verification *check)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < check->n_datasets; i++) {
+        struct verify_dataset *dataset = &check->datasets[i];
+        if (dataset->bytes == 0 || dataset->storage.layout != STORAGE_CHUNKED)
+            continue;
+        const struct hdf5_proved *proved = find_written(check->written, dataset->chunks[0].offset);
+        if (!proved || proved->n_chunks != dataset->grid.n_chunks)
+            return ts_verify_wrong(check, dataset->path, "has chunks where none were written");
+        for (int64_t k = 0; k < proved->n_chunks; k++)
+            if (proved->chunks[k].offset != dataset->chunks[k].offset ||
+                proved->chunks[k].bytes != dataset->chunks[k].bytes || dataset->chunks[k].skipped)
+                return ts_verify_wrong(check, dataset->path, "has chunks where none were written");
+        memcpy(dataset->found, proved->digest, sizeof dataset->found);
+        dataset->proved = true;
+        n++;
+    }
+    return n == check->written->n_datasets || ts_verify_wrong(check, "/", "lacks a dataset that was written");
+}
+
 /* Reads all of the file, and compares all digests but that of the trailer. */
 static bool judge(struct verification *check, size_t content_bytes)
 {
@@ -142,9 +176,10 @@ static bool judge(struct verification *check, size_t content_bytes)
         return ts_verify_wrong(check, "/", "has no digest");
     if (check->version == 0)
         return ts_verify_wrong(check, "/", "has digests of a version that this program does not know");
-    if (check->version == DIGEST_VERSION && !(check->body = ts_digest_tree_create(check->body_bytes)))
+    if (check->version == DIGEST_VERSION && !check->body && !(check->body = ts_digest_tree_create(check->body_bytes)))
         return ts_verify_no_memory(check);
-    if (!ts_verify_describe(check) || !ts_verify_pass(check) || !judge_datasets(check))
+    if (!ts_verify_describe(check) || (check->written && !match_written(check)) || !ts_verify_pass(check) ||
+        !judge_datasets(check))
         return false;
     if (!root_digest(check, found))
         return ts_verify_no_memory(check);
@@ -183,12 +218,13 @@ static enum ts_status report(const struct verification *check, const char *shown
 
 /* ---- whose file it is -------------------------------------------------------------------------- */
 
-enum ts_status ts_hdf5_seal(int fd, const char *shown, int threads, struct ts_diag *diag)
+enum ts_status ts_hdf5_seal(int fd, const char *shown, int threads, const struct hdf5_written *written,
+                            struct ts_diag *diag)
 {
     struct stat status = {0};
     struct hdf5_failure failure;
     unsigned char sum[DIGEST_SUM_BYTES];
-    struct verification check = {.fd = fd, .threads = threads};
+    struct verification check = {.fd = fd, .threads = threads, .body = written->body, .written = written};
     size_t bytes = 0;
     check.read_error = fstat(fd, &status) != 0 ? errno : 0;
     check.body_bytes = (uint64_t)status.st_size;
@@ -200,6 +236,8 @@ enum ts_status ts_hdf5_seal(int fd, const char *shown, int threads, struct ts_di
     else if (!check.read_error)
         ts_verify_wrong(&check, "", "cannot be opened: %.100s", failure.text);
     ts_hdf5_leave();
+    if (done && !ts_digest_tree_set_bytes(check.body, check.body_bytes))
+        done = ts_verify_wrong(&check, "", "is shorter than what was written");
     done = done && judge(&check, bytes);
     if (done && !ts_digest_tree_end(check.body, sum))
         done = ts_verify_no_memory(&check);
@@ -207,6 +245,7 @@ enum ts_status ts_hdf5_seal(int fd, const char *shown, int threads, struct ts_di
     if (done && !ts_hdf5_trailer_write(fd, check.body_bytes, sum))
         result = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-write"},
                                "cannot write the trailer of '%s': %s", shown, strerror(errno));
+    check.body = NULL; /* the writer's */
     clear(&check);
     return result;
 }

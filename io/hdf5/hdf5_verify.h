@@ -6,8 +6,9 @@
 #ifndef IO_HDF5_HDF5_VERIFY_H
 #define IO_HDF5_HDF5_VERIFY_H
 
-#include "io/file/digest.h"
+#include "io/file/digest_tree.h"
 #include "io/hdf5/hdf5_session.h"
+#include "io/hdf5/hdf5_storage.h"
 
 enum { DIGEST_VERSION = 2 };
 
@@ -26,9 +27,26 @@ enum ts_status ts_hdf5_verify(const char *path, struct hdf5_proof *proof, struct
 /* ts_hdf5_verify for a file that is open already, in this process and as the first file of a session. */
 enum ts_status ts_hdf5_verify_open(struct hdf5_session *session, int fd, const char *path, struct hdf5_proof *proof,
                                    struct ts_diag *diag);
+/* A chunked dataset whose chunks were proved while they were written: each decodes to values of which this is the
+ * digest, and was read back from its place. */
+struct hdf5_proved {
+    const struct storage_chunk *chunks;
+    int64_t n_chunks;
+    const char *digest;
+};
+
+/* All chunked datasets of a file, and the digest of the file's bytes, to which the bytes of their chunks were added. */
+struct hdf5_written {
+    struct digest_tree *body;
+    const struct hdf5_proved *datasets;
+    size_t n_datasets;
+};
+
 /* Checks the file that the writer has just closed, through its own descriptor and in this process, and appends the
- * trailer. `shown` stands for the path in messages; TS_RUN_FAILED where something is wrong. */
-enum ts_status ts_hdf5_seal(int fd, const char *shown, int threads, struct ts_diag *diag);
+ * trailer. It reads all bytes but those of the chunks in `written`, which are borrowed and must stand where they were
+ * written. `shown` stands for the path in messages; TS_RUN_FAILED where something is wrong. */
+enum ts_status ts_hdf5_seal(int fd, const char *shown, int threads, const struct hdf5_written *written,
+                            struct ts_diag *diag);
 /* Computes the root digest of version 2 from the datasets' digests as they stand. Call it between enter and leave. */
 bool ts_hdf5_root_digest(hid_t file, char text[DIGEST_TEXT_BYTES]);
 

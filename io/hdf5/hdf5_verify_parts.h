@@ -8,8 +8,6 @@
 #define IO_HDF5_HDF5_VERIFY_PARTS_H
 
 #include "io/file/chunks.h"
-#include "io/file/digest_tree.h"
-#include "io/hdf5/hdf5_storage.h"
 #include "io/hdf5/hdf5_verify.h"
 #include "io/hdf5/hdf5_walk.h"
 
@@ -27,6 +25,7 @@ struct verify_dataset {
     struct digest_tree *tree;
     int64_t damaged;     /* the first chunk that does not decode, -1: none */
     struct digest *flat; /* of all values in order, in place of the tree: version 1 */
+    bool proved;         /* `found` is known, and the chunks are not read */
 };
 
 struct verification {
@@ -39,7 +38,8 @@ struct verification {
     const char **lines;               /* of the listing */
     size_t n_lines, n_datasets, n_attributes;
     struct verify_dataset *datasets;
-    struct digest_tree *body; /* of version 2 */
+    struct digest_tree *body;           /* of version 2 */
+    const struct hdf5_written *written; /* by the writer in this process, NULL: unknown */
     /* The first fault that was found. */
     char at[HDF5_WALK_PATH]; /* path; "": the file */
     char problem[200];       /* predicate */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This is the life of the output file: create, groups and links, commit, abandon. The order at the end makes a whole
- * file: all datasets, the root's digest over them, the mark `complete`, the check of what was written, the trailer, and
- * only then the name. HDF5's version bounds are V110 to V110, because then every piece of metadata carries a checksum.
+ * file: all datasets, the root's digest over them, the mark `complete`, the check of what no chunk's own check covers,
+ * the trailer, and only then the name. HDF5's version bounds are V110 to V110, because then every piece of metadata
+ * carries a checksum.
  */
 #include "io/hdf5/hdf5_write.h"
 
@@ -45,6 +46,7 @@ static void destroy_writer(struct hdf5_writer *writer)
     for (int i = 0; i < writer->n_datasets; i++)
         ts_hdf5_dataset_destroy(writer->datasets[i]);
     free(writer->datasets);
+    ts_digest_tree_destroy(writer->body);
     ts_file_clear(&writer->file);
     free(writer->default_entry);
     free(writer->default_data);
@@ -72,8 +74,9 @@ enum ts_status ts_hdf5_create(const char *path, const struct hdf5_options *optio
     made->h5 = -1;
     made->file.fd = -1;
     pthread_mutex_init(&made->failure_lock, NULL);
-    made->queue = ts_chunk_queue_create(made->options.threads, ts_hdf5_chunk_sink, made);
-    enum ts_status status = made->queue
+    made->queue = ts_chunk_queue_create(made->options.threads, &ts_hdf5_chunk_steps, made);
+    made->body = ts_digest_tree_create_growing();
+    enum ts_status status = made->queue && made->body
                                 ? ts_file_create(&made->file, path, options->force, diag)
                                 : ts_diag_no_memory(diag, (size_t)made->options.threads * sizeof(struct chunk_job));
     if (status == TS_OK && (made->h5 = create_file(made)) < 0)
@@ -137,14 +140,15 @@ size_t ts_hdf5_memory_bytes(const struct ts_image *const *images, size_t n, int 
             length[d] = images[i]->axes[d].n;
         if (!ts_chunk_grid_init(&grid, images[i]->rank, length, ts_dtype_bytes(images[i]->dtype)))
             return SIZE_MAX;
-        bytes += grid.chunk_bytes + (size_t)grid.n_chunks * 64;
+        /* The chunk being filled, two leaves of the file's digest that structure interrupts, and tables of chunks. */
+        bytes += grid.chunk_bytes + 2 * DIGEST_LEAF_BYTES + (size_t)grid.n_chunks * 256;
         largest = grid.chunk_bytes > largest ? grid.chunk_bytes : largest;
     }
     size_t workers = (size_t)(threads > 0 ? threads : 1);
     size_t held = (size_t)ts_chunk_queue_window((int)workers);
-    /* Held: the chunk and its encoded form, and a leaf of the digest of which a part has come; per thread: the shuffled
-     * chunk and the compressor. The check, which comes later, needs less. */
-    return bytes + held * (2 * largest + (64u << 10) + DIGEST_LEAF_BYTES) + workers * (largest + (2u << 20));
+    /* Held: the chunk and its encoded form, and a leaf of each digest of which a part has come; per thread: the
+     * shuffled chunk and the compressor. The check, which comes later, needs less. */
+    return bytes + held * (2 * largest + (64u << 10) + 2 * DIGEST_LEAF_BYTES) + workers * (largest + (2u << 20));
 }
 
 const char *ts_hdf5_temporary(const struct hdf5_writer *writer)
@@ -209,6 +213,23 @@ static enum ts_status close_file(struct hdf5_writer *writer)
     return ts_hdf5_state(writer);
 }
 
+/* Checks what the chunks' own checks have not covered, and appends the trailer. */
+static enum ts_status seal(struct hdf5_writer *writer)
+{
+    struct hdf5_proved *datasets = calloc((size_t)writer->n_datasets + 1, sizeof *datasets);
+    if (!datasets)
+        return ts_diag_no_memory(writer->diag, (size_t)writer->n_datasets * sizeof *datasets);
+    for (int i = 0; i < writer->n_datasets; i++) {
+        const struct hdf5_dataset *dataset = writer->datasets[i];
+        datasets[i] = (struct hdf5_proved){dataset->chunks, dataset->grid.n_chunks, dataset->text};
+    }
+    const struct hdf5_written written = {writer->body, datasets, (size_t)writer->n_datasets};
+    const enum ts_status status =
+        ts_hdf5_seal(writer->file.fd, writer->file.path, writer->options.threads, &written, writer->diag);
+    free(datasets);
+    return status;
+}
+
 enum ts_status ts_hdf5_commit(struct hdf5_writer *writer)
 {
     enum ts_status status = ts_hdf5_settle(writer);
@@ -221,7 +242,7 @@ enum ts_status ts_hdf5_commit(struct hdf5_writer *writer)
     ts_chunk_queue_destroy(writer->queue); /* the check has threads of its own */
     writer->queue = NULL;
     if (status == TS_OK)
-        status = ts_hdf5_seal(writer->file.fd, writer->file.path, writer->options.threads, writer->diag);
+        status = seal(writer);
     if (status == TS_OK)
         status = ts_file_sync(&writer->file, writer->diag);
     if (status == TS_OK)

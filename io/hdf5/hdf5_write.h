@@ -9,7 +9,7 @@
 #define IO_HDF5_HDF5_WRITE_H
 
 #include "core/diag.h"
-#include "core/image.h"
+#include "io/file/chunks.h"
 
 struct hdf5_writer;
 
@@ -42,6 +42,15 @@ enum ts_status ts_hdf5_image(struct hdf5_writer *writer, const char *path, const
 /* Copies the slab, whose place is z_first, into the queue; z rises, and each slice comes once. Waits while the queue is
  * full. An error of writing shows in a later call, in ts_hdf5_commit at the latest, and is reported once. */
 enum ts_status ts_hdf5_write(struct hdf5_writer *writer, int id, const struct ts_image *slab);
+/* Describe how an image is cut into chunks and how these are encoded, for callers that encode them elsewhere. */
+const struct chunk_grid *ts_hdf5_grid(const struct hdf5_writer *writer, int id);
+const struct chunk_filters *ts_hdf5_filters(const struct hdf5_writer *writer, int id);
+/* Writes the next chunk of the image's grid, which is encoded as ts_chunk_encode does it: the bytes may differ, but
+ * they decode to the values, and what lies outside of the array is up to the caller. `encoded` was malloc'ed and
+ * belongs to the writer from now on, in every case. An image may come partly in such chunks and partly through
+ * ts_hdf5_write, in order, where the slabs before a chunk fill the chunks before it. A chunk that does not decode is an
+ * error, reported as ts_hdf5_write does it. */
+enum ts_status ts_hdf5_write_chunk_take(struct hdf5_writer *writer, int id, void *encoded, size_t bytes);
 /* Returns the most bytes that the writer holds, for the plan: queue, chunk and compression buffers for these images.
  * Chunks are cut from the slab while ts_hdf5_write waits, so its size does not matter. SIZE_MAX where an image's size
  * does not fit. */

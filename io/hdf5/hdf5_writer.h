@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * These are the parts of the HDF5 writer, from the bottom up: hdf5_writer.c (failures), hdf5_values.c (types,
- * attributes, small values), hdf5_dataset.c (datasets that come in pieces), hdf5_image.c (NXdata), hdf5_write.c (the
+ * attributes, small values), hdf5_chunk.c (the way of one chunk into the file),
+ * hdf5_dataset.c (datasets that come in pieces), hdf5_image.c (NXdata), hdf5_write.c (the
  * file). A writer that has failed does nothing more, so a sequence of calls needs one look at the state, at its end.
  */
 #ifndef IO_HDF5_HDF5_WRITER_H
 #define IO_HDF5_HDF5_WRITER_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "io/file/chunk_queue.h"
 #include "io/file/file_commit.h"
-#include "io/hdf5/hdf5_error.h"
+#include "io/hdf5/hdf5_storage.h"
 #include "io/hdf5/hdf5_write.h"
 
-/* A chunked dataset while it is being filled. The first image is written straight to the file; chunks of the others
- * wait in scratch files without a name and follow at commit: so the order of chunks in the file, and with it every
- * byte, does not depend on the size of slabs. */
+/* A chunked dataset while it is being filled. The order of chunks in the file, and with it every byte, must not depend
+ * on the size of slabs. So the first image is written straight to the file, and chunks of the others wait in scratch
+ * files without a name and follow at commit. Stored chunks have known sizes: all of them get their places when the
+ * dataset is created, and are written straight there. */
 struct hdf5_dataset {
     char *path;
-    int64_t z_next; /* first slice that has not come yet */
     size_t slice_bytes;
     struct chunk_grid grid;
     struct chunk_filters filters;
@@ -29,10 +31,13 @@ struct hdf5_dataset {
     size_t chunk_filled;
     int64_t chunk_next; /* index of the chunk being filled */
     struct digest_tree *digest;
-    uint64_t offset; /* of the chunk being filled, in the dataset's bytes */
-    int scratch;     /* descriptor, -1: written straight to the file */
-    size_t *scratch_bytes;
-    int64_t scratch_end;
+    uint64_t offset;              /* of the chunk being filled, in the dataset's bytes */
+    struct storage_chunk *chunks; /* where each lies, in the scratch file while `scratching` */
+    bool scratching;
+    int scratch; /* descriptor, -1: none */
+    uint64_t scratch_end;
+    unsigned char (*scratch_sums)[DIGEST_SUM_BYTES]; /* of the encoded chunks */
+    char text[DIGEST_TEXT_BYTES];                    /* the digest, when the dataset is finished */
 };
 
 struct hdf5_writer {
@@ -41,6 +46,8 @@ struct hdf5_writer {
     struct file_commit file;
     hid_t h5;
     struct chunk_queue *queue;
+    struct digest_tree *body; /* of the file's bytes: the chunks that were read back */
+    atomic_size_t written_bytes;
     struct hdf5_dataset **datasets;
     int n_datasets, n_images;
     char *default_entry, *default_data; /* first NXentry, first NXdata of an image */
@@ -97,14 +104,19 @@ bool ts_hdf5_put_digest(hid_t dataset, const char *text);
  * and the chunks go straight to the file. */
 enum ts_status ts_hdf5_dataset_create(struct hdf5_writer *writer, const char *path, const struct hdf5_value *value,
                                       int *id);
+/* Returns how many bytes of values have come. */
+uint64_t ts_hdf5_dataset_bytes(const struct hdf5_dataset *dataset);
 /* Writes the next `slices` indices of the first axis. The data are cut into chunks before it returns. */
 enum ts_status ts_hdf5_dataset_write(struct hdf5_writer *writer, int id, int64_t slices, const void *data);
-/* Copies scratch files to the output, writes the digest and closes the dataset. Called at commit, when the queue is
- * empty. */
+/* Moves chunks from the scratch file to the output, writes the digest and closes the dataset. Called at commit, when
+ * the queue is empty. */
 enum ts_status ts_hdf5_dataset_finish(struct hdf5_writer *writer, int id);
 /* Frees the struct; an open dataset is closed with its file. NULL does nothing. */
 void ts_hdf5_dataset_destroy(struct hdf5_dataset *dataset);
-/* Writes an encoded chunk to the file or to its scratch file. This is the queue's sink; `user` is the writer. */
-bool ts_hdf5_chunk_sink(void *user, const struct chunk_job *job);
+
+/* The queue's steps; their `user` is the writer. */
+extern const struct chunk_steps ts_hdf5_chunk_steps;
+/* Has libhdf5 give an encoded chunk of so many bytes its place, which goes to dataset->chunks. */
+bool ts_hdf5_chunk_place(struct hdf5_writer *writer, struct hdf5_dataset *dataset, int64_t index, size_t bytes);
 
 #endif

@@ -107,6 +107,7 @@ struct bench_row {
     struct bench_case which; /* of a chain its first case, with the text of the whole chain as parameters */
     const char *name;        /* the stage's, or "chain" */
     const char *method;      /* that ran; NULL: the stage has none */
+    const char *cpu_only;    /* why the stage has no CUDA code; NULL: it has some, or the row is a chain's */
     const char *device;      /* NULL: the CPU */
     int threads;
     double seconds;       /* median; on a device of the kernels alone */
@@ -124,7 +125,7 @@ struct bench_row {
     double voxel_rate;   /* voxels a second */
     double rate;         /* GB/s, or G samples/s where there are samples */
     double percent;      /* of the ceiling; NAN: there is none */
-    char on[16], share[32], no_error[192], not_compared[192], why[224];
+    char on[16], share[32], no_error[192], not_compared[192], why[448]; /* why: all that the row has to explain */
 };
 
 /* A prepared stage, with the case, parameters and images from which it was prepared. */

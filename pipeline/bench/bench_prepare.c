@@ -103,5 +103,6 @@ void ts_bench_describe(struct bench_row *row, const struct bench_stage ready[], 
         row->bytes += bytes_of(&ready[i].context);
     row->name = n > 1 ? "chain" : ready->context.stage->name;
     row->method = n > 1 ? NULL : method_of(ready);
+    row->cpu_only = n > 1 ? NULL : ready->context.stage->cpu_only;
     row->samples = n > 1 ? (double)NAN : samples_of(ready);
 }

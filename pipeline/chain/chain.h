@@ -30,6 +30,14 @@ struct chain_stage {
     struct ts_span span; /* of the stage's name in the text */
 };
 
+enum chain_compression { CHAIN_DEFLATE, CHAIN_STORED };
+
+struct chain_output {
+    const char *path; /* joined to the chain's folder; NULL: none given */
+    struct ts_span span;
+    int32_t compression; /* enum chain_compression */
+};
+
 struct ts_chain {
     char *source_name, *text; /* for messages */
     size_t text_length;
@@ -37,12 +45,13 @@ struct ts_chain {
     int32_t n_sources;
     struct chain_stage *stages;
     int32_t n_stages;
-    struct {
-        const char *path; /* joined to the chain's folder; NULL: none given */
-        struct ts_span span;
-    } output;
+    struct chain_output output;
     struct arena *arena; /* owns every string, list and parameter struct above */
 };
+
+/* The table of the output's parameters beside its path. */
+enum { CHAIN_OUTPUT_PARAMS = 1 };
+extern const struct param ts_chain_output_params[CHAIN_OUTPUT_PARAMS];
 
 /* Returns the chain with every parameter written out, as YAML without any path, for the provenance; free() it. NULL
  * where memory is out. */

@@ -102,6 +102,20 @@ static bool write_stage(FILE *out, const struct ts_chain *chain, int32_t index)
     return ok;
 }
 
+/* The output's path is left out, and so is what it does not say: the digests of values do not depend on the rest. */
+static bool write_output(FILE *out, const struct ts_chain *chain)
+{
+    struct chain_output output = chain->output;
+    const struct param_set set = {
+        .params = ts_chain_output_params, .n_params = CHAIN_OUTPUT_PARAMS, .values = &output, .owner = "output"};
+    if (output.compression == ts_chain_output_params[0].init.choice)
+        return true;
+    fputs("output: {", out);
+    const bool ok = write_params(out, &set, NULL, true);
+    fputs("}\n", out);
+    return ok;
+}
+
 char *ts_chain_canonical(const struct ts_chain *chain)
 {
     char *text = NULL;
@@ -122,6 +136,7 @@ char *ts_chain_canonical(const struct ts_chain *chain)
     fputs("stages:\n", out);
     for (int32_t i = 0; i < chain->n_stages && ok; i++)
         ok = write_stage(out, chain, i);
+    ok = ok && write_output(out, chain);
     ok &= !ferror(out);
     ok &= fclose(out) == 0;
     if (ok)

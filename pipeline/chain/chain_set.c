@@ -46,9 +46,9 @@ enum ts_status ts_chain_set_output(struct ts_chain *chain, const char *path, str
 struct assignment {
     struct tree tree;
     size_t target_length, parameter_start, parameter_length, value_start;
-    struct param_set *set;
-    const char *path; /* of a source: the parameter of its paths */
-    int32_t stage;    /* -1: a source */
+    struct param_set *set, output; /* `set` may point to `output` */
+    const char *path;              /* of a source: the parameter of its paths */
+    int32_t stage;                 /* -1: a source */
 };
 
 static enum ts_status refuse(const struct assignment *at, size_t start, size_t length, const char *code,
@@ -75,7 +75,7 @@ static enum ts_status split_assignment(struct assignment *at)
     return TS_OK;
 }
 
-/* Finds the source or stage that the assignment names: "input", "box", "box#2". */
+/* Finds the source, stage or output that the assignment names: "input", "box", "box#2", "output". */
 static enum ts_status find_target(struct ts_chain *chain, struct assignment *at)
 {
     char name[128];
@@ -112,6 +112,11 @@ static enum ts_status find_target(struct ts_chain *chain, struct assignment *at)
             at->set = &chain->stages[i].set;
             at->stage = i;
         }
+    }
+    if (!hash && !strcmp(name, "output")) {
+        at->output = ts_chain_output_set(chain);
+        at->set = &at->output;
+        return TS_OK;
     }
     const struct ts_span span = {1, 1, (int32_t)at->target_length};
     const struct diag_site site = {.code = "assignment-target", .span = span};

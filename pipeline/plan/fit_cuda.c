@@ -5,7 +5,7 @@
  */
 #include "cuda/device/driver.h"
 #include "cuda/device/launch.h"
-#include "pipeline/plan/plan.h"
+#include "pipeline/plan/plan_encode.h"
 
 int64_t ts_plan_piece_slices(const struct ts_plan *plan, const struct ts_image *image)
 {
@@ -34,8 +34,13 @@ size_t ts_plan_download_bytes(const struct ts_plan *plan)
 {
     size_t largest = 0;
     for (int32_t i = 0; i < plan->n_nodes; i++) {
-        const bool stored = plan->nodes[i].image_node == i && ts_plan_stored(plan, i) > 0;
-        const size_t bytes = stored ? piece_bytes(plan, &plan->nodes[i].out, plan->slab_slices) : 0;
+        struct plan_encode encode;
+        size_t bytes = 0;
+        if (ts_plan_encode(plan, i, &encode))
+            bytes = encode.piece_bytes;
+        else if (plan->nodes[i].dataset)
+            bytes = piece_bytes(plan, &plan->nodes[i].out, plan->slab_slices);
+        bytes = ts_cuda_stride(bytes);
         largest = bytes > largest ? bytes : largest;
     }
     return largest;
@@ -43,8 +48,9 @@ size_t ts_plan_download_bytes(const struct ts_plan *plan)
 
 void ts_plan_cuda_bytes(const struct ts_plan *plan, size_t *device, size_t *host)
 {
-    *device = ts_cuda_stride(ts_plan_padded_bytes(plan));
-    *host = PLAN_PIECES * (ts_plan_upload_bytes(plan) + ts_plan_download_bytes(plan));
+    ts_plan_encode_bytes(plan, device, host);
+    *device += ts_cuda_stride(ts_plan_padded_bytes(plan));
+    *host += PLAN_PIECES * (ts_plan_upload_bytes(plan) + ts_plan_download_bytes(plan));
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
         const size_t slice = ts_slice_bytes(&node->out);

@@ -50,10 +50,16 @@ int ts_plan_stored(const struct ts_plan *plan, int32_t i)
     return stored;
 }
 
+bool ts_plan_encodes(const struct ts_plan *plan)
+{
+    return plan->cuda && plan->chain->output.compression == CHAIN_DEFLATE;
+}
+
 int ts_plan_copies(const struct ts_plan *plan, int32_t i)
 {
-    const bool moves = plan->cuda && !plan->nodes[i].keep;
-    return moves && (i < plan->n_sources || ts_plan_stored(plan, i) > 0) ? PLAN_RING : 1;
+    const bool moves = plan->cuda && !plan->nodes[i].keep,
+               leaves = ts_plan_stored(plan, i) > 0 && !ts_plan_encodes(plan);
+    return moves && (i < plan->n_sources || leaves) ? PLAN_RING : 1;
 }
 
 int64_t ts_plan_read_ahead(const struct ts_plan *plan, int32_t source)

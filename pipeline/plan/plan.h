@@ -134,6 +134,8 @@ int64_t ts_plan_reduced_slices(const struct ts_plan *plan, int32_t node);
 int ts_plan_stored(const struct ts_plan *plan, int32_t node);
 /* Slabs under way at once on a CUDA device: one is uploaded, one computed, one downloaded. */
 enum { PLAN_RING = 3 };
+/* Returns true where the run's CUDA device compresses the outputs before they leave it. */
+bool ts_plan_encodes(const struct ts_plan *plan);
 /* Returns how many slabs of this node's image are held side by side. */
 int ts_plan_copies(const struct ts_plan *plan, int32_t node);
 int64_t ts_plan_slab_count(const struct ts_plan *plan); /* of the first source's volume */

@@ -150,7 +150,9 @@ static enum ts_status create_output(struct run *run)
 {
     enum { DEFLATE_LEVEL = 1 };
     struct ts_plan *plan = run->plan;
-    const struct hdf5_options options = {.level = DEFLATE_LEVEL, .threads = plan->threads, .force = plan->force};
+    const bool stored = plan->chain->output.compression == CHAIN_STORED;
+    const struct hdf5_options options = {
+        .level = stored ? 0 : DEFLATE_LEVEL, .threads = plan->threads, .force = plan->force};
     const enum ts_status status = ts_hdf5_create(plan->chain->output.path, &options, &run->writer, run->diag);
     if (status != TS_OK)
         return status;

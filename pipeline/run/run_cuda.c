@@ -7,48 +7,11 @@
  * through a few pieces of pinned memory that go round, since pinning is slow (a third of a second for a GiB) and takes
  * the memory from everybody else: a slab may be much larger than all pieces together.
  */
+#include "pipeline/run/run_cuda.h"
+
 #include <stdlib.h>
 
 #include "core/memory.h"
-#include "cuda/device/driver.h"
-#include "cuda/device/launch.h"
-#include "pipeline/run/run.h"
-
-/* Pinned memory that one direction of copies goes through, piece after piece. */
-struct staging {
-    unsigned char *pieces[PLAN_PIECES];
-    struct cuda_event *started[PLAN_PIECES], *copied[PLAN_PIECES];
-    int64_t n_used;            /* pieces so far, counted from the first on */
-    size_t bytes[PLAN_PIECES]; /* of the copy, until the profile has it */
-};
-
-/* Slices of an output that are to be downloaded, once their slab is computed. */
-struct download {
-    int64_t slab_number;
-    int dataset;
-    struct ts_image slices; /* on the device; those that no piece has been asked for yet */
-};
-
-/* A piece on its way to the writer. */
-struct arrival {
-    int64_t slab_number;
-    int dataset;
-    struct ts_image slices; /* in pinned memory */
-};
-
-struct device {
-    struct cuda_session *session;
-    void *padded; /* shared by the drivers */
-    struct cuda_event *uploaded, *began[PLAN_RING], *computed[PLAN_RING];
-    struct cuda_event *origin; /* of the profile's times */
-    double origin_seconds;
-    struct staging up, down;
-    struct download *downloads; /* a ring, oldest first */
-    int n_downloads, first_download, most_downloads;
-    struct arrival arrivals[PLAN_PIECES]; /* by place of their piece */
-    int64_t n_arrived;                    /* of down.n_used */
-    int64_t slabs_ended;                  /* whose kernels are all in their queue */
-};
 
 /* ---- the profile ------------------------------------------------------------------------------- */
 
@@ -83,7 +46,7 @@ static enum ts_status trace_between(struct run *run, enum trace_part part, struc
     return status;
 }
 
-static enum ts_status trace_piece(struct run *run, enum trace_part part, struct staging *staging, int place)
+enum ts_status ts_run_cuda_trace_piece(struct run *run, enum trace_part part, struct staging *staging, int place)
 {
     const size_t bytes = staging->bytes[place];
     staging->bytes[place] = 0;
@@ -109,8 +72,9 @@ static enum ts_status device_allocate(struct run *run)
     if (device) {
         device->most_downloads = PLAN_RING * run->plan->n_nodes;
         device->downloads = calloc((size_t)device->most_downloads, sizeof *device->downloads);
+        device->encoders = calloc((size_t)run->plan->n_nodes, sizeof *device->encoders);
     }
-    if (!device || !device->downloads)
+    if (!device || !device->downloads || !device->encoders)
         return ts_diag_no_memory(run->diag, (size_t)run->plan->n_nodes * sizeof *device->downloads);
     return TS_OK;
 }
@@ -144,7 +108,9 @@ static enum ts_status attach_node(struct run *run, int32_t i)
 {
     const struct device *device = run->back;
     const struct plan_node *plan = &run->plan->nodes[i];
-    const enum ts_status status = attach_images(run, i);
+    enum ts_status status = attach_images(run, i);
+    if (status == TS_OK)
+        status = ts_run_cuda_encoder_create(run, i);
     if (status != TS_OK || !plan->chain_stage || !plan->chain_stage->stage->cuda)
         return status;
     return ts_cuda_driver_create(device->session, &plan->context, ts_plan_reduced_slices(run->plan, i), device->padded,
@@ -160,8 +126,11 @@ static enum ts_status device_attach(struct run *run)
         return status;
     device->padded = ts_cuda_allocate(device->session, ts_plan_padded_bytes(run->plan));
     device->uploaded = device->padded ? ts_cuda_event_create(device->session) : NULL;
-    bool complete = device->uploaded && attach_staging(device, &device->up, ts_plan_upload_bytes(run->plan)) &&
-                    attach_staging(device, &device->down, ts_plan_download_bytes(run->plan));
+    device->down_bytes = ts_plan_download_bytes(run->plan);
+    device->encode_scratch = ts_cuda_allocate(device->session, ts_plan_encode_scratch_bytes(run->plan));
+    bool complete = device->uploaded && device->encode_scratch &&
+                    attach_staging(device, &device->up, ts_plan_upload_bytes(run->plan)) &&
+                    attach_staging(device, &device->down, device->down_bytes);
     for (int copy = 0; complete && copy < PLAN_RING; copy++)
         complete = (device->began[copy] = ts_cuda_event_create(device->session)) &&
                    (device->computed[copy] = ts_cuda_event_create(device->session));
@@ -178,76 +147,12 @@ static void device_free(struct run *run)
         return;
     for (int32_t i = 0; i < run->plan->n_nodes; i++)
         ts_driver_destroy(run->nodes[i].driver);
+    for (int32_t i = 0; device->encoders && i < run->plan->n_nodes; i++)
+        ts_run_cuda_encoder_destroy(device->encoders[i]);
     ts_cuda_session_destroy(device->session);
+    free(device->encoders);
     free(device->downloads);
     free(device);
-}
-
-/* ---- writing ----------------------------------------------------------------------------------- */
-
-static enum ts_status device_write(struct run *run, int32_t i, const struct ts_image *slices)
-{
-    struct device *device = run->back;
-    const int at = (device->first_download + device->n_downloads++) % device->most_downloads;
-    device->downloads[at] =
-        (struct download){.slab_number = run->slab_number, .dataset = run->nodes[i].dataset, .slices = *slices};
-    return TS_OK;
-}
-
-/* Starts to copy the next slices of the oldest download to the next piece. */
-static enum ts_status start_piece(struct run *run)
-{
-    struct device *device = run->back;
-    struct download *download = &device->downloads[device->first_download];
-    const int place = (int)(device->down.n_used++ % PLAN_PIECES);
-    struct ts_image *left = &download->slices;
-    const int64_t most = ts_plan_piece_slices(run->plan, left), n = left->axes[0].n < most ? left->axes[0].n : most;
-    const struct ts_image from = ts_image_slices(left, 0, n);
-    struct arrival *arrival = &device->arrivals[place];
-    *arrival = (struct arrival){download->slab_number, download->dataset, from};
-    arrival->slices.data = device->down.pieces[place];
-    *left = ts_image_slices(left, n, left->axes[0].n - n);
-    if (left->axes[0].n == 0) {
-        device->first_download = (device->first_download + 1) % device->most_downloads;
-        device->n_downloads--;
-    }
-    enum ts_status status =
-        ts_cuda_queue_waits(device->session, CUDA_DOWNLOAD, device->computed[arrival->slab_number % PLAN_RING]);
-    if (status == TS_OK)
-        status = ts_cuda_event_record(device->session, device->down.started[place], CUDA_DOWNLOAD);
-    device->down.bytes[place] = ts_image_bytes(&from);
-    if (status == TS_OK)
-        status = ts_cuda_copy(device->session, CUDA_DOWNLOAD, CUDA_TO_HOST, arrival->slices.data, from.data,
-                              device->down.bytes[place]);
-    if (status == TS_OK)
-        status = ts_cuda_event_record(device->session, device->down.copied[place], CUDA_DOWNLOAD);
-    return status;
-}
-
-/* Keeps the downloads of computed slabs moving, and hands to the writer what has arrived. It waits for the slabs up to
- * this one, and for no other. */
-static enum ts_status move_downloads(struct run *run, int64_t slab_number)
-{
-    struct device *device = run->back;
-    enum ts_status status = TS_OK;
-    for (;;) {
-        while (status == TS_OK && device->n_downloads > 0 && device->down.n_used - device->n_arrived < PLAN_PIECES &&
-               device->downloads[device->first_download].slab_number < device->slabs_ended)
-            status = start_piece(run);
-        if (status != TS_OK || device->n_arrived == device->down.n_used)
-            return status;
-        const int place = (int)(device->n_arrived % PLAN_PIECES);
-        const struct arrival *arrival = &device->arrivals[place];
-        struct cuda_event *copied = device->down.copied[place];
-        if (arrival->slab_number > slab_number && !ts_cuda_event_passed(copied))
-            return TS_OK;
-        status = ts_cuda_host_waits(device->session, copied);
-        if (status == TS_OK)
-            status = trace_piece(run, TRACE_DOWNLOAD, &device->down, place);
-        if (status == TS_OK)
-            status = ts_hdf5_write(run->writer, arrival->dataset, &arrival->slices);
-        device->n_arrived++;
-    }
 }
 
 /* ---- reading and computing --------------------------------------------------------------------- */
@@ -274,7 +179,7 @@ static enum ts_status read_piece(struct run *run, struct source *source, const s
     void *piece = device->up.pieces[place];
     enum ts_status status = ts_cuda_host_waits(device->session, device->up.copied[place]);
     if (status == TS_OK)
-        status = trace_piece(run, TRACE_UPLOAD, &device->up, place);
+        status = ts_run_cuda_trace_piece(run, TRACE_UPLOAD, &device->up, place);
     const double begin = ts_trace_begin(run->plan->trace);
     if (status == TS_OK)
         status = source->ops->read(source, slices->z_first, slices->axes[0].n, piece, run->diag);
@@ -299,7 +204,7 @@ static enum ts_status device_read(struct run *run, int32_t i, struct ts_image *t
         const struct ts_image slices = ts_image_slices(target, z, end - z < most ? end - z : most);
         status = read_piece(run, run->plan->nodes[i].source, &slices);
         if (status == TS_OK)
-            status = move_downloads(run, -1);
+            status = ts_run_cuda_move(run, -1);
     }
     if (status == TS_OK)
         status = ts_cuda_event_record(device->session, device->uploaded, CUDA_UPLOAD);
@@ -316,19 +221,19 @@ static enum ts_status device_end_slab(struct run *run)
     struct cuda_event *computed = device->computed[run->slab_number % PLAN_RING];
     device->slabs_ended = run->slab_number + 1;
     const enum ts_status status = ts_cuda_event_record(device->session, computed, CUDA_COMPUTE);
-    return status == TS_OK ? move_downloads(run, run->slab_number - PLAN_RING + 1) : status;
+    return status == TS_OK ? ts_run_cuda_move(run, run->slab_number - PLAN_RING + 1) : status;
 }
 
 static enum ts_status device_drain(struct run *run)
 {
     struct device *device = run->back;
-    enum ts_status status = move_downloads(run, run->slab_number);
+    enum ts_status status = ts_run_cuda_move(run, run->slab_number);
     if (status == TS_OK)
         status = ts_cuda_wait(device->session, CUDA_COMPUTE);
     for (int64_t slab = run->slab_number - PLAN_RING; status == TS_OK && slab < run->slab_number; slab++)
         status = trace_slab(run, slab);
     for (int place = 0; status == TS_OK && place < PLAN_PIECES; place++)
-        status = trace_piece(run, TRACE_UPLOAD, &device->up, place);
+        status = ts_run_cuda_trace_piece(run, TRACE_UPLOAD, &device->up, place);
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)
         if (run->nodes[i].driver)
             status = ts_cuda_driver_fetch_tables(run->nodes[i].driver);
@@ -343,6 +248,6 @@ const struct run_back_end ts_run_cuda = {
     .begin_slab = device_begin_slab,
     .end_slab = device_end_slab,
     .read = device_read,
-    .write = device_write,
+    .write = ts_run_cuda_write,
     .drain = device_drain,
 };

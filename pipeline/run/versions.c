@@ -15,6 +15,7 @@
 #include "core/tomostage.h"
 #include "cuda/device/device.h"
 #include "io/dicom/dicom_decode.h"
+#include "io/file/zlib_stream.h"
 #include "io/hdf5/hdf5_error.h"
 
 static void add(struct version *versions, int *n, const char *name, const char *text)
@@ -40,6 +41,8 @@ int ts_versions(struct version versions[VERSIONS_MAX])
     add(versions, &n, "libyaml", yaml_get_version_string());
     add(versions, &n, "OpenSSL", OpenSSL_version(OPENSSL_VERSION_STRING));
     add(versions, &n, "libdeflate", LIBDEFLATE_VERSION_STRING);
+    if (ts_zlib_isal_version())
+        add(versions, &n, "ISA-L", ts_zlib_isal_version());
     add(versions, &n, "libpng", png_get_libpng_ver(NULL));
     add(versions, &n, "FFT", ts_fft_library());
     const int cufft = ts_cuda_fft_version();

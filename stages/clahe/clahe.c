@@ -154,6 +154,10 @@ struct clahe_run ts_clahe_describe(const struct stage_context *context)
     run.near_y = ts_scratch_part(&used, run.ny, sizeof(struct neighbor));
     run.near_x = ts_scratch_part(&used, run.nx, sizeof(struct neighbor));
     run.tables = ts_scratch_part(&used, run.tiles_y * run.tiles_x * run.values, sizeof(uint16_t));
+    const bool bytes = opencv && run.dtype == TS_U8;
+    run.joined =
+        ts_scratch_part(&used, bytes ? (run.tiles_y + 1) * (run.tiles_x + 1) * run.values : 0, sizeof(uint32_t));
+    run.columns = ts_scratch_part(&used, bytes ? 3 * run.nx : 0, sizeof(float));
     run.binned = ts_scratch_part(&used, opencv && run.dtype == TS_U16 ? 0 : run.ny * run.nx, sizeof(uint16_t));
     run.threads_part = ts_scratch_part(&used, context->threads, run.thread_bytes);
     run.bytes = used;

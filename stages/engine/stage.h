@@ -123,7 +123,7 @@ struct stage_method_tolerance {
     struct stage_tolerance tolerance;
 };
 
-/* ---- the CUDA side of a stage (cuda/<stage>.cu) -------------------------------------------------
+/* ---- the CUDA side of a stage (cuda/ROOM/NAME.cu) -----------------------------------------------
  *
  * Launchers enqueue on the call's stream; they neither allocate nor synchronize, and end in ts_cuda_launched(). Their
  * images have device pointers. All else is as for map() and reduce() on the CPU: whole slices, z_first, the halo around
@@ -245,7 +245,8 @@ struct stage {
      * context->tables[i] for the slices of their output. Rows depend on the slice alone, because a slice may be
      * computed again. NULL: none. */
     int (*tables)(const struct stage_context *, struct stage_table tables[STAGE_TABLES]);
-    /* Returns the bytes of scratch of one map() of n output slices with context->threads threads. NULL: 0. */
+    /* Returns the bytes of scratch of one map() of n output slices with context->threads threads. A buffer of each
+     * thread is a part of it: ts_scratch_part() (stages/engine/scratch.h) lays them out. NULL: 0. */
     size_t (*scratch_bytes)(const struct stage_context *, int64_t n);
     /* Maps in[0], a slab with its halo, to the n slices of `out`, of which out->z_first is the first one's index in the
      * volume. in[1 + reference] are the slices of a reference that streams with the input. scratch is 64-byte aligned
@@ -259,7 +260,8 @@ struct stage {
     const char *cpu_only;
     struct stage_tolerance tolerance;
     const struct stage_method_tolerance *method_tolerances; /* NULL: the stage's holds for every method */
-    /* Parameters of the benchmark's cases, '|' between them: "low=0 high=100". NULL: worked out from `params`. */
+    /* Parameters of the benchmark's cases, '|' between them: "radius=1|radius=3 border=wrap". The benchmark adds every
+     * method and the element types. NULL: worked out from `params`. */
     const char *bench;
     bool counts_values; /* its time depends on the values: the benchmark then has cases of every distribution */
 };

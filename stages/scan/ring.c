@@ -245,25 +245,9 @@ struct ranks {
     int32_t at[RANKS];
 };
 
-/* 16 keys at once; the compiler splits them where the processor's vectors are shorter. A comparison gives a mask. */
-typedef int32_t keys_16 __attribute__((vector_size(64), aligned(4), may_alias));
 #define CHOOSE(mask, a, b) (((a) & (mask)) | ((b) & ~(mask)))
-
-/* Every window loses one of its keys and gains another. */
-TS_VECTORIZED static void slide(struct ranks *window, int64_t size, const int32_t *leaves, const int32_t *enters)
-{
-    keys_16 *keys = (keys_16 *)window;
-    const keys_16 leaving = *(const keys_16 *)leaves, entering = *(const keys_16 *)enters;
-    keys_16 before = (keys_16){0} + INT32_MIN, key = keys[0];
-    for (int64_t i = 0; i + 1 < size; i++) {
-        const keys_16 next = keys[i + 1], stays = CHOOSE(key < leaving, key, next);
-        const keys_16 lower = CHOOSE(stays < entering, stays, entering);
-        keys[i] = CHOOSE(lower > before, lower, before);
-        before = stays;
-        key = next;
-    }
-    keys[size - 1] = CHOOSE(before > entering, before, entering);
-}
+#define TS_LOOPS "stages/scan/ring_slide.inc"
+#include "core/vectors.inc"
 
 /* Fills the windows around detector pixel `first`. */
 static void start_window(const struct sorted *sorted, int64_t first, int64_t rank, int64_t size, struct ranks *window)
@@ -274,7 +258,7 @@ static void start_window(const struct sorted *sorted, int64_t first, int64_t ran
     const struct ranks last = window[0];
     for (int64_t i = 0; i < size; i++) {
         const int64_t d = ts_border_index(first - size / 2 + i, sorted->n_detectors, BORDER_REFLECT);
-        slide(window, size, last.at, sorted->keys + d * sorted->stride + rank);
+        TS_WIDEST(slide)(window, size, last.at, sorted->keys + d * sorted->stride + rank);
     }
 }
 
@@ -292,8 +276,9 @@ static void smooth_block(const struct sorted *sorted, int64_t first, int64_t n, 
             const int64_t enters = ts_border_index(first + d + half, sorted->n_detectors, BORDER_REFLECT);
             const int64_t leaves = ts_border_index(first + d - half - 1, sorted->n_detectors, BORDER_REFLECT);
             if (d > 0)
-                slide(window, size, sorted->keys + leaves * sorted->stride + rank,
-                      sorted->keys + enters * sorted->stride + rank);
+                TS_WIDEST(slide)
+            (window, size, sorted->keys + leaves * sorted->stride + rank,
+             sorted->keys + enters * sorted->stride + rank);
             const uint32_t *views = sorted->views + (first + d) * sorted->stride + rank;
             for (int64_t l = 0; l < ranks; l++)
                 block[views[l] * BLOCK + d] = window[half].at[l];

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "cuda/device/session.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/memory_chain.h"
-#include "tests/support/output_fixture.h"
 #include "tests/support/plan_run.h"
 #include "tests/support/stage_check.h"
 

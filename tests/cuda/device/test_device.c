@@ -11,9 +11,9 @@
 
 #include "cuda/device/code.h"
 #include "pipeline/plan/device_choice.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/local_stages.h"
 #include "tests/support/memory_chain.h"
-#include "tests/support/output_fixture.h"
 #include "tests/support/program.h"
 #include "tests/support/stage_check.h"
 

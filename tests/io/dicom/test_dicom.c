@@ -16,8 +16,8 @@
 
 #include "io/dicom/dicom_kernel.h"
 #include "io/dicom/dicom_source.h"
-#include "tests/support/dicom_fixture.h"
-#include "tests/support/dicom_open.h"
+#include "tests/files/dicom_fixture.h"
+#include "tests/files/dicom_open.h"
 #include "tests/support/support.h"
 
 enum { N_PIXELS = FIXTURE_ROWS * FIXTURE_COLUMNS };

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "io/dicom/dicom_scan.h"
-#include "tests/support/dicom_fixture.h"
-#include "tests/support/dicom_open.h"
+#include "tests/files/dicom_fixture.h"
+#include "tests/files/dicom_open.h"
 #include "tests/support/support.h"
 
 static double seconds_now(void)

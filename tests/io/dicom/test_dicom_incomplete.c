@@ -11,8 +11,8 @@
 
 #include "io/dicom/dicom_group.h"
 #include "io/dicom/dicom_scan.h"
+#include "tests/files/dicom_lost.h"
 #include "tests/support/allocations.h"
-#include "tests/support/dicom_lost.h"
 #include "tests/support/program.h"
 
 /* One element of the last slice differs, which makes a group of its own of it. */

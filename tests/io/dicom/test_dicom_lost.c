@@ -14,7 +14,7 @@
 
 #include "io/dicom/dicom_group.h"
 #include "io/dicom/dicom_scan.h"
-#include "tests/support/dicom_lost.h"
+#include "tests/files/dicom_lost.h"
 
 Test(dicom_lost, empty_cut_and_damaged_slices_refuse)
 {

@@ -11,7 +11,7 @@
 
 #include "io/dicom/dicom_group.h"
 #include "io/dicom/dicom_scan.h"
-#include "tests/support/dicom_fixture.h"
+#include "tests/files/dicom_fixture.h"
 
 /* A folder of files, scanned and grouped. */
 struct group {

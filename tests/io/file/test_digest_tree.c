@@ -140,3 +140,37 @@ Test(digest_tree, missing_bytes_have_no_digest)
     ts_digest_tree_destroy(tree);
     free(data);
 }
+
+/* The length comes after all bytes, or after some of them; the end of the stream may lie in a leaf or between two. */
+Test(digest_tree, a_stream_may_grow)
+{
+    static const size_t sizes[] = {0, 1, LEAF - 1, LEAF, LEAF + 1, 3 * LEAF, 3 * LEAF + 12345};
+    enum { PART = 300001 };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int late = 0; late <= 2; late++) {
+            char expected[DIGEST_TEXT_BYTES], found[DIGEST_TEXT_BYTES];
+            unsigned char *data = make_data(sizes[i]);
+            struct digest_tree *tree = ts_digest_tree_create_growing();
+            const size_t n = (sizes[i] + PART - 1) / PART;
+            bool has_length = false;
+            reference(data, sizes[i], expected);
+            for (size_t k = n; k > 0; k--) { /* from the last part on */
+                const size_t at = (k - 1) * PART;
+                cr_assert(ts_digest_tree_add(tree, at, data + at, sizes[i] - at < PART ? sizes[i] - at : PART));
+                if (late == 0 || (late == 1 && k <= n / 2))
+                    cr_assert_eq(ts_digest_tree_set_bytes(tree, sizes[i]), !has_length);
+                has_length = has_length || late == 0 || (late == 1 && k <= n / 2);
+            }
+            cr_assert(has_length || ts_digest_tree_set_bytes(tree, sizes[i]));
+            cr_assert(ts_digest_tree_text(tree, found));
+            cr_assert_str_eq(found, expected, "%zu bytes, %d", sizes[i], late);
+            ts_digest_tree_destroy(tree);
+            free(data);
+        }
+    struct digest_tree *tree = ts_digest_tree_create_growing();
+    cr_assert(ts_digest_tree_add(tree, 10, "abc", 3));
+    cr_assert_not(ts_digest_tree_set_bytes(tree, 12), "bytes behind the end");
+    cr_assert(ts_digest_tree_set_bytes(tree, 13));
+    cr_assert_not(ts_digest_tree_add(tree, 13, "d", 1));
+    ts_digest_tree_destroy(tree);
+}

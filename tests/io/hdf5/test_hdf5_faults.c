@@ -24,7 +24,7 @@
 #include "io/hdf5/hdf5_verify.h"
 #include "io/hdf5/hdf5_write.h"
 #include "io/scan/hdf5_info.h"
-#include "tests/support/output_fixture.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/support.h"
 
 static void write_text_file(const char *path, const char *text)
@@ -86,7 +86,7 @@ Test(hdf5_faults, full_disk_leaves_the_old_file, .timeout = 120)
     for (int level = 0; level <= 1; level++)
         for (int i = 1; i <= 24; i++) {
             /* Level 0 needs as much as the values, level 1 less. The last size is enough for both. */
-            snprintf(size, sizeof size, "size=%zu", bytes * (size_t)i / 22 + (i == 24 ? bytes : 0));
+            snprintf(size, sizeof size, "size=%zu", bytes * (size_t)i / (level ? 60 : 22) + (i == 24 ? bytes : 0));
             cr_assert_eq(mount("tmpfs", folder, "tmpfs", MS_REMOUNT, size), 0, "%s", strerror(errno));
             if (run_short_of_space(folder, i % 2, "No space left on device", &content, level))
                 done++;
@@ -204,12 +204,12 @@ Test(hdf5_faults, too_little_space_for_the_worst_case_is_a_warning)
     ts_diag_destroy(diag);
 }
 
-static pid_t start_writer(const char *path, const struct output_content *content)
+static pid_t start_writer(const char *path, const struct output_content *content, int level)
 {
     pid_t pid = fork();
     cr_assert_geq(pid, 0);
     if (pid == 0) {
-        struct hdf5_options options = {.level = 1, .threads = 2, .force = true};
+        struct hdf5_options options = {.level = level, .threads = 2, .force = true};
         struct ts_diag *diag = ts_diag_create();
         _exit(ts_test_write_output(path, &options, content, 2, diag) == TS_OK ? 0 : 1);
     }
@@ -231,17 +231,16 @@ static bool has_files_without_name(const char *folder)
     return fd >= 0;
 }
 
-Test(hdf5_faults, killed_writers_leave_the_old_file, .timeout = 240)
+static void kill_writers(const char *folder, int level)
 {
     enum { RUNS = 60 };
     struct output_content content = ts_test_content(31, 256, 256);
     uint64_t seed = 20240607;
     int killed = 0, absent = 0, whole = 0, stale = 0, removed = 0, status;
-    char folder[256], path[300];
-    ts_test_folder(folder, sizeof folder);
+    char path[300];
     snprintf(path, sizeof path, "%s/out.h5", folder);
     double start = now();
-    cr_assert_eq(waitpid(start_writer(path, &content), &status, 0) > 0 ? status : -1, 0);
+    cr_assert_eq(waitpid(start_writer(path, &content, level), &status, 0) > 0 ? status : -1, 0);
     double duration = now() - start;
     size_t bytes, expected_bytes;
     unsigned char *expected = ts_test_read_file(path, &expected_bytes);
@@ -249,7 +248,7 @@ Test(hdf5_faults, killed_writers_leave_the_old_file, .timeout = 240)
         unlink(path);
         if (run % 2)
             write_text_file(path, "old");
-        pid_t pid = start_writer(path, &content);
+        pid_t pid = start_writer(path, &content, level);
         usleep((useconds_t)(1e6 * 1.1 * duration * ts_random_unit(&seed)));
         kill(pid, SIGKILL);
         cr_assert_eq(waitpid(pid, &status, 0), pid);
@@ -263,7 +262,7 @@ Test(hdf5_faults, killed_writers_leave_the_old_file, .timeout = 240)
         stale += (int)ts_test_count_files(folder, ".tomostage-tmp.");
         /* Without O_TMPFILE the next run clears up. */
         struct ts_diag *diag = ts_diag_create();
-        struct hdf5_options options = {.level = 1, .threads = 1, .force = true};
+        struct hdf5_options options = {.level = level, .threads = 1, .force = true};
         struct hdf5_writer *writer;
         cr_assert_eq(ts_hdf5_create(path, &options, &writer, diag), TS_OK);
         ts_hdf5_abandon(writer);
@@ -279,6 +278,14 @@ Test(hdf5_faults, killed_writers_leave_the_old_file, .timeout = 240)
     cr_assert(stale == 0 || !has_files_without_name(folder), "%d temporary files were left", stale);
     free(expected);
     ts_test_content_clear(&content);
+}
+
+Test(hdf5_faults, killed_writers_leave_the_old_file, .timeout = 240)
+{
+    char folder[256];
+    ts_test_folder(folder, sizeof folder);
+    for (int level = 1; level >= 0; level--)
+        kill_writers(folder, level);
     ts_test_remove_folder(folder);
 }
 

@@ -11,8 +11,8 @@
 #include "io/hdf5/hdf5_verify.h"
 #include "io/scan/exchange.h"
 #include "io/scan/hdf5_info.h"
-#include "tests/support/dicom_open.h"
-#include "tests/support/scan_file.h"
+#include "tests/files/dicom_open.h"
+#include "tests/files/scan_file.h"
 #include "tests/support/support.h"
 #include <criterion/criterion.h>
 #include <fcntl.h>

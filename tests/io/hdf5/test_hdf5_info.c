@@ -13,7 +13,7 @@
 #include "io/hdf5/hdf5_session.h"
 #include "io/hdf5/hdf5_verify.h"
 #include "io/scan/hdf5_info.h"
-#include "tests/support/output_fixture.h"
+#include "tests/files/output_fixture.h"
 
 static char *info(const char *path, bool json, enum ts_status expected, struct ts_diag *diag)
 {

@@ -9,8 +9,8 @@
 
 #include "io/hdf5/hdf5_input.h"
 #include "io/scan/hdf5_source.h"
-#include "tests/support/dicom_open.h"
-#include "tests/support/scan_file.h"
+#include "tests/files/dicom_open.h"
+#include "tests/files/scan_file.h"
 #include "tests/support/support.h"
 
 TestSuite(hdf5_input, .init = ts_scan_file_begin, .fini = ts_scan_file_end);

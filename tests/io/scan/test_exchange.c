@@ -11,8 +11,8 @@
 #include "io/scan/exchange.h"
 #include "io/scan/hdf5_info.h"
 #include "io/scan/projections.h"
-#include "tests/support/dicom_open.h"
-#include "tests/support/scan_file.h"
+#include "tests/files/dicom_open.h"
+#include "tests/files/scan_file.h"
 #include "tests/support/support.h"
 
 TestSuite(exchange, .init = ts_scan_file_begin, .fini = ts_scan_file_end);

@@ -11,9 +11,9 @@
 #include "io/scan/hdf5_info.h"
 #include "io/scan/nexus.h"
 #include "io/scan/projections.h"
-#include "tests/support/dicom_open.h"
+#include "tests/files/dicom_open.h"
+#include "tests/files/scan_file.h"
 #include "tests/support/program.h"
-#include "tests/support/scan_file.h"
 #include "tests/support/support.h"
 
 TestSuite(nexus, .init = ts_scan_file_begin, .fini = ts_scan_file_end);

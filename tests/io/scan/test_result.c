@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "datasets/phantom.h"
+#include "tests/files/hdf5_data.h"
+#include "tests/files/output_fixture.h"
+#include "tests/files/scan_file.h"
 #include "tests/support/chain_run.h"
-#include "tests/support/hdf5_data.h"
-#include "tests/support/output_fixture.h"
-#include "tests/support/scan_file.h"
 #include "tests/support/stage_check.h"
 
 /* The scan's file, a DICOM study, and the outputs are in ts_scan_file.folder. */

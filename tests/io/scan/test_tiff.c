@@ -14,12 +14,12 @@
 #include "io/file/digest.h"
 #include "io/scan/tiff.h"
 #include "io/scan/tiff_pages.h"
+#include "tests/files/dicom_fixture.h"
+#include "tests/files/dicom_open.h"
+#include "tests/files/scan_file.h"
+#include "tests/files/tiff_fixture.h"
 #include "tests/support/chain_text.h"
-#include "tests/support/dicom_fixture.h"
-#include "tests/support/dicom_open.h"
-#include "tests/support/scan_file.h"
 #include "tests/support/support.h"
-#include "tests/support/tiff_fixture.h"
 
 /* Reads in slabs of `step` and compares with the formula; then the digests. */
 static void check_values(struct source *source, bool views, int64_t step)

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "core/text_file.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/oracles.h"
-#include "tests/support/output_fixture.h"
 #include "tests/support/program.h"
 #include "tests/support/stage_check.h"
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "io/source/source.h"
+#include "pipeline/chain/chain.h"
 #include "pipeline/chain/describe.h"
 #include "tests/support/local_stages.h"
 #include "tests/support/support.h"
@@ -60,14 +61,15 @@ Test(describe, pages_name_every_parameter_and_choice)
 Test(describe, committed_pages_are_what_the_tables_say)
 {
     for (const struct stage *const *stage = ts_stages; *stage; stage++) {
+        static const char run[] = "run: python3 docs/stage_pages.py build/release/tomostage";
         char path[1024], *expected = page_of(ts_describe_docs, *stage);
         snprintf(path, sizeof path, "%s/%s.md", ts_test_path("../docs/stages"), (*stage)->name);
         FILE *file = fopen(path, "r");
-        cr_assert(file, "%s is missing; run: docs/stage_pages.py", path);
+        cr_assert(file, "%s is missing; %s %s", path, run, (*stage)->name);
         char *found = calloc(1, strlen(expected) + 2);
         (void)!fread(found, 1, strlen(expected) + 1, file);
         fclose(file);
-        cr_assert(!strncmp(found, expected, strlen(expected)), "%s is out of date; run: docs/stage_pages.py", path);
+        cr_assert(!strncmp(found, expected, strlen(expected)), "%s is out of date; %s %s", path, run, (*stage)->name);
         free(found);
         free(expected);
     }
@@ -165,6 +167,7 @@ Test(describe, schema_takes_choices_in_any_case)
     const char *at = text;
     for (const struct stage *const *stage = ts_stages; *stage; stage++)
         at = check_patterns(at, (*stage)->params, (*stage)->n_params);
+    at = check_patterns(at, ts_chain_output_params, CHAIN_OUTPUT_PARAMS);
     for (const struct source_format *const *format = ts_source_formats; *format; format++)
         at = check_patterns(at, (*format)->params, (*format)->n_params);
     cr_assert(!strstr(at, "\"pattern\""), "a pattern of nothing");

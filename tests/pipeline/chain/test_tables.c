@@ -233,8 +233,9 @@ Test(tables, stages_have_cuda_code_or_say_why_not)
         expect(!stage->cpu_only || is_sentence(stage->cpu_only), stage->name, "",
                "its cpu_only is not one line without a period");
         expect(computes == (cuda || stage->cpu_only), stage->name, "",
-               "computes without CUDA code, and does not say why in cpu_only");
-        expect(!cuda || !stage->cpu_only, stage->name, "", "has CUDA code and says cpu_only");
+               "has no cuda/ROOM/NAME.cu, and does not say why in cpu_only");
+        expect(!cuda || !stage->cpu_only, stage->name, "",
+               "says cpu_only and has cuda/ROOM/NAME.cu: delete one of them");
         expect(!ts_cuda_built() || cuda == (stage->cuda != NULL), stage->name, "", "its .cuda does not name its code");
         if (stage->cpu_only)
             fprintf(stderr, "CPU ONLY: %s: %s\n", stage->name, stage->cpu_only);

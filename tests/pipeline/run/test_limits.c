@@ -13,9 +13,9 @@
 #include "stages/intensity/invert.h"
 #include "stages/projection/reconstruction.h"
 #include "stages/scan/circle.h"
-#include "tests/support/dicom_open.h"
-#include "tests/support/hdf5_data.h"
-#include "tests/support/output_fixture.h"
+#include "tests/files/dicom_open.h"
+#include "tests/files/hdf5_data.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/plan_run.h"
 #include "tests/support/stage_run.h"
 

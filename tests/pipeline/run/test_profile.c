@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "pipeline/run/profile.h"
-#include "tests/support/output_fixture.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/program.h"
 #include "tests/support/support.h"
 

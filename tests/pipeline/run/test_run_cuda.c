@@ -10,10 +10,10 @@
 
 #include "cuda/device/session.h"
 #include "pipeline/plan/plan.h"
-#include "tests/support/hdf5_compare.h"
+#include "tests/files/hdf5_compare.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/local_stages.h"
 #include "tests/support/memory_chain.h"
-#include "tests/support/output_fixture.h"
 #include "tests/support/plan_run.h"
 #include "tests/support/program.h"
 #include "tests/support/stage_check.h"

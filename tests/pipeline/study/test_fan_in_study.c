@@ -10,7 +10,7 @@
 
 #include "pipeline/study/fan_in_study.h"
 #include "pipeline/study/study.h"
-#include "tests/support/output_fixture.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/program.h"
 #include "tests/support/stage_check.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/files/dicom_open.h"
 #include "tests/stages/filters/box_oracle.h"
-#include "tests/support/dicom_open.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 

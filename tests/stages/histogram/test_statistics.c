@@ -9,8 +9,8 @@
 #include "stages/histogram/equalize.h"
 #include "stages/histogram/histogram.h"
 #include "stages/intensity/rescale.h"
+#include "tests/files/output_fixture.h"
 #include "tests/stages/histogram/statistics_oracle.h"
-#include "tests/support/output_fixture.h"
 #include "tests/support/stage_run.h"
 
 TestSuite(statistics);

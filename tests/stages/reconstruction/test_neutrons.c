@@ -10,11 +10,11 @@
 #include <string.h>
 #include <tiffio.h>
 
+#include "tests/files/hdf5_data.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/chain_run.h"
 #include "tests/support/chain_text.h"
 #include "tests/support/correlation.h"
-#include "tests/support/hdf5_data.h"
-#include "tests/support/output_fixture.h"
 #include "tests/support/pictures.h"
 #include "tests/support/stage_check.h"
 #include "tests/support/support.h"

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/files/npy.h"
 #include "tests/stages/reconstruction/iterate_tests.h"
 #include "tests/stages/reconstruction/sirt_oracle.h"
-#include "tests/support/npy.h"
 #include "tests/support/scan_check.h"
 #include "tests/support/support.h"
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "stages/scan/minus_log.h"
+#include "tests/files/npy.h"
 #include "tests/stages/scan/air_oracle.h"
-#include "tests/support/npy.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 #include "tests/support/transmission_check.h"

@@ -11,7 +11,7 @@
 #include "stages/scan/center.h"
 #include "tests/support/disc_scan.h"
 
-#include "tests/support/hdf5_data.h"
+#include "tests/files/hdf5_data.h"
 #include "tests/support/stage_check.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"

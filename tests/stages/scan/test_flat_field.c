@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "pipeline/plan/plan.h"
+#include "tests/files/hdf5_data.h"
+#include "tests/files/output_fixture.h"
+#include "tests/files/scan_file.h"
 #include "tests/stages/scan/flat_field_oracle.h"
 #include "tests/support/chain_run.h"
-#include "tests/support/hdf5_data.h"
-#include "tests/support/output_fixture.h"
-#include "tests/support/scan_file.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 #include "tests/support/transmission_check.h"
