@@ -274,14 +274,8 @@ const void *ts_chunk_decode(struct chunk_coder *coder, const struct chunk_filter
         return bytes - CHUNK_CHECKSUM_BYTES == chunk_bytes ? data : NULL;
     if (width > 1 && !reserve_scratch(coder, chunk_bytes))
         return NULL;
-<<<<<<< HEAD
-    /* There is no length out, because the stream must fill the chunk exactly. */
-    if (libdeflate_zlib_decompress(coder->decompressor, data, bytes, width > 1 ? coder->scratch : chunk, chunk_bytes,
-                                   NULL) != LIBDEFLATE_SUCCESS)
-=======
     if (!ts_zlib_inflate(coder->zlib, data, bytes - CHUNK_CHECKSUM_BYTES, width > 1 ? coder->scratch : chunk,
                          chunk_bytes))
->>>>>>> wt_writer
         return NULL;
     if (width > 1)
         ts_chunk_unshuffle(chunk, coder->scratch, chunk_bytes / width, width);

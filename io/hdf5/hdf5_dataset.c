@@ -51,9 +51,6 @@ static bool create_dataset(struct hdf5_writer *writer, struct hdf5_dataset *data
     return dataset->dataset >= 0;
 }
 
-<<<<<<< HEAD
-/* Makes everything but its place in the writer's list. On failure the caller destroys it. */
-=======
 static bool allocate_chunks(struct hdf5_writer *writer, struct hdf5_dataset *dataset)
 {
     const size_t n = (size_t)dataset->grid.n_chunks;
@@ -72,8 +69,7 @@ static bool place_stored(struct hdf5_writer *writer, struct hdf5_dataset *datase
     return true;
 }
 
-/* Everything but its place in the writer's list; on failure the caller destroys it. */
->>>>>>> wt_writer
+/* Makes everything but its place in the writer's list. On failure the caller destroys it. */
 static bool prepare(struct hdf5_writer *writer, struct hdf5_dataset *dataset, const char *path,
                     const struct hdf5_value *value)
 {

@@ -113,15 +113,10 @@ enum ts_status ts_hdf5_dataset_write(struct hdf5_writer *writer, int id, int64_t
 enum ts_status ts_hdf5_dataset_finish(struct hdf5_writer *writer, int id);
 /* Frees the struct; an open dataset is closed with its file. NULL does nothing. */
 void ts_hdf5_dataset_destroy(struct hdf5_dataset *dataset);
-<<<<<<< HEAD
-/* Writes an encoded chunk to the file or to its scratch file. This is the queue's sink; `user` is the writer. */
-bool ts_hdf5_chunk_sink(void *user, const struct chunk_job *job);
-=======
 
 /* The queue's steps; their `user` is the writer. */
 extern const struct chunk_steps ts_hdf5_chunk_steps;
 /* Has libhdf5 give an encoded chunk of so many bytes its place, which goes to dataset->chunks. */
 bool ts_hdf5_chunk_place(struct hdf5_writer *writer, struct hdf5_dataset *dataset, int64_t index, size_t bytes);
->>>>>>> wt_writer
 
 #endif

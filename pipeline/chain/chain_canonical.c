@@ -107,8 +107,8 @@ static bool write_output(FILE *out, const struct ts_chain *chain)
 {
     struct chain_output output = chain->output;
     const struct param_set set = {
-        .rows = ts_chain_output_rows, .n_rows = CHAIN_OUTPUT_ROWS, .values = &output, .owner = "output"};
-    if (output.compression == ts_chain_output_rows[0].init.choice)
+        .params = ts_chain_output_params, .n_params = CHAIN_OUTPUT_PARAMS, .values = &output, .owner = "output"};
+    if (output.compression == ts_chain_output_params[0].init.choice)
         return true;
     fputs("output: {", out);
     const bool ok = write_params(out, &set, NULL, true);

@@ -46,15 +46,9 @@ enum ts_status ts_chain_set_output(struct ts_chain *chain, const char *path, str
 struct assignment {
     struct tree tree;
     size_t target_length, parameter_start, parameter_length, value_start;
-<<<<<<< HEAD
-    struct param_set *set;
-    const char *path; /* of a source: the parameter of its paths */
-    int32_t stage;    /* -1: a source */
-=======
     struct param_set *set, output; /* `set` may point to `output` */
-    const char *path;              /* of a source: the row of its paths */
+    const char *path;              /* of a source: the parameter of its paths */
     int32_t stage;                 /* -1: a source */
->>>>>>> wt_writer
 };
 
 static enum ts_status refuse(const struct assignment *at, size_t start, size_t length, const char *code,

@@ -296,8 +296,8 @@ void ts_describe_schema(FILE *stream)
     ts_json_member_text(&json, "description", "the file to write");
     ts_json_open_member(&json, "properties", '{');
     write_described_text(&json, "hdf5", "path of the HDF5 file (NeXus layout)");
-    for (size_t i = 0; i < CHAIN_OUTPUT_ROWS; i++)
-        write_row(&json, &ts_chain_output_rows[i]);
+    for (size_t i = 0; i < CHAIN_OUTPUT_PARAMS; i++)
+        write_param(&json, &ts_chain_output_params[i]);
     close_properties(&json, NULL, 0, false);
     ts_json_close(&json, '}');
     ts_json_close(&json, '}');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parts of the back end of a CUDA device: run_cuda.c (memory, reading, slabs), run_cuda_encode.c (compresses
- * outputs on the device), run_cuda_write.c (brings outputs to the writer). Built only with CUDA.
+ * The parts of the back end of a CUDA device: run_cuda.c (memory, reading, slabs), run_encode_cuda.c (compresses
+ * outputs on the device), run_write_cuda.c (brings outputs to the writer). Built only with CUDA.
  */
 #ifndef PIPELINE_RUN_RUN_CUDA_H
 #define PIPELINE_RUN_RUN_CUDA_H

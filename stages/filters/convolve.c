@@ -274,7 +274,7 @@ static void convolve_chunk(const struct convolve_run *run, enum ts_dtype dtype, 
         load_row(run, edges, dtype, slice, y + half, ring + newest * run->row_length);
         for (int i = 0; i < run->n_kernels; i++)
             TS_WIDEST(sum_row)
-            (&lists[i], ring, run->rows, run->row_length, top, sums + i * run->sum_length, run->sum_length);
+        (&lists[i], ring, run->rows, run->row_length, top, sums + i * run->sum_length, run->sum_length);
         if (run->n_kernels == 2)
             round_magnitudes(sums, sums + run->sum_length, out + y * run->nx, run->nx);
         else

@@ -277,8 +277,8 @@ static void smooth_block(const struct sorted *sorted, int64_t first, int64_t n, 
             const int64_t leaves = ts_border_index(first + d - half - 1, sorted->n_detectors, BORDER_REFLECT);
             if (d > 0)
                 TS_WIDEST(slide)
-                (window, size, sorted->keys + leaves * sorted->stride + rank,
-                 sorted->keys + enters * sorted->stride + rank);
+            (window, size, sorted->keys + leaves * sorted->stride + rank,
+             sorted->keys + enters * sorted->stride + rank);
             const uint32_t *views = sorted->views + (first + d) * sorted->stride + rank;
             for (int64_t l = 0; l < ranks; l++)
                 block[views[l] * BLOCK + d] = window[half].at[l];

@@ -167,7 +167,7 @@ Test(describe, schema_takes_choices_in_any_case)
     const char *at = text;
     for (const struct stage *const *stage = ts_stages; *stage; stage++)
         at = check_patterns(at, (*stage)->params, (*stage)->n_params);
-    at = check_patterns(at, ts_chain_output_rows, CHAIN_OUTPUT_ROWS);
+    at = check_patterns(at, ts_chain_output_params, CHAIN_OUTPUT_PARAMS);
     for (const struct source_format *const *format = ts_source_formats; *format; format++)
         at = check_patterns(at, (*format)->params, (*format)->n_params);
     cr_assert(!strstr(at, "\"pattern\""), "a pattern of nothing");
