@@ -12,8 +12,6 @@ foreach(program IN LISTS bundle_programs)
   rpath_of_program(${program})
 endforeach()
 
-set(bundled_targets ${bundle_programs})
-
 set(bundle_share share/tomostage)
 install(TARGETS ${bundle_programs} RUNTIME DESTINATION bin COMPONENT bundle EXCLUDE_FROM_ALL)
 foreach(program IN LISTS bundle_programs)
@@ -37,14 +35,14 @@ find_file(DCMTK_DICTIONARY dicom.dic PATHS /usr/share /usr/local/share PATH_SUFF
 if(DCMTK_DICTIONARY)
   install(FILES ${DCMTK_DICTIONARY} DESTINATION ${bundle_share}/dcmtk COMPONENT bundle EXCLUDE_FROM_ALL)
 endif()
-# What is linked statically or compiled in from the CUDA toolkit: no package of the system tells of it.
+# No package of the system states the licenses of what is linked or compiled in from the CUDA toolkit.
 if(TOMOSTAGE_HAVE_CUDA)
   set(bundle_licenses cmake/licenses/nvidia-cuda-runtime)
   if(TARGET tomostage-bench-peers)
     list(APPEND bundle_licenses cmake/licenses/nvidia-cccl)
   endif()
   install(FILES ${bundle_licenses} DESTINATION share/doc/tomostage/licenses COMPONENT bundle EXCLUDE_FROM_ALL)
-  # Where NVIDIA's installer, its packages of Debian and those of Python put the agreement.
+  # NVIDIA's installer, its packages of Debian and those of Python each put the agreement into a place of their own.
   file(REAL_PATH ${CUDAToolkit_BIN_DIR}/.. toolkit)
   set(toolkit_version ${CUDAToolkit_VERSION_MAJOR}-${CUDAToolkit_VERSION_MINOR})
   file(GLOB agreements ${toolkit}/EULA.txt /usr/share/doc/cuda-cudart-dev-${toolkit_version}/copyright
@@ -63,7 +61,7 @@ foreach(program tomostage-tests tomostage-bench-peers)
     sbom_link_map(${program})
   endif()
 endforeach()
-set(sbom_targets ${bundled_targets})
+set(sbom_targets ${bundle_programs})
 if(TOMOSTAGE_SHARED)
   list(APPEND sbom_targets tomostage_shared)
 endif()

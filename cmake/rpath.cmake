@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Where programs and library look for the libraries they load. CMake's own way is to change the path on installing, and for
-# that it ends the one of the build folder in ':', an empty element, which stands for the current folder: anyone's
-# libraries. So both are said here. In the build folder: the folder of libtomostage, then those that other libraries were
-# found in; installed, the libraries' folder beside the programs' alone.
+# This sets where programs and library look for the libraries that they load. CMake would change the path on installing, and
+# for that it ends the path of the build folder in ':', an empty element, which stands for the current folder: anyone's
+# libraries. So both paths are set here. In the build folder it is the folder of libtomostage, then those that other
+# libraries were found in; installed, it is the libraries' folder beside that of the programs alone.
 set(installed_rpath "$ORIGIN/../lib")
 if(NOT CMAKE_INSTALL_LIBDIR STREQUAL "lib")
   list(APPEND installed_rpath "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
@@ -16,7 +16,7 @@ function(rpath_of_program program)
   endif()
   file(RELATIVE_PATH to_library ${folder} ${CMAKE_BINARY_DIR})
   string(REGEX REPLACE "/$" "" origin "$ORIGIN/${to_library}")
-  # The installed path is a part of it: what is written over it has room.
+  # The installed path is a part of it, so that the shorter text that installing writes over it fits.
   set_target_properties(${program} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH_USE_LINK_PATH ON
     INSTALL_RPATH "${origin};${installed_rpath}")
   target_link_options(${program} PRIVATE -Wl,--disable-new-dtags)

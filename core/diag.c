@@ -188,7 +188,7 @@ __attribute__((format(printf, 5, 0))) static void add(struct ts_diag *diag, enum
     }
 }
 
-/* The body of the three functions below: it hands their arguments on with the lock held. */
+/* This is the body of the three functions below. It hands their arguments on with the lock held. */
 #define ADD(severity, status)                                                                                          \
     do {                                                                                                               \
         va_list arguments;                                                                                             \
@@ -228,6 +228,25 @@ enum ts_status ts_diag_hint(struct ts_diag *diag, const char *format, ...)
     pthread_mutex_unlock(&diag->lock);
     va_end(arguments);
     return status;
+}
+
+/* add() takes its arguments as a list, which a function with an ellipsis has. */
+__attribute__((format(printf, 5, 6))) static void add_one(struct ts_diag *diag, enum ts_severity severity,
+                                                          enum ts_status status, const struct diag_site *site,
+                                                          const char *format, ...)
+{
+    ADD(severity, status);
+}
+
+void ts_diag_append(struct ts_diag *diag, const struct ts_diag *from)
+{
+    for (size_t i = 0; i < from->count; i++) {
+        const struct ts_diag_record *record = &from->entries[i].record;
+        const struct diag_site site = {.code = record->code, .span = record->span, .stage = record->stage};
+        add_one(diag, record->severity, record->status, &site, "%s", record->message);
+        if (record->hint)
+            ts_diag_hint(diag, "%s", record->hint);
+    }
 }
 
 enum ts_status ts_diag_no_memory(struct ts_diag *diag, size_t bytes)

@@ -106,7 +106,7 @@ void ts_fft_inverse(const struct fft *fft, float *in, float *out, void *work)
         fftwf_execute_dft(fft->inverse, (fftwf_complex *)in, (fftwf_complex *)out);
 }
 
-/* "fftw-3.3.10-sse2-avx" without what it was built for. */
+/* Returns "fftw-3.3.10-sse2-avx" without the parts that say what it was built for. */
 const char *ts_fft_library(void)
 {
     static char name[32];

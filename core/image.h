@@ -6,6 +6,7 @@
 #define CORE_IMAGE_H
 
 #include "core/tomostage.h"
+#include "core/vectors.h"
 
 /* X(suffix of the enum, C type): the element types that images (not tables) may have. */
 #define TS_IMAGE_DTYPES(X)                                                                                             \
@@ -59,13 +60,5 @@ void *ts_slice_data(const struct ts_image *image, int64_t z);
 /* Converts n elements of any dtype to float or to double. */
 void ts_load_f32(float *out, const void *data, enum ts_dtype dtype, size_t n);
 void ts_load_f64(double *out, const void *data, enum ts_dtype dtype, size_t n);
-
-/* Functions with this mark are compiled for several x86-64 levels, of which the machine's is chosen at load time.
- * Without FMA contraction all give the same bytes. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(TS_SANITIZED)
-#define TS_VECTORIZED __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
-#else
-#define TS_VECTORIZED
-#endif
 
 #endif

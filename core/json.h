@@ -41,8 +41,8 @@ void ts_json_member_text(struct json *json, const char *key, const char *text);
 void ts_json_member_integer(struct json *json, const char *key, int64_t value);
 void ts_json_member_real(struct json *json, const char *key, double value);
 void ts_json_member_bool(struct json *json, const char *key, bool value);
-/* Writes the value of a parameter of the row's kind, to which `value` points: a number, true or false, a text, a list,
+/* Writes the value of this parameter, to which `value` points: a number, true or false, a text, a list,
  * a list of lists; null for a reference that was not given, "inf" and "-inf" for what JSON cannot hold as a number. */
-void ts_json_param(struct json *json, const struct param *row, const void *value);
+void ts_json_param(struct json *json, const struct param *param, const void *value);
 
 #endif

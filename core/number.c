@@ -40,7 +40,7 @@ const char *ts_number_integer(const char *text, int64_t *value)
     return NULL;
 }
 
-/* inf, +inf, -inf and YAML's own .inf. */
+/* Reads inf, +inf, -inf and YAML's own .inf. */
 static bool read_infinity(const char *text, double *value)
 {
     const bool negative = *text == '-';

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A parameter struct is read and written through its rows: the offset gives the field, the kind its C type. Checks and
+ * A parameter struct is read and written through its table: the offset gives the field, the kind its C type. Checks and
  * texts are here once for every stage and source, so that all of them report in the same words.
  */
 #include "core/params.h"
@@ -27,25 +27,26 @@ size_t ts_param_bytes(enum param_kind kind)
 
 void *ts_param_field(const struct param_set *set, size_t i)
 {
-    return (unsigned char *)set->values + set->rows[i].offset;
+    return (unsigned char *)set->values + set->params[i].offset;
 }
 
 void ts_params_init(struct param_set *set)
 {
-    for (size_t i = 0; i < set->n_rows; i++) {
-        const struct param *row = &set->rows[i];
-        if (!row->required && !row->optional && !row->derived && row->kind <= PARAM_TEXT) /* lists have no init */
-            memcpy(ts_param_field(set, i), &row->init, ts_param_bytes(row->kind));
+    for (size_t i = 0; i < set->n_params; i++) {
+        const struct param *param = &set->params[i];
+        if (!param->required && !param->optional && !param->derived &&
+            param->kind <= PARAM_TEXT) /* lists have no init */
+            memcpy(ts_param_field(set, i), &param->init, ts_param_bytes(param->kind));
     }
 }
 
-const struct param *ts_param_find(const struct param *rows, size_t n_rows, const char *name, size_t *index)
+const struct param *ts_param_find(const struct param *params, size_t n_params, const char *name, size_t *index)
 {
-    for (size_t i = 0; i < n_rows; i++)
-        if (!strcmp(rows[i].name, name)) {
+    for (size_t i = 0; i < n_params; i++)
+        if (!strcmp(params[i].name, name)) {
             if (index)
                 *index = i;
-            return &rows[i];
+            return &params[i];
         }
     return NULL;
 }
@@ -53,13 +54,13 @@ const struct param *ts_param_find(const struct param *rows, size_t n_rows, const
 bool ts_param_given(const struct param_set *set, const char *name)
 {
     size_t i;
-    return ts_param_find(set->rows, set->n_rows, name, &i) && (set->given >> i & 1);
+    return ts_param_find(set->params, set->n_params, name, &i) && (set->given >> i & 1);
 }
 
 void ts_param_idle(struct param_set *set, const char *name)
 {
     size_t i;
-    if (ts_param_find(set->rows, set->n_rows, name, &i))
+    if (ts_param_find(set->params, set->n_params, name, &i))
         set->idle |= 1u << i;
 }
 
@@ -78,7 +79,7 @@ enum ts_status ts_param_error(const struct param_set *set, const char *name, con
     va_end(arguments);
     snprintf(site, sizeof site, "%s.%s", set->owner, name);
     size_t i;
-    const bool written = ts_param_find(set->rows, set->n_rows, name, &i) && (set->given >> i & 1);
+    const bool written = ts_param_find(set->params, set->n_params, name, &i) && (set->given >> i & 1);
     return ts_diag_error(diag, TS_BAD_CHAIN,
                          &(struct diag_site){.code = code, .span = written ? set->spans[i] : set->span, .stage = site},
                          "%s", message);
@@ -86,8 +87,9 @@ enum ts_status ts_param_error(const struct param_set *set, const char *name, con
 
 const struct choice ts_beam_choices[] = {
     {"parallel", TS_BEAM_PARALLEL, "one direction a view"},
-    {"fan-arc", TS_BEAM_FAN_ARC, "equiangular: detectors evenly along an arc around the source"},
-    {"fan-flat", TS_BEAM_FAN_FLAT, "equispaced: detectors evenly along a line at a right angle to the central ray"},
+    {"fan-arc", TS_BEAM_FAN_ARC, "equiangular: detector pixels evenly along an arc around the source"},
+    {"fan-flat", TS_BEAM_FAN_FLAT,
+     "equispaced: detector pixels evenly along a line at a right angle to the central ray"},
     {0},
 };
 
@@ -101,7 +103,7 @@ const char *ts_choice_name(const struct choice *choices, int32_t value)
 
 const struct choice *ts_param_choice(const struct param_set *set, size_t i)
 {
-    const struct choice *choice = set->rows[i].choices;
+    const struct choice *choice = set->params[i].choices;
     const int32_t value = choice ? *(const int32_t *)ts_param_field(set, i) : 0;
     while (choice && choice->name && choice->value != value)
         choice++;
@@ -111,7 +113,7 @@ const struct choice *ts_param_choice(const struct param_set *set, size_t i)
 const char *ts_param_choice_name(const struct param_set *set, const char *name)
 {
     size_t i;
-    const struct choice *choice = ts_param_find(set->rows, set->n_rows, name, &i) ? ts_param_choice(set, i) : NULL;
+    const struct choice *choice = ts_param_find(set->params, set->n_params, name, &i) ? ts_param_choice(set, i) : NULL;
     return choice ? choice->name : NULL;
 }
 
@@ -136,43 +138,43 @@ int ts_real_format(double value, char *out, size_t size)
     return snprintf(out, size, "%s", text);
 }
 
-static enum ts_status check_number(const struct param_set *set, const struct param *row, double value,
+static enum ts_status check_number(const struct param_set *set, const struct param *param, double value,
                                    struct ts_diag *diag)
 {
-    const bool bounded = row->min != 0 || row->max != 0;
-    if (bounded ? value >= row->min && value <= row->max : isfinite(value))
+    const bool bounded = param->min != 0 || param->max != 0;
+    if (bounded ? value >= param->min && value <= param->max : isfinite(value))
         return TS_OK;
     char shown[40], low[40], high[40];
     ts_real_format(value, shown, sizeof shown);
-    ts_real_format(row->min, low, sizeof low);
-    ts_real_format(row->max, high, sizeof high);
+    ts_real_format(param->min, low, sizeof low);
+    ts_real_format(param->max, high, sizeof high);
     if (!bounded)
-        return ts_param_error(set, row->name, "parameter-range", diag, "%s is not a finite number", shown);
-    return ts_param_error(set, row->name, "parameter-range", diag, "%s is outside [%s, %s]%s%s", shown, low, high,
-                          row->unit && *row->unit ? " " : "", row->unit ? row->unit : "");
+        return ts_param_error(set, param->name, "parameter-range", diag, "%s is not a finite number", shown);
+    return ts_param_error(set, param->name, "parameter-range", diag, "%s is outside [%s, %s]%s%s", shown, low, high,
+                          param->unit && *param->unit ? " " : "", param->unit ? param->unit : "");
 }
 
 enum ts_status ts_param_check(const struct param_set *set, size_t i, struct ts_diag *diag)
 {
-    const struct param *row = &set->rows[i];
+    const struct param *param = &set->params[i];
     const void *at = ts_param_field(set, i);
-    switch (row->kind) {
+    switch (param->kind) {
     case PARAM_INTEGER:
-        return check_number(set, row, (double)*(const int64_t *)at, diag);
+        return check_number(set, param, (double)*(const int64_t *)at, diag);
     case PARAM_REAL:
-        return check_number(set, row, *(const double *)at, diag);
+        return check_number(set, param, *(const double *)at, diag);
     case PARAM_NUMBERS: {
         const struct ts_numbers *numbers = at;
         for (int64_t j = 0; j < numbers->rows * numbers->columns; j++) {
-            const enum ts_status status = check_number(set, row, numbers->values[j], diag);
+            const enum ts_status status = check_number(set, param, numbers->values[j], diag);
             if (status != TS_OK)
                 return status;
         }
         return TS_OK;
     }
     case PARAM_CHOICE:
-        if (!ts_choice_name(row->choices, *(const int32_t *)at))
-            return ts_param_error(set, row->name, "parameter-choice", diag, "no choice has the number %" PRId32,
+        if (!ts_choice_name(param->choices, *(const int32_t *)at))
+            return ts_param_error(set, param->name, "parameter-choice", diag, "no choice has the number %" PRId32,
                                   *(const int32_t *)at);
         return TS_OK;
     case PARAM_BOOL:
@@ -189,7 +191,7 @@ static int append(char *out, size_t size, int used, const char *text)
 {
     const size_t length = strlen(text), at = (size_t)used;
     if (at < size) {
-        const size_t room = size - at - 1, copied = length < room ? length : room;
+        const size_t capacity = size - at - 1, copied = length < capacity ? length : capacity;
         memcpy(out + at, text, copied);
         out[at + copied] = '\0';
     }
@@ -232,17 +234,17 @@ static int format_numbers(const struct ts_numbers *numbers, char *out, size_t si
 
 int ts_param_format(const struct param_set *set, size_t i, char *out, size_t size)
 {
-    const struct param *row = &set->rows[i];
+    const struct param *param = &set->params[i];
     const void *at = ts_param_field(set, i);
     if (size > 0)
         out[0] = '\0';
-    switch (row->kind) {
+    switch (param->kind) {
     case PARAM_INTEGER:
         return snprintf(out, size, "%" PRId64, *(const int64_t *)at);
     case PARAM_REAL:
         return ts_real_format(*(const double *)at, out, size);
     case PARAM_CHOICE:
-        return append(out, size, 0, ts_choice_name(row->choices, *(const int32_t *)at));
+        return append(out, size, 0, ts_choice_name(param->choices, *(const int32_t *)at));
     case PARAM_BOOL:
         return append(out, size, 0, *(const bool *)at ? "true" : "false");
     case PARAM_TEXT:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A parameter table has one row per field of a plain C struct. The row is the only source of the field's name, kind,
- * unit, range, default, choices and sentence: loading, checks, help, schema, docs page and provenance read it.
+ * A parameter table has one struct param per field of a plain C struct. It is the only source of the field's name,
+ * kind, unit, range, default, choices and sentence: loading, checks, help, schema, docs page and provenance read it.
  */
 #ifndef CORE_PARAMS_H
 #define CORE_PARAMS_H
@@ -43,7 +43,7 @@ struct choice {
     int32_t value;
     const char *doc;
     unsigned devices; /* ON_... bits of the devices that can run it; 0: all */
-    bool alias;       /* another name of the row of this value before it, which is the one that is recorded */
+    bool alias;       /* another name of the choice of this value before it, which is the one that is recorded */
 };
 
 struct param {
@@ -54,8 +54,8 @@ struct param {
     const char *doc;  /* one sentence */
     double min, max;  /* closed range of INTEGER, REAL and each of NUMBERS; both 0: any finite number */
     const struct choice *choices;
-    /* For a REFERENCE to frames of a scan: "flats" or "darks", as the row `frames` of the inputs names them. The plan
-     * refuses frames that their input calls by another name, and it refuses flats and darks as the stage's own
+    /* For a REFERENCE to frames of a scan: "flats" or "darks", as the parameter `frames` of the inputs names them. The
+     * plan refuses frames that their input calls by another name, and it refuses flats and darks as the stage's own
      * image. */
     const char *frames;
     /* Exactly one of these four holds, and defines the value of an absent key: */
@@ -81,38 +81,38 @@ struct param {
         .name = #field, .kind = PARAM_KIND_OF(((type *)0)->field), .offset = offsetof(type, field), __VA_ARGS__        \
     }
 
-enum { PARAMS_MAX = 32 }; /* rows of one table; `given` is a bit set of them */
+enum { PARAMS_MAX = 32 }; /* of one table; `given` is a bit set of them */
 
 /* A filled parameter struct and where its values came from. */
 struct param_set {
-    const struct param *rows;
-    size_t n_rows;
+    const struct param *params;
+    size_t n_params;
     void *values;                     /* the parameter struct, zeroed then filled */
-    uint32_t given;                   /* bit i: row i was written by the user */
+    uint32_t given;                   /* bit i: params[i] was written by the user */
     struct ts_span spans[PARAMS_MAX]; /* of the values given */
     struct ts_span span;              /* of the stage or source itself */
     const char *owner;                /* "box", "input" */
-    bool resolved;                    /* derived rows have their values */
-    uint32_t idle;                    /* bit i: row i plays no part with the values of the others; not recorded */
+    bool resolved;                    /* derived parameters have their values */
+    uint32_t idle;                    /* bit i: params[i] plays no part with the values of the others; not recorded */
 };
 
 /* Returns the bytes of a field of this kind. */
 size_t ts_param_bytes(enum param_kind kind);
-/* Returns the field of row i in the parameter struct. */
+/* Returns the field of parameter i in the parameter struct. */
 void *ts_param_field(const struct param_set *set, size_t i);
-/* Fills every row that has an init value. */
+/* Fills every parameter that has an init value. */
 void ts_params_init(struct param_set *set);
-const struct param *ts_param_find(const struct param *rows, size_t n_rows, const char *name, size_t *index);
+const struct param *ts_param_find(const struct param *params, size_t n_params, const char *name, size_t *index);
 bool ts_param_given(const struct param_set *set, const char *name);
 /* Marks the named parameter as idle: it plays no part with the values of the others. For resolve(). */
 void ts_param_idle(struct param_set *set, const char *name);
-/* Returns true where row i was marked as idle. */
+/* Returns true where parameter i was marked as idle. */
 bool ts_param_is_idle(const struct param_set *set, size_t i);
 /* Reports an error about the named parameter at the place where it was written (or at its owner, where it was not).
  * Message: "owner.name: ..." */
 enum ts_status ts_param_error(const struct param_set *set, const char *name, const char *code, struct ts_diag *diag,
                               const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* Checks the present value of row i against its range or choices: "9000 is outside [0, 1024] pixel". Returns
+/* Checks the present value of parameter i against its range or choices: "9000 is outside [0, 1024] pixel". Returns
  * TS_BAD_CHAIN where the value does not fit. */
 enum ts_status ts_param_check(const struct param_set *set, size_t i, struct ts_diag *diag);
 /* Writes the value as YAML text, which is the same for equal values on every machine: reals become the shortest text
@@ -122,8 +122,9 @@ int ts_param_format(const struct param_set *set, size_t i, char *out, size_t siz
 int ts_real_format(double value, char *out, size_t size);
 /* For parameters that choose an enum ts_beam_kind. */
 extern const struct choice ts_beam_choices[];
-/* The rows of a struct's fields `int32_t beam` (enum ts_beam_kind) and `double source_axis, source_detector` (mm). */
-#define BEAM_DISTANCE_ROWS(type)                                                                                       \
+/* The parameters of a struct's fields `int32_t beam` (enum ts_beam_kind) and `double source_axis, source_detector`
+ * (mm). */
+#define BEAM_DISTANCE_PARAMS(type)                                                                                     \
     PARAM(type, beam, .unit = "", .choices = ts_beam_choices, .init.choice = TS_BEAM_PARALLEL,                         \
           .doc = "how the rays of a view run"),                                                                        \
         PARAM(type, source_axis, .unit = "mm", .min = 1e-6, .max = 1e9,                                                \
@@ -133,9 +134,9 @@ extern const struct choice ts_beam_choices[];
               .derived = "none for a parallel beam; a fan needs it",                                                   \
               .doc = "distance of the source from the detector, along the central ray")
 const char *ts_choice_name(const struct choice *choices, int32_t value);
-/* Returns the choice that row i holds; NULL where the row is of another kind or no choice has its value. */
+/* Returns the choice that parameter i holds; NULL where it is of another kind or no choice has its value. */
 const struct choice *ts_param_choice(const struct param_set *set, size_t i);
-/* Returns the name of the choice that the row of this name holds; NULL where there is none. */
+/* Returns the name of the choice that the parameter of this name holds; NULL where there is none. */
 const char *ts_param_choice_name(const struct param_set *set, const char *name);
 /* Returns the nearest of n names by edit distance, or NULL where none is near enough to suggest. */
 const char *ts_nearest_name(const char *name, const char *const *names, size_t n);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * These functions order numbers and search sorted arrays. C's bsearch() finds any equal element or none, while ranges
- * and nearest values need the first one that is not below the key.
+ * and nearest values need the first one that is not below the key. The comparisons are for qsort(), so that every part
+ * of the program sorts numbers alike.
  */
 #ifndef CORE_SEARCH_H
 #define CORE_SEARCH_H

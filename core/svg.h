@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This writes text into SVG pictures, for the charts and the drawings of the program.
+ * These begin SVG pictures and write text into them, for the charts and the drawings of the program.
  */
 #ifndef CORE_SVG_H
 #define CORE_SVG_H
 
 #include <stdio.h>
 
+/* Begins a picture: the svg element, a white background and the title. The file ends with "</svg>\n". */
+void ts_svg_begin(FILE *stream, int width, int height, const char *title);
 /* Writes a text (UTF-8) as the content of an element of SVG 1.1. Characters that would begin a tag or an entity are
  * escaped. A failed write sets the stream's error indicator. */
 void ts_svg_text(FILE *stream, const char *text);

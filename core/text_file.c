@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A file is written through the C library, and checked at both ends. Before long work, opening it for appending shows
+ * whether it can be written, and leaves an existing file as it is. At the end, fflush() and fclose() report what a full
+ * disk refused, and a regular file that was written in part is removed, because half a plot looks like a damaged one.
+ */
 #include "core/text_file.h"
 
 #include <errno.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These functions write text files from beginning to end, such as plots.
+ * These functions write text files from beginning to end, such as plots and tables. The caller checks before long work
+ * whether the file can be written, opens it when the text is there, and learns from closing it whether all of it was
+ * written. Existing files are replaced only where the user asked for it.
  */
 #ifndef CORE_TEXT_FILE_H
 #define CORE_TEXT_FILE_H

@@ -184,6 +184,9 @@ struct ts_options {
     bool force;               /* replace an existing output */
     void (*on_event)(void *user, const struct ts_event *event); /* progress; NULL: none is wanted */
     void *user;                                                 /* handed to on_event */
+    /* Record what each part of a run does and when: the run ends by writing NAME.svg and NAME.json, and
+     * ts_plan_print_profile has a table. NULL: nothing is recorded. */
+    const char *profile;
 };
 #define TS_OPTIONS_DEFAULT                                                                                             \
     {                                                                                                                  \
@@ -202,6 +205,9 @@ TS_PUBLIC void ts_plan_print(const struct ts_plan *plan, FILE *stream, bool json
 /* Carries the plan out. The output file appears whole under its name, or not at all. TS_RUN_FAILED, TS_BAD_INPUT, or
  * TS_STOPPED after ts_plan_stop. */
 TS_PUBLIC enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag);
+/* Writes the table of the parts of the run that has ended: when each began and ended, how long it was busy, how many
+ * bytes it moved and how fast. Writes nothing without options.profile. */
+TS_PUBLIC void ts_plan_print_profile(const struct ts_plan *plan, FILE *stream);
 /* Asks a running plan to end with TS_STOPPED. It may be called in a signal handler and from any thread. */
 TS_PUBLIC void ts_plan_stop(struct ts_plan *plan);
 

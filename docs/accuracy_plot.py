@@ -33,7 +33,7 @@ def read_worst():
                 continue
             largest = max(abs(float(cell.split("/")[1])) for cell in cells[3:])
             sizes = worst.setdefault(kind_of(stage, cells[1]), {})
-            # Even and odd neighbors of a power of two share a mark.
+            # A power of two and its odd neighbor share a mark, which shows the worse of them.
             size = 2 ** round(math.log2(int(cells[0])))
             sizes[size] = max(sizes.get(size, 0), largest)
     return worst
@@ -44,7 +44,7 @@ for (kind, sizes), marker in zip(sorted(read_worst().items()), "osd^"):
     axes.loglog(list(sizes), list(sizes.values()), marker=marker, label=kind)
 axes.set(title="The least exact pixel of a reconstructed disc, of the least exact filter", xlabel="detector pixels (1)",
          ylabel="largest deviation (%)", xticks=[64, 128, 256, 512, 1024, 2048])
-axes.set_xticklabels(["64", "128", "256", "512", "1024", "2048"])
+axes.set_xticklabels(["63, 64", "127, 128", "255, 256", "511, 512", "1023, 1024", "2048, 2049"])
 axes.minorticks_off()
 axes.grid(True, alpha=.3)
 axes.legend()

@@ -7,9 +7,9 @@ run, on a phantom and two simulated scans that are made first.
 Usage: stage_pages.py PROGRAM [STAGE | --check]
   PROGRAM  build/release/tomostage
   STAGE    writes the page of this stage alone
-  --check  only runs the chains and compares the pages with those that stand in docs/stages
+  --check  writes nothing: runs the chains, and fails if a page or a picture of docs/stages is not what they give now
 
-Needs h5py and numpy, and matplotlib for the pictures (Debian: python3-h5py python3-matplotlib)."""
+Needs h5py and numpy, and matplotlib to draw (Debian: python3-h5py python3-matplotlib)."""
 import os
 import shutil
 import subprocess
@@ -18,6 +18,8 @@ import tempfile
 
 import h5py
 import numpy as np
+
+import drawing
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CHAINS, PAGES = os.path.join(HERE, "../datasets/chains/stages"), os.path.join(HERE, "stages")
@@ -43,13 +45,17 @@ def run(program, folder, chain):
 
 
 def lines_of(stage):
-    with open(os.path.join(CHAINS, stage + ".yaml"), encoding="utf-8") as file:
-        return file.read().splitlines()
+    try:
+        with open(os.path.join(CHAINS, stage + ".yaml"), encoding="utf-8") as file:
+            return file.read().splitlines()
+    except FileNotFoundError:
+        sys.exit(f"the stage {stage} has no example: write datasets/chains/stages/{stage}.yaml")
 
 
 def place_of(stage):
     """The line of the chain that holds the stage."""
-    return next(i for i, line in enumerate(lines_of(stage)) if line.startswith(f"  - {stage}:"))
+    places = [i for i, line in enumerate(lines_of(stage)) if line.startswith(f"  - {stage}:")]
+    return places[0] if places else sys.exit(f"datasets/chains/stages/{stage}.yaml has no line '  - {stage}: {{...}}'")
 
 
 def write_part(stage, folder, name, end):
@@ -65,67 +71,40 @@ def write_part(stage, folder, name, end):
         file.write("\n".join(kept).replace(f"hdf5: {stage}.h5", f"hdf5: {name}.h5") + "\n")
 
 
-def label_of(file, group):
-    return file[f"/entry/{group}/data"].attrs["long_name"].decode()
-
-
-def draw(axes, file, group, title):
-    """The middle slice, in the range of its values, of a head in HU in that of soft tissue."""
-    from pictures import picture, sinogram
-    data = file[f"/entry/{group}/data"]
-    low, high = np.nanpercentile(data[len(data) // 2], (1, 99))
-    if data.attrs["units"] == b"HU" and high < 1200:
-        low, high = -150, 250
-    z = len(data) // 2
-    if f"/entry/{group}/view" in file:
-        sinogram(axes, file, group, z, title, label_of(file, group))
-        views = file[f"/entry/{group}/view"]
-        if views.attrs["units"] == b"degree":
-            axes.set_yticks(np.arange(0, views[-1] + 1, 90 if views[-1] > 180 else 45))
-        axes.images[0].set_clim(low, high)
-    else:
-        picture(axes, file, group, z, title, 50 if file[f"/entry/{group}/x"][-1] > 60 else 20, label_of(file, group), low,
-                high)
-
-
-def draw_tables(axes, file, stage):
-    tables = file[next(f"/entry/{name}/tables" for name in file["/entry"] if name.endswith("_" + stage))]
-    if stage == "histogram":
-        axes.stairs(tables["counts"][:], tables["edges"][:], fill=True, color="0.5")
-        axes.set(title="histogram of the volume", xlabel="value (HU)", ylabel="values per bin", yscale="log")
-        return
-    mean, deviation, marks = (tables[name][:] for name in ("mean", "standard_deviation", "percentiles"))
-    axes.errorbar(range(len(mean)), mean, deviation, fmt="o", color="k", capsize=4, label="mean, standard deviation")
-    for k, name in enumerate(("5 %", "50 %", "95 %")):
-        axes.plot(range(len(mean)), marks[:, k], "_", markersize=18, label=name)
-    axes.set(title="statistics of every slice", xlabel="slice (1)", ylabel="value (HU)", xticks=range(len(mean)))
-    axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(.5, -.18), ncol=4)
-
-
-def draw_stage(stage, folder):
-    import matplotlib
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-    from PIL import Image
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.7), constrained_layout={"w_pad": 0.12, "h_pad": 0.06})
-    place = place_of(stage)
+def panels_of(stage, folder):
+    """The panels of the picture of a stage, whose two chains have run in the folder."""
+    last = [line for line in lines_of(stage) if line.startswith("  - ")][-1]
+    follows = "" if lines_of(stage)[place_of(stage)] == last else last.split()[1].rstrip(":")
     with h5py.File(os.path.join(folder, "before.h5")) as before, h5py.File(os.path.join(folder, stage + ".h5")) as after:
-        if stage == "save":
-            draw(axes[0], after, "smooth", "saved as smooth")
-            draw(axes[1], after, "data", "the chain goes on: equalize")
-        else:
-            draw(axes[0], before, "data", f"before {stage}")
-            if stage in ("histogram", "statistics"):
-                draw_tables(axes[1], after, stage)
-            else:
-                last = [line for line in lines_of(stage) if line.startswith("  - ")][-1]
-                follows = "" if lines_of(stage)[place] == last else ", and " + last.split()[1].rstrip(":")
-                draw(axes[1], after, "data", f"after {stage}{follows}")
-    path = os.path.join(PAGES, stage + ".png")
-    figure.savefig(path, dpi=80)
-    plt.close(figure)
-    # Colors of a palette take a third of the bytes.
-    Image.open(path).convert("RGB").quantize(96).save(path, optimize=True)
+        return drawing.stage_panels(stage, before, after, follows)
+
+
+def alike(first, second):
+    """Whether two panels of the same values look the same, in all but 0.1 % of the pixels: then their picture shows
+    nothing. Few pixels are enough where a stage replaces outliers."""
+    return (isinstance(second, drawing.Panel) and first.label == second.label and first.image.shape == second.image.shape
+            and np.mean(np.abs(first.gray() - second.gray()) > 8) < 0.001)
+
+
+def check_page(path, text, panels):
+    """Ends the program if the page or its picture is not what would be written now."""
+    again = f"run: python3 docs/stage_pages.py build/release/tomostage {os.path.basename(path)[:-3]}"
+    if not os.path.exists(path):
+        sys.exit(f"{path} is missing; {again}")
+    with open(path, encoding="utf-8") as file:
+        if file.read() != text:
+            sys.exit(f"{path} is out of date; {again}")
+    picture = path[:-3] + ".png"
+    record = drawing.read_record(picture) if os.path.exists(picture) else None
+    if not record:
+        sys.exit(f"{picture} is missing, or another program wrote it; {again}")
+    if alike(*panels):
+        sys.exit(f"{picture}: before and after look alike; give the stage a chain that shows something")
+    if record[0] != drawing.version():
+        sys.exit(f"{picture} was drawn by another version of docs/drawing.py; {again}")
+    fault = drawing.differs(record[1:], [panel.record() for panel in panels])
+    if fault:
+        sys.exit(f"{picture} is not what its chain gives: {fault}; {again}")
 
 
 def page(stage, table):
@@ -146,6 +125,8 @@ def main():
         tables = os.path.join(folder, "tables")
         os.mkdir(tables)
         subprocess.run([program, "stages", "--markdown", tables], check=True, stdout=subprocess.DEVNULL)
+        if len(sys.argv) == 3 and not check and sys.argv[2] + ".md" not in os.listdir(tables):
+            sys.exit(f"{sys.argv[1]} has no stage {sys.argv[2]}; build it first")
         for name in sorted(os.listdir(tables)):
             stage = name[:-3]
             if len(sys.argv) == 3 and not check and stage != sys.argv[2]:
@@ -158,16 +139,12 @@ def main():
             run(program, folder, "before.yaml")
             path = os.path.join(PAGES, name)
             if check:
-                with open(path, encoding="utf-8") as file:
-                    if file.read() != text:
-                        sys.exit(f"{path} is out of date; run: python3 docs/stage_pages.py build/release/tomostage")
-                if not os.path.exists(path[:-3] + ".png"):
-                    sys.exit(f"{path}: its picture is missing")
+                check_page(path, text, panels_of(stage, folder))
                 continue
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
-            draw_stage(stage, folder)
-    print(f"{len(os.listdir(PAGES)) // 2} pages of stages: every chain runs" + (", every page is as the tables say" if check else ""))
+            drawing.draw_pair(panels_of(stage, folder), path[:-3] + ".png")
+    print(f"{len(os.listdir(PAGES)) // 2} pages of stages: every chain runs" + (", every page and picture is as they give it" if check else ""))
 
 
 if __name__ == "__main__":

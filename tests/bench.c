@@ -3,7 +3,7 @@
  * tomostage-bench: the commands `bench` and `study` with the naive oracles in double precision of tests/stages.
  * tomostage hands its whole command line over to this program where it is installed. Two commands are for scripts that
  * compare with other tools: `apply` runs a stage once over raw values in a file, `image` writes the values that would
- * be timed. Without the name of a command, `bench` is meant.
+ * be timed. `deflate` times the compression of chunks on a device. Without the name of a command, `bench` is meant.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #include "pipeline/bench/bench.h"
 #include "pipeline/study/study.h"
 #include "stages/engine/execute.h"
+#include "tests/bench_deflate.h"
 #include "tests/support/oracles.h"
 
 static struct bench_request arguments = BENCH_REQUEST_DEFAULT;
@@ -134,7 +135,12 @@ static const struct command image_command = {
     .run = run,
 };
 
-static const struct command *const commands[] = {&ts_bench_command, &ts_study_command, &apply_command, &image_command};
+static const struct command *const commands[] = {
+    &ts_bench_command,         &ts_study_command, &apply_command, &image_command,
+#ifdef TS_HAVE_CUDA
+    &ts_bench_deflate_command,
+#endif
+};
 
 int main(int argc, char **argv)
 {

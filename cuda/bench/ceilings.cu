@@ -104,7 +104,7 @@ static void launch(const struct measure *measure, enum work work)
     }
 }
 
-/* Median seconds of the work, after three runs to warm up. */
+/* Measures the median seconds of the work, after three runs to warm up. */
 static enum ts_status seconds_of(const struct measure *measure, enum work work, double *seconds)
 {
     double times[REPEATS];
@@ -180,7 +180,7 @@ enum ts_status ts_cuda_ceilings_measure(struct cuda_session *session, struct ts_
     measure.blocks = device->multiprocessors * (device->threads / THREADS) * 8;
     measure.start = ts_cuda_event_create(session);
     measure.end = ts_cuda_event_create(session);
-    measure.buffer = (uint4 *)ts_cuda_take(session, 2 * measure.half);
+    measure.buffer = (uint4 *)ts_cuda_allocate(session, 2 * measure.half);
     if (!measure.start || !measure.end || !measure.buffer)
         return TS_RUN_FAILED;
     /* Bytes that are not zero: a plain pattern is enough where nothing is computed from it. */

@@ -79,7 +79,7 @@ template <typename part> static __global__ void join_serially(const float *value
     parts[0] = all;
 }
 
-/* The first step of a fan-in, from the values to parts[0] to parts[stride - 1]. */
+/* Does the first step of a fan-in: the values become parts[0] to parts[stride - 1]. */
 template <typename part>
 static __global__ void fan_in_first(const float *values, part *parts, int64_t stride, int64_t n)
 {
@@ -98,7 +98,7 @@ template <typename part> static __global__ void fan_in_step(part *parts, int64_t
         ts_cuda_join(&parts[i], &parts[i + stride]);
 }
 
-/* All steps from `stride` on, by one block. */
+/* Does all steps from `stride` on, in one block. */
 template <typename part> static __global__ void fan_in_rest(part *parts, int64_t stride)
 {
     for (; stride > 0; stride /= 2) {
@@ -108,7 +108,7 @@ template <typename part> static __global__ void fan_in_rest(part *parts, int64_t
     }
 }
 
-/* No more threads than values. */
+/* There are no more threads than values. */
 template <typename part> static __global__ void join_runs(const float *values, part *parts, int64_t n)
 {
     __shared__ part shared[BLOCK / 2];
@@ -272,9 +272,9 @@ static enum ts_status prepare(struct cuda_runner *cuda, const struct device_numb
     cuda->stream = ts_cuda_stream(cuda->session, CUDA_COMPUTE);
     cuda->begin = ts_cuda_event_create(cuda->session);
     cuda->end = ts_cuda_event_create(cuda->session);
-    cuda->values = (float *)ts_cuda_take(cuda->session, bytes);
-    cuda->parts = ts_cuda_take(cuda->session, (size_t)n / 2 * sizeof(struct fan_in_moments));
-    cuda->tables = (uint32_t *)ts_cuda_take(cuda->session, tables);
+    cuda->values = (float *)ts_cuda_allocate(cuda->session, bytes);
+    cuda->parts = ts_cuda_allocate(cuda->session, (size_t)n / 2 * sizeof(struct fan_in_moments));
+    cuda->tables = (uint32_t *)ts_cuda_allocate(cuda->session, tables);
     if (!cuda->begin || !cuda->end || !cuda->values || !cuda->parts || !cuda->tables)
         return TS_RUN_FAILED;
     status = ts_cuda_copy(cuda->session, CUDA_COMPUTE, CUDA_TO_DEVICE, cuda->values, values, bytes);

@@ -23,7 +23,8 @@ enum fan_in_work {
 };
 enum { FAN_IN_BINS = 4096, FAN_IN_LEAST_TABLES = 16 };
 
-/* A value's factor in the product: so near to 1 that 2^24 of them neither vanish nor overflow, and exact. */
+/* This is a value's factor in the product. It is exact, and so near to 1 that 2^24 of them neither vanish nor
+ * overflow. */
 #define FAN_IN_FACTOR(value) (1 + ((double)(value)-0.5) * 0x1p-12)
 
 /* A partial result of the variance, sum((v - s)^2)/n - (sum(v - s)/n)^2 with s near the mean, which loses no digits (T.

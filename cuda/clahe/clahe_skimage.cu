@@ -46,7 +46,7 @@ static __device__ struct gray_scale gray_scale_of(const struct cuda_value_range 
     return scale;
 }
 
-/* EXACT: for u8 and u16, whose levels are whole numbers. */
+/* EXACT is set for u8 and u16, whose levels are whole numbers. */
 template <bool EXACT>
 static __device__ inline uint32_t bin_of(const struct gray_scale &scale, double value, uint32_t bin_size)
 {

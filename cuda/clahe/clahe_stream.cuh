@@ -38,7 +38,7 @@ struct stream_part {
     int *row_starts;  /* first rows of all regions, and the end */
 };
 
-/* Position between tile centers in OpenCV's own roundings; the region is its integer part + 1. */
+/* Returns the position between tile centers in OpenCV's own roundings; the region is its integer part + 1. */
 static __device__ inline float tile_position(int i, float inverse)
 {
     return (float)i * inverse - 0.5f;
@@ -49,7 +49,7 @@ static __device__ inline int region_of(int i, float inverse)
     return (int)floorf(tile_position(i, inverse)) + 1;
 }
 
-/* The first sample of a region, n where there is none. */
+/* Returns the first sample of a region, n where there is none. */
 static __device__ int region_start(int region, int n, int tile, float inverse)
 {
     int i = min(max(region * tile - tile / 2, 0), n);
@@ -66,7 +66,7 @@ static __device__ inline int threads_across(int n, int most)
     return n <= 1 ? 1 : min(1 << (32 - __clz(n - 1)), most);
 }
 
-/* V pixels as words of memory. */
+/* Holds V pixels as words of memory. */
 template <typename T, int V> struct pixels {
     enum { WORDS = V * sizeof(T) / 4 > 0 ? V * sizeof(T) / 4 : 1, BITS = 8 * sizeof(T) };
     uint32_t words[WORDS];
@@ -92,7 +92,8 @@ template <typename T, int V> static __device__ inline struct pixels<T, V> load_p
     return loaded;
 }
 
-/* `base` and the bytes from a table's start to the entry of pixel i: a mask, then a shift and an addition in one. */
+/* Returns `base` plus the bytes from a table's start to the entry of pixel i. A mask, and a shift with an addition in
+ * one instruction, work it out. */
 template <typename T, int V, uint32_t RANGE>
 static __device__ inline uint32_t entry_at(const struct pixels<T, V> &pixels, int i, uint32_t base)
 {
@@ -135,7 +136,7 @@ static __device__ inline uint32_t count_pixels(const struct pixels<T, V> &pixels
     return bits;
 }
 
-/* A barrier of THREADS neighboring threads. */
+/* Waits for THREADS neighboring threads. */
 template <int THREADS> static __device__ inline void group_barrier(void)
 {
     if constexpr (THREADS == 32)
@@ -179,7 +180,7 @@ static __device__ uint32_t count_tile(const struct clahe_tiles &tiles, const T *
     return sizeof(T) == 1 ? 0 : bits & ~((RANGE - 1) * 0x10001u);
 }
 
-/* 1 / value for 1 to 65,536, at most 2^-23 off. */
+/* Returns 1 / value for 1 to 65,536, at most 2^-23 off. */
 static __device__ inline float reciprocal_of(float value)
 {
     float reciprocal;

@@ -24,8 +24,8 @@ struct count_job {
     uint32_t first2, last2; /* 16 bits: first and last of struct value_groups, in both halves */
 };
 
-/* The keys of two 16-bit pixels, in the halves of a word. Only devices of 9.0 and later have instructions that clamp
- * them to [first, last]; the others count each key as it is. */
+/* Returns the keys of two 16-bit pixels, in the halves of a word. Only devices of 9.0 and later have instructions that
+ * clamp them to [first, last]; the others count each key as it is. */
 static __device__ uint32_t keys_of(const struct count_job &job, uint32_t word)
 {
     uint32_t pair = word ^ job.bias * 0x10001;
@@ -35,13 +35,14 @@ static __device__ uint32_t keys_of(const struct count_job &job, uint32_t word)
     return (pair & job.kept2) >> job.shift;
 }
 
-/* The keys of the eight 16-bit pixels of a vector, two in each word. */
+/* Returns the keys of the eight 16-bit pixels of a vector, two in each word. */
 static __device__ uint4 vector_keys_of(const struct count_job &job, const uint4 &vector)
 {
     return make_uint4(keys_of(job, vector.x), keys_of(job, vector.y), keys_of(job, vector.z), keys_of(job, vector.w));
 }
 
-/* The key of one pixel: kernels that look for the range of keys first must find the same keys when they count. */
+/* Returns the key of one pixel. Kernels that look for the range of keys first must find the same keys when they
+ * count. */
 static __device__ uint32_t key_of(const struct count_job &job, uint32_t value)
 {
     return keys_of(job, value * 0x10001) & 0xFFFF;
@@ -56,7 +57,7 @@ template <typename type> struct pixel_span {
     uint32_t n_head, n_vectors, n_tail;
 };
 
-/* Part `part` of `parts` of the slice, which has less than 2^32 pixels. */
+/* Returns part `part` of `parts` of the slice, which has less than 2^32 pixels. */
 template <typename type>
 static __device__ struct pixel_span<type> span_of(const struct count_job &job, int64_t slice, uint32_t part,
                                                   uint32_t parts) {

@@ -14,7 +14,7 @@ extern "C" {
 #include "stages/values/value_range.h"
 }
 
-/* Bytes of the moments of one slice. */
+/* Returns the bytes of the moments of one slice. */
 size_t ts_cuda_count_moments_bytes(void);
 /* The logarithms that ts_cuda_count_moments() reads on the device: of the absolute value of every key, 0 for zero. */
 size_t ts_cuda_count_logs_bytes(enum ts_dtype dtype);

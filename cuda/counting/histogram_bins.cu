@@ -117,7 +117,7 @@ static __device__ void open_keys(const struct binning_job &job, const char *coun
         find_keys(keys, shared);
 }
 
-/* The bins of ts_bins_init_data(). */
+/* Returns the bins of ts_bins_init_data(). */
 static __device__ struct bins bins_between(double low, double high, int64_t n)
 {
     struct bins bins = {low, high, 0, 0, n};
@@ -129,7 +129,7 @@ static __device__ struct bins bins_between(double low, double high, int64_t n)
     return bins;
 }
 
-/* The first key, in groups, whose value is at least `edge`. */
+/* Returns the first key, in groups, whose value is at least `edge`. */
 static __device__ uint32_t first_key(const struct binning_job &job, double edge)
 {
     const double key = ceil(edge) - job.lowest;
@@ -157,7 +157,7 @@ static __device__ struct key_edges edges_of(const struct binning_job &job, const
     return edges;
 }
 
-/* The first key at or above edge i of n + 1 edges. */
+/* Returns the first key at or above edge i of n + 1 edges. */
 static __device__ uint32_t edge_key(const struct binning_job &job, const struct key_edges &edges, uint32_t i)
 {
     if (i == edges.bins.n)
@@ -198,7 +198,7 @@ static __device__ void make_bins(const struct binning_job &job, const struct key
     }
 }
 
-/* Partial blockIdx.x; its bins are shared out over gridDim.y blocks. */
+/* Block x works on partial blockIdx.x, whose bins are shared out over gridDim.y blocks. */
 template <typename type>
 static __global__ void __launch_bounds__(BINNING_THREADS, TS_CUDA_BLOCKS(BINNING_THREADS, BINNING_BLOCKS))
     bin_counted(struct binning_job job)

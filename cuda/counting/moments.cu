@@ -65,7 +65,7 @@ template <typename type, bool wide> static __device__ void load_group(type value
         }
 }
 
-/* The same where the part ends inside the group, after `left` values from `at` on. */
+/* Loads a group that the part ends in, after `left` values from `at` on. */
 template <typename type> static __device__ unsigned load_some(type values[GROUP], const type *at, int64_t left)
 {
     unsigned present = 0;

@@ -13,7 +13,7 @@ extern "C" {
 #include "stages/values/value_range.h"
 }
 
-/* Bytes of the moments of one slice. */
+/* Returns the bytes of the moments of one slice. */
 size_t ts_cuda_moments_bytes(void);
 /* Scratch for n slices of slice_pixels values. */
 size_t ts_cuda_moments_scratch_bytes(int64_t slice_pixels, enum reduction_method method, int64_t n);

@@ -42,7 +42,7 @@ template <typename count_type> static __device__ void normalize(double *product,
     *product = __hiloint2double((high & (int)0x800FFFFF) | 0x3FF00000, __double2loint(*product));
 }
 
-/* A finite value, or 1 for zero. */
+/* Returns a finite value, or 1 for zero. */
 static __device__ double factor(double value, bool is_zero)
 {
     return __hiloint2double(is_zero ? 0x3FF00000 : __double2hiint(value), __double2loint(value));
@@ -71,7 +71,7 @@ template <typename type> static __device__ double add(struct run<type> *run, typ
     return factor(exact, is_zero);
 }
 
-/* A value of the type near the mean: floats and integers of up to 32 bits are exact in double. */
+/* Returns a value of the type near the mean. Floats and integers of up to 32 bits are exact in double. */
 template <typename type> static __device__ double center_of(double mean)
 {
     return std::is_same<type, float>::value ? (double)(float)mean : rint(mean);

@@ -170,7 +170,7 @@ static unsigned grid_of(int64_t n)
     return (unsigned)(blocks < 65536 ? blocks : 65536);
 }
 
-/* The same slices as 16-bit values. */
+/* Returns the same slices as 16-bit values. */
 static struct ts_image halves_of(const struct ts_image *slices, void *data)
 {
     struct ts_image halves = *slices;

@@ -10,7 +10,7 @@
 
 enum { RANK_THREADS = 1024 };
 
-/* Rank of a percentile of n > 0 values, and the next one. */
+/* Returns the rank of a percentile of n > 0 values, and the next one. */
 static __device__ inline uint64_t ts_cuda_rank(uint64_t n, double percent, bool next)
 {
     const double whole = floor((double)(n - 1) * (percent / 100));

@@ -16,7 +16,7 @@
 
 enum { THREADS = 512, TILE_COLUMNS = 256, TILE_ROWS = 8, LEAST_PIXELS = 65536 };
 
-/* n_slots: all that there can be. */
+/* n_slots counts all slots that there can be. */
 static __device__ struct block_table open_table(const struct table_job &job, uint32_t n_slots, uint32_t log2_copies)
 {
     extern __shared__ uint32_t counts[];

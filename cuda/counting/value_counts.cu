@@ -53,7 +53,7 @@ size_t ts_cuda_value_counts_bytes(enum ts_dtype dtype, bool per_slice)
     return ts_cuda_group_counts_bytes(dtype, 0, per_slice);
 }
 
-/* Scratch of count_16_volume: the tables of the blocks, and whether they left one. */
+/* Returns the scratch of count_16_volume: the tables of the blocks, and for each block whether it left one. */
 static size_t tables_bytes(const struct stage_context *context)
 {
     const size_t blocks = (size_t)context->device->multiprocessors;

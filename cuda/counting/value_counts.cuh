@@ -25,10 +25,10 @@ struct value_groups {
     uint32_t log2_group, first, last;
 };
 
-/* Bytes of one partial. */
+/* Returns the bytes of one partial. */
 size_t ts_cuda_group_counts_bytes(enum ts_dtype dtype, uint32_t log2_group, bool per_slice);
 size_t ts_cuda_value_counts_bytes(enum ts_dtype dtype, bool per_slice);
-/* Scratch of one call on n slices of the image, whose dtype and slice shape alone matter. */
+/* Returns the scratch of one call on n slices of the image, whose dtype and slice shape alone matter. */
 size_t ts_cuda_value_counts_scratch_bytes(const struct stage_context *context, const struct ts_image *image,
                                           bool per_slice, int64_t n);
 /* Enqueues the counting of `slices` (data on the device, dtype u8, i8, u16 or i16) into the volume's partial or into
@@ -41,7 +41,7 @@ enum ts_status ts_cuda_group_counts(const struct stage_context *context, const s
 /* Turns a partial copied to the host into the flushed counts of the host (ts_value_counts_bytes(dtype) bytes). */
 void ts_cuda_value_counts_collect(enum ts_dtype dtype, bool per_slice, const void *partial,
                                   struct value_counts *counts);
-/* The same for n counts of the keys from `first` on. */
+/* Does the same for n counts of the keys from `first` on. */
 void ts_cuda_value_counts_place(enum ts_dtype dtype, const uint64_t *keys, uint32_t first, uint32_t n,
                                 struct value_counts *counts);
 

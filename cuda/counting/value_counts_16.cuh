@@ -219,7 +219,7 @@ static __device__ void leave_slice(const struct words_counter &counter)
     }
 }
 
-/* whole: the table holds all keys, and no slice is left. */
+/* With `whole` the table holds all keys, and no slice is left. */
 template <bool whole>
 static __global__ void __launch_bounds__(WINDOW_THREADS, TS_CUDA_BLOCKS(WINDOW_THREADS, WINDOW_BLOCKS))
     count_16_windows(struct count_job job)

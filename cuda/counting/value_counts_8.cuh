@@ -63,8 +63,8 @@ static __device__ uint32_t take_lanes(uint32_t *table, uint32_t key)
     return sum;
 }
 
-/* own: one block counts whole slices and overwrites their partials. Else several blocks share a slice (or the volume,
- * which is one long slice) and add to its cleared partial. */
+/* With `own` one block counts whole slices and overwrites their partials. Else several blocks share a slice (or the
+ * volume, which is one long slice) and add to its cleared partial. */
 template <bool own>
 static __global__ void __launch_bounds__(BYTES_THREADS, TS_CUDA_BLOCKS(BYTES_THREADS, BYTES_BLOCKS))
     count_8(struct count_job job)

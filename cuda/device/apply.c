@@ -28,7 +28,7 @@ static const struct ts_image *image_of(const struct apply *apply, int input)
     return input == 0 ? apply->in : apply->references ? apply->references[input - 1] : NULL;
 }
 
-static enum ts_status take_memory(struct apply *apply)
+static enum ts_status allocate_memory(struct apply *apply)
 {
     const struct stage_reach reach = ts_stage_reach(apply->context);
     bool complete = true;
@@ -36,11 +36,12 @@ static enum ts_status take_memory(struct apply *apply)
         const struct ts_image *image = image_of(apply, input);
         const int64_t slices = apply->slab + (input == 0 ? 2 * reach.halo : 0);
         if (image && complete)
-            complete = (apply->inputs[input] = ts_cuda_take(apply->session, (size_t)slices * ts_slice_bytes(image)));
+            complete =
+                (apply->inputs[input] = ts_cuda_allocate(apply->session, (size_t)slices * ts_slice_bytes(image)));
     }
     if (complete && apply->context->stage->cuda->map)
-        complete = (apply->output = ts_cuda_take(apply->session,
-                                                 2 * GUARD + (size_t)apply->slab * ts_slice_bytes(apply->out))) != NULL;
+        complete = (apply->output = ts_cuda_allocate(
+                        apply->session, 2 * GUARD + (size_t)apply->slab * ts_slice_bytes(apply->out))) != NULL;
     if (!complete)
         return TS_RUN_FAILED;
     const size_t padded = ts_driver_padded_bytes(apply->context, apply->slab);
@@ -152,7 +153,7 @@ enum ts_status ts_cuda_apply(struct stage_context *context, const struct ts_imag
         *reduced = NULL;
     enum ts_status status = ts_cuda_session_create(context->device, 0, context->diag, &apply.session);
     if (status == TS_OK)
-        status = take_memory(&apply);
+        status = allocate_memory(&apply);
     if (status == TS_OK)
         status = ts_cuda_driver_create(apply.session, context, apply.slab, NULL, &apply.driver);
     if (status == TS_OK)

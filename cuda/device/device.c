@@ -227,7 +227,7 @@ enum ts_status ts_cuda_query_here(struct cuda_devices *found, struct ts_diag *di
     if (status == TS_OK) {
         const int result = driver.driver_version(&found->driver);
         if (result != RESULT_SUCCESS)
-            status = fail(diag, "to tell its version (cuDriverGetVersion)", result);
+            status = fail(diag, "to report its version (cuDriverGetVersion)", result);
         else
             status = found->driver < ts_cuda_driver_needed() ? refuse_driver(found->driver, diag)
                                                              : list_devices(&driver, found, diag);

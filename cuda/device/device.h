@@ -17,7 +17,7 @@ struct cuda_devices {
     struct device_numbers devices[CUDA_MAX_DEVICES];
 };
 
-/* True where this build holds the CUDA side. */
+/* Returns true where this build holds the CUDA side. */
 bool ts_cuda_built(void);
 /* Reports the error of builds without it (code cuda-not-built). */
 enum ts_status ts_cuda_refuse(struct ts_diag *diag);
@@ -29,14 +29,14 @@ int ts_cuda_fft_version(void);
 int ts_cuda_driver_needed(void);
 /* True where a CUDA driver is installed; nothing is started. */
 bool ts_cuda_driver_present(void);
-/* True where this process has the driver running, and so may not fork for it any more. */
+/* Returns true where this process has the driver running, and so may not fork for it any more. */
 bool ts_cuda_started(void);
 /* Asks the driver in a short-lived process of its own, so that this one may still fork, and a driver that crashes or
  * hangs is an error like others; where there is no driver, or it runs here already, no process is made. TS_RUN_FAILED
  * with the code cuda-no-driver, cuda-old-driver, cuda-no-device, cuda-crashed, cuda-timeout or cuda-failed;
  * found->driver is set as far as it was found (0: no driver). */
 enum ts_status ts_cuda_query(struct cuda_devices *found, struct ts_diag *diag);
-/* The same in this process: afterwards it must not fork. Code cuda-forked in a child of one that had CUDA started. */
+/* Asks in this process, which must not fork afterwards. Code cuda-forked in a child of one that had CUDA started. */
 enum ts_status ts_cuda_query_here(struct cuda_devices *found, struct ts_diag *diag);
 /* Refuses a device that this build's code cannot run on: code cuda-capability. */
 enum ts_status ts_cuda_usable(const struct device_numbers *device, struct ts_diag *diag);

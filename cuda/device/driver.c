@@ -44,9 +44,9 @@ static enum ts_status fill(struct cuda_driver *driver, void *at, size_t bytes)
 }
 
 /* Allocates device memory and enqueues zeros for it. */
-static enum ts_status take_cleared(struct cuda_driver *driver, size_t bytes, void **at)
+static enum ts_status allocate_cleared(struct cuda_driver *driver, size_t bytes, void **at)
 {
-    *at = ts_cuda_take(driver->session, bytes);
+    *at = ts_cuda_allocate(driver->session, bytes);
     return *at ? fill(driver, *at, bytes) : TS_RUN_FAILED;
 }
 
@@ -69,9 +69,9 @@ static enum ts_status create_reduction(struct cuda_driver *driver)
     for (int input = 0; status == TS_OK && input < STAGE_INPUTS; input++) {
         const size_t bytes = ts_cuda_partials_bytes(context, input, slab);
         if (bytes > 0)
-            status = take_cleared(driver, bytes, &driver->partials[input]);
+            status = allocate_cleared(driver, bytes, &driver->partials[input]);
     }
-    return status == TS_OK ? take_cleared(driver, ts_cuda_results_bytes(context, slab), &driver->results) : status;
+    return status == TS_OK ? allocate_cleared(driver, ts_cuda_results_bytes(context, slab), &driver->results) : status;
 }
 
 /* Allocates the tables that the map writes, whole, on the device. */
@@ -82,7 +82,7 @@ static enum ts_status create_tables(struct cuda_driver *driver)
     driver->n_tables = ts_stage_reduced_map_tables(driver->base.reduced, &tables);
     for (int i = 0; status == TS_OK && i < driver->n_tables; i++) {
         driver->tables[i] = tables[i].image;
-        status = take_cleared(driver, ts_image_bytes(&tables[i].image), &driver->tables[i].data);
+        status = allocate_cleared(driver, ts_image_bytes(&tables[i].image), &driver->tables[i].data);
     }
     return status;
 }
@@ -106,7 +106,7 @@ static enum ts_status create_transforms(struct cuda_driver *driver)
     const struct stage_context *context = &driver->base.context;
     struct fft_shape shapes[STAGE_TRANSFORMS];
     const int n = ts_cuda_transforms(context, shapes);
-    void *work = ts_cuda_take(driver->session, ts_cuda_transforms_bytes(context, false));
+    void *work = ts_cuda_allocate(driver->session, ts_cuda_transforms_bytes(context, false));
     enum ts_status status = work ? TS_OK : TS_RUN_FAILED;
     for (int i = 0; status == TS_OK && i < n; i++)
         status = ts_cuda_fft_create(driver->session, context->stage->name, &shapes[i], work, context->diag,
@@ -131,7 +131,7 @@ static enum ts_status create_outside(struct cuda_driver *driver)
     const size_t bytes = ts_cuda_outside_bytes(context);
     if (bytes == 0)
         return TS_OK;
-    driver->outside = ts_cuda_take(driver->session, bytes);
+    driver->outside = ts_cuda_allocate(driver->session, bytes);
     if (!driver->outside)
         return TS_RUN_FAILED;
     void *slice = ts_memory_aligned(bytes);
@@ -148,9 +148,9 @@ static enum ts_status create_on_device(struct cuda_driver *driver)
     const struct stage_context *context = &driver->base.context;
     const int64_t slab = driver->base.slab_slices;
     driver->constants_bytes = ts_cuda_constants_bytes(context);
-    driver->pinned = ts_cuda_take_pinned(driver->session, ts_cuda_pinned_bytes(context, slab));
-    driver->scratch = ts_cuda_take(driver->session, ts_cuda_scratch_bytes(context, slab));
-    driver->constants = ts_cuda_take(driver->session, driver->constants_bytes);
+    driver->pinned = ts_cuda_allocate_pinned(driver->session, ts_cuda_pinned_bytes(context, slab));
+    driver->scratch = ts_cuda_allocate(driver->session, ts_cuda_scratch_bytes(context, slab));
+    driver->constants = ts_cuda_allocate(driver->session, driver->constants_bytes);
     enum ts_status status = driver->pinned && driver->scratch && driver->constants ? TS_OK : TS_RUN_FAILED;
     if (status == TS_OK)
         status = create_transforms(driver);

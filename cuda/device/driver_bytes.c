@@ -40,7 +40,7 @@ static int64_t partial_count(const struct stage_context *context, int input, int
     return input == 0 && ts_stage_reduces_slices(context) ? slab_slices : 1;
 }
 
-/* All partials of an input, and all results. */
+/* These return the bytes of all partials of an input, and of all results. */
 size_t ts_cuda_partials_bytes(const struct stage_context *context, int input, int64_t slab_slices)
 {
     return largest_partial(context, input) * (size_t)partial_count(context, input, slab_slices);
@@ -72,7 +72,7 @@ size_t ts_cuda_constants_bytes(const struct stage_context *context)
     return cuda->constants_bytes ? ts_cuda_stride(cuda->constants_bytes(context)) : 0;
 }
 
-/* Bytes of a slice of the border's constant. */
+/* Returns the bytes of a slice of the border's constant. */
 size_t ts_cuda_outside_bytes(const struct stage_context *context)
 {
     const struct stage_reach reach = ts_stage_reach(context);

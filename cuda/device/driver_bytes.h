@@ -9,7 +9,7 @@
 
 #include "cuda/device/driver.h"
 
-/* True where the results are made on the device. */
+/* Returns true where the results are made on the device. */
 bool ts_cuda_finishes(const struct stage_context *context);
 /* Returns the bytes from one result of a slice to the next. */
 size_t ts_cuda_result_stride(const struct stage_context *context);

@@ -55,7 +55,8 @@ static const char *result_name(cufftResult result)
     return i < sizeof names / sizeof *names && names[i] ? names[i] : "unknown error";
 }
 
-/* The one place where cuFFT's results become diagnostics. It has no name for a device that was lost: CUDA has. */
+/* This is the one place where cuFFT's results become diagnostics. It has no name for a device that was lost: CUDA
+ * has. */
 static enum ts_status fold(struct ts_diag *diag, const char *stage, cufftResult result, const char *what)
 {
     if (result == CUFFT_SUCCESS)

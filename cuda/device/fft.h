@@ -11,7 +11,7 @@
 
 struct cuda_fft;
 
-/* An upper bound of the bytes of a plan's work area, known before there is a plan. */
+/* Returns an upper bound of the bytes of a plan's work area, which is known before there is a plan. */
 size_t ts_cuda_fft_work_bytes(const struct fft_shape *shape);
 /* Creates a plan for the queue CUDA_COMPUTE with this work area; several plans may share one. */
 enum ts_status ts_cuda_fft_create(struct cuda_session *session, const char *stage, const struct fft_shape *shape,

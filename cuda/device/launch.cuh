@@ -40,7 +40,7 @@ extern "C" {
         MACRO(float);                                                                                                  \
     }
 
-/* The same where integers of 8 and 16 bits go another way: u32, i32 and f32 alone. */
+/* Does the same for u32, i32 and f32 alone, where integers of 8 and 16 bits go another way. */
 #define TS_CUDA_DTYPES_32(dtype, MACRO)                                                                                \
     switch (dtype) {                                                                                                   \
         TS_CUDA_CASE(TS_U32, MACRO(uint32_t))                                                                          \
@@ -49,7 +49,7 @@ extern "C" {
         MACRO(float);                                                                                                  \
     }
 
-/* The same where only the bits matter: float, or the unsigned integer that is as wide as a value. */
+/* Does the same where only the bits matter: the type is float, or the unsigned integer that is as wide as a value. */
 #define TS_CUDA_BIT_TYPES(dtype, MACRO)                                                                                \
     switch (dtype) {                                                                                                   \
     case TS_U8:                                                                                                        \
@@ -62,7 +62,7 @@ extern "C" {
         MACRO(float);                                                                                                  \
     }
 
-/* The same for stages that only move values: one instantiation for each element size. */
+/* Does the same for stages that only move values, with one instantiation for each element size. */
 #define TS_CUDA_WORDS(dtype, MACRO)                                                                                    \
     switch (ts_dtype_bytes(dtype)) {                                                                                   \
         TS_CUDA_CASE(1, MACRO(uint8_t))                                                                                \
@@ -76,7 +76,7 @@ template <int BYTES>
 using cuda_word =
     typename std::conditional<BYTES == 4, uint32_t, typename std::conditional<BYTES == 8, uint2, uint4>::type>::type;
 
-/* ceil(a / b) of positive numbers. */
+/* Returns ceil(a / b) of positive numbers. */
 static inline __host__ __device__ int64_t ts_cuda_parts(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;

@@ -21,7 +21,7 @@ static __global__ void square(unsigned *out)
 
 static enum ts_status run(struct cuda_session *session, unsigned *out, struct ts_diag *diag)
 {
-    unsigned *d_out = (unsigned *)ts_cuda_take(session, N * sizeof *out);
+    unsigned *d_out = (unsigned *)ts_cuda_allocate(session, N * sizeof *out);
     if (!d_out)
         return TS_RUN_FAILED;
     square<<<N / 256, 256, 0, ts_cuda_stream(session, CUDA_COMPUTE)>>>(d_out);

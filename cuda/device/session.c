@@ -58,9 +58,9 @@ static void hold(size_t bytes)
         ;
 }
 
-/* True for errors after which nothing of this process runs on the device any more. Source: CUDA's documentation, the
- * errors that leave the process in an inconsistent state or demand a new one; and cudaErrorUnknown, which the driver
- * reports for example after a device fell off its bus. */
+/* Returns true for errors after which nothing of this process runs on the device any more. Source: CUDA's
+ * documentation, the errors that leave the process in an inconsistent state or demand a new one; and cudaErrorUnknown,
+ * which the driver reports for example after a device fell off its bus. */
 static bool is_lost(cudaError_t error)
 {
     /* Errors that some toolkits have no name for. */
@@ -263,7 +263,7 @@ static enum ts_status refuse_memory(struct cuda_session *session, size_t bytes, 
     const struct diag_site site = {.code = "cuda-memory"};
     if (pinned) {
         ts_diag_error(session->diag, TS_RUN_FAILED, &site,
-                      "%.1f MiB of pinned host memory could not be taken: %.1f MiB of memory are available",
+                      "%.1f MiB of pinned host memory could not be allocated: %.1f MiB of memory are available",
                       mebibytes(bytes), mebibytes((size_t)ts_memory_available()));
         return ts_diag_hint(session->diag, "a smaller --gpu-memory makes smaller slabs");
     }
@@ -271,13 +271,13 @@ static enum ts_status refuse_memory(struct cuda_session *session, size_t bytes, 
         snprintf(whole, sizeof whole, ", of the %.1f MiB that the run takes,", mebibytes(session->bytes));
     cudaMemGetInfo(&available, &total);
     ts_diag_error(session->diag, TS_RUN_FAILED, &site,
-                  "%.1f MiB of GPU memory%s could not be taken: %.1f MiB of %.1f MiB are free on device %d (%s)",
+                  "%.1f MiB of GPU memory%s could not be allocated: %.1f MiB of %.1f MiB are free on device %d (%s)",
                   mebibytes(bytes), whole, mebibytes(available), mebibytes(total), session->device.index,
                   session->device.name);
     return ts_diag_hint(session->diag, "end other programs on the GPU, or give a smaller --gpu-memory");
 }
 
-static void *take(struct cuda_session *session, size_t bytes, bool pinned)
+static void *allocate(struct cuda_session *session, size_t bytes, bool pinned)
 {
     static _Alignas(CUDA_ALIGNMENT) char nothing[CUDA_ALIGNMENT];
     if (bytes == 0) /* a plan counts nothing for it */
@@ -295,7 +295,8 @@ static void *take(struct cuda_session *session, size_t bytes, bool pinned)
         if (error == cudaErrorMemoryAllocation)
             refuse_memory(session, bytes, pinned);
         else
-            ts_cuda_fold(session->diag, NULL, error, pinned ? "taking pinned host memory" : "taking GPU memory");
+            ts_cuda_fold(session->diag, NULL, error,
+                         pinned ? "allocating pinned host memory" : "allocating GPU memory");
         free(piece);
         return NULL;
     }
@@ -305,14 +306,14 @@ static void *take(struct cuda_session *session, size_t bytes, bool pinned)
     return piece->at;
 }
 
-void *ts_cuda_take(struct cuda_session *session, size_t bytes)
+void *ts_cuda_allocate(struct cuda_session *session, size_t bytes)
 {
-    return take(session, bytes, false);
+    return allocate(session, bytes, false);
 }
 
-void *ts_cuda_take_pinned(struct cuda_session *session, size_t bytes)
+void *ts_cuda_allocate_pinned(struct cuda_session *session, size_t bytes)
 {
-    return take(session, bytes, true);
+    return allocate(session, bytes, true);
 }
 
 enum ts_status ts_cuda_copy(struct cuda_session *session, enum cuda_queue queue, enum cuda_direction direction,

@@ -41,8 +41,8 @@ bool ts_cuda_memory_left(const char *pci, size_t *available, size_t *total);
 /* Allocate memory until the session ends. They return NULL with a record in diag (code cuda-memory states the bytes
  * asked for and free; other failures have their own). For 0 bytes they allocate nothing, and the pointer must not be
  * used. */
-void *ts_cuda_take(struct cuda_session *session, size_t bytes);
-void *ts_cuda_take_pinned(struct cuda_session *session, size_t bytes);
+void *ts_cuda_allocate(struct cuda_session *session, size_t bytes);
+void *ts_cuda_allocate_pinned(struct cuda_session *session, size_t bytes);
 
 /* Enqueue copies. Host memory must be pinned to overlap, and must stay until the queue has passed. */
 enum ts_status ts_cuda_copy(struct cuda_session *session, enum cuda_queue queue, enum cuda_direction direction,

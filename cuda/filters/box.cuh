@@ -111,7 +111,7 @@ static inline struct box_mean box_mean_of(double count)
     return mean;
 }
 
-/* Bytes of one image between two passes. */
+/* Returns the bytes of one image between two passes. */
 size_t ts_cuda_box_between_bytes(const struct box_launch *launch);
 
 /* For methods that go axis by axis (z in 3D, x, y), with images between the passes in scratch, which hold sums of

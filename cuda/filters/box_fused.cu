@@ -33,7 +33,7 @@ static struct box_divisor divisor_of(const struct box_launch *launch)
     return divisor;
 }
 
-/* A plan that knows the image, and is zero otherwise. */
+/* Returns a plan that knows the image, and is zero otherwise. */
 template <typename plan_type> static plan_type plan_of(const struct box_launch *launch)
 {
     const struct box_sizes sizes = launch->sizes;
@@ -49,14 +49,15 @@ template <typename plan_type> static plan_type plan_of(const struct box_launch *
     return plan;
 }
 
-/* The constant as raw bits of the unsigned type that stands for the dtype. */
+/* Returns the constant as raw bits of the unsigned type that stands for the dtype. */
 template <typename T> static T outside_of(const struct box_launch *launch)
 {
     const double constant = ((const struct box_params *)launch->context->params)->constant;
     return (T)0.5 != 0 ? (T)constant : (T)(int64_t)constant;
 }
 
-/* Rows of a tile, and blocks a multiprocessor that the registers must allow (0: as the compiler likes), as measured. */
+/* These return the rows of a tile, and how many blocks a multiprocessor the registers must allow (0: as the compiler
+ * likes), as measured. */
 template <typename T> static constexpr int small_rows(int radius)
 {
     return sizeof(T) == 4 ? (radius == 7 ? 12 : 8) : radius <= 2 ? 16 : radius <= 4 ? 12 : 8;
@@ -109,7 +110,7 @@ static bool has_rows(const struct box_launch *launch)
            ((uintptr_t)launch->in | (uintptr_t)launch->out) % sizeof(uint4) == 0;
 }
 
-/* The kernel for radius R, or those for larger ones. */
+/* Launches the kernel for radius R, or looks among those for larger ones. */
 template <typename T, int R = 1> static enum ts_status small(const struct box_launch *launch)
 {
     if constexpr (R < BOX_SMALL_MAX_RADIUS)

@@ -72,7 +72,7 @@ static __device__ __forceinline__ struct rows_sixteen<T> rows_pack(const uint32_
     return row;
 }
 
-/* Where a lane stands. Lanes beside a strip's outputs only sum for the others. */
+/* The columns and neighbors of a lane. Lanes beside a strip's outputs write nothing: they only sum for the others. */
 struct rows_lane {
     int column;      /* of the first that it reads */
     int left, right; /* lanes beside it */

@@ -194,7 +194,7 @@ static __device__ __forceinline__ void small_load(const T *slice, int first, con
     }
 }
 
-/* Column sums of a tile of floats. */
+/* Writes the column sums of a tile of floats. */
 template <int R, int ROWS>
 static __device__ __forceinline__ void small_tile(const box_quad<float> (&quads)[ROWS + 2 * R], float (&sums)[ROWS][4])
 {

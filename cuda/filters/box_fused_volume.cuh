@@ -104,7 +104,7 @@ static __device__ __forceinline__ void volume_load(const T *slice, const struct 
             next[i].raw = *(const box_word<T> *)(slice + quads->at[i]);
 }
 
-/* Rows that do not start at multiples of 4: sample by sample, all of a thread's before it waits for the first. */
+/* Loads rows that do not start at multiples of 4: sample by sample, all of a thread's before it waits for the first. */
 template <typename T, int R, int THREADS, int LOADS>
 static __device__ __noinline__ void volume_gather(const T *slice, struct volume_from from, int nx, T outside,
                                                   uint32_t sign, T *tile)

@@ -19,7 +19,7 @@ enum {
     VOLUME_RUNS = BOX_VOLUME_COLUMNS / VOLUME_RUN /* of a row */
 };
 
-/* 2D sums of a thread that the ring holds. */
+/* Returns how many 2D sums of a thread the ring holds. */
 template <typename T> static inline __host__ __device__ constexpr int volume_slots(int radius)
 {
     return (T)0.5 != 0 ? 2 * radius : 2 * radius + 1;
@@ -34,7 +34,7 @@ static inline __host__ __device__ constexpr int volume_group(int n, int window)
     return group;
 }
 
-/* sums[j] of samples[j .. j + 2 R]. */
+/* Writes to sums[j] the sum of samples[j .. j + 2 R]. */
 template <int R, int N>
 static __device__ __forceinline__ void volume_windows(const float (&samples)[N + 2 * R], float (&sums)[N])
 {

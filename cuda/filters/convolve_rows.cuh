@@ -11,7 +11,7 @@
 
 enum { RUN = 4, ROWS_STRIP = 128 };
 
-/* Which columns a lane fetches. */
+/* The columns that a lane fetches. */
 template <int HALF> struct rows_columns {
     int first, own[RUN], edge[HALF];
     bool whole, has_edge;

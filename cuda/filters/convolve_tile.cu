@@ -116,7 +116,7 @@ static size_t row_bytes(const struct convolve_job *job)
     return (size_t)tile_stride(job->columns) * sizeof(double);
 }
 
-/* Rows of a tile: two or one for each thread, or as many as fit in shared memory. */
+/* Returns the rows of a tile: two or one for each thread, or as many as fit in shared memory. */
 static int tile_rows(const struct stage_context *context, const struct convolve_job *job)
 {
     const int fit = context->device->block_shared_bytes / (int)row_bytes(job) - job->rows + 1;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * median on a CUDA device: a block brings a tile with the border of its windows into shared memory, as 32-bit keys, and
- * a thread finds the medians of its pixels: by a network in registers for windows of 3 x 3, 5 x 5, 7 x 7 and 3 x 3 x 3,
- * whose size is then a constant, or bit by bit for all others, counting the smaller keys in shared memory.
+ * a thread finds the medians of its pixels: by a network in registers for windows of 3 x 3 x 3, or bit by bit for
+ * larger ones, counting the smaller keys in shared memory. Windows of 3 x 3, 5 x 5 and 7 x 7 go to median_direct.cu and
+ * median_tile.cu.
  *
  * Memory traffic: a value is read once, the border again (mostly from the second cache), and written once. Blocks have
- * 32 x 8 threads, of four rows each, so that the border of a 7 x 7 window adds 40 % to a tile. For cubes they have 16 x
- * 8 threads of one pixel each: the largest tile, 30 x 22 x 15 keys, then fits into the 48 KiB that every block has.
+ * 32 x 8 threads, of four rows each. For cubes they have 16 x 8 threads of one pixel each: the largest tile, 30 x 22 x
+ * 15 keys, then fits into the 48 KiB that every block has.
  */
 #include "cuda/filters/median.cuh"
 
@@ -67,7 +68,7 @@ static void launch(const struct median_params *params, const struct ts_image *in
     const bool cube = params->dimensions == MEDIAN_3D;
     const int x = cube ? CUBE_X : FLAT_X, y = THREADS_Y * (cube ? 1 : FLAT_ROWS), size = 2 * job.radius + 1;
     const size_t bytes = sizeof(int32_t) * (size_t)((x + 2 * job.radius) * (y + 2 * job.radius) * (cube ? size : 1));
-    job.tiles_x = ts_cuda_parts(job.nx, x);
+    job.tiles_x = (unsigned)ts_cuda_parts(job.nx, x);
     const dim3 threads((unsigned)x, THREADS_Y), blocks((unsigned)(job.tiles_x * ts_cuda_parts(job.ny, y)),
                                                        (unsigned)(job.nz < MOST_BLOCKS_Z ? job.nz : MOST_BLOCKS_Z));
     const T *from = (const T *)in->data;
@@ -76,12 +77,8 @@ static void launch(const struct median_params *params, const struct ts_image *in
         map_tiles<T, 0, true><<<blocks, threads, bytes, stream>>>(from, to, job);
     else if (params->method == MEDIAN_HISTOGRAM)
         map_tiles<T, 0, false><<<blocks, threads, bytes, stream>>>(from, to, job);
-    else if (cube)
-        map_tiles<T, 3, true><<<blocks, threads, bytes, stream>>>(from, to, job);
-    else if (job.radius == 2)
-        map_tiles<T, 5, false><<<blocks, threads, bytes, stream>>>(from, to, job);
     else
-        map_tiles<T, 7, false><<<blocks, threads, bytes, stream>>>(from, to, job);
+        map_tiles<T, 3, true><<<blocks, threads, bytes, stream>>>(from, to, job);
 }
 
 static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
@@ -94,12 +91,14 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
                              .radius = (int)params->radius,
                              .border = params->border,
                              .flip = ts_cuda_key_flip(in->dtype)};
-    uint32_t constant = 0;
+    const size_t bytes = ts_dtype_bytes(in->dtype);
+    job.word_flip = job.flip * (bytes == 1 ? 0x01010101u : bytes == 2 ? 0x00010001u : 1);
     if (params->border == BORDER_CONSTANT)
-        ts_constant_fill(&constant, in->dtype, params->constant, 1);
-    job.constant = in->dtype == TS_F32 ? ts_float_key((int32_t)constant) : (int32_t)(constant ^ job.flip);
-    if (params->method == MEDIAN_NETWORK && params->dimensions == MEDIAN_2D && params->radius == 1)
-        return ts_cuda_median_march(context, in, out, &job, call);
+        ts_constant_fill(&job.outside, in->dtype, params->constant, 1);
+    job.outside ^= job.flip;
+    job.constant = in->dtype == TS_F32 ? ts_float_key((int32_t)job.outside) : (int32_t)job.outside;
+    if (params->method == MEDIAN_NETWORK && params->dimensions == MEDIAN_2D)
+        return (params->radius == 1 ? ts_cuda_median_direct : ts_cuda_median_tile)(context, in, out, &job, call);
 #define LAUNCH(T) launch<T>(params, in, out, job, call->stream)
     TS_CUDA_BIT_TYPES(in->dtype, LAUNCH)
 #undef LAUNCH

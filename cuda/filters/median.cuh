@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This finds the median of keys (cuda/values/value_keys.cuh): by a network in registers, as
- * stages/filters/median_network.h has it, or bit by bit.
+ * This finds the median of the keys of one window (cuda/values/value_keys.cuh): by a network in registers, as
+ * stages/filters/median_network.h has it, or bit by bit. Windows that share columns: cuda/filters/median_tile.cuh.
  */
 #ifndef CUDA_FILTERS_MEDIAN_CUH
 #define CUDA_FILTERS_MEDIAN_CUH

@@ -23,7 +23,7 @@ static inline bool ts_cuda_equalize_levels(const struct stage_context *context)
     return ((const struct equalize_params *)context->params)->method == EQUALIZE_OPENCV;
 }
 
-/* n results of struct cuda_value_map from the counts of the volume (per_slice false) or of slices. */
+/* Makes n results of struct cuda_value_map from the counts of the volume (per_slice false) or of slices. */
 size_t ts_cuda_equalize_map_bytes(const struct stage_context *context);
 enum ts_status ts_cuda_equalize_finish(const struct stage_context *context, const void *partials, bool per_slice,
                                        void *results, int64_t n, const struct cuda_call *call);

@@ -141,7 +141,7 @@ static __device__ inline void set_entry(float *entry, unsigned long long below, 
     *entry = levels.total ? (float)((double)below / (double)levels.total) : 0;
 }
 
-/* Where an image has one value alone, the value stays as it is. */
+/* Sets an entry by OpenCV's rule. Where an image has one value alone, that value stays as it is. */
 template <typename T>
 static __device__ inline void set_entry(T *entry, unsigned long long below, const struct levels &levels)
 {

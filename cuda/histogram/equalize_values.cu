@@ -33,7 +33,7 @@ template <typename ENTRY> struct window {
 enum { NEAR = 4, NEAR_BYTES = sizeof(uint32_t) + NEAR * sizeof(uint16_t) };
 static const uint32_t far_entries = 0xFFFFFFFFu;
 
-/* near: whether the entries are stored in 3 bytes. */
+/* `near` is set where the entries are stored in 3 bytes. */
 template <bool near, typename ENTRY>
 static __device__ inline ENTRY look_up(const struct window<ENTRY> &window, uint32_t key)
 {

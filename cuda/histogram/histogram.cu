@@ -124,7 +124,7 @@ static size_t bins_bytes(const struct stage_context *context, int input)
                                                 (counts_slices(context, input) ? sizeof(uint32_t) : sizeof(uint64_t));
 }
 
-/* Bytes of the counts of one slice, or of the volume. */
+/* Returns the bytes of the counts of one slice, or of the volume. */
 static size_t counts_bytes(const struct stage_context *context, int input)
 {
     if (of_labels(context, input))
@@ -171,7 +171,7 @@ static bool leaves_tables(const struct stage_context *context, int input)
            (input == 0 && (merge == HISTOGRAM_MERGE_FAN_IN || merge == HISTOGRAM_MERGE_TWO_LEVEL));
 }
 
-/* Bytes of the tables that one block leaves, or the strips of one slice. */
+/* Returns the bytes of the tables that one block leaves, or the strips of one slice. */
 static size_t block_tables_bytes(const struct stage_context *context, int input)
 {
     const enum histogram_method method = method_of(context, input);
@@ -181,8 +181,8 @@ static size_t block_tables_bytes(const struct stage_context *context, int input)
     return tables * slot_count(context, input) * sizeof(uint32_t);
 }
 
-/* Scratch for as many blocks as the device holds, and one for each of n slices (for the strips of n slices), if that is
- * not too much. */
+/* Returns scratch for as many blocks as the device holds, and one for each of n slices (for the strips of n slices), if
+ * that is not too much. */
 static size_t tables_bytes(const struct stage_context *context, int input, int64_t n)
 {
     const size_t one = block_tables_bytes(context, input), least = one > most_tables_bytes ? one : most_tables_bytes;
@@ -200,7 +200,7 @@ static enum reduction_method reduction_of(const struct stage_context *context)
                                                 : REDUCTION_AUTO;
 }
 
-/* Bytes of the counts of n slices that become bins. */
+/* Returns the bytes of the counts of n slices that become bins. */
 static size_t slices_bytes(const struct stage_context *context, int input, int64_t n)
 {
     return makes_bins(context, input) && per_slice(context, input)
@@ -208,7 +208,7 @@ static size_t slices_bytes(const struct stage_context *context, int input, int64
                : 0;
 }
 
-/* Scratch of the kernels that count n slices. */
+/* Returns the scratch of the kernels that count n slices. */
 static size_t counting_bytes(const struct stage_context *context, int input, int64_t n)
 {
     if (leaves_tables(context, input))

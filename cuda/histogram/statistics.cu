@@ -51,7 +51,7 @@ static size_t partial_bytes(const struct stage_context *context, int)
     return moments_bytes(context) + percentiles;
 }
 
-/* Bytes of the counts of n slices, where values are counted slice by slice. */
+/* Returns the bytes of the counts of n slices, where values are counted slice by slice. */
 static size_t slice_counts_bytes(const struct stage_context *context, int64_t n)
 {
     return (size_t)n * ts_cuda_stride(ts_cuda_value_counts_bytes(context->in.dtype, true));

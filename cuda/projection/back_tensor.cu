@@ -213,7 +213,7 @@ static __global__ void __launch_bounds__(S::THREADS, BLOCKS)
     write_pixels<S, JOSEPH>(totals, (int)column, (int)row, slice_first, maxima, &size, out);
 }
 
-/* One thread a view. */
+/* One thread works on a view. */
 static __global__ void __launch_bounds__(TENSOR_THREADS)
     make_lines(const struct cuda_back_views *table, float most, struct tensor_line *lines)
 {
@@ -224,7 +224,7 @@ static __global__ void __launch_bounds__(TENSOR_THREADS)
     }
 }
 
-/* One thread a slice. known: results, `stride` bytes from one to the next. */
+/* One thread works on a slice. `known` are results, `stride` bytes from one to the next. */
 static __global__ void __launch_bounds__(TENSOR_THREADS)
     copy_maxima(const char *known, size_t stride, int64_t n, uint32_t *maxima)
 {
@@ -245,7 +245,7 @@ static size_t lines_bytes(const struct stage_context *context)
     return ts_cuda_stride((size_t)context->in.axes[1].n * sizeof(struct tensor_line));
 }
 
-/* The largest magnitudes first, then what lines are made of, then the halves. */
+/* The scratch holds the largest magnitudes first, then what lines are made of, then the halves. */
 size_t ts_cuda_back_tensor_scratch(const struct stage_context *context, int64_t n)
 {
     return ts_cuda_stride((size_t)n * sizeof(uint32_t)) + lines_bytes(context) +

@@ -11,9 +11,9 @@
  *
  *     max(0, 1 - distance / width) dx dy / width
  *
- * the second factor being its length between two lines. For an arc gamma - gamma_p is the detectors between them times
- * their angle; for a flat detector all is divided by cos(gamma), which leaves A times the difference of tangents; in a
- * parallel beam gamma is 0. (P. M. Joseph, IEEE Trans. Med. Imaging 1, 1982; stages/geometry/beam.h has the beams.)
+ * the second factor being its length between two lines. For an arc gamma - gamma_p is the detector pixels between them
+ * times their angle; for a flat detector all is divided by cos(gamma), which leaves A times the difference of tangents;
+ * in a parallel beam gamma is 0. (P. M. Joseph, IEEE Trans. Med. Imaging 1, 1982; beams: stages/geometry/beam.h.)
  *
  * Only one pixel's place on the detector, a difference of large numbers, is worked out in double: those of the pixels
  * beside it in its row follow from it in float, as do all weights.
@@ -32,7 +32,7 @@ struct joseph_grid {
     double center_row, center_column; /* of the rotation axis */
     double dy, dx;                    /* mm from row to row, and from column to column */
     double source_axis_mm;
-    double center, per_slope; /* detector of the central ray; detectors for a slope, a radian, or a mm of 1 */
+    double center, per_slope; /* index of the central ray; detector pixels for a slope, a radian, or a mm of 1 */
     float width_x, width_y;   /* dx, dy */
     float step, per_step;     /* slope, radian, or mm from detector to detector; and per_slope */
     int32_t beam;
@@ -69,11 +69,11 @@ struct joseph_start {
 
 /* One pixel in one view. */
 struct joseph_pixel {
-    float past;         /* detectors from the start's whole one */
+    float past;         /* detector pixels from the start's whole one */
     float cosine, sine; /* of theta; arc: of theta + gamma_p */
     float slope;        /* p / A; 0 but for a flat detector */
-    float apart;        /* a flat detector, parallel: mm between the rays of two detectors at the pixel; arc: radian */
-    float distance;     /* A; arc: L */
+    float apart; /* a flat detector, parallel: mm between the rays of two detector pixels at the pixel; arc: radian */
+    float distance; /* A; arc: L */
 };
 
 static __device__ __forceinline__ struct joseph_start joseph_start_of(const struct joseph_grid *grid,
@@ -148,8 +148,8 @@ static __device__ __forceinline__ float joseph_width(const struct joseph_grid *g
     return fmaxf(fabsf(cosine) * grid->width_x, fabsf(sine) * grid->width_y);
 }
 
-/* Rays farther from the pixel in detectors do not touch it. The width changes by no more than `most` a radian or a
- * slope of 1, so that of rays u from the pixel A u < width + most u, or L sin(u) < width + most u; and u is at most
+/* Rays farther from the pixel in detector pixels do not touch it. The width changes by no more than `most` a radian or
+ * a slope of 1, so that of rays u from the pixel A u < width + most u, or L sin(u) < width + most u; and u is at most
  * asin(most / L). */
 static __device__ __forceinline__ float joseph_reach(const struct joseph_grid *grid, const struct joseph_pixel *pixel)
 {

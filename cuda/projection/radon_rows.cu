@@ -39,7 +39,7 @@ static int64_t all_pairs(const struct rows_size *size)
     return ts_cuda_parts(size->n_slices, ROWS_SLICES) * size->n_views;
 }
 
-/* Bytes of the vectors of one pair: a detector pixel has its ROWS_SLICES sums side by side. */
+/* Returns the bytes of the vectors of one pair: a detector pixel has its ROWS_SLICES sums side by side. */
 static int64_t pair_bytes(const struct rows_size *size)
 {
     return (int64_t)size->n_parts * size->n_detectors * (int64_t)sizeof(float4);
@@ -110,7 +110,7 @@ static __device__ void add_line(const T *line, int64_t slice, int n_slices, int 
     }
 }
 
-/* grid: parts, windows of detectors, pairs from `first` on. */
+/* grid: parts, windows of detector pixels, pairs from `first` on. */
 template <typename T>
 static __global__ void __launch_bounds__(ROWS_THREADS)
     project_rows(const T *in, const T *transposed, float4 *partials, const struct cuda_beams *table,
@@ -138,8 +138,8 @@ static __global__ void __launch_bounds__(ROWS_THREADS)
         partial[d] = vector[mirrored ? n - 1 - d : d];
 }
 
-/* One thread sums a detector pixel; grid: runs of detectors, pairs. Both major axes have n_parts vectors, the last ones
- * zero. */
+/* One thread sums a detector pixel; grid: runs of detector pixels, pairs. Both major axes have n_parts vectors, the
+ * last ones zero. */
 static __global__ void __launch_bounds__(ROWS_THREADS)
     fan_in(float4 *partials, float *out, const struct cuda_beams *table, struct rows_size size, int64_t first)
 {

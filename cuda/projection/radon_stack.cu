@@ -220,7 +220,7 @@ static enum ts_status launch(const struct stage_context *context, const float *l
     });
 }
 
-/* True where no view has rays 2 pixels apart: per_detector is at most this number, reached where the major axis
+/* Returns true where no view has rays 2 pixels apart: per_detector is at most this number, reached where the major axis
  * changes. */
 static bool all_near(const struct stage_context *context)
 {

@@ -72,7 +72,7 @@ static bool is_tensor(const struct stage_context *context)
     return params_of(context)->method == BACK_METHOD_TENSOR || params_of(context)->method == BACK_METHOD_TENSOR_SPLIT;
 }
 
-/* True where Joseph's weights are summed for many slices at once. */
+/* Returns true where Joseph's weights are summed for many slices at once. */
 static bool is_side_by_side(const struct stage_context *context)
 {
     return params_of(context)->method != BACK_METHOD_PIXEL;
@@ -126,7 +126,7 @@ static __device__ __forceinline__ float sample(const float *row, int64_t at, int
     return at >= 0 && at < n_detectors ? __ldg(row + at) : 0;
 }
 
-/* True where any slice holds a NaN or an infinity; the whole block asks. */
+/* Returns true where any slice holds a NaN or an infinity; the whole block asks. */
 static __device__ __forceinline__ bool any_no_number(const uint32_t *maxima, int64_t nz)
 {
     int any = 0;
@@ -189,7 +189,7 @@ static enum ts_status by_rays(const struct stage_context *context, const struct 
     return ts_cuda_joseph_back(context, &scan, in, out, is_side_by_side(context), call);
 }
 
-/* A fan: weights, the filter in its place, backprojection. */
+/* Reconstructs a fan: weights, the filter in place, backprojection. */
 static enum ts_status fan(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           const struct row_filter *filter, const struct cuda_call *call)
 {

@@ -61,7 +61,7 @@ static __device__ __forceinline__ void row_fft_pair(float2 *a, float2 *b, float 
     *b = make_float2(__fmaf_rn(2.0F, p.x, -re), __fmaf_rn(2.0F, p.y, -im));
 }
 
-/* The same with w = exp(2 pi i K / 256): fewer operations where w is a power of i. */
+/* Does the same with w = exp(2 pi i K / 256), in fewer operations where w is a power of i. */
 template <int K> static __device__ __forceinline__ void row_fft_butterfly(float2 *a, float2 *b)
 {
     const float2 p = *a, q = *b;
@@ -117,7 +117,7 @@ template <int N, int LEVEL, int NODE> static __device__ __forceinline__ void row
     }
 }
 
-/* The same for N real samples, which saves more than half of the first level. */
+/* Does the same for N real samples, which saves more than half of the first level. */
 template <int N> static __device__ __forceinline__ void row_fft_quarter_real(const float *in, float2 *x)
 {
     constexpr float eighth = row_fft_cos(32);

@@ -82,7 +82,7 @@ static __device__ __forceinline__ void ts_cuda_tensor_product_both(float c[4], u
 #endif
 }
 
-/* Two numbers as halves, negative ones as 0. */
+/* Returns two numbers as halves, negative ones as 0. */
 static __device__ __forceinline__ uint32_t ts_cuda_tensor_pack(float low, float high)
 {
     uint32_t pair = 0;

@@ -7,11 +7,6 @@
  */
 #include "cuda/reconstruction/iterate.cuh"
 
-extern "C" {
-#include "stages/reconstruction/iterate.h"
-#include "stages/values/finite_values.h"
-}
-
 /* Finds s = A' r and the next direction. */
 static enum ts_status find_direction(struct cuda_iterate *job, int64_t i)
 {
@@ -60,22 +55,4 @@ static enum ts_status run(struct cuda_iterate *job)
     return status;
 }
 
-static size_t scratch_bytes(const struct stage_context *context, int64_t n)
-{
-    return ts_cuda_iterate_scratch(context, &ts_cgls_needs, n);
-}
-
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
-{
-    return ts_cuda_iterate_map(context, &ts_cgls_needs, NULL, run, in, out, call);
-}
-
-const struct stage_cuda cgls_cuda = {
-    .constants_bytes = ts_cuda_iterate_constants_bytes,
-    .constants = ts_cuda_iterate_constants,
-    .scratch_bytes = scratch_bytes,
-    .map = map,
-    .reduction = &ts_cuda_finite_reduction,
-    .least_slices = ts_cuda_iterate_least_slices,
-};
+ITERATE_CUDA(cgls, NULL, run)

@@ -297,7 +297,7 @@ static struct gathering gathering_of(const struct stage_context *context, const 
     const struct ts_axis *detector = &context->in.axes[2];
     const double spacing = ts_axis_spacing(detector);
     struct gathering size = {(int)grid->grid_rows, (int)grid->grid_columns, (int)grid->most};
-    const double reach = (double)grid->most / (double)grid->padded; /* cycles a detector */
+    const double reach = (double)grid->most / (double)grid->padded; /* cycles a detector pixel */
     size.most_x = (float)(reach * (double)grid->grid_columns * params->pixel_size / spacing);
     size.most_y = (float)(reach * (double)grid->grid_rows * params->row_spacing / spacing);
     for (int i = 0; i < GRID_TERMS; i++)

@@ -142,7 +142,7 @@ struct gathering {
     struct kernel kernel;
 };
 
-/* True where no point reaches the square of places from (x, y) to (x + side - 1, y + side - 1). */
+/* Returns true where no point reaches the square of places from (x, y) to (x + side - 1, y + side - 1). */
 static __device__ __forceinline__ bool is_beyond(const struct gathering *size, float x, float y, int side)
 {
     const float half = 0.5f * (float)(side - 1), reach = half + MARGIN;

@@ -13,6 +13,7 @@
 extern "C" {
 #include "stages/projection/radon.h"
 #include "stages/reconstruction/iterate.h"
+#include "stages/values/finite_values.h"
 }
 
 enum { ITERATE_SLICES = 128 };
@@ -57,6 +58,26 @@ typedef enum ts_status cuda_iterate_run(struct cuda_iterate *job);
 enum ts_status ts_cuda_iterate_map(const struct stage_context *context, const struct iterate_needs *needs,
                                    cuda_iterate_run *begin, cuda_iterate_run *run, const struct ts_image *in,
                                    struct ts_image *out, const struct cuda_call *call);
+
+/* Defines NAME_cuda, the CUDA side of an iterative stage that has ts_NAME_needs, with begin() and run() as above. */
+#define ITERATE_CUDA(name, begin, run)                                                                                 \
+    static size_t name##_scratch_bytes(const struct stage_context *context, int64_t n)                                 \
+    {                                                                                                                  \
+        return ts_cuda_iterate_scratch(context, &ts_##name##_needs, n);                                                \
+    }                                                                                                                  \
+    static enum ts_status name##_map(const struct stage_context *context, const struct ts_image *in,                   \
+                                     struct ts_image *out, const struct cuda_call *call)                               \
+    {                                                                                                                  \
+        return ts_cuda_iterate_map(context, &ts_##name##_needs, begin, run, in, out, call);                            \
+    }                                                                                                                  \
+    const struct stage_cuda name##_cuda = {                                                                            \
+        .constants_bytes = ts_cuda_iterate_constants_bytes,                                                            \
+        .constants = ts_cuda_iterate_constants,                                                                        \
+        .scratch_bytes = name##_scratch_bytes,                                                                         \
+        .map = name##_map,                                                                                             \
+        .reduction = &ts_cuda_finite_reduction,                                                                        \
+        .least_slices = ts_cuda_iterate_least_slices,                                                                  \
+    };
 
 /* sinogram = A volume, volume = A' sinogram, of the group's slices. */
 enum ts_status ts_cuda_iterate_project(struct cuda_iterate *job, float *volume, float *sinogram);

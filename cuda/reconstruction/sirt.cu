@@ -11,7 +11,6 @@
 
 extern "C" {
 #include "stages/reconstruction/sirt.h"
-#include "stages/values/finite_values.h"
 }
 
 enum { THREADS = 256, FILL_BLOCKS = 2048 };
@@ -85,22 +84,4 @@ static enum ts_status run(struct cuda_iterate *job)
     return status;
 }
 
-static size_t scratch_bytes(const struct stage_context *context, int64_t n)
-{
-    return ts_cuda_iterate_scratch(context, &ts_sirt_needs, n);
-}
-
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
-{
-    return ts_cuda_iterate_map(context, &ts_sirt_needs, find_weights, run, in, out, call);
-}
-
-const struct stage_cuda sirt_cuda = {
-    .constants_bytes = ts_cuda_iterate_constants_bytes,
-    .constants = ts_cuda_iterate_constants,
-    .scratch_bytes = scratch_bytes,
-    .map = map,
-    .reduction = &ts_cuda_finite_reduction,
-    .least_slices = ts_cuda_iterate_least_slices,
-};
+ITERATE_CUDA(sirt, find_weights, run)

@@ -14,7 +14,7 @@ extern "C" {
 
 enum { THREADS = 256, FLIGHT = 4, GROUP = 4, WAVES = 4 };
 
-/* The blocks that the device holds at once. */
+/* Returns the blocks that the device holds at once. */
 static int64_t blocks_at_once(const struct stage_context *context)
 {
     return (int64_t)context->device->multiprocessors * (context->device->threads / THREADS);

@@ -169,7 +169,7 @@ static __device__ void sort_runs(uint64_t *words, int n)
     __syncthreads();
 }
 
-/* n: a power of two, at least WORDS. */
+/* Sorts n words; n is a power of two, at least WORDS. */
 static __device__ void sort_words(uint64_t *words, int n)
 {
     sort_runs(words, n);
@@ -222,7 +222,7 @@ template <int CAPACITY> static __device__ void remove_key(int32_t window[CAPACIT
     window[CAPACITY - 1] = INT32_MAX;
 }
 
-/* The last one falls out. */
+/* Inserts a key; the last one falls out. */
 template <int CAPACITY> static __device__ void insert_key(int32_t window[CAPACITY], int32_t key)
 {
 #pragma unroll

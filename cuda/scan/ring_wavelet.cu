@@ -167,7 +167,7 @@ static __global__ void __launch_bounds__(COLUMNS *ROWS)
     v[blockIdx.z * stride + cell.row * columns + cell.column] = sum;
 }
 
-/* c NULL: there is none. */
+/* `c` is NULL where there is none. */
 static __global__ void __launch_bounds__(COLUMNS *ROWS)
     detectors_up(struct ring_level level, const float *filters, int length, const float *c, const float *v, float *t,
                  int64_t stride)

@@ -70,7 +70,7 @@ template <typename In, bool MAGIC> static __device__ double point_load(In x)
         return __hiloint2double(unit, (int)x) - 0x1p52;
 }
 
-/* Rounded half to even; beyond int, or +-2^30 with MAGIC, the nearer end of int; NaN 0. */
+/* Rounds half to even. Beyond int, or +-2^30 with MAGIC, the result is the nearer end of int; for NaN it is 0. */
 template <bool MAGIC> static __device__ int point_round(double y)
 {
     if (!MAGIC)
@@ -97,7 +97,7 @@ template <typename Out, bool MAGIC> static __device__ Out point_store(double y)
     }
 }
 
-/* The bits of the result for the bits of one of the 8- or 16-bit values. */
+/* Returns the bits of the result for the bits of one of the 8- or 16-bit values. */
 static __device__ uint32_t point_bits(uint32_t key, enum ts_dtype in, enum ts_dtype out, const struct point_function &f)
 {
     const double x = in == TS_I8 ? (double)(int8_t)key : in == TS_I16 ? (double)(int16_t)key : (double)key;
@@ -275,7 +275,7 @@ struct point_job {
     int64_t n_slices;
 };
 
-/* Aligned groups, where both images have them at the same values, and blocks for a few waves. */
+/* Cuts the values into aligned groups, where both images have them at the same values, and blocks for a few waves. */
 template <typename In, typename Out> static void cut(struct point_job *job)
 {
     typedef struct point_group<In, Out> group;

@@ -53,7 +53,7 @@ static __global__ void __launch_bounds__(THREADS) count_digits(struct sort_job j
     job.counts[(slice * DIGITS + threadIdx.x) * job.tiles + tile] = counts[threadIdx.x];
 }
 
-/* Exclusive sums of the slice's counts; a thread takes a run of them. */
+/* Makes exclusive sums of the slice's counts. A thread sums a run of them. */
 static __global__ void __launch_bounds__(SCAN_THREADS) scan_digits(struct sort_job job)
 {
     __shared__ uint32_t warp_sums[CUDA_BLOCK_WARPS];

@@ -40,7 +40,7 @@ static inline __host__ __device__ double ts_cuda_value_of_key(uint32_t key, enum
     }
 }
 
-/* The range that a partial holds; also on the device, for a finish there. */
+/* Returns the range that a partial holds; also on the device, for a finish there. */
 static inline __host__ __device__ struct value_range ts_cuda_value_range_collect(const struct cuda_value_range *partial,
                                                                                  enum ts_dtype dtype)
 {

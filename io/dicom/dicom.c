@@ -29,7 +29,7 @@ static const struct choice incomplete_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param dicom_rows[] = {
+static const struct param dicom_params[] = {
     PARAM(struct dicom_params, dicom, .required = true, .unit = "",
           .doc = "folder that is searched for DICOM files, or a list of files and folders"),
     PARAM(struct dicom_params, series, .unit = "", .init.text = "",
@@ -39,10 +39,10 @@ static const struct param dicom_rows[] = {
     PARAM(struct dicom_params, burned_in, .unit = "", .choices = burned_in_choices, .init.choice = BURNED_IN_REFUSE,
           .doc = "what to do with images whose header says that text is burned into the pixels (Burned In Annotation "
                  "YES)"),
-    UNREADABLE_ROW(struct dicom_params),
+    UNREADABLE_PARAM(struct dicom_params),
     PARAM(struct dicom_params, incomplete, .unit = "", .choices = incomplete_choices, .init.choice = INCOMPLETE_REFUSE,
           .doc = "what to do where a series has fewer files than its Number of Series Related Instances says"),
-    SLICES_ROW(struct dicom_params),
+    SLICES_PARAM(struct dicom_params),
 };
 
 static void close_source(struct source *base)
@@ -51,12 +51,18 @@ static void close_source(struct source *base)
     if (source == NULL)
         return;
     ts_dicom_ring_end(source);
+    ts_dicom_native_end(source);
     ts_arena_destroy(source->arena); /* which holds the source too */
 }
 
-static size_t memory_bytes(const struct source *source, int threads, int64_t ahead)
+static size_t ring_bytes(const struct source *source, int threads, int64_t ahead)
 {
     return ts_dicom_ring_bytes((const struct dicom_source *)source, threads, ahead);
+}
+
+static size_t native_bytes(const struct source *source, int threads, int64_t ahead)
+{
+    return ts_dicom_native_bytes((const struct dicom_source *)source, threads, ahead);
 }
 
 static bool holds(const struct source *base, dev_t device, ino_t inode)
@@ -68,8 +74,17 @@ static bool holds(const struct source *base, dev_t device, ino_t inode)
     return false;
 }
 
-static const struct source_ops dicom_ops = {
-    .memory_bytes = memory_bytes,
+static const struct source_ops native_ops = {
+    .memory_bytes = native_bytes,
+    .start = ts_dicom_native_start,
+    .prefetch = ts_dicom_native_prefetch,
+    .read = ts_dicom_native_read,
+    .holds = holds,
+    .close = close_source,
+};
+
+static const struct source_ops ring_ops = {
+    .memory_bytes = ring_bytes,
     .start = ts_dicom_ring_start,
     .prefetch = ts_dicom_ring_prefetch,
     .read = ts_dicom_ring_read,
@@ -122,12 +137,14 @@ enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct aren
     enum ts_status status = source && slices && frames ? TS_OK : ts_diag_no_memory(diag, n * sizeof *frames);
     if (status == TS_OK)
         *source = (struct dicom_source){
-            .base = {.ops = &dicom_ops, .image = series->image, .n_slices = series->image.axes[0].n, .slices = slices},
+            .base = {.image = series->image, .n_slices = series->image.axes[0].n, .slices = slices},
             .arena = arena,
             .frames = frames};
     for (size_t z = 0; status == TS_OK && z < n; z++)
         status = open_frame(source, (int64_t)z, series->files[z], diag);
-    if (status != TS_OK)
+    if (status == TS_OK)
+        source->base.ops = ts_dicom_is_native(source) ? &native_ops : &ring_ops;
+    else
         ts_arena_destroy(arena);
     *out = status == TS_OK ? &source->base : NULL;
     return status;
@@ -188,7 +205,7 @@ static enum ts_status add_attribute(struct dicom_source *source, const char *nam
     return TS_OK;
 }
 
-/* The warnings as one text, or NULL where memory is out. */
+/* Returns the warnings as one text, or NULL where memory is out. */
 static const char *join_warnings(const struct dicom_source *source, const struct dicom_params *params,
                                  const struct dicom_series *series)
 {
@@ -322,8 +339,8 @@ static enum ts_status open_dicom(const struct param_set *set, struct source **so
 const struct source_format dicom_format = {
     .name = "dicom",
     .summary = "one series of DICOM files: CT, MR, PET and other single-frame images as one volume",
-    .params = dicom_rows,
-    .n_params = sizeof dicom_rows / sizeof dicom_rows[0],
+    .params = dicom_params,
+    .n_params = sizeof dicom_params / sizeof dicom_params[0],
     .params_bytes = sizeof(struct dicom_params),
     .open = open_dicom,
 };

@@ -58,7 +58,8 @@ static size_t count_equal(const double *values, size_t n, double value)
            ts_lower_bound(&value, values, n, sizeof *values, ts_compare_doubles);
 }
 
-/* The step that more than half of the neighbors in n sorted numbers have, where all others are several of it; else 0.
+/* Returns the step that more than half of the neighbors in n sorted numbers have, where all others are several of it;
+ * else 0.
  */
 static double common_step(const double *numbers, size_t n)
 {

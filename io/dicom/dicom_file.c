@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This compares SOP Class UIDs with a list of classes. The lists leave out the prefix that all storage classes share.
+ * An entry that ends with a dot stands for a whole family, such as all presentation states; any other entry must be the
+ * rest of the UID, so that 2 does not stand for 20.
+ */
 #include "io/dicom/dicom_file.h"
 
 #include <string.h>

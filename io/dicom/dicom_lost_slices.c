@@ -137,7 +137,7 @@ static bool was_file(const struct dicom_other *other)
            other->kind == DICOM_LOOP;
 }
 
-/* A hidden file, or one of a hidden folder. */
+/* Returns true for a hidden file, or one of a hidden folder. */
 static bool is_hidden(const char *path)
 {
     const char *name = ts_base_name(path), *folder = name - (name > path);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Entries are sorted once and then found by binary search, because a folder may hold a hundred thousand names.
+ * Entries are collected in any order, sorted once and then found by binary search, because a folder may hold a hundred
+ * thousand names. Equal entries become one with a count. Most names of a folder are alike but for a number, so that an
+ * added entry is first compared with the last few, which keeps the list short before it is sorted.
  */
 #include "io/dicom/dicom_name_index.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A sorted list of texts, such as parts of file names, by folder and series. The checks for lost slices compare names
- * with those of the images through it.
+ * This is a sorted list of texts, such as parts of file names, by folder and series. The checks for lost slices find in
+ * it which series have images with names like that of a file that is no image: such a file may be one of their slices.
  */
 #ifndef IO_DICOM_DICOM_NAME_INDEX_H
 #define IO_DICOM_DICOM_NAME_INDEX_H

@@ -62,7 +62,7 @@ static void read_text_value(struct scan *scan, const struct dicom_element *eleme
     out[length] = '\0';
 }
 
-/* The file meta group; false where it is broken. Afterwards walk->offset is the data set's first byte. */
+/* Reads the file meta group. Returns false where it is broken. Afterwards walk->offset is the data set's first byte. */
 static bool read_meta(struct scan *scan, struct dicom_walk *walk)
 {
     ts_dicom_walk_init(walk, &scan->reader, MAGIC_END, false, false);
@@ -81,7 +81,7 @@ static bool read_meta(struct scan *scan, struct dicom_walk *walk)
     return true;
 }
 
-/* False: the data set cannot be walked at all. */
+/* Returns false where the data set cannot be walked at all. */
 static bool choose_syntax(struct scan *scan)
 {
     const char *uid = scan->file->syntax_uid;
@@ -227,7 +227,7 @@ static bool is_not(struct dicom_other *other, enum dicom_other_kind kind)
     return false;
 }
 
-/* An open regular file that is not empty. False: not an image. */
+/* Scans an open regular file that is not empty. Returns false where it is no image. */
 static bool scan_open_file(struct scan *scan, struct dicom_other *other)
 {
     struct dicom_file *file = scan->file;

@@ -1,4 +1,10 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This keeps what is found about a series until it is printed or turned into an error: why it is no volume, and
+ * warnings. Texts lie in the arena of the series. Warnings are limited, because a damaged folder could have one for
+ * each of a hundred thousand files; those beyond the limit are counted in a last one. The line that describes a series
+ * is written here as well, so that `info` and the list of series in an error have the same form.
+ */
 #include "io/dicom/dicom_series.h"
 
 #include <math.h>
@@ -13,7 +19,7 @@ bool ts_dicom_same_series(const struct dicom_series *a, const struct dicom_serie
     return !strcmp(a->series, b->series) && !strcmp(a->files[0]->study, b->files[0]->study);
 }
 
-/* The arena's copy of the text, or NULL, which the series remembers. */
+/* Returns the arena's copy of the text, or NULL, which the series remembers. */
 __attribute__((format(printf, 2, 0))) static char *keep(struct dicom_series *series, const char *format,
                                                         va_list arguments)
 {

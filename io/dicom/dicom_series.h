@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A series: its files in order along the normal, whether they are one clean volume, and if not why.
+ * A series holds its files in order along the normal of its slices, the description of the volume that they make, or
+ * the reason why they make none, and warnings. io/dicom/dicom_group.c makes the series of an input, and the checks of
+ * this folder fill them in turn.
  */
 #ifndef IO_DICOM_DICOM_SERIES_H
 #define IO_DICOM_DICOM_SERIES_H

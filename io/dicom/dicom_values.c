@@ -156,7 +156,7 @@ static bool parse_integer(const char *text, size_t length, int64_t *value)
 
 enum { MAX_DECIMALS = 6 };
 
-/* All or none: a value that is wrong in part leaves its field as it was. */
+/* Parses all numbers or none: a value that is wrong in part leaves its field as it was. */
 static bool parse_decimals(const char *text, size_t length, double *values, size_t count)
 {
     double parsed[MAX_DECIMALS];

@@ -106,7 +106,7 @@ static bool hash_leaf(struct digest_tree *tree, uint64_t leaf, const void *data)
     return done;
 }
 
-/* The leaf's buffer, a new one where this is its first part. Holds the lock. */
+/* Returns the leaf's buffer, a new one where this is its first part. Holds the lock. */
 static struct part *find_part(struct digest_tree *tree, uint64_t leaf)
 {
     for (struct part *part = tree->parts; part; part = part->next)

@@ -38,7 +38,7 @@ static enum ts_status fail(struct ts_diag *diag, const char *code, const char *w
                          ts_errno_text(error), error);
 }
 
-/* A warning: `bytes` are those without compression, and a disk that is really full is met while writing. */
+/* Warns only, because `bytes` are those without compression. A disk that is really full is met while writing. */
 static void check_space(const char *folder, int64_t bytes, struct ts_diag *diag)
 {
     struct statvfs disk;
@@ -189,7 +189,7 @@ enum ts_status ts_file_check(const char *path, bool force, int64_t bytes, struct
     return status;
 }
 
-/* The process number in the name of a temporary file of `base`, or 0. */
+/* Returns the process number in the name of a temporary file of `base`, or 0. */
 static pid_t owner_of(const char *name, const char *base)
 {
     size_t length = strlen(base);

@@ -55,7 +55,7 @@ static const char *geometry_wrong(const struct ts_image *image)
     return NULL;
 }
 
-/* The units that an axis of each kind may have. */
+/* Returns true for the units that an axis of each kind may have. */
 static bool is_unit_of(enum ts_axis_kind kind, const char *unit)
 {
     if (kind == TS_AXIS_VIEW)

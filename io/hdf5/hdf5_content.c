@@ -68,7 +68,7 @@ static void put_shape(FILE *out, hid_t space)
         put_numbers(out, n, rank);
 }
 
-/* Bytes of all values, or 0 where they are none, too many or of a type that is not known. */
+/* Returns the bytes of all values, or 0 where they are none, too many or of a type that is not known. */
 static size_t value_bytes(hid_t type, hid_t space, const char *dtype)
 {
     const hssize_t points = H5Sget_simple_extent_npoints(space);

@@ -12,7 +12,7 @@
 
 #include "io/hdf5/hdf5_writer.h"
 
-/* The creation properties; -1 where the library fails. Floats get their fill value. */
+/* Returns the creation properties; -1 where the library fails. Floats get their fill value. */
 static hid_t dataset_properties(struct hdf5_dataset *dataset, const struct hdf5_value *value)
 {
     const float nan_32 = NAN;
@@ -69,7 +69,7 @@ static bool place_stored(struct hdf5_writer *writer, struct hdf5_dataset *datase
     return true;
 }
 
-/* Everything but its place in the writer's list; on failure the caller destroys it. */
+/* Makes everything but its place in the writer's list. On failure the caller destroys it. */
 static bool prepare(struct hdf5_writer *writer, struct hdf5_dataset *dataset, const char *path,
                     const struct hdf5_value *value)
 {

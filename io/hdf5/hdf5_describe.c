@@ -69,8 +69,8 @@ static void cell_text(const unsigned char *cell, size_t bytes, bool variable, ch
     out[length] = '\0';
 }
 
-/* n texts of an attribute or a dataset, several of them in brackets. 0 where they are too many bytes, -1 where the
- * library fails. */
+/* Reads n texts of an attribute or a dataset, several of them in brackets. Returns 0 where they are too many bytes, -1
+ * where the library fails. */
 static int read_texts(hid_t id, bool attribute, hid_t type, hid_t space, size_t n, char *out, size_t size)
 {
     const bool variable = H5Tis_variable_str(type) > 0;

@@ -40,7 +40,8 @@ static void format_name(char *out, size_t size, const char *words, const char *u
         snprintf(out, size, "%s", words);
 }
 
-/* A text or numbers as an attribute. A writer that has failed does nothing, so nobody looks at each single status. */
+/* These write a text or numbers as an attribute. A writer that has failed does nothing, so nobody looks at each single
+ * status. */
 static void put_text(struct hdf5_writer *writer, const char *object, const char *name, const char *text)
 {
     char path[PATH_BYTES];
@@ -110,7 +111,7 @@ static void write_geometry(struct hdf5_writer *writer, const char *group, const 
     put_numbers(writer, group, "step_z_mm", image->step_z_mm, 1, 3);
 }
 
-/* The beam of a sinogram, with the distances of a fan. */
+/* Writes the beam of a sinogram, with the distances of a fan. */
 static void write_beam(struct hdf5_writer *writer, const char *group, const struct ts_image *image)
 {
     const struct ts_beam *beam = &image->beam;

@@ -175,7 +175,7 @@ static bool add_member(struct taker *taker, const char *name, const char *value,
     return true;
 }
 
-/* False where memory is out. */
+/* Returns false where memory is out. */
 static bool add(struct taker *taker, const struct item *item, const char *const *texts)
 {
     const char *name = name_in_process(taker, item, texts);

@@ -97,7 +97,7 @@ struct allowance {
     size_t memory_bytes; /* that this process could not get; 0: none */
 };
 
-/* False where the child has used up what is allowed for a task or for all of them, or the clock has run out. */
+/* Returns false where the child has used up what is allowed for a task or for all of them, or the clock has run out. */
 static bool may_go_on(const struct hdf5_session *session, struct allowance *allowance)
 {
     const double used = ts_sandbox_cpu_seconds(&session->child);
@@ -290,7 +290,7 @@ enum ts_status ts_hdf5_session_call(struct hdf5_session *session, hdf5_task *tas
     return call(session, task, request, bytes, -1, answer, answer_bytes, diag);
 }
 
-/* ts_hdf5_session_ask, with a descriptor for the child (-1: none). */
+/* Does what ts_hdf5_session_ask does, with a descriptor for the child (-1: none). */
 static enum ts_status ask(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes, int fd,
                           void *answer, size_t answer_bytes, struct ts_diag *diag)
 {

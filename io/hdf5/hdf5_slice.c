@@ -91,7 +91,7 @@ static struct {
     char name[HDF5_WALK_PATH]; /* escaped, for messages */
 } opened;
 
-/* Rows of a block: a multiple of the chunks' rows where that is not too much. */
+/* Returns the rows of a block: a multiple of the chunks' rows where that is not too much. */
 static int64_t block_rows(const struct hdf5_storage *storage, int64_t rows, int64_t columns)
 {
     const int64_t most = BLOCK_VALUES / columns > 0 ? BLOCK_VALUES / columns : 1;
@@ -194,7 +194,7 @@ static enum ts_status start(const char *path, struct hdf5_session **session, str
                                 NULL, diag);
 }
 
-/* The paths of an answer, in the arena. */
+/* Copies the paths of an answer into the arena. */
 static enum ts_status take_paths(const char *answer, size_t bytes, struct arena *arena, const char ***datasets,
                                  size_t *n, struct ts_diag *diag)
 {

@@ -138,7 +138,7 @@ static bool describe_layout(hid_t dataset, struct hdf5_storage *storage)
     return done;
 }
 
-/* The bytes as they are stored: the memory type is the file's. */
+/* Writes the bytes as they are stored: the memory type is the file's. */
 static bool write_compact(hid_t dataset, const struct hdf5_storage *storage, FILE *out)
 {
     unsigned char *bytes = calloc(1, storage->compact_bytes);
@@ -151,7 +151,7 @@ static bool write_compact(hid_t dataset, const struct hdf5_storage *storage, FIL
     return done;
 }
 
-/* Bytes of all values; -1 where that is more than a number holds. */
+/* Returns the bytes of all values; -1 where that is more than a number holds. */
 static int64_t value_bytes(const struct hdf5_storage *storage)
 {
     size_t bytes = storage->element_bytes;

@@ -11,7 +11,7 @@
 
 enum { SUM_AT = TRAILER_BYTES - DIGEST_SUM_BYTES };
 
-/* All but the digest. */
+/* Writes all of the trailer but the digest. */
 static void format_head(unsigned char trailer[TRAILER_BYTES], uint64_t bytes)
 {
     static const char name[] = "tomostage result"; /* 16 bytes */

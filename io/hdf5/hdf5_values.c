@@ -32,7 +32,7 @@ hid_t ts_hdf5_create_properties(hid_t class_id)
     return -1;
 }
 
-/* Text of so many bytes, padded with zeros; the caller closes it. */
+/* Returns the type of a text of so many bytes, padded with zeros. The caller closes it. */
 static hid_t text_type(size_t bytes)
 {
     hid_t type = H5Tcopy(H5T_C_S1);

@@ -62,7 +62,7 @@ static int compare_paths(const void *a, const void *b)
     return strcmp((*(const struct verify_dataset *const *)a)->path, (*(const struct verify_dataset *const *)b)->path);
 }
 
-/* Version 1: datasets alone, by path. */
+/* Adds what version 1 digests: datasets alone, by path. */
 static bool add_paths(const struct verification *check, struct digest *digest)
 {
     const struct verify_dataset **sorted = calloc(check->n_datasets + 1, sizeof *sorted);

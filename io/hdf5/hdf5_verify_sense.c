@@ -36,7 +36,7 @@ static size_t get_value(const char *line, const char *name, const char *dtype, v
     return ts_verify_hex(strrchr(line, '\t') + 1, out, size);
 }
 
-/* The attribute "axes" of an image: names of one width, filled up with zeros. */
+/* Reads the attribute "axes" of an image: names of one width, filled up with zeros. */
 static void take_axes(struct sense *sense, const char *line)
 {
     char names[8 * TS_MAX_RANK + 1] = "";
@@ -79,7 +79,7 @@ static void take_attribute(struct sense *sense, const char *line)
     }
 }
 
-/* A dataset of the group: the values, or an axis. */
+/* Notes a dataset of the group: the values, or an axis. */
 static void take_dataset(struct sense *sense, const char *path)
 {
     const size_t length = strlen(sense->group);

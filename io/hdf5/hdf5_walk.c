@@ -24,8 +24,8 @@ struct walk {
     char path[HDF5_WALK_PATH], target[HDF5_WALK_PATH];
 };
 
-/* The first path of an object that came before, or NULL. Objects with one link cannot come twice; the root group has
- * none that it counts. */
+/* Returns the first path of an object that came before, or NULL. Objects with one link cannot come twice; the root
+ * group has none that it counts. */
 static const char *first_path(struct walk *walk, hid_t object, bool *failed)
 {
     H5O_info_t info;

@@ -61,15 +61,15 @@ struct hdf5_writer {
  * argument of most is the number of bytes that were to be written. */
 bool ts_hdf5_fail(struct hdf5_writer *writer, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* A system call failed: "WHAT DETAIL of 'FILE': ERRNO TEXT". */
+/* Reports a system call that failed: "WHAT DETAIL of 'FILE': ERRNO TEXT". */
 bool ts_hdf5_fail_system(struct hdf5_writer *writer, const char *what, int error_number, const char *detail,
                          int64_t bytes);
-/* A libhdf5 call failed just now, between enter and leave. */
+/* Reports a libhdf5 call that failed just now, between enter and leave. */
 bool ts_hdf5_fail_library(struct hdf5_writer *writer, const char *what, int64_t bytes);
 /* A libhdf5 call failed for a reason that is known already. */
 bool ts_hdf5_fail_because(struct hdf5_writer *writer, const char *what, const struct hdf5_failure *failure,
                           int64_t bytes);
-/* An allocation of so many bytes failed. */
+/* Reports that so many bytes could not be allocated. */
 bool ts_hdf5_fail_memory(struct hdf5_writer *writer, size_t bytes);
 /* Returns TS_OK, or TS_RUN_FAILED after it has reported the failure once. Only the thread that owns the writer may call
  * it. */

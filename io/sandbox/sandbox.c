@@ -314,9 +314,9 @@ int ts_sandbox_launch(const struct sandbox_kind *kind, const struct sandbox_limi
 enum sandbox_readiness ts_sandbox_ready(const struct sandbox_child *child, bool wait, char *error, size_t error_bytes)
 {
     struct readiness readiness;
-    struct pollfd said = {.fd = child->channel, .events = POLLIN};
+    struct pollfd answer = {.fd = child->channel, .events = POLLIN};
     ssize_t n;
-    if (wait && poll(&said, 1, READY_MS) == 0) {
+    if (wait && poll(&answer, 1, READY_MS) == 0) {
         snprintf(error, error_bytes, "it did not begin within %d s", READY_MS / 1000);
         return SANDBOX_FAILED;
     }

@@ -101,7 +101,7 @@ static bool take_files_and_network(void)
 #define LOW_WORD(argument) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, DATA(args[argument])) /* little-endian */
 #define RETURN(action) BPF_STMT(BPF_RET | BPF_K, (action))
 #define ALLOW(call) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 1), RETURN(SECCOMP_RET_ALLOW)
-/* A call with a condition on one argument, which the four statements after the jump hold. */
+/* Allows a call under a condition on one argument, which the four statements after the jump hold. */
 #define ALLOW_WITHOUT(call, argument, bits)                                                                            \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (call), 0, 4), LOW_WORD(argument),                                             \
         BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (bits), 0, 1), RETURN(SECCOMP_RET_KILL_PROCESS),                          \
@@ -160,7 +160,7 @@ static bool filter_calls(int channel)
 
 /* ---- limits ------------------------------------------------------------------------------------ */
 
-/* Both limits of a resource down to `value`. */
+/* Lowers both limits of a resource to `value`. */
 static bool limit(int resource, rlim_t value)
 {
     struct rlimit both;
@@ -172,8 +172,8 @@ static bool limit(int resource, rlim_t value)
     return setrlimit(resource, &both) == 0;
 }
 
-/* So many bytes of addresses beyond those that are in use. Under sanitizers nothing is limited: their shadow memory
- * takes terabytes. */
+/* Limits the process to so many bytes of addresses beyond those that are in use. Under sanitizers nothing is limited:
+ * their shadow memory takes terabytes. */
 static bool limit_addresses(size_t more)
 {
 #ifdef TS_SANITIZED

@@ -117,7 +117,7 @@ static void end_all(struct worker_pool *pool)
         ts_sandbox_end(&pool->workers[i].child, NULL, 0);
 }
 
-/* 0 or an errno. */
+/* Returns 0 or an errno. */
 static int launch(struct worker_pool *pool, struct worker *worker)
 {
     worker->ready = worker->old = false;
@@ -125,7 +125,7 @@ static int launch(struct worker_pool *pool, struct worker *worker)
                              worker->memory_fd >= 0, &worker->child);
 }
 
-/* Memory that the worker cannot make smaller under the caller's hands. 0 or an errno. */
+/* Makes memory that the worker cannot make smaller under the caller's hands. Returns 0 or an errno. */
 static int make_memory(struct worker *worker, size_t bytes)
 {
     worker->memory_fd = memfd_create("tomostage-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -253,7 +253,7 @@ static bool overdue(const struct worker_pool *pool, const struct worker *worker)
     return worker->n_queued > 0 && ts_monotonic_ns() - worker->started_ns > pool->job_seconds * INT64_C(1000000000);
 }
 
-/* 0, or the errno of the worker that should have taken the place of one that is old. */
+/* Returns 0, or the errno of the worker that should have taken the place of one that is old. */
 static int replace_old(struct worker_pool *pool, struct worker *worker)
 {
     worker->old = worker->old || ts_sandbox_cpu_seconds(&worker->child) >= OLD_JOBS * pool->job_seconds;

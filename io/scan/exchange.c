@@ -13,16 +13,16 @@
 static const struct choice unit_choices[] =
     ANGLE_UNIT_CHOICES("as the units of theta say; without units degrees, as the format says");
 
-static const struct param exchange_rows[] = {
+static const struct param exchange_params[] = {
     PARAM(struct exchange_params, exchange, .required = true, .unit = "", .doc = "the Data Exchange file (HDF5)"),
-    FRAMES_ROW(struct exchange_params),
+    FRAMES_PARAM(struct exchange_params),
     PARAM(struct exchange_params, angle_unit, .unit = "", .choices = unit_choices, .init.choice = ANGLE_UNIT_FILE,
           .doc = "unit of theta, or of theta_start and theta_stop"),
-    THETA_ROWS(struct exchange_params, "theta in the file", "for a file without theta"),
-    PIXEL_SIZE_ROW(struct exchange_params, "one pixel"),
-    QUANTITY_ROW(struct exchange_params),
-    BEAM_ROWS(struct exchange_params),
-    SLICES_ROW(struct exchange_params),
+    THETA_PARAMS(struct exchange_params, "theta in the file", "for a file without theta"),
+    PIXEL_SIZE_PARAM(struct exchange_params, "one pixel"),
+    QUANTITY_PARAM(struct exchange_params),
+    BEAM_PARAMS(struct exchange_params),
+    SLICES_PARAM(struct exchange_params),
 };
 
 static enum ts_status find_angles(struct projections *projections, const struct param_set *set)
@@ -113,8 +113,8 @@ static enum ts_status open_exchange(const struct param_set *set, struct source *
 const struct source_format exchange_format = {
     .name = "exchange",
     .summary = "a scan in a Data Exchange file: projections, flats or darks as a sinogram",
-    .params = exchange_rows,
-    .n_params = sizeof exchange_rows / sizeof exchange_rows[0],
+    .params = exchange_params,
+    .n_params = sizeof exchange_params / sizeof exchange_params[0],
     .params_bytes = sizeof(struct exchange_params),
     .open = open_exchange,
     .resolve = ts_source_beam_resolve,

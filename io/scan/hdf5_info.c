@@ -204,7 +204,7 @@ static bool blames_file(const struct ts_diag *diag)
     return n > 0 && strcmp(ts_diag_get(diag, n - 1)->code, "hdf5-damaged") == 0;
 }
 
-/* The text of the first line about the file. */
+/* Returns the text of the first line about the file. */
 static const char *name_state(const struct hdf5_listing *listing, bool whole, enum ts_status verified,
                               const struct hdf5_scan *scan, const struct ts_diag *diag)
 {

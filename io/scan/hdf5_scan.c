@@ -19,7 +19,7 @@ static bool ends_in(const char *text, const char *ending)
     return n >= n_ending && !strcmp(text + n - n_ending, ending);
 }
 
-/* The first dataset whose path ends so, and whose value is this text where one is given. */
+/* Returns the first dataset whose path ends so, and whose value is this text where one is given. */
 static const struct hdf5_listed *find_listed(const struct hdf5_listing *listing, const char *ending, const char *value)
 {
     for (const struct hdf5_listed *entry = listing->objects; entry; entry = entry->next)
@@ -88,7 +88,8 @@ enum ts_status ts_hdf5_scan_open(const char *path, struct hdf5_scan *scan, struc
     } values = {0};
     const bool nexus = scan->format == SCAN_NXTOMO;
     const struct source_format *format = nexus ? &nexus_format : &exchange_format;
-    struct param_set set = {.rows = format->params, .n_rows = format->n_params, .values = &values, .owner = "input"};
+    struct param_set set = {
+        .params = format->params, .n_params = format->n_params, .values = &values, .owner = "input"};
     struct source *source = NULL;
     if (scan->format == SCAN_NONE)
         return TS_OK;

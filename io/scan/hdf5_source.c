@@ -23,7 +23,7 @@ static const struct choice quantity_choices[] = {
     {NULL, 0, NULL, 0},
 };
 
-static const struct param hdf5_rows[] = {
+static const struct param hdf5_params[] = {
     PARAM(struct hdf5_params, hdf5, .required = true, .unit = "", .doc = "the HDF5 file"),
     PARAM(struct hdf5_params, path, .required = true, .unit = "", .doc = "path of the dataset in the file"),
     PARAM(struct hdf5_params, axes, .required = true, .unit = "",
@@ -36,11 +36,11 @@ static const struct param hdf5_rows[] = {
     PARAM(struct hdf5_params, angles, .unit = "", .init.text = "", .doc = "path of the angles of the views"),
     PARAM(struct hdf5_params, angle_unit, .unit = "", .choices = unit_choices, .init.choice = ANGLE_UNIT_FILE,
           .doc = "unit of the angles in the file, or of theta_start and theta_stop"),
-    THETA_ROWS(struct hdf5_params, "the file's angles", "in place of angles"),
+    THETA_PARAMS(struct hdf5_params, "the file's angles", "in place of angles"),
     PARAM(struct hdf5_params, quantity, .unit = "", .choices = quantity_choices, .init.choice = TS_INTENSITY,
           .doc = "what the stored values are"),
-    BEAM_ROWS(struct hdf5_params),
-    SLICES_ROW(struct hdf5_params),
+    BEAM_PARAMS(struct hdf5_params),
+    SLICES_PARAM(struct hdf5_params),
 };
 
 /* Finds where each axis of the image lies in the file. */
@@ -150,8 +150,8 @@ static void resolve(struct param_set *set, const struct source *source)
 const struct source_format hdf5_format = {
     .name = "hdf5",
     .summary = "a dataset with three axes in an HDF5 file, as a volume or a sinogram",
-    .params = hdf5_rows,
-    .n_params = sizeof hdf5_rows / sizeof hdf5_rows[0],
+    .params = hdf5_params,
+    .n_params = sizeof hdf5_params / sizeof hdf5_params[0],
     .params_bytes = sizeof(struct hdf5_params),
     .open = open_hdf5,
     .resolve = resolve,

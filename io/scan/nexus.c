@@ -22,7 +22,7 @@ enum { KEY_ALIGNMENT = -1, KEY_INVALID = 3, KEYS = 4, FRAMES_MAX = 1 << 20 };
 static const struct choice unit_choices[] =
     ANGLE_UNIT_CHOICES("as the units of rotation_angle say; without units the scan is refused");
 
-static const struct param nexus_rows[] = {
+static const struct param nexus_params[] = {
     PARAM(struct nexus_params, nexus, .required = true, .unit = "", .doc = "the NeXus file (HDF5)"),
     PARAM(struct nexus_params, entry, .unit = "", .init.text = "",
           .doc = "path of the NXtomo entry, where the file has several"),
@@ -32,13 +32,13 @@ static const struct param nexus_rows[] = {
           .doc = "path of the angles, one a frame; found in the entry where it is not given"),
     PARAM(struct nexus_params, image_key, .unit = "", .init.text = "",
           .doc = "path of the keys that tell projections, flats and darks apart; found where it is not given"),
-    FRAMES_ROW(struct nexus_params),
+    FRAMES_PARAM(struct nexus_params),
     PARAM(struct nexus_params, angle_unit, .unit = "", .choices = unit_choices, .init.choice = ANGLE_UNIT_FILE,
           .doc = "unit of the angles"),
-    PIXEL_SIZE_ROW(struct nexus_params, "x_pixel_size and y_pixel_size of the file, else one pixel"),
-    QUANTITY_ROW(struct nexus_params),
-    BEAM_ROWS(struct nexus_params),
-    SLICES_ROW(struct nexus_params),
+    PIXEL_SIZE_PARAM(struct nexus_params, "x_pixel_size and y_pixel_size of the file, else one pixel"),
+    QUANTITY_PARAM(struct nexus_params),
+    BEAM_PARAMS(struct nexus_params),
+    SLICES_PARAM(struct nexus_params),
 };
 
 struct nexus {
@@ -127,8 +127,8 @@ static enum ts_status has_member(struct nexus *nexus, const struct hdf5_ref *gro
     return status;
 }
 
-/* The first member of class classes[0] that has a member `holding`; or, where classes[1] is not NULL, the first such
- * member of a member of class classes[0]. */
+/* Finds the first member of class classes[0] that has a member `holding`; or, where classes[1] is not NULL, the first
+ * such member of a member of class classes[0]. */
 static enum ts_status find_class(struct nexus *nexus, const struct hdf5_ref *group, const char *const *classes,
                                  const char *holding, struct hdf5_ref *found)
 {
@@ -153,7 +153,8 @@ static enum ts_status find_class(struct nexus *nexus, const struct hdf5_ref *gro
     return status;
 }
 
-/* The dataset that the chain names, or else the detector's member of this name. NONE: there is neither. */
+/* Finds the dataset that the chain names, or else the detector's member of this name. The result is NONE where there is
+ * neither. */
 static enum ts_status find_dataset(const struct nexus *nexus, const char *given, const char *name,
                                    struct hdf5_ref *found)
 {
@@ -176,7 +177,8 @@ static enum ts_status open_frames(struct nexus *nexus)
                : status;
 }
 
-/* A list with a value for each frame: the dataset that the chain names or the detector's. NULL where there is none. */
+/* Reads a list with a value for each frame: the dataset that the chain names or the detector's. It is NULL where there
+ * is none. */
 static enum ts_status read_keys(struct nexus *nexus, const char *given, const char *name, double **keys)
 {
     const int64_t n_frames = nexus->projections->stack.n[0];
@@ -249,7 +251,7 @@ static enum ts_status record_frames(const struct nexus *nexus, const int64_t cou
     return status;
 }
 
-/* The frames of the kind that is asked for. */
+/* Chooses the frames of the kind that is asked for. */
 static enum ts_status choose_frames(struct nexus *nexus)
 {
     struct projections *projections = nexus->projections;
@@ -447,8 +449,8 @@ static enum ts_status open_nexus(const struct param_set *set, struct source **so
 const struct source_format nexus_format = {
     .name = "nexus",
     .summary = "a scan in a NeXus file (NXtomo): projections, flats or darks as a sinogram",
-    .params = nexus_rows,
-    .n_params = sizeof nexus_rows / sizeof nexus_rows[0],
+    .params = nexus_params,
+    .n_params = sizeof nexus_params / sizeof nexus_params[0],
     .params_bytes = sizeof(struct nexus_params),
     .open = open_nexus,
     .resolve = ts_source_beam_resolve,

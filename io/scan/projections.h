@@ -14,21 +14,21 @@ enum frames { FRAMES_PROJECTIONS, FRAMES_FLATS, FRAMES_DARKS };
 
 extern const struct choice ts_frames_choices[], ts_projections_quantity_choices[];
 
-#define FRAMES_ROW(type)                                                                                               \
+#define FRAMES_PARAM(type)                                                                                             \
     PARAM(type, frames, .unit = "", .choices = ts_frames_choices, .init.choice = FRAMES_PROJECTIONS,                   \
           .doc = "which frames of the scan this source gives; flats and darks are further sources under inputs")
-#define QUANTITY_ROW(type)                                                                                             \
+#define QUANTITY_PARAM(type)                                                                                           \
     PARAM(type, quantity, .unit = "", .choices = ts_projections_quantity_choices, .init.choice = TS_COUNTS,            \
           .doc = "what the stored values are")
-#define PIXEL_SIZE_ROW(type, formula)                                                                                  \
+#define PIXEL_SIZE_PARAM(type, formula)                                                                                \
     PARAM(type, pixel_size, .unit = "mm", .min = 1e-9, .max = 1e6, .derived = formula,                                 \
           .doc = "distance of neighboring detector pixels, along rows and columns, in place of what the file says")
 
-/* The fields and rows of a format whose even angles the chain may give; `where` completes their sentences. */
+/* The fields and parameters of a format whose even angles the chain may give; `where` completes their sentences. */
 #define THETA_FIELDS                                                                                                   \
     double theta_start, theta_stop;                                                                                    \
     bool endpoint
-#define THETA_ROWS(type, formula, where)                                                                               \
+#define THETA_PARAMS(type, formula, where)                                                                             \
     PARAM(type, theta_start, .unit = "degree", .min = -36000, .max = 36000, .derived = formula,                        \
           .doc = "angle of the first view, " where),                                                                   \
         PARAM(type, theta_stop, .unit = "degree", .min = -36000, .max = 36000, .derived = formula,                     \
@@ -55,7 +55,7 @@ struct projections {
     size_t n_attributes;
 };
 
-/* Opens the file that the set's first row names. The caller closes the struct, also where this fails. */
+/* Opens the file that the set's first parameter names. The caller closes the struct, also where this fails. */
 enum ts_status ts_projections_open(const struct param_set *set, struct ts_diag *diag, struct projections *projections);
 void ts_projections_close(struct projections *projections);
 /* A format's function, which fills `projections` from the open file. */

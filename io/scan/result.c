@@ -16,14 +16,14 @@
 
 enum { IMAGE_NAME_BYTES = 256 };
 
-static const struct param result_rows[] = {
+static const struct param result_params[] = {
     PARAM(struct result_params, result, .required = true, .unit = "", .doc = "the HDF5 file that a run wrote"),
     PARAM(struct result_params, image, .unit = "", .init.text = "data",
           .doc = "name of the image in the file: what `save` called it, or data, the last one"),
-    SLICES_ROW(struct result_params),
+    SLICES_PARAM(struct result_params),
 };
 
-/* A text attribute, in the arena; "" where there is none. */
+/* Reads a text attribute into the arena; it is "" where there is none. */
 static enum ts_status get_text(const struct hdf5_input *input, const struct hdf5_ref *object, const char *name,
                                const char **out)
 {
@@ -303,8 +303,8 @@ static enum ts_status open_result(const struct param_set *set, struct source **s
 const struct source_format result_format = {
     .name = "result",
     .summary = "an image of a file that a run wrote, with its axes, units, geometry and beam",
-    .params = result_rows,
-    .n_params = sizeof result_rows / sizeof result_rows[0],
+    .params = result_params,
+    .n_params = sizeof result_params / sizeof result_params[0],
     .params_bytes = sizeof(struct result_params),
     .open = open_result,
 };

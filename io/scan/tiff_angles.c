@@ -31,13 +31,13 @@ refuse_file(const struct param_set *set, struct ts_diag *diag, const char *code,
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    ts_param_find(set->rows, set->n_rows, "angles_file", &row);
+    ts_param_find(set->params, set->n_params, "angles_file", &row);
     return ts_diag_error(diag, TS_BAD_INPUT,
                          &(struct diag_site){.code = code, .span = set->spans[row], .stage = "input.angles_file"}, "%s",
                          message);
 }
 
-/* The whole file, ended by a zero, or NULL (reported). */
+/* Returns the whole file, ended by a zero, or NULL (reported). */
 static char *angles_text(const struct param_set *set, const char *path, struct ts_diag *diag)
 {
     struct stat found;
@@ -65,7 +65,8 @@ static char *angles_text(const struct param_set *set, const char *path, struct t
     return text;
 }
 
-/* Numbers, one a line, blank lines and what follows a # left out; -1 where a line is no number (reported). */
+/* Parses numbers, one a line; blank lines and what follows a # are left out. Returns -1 where a line is no number
+ * (reported). */
 static int64_t parse_angles(const struct param_set *set, const char *path, char *text, double *angles,
                             struct ts_diag *diag)
 {
@@ -138,7 +139,7 @@ double ts_tiff_degrees(const struct tiff_params *params, double angle)
     return params->angle_unit == ANGLE_UNIT_RADIAN ? angle * (180 / pi) : angle;
 }
 
-/* The numbers where two names differ; false where they do not differ in one run of digits alone. */
+/* Finds the numbers where two names differ. Returns false where they do not differ in one run of digits alone. */
 static bool find_numbers(const char *before, const char *after, int64_t *from, int64_t *to)
 {
     size_t start = 0;
@@ -155,8 +156,8 @@ static bool find_numbers(const char *before, const char *after, int64_t *from, i
     return *to > *from;
 }
 
-/* The file after which a number is missing, and that number: where all names differ in one number, its step is the same
- * more often than not, and another step is several of it; -1: none, or the files are not numbered so. */
+/* Returns the file after which a number is missing, and that number: where all names differ in one number, its step is
+ * the same more often than not, and another step is several of it; -1: none, or the files are not numbered so. */
 int64_t ts_tiff_find_gap(const struct tiff_pages *pages, int64_t *missing)
 {
     int64_t from, to, step = 0, votes = 0, n_regular = 0, gap = -1;

@@ -14,24 +14,24 @@ const struct choice ts_angle_sense_choices[] = {
     {0},
 };
 
-enum { DISTANCES = 1, ANGLES = 3, ROWS = 5 }; /* the first row of distances and of angles; the number of rows */
+enum { DISTANCES = 1, ANGLES = 3, NAMES = 5 }; /* the first name of distances and of angles; the number of names */
 
-static const char *const rows[ROWS] = {"beam", "source_axis", "source_detector", "angle_sense", "angle_offset"};
+static const char *const names[NAMES] = {"beam", "source_axis", "source_detector", "angle_sense", "angle_offset"};
 
 /* The distances belong to a fan, and a fan needs both. */
 static enum ts_status check_given(const struct param_set *set, const struct ts_beam *beam, struct ts_diag *diag)
 {
     const bool fan = beam->kind != TS_BEAM_PARALLEL;
     for (int i = DISTANCES; i < ANGLES; i++)
-        if (ts_param_given(set, rows[i]) != fan)
-            return fan ? ts_param_error(set, rows[i], "source-missing", diag, "is not given, and a %s beam needs it",
+        if (ts_param_given(set, names[i]) != fan)
+            return fan ? ts_param_error(set, names[i], "source-missing", diag, "is not given, and a %s beam needs it",
                                         ts_beam_name(beam->kind))
-                       : ts_param_error(set, rows[i], "source-parallel", diag,
+                       : ts_param_error(set, names[i], "source-parallel", diag,
                                         "a parallel beam has no source at a distance, only a fan has");
     return TS_OK;
 }
 
-/* The angle of the last detector pixel from the central ray. */
+/* Returns the angle of the last detector pixel from the central ray. */
 static double last_degree(const struct ts_beam *beam, const struct ts_axis *detector)
 {
     const double last =
@@ -57,7 +57,7 @@ static enum ts_status check_fan(const struct param_set *set, const struct ts_bea
                               beam->source_detector_mm, beam->source_axis_mm);
     if (beam->kind == TS_BEAM_FAN_ARC && !(degree < 90))
         return ts_param_error(set, "source_detector", "fan-angle", diag,
-                              "the last detector would be %g degrees from the central ray, expected less than 90",
+                              "the last detector pixel would be %g degrees from the central ray, expected less than 90",
                               degree);
     return TS_OK;
 }
@@ -69,7 +69,7 @@ const char *ts_source_beam_wrong(const struct ts_beam *beam, const struct ts_axi
     if (!(beam->source_axis_mm > 0 && beam->source_detector_mm >= beam->source_axis_mm))
         return "its source is not before the rotation axis, or its detector is";
     return beam->kind == TS_BEAM_FAN_ARC && !(last_degree(beam, detector) < 90)
-               ? "its last detector is 90 degrees or more from the central ray"
+               ? "its last detector pixel is 90 degrees or more from the central ray"
                : NULL;
 }
 
@@ -82,14 +82,14 @@ void ts_source_beam_resolve(struct param_set *set, const struct source *source)
 {
     const struct ts_image *image = &source->image;
     const bool sinogram = ts_image_is_sinogram(image), angles = sinogram && has_angles(&image->axes[1]);
-    for (int i = sinogram ? ANGLES : 0; i < ROWS && !angles; i++)
-        ts_param_idle(set, rows[i]);
+    for (int i = sinogram ? ANGLES : 0; i < NAMES && !angles; i++)
+        ts_param_idle(set, names[i]);
 }
 
 static const void *value_of(const struct param_set *set, const char *name)
 {
     size_t i;
-    return ts_param_find(set->rows, set->n_rows, name, &i) ? ts_param_field(set, i) : NULL;
+    return ts_param_find(set->params, set->n_params, name, &i) ? ts_param_field(set, i) : NULL;
 }
 
 /* Gives the angles the sense and the offset of the chain. Frames without angles, such as flats, have none to change. */
@@ -98,9 +98,9 @@ static enum ts_status turn_views(const struct param_set *set, struct ts_axis *vi
     const double sign = *(const int32_t *)value_of(set, "angle_sense") == ANGLE_SENSE_Y_TO_X ? -1 : 1,
                  offset = *(const double *)value_of(set, "angle_offset");
     double *angles = (double *)views->positions;
-    for (int i = ANGLES; i < ROWS && !has_angles(views); i++)
-        if (ts_param_given(set, rows[i]))
-            return ts_param_error(set, rows[i], "views-without-angles", diag, "these frames have no angles to turn");
+    for (int i = ANGLES; i < NAMES && !has_angles(views); i++)
+        if (ts_param_given(set, names[i]))
+            return ts_param_error(set, names[i], "views-without-angles", diag, "these frames have no angles to turn");
     if (sign > 0 && offset == 0)
         return TS_OK;
     for (int64_t i = 0; angles && i < views->n; i++)
@@ -117,9 +117,9 @@ enum ts_status ts_source_beam(const struct param_set *set, struct ts_image *imag
     const struct ts_beam beam = {(enum ts_beam_kind) * (const int32_t *)value_of(set, "beam"),
                                  *(const double *)value_of(set, "source_axis"),
                                  *(const double *)value_of(set, "source_detector")};
-    for (int i = 0; i < ROWS && !ts_image_is_sinogram(image); i++)
-        if (ts_param_given(set, rows[i]))
-            return ts_param_error(set, rows[i], "beam-volume", diag, "a volume has no views, only a sinogram has");
+    for (int i = 0; i < NAMES && !ts_image_is_sinogram(image); i++)
+        if (ts_param_given(set, names[i]))
+            return ts_param_error(set, names[i], "beam-volume", diag, "a volume has no views, only a sinogram has");
     if (!ts_image_is_sinogram(image))
         return TS_OK;
     enum ts_status status = check_given(set, &beam, diag);

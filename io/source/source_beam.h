@@ -12,14 +12,14 @@ enum angle_sense { ANGLE_SENSE_X_TO_Y, ANGLE_SENSE_Y_TO_X };
 
 extern const struct choice ts_angle_sense_choices[];
 
-/* These fields of a format's parameter struct, and their rows. */
+/* These fields of a format's parameter struct, and their parameters. */
 #define BEAM_FIELDS                                                                                                    \
     int32_t beam;                        /* enum ts_beam_kind */                                                       \
     double source_axis, source_detector; /* mm */                                                                      \
     int32_t angle_sense;                 /* enum angle_sense */                                                        \
     double angle_offset                  /* degrees */
-#define BEAM_ROWS(type)                                                                                                \
-    BEAM_DISTANCE_ROWS(type),                                                                                          \
+#define BEAM_PARAMS(type)                                                                                              \
+    BEAM_DISTANCE_PARAMS(type),                                                                                        \
         PARAM(type, angle_sense, .unit = "", .choices = ts_angle_sense_choices, .init.choice = ANGLE_SENSE_X_TO_Y,     \
               .doc = "the way in which rising angles turn; y-to-x negates them"),                                      \
         PARAM(type, angle_offset, .unit = "degree", .min = -1e6, .max = 1e6, .init.r = 0,                              \

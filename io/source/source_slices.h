@@ -8,13 +8,13 @@
 
 #include "io/source/source.h"
 
-/* The row of a format whose parameter struct has the field `struct ts_numbers slices`. */
-#define SLICES_ROW(type)                                                                                               \
+/* The parameter of a format whose parameter struct has the field `struct ts_numbers slices`. */
+#define SLICES_PARAM(type)                                                                                             \
     PARAM(type, slices, .optional = true, .unit = "", .min = 0, .max = 1 << 20,                                        \
           .doc = "which slices (of a scan: detector rows) are read: one number, or [first, end], from 0 and without "  \
                  "the end; absent: all, and of flats and darks those of `input`")
 
-/* Returns the value of the row, or NULL where the format has none. */
+/* Returns the value of the parameter, or NULL where the format has none. */
 const struct ts_numbers *ts_source_slices(const struct param_set *set);
 
 /* Opens the source, and cuts it to the set's `slices`. TS_BAD_CHAIN where they are no range (slices-list), or not

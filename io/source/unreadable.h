@@ -11,8 +11,8 @@ enum unreadable { UNREADABLE_REFUSE, UNREADABLE_SKIP };
 
 extern const struct choice ts_unreadable_choices[];
 
-/* The row of a format whose parameter struct has the field `int32_t unreadable`. */
-#define UNREADABLE_ROW(type)                                                                                           \
+/* The parameter of a format whose parameter struct has the field `int32_t unreadable`. */
+#define UNREADABLE_PARAM(type)                                                                                         \
     PARAM(type, unreadable, .unit = "", .choices = ts_unreadable_choices, .init.choice = UNREADABLE_REFUSE,            \
           .doc = "what to do with files that cannot be read, and with empty, cut or damaged ones among the others")
 

@@ -43,7 +43,8 @@ static enum ts_status add_row(struct bench *bench, const struct subject *subject
     return ts_table_add(&bench->rows, row, bench->diag);
 }
 
-/* True for a method that does not fit this type, size or device, and for values in which there is nothing to find. */
+/* Returns true for a method that does not fit this type, size or device, and for values in which there is nothing to
+ * find. */
 static bool refused(enum ts_status status)
 {
     return status == TS_BAD_CHAIN || status == TS_BAD_INPUT;

@@ -7,6 +7,7 @@
 #ifndef PIPELINE_BENCH_BENCH_H
 #define PIPELINE_BENCH_BENCH_H
 
+#include "core/arena.h"
 #include "cuda/bench/ceilings.h"
 #include "pipeline/bench/bench_devices.h"
 #include "pipeline/command/command.h"
@@ -106,6 +107,7 @@ struct bench_row {
     struct bench_case which; /* of a chain its first case, with the text of the whole chain as parameters */
     const char *name;        /* the stage's, or "chain" */
     const char *method;      /* that ran; NULL: the stage has none */
+    const char *cpu_only;    /* why the stage has no CUDA code; NULL: it has some, or the row is a chain's */
     const char *device;      /* NULL: the CPU */
     int threads;
     double seconds;       /* median; on a device of the kernels alone */
@@ -123,12 +125,13 @@ struct bench_row {
     double voxel_rate;   /* voxels a second */
     double rate;         /* GB/s, or G samples/s where there are samples */
     double percent;      /* of the ceiling; NAN: there is none */
-    char on[16], share[32], no_error[192], not_compared[192], why[224];
+    char on[16], share[32], no_error[192], not_compared[192], why[448]; /* why: all that the row has to explain */
 };
 
 /* A prepared stage, with the case, parameters and images from which it was prepared. */
 struct bench_stage {
     struct bench_case which;
+    struct arena *arena; /* owns the values of the set */
     struct param_set set;
     struct stage_context context;
     struct ts_image in;
@@ -182,11 +185,11 @@ enum { BENCH_MAX_CASES = 64 };
 int ts_bench_split_cases(const struct stage *stage, const char *cases, char parameters[BENCH_MAX_CASES][256]);
 /* Lists the parameters of a stage's own cases, with a case for every method; returns how many. */
 int ts_bench_parameters(const struct stage *stage, char parameters[BENCH_MAX_CASES][256]);
-/* Fills a set, whose values are zeroed memory of params_bytes, from "a=1 b=name c=1,2": numbers, lists of them, choices
- * and the reference BENCH_ITSELF. TS_BAD_CHAIN: unknown-parameter, bad-value, parameters-too-long, or out of range. */
-enum ts_status ts_bench_assign(struct param_set *set, const char *parameters, struct ts_diag *diag);
-/* Frees set->values and what it points to. */
-void ts_bench_params_clear(struct param_set *set);
+/* Fills a set from the case's parameters, "a=1 b=name c=1,2", as a chain on one line would; the arena owns the values.
+ * The only reference is BENCH_ITSELF (bad-value), and a parameter that is missing is no error yet. TS_BAD_CHAIN: as for
+ * a chain. */
+enum ts_status ts_bench_load(struct param_set *set, const struct bench_case *which, struct arena *arena,
+                             struct ts_diag *diag);
 
 /* ---- images (bench_images.c) ------------------------------------------------------------------- */
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This lists the cases of a benchmark: the parameters that a stage's table gives as a hint, or values that fit its
- * required parameters; and texts of parameters as values.
+ * required parameters. The text of a case is read as a segment of a chain on one line, so that a benchmark takes every
+ * value that a chain takes, and refuses the others in the same words.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/bench/bench.h"
+#include "pipeline/chain/load.h"
+#include "pipeline/chain/oneline.h"
 
 static const char every_method[] = "method=*";
 
@@ -17,8 +19,8 @@ static bool add_cases(const struct stage *stage, const char *text, size_t length
                       int *count)
 {
     size_t i;
-    const struct param *row = ts_param_find(stage->params, stage->n_params, "method", &i);
-    const char *star = row && row->kind == PARAM_CHOICE ? strstr(text, every_method) : NULL;
+    const struct param *param = ts_param_find(stage->params, stage->n_params, "method", &i);
+    const char *star = param && param->kind == PARAM_CHOICE ? strstr(text, every_method) : NULL;
     if (length >= 256)
         return false;
     if (!star || star >= text + length || (star > text && star[-1] != ' ')) {
@@ -26,7 +28,7 @@ static bool add_cases(const struct stage *stage, const char *text, size_t length
         return true;
     }
     const char *after = star + strlen(every_method);
-    for (const struct choice *choice = row->choices; choice->name && *count < BENCH_MAX_CASES; choice++)
+    for (const struct choice *choice = param->choices; choice->name && *count < BENCH_MAX_CASES; choice++)
         if (strcmp(choice->name, "auto") &&
             snprintf(parameters[(*count)++], 256, "%.*smethod=%s%.*s", (int)(star - text), text, choice->name,
                      (int)(text + length - after), after) >= 256)
@@ -52,13 +54,13 @@ int ts_bench_split_cases(const struct stage *stage, const char *cases, char para
 static int add_methods(const struct stage *stage, char parameters[BENCH_MAX_CASES][256], int count)
 {
     size_t i;
-    const struct param *row = ts_param_find(stage->params, stage->n_params, "method", &i);
-    if (!row || row->kind != PARAM_CHOICE || strstr(parameters[0], "method="))
+    const struct param *param = ts_param_find(stage->params, stage->n_params, "method", &i);
+    if (!param || param->kind != PARAM_CHOICE || strstr(parameters[0], "method="))
         return count;
     const int given = count;
     char first[256];
     snprintf(first, sizeof first, "%.180s", parameters[0]);
-    for (const struct choice *choice = row->choices; choice->name && count < BENCH_MAX_CASES; choice++) {
+    for (const struct choice *choice = param->choices; choice->name && count < BENCH_MAX_CASES; choice++) {
         char assignment[64];
         bool named = !strcmp(choice->name, "auto");
         snprintf(assignment, sizeof assignment, "method=%s", choice->name);
@@ -77,17 +79,17 @@ static void work_out(const struct stage *stage, char cases[256])
     size_t length = 0;
     cases[0] = '\0';
     for (size_t i = 0; i < stage->n_params && length < 256; i++) {
-        const struct param *row = &stage->params[i];
-        const bool is_choice = row->kind == PARAM_CHOICE, is_method = is_choice && !strcmp(row->name, "method");
-        const double one = row->min < row->max ? fmin(fmax(1, row->min), row->max) : 1;
+        const struct param *param = &stage->params[i];
+        const bool is_choice = param->kind == PARAM_CHOICE, is_method = is_choice && !strcmp(param->name, "method");
+        const double one = param->min < param->max ? fmin(fmax(1, param->min), param->max) : 1;
         char value[64];
-        if (!row->required && !is_method)
+        if (!param->required && !is_method)
             continue;
         if (is_choice)
-            snprintf(value, sizeof value, "%s", is_method ? "*" : row->choices->name);
+            snprintf(value, sizeof value, "%s", is_method ? "*" : param->choices->name);
         else
             snprintf(value, sizeof value, "%.15g", one);
-        length += (size_t)snprintf(cases + length, 256 - length, "%s%s=%s", length ? " " : "", row->name, value);
+        length += (size_t)snprintf(cases + length, 256 - length, "%s%s=%s", length ? " " : "", param->name, value);
     }
 }
 
@@ -98,87 +100,45 @@ int ts_bench_parameters(const struct stage *stage, char parameters[BENCH_MAX_CAS
     return add_methods(stage, parameters, ts_bench_split_cases(stage, stage->bench ? stage->bench : cases, parameters));
 }
 
-/* "0,4096": the list lasts until ts_bench_params_clear. */
-static bool parse_numbers(const char *text, struct ts_numbers *numbers)
+static void report_unknown(const struct load *load, const struct node *key, const struct param_set *set)
 {
-    double *values = malloc((strlen(text) / 2 + 1) * sizeof *values);
-    int64_t n = 0;
-    bool valid = values != NULL;
-    for (char *end = ""; valid && *text; text = *end ? end + 1 : end) {
-        values[n++] = strtod(text, &end);
-        valid = end != text && (!*end || (*end == ',' && end[1]));
-    }
-    valid = valid && n > 0;
-    if (!valid)
-        free(values);
-    else
-        *numbers = (struct ts_numbers){.values = values, .rows = 1, .columns = n};
-    return valid;
+    const char *names[PARAMS_MAX];
+    for (size_t i = 0; i < set->n_params; i++)
+        names[i] = set->params[i].name;
+    ts_load_unknown(load->diag, key->text, key->span, set->owner, "parameter", names, set->n_params);
 }
 
-void ts_bench_params_clear(struct param_set *set)
+/* Loads the entries of a map. `scan` belongs to the image of the case, and references can be that image alone. */
+static void load_entries(const struct load *load, const struct node *map, struct param_set *set)
 {
-    for (size_t i = 0; set->values && i < set->n_rows; i++)
-        if (set->rows[i].kind == PARAM_NUMBERS && (set->given >> i & 1)) {
-            const void *values = ((struct ts_numbers *)((char *)set->values + set->rows[i].offset))->values;
-            free((void *)(uintptr_t)values);
-        }
-    free(set->values);
-    set->values = NULL;
-}
-
-static enum ts_status assign(struct param_set *set, const char *name, const char *value, struct ts_diag *diag)
-{
-    size_t i;
-    char *end = "";
-    const struct param *row = ts_param_find(set->rows, set->n_rows, name, &i);
-    if (!row)
-        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "unknown-parameter", .stage = set->owner},
-                             "unknown parameter '%s'", name);
-    void *at = (unsigned char *)set->values + row->offset;
-    bool known = true;
-    if (row->kind == PARAM_INTEGER) {
-        *(int64_t *)at = strtoll(value, &end, 10);
-    } else if (row->kind == PARAM_REAL) {
-        *(double *)at = strtod(value, &end);
-    } else if (row->kind == PARAM_CHOICE) {
-        const struct choice *choice = row->choices;
-        while (choice->name && strcmp(choice->name, value))
-            choice++;
-        known = choice->name != NULL;
-        *(int32_t *)at = known ? choice->value : 0;
-    } else if (row->kind == PARAM_REFERENCE) {
-        known = !strcmp(value, BENCH_ITSELF);
-        *(struct ts_reference *)at = (struct ts_reference){.name = BENCH_ITSELF};
-    } else if (row->kind == PARAM_NUMBERS && !(set->given >> i & 1)) {
-        known = parse_numbers(value, at);
-    } else {
-        known = false;
-    }
-    if (!known || *end || !*value)
-        return ts_param_error(set, name, "bad-value", diag, "'%s' is not a value that the benchmark can set", value);
-    set->given |= 1u << i;
-    return ts_param_check(set, i, diag);
-}
-
-enum ts_status ts_bench_assign(struct param_set *set, const char *parameters, struct ts_diag *diag)
-{
-    char copy[256], *save = NULL;
-    if (snprintf(copy, sizeof copy, "%s", parameters) >= (int)sizeof copy)
-        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "parameters-too-long"},
-                             "the parameters have more than %zu characters", sizeof copy - 1);
-    ts_params_init(set);
-    for (char *word = strtok_r(copy, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
-        char *equals = strchr(word, '=');
-        if (!strncmp(word, BENCH_SCAN, strlen(BENCH_SCAN))) /* of the image */
+    for (const struct node *entry = map->first; entry; entry = entry->next) {
+        size_t i;
+        const struct param *param = ts_param_find(set->params, set->n_params, entry->key->text, &i);
+        if (!param && strcmp(entry->key->text, "scan"))
+            report_unknown(load, entry->key, set);
+        if (!param || !ts_load_value(load, entry, set, i) || param->kind != PARAM_REFERENCE)
             continue;
-        if (!equals)
-            return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "bad-value", .stage = set->owner},
-                                 "'%s' is not of the form parameter=value", word);
-        *equals = '\0';
-        const enum ts_status status = assign(set, word, equals + 1, diag);
-        if (status != TS_OK)
-            return status;
+        const struct ts_reference *reference = ts_param_field(set, i);
+        if (strcmp(reference->name, BENCH_ITSELF))
+            ts_param_error(set, param->name, "bad-value", load->diag, "a benchmark knows no other image than '%s'",
+                           BENCH_ITSELF);
     }
-    return TS_OK;
+}
+
+enum ts_status ts_bench_load(struct param_set *set, const struct bench_case *which, struct arena *arena,
+                             struct ts_diag *diag)
+{
+    const struct stage *stage = which->stage;
+    const size_t count = ts_diag_count(diag), errors = ts_diag_error_count(diag);
+    const struct load load = {.arena = arena, .diag = diag};
+    const char *text = ts_arena_printf(arena, "%s %s", stage->name, which->parameters);
+    if (!text)
+        return ts_diag_no_memory(diag, sizeof which->parameters);
+    struct tree tree = {.arena = arena, .diag = diag, .text = text, .length = strlen(text)};
+    ts_diag_set_source(diag, "the benchmark's case", text, tree.length);
+    if (ts_load_begin(&load, stage->params, stage->n_params, stage->params_bytes, stage->name, (struct ts_span){0},
+                      set) &&
+        ts_oneline_read(&tree))
+        load_entries(&load, ts_tree_find(tree.root, "stages")->first->first, set);
+    return ts_load_status(diag, count, errors);
 }

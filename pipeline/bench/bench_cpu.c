@@ -67,7 +67,7 @@ static double copy_once(const struct ts_image *in, char *copy, int threads)
     return now(threads) - start;
 }
 
-/* copy: memory for the input once more. */
+/* `copy` is memory for the input once more. */
 static enum ts_status time_runs(struct bench_ring *ring, char *copy, int runs, struct bench_row *row)
 {
     const struct ts_image in = ts_bench_ring_input(ring, 0);

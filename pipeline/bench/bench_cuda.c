@@ -31,7 +31,7 @@ struct cuda_bench {
 /* ---- memory ------------------------------------------------------------------------------------ */
 
 /* Takes the ring: for a stage as many sets as 1 GiB or half the memory hold, for a chain on a single slice one. */
-static enum ts_status take_ring(struct cuda_bench *bench)
+static enum ts_status allocate_ring(struct cuda_bench *bench)
 {
     struct bench_ring *ring = &bench->ring;
     const size_t memory = ts_cuda_session_device(bench->session)->memory_bytes, gib = (size_t)1 << 30;
@@ -41,11 +41,11 @@ static enum ts_status take_ring(struct cuda_bench *bench)
         set += ring->output_bytes[i];
     const size_t sets = ring->n == 1 ? (most + set - 1) / set : 1;
     ring->n_sets = sets > MAX_SETS ? MAX_SETS : (int)sets;
-    ring->inputs = ts_cuda_take(bench->session, ring->input_bytes * (size_t)ring->n_sets);
+    ring->inputs = ts_cuda_allocate(bench->session, ring->input_bytes * (size_t)ring->n_sets);
     bool complete = ring->inputs != NULL;
     for (int i = 0; complete && i < ring->n; i++)
         complete =
-            (ring->outputs[i] = ts_cuda_take(bench->session, ring->output_bytes[i] * (size_t)ring->n_sets)) != NULL;
+            (ring->outputs[i] = ts_cuda_allocate(bench->session, ring->output_bytes[i] * (size_t)ring->n_sets)) != NULL;
     for (int i = 0; complete && i < CUDA_TIMER_EVENTS; i++)
         complete = (bench->timer.events[i] = ts_cuda_event_create(bench->session)) != NULL;
     return complete ? TS_OK : TS_RUN_FAILED;
@@ -82,7 +82,7 @@ static enum ts_status mark_chain(struct cuda_bench *bench, bool total)
     return ts_cuda_event_record(bench->session, bench->timer.events[bench->timer.n++], CUDA_COMPUTE);
 }
 
-/* The kernels' seconds of one run, or, without a delay before it, those from its first call to its end. */
+/* Measures the kernels' seconds of one run, or, without a delay before it, those from its first call to its end. */
 static enum ts_status time_run(struct cuda_bench *bench, int set, bool total, double *seconds)
 {
     enum ts_status status;
@@ -138,7 +138,7 @@ static enum ts_status time_runs(struct cuda_bench *bench, int runs, struct bench
     return TS_OK;
 }
 
-/* The first run, with the drivers that it needs. */
+/* Does the first run, with the drivers that it needs. */
 static enum ts_status run_cold(struct cuda_bench *bench, double *seconds)
 {
     struct bench_ring *ring = &bench->ring;
@@ -178,7 +178,7 @@ static enum ts_status time_subject(const struct bench_case *cases, int n, const 
     if (status == TS_OK)
         status = ts_cuda_session_create(device, 0, diag, &bench.session);
     if (status == TS_OK)
-        status = take_ring(&bench);
+        status = allocate_ring(&bench);
     if (status == TS_OK)
         status = fill_ring(&bench, cases);
     if (status == TS_OK) {

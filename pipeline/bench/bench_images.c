@@ -49,7 +49,7 @@ static const struct ellipse patient[] = {
 };
 enum { ELLIPSES = sizeof patient / sizeof *patient };
 
-/* The value at (x, y), in HU + 1024. */
+/* Returns the value at (x, y), in HU + 1024. */
 static double ct_value(double x, double y, uint64_t *state)
 {
     const double noise = unit_random(state) + unit_random(state) + unit_random(state) - 1.5;
@@ -64,7 +64,7 @@ static double ct_value(double x, double y, uint64_t *state)
     return air + noise_of_air * noise;
 }
 
-/* Along a ray, of a patient in a field of view 300 mm wide: up to 6. */
+/* Returns the line integral along a ray, of a patient in a field of view 300 mm wide. It is up to 6. */
 static double line_integral(struct beam_angle angle, struct beam_detector detector, double field_mm)
 {
     const double c = angle.cosine * detector.cosine - angle.sine * detector.sine;
@@ -80,7 +80,7 @@ static double line_integral(struct beam_angle angle, struct beam_detector detect
     return 150 * 0.02 * sum / 1024;
 }
 
-/* HU + 1024 as a value of the quantity: a transmission is that of 300 mm of it, and never 0. */
+/* Returns HU + 1024 as a value of the quantity. A transmission is that of 300 mm of it, and never 0. */
 static double ct_as(enum ts_quantity quantity, double ct)
 {
     const double attenuation = 0.02 * ct / 1024;
@@ -168,7 +168,7 @@ struct ts_image ts_bench_describe_image(const struct bench_case *which)
         .kind = volume ? TS_AXIS_Y : TS_AXIS_VIEW, .n = which->ny, .spacing = 1, .unit = volume ? "mm" : "degree"};
     image.axes[2] =
         (struct ts_axis){.kind = volume ? TS_AXIS_X : TS_AXIS_DETECTOR, .n = which->nx, .spacing = 1, .unit = "mm"};
-    if (!volume) { /* half a turn about the middle of the detectors */
+    if (!volume) { /* half a turn about the middle of the detector */
         image.axes[1].spacing = 180 / (double)which->ny;
         image.axes[2].first = -0.5 * (double)(which->nx - 1);
         if (strstr(which->parameters, BENCH_SCAN "half-acquisition")) { /* a whole turn, the axis near an end */

@@ -4,7 +4,6 @@
  * must move, and the samples that it reads along rays or views.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "pipeline/bench/bench.h"
 #include "stages/engine/execute.h"
@@ -15,9 +14,9 @@ enum { FRAMES = 16 };
 /* Refuses a choice that plays no part: it would be timed under a name that is not its own. */
 static enum ts_status refuse_idle(const struct param_set *set, struct ts_diag *diag)
 {
-    for (size_t i = 0; i < set->n_rows; i++)
-        if (set->rows[i].kind == PARAM_CHOICE && (set->given >> i & 1) && ts_param_is_idle(set, i))
-            return ts_param_error(set, set->rows[i].name, "no-benchmark", diag, "it plays no part here");
+    for (size_t i = 0; i < set->n_params; i++)
+        if (set->params[i].kind == PARAM_CHOICE && (set->given >> i & 1) && ts_param_is_idle(set, i))
+            return ts_param_error(set, set->params[i].name, "no-benchmark", diag, "it plays no part here");
     return TS_OK;
 }
 
@@ -25,15 +24,11 @@ enum ts_status ts_bench_prepare(struct bench_stage *ready, const struct bench_ca
                                 int threads, const struct device_numbers *device, struct ts_diag *diag)
 {
     const struct stage *stage = which->stage;
-    *ready = (struct bench_stage){.which = *which,
-                                  .set = {.rows = stage->params,
-                                          .n_rows = stage->n_params,
-                                          .owner = stage->name,
-                                          .values = calloc(1, stage->params_bytes + 1)}};
-    if (!ready->set.values)
+    *ready = (struct bench_stage){.which = *which, .arena = ts_arena_create()};
+    if (!ready->arena)
         return ts_diag_no_memory(diag, stage->params_bytes);
     const struct ts_image *references[STAGE_REFERENCES] = {NULL};
-    enum ts_status status = ts_bench_assign(&ready->set, which->parameters, diag);
+    enum ts_status status = ts_bench_load(&ready->set, which, ready->arena, diag);
     ready->in = in ? *in : ts_bench_describe_image(which);
     ready->frames = ready->in;
     ready->frames.axes[1].n = ready->in.axes[1].n < FRAMES ? ready->in.axes[1].n : FRAMES;
@@ -49,7 +44,8 @@ enum ts_status ts_bench_prepare(struct bench_stage *ready, const struct bench_ca
 
 void ts_bench_stage_clear(struct bench_stage *ready)
 {
-    ts_bench_params_clear(&ready->set);
+    ts_arena_destroy(ready->arena);
+    ready->arena = NULL;
 }
 
 static bool reduces(const struct stage_context *context)
@@ -62,11 +58,11 @@ static double steps_of(const struct bench_stage *ready)
 {
     size_t i;
     const struct stage *stage = ready->context.stage;
-    const struct param *row = ts_param_find(stage->params, stage->n_params, "iterations", &i);
-    return row ? 2 * (double)*(const int64_t *)((const char *)ready->context.params + row->offset) : 1;
+    const struct param *param = ts_param_find(stage->params, stage->n_params, "iterations", &i);
+    return param ? 2 * (double)*(const int64_t *)((const char *)ready->context.params + param->offset) : 1;
 }
 
-/* The method that ran; NULL where the stage has none, or where it plays no part. */
+/* Returns the method that ran; NULL where the stage has none, or where it plays no part. */
 static const char *method_of(const struct bench_stage *ready)
 {
     const struct stage *stage = ready->context.stage;
@@ -77,7 +73,7 @@ static const char *method_of(const struct bench_stage *ready)
     return ts_param_choice_name(&ready->set, "method");
 }
 
-/* Bytes that a stage reads and writes at least. */
+/* Returns the bytes that a stage reads and writes at least. */
 static double bytes_of(const struct stage_context *context)
 {
     const bool passes_on = !context->stage->map;
@@ -87,7 +83,8 @@ static double bytes_of(const struct stage_context *context)
     return bytes + (passes_on ? 0 : (double)ts_image_bytes(&context->out));
 }
 
-/* Values that the rays of a projection meet, or pixels in views of a reconstruction; NAN for other stages. */
+/* Returns the number of values that the rays of a projection meet, or of pixels in views of a reconstruction; NAN for
+ * other stages. */
 static double samples_of(const struct bench_stage *ready)
 {
     const struct ts_image *in = &ready->context.in, *out = &ready->context.out;
@@ -106,5 +103,6 @@ void ts_bench_describe(struct bench_row *row, const struct bench_stage ready[], 
         row->bytes += bytes_of(&ready[i].context);
     row->name = n > 1 ? "chain" : ready->context.stage->name;
     row->method = n > 1 ? NULL : method_of(ready);
+    row->cpu_only = n > 1 ? NULL : ready->context.stage->cpu_only;
     row->samples = n > 1 ? (double)NAN : samples_of(ready);
 }

@@ -45,11 +45,25 @@ static const struct table_column columns[] = {
     {"error", "error", COLUMN_REAL, AT(error.distance), 8, TABLE_SCIENTIFIC},
     {NULL, "total ms", COLUMN_REAL, AT(total_seconds), 9, 3, 1e3},
     {NULL, "cold ms", COLUMN_REAL, AT(cold_seconds), 9, 1, 1e3},
+    {"cpu_only", NULL, COLUMN_TEXT, AT(cpu_only), .optional = true},
     {"no_error", NULL, COLUMN_CHARS, AT(no_error), .optional = true},
     {"not_compared", NULL, COLUMN_CHARS, AT(not_compared), .optional = true},
     {NULL, "", COLUMN_CHARS, AT(why), -1, .unknown = ""}};
 const struct table ts_bench_table_of_rows = TABLE_OF(struct bench_row, columns);
 _Static_assert(AT(which.nx) == AT(which.nz) + 2 * sizeof(int64_t), "the three sizes are a shape");
+
+/* Explains beside the row why it has no error, or which tables the error leaves out, and why no row of a CUDA device
+ * follows. The head of the table explains it where there are no oracles at all. */
+static void explain(struct bench_row *row)
+{
+    const bool has_reason = *row->error.unknown && strcmp(row->error.unknown, ts_bench_no_oracles);
+    size_t used = 0;
+    if (has_reason)
+        used = (size_t)snprintf(row->why, sizeof row->why, "%s: %s",
+                                isnan(row->error.distance) ? "no error" : "not compared", row->error.unknown);
+    if (row->cpu_only && used < sizeof row->why)
+        snprintf(row->why + used, sizeof row->why - used, "%sno CUDA code: %s", has_reason ? "; " : "", row->cpu_only);
+}
 
 void ts_bench_row_finish(struct bench_row *row)
 {
@@ -73,8 +87,7 @@ void ts_bench_row_finish(struct bench_row *row)
     else
         snprintf(row->share, sizeof row->share, "%.0f%% %s", row->percent, row->ceiling_name);
     snprintf(unknown ? row->no_error : row->not_compared, sizeof row->no_error, "%s", row->error.unknown);
-    if (*row->error.unknown && strcmp(row->error.unknown, ts_bench_no_oracles))
-        snprintf(row->why, sizeof row->why, "%s: %s", unknown ? "no error" : "not compared", row->error.unknown);
+    explain(row);
 }
 
 void ts_bench_print_head(const struct bench_request *request, const struct bench_devices *devices,
@@ -139,9 +152,9 @@ enum ts_status ts_bench_plot(const char *path, const struct table_rows *rows, st
     FILE *file = ts_text_file_open(path, true, diag);
     if (!file)
         return TS_RUN_FAILED;
-    ts_chart_begin(file, LABEL + BAR + RATE, TOP + ROW * rows->n + 10,
-                   "percent of the ceiling: memcpy on the CPU (blue); copy, read or texture rate on a CUDA device "
-                   "(green)");
+    ts_svg_begin(file, LABEL + BAR + RATE, TOP + ROW * rows->n + 10,
+                 "percent of the ceiling: memcpy on the CPU (blue); copy, read or texture rate on a CUDA device "
+                 "(green)");
     for (int i = 0; i < rows->n; i++)
         write_bar(file, &row[i], i, widest);
     fprintf(file, "<path d='M%d %dV%d M%.1f %dV%d' stroke='black' stroke-width='0.7'/>\n</svg>\n", LABEL, TOP - 6,

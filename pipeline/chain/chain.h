@@ -50,8 +50,8 @@ struct ts_chain {
 };
 
 /* The table of the output's parameters beside its path. */
-enum { CHAIN_OUTPUT_ROWS = 1 };
-extern const struct param ts_chain_output_rows[CHAIN_OUTPUT_ROWS];
+enum { CHAIN_OUTPUT_PARAMS = 1 };
+extern const struct param ts_chain_output_params[CHAIN_OUTPUT_PARAMS];
 
 /* Returns the chain with every parameter written out, as YAML without any path, for the provenance; free() it. NULL
  * where memory is out. */

@@ -77,13 +77,13 @@ bool ts_chain_resolve_references(const struct ts_chain *chain, int32_t stage, st
 {
     const struct chain_stage *self = &chain->stages[stage];
     bool ok = true;
-    for (size_t i = 0; i < self->set.n_rows; i++) {
-        const struct param *row = &self->set.rows[i];
+    for (size_t i = 0; i < self->set.n_params; i++) {
+        const struct param *param = &self->set.params[i];
         struct ts_reference *reference = ts_param_field(&self->set, i);
-        if (row->kind != PARAM_REFERENCE || !(self->set.given >> i & 1))
+        if (param->kind != PARAM_REFERENCE || !(self->set.given >> i & 1))
             continue;
         char site[160];
-        snprintf(site, sizeof site, "%s.%s", self->set.owner, row->name);
+        snprintf(site, sizeof site, "%s.%s", self->set.owner, param->name);
         reference->node = resolve_name(chain, stage, reference->name, self->set.spans[i], site, diag);
         ok &= reference->node >= 0;
     }
@@ -133,7 +133,7 @@ static const char *new_name(struct builder *builder, const struct node *node, co
 
 /* ---- sources ------------------------------------------------------------------------------------ */
 
-int ts_chain_path_row(const struct source_format *format)
+int ts_chain_path_param(const struct source_format *format)
 {
     size_t i;
     return ts_param_find(format->params, format->n_params, format->name, &i) ? (int)i : -1;
@@ -348,14 +348,14 @@ static const struct choice compressions[] = {
     {"none", CHAIN_STORED, .doc = "values as they are: faster where the disk is fast, and larger"},
     {NULL}};
 
-const struct param ts_chain_output_rows[CHAIN_OUTPUT_ROWS] = {
+const struct param ts_chain_output_params[CHAIN_OUTPUT_PARAMS] = {
     PARAM(struct chain_output, compression, .unit = "", .choices = compressions, .init.choice = CHAIN_DEFLATE,
           .doc = "how the values of images are stored")};
 
 struct param_set ts_chain_output_set(struct ts_chain *chain)
 {
     return (struct param_set){
-        .rows = ts_chain_output_rows, .n_rows = CHAIN_OUTPUT_ROWS, .values = &chain->output, .owner = "output"};
+        .params = ts_chain_output_params, .n_params = CHAIN_OUTPUT_PARAMS, .values = &chain->output, .owner = "output"};
 }
 
 static void build_path(struct builder *builder, const struct node *entry)
@@ -381,11 +381,11 @@ static void build_output(struct builder *builder, const struct node *map)
         return;
     }
     for (const struct node *entry = map->first; entry; entry = entry->next) {
-        size_t row;
+        size_t param;
         if (strcmp(entry->key->text, "hdf5") == 0)
             build_path(builder, entry);
-        else if (ts_param_find(set.rows, set.n_rows, entry->key->text, &row))
-            ts_load_value(&load, entry, &set, row);
+        else if (ts_param_find(set.params, set.n_params, entry->key->text, &param))
+            ts_load_value(&load, entry, &set, param);
         else
             ts_load_unknown(builder->diag, entry->key->text, entry->key->span, "output", "format", names, 2);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds a chain from the tree of its text, and finds the rows and nodes that later changes of it need.
+ * Builds a chain from the tree of its text, and finds the parameters and nodes that later changes of it need.
  */
 #ifndef PIPELINE_CHAIN_CHAIN_BUILD_H
 #define PIPELINE_CHAIN_CHAIN_BUILD_H
@@ -8,8 +8,8 @@
 #include "pipeline/chain/chain.h"
 #include "pipeline/chain/load.h"
 
-/* Returns the index of the row that holds the paths of the source's format, or -1. */
-int ts_chain_path_row(const struct source_format *format);
+/* Returns the index of the parameter that holds the paths of the source's format, or -1. */
+int ts_chain_path_param(const struct source_format *format);
 /* Sets the nodes of the given references of a stage. Returns false where one names nothing before the stage
  * (reported). */
 bool ts_chain_resolve_references(const struct ts_chain *chain, int32_t stage, struct ts_diag *diag);

@@ -8,21 +8,21 @@
 
 #include "pipeline/chain/chain_build.h"
 
-/* Returns true where a row is left out: it plays no part beside the others, is derived by a plan that was not made, or
- * is optional and not given. */
+/* Returns true where a parameter is left out: it plays no part beside the others, is derived by a plan that was not
+ * made, or is optional and not given. */
 static bool is_silent(const struct param_set *set, size_t i)
 {
-    const struct param *row = &set->rows[i];
+    const struct param *param = &set->params[i];
     const void *at = ts_param_field(set, i);
     if (ts_param_is_idle(set, i))
         return true;
     if (set->given >> i & 1)
         return false;
-    if (row->derived && !set->resolved)
+    if (param->derived && !set->resolved)
         return true;
-    switch (row->kind) {
+    switch (param->kind) {
     case PARAM_TEXT:
-        return row->optional && !*(const char *const *)at;
+        return param->optional && !*(const char *const *)at;
     case PARAM_TEXTS:
         return ((const struct ts_texts *)at)->n == 0;
     case PARAM_NUMBERS:
@@ -50,12 +50,12 @@ static bool write_value(FILE *out, const struct param_set *set, size_t i)
     return true;
 }
 
-/* Writes the entries of a map between braces. The owner's name stands in place of the path, which the row called `path`
- * holds. */
+/* Writes the entries of a map between braces. The owner's name stands in place of the path, which the parameter called
+ * `path` holds. */
 static bool write_params(FILE *out, const struct param_set *set, const char *path, bool first)
 {
-    for (size_t i = 0; i < set->n_rows; i++) {
-        const char *name = set->rows[i].name;
+    for (size_t i = 0; i < set->n_params; i++) {
+        const char *name = set->params[i].name;
         const bool is_path = path && !strcmp(name, path);
         if (!is_path && is_silent(set, i))
             continue;
@@ -107,8 +107,8 @@ static bool write_output(FILE *out, const struct ts_chain *chain)
 {
     struct chain_output output = chain->output;
     const struct param_set set = {
-        .rows = ts_chain_output_rows, .n_rows = CHAIN_OUTPUT_ROWS, .values = &output, .owner = "output"};
-    if (output.compression == ts_chain_output_rows[0].init.choice)
+        .params = ts_chain_output_params, .n_params = CHAIN_OUTPUT_PARAMS, .values = &output, .owner = "output"};
+    if (output.compression == ts_chain_output_params[0].init.choice)
         return true;
     fputs("output: {", out);
     const bool ok = write_params(out, &set, NULL, true);

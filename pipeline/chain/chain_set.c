@@ -22,7 +22,7 @@ enum ts_status ts_chain_set_input(struct ts_chain *chain, const char *path, stru
                                           (struct ts_span){0}, &set))
         return TS_RUN_FAILED;
     load.path = format->name;
-    if (ts_load_value(&load, &value, &set, (size_t)ts_chain_path_row(format))) {
+    if (ts_load_value(&load, &value, &set, (size_t)ts_chain_path_param(format))) {
         source->format = format;
         source->set = set;
     }
@@ -47,7 +47,7 @@ struct assignment {
     struct tree tree;
     size_t target_length, parameter_start, parameter_length, value_start;
     struct param_set *set, output; /* `set` may point to `output` */
-    const char *path;              /* of a source: the row of its paths */
+    const char *path;              /* of a source: the parameter of its paths */
     int32_t stage;                 /* -1: a source */
 };
 
@@ -139,13 +139,13 @@ static enum ts_status assign(struct ts_chain *chain, struct assignment *at)
     const char *key = ts_arena_text(at->tree.arena, at->tree.text + at->parameter_start, at->parameter_length);
     if (!key)
         return ts_diag_no_memory(diag, at->parameter_length);
-    size_t row;
-    if (!ts_param_find(at->set->rows, at->set->n_rows, key, &row)) {
+    size_t param;
+    if (!ts_param_find(at->set->params, at->set->n_params, key, &param)) {
         const char *names[PARAMS_MAX];
-        for (size_t i = 0; i < at->set->n_rows; i++)
-            names[i] = at->set->rows[i].name;
+        for (size_t i = 0; i < at->set->n_params; i++)
+            names[i] = at->set->params[i].name;
         const struct ts_span span = ts_tree_span(&at->tree, at->parameter_start, at->parameter_length);
-        ts_load_unknown(diag, key, span, at->set->owner, "parameter", names, at->set->n_rows);
+        ts_load_unknown(diag, key, span, at->set->owner, "parameter", names, at->set->n_params);
         return TS_BAD_CHAIN;
     }
     const struct node *value = ts_oneline_value(&at->tree, at->value_start);
@@ -154,11 +154,11 @@ static enum ts_status assign(struct ts_chain *chain, struct assignment *at)
     const struct load load = {.arena = chain->arena, .diag = diag, .path = at->path};
     const struct param_set before = *at->set;
     struct ts_reference *reference = NULL, reference_before = {0};
-    if (at->set->rows[row].kind == PARAM_REFERENCE) {
-        reference = ts_param_field(at->set, row);
+    if (at->set->params[param].kind == PARAM_REFERENCE) {
+        reference = ts_param_field(at->set, param);
         reference_before = *reference;
     }
-    if (!ts_load_value(&load, value, at->set, row))
+    if (!ts_load_value(&load, value, at->set, param))
         return TS_BAD_CHAIN;
     if (reference && !ts_chain_resolve_references(chain, at->stage, diag)) {
         *at->set = before;
@@ -166,7 +166,7 @@ static enum ts_status assign(struct ts_chain *chain, struct assignment *at)
         return TS_BAD_CHAIN;
     }
     /* The value stands in the assignment and has no place in the chain's text. */
-    at->set->spans[row] = (struct ts_span){0};
+    at->set->spans[param] = (struct ts_span){0};
     return TS_OK;
 }
 

@@ -18,7 +18,7 @@ void ts_describe_stages(FILE *stream)
         fprintf(stream, "%-12s %s\n", (*stage)->name, (*stage)->summary);
 }
 
-/* ---- words for one row ------------------------------------------------------------------------- */
+/* ---- words for one parameter ------------------------------------------------------------------- */
 
 static const char *const kind_names[] = {
     [PARAM_INTEGER] = "integer",
@@ -32,19 +32,19 @@ static const char *const kind_names[] = {
 };
 
 /* Writes "0 to 1024", "at least 0" or "at most 1", or "" where any finite number will do. */
-static void format_range(const struct param *row, char *out, size_t size)
+static void format_range(const struct param *param, char *out, size_t size)
 {
     char low[48], high[48];
     out[0] = '\0';
-    if (row->min == 0 && row->max == 0)
+    if (param->min == 0 && param->max == 0)
         return;
-    ts_real_format(row->min, low, sizeof low);
-    ts_real_format(row->max, high, sizeof high);
-    if (isinf(row->min) && isinf(row->max))
+    ts_real_format(param->min, low, sizeof low);
+    ts_real_format(param->max, high, sizeof high);
+    if (isinf(param->min) && isinf(param->max))
         snprintf(out, size, "any, infinite too");
-    else if (isinf(row->max))
+    else if (isinf(param->max))
         snprintf(out, size, "at least %s", low);
-    else if (isinf(row->min))
+    else if (isinf(param->min))
         snprintf(out, size, "at most %s", high);
     else
         snprintf(out, size, "%s to %s", low, high);
@@ -53,8 +53,8 @@ static void format_range(const struct param *row, char *out, size_t size)
 /* Returns the parameter struct with every value at its default; free() it. NULL where memory is out. */
 static void *default_values(const struct stage *stage)
 {
-    struct param_set set = {.rows = stage->params,
-                            .n_rows = stage->n_params,
+    struct param_set set = {.params = stage->params,
+                            .n_params = stage->n_params,
                             .values = calloc(1, stage->params_bytes > 0 ? stage->params_bytes : 1)};
     if (set.values)
         ts_params_init(&set);
@@ -63,10 +63,14 @@ static void *default_values(const struct stage *stage)
 
 static void format_default(const struct stage *stage, size_t i, char *out, size_t size)
 {
-    const struct param *row = &stage->params[i];
-    struct param_set set = {.rows = stage->params, .n_rows = stage->n_params};
-    snprintf(out, size, "%s", row->required ? "required" : row->derived ? row->derived : row->optional ? "none" : "?");
-    if (row->required || row->optional || row->derived || !(set.values = default_values(stage)))
+    const struct param *param = &stage->params[i];
+    struct param_set set = {.params = stage->params, .n_params = stage->n_params};
+    snprintf(out, size, "%s",
+             param->required   ? "required"
+             : param->derived  ? param->derived
+             : param->optional ? "none"
+                               : "?");
+    if (param->required || param->optional || param->derived || !(set.values = default_values(stage)))
         return;
     ts_param_format(&set, i, out, size);
     free(set.values);
@@ -130,12 +134,12 @@ static int example_tables(const struct stage *stage, struct stage_table tables[S
             .dtype = examples[i].dtype,
             .quantity = examples[i].quantity,
             .unit = examples[i].unit};
-        struct param_set set = {.rows = stage->params, .n_rows = stage->n_params, .owner = stage->name};
+        struct param_set set = {.params = stage->params, .n_params = stage->n_params, .owner = stage->name};
         const struct ts_image *references[STAGE_REFERENCES] = {NULL};
         struct stage_context context;
-        for (size_t row = 0, r = 0; row < stage->n_params && r < STAGE_REFERENCES; row++)
-            if (stage->params[row].kind == PARAM_REFERENCE)
-                references[r++] = stage->params[row].required ? &in : NULL;
+        for (size_t p = 0, r = 0; p < stage->n_params && r < STAGE_REFERENCES; p++)
+            if (stage->params[p].kind == PARAM_REFERENCE)
+                references[r++] = stage->params[p].required ? &in : NULL;
         set.values = default_values(stage);
         if (set.values && ts_stage_prepare(stage, &set, &in, references, 1, NULL, diag, &context) == TS_OK)
             n = ts_stage_tables(&context, tables, NULL);
@@ -219,17 +223,17 @@ static void print_filled(const char *text, int indent, FILE *stream)
     }
 }
 
-static void print_row(const struct stage *stage, size_t i, FILE *stream)
+static void print_param(const struct stage *stage, size_t i, FILE *stream)
 {
-    const struct param *row = &stage->params[i];
+    const struct param *param = &stage->params[i];
     char range[120], given[256];
-    format_range(row, range, sizeof range);
+    format_range(param, range, sizeof range);
     format_default(stage, i, given, sizeof given);
-    fprintf(stream, "\n  %s: %s%s%s%s%s; %s%s\n", row->name, kind_names[row->kind], *range ? ", " : "", range,
-            row->unit && *row->unit ? ", unit " : "", row->unit ? row->unit : "", row->required ? "" : "default ",
-            given);
-    print_filled(row->doc, 6, stream);
-    for (const struct choice *choice = row->choices; choice && choice->name; choice++)
+    fprintf(stream, "\n  %s: %s%s%s%s%s; %s%s\n", param->name, kind_names[param->kind], *range ? ", " : "", range,
+            param->unit && *param->unit ? ", unit " : "", param->unit ? param->unit : "",
+            param->required ? "" : "default ", given);
+    print_filled(param->doc, 6, stream);
+    for (const struct choice *choice = param->choices; choice && choice->name; choice++)
         fprintf(stream, "      - %s: %s\n", choice->name, choice->doc);
 }
 
@@ -242,7 +246,7 @@ void ts_describe_stage(const struct stage *stage, FILE *stream)
     print_cpu_only(stage, stream);
     fputs("\n\nparameters\n", stream);
     for (size_t i = 0; i < stage->n_params; i++)
-        print_row(stage, i, stream);
+        print_param(stage, i, stream);
     if (stage->n_params == 0)
         fputs("  none\n", stream);
     print_tables(stage, "\ntables it leaves\n", "  ", "", stream);
@@ -266,19 +270,19 @@ static void print_cell(const char *text, FILE *stream)
     }
 }
 
-static void print_docs_rows(const struct stage *stage, FILE *stream)
+static void print_docs_params(const struct stage *stage, FILE *stream)
 {
     fputs("| parameter | kind | range | unit | default | meaning |\n|---|---|---|---|---|---|\n", stream);
     for (size_t i = 0; i < stage->n_params; i++) {
-        const struct param *row = &stage->params[i];
+        const struct param *param = &stage->params[i];
         char range[120], given[256];
-        format_range(row, range, sizeof range);
+        format_range(param, range, sizeof range);
         format_default(stage, i, given, sizeof given);
-        fprintf(stream, "| `%s` | %s | %s | %s | ", row->name, kind_names[row->kind], range,
-                row->unit ? row->unit : "");
+        fprintf(stream, "| `%s` | %s | %s | %s | ", param->name, kind_names[param->kind], range,
+                param->unit ? param->unit : "");
         print_cell(given, stream);
         fputs(" | ", stream);
-        print_cell(row->doc, stream);
+        print_cell(param->doc, stream);
         fputs(" |\n", stream);
     }
     for (size_t i = 0; i < stage->n_params; i++) {
@@ -300,7 +304,7 @@ void ts_describe_docs(const struct stage *stage, FILE *stream)
     print_cpu_only(stage, stream);
     fputs("\n\n## Parameters\n\n", stream);
     if (stage->n_params > 0)
-        print_docs_rows(stage, stream);
+        print_docs_params(stage, stream);
     else
         fputs("None of its own.\n", stream);
     fputs("\nLike every stage it also takes `name` and `input`.\n", stream);

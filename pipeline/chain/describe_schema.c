@@ -29,14 +29,14 @@ static void write_texts(struct json *json, const char *key, const char *first, c
     ts_json_close(json, ']');
 }
 
-static void write_range(struct json *json, const struct param *row)
+static void write_range(struct json *json, const struct param *param)
 {
-    if (row->min == 0 && row->max == 0)
+    if (param->min == 0 && param->max == 0)
         return;
-    if (!isinf(row->min))
-        ts_json_member_real(json, "minimum", row->min);
-    if (!isinf(row->max))
-        ts_json_member_real(json, "maximum", row->max);
+    if (!isinf(param->min))
+        ts_json_member_real(json, "minimum", param->min);
+    if (!isinf(param->max))
+        ts_json_member_real(json, "maximum", param->max);
 }
 
 /* Writes the pattern of a name in any case, as load_value.c accepts it: "hann" is [Hh][Aa][Nn][Nn]. */
@@ -79,7 +79,7 @@ static void write_choices(struct json *json, const struct choice *choices)
 }
 
 /* Writes the schema of a number, a list of numbers, or a list of such lists. */
-static void write_numbers(struct json *json, const struct param *row)
+static void write_numbers(struct json *json, const struct param *param)
 {
     ts_json_open_member(json, "oneOf", '[');
     for (int depth = 0; depth <= 2; depth++) {
@@ -88,7 +88,7 @@ static void write_numbers(struct json *json, const struct param *row)
             ts_json_key(json, "items");
         }
         open_typed(json, "number");
-        write_range(json, row);
+        write_range(json, param);
         ts_json_close(json, '}');
         for (int i = 0; i < depth; i++)
             ts_json_close(json, '}');
@@ -109,33 +109,33 @@ static void write_text_or_texts(struct json *json)
     ts_json_close(json, ']');
 }
 
-static void write_default(struct json *json, const struct param *row)
+static void write_default(struct json *json, const struct param *param)
 {
-    if (row->required || row->optional || row->derived || row->kind > PARAM_TEXT)
+    if (param->required || param->optional || param->derived || param->kind > PARAM_TEXT)
         return;
     /* An infinity is not of the schema's type "number". */
-    if (row->kind == PARAM_REAL && isinf(row->init.r))
+    if (param->kind == PARAM_REAL && isinf(param->init.r))
         return;
     ts_json_key(json, "default");
-    ts_json_param(json, row, &row->init);
+    ts_json_param(json, param, &param->init);
 }
 
-static void write_row(struct json *json, const struct param *row)
+static void write_param(struct json *json, const struct param *param)
 {
     char description[1024];
-    snprintf(description, sizeof description, "%s%s%s%s%s%s%s", row->doc, row->unit && *row->unit ? " [" : "",
-             row->unit && *row->unit ? row->unit : "", row->unit && *row->unit ? "]" : "",
-             row->derived ? " (default: " : "", row->derived ? row->derived : "", row->derived ? ")" : "");
-    ts_json_open_member(json, row->name, '{');
+    snprintf(description, sizeof description, "%s%s%s%s%s%s%s", param->doc, param->unit && *param->unit ? " [" : "",
+             param->unit && *param->unit ? param->unit : "", param->unit && *param->unit ? "]" : "",
+             param->derived ? " (default: " : "", param->derived ? param->derived : "", param->derived ? ")" : "");
+    ts_json_open_member(json, param->name, '{');
     ts_json_member_text(json, "description", description);
-    switch (row->kind) {
+    switch (param->kind) {
     case PARAM_INTEGER:
     case PARAM_REAL:
-        ts_json_member_text(json, "type", row->kind == PARAM_INTEGER ? "integer" : "number");
-        write_range(json, row);
+        ts_json_member_text(json, "type", param->kind == PARAM_INTEGER ? "integer" : "number");
+        write_range(json, param);
         break;
     case PARAM_CHOICE:
-        write_choices(json, row->choices);
+        write_choices(json, param->choices);
         break;
     case PARAM_BOOL:
         ts_json_member_text(json, "type", "boolean");
@@ -147,30 +147,30 @@ static void write_row(struct json *json, const struct param *row)
         write_text_or_texts(json);
         break;
     case PARAM_NUMBERS:
-        write_numbers(json, row);
+        write_numbers(json, param);
         break;
     case PARAM_REFERENCE:
         ts_json_member_text(json, "type", "string");
         break;
     }
-    write_default(json, row);
+    write_default(json, param);
     ts_json_close(json, '}');
 }
 
 /* Writes the rest of an object schema whose "properties" are open: closes them, and lists the required keys. */
-static void close_properties(struct json *json, const struct param *rows, size_t n_rows, bool name_required)
+static void close_properties(struct json *json, const struct param *params, size_t n_params, bool name_required)
 {
     ts_json_close(json, '}');
     ts_json_member_bool(json, "additionalProperties", false);
     bool any = name_required;
-    for (size_t i = 0; i < n_rows; i++)
-        any = any || rows[i].required;
+    for (size_t i = 0; i < n_params; i++)
+        any = any || params[i].required;
     if (!any)
         return;
     ts_json_open_member(json, "required", '[');
-    for (size_t i = 0; i < n_rows; i++)
-        if (rows[i].required)
-            ts_json_text(json, rows[i].name);
+    for (size_t i = 0; i < n_params; i++)
+        if (params[i].required)
+            ts_json_text(json, params[i].name);
     if (name_required)
         ts_json_text(json, "name");
     ts_json_close(json, ']');
@@ -205,7 +205,7 @@ static void write_stage(struct json *json, const struct stage *stage)
     ts_json_member_text(json, "description", stage->summary);
     ts_json_open_member(json, "properties", '{');
     for (size_t i = 0; i < stage->n_params; i++)
-        write_row(json, &stage->params[i]);
+        write_param(json, &stage->params[i]);
     write_described_text(json, "name", "label of this stage's output, for later stages and in the output file");
     write_described_text(json, "input",
                          "name of the earlier output or input to work on, instead of the one just before");
@@ -252,7 +252,7 @@ static void write_sources(struct json *json)
         ts_json_member_text(json, "description", (*format)->summary);
         ts_json_open_member(json, "properties", '{');
         for (size_t i = 0; i < (*format)->n_params; i++)
-            write_row(json, &(*format)->params[i]);
+            write_param(json, &(*format)->params[i]);
         close_properties(json, (*format)->params, (*format)->n_params, false);
         ts_json_close(json, '}');
     }
@@ -296,8 +296,8 @@ void ts_describe_schema(FILE *stream)
     ts_json_member_text(&json, "description", "the file to write");
     ts_json_open_member(&json, "properties", '{');
     write_described_text(&json, "hdf5", "path of the HDF5 file (NeXus layout)");
-    for (size_t i = 0; i < CHAIN_OUTPUT_ROWS; i++)
-        write_row(&json, &ts_chain_output_rows[i]);
+    for (size_t i = 0; i < CHAIN_OUTPUT_PARAMS; i++)
+        write_param(&json, &ts_chain_output_params[i]);
     close_properties(&json, NULL, 0, false);
     ts_json_close(&json, '}');
     ts_json_close(&json, '}');

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes the value of a parameter as JSON, by the kind of its row.
+ * Writes the value of a parameter as JSON, by its kind.
  */
 #include "core/json.h"
 #include "core/params.h"
@@ -35,9 +35,9 @@ static void write_texts(struct json *json, const struct ts_texts *texts)
     ts_json_close(json, ']');
 }
 
-void ts_json_param(struct json *json, const struct param *row, const void *value)
+void ts_json_param(struct json *json, const struct param *param, const void *value)
 {
-    switch (row->kind) {
+    switch (param->kind) {
     case PARAM_INTEGER:
         ts_json_integer(json, *(const int64_t *)value);
         break;
@@ -45,7 +45,7 @@ void ts_json_param(struct json *json, const struct param *row, const void *value
         write_number(json, *(const double *)value);
         break;
     case PARAM_CHOICE:
-        ts_json_text(json, ts_choice_name(row->choices, *(const int32_t *)value));
+        ts_json_text(json, ts_choice_name(param->choices, *(const int32_t *)value));
         break;
     case PARAM_BOOL:
         ts_json_bool(json, *(const bool *)value);

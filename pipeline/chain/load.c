@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads maps of parameters: finds the row of each key, reports unknown and missing ones. load_value.c loads the values.
+ * Loads maps of parameters: this finds the parameter of each key, and reports unknown keys and missing ones.
+ * load_value.c loads the values. A key that is nearly a name is reported once, with the name that was likely meant.
  */
 #include "pipeline/chain/load.h"
 
@@ -10,10 +11,10 @@
 
 enum { MOST_ELSEWHERE = 3 };
 
-bool ts_load_begin(const struct load *load, const struct param *rows, size_t n_rows, size_t bytes, const char *owner,
-                   struct ts_span span, struct param_set *set)
+bool ts_load_begin(const struct load *load, const struct param *params, size_t n_params, size_t bytes,
+                   const char *owner, struct ts_span span, struct param_set *set)
 {
-    *set = (struct param_set){.rows = rows, .n_rows = n_rows, .owner = owner, .span = span};
+    *set = (struct param_set){.params = params, .n_params = n_params, .owner = owner, .span = span};
     set->values = ts_arena_alloc(load->arena, bytes + 1);
     if (!set->values) {
         ts_diag_no_memory(load->diag, bytes);
@@ -31,15 +32,15 @@ static bool is_other_key(const struct load *load, const char *key)
     return false;
 }
 
-/* Lists the few other stages that have a parameter of this name, where the rows are a stage's; false: there are none.
- */
+/* Where the parameters are a stage's, lists the other stages that have one of this name. Returns false where there are
+ * none or too many. */
 static bool list_elsewhere(const struct param_set *set, const char *name, char *out, size_t size)
 {
     const char *names[MOST_ELSEWHERE];
     size_t n = 0, i;
     bool is_stage = false;
     for (const struct stage *const *stage = ts_stages; *stage; stage++) {
-        is_stage |= (*stage)->params == set->rows;
+        is_stage |= (*stage)->params == set->params;
         if (!ts_param_find((*stage)->params, (*stage)->n_params, name, &i))
             continue;
         if (n == MOST_ELSEWHERE)
@@ -51,14 +52,14 @@ static bool list_elsewhere(const struct param_set *set, const char *name, char *
     return is_stage && n > 0;
 }
 
-/* Reports an unknown key. Returns the bit of the row that was likely meant, which is then not reported as missing too.
- */
+/* Reports an unknown key. Returns the bit of the parameter that was likely meant, so that it is not reported as missing
+ * as well. */
 static uint32_t report_unknown(const struct load *load, const struct node *key, const struct param_set *set)
 {
     const char *names[PARAMS_MAX + 8];
     size_t n = 0;
-    for (size_t i = 0; i < set->n_rows && i < PARAMS_MAX; i++)
-        names[n++] = set->rows[i].name;
+    for (size_t i = 0; i < set->n_params && i < PARAMS_MAX; i++)
+        names[n++] = set->params[i].name;
     for (size_t i = 0; i < load->n_other_keys && n < sizeof names / sizeof *names; i++)
         names[n++] = load->other_keys[i];
     const char *nearest = ts_load_unknown(load->diag, key->text, key->span, set->owner, "parameter", names, n);
@@ -68,7 +69,7 @@ static uint32_t report_unknown(const struct load *load, const struct node *key, 
         ts_load_list_names(known, sizeof known, names, n);
         ts_diag_hint(load->diag, "%s is a parameter of %s; known: %s", key->text, elsewhere, known);
     }
-    return nearest && ts_param_find(set->rows, set->n_rows, nearest, &i) ? UINT32_C(1) << i : 0;
+    return nearest && ts_param_find(set->params, set->n_params, nearest, &i) ? UINT32_C(1) << i : 0;
 }
 
 void ts_load_params(const struct load *load, const struct node *map, struct param_set *set)
@@ -80,17 +81,17 @@ void ts_load_params(const struct load *load, const struct node *map, struct para
     }
     for (const struct node *entry = map->first; entry; entry = entry->next) {
         size_t i;
-        if (ts_param_find(set->rows, set->n_rows, entry->key->text, &i)) {
+        if (ts_param_find(set->params, set->n_params, entry->key->text, &i)) {
             seen |= UINT32_C(1) << i;
             ts_load_value(load, entry, set, i);
         } else if (!is_other_key(load, entry->key->text)) {
             seen |= report_unknown(load, entry->key, set);
         }
     }
-    for (size_t i = 0; i < set->n_rows; i++)
-        if (set->rows[i].required && !map->incomplete && !(seen >> i & 1)) {
-            const struct param *row = &set->rows[i];
-            ts_param_error(set, row->name, "parameter-missing", load->diag, "required, but not given");
-            ts_diag_hint(load->diag, "%s: %s", row->name, row->doc);
+    for (size_t i = 0; i < set->n_params; i++)
+        if (set->params[i].required && !map->incomplete && !(seen >> i & 1)) {
+            const struct param *param = &set->params[i];
+            ts_param_error(set, param->name, "parameter-missing", load->diag, "required, but not given");
+            ts_diag_hint(load->diag, "%s: %s", param->name, param->doc);
         }
 }

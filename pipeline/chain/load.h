@@ -12,20 +12,20 @@
 struct load {
     struct arena *arena; /* owns what is loaded */
     struct ts_diag *diag;
-    const char *folder;            /* that the value of the row `path` is relative to; NULL or "": none */
-    const char *path;              /* name of the row that holds paths, or NULL */
-    const char *const *other_keys; /* keys of the map that belong to no row, read elsewhere */
+    const char *folder;            /* that the value of the parameter `path` is relative to; NULL or "": none */
+    const char *path;              /* name of the parameter that holds paths, or NULL */
+    const char *const *other_keys; /* keys of the map that belong to no parameter, read elsewhere */
     size_t n_other_keys;
 };
 
-/* Prepares *set for a table of rows: allocates and fills the parameter struct. Returns false where memory is out
+/* Prepares *set for a table of parameters: allocates and fills the parameter struct. Returns false where memory is out
  * (reported). */
-bool ts_load_begin(const struct load *load, const struct param *rows, size_t n_rows, size_t bytes, const char *owner,
-                   struct ts_span span, struct param_set *set);
+bool ts_load_begin(const struct load *load, const struct param *params, size_t n_params, size_t bytes,
+                   const char *owner, struct ts_span span, struct param_set *set);
 /* Loads a map of parameters: its entries, and then reports which required ones are missing. `map` may be an empty
  * scalar. */
 void ts_load_params(const struct load *load, const struct node *map, struct param_set *set);
-/* Loads one value into row i. Returns false where it was refused (reported). */
+/* Loads one value into parameter i. Returns false where it was refused (reported). */
 bool ts_load_value(const struct load *load, const struct node *value, struct param_set *set, size_t i);
 /* Reports a name that is none of `names`, at its place and with the nearest one: "unknown parameter 'x'; did you mean
  * 'y'?" Returns that one, or NULL. */

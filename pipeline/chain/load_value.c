@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads one value of a chain's tree into its field: numbers, choices, texts, lists and references, by the kind of the
- * row.
+ * Loads one value of a chain's tree into its field, by the kind of its parameter: numbers, choices, texts, lists and
+ * references. A value that is refused is reported at its own place in the text.
  */
 #include <string.h>
 #include <strings.h>
@@ -20,7 +20,7 @@ static bool expected(const struct load *load, const struct node *value, const st
 {
     char found[TREE_SHOWN_BYTES + 2];
     if (value->kind != NODE_REFUSED)
-        ts_param_error(set, set->rows[i].name, "wrong-kind", load->diag, "%s is expected, found %s", what,
+        ts_param_error(set, set->params[i].name, "wrong-kind", load->diag, "%s is expected, found %s", what,
                        ts_load_found(value, found));
     return false;
 }
@@ -36,12 +36,12 @@ static bool in_quotes(const struct load *load, const struct node *value, const s
     char found[TREE_SHOWN_BYTES + 2];
     if (value->kind != NODE_SCALAR || !value->quoted)
         return false;
-    ts_param_error(set, set->rows[i].name, "wrong-kind", load->diag, "%s is a text in quotes, not %s",
+    ts_param_error(set, set->params[i].name, "wrong-kind", load->diag, "%s is a text in quotes, not %s",
                    ts_load_found(value, found), what);
     return true;
 }
 
-/* Reads one number of a row of kind INTEGER, REAL or NUMBERS; the row's span is that of the value. */
+/* Reads one number of a parameter of kind INTEGER, REAL or NUMBERS; the parameter's span is that of the value. */
 static bool read_number(const struct load *load, const struct node *value, const struct param_set *set, size_t i,
                         int64_t *integer, double *real)
 {
@@ -54,20 +54,21 @@ static bool read_number(const struct load *load, const struct node *value, const
     }
     const char *wrong = integer ? ts_number_integer(value->text, integer) : ts_number_real(value->text, real);
     if (wrong)
-        ts_param_error(set, set->rows[i].name, "not-a-number", load->diag, "%s %s", ts_load_found(value, found), wrong);
+        ts_param_error(set, set->params[i].name, "not-a-number", load->diag, "%s %s", ts_load_found(value, found),
+                       wrong);
     return !wrong;
 }
 
 /* Names are matched whatever their case, as other tools write Ram-Lak and Hann; what is recorded is our spelling. */
 static bool load_choice(const struct load *load, const struct node *value, struct param_set *set, size_t i)
 {
-    const struct param *row = &set->rows[i];
+    const struct param *param = &set->params[i];
     const char *names[64];
     char known[512], shown[TREE_SHOWN_BYTES];
     size_t n = 0;
     if (value->kind != NODE_SCALAR && !value->text)
         return expected(load, value, set, i, "a name");
-    for (const struct choice *choice = row->choices; choice && choice->name; choice++) {
+    for (const struct choice *choice = param->choices; choice && choice->name; choice++) {
         if (!strcasecmp(choice->name, value->text)) {
             *(int32_t *)ts_param_field(set, i) = choice->value;
             return true;
@@ -80,10 +81,10 @@ static bool load_choice(const struct load *load, const struct node *value, struc
     const char *nearest = ts_load_diag_is_full(load->diag) ? NULL : ts_nearest_name(value->text, names, n);
     ts_tree_shown(value->text, shown);
     if (nearest)
-        ts_param_error(set, row->name, "parameter-choice", load->diag, "'%s' is not a choice; did you mean '%s'?",
+        ts_param_error(set, param->name, "parameter-choice", load->diag, "'%s' is not a choice; did you mean '%s'?",
                        shown, nearest);
     else
-        ts_param_error(set, row->name, "parameter-choice", load->diag, "'%s' is not a choice", shown);
+        ts_param_error(set, param->name, "parameter-choice", load->diag, "'%s' is not a choice", shown);
     ts_load_list_names(known, sizeof known, names, n);
     ts_diag_hint(load->diag, "choices: %s", known);
     return false;
@@ -108,7 +109,7 @@ static bool load_bool(const struct load *load, const struct node *value, struct 
     return false;
 }
 
-/* Returns true where the row holds a path: in a source, the path itself and every text whose name ends in _file. */
+/* Returns true where the parameter holds a path: a source's own path, and every text whose name ends in _file. */
 static bool holds_path(const struct load *load, const char *name)
 {
     const size_t length = strlen(name);
@@ -119,14 +120,14 @@ static bool holds_path(const struct load *load, const char *name)
  * (reported). */
 static const char *read_text(const struct load *load, const struct node *value, const struct param_set *set, size_t i)
 {
-    const struct param *row = &set->rows[i];
-    const bool is_path = holds_path(load, row->name);
+    const struct param *param = &set->params[i];
+    const bool is_path = holds_path(load, param->name);
     if (value->kind == NODE_REFUSED || !value->text || ts_load_is_nothing(value)) {
-        expected(load, value, set, i, is_path ? "a path" : row->kind == PARAM_REFERENCE ? "a name" : "a text");
+        expected(load, value, set, i, is_path ? "a path" : param->kind == PARAM_REFERENCE ? "a name" : "a text");
         return NULL;
     }
     if (is_path && !*value->text) {
-        ts_param_error(set, row->name, "path-empty", load->diag, "the path is empty");
+        ts_param_error(set, param->name, "path-empty", load->diag, "the path is empty");
         return NULL;
     }
     if (is_path)
@@ -142,7 +143,7 @@ static bool load_text(const struct load *load, const struct node *value, struct 
         return no_memory(load, strlen(text));
     if (!copy)
         return false;
-    if (set->rows[i].kind == PARAM_REFERENCE)
+    if (set->params[i].kind == PARAM_REFERENCE)
         *(struct ts_reference *)ts_param_field(set, i) = (struct ts_reference){.name = copy, .node = -1};
     else
         *(const char **)ts_param_field(set, i) = copy;
@@ -153,7 +154,7 @@ static bool list_is_empty(const struct load *load, const struct node *value, str
 {
     if (value->kind != NODE_LIST || value->n > 0)
         return false;
-    ts_param_error(set, set->rows[i].name, "list-empty", load->diag, "the list is empty");
+    ts_param_error(set, set->params[i].name, "list-empty", load->diag, "the list is empty");
     return true;
 }
 
@@ -217,8 +218,8 @@ static bool rows_are_even(const struct load *load, const struct node *table, str
         else if (list_is_empty(load, line, set, i))
             even = false;
         else if (line->n != columns) {
-            ts_param_error(set, set->rows[i].name, "list-uneven", load->diag, "row %d has %d values, row 1 has %d", row,
-                           line->n, columns);
+            ts_param_error(set, set->params[i].name, "list-uneven", load->diag, "row %d has %d values, row 1 has %d",
+                           row, line->n, columns);
             even = false;
         }
     }
@@ -254,7 +255,7 @@ static bool load_numbers(const struct load *load, const struct node *value, stru
 
 static bool load_kind(const struct load *load, const struct node *value, struct param_set *set, size_t i)
 {
-    switch (set->rows[i].kind) {
+    switch (set->params[i].kind) {
     case PARAM_INTEGER:
         return read_number(load, value, set, i, ts_param_field(set, i), NULL) &&
                ts_param_check(set, i, load->diag) == TS_OK;
@@ -281,7 +282,7 @@ bool ts_load_value(const struct load *load, const struct node *value, struct par
     _Alignas(16) unsigned char before[64];
     const struct ts_span span = set->spans[i];
     const uint32_t given = set->given;
-    const size_t size = ts_param_bytes(set->rows[i].kind);
+    const size_t size = ts_param_bytes(set->params[i].kind);
     memcpy(before, ts_param_field(set, i), size);
     set->spans[i] = value->span;
     set->given |= UINT32_C(1) << i;

@@ -42,8 +42,8 @@ bool ts_cli_parse_device(const struct command *command, const struct command_opt
     return is_device;
 }
 
-/* True for a text with a bar, or one that begins with the name of a source format and a space, or with the name of a
- * stage, whose input -i gives. A file of that name wins. */
+/* Returns true for a text with a bar, or one that begins with the name of a source format and a space, or with the name
+ * of a stage, whose input -i gives. A file of that name wins. */
 static bool is_one_line(const char *text)
 {
     struct stat status;

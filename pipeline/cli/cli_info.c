@@ -49,7 +49,7 @@ static int info(char **operands)
 const struct command ts_cli_info = {
     .name = "info",
     .usage = "PATH [--json]",
-    .summary = "say what a DICOM folder or an HDF5 file holds",
+    .summary = "report what a DICOM folder or an HDF5 file holds",
     .help =
         "A DICOM folder or file: its series, sizes, spacing and orientation, what would be refused and why.\n"
         "An HDF5 file: its datasets and how they were made; of a scan in NXtomo or Data Exchange its frames, detector\n"

@@ -56,7 +56,7 @@ static bool make_line(const struct hdf5_slice *table, struct arena *arena, struc
     return true;
 }
 
-/* "process_2_sirt, 24 slices: median, least to largest" for "/entry/process_2_sirt/tables/residual". */
+/* Returns "process_2_sirt, 24 slices: median, least to largest" for "/entry/process_2_sirt/tables/residual". */
 static const char *name_of(const char *dataset, int64_t slices, struct arena *arena)
 {
     const char *start = strstr(dataset, "/process_"), *end = start ? strchr(start + 1, '/') : NULL;

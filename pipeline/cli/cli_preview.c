@@ -29,7 +29,8 @@ static const struct command_option options[] = {
 
 enum { GAP = 4, GAP_GRAY = 255, MAX_PICTURES = 16 };
 
-/* Low and high end of the window; equal where there is one value only, 0 and 0 where all are NaN. */
+/* Finds the low and the high end of the window. They are equal where there is one value only, and 0 where all are
+ * NaN. */
 static bool find_window(const struct hdf5_slice *slice, float *low, float *high)
 {
     const size_t part = slice->is_picture ? SIZE_MAX : 100;

@@ -102,6 +102,10 @@ static bool refuse_picture(const struct command *command, const struct command_o
 }
 
 static const struct command_option options[] = {CLI_CHAIN_OPTIONS,
+                                                {"profile", 0, OPTION_TEXT,
+                                                 OPTION_AT(struct cli_chain, options.profile), "NAME",
+                                                 "show what each part of the run did and when: a table, NAME.svg with\n"
+                                                 "a lane for each part, and NAME.json for Perfetto"},
                                                 {"picture", 0, OPTION_PARSED, .parse = refuse_picture}};
 
 static int run(char **operands)
@@ -128,6 +132,8 @@ static int run(char **operands)
     clear_line(&progress);
     if (status == TS_OK && !arguments->quiet && !arguments->json)
         print_summary(&progress);
+    if (status == TS_OK && !arguments->quiet && !arguments->json)
+        ts_plan_print_profile(plan, stdout);
     ts_plan_destroy(plan);
     ts_chain_destroy(chain);
     if (status == TS_OK)

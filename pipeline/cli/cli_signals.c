@@ -29,10 +29,9 @@ static struct ts_plan *volatile current_plan;
 static const char *volatile consequence;
 static const struct stop *volatile stopped_by;
 static volatile sig_atomic_t plan_ended, print_json;
-/* The sentence is printed once, though the alarm may go off while the ordinary way out prints it or ends the program.
- */
+/* The sentence is printed once, although the alarm may go off while the ordinary way out prints it. */
 static atomic_int sentence;
-enum { UNSAID, BEING_SAID, SAID };
+enum { NOT_PRINTED, BEING_PRINTED, PRINTED };
 
 static void mask_stops(int how)
 {
@@ -59,7 +58,7 @@ static void put(int fd, const char *const *texts)
     for (size_t length; *texts && used + (length = strlen(*texts)) <= sizeof line; texts++, used += length)
         memcpy(line + used, *texts, length);
     if (poll(&ready, 1, WAIT_MS) == 1 && write(fd, line, used) < 0)
-        return; /* nobody is left who could be told */
+        return; /* nobody is left to read it */
 }
 
 int ts_cli_signals_stopped(void)
@@ -67,14 +66,14 @@ int ts_cli_signals_stopped(void)
     static const char start[] = "{\"event\": \"diagnostic\", \"severity\": \"error\", \"code\": \"stopped\", "
                                 "\"message\": \"stopped by ";
     const char *name = stopped_by->name, *then = consequence;
-    int unsaid = UNSAID;
-    if (!atomic_compare_exchange_strong(&sentence, &unsaid, BEING_SAID))
+    int expected = NOT_PRINTED;
+    if (!atomic_compare_exchange_strong(&sentence, &expected, BEING_PRINTED))
         return 128 + stopped_by->number;
     put(STDERR_FILENO, (const char *const[]){"tomostage: stopped by ", name, then, "\n", NULL});
     if (print_json)
         put(STDOUT_FILENO,
             (const char *const[]){start, name, then, "\", \"exit_code\": ", stopped_by->code, "}\n", NULL});
-    sentence = SAID;
+    sentence = PRINTED;
     return 128 + stopped_by->number;
 }
 
@@ -100,11 +99,11 @@ static void on_patience_lost(int number)
     (void)number;
     if (!stopped_by)
         return;
-    if (sentence == BEING_SAID) { /* by this thread or another: until it is out, another second */
+    if (sentence == BEING_PRINTED) { /* by this thread or another, which gets another second */
         alarm(PATIENCE_SECONDS);
         return;
     }
-    if (sentence == SAID)
+    if (sentence == PRINTED)
         _exit(128 + stopped_by->number);
     if (plan)
         ts_plan_abandon(plan);

@@ -53,14 +53,14 @@ static void include(struct scale *scale, const double *values, int n)
         }
 }
 
-/* The largest of 1, 2 and 5 times a power of ten that is not above the value, but for rounding. */
+/* Returns the largest of 1, 2 and 5 times a power of ten that is not above the value, but for rounding. */
 static double round_number(double value)
 {
     const double power = pow(10, floor(log10(value) + 1e-9)), mantissa = value / power * (1 + 1e-9);
     return power * (mantissa >= 5 ? 5 : mantissa >= 2 ? 2 : 1);
 }
 
-/* The tick after this one. */
+/* Returns the tick after this one. */
 static double next_tick(const struct scale *scale, double tick)
 {
     if (!scale->logarithmic)
@@ -214,16 +214,6 @@ static int names_of(const struct chart_panel *panel)
 
 /* ---- all --------------------------------------------------------------------------------------- */
 
-void ts_chart_begin(FILE *file, int width, int height, const char *title)
-{
-    fprintf(file,
-            "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' font-family='sans-serif' "
-            "font-size='11'>\n<rect width='100%%' height='100%%' fill='white'/>\n<text x='10' y='20' font-size='14'>",
-            width, height);
-    ts_svg_text(file, title);
-    fprintf(file, "</text>\n");
-}
-
 enum ts_status ts_chart_write(const struct chart *chart, const char *path, bool replace, struct ts_diag *diag)
 {
     const int columns = chart->columns > 0 ? chart->columns : 1, rows = (chart->n_panels + columns - 1) / columns;
@@ -234,7 +224,7 @@ enum ts_status ts_chart_write(const struct chart *chart, const char *path, bool 
     FILE *file = ts_text_file_open(path, replace, diag);
     if (!file)
         return TS_RUN_FAILED;
-    ts_chart_begin(file, columns * step_x, rows * step_y + GAP, chart->title);
+    ts_svg_begin(file, columns * step_x, rows * step_y + GAP, chart->title);
     for (int i = 0; i < chart->n_panels; i++) {
         const struct chart_panel *panel = &chart->panels[i];
         struct place place = {.x = LEFT + i % columns * step_x, .y = TOP + i / columns * step_y};

@@ -40,8 +40,6 @@ struct chart {
     int n_panels, columns;
 };
 
-/* Begins a picture: the svg element, a white background and the title. The file ends with "</svg>\n". */
-void ts_chart_begin(FILE *file, int width, int height, const char *title);
 /* Writes the chart to a file. Returns TS_RUN_FAILED where it cannot be written (not-written), or exists and must not be
  * replaced (output-exists).
  */

@@ -141,7 +141,7 @@ static int code_of(const struct command_option *option, size_t i)
     return option->letter ? option->letter : LONG_ONLY + (int)i;
 }
 
-/* The option that getopt_long names with `code`; NULL: --help, or none. */
+/* Returns the option that getopt_long names with `code`; NULL for --help, or where there is none. */
 static const struct command_option *option_of(const struct command *command, int code)
 {
     for (size_t i = 0; i < command->n_options; i++)

@@ -80,9 +80,9 @@ int ts_command_wrong(const struct command *command, const char *format, ...) __a
  * `otherwise`, which names the command that lists them. */
 int ts_command_wrong_name(const struct command *command, const char *kind, const char *name, const char *const *names,
                           size_t n, const char *otherwise);
-/* The same for a stage that does not exist. */
+/* Does the same for a stage that does not exist. */
 int ts_command_wrong_stage(const struct command *command, const char *name);
-/* The same for an operand too many. */
+/* Does the same for an operand too many. */
 int ts_command_too_many(const struct command *command, const char *operand);
 
 /* Names what a command made, for the sentence about standard output that failed: it exists nevertheless. */

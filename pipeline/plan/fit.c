@@ -8,11 +8,12 @@
 #include <string.h>
 
 #include "io/hdf5/hdf5_write.h"
+#include "io/source/read_ahead.h"
 #include "pipeline/plan/plan.h"
 
 /* Bytes of the largest image of a slab. On a CUDA device a slab is computed in well under a millisecond, and reading
  * and writing set the pace: short slabs let both begin early. */
-enum { SLAB_BYTES = 16 << 20, CUDA_SLAB_BYTES = 8 << 20, FIXED_BYTES = 8 << 20 };
+enum { SLAB_BYTES = 16 << 20, CUDA_SLAB_BYTES = 8 << 20, FIXED_BYTES = 8 << 20, OVERLAP_SLABS = 4 };
 
 struct simulation {
     unsigned char **done; /* per node, nz bytes each, used where kept */
@@ -75,7 +76,7 @@ static void simulate(struct ts_plan *plan, struct simulation *simulation, int64_
         }
 }
 
-/* Bytes of images, padded slabs and scratch, which lie in host memory where the CPU computes. */
+/* Returns the bytes of images, padded slabs and scratch, which lie in host memory where the CPU computes. */
 static size_t image_bytes(const struct ts_plan *plan)
 {
     size_t bytes = ts_plan_padded_bytes(plan) + ts_plan_scratch_bytes(plan);
@@ -135,7 +136,9 @@ static int64_t least_on_device(const struct ts_plan *plan)
     return least;
 }
 
-/* Slices of a slab whose largest image has SLAB_BYTES: enough for every thread, and few enough to overlap. */
+/* Returns how many slices have SLAB_BYTES in the largest image: enough for every thread, few enough to overlap. What
+ * keeps a device busy yields to overlap: reading and writing take far longer than the kernels, so a volume is cut into
+ * at least OVERLAP_SLABS slabs. */
 static int64_t preferred_slab(const struct ts_plan *plan, int64_t nz)
 {
     size_t largest = 1;
@@ -144,7 +147,9 @@ static int64_t preferred_slab(const struct ts_plan *plan, int64_t nz)
         largest = bytes > largest ? bytes : largest;
     }
     int64_t slab = (int64_t)((plan->cuda ? CUDA_SLAB_BYTES : SLAB_BYTES) / largest);
-    const int64_t least = plan->cuda ? least_on_device(plan) : plan->threads;
+    int64_t least = plan->cuda ? least_on_device(plan) : plan->threads;
+    if (plan->cuda && least * OVERLAP_SLABS > nz)
+        least = (nz + OVERLAP_SLABS - 1) / OVERLAP_SLABS;
     slab = slab < least ? least : slab;
     return slab < nz ? slab : nz;
 }
@@ -217,6 +222,24 @@ static int64_t enough_slices(const struct ts_plan *plan, int64_t most)
     return enough < most ? enough : most;
 }
 
+/* Finds the largest slab with sources that hold as much as most scans need, or a quarter of a large budget. Where no
+ * slab fits beside that they hold less, and read parts of their files several times. */
+static int64_t largest_slab_with_sources(struct ts_plan *plan, struct simulation *simulation, int64_t most)
+{
+    enum { LEAST_HELD = 1 << 20 };
+    size_t held = (size_t)plan->budget_bytes / 4;
+    held = held > READ_AHEAD_BYTES ? held : READ_AHEAD_BYTES;
+    for (int64_t slab = 0;; held /= 2) {
+        held = held < LEAST_HELD ? 0 : held;
+        for (int32_t i = 0; i < plan->n_sources; i++)
+            if (plan->nodes[i].source->ops->may_hold)
+                plan->nodes[i].source->ops->may_hold(plan->nodes[i].source, held);
+        slab = largest_slab(plan, simulation, most);
+        if (slab > 0 || held == 0)
+            return slab;
+    }
+}
+
 enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag)
 {
     struct simulation simulation;
@@ -230,10 +253,10 @@ enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag)
     for (int32_t i = 0; i < plan->n_nodes; i++)
         plan->nodes[i].keep = false;
     int32_t n_kept = choose_keeps(plan, &simulation, most, kept);
-    int64_t slab = largest_slab(plan, &simulation, most);
+    int64_t slab = largest_slab_with_sources(plan, &simulation, most);
     while (slab < enough && n_kept > 0) {
         plan->nodes[kept[--n_kept]].keep = false;
-        slab = largest_slab(plan, &simulation, most);
+        slab = largest_slab_with_sources(plan, &simulation, most);
     }
     count_bytes(plan, &simulation, slab > 0 ? slab : 1);
 #ifdef TS_HAVE_CUDA

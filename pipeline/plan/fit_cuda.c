@@ -5,33 +5,58 @@
  */
 #include "cuda/device/driver.h"
 #include "cuda/device/launch.h"
-#include "pipeline/plan/plan.h"
+#include "pipeline/plan/plan_encode.h"
 
-size_t ts_plan_pinned_source_bytes(const struct ts_plan *plan, int32_t i)
+int64_t ts_plan_piece_slices(const struct ts_plan *plan, const struct ts_image *image)
 {
-    const struct plan_node *node = &plan->nodes[i];
-    return node->source ? ts_cuda_stride((size_t)node->buffer_slices * ts_slice_bytes(&node->out)) : 0;
+    const int64_t slices = (int64_t)(plan->piece_bytes / ts_slice_bytes(image));
+    return slices > 1 ? slices : 1;
 }
 
-size_t ts_plan_pinned_bytes(const struct ts_plan *plan, int32_t i)
+/* Returns the bytes of a piece for an image that moves at most n slices at once. */
+static size_t piece_bytes(const struct ts_plan *plan, const struct ts_image *image, int64_t n)
 {
-    const struct plan_node *node = &plan->nodes[i];
-    const bool stored = node->image_node == i && ts_plan_stored(plan, i) > 0;
-    const size_t slab = stored ? (size_t)plan->slab_slices * ts_slice_bytes(&node->out) : 0;
-    return ts_plan_pinned_source_bytes(plan, i) + ts_cuda_stride(slab);
+    const int64_t most = ts_plan_piece_slices(plan, image);
+    return ts_cuda_stride((size_t)(n < most ? n : most) * ts_slice_bytes(image));
+}
+
+size_t ts_plan_upload_bytes(const struct ts_plan *plan)
+{
+    size_t largest = 0;
+    for (int32_t i = 0; i < plan->n_sources; i++) {
+        const size_t bytes = piece_bytes(plan, &plan->nodes[i].out, plan->nodes[i].run_slices);
+        largest = bytes > largest ? bytes : largest;
+    }
+    return largest;
+}
+
+size_t ts_plan_download_bytes(const struct ts_plan *plan)
+{
+    size_t largest = 0;
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        struct plan_encode encode;
+        size_t bytes = 0;
+        if (ts_plan_encode(plan, i, &encode))
+            bytes = encode.piece_bytes;
+        else if (plan->nodes[i].dataset)
+            bytes = piece_bytes(plan, &plan->nodes[i].out, plan->slab_slices);
+        bytes = ts_cuda_stride(bytes);
+        largest = bytes > largest ? bytes : largest;
+    }
+    return largest;
 }
 
 void ts_plan_cuda_bytes(const struct ts_plan *plan, size_t *device, size_t *host)
 {
-    *device = ts_cuda_stride(ts_plan_padded_bytes(plan));
-    *host = 0;
+    ts_plan_encode_bytes(plan, device, host);
+    *device += ts_cuda_stride(ts_plan_padded_bytes(plan));
+    *host += PLAN_PIECES * (ts_plan_upload_bytes(plan) + ts_plan_download_bytes(plan));
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
         const size_t slice = ts_slice_bytes(&node->out);
         const size_t slices = (size_t)(node->keep ? node->out.axes[0].n : node->buffer_slices);
         if (node->image_node == i)
             *device += (size_t)ts_plan_copies(plan, i) * ts_cuda_stride(slices * slice);
-        *host += PLAN_RING * ts_plan_pinned_bytes(plan, i);
         if (!node->chain_stage || !node->chain_stage->stage->cuda)
             continue;
         *device += ts_cuda_driver_bytes(&node->context, ts_plan_reduced_slices(plan, i));

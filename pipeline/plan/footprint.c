@@ -5,7 +5,7 @@
  */
 #include "pipeline/plan/plan.h"
 
-/* The largest number of bytes that any stage needs for the most slices that it computes in one call. */
+/* Returns the largest number of bytes that any stage needs for the most slices that it computes in one call. */
 static size_t largest(const struct ts_plan *plan, size_t (*bytes_of)(const struct stage_context *context, int64_t n))
 {
     size_t largest = 0;
@@ -50,10 +50,16 @@ int ts_plan_stored(const struct ts_plan *plan, int32_t i)
     return stored;
 }
 
+bool ts_plan_encodes(const struct ts_plan *plan)
+{
+    return plan->cuda && plan->chain->output.compression == CHAIN_DEFLATE;
+}
+
 int ts_plan_copies(const struct ts_plan *plan, int32_t i)
 {
-    const bool moves = plan->cuda && !plan->nodes[i].keep;
-    return moves && (i < plan->n_sources || ts_plan_stored(plan, i) > 0) ? PLAN_RING : 1;
+    const bool moves = plan->cuda && !plan->nodes[i].keep,
+               leaves = ts_plan_stored(plan, i) > 0 && !ts_plan_encodes(plan);
+    return moves && (i < plan->n_sources || leaves) ? PLAN_RING : 1;
 }
 
 int64_t ts_plan_read_ahead(const struct ts_plan *plan, int32_t source)

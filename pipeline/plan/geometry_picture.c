@@ -182,9 +182,9 @@ static void draw_detector(const struct picture *picture)
     fputs("'/>\n", picture->stream);
     char words[64];
     place(picture, picture->first, point);
-    text(picture, point[0], point[1], "end", "detector 0 ");
+    text(picture, point[0], point[1], "end", "detector pixel 0 ");
     place(picture, picture->last, point);
-    snprintf(words, sizeof words, " detector %lld", (long long)picture->sinogram->axes[2].n - 1);
+    snprintf(words, sizeof words, " pixel %lld", (long long)picture->sinogram->axes[2].n - 1);
     text(picture, point[0], point[1], "start", words);
     if (!picture->fan)
         return;
@@ -215,12 +215,13 @@ static void write_axis(const struct picture *picture, const struct rotation_axis
     const double middle = 0.5 * (picture->first + picture->last);
     if (axis->found_later) {
         write_line(picture, first_line,
-                   "rotation axis: found at run time; drawn as if at detector %.6g (0 is the first)", axis->center);
+                   "rotation axis: found at run time; drawn as if at detector pixel %.6g (0 is the first)",
+                   axis->center);
         write_line(picture, first_line + 1, "field of view: known once the axis is found");
         return;
     }
     write_line(picture, first_line,
-               "rotation axis at detector %.6g (0 is the first%s%s): the detector's middle is at u = %.6g %s",
+               "rotation axis at detector pixel %.6g (0 is the first%s%s): the detector's middle is at u = %.6g %s",
                axis->center, axis->owner ? "; as given to " : "", axis->owner ? axis->owner : "", middle, unit);
     if (picture->field > 0)
         write_line(picture, first_line + 1, "field of view: a circle of %.6g %s about the axis", 2 * picture->field,
@@ -249,7 +250,7 @@ static void write_numbers(const struct picture *picture, const struct rotation_a
                "%lld views, theta from %.6g to %.6g degree; the first one is drawn, the dashed arc is the "
                "source's way",
                (long long)view->n, picture->theta, picture->last_theta);
-    write_line(picture, i++, "%lld detectors, %.6g %s apart%s", (long long)detector->n, detector->spacing, unit,
+    write_line(picture, i++, "%lld detector pixels, %.6g %s apart%s", (long long)detector->n, detector->spacing, unit,
                sinogram->beam.kind == TS_BEAM_FAN_ARC ? " along the arc" : "");
     write_axis(picture, axis, i);
     write_line(picture, i + 2, "%lld slices, %.6g %s apart", (long long)sinogram->axes[0].n, sinogram->axes[0].spacing,

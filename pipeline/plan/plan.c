@@ -23,14 +23,14 @@ static int processor_count(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-/* 60 % of the memory that is available; 1 GiB where the system does not report it. */
+/* Returns 60 % of the memory that is available; 1 GiB where the system does not report it. */
 static int64_t default_budget(void)
 {
     const int64_t available = ts_memory_available();
     return available > 0 ? available / 10 * 6 : (int64_t)1 << 30;
 }
 
-/* The members that the caller knows; the others are zero, which is the default of each. */
+/* Returns the members that the caller knows; the others are zero, which is the default of each. */
 static struct ts_options known_options(const struct ts_options *given)
 {
     struct ts_options options = {.size = sizeof options};
@@ -46,6 +46,10 @@ static void take_options(struct ts_plan *plan, const struct ts_options *options,
     plan->force = options->force;
     plan->on_event = options->on_event;
     plan->user = options->user;
+    plan->profile = options->profile ? ts_arena_text(plan->arena, options->profile, strlen(options->profile)) : NULL;
+    plan->trace = plan->profile ? ts_trace_create() : NULL;
+    if (options->profile && !plan->trace)
+        ts_diag_no_memory(diag, strlen(options->profile));
     if (plan->threads > MOST_THREADS)
         ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "threads"},
                       "%d threads are more than the limit of %d", plan->threads, MOST_THREADS);
@@ -354,6 +358,7 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
         return ts_diag_no_memory(diag, sizeof *plan);
     }
     plan->chain = chain;
+    plan->piece_bytes = PLAN_PIECE_BYTES;
     plan->n_sources = chain->n_sources;
     plan->n_nodes = chain->n_sources + chain->n_stages;
     ts_diag_set_source(diag, chain->source_name, chain->text, chain->text_length);
@@ -367,6 +372,7 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
         return status;
     }
     ts_plan_warn_axis(plan, diag);
+    ts_trace_add(plan->trace, TRACE_PLAN, 0, 0);
     *result = plan;
     return TS_OK;
 }
@@ -378,6 +384,7 @@ void ts_plan_destroy(struct ts_plan *plan)
     for (int32_t i = 0; plan->nodes && i < plan->n_sources; i++)
         if (plan->nodes[i].source)
             plan->nodes[i].source->ops->close(plan->nodes[i].source);
+    ts_trace_destroy(plan->trace);
     ts_arena_destroy(plan->arena);
     free(plan->nodes);
     free(plan);

@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 
 #include "core/arena.h"
+#include "core/trace.h"
 #include "pipeline/chain/chain.h"
 #include "stages/engine/execute.h"
 
@@ -38,7 +39,7 @@ struct plan_node {
     struct param_set set;                  /* the plan's own copy, resolved */
     struct stage_context context;
     struct ts_image out;
-    int32_t inputs[STAGE_INPUTS]; /* nodes; -1: none. [0] the image, then the references in row order */
+    int32_t inputs[STAGE_INPUTS]; /* nodes; -1: none. [0] the image, then the references in the order of params */
     int32_t image_node; /* the node that computes this node's image: itself, or for a pass-through stage its input's */
     int32_t axes_node;  /* the node that sets its axes: as image_node, or a pass-through stage with a shape() */
     int32_t domain;     /* the source that its z axis comes from; of sources that stream together, the first */
@@ -75,9 +76,12 @@ struct ts_plan {
     int threads;
     int64_t budget_bytes, memory_bytes, output_bytes;
     int64_t gpu_budget_bytes, gpu_bytes; /* 0 on the CPU */
+    size_t piece_bytes;                  /* PLAN_PIECE_BYTES, or less where a test wants many pieces */
     bool force;
     void (*on_event)(void *user, const struct ts_event *event);
     void *user;
+    struct trace *trace; /* NULL where the run has no profile */
+    const char *profile; /* name of its files */
     atomic_bool stop;
     _Atomic(const char *) temporary; /* path of the output's temporary file while a run writes it, else NULL */
     atomic_bool committing;          /* the output is about to get its final name */
@@ -105,15 +109,15 @@ void ts_plan_warn_output(const struct ts_plan *plan, struct ts_diag *diag);
  * n_nodes - 1]. done[node] has a byte per slice of a kept node, which is marked here. */
 void ts_plan_step(const struct ts_plan *plan, int pass, int32_t domain, int64_t z, int64_t n,
                   unsigned char *const *done, struct plan_step *steps);
-/* True where this pass has anything to do in the domain. */
+/* Returns true where this pass has anything to do in the domain. */
 bool ts_plan_pass_uses(const struct ts_plan *plan, int pass, int32_t domain);
 /* True where the image of this node is written in this pass. */
 bool ts_plan_writes(const struct ts_plan *plan, int pass, int32_t node);
-/* True where input i of this node is reduced over its whole volume in this pass. */
+/* Returns true where input i of this node is reduced over its whole volume in this pass. */
 bool ts_plan_reduces(const struct ts_plan *plan, int pass, int32_t node, int input);
 /* Narrows [*z, *end) to the slices at which this reduction looks. Returns false where it looks at none. */
 bool ts_plan_looks_at(const struct ts_plan *plan, int32_t node, int input, int64_t *z, int64_t *end);
-/* True where the node reduces slice by slice for its tables alone, in this pass. */
+/* Returns true where the node reduces slice by slice for its tables alone, in this pass. */
 bool ts_plan_tabulates(const struct ts_plan *plan, int pass, int32_t node);
 
 /* Fills keep, buffer_slices, run_slices, slab_slices and memory_bytes for the budgets. May be called again. */
@@ -130,6 +134,8 @@ int64_t ts_plan_reduced_slices(const struct ts_plan *plan, int32_t node);
 int ts_plan_stored(const struct ts_plan *plan, int32_t node);
 /* Slabs under way at once on a CUDA device: one is uploaded, one computed, one downloaded. */
 enum { PLAN_RING = 3 };
+/* Returns true where the run's CUDA device compresses the outputs before they leave it. */
+bool ts_plan_encodes(const struct ts_plan *plan);
 /* Returns how many slabs of this node's image are held side by side. */
 int ts_plan_copies(const struct ts_plan *plan, int32_t node);
 int64_t ts_plan_slab_count(const struct ts_plan *plan); /* of the first source's volume */
@@ -137,10 +143,14 @@ int64_t ts_plan_read_ahead(const struct ts_plan *plan, int32_t source);
 
 /* ---- on a CUDA device ------------------------------------------------------------------------- */
 
-/* Return the pinned bytes of one slab of a source, and of a source or output (a source's own come first). 0 for other
- * nodes. */
-size_t ts_plan_pinned_source_bytes(const struct ts_plan *plan, int32_t node);
-size_t ts_plan_pinned_bytes(const struct ts_plan *plan, int32_t node);
+/* Sources and outputs pass through pieces of pinned memory that go round, PLAN_PIECES for each direction. A piece holds
+ * as many whole slices as PLAN_PIECE_BYTES hold, and one where a slice is larger. */
+enum { PLAN_PIECES = 4, PLAN_PIECE_BYTES = 16 << 20 };
+/* Returns how many slices of an image a piece holds. */
+int64_t ts_plan_piece_slices(const struct ts_plan *plan, const struct ts_image *image);
+/* Return the bytes of a piece for all sources, and for all outputs; 0 where there are none. */
+size_t ts_plan_upload_bytes(const struct ts_plan *plan);
+size_t ts_plan_download_bytes(const struct ts_plan *plan);
 #ifdef TS_HAVE_CUDA
 /* Computes all device memory, and all host memory that the device's side adds. */
 void ts_plan_cuda_bytes(const struct ts_plan *plan, size_t *device, size_t *host);

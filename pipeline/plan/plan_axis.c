@@ -13,15 +13,17 @@
 /* Returns the node's parameter `center`, a detector index, where one is given; else NULL. */
 static const double *own_center(const struct plan_node *node)
 {
-    for (size_t i = 0; i < node->set.n_rows; i++) {
-        const struct param *row = &node->set.rows[i];
-        if (!strcmp(row->name, "center") && row->unit && !strcmp(row->unit, "detector") && (node->set.given >> i & 1))
-            return (const double *)((const unsigned char *)node->set.values + row->offset);
+    for (size_t i = 0; i < node->set.n_params; i++) {
+        const struct param *param = &node->set.params[i];
+        if (!strcmp(param->name, "center") && param->unit && !strcmp(param->unit, "detector") &&
+            (node->set.given >> i & 1))
+            return (const double *)((const unsigned char *)node->set.values + param->offset);
     }
     return NULL;
 }
 
-/* True where both are sinograms of one beam with one detector spacing: an index of one is an index of the other. */
+/* Returns true where both are sinograms of one beam with one detector spacing: an index of one is an index of the
+ * other. */
 static bool keeps_axis(const struct plan_node *from, const struct plan_node *to)
 {
     return ts_image_is_sinogram(&to->out) && from->axes_pass == to->axes_pass &&
@@ -52,7 +54,7 @@ struct rotation_axis ts_plan_rotation_axis(const struct ts_plan *plan, int32_t n
     return (struct rotation_axis){taken, here->axes_pass > 0, NULL};
 }
 
-/* True where a stage of the chain is given a center or finds one. */
+/* Returns true where a stage of the chain is given a center or finds one. */
 static bool has_center(const struct ts_plan *plan)
 {
     bool has = false;
@@ -80,7 +82,7 @@ void ts_plan_warn_axis(const struct ts_plan *plan, struct ts_diag *diag)
             ts_diag_warning(diag,
                             &(struct diag_site){.code = "axis-elsewhere", .span = node->set.span, .stage = node->label},
                             "x_rotation_axis_pixel_position of the file is %.6g, and the rotation axis is taken to "
-                            "stand at detector %.6g, in the middle",
+                            "stand at detector pixel %.6g, in the middle",
                             position, taken);
             ts_diag_hint(diag, "center: {center: %.6g} takes what the file says, center: {} searches", position);
         }

@@ -12,7 +12,7 @@
 /* Returns a choice of the chain that only the CPU can run, such as a method; NULL where there is none. */
 static const char *cpu_choice(const struct param_set *set)
 {
-    for (size_t i = 0; i < set->n_rows; i++) {
+    for (size_t i = 0; i < set->n_params; i++) {
         const struct choice *choice = ts_param_choice(set, i);
         if (choice && choice->devices == ON_CPU)
             return choice->name;

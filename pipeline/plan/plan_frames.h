@@ -8,10 +8,10 @@
 
 #include "pipeline/plan/plan.h"
 
-/* Returns true for flats and darks: the row `frames` names them, or `axes` names frames, which have no angles. */
+/* Returns true for flats and darks: the parameter `frames` names them, or `axes` names frames, which have no angles. */
 bool ts_plan_source_is_reference(const struct param_set *set);
 
-/* Checks a stage whose rows name `frames`, once its inputs are known. Returns TS_BAD_CHAIN with the code
+/* Checks a stage whose parameters name `frames`, once its inputs are known. Returns TS_BAD_CHAIN with the code
  * reference-frames where a reference holds other frames, reference-rows where it holds other rows of the detector, and
  * input-frames where its own image holds flats or darks. */
 enum ts_status ts_plan_check_frames(const struct ts_plan *plan, int32_t stage, struct ts_diag *diag);

@@ -61,7 +61,7 @@ static void print_rays(const struct ts_plan *plan, int32_t node, FILE *stream)
         fprintf(stream, "; rotation axis found at run time%s%s", axis.owner ? " by " : "",
                 axis.owner ? axis.owner : "");
     else
-        fprintf(stream, "; rotation axis at detector %.6g%s%s", axis.center, axis.owner ? ", as given to " : "",
+        fprintf(stream, "; rotation axis at detector pixel %.6g%s%s", axis.center, axis.owner ? ", as given to " : "",
                 axis.owner ? axis.owner : "");
 }
 
@@ -78,22 +78,22 @@ static void print_rays_json(const struct ts_image *image, struct json *json)
 
 static bool is_empty_list(const struct param_set *set, size_t i)
 {
-    const void *at = (const unsigned char *)set->values + set->rows[i].offset;
-    return set->rows[i].kind == PARAM_NUMBERS && ((const struct ts_numbers *)at)->rows == 0;
+    const void *at = (const unsigned char *)set->values + set->params[i].offset;
+    return set->params[i].kind == PARAM_NUMBERS && ((const struct ts_numbers *)at)->rows == 0;
 }
 
 static void print_parameters(const struct plan_node *node, FILE *stream)
 {
     const char *separator = "";
-    for (size_t i = 0; i < node->set.n_rows; i++) {
+    for (size_t i = 0; i < node->set.n_params; i++) {
         char value[256];
-        const bool unresolved = node->set.rows[i].derived && !node->set.resolved && !(node->set.given >> i & 1);
-        if (ts_param_is_idle(&node->set, i) || unresolved || (node->source && node->set.rows[i].kind == PARAM_TEXTS))
+        const bool unresolved = node->set.params[i].derived && !node->set.resolved && !(node->set.given >> i & 1);
+        if (ts_param_is_idle(&node->set, i) || unresolved || (node->source && node->set.params[i].kind == PARAM_TEXTS))
             continue; /* paths: the user's own, and long */
         if (node->source && is_empty_list(&node->set, i))
             continue;
         ts_param_format(&node->set, i, value, sizeof value);
-        fprintf(stream, "%s%s: %s", separator, node->set.rows[i].name, value);
+        fprintf(stream, "%s%s: %s", separator, node->set.params[i].name, value);
         separator = ", ";
     }
 }
@@ -185,11 +185,11 @@ static void print_node_json(const struct ts_plan *plan, int32_t i, struct json *
     }
     ts_json_key(json, "parameters");
     ts_json_open(json, '{');
-    for (size_t row = 0; row < node->set.n_rows; row++) {
-        if (node->source && node->set.rows[row].kind == PARAM_TEXTS)
+    for (size_t p = 0; p < node->set.n_params; p++) {
+        if (node->source && node->set.params[p].kind == PARAM_TEXTS)
             continue;
-        ts_json_key(json, node->set.rows[row].name);
-        ts_json_param(json, &node->set.rows[row], (const unsigned char *)node->set.values + node->set.rows[row].offset);
+        ts_json_key(json, node->set.params[p].name);
+        ts_json_param(json, &node->set.params[p], (const unsigned char *)node->set.values + node->set.params[p].offset);
     }
     ts_json_close(json, '}');
     ts_json_close(json, '}');

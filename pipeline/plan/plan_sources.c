@@ -19,8 +19,8 @@ static bool follow(struct plan_node *node, const struct plan_node *input)
     if (!input->source || !slices || slices->rows == 0 || !own || own->rows > 0 ||
         !ts_plan_source_is_reference(&node->set))
         return false;
-    const struct param *row = ts_param_find(node->set.rows, node->set.n_rows, "slices", &i);
-    *(struct ts_numbers *)((unsigned char *)node->set.values + row->offset) = *slices;
+    const struct param *param = ts_param_find(node->set.params, node->set.n_params, "slices", &i);
+    *(struct ts_numbers *)((unsigned char *)node->set.values + param->offset) = *slices;
     return true;
 }
 

@@ -67,50 +67,50 @@ enum ts_status ts_provenance_begin(const struct ts_plan *plan, struct hdf5_write
 /* ---- parameters -------------------------------------------------------------------------------- */
 
 /* Returns the unit of a parameter. Lengths are in pixels where the image's pixel size is not known. */
-static const char *unit_of(const struct param *row, const struct ts_image *in)
+static const char *unit_of(const struct param *param, const struct ts_image *in)
 {
     const char *length = in->axes[2].unit;
-    if (!row->unit)
+    if (!param->unit)
         return "";
-    if (!strcmp(row->unit, "value"))
+    if (!strcmp(param->unit, "value"))
         return in->unit;
-    return !strcmp(row->unit, "mm") && length && !strcmp(length, "pixel") ? length : row->unit;
+    return !strcmp(param->unit, "mm") && length && !strcmp(length, "pixel") ? length : param->unit;
 }
 
 static enum ts_status write_parameter(const struct param_set *set, size_t i, const struct ts_image *in,
                                       const char *group, struct hdf5_writer *writer)
 {
-    const struct param *row = &set->rows[i];
-    const void *at = (const unsigned char *)set->values + row->offset;
-    const char *unit = unit_of(row, in);
-    switch (row->kind) {
+    const struct param *param = &set->params[i];
+    const void *at = (const unsigned char *)set->values + param->offset;
+    const char *unit = unit_of(param, in);
+    switch (param->kind) {
     case PARAM_INTEGER: {
         const int64_t integer = *(const int64_t *)at;
         const int32_t small = (int32_t)integer;
         const double real = (double)integer;
-        return integer == small ? write_array(writer, group, row->name, TS_I32, unit, 0, NULL, &small)
-                                : write_array(writer, group, row->name, TS_F64, unit, 0, NULL, &real);
+        return integer == small ? write_array(writer, group, param->name, TS_I32, unit, 0, NULL, &small)
+                                : write_array(writer, group, param->name, TS_F64, unit, 0, NULL, &real);
     }
     case PARAM_REAL:
-        return write_array(writer, group, row->name, TS_F64, unit, 0, NULL, at);
+        return write_array(writer, group, param->name, TS_F64, unit, 0, NULL, at);
     case PARAM_NUMBERS: {
         const struct ts_numbers *numbers = at;
         const int64_t shape[] = {numbers->rows, numbers->columns};
         const bool list = numbers->rows <= 1;
         if (numbers->rows * numbers->columns == 0)
-            return write_text(writer, group, row->name, "none");
-        return write_array(writer, group, row->name, TS_F64, unit, list ? 1 : 2, list ? shape + 1 : shape,
+            return write_text(writer, group, param->name, "none");
+        return write_array(writer, group, param->name, TS_F64, unit, list ? 1 : 2, list ? shape + 1 : shape,
                            numbers->values);
     }
     case PARAM_TEXT:
-        return write_text(writer, group, row->name, *(const char *const *)at ? *(const char *const *)at : "");
+        return write_text(writer, group, param->name, *(const char *const *)at ? *(const char *const *)at : "");
     case PARAM_CHOICE:
     case PARAM_BOOL:
     case PARAM_TEXTS:
     case PARAM_REFERENCE: {
         char text[1024];
         ts_param_format(set, i, text, sizeof text);
-        return write_text(writer, group, row->name, text);
+        return write_text(writer, group, param->name, text);
     }
     }
     return TS_OK;
@@ -121,7 +121,7 @@ static enum ts_status write_parameters(const struct plan_node *node, const char 
     char group[PATH_BYTES];
     snprintf(group, sizeof group, "%s/parameters", process);
     enum ts_status status = ts_hdf5_group(writer, group, "NXparameters");
-    for (size_t i = 0; status == TS_OK && i < node->set.n_rows; i++)
+    for (size_t i = 0; status == TS_OK && i < node->set.n_params; i++)
         if (!ts_param_is_idle(&node->set, i))
             status = write_parameter(&node->set, i, &node->context.in, group, writer);
     return status;

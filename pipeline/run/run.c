@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "io/file/file_commit.h"
+#include "pipeline/run/profile.h"
 #include "pipeline/run/provenance.h"
 #include "pipeline/run/run.h"
 
@@ -231,6 +232,9 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
     clock_gettime(CLOCK_MONOTONIC, &run.started);
     ts_diag_set_source(diag, plan->chain->source_name, plan->chain->text, plan->chain->text_length);
     enum ts_status status = check_output(plan, diag);
+    const double begin = ts_trace_begin(plan->trace);
+    if (status == TS_OK && plan->profile)
+        status = ts_profile_check(plan->profile, diag);
     if (status == TS_OK)
         status = allocate_run(&run);
     if (status == TS_OK)
@@ -239,16 +243,27 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
         status = run.back_end->attach(&run);
     if (status == TS_OK)
         status = create_output(&run);
+    ts_trace_add(plan->trace, TRACE_PREPARE, begin, 0);
     if (status == TS_OK)
         status = run_all(&run);
+    const double finishing = ts_trace_begin(plan->trace);
     atomic_store(&plan->committing, status == TS_OK);
     if (status == TS_OK)
         status = ts_hdf5_commit(run.writer);
     else if (run.writer)
         ts_hdf5_abandon(run.writer);
     atomic_store(&plan->temporary, NULL);
+    ts_trace_add(plan->trace, TRACE_FINISH, finishing, 0);
     if (status == TS_OK)
         report(&run, TS_EVENT_FINISHED, plan->chain->output.path);
     free_run(&run);
+    if (status == TS_OK && plan->profile)
+        status = ts_profile_write(plan->trace, plan->profile, diag);
     return status;
+}
+
+void ts_plan_print_profile(const struct ts_plan *plan, FILE *stream)
+{
+    if (plan->trace)
+        ts_profile_print(plan->trace, stream);
 }

@@ -40,6 +40,7 @@ struct run {
 
 /* Images that the walk hands over lie where the back end's buffers are. */
 struct run_back_end {
+    bool returns_early; /* stages go on after their calls return; the back end traces them itself */
     /* Allocate all memory, before the workers fork and after. They fill buffer, copies, copy_bytes and driver of the
      * nodes. */
     enum ts_status (*allocate)(struct run *run);

@@ -1,84 +1,116 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is the back end of a CUDA device. Images lie on the device; sources and outputs pass through pinned memory.
- * Built only with CUDA.
+ * This is the back end of a CUDA device, where images lie. Built only with CUDA.
  *
- * Three slabs are under way at once, on three queues: slab t is read into pinned memory and uploaded while slab t - 1
- * is computed, and slab t - 2 is downloaded and handed to the writer. So sources, outputs and their pinned slabs exist
- * three times; an event for each slab and queue marks when one of them may be used again.
+ * Three slabs are under way at once, on three queues: slab t is read and uploaded while slab t - 1 is computed, and
+ * slab t - 2 is downloaded and handed to the writer. So sources and outputs lie on the device three times. They pass
+ * through a few pieces of pinned memory that go round, since pinning is slow (a third of a second for a GiB) and takes
+ * the memory from everybody else: a slab may be much larger than all pieces together.
  */
+#include "pipeline/run/run_cuda.h"
+
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/memory.h"
-#include "cuda/device/driver.h"
-#include "cuda/device/launch.h"
-#include "pipeline/run/run.h"
 
-struct device_node {
-    unsigned char *pinned[PLAN_RING];
-    size_t used; /* of the pinned slab, by this slab's spans */
-};
+/* ---- the profile ------------------------------------------------------------------------------- */
 
-/* A download that the writer waits for. */
-struct pending {
-    int64_t slab_number;
-    int dataset;
-    struct ts_image slices;
-};
+/* Marks the time that the device's clock is compared with. */
+static enum ts_status begin_profile(struct run *run)
+{
+    struct device *device = run->back;
+    if (!run->plan->trace)
+        return TS_OK;
+    device->origin = ts_cuda_event_create(device->session);
+    enum ts_status status =
+        device->origin ? ts_cuda_event_record(device->session, device->origin, CUDA_COMPUTE) : TS_RUN_FAILED;
+    if (status == TS_OK)
+        status = ts_cuda_host_waits(device->session, device->origin);
+    device->origin_seconds = ts_trace_begin(run->plan->trace);
+    return status;
+}
 
-struct device {
-    struct cuda_session *session;
-    struct device_node *nodes;
-    void *padded; /* shared by the drivers */
-    struct cuda_event *uploaded[PLAN_RING], *computed[PLAN_RING], *downloaded[PLAN_RING], *ready;
-    struct pending *pending; /* a ring, oldest first */
-    int n_pending, first_pending, most_pending;
-};
+/* Adds what a queue did between two events, for which this waits. */
+static enum ts_status trace_between(struct run *run, enum trace_part part, struct cuda_event *from,
+                                    struct cuda_event *to, size_t bytes)
+{
+    const struct device *device = run->back;
+    float begin = 0, end = 0;
+    enum ts_status status = ts_cuda_host_waits(device->session, to);
+    if (status == TS_OK)
+        status = ts_cuda_elapsed_ms(device->session, device->origin, from, &begin);
+    if (status == TS_OK)
+        status = ts_cuda_elapsed_ms(device->session, device->origin, to, &end);
+    ts_trace_add_stretch(run->plan->trace, part, device->origin_seconds + 1e-3 * (double)begin,
+                         device->origin_seconds + 1e-3 * (double)end, bytes);
+    return status;
+}
+
+enum ts_status ts_run_cuda_trace_piece(struct run *run, enum trace_part part, struct staging *staging, int place)
+{
+    const size_t bytes = staging->bytes[place];
+    staging->bytes[place] = 0;
+    return run->plan->trace && bytes > 0
+               ? trace_between(run, part, staging->started[place], staging->copied[place], bytes)
+               : TS_OK;
+}
+
+static enum ts_status trace_slab(struct run *run, int64_t slab_number)
+{
+    const struct device *device = run->back;
+    const int copy = (int)(slab_number % PLAN_RING);
+    return run->plan->trace && slab_number >= 0
+               ? trace_between(run, TRACE_COMPUTE, device->began[copy], device->computed[copy], 0)
+               : TS_OK;
+}
 
 /* ---- set-up ------------------------------------------------------------------------------------ */
 
 static enum ts_status device_allocate(struct run *run)
 {
-    const size_t n = (size_t)run->plan->n_nodes;
     struct device *device = run->back = calloc(1, sizeof *device);
     if (device) {
-        device->most_pending = PLAN_RING * (int)n;
-        device->nodes = calloc(n, sizeof *device->nodes);
-        device->pending = calloc((size_t)device->most_pending, sizeof *device->pending);
+        device->most_downloads = PLAN_RING * run->plan->n_nodes;
+        device->downloads = calloc((size_t)device->most_downloads, sizeof *device->downloads);
+        device->encoders = calloc((size_t)run->plan->n_nodes, sizeof *device->encoders);
     }
-    if (!device || !device->nodes || !device->pending)
-        return ts_diag_no_memory(run->diag, n * sizeof *device->nodes);
+    if (!device || !device->downloads || !device->encoders)
+        return ts_diag_no_memory(run->diag, (size_t)run->plan->n_nodes * sizeof *device->downloads);
     return TS_OK;
 }
 
 static enum ts_status attach_images(struct run *run, int32_t i)
 {
-    struct device *device = run->back;
+    const struct device *device = run->back;
     const struct plan_node *plan = &run->plan->nodes[i];
     struct run_node *node = &run->nodes[i];
     const size_t slices = (size_t)(plan->keep ? plan->out.axes[0].n : plan->buffer_slices);
-    const size_t pinned = ts_plan_pinned_bytes(run->plan, i);
     node->copies = ts_plan_copies(run->plan, i);
     node->copy_bytes = ts_cuda_stride(slices * ts_slice_bytes(&plan->out));
-    if (plan->image_node == i && slices > 0) {
-        node->buffer = ts_cuda_take(device->session, (size_t)node->copies * node->copy_bytes);
-        if (!node->buffer)
-            return TS_RUN_FAILED;
-    }
-    for (int copy = 0; pinned > 0 && copy < PLAN_RING; copy++) {
-        device->nodes[i].pinned[copy] = ts_cuda_take_pinned(device->session, pinned);
-        if (!device->nodes[i].pinned[copy])
-            return TS_RUN_FAILED;
-    }
-    return TS_OK;
+    if (plan->image_node != i || slices == 0)
+        return TS_OK;
+    node->buffer = ts_cuda_allocate(device->session, (size_t)node->copies * node->copy_bytes);
+    return node->buffer ? TS_OK : TS_RUN_FAILED;
+}
+
+/* Allocates the pieces of one direction; none where `bytes` is 0. */
+static bool attach_staging(struct device *device, struct staging *staging, size_t bytes)
+{
+    bool complete = true;
+    for (int k = 0; complete && bytes > 0 && k < PLAN_PIECES; k++)
+        complete = (staging->pieces[k] = ts_cuda_allocate_pinned(device->session, bytes)) &&
+                   (staging->started[k] = ts_cuda_event_create(device->session)) &&
+                   (staging->copied[k] = ts_cuda_event_create(device->session));
+    return complete;
 }
 
 static enum ts_status attach_node(struct run *run, int32_t i)
 {
     const struct device *device = run->back;
     const struct plan_node *plan = &run->plan->nodes[i];
-    const enum ts_status status = attach_images(run, i);
+    enum ts_status status = attach_images(run, i);
+    if (status == TS_OK)
+        status = ts_run_cuda_encoder_create(run, i);
     if (status != TS_OK || !plan->chain_stage || !plan->chain_stage->stage->cuda)
         return status;
     return ts_cuda_driver_create(device->session, &plan->context, ts_plan_reduced_slices(run->plan, i), device->padded,
@@ -92,17 +124,20 @@ static enum ts_status device_attach(struct run *run)
         ts_cuda_session_create(run->plan->cuda, (size_t)run->plan->gpu_bytes, run->diag, &device->session);
     if (status != TS_OK)
         return status;
-    device->padded = ts_cuda_take(device->session, ts_plan_padded_bytes(run->plan));
-    device->ready = device->padded ? ts_cuda_event_create(device->session) : NULL;
-    bool complete = device->ready != NULL;
+    device->padded = ts_cuda_allocate(device->session, ts_plan_padded_bytes(run->plan));
+    device->uploaded = device->padded ? ts_cuda_event_create(device->session) : NULL;
+    device->down_bytes = ts_plan_download_bytes(run->plan);
+    device->encode_scratch = ts_cuda_allocate(device->session, ts_plan_encode_scratch_bytes(run->plan));
+    bool complete = device->uploaded && device->encode_scratch &&
+                    attach_staging(device, &device->up, ts_plan_upload_bytes(run->plan)) &&
+                    attach_staging(device, &device->down, device->down_bytes);
     for (int copy = 0; complete && copy < PLAN_RING; copy++)
-        complete = (device->uploaded[copy] = ts_cuda_event_create(device->session)) &&
-                   (device->computed[copy] = ts_cuda_event_create(device->session)) &&
-                   (device->downloaded[copy] = ts_cuda_event_create(device->session));
+        complete = (device->began[copy] = ts_cuda_event_create(device->session)) &&
+                   (device->computed[copy] = ts_cuda_event_create(device->session));
     status = complete ? TS_OK : TS_RUN_FAILED;
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)
         status = attach_node(run, i);
-    return status;
+    return status == TS_OK ? begin_profile(run) : status;
 }
 
 static void device_free(struct run *run)
@@ -112,105 +147,93 @@ static void device_free(struct run *run)
         return;
     for (int32_t i = 0; i < run->plan->n_nodes; i++)
         ts_driver_destroy(run->nodes[i].driver);
+    for (int32_t i = 0; device->encoders && i < run->plan->n_nodes; i++)
+        ts_run_cuda_encoder_destroy(device->encoders[i]);
     ts_cuda_session_destroy(device->session);
-    free(device->nodes);
-    free(device->pending);
+    free(device->encoders);
+    free(device->downloads);
     free(device);
 }
 
 /* ---- reading and computing --------------------------------------------------------------------- */
 
-/* The buffers of this slab were last used PLAN_RING slabs ago. */
+/* The device's copies of this slab's images were last used PLAN_RING slabs ago. That slab's downloads are over, since
+ * the slab before this one waited for them. */
 static enum ts_status device_begin_slab(struct run *run)
 {
-    struct device *device = run->back;
+    const struct device *device = run->back;
     const int copy = (int)(run->slab_number % PLAN_RING);
-    for (int32_t i = 0; i < run->plan->n_nodes; i++)
-        device->nodes[i].used = 0;
-    enum ts_status status = ts_cuda_host_waits(device->session, device->uploaded[copy]);
+    enum ts_status status = trace_slab(run, run->slab_number - PLAN_RING);
     if (status == TS_OK)
         status = ts_cuda_queue_waits(device->session, CUDA_UPLOAD, device->computed[copy]);
     if (status == TS_OK)
-        status = ts_cuda_queue_waits(device->session, CUDA_COMPUTE, device->downloaded[copy]);
+        status = ts_cuda_event_record(device->session, device->began[copy], CUDA_COMPUTE);
+    return status;
+}
+
+/* Reads slices to the next piece, which its last upload must have left, and uploads them. */
+static enum ts_status read_piece(struct run *run, struct source *source, const struct ts_image *slices)
+{
+    struct device *device = run->back;
+    const int place = (int)(device->up.n_used++ % PLAN_PIECES);
+    void *piece = device->up.pieces[place];
+    enum ts_status status = ts_cuda_host_waits(device->session, device->up.copied[place]);
+    if (status == TS_OK)
+        status = ts_run_cuda_trace_piece(run, TRACE_UPLOAD, &device->up, place);
+    const double begin = ts_trace_begin(run->plan->trace);
+    if (status == TS_OK)
+        status = source->ops->read(source, slices->z_first, slices->axes[0].n, piece, run->diag);
+    ts_trace_add(run->plan->trace, TRACE_READ, begin, ts_image_bytes(slices));
+    if (status == TS_OK)
+        status = ts_cuda_event_record(device->session, device->up.started[place], CUDA_UPLOAD);
+    device->up.bytes[place] = ts_image_bytes(slices);
+    if (status == TS_OK)
+        status =
+            ts_cuda_copy(device->session, CUDA_UPLOAD, CUDA_TO_DEVICE, slices->data, piece, ts_image_bytes(slices));
+    if (status == TS_OK)
+        status = ts_cuda_event_record(device->session, device->up.copied[place], CUDA_UPLOAD);
     return status;
 }
 
 static enum ts_status device_read(struct run *run, int32_t i, struct ts_image *target)
 {
-    struct device *device = run->back;
-    struct device_node *node = &device->nodes[i];
-    struct source *source = run->plan->nodes[i].source;
-    const int copy = (int)(run->slab_number % PLAN_RING);
-    void *pinned = node->pinned[copy] + node->used;
-    node->used += ts_image_bytes(target);
-    enum ts_status status = source->ops->read(source, target->z_first, target->axes[0].n, pinned, run->diag);
-    if (status == TS_OK)
-        status =
-            ts_cuda_copy(device->session, CUDA_UPLOAD, CUDA_TO_DEVICE, target->data, pinned, ts_image_bytes(target));
-    if (status == TS_OK)
-        status = ts_cuda_event_record(device->session, device->uploaded[copy], CUDA_UPLOAD);
-    if (status == TS_OK)
-        status = ts_cuda_queue_waits(device->session, CUDA_COMPUTE, device->uploaded[copy]);
-    return status;
-}
-
-/* ---- writing ----------------------------------------------------------------------------------- */
-
-static enum ts_status device_write(struct run *run, int32_t i, const struct ts_image *slices)
-{
-    struct device *device = run->back;
-    const int32_t image = run->plan->nodes[i].image_node;
-    const int copy = (int)(run->slab_number % PLAN_RING);
-    struct pending *pending = &device->pending[(device->first_pending + device->n_pending) % device->most_pending];
-    *pending = (struct pending){.slab_number = run->slab_number, .dataset = run->nodes[i].dataset, .slices = *slices};
-    /* In the pinned memory of a source that is itself an output, the source's slab comes first. */
-    pending->slices.data = device->nodes[image].pinned[copy] + ts_plan_pinned_source_bytes(run->plan, image);
-    device->n_pending++;
-    enum ts_status status = ts_cuda_event_record(device->session, device->ready, CUDA_COMPUTE);
-    if (status == TS_OK)
-        status = ts_cuda_queue_waits(device->session, CUDA_DOWNLOAD, device->ready);
-    if (status == TS_OK)
-        status = ts_cuda_copy(device->session, CUDA_DOWNLOAD, CUDA_TO_HOST, pending->slices.data, slices->data,
-                              ts_image_bytes(slices));
-    return status;
-}
-
-/* Hands the downloads of all slabs up to this one to the writer, and those of later ones that have arrived. */
-static enum ts_status flush(struct run *run, int64_t slab_number)
-{
-    struct device *device = run->back;
-    while (device->n_pending > 0) {
-        const struct pending *pending = &device->pending[device->first_pending];
-        struct cuda_event *downloaded = device->downloaded[pending->slab_number % PLAN_RING];
-        if (pending->slab_number > slab_number && !ts_cuda_event_passed(downloaded))
-            break;
-        enum ts_status status = ts_cuda_host_waits(device->session, downloaded);
+    const struct device *device = run->back;
+    const int64_t most = ts_plan_piece_slices(run->plan, target), end = target->axes[0].n;
+    enum ts_status status = TS_OK;
+    for (int64_t z = 0; status == TS_OK && z < end; z += most) {
+        const struct ts_image slices = ts_image_slices(target, z, end - z < most ? end - z : most);
+        status = read_piece(run, run->plan->nodes[i].source, &slices);
         if (status == TS_OK)
-            status = ts_hdf5_write(run->writer, pending->dataset, &pending->slices);
-        if (status != TS_OK)
-            return status;
-        device->first_pending = (device->first_pending + 1) % device->most_pending;
-        device->n_pending--;
+            status = ts_run_cuda_move(run, -1);
     }
-    return TS_OK;
+    if (status == TS_OK)
+        status = ts_cuda_event_record(device->session, device->uploaded, CUDA_UPLOAD);
+    if (status == TS_OK)
+        status = ts_cuda_queue_waits(device->session, CUDA_COMPUTE, device->uploaded);
+    if (status == TS_OK)
+        status = ts_cuda_event_record(device->session, device->began[run->slab_number % PLAN_RING], CUDA_COMPUTE);
+    return status;
 }
 
 static enum ts_status device_end_slab(struct run *run)
 {
     struct device *device = run->back;
-    const int copy = (int)(run->slab_number % PLAN_RING);
-    enum ts_status status = ts_cuda_event_record(device->session, device->computed[copy], CUDA_COMPUTE);
-    if (status == TS_OK)
-        status = ts_cuda_event_record(device->session, device->downloaded[copy], CUDA_DOWNLOAD);
-    return status == TS_OK ? flush(run, run->slab_number - PLAN_RING + 1) : status;
+    struct cuda_event *computed = device->computed[run->slab_number % PLAN_RING];
+    device->slabs_ended = run->slab_number + 1;
+    const enum ts_status status = ts_cuda_event_record(device->session, computed, CUDA_COMPUTE);
+    return status == TS_OK ? ts_run_cuda_move(run, run->slab_number - PLAN_RING + 1) : status;
 }
 
 static enum ts_status device_drain(struct run *run)
 {
-    const struct device *device = run->back;
-    enum ts_status status = flush(run, run->slab_number);
+    struct device *device = run->back;
+    enum ts_status status = ts_run_cuda_move(run, run->slab_number);
     if (status == TS_OK)
         status = ts_cuda_wait(device->session, CUDA_COMPUTE);
+    for (int64_t slab = run->slab_number - PLAN_RING; status == TS_OK && slab < run->slab_number; slab++)
+        status = trace_slab(run, slab);
+    for (int place = 0; status == TS_OK && place < PLAN_PIECES; place++)
+        status = ts_run_cuda_trace_piece(run, TRACE_UPLOAD, &device->up, place);
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)
         if (run->nodes[i].driver)
             status = ts_cuda_driver_fetch_tables(run->nodes[i].driver);
@@ -218,12 +241,13 @@ static enum ts_status device_drain(struct run *run)
 }
 
 const struct run_back_end ts_run_cuda = {
+    .returns_early = true,
     .allocate = device_allocate,
     .attach = device_attach,
     .free = device_free,
     .begin_slab = device_begin_slab,
     .end_slab = device_end_slab,
     .read = device_read,
-    .write = device_write,
+    .write = ts_run_cuda_write,
     .drain = device_drain,
 };

@@ -64,7 +64,11 @@ static enum ts_status nothing(struct run *run)
 static enum ts_status host_read(struct run *run, int32_t node, struct ts_image *target)
 {
     struct source *source = run->plan->nodes[node].source;
-    return source->ops->read(source, target->z_first, target->axes[0].n, target->data, run->diag);
+    const double begin = ts_trace_begin(run->plan->trace);
+    const enum ts_status status =
+        source->ops->read(source, target->z_first, target->axes[0].n, target->data, run->diag);
+    ts_trace_add(run->plan->trace, TRACE_READ, begin, ts_image_bytes(target));
+    return status;
 }
 
 static enum ts_status host_write(struct run *run, int32_t node, const struct ts_image *slices)

@@ -59,6 +59,13 @@ static void views_of(const struct run *run, int32_t index, int input, int64_t z,
             slices[1 + i] = view_of(run, node->inputs[1 + i], z, n);
 }
 
+/* Adds what a stage did since `begin` to the profile. */
+static void trace_compute(const struct run *run, double begin, const struct ts_image *made)
+{
+    if (!run->back_end->returns_early)
+        ts_trace_add(run->plan->trace, TRACE_COMPUTE, begin, ts_image_bytes(made));
+}
+
 static enum ts_status compute(struct run *run, int32_t i, struct ts_image *target)
 {
     const struct plan_node *plan = &run->plan->nodes[i];
@@ -69,7 +76,10 @@ static enum ts_status compute(struct run *run, int32_t i, struct ts_image *targe
     }
     const struct run_node *from = &run->nodes[run->plan->nodes[plan->inputs[0]].image_node];
     views_of(run, i, 0, target->z_first, target->axes[0].n, slices);
-    return ts_driver_slab(run->nodes[i].driver, from->parts, from->n_parts, slices, target);
+    const double begin = ts_trace_begin(run->plan->trace);
+    const enum ts_status status = ts_driver_slab(run->nodes[i].driver, from->parts, from->n_parts, slices, target);
+    trace_compute(run, begin, target);
+    return status;
 }
 
 static enum ts_status compute_node(struct run *run, int32_t i)
@@ -99,11 +109,15 @@ static enum ts_status serve_reductions(struct run *run, int32_t i, int32_t domai
             !ts_plan_looks_at(plan, i, input, &first, &past))
             continue;
         views_of(run, i, input, first, past - first, slices);
+        const double begin = ts_trace_begin(plan->trace);
         status = ts_driver_add(run->nodes[i].driver, input, slices);
+        trace_compute(run, begin, &slices[0]);
     }
     if (status == TS_OK && node->domain == domain && ts_plan_tabulates(plan, run->pass, i)) {
         views_of(run, i, 0, z, n, slices);
+        const double begin = ts_trace_begin(plan->trace);
         status = ts_driver_reduce_slices(run->nodes[i].driver, slices);
+        trace_compute(run, begin, &slices[0]);
     }
     return status;
 }
@@ -172,11 +186,11 @@ static enum ts_status run_slab(struct run *run, int32_t domain, int64_t z, int64
         }
         if (i >= plan->n_sources && atomic_load(&plan->stop))
             return TS_STOPPED;
-        const size_t said = ts_diag_count(run->diag);
+        const size_t n_records = ts_diag_count(run->diag);
         if (plan->nodes[i].domain == domain)
             status = compute_node(run, i);
         if (status != TS_OK && plan->nodes[i].chain_stage)
-            status = find_cause(run, i, z, n, said, status);
+            status = find_cause(run, i, z, n, n_records, status);
     }
     if (status == TS_OK)
         status = serve_demands(run, domain, z, n);

@@ -156,7 +156,7 @@ static struct cpu_runner *own(struct fan_in_runner *runner)
     return (struct cpu_runner *)runner;
 }
 
-/* 1, 2, 4, ... and all processors. */
+/* Lists 1, 2, 4, ... and all processors. */
 static int processors(const struct fan_in_runner *runner, const struct fan_in_job *job,
                       int64_t numbers[FAN_IN_PROCESSORS])
 {

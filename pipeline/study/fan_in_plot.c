@@ -24,7 +24,7 @@ static bool same_line(const struct fan_in_row *a, const struct fan_in_row *b)
     return a->n == b->n && !strcmp(a->method, b->method);
 }
 
-/* The line of the n rows from `rows` on; memory: 4 n numbers. */
+/* Returns the line of the n rows from `rows` on; memory: 4 n numbers. */
 static struct chart_line line_of(const struct fan_in_row *rows, int n, bool efficiency, double *memory)
 {
     double *x = memory, *y = x + n, *low = y + n, *high = low + n;
@@ -45,7 +45,7 @@ static struct chart_line line_of(const struct fan_in_row *rows, int n, bool effi
                                .spread = CHART_ERROR_BARS};
 }
 
-/* The panel of the n rows of one device and work. False where memory is out. */
+/* Makes the panel of the n rows of one device and work. Returns false where memory is out. */
 static bool make_panel(const struct fan_in_row *rows, int n, bool efficiency, struct arena *arena,
                        struct chart_panel *panel)
 {

@@ -41,7 +41,7 @@ static void fill_values(float *values, int64_t n)
     }
 }
 
-/* A count of a table, below 2^20. */
+/* Returns a count of a table, below 2^20. */
 static uint32_t count_of(uint64_t table, uint64_t bin)
 {
     return (uint32_t)((table * 2654435761u ^ bin * 40503u) % 1000003u);

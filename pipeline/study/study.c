@@ -15,7 +15,7 @@ const struct study *const ts_studies[] = {&ts_fan_in_study, NULL};
 
 enum { PATH_BYTES = 4096 };
 
-/* The study's file of this kind in the request's folder. */
+/* Writes the path of the study's file of this kind in the request's folder. */
 static void file_name(const struct study_run *run, const char *ending, char path[PATH_BYTES])
 {
     snprintf(path, PATH_BYTES, "%s/%s.%s", run->request->folder, run->study->name, ending);

@@ -23,7 +23,7 @@ static const struct choice method_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param clahe_rows[] = {
+static const struct param clahe_params[] = {
     PARAM(struct clahe_params, method, .unit = "", .choices = method_choices, .init.choice = CLAHE_SKIMAGE,
           .doc = "whose rule, and with it the meaning of clip_limit and the type of the result"),
     PARAM(struct clahe_params, clip_limit, .unit = "", .min = 0, .max = INFINITY,
@@ -154,6 +154,10 @@ struct clahe_run ts_clahe_describe(const struct stage_context *context)
     run.near_y = ts_scratch_part(&used, run.ny, sizeof(struct neighbor));
     run.near_x = ts_scratch_part(&used, run.nx, sizeof(struct neighbor));
     run.tables = ts_scratch_part(&used, run.tiles_y * run.tiles_x * run.values, sizeof(uint16_t));
+    const bool bytes = opencv && run.dtype == TS_U8;
+    run.joined =
+        ts_scratch_part(&used, bytes ? (run.tiles_y + 1) * (run.tiles_x + 1) * run.values : 0, sizeof(uint32_t));
+    run.columns = ts_scratch_part(&used, bytes ? 3 * run.nx : 0, sizeof(float));
     run.binned = ts_scratch_part(&used, opencv && run.dtype == TS_U16 ? 0 : run.ny * run.nx, sizeof(uint16_t));
     run.threads_part = ts_scratch_part(&used, context->threads, run.thread_bytes);
     run.bytes = used;
@@ -250,7 +254,7 @@ const struct stage clahe_stage = {
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
-    STAGE_PARAMS(clahe_rows, struct clahe_params),
+    STAGE_PARAMS(clahe_params, struct clahe_params),
     .resolve = clahe_resolve,
     .shape = clahe_shape,
     .scratch_bytes = clahe_scratch_bytes,

@@ -25,7 +25,7 @@ struct clahe_run {
     int64_t ny, nx, tiles_y, tiles_x, tile_height, tile_width;
     int64_t values;     /* of a table at most */
     int64_t clip_count; /* INT64_MAX: none */
-    size_t near_y, near_x, tables, binned, threads_part, thread_bytes, bytes;
+    size_t near_y, near_x, tables, joined, columns, binned, threads_part, thread_bytes, bytes;
 };
 
 /* Returns the work that the resolved parameters and the input describe. */

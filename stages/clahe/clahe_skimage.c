@@ -41,7 +41,7 @@ static struct gray_scale find_gray_scale(const struct clahe_run *run, const char
     return (struct gray_scale){low, high > low ? high - low : 1, 65535, 0, high > low ? 65535 : 0};
 }
 
-/* Two roundings, as the tool has them. NaN becomes the lowest level. */
+/* Rounds twice, as the tool does. NaN becomes the lowest level. */
 TS_VECTORIZED static void find_bins(const struct gray_scale *scale, uint16_t bin_size, const double *restrict row,
                                     uint16_t *restrict bins, int64_t n)
 {

@@ -115,7 +115,7 @@ TS_VECTORIZED static void split(const double *values, size_t n, double *mantissa
     *exponent += exponents;
 }
 
-/* Like sum_block(), with sums that fan in. */
+/* Does what sum_block() does, with sums that fan in. */
 static void fan_in_block(struct block_sums *sums, const double *values, size_t n, double center)
 {
     double deviations[FAN_IN_LENGTH], squares[FAN_IN_LENGTH];

@@ -25,7 +25,7 @@ struct moments {
 /* Computes the moments of one slice of n values, in two passes over it. */
 void ts_moments_of_slice_by(struct moments *moments, const void *data, enum ts_dtype dtype, size_t n,
                             enum reduction_method method);
-/* The same with REDUCTION_AUTO. */
+/* Does the same with REDUCTION_AUTO. */
 void ts_moments_of_slice(struct moments *moments, const void *data, enum ts_dtype dtype, size_t n);
 /* Joins `from` to `into` (Chan, Golub and LeVeque, 1983). Only the lowest bit of n_negative has a meaning. */
 void ts_moments_join(struct moments *into, const struct moments *from, enum ts_dtype dtype);

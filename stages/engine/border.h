@@ -16,7 +16,7 @@
 
 /* The choices of a parameter `border`. */
 extern const struct choice ts_border_choices[];
-/* The sentence of that row, with the pictures. */
+/* The sentence of that parameter, with the pictures. */
 #define TS_BORDER_DOC                                                                                                  \
     "what stands for samples outside the image. The word reflect means two things among tools: here it is "            \
     "scipy.ndimage's, which repeats the edge sample"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A stage is prepared in one order: values against rows, the image against what the table accepts, resolve(), then what
- * depends on resolved values (methods of one device, slices of references, counters of 32 bits), and shape() last. Each
- * step may rely on those before it, and a caller that fills in parameters by itself passes the same checks.
+ * A stage is prepared in one order: values against their ranges, the image against what the table accepts, resolve(),
+ * then what depends on resolved values (methods of one device, slices of references, counters of 32 bits), and shape()
+ * last. Each step may rely on those before it, and a caller that fills in parameters by itself passes the same checks.
  */
 #include "stages/engine/prepare.h"
 
@@ -59,8 +59,8 @@ static enum ts_status check_accepts(const struct stage_context *context)
     return TS_OK;
 }
 
-/* Returns the row of the parameter that gives reference i. */
-static const struct param *reference_row(const struct stage *stage, int reference)
+/* Returns the parameter that gives reference i. */
+static const struct param *reference_param(const struct stage *stage, int reference)
 {
     for (size_t i = 0; i < stage->n_params; i++)
         if (stage->params[i].kind == PARAM_REFERENCE && reference-- == 0)
@@ -73,7 +73,7 @@ enum ts_status ts_stage_same_shape(const struct stage_context *context, int refe
     const struct ts_image *image = context->references[reference], *in = &context->in;
     for (int axis = 0; image && axis < 3; axis++)
         if (image->axes[axis].n != in->axes[axis].n)
-            return ts_param_error(context->set, reference_row(context->stage, reference)->name, "reference-shape",
+            return ts_param_error(context->set, reference_param(context->stage, reference)->name, "reference-shape",
                                   context->diag, "is %lld x %lld x %lld, and the image is %lld x %lld x %lld",
                                   (long long)image->axes[0].n, (long long)image->axes[1].n, (long long)image->axes[2].n,
                                   (long long)in->axes[0].n, (long long)in->axes[1].n, (long long)in->axes[2].n);
@@ -85,21 +85,21 @@ static enum ts_status check_streaming(const struct stage_context *context)
     for (int i = 0; i < STAGE_REFERENCES; i++) {
         const struct ts_image *image = context->references[i];
         if (ts_stage_streams(context, i) && image->axes[0].n != context->in.axes[0].n)
-            return ts_param_error(context->set, reference_row(context->stage, i)->name, "reference-slices",
+            return ts_param_error(context->set, reference_param(context->stage, i)->name, "reference-slices",
                                   context->diag, "has %lld slices in z, and the image has %lld",
                                   (long long)image->axes[0].n, (long long)context->in.axes[0].n);
     }
     return TS_OK;
 }
 
-/* Reports every value outside of the range, the choices or the finite numbers of its row: those that a chain or a
+/* Reports every value outside of the range, the choices or the finite numbers of its parameter: those that a chain or a
  * caller gave and the defaults before resolve(), and those that resolve() derived after it. */
 static enum ts_status check_values(const struct stage_context *context, bool derived)
 {
     const struct param_set *set = context->set;
     enum ts_status status = TS_OK;
-    for (size_t i = 0; i < set->n_rows; i++) {
-        const bool is_derived = set->rows[i].derived && !(set->given >> i & 1);
+    for (size_t i = 0; i < set->n_params; i++) {
+        const bool is_derived = set->params[i].derived && !(set->given >> i & 1);
         if (is_derived == derived && !(derived && ts_param_is_idle(set, i)) &&
             ts_param_check(set, i, context->diag) != TS_OK)
             status = TS_BAD_CHAIN;

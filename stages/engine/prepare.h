@@ -7,10 +7,11 @@
 
 #include "stages/engine/stage.h"
 
-/* Prepares *context for this input: checks every value against its row (codes parameter-range, parameter-choice), then
- * calls resolve() on set->values and shape(). The references stand in row order. `set`, `in` and the references must
- * outlive the context. Returns TS_BAD_CHAIN with records in diag where the stage refuses its parameters, or the axes,
- * dtype, quantity or beam of an image, and where `device` (NULL: the CPU) cannot run the chosen method. */
+/* Prepares *context for this input: checks every value against its range (codes parameter-range, parameter-choice),
+ * then calls resolve() on set->values and shape(). The references stand in the order of their parameters. `set`, `in`
+ * and the references must outlive the context. Returns TS_BAD_CHAIN with records in diag where the stage refuses its
+ * parameters, or the axes, dtype, quantity or beam of an image, and where `device` (NULL: the CPU) cannot run the
+ * chosen method. */
 enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set, const struct ts_image *in,
                                 const struct ts_image *const references[STAGE_REFERENCES], int threads,
                                 const struct device_numbers *device, struct ts_diag *diag,

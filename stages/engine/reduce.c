@@ -225,7 +225,7 @@ const void *ts_stage_reduced_reference_result(const struct stage_reduced *reduce
     return reduced->reference_result;
 }
 
-/* The context of one slice of a slab. Its result starts as a copy of the references' result. */
+/* Returns the context of one slice of a slab. Its result starts as a copy of the references' result. */
 static struct stage_context slice_context(const struct stage_reduced *reduced, int round, int64_t i,
                                           struct ts_diag *diag, void **result)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A stage divides its scratch into parts with this function.
+ * A stage divides its scratch into parts with this function, in scratch_bytes() and again, alike, in map(). Buffers of
+ * the threads are one part of context->threads elements, each as long as the parts of one thread together; a thread
+ * takes element omp_get_thread_num(). box_describe() in stages/filters/box.c does so.
  */
 #ifndef STAGES_ENGINE_SCRATCH_H
 #define STAGES_ENGINE_SCRATCH_H

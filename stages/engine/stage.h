@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A stage is one constant table, struct stage. The registry lists the tables, and the framework (plan, run, help,
- * schema, docs, bench, tests) reads them; nothing outside the stage's own files names a stage.
+ * schema, docs, bench, tests) reads them. It treats all stages alike, so that a new stage changes nothing in it. Code
+ * depends on certain stages in two places: pipeline/bench/bench.c times a fixed chain, and the projector and
+ * backprojector of cuda/reconstruction/iterate.cu are the CUDA sides of radon and backproject.
  *
  * Life of a stage in a run:
  *   plan:   resolve() fills derived parameters and checks them against the input; shape() gives the output. Where an
@@ -43,7 +45,7 @@ struct stage_context {
     const void *params;    /* the resolved parameter struct */
     struct ts_image in, out;
     const struct ts_image
-        *references[STAGE_REFERENCES];   /* one per row of kind REFERENCE, in row order; NULL: not given */
+        *references[STAGE_REFERENCES];   /* one per parameter of kind REFERENCE, in their order; NULL: not given */
     int threads;                         /* for num_threads(...) */
     const struct device_numbers *device; /* the CUDA device that runs the stage; NULL: the CPU */
     struct ts_diag *diag;
@@ -115,13 +117,13 @@ struct stage_tolerance {
     const char *why;
 };
 
-/* The tolerance of one method (a choice of the row `method`) that has another tolerance than its stage. */
+/* The tolerance of one method (a choice of the parameter `method`) that has another tolerance than its stage. */
 struct stage_method_tolerance {
     const char *method; /* NULL ends the list */
     struct stage_tolerance tolerance;
 };
 
-/* ---- the CUDA side of a stage (cuda/<stage>.cu) -------------------------------------------------
+/* ---- the CUDA side of a stage (cuda/ROOM/NAME.cu) -----------------------------------------------
  *
  * Launchers enqueue on the call's stream; they neither allocate nor synchronize, and end in ts_cuda_launched(). Their
  * images have device pointers. All else is as for map() and reduce() on the CPU: whole slices, z_first, the halo around
@@ -186,9 +188,10 @@ struct stage_cuda {
 #define STAGE_CUDA(name) NULL
 #endif
 
-/* Sets the members for the parameters in a stage's table: the rows and the struct that they describe. */
-#define STAGE_PARAMS(rows, type)                                                                                       \
-    .params = (rows), .n_params = sizeof(rows) / sizeof *(rows), .params_bytes = sizeof(type)
+/* Sets the members for the parameters in a stage's table: the array of struct param and the struct that it describes.
+ */
+#define STAGE_PARAMS(table, type)                                                                                      \
+    .params = (table), .n_params = sizeof(table) / sizeof *(table), .params_bytes = sizeof(type)
 /* Defines params_of(context), which returns a stage's resolved parameters as the struct that its code knows. */
 #define STAGE_PARAMS_OF(type)                                                                                          \
     static inline const struct type *params_of(const struct stage_context *context)                                    \
@@ -198,7 +201,7 @@ struct stage_cuda {
 /* States in a stage's table that it accepts volumes and sinograms of every type, quantity and beam. */
 #define STAGE_TAKES_ALL                                                                                                \
     .axes = AXES_VOLUME | AXES_SINOGRAM, .dtypes = TS_ANY_DTYPE, .quantities = TS_ANY_QUANTITY, .beams = TS_ANY_BEAM
-/* In a stage's table: it takes sinograms of every type, of these TS_QUANTITY_BITs and TS_BEAM_BITs. */
+/* States in a stage's table that it takes sinograms of every type, of these TS_QUANTITY_BITs and TS_BEAM_BITs. */
 #define STAGE_TAKES_SINOGRAMS(quantity_bits, beam_bits)                                                                \
     .axes = AXES_SINOGRAM, .dtypes = TS_ANY_DTYPE, .quantities = (quantity_bits), .beams = (beam_bits)
 
@@ -218,7 +221,7 @@ struct stage {
     size_t n_params, params_bytes;
     bool keeps_output; /* `save`: writes its image to the output file under its name: */
 
-    /* Pure. Fills derived parameters of `values`, to which the context's params point, and checks what the rows cannot
+    /* Pure. Fills derived parameters of `values`, to which the context's params point, and checks what `params` cannot
      * state, through ts_param_error. NULL: there is nothing to do. */
     enum ts_status (*resolve)(const struct stage_context *, void *values);
     /* Pure. Describes the output: *out starts as a copy of the input's description. NULL: they are the same. Axis
@@ -242,7 +245,8 @@ struct stage {
      * context->tables[i] for the slices of their output. Rows depend on the slice alone, because a slice may be
      * computed again. NULL: none. */
     int (*tables)(const struct stage_context *, struct stage_table tables[STAGE_TABLES]);
-    /* Returns the bytes of scratch of one map() of n output slices with context->threads threads. NULL: 0. */
+    /* Returns the bytes of scratch of one map() of n output slices with context->threads threads. A buffer of each
+     * thread is a part of it: ts_scratch_part() (stages/engine/scratch.h) lays them out. NULL: 0. */
     size_t (*scratch_bytes)(const struct stage_context *, int64_t n);
     /* Maps in[0], a slab with its halo, to the n slices of `out`, of which out->z_first is the first one's index in the
      * volume. in[1 + reference] are the slices of a reference that streams with the input. scratch is 64-byte aligned
@@ -256,7 +260,8 @@ struct stage {
     const char *cpu_only;
     struct stage_tolerance tolerance;
     const struct stage_method_tolerance *method_tolerances; /* NULL: the stage's holds for every method */
-    /* Parameters of the benchmark's cases, '|' between them: "low=0 high=100". NULL: worked out from the rows. */
+    /* Parameters of the benchmark's cases, '|' between them: "radius=1|radius=3 border=wrap". The benchmark adds every
+     * method and the element types. NULL: worked out from `params`. */
     const char *bench;
     bool counts_values; /* its time depends on the values: the benchmark then has cases of every distribution */
 };

@@ -15,21 +15,21 @@ struct stage_tolerance ts_stage_tolerance(const struct stage_context *context);
 struct stage_reach ts_stage_reach(const struct stage_context *context);
 /* Returns the rounds of the reduction, 0 where there is none. */
 int ts_stage_rounds(const struct stage_context *context);
-/* True where reference i is given and streams with the input. */
+/* Returns true where reference i is given and streams with the input. */
 bool ts_stage_streams(const struct stage_context *context, int reference);
 /* True where input 0 is reduced slice by slice. */
 bool ts_stage_reduces_slices(const struct stage_context *context);
-/* True where this input is reduced over its whole volume. */
+/* Returns true where this input is reduced over its whole volume. */
 bool ts_stage_reduces_volume(const struct stage_context *context, int input);
 /* True where any input is reduced over its whole volume. */
 bool ts_stage_reduces_volumes(const struct stage_context *context);
-/* True where a reduction of this stage finds numbers of its output's axes. */
+/* Returns true where a reduction of this stage finds numbers of its output's axes. */
 bool ts_stage_finds_axes(const struct stage_context *context);
 /* Writes to `slices` the views of slices [first, first + n), counted within `images`: that of images[0], and for input
  * 0 those of images[1 + i] where reference i streams with the input. */
 void ts_stage_slices(const struct stage_context *context, int input, const struct ts_image *images, int64_t first,
                      int64_t n, struct ts_image slices[STAGE_INPUTS]);
-/* True where a stage has a state (stages/engine/reduce.h): it reduces, or its map writes tables. */
+/* Returns true where a stage has a state (stages/engine/reduce.h): it reduces, or its map writes tables. */
 bool ts_stage_has_state(const struct stage_context *context);
 /* Describes all tables, those of the reduction, then those of the map, of which there are *n_map (may be NULL);
  * returns how many in all. */

@@ -38,7 +38,7 @@ static const struct choice method_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param box_rows[] = {
+static const struct param box_params[] = {
     PARAM(struct box_params, radius, .unit = "pixel", .required = true, .min = 0, .max = 1024,
           .doc = "half width: the window is 2 radius + 1 samples along each axis"),
     PARAM(struct box_params, dimensions, .unit = "", .choices = dimension_choices, .init.choice = BOX_2D,
@@ -68,11 +68,11 @@ static enum ts_status check_fused(const struct stage_context *context, const str
         return ts_param_error(context->set, "method", "method-size", context->diag,
                               "fused counts the pixels of a slice in 31 bits, and a slice has %lld x %lld",
                               (long long)ny, (long long)nx);
-    return ts_param_error(context->set, "method", "method-shared-memory", context->diag,
-                          "fused has no room for sums and rows of %s with a radius of %lld pixel in the %d bytes of "
-                          "shared memory that a block of %s has",
-                          ts_dtype_name(dtype), (long long)params->radius, context->device->block_shared_bytes,
-                          context->device->name);
+    return ts_param_error(
+        context->set, "method", "method-shared-memory", context->diag,
+        "the sums and rows of fused, of %s with a radius of %lld pixel, do not fit the %d bytes of shared "
+        "memory that a block of %s has",
+        ts_dtype_name(dtype), (long long)params->radius, context->device->block_shared_bytes, context->device->name);
 }
 
 /* Checks the methods that a CUDA device has only within limits. */
@@ -411,7 +411,7 @@ const struct stage box_stage = {
              "dimensions=3d|"
              "radius=7 dimensions=3d|radius=7 method=direct|radius=7 method=running-sum|radius=7 method=separable|"
              "radius=7 method=tile|radius=31 method=running-sum|radius=31 method=separable|radius=31 method=tile",
-    STAGE_PARAMS(box_rows, struct box_params),
+    STAGE_PARAMS(box_params, struct box_params),
     .resolve = box_resolve,
     .reach = box_reach,
     .scratch_bytes = box_scratch_bytes,

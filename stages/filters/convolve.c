@@ -90,7 +90,7 @@ static const struct choice kernel_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param convolve_rows[] = {
+static const struct param convolve_params[] = {
     PARAM(struct convolve_params, kernel, .unit = "", .required = true, .choices = kernel_choices,
           .doc = "a kernel by name, or custom"),
     PARAM(struct convolve_params, weights, .unit = "", .optional = true,
@@ -222,31 +222,8 @@ static void list_taps(const struct convolve_weights *kernel, struct tap_list *li
         }
 }
 
-/* Vectors of 8 doubles on every machine: the compiler splits them into those that the processor has. */
-typedef double lanes __attribute__((vector_size(LANES * sizeof(double)), aligned(sizeof(double)), may_alias));
-
-/* Makes one row of sums. Row j of the kernel lies on row (top + j) % rows of the ring. */
-TS_VECTORIZED static void sum_row(const struct tap_list *restrict list, const double *restrict ring, int64_t rows,
-                                  int64_t row_length, int64_t top, double *restrict sums, int64_t n)
-{
-    for (int64_t x = 0; x < n; x += BLOCK) {
-        lanes a = {0}, b = {0}, c = {0}, d = {0};
-        for (int i = 0; i < list->n; i++) {
-            const struct tap *tap = &list->taps[i];
-            const int64_t at = top + tap->row < rows ? top + tap->row : top + tap->row - rows;
-            const lanes *in = (const lanes *)(ring + at * row_length + tap->column + x);
-            a += in[0] * tap->weight;
-            b += in[1] * tap->weight;
-            c += in[2] * tap->weight;
-            d += in[3] * tap->weight;
-        }
-        lanes *out = (lanes *)(sums + x);
-        out[0] = a * list->scale;
-        out[1] = b * list->scale;
-        out[2] = c * list->scale;
-        out[3] = d * list->scale;
-    }
-}
+#define TS_LOOPS "stages/filters/convolve_sums.inc"
+#include "core/vectors.inc"
 
 TS_VECTORIZED static void round_sums(const double *restrict sums, float *restrict out, int64_t n)
 {
@@ -296,7 +273,8 @@ static void convolve_chunk(const struct convolve_run *run, enum ts_dtype dtype, 
         const int64_t top = (y - y_first) % run->rows, newest = (top + run->rows - 1) % run->rows;
         load_row(run, edges, dtype, slice, y + half, ring + newest * run->row_length);
         for (int i = 0; i < run->n_kernels; i++)
-            sum_row(&lists[i], ring, run->rows, run->row_length, top, sums + i * run->sum_length, run->sum_length);
+            TS_WIDEST(sum_row)
+        (&lists[i], ring, run->rows, run->row_length, top, sums + i * run->sum_length, run->sum_length);
         if (run->n_kernels == 2)
             round_magnitudes(sums, sums + run->sum_length, out + y * run->nx, run->nx);
         else
@@ -362,7 +340,7 @@ const struct stage convolve_stage = {
     STAGE_TAKES_ALL,
     .bench = "kernel=gaussian-3x3|kernel=gaussian-5x5|kernel=laplacian-8|kernel=log-5x5|kernel=sobel-x|kernel=sobel-"
              "magnitude",
-    STAGE_PARAMS(convolve_rows, struct convolve_params),
+    STAGE_PARAMS(convolve_params, struct convolve_params),
     .resolve = convolve_resolve,
     .shape = convolve_shape,
     .scratch_bytes = convolve_scratch_bytes,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * median: out = the value in the middle of the sorted values of the window around each pixel. Windows of up to 49
- * values are sorted as far as needed by a network of comparisons (median_network.h), 16 windows at once. For larger
- * windows a histogram of the window slides along each row: it loses the column of values that leaves and gains the one
- * that enters, and the median moves from bin to bin (T. S. Huang, G. J. Yang, G. Y. Tang, A fast two-dimensional median
- * filtering algorithm, 1979), so that a pixel costs as many steps as the window has rows, and not values. Values of 32
- * bits are counted by their upper 16 bits; what the bin of the median holds is then searched for the lower 16.
+ * values are sorted as far as needed by a network of comparisons (median_network.inc), as many windows at once as a
+ * vector has lanes. For larger windows a histogram of the window slides along each row: it loses the column of values
+ * that leaves and gains the one that enters, and the median moves from bin to bin (T. S. Huang, G. J. Yang, G. Y. Tang,
+ * A fast two-dimensional median filtering algorithm, 1979), so that a pixel costs as many steps as the window has rows,
+ * and not values. Values of 32 bits are counted by their upper 16 bits; what the bin of the median holds is then
+ * searched for the lower 16.
  *
  * Values are compared as the integer keys of stages/values/value_keys.h, which have the same order. A thread maps a few
  * rows after one another and keeps the rows of the window, with their borders filled in, in a ring of lines, so that
@@ -18,12 +19,12 @@
 #include <string.h>
 
 #include "stages/engine/border.h"
-#include "stages/filters/median_network.h"
 #include "stages/values/value_keys.h"
 
 enum {
     MOST_WIDTH = 15,
     MOST_LINES = MOST_WIDTH * MOST_WIDTH,
+    MOST_LANES = TS_VECTOR_MOST_BYTES / sizeof(int32_t), /* windows that are handled at once */
     CHUNK_ROWS = 32,
     SPARE_LINES = 8,
     BINS = 1 << 16,
@@ -46,7 +47,7 @@ static const struct choice method_choices[] = {
     {0},
 };
 
-static const struct param params_table[] = {
+static const struct param median_params[] = {
     PARAM(struct median_params, radius, .unit = "pixel", .min = 1, .max = 7, .init.i = 1,
           .doc = "half width: the window has 2 radius + 1 values along each side"),
     PARAM(struct median_params, dimensions, .choices = dimensions_choices, .init.choice = MEDIAN_2D,
@@ -112,7 +113,7 @@ struct worker {
 
 static int64_t keys_of_line(const struct stage_context *context)
 {
-    return context->in.axes[2].n + 2 * params_of(context)->radius + MEDIAN_LANES;
+    return context->in.axes[2].n + 2 * params_of(context)->radius + MOST_LANES;
 }
 
 static size_t worker_bytes(const struct stage_context *context)
@@ -162,56 +163,8 @@ static void load_line(const struct job *job, const struct worker *worker, int64_
 
 /* ---- by a network ------------------------------------------------------------------------------- */
 
-/* Windows of 7 x 7 share the sort of their columns: sorted[k] are the lines of the k-th smallest of each column. Once
- * row k of these is sorted too, (k + 1)(i + 1) values are no larger than its value i and (7 - k)(7 - i) no smaller.
- * Where that is more than 25 of the 49, the value is not the median; 10 such values lie on either side, and 29 are
- * left. */
-static inline __attribute__((always_inline)) void median_of_sorted_columns(int32_t *const sorted[], int64_t x,
-                                                                           struct median_lanes *values)
-{
-    struct median_lanes row[7];
-    int64_t n = 0;
-    for (int k = 0; k < 7; k++) {
-        for (int i = 0; i < 7; i++)
-            memcpy(&row[i], sorted[k] + x + i, sizeof *row);
-        ts_median_sort_7(row);
-        for (int i = 0; i < 7; i++)
-            if ((k + 1) * (i + 1) <= 25 && (7 - k) * (7 - i) <= 25)
-                values[n++] = row[i];
-    }
-    ts_median_select(values, 29);
-}
-
-TS_VECTORIZED static void sort_columns(const int32_t *const lines[], int64_t n, int32_t *const sorted[])
-{
-    for (int64_t x = 0; x < n; x += MEDIAN_LANES) {
-        struct median_lanes column[7];
-        const int64_t first = x + MEDIAN_LANES <= n ? x : n - MEDIAN_LANES;
-        for (int k = 0; k < 7; k++)
-            memcpy(&column[k], lines[k] + first, sizeof *column);
-        ts_median_sort_7(column);
-        for (int k = 0; k < 7; k++)
-            memcpy(sorted[k] + first, &column[k], sizeof *column);
-    }
-}
-
-/* sorted: for windows of 7 x 7. */
-TS_VECTORIZED static void network_line(const int32_t *const lines[], int64_t n_lines, int32_t *const sorted[],
-                                       int64_t n, int32_t *medians)
-{
-    struct median_lanes values[29];
-    for (int64_t x = 0; x < n; x += MEDIAN_LANES) {
-        if (n_lines == 3)
-            ts_median_of_lines(lines, 3, 3, x, values);
-        else if (n_lines == 5)
-            ts_median_of_lines(lines, 5, 5, x, values);
-        else if (n_lines == 9)
-            ts_median_of_lines(lines, 9, 3, x, values);
-        else
-            median_of_sorted_columns(sorted, x, values);
-        memcpy(medians + x, &values[1], sizeof *values);
-    }
-}
+#define TS_LOOPS "stages/filters/median_lines.inc"
+#include "core/vectors.inc"
 
 /* ---- by a histogram ----------------------------------------------------------------------------- */
 
@@ -263,7 +216,8 @@ static inline void find_bin(struct histogram *histogram, uint32_t middle)
     histogram->below = below;
 }
 
-/* Returns number `rank` in rising order of the window's keys in the median's bin, by quickselect. */
+/* Returns the key that would stand at index `rank` if the n keys were sorted. This is quickselect; the keys are those
+ * of the window that lie in the median's bin. */
 static int32_t select_key(int32_t *keys, int64_t n, uint32_t rank)
 {
     int64_t first = 0, last = n - 1;
@@ -342,8 +296,8 @@ static void map_rows(const struct job *job, const struct worker *worker, int64_t
             lines[i] = line_of(job, worker, i / job->width, y - job->radius + i % job->width);
         if (params_of(job->context)->method == MEDIAN_NETWORK) {
             if (n_lines == 7)
-                sort_columns(lines, job->line_keys, sorted);
-            network_line(lines, n_lines, sorted, job->nx, medians);
+                TS_WIDEST(sort_columns)(lines, job->line_keys, sorted);
+            TS_WIDEST(network_line)(lines, n_lines, sorted, job->nx, medians);
         } else
             histogram_line(job, worker, lines, n_lines, medians);
         ts_value_keys_store(job->out->dtype,
@@ -420,7 +374,7 @@ const struct stage median_stage = {
         "two-dimensional "
         "median filtering algorithm*, 1979); on a CUDA device it counts the values of the window once per bit.",
     STAGE_TAKES_ALL,
-    STAGE_PARAMS(params_table, struct median_params),
+    STAGE_PARAMS(median_params, struct median_params),
     .resolve = resolve,
     .reach = reach,
     .scratch_bytes = scratch_bytes,

@@ -7,7 +7,7 @@
  * Values become 32-bit integers of the same order, which vectorize and leave no doubt about NaN. Few are outliers, so
  * each is first compared with the extremes of the window's first size/2 + 1 rows: where all of these lie above x -
  * threshold, more than half of the window does, and the median with it. Medians of the values that are left are found
- * 16 neighbors together, by median_network.h.
+ * 16 neighbors together, by median_network.inc.
  */
 #include "stages/filters/outliers.h"
 
@@ -16,10 +16,9 @@
 #include <string.h>
 
 #include "stages/engine/border.h"
-#include "stages/filters/median_network.h"
 #include "stages/values/value_keys.h"
 
-enum { LANES = MEDIAN_LANES, CHUNK_ROWS = 32 };
+enum { LANES = TS_VECTOR_MOST_BYTES / sizeof(int32_t), CHUNK_ROWS = 32 };
 
 static const struct choice kind_choices[] = {
     {"bright", OUTLIERS_BRIGHT, "values above the median: zingers, hot pixels of projections"},
@@ -34,7 +33,7 @@ static const struct choice plane_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param outliers_rows[] = {
+static const struct param outliers_params[] = {
     PARAM(struct outliers_params, size, .unit = "pixel", .min = 3, .max = OUTLIERS_LARGEST, .init.i = 3,
           .doc = "odd number of values along each side of the window"),
     PARAM(struct outliers_params, threshold, .unit = "value", .min = 0, .max = 1e38, .required = true,
@@ -147,18 +146,8 @@ TS_VECTORIZED static void find_extremes(const int32_t *keys, int32_t *lows, int3
 
 /* ---- medians ----------------------------------------------------------------------------------- */
 
-TS_VECTORIZED static void find_medians_of(const int32_t *const lines[], int64_t size, int64_t x,
-                                          struct median_lanes *median)
-{
-    struct median_lanes values[OUTLIERS_LARGEST * OUTLIERS_LARGEST];
-    if (size == 3)
-        ts_median_of_lines(lines, 3, 3, x, values);
-    else if (size == 5)
-        ts_median_of_lines(lines, 5, 5, x, values);
-    else
-        ts_median_of_lines(lines, size, size, x, values);
-    *median = values[1];
-}
+#define TS_LOOPS "stages/filters/outliers_medians.inc"
+#include "core/vectors.inc"
 
 /* ---- rows -------------------------------------------------------------------------------------- */
 
@@ -232,16 +221,16 @@ static uint64_t clean_row(const struct plane_rows *rows, const int32_t *const li
     memset(flags + rows->n, 0, LANES * sizeof *flags);
     uint64_t replaced = 0;
     for (int64_t x = 0; x < rows->n; x += LANES) {
-        struct median_lanes median;
+        int32_t medians[LANES];
         int32_t any = 0;
         for (int l = 0; l < LANES; l++)
             any |= flags[x + l];
         if (!any)
             continue;
-        find_medians_of(lines, rows->size, x, &median);
+        TS_WIDEST(find_medians)(lines, rows->size, x, medians);
         for (int l = 0; l < LANES; l++)
             if (flags[x + l])
-                replaced += (uint64_t)replace(rows, out, x + l, keys[x + l], median.at[l]);
+                replaced += (uint64_t)replace(rows, out, x + l, keys[x + l], medians[l]);
     }
     return replaced;
 }
@@ -322,7 +311,7 @@ const struct stage outliers_stage = {
            "**Cost.** A few comparisons a value; medians only near outliers, or everywhere with a threshold that "
            "noise reaches.",
     STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY, TS_ANY_BEAM),
-    STAGE_PARAMS(outliers_rows, struct outliers_params),
+    STAGE_PARAMS(outliers_params, struct outliers_params),
     .resolve = resolve,
     .reach = reach,
     .tables = tables,

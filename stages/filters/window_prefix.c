@@ -95,34 +95,23 @@ ADD(f32_f64, float, double)
 INTEGER_START_AND_TAKE(u32, int32_t, uint32_t)
 INTEGER_START_AND_TAKE(u64, int64_t, uint64_t)
 
-/* Floats: differences of rows, then their prefix sums by groups of 8, in an order of additions that is the same for
- * every width of the processor's vectors: two halves of 4, each in two steps, then the first half's sum to the second.
- * The carry is kept out of that: one addition per 8 samples is all that waits for the one before. */
-TS_VECTORIZED static void subtract_rows(const float *restrict entering, const float *restrict leaving,
-                                        double *restrict differences, int64_t n)
-{
-    for (int64_t x = 0; x < n; x++)
-        differences[x] = (double)entering[x] - (double)leaving[x];
-}
-
+/* Floats: prefix sums of the rows' differences by groups of 8, in an order of additions that is the same for every
+ * width of the processor's vectors: two halves of 4, each in two steps, then the first half's sum to the second. The
+ * carry is kept out of that: one addition per 8 samples is all that waits for the one before. */
 typedef double doubles_4 __attribute__((vector_size(32), aligned(8), may_alias));
-typedef double doubles_8 __attribute__((vector_size(64), aligned(8), may_alias));
 #define SHUFFLED(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+/* Conversions that the compiler joins to one; it splits one of a vector type before it makes the levels. */
+#define LOADED(row) ((doubles_4){(double)(row)[0], (double)(row)[1], (double)(row)[2], (double)(row)[3]})
 
-/* Scans the samples that are left after the groups of 8. */
-static void scan_rest(double *restrict prefix, const double *restrict added, double sum, int64_t count)
-{
-    for (int64_t x = 0; x < count; x++)
-        prefix[x] += sum += added[x];
-}
-
-TS_VECTORIZED static void scan_by_4(double *restrict prefix, const double *restrict added, int64_t n)
+TS_VECTORIZED static void slide_rows(double *restrict prefix, const float *restrict entering,
+                                     const float *restrict leaving, int64_t n)
 {
     const doubles_4 zero = {0};
     doubles_4 carry = zero;
     int64_t x = 0;
     for (; x + 8 <= n; x += 8) {
-        doubles_4 low = *(const doubles_4 *)(added + x), high = *(const doubles_4 *)(added + x + 4);
+        doubles_4 low = LOADED(entering + x) - LOADED(leaving + x),
+                  high = LOADED(entering + x + 4) - LOADED(leaving + x + 4);
         low += SHUFFLED(zero, low, 0, 4, 5, 6);
         high += SHUFFLED(zero, high, 0, 4, 5, 6);
         low += SHUFFLED(zero, low, 0, 1, 4, 5);
@@ -132,40 +121,14 @@ TS_VECTORIZED static void scan_by_4(double *restrict prefix, const double *restr
         *(doubles_4 *)(prefix + x + 4) += high + carry;
         carry += SHUFFLED(high, high, 3, 3, 3, 3);
     }
-    scan_rest(prefix + x, added + x, carry[0], n - x);
+    for (double sum = carry[0]; x < n; x++)
+        prefix[x] += sum += (double)entering[x] - (double)leaving[x];
 }
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-/* This is no clone of scan_by_4: the compiler splits vectors of 8 where they are wider than the processor's. */
-__attribute__((target("arch=x86-64-v4"))) static void scan_by_8(double *restrict prefix, const double *restrict added,
-                                                                int64_t n)
-{
-    const doubles_8 zero = {0};
-    doubles_8 carry = zero;
-    int64_t x = 0;
-    for (; x + 8 <= n; x += 8) {
-        doubles_8 sums = *(const doubles_8 *)(added + x);
-        sums += SHUFFLED(zero, sums, 0, 8, 9, 10, 0, 12, 13, 14);
-        sums += SHUFFLED(zero, sums, 0, 1, 8, 9, 0, 1, 12, 13);
-        sums += SHUFFLED(zero, sums, 0, 0, 0, 0, 11, 11, 11, 11);
-        *(doubles_8 *)(prefix + x) += sums + carry;
-        carry += SHUFFLED(sums, sums, 7, 7, 7, 7, 7, 7, 7, 7);
-    }
-    scan_rest(prefix + x, added + x, carry[0], n - x);
-}
-#define WIDE_VECTORS __builtin_cpu_supports("x86-64-v4")
-#else
-#define WIDE_VECTORS 0
-#define scan_by_8 scan_by_4
-#endif
 
 static void slide_f32_f64(void *prefixes, const void *entering, const void *leaving, void *buffer, int64_t n)
 {
-    subtract_rows(entering, leaving, buffer, n);
-    if (WIDE_VECTORS)
-        scan_by_8(prefixes, buffer, n);
-    else
-        scan_by_4(prefixes, buffer, n);
+    (void)buffer;
+    slide_rows(prefixes, entering, leaving, n);
 }
 
 static void start_f64(void *prefixes, int64_t n)

@@ -34,7 +34,7 @@ static int64_t sort_angles(const struct beam_scan *scan, double *sorted)
     return n;
 }
 
-/* The angle from the central ray to the ray that is furthest from it, in degrees. */
+/* Returns the angle from the central ray to the ray that is furthest from it, in degrees. */
 static double half_fan(const struct beam_scan *scan)
 {
     const double pitch = scan->grid.detector_spacing, center = scan->grid.center;
@@ -102,8 +102,9 @@ void ts_fan_views(const struct beam_scan *scan, const struct fan_range *range, s
     }
 }
 
-/* The weight of the ray at gamma in the view that lies beta after the first. All angles are in radian; delta is half of
- * what the scan covers beyond pi. The same ray comes again, from its other end, in the view beta + 2 gamma + pi. */
+/* Returns the weight of the ray at gamma in the view that lies beta after the first. All angles are in radian; delta is
+ * half of what the scan covers beyond pi. The same ray comes again, from its other end, in the view beta + 2 gamma +
+ * pi. */
 static double parker(double beta, double gamma, double delta)
 {
     const double in = 2 * (delta - gamma), out = M_PI - 2 * gamma, end = M_PI + 2 * delta;

@@ -32,7 +32,7 @@ struct fan_grid {
     double center_row, center_column; /* of the rotation axis */
     double dy, dx;                    /* mm from row to row, and from column to column */
     double source_axis_mm;
-    double center, per_slope; /* detector of the central ray; detectors for a slope, or radian, of 1 */
+    double center, per_slope; /* index of the central ray; detector pixels for a slope, or radian, of 1 */
     bool arc;
 };
 

@@ -45,7 +45,7 @@ enum ts_status ts_view_angles_check_gaps(const struct stage_context *context);
 /* Refuses views that all look in one direction, modulo 180 degrees or, in a fan, 360 (one-direction). A single view is
  * refused too, unless `one_will_do`. */
 enum ts_status ts_view_angles_check_directions(const struct stage_context *context, bool one_will_do);
-/* True where n angles from `low` to `high` look like half a turn or a turn in radians that are called degrees. */
+/* Returns true where n angles from `low` to `high` look like half a turn or a turn in radians, called degrees. */
 bool ts_view_angles_are_radians(double low, double high, int64_t n);
 /* Refuses angles that look like radians (angles-in-radians). For a stage that takes any part of the half turn. */
 enum ts_status ts_view_angles_check_unit(const struct stage_context *context);

@@ -30,7 +30,7 @@ static const struct choice method_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param rows[] = {
+static const struct param equalize_params[] = {
     PARAM(struct equalize_params, method, .choices = method_choices, .init.choice = EQUALIZE_SKIMAGE,
           .doc = "whose rule, and with it the type of the result"),
     PARAM(struct equalize_params, bins, .min = 2, .max = MAX_BINS,
@@ -398,7 +398,7 @@ const struct stage equalize_stage = {
     STAGE_TAKES_ALL,
     .bench = "method=opencv|method=skimage|method=opencv scope=slice|method=skimage scope=slice|method=skimage "
              "reference=itself",
-    STAGE_PARAMS(rows, struct equalize_params),
+    STAGE_PARAMS(equalize_params, struct equalize_params),
     .resolve = resolve,
     .shape = shape,
     .reduction = &reduction,

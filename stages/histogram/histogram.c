@@ -49,7 +49,7 @@ static const struct choice merge_choices[] = {
     {NULL, 0, NULL, 0},
 };
 
-static const struct param rows[] = {
+static const struct param histogram_params[] = {
     PARAM(struct histogram_params, bins, .min = 1, .max = MAX_BINS, .init.i = 256, .doc = "number of bins"),
     PARAM(struct histogram_params, range, .unit = "value", .optional = true,
           .doc = "[low, high] between the outer edges; values outside are counted apart; absent: `limits` decides"),
@@ -128,7 +128,7 @@ static enum ts_status resolve_method(const struct stage_context *context, struct
     return TS_OK;
 }
 
-/* True where the method leaves tables to merge. sampled, and lane-private for bytes, add theirs up themselves. */
+/* Returns true where the method leaves tables to merge. sampled, and lane-private for bytes, add up their own. */
 static bool leaves_tables(const struct stage_context *context, const struct histogram_params *params)
 {
     const bool bytes = ts_dtype_bytes(context->in.dtype) == 1;
@@ -432,7 +432,7 @@ const struct stage histogram_stage = {
              "bins=4096 range=0,4096 scope=slice|bins=256 range=0,4096 labels=itself n_labels=4096|"
              "bins=4096 range=0,4096 reference=itself|bins=256 limits=dtype method=*|bins=256 range=0,4096 method=*|"
              "bins=4096 range=0,4096 method=*|bins=65536 limits=dtype method=*",
-    STAGE_PARAMS(rows, struct histogram_params),
+    STAGE_PARAMS(histogram_params, struct histogram_params),
     .resolve = resolve,
     .streams_with_input = streams_with_input,
     .reduction = &reduction,

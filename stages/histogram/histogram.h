@@ -49,7 +49,8 @@ struct histogram_binned {
 bool ts_histogram_ranging(const struct stage_context *context);
 /* True where each value of an input has its own count, rather than each bin. */
 bool ts_histogram_by_value(const struct stage_context *context, int input);
-/* True where a CUDA device makes bins of an input's counts of values: for 16-bit integers, if it can know the bins. */
+/* Returns true where a CUDA device makes bins of an input's counts of values: for 16-bit integers, if it can know the
+ * bins. */
 bool ts_histogram_binned(const struct stage_context *context, int input);
 /* Return true where the bins are known before a pixel is read, and where they are known once this round begins. */
 bool ts_histogram_fixed_bins(const struct stage_context *context);

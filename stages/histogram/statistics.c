@@ -15,7 +15,7 @@
 
 #include "stages/values/scope.h"
 
-static const struct param rows[] = {
+static const struct param statistics_params[] = {
     PARAM(struct statistics_params, percentiles, .unit = "%", .min = 0, .max = 100, .optional = true,
           .doc = "list of at most 16 percentiles, 50 for the median; absent: none"),
     PARAM(struct statistics_params, ddof, .min = 0, .max = 1, .init.i = 0,
@@ -132,7 +132,8 @@ static struct percentile_ends *ends_in(const struct stage_context *context, cons
     return search_in(context, partial);
 }
 
-/* Bytes behind the moments in a partial of the first round. Sorting a slice needs scratch for its keys there. */
+/* Returns the bytes behind the moments in a partial of the first round. Sorting a slice needs scratch for its keys
+ * there. */
 static size_t search_bytes(const struct stage_context *context)
 {
     const int n_percentiles = ts_statistics_percentiles(context);
@@ -336,7 +337,7 @@ const struct stage statistics_stage = {
            "run of values is summed as differences from a value near its own mean.\n\n"
            "Cost: one pass; one more for percentiles of 32-bit integers and floats.",
     STAGE_TAKES_ALL,
-    STAGE_PARAMS(rows, struct statistics_params),
+    STAGE_PARAMS(statistics_params, struct statistics_params),
     .resolve = resolve,
     .reduction = &reduction,
     .cuda = STAGE_CUDA(statistics_cuda),

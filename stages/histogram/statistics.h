@@ -33,7 +33,7 @@ struct statistics_result {
     struct percentile_search search; /* left out where no second round is needed */
 };
 
-/* True where the totals for finish() are counts of single values. */
+/* Returns true where the totals for finish() are counts of single values. */
 bool ts_statistics_of_counts(const struct stage_context *context);
 /* True where percentiles are looked up slice by slice in one round, instead of in two over the image. */
 bool ts_statistics_by_slice(const struct stage_context *context);

@@ -19,7 +19,7 @@ static const struct choice limits_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param rows[] = {
+static const struct param invert_params[] = {
     PARAM(struct invert_params, range, .unit = "value", .optional = true,
           .doc = "[low, high] that change places; values outside go beyond, as far as the type reaches; absent: "
                  "`limits` decides"),
@@ -124,7 +124,7 @@ const struct stage invert_stage = {
         "in HU, `limits: data` or `range: [-1024, 3071]` keeps the values where they were. Integers saturate; a sum "
         "that is no integer rounds half to even. NaN stays NaN. The result is an intensity, no longer HU.",
     STAGE_TAKES_ALL,
-    STAGE_PARAMS(rows, struct invert_params),
+    STAGE_PARAMS(invert_params, struct invert_params),
     .resolve = resolve,
     .shape = shape,
     .reduction = &reduction,

@@ -30,7 +30,7 @@ static const struct choice quantity_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param rows[] = {
+static const struct param rescale_params[] = {
     PARAM(struct rescale_params, method, .choices = method_choices, .init.choice = RESCALE_RANGE,
           .doc = "what the values are scaled by"),
     PARAM(struct rescale_params, range, .unit = "value", .optional = true,
@@ -355,7 +355,7 @@ const struct stage rescale_stage = {
         "Cost: no pass, one pass, or two (percentiles of 32-bit integers and floats) to find the numbers; one to "
         "map.",
     STAGE_TAKES_ALL,
-    STAGE_PARAMS(rows, struct rescale_params),
+    STAGE_PARAMS(rescale_params, struct rescale_params),
     .resolve = resolve,
     .shape = shape,
     .reduction = &reduction,

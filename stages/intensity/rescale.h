@@ -28,7 +28,7 @@ struct rescale_result {
     struct percentile_search search; /* left out where no second round is needed */
 };
 
-/* True where the range is known before the run. */
+/* Returns true where the range is known before the run. */
 bool ts_rescale_is_fixed(const struct stage_context *context);
 /* True for percentiles of slices of 32-bit values on a device, found in one round: totals are percentile_ends. */
 bool ts_rescale_by_ends(const struct stage_context *context);

@@ -9,7 +9,7 @@
 
 #include "stages/values/point_map.h"
 
-static const struct param rows[] = {
+static const struct param to_hu_params[] = {
     PARAM(struct to_hu_params, water, .unit = "1/mm", .min = 1e-4, .max = 10, .required = true,
           .doc = "attenuation of water at the energy of the scan: 0.0206 at 60 keV, 0.0171 at 100 keV, 0.0151 at 150 "
                  "keV (NIST XCOM); or the mean of a region of water in this image"),
@@ -69,7 +69,7 @@ const struct stage to_hu_stage = {
                        [TS_LINE_INTEGRAL] = "a reconstruction such as `fbp` makes it from line integrals",
                        [TS_HU] = "this image is in HU already",
                        [TS_INTENSITY] = "where the values are 1/mm, say `quantity: attenuation` at the input"},
-    STAGE_PARAMS(rows, struct to_hu_params),
+    STAGE_PARAMS(to_hu_params, struct to_hu_params),
     .resolve = resolve,
     .shape = shape,
     .map = map,

@@ -25,7 +25,7 @@ static const struct choice unit_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct param rows[] = {
+static const struct param window_params[] = {
     PARAM(struct window_params, center, .unit = "value", .derived = "(low + high) / 2, plus 0.5 with function linear",
           .doc = "middle of the window"),
     PARAM(struct window_params, width, .unit = "value", .derived = "high - low, plus 1 with function linear",
@@ -162,7 +162,7 @@ const struct stage window_stage = {
         "NaN in f32 and becomes 0 in integers.",
     STAGE_TAKES_ALL,
     .bench = "low=0 high=100|low=0 high=100 dtype=u8|low=0 high=100 function=sigmoid",
-    STAGE_PARAMS(rows, struct window_params),
+    STAGE_PARAMS(window_params, struct window_params),
     .resolve = resolve,
     .shape = shape,
     .map = map,

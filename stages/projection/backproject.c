@@ -39,7 +39,8 @@ static enum ts_status backproject_shape(const struct stage_context *context, str
 
 static const struct choice model_choices[] = {
     {"joseph", BACK_JOSEPH, "the exact adjoint of `radon`: its weights with pixel and ray exchanged"},
-    {"linear", BACK_LINEAR, "pixel-driven: linear interpolation between the two detectors beside the pixel's place"},
+    {"linear", BACK_LINEAR,
+     "pixel-driven: linear interpolation between the two detector pixels beside the pixel's place"},
     {0},
 };
 
@@ -52,7 +53,7 @@ static const struct choice weights_choices[] = {
 
 static const struct param backproject_params[] = {
     PARAM(struct reconstruction_params, model, .init.choice = BACK_JOSEPH, .choices = model_choices, .unit = "",
-          .doc = "which detectors count for a pixel, and how much"),
+          .doc = "which detector pixels count for a pixel, and how much"),
     PARAM(struct reconstruction_params, weights, .init.choice = VIEW_WEIGHTS_NONE, .choices = weights_choices,
           .unit = "", .doc = "how much each view counts"),
     PARAM(struct reconstruction_params, gaps, .init.choice = VIEW_GAPS_REFUSE, .choices = ts_view_gaps_choices,
@@ -68,7 +69,7 @@ const struct stage backproject_stage = {
     .doc = "In a parallel beam pixel (row, column) lies at `t = center + (x cos(theta) + y sin(theta)) / detector "
            "spacing` of a view, with x along rising columns, y along falling rows, both in mm from the center of the "
            "slice. From each view it takes `scale * sum over d of max(0, 1 - width |d - t|) * sinogram[view][d]`, "
-           "outside the detectors 0.\n\n"
+           "outside the detector 0.\n\n"
            "`model: joseph` is the exact adjoint of `radon` with the same geometry, for iterative methods: width is "
            "the distance of neighboring rays in pixels along a line of pixels, scale the length of ray between two "
            "lines (P. M. Joseph, IEEE Trans. Med. Imaging 1, 1982). `model: linear` has width and scale 1: the "
@@ -77,8 +78,8 @@ const struct stage backproject_stage = {
            "and y to 11 bits, about 2e-4 divided by the root of the number of values.\n\n"
            "Of a fan `model: joseph` is the exact adjoint as well: every ray adds its value to the pixels that it was "
            "projected from, with the same weights. Its other backprojection, by the pixels, belongs to `fbp`.\n\n"
-           "The volume is a square of as many pixels as there are detectors unless told otherwise; its center is the "
-           "sinogram's origin, so that a volume that was projected comes back to its place. A value that is NaN or "
+           "The volume is a square of as many pixels as there are detector pixels unless told otherwise; its center is "
+           "the sinogram's origin, so that a volume that was projected comes back to its place. A value that is NaN or "
            "infinite would spoil every pixel on its ray, and ends the run. More than 8 views that all lie within 2.8 "
            "to 6.6 degrees are an error, because angles in radians look so, unless `gaps: accept` says that they are "
            "right.\n\n"

@@ -2,15 +2,15 @@
  *
  * Runs of 64 pixels of a row meet a block of a few views. The place of each pixel in each view and the weights of the
  * two samples beside it are worked out for the run, places in double; then the samples are summed over the views, for
- * 16, 4 or 1 slices in the same order of operations. One slice alone is summed by stages/projection/avx512.h where the
- * machine and the views allow it.
+ * 16, 4 or 1 slices in the same order of operations. One slice alone is summed by stages/projection/one_slice.h where
+ * the machine and the views allow it.
  */
 #include "stages/projection/backprojection.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "stages/projection/avx512.h"
+#include "stages/projection/one_slice.h"
 
 enum {
     PIXEL_RUN = 64,     /* pixels whose places are worked out at once */
@@ -87,21 +87,20 @@ ALWAYS_INLINE void find_fan_places(const struct backprojection *work, const stru
     }
 }
 
-#define ADD_RUN(n_slices)                                                                                              \
-    ALWAYS_INLINE void add_run_##n_slices(const struct slice_block *block, const struct places *places, int64_t n,     \
-                                          float *sums)                                                                 \
-    {                                                                                                                  \
-        for (int64_t p = 0; p < n; p++) {                                                                              \
-            slices_##n_slices partial = {0};                                                                           \
-            for (int64_t v = 0; v < block->n_major; v++) {                                                             \
-                const slices_##n_slices *sample = (const slices_##n_slices *)block->data + places->index[v][p];        \
-                partial += places->below[v][p] * sample[0] + places->above[v][p] * sample[1];                          \
-            }                                                                                                          \
-            ((slices_##n_slices *)sums)[p] += partial;                                                                 \
-        }                                                                                                              \
+#define TS_LOOPS "stages/projection/backprojection.inc"
+#include "core/vectors.inc"
+
+ALWAYS_INLINE void add_run_4(const struct slice_block *block, const struct places *places, int64_t n, float *sums)
+{
+    for (int64_t p = 0; p < n; p++) {
+        slices_4 partial = {0};
+        for (int64_t v = 0; v < block->n_major; v++) {
+            const slices_4 *sample = (const slices_4 *)block->data + places->index[v][p];
+            partial += places->below[v][p] * sample[0] + places->above[v][p] * sample[1];
+        }
+        ((slices_4 *)sums)[p] += partial;
     }
-ADD_RUN(16)
-ADD_RUN(4)
+}
 
 /* For one slice the loops are exchanged, so that vectors run over pixels. A sample and its neighbor are loaded as one
  * pair. Places up to the next multiple of 4 from n on are read. */
@@ -170,7 +169,7 @@ ALWAYS_INLINE void add_block(const struct backprojection *work, const struct sli
             else
                 find_places(views, block, row + r, first, n, &places);
             if (slices == 16)
-                add_run_16(block, &places, n, own);
+                TS_WIDEST(add_run_of_16)(block, &places, n, own);
             else if (slices == 4)
                 add_run_4(block, &places, n, own);
             else
@@ -190,7 +189,7 @@ ADD_BLOCK(1)
 
 struct job {
     const struct backprojection *work;
-    bool by_avx512; /* one slice alone is summed by stages/projection/avx512.h */
+    one_slice_backprojector *one_slice; /* or NULL */
 };
 
 /* Backprojects rows of pixels of several slices, over all blocks of views. */
@@ -205,8 +204,8 @@ static void backproject_rows(const void *data, const struct slice_part *part, fl
     for (int64_t view = 0; view < n_views; view += ts_slice_block_lines(n_detectors)) {
         struct slice_block block = ts_slice_block(samples, true, view, n_views, n_detectors);
         ts_slice_block_fill(&work->sinogram, part->z, slices, &block);
-        if (job->by_avx512 && slices == 1) /* the buffer is for 16 slices, so AVX512_BEYOND samples may be read */
-            ts_avx512_backproject(work->views + view, &block, part->first, part->n, n_columns, sums);
+        if (job->one_slice && slices == 1) /* the buffer is for 16 slices, so ONE_SLICE_BEYOND samples may be read */
+            job->one_slice(work->views + view, &block, part->first, part->n, n_columns, sums);
         else
             (slices == 16  ? add_block_16
              : slices == 4 ? add_block_4
@@ -219,12 +218,12 @@ static void backproject_rows(const void *data, const struct slice_part *part, fl
     }
 }
 
-_Static_assert((BLOCK_SLICES - 1) * 2 * BLOCK_MARGIN > AVX512_BEYOND, "a block of one line of one sample");
+_Static_assert((BLOCK_SLICES - 1) * 2 * BLOCK_MARGIN > ONE_SLICE_BEYOND, "a block of one line of one sample");
 
 void ts_backprojection_run(const struct backprojection *work, void *scratch)
 {
     const int64_t n_views = work->sinogram.axes[1].n, n_detectors = work->sinogram.axes[2].n;
-    const struct job job = {work, !work->fans && ts_avx512_backprojects(work->views, n_views)};
+    const struct job job = {work, work->fans ? NULL : ts_one_slice_backprojector(work->views, n_views)};
     struct slice_work parts = work_of(n_detectors, work->n_columns, work->threads);
     parts.n_slices = work->sinogram.axes[0].n;
     parts.n_lines = work->n_rows;

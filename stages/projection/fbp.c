@@ -28,9 +28,9 @@ static void warn_of_field(const struct stage_context *context, const struct reco
     seen.grid.center = params->center;
     const double radius = fabs(ts_beam_detector(&seen, left < right ? 0 : n - 1).distance_mm);
     ts_diag_warning(context->diag, &site,
-                    "the rotation axis, at detector %.6g of 0 to %lld, is near an end of the detector: all views see a "
-                    "circle of radius %.6g %s about it alone, and where the object reaches beyond that the slice is "
-                    "wrong",
+                    "the rotation axis, at detector pixel %.6g of 0 to %lld, is near an end of the detector: all views "
+                    "see a circle of radius %.6g %s about it alone, and where the object reaches beyond that the slice "
+                    "is wrong",
                     params->center, (long long)n - 1, radius, context->in.axes[2].unit);
     if (context->in.beam.kind == TS_BEAM_PARALLEL)
         ts_diag_hint(context->diag, "`stitch: {}` before it joins the opposite views of a whole turn; of an object "
@@ -73,8 +73,8 @@ const struct stage fbp_stage = {
     .doc =
         "`f(x, y) = integral over theta of q(theta, x cos(theta) + y sin(theta))`, where q is the sinogram with its "
         "rows through the filter that the page of `filter` defines, x runs along rising columns, y along falling rows, "
-        "both in mm from the center of the slice. Between two detectors q is interpolated linearly, outside them it is "
-        "0.\n\n"
+        "both in mm from the center of the slice. Between two detector pixels q is interpolated linearly, outside them "
+        "it is 0.\n\n"
         "The integral is the sum over the views, each by half the angle between its neighbors on the circle modulo 180 "
         "degrees: half a turn and a whole one, with the last view or without, evenly spaced or not, need no parameter. "
         "Views in one direction share their part. A gap of more than 4 times the mean angle is an error, with the "
@@ -87,9 +87,9 @@ const struct stage fbp_stage = {
         "that are seen twice are shared between their two views (D. L. Parker, Med. Phys. 9, 1982). Fewer are an "
         "error.\n\n"
         "Line integrals without a unit over mm give attenuation in 1/mm; HU mm give HU. The volume is a square of as "
-        "many pixels as there are detectors, of their spacing, unless told otherwise; its center is the sinogram's "
-        "origin, so that a volume that `radon` projected comes back to its place. A value that is NaN or infinite "
-        "would spoil its whole slice, and ends the run.\n\n"
+        "many pixels as there are detector pixels, of their spacing, unless told otherwise; its center is the "
+        "sinogram's origin, so that a volume that `radon` projected comes back to its place. A value that is NaN or "
+        "infinite would spoil its whole slice, and ends the run.\n\n"
         "Where one side of the rotation axis sees less than two thirds as much of the detector as the other, a warning "
         "has the radius of the circle that all views see: an object that reaches beyond it comes out wrong. `stitch` "
         "makes a scan of half a turn from such a whole turn of a parallel beam.\n\n"

@@ -62,7 +62,7 @@ const struct stage filter_stage = {
     .name = "filter",
     .summary = "the filters of filtered backprojection, along the rows of a sinogram",
     .doc =
-        "Every row p of n detectors, d mm apart, becomes `q[i] = d * sum over j of p[j] h[i - j]` with the "
+        "Every row p of n detector pixels, d mm apart, becomes `q[i] = d * sum over j of p[j] h[i - j]` with the "
         "band-limited ramp `h[0] = 1 / (4 d d)`, `h[n] = -1 / (pi pi n n d d)` for odd n and 0 for even n "
         "(Ramachandran and Lakshminarayanan, PNAS 68, 1971; Kak and Slaney, 1988), in the frequencies times a window "
         "`W(u)`, with u the frequency as a fraction of `cutoff` times Nyquist (1 / 2d), and 0 beyond u = 1. Rows are "

@@ -65,6 +65,9 @@ static void interleave(const struct group *group, const struct ts_image *in, int
 }
 
 /* Each function adds the values of n detector pixels to a block, in the same order of operations. */
+#define TS_LOOPS "stages/projection/joseph_backproject.inc"
+#include "core/vectors.inc"
+
 #define SPREAD(n_slices, numbers)                                                                                      \
     ALWAYS_INLINE void spread_##n_slices(const struct slice_block *block, const struct crossings *crossings,           \
                                          int64_t n, const float *values)                                               \
@@ -79,7 +82,6 @@ static void interleave(const struct group *group, const struct ts_image *in, int
             }                                                                                                          \
         }                                                                                                              \
     }
-SPREAD(16, slices_16)
 SPREAD(4, slices_4)
 SPREAD(1, float)
 
@@ -100,7 +102,7 @@ ALWAYS_INLINE void spread_all(const struct group *group, const struct slice_bloc
                 const float *values = group->sinogram + (view * group->n_detectors + d) * slices;
                 find_crossings(rays, view, block, d, n, &crossings);
                 if (slices == 16)
-                    spread_16(block, &crossings, n, values);
+                    TS_WIDEST(spread_run_of_16)(block, &crossings, n, values);
                 else if (slices == 4)
                     spread_4(block, &crossings, n, values);
                 else

@@ -2,17 +2,17 @@
  *
  * Joseph's projector sums along rays, (z, y, x) -> (z, view, detector).
  *
- * 16 slices are computed together with their samples side by side (then 4, then 1, by stages/projection/avx512.h where
- * the machine has it), so that one index and one weight serve 16 vectorized sums. The image is read in blocks of a few
- * rows or columns that stay in the second cache while every view passes over them. The order of sums is fixed by the
- * slice's size alone: within a block in rising major index from 0, then the blocks in rising order. Indices and weights
- * are computed in double and the weight is rounded once.
+ * 16 slices are computed together with their samples side by side (then 4, then 1, by stages/projection/one_slice.h
+ * where the machine has its vectors), so that one index and one weight serve 16 vectorized sums. The image is read in
+ * blocks of a few rows or columns that stay in the second cache while every view passes over them. The order of sums is
+ * fixed by the slice's size alone: within a block in rising major index from 0, then the blocks in rising order.
+ * Indices and weights are computed in double and the weight is rounded once.
  */
 #include <string.h>
 
-#include "stages/projection/avx512.h"
 #include "stages/projection/joseph.h"
 #include "stages/projection/joseph_rays.h"
+#include "stages/projection/one_slice.h"
 
 enum { SUM_BYTES = 8 << 20 }; /* of the sums that one thread has in work */
 
@@ -43,21 +43,20 @@ size_t ts_joseph_project_scratch(const struct beam_scan *scan, int threads)
 }
 
 /* Each function adds a block's share to the sums of n detector pixels, in the same order of operations. */
-#define ADD_RUN(n_slices)                                                                                              \
-    ALWAYS_INLINE void add_run_##n_slices(const struct slice_block *block, const struct crossings *crossings,          \
-                                          int64_t n, float *sums)                                                      \
-    {                                                                                                                  \
-        for (int64_t d = 0; d < n; d++) {                                                                              \
-            slices_##n_slices partial = {0};                                                                           \
-            for (int64_t m = 0; m < block->n_major; m++) {                                                             \
-                const slices_##n_slices *pixel = (const slices_##n_slices *)block->data + crossings->index[m][d];      \
-                partial += pixel[0] + crossings->weight[m][d] * (pixel[1] - pixel[0]);                                 \
-            }                                                                                                          \
-            ((slices_##n_slices *)sums)[d] += partial;                                                                 \
-        }                                                                                                              \
+#define TS_LOOPS "stages/projection/joseph_project.inc"
+#include "core/vectors.inc"
+
+ALWAYS_INLINE void add_run_4(const struct slice_block *block, const struct crossings *crossings, int64_t n, float *sums)
+{
+    for (int64_t d = 0; d < n; d++) {
+        slices_4 partial = {0};
+        for (int64_t m = 0; m < block->n_major; m++) {
+            const slices_4 *pixel = (const slices_4 *)block->data + crossings->index[m][d];
+            partial += pixel[0] + crossings->weight[m][d] * (pixel[1] - pixel[0]);
+        }
+        ((slices_4 *)sums)[d] += partial;
     }
-ADD_RUN(16)
-ADD_RUN(4)
+}
 
 /* For one slice the loops are exchanged, so that vectors run over detector pixels. A sample and its neighbor are loaded
  * as one pair. Crossings up to the next multiple of 4 from n on are read. */
@@ -82,7 +81,8 @@ ALWAYS_INLINE void add_run_1(const struct slice_block *block, const struct cross
 }
 
 ALWAYS_INLINE void add_block(const struct joseph_rays *rays, int64_t first_view, int64_t n_views,
-                             const struct slice_block *block, float *sums, const int slices, bool by_avx512)
+                             const struct slice_block *block, float *sums, const int slices,
+                             one_slice_projector *project)
 {
     const int64_t n_detectors = rays->scan->grid.n_detectors;
     struct crossings crossings;
@@ -98,15 +98,15 @@ ALWAYS_INLINE void add_block(const struct joseph_rays *rays, int64_t first_view,
             for (int64_t d = seen_first > run.first ? seen_first : run.first; d < end; d += DETECTOR_RUN) {
                 const int64_t n = end - d < DETECTOR_RUN ? end - d : DETECTOR_RUN;
                 float *to = sums + (v * n_detectors + d) * slices;
-                if (by_avx512) {
+                if (project) {
                     struct ray_run rays_of;
-                    find_rays(rays, view, block, d, n, AVX512_RAYS, &rays_of);
-                    ts_avx512_project(block, &rays_of, rays->fan, n, to);
+                    find_rays(rays, view, block, d, n, ONE_SLICE_RAYS, &rays_of);
+                    project(block, &rays_of, rays->fan, n, to);
                     continue;
                 }
                 find_crossings(rays, view, block, d, n, &crossings);
                 if (slices == 16)
-                    add_run_16(block, &crossings, n, to);
+                    TS_WIDEST(add_run_of_16)(block, &crossings, n, to);
                 else if (slices == 4)
                     add_run_4(block, &crossings, n, to);
                 else
@@ -116,15 +116,15 @@ ALWAYS_INLINE void add_block(const struct joseph_rays *rays, int64_t first_view,
     }
 }
 
-#define ADD_BLOCK(slices, by_avx512)                                                                                   \
+#define ADD_BLOCK(slices, project)                                                                                     \
     TS_VECTORIZED static void add_block_##slices(const struct joseph_rays *rays, int64_t first, int64_t n,             \
                                                  const struct slice_block *block, float *sums)                         \
     {                                                                                                                  \
-        add_block(rays, first, n, block, sums, slices, by_avx512);                                                     \
+        add_block(rays, first, n, block, sums, slices, project);                                                       \
     }
-ADD_BLOCK(16, false)
-ADD_BLOCK(4, false)
-ADD_BLOCK(1, ts_avx512_there())
+ADD_BLOCK(16, NULL)
+ADD_BLOCK(4, NULL)
+ADD_BLOCK(1, ts_one_slice_projector())
 
 static bool has_run(const struct joseph_rays *rays, int64_t view, bool along_rows)
 {

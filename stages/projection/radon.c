@@ -22,7 +22,7 @@ static const struct choice method_choices[] = {
     {"auto", RADON_AUTO, "joseph on the CPU; on every CUDA device what was fastest on an H200, ray or stack"},
     {"joseph", RADON_JOSEPH, "16 slices side by side; rows or columns in blocks that stay in the cache", ON_CPU},
     {"row-fan-in", RADON_ROW_FAN_IN,
-     "each block projects 32 rows or columns into a vector of all detectors, the vectors are summed by halving",
+     "each block projects 32 rows or columns into a vector of all detector pixels, the vectors are summed by halving",
      ON_CUDA},
     {"ray", RADON_RAY, "one thread walks along each ray", ON_CUDA},
     {"stack", RADON_STACK, "128 slices side by side, 4 rays a thread share their pixels", ON_CUDA},
@@ -130,7 +130,7 @@ static enum ts_status check_fan(const struct stage_context *context, const struc
     const double degree = last * params->detector_spacing / params->source_detector * (180 / M_PI);
     if (params->beam == TS_BEAM_FAN_ARC && !(degree < 90))
         return ts_param_error(context->set, "detectors", "fan-angle", context->diag,
-                              "the last detector would be %g degrees from the central ray, expected less than 90",
+                              "the last detector pixel would be %g degrees from the central ray, expected less than 90",
                               degree);
     if (params->method == RADON_ROW_FAN_IN || params->method == RADON_TENSOR || params->method == RADON_TENSOR_SPLIT) {
         ts_param_error(context->set, "method", "method-beam", context->diag,
@@ -168,12 +168,12 @@ static enum ts_status radon_resolve(const struct stage_context *context, void *v
         params->detector_spacing = (dy < dx ? dy : dx) * (fan ? params->source_detector / params->source_axis : 1);
     if (!ts_param_given(context->set, "detectors")) {
         double n = ceil(covering_mm(params, hypot((double)y->n * dy, (double)x->n * dx)) / params->detector_spacing);
-        /* As many pixels as detectors then lie where those of the slice do, and not halfway between them. */
+        /* As many pixels as detector pixels then lie where those of the slice do, and not halfway between them. */
         if (!ts_param_given(context->set, "detector_spacing"))
             n += fmod(n + (double)(dy < dx ? y->n : x->n), 2);
         if (!(n <= 1 << 20))
             return ts_param_error(context->set, "detectors", "too-many-detectors", context->diag,
-                                  "covering the slice's diagonal takes %.0f detectors, more than 1048576", n);
+                                  "covering the slice's diagonal takes %.0f detector pixels, more than 1048576", n);
         params->detectors = (int64_t)n;
     }
     if (!ts_param_given(context->set, "center"))
@@ -244,7 +244,7 @@ static const struct stage_method_tolerance method_tolerances[] = {
 };
 
 static const struct param radon_params[] = {
-    BEAM_DISTANCE_ROWS(struct radon_params),
+    BEAM_DISTANCE_PARAMS(struct radon_params),
     PARAM(struct radon_params, views, .unit = "", .min = 1, .max = 1 << 20, .derived = "the number of angles, else 180",
           .doc = "number of projection angles, evenly over the arc"),
     PARAM(struct radon_params, start, .unit = "degree", .init.r = 0, .min = -360, .max = 360,
@@ -272,13 +272,13 @@ const struct stage radon_stage = {
     .summary = "parallel or fan-beam projections of every slice: volume to sinogram",
     .doc =
         "Integrates each slice along the rays `x cos(theta) + y sin(theta) = s`, with x along rising columns, y along "
-        "falling rows, both in mm from the center of the slice, pixel `((ny - 1) / 2, (nx - 1) / 2)`. Detector d "
+        "falling rows, both in mm from the center of the slice, pixel `((ny - 1) / 2, (nx - 1) / 2)`. Detector pixel d "
         "stands at `s = (d - center) * detector_spacing`. The result is (z, view, detector) in the value's unit times "
         "mm: attenuation in 1/mm gives a plain number, HU give HU mm. Non-square slices and pixels are followed in "
         "mm.\n\n"
         "In a fan the source stands at `source_axis * (-sin(theta), cos(theta))`, so that theta is the angle of the "
-        "central ray, through the rotation axis, and detector d stands at `u = (d - center) * detector_spacing` from "
-        "it, rising as in the parallel beam of the same theta. Its ray is turned by gamma: `tan(gamma) = u / "
+        "central ray, through the rotation axis, and detector pixel d stands at `u = (d - center) * detector_spacing` "
+        "from it, rising as in the parallel beam of the same theta. Its ray is turned by gamma: `tan(gamma) = u / "
         "source_detector` on a flat detector, `gamma = u / source_detector` (radian) on an arc, whose unit is so mm "
         "along the arc; the ray is the parallel one of angle `theta + gamma` and `s = source_axis * sin(gamma)` (A. C. "
         "Kak, M. Slaney, Principles of Computerized Tomographic Imaging, 1988, section 3.4). A whole turn of the "

@@ -26,9 +26,10 @@ const struct choice ts_back_method_choices[] = {
      "lanes on the CPU; on a CUDA device pixel for fewer than 6 slices, 5 of a fan, else stack"},
     {"lanes", BACK_METHOD_LANES, "16 slices side by side; a few views at a time stay in the cache", ON_CPU},
     {"pixel", BACK_METHOD_PIXEL, "one thread a pixel of a slice goes through all views", ON_CUDA},
-    {"stack", BACK_METHOD_STACK, "128 slices side by side, 4 pixels a thread share their detectors", ON_CUDA},
+    {"stack", BACK_METHOD_STACK, "128 slices side by side, 4 pixels a thread share their detector pixels", ON_CUDA},
     {"tensor", BACK_METHOD_TENSOR,
-     "matrix products of weights and of detectors in half precision on tensor cores, from compute capability 8.0 on",
+     "matrix products of weights and of detector pixels in half precision on tensor cores, from compute capability 8.0 "
+     "on",
      ON_CUDA},
     {"tensor-split", BACK_METHOD_TENSOR_SPLIT, "the same with each operand in two halves, as exact as single precision",
      ON_CUDA},
@@ -39,9 +40,9 @@ const struct stage_method_tolerance ts_back_method_tolerances[] = {
     {"tensor",
      {.relative = 1.5e-3,
       .why =
-          "detectors and positions are rounded to 11 bits; the errors are independent, so that the relative L2 error "
-          "of sums of positive values over 256 views and more is below 5e-5; where noise around 0 is summed, it is "
-          "that of a detector, 3e-4"}},
+          "detector pixels and positions are rounded to 11 bits; the errors are independent, so that the relative L2 "
+          "error of sums of positive values over 256 views and more is below 5e-5; where noise around 0 is summed, it "
+          "is that of a detector pixel, 3e-4"}},
     {0},
 };
 
@@ -96,7 +97,7 @@ static enum ts_status check_geometry(const struct stage_context *context, const 
                               "%.6g is outside the detector, [0, %lld]", params->center, (long long)detector->n - 1);
     if (!(extent / ts_axis_spacing(detector) < 1 << 26))
         return ts_param_error(context->set, "pixel_size", "volume-too-wide", context->diag,
-                              "the slices would be %.6g detectors wide, more than %d",
+                              "the slices would be %.6g detector pixels wide, more than %d",
                               extent / ts_axis_spacing(detector), 1 << 26);
     return TS_OK;
 }
@@ -148,8 +149,8 @@ static enum ts_status choose_method(const struct stage_context *context, struct 
                                                                                     : BACK_METHOD_STACK;
     if (params->method == BACK_METHOD_STACK && weighs_fine)
         return ts_param_error(context->set, "method", "method-fine", context->diag,
-                              "'stack' does not weigh views whose detectors, %.6g mm apart, are finer than pixels of "
-                              "%.6g mm; 'pixel' does",
+                              "'stack' does not weigh views whose detector pixels, %.6g mm apart, are finer than "
+                              "pixels of %.6g mm; 'pixel' does",
                               ts_axis_spacing(&context->in.axes[2]), fmax(params->pixel_size, params->row_spacing));
     return check_tensor(context, params);
 }
@@ -159,7 +160,7 @@ enum ts_status ts_reconstruction_resolve(const struct stage_context *context, st
     const struct ts_axis *detector = &context->in.axes[2];
     if (detector->positions)
         return ts_param_error(context->set, "center", "detectors-uneven", context->diag,
-                              "the detectors' positions are listed one by one, and must be evenly spaced");
+                              "the detector pixels' positions are listed one by one, and must be evenly spaced");
     if (!ts_param_given(context->set, "rows"))
         params->rows = detector->n;
     if (!ts_param_given(context->set, "columns"))

@@ -41,13 +41,13 @@ struct reconstruction_params {
 extern const struct choice ts_back_method_choices[], ts_view_gaps_choices[];
 extern const struct stage_method_tolerance ts_back_method_tolerances[];
 
-/* These rows describe the volume in every table of struct reconstruction_params, without and with the method.
+/* These parameters describe the volume in every table of struct reconstruction_params, without and with the method.
  */
 #define VOLUME_PARAMS(pixel_size_is)                                                                                   \
     PARAM(struct reconstruction_params, rows, .unit = "", .min = 1, .max = 1 << 20,                                    \
-          .derived = "the number of detectors", .doc = "rows of the volume's slices"),                                 \
+          .derived = "the number of detector pixels", .doc = "rows of the volume's slices"),                           \
         PARAM(struct reconstruction_params, columns, .unit = "", .min = 1, .max = 1 << 20,                             \
-              .derived = "the number of detectors", .doc = "columns of the volume's slices"),                          \
+              .derived = "the number of detector pixels", .doc = "columns of the volume's slices"),                    \
         PARAM(struct reconstruction_params, pixel_size, .unit = "mm", .min = 1e-6, .max = 1e6,                         \
               .derived = pixel_size_is, .doc = "distance of neighboring columns"),                                     \
         PARAM(struct reconstruction_params, row_spacing, .unit = "mm", .min = 1e-6, .max = 1e6,                        \
@@ -67,8 +67,8 @@ enum ts_status ts_reconstruction_resolve(const struct stage_context *context, st
 /* Writes the volume's axes, place and dtype; quantity and unit are the stage's. */
 void ts_reconstruction_shape(const struct stage_context *context, struct ts_image *out);
 
-/* True for the exact adjoints that go by the rays of stages/projection/joseph.h, not by the pixels: that of a fan, and
- * with method stack that of rays finer than pixels. */
+/* Returns true for the exact adjoints that go by the rays of stages/projection/joseph.h, not by the pixels: that of a
+ * fan, and with method stack that of rays finer than pixels. */
 bool ts_reconstruction_goes_by_rays(const struct stage_context *context);
 /* Returns the scan over the volume's pixels, with the parameters' center. */
 struct beam_scan ts_reconstruction_scan(const struct stage_context *context);

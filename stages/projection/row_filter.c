@@ -98,8 +98,8 @@ static void transform(double *pairs, int64_t n)
         }
 }
 
-/* The distance of sample i of the padded kernel from its center, which is sample 0. Along an arc it is that of the
- * chord; no two samples of a row are further apart than the first and the last. */
+/* Returns the distance of sample i of the padded kernel from its center, which is sample 0. Along an arc it is that of
+ * the chord; no two samples of a row are further apart than the first and the last. */
 static double distance(const struct row_filter *filter, int64_t i, int64_t padded)
 {
     const int64_t n = i <= padded / 2 ? i : padded - i, last = filter->n > 1 ? filter->n - 1 : 1;

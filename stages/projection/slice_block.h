@@ -19,8 +19,7 @@ enum {
     BLOCK_MARGIN = 2   /* zero samples on both sides of a line */
 };
 
-/* One sample of 16 or 4 slices, a vector that the compiler splits where the processor's vectors are shorter. */
-typedef float slices_16 __attribute__((vector_size(64), aligned(4), may_alias));
+/* One sample of 4 slices. Loops over 16 slices have vectors of the processor's width. */
 typedef float slices_4 __attribute__((vector_size(16), aligned(4), may_alias));
 
 /* Lines m_first, ... of the major axis (rows where along_rows, else columns), each with all samples of the minor axis.

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The slices that cuda/projection/interleave.cuh puts side by side. */
+/* Returns the slices that cuda/projection/interleave.cuh puts side by side. */
 static int64_t slices_side_by_side(int64_t slices)
 {
     return slices > 64 ? 128 : slices > 32 ? 64 : 32;
@@ -48,6 +48,6 @@ enum ts_status ts_tensor_check_rays(const struct stage_context *context, const s
     ts_param_error(context->set, "method", "tensor-apart", context->diag,
                    "rays cross a row or column up to %.6g pixels apart, and tensor takes at most %d", apart,
                    MOST_APART);
-    return ts_diag_hint(context->diag, "method: %s, or detectors that lie closer",
+    return ts_diag_hint(context->diag, "method: %s, or detector pixels that lie closer",
                         !strcmp(context->stage->name, "radon") ? "ray" : "stack");
 }

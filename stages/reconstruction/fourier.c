@@ -44,7 +44,7 @@ static int64_t highest(const struct reconstruction_params *params, int64_t padde
     return params->filter == ROW_FILTER_NONE ? padded / 2 : (int64_t)ceil(0.5 * params->cutoff * (double)padded);
 }
 
-/* The transform, at u cycles a sample, of the function that interpolates between the samples of a row. */
+/* Returns the transform, at u cycles a sample, of the function that interpolates between the samples of a row. */
 static double interpolation_at(int32_t interpolation, double u)
 {
     if (interpolation == FOURIER_SINC)
@@ -164,7 +164,7 @@ static enum ts_status fourier_map(const struct stage_context *context, const str
 
 static const struct choice interpolations[] = {
     {"linear", FOURIER_LINEAR,
-     "lines, as in `fbp`, but for what their corners hold beyond 1 cycle a detector: sinc(u)^2 up to u = 1"},
+     "lines, as in `fbp`, but for what their corners hold beyond 1 cycle a detector pixel: sinc(u)^2 up to u = 1"},
     {"sinc", FOURIER_SINC, "1 up to u = 0.5: sharper and faster; ramp and shepp-logan leave waves beside edges"},
     {0},
 };
@@ -173,8 +173,8 @@ static const struct param fourier_params[] = {
     FBP_PARAMS,
     PARAM(struct reconstruction_params, interpolation, .init.choice = FOURIER_LINEAR, .choices = interpolations,
           .unit = "",
-          .doc = "what lies between two detectors: the spectrum of a filtered row, which repeats itself "
-                 "beyond half a cycle a detector, is multiplied with it"),
+          .doc = "what lies between two detector pixels: the spectrum of a filtered row, which repeats itself "
+                 "beyond half a cycle a detector pixel, is multiplied with it"),
     VOLUME_PARAMS("the detector spacing"),
 };
 
@@ -188,20 +188,20 @@ const struct stage fourier_stage = {
         "P)\n\n"
         "with s = x cos(theta) + y sin(theta), Z the transform of a row padded with zeros to P samples, H the response "
         "that `filter` defines, both of which repeat themselves after P, and G the transform of what lies between two "
-        "detectors, which `interpolation` chooses. These sums are a two-dimensional Fourier transform of points along "
-        "the views' directions. They are spread over a grid twice as wide as the slice by a kernel of 5 x 5 places, "
-        "the grid is transformed back, and the kernel's own transform divided out (J. D. O'Sullivan, IEEE Trans. Med. "
-        "Imaging 4, 1985).\n\n"
+        "detector pixels, which `interpolation` chooses. These sums are a two-dimensional Fourier transform of points "
+        "along the views' directions. They are spread over a grid twice as wide as the slice by a kernel of 5 x 5 "
+        "places, the grid is transformed back, and the kernel's own transform divided out (J. D. O'Sullivan, IEEE "
+        "Trans. Med. Imaging 4, 1985).\n\n"
         "Every place of the grid takes its points in the order of the views, so that the same input gives the same "
         "bytes. Two slices go through one complex grid. A value that is NaN or infinite would spoil its whole slice, "
         "and ends the run.\n\n"
-        "`interpolation: linear` is that of `fbp` up to 1 cycle a detector, where both sinc(u)^2 and the ramp's "
+        "`interpolation: linear` is that of `fbp` up to 1 cycle a detector pixel, where both sinc(u)^2 and the ramp's "
         "repetition are 0; the corners of its lines are rounded by what is left out. A disc of 1 comes back as 1 "
         "within 0.5 % at every pixel of its inner 80 %, as by `fbp` (docs/accuracy.md). `sinc` ends the spectrum in a "
-        "circle at half a cycle: edges are sharper, and `ramp` and `shepp-logan` leave waves of two detectors, by "
-        "which single pixels of a disc were off by 8 % at 63 detectors and 3 % at 513; `hamming`, `hann` and `parzen` "
-        "damp them. Outside the circle that the detector covers, rows that are cut off show as in `fbp`, with what the "
-        "filter leaves beyond their ends.\n\n"
+        "circle at half a cycle: edges are sharper, and `ramp` and `shepp-logan` leave waves of two detector pixels, "
+        "by which single pixels of a disc were off by 8 % at 63 detector pixels and 3 % at 513; `hamming`, `hann` and "
+        "`parzen` damp them. Outside the circle that the detector covers, rows that are cut off show as in `fbp`, with "
+        "what the filter leaves beyond their ends.\n\n"
         "Where one side of the rotation axis sees less than two thirds as much of the detector as the other, a warning "
         "has the radius of the circle that all views see: an object that reaches beyond it comes out wrong. `stitch` "
         "makes a scan of half a turn from such a whole turn of a parallel beam.\n\n"

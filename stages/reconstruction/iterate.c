@@ -77,7 +77,7 @@ enum ts_status ts_iterate_shape(const struct stage_context *context, struct ts_i
     return TS_OK;
 }
 
-/* True where a slice is done whose residual and sinogram have these squares. */
+/* Returns true where a slice is done whose residual and sinogram have these squares. */
 static bool is_done(const struct iterate_params *params, double residual_square, double sinogram_square, double n_rays)
 {
     switch (params->stop) {
@@ -218,7 +218,7 @@ int ts_iterate_tables(const struct stage_context *context, struct stage_table ta
     return ITERATE_TABLES;
 }
 
-/* A group with arrays for n slices. */
+/* Returns a group with arrays for n slices. */
 static struct iterate_group lay_out(const struct stage_context *context, const struct iterate_needs *needs, int64_t n,
                                     struct memory_layout *layout)
 {

@@ -84,7 +84,7 @@ enum ts_status ts_iterate_map(const struct stage_context *context, const struct 
                               iterate_run *begin, iterate_run *run, const struct ts_image *in, struct ts_image *out,
                               void *scratch);
 
-/* A and A' of n slices. */
+/* Apply A and A' to n slices. */
 void ts_iterate_project(const struct iterate_group *group, float *volume, float *sinogram, int64_t n);
 void ts_iterate_backproject(const struct iterate_group *group, float *sinogram, float *volume, int64_t n);
 /* residual = b - residual. */

@@ -21,7 +21,7 @@ struct polar_scan {
     const float *row_factors, *column_factors; /* that undo the kernel */
 };
 
-/* The transforms() of the stage; returns how many. */
+/* These are transforms() and scratch_bytes() of the stage on the CPU. */
 int ts_polar_slices_transforms(const struct polar_grid *grid, struct fft_shape shapes[STAGE_TRANSFORMS]);
 size_t ts_polar_slices_scratch(const struct stage_context *context, const struct polar_grid *grid);
 /* Reconstructs the slices of `out` from those of `in`, which has one slice more on both sides. `scratch` is on a

@@ -17,7 +17,7 @@ enum { CHUNK = 1024 };
 
 static const struct param air_params[] = {
     PARAM(struct air_params, detectors, .required = true, .unit = "detector", .min = 1, .max = 1 << 20,
-          .doc = "how many of the outermost detectors, on the left and on the right, never see the object"),
+          .doc = "how many of the outermost detector pixels, on the left and on the right, never see the object"),
     PARAM(struct air_params, dark, .unit = "value", .min = -1e9, .max = 1e9, .init.r = 0,
           .doc = "what a detector gives without the beam"),
 };
@@ -105,18 +105,18 @@ const struct stage air_stage = {
     .summary = "divide projections by the beam beside the object, for scans without flats",
     .doc = "`t = (x - dark) / (a - dark)`, where `a` is what the beam alone would give: in every row of every view the "
            "straight line through the means of the `detectors` outermost values on the left and on the right, each "
-           "mean at the middle of its detectors. For scans that came without flats, and whose object leaves both ends "
-           "of the detector free in every view:\n\n"
+           "mean at the middle of its detector pixels. For scans that came without flats, and whose object leaves both "
+           "ends of the detector free in every view:\n\n"
            "    input: {tiff: sinogram.tif, pages: sinograms, pixel_size: 0.1, angle_start: 0, angle_stop: 360}\n"
            "    stages:\n"
            "      - air: {detectors: 20}\n"
            "      - minus_log:\n"
            "      - center:\n"
            "      - fbp:\n\n"
-           "It follows a beam that changes from view to view, and its slope along the detectors, and knows nothing of "
-           "what single detectors give: where there are flats, `flat_field` does, and `air` after it still takes out "
-           "the drift of the beam. Without flats, `ring` takes out the stripes. Where the values of the open beam and "
-           "of the dark are known numbers, `rescale` with `range: [dark, flat]`, `quantity: transmission` and "
+           "It follows a beam that changes from view to view, and its slope along the detector, and knows nothing of "
+           "what single detector pixels give: where there are flats, `flat_field` does, and `air` after it still takes "
+           "out the drift of the beam. Without flats, `ring` takes out the stripes. Where the values of the open beam "
+           "and of the dark are known numbers, `rescale` with `range: [dark, flat]`, `quantity: transmission` and "
            "`clip: false` divides by those.\n\n"
            "A row whose line is not above `dark` from end to end has no transmission: it becomes NaN, which "
            "`minus_log` refuses by default, and the table `blocked` counts such views of each slice.\n\n"

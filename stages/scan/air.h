@@ -16,7 +16,7 @@ struct air_params {
 
 /* The numbers of a row that are known before its values. They are factors, so that no row divides. */
 struct air_shape {
-    double dark, per_detector; /* 1 / detectors */
+    double dark, per_detector; /* 1 / detectors, the parameter */
     double outer;    /* distance from the middle of the outer values to the end, over that between both middles */
     double per_step; /* 1 / (n - 1) */
 };

@@ -47,9 +47,10 @@ static const struct choice convention_choices[] = {
     {"edge", CENTER_OF_EDGE, "edges of pixels are whole numbers, the index is half less: UFO and tofu"},
     {"ufo", CENTER_OF_EDGE, "= edge", .alias = true},
     {"tofu", CENTER_OF_EDGE, "= edge", .alias = true},
-    {"offset", CENTER_OF_MIDDLE, "detectors from the middle of the row to the axis: the index is (n - 1) / 2 more"},
+    {"offset", CENTER_OF_MIDDLE,
+     "detector pixels from the middle of the row to the axis: the index is (n - 1) / 2 more"},
     {"shift", CENTER_OF_SHIFT,
-     "detectors by which the detector is moved, as in ASTRA's geom_postalignment: minus `offset`"},
+     "detector pixels by which the detector is moved, as in ASTRA's geom_postalignment: minus `offset`"},
     {"astra", CENTER_OF_SHIFT, "= shift", .alias = true},
     {NULL, 0, NULL},
 };
@@ -66,7 +67,7 @@ static const struct param center_params[] = {
     PARAM(struct center_params, slice, .unit = "", .min = 0, .max = 1e9, .derived = "the middle: (nz - 1) / 2",
           .doc = "the slice (detector row) that is searched, from 0"),
     PARAM(struct center_params, search, .unit = "detector", .min = 1, .max = 1e6,
-          .derived = "a quarter of the detectors; of overlap nearly half of them",
+          .derived = "a quarter of the detector pixels; of overlap nearly half of them",
           .doc = "how far from the middle of the detector row, (n - 1) / 2, on both sides"),
     PARAM(struct center_params, truncated, .choices = truncated_choices, .init.choice = TRUNCATED_AUTO,
           .doc = "what method sinogram does, beside a warning, about a slice whose object the detector cuts off"),
@@ -77,8 +78,8 @@ static const struct param center_params[] = {
     PARAM(struct center_params, strip_step, .unit = "detector", .min = 0.01, .max = 1000, .init.r = 1,
           .doc = "between neighboring trial centers in the strip"),
     PARAM(struct center_params, strip_size, .unit = "pixel", .min = STRIP_LEAST_SIZE, .max = STRIP_MOST_SIZE,
-          .derived = "the number of detectors, from 64 to 256",
-          .doc = "side of a tile of the strip, about the rotation axis; a pixel is as wide as a detector"),
+          .derived = "the number of detector pixels, from 64 to 256",
+          .doc = "side of a tile of the strip, about the rotation axis; a pixel is as wide as a detector pixel"),
 };
 
 STAGE_PARAMS_OF(center_params)
@@ -116,14 +117,15 @@ static enum ts_status resolve_search(const struct stage_context *context, struct
     if (ts_views_need_angles(context) != TS_OK)
         return TS_BAD_CHAIN;
     if (context->in.axes[1].n < LEAST_VIEWS || n < LEAST_DETECTORS)
-        return ts_param_error(context->set, "method", "center-small", context->diag,
-                              "a center is searched in at least %d views of %d detectors, and these are %lld of %lld",
-                              LEAST_VIEWS, LEAST_DETECTORS, (long long)context->in.axes[1].n, (long long)n);
+        return ts_param_error(
+            context->set, "method", "center-small", context->diag,
+            "a center is searched in at least %d views of %d detector pixels, and these are %lld of %lld", LEAST_VIEWS,
+            LEAST_DETECTORS, (long long)context->in.axes[1].n, (long long)n);
     if (!ts_param_given(context->set, "search"))
         params->search = params->method == CENTER_OVERLAP ? ts_center_overlap_search(n) : floor(0.25 * (double)n);
     if (params->search > 0.5 * (double)n - 2)
         return ts_param_error(context->set, "search", "search-outside", context->diag,
-                              "%g detectors from the middle leave less than two that overlap; %g is the most",
+                              "%g detector pixels from the middle leave less than two that overlap; %g is the most",
                               params->search, 0.5 * (double)n - 2);
     if (params->method == CENTER_OVERLAP)
         return ts_center_views_check_overlap(context);
@@ -204,7 +206,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
         params->method = ts_param_given(context->set, "center") ? CENTER_GIVEN : CENTER_SINOGRAM;
     if (context->in.axes[2].positions)
         return ts_param_error(context->set, "method", "detectors-uneven", context->diag,
-                              "a center is an index, and these detectors are not evenly spaced");
+                              "a center is an index, and these detector pixels are not evenly spaced");
     if (context->in.beam.kind != TS_BEAM_PARALLEL && (finds(context) || params->strip))
         return refuse_fan(context, params);
     enum ts_status status = refuse_unused(context, finds(context) ? "center" : "search");
@@ -376,23 +378,23 @@ const struct stage center_stage = {
         "transmissions and line integrals will do; line integrals do best. The tables give the center, a confidence, "
         "what noise alone may reach of it, and the measure of every trial center. A confidence that is not above that "
         "of noise is warned of, and so are views that are all the same, and a center with a rival: another minimum "
-        "that is within noise of the best, 3 detectors or more away. `sinogram` cannot tell c from c + n / 2, for n "
-        "detectors: where `search` is more than a quarter of them it warns. A slice of one value, with NaN or infinite "
-        "values, or whose best trial is the outermost ends the run.\n\n"
+        "that is within noise of the best, 3 detector pixels or more away. `sinogram` cannot tell c from c + n / 2, "
+        "for n detector pixels: where `search` is more than a quarter of them it warns. A slice of one value, with NaN "
+        "or infinite values, or whose best trial is the outermost ends the run.\n\n"
         "A detector that cuts off the object, as in scans of a region of interest, draws the minimum of `sinogram` "
-        "away, by some detectors and more the more is cut off; `opposite` compares what both views see alone. Where "
-        "an end of the row sees more than a tenth of the most that is seen anywhere, a warning says so (of counts and "
-        "intensities, whose value in air is not known: where it changes with the views by more than a tenth of the "
-        "largest such change, which does not show in a round object). With `method: auto` the center is then that of "
-        "opposite views; `truncated` chooses. Tables have the shares of both ends, and the centers that both methods "
-        "find. Of random objects 1.3, 2 and 4 times as wide as the detector `opposite` was off by 0.06 "
-        "detectors at the median and 0.5 at the 90th percentile, and `sinogram` by 0.6 and 2.8; of the middle 120 of "
-        "640 detectors of a tooth whose axis stands at 295.9, `opposite` by 0.3 and `sinogram` by 0.5.\n\n"
+        "away, by some detector pixels and more the more is cut off; `opposite` compares what both views see alone. "
+        "Where an end of the row sees more than a tenth of the most that is seen anywhere, a warning says so (of "
+        "counts and intensities, whose value in air is not known: where it changes with the views by more than a tenth "
+        "of the largest such change, which does not show in a round object). With `method: auto` the center is then "
+        "that of opposite views; `truncated` chooses. Tables have the shares of both ends, and the centers that both "
+        "methods find. Of random objects 1.3, 2 and 4 times as wide as the detector `opposite` was off by 0.06 "
+        "detector pixels at the median and 0.5 at the 90th percentile, and `sinogram` by 0.6 and 2.8; of the middle "
+        "120 of 640 detector pixels of a tooth whose axis stands at 295.9, `opposite` by 0.3 and `sinogram` by 0.5.\n\n"
         "`strip: true` adds a picture to the tables: the slice reconstructed about 2 strip_sides + 1 trial centers "
         "around the one found or given, side by side, each under its center. With a wrong center edges are doubled and "
-        "points become arcs. It is an image of its own in the file, "
-        "`/entry/process_<k>_center/tables/strip`, and `tomostage preview FILE.h5 --dataset PATH -o centers.png` makes "
-        "a PNG of it. To look around a guess: `center: {center: 512, strip: true, strip_step: 4}`.\n\n"
+        "points become arcs. It is an image of its own in the file, `/entry/process_<k>_center/tables/strip`, and "
+        "`tomostage preview FILE.h5 --dataset PATH -o centers.png` makes a PNG of it. To look around a guess: `center: "
+        "{center: 512, strip: true, strip_step: 4}`.\n\n"
         "Cost: that slice is computed before all others, and one search, which runs on the CPU whatever the device.",
     STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_COUNTS) | TS_QUANTITY_BIT(TS_TRANSMISSION) |
                               TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_INTENSITY),

@@ -80,7 +80,7 @@ int ts_center_pairs(const struct ts_axis *views, struct center_pairs *pairs)
     return pairs->n;
 }
 
-/* The correlation of p[first .. end) with q[at], q[at + step], ... */
+/* Returns the correlation of p[first .. end) with q[at], q[at + step], ... */
 static double correlation(const float *p, const float *q, int64_t first, int64_t end, int64_t at, int step)
 {
     double sum_p = 0, sum_q = 0, pp = 0, qq = 0, pq = 0;
@@ -98,14 +98,14 @@ static double correlation(const float *p, const float *q, int64_t first, int64_t
     return pp > 0 && qq > 0 ? pq / sqrt(pp * qq) : 0;
 }
 
-/* The correlation of p[d] with q[s - d], where both are. */
+/* Returns the correlation of p[d] with q[s - d], where both are. */
 static double mirrored_correlation(const float *p, const float *q, int64_t n, int64_t s)
 {
     const int64_t first = s - n + 1 > 0 ? s - n + 1 : 0, end = (s < n - 1 ? s : n - 1) + 1;
     return correlation(p, q, first, end, s - first, -1);
 }
 
-/* The correlation of p[d] with q[d + s], where both are. */
+/* Returns the correlation of p[d] with q[d + s], where both are. */
 static double shifted_correlation(const float *p, const float *q, int64_t n, int64_t s)
 {
     const int64_t first = s < 0 ? -s : 0, end = s < 0 ? n : n - s;
@@ -142,10 +142,11 @@ static bool movement_rate(const struct center_search *search, int64_t a, int64_t
     return true;
 }
 
-/* Returns how far the rays move from view `pair[1]` to the angle that is exactly half a turn from view `pair[0]`. The
- * rate is that of the neighbors of the two on the side of the missing angle. Where both are the outermost views, as in
- * half a turn without its end point, it is that of the neighbors on the other sides, whose mean is as good as one in
- * the middle. What view pair[0] shows is mirrored: it moves the other way. */
+/* View pair[1] lies near the angle that is exactly half a turn from view pair[0]. Returns how far the image of the
+ * object moves on the detector from that view to that angle. It is the difference of the angles times the movement per
+ * degree, which is the mean of two rates: from each view of the pair to its neighbor on the side of the missing angle.
+ * Where there is no such neighbor, as in half a turn without its end point, the neighbors on the other sides take their
+ * place. View pair[0] shows the object mirrored, so its rate has the opposite sign. */
 static double missing_movement(const struct center_search *search, const int64_t pair[2])
 {
     const int64_t i = pair[0], j = pair[1];
@@ -153,7 +154,7 @@ static double missing_movement(const struct center_search *search, const int64_t
                  missing = degree(search, i) + turn - degree(search, j);
     if (fabs(missing) < 1e-6)
         return 0;
-    /* The neighbor of j towards the missing angle, and that of i on the same side of its mirror image. */
+    /* j + way is the neighbor of j towards the missing angle, and i - way that of i, because its view is mirrored. */
     const int way = (missing > 0) == (turn > 0) ? 1 : -1;
     double rates[2], sum = 0;
     int n = 0;

@@ -87,7 +87,7 @@ struct center_truncation {
     double first, last;
 };
 struct center_truncation ts_center_truncation(const struct center_search *search, enum ts_quantity quantity);
-/* True where an end sees so much that the object goes on beyond it. */
+/* Returns true where an end sees so much that the object goes on beyond it. */
 bool ts_center_is_cut_off(const struct center_truncation *truncation);
 
 #endif

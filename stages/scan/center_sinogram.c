@@ -44,7 +44,7 @@ int64_t ts_center_trials(double search, double step)
     return 2 * (int64_t)floor(search / step) + 1;
 }
 
-/* The lowest |m| of column k that lies outside of the wedge, and above what is left out. */
+/* Returns the lowest |m| of column k that lies outside of the wedge, and above what is left out. */
 static int64_t first_row(int64_t half_turn, int64_t k)
 {
     const int64_t quarter = half_turn / 4, drop = quarter < MOST_DROP ? quarter : MOST_DROP;

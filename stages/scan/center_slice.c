@@ -35,7 +35,7 @@ static const struct center_params *params_of(const struct center_slice *slice)
     return slice->context->params;
 }
 
-/* Detector pixels between two trial centers. */
+/* Returns the number of detector pixels between two trial centers. */
 static double step_of(const struct center_params *params)
 {
     return params->method == CENTER_SINOGRAM ? 1 : 0.5;
@@ -97,12 +97,12 @@ static void warn_of_truncation(const struct center_slice *slice, const struct lo
                  look->by_opposite, look->by_sinogram);
     else if (!isnan(look->by_sinogram) && !isnan(look->by_opposite))
         snprintf(what, sizeof what,
-                 "the center found, %.2f, may be off by some detectors, and opposite views have it "
+                 "the center found, %.2f, may be off by some detector pixels, and opposite views have it "
                  "at %.2f",
                  look->by_sinogram, look->by_opposite);
     else
         snprintf(what, sizeof what, "the center found, %.2f, may be off by %s", look->taken.center,
-                 isnan(look->by_sinogram) ? "a detector or more" : "some detectors");
+                 isnan(look->by_sinogram) ? "a detector pixel or more" : "some detector pixels");
     ts_diag_warning(slice->context->diag, &site,
                     "the detector cuts off the object in slice %lld: its first end sees %.0f %% and its last %.0f %% "
                     "of the most that is seen; %s",
@@ -171,7 +171,7 @@ static void take(struct look *look, const struct center_found *found, double con
     look->outermost = found->best == 0 || found->best == n_trials - 1;
 }
 
-/* `sorted` is scratch for n numbers. */
+/* Returns the median of n numbers; `sorted` is scratch space for as many. */
 static double median_of(const double *measure, int64_t n, double *sorted)
 {
     memcpy(sorted, measure, (size_t)n * sizeof *sorted);
@@ -179,8 +179,8 @@ static double median_of(const double *measure, int64_t n, double *sorted)
     return sorted[n / 2];
 }
 
-/* Returns the trial of the lowest minimum of its own, APART trials or more from the best, whose measure is `highest` at
- * the most; -1 where there is none. */
+/* Returns the rival of the best trial: the lowest other local minimum that is APART trials or more away and whose
+ * measure is at most `highest`. Returns -1 where there is none. */
 static int64_t rival_of(const double *measure, int64_t n_trials, int64_t best, double highest)
 {
     int64_t rival = -1;

@@ -303,8 +303,8 @@ const struct stage flat_field_stage = {
         "in every slice; a run ends with a note of their sum, and with an error where all are dead. Nothing else is "
         "changed: transmissions of noise at or below 0 and above 1 stay as they are, and are the matter of "
         "`minus_log`. The frames of a scan before and after the projections are combined into one; a beam that drifts "
-        "is not followed: `air` after this stage takes that out, from the detectors beside the object. `air` alone is "
-        "for scans without flats.\n\n"
+        "is not followed: `air` after this stage takes that out, from the detector pixels beside the object. `air` "
+        "alone is for scans without flats.\n\n"
         "Cost: one pass; the frames are read with the slices.",
     STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_COUNTS), TS_ANY_BEAM),
     STAGE_PARAMS(flat_field_params, struct flat_field_params),

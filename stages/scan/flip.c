@@ -14,7 +14,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     ts_diag_error(
         context->diag, TS_BAD_CHAIN,
         &(struct diag_site){.code = "detectors-uneven", .span = context->set->span, .stage = context->stage->name},
-        "the detectors' positions are listed one by one, and must be evenly spaced");
+        "the detector pixels' positions are listed one by one, and must be evenly spaced");
     return TS_BAD_CHAIN;
 }
 
@@ -57,14 +57,15 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 
 const struct stage flip_stage = {
     .name = "flip",
-    .summary = "the detectors of a sinogram in the opposite order",
+    .summary = "the detector pixels of a sinogram in the opposite order",
     .doc =
-        "`y[d] = x[n - 1 - d]`: every row mirrored about the rotation axis, so that a center at detector c is at n - 1 "
-        "- c after it. For scans whose detectors run the other way than the convention of docs/geometry.md says.\n\n"
+        "`y[d] = x[n - 1 - d]`: every row mirrored about the rotation axis, so that a center at detector pixel c is at "
+        "n - 1 - c after it. For scans whose detector pixels run the other way than the convention of docs/geometry.md "
+        "says.\n\n"
         "Of parallel rays such a scan, taken as it is, comes out turned by half a turn, not mirrored: the ray of u at "
         "theta is that of -u at theta + 180. Mirrored is one whose views turn the other way, which `angle_sense: "
-        "y-to-x` of the input mends. A fan whose detectors run the other way is wrong altogether. Data in the geometry "
-        "of ASTRA's `fanflat` take `flip` and half a turn:\n\n"
+        "y-to-x` of the input mends. A fan whose detector pixels run the other way is wrong altogether. Data in the "
+        "geometry of ASTRA's `fanflat` take `flip` and half a turn:\n\n"
         "    input: {hdf5: fan.h5, path: /x, axes: [view, z, detector], angles: /theta, angle_offset: 180, ...}\n"
         "    stages: [flip, fbp]",
     STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY, TS_ANY_BEAM),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * flip: the detectors of a sinogram in the opposite order.
+ * flip: the detector pixels of a sinogram in the opposite order.
  */
 #ifndef STAGES_SCAN_FLIP_H
 #define STAGES_SCAN_FLIP_H

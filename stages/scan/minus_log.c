@@ -76,7 +76,7 @@ static size_t partial_bytes(const struct stage_context *context, int input)
     return sizeof(struct minus_log_found) + slices * sizeof(struct minus_log_slice);
 }
 
-/* True where one of these values is at or below 0, below `lowest`, NaN or infinite. */
+/* Returns true where one of these values is at or below 0, below `lowest`, NaN or infinite. */
 TS_VECTORIZED static bool any_special(const float *in, size_t n, float lowest)
 {
     int32_t special = 0;

@@ -27,7 +27,7 @@ struct minus_log_slice {
     unsigned long long nonpositive, nonfinite;
 };
 
-/* True where slices are counted one by one. */
+/* Returns true where slices are counted one by one. */
 bool ts_minus_log_tabulates(const struct stage_context *context);
 /* Returns the floor, to which lower values are raised, or -infinity. */
 float ts_minus_log_lowest(const struct stage_context *context);

@@ -11,15 +11,15 @@
 
 enum { MOST = 1 << 20 };
 
-#define DERIVED "ceil(n*(sqrt(2) - 1)/2) of n detectors, which makes room for the diagonal"
+#define DERIVED "ceil(n*(sqrt(2) - 1)/2) of n detector pixels, which then cover the diagonal"
 
 static const struct param pad_params[] = {
     PARAM(struct pad_params, left, .unit = "detector", .min = 0, .max = MOST, .derived = DERIVED,
-          .doc = "detectors before the first"),
+          .doc = "detector pixels before the first"),
     PARAM(struct pad_params, right, .unit = "detector", .min = 0, .max = MOST, .derived = DERIVED,
-          .doc = "detectors after the last"),
+          .doc = "detector pixels after the last"),
     PARAM(struct pad_params, border, .choices = ts_border_choices, .init.choice = BORDER_NEAREST,
-          .doc = "what the new detectors hold. nearest is numpy's and TomoPy's edge, constant 0 their "
+          .doc = "what the new detector pixels hold. nearest is numpy's and TomoPy's edge, constant 0 their "
                  "zeros; " TS_BORDER_DOC),
     PARAM(struct pad_params, constant, .unit = "value", .init.r = 0, .doc = "with border constant: the value"),
 };
@@ -37,7 +37,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
         ts_diag_error(
             context->diag, TS_BAD_CHAIN,
             &(struct diag_site){.code = "detectors-uneven", .span = context->set->span, .stage = context->stage->name},
-            "the detectors of this sinogram stand at uneven distances, which say nothing about further ones");
+            "the detector pixels of this sinogram stand at uneven distances, which say nothing about further ones");
         return TS_BAD_CHAIN;
     }
     return ts_border_check(context, (enum ts_border)params->border, params->constant);
@@ -104,11 +104,12 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 
 const struct stage pad_stage = {
     .name = "pad",
-    .summary = "more detectors on both sides of a sinogram",
-    .doc = "Adds `left` detectors before the first and `right` after the last, at the same distance. Each detector "
-           "keeps its position in mm, and so does the rotation center: `radon`, `fbp` and the others need no other "
-           "center after it. Use it where the object reaches beyond the detectors: sides of zeros leave a bright rim "
-           "in a reconstruction, `border: nearest` does not. Reconstructions pad for their filters by themselves.",
+    .summary = "more detector pixels on both sides of a sinogram",
+    .doc = "Adds `left` detector pixels before the first and `right` after the last, at the same distance. Each "
+           "detector pixel keeps its position in mm, and so does the rotation center: `radon`, `fbp` and the others "
+           "need no other center after it. Use it where the object reaches beyond the detector: sides of zeros leave a "
+           "bright rim in a reconstruction, `border: nearest` does not. Reconstructions pad for their filters by "
+           "themselves.",
     STAGE_TAKES_SINOGRAMS(TS_ANY_QUANTITY, TS_ANY_BEAM),
     STAGE_PARAMS(pad_params, struct pad_params),
     .resolve = resolve,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pad: more detectors on both sides of a sinogram.
+ * pad: more detector pixels on both sides of a sinogram.
  */
 #ifndef STAGES_SCAN_PAD_H
 #define STAGES_SCAN_PAD_H

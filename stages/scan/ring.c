@@ -3,9 +3,10 @@
  * ring: removes vertical stripes from every sinogram (z, view, detector), which a reconstruction would turn into rings.
  *
  * sorting: N. T. Vo, R. C. Atwood, M. Drakopoulos, Optics Express 26 (2018) 28396, algorithm 3. The values of each
- * detector are sorted over the views; across detectors, each rank is smoothed by a median of `size` (reflected at the
- * ends); then every value goes back to its view. Detectors that differ by their response alone have parallel sorted
- * curves, so that the median removes the stripe and leaves the object. Equal values keep the order of their views.
+ * detector pixel are sorted over the views. Along the detector, each rank is smoothed by a median of `size` (reflected
+ * at the ends); then every value goes back to its view. Detector pixels that differ by their response alone have
+ * parallel sorted curves, so that the median removes the stripe and leaves the object. Equal values keep the order of
+ * their views.
  *
  * fourier-wavelet: stages/scan/ring_wavelet.h.
  */
@@ -28,9 +29,10 @@ enum {
 };
 
 static const struct choice method_choices[] = {
-    {"sorting", RING_SORTING, "median over neighboring detectors of the sorted values (Vo, Atwood, Drakopoulos, 2018)"},
+    {"sorting", RING_SORTING,
+     "median over neighboring detector pixels of the sorted values (Vo, Atwood, Drakopoulos, 2018)"},
     {"fourier-wavelet", RING_WAVELET,
-     "lowest frequencies along the views of what varies along the detectors (Muench, Trtik, Marone, Stampanoni, 2009)"},
+     "lowest frequencies along the views of what varies along the detector (Muench, Trtik, Marone, Stampanoni, 2009)"},
     {NULL, 0, NULL},
 };
 
@@ -38,13 +40,14 @@ static const struct param ring_params[] = {
     PARAM(struct ring_params, method, .choices = method_choices, .init.choice = RING_SORTING,
           .doc = "how stripes are told from the object"),
     PARAM(struct ring_params, size, .unit = "detector", .min = 3, .max = RING_LARGEST,
-          .derived = "1 % of the detectors, odd, at least 5; 21 for more than 2,000",
-          .doc = "sorting: odd number of detectors in the median; more than twice the width of the widest stripe"),
+          .derived = "1 % of the detector pixels, odd, at least 5; 21 for more than 2,000",
+          .doc =
+              "sorting: odd number of detector pixels in the median; more than twice the width of the widest stripe"),
     PARAM(struct ring_params, wavelet, .choices = ts_wavelet_choices, .init.choice = WAVELET_DB5,
           .doc = "fourier-wavelet: the wavelet; longer ones tell stripes from the object more sharply"),
     PARAM(struct ring_params, level, .min = 1, .max = RING_LEVELS,
           .derived = "floor(log2(n/(coefficients - 1))) of the shorter side n, at least 1",
-          .doc = "fourier-wavelet: number of levels; level l takes out stripes about 2^l detectors wide"),
+          .doc = "fourier-wavelet: number of levels; level l takes out stripes about 2^l detector pixels wide"),
     PARAM(struct ring_params, sigma, .min = 0.1, .max = 30, .init.r = 2,
           .doc = "fourier-wavelet: width of the damping, in periods over all views; larger takes out shorter stripes"),
 };
@@ -87,7 +90,8 @@ static enum ts_status resolve_sorting(const struct stage_context *context, struc
     }
     if (params->size % 2 == 0)
         return ts_param_error(context->set, "size", "size-even", context->diag,
-                              "%lld is even, and a window around a detector has an odd size", (long long)params->size);
+                              "%lld is even, and a window around a detector pixel has an odd size",
+                              (long long)params->size);
     if (context->device && ts_ring_column_bytes(views) > (size_t)context->device->block_shared_bytes) {
         ts_diag_error(
             context->diag, TS_BAD_CHAIN,
@@ -241,25 +245,9 @@ struct ranks {
     int32_t at[RANKS];
 };
 
-/* 16 keys at once; the compiler splits them where the processor's vectors are shorter. A comparison gives a mask. */
-typedef int32_t keys_16 __attribute__((vector_size(64), aligned(4), may_alias));
 #define CHOOSE(mask, a, b) (((a) & (mask)) | ((b) & ~(mask)))
-
-/* Every window loses one of its keys and gains another. */
-TS_VECTORIZED static void slide(struct ranks *window, int64_t size, const int32_t *leaves, const int32_t *enters)
-{
-    keys_16 *keys = (keys_16 *)window;
-    const keys_16 leaving = *(const keys_16 *)leaves, entering = *(const keys_16 *)enters;
-    keys_16 before = (keys_16){0} + INT32_MIN, key = keys[0];
-    for (int64_t i = 0; i + 1 < size; i++) {
-        const keys_16 next = keys[i + 1], stays = CHOOSE(key < leaving, key, next);
-        const keys_16 lower = CHOOSE(stays < entering, stays, entering);
-        keys[i] = CHOOSE(lower > before, lower, before);
-        before = stays;
-        key = next;
-    }
-    keys[size - 1] = CHOOSE(before > entering, before, entering);
-}
+#define TS_LOOPS "stages/scan/ring_slide.inc"
+#include "core/vectors.inc"
 
 /* Fills the windows around detector pixel `first`. */
 static void start_window(const struct sorted *sorted, int64_t first, int64_t rank, int64_t size, struct ranks *window)
@@ -270,7 +258,7 @@ static void start_window(const struct sorted *sorted, int64_t first, int64_t ran
     const struct ranks last = window[0];
     for (int64_t i = 0; i < size; i++) {
         const int64_t d = ts_border_index(first - size / 2 + i, sorted->n_detectors, BORDER_REFLECT);
-        slide(window, size, last.at, sorted->keys + d * sorted->stride + rank);
+        TS_WIDEST(slide)(window, size, last.at, sorted->keys + d * sorted->stride + rank);
     }
 }
 
@@ -288,8 +276,9 @@ static void smooth_block(const struct sorted *sorted, int64_t first, int64_t n, 
             const int64_t enters = ts_border_index(first + d + half, sorted->n_detectors, BORDER_REFLECT);
             const int64_t leaves = ts_border_index(first + d - half - 1, sorted->n_detectors, BORDER_REFLECT);
             if (d > 0)
-                slide(window, size, sorted->keys + leaves * sorted->stride + rank,
-                      sorted->keys + enters * sorted->stride + rank);
+                TS_WIDEST(slide)
+            (window, size, sorted->keys + leaves * sorted->stride + rank,
+             sorted->keys + enters * sorted->stride + rank);
             const uint32_t *views = sorted->views + (first + d) * sorted->stride + rank;
             for (int64_t l = 0; l < ranks; l++)
                 block[views[l] * BLOCK + d] = window[half].at[l];
@@ -334,18 +323,18 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 const struct stage ring_stage = {
     .name = "ring",
     .summary = "take stripes out of sinograms, which become rings in a reconstruction",
-    .doc = "A detector whose response differs from its neighbors' draws a stripe along the views, and the "
+    .doc = "A detector pixel whose response differs from its neighbors' draws a stripe along the views, and the "
            "reconstruction a ring around the rotation center.\n\n"
-           "- `sorting`: the values of each detector are sorted over the views, each rank becomes the median of `size` "
-           "neighboring detectors (reflected at the ends, `d c b a | a b c d | d c b a`), and every value goes back to "
-           "its view. Full and partial stripes of less than half of `size` go; wider ones need a larger `size`. Values "
-           "are chosen among those of the sinogram, so that every type keeps its own.\n\n"
+           "- `sorting`: the values of each detector pixel are sorted over the views, each rank becomes the median of "
+           "`size` neighboring detector pixels (reflected at the ends, `d c b a | a b c d | d c b a`), and every value "
+           "goes back to its view. Full and partial stripes of less than half of `size` go; wider ones need a larger "
+           "`size`. Values are chosen among those of the sinogram, so that every type keeps its own.\n\n"
            "- `fourier-wavelet`: a wavelet transform of `level` levels tells what varies along the views from what "
-           "varies along the detectors. In the part of each level that is smooth along the views and not along the "
-           "detectors, frequency `k` along the views is multiplied by `1 - exp(-k^2/(2*sigma^2))`, and the transform "
-           "is taken back. The result is f32. Views are not padded, and ends are reflected; both as `pywt.dwt2` does "
-           "by itself. TomoPy's `remove_stripe_fw` pads the views with zeros, has half a frequency more in its "
-           "damping, and more levels by default.\n\n"
+           "varies along the detector. In the part of each level that is smooth along the views and not along the "
+           "detector, frequency `k` along the views is multiplied by `1 - exp(-k^2/(2*sigma^2))`, and the "
+           "transform is taken back. The result is f32. Views are not padded, and ends are reflected; both as "
+           "`pywt.dwt2` does by itself. TomoPy's `remove_stripe_fw` pads the views with zeros, has half a frequency "
+           "more in its damping, and more levels by default.\n\n"
            "Stripes come out of transmissions and line integrals alike. With `sorting` equal values keep the order of "
            "their views. A value that is NaN or infinite ends the run: it has no rank, and would come out as a number "
            "that nobody measured.\n\n"

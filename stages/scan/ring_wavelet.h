@@ -3,14 +3,14 @@
  * The parameters of `ring`, and its method fourier-wavelet: B. Muench, P. Trtik, F. Marone, M. Stampanoni, Stripe and
  * ring artifact removal with combined wavelet-Fourier filtering, Optics Express 17 (2009) 8567.
  *
- * A level takes the image a (views by detectors) apart by low- and high-pass filters along both axes, each keeping
- * every second value. Stripes are in the part that is low along the views and high along the detectors, at the lowest
- * frequencies k along the views; these are damped by 1 - exp(-k^2 / (2 sigma^2)). The transforms are linear and what is
- * not damped comes back as it was, so that it is enough to transform what damping takes away, and to subtract it:
+ * A level takes the image a (views by detector pixels) apart by low- and high-pass filters along both axes, each
+ * keeping every second value. Stripes are in the part that is low along the views and high along the detector, at the
+ * lowest frequencies k along the views; these are damped by 1 - exp(-k^2 / (2 sigma^2)). The transforms are linear and
+ * what is not damped comes back as it was, so that it is enough to transform and to subtract what damping takes away:
  *
- *   down  t = low of a along the views,  a' = low of t along the detectors,  v = high of t along the detectors
+ *   down  t = low of a along the views,  a' = low of t along the detector,  v = high of t along the detector
  *   damp  v becomes its part sum over k of exp(-k^2 / (2 sigma^2)) times the wave k of v
- *   up    t = from c' and v along the detectors,  c = from t along the views;  result = image - c of the finest level
+ *   up    t = from c' and v along the detector,  c = from t along the views;  result = image - c of the finest level
  *
  * Ends are reflected, d c b a | a b c d | d c b a. Waves weaker than 1e-9 are left out.
  */
@@ -33,7 +33,7 @@ struct ring_params {
 
 struct ring_level {
     int64_t views, detectors;           /* of a */
-    int64_t half_views, half_detectors; /* of a' and v; t is half_views by detectors */
+    int64_t half_views, half_detectors; /* of a' and v; t is half_views by detector pixels */
     int64_t part;                       /* where v begins among the parts of all levels, in values */
     int64_t waves;                      /* frequencies 0 to waves - 1 */
     int64_t table;                      /* where cosines begin in the tables; then sines and weights */
@@ -55,7 +55,7 @@ int64_t ts_ring_deepest(const struct stage_context *context, int32_t wavelet);
  * of 2 pi i / half_views and the weights of the waves. */
 void ts_ring_tables(const struct stage_context *context, float *tables);
 
-/* The method on the CPU: scratch_bytes() and map() of a stage. */
+/* These are scratch_bytes() and map() of a stage, for this method on the CPU. */
 size_t ts_ring_wavelet_scratch(const struct stage_context *context);
 enum ts_status ts_ring_wavelet(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                void *scratch);

@@ -25,7 +25,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     const struct ts_axis *detector = &context->in.axes[2];
     if (detector->positions)
         return ts_param_error(context->set, "center", "detectors-uneven", context->diag,
-                              "the detectors' positions are listed one by one, and must be evenly spaced");
+                              "the detector pixels' positions are listed one by one, and must be evenly spaced");
     if (!ts_param_given(context->set, "center"))
         params->center = -detector->first / ts_axis_spacing(detector);
     if (!ts_param_given(context->set, "detectors"))
@@ -35,7 +35,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
                               "%.6g is outside the detector, [0, %lld]", params->center, (long long)detector->n - 1);
     if (params->detectors > 2 * detector->n - 1)
         return ts_param_error(context->set, "detectors", "detectors-empty", context->diag,
-                              "%lld are more than two views of %lld detectors can fill, %lld",
+                              "%lld are more than two views of %lld detector pixels can fill, %lld",
                               (long long)params->detectors, (long long)detector->n, (long long)(2 * detector->n - 1));
     return ts_stitch_views(context, params);
 }
@@ -254,8 +254,8 @@ static const struct choice blends[] = {
 };
 
 static const struct choice interpolations[] = {
-    {"linear", STITCH_TWO_TAPS, "between two detectors"},
-    {"cubic", STITCH_FOUR_TAPS, "of four detectors, by R. G. Keys (1981): sharper"},
+    {"linear", STITCH_TWO_TAPS, "between two detector pixels"},
+    {"cubic", STITCH_FOUR_TAPS, "of four detector pixels, by R. G. Keys (1981): sharper"},
     {0},
 };
 
@@ -270,12 +270,13 @@ static const struct param stitch_params[] = {
     PARAM(struct stitch_params, center, .unit = "detector", .min = -1e6, .max = 2e6,
           .derived = "where the sinogram's detector axis is 0", .doc = "detector index of the rotation axis"),
     PARAM(struct stitch_params, detectors, .unit = "detector", .min = 1, .max = 1 << 21,
-          .derived = "2 n - 1 of n detectors, which holds all views of an axis anywhere",
-          .doc = "detectors of the result, the rotation axis within half a detector of their middle"),
+          .derived = "2 n - 1 of n detector pixels, which holds all views of an axis anywhere",
+          .doc = "detector pixels of the result, the rotation axis within half a detector pixel of their middle"),
     PARAM(struct stitch_params, blend, .choices = blends, .init.choice = STITCH_LINEAR,
-          .doc = "how the weight of a view rises from 0 to 1 over the detectors that its opposite sees as well"),
+          .doc = "how the weight of a view rises from 0 to 1 over the detector pixels that its opposite sees as well"),
     PARAM(struct stitch_params, interpolation, .choices = interpolations, .init.choice = STITCH_TWO_TAPS,
-          .doc = "of opposites, whose detectors fall between those of the views where 2 center is no whole number"),
+          .doc =
+              "of opposites, whose detector pixels fall between those of the views where 2 center is no whole number"),
     PARAM(struct stitch_params, between, .choices = betweens, .init.choice = STITCH_REFUSE,
           .doc = "what is done about a view whose opposite lies between two views: odd numbers of views over a turn"),
 };
@@ -289,21 +290,21 @@ const struct stage stitch_stage = {
         "180 degrees is the view at theta mirrored about the axis, `p(theta + 180, s) = p(theta, -s)`. Each view of "
         "the first half turn is continued by its opposite beyond the end that is near the axis; where both see the "
         "object they are blended, so that no seam is left. The result is a scan of half a turn, of `2 (n - 1 - c) + 1` "
-        "detectors that see something for an axis at detector c in the first half of n, which every reconstruction "
-        "takes; `sino_360_to_180` of TomoPy and `convert_sinogram_360_to_180` of Algotom do the same. Without it `fbp` "
-        "and `fourier` are wrong beyond the circle that all views see.\n\n"
+        "detector pixels that see something for an axis at detector pixel c in the first half of n, which every "
+        "reconstruction takes; `sino_360_to_180` of TomoPy and `convert_sinogram_360_to_180` of Algotom do the same. "
+        "Without it `fbp` and `fourier` are wrong beyond the circle that all views see.\n\n"
         "    stages:\n"
         "      - flat_field: {flats: flats, darks: darks}\n"
         "      - minus_log: {}\n"
         "      - center: {method: overlap}\n"
         "      - stitch: {}\n"
         "      - fbp: {}\n\n"
-        "Line integrals are what should be blended: `minus_log` before it. Transmissions are taken too. The detectors "
-        "of the result stand where those of the first half turn stand, and samples that no opposite sees are theirs, "
-        "bit for bit. Where 2 c is a whole number those of opposites are copied as well; else they are interpolated. "
-        "Detectors beyond what either view sees hold air, 0, or 1 of transmissions; where the object reaches that far, "
-        "give `detectors` as many as see something. The axis may be near either end; in the middle of the detector "
-        "both views see all and the result is their weighted mean, no wider.\n\n"
+        "Line integrals are what should be blended: `minus_log` before it. Transmissions are taken too. The detector "
+        "pixels of the result stand where those of the first half turn stand, and samples that no opposite sees are "
+        "theirs, bit for bit. Where 2 c is a whole number those of opposites are copied as well; else they are "
+        "interpolated. Detector pixels beyond what either view sees hold air, 0, or 1 of transmissions; where the "
+        "object reaches that far, give `detectors` as many as see something. The axis may be near either end; in the "
+        "middle of the detector both views see all and the result is their weighted mean, no wider.\n\n"
         "Views go one way, rising or falling, from any angle on, over a whole turn at least; those of the first half "
         "turn are kept, with their angles. An opposite is a view within a tenth of a step of theta + 180 degrees, "
         "modulo 360. Of 361 views from 0 to 360 degrees the first 180 are kept, and the last, as every view that is no "

@@ -7,7 +7,7 @@
 
 #include "stages/engine/stage.h"
 
-/* shape() of such a stage. */
+/* This is the shape() of such a stage. */
 static inline enum ts_status ts_transmission_shape(const struct stage_context *context, struct ts_image *out)
 {
     (void)context;

@@ -94,7 +94,7 @@ static enum ts_status finish(const struct stage_context *context, const void *co
         context->diag, TS_BAD_INPUT,
         &(struct diag_site){.code = "not-finite", .span = context->set->span, .stage = context->stage->name},
         "%llu of %llu values of slice %llu are NaN or infinite, and finite numbers were expected, as these would "
-        "spoil the result; the first is in view %llu at detector %llu",
+        "spoil the result; the first is in view %llu at detector pixel %llu",
         (unsigned long long)found->n, (unsigned long long)slice, (unsigned long long)(first / slice),
         (unsigned long long)(first % slice / row), (unsigned long long)(first % row));
     return ts_diag_hint(context->diag, "`statistics scope=slice` before it counts them in every slice");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The row `scope` is found by its name, so that a stage only states the row; its values follow from enum scope.
+ * The parameter `scope` is found by its name, so that a stage only states it; its values follow from enum scope.
  */
 #include "stages/values/scope.h"
 
@@ -15,8 +15,8 @@ const struct choice ts_scope_choices[] = {
 bool ts_scope_is_slice(const struct stage_context *context)
 {
     const struct stage *stage = context->stage;
-    const struct param *row = ts_param_find(stage->params, stage->n_params, "scope", NULL);
-    return *(const int32_t *)((const char *)context->params + row->offset) == SCOPE_SLICE;
+    const struct param *param = ts_param_find(stage->params, stage->n_params, "scope", NULL);
+    return *(const int32_t *)((const char *)context->params + param->offset) == SCOPE_SLICE;
 }
 
 bool ts_scope_per_slice(const struct stage_context *context)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The parameter `scope` of the stages that reduce an image before they map or describe it: it chooses numbers of the
- * volume, or of each slice. A stage's struct has `int32_t scope; // enum scope` and a row of that name with
+ * volume, or of each slice. A stage's struct has `int32_t scope; // enum scope` and a parameter of that name with
  * ts_scope_choices; these functions do the rest for its reduction, on the CPU and on the host's side of CUDA.
  */
 #ifndef STAGES_VALUES_SCOPE_H
@@ -12,9 +12,9 @@
 enum scope { SCOPE_VOLUME, SCOPE_SLICE };
 extern const struct choice ts_scope_choices[];
 
-/* True where the row `scope` is `slice`. */
+/* Returns true where the parameter `scope` is `slice`. */
 bool ts_scope_is_slice(const struct stage_context *context);
-/* True where the reduction has rounds and the row `scope` is `slice`: per_slice() of the reduction. */
+/* True where the reduction has rounds and the parameter `scope` is `slice`: per_slice() of the reduction. */
 bool ts_scope_per_slice(const struct stage_context *context);
 /* Returns how many slices the partial result of a reduction that keeps them apart has: 1, or all of the input's. */
 size_t ts_scope_slices(const struct stage_context *context);

@@ -35,7 +35,7 @@ struct attempt {
 };
 extern const struct attempt attempts[];
 
-/* Whether a file of the folder PROBE_INPUT is open as this descriptor. Makes no system call but fstat. */
+/* Returns true where a file of the folder PROBE_INPUT is open as this descriptor. It makes no system call but fstat. */
 bool is_input(int fd);
 
 #pragma GCC visibility pop

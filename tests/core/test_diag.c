@@ -58,7 +58,7 @@ Test(diag, info_of_a_damaged_file_shows_text_alone)
     ts_diag_destroy(diag);
 }
 
-/* What is not kept is counted, on a line of its own. */
+/* Records that are not kept are counted, on a line of their own. */
 Test(diag, errors_beyond_the_most_are_counted)
 {
     char *text = NULL;

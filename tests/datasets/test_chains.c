@@ -13,8 +13,8 @@
 
 #include "core/tomostage.h"
 #include "datasets/phantom.h"
-#include "tests/support/dicom_fixture.h"
-#include "tests/support/hdf5_data.h"
+#include "tests/files/dicom_fixture.h"
+#include "tests/files/hdf5_data.h"
 #include "tests/support/support.h"
 
 enum { N_CHAINS = 8 };

@@ -13,8 +13,8 @@
 #include "datasets/dicom_write.h"
 #include "datasets/phantom.h"
 #include "io/dicom/dicom_scan.h"
-#include "tests/support/dicom_fixture.h"
-#include "tests/support/dicom_open.h"
+#include "tests/files/dicom_fixture.h"
+#include "tests/files/dicom_open.h"
 #include "tests/support/support.h"
 
 static const struct phantom_options odd = {

@@ -48,7 +48,7 @@ void fuzz_frame(const uint8_t *data, size_t bytes, bool compressed)
     struct dicom_params values = {0};
     const char *items[1] = {fuzz_folder()};
     struct param_set set = {
-        .rows = dicom_format.params, .n_rows = dicom_format.n_params, .values = &values, .owner = "input"};
+        .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &values, .owner = "input"};
     ts_params_init(&set);
     values.dicom = (struct ts_texts){1, items};
     struct source *source = NULL;

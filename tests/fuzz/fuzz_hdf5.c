@@ -128,7 +128,8 @@ static void open_source(const struct source_format *format, const char *path, st
         struct result_params result;
         const char *path; /* the first parameter of each */
     } values = {0};
-    struct param_set set = {.rows = format->params, .n_rows = format->n_params, .values = &values, .owner = "input"};
+    struct param_set set = {
+        .params = format->params, .n_params = format->n_params, .values = &values, .owner = "input"};
     struct source *source = NULL;
     ts_params_init(&set);
     values.path = path;

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Holds every #include of the product's own headers against the floors and rooms of floors.txt: no file includes from a
-floor or a room above its own, no file lies outside a room, every room says in a README.md what it is for and has no more
-than 30 units (X.c with X.h is one), and no source file, of the tests either, is longer than 500 lines. Names the file and the line of every fault.
+floor or a room above its own, and no file lies outside a room. The tests may include everything; they share the other rules:
+every room says in a README.md what it is for and has no more than 30 units (X.c with X.h is one), no source file is longer
+than 500 lines, and nothing is left of a template's notes. Names the file and the line of every fault.
 
 Usage: includes.py ROOT"""
 import collections
+import glob
 import os
 import re
 import sys
@@ -13,6 +15,7 @@ import sys
 SOURCES = (".c", ".h", ".cu", ".cuh", ".cc", ".inc")
 INCLUDE = re.compile(r'\s*#\s*include\s+(?:"([^"]+)"|<((?:core|stages|io|cuda|datasets|pipeline|tests)/[^>]+)>)')
 MOST_UNITS, MOST_LINES = 30, 500
+NOTE = "CHANGE:"  # begins each note of the templates in new_stage/
 
 
 def floors(path):
@@ -64,32 +67,56 @@ def fault_of(house, path, target):
     return None
 
 
-def long_file(root, path):
-    with open(os.path.join(root, path), encoding="utf-8") as lines:
-        n = sum(1 for _ in lines)
-    return [f"{path}:{n}: has more than {MOST_LINES} lines"] if n > MOST_LINES else []
+def faults_in(root, path):
+    """What is wrong with a file whatever it includes: too many lines, notes that the author of a new stage has to act on."""
+    with open(os.path.join(root, path), encoding="utf-8") as file:
+        lines = file.readlines()
+    faults = [f"{path}:{number}: do what the note of the template says, and delete it"
+              for number, line in enumerate(lines, 1) if NOTE in line]
+    if len(lines) > MOST_LINES and not (path.startswith("tests/") and path.endswith(".inc")):
+        faults.append(f"{path}:{len(lines)}: has more than {MOST_LINES} lines")
+    return faults
+
+
+def faults_of_room(root, room, members):
+    readme = os.path.join(room, "README.md")
+    if os.path.exists(os.path.join(root, readme)):
+        faults = faults_in(root, readme)
+    else:
+        faults = [f"{room}: has no README.md: write three to five lines there that say what the folder is for"]
+    if len(members) > MOST_UNITS and "/" in room:
+        faults.append(f"{room}: has {len(members)} units, more than {MOST_UNITS}: move some to a room of their own")
+    return faults
+
+
+def test_rooms(root):
+    """{folder of the tests that holds sources or scripts: its units}"""
+    rooms = {}
+    for where, _, names in os.walk(os.path.join(root, "tests")):
+        if any(name.endswith((*SOURCES, ".py", ".sh")) for name in names):
+            rooms[os.path.relpath(where, root)] = {os.path.splitext(name)[0] for name in names if name.endswith(SOURCES)}
+    return rooms
 
 
 def check(root, house):
     faults, units = [], collections.defaultdict(set)
     for path in sources(root, ["tests"]):
-        faults += [] if path.endswith(".inc") else long_file(root, path)
+        faults += faults_in(root, path)
+    for path in sorted(glob.glob("datasets/chains/stages/*.yaml", root_dir=root)):
+        faults += faults_in(root, path)
     for path in sources(root, house):
         floor, room = place(path)
-        units[os.path.dirname(path)].add(os.path.splitext(path)[0])
         if bool(house[floor][1]) != bool(room) or (room and room not in house[floor][1]):
-            faults.append(f"{path}:1: lies in no room of {floor}")
-        faults += long_file(root, path)
+            faults.append(f"{path}:1: lies in no room of {floor}, which has {', '.join(house[floor][1]) or 'none'}")
+        else:
+            units[os.path.dirname(path)].add(os.path.splitext(path)[0])
+        faults += faults_in(root, path)
         for number, target in includes(root, path):
             fault = fault_of(house, path, target) if place(target)[0] in house else "no folder of the product"
             if fault:
                 faults.append(f'{path}:{number}: includes "{target}": {fault}')
-    for room, members in sorted(units.items()):
-        known = room in house or os.path.basename(room) in house[room.split("/")[0]][1]
-        if known and not os.path.exists(os.path.join(root, room, "README.md")):
-            faults.append(f"{room}: has no README.md that says what it is for")
-        if len(members) > MOST_UNITS and "/" in room:
-            faults.append(f"{room}: has {len(members)} units, more than {MOST_UNITS}")
+    for room, members in sorted({**units, **test_rooms(root)}.items()):
+        faults += faults_of_room(root, room, members)
     return faults
 
 

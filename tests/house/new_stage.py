@@ -36,7 +36,8 @@ def refuse(root, room, name):
     house = includes.floors(os.path.join(HERE, "floors.txt"))
     rooms = [each for each in house["stages"][1] if each in house["cuda"][1]]
     if room not in rooms:
-        return f"there is no room '{room}' for stages; there are {', '.join(rooms)}"
+        return (f"there is no room '{room}' for stages; there are {', '.join(rooms)}. For a new room, write its name into "
+                "tests/house/floors.txt, under stages and under cuda, behind the rooms that it includes from")
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,30}", name):
         return f"'{name}' is no name of a stage: it begins with a letter and has small letters, digits and _"
     if name in (other for _, other in stages(root)):
@@ -66,6 +67,23 @@ def write(root, room, name):
     return written
 
 
+def write_readmes(root, room):
+    """Of the room's folders; those that are there stay. Returns the ones written."""
+    says = {
+        f"stages/{room}": "CHANGE: This room has the stages that ... (what they have in common, and their names).",
+        f"cuda/{room}": f"This room has the kernels and launchers of the stages of `stages/{room}`.",
+        f"tests/stages/{room}": f"This room tests the stages of `stages/{room}` beside their oracles.",
+    }
+    written = []
+    for folder, text in says.items():
+        path = os.path.join(folder, "README.md")
+        if not os.path.exists(os.path.join(root, path)):
+            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                file.write(f"# {folder}\n\n{text}\n")
+            written.append(path)
+    return written
+
+
 def add_line(root, room, name):
     """After the last stage of the room; in a room without stages before the last line."""
     path = os.path.join(root, "stages/stages.def")
@@ -85,7 +103,7 @@ if __name__ == "__main__":
     fault = refuse(root, room, name)
     if fault:
         sys.exit(fault)
-    for path in write(root, room, name):
+    for path in write(root, room, name) + write_readmes(root, room):
         print("wrote", path)
     add_line(root, room, name)
     print(f"added STAGE({room}, {name}) to stages/stages.def")

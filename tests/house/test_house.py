@@ -22,7 +22,12 @@ PLANTED = [
     ("stages/values/fan_in.c", "\n" * 500, "has more than 500 lines"),
     ("stages/common/bins.c", "\n", "lies in no room of stages"),
     ("tests/stages/values/test_fan_in.c", "\n" * 501, "has more than 500 lines"),
+    ("stages/filters/box.c", "/* CHANGE: why. */\n", "do what the note of the template says"),
+    ("tests/stages/filters/box_oracle.c", "/* CHANGE: why. */\n", "do what the note of the template says"),
 ]
+# (room, what must be said of it where no room may have more than 5 units and its README.md is gone)
+PLANTED_IN_ROOMS = [("stages/filters", "units, more than 5"), ("tests/support", "units, more than 5"),
+                    ("stages/filters", "has no README.md"), ("tests/support", "has no README.md")]
 
 root, house = sys.argv[1], includes.floors(os.path.join(os.path.dirname(os.path.abspath(__file__)), "floors.txt"))
 faults = includes.check(root, house)
@@ -32,11 +37,8 @@ with open(os.path.join(root, "docs/architecture.svg"), encoding="utf-8") as draw
     if drawing.read() != draw.draw(root, house):
         sys.exit("docs/architecture.svg is out of date; run: python3 tests/house/draw.py . > docs/architecture.svg")
 with tempfile.TemporaryDirectory() as folder:
-    for path in includes.sources(root, house):
-        os.makedirs(os.path.join(folder, os.path.dirname(path)), exist_ok=True)
-        shutil.copy(os.path.join(root, path), os.path.join(folder, path))
-    for room in {os.path.dirname(path) for path in includes.sources(root, house)}:
-        shutil.copy(os.path.join(root, room, "README.md"), os.path.join(folder, room, "README.md"))
+    for floor in [*house, "tests"]:
+        shutil.copytree(os.path.join(root, floor), os.path.join(folder, floor))
     for path, text, said in PLANTED:
         place = os.path.join(folder, path)
         os.makedirs(os.path.dirname(place), exist_ok=True)
@@ -50,4 +52,13 @@ with tempfile.TemporaryDirectory() as folder:
             file.write(before)
         if not before:
             os.remove(place)
-print(f"every include points down, and {len(PLANTED)} planted faults are found")
+            os.rmdir(os.path.dirname(place))
+    includes.MOST_UNITS = 5
+    for room, said in PLANTED_IN_ROOMS:
+        readme = os.path.join(folder, room, "README.md")
+        if os.path.exists(readme):
+            os.remove(readme)
+        found = includes.check(folder, house)
+        if not any(fault.startswith(room + ":") and said in fault for fault in found):
+            sys.exit(f"planted in {room}; expected '{said}', found {found}")
+print(f"every include points down, and {len(PLANTED) + len(PLANTED_IN_ROOMS)} planted faults are found")

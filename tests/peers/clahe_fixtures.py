@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes tests/stages/clahe/clahe_fixtures.inc: what cv2.createCLAHE and skimage.exposure.equalize_adapthist make of images
-that tests/stages/clahe/test_clahe.c can make again. Usage: clahe_fixtures.py > ../stages/clahe_fixtures.inc"""
+that tests/stages/clahe/test_clahe.c can make again. Usage: clahe_fixtures.py > ../stages/clahe/clahe_fixtures.inc"""
 import cv2
 import numpy as np
 import skimage

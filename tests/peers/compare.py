@@ -63,6 +63,20 @@ def histogram(table):
             table.row(f"{values}, {bins} bins", ours, "OpenCV", theirs["OpenCV"], 4, off, 0)
 
 
+def median(table):
+    shape = (2, 512, 512)
+    table.head(f"median, {shape}, border reflect: SciPy median_filter")
+    for dtype, kind in (("f32", "f4"), ("u16", "u2"), ("u8", "u1")):
+        source = peers.image(dtype, shape)
+        target = numpy.empty_like(source)
+        for radius in (1, 3):
+            size = 2 * radius + 1
+            calls = {"SciPy": lambda: scipy.ndimage.median_filter(source, (1, size, size), output=target, mode="reflect")}
+            ours, theirs = peers.compare("median", dtype, shape, f"radius={radius}", "ct", calls)
+            off = difference(peers.apply("median", source, f"radius={radius}", kind), target)
+            table.row(f"{dtype}, {size} x {size}", ours, "SciPy", theirs["SciPy"], 5, off, 0)
+
+
 def skimage_on_our_center(slice_values, detectors, views):
     """Ours around scikit-image's center: one more row and column puts (n - 1) / 2 on pixel n // 2."""
     n = slice_values.shape[0]
@@ -151,7 +165,7 @@ def main():
     print(f"one thread of {platform.machine()}; OpenCV {cv2.__version__}, SciPy {scipy.__version__}, "
           f"scikit-image {skimage.__version__}, NumPy {numpy.__version__}; medians of {peers.ROUNDS} interleaved rounds")
     table = peers.Table()
-    for comparison in (box, histogram, radon, fbp, contrast, clahe):
+    for comparison in (box, histogram, median, radon, fbp, contrast, clahe):
         comparison(table)
     table.close()
 

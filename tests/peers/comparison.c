@@ -101,16 +101,16 @@ static enum ts_status take_turns(struct peers_bench *bench, struct comparison *i
 
 /* ---- buffers ----------------------------------------------------------------------------------- */
 
-static enum ts_status take_buffers(struct peers_bench *bench, struct comparison *it)
+static enum ts_status allocate_buffers(struct peers_bench *bench, struct comparison *it)
 {
     const size_t memory = ts_cuda_session_device(bench->session)->memory_bytes, gib = (size_t)1 << 30;
-    const size_t room = memory / 4 < gib ? memory / 4 : gib;
+    const size_t budget = memory / 4 < gib ? memory / 4 : gib;
     it->input_bytes = ts_image_bytes(&it->ready.context.in);
     const size_t outputs[] = {[PEER_HISTOGRAM] = sizeof(uint32_t) * (size_t)it->work.bins * (size_t)it->work.slices,
                               [PEER_BOX] = it->input_bytes,
                               [PEER_STATISTICS] = sizeof(struct peer_moments) * (size_t)it->work.slices};
     it->output_bytes = outputs[it->work.task];
-    const size_t sets = (room + it->input_bytes - 1) / it->input_bytes;
+    const size_t sets = (budget + it->input_bytes - 1) / it->input_bytes;
     it->n_sets = sets < 2 ? 2 : sets > MAX_SETS ? MAX_SETS : (int)sets;
     for (int i = 0; i < CONTENDERS - 1; i++) {
         size_t bytes = 0;
@@ -118,13 +118,13 @@ static enum ts_status take_buffers(struct peers_bench *bench, struct comparison 
             return fail(bench, it->peers[i]->name);
         it->work.scratch_bytes = bytes > it->work.scratch_bytes ? bytes : it->work.scratch_bytes;
     }
-    it->work.scratch = ts_cuda_take(bench->session, it->work.scratch_bytes);
-    it->inputs = ts_cuda_take(bench->session, it->input_bytes * (size_t)it->n_sets);
+    it->work.scratch = ts_cuda_allocate(bench->session, it->work.scratch_bytes);
+    it->inputs = ts_cuda_allocate(bench->session, it->input_bytes * (size_t)it->n_sets);
     it->start = ts_cuda_event_create(bench->session);
     it->end = ts_cuda_event_create(bench->session);
     bool complete = it->work.scratch && it->inputs && it->start && it->end;
     for (int i = 0; complete && i < CONTENDERS; i++)
-        complete = (it->outputs[i] = ts_cuda_take(bench->session, it->output_bytes)) != NULL;
+        complete = (it->outputs[i] = ts_cuda_allocate(bench->session, it->output_bytes)) != NULL;
     for (int i = 0; complete && i < CUDA_TIMER_EVENTS; i++)
         complete = (it->timer.events[i] = ts_cuda_event_create(bench->session)) != NULL;
     return complete ? TS_OK : TS_RUN_FAILED;
@@ -156,7 +156,7 @@ static enum ts_status set_up(struct peers_bench *bench, struct comparison *it)
         ((uint16_t *)it->block.data)[i] &= (uint16_t)(it->work.high - 1);
     it->work.stream = ts_cuda_stream(bench->session, CUDA_COMPUTE);
     if (status == TS_OK)
-        status = take_buffers(bench, it);
+        status = allocate_buffers(bench, it);
     if (status == TS_OK)
         status = fill_inputs(bench, it);
     if (status == TS_OK)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# CI does not pass where it could compile no CUDA code, nor where a file of any of the languages is not formatted.
+# CI does not pass where it could compile no CUDA code, nor where a file of any of the languages is not formatted. It names
+# the stages that run on the CPU alone.
 # usage: test_ci.sh SOURCE
 set -uo pipefail
 source=$1
@@ -24,4 +25,10 @@ if command -v clang-format >/dev/null && command -v git >/dev/null; then
         git add "planted.$kind"
         .ci/run format >"$folder/log" 2>&1 || fail "a file .$kind that is formatted has not passed: $(cat "$folder/log")"
     done
+    grep -q 'on the CPU alone' "$folder/log" && fail "it names a stage where there is none: $(cat "$folder/log")"
+    mkdir -p stages/filters && printf 'const struct stage planted_stage = {\n    .cpu_only = "its kernel is not written yet",\n};\n' >stages/filters/planted.c
+    git add stages
+    .ci/run format >"$folder/log" 2>&1 || fail "a formatted stage has not passed: $(cat "$folder/log")"
+    grep -q '^on the CPU alone: stages/filters/planted.c:.*its kernel is not written yet' "$folder/log" ||
+        fail "it does not name the stage: $(cat "$folder/log")"
 fi

@@ -6,7 +6,7 @@ In a block of code (indented by four), a first line `# NAME.yaml` makes the bloc
 commands, run in one folder from the top of the page to its end, and the lines below a command are its output. A line `...`
 stands for any lines. Numbers that depend on the machine (seconds, threads, budgets, the device and its reason, commits) are
 compared as `#`; empty lines do not count. Without TOMOSTAGE_DATA a page is left at its first block that needs public data, with a message and, at the
-end, exit code 77. Every link between pages, and every path of the repository that a page names, must exist.
+end, exit code 77. Every link between pages, notes and rooms' READMEs, and every path of the repository that they name, must exist.
 
 Usage: test_pages.py PROGRAM ROOT [--write]
   --write  puts what the commands print now into the pages, for you to read before you commit it"""
@@ -114,7 +114,7 @@ def run_page(page, root, program, links, data, write):
     """Faults of a page, as text."""
     with open(os.path.join(root, page), encoding="utf-8") as file:
         text = file.read()
-    faults, n = [], 0
+    faults, n, left = [], 0, False
     with tempfile.TemporaryDirectory() as folder:
         os.mkdir(os.path.join(folder, "bin"))
         os.symlink(os.path.abspath(program), os.path.join(folder, "bin/tomostage"))
@@ -130,7 +130,8 @@ def run_page(page, root, program, links, data, write):
         subprocess.run(["tomostage", "phantom", "shepp-logan", "-o", "demo/study"], cwd=folder, env=environment, check=True,
                        stdout=subprocess.DEVNULL)
         for block in blocks(text):
-            if any(name in line for name in absent for line in block):
+            left = any(name in line for name in absent for line in block)
+            if left:
                 print(f"SKIPPED {page} from `{block[0]}` on: TOMOSTAGE_DATA is not set", file=sys.stderr)
                 break
             n += len(commands(block))
@@ -141,7 +142,7 @@ def run_page(page, root, program, links, data, write):
             file.write(mend(text, faults))
     told = ["\n".join([f"{page}: $ {command}", "--- the page shows", *shown, "--- it prints", *printed])
             for command, shown, printed in faults]
-    return told + ([] if n else [f"{page}: shows no commands"])
+    return told + ([] if n or left else [f"{page}: shows no commands"])
 
 
 def check_paths(page, root):
@@ -159,9 +160,9 @@ if __name__ == "__main__":
     program, root, data = sys.argv[1], sys.argv[2], os.environ.get("TOMOSTAGE_DATA")
     write = sys.argv[3:] == ["--write"]
     faults = []
-    for page in sorted(["README.md"] + [os.path.relpath(path, root) for path in
-                                        glob.glob(os.path.join(root, "docs", "*.md")) + glob.glob(os.path.join(root, "datasets", "*.md"))]):
-        faults += check_paths(page, root)
+    for folder in ("docs", "datasets", "core", "stages", "io", "cuda", "pipeline", "README.md"):
+        for path in sorted(glob.glob(os.path.join(root, folder, "**/*.md"), recursive=True)) or [os.path.join(root, folder)]:
+            faults += check_paths(os.path.relpath(path, root), root)
     for page, links in PAGES.items():
         faults += run_page(page, root, program, links, data, write)
     print("\n".join(faults))

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tests/support/output_fixture.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/program.h"
 #include "tests/support/stage_check.h"
 #include "tests/support/support.h"

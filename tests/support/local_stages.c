@@ -10,7 +10,7 @@ static const struct choice borders[] = {{"reflect", BORDER_REFLECT, ""}, {"mirro
 
 /* ---- shift ------------------------------------------------------------------------------------- */
 
-static const struct param shift_rows[] = {
+static const struct param shift_params[] = {
     PARAM(struct shift_params, by, .unit = "", .min = -9, .max = 9, .doc = "slices"),
     PARAM(struct shift_params, constant, .unit = "value", .min = 0, .max = 200, .doc = "of border constant"),
     PARAM(struct shift_params, border, .unit = "", .choices = borders, .init.choice = BORDER_REFLECT, .doc = "rule"),
@@ -32,32 +32,16 @@ static enum ts_status shift_map(const struct stage_context *context, const struc
     return TS_OK;
 }
 
-const struct stage shift_stage = {
-    .name = "shift",
-    .summary = "moves slices",
-    .doc = "out(z) = in(z + by)",
-    .axes = AXES_VOLUME,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_ANY_QUANTITY,
-    STAGE_PARAMS(shift_rows, struct shift_params),
-    .reach = shift_reach,
-    .map = shift_map,
-    .cuda = STAGE_CUDA(shift_cuda),
-};
+#define SHIFT(noun, ...)                                                                                               \
+    {                                                                                                                  \
+        .name = noun, .summary = "moves slices", .doc = "out(z) = in(z + by)", .axes = AXES_VOLUME,                    \
+        .dtypes = TS_ANY_DTYPE, .quantities = TS_ANY_QUANTITY, STAGE_PARAMS(shift_params, struct shift_params),        \
+        .reach = shift_reach, .map = shift_map, __VA_ARGS__                                                            \
+    }
 
-const struct stage cpu_shift_stage = {
-    .name = "cpu_shift",
-    .summary = "moves slices",
-    .doc = "out(z) = in(z + by)",
-    .axes = AXES_VOLUME,
-    .dtypes = TS_ANY_DTYPE,
-    .quantities = TS_ANY_QUANTITY,
-    STAGE_PARAMS(shift_rows, struct shift_params),
-    .reach = shift_reach,
-    .map = shift_map,
-    .cpu_only = "its kernel is not written yet",
-    .tolerance = {.why = "the same bytes"},
-};
+const struct stage shift_stage = SHIFT("shift", .cuda = STAGE_CUDA(shift_cuda));
+const struct stage cpu_shift_stage =
+    SHIFT("cpu_shift", .cpu_only = "its kernel is not written yet", .tolerance = {.why = "the same bytes"});
 
 const struct stage lost_stage = {
     .name = "lost",
@@ -66,7 +50,7 @@ const struct stage lost_stage = {
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
-    .params = shift_rows,
+    .params = shift_params,
     .n_params = 1,
     .params_bytes = sizeof(struct shift_params),
     .map = shift_map,
@@ -75,7 +59,7 @@ const struct stage lost_stage = {
 
 /* ---- add_rows ---------------------------------------------------------------------------------- */
 
-static const struct param add_rows_rows[] = {
+static const struct param add_rows_params[] = {
     PARAM(struct add_rows_params, rows, .unit = "", .required = true, .doc = "what is added"),
     PARAM(struct add_rows_params, by, .unit = "", .min = -9, .max = 9, .doc = "slices"),
 };
@@ -139,7 +123,7 @@ const struct stage add_rows_stage = {
     .axes = AXES_VOLUME,
     .dtypes = TS_DTYPE_BIT(TS_U16),
     .quantities = TS_ANY_QUANTITY,
-    STAGE_PARAMS(add_rows_rows, struct add_rows_params),
+    STAGE_PARAMS(add_rows_params, struct add_rows_params),
     .resolve = add_rows_resolve,
     .streams_with_input = add_rows_streams,
     .reach = add_rows_reach,
@@ -150,7 +134,7 @@ const struct stage add_rows_stage = {
 
 /* ---- find -------------------------------------------------------------------------------------- */
 
-static const struct param find_rows[] = {
+static const struct param find_params[] = {
     PARAM(struct find_params, given, .unit = "mm", .min = 0, .max = 99, .doc = "0: found"),
     PARAM(struct find_params, fault, .unit = "", .doc = "changes what it may not change"),
 };
@@ -228,7 +212,7 @@ const struct stage find_stage = {
     .axes = AXES_VOLUME,
     .dtypes = TS_DTYPE_BIT(TS_U16),
     .quantities = TS_ANY_QUANTITY,
-    STAGE_PARAMS(find_rows, struct find_params),
+    STAGE_PARAMS(find_params, struct find_params),
     .shape = find_shape,
     .reduction = &find_reduction,
     .cuda = STAGE_CUDA(find_cuda),
@@ -236,7 +220,7 @@ const struct stage find_stage = {
 
 /* ---- add_first --------------------------------------------------------------------------------- */
 
-static const struct param add_first_rows[] = {
+static const struct param add_first_params[] = {
     PARAM(struct add_first_params, first, .unit = "mm", .derived = "position of the first column", .doc = "added"),
     PARAM(struct add_first_params, most, .unit = "mm", .min = 0, .max = 1e6, .init.r = 1e6, .doc = "of first"),
     PARAM(struct add_first_params, fault, .unit = "", .doc = "changes what was planned"),
@@ -281,7 +265,7 @@ const struct stage add_first_stage = {
     .axes = AXES_VOLUME,
     .dtypes = TS_DTYPE_BIT(TS_U16),
     .quantities = TS_ANY_QUANTITY,
-    STAGE_PARAMS(add_first_rows, struct add_first_params),
+    STAGE_PARAMS(add_first_params, struct add_first_params),
     .resolve = add_first_resolve,
     .shape = add_first_shape,
     .map = add_first_map,
@@ -290,7 +274,7 @@ const struct stage add_first_stage = {
 
 /* ---- masked ------------------------------------------------------------------------------------ */
 
-static const struct param masked_rows[] = {
+static const struct param masked_params[] = {
     PARAM(struct masked_params, mask, .unit = "", .optional = true, .doc = "where it counts"),
     PARAM(struct masked_params, slices, .unit = "", .doc = "one sum a slice"),
 };
@@ -411,7 +395,7 @@ const struct stage masked_stage = {
     .axes = AXES_VOLUME,
     .dtypes = TS_DTYPE_BIT(TS_U16),
     .quantities = TS_ANY_QUANTITY,
-    STAGE_PARAMS(masked_rows, struct masked_params),
+    STAGE_PARAMS(masked_params, struct masked_params),
     .resolve = masked_resolve,
     .shape = masked_shape,
     .streams_with_input = masked_streams,
@@ -423,7 +407,7 @@ const struct stage masked_stage = {
 
 /* ---- spectrum ---------------------------------------------------------------------------------- */
 
-static const struct param spectrum_rows[] = {
+static const struct param spectrum_params[] = {
     PARAM(struct spectrum_params, real, .unit = "", .doc = "values are real"),
     PARAM(struct spectrum_params, plane, .unit = "", .doc = "whole slices"),
 };
@@ -439,7 +423,7 @@ static int spectrum_transforms(const struct stage_context *context, struct fft_s
     return 1;
 }
 
-/* Room for the samples of one call and, behind them, their spectrum. */
+/* Returns how many samples the scratch buffer holds: those of one call and, behind them, their spectrum. */
 static size_t spectrum_samples(const struct stage_context *context)
 {
     struct fft_shape shape[STAGE_TRANSFORMS];
@@ -484,7 +468,7 @@ const struct stage spectrum_stage = {
     .axes = AXES_VOLUME,
     .dtypes = TS_DTYPE_BIT(TS_F32),
     .quantities = TS_ANY_QUANTITY,
-    STAGE_PARAMS(spectrum_rows, struct spectrum_params),
+    STAGE_PARAMS(spectrum_params, struct spectrum_params),
     .transforms = spectrum_transforms,
     .scratch_bytes = spectrum_scratch,
     .map = spectrum_map,

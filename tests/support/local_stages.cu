@@ -154,12 +154,12 @@ static enum ts_status spectrum_map(const struct stage_context *context, const st
     const int64_t nx = in->axes[2].n, step = params->plane ? in->axes[1].n : SPECTRUM_ROWS;
     struct fft_shape shapes[STAGE_TRANSFORMS];
     spectrum_transforms(context, shapes);
-    const size_t room = ts_cuda_stride((size_t)ts_fft_count(shapes) * 2 * sizeof(float));
-    float *samples = (float *)call->scratch, *spectrum = (float *)((char *)call->scratch + room);
+    const size_t sample_bytes = ts_cuda_stride((size_t)ts_fft_count(shapes) * 2 * sizeof(float));
+    float *samples = (float *)call->scratch, *spectrum = (float *)((char *)call->scratch + sample_bytes);
     enum ts_status status = TS_OK;
     for (int64_t row = 0, rows = in->axes[0].n * in->axes[1].n; status == TS_OK && row < rows; row += step) {
         const size_t bytes = (size_t)((rows - row < step ? rows - row : step) * nx) * sizeof(float);
-        cudaMemsetAsync(samples, 0, room, call->stream);
+        cudaMemsetAsync(samples, 0, sample_bytes, call->stream);
         cudaMemcpyAsync(samples, (const float *)in->data + row * nx, bytes, cudaMemcpyDeviceToDevice, call->stream);
         status = ts_cuda_fft_forward(context, call->transforms[0], samples, params->real ? spectrum : samples);
         if (status == TS_OK && params->real)

@@ -89,9 +89,9 @@ void memory_chain_init(struct memory_chain *memory, const struct ts_image *input
 
 static void point_references(struct memory_chain *memory, struct chain_stage *stage)
 {
-    for (size_t i = 0; i < stage->set.n_rows; i++) {
-        struct ts_reference *reference = (void *)((unsigned char *)stage->set.values + stage->set.rows[i].offset);
-        if (stage->set.rows[i].kind != PARAM_REFERENCE || !reference->name)
+    for (size_t i = 0; i < stage->set.n_params; i++) {
+        struct ts_reference *reference = (void *)((unsigned char *)stage->set.values + stage->set.params[i].offset);
+        if (stage->set.params[i].kind != PARAM_REFERENCE || !reference->name)
             continue;
         reference->node = -1;
         if (!strcmp(reference->name, "atlas"))

@@ -27,8 +27,8 @@ enum ts_status ts_test_narrow_histogram(const struct device_numbers *device, con
     context.device = &one;
     context.diag = diag;
     enum ts_status status = ts_cuda_session_create(&one, n + bytes, diag, &session);
-    void *d_pixels = status == TS_OK ? ts_cuda_take(session, n) : NULL;
-    void *d_counts = d_pixels ? ts_cuda_take(session, bytes) : NULL;
+    void *d_pixels = status == TS_OK ? ts_cuda_allocate(session, n) : NULL;
+    void *d_counts = d_pixels ? ts_cuda_allocate(session, bytes) : NULL;
     if (!d_counts)
         status = TS_RUN_FAILED;
     if (status == TS_OK)

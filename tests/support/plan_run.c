@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/output_fixture.h"
+#include "tests/files/output_fixture.h"
 
 struct ts_plan *ts_test_plan(const struct memory_chain *memory, const struct ts_options *options)
 {

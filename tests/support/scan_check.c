@@ -58,7 +58,7 @@ size_t ts_scan_check(const struct stage *stage, stage_oracle *oracle, const stru
         struct ts_image in = ts_test_scan(&cases[c], 100 + c);
         struct stage_run first;
         const enum ts_status status = ts_test_run(&first, stage, cases[c].assignments, &in, NULL, 0, 1);
-        /* The error is the last of what is said; warnings may be before it. */
+        /* The error is the last record; warnings may stand before it. */
         const struct ts_diag_record *error =
             status != TS_OK ? ts_diag_get(first.diag, ts_diag_count(first.diag) - 1) : NULL;
         const char *code = error ? error->code : "";
@@ -118,7 +118,7 @@ void ts_scan_check_methods(const struct stage *stage, stage_oracle *oracle)
     cr_assert_eq(ts_scan_check(stage, oracle, on_tensor_cores, N_TENSOR), ts_test_device ? (size_t)N_TENSOR : 0);
 }
 
-/* ||b - A x|| / ||b|| of one slice; rays is room. */
+/* Returns ||b - A x|| / ||b|| of one slice; `rays` is scratch space for a slice of the sinogram. */
 static double residual_of(const struct stage_context *context, const double *b, const double *x, double *rays)
 {
     double left = 0, all = 0;
@@ -165,8 +165,9 @@ void ts_scan_check_residuals(const struct stage *stage, stage_oracle *oracle)
         cr_assert_eq(ts_test_table_at(&run, "iterations", z), carried_out[z]);
         ts_load_f64(x[z], ts_slice_data(&run.out, z), TS_F32, PIXELS);
         const double of_image = residual_of(&context, b[z], x[z], rays),
-                     told = ts_test_table_at(&run, "residual", z * (ITERATIONS + 1) + carried_out[z]);
-        cr_assert(fabs(told - of_image) <= 1e-5, "slice %lld: %g, and the image has %g", (long long)z, told, of_image);
+                     reported = ts_test_table_at(&run, "residual", z * (ITERATIONS + 1) + carried_out[z]);
+        cr_assert(fabs(reported - of_image) <= 1e-5, "slice %lld: %g, and the image has %g", (long long)z, reported,
+                  of_image);
     }
     free(params);
     ts_test_run_clear(&run);
@@ -209,7 +210,7 @@ void ts_scan_check_finite(const struct stage *stage, const char *assignments)
         const struct ts_diag_record *diag = ts_diag_get(run.diag, 0);
         cr_assert_str_eq(diag->code, "not-finite");
         cr_assert(strstr(diag->message, "2 of 360 values of slice 3 are NaN or infinite"), "%s", diag->message);
-        cr_assert(strstr(diag->message, "the first is in view 2 at detector 17"), "%s", diag->message);
+        cr_assert(strstr(diag->message, "the first is in view 2 at detector pixel 17"), "%s", diag->message);
         ts_test_run_clear(&run);
     }
     free(in.data);

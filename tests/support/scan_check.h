@@ -32,11 +32,11 @@ struct ts_image ts_test_scan(const struct scan_case *which, uint64_t seed);
  * Returns how many cases were compared. */
 size_t ts_scan_check(const struct stage *stage, stage_oracle *oracle, const struct scan_case *cases, size_t n);
 
-/* Of an iterative stage, every method: groups of 16 slices on the CPU, of 128, 64 and 32 on a CUDA device, some lanes
- * empty; tensor cores where the device has them. */
+/* Compares every method of an iterative stage: groups of 16 slices on the CPU, of 128, 64 and 32 on a CUDA device, some
+ * lanes empty; tensor cores where the device has them. */
 void ts_scan_check_methods(const struct stage *stage, stage_oracle *oracle);
-/* Of a stage whose parameters begin with struct iterate_params: the residual with which each iteration begins and the
- * number of iterations, from the oracle's image after the iterations before. */
+/* Checks the residual with which each iteration begins, and the number of iterations, against the oracle's image after
+ * the iterations before. The stage's parameters begin with struct iterate_params. */
 void ts_scan_check_residuals(const struct stage *stage, stage_oracle *oracle);
 /* A sinogram of zeros is its own reconstruction, and what is in a slice does not reach its neighbors. */
 void ts_scan_check_independence(const struct stage *stage, const char *assignments);

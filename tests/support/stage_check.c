@@ -38,11 +38,11 @@ static struct ts_numbers parse_numbers(const char *text)
 static void assign(struct param_set *set, const char *name, const char *value)
 {
     size_t i;
-    const struct param *row = ts_param_find(set->rows, set->n_rows, name, &i);
-    cr_assert(row, "%s has no parameter %s", set->owner, name);
-    void *at = (unsigned char *)set->values + row->offset;
+    const struct param *param = ts_param_find(set->params, set->n_params, name, &i);
+    cr_assert(param, "%s has no parameter %s", set->owner, name);
+    void *at = (unsigned char *)set->values + param->offset;
     char *end = "";
-    switch (row->kind) {
+    switch (param->kind) {
     case PARAM_INTEGER:
         *(int64_t *)at = strtoll(value, &end, 10);
         break;
@@ -62,7 +62,7 @@ static void assign(struct param_set *set, const char *name, const char *value)
         *(struct ts_reference *)at = (struct ts_reference){.name = strdup(value)};
         break;
     case PARAM_CHOICE: {
-        const struct choice *choice = row->choices;
+        const struct choice *choice = param->choices;
         while (choice->name && strcmp(choice->name, value))
             choice++;
         cr_assert(choice->name, "%s.%s has no choice %s", set->owner, name, value);
@@ -78,8 +78,8 @@ static void assign(struct param_set *set, const char *name, const char *value)
 
 void ts_test_params(const struct stage *stage, const char *assignments, struct param_set *set)
 {
-    *set = (struct param_set){.rows = stage->params,
-                              .n_rows = stage->n_params,
+    *set = (struct param_set){.params = stage->params,
+                              .n_params = stage->n_params,
                               .owner = stage->name,
                               .values = calloc(1, stage->params_bytes + 1)};
     ts_params_init(set);
@@ -95,15 +95,15 @@ void ts_test_params(const struct stage *stage, const char *assignments, struct p
 
 void ts_test_params_clear(struct param_set *set)
 {
-    for (size_t i = 0; i < set->n_rows; i++) {
-        void *at = (unsigned char *)set->values + set->rows[i].offset;
+    for (size_t i = 0; i < set->n_params; i++) {
+        void *at = (unsigned char *)set->values + set->params[i].offset;
         if (!(set->given >> i & 1))
             continue;
-        if (set->rows[i].kind == PARAM_NUMBERS)
+        if (set->params[i].kind == PARAM_NUMBERS)
             free((void *)((struct ts_numbers *)at)->values);
-        if (set->rows[i].kind == PARAM_TEXT)
+        if (set->params[i].kind == PARAM_TEXT)
             free(*(void **)at);
-        if (set->rows[i].kind == PARAM_REFERENCE)
+        if (set->params[i].kind == PARAM_REFERENCE)
             free((void *)((struct ts_reference *)at)->name);
     }
     free(set->values);

@@ -19,7 +19,7 @@ struct stage_run {
 /* Prepares and applies the stage over slabs of `slab` slices (0: all); the status is kept and returned. */
 enum ts_status ts_test_run(struct stage_run *run, const struct stage *stage, const char *assignments,
                            const struct ts_image *in, const struct ts_image *reference, int64_t slab, int threads);
-/* The same with all references, in row order. */
+/* The same with all references, in the order of their parameters. */
 enum ts_status ts_test_run_references(struct stage_run *run, const struct stage *stage, const char *assignments,
                                       const struct ts_image *in,
                                       const struct ts_image *const references[STAGE_REFERENCES], int64_t slab,

@@ -90,3 +90,11 @@ void ts_test_store(void *data, enum ts_dtype dtype, size_t i, double value)
 #undef STORE
     }
 }
+
+const struct ts_diag_record *ts_test_record(const struct ts_diag *diag, const char *code)
+{
+    for (size_t i = 0; i < ts_diag_count(diag); i++)
+        if (!strcmp(ts_diag_get(diag, i)->code, code))
+            return ts_diag_get(diag, i);
+    return NULL;
+}

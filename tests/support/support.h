@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/diag.h"
 #include "core/image.h"
 
 /* The folder of the public test images, from the environment variable TOMOSTAGE_DATA, or NULL. */
@@ -34,6 +35,9 @@ double ts_random_unit(uint64_t *state); /* [0, 1) */
 
 /* Writes element i of an array of any dtype. Values beyond its range become the lowest or highest one. */
 void ts_test_store(void *data, enum ts_dtype dtype, size_t i, double value);
+
+/* Returns the first record of this code; NULL where there is none. */
+const struct ts_diag_record *ts_test_record(const struct ts_diag *diag, const char *code);
 
 /* Fails the test where a child of this process is left other than the fork server. */
 void ts_test_no_children(void);

@@ -20,7 +20,7 @@ enum ts_status ts_test_tables_join(const struct device_numbers *device, uint64_t
     context.stage = &tables_stage;
     context.diag = diag;
     enum ts_status status = ts_cuda_session_create(device, 0, diag, &session);
-    uint64_t *d_tables = status == TS_OK ? (uint64_t *)ts_cuda_take(session, bytes) : NULL;
+    uint64_t *d_tables = status == TS_OK ? (uint64_t *)ts_cuda_allocate(session, bytes) : NULL;
     if (d_tables && status == TS_OK)
         status = ts_cuda_copy(session, CUDA_COMPUTE, CUDA_TO_DEVICE, d_tables, tables, bytes);
     if (d_tables && status == TS_OK) {

@@ -8,7 +8,7 @@
 #include "core/diag.h"
 #include "cuda/device/code.h"
 
-/* Where the runs of this test go: NULL is the CPU, and what it starts as. */
+/* The runs of this test go to this device. NULL is the CPU, with which a test starts. */
 extern const struct device_numbers *ts_test_device;
 /* From here on ts_stage_check and ts_test_run use the first CUDA device; without one the test is skipped, and says so.
  * ts_test_end_cuda fails the test if no kernel of this program was launched in between. */
@@ -18,8 +18,8 @@ void ts_test_end_cuda(void);
  * runs is the code for the real device, with the tables and grids for the smaller one. The environment variable
  * TOMOSTAGE_TESTS_CAPABILITY does so for every test. */
 void ts_test_begin_cuda_like(int capability);
-/* Whether the first record of `diag` says that this device has less shared memory, or no tensor cores, than what `what`
- * names is made for: prints that it was skipped, and why. False for the CPU. */
+/* Returns true where the first record of `diag` states that this device has less shared memory than `what` is made for,
+ * or no tensor cores, and prints that it was skipped and why. Returns false for the CPU. */
 bool ts_test_beyond(const struct device_numbers *device, const struct ts_diag *diag, const char *what);
 /* A device, there or not, that runs this build's code of this compute capability or a later one (cuda/device/code.h);
  * skips the test where no device would. */

@@ -11,8 +11,8 @@
 struct ts_image ts_test_counts(int64_t nz, int64_t n_views, int64_t n_detectors, enum ts_dtype dtype,
                                enum stage_values values, uint64_t seed);
 
-/* What the definition says: of each element its value (NaN where there is none) and what `relative` is a share of; of
- * each slice a count, in this table. */
+/* These numbers follow from the definition: for each element its value (NaN where there is none) and what `relative` is
+ * a share of; for each slice a count, in this table. */
 struct transmission_expected {
     const double *values, *scale;
     double relative;

@@ -49,7 +49,7 @@ Test(cuda_code, is_written_out)
     cr_assert_str_eq(text, "machine code for 9.0a and PTX for 7.5");
 }
 
-/* Where CUDA was told to take other code than it would. */
+/* CUDA may have been made to take other code than it would: the run then ends. */
 Test(cuda_code, that_runs_must_be_what_was_planned_for)
 {
     const int code = ts_cuda_code_here(90);
@@ -65,7 +65,7 @@ Test(cuda_code, that_runs_must_be_what_was_planned_for)
     ts_diag_destroy(diag);
 }
 
-/* Which methods are chosen hangs on it. */
+/* The choice of methods depends on this ratio. */
 Test(cuda_code, the_driver_tells_how_fast_doubles_are_on_cuda)
 {
     ts_test_begin_cuda();

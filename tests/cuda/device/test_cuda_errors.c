@@ -62,17 +62,18 @@ Test(cuda_errors, of_memory_say_what_was_asked_and_what_is_there)
     struct cuda_session *session;
     ts_test_begin_cuda();
     cr_assert_eq(ts_cuda_session_create(ts_test_device, (size_t)3 << 20, diag, &session), TS_OK);
-    cr_assert_null(ts_cuda_take(session, much));
-    cr_assert_null(ts_cuda_take_pinned(session, much));
+    cr_assert_null(ts_cuda_allocate(session, much));
+    cr_assert_null(ts_cuda_allocate_pinned(session, much));
     cr_assert_eq(ts_diag_count(diag), 2);
     const char *gpu = ts_diag_get(diag, 0)->message, *pinned = ts_diag_get(diag, 1)->message;
     cr_assert_str_eq(ts_diag_get(diag, 0)->code, "cuda-memory");
     cr_assert_str_eq(ts_diag_get(diag, 1)->code, "cuda-memory");
-    cr_assert(strstr(gpu, "1073741824.0 MiB of GPU memory, of the 3.0 MiB that the run takes, could not be taken: "),
-              "%s", gpu);
-    cr_assert(strstr(pinned, "1073741824.0 MiB of pinned host memory could not be taken: "), "%s", pinned);
+    cr_assert(
+        strstr(gpu, "1073741824.0 MiB of GPU memory, of the 3.0 MiB that the run takes, could not be allocated: "),
+        "%s", gpu);
+    cr_assert(strstr(pinned, "1073741824.0 MiB of pinned host memory could not be allocated: "), "%s", pinned);
     cr_assert(strstr(pinned, " MiB of memory are available") && !strstr(pinned, ": 0.0 MiB"), "%s", pinned);
-    cr_assert(ts_cuda_take(session, 1 << 20) && ts_cuda_take_pinned(session, 1 << 20));
+    cr_assert(ts_cuda_allocate(session, 1 << 20) && ts_cuda_allocate_pinned(session, 1 << 20));
     ts_cuda_session_destroy(session);
     ts_diag_destroy(diag);
 }
@@ -89,8 +90,8 @@ Test(cuda_errors, a_device_lost_before_a_transform_is_told_as_a_loss)
     struct stage_run run;
     ts_test_begin_cuda();
     cr_assert_eq(ts_cuda_session_create(ts_test_device, 0, diag, &session), TS_OK);
-    void *work = ts_cuda_take(session, ts_cuda_fft_work_bytes(&shape));
-    float *data = ts_cuda_take(session, 8 * 64 * 4);
+    void *work = ts_cuda_allocate(session, ts_cuda_fft_work_bytes(&shape));
+    float *data = ts_cuda_allocate(session, 8 * 64 * 4);
     if (ts_cuda_fft_create(session, "lost", &shape, work, diag, &fft) != TS_OK) {
         fprintf(stderr, "SKIPPED: %s\n", ts_diag_get(diag, 0)->message);
         cr_skip_test("no cuFFT");

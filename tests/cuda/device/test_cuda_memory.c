@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "cuda/device/session.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/memory_chain.h"
-#include "tests/support/output_fixture.h"
 #include "tests/support/plan_run.h"
 #include "tests/support/stage_check.h"
 
@@ -92,7 +92,7 @@ Test(cuda_memory, leaks_where_it_is_asked_to)
         cr_skip_test("nobody asks for a leak");
     ts_test_begin_cuda();
     cr_assert_eq(ts_cuda_session_create(ts_test_device, 0, diag, &session), TS_OK);
-    cr_assert_not_null(ts_cuda_take(session, MEBIBYTE));
+    cr_assert_not_null(ts_cuda_allocate(session, MEBIBYTE));
 }
 
 /* NVML's numbers, for where CUDA does not start, are those of the driver. */

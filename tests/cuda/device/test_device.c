@@ -11,9 +11,9 @@
 
 #include "cuda/device/code.h"
 #include "pipeline/plan/device_choice.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/local_stages.h"
 #include "tests/support/memory_chain.h"
-#include "tests/support/output_fixture.h"
 #include "tests/support/program.h"
 #include "tests/support/stage_check.h"
 
@@ -186,7 +186,7 @@ Test(device, auto_takes_the_first_usable_one)
     expect("\"device\": \"cuda:1\"");
 }
 
-/* What keeps `auto` from a device that seems to be there is said. */
+/* The reason is reported that keeps `auto` from a device which seems to be there. */
 Test(device, auto_says_why_it_takes_the_cpu)
 {
     use_driver("crash");
@@ -200,7 +200,7 @@ Test(device, auto_says_why_it_takes_the_cpu)
     cr_assert_null(strstr(outcome.out, "device-auto"));
 }
 
-/* What does not fit there, in the device's memory or in the budget for it, is no error of `auto`. */
+/* `auto` makes no error of a chain that does not fit the device's memory or the budget for it. */
 Test(device, auto_takes_the_cpu_where_the_plan_does_not_fit)
 {
     const char *const chain = "dicom study | radon views=3 | hdf5 out.h5";
@@ -225,7 +225,7 @@ Test(device, auto_takes_the_cpu_where_the_plan_does_not_fit)
     expect("\"device\": \"cpu\", \"device_note\": \"the chain needs at least");
 }
 
-/* Where the CPU cannot run it either, the device's errors are the ones that are told. */
+/* Where the CPU cannot run it either, the device's errors are the ones that are reported. */
 Test(device, what_runs_nowhere_is_told_of_the_device)
 {
     const char *const chain = "dicom study | radon views=3 method=stack | hdf5 out.h5";

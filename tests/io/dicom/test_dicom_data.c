@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/support/dicom_open.h"
+#include "tests/files/dicom_open.h"
 #include "tests/support/support.h"
 
 enum { COLUMNS = 25, PATH_BYTES = 1024 };

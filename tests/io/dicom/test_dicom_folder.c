@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "io/dicom/dicom_scan.h"
-#include "tests/support/dicom_fixture.h"
-#include "tests/support/dicom_open.h"
+#include "tests/files/dicom_fixture.h"
+#include "tests/files/dicom_open.h"
 #include "tests/support/support.h"
 
 static double seconds_now(void)
@@ -107,7 +107,7 @@ Test(dicom_folder, stops_at_32_levels)
     ts_test_remove_folder(folder);
 }
 
-/* What decoding relies on, whatever was in the file. */
+/* Decoding relies on these numbers, whatever was in the file. */
 static void check_promises(const struct dicom_file *file)
 {
     int cell = file->bits_allocated / 8;
@@ -279,7 +279,7 @@ Test(dicom_folder, says_so_where_no_series_is_whole)
     ts_diag_destroy(diag);
 }
 
-/* What `info` says of a series is a warning of the run that takes it. */
+/* A warning of `info` about a series is also one of the run that takes it. */
 Test(dicom_folder, warnings_of_a_series_reach_the_run)
 {
     char folder[256], path[300];

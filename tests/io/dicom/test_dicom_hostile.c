@@ -14,7 +14,7 @@
 
 #include "io/dicom/dicom_decode.h"
 #include "io/sandbox/workers.h"
-#include "tests/support/dicom_fixture.h"
+#include "tests/files/dicom_fixture.h"
 #include "tests/support/support.h"
 
 enum { FILES_MAX = 512, FRAME_BYTES = 1 << 20, FILE_BYTES = 32 << 20, ADDRESS_BYTES = 256 << 20 };

@@ -11,8 +11,8 @@
 
 #include "io/dicom/dicom_group.h"
 #include "io/dicom/dicom_scan.h"
+#include "tests/files/dicom_lost.h"
 #include "tests/support/allocations.h"
-#include "tests/support/dicom_lost.h"
 #include "tests/support/program.h"
 
 /* One element of the last slice differs, which makes a group of its own of it. */
@@ -125,7 +125,7 @@ Test(dicom_incomplete, fewer_files_than_the_series_has_refuse)
     ts_test_expect_warning(lost.diag, "series-incomplete", text);
     cr_expect_str_eq(ts_lost_attribute(&lost, "warnings"), text);
     ts_lost_close(&lost);
-    /* Who lists files chooses among them. */
+    /* A user who lists files chooses among them: that there are fewer is no error. */
     const char *one = ts_lost_path(&lost, "IM003.dcm");
     lost.params.dicom = (struct ts_texts){1, &one};
     ts_lost_open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_OK);
@@ -134,7 +134,7 @@ Test(dicom_incomplete, fewer_files_than_the_series_has_refuse)
     ts_lost_end(&lost);
 }
 
-/* What `info` and the JSON records of `check` and `run` show. */
+/* `info` and the JSON records of `check` and `run` show it. */
 Test(dicom_incomplete, the_program_reports_it)
 {
     static struct program_outcome outcome;

@@ -14,7 +14,7 @@
 
 #include "io/dicom/dicom_group.h"
 #include "io/dicom/dicom_scan.h"
-#include "tests/support/dicom_lost.h"
+#include "tests/files/dicom_lost.h"
 
 Test(dicom_lost, empty_cut_and_damaged_slices_refuse)
 {
@@ -54,7 +54,7 @@ Test(dicom_lost, a_slice_cut_behind_an_element_refuses)
     ts_lost_end(&lost);
 }
 
-/* Where the header of the Series Instance UID begins in a file. */
+/* Returns where the header of the Series Instance UID begins in a file. */
 static off_t offset_of_series_uid(int fd, off_t *end)
 {
     static const char tag[] = "\x20\0\x0E\0UI";
@@ -181,7 +181,7 @@ Test(dicom_lost, other_files_are_warned_of)
         }
         cr_assert_eq(unlink(lost.path), 0);
     }
-    /* As large as the slices, of a name that says nothing. */
+    /* This file is as large as the slices, and its name tells nothing. */
     struct stat slice;
     cr_assert_eq(stat(ts_lost_path(&lost, "IM000.dcm"), &slice), 0);
     char *noise = calloc(1, (size_t)slice.st_size);
@@ -325,7 +325,7 @@ Test(dicom_lost, cut_slices_can_be_skipped)
     }
 }
 
-/* As git-annex and DataLad keep files. */
+/* git-annex and DataLad keep files so. */
 Test(dicom_lost, links_to_files_are_followed)
 {
     char folder[300], target[64], key[300];
@@ -407,7 +407,7 @@ Test(dicom_lost, idle_entries_are_warned_of)
     ts_lost_end(&lost);
 }
 
-/* What stands where a slice was, under its name. */
+/* Something else than a file stands where a slice was, under its name. */
 Test(dicom_lost, folders_and_devices_of_a_slices_name_refuse)
 {
     static const char *const texts[] = {"IM010.dcm (empty folder)", "IM010.dcm (link to a folder, not followed)",

@@ -29,8 +29,8 @@ static size_t encode(unsigned char *frame, const unsigned char *cells, size_t n,
         const unsigned char *plane = cells + (cell_bytes - 1 - segment);
         put_u32(frame + 4 * (segment + 1), (uint32_t)length);
         for (size_t i = 0; i < n;) {
-            size_t run = 1, room = n - i < 128 ? n - i : 128;
-            while (run < room && plane[(i + run) * cell_bytes] == plane[i * cell_bytes])
+            size_t run = 1, longest = n - i < 128 ? n - i : 128;
+            while (run < longest && plane[(i + run) * cell_bytes] == plane[i * cell_bytes])
                 run++;
             if (ts_random_next(seed) % 8 == 0)
                 frame[length++] = 128;
@@ -38,7 +38,7 @@ static size_t encode(unsigned char *frame, const unsigned char *cells, size_t n,
                 frame[length++] = (unsigned char)(257 - run);
                 frame[length++] = plane[i * cell_bytes];
             } else {
-                run = 1 + ts_random_next(seed) % room;
+                run = 1 + ts_random_next(seed) % longest;
                 frame[length++] = (unsigned char)(run - 1);
                 for (size_t k = 0; k < run; k++)
                     frame[length++] = plane[(i + k) * cell_bytes];

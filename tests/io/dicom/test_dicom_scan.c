@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "io/dicom/dicom_scan.h"
-#include "tests/support/dicom_fixture.h"
+#include "tests/files/dicom_fixture.h"
 
 enum change {
     CHANGE_TEXT,     /* element becomes vr, text */

@@ -11,7 +11,7 @@
 
 #include "io/dicom/dicom_group.h"
 #include "io/dicom/dicom_scan.h"
-#include "tests/support/dicom_fixture.h"
+#include "tests/files/dicom_fixture.h"
 
 /* A folder of files, scanned and grouped. */
 struct group {
@@ -174,7 +174,7 @@ static void spoil_places(struct dicom_fixture *f, enum trouble trouble, int z)
     }
 }
 
-/* What the stored numbers mean. */
+/* Spoils what the stored numbers mean. */
 static void spoil_values(struct dicom_fixture *f, enum trouble trouble, int z)
 {
     switch (trouble) {
@@ -375,7 +375,7 @@ Test(dicom_series, takes_the_smallest_type_that_holds_every_slice)
     }
 }
 
-/* Which series each slice of the mixed folder belongs to. */
+/* Sets which series each slice of the mixed folder belongs to. */
 static void mix(struct dicom_fixture *f, int z, void *user)
 {
     int kinds = *(int *)user;

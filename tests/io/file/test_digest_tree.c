@@ -55,7 +55,7 @@ Test(digest_tree, is_what_its_definition_says)
         cr_assert_str_eq(found, expected, "%zu bytes", sizes[i]);
         free(data);
     }
-    /* As Python computes it: sha256((3).to_bytes(8, "little") + sha256(b"abc").digest()) */
+    /* Python computes it as sha256((3).to_bytes(8, "little") + sha256(b"abc").digest()) */
     char text[DIGEST_TEXT_BYTES];
     cr_assert(ts_digest_tree_of("abc", 3, text));
     cr_assert_str_eq(text, "80a67215aff0c585b6c055e38aa04b76d4b208e2d0c3eb31bfd02822ae62e1c0");

@@ -16,7 +16,7 @@
 #include "io/hdf5/hdf5_verify.h"
 #include "io/hdf5/hdf5_write.h"
 #include "io/scan/hdf5_info.h"
-#include "tests/support/output_fixture.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/support.h"
 
 static hid_t native_type(enum ts_dtype dtype)

@@ -10,7 +10,7 @@
 #include "core/image.h"
 #include "io/hdf5/hdf5_verify.h"
 #include "io/hdf5/hdf5_write.h"
-#include "tests/support/output_fixture.h"
+#include "tests/files/output_fixture.h"
 
 /* The next chunk of an image as another encoder makes it, from the image that the grid cuts. */
 static void *encode_chunk(const struct hdf5_writer *writer, int id, const struct ts_image *image, int64_t index,

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "io/hdf5/hdf5_driver.h"
-#include "tests/support/output_fixture.h"
+#include "tests/files/output_fixture.h"
 
 static char folder[256], path[300];
 static struct hdf5_failure failure;

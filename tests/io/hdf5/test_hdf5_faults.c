@@ -24,7 +24,7 @@
 #include "io/hdf5/hdf5_verify.h"
 #include "io/hdf5/hdf5_write.h"
 #include "io/scan/hdf5_info.h"
-#include "tests/support/output_fixture.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/support.h"
 
 static void write_text_file(const char *path, const char *text)
@@ -184,7 +184,7 @@ Test(hdf5_faults, folders_that_take_no_files)
     ts_diag_destroy(diag);
 }
 
-/* What the output takes without compression says little of what it will take. */
+/* The size of the output without compression tells little about what it will take. */
 Test(hdf5_faults, too_little_space_for_the_worst_case_is_a_warning)
 {
     struct ts_diag *diag = ts_diag_create();
@@ -360,7 +360,7 @@ Test(hdf5_faults, an_unfinished_file_is_not_sound)
     ts_test_remove_folder(folder);
 }
 
-/* What a caller of the writer can get wrong; the file is then given up. */
+/* A caller of the writer can get these things wrong; the file is then given up. */
 Test(hdf5_faults, what_cannot_be_described_is_an_error)
 {
     static char text[62 << 10];

@@ -11,8 +11,8 @@
 #include "io/hdf5/hdf5_verify.h"
 #include "io/scan/exchange.h"
 #include "io/scan/hdf5_info.h"
-#include "tests/support/dicom_open.h"
-#include "tests/support/scan_file.h"
+#include "tests/files/dicom_open.h"
+#include "tests/files/scan_file.h"
 #include "tests/support/support.h"
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -110,7 +110,7 @@ static enum ts_status open_exchange(void)
 {
     struct exchange_params values = {0};
     struct param_set set = {
-        .rows = exchange_format.params, .n_rows = exchange_format.n_params, .values = &values, .owner = "input"};
+        .params = exchange_format.params, .n_params = exchange_format.n_params, .values = &values, .owner = "input"};
     struct source *source = NULL;
     ts_params_init(&set);
     values.exchange = ts_scan_file.path;
@@ -136,8 +136,8 @@ static long children_kb(void)
     return usage.ru_maxrss;
 }
 
-/* Of an object that claims more than the collection holds the library crashes, takes what it claims or goes in
- * circles, by the number. */
+/* An object may claim more than the collection holds. By the number, the library would crash, take what is claimed, or
+ * go in circles. */
 Test(hdf5_foreign, heaps_that_lie_are_refused)
 {
     static const struct {

@@ -13,7 +13,7 @@
 #include "io/hdf5/hdf5_session.h"
 #include "io/hdf5/hdf5_verify.h"
 #include "io/scan/hdf5_info.h"
-#include "tests/support/output_fixture.h"
+#include "tests/files/output_fixture.h"
 
 static char *info(const char *path, bool json, enum ts_status expected, struct ts_diag *diag)
 {
@@ -243,7 +243,7 @@ Test(hdf5_info, what_is_no_hdf5_file_is_refused)
     fclose(stream);
     free(info(path, false, TS_BAD_INPUT, diag));
     cr_assert_eq(ts_diag_error_count(diag), 4);
-    /* What has the signature and is damaged is told apart, with the library's reason. */
+    /* A file that has the signature and is damaged is reported as such, with the library's reason. */
     const char *last = ts_diag_get(diag, 3)->message;
     cr_assert(!strstr(last, "is not an HDF5 file") && !strstr(last, "gave no reason"), "%s", last);
     ts_diag_destroy(diag);

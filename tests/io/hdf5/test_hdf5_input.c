@@ -9,13 +9,13 @@
 
 #include "io/hdf5/hdf5_input.h"
 #include "io/scan/hdf5_source.h"
-#include "tests/support/dicom_open.h"
-#include "tests/support/scan_file.h"
+#include "tests/files/dicom_open.h"
+#include "tests/files/scan_file.h"
 #include "tests/support/support.h"
 
 TestSuite(hdf5_input, .init = ts_scan_file_begin, .fini = ts_scan_file_end);
 
-/* Of the dataset at `path` of the test's file, read as a volume; code NULL: is taken. */
+/* Reads the dataset at `path` of the test's file as a volume, and expects this error. With code NULL it is accepted. */
 static void check(const char *path, const char *code, const char *words)
 {
     static const char *const axes[3] = {"z", "y", "x"};

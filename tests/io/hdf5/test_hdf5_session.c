@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "io/hdf5/hdf5_session.h"
-#include "tests/support/dicom_open.h"
-#include "tests/support/scan_file.h"
+#include "tests/files/dicom_open.h"
+#include "tests/files/scan_file.h"
 #include "tests/support/support.h"
 
 TestSuite(hdf5_session, .init = ts_scan_file_begin, .fini = ts_scan_file_end);

@@ -10,8 +10,8 @@
 
 #include "io/scan/hdf5_source.h"
 #include "io/source/angle_unit.h"
-#include "tests/support/dicom_open.h"
-#include "tests/support/scan_file.h"
+#include "tests/files/dicom_open.h"
+#include "tests/files/scan_file.h"
 #include "tests/support/support.h"
 
 TestSuite(hdf5_source, .init = ts_scan_file_begin, .fini = ts_scan_file_end);
@@ -61,7 +61,7 @@ Test(hdf5_source, refuses_with_its_own_words)
     static const double theta[2] = {0, 1};
     struct hdf5_params values = {0};
     struct param_set set = {
-        .rows = hdf5_format.params, .n_rows = hdf5_format.n_params, .values = &values, .owner = "input"};
+        .params = hdf5_format.params, .n_params = hdf5_format.n_params, .values = &values, .owner = "input"};
     struct source *source;
     ts_params_init(&set);
     H5Fclose(ts_scan_file_exchange(NULL, 2, theta));
@@ -110,7 +110,7 @@ Test(hdf5_source, frames_need_no_angles)
     source->ops->close(source);
 }
 
-/* Of the chain's own range too, unless it says what it is. */
+/* That holds for the chain's own range too, unless the chain states the unit. */
 Test(hdf5_source, a_range_that_looks_like_radians_is_refused)
 {
     static const char *const axes[] = {"view", "z", "detector"};

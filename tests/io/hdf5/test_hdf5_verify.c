@@ -17,7 +17,7 @@
 #include "io/hdf5/hdf5_trailer.h"
 #include "io/hdf5/hdf5_verify.h"
 #include "io/hdf5/hdf5_write.h"
-#include "tests/support/output_fixture.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/support.h"
 
 static char folder[256], path[300];

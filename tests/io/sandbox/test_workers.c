@@ -260,7 +260,8 @@ Test(workers, spinning_ends_without_the_parent, .timeout = 30)
     ts_test_no_children();
 }
 
-/* Its processor time is limited for life, so a worker that has used most of it makes room for another one. */
+/* Its processor time is limited for life, so a worker that has used most of it ends, and another one takes its place.
+ */
 Test(workers, old_ones_retire, .timeout = 60)
 {
     enum { N_JOBS = 66 };
@@ -302,7 +303,7 @@ static void write_memory(void *state, const void *job, int fd, void *reply)
     memset(reply, 0, sizeof(struct answer));
 }
 
-/* What one worker does to its memory reaches no other's. */
+/* Nothing that one worker does to its memory reaches another's. */
 Test(workers, each_has_memory_of_its_own)
 {
     enum { N = 3 };
@@ -434,7 +435,7 @@ Test(workers, die_with_the_parent, .timeout = 30)
     for (int i = 0; i < N; i++) {
         bool gone = false;
         for (int k = 0; k < 500 && !gone; k++) {
-            /* Whoever adopts it may be slow to reap it: a zombie is dead too. */
+            /* The process that adopts it may be slow to reap it: a zombie is dead too. */
             char path[64], text[256] = "";
             snprintf(path, sizeof path, "/proc/%d/stat", pids[i]);
             FILE *stat_file = fopen(path, "r");

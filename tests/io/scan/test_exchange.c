@@ -11,8 +11,8 @@
 #include "io/scan/exchange.h"
 #include "io/scan/hdf5_info.h"
 #include "io/scan/projections.h"
-#include "tests/support/dicom_open.h"
-#include "tests/support/scan_file.h"
+#include "tests/files/dicom_open.h"
+#include "tests/files/scan_file.h"
 #include "tests/support/support.h"
 
 TestSuite(exchange, .init = ts_scan_file_begin, .fini = ts_scan_file_end);
@@ -21,8 +21,8 @@ static struct exchange_params exchange_values;
 
 static struct param_set exchange_set(void)
 {
-    struct param_set set = {.rows = exchange_format.params,
-                            .n_rows = exchange_format.n_params,
+    struct param_set set = {.params = exchange_format.params,
+                            .n_params = exchange_format.n_params,
                             .values = &exchange_values,
                             .owner = "input"};
     exchange_values = (struct exchange_params){0};

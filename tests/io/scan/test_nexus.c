@@ -11,9 +11,9 @@
 #include "io/scan/hdf5_info.h"
 #include "io/scan/nexus.h"
 #include "io/scan/projections.h"
-#include "tests/support/dicom_open.h"
+#include "tests/files/dicom_open.h"
+#include "tests/files/scan_file.h"
 #include "tests/support/program.h"
-#include "tests/support/scan_file.h"
 #include "tests/support/support.h"
 
 TestSuite(nexus, .init = ts_scan_file_begin, .fini = ts_scan_file_end);
@@ -31,7 +31,7 @@ static void put_definition(hid_t entry, const char *text, bool variable)
     H5Tclose(type);
 }
 
-/* What differs from a good NXtomo file. */
+/* The members of this struct state how a file differs from a good NXtomo file. */
 struct scan {
     const struct scan_storage *storage;
     const char *definition, *angle_units, *pixel_units;
@@ -98,7 +98,7 @@ static void make_scan(const struct scan *scan)
 static struct param_set nexus_set(void)
 {
     struct param_set set = {
-        .rows = nexus_format.params, .n_rows = nexus_format.n_params, .values = &nexus_values, .owner = "input"};
+        .params = nexus_format.params, .n_params = nexus_format.n_params, .values = &nexus_values, .owner = "input"};
     nexus_values = (struct nexus_params){0};
     ts_params_init(&set);
     nexus_values.nexus = ts_scan_file.path;
@@ -479,10 +479,10 @@ Test(nexus, an_axis_that_nobody_takes_is_warned_of)
         const char *const arguments[] = {"check", chain, "--device", "cpu", NULL};
         ts_program_run(ts_scan_file.folder, arguments, &outcome);
         cr_assert_eq(outcome.code, 0, "%s", outcome.err);
-        snprintf(
-            words, sizeof words,
-            "x_rotation_axis_pixel_position of the file is %g, and the rotation axis is taken to stand at detector 2",
-            rows[i].axis);
+        snprintf(words, sizeof words,
+                 "x_rotation_axis_pixel_position of the file is %g, and the rotation axis is taken to stand at "
+                 "detector pixel 2",
+                 rows[i].axis);
         cr_assert_eq(strstr(outcome.err, words) != NULL, rows[i].warned, "row %zu: %s", i, outcome.err);
         snprintf(words, sizeof words, "center: {center: %g} takes", rows[i].axis);
         cr_assert_eq(strstr(outcome.err, words) != NULL, rows[i].warned, "row %zu: %s", i, outcome.err);

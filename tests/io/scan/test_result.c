@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "datasets/phantom.h"
+#include "tests/files/hdf5_data.h"
+#include "tests/files/output_fixture.h"
+#include "tests/files/scan_file.h"
 #include "tests/support/chain_run.h"
-#include "tests/support/hdf5_data.h"
-#include "tests/support/output_fixture.h"
-#include "tests/support/scan_file.h"
 #include "tests/support/stage_check.h"
 
 /* The scan's file, a DICOM study, and the outputs are in ts_scan_file.folder. */
@@ -104,7 +104,7 @@ static void same_image(const char *file, const char *other, const char *group)
 
 static const char dicom[] = "input: {dicom: study}\n", scan[] = "input: {exchange: scan.h5, quantity: line_integral}\n";
 
-/* What comes before the cut, and what comes after it. */
+/* A chain is cut in two: `before` writes a result, and `after` goes on from it. */
 static const struct {
     const char *input, *before, *after;
 } cuts[] = {

@@ -14,12 +14,12 @@
 #include "io/file/digest.h"
 #include "io/scan/tiff.h"
 #include "io/scan/tiff_pages.h"
+#include "tests/files/dicom_fixture.h"
+#include "tests/files/dicom_open.h"
+#include "tests/files/scan_file.h"
+#include "tests/files/tiff_fixture.h"
 #include "tests/support/chain_text.h"
-#include "tests/support/dicom_fixture.h"
-#include "tests/support/dicom_open.h"
-#include "tests/support/scan_file.h"
 #include "tests/support/support.h"
-#include "tests/support/tiff_fixture.h"
 
 /* Reads in slabs of `step` and compares with the formula; then the digests. */
 static void check_values(struct source *source, bool views, int64_t step)
@@ -260,7 +260,7 @@ Test(tiff, a_file_of_angles_may_be_in_radians)
                                      .angle_unit = i ? ANGLE_UNIT_RADIAN : ANGLE_UNIT_DEGREE,
                                      .quantity = TIFF_QUANTITY_AUTO};
         struct param_set set = {
-            .rows = tiff_format.params, .n_rows = tiff_format.n_params, .values = &params, .owner = "input"};
+            .params = tiff_format.params, .n_params = tiff_format.n_params, .values = &params, .owner = "input"};
         struct ts_diag *diag = ts_diag_create();
         struct source *source;
         ts_scan_file_give(&set, "angles_file");

@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include "io/scan/tiff.h"
+#include "tests/files/dicom_fixture.h"
+#include "tests/files/dicom_open.h"
+#include "tests/files/scan_file.h"
+#include "tests/files/tiff_fixture.h"
 #include "tests/support/chain_text.h"
-#include "tests/support/dicom_fixture.h"
-#include "tests/support/dicom_open.h"
-#include "tests/support/scan_file.h"
 #include "tests/support/support.h"
-#include "tests/support/tiff_fixture.h"
 
 #define SLICES "pages: slices, pixel_size: 0.5, spacing_z: 2"
 #define VIEWS "pages: views, pixel_size: 0.5, "

@@ -14,11 +14,11 @@
 
 #include "io/scan/tiff.h"
 #include "pipeline/chain/chain.h"
+#include "tests/files/dicom_open.h"
+#include "tests/files/hdf5_data.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/chain_run.h"
-#include "tests/support/dicom_open.h"
 #include "tests/support/folders.h"
-#include "tests/support/hdf5_data.h"
-#include "tests/support/output_fixture.h"
 #include "tests/support/program.h"
 
 enum { COLUMNS = 11, ROWS = 5, VIEWS = 7, FLATS = 3, DARKS = 2 };

@@ -12,7 +12,7 @@
 #include "io/scan/tiff.h"
 #include "io/scan/tiff_pages.h"
 #include "pipeline/chain/chain.h"
-#include "tests/support/dicom_open.h"
+#include "tests/files/dicom_open.h"
 #include "tests/support/folders.h"
 #include "tests/support/support.h"
 

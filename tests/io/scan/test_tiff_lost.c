@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "io/scan/tiff.h"
-#include "tests/support/dicom_fixture.h"
-#include "tests/support/dicom_open.h"
-#include "tests/support/tiff_fixture.h"
+#include "tests/files/dicom_fixture.h"
+#include "tests/files/dicom_open.h"
+#include "tests/files/tiff_fixture.h"
 
 #define SLICES "pages: slices, pixel_size: 0.5, spacing_z: 2"
 #define VIEWS "pages: views, pixel_size: 0.5, "
@@ -124,7 +124,7 @@ Test(tiff_lost, a_number_that_is_missing_among_slices_is_warned_of)
     ts_test_remove_folder(stack.folder);
 }
 
-/* What stands where a file was, under its name, or nearly. */
+/* Something else than a file stands where one was, under its name, or nearly. */
 Test(tiff_lost, what_is_no_file_refuses)
 {
     static const char *const codes[] = {"input-unreadable", "input-unreadable", "input-unreadable", "tiff-unreadable"};

@@ -11,9 +11,9 @@
 
 #include "io/scan/hdf5_source.h"
 #include "io/source/source_beam.h"
+#include "tests/files/dicom_open.h"
+#include "tests/files/scan_file.h"
 #include "tests/support/chain_run.h"
-#include "tests/support/dicom_open.h"
-#include "tests/support/scan_file.h"
 
 TestSuite(source_beam, .init = ts_scan_file_begin, .fini = ts_scan_file_end);
 

@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "io/source/source.h"
+#include "tests/files/dicom_fixture.h"
+#include "tests/files/scan_file.h"
+#include "tests/files/tiff_fixture.h"
 #include "tests/support/chain_run.h"
-#include "tests/support/dicom_fixture.h"
-#include "tests/support/scan_file.h"
 #include "tests/support/support.h"
-#include "tests/support/tiff_fixture.h"
 
 TestSuite(source_chains, .init = ts_scan_file_begin, .fini = ts_scan_file_end);
 

@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "datasets/phantom.h"
+#include "tests/files/hdf5_data.h"
+#include "tests/files/scan_file.h"
+#include "tests/files/tiff_fixture.h"
 #include "tests/support/chain_run.h"
-#include "tests/support/hdf5_data.h"
-#include "tests/support/scan_file.h"
-#include "tests/support/tiff_fixture.h"
 
 enum { FIRST = 1, END = 3 }; /* the range that is cut out */
 

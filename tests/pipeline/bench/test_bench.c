@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "core/text_file.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/oracles.h"
-#include "tests/support/output_fixture.h"
 #include "tests/support/program.h"
 #include "tests/support/stage_check.h"
 
@@ -28,7 +28,7 @@ static struct bench_request small_request(const char *stage, const char *paramet
                                   .device = "cpu"};
 }
 
-/* What a benchmark that succeeds prints; free(). */
+/* Returns what a benchmark that succeeds prints; free() it. */
 static char *printed(const struct bench_request *request)
 {
     char *text = NULL;
@@ -91,30 +91,22 @@ Test(bench, writes_json_that_counts_its_bytes)
 
 Test(bench, refuses_what_it_cannot_set)
 {
-    static const char *const wrong[][3] = {{"radon", "vews=5", "unknown-parameter"},
-                                           {"radon", "views", "bad-value"},
-                                           {"radon", "views=5x", "bad-value"},
-                                           {"radon", "method=siddon", "bad-value"},
-                                           {"radon", "angles=1,x", "bad-value"}};
+    static const char *const wrong[][3] = {
+        {"radon", "vews=5", "unknown-parameter"},       {"radon", "views", "oneline-syntax"},
+        {"radon", "views=5x", "not-a-number"},          {"radon", "views=0", "parameter-range"},
+        {"radon", "method=siddon", "parameter-choice"}, {"radon", "angles=1,x", "not-a-number"},
+        {"equalize", "reference=other", "bad-value"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        const struct stage *stage = ts_stage_find(wrong[i][0]);
-        struct param_set set = {.rows = stage->params,
-                                .n_rows = stage->n_params,
-                                .owner = stage->name,
-                                .values = calloc(1, stage->params_bytes)};
+        struct bench_case which = {.stage = ts_stage_find(wrong[i][0])};
+        struct arena *arena = ts_arena_create();
         struct ts_diag *diag = ts_diag_create();
-        cr_assert_eq(ts_bench_assign(&set, wrong[i][1], diag), TS_BAD_CHAIN, "%s", wrong[i][1]);
+        struct param_set set;
+        snprintf(which.parameters, sizeof which.parameters, "%s", wrong[i][1]);
+        cr_assert_eq(ts_bench_load(&set, &which, arena, diag), TS_BAD_CHAIN, "%s", wrong[i][1]);
         cr_assert_str_eq(ts_diag_get(diag, 0)->code, wrong[i][2], "%s", wrong[i][1]);
         ts_diag_destroy(diag);
-        ts_bench_params_clear(&set);
+        ts_arena_destroy(arena);
     }
-    char long_parameters[300];
-    memset(long_parameters, ' ', sizeof long_parameters - 1);
-    long_parameters[sizeof long_parameters - 1] = '\0';
-    struct ts_diag *of_length = ts_diag_create();
-    cr_assert_eq(ts_bench_assign(&(struct param_set){0}, long_parameters, of_length), TS_BAD_CHAIN);
-    cr_assert_str_eq(ts_diag_get(of_length, 0)->code, "parameters-too-long");
-    ts_diag_destroy(of_length);
     struct bench_request request = {.stage = "radn", .dtype = -1, .values = -1};
     struct ts_diag *diag = ts_diag_create();
     cr_assert_eq(ts_bench_run(&request, stdout, diag), TS_BAD_CHAIN);
@@ -227,9 +219,9 @@ Test(bench, method_star_is_every_method)
     cr_assert_eq(ts_bench_split_cases(ts_stage_find("box"), long_text, parameters), 0);
 
     for (const struct stage *const *stage = ts_stages; *stage; stage++) {
-        const struct param *row = ts_param_find((*stage)->params, (*stage)->n_params, "method", &index);
+        const struct param *param = ts_param_find((*stage)->params, (*stage)->n_params, "method", &index);
         int n_methods = 0;
-        for (const struct choice *choice = row && row->kind == PARAM_CHOICE ? row->choices : NULL;
+        for (const struct choice *choice = param && param->kind == PARAM_CHOICE ? param->choices : NULL;
              choice && choice->name; choice++)
             n_methods += strcmp(choice->name, "auto") != 0;
         if (n_methods > 0)
@@ -261,9 +253,9 @@ Test(bench, every_method_has_a_case)
     for (const struct stage *const *stage = ts_stages; *stage; stage++) {
         char parameters[BENCH_MAX_CASES][256];
         size_t i;
-        const struct param *row = ts_param_find((*stage)->params, (*stage)->n_params, "method", &i);
-        const int n = row && row->kind == PARAM_CHOICE ? ts_bench_parameters(*stage, parameters) : 0;
-        for (const struct choice *choice = n > 0 ? row->choices : NULL; choice && choice->name; choice++) {
+        const struct param *param = ts_param_find((*stage)->params, (*stage)->n_params, "method", &i);
+        const int n = param && param->kind == PARAM_CHOICE ? ts_bench_parameters(*stage, parameters) : 0;
+        for (const struct choice *choice = n > 0 ? param->choices : NULL; choice && choice->name; choice++) {
             char assignment[64];
             bool there = !strcmp(choice->name, "auto");
             snprintf(assignment, sizeof assignment, "method=%s", choice->name);
@@ -492,7 +484,7 @@ Test(bench, what_a_device_has_no_memory_for_is_named_on_cuda)
     cr_assert_eq(ts_bench_run(&request, sink, diag), TS_RUN_FAILED);
     cr_assert_str_eq(ts_diag_get(diag, 0)->code, "benchmark-failed");
     cr_assert(strstr(ts_diag_get(diag, 0)->message, " u8: ") &&
-                  strstr(ts_diag_get(diag, 0)->message, "MiB of GPU memory could not be taken"),
+                  strstr(ts_diag_get(diag, 0)->message, "MiB of GPU memory could not be allocated"),
               "%s", ts_diag_get(diag, 0)->message);
     fclose(sink);
     ts_diag_destroy(diag);

@@ -407,7 +407,8 @@ static void expect_printed(const char *text, const char *expected)
     ts_diag_destroy(diag);
 }
 
-/* How the program shows an error: file, place, source line, caret. What a terminal could obey is not shown as it is. */
+/* The program shows an error with file, place, source line and caret. Characters that a terminal could obey are not
+ * shown as they are. */
 Test(chain, errors_show_their_line)
 {
     expect_printed("tomostage: 1\nstages:\n  - box: { radius: 9000, border: reflect }\n",

@@ -33,19 +33,19 @@ Test(describe, pages_say_what_runs_on_the_cpu_alone)
     free(markdown);
 }
 
-Test(describe, pages_name_every_row_and_choice)
+Test(describe, pages_name_every_parameter_and_choice)
 {
     for (const struct stage *const *stage = ts_stages; *stage; stage++) {
         char *plain = page_of(ts_describe_stage, *stage), *markdown = page_of(ts_describe_docs, *stage);
         cr_assert(strstr(plain, (*stage)->summary) && strstr(markdown, (*stage)->summary));
         for (size_t i = 0; i < (*stage)->n_params; i++) {
-            const struct param *row = &(*stage)->params[i];
+            const struct param *param = &(*stage)->params[i];
             char expected[256];
-            snprintf(expected, sizeof expected, "\n  %s: ", row->name);
-            cr_assert(strstr(plain, expected), "%s lacks %s", (*stage)->name, row->name);
-            snprintf(expected, sizeof expected, "\n| `%s` | ", row->name);
-            cr_assert(strstr(markdown, expected), "%s.md lacks %s", (*stage)->name, row->name);
-            for (const struct choice *choice = row->choices; choice && choice->name; choice++) {
+            snprintf(expected, sizeof expected, "\n  %s: ", param->name);
+            cr_assert(strstr(plain, expected), "%s lacks %s", (*stage)->name, param->name);
+            snprintf(expected, sizeof expected, "\n| `%s` | ", param->name);
+            cr_assert(strstr(markdown, expected), "%s.md lacks %s", (*stage)->name, param->name);
+            for (const struct choice *choice = param->choices; choice && choice->name; choice++) {
                 snprintf(expected, sizeof expected, "      - %s: ", choice->name);
                 cr_assert(strstr(plain, expected), "%s lacks the choice %s", (*stage)->name, choice->name);
                 snprintf(expected, sizeof expected, "\n- `%s`: ", choice->name);
@@ -61,14 +61,15 @@ Test(describe, pages_name_every_row_and_choice)
 Test(describe, committed_pages_are_what_the_tables_say)
 {
     for (const struct stage *const *stage = ts_stages; *stage; stage++) {
+        static const char run[] = "run: python3 docs/stage_pages.py build/release/tomostage";
         char path[1024], *expected = page_of(ts_describe_docs, *stage);
         snprintf(path, sizeof path, "%s/%s.md", ts_test_path("../docs/stages"), (*stage)->name);
         FILE *file = fopen(path, "r");
-        cr_assert(file, "%s is missing; run: docs/stage_pages.py", path);
+        cr_assert(file, "%s is missing; %s %s", path, run, (*stage)->name);
         char *found = calloc(1, strlen(expected) + 2);
         (void)!fread(found, 1, strlen(expected) + 1, file);
         fclose(file);
-        cr_assert(!strncmp(found, expected, strlen(expected)), "%s is out of date; run: docs/stage_pages.py", path);
+        cr_assert(!strncmp(found, expected, strlen(expected)), "%s is out of date; %s %s", path, run, (*stage)->name);
         free(found);
         free(expected);
     }
@@ -129,16 +130,16 @@ static const char *next_pattern(const char *text, char *pattern, size_t size)
 }
 
 /* Every name is taken as it is, in capitals and in a mixture, and no other. */
-static const char *check_patterns(const char *text, const struct param *rows, size_t n_rows)
+static const char *check_patterns(const char *text, const struct param *params, size_t n_params)
 {
-    for (size_t i = 0; i < n_rows; i++) {
+    for (size_t i = 0; i < n_params; i++) {
         char pattern[4096];
         regex_t regex;
-        if (rows[i].kind != PARAM_CHOICE)
+        if (params[i].kind != PARAM_CHOICE)
             continue;
         text = next_pattern(text, pattern, sizeof pattern);
-        cr_assert_eq(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0, "%s: %s", rows[i].name, pattern);
-        for (const struct choice *choice = rows[i].choices; choice->name; choice++)
+        cr_assert_eq(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0, "%s: %s", params[i].name, pattern);
+        for (const struct choice *choice = params[i].choices; choice->name; choice++)
             for (int how = 0; how < 3; how++) {
                 char name[66];
                 const size_t length = strlen(choice->name);
@@ -146,16 +147,16 @@ static const char *check_patterns(const char *text, const struct param *rows, si
                 for (size_t k = 0; k <= length; k++)
                     name[k] = (char)(how > 0 && (how == 1 || k % 2 == 0) ? toupper((unsigned char)choice->name[k])
                                                                          : choice->name[k]);
-                cr_assert_eq(regexec(&regex, name, 0, NULL, 0), 0, "%s: %s is not taken", rows[i].name, name);
+                cr_assert_eq(regexec(&regex, name, 0, NULL, 0), 0, "%s: %s is not taken", params[i].name, name);
                 strcat(name, "~");
-                cr_assert_eq(regexec(&regex, name, 0, NULL, 0), REG_NOMATCH, "%s: %s is taken", rows[i].name, name);
+                cr_assert_eq(regexec(&regex, name, 0, NULL, 0), REG_NOMATCH, "%s: %s is taken", params[i].name, name);
             }
         regfree(&regex);
     }
     return text;
 }
 
-/* As the loader, which takes names of choices and units in any case. */
+/* The loader takes names of choices and units in any case, and so does the schema. */
 Test(describe, schema_takes_choices_in_any_case)
 {
     char *text = NULL;
@@ -166,7 +167,7 @@ Test(describe, schema_takes_choices_in_any_case)
     const char *at = text;
     for (const struct stage *const *stage = ts_stages; *stage; stage++)
         at = check_patterns(at, (*stage)->params, (*stage)->n_params);
-    at = check_patterns(at, ts_chain_output_rows, CHAIN_OUTPUT_ROWS);
+    at = check_patterns(at, ts_chain_output_params, CHAIN_OUTPUT_PARAMS);
     for (const struct source_format *const *format = ts_source_formats; *format; format++)
         at = check_patterns(at, (*format)->params, (*format)->n_params);
     cr_assert(!strstr(at, "\"pattern\""), "a pattern of nothing");

@@ -16,28 +16,28 @@
 
 struct table {
     const char *owner, *summary;
-    const struct param *rows;
-    size_t n_rows, bytes;
+    const struct param *params;
+    size_t n_params, bytes;
 };
 
 static size_t n_broken;
 
 /* All broken rules of all tables at once: one run shows what there is to mend. */
-static void expect(bool kept, const char *owner, const char *row, const char *rule)
+static void expect(bool kept, const char *owner, const char *param, const char *rule)
 {
     if (!kept) {
-        fprintf(stderr, "%s%s%s: %s\n", owner, *row ? "." : "", row, rule);
+        fprintf(stderr, "%s%s%s: %s\n", owner, *param ? "." : "", param, rule);
         n_broken++;
     }
 }
 
-static size_t collect(struct table *tables, size_t room)
+static size_t collect(struct table *tables, size_t capacity)
 {
     size_t n = 0;
-    for (const struct stage *const *stage = ts_stages; *stage && n < room; stage++)
+    for (const struct stage *const *stage = ts_stages; *stage && n < capacity; stage++)
         tables[n++] = (struct table){(*stage)->name, (*stage)->summary, (*stage)->params, (*stage)->n_params,
                                      (*stage)->params_bytes};
-    for (const struct source_format *const *format = ts_source_formats; *format && n < room; format++)
+    for (const struct source_format *const *format = ts_source_formats; *format && n < capacity; format++)
         tables[n++] = (struct table){(*format)->name, (*format)->summary, (*format)->params, (*format)->n_params,
                                      (*format)->params_bytes};
     return n;
@@ -72,82 +72,85 @@ static size_t kind_bytes(enum param_kind kind)
     return bytes[kind];
 }
 
-static void check_choices(const struct table *table, const struct param *row)
+static void check_choices(const struct table *table, const struct param *param)
 {
-    expect((row->kind == PARAM_CHOICE) == (row->choices != NULL), table->owner, row->name, "choices and kind disagree");
-    if (!row->choices)
+    expect((param->kind == PARAM_CHOICE) == (param->choices != NULL), table->owner, param->name,
+           "choices and kind disagree");
+    if (!param->choices)
         return;
-    expect(row->choices->name != NULL, table->owner, row->name, "has no choice");
-    for (const struct choice *choice = row->choices; choice->name; choice++) {
-        expect(is_sentence(choice->doc), table->owner, row->name, "a choice's doc is not one line without a period");
-        for (const struct choice *other = row->choices; other < choice; other++)
+    expect(param->choices->name != NULL, table->owner, param->name, "has no choice");
+    for (const struct choice *choice = param->choices; choice->name; choice++) {
+        expect(is_sentence(choice->doc), table->owner, param->name, "a choice's doc is not one line without a period");
+        for (const struct choice *other = param->choices; other < choice; other++)
             expect(strcasecmp(other->name, choice->name) != 0 && (other->value != choice->value || choice->alias),
-                   table->owner, row->name, "two choices are alike");
+                   table->owner, param->name, "two choices are alike");
         bool named = !choice->alias;
-        for (const struct choice *other = row->choices; other < choice; other++)
+        for (const struct choice *other = param->choices; other < choice; other++)
             named = named || (other->value == choice->value && !other->alias);
-        expect(named, table->owner, row->name, "an alias without a choice before it that it stands for");
+        expect(named, table->owner, param->name, "an alias without a choice before it that it stands for");
     }
-    if (!row->required && !row->derived)
-        expect(ts_choice_name(row->choices, row->init.choice) != NULL, table->owner, row->name,
+    if (!param->required && !param->derived)
+        expect(ts_choice_name(param->choices, param->init.choice) != NULL, table->owner, param->name,
                "its default is not among its choices");
 }
 
-static void check_default(const struct table *table, const struct param *row)
+static void check_default(const struct table *table, const struct param *param)
 {
-    const bool by_list = row->kind == PARAM_TEXTS || row->kind == PARAM_NUMBERS || row->kind == PARAM_REFERENCE;
-    const bool init = row->init.i || row->init.r != 0 || row->init.choice || row->init.b || row->init.text;
-    const int said = (row->required != 0) + (row->optional != 0) + (row->derived != NULL);
-    expect(said <= 1 && (said == 0 || !init), table->owner, row->name,
+    const bool by_list = param->kind == PARAM_TEXTS || param->kind == PARAM_NUMBERS || param->kind == PARAM_REFERENCE;
+    const bool init = param->init.i || param->init.r != 0 || param->init.choice || param->init.b || param->init.text;
+    const int stated = (param->required != 0) + (param->optional != 0) + (param->derived != NULL);
+    expect(stated <= 1 && (stated == 0 || !init), table->owner, param->name,
            "more than one of required, optional, derived, init");
-    expect(said == 1 || !by_list, table->owner, row->name, "a list or reference needs required, optional or derived");
-    expect(!row->optional || by_list || row->kind == PARAM_TEXT, table->owner, row->name,
+    expect(stated == 1 || !by_list, table->owner, param->name,
+           "a list or reference needs required, optional or derived");
+    expect(!param->optional || by_list || param->kind == PARAM_TEXT, table->owner, param->name,
            "its kind cannot be optional");
-    if (said == 0 && row->kind == PARAM_TEXT)
-        expect(row->init.text != NULL, table->owner, row->name, "its default text is NULL");
-    const bool bounded = row->min != 0 || row->max != 0;
-    const double value = row->kind == PARAM_INTEGER ? (double)row->init.i : row->init.r;
-    if (said == 0 && bounded && (row->kind == PARAM_INTEGER || row->kind == PARAM_REAL))
-        expect(value >= row->min && value <= row->max, table->owner, row->name, "its default is outside its range");
+    if (stated == 0 && param->kind == PARAM_TEXT)
+        expect(param->init.text != NULL, table->owner, param->name, "its default text is NULL");
+    const bool bounded = param->min != 0 || param->max != 0;
+    const double value = param->kind == PARAM_INTEGER ? (double)param->init.i : param->init.r;
+    if (stated == 0 && bounded && (param->kind == PARAM_INTEGER || param->kind == PARAM_REAL))
+        expect(value >= param->min && value <= param->max, table->owner, param->name,
+               "its default is outside its range");
 }
 
-static void check_frames(const struct table *table, const struct param *row)
+static void check_frames(const struct table *table, const struct param *param)
 {
-    const bool known = row->frames && (!strcmp(row->frames, "flats") || !strcmp(row->frames, "darks"));
-    expect(!row->frames || (known && row->kind == PARAM_REFERENCE), table->owner, row->name,
+    const bool known = param->frames && (!strcmp(param->frames, "flats") || !strcmp(param->frames, "darks"));
+    expect(!param->frames || (known && param->kind == PARAM_REFERENCE), table->owner, param->name,
            "frames are those of a reference, flats or darks");
 }
 
-static void check_row(const struct table *table, size_t i)
+static void check_param(const struct table *table, size_t i)
 {
     static const char *const units[] = {"pixel", "detector", "degree", "mm", "value", "HU", "1/mm", "%", "1", "", NULL};
     static const char *const measured[] = {"radius", "spacing", "angle", "arc", "width", "center"};
-    const struct param *row = &table->rows[i];
-    bool known = row->unit == NULL;
-    expect(is_name(row->name), table->owner, row->name, "its name is not made of a-z, 0-9 and _");
-    expect(strcmp(row->name, "name") != 0 && strcmp(row->name, "input") != 0, table->owner, row->name,
+    const struct param *param = &table->params[i];
+    bool known = param->unit == NULL;
+    expect(is_name(param->name), table->owner, param->name, "its name is not made of a-z, 0-9 and _");
+    expect(strcmp(param->name, "name") != 0 && strcmp(param->name, "input") != 0, table->owner, param->name,
            "its name belongs to every stage");
-    expect(is_sentence(row->doc), table->owner, row->name, "its doc is not one line without a period at the end");
-    expect(row->min <= row->max, table->owner, row->name, "its range is empty");
+    expect(is_sentence(param->doc), table->owner, param->name, "its doc is not one line without a period at the end");
+    expect(param->min <= param->max, table->owner, param->name, "its range is empty");
     for (size_t k = 0; units[k]; k++)
-        known = known || !strcmp(row->unit, units[k]);
-    expect(known, table->owner, row->name, "its unit is not one of those that others use");
+        known = known || !strcmp(param->unit, units[k]);
+    expect(known, table->owner, param->name, "its unit is not one of those that others use");
     for (size_t k = 0; k < sizeof measured / sizeof *measured; k++)
-        if (strstr(row->name, measured[k]) &&
-            (row->kind == PARAM_INTEGER || row->kind == PARAM_REAL || row->kind == PARAM_NUMBERS))
-            expect(row->unit && *row->unit, table->owner, row->name, "a length or an angle without a unit");
-    expect(row->offset + kind_bytes(row->kind) <= table->bytes, table->owner, row->name,
+        if (strstr(param->name, measured[k]) &&
+            (param->kind == PARAM_INTEGER || param->kind == PARAM_REAL || param->kind == PARAM_NUMBERS))
+            expect(param->unit && *param->unit, table->owner, param->name, "a length or an angle without a unit");
+    expect(param->offset + kind_bytes(param->kind) <= table->bytes, table->owner, param->name,
            "its field is outside the struct");
     for (size_t j = 0; j < i; j++) {
-        const struct param *other = &table->rows[j];
-        expect(strcmp(other->name, row->name) != 0, table->owner, row->name, "two rows of this name");
-        expect(other->offset + kind_bytes(other->kind) <= row->offset ||
-                   row->offset + kind_bytes(row->kind) <= other->offset,
-               table->owner, row->name, "its field overlaps another's");
+        const struct param *other = &table->params[j];
+        expect(strcmp(other->name, param->name) != 0, table->owner, param->name, "two parameters of this name");
+        expect(other->offset + kind_bytes(other->kind) <= param->offset ||
+                   param->offset + kind_bytes(param->kind) <= other->offset,
+               table->owner, param->name, "its field overlaps another's");
     }
-    check_choices(table, row);
-    check_default(table, row);
-    check_frames(table, row);
+    check_choices(table, param);
+    check_default(table, param);
+    check_frames(table, param);
 }
 
 Test(tables, keep_the_rules)
@@ -158,18 +161,18 @@ Test(tables, keep_the_rules)
     for (size_t t = 0; t < n; t++) {
         expect(is_name(tables[t].owner), tables[t].owner, "", "its name is not made of a-z, 0-9 and _");
         expect(is_sentence(tables[t].summary), tables[t].owner, "", "its summary is not one line without a period");
-        expect(tables[t].n_rows <= PARAMS_MAX, tables[t].owner, "", "has more rows than PARAMS_MAX");
-        for (size_t i = 0; i < tables[t].n_rows; i++)
-            check_row(&tables[t], i);
+        expect(tables[t].n_params <= PARAMS_MAX, tables[t].owner, "", "has more parameters than PARAMS_MAX");
+        for (size_t i = 0; i < tables[t].n_params; i++)
+            check_param(&tables[t], i);
     }
     cr_assert_eq(n_broken, 0, "%zu rules are broken", n_broken);
 }
 
-Test(tables, formats_have_a_row_for_their_path)
+Test(tables, formats_have_a_parameter_for_their_path)
 {
     for (const struct source_format *const *format = ts_source_formats; *format; format++) {
-        const struct param *row = ts_param_find((*format)->params, (*format)->n_params, (*format)->name, NULL);
-        cr_assert(row && row->required, "%s has no required row of its own name", (*format)->name);
+        const struct param *param = ts_param_find((*format)->params, (*format)->n_params, (*format)->name, NULL);
+        cr_assert(param && param->required, "%s has no required parameter of its own name", (*format)->name);
         cr_assert(!ts_stage_find((*format)->name), "%s is a stage and a source format", (*format)->name);
         cr_assert_not_null((*format)->open);
     }
@@ -230,8 +233,9 @@ Test(tables, stages_have_cuda_code_or_say_why_not)
         expect(!stage->cpu_only || is_sentence(stage->cpu_only), stage->name, "",
                "its cpu_only is not one line without a period");
         expect(computes == (cuda || stage->cpu_only), stage->name, "",
-               "computes without CUDA code, and does not say why in cpu_only");
-        expect(!cuda || !stage->cpu_only, stage->name, "", "has CUDA code and says cpu_only");
+               "has no cuda/ROOM/NAME.cu, and does not say why in cpu_only");
+        expect(!cuda || !stage->cpu_only, stage->name, "",
+               "says cpu_only and has cuda/ROOM/NAME.cu: delete one of them");
         expect(!ts_cuda_built() || cuda == (stage->cuda != NULL), stage->name, "", "its .cuda does not name its code");
         if (stage->cpu_only)
             fprintf(stderr, "CPU ONLY: %s: %s\n", stage->name, stage->cpu_only);
@@ -245,21 +249,21 @@ Test(tables, stages_have_cuda_code_or_say_why_not)
 static void fill_required(struct param_set *set)
 {
     static const double one = 1;
-    for (size_t i = 0; i < set->n_rows; i++) {
-        const struct param *row = &set->rows[i];
-        unsigned char *at = (unsigned char *)set->values + row->offset;
-        if (!row->required)
+    for (size_t i = 0; i < set->n_params; i++) {
+        const struct param *param = &set->params[i];
+        unsigned char *at = (unsigned char *)set->values + param->offset;
+        if (!param->required)
             continue;
-        const double value = row->max != 0 && row->min > 1 ? row->min : 1;
-        if (row->kind == PARAM_INTEGER)
+        const double value = param->max != 0 && param->min > 1 ? param->min : 1;
+        if (param->kind == PARAM_INTEGER)
             *(int64_t *)at = (int64_t)value;
-        else if (row->kind == PARAM_REAL)
+        else if (param->kind == PARAM_REAL)
             *(double *)at = value;
-        else if (row->kind == PARAM_CHOICE)
-            *(int32_t *)at = row->choices->value;
-        else if (row->kind == PARAM_TEXT)
+        else if (param->kind == PARAM_CHOICE)
+            *(int32_t *)at = param->choices->value;
+        else if (param->kind == PARAM_TEXT)
             *(const char **)at = "text";
-        else if (row->kind == PARAM_NUMBERS)
+        else if (param->kind == PARAM_NUMBERS)
             *(struct ts_numbers *)at = (struct ts_numbers){1, 1, &one};
         set->given |= UINT32_C(1) << i;
     }
@@ -269,8 +273,8 @@ static enum ts_status prepare(const struct stage *stage, const struct ts_image *
                               struct stage_context *context)
 {
     struct ts_diag *diag = ts_diag_create();
-    set->rows = stage->params;
-    set->n_rows = stage->n_params;
+    set->params = stage->params;
+    set->n_params = stage->n_params;
     set->owner = stage->name;
     set->given = 0;
     set->values = calloc(1, stage->params_bytes + 1);

@@ -87,7 +87,7 @@ Test(cli_errors, messages_never_go_into_a_file)
 
 Test(cli_errors, a_result_whose_summary_is_lost_is_named)
 {
-    static const char said[] = "tomostage: standard output could not be written: No space left on device; ";
+    static const char failure[] = "tomostage: standard output could not be written: No space left on device; ";
     static const struct {
         const char *line, *made;
     } cases[] = {{RUN "> /dev/full 2> err", "out.h5 is written and whole\n"},
@@ -95,7 +95,7 @@ Test(cli_errors, a_result_whose_summary_is_lost_is_named)
                  {"$P phantom disc -o second --size 8 > /dev/full 2> err", "second is written and whole\n"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char expected[256];
-        snprintf(expected, sizeof expected, "%s%s", said, cases[i].made);
+        snprintf(expected, sizeof expected, "%s%s", failure, cases[i].made);
         cr_assert_eq(shell(cases[i].line), 1, "%s", cases[i].line);
         cr_assert_str_eq(text_of("err"), expected);
     }
@@ -186,7 +186,7 @@ Test(cli_errors, a_stop_waits_for_no_reader)
     cr_assert_lt(outcome.seconds, 3);
 }
 
-/* What is given where a chain belongs is named, with what it can be used for; what the hint says works. */
+/* A file that is given where a chain belongs is named, with what it can be used for; what the hint advises works. */
 Test(cli_errors, an_image_is_no_chain)
 {
     static const struct {

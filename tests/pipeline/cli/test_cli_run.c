@@ -134,8 +134,8 @@ Test(cli_run, an_input_is_never_the_output)
         const char *expected = cases[i / 2].named, *force = i % 2 ? "--force" : NULL;
         ts_program_run(folder, ARGUMENTS("run", cases[i / 2].chain, "-o", cases[i / 2].output, force), &outcome);
         cr_assert_eq(outcome.code, 2, "%s: %s", cases[i / 2].output, outcome.err);
-        const char *said = strstr(outcome.err, "is a file that the run reads: ");
-        cr_assert(said && !strncmp(strchr(said, ':') + 2, expected, strlen(expected)), "%s", outcome.err);
+        const char *message = strstr(outcome.err, "is a file that the run reads: ");
+        cr_assert(message && !strncmp(strchr(message, ':') + 2, expected, strlen(expected)), "%s", outcome.err);
     }
     char *after = read_file(slice, &length_after), *chain_after = read_file("chain.yaml", &length_after);
     cr_assert_eq(memcmp(before, after, length), 0);
@@ -279,7 +279,7 @@ Test(cli_run, a_line_can_begin_with_a_stage)
     cr_assert(strstr(outcome.out, "box "), "a file that exists wins: %s", outcome.out);
 }
 
-/* Of each kind of parameter that JSON shows otherwise than as a text. */
+/* There is one of each kind of parameter that JSON shows otherwise than as a text. */
 Test(cli_run, check_gives_typed_values)
 {
     static const char *const expected[] = {"\"radius\": 2",
@@ -460,14 +460,14 @@ static bool started_with(pid_t pid, const char *entry)
     return false;
 }
 
-/* What libgomp reads before main(): set where nobody has, and left alone where somebody has. */
+/* libgomp reads this variable before main(). It is set where nobody has, and left alone where somebody has. */
 Test(cli_run, waiting_threads_sleep_unless_told_otherwise)
 {
-    for (int told = 0; told < 2; told++) {
-        const char *entry = told ? "OMP_WAIT_POLICY=active" : "OMP_WAIT_POLICY=passive";
+    for (int active = 0; active < 2; active++) {
+        const char *entry = active ? "OMP_WAIT_POLICY=active" : "OMP_WAIT_POLICY=passive";
         bool found = false;
         char name[32];
-        cr_assert_eq(told ? setenv("OMP_WAIT_POLICY", "active", 1) : unsetenv("OMP_WAIT_POLICY"), 0);
+        cr_assert_eq(active ? setenv("OMP_WAIT_POLICY", "active", 1) : unsetenv("OMP_WAIT_POLICY"), 0);
         const pid_t pid = ts_program_start(
             folder, ARGUMENTS("run", "dicom study | radon views=65536 | hdf5 out.h5", "--threads", "1"), -1);
         for (int k = 0; k < 500 && !found; k++) {

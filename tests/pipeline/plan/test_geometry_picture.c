@@ -72,7 +72,7 @@ Test(geometry_picture, holds_the_numbers)
     static const char *const expected[3][3] = {
         {"parallel beam", "theta from 0 to 358 degree", "field of view: a circle of 240 mm"},
         {"fan-arc beam", "source to axis 300 mm, source to detector 450 mm", "along the arc"},
-        {"fan-flat beam", "fan angle 36.7328 degree", "rotation axis at detector 80 "}};
+        {"fan-flat beam", "fan angle 36.7328 degree", "rotation axis at detector pixel 80 "}};
     for (int kind = TS_BEAM_PARALLEL; kind <= TS_BEAM_FAN_FLAT; kind++) {
         const struct ts_image sinogram = sinogram_of((enum ts_beam_kind)kind);
         char *svg = draw(&sinogram);
@@ -130,18 +130,20 @@ Test(geometry_picture, tells_the_axis_that_is_used)
     static const struct {
         const char *stages, *drawn, *planned;
     } rows[] = {
-        {"fbp", "rotation axis at detector 31.5 (0 is the first):", "rotation axis at detector 31.5\n"},
-        {"fbp center=25", "rotation axis at detector 25 (0 is the first; as given to fbp)",
-         "rotation axis at detector 25, as given to fbp"},
-        {"ring | fbp center=25", "rotation axis at detector 25 (", "rotation axis at detector 25, as given to fbp"},
-        {"center center=28 | fbp", "rotation axis at detector 28 (", "rotation axis at detector 28\n"},
-        {"center center=28 | fbp center=25", "rotation axis at detector 25 (", "detector 25, as given to fbp"},
-        {"center | fbp", "rotation axis: found at run time; drawn as if at detector 31.5",
+        {"fbp", "rotation axis at detector pixel 31.5 (0 is the first):", "rotation axis at detector pixel 31.5\n"},
+        {"fbp center=25", "rotation axis at detector pixel 25 (0 is the first; as given to fbp)",
+         "rotation axis at detector pixel 25, as given to fbp"},
+        {"ring | fbp center=25", "rotation axis at detector pixel 25 (",
+         "rotation axis at detector pixel 25, as given to fbp"},
+        {"center center=28 | fbp", "rotation axis at detector pixel 28 (", "rotation axis at detector pixel 28\n"},
+        {"center center=28 | fbp center=25", "rotation axis at detector pixel 25 (",
+         "detector pixel 25, as given to fbp"},
+        {"center | fbp", "rotation axis: found at run time; drawn as if at detector pixel 31.5",
          "rotation axis found at run time"},
         {"ring | center | fbp", "rotation axis: found at run time", "rotation axis found at run time by center\n"},
-        {"pad left=10 right=4 | center center=38 | fbp", "rotation axis at detector 38 (",
-         "rotation axis at detector 28, as given to center\n"},
-        {"center | fbp center=25", "rotation axis at detector 25 (", "detector 25, as given to fbp"},
+        {"pad left=10 right=4 | center center=38 | fbp", "rotation axis at detector pixel 38 (",
+         "rotation axis at detector pixel 28, as given to center\n"},
+        {"center | fbp center=25", "rotation axis at detector pixel 25 (", "detector pixel 25, as given to fbp"},
     };
     static struct program_outcome outcome;
     static char svg[1 << 16];

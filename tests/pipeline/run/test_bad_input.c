@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/files/scan_file.h"
 #include "tests/support/chain_run.h"
 #include "tests/support/program.h"
-#include "tests/support/scan_file.h"
 #include "tests/support/stage_check.h"
 
 enum { VIEWS = 24, ROWS = 3, DETECTORS = 17, VALUES = VIEWS * ROWS * DETECTORS, SPOILED = VALUES - 40 };

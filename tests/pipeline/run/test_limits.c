@@ -13,9 +13,9 @@
 #include "stages/intensity/invert.h"
 #include "stages/projection/reconstruction.h"
 #include "stages/scan/circle.h"
-#include "tests/support/dicom_open.h"
-#include "tests/support/hdf5_data.h"
-#include "tests/support/output_fixture.h"
+#include "tests/files/dicom_open.h"
+#include "tests/files/hdf5_data.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/plan_run.h"
 #include "tests/support/stage_run.h"
 
@@ -37,7 +37,7 @@ static struct ts_image zeros(int64_t nz, int64_t ny, int64_t nx, enum ts_dtype d
     return image;
 }
 
-/* Where the 2^31st value and its neighbors are, and the ends. */
+/* These are the places of the 2^31st value, of its neighbors, and of the ends. */
 static const int64_t marks[] = {
     0, 77, (INT64_C(1) << 31) - 1, INT64_C(1) << 31, (INT64_C(1) << 31) + 4711, (int64_t)SLICES *SLICE - 1};
 enum { MARKS = sizeof marks / sizeof *marks };

@@ -10,9 +10,9 @@
 
 #include "io/hdf5/hdf5_verify.h"
 #include "io/scan/hdf5_info.h"
+#include "tests/files/hdf5_data.h"
+#include "tests/files/scan_file.h"
 #include "tests/support/chain_run.h"
-#include "tests/support/hdf5_data.h"
-#include "tests/support/scan_file.h"
 
 TestSuite(provenance, .init = ts_scan_file_begin, .fini = ts_scan_file_end);
 

@@ -210,7 +210,7 @@ Test(run, references_are_reduced_over_their_own_volume)
 }
 
 /* A mask from another source is read slab by slab beside the image; where it is moved in z as well, both have halos. */
-Test(run, a_mask_from_another_source_travels_with_the_image)
+Test(run, a_mask_from_another_source_streams_with_the_image)
 {
     struct ts_image image = ts_test_image(11, 8, 7, TS_U16, VALUES_RANDOM, 11),
                     mask = ts_test_image(11, 8, 7, TS_U8, VALUES_EXTREME, 12);
@@ -271,7 +271,7 @@ static uint16_t added(const struct ts_image *image, const struct ts_image *rows,
     return sum;
 }
 
-/* What the map says of each slice, beside the image. */
+/* The map writes these tables for each slice, beside the image. */
 static void check_map_tables(const struct ts_image *image, const struct ts_image *rows, const uint16_t *written)
 {
     const int64_t nz = image->axes[0].n, nx = image->axes[2].n;
@@ -390,7 +390,7 @@ Test(run, a_reference_that_streams_must_have_the_slices_of_the_image)
     free(image.data);
 }
 
-/* What a run would say of its output's place, a plan says too; what would refuse it is left to the run. */
+/* A plan reports what a run would report about the place of its output; refusing it is left to the run. */
 /* In a build without CUDA code the reason stands beside that. */
 Test(run, a_stage_of_the_cpu_alone_is_refused_elsewhere_with_its_reason)
 {

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/files/output_fixture.h"
 #include "tests/support/local_stages.h"
 #include "tests/support/memory_chain.h"
-#include "tests/support/output_fixture.h"
 #include "tests/support/plan_run.h"
 #include "tests/support/stage_check.h"
 #include "tests/support/stage_run.h"

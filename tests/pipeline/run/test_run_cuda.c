@@ -10,10 +10,10 @@
 
 #include "cuda/device/session.h"
 #include "pipeline/plan/plan.h"
-#include "tests/support/hdf5_compare.h"
+#include "tests/files/hdf5_compare.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/local_stages.h"
 #include "tests/support/memory_chain.h"
-#include "tests/support/output_fixture.h"
 #include "tests/support/plan_run.h"
 #include "tests/support/program.h"
 #include "tests/support/stage_check.h"
@@ -56,7 +56,8 @@ static void run_with(struct ts_plan *plan, int64_t budget, unsigned char **first
     ts_test_same_file(on_cuda, first, first_size, "slabs");
 }
 
-/* The chain on both devices, on the second with GPU memory for everything, for a slice, and for sizes between. */
+/* The chain on both devices, on the second with GPU memory for everything, for a slice, and for sizes between; slabs go
+ * through pinned memory whole and slice by slice in turn. */
 static void compare_devices(struct memory_chain *memory, double relative)
 {
     const int64_t steps = ts_test_few() ? 1 : 4;
@@ -68,8 +69,10 @@ static void compare_devices(struct memory_chain *memory, double relative)
     plan = make_plan(memory, "cuda", on_cuda);
     const int64_t most = plan->gpu_bytes, least = ts_test_plan_least(plan);
     const uint64_t before = ts_cuda_launch_count();
-    for (int64_t step = steps; step >= 0; step--)
+    for (int64_t step = steps; step >= 0; step--) {
+        plan->piece_bytes = step % 2 ? 1 : PLAN_PIECE_BYTES;
         run_with(plan, least + (most - least) * step / steps, &first, &first_size);
+    }
     cr_assert_leq(plan->slab_slices, 2, "the least budget is for %lld slices", (long long)plan->slab_slices);
     cr_assert_gt(ts_cuda_launch_count(), before, "no kernel was launched");
     cr_assert_gt(ts_test_compare_hdf5(on_cpu, on_cuda, relative), 0);
@@ -129,7 +132,7 @@ static void check_masks(const struct ts_image *image, const struct ts_image *mas
     }
 }
 
-Test(run_cuda, a_mask_travels_with_its_image)
+Test(run_cuda, a_mask_streams_with_its_image)
 {
     struct ts_image image = ts_test_image(11, 28, 27, TS_U16, VALUES_RANDOM, 3),
                     mask = ts_test_image(11, 28, 27, TS_U8, VALUES_EXTREME, 4);
@@ -301,7 +304,7 @@ Test(run_cuda, real_series_give_the_same_on_both_devices)
     }
 }
 
-/* What the result says of its device, and the check command of the plan. */
+/* The result records its device, and the command `check` prints that of the plan. */
 Test(run_cuda, the_device_is_recorded)
 {
     static const char *const names[] = {"cuda_device", "cuda_compute_capability", "cuda_code", "cuda_driver",
@@ -412,11 +415,11 @@ Test(run_cuda, memory_of_a_lost_device_is_told_as_a_loss)
     struct stage_run run;
     ts_test_begin_cuda();
     cr_assert_eq(ts_cuda_session_create(ts_test_device, 0, diag, &session), TS_OK);
-    cr_assert(ts_cuda_take(session, 1 << 20));
+    cr_assert(ts_cuda_allocate(session, 1 << 20));
     cr_assert_eq(ts_test_run(&run, &lost_stage, "", &image, NULL, 0, 1), TS_RUN_FAILED);
-    cr_assert_null(ts_cuda_take(session, 1 << 20));
+    cr_assert_null(ts_cuda_allocate(session, 1 << 20));
     cr_assert(ts_test_has_code(diag, "cuda-lost"));
-    cr_assert_null(ts_cuda_take_pinned(session, 1 << 20));
+    cr_assert_null(ts_cuda_allocate_pinned(session, 1 << 20));
     cr_assert_not(ts_test_has_code(diag, "cuda-memory"));
     ts_cuda_session_destroy(session);
     ts_test_run_clear(&run);

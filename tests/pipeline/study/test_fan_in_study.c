@@ -10,7 +10,7 @@
 
 #include "pipeline/study/fan_in_study.h"
 #include "pipeline/study/study.h"
-#include "tests/support/output_fixture.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/program.h"
 #include "tests/support/stage_check.h"
 
@@ -84,7 +84,7 @@ Test(fan_in_study, refuses_a_device_that_it_does_not_know)
     ts_diag_destroy(diag);
 }
 
-/* What cannot be written is found before anything is timed. */
+/* A file that cannot be written is found before anything is timed. */
 Test(fan_in_study, files_that_cannot_be_written_are_found_at_once)
 {
     char folder[256], path[300], *text = NULL;

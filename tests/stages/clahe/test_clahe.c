@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/files/hdf5_data.h"
 #include "tests/stages/clahe/clahe_oracle.h"
-#include "tests/support/hdf5_data.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 

@@ -11,15 +11,15 @@
 struct probe {
     const struct stage *stage;
     struct param_set set;
-    size_t row;
+    size_t param;
 };
 
 /* Fills in the defaults, and the lowest value of every required number. */
 static void fill(struct probe *probe)
 {
     const struct stage *stage = probe->stage;
-    probe->set = (struct param_set){.rows = stage->params,
-                                    .n_rows = stage->n_params,
+    probe->set = (struct param_set){.params = stage->params,
+                                    .n_params = stage->n_params,
                                     .owner = stage->name,
                                     .values = calloc(1, stage->params_bytes + 1)};
     ts_params_init(&probe->set);
@@ -32,7 +32,8 @@ static void fill(struct probe *probe)
     }
 }
 
-/* Prepares the stage with `value` in the probed row and expects one record: parameter-range or parameter-choice. */
+/* Prepares the stage with `value` in the probed parameter and expects one record: parameter-range or parameter-choice.
+ */
 static void expect_refusal(struct probe *probe, double value)
 {
     static const struct ts_image in = {.rank = 3,
@@ -42,13 +43,13 @@ static void expect_refusal(struct probe *probe, double value)
                                        .dtype = TS_F32,
                                        .quantity = TS_INTENSITY,
                                        .unit = "1"};
-    const struct param *row = &probe->stage->params[probe->row];
-    const double list[] = {row->min, value};
+    const struct param *param = &probe->stage->params[probe->param];
+    const double list[] = {param->min, value};
     struct ts_diag *diag = ts_diag_create();
     struct stage_context context;
     fill(probe);
-    void *at = (unsigned char *)probe->set.values + row->offset;
-    switch (row->kind) {
+    void *at = (unsigned char *)probe->set.values + param->offset;
+    switch (param->kind) {
     case PARAM_INTEGER:
         *(int64_t *)at = (int64_t)value;
         break;
@@ -61,32 +62,32 @@ static void expect_refusal(struct probe *probe, double value)
     default:
         *(struct ts_numbers *)at = (struct ts_numbers){1, 2, list};
     }
-    probe->set.given = 1u << probe->row;
+    probe->set.given = 1u << probe->param;
     cr_assert_eq(ts_stage_prepare(probe->stage, &probe->set, &in, NULL, 1, NULL, diag, &context), TS_BAD_CHAIN,
-                 "%s.%s takes %g", probe->stage->name, row->name, value);
-    cr_assert_eq(ts_diag_count(diag), 1, "%s.%s: %zu records", probe->stage->name, row->name, ts_diag_count(diag));
-    cr_assert_str_eq(ts_diag_get(diag, 0)->code, row->kind == PARAM_CHOICE ? "parameter-choice" : "parameter-range");
+                 "%s.%s takes %g", probe->stage->name, param->name, value);
+    cr_assert_eq(ts_diag_count(diag), 1, "%s.%s: %zu records", probe->stage->name, param->name, ts_diag_count(diag));
+    cr_assert_str_eq(ts_diag_get(diag, 0)->code, param->kind == PARAM_CHOICE ? "parameter-choice" : "parameter-range");
     free(probe->set.values);
     ts_diag_destroy(diag);
 }
 
-static void probe_row(struct probe *probe, size_t *n_ranged)
+static void probe_param(struct probe *probe, size_t *n_ranged)
 {
-    const struct param *row = &probe->stage->params[probe->row];
-    const bool integer = row->kind == PARAM_INTEGER, bounded = row->min != 0 || row->max != 0;
-    if (row->kind == PARAM_CHOICE) {
+    const struct param *param = &probe->stage->params[probe->param];
+    const bool integer = param->kind == PARAM_INTEGER, bounded = param->min != 0 || param->max != 0;
+    if (param->kind == PARAM_CHOICE) {
         expect_refusal(probe, -1000);
         expect_refusal(probe, 1000);
         ++*n_ranged;
     }
-    if (!integer && row->kind != PARAM_REAL && row->kind != PARAM_NUMBERS)
+    if (!integer && param->kind != PARAM_REAL && param->kind != PARAM_NUMBERS)
         return;
     if (!integer)
         expect_refusal(probe, (double)NAN);
-    if (bounded && isfinite(row->min))
-        expect_refusal(probe, integer ? row->min - 1 : nextafter(row->min, -(double)INFINITY));
-    if (bounded && isfinite(row->max))
-        expect_refusal(probe, integer ? row->max + 1 : nextafter(row->max, (double)INFINITY));
+    if (bounded && isfinite(param->min))
+        expect_refusal(probe, integer ? param->min - 1 : nextafter(param->min, -(double)INFINITY));
+    if (bounded && isfinite(param->max))
+        expect_refusal(probe, integer ? param->max + 1 : nextafter(param->max, (double)INFINITY));
     if (!bounded && !integer)
         expect_refusal(probe, (double)INFINITY);
     *n_ranged += bounded;
@@ -96,28 +97,28 @@ Test(prepare, refuses_values_out_of_range)
 {
     size_t n_ranged = 0;
     for (const struct stage *const *stage = ts_stages; *stage; stage++)
-        for (size_t row = 0; row < (*stage)->n_params; row++) {
-            struct probe probe = {.stage = *stage, .row = row};
-            probe_row(&probe, &n_ranged);
+        for (size_t param = 0; param < (*stage)->n_params; param++) {
+            struct probe probe = {.stage = *stage, .param = param};
+            probe_param(&probe, &n_ranged);
         }
-    cr_assert_gt(n_ranged, 100, "only %zu rows have a range", n_ranged);
+    cr_assert_gt(n_ranged, 100, "only %zu parameters have a range", n_ranged);
 }
 
 /* A default that is out of range, or a required number that nobody gave, is refused as well. */
 Test(prepare, refuses_what_nobody_gave)
 {
-    static const struct param rows[] = {
+    static const struct param sized_params[] = {
         {.name = "size", .kind = PARAM_INTEGER, .min = 1, .max = 9, .required = true, .doc = "of nothing"},
     };
     const struct stage stage = {.name = "sized",
                                 .axes = AXES_VOLUME,
                                 .dtypes = TS_ANY_DTYPE,
                                 .quantities = TS_ANY_QUANTITY,
-                                .params = rows,
+                                .params = sized_params,
                                 .n_params = 1,
                                 .params_bytes = sizeof(int64_t)};
     int64_t size = 0;
-    struct param_set set = {.rows = rows, .n_rows = 1, .owner = "sized", .values = &size};
+    struct param_set set = {.params = sized_params, .n_params = 1, .owner = "sized", .values = &size};
     const struct ts_image in = {.rank = 3, .axes = {{.n = 1}, {.n = 1}, {.n = 1}}, .dtype = TS_U8};
     struct ts_diag *diag = ts_diag_create();
     struct stage_context context;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/files/dicom_open.h"
 #include "tests/stages/filters/box_oracle.h"
-#include "tests/support/dicom_open.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
@@ -435,8 +435,8 @@ Test(box, refuses_what_a_cuda_device_cannot_do)
     } bad[] = {
         {"radius=9 method=fused dimensions=3d", "method-radius", "at most 8 pixel", 4, TS_F32},
         {"radius=3 method=fused dimensions=3d", "method-radius", "the image is of i32", 4, TS_I32},
-        {"radius=7 method=fused dimensions=3d", "method-shared-memory", "in the 49152 bytes", 4, TS_F32},
-        {"radius=1024 method=fused", "method-shared-memory", "no room", 3000, TS_F32},
+        {"radius=7 method=fused dimensions=3d", "method-shared-memory", "do not fit the 49152 bytes", 4, TS_F32},
+        {"radius=1024 method=fused", "method-shared-memory", "do not fit the 49152 bytes", 3000, TS_F32},
         {"radius=2 method=unrolled", "method-radius", "for a radius of 1 pixel", 4, TS_F32},
         {"radius=60 method=tile", "method-shared-memory", "and a block of a device has 49152", 4, TS_F32},
         {"radius=12 method=tile dimensions=3d", "method-shared-memory", "and a block of a device has 49152", 4, TS_F32},

@@ -16,6 +16,8 @@ TEST_ON_BOTH(median, agrees_with_the_definition_in_2d)
     static const struct stage_case cases[] = {
         {.assignments = ""},
         {.assignments = "method=histogram"},
+        {.assignments = "radius=1 border=mirror", .values = VALUES_EXTREME, .nz = 2, .ny = 37, .nx = 132},
+        {.assignments = "radius=3 border=constant", .values = VALUES_EXTREME, .nz = 2, .ny = 37, .nx = 132},
         {.assignments = "radius=2 border=mirror", .values = VALUES_EXTREME},
         {.assignments = "radius=2 border=mirror method=histogram", .values = VALUES_EXTREME},
         {.assignments = "radius=1 border=nearest", .values = VALUES_CONSTANT},
@@ -57,6 +59,22 @@ TEST_ON_BOTH(median, is_the_middle_value_and_nan_the_largest)
             const float value = ((const float *)run.out.data)[i];
             cr_assert(isnan(expected[i]) ? isnan(value) : value == expected[i], "value %d is %g", i, (double)value);
         }
+        ts_test_run_clear(&run);
+        free(in.data);
+    }
+}
+
+/* -0 orders below 0, and both keep their bits, whether floats are compared as floats or as keys. */
+TEST_ON_BOTH(median, orders_zeros_by_their_sign)
+{
+    const float values[] = {0, -0.0F, -0.0F, 0, 0, -0.0F, 0, -0.0F, INFINITY};
+    const float expected[] = {0, -0.0F, -0.0F, 0, 0, 0, -0.0F, 0, INFINITY};
+    for (int n = 8; n <= 9; n++) {
+        struct ts_image in = ts_test_image(1, 1, n, TS_F32, VALUES_CONSTANT, 1);
+        struct stage_run run;
+        memcpy(in.data, values, (size_t)n * sizeof *values);
+        cr_assert_eq(ts_test_run(&run, &median_stage, "border=nearest", &in, NULL, 0, 1), TS_OK);
+        cr_assert_arr_eq(run.out.data, expected, 7 * sizeof *expected);
         ts_test_run_clear(&run);
         free(in.data);
     }

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/files/hdf5_data.h"
 #include "tests/stages/filters/outliers_oracle.h"
-#include "tests/support/hdf5_data.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 

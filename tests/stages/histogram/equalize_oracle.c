@@ -26,7 +26,7 @@ static double *sorted_copy(const double *values, size_t n)
     return sorted;
 }
 
-/* How many of the sorted values are v or below. */
+/* Returns how many of the sorted values are v or below. */
 static size_t count_below(const double *sorted, size_t n, double v)
 {
     size_t low = 0, high = n;

@@ -76,7 +76,7 @@ static struct range range_of(const struct histogram_params *params, enum ts_dtyp
     return range;
 }
 
-/* As doubles; outside: below, above, not a number. */
+/* Writes the counts as doubles; `outside` has those below, above, and not a number. */
 static void count(const double *values, size_t n, const struct range *range, double *counts, double outside[3])
 {
     uint64_t *whole = malloc((size_t)range->bins * sizeof *whole), others[3];
@@ -89,7 +89,7 @@ static void count(const double *values, size_t n, const struct range *range, dou
     free(whole);
 }
 
-/* Of two sets of masses: below, in the middles of the bins, above. */
+/* Compares two sets of masses, which lie below, in the middles of the bins, and above. */
 static void compare_counts(const struct range *range, const double *a, const double a_outside[3], const double *b,
                            const double b_outside[3], double distances[2], double *wasserstein)
 {

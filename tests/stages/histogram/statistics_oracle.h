@@ -11,7 +11,7 @@ struct statistics_oracle {
     uint64_t count, nan, infinite, zeros;
     double min, max, sum, mean, variance, log_product, product_sign;
 };
-/* Of the finite values; sums in long double, one value after the other. */
+/* Computes the moments of the finite values, with sums in long double, one value after the other. */
 void ts_statistics_oracle_samples(const double *values, size_t n, int64_t ddof, struct statistics_oracle *out);
 /* numpy.percentile, rule linear, of the finite values: sorts them. NaN where there is none. */
 double ts_percentile_oracle(const double *values, size_t n, double percent);

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/files/hdf5_data.h"
 #include "tests/stages/histogram/equalize_oracle.h"
-#include "tests/support/hdf5_data.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
@@ -36,7 +36,7 @@ TEST_ON_BOTH(equalize, agrees_with_the_definition)
     cr_assert_eq(ts_stage_check(&equalize_stage, ts_equalize_oracle, cases, n), 8 * (6 * 7 + 2 * 3 + 5 * 4));
 }
 
-/* What pixels [0, n) become, by counting them. */
+/* Checks what pixels [0, n) become, by counting them. */
 static void check_pixels(const uint16_t *in, const void *out, size_t n, bool levels)
 {
     uint64_t *below = calloc(65536, sizeof *below), lowest = 0;
@@ -206,7 +206,7 @@ static struct ts_image copy_of_ct(enum ts_dtype dtype, uint64_t seed)
     return copy;
 }
 
-/* How values are stored does not show: all results are the bytes of the first. */
+/* The type that values are stored in does not show: all results are the bytes of the first. */
 static void check_copies(const char *assignments, bool with_reference)
 {
     float *first = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Histograms by label: each label's values are counted as the definition says, nothing is dropped, and a plan may hold
- * as many counts as its memory budget has room for, up to what a device numbers.
+ * as many counts as its memory budget allows, up to what a device numbers.
  */
 #include "stages/histogram/histogram.h"
 

@@ -218,7 +218,8 @@ Test(histogram, every_method_on_few_pixels_on_cuda)
     ts_test_end_cuda();
 }
 
-/* As many bins as a block's shared memory holds counters, and some fewer: beside them it holds the bins themselves. */
+/* There are as many bins as a block's shared memory holds counters, and some fewer: it also holds the bins
+ * themselves. */
 Test(histogram, tables_as_large_as_shared_memory_on_cuda)
 {
     static const int tables[] = {1, 8, 32}; /* a block, a warp, a lane */
@@ -362,7 +363,7 @@ Test(histogram, every_method_counts_whole_types_on_cuda)
     cr_assert_eq(runs, ts_test_few() ? 3 * 2 * METHODS : PATTERNS * 4 * 2 * 2 * 2 * (2 * METHODS - 1));
 }
 
-/* Of the slices, whose counts are given, and of the volume. */
+/* Checks the bins of the slices, whose counts are given, and of the volume. */
 static void check_bins_of_type(const struct ts_image *in, const uint64_t *counts, size_t n_bins, int pattern)
 {
     uint64_t *all = calloc(n_bins, sizeof *all);

@@ -9,8 +9,8 @@
 #include "stages/histogram/equalize.h"
 #include "stages/histogram/histogram.h"
 #include "stages/intensity/rescale.h"
+#include "tests/files/output_fixture.h"
 #include "tests/stages/histogram/statistics_oracle.h"
-#include "tests/support/output_fixture.h"
 #include "tests/support/stage_run.h"
 
 TestSuite(statistics);
@@ -184,7 +184,7 @@ TEST_ON_BOTH(statistics, take_finite_values_only)
         }
 }
 
-/* Where a sum of squares minus a square of sums would lose every digit: the variance still has 12 of its own. */
+/* A sum of squares minus a square of sums would lose every digit here. The variance still has 12 of its own. */
 TEST_ON_BOTH(statistics, small_deviations_from_a_large_mean)
 {
     static const char *const cases[] = {"", "method=fan-in", "scope=slice", "scope=slice method=fan-in"};
@@ -216,7 +216,7 @@ TEST_ON_BOTH(statistics, small_deviations_from_a_large_mean)
     }
 }
 
-/* Of the largest values. */
+/* The values are the largest that there are. */
 TEST_ON_BOTH(statistics, whole_sums_are_exact)
 {
     static const char *const cases[] = {"", "method=fan-in"};

@@ -21,7 +21,7 @@ double ts_rescale_value_oracle(double x, double low, double high, double out_low
     return share * (out_high - out_low) + out_low;
 }
 
-/* What the values become out_low and out_high of, or the mean and the standard deviation. */
+/* These values become out_low and out_high; or they are the mean and the standard deviation. */
 struct numbers {
     double low, high;
 };

@@ -44,7 +44,7 @@ TEST_ON_BOTH(invert, twice_is_the_image_again)
     }
 }
 
-/* What every stage that knows some beams alone says to the others. */
+/* Every stage that knows some beams alone refuses the others in these words. */
 Test(invert, a_stage_names_the_beam_that_it_does_not_take)
 {
     struct stage parallel = invert_stage;

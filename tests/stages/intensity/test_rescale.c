@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "stages/scan/minus_log.h"
+#include "tests/files/hdf5_data.h"
 #include "tests/stages/histogram/statistics_oracle.h"
 #include "tests/stages/intensity/rescale_oracle.h"
-#include "tests/support/hdf5_data.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 

@@ -4,7 +4,8 @@
  * sizes that always run, TOMOSTAGE_ACCURACY=FILE runs all sizes and writes them down: that is how
  * docs/notes/accuracy-tables.md is made,
  *
- *     TOMOSTAGE_ACCURACY=docs/notes/accuracy-tables.md build/tests/tomostage-tests --filter 'accuracy/is_written_down'
+ *     TOMOSTAGE_ACCURACY=docs/notes/accuracy-tables.md build/release/tests/tomostage-tests \
+ *         --filter 'accuracy/is_written_down'
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -79,7 +80,7 @@ static struct ts_image make_sinogram(int64_t n, const struct scan *scan, double 
     return image;
 }
 
-/* Of `fourier` every pixel is worked out: it takes no longer than a part of them. */
+/* With `fourier` every pixel is worked out, because a part of them takes as long. */
 static struct deviation measure(const struct stage *stage, int64_t n, const struct scan *scan, const char *filter)
 {
     const bool by_fan = scan->beam != TS_BEAM_PARALLEL && !scan->rebinned;
@@ -185,8 +186,8 @@ Test(accuracy, is_written_down)
     cr_assert(file, "%s", path);
     fprintf(file,
             "# Accuracy of reconstructions: the tables\n\n"
-            "Written by `TOMOSTAGE_ACCURACY=docs/notes/accuracy-tables.md build/tests/tomostage-tests --filter "
-            "accuracy/is_written_down`. [accuracy.md](../accuracy.md) says what they show.\n\n"
+            "`TOMOSTAGE_ACCURACY=docs/notes/accuracy-tables.md build/release/tests/tomostage-tests --filter "
+            "accuracy/is_written_down` writes this page.\n[accuracy.md](../accuracy.md) says what it shows.\n\n"
             "`fbp` and `fourier` reconstruct a disc of attenuation 1/mm about the rotation axis. There are n detector "
             "pixels 1 "
             "mm\napart, each the mean of the chords over its width; the disc has the radius 0.4 n mm, and every half "

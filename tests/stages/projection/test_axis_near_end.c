@@ -11,30 +11,23 @@
 #include "stages/reconstruction/fourier.h"
 #include "stages/scan/stitch.h"
 #include "tests/support/scan_check.h"
+#include "tests/support/support.h"
 
 TestSuite(axis_near_end);
-
-static const struct ts_diag_record *said(const struct stage_run *run)
-{
-    for (size_t i = 0; i < ts_diag_count(run->diag); i++)
-        if (!strcmp(ts_diag_get(run->diag, i)->code, "axis-near-end"))
-            return ts_diag_get(run->diag, i);
-    return NULL;
-}
 
 Test(axis_near_end, is_warned_of)
 {
     static const struct {
         const struct stage *stage;
         struct scan_case scan;
-        const char *words, *hint; /* NULL: nothing is said */
+        const char *words, *hint; /* NULL: there is no warning */
     } cases[] = {
-        {&fbp_stage, {"", 1, 40, 31, .arc = 360, .center = -10}, "at detector 5 of 0 to 30", "stitch"},
+        {&fbp_stage, {"", 1, 40, 31, .arc = 360, .center = -10}, "at detector pixel 5 of 0 to 30", "stitch"},
         {&fbp_stage, {"", 1, 40, 31, .arc = 360, .center = 10}, "circle of radius 2.5 mm about it", "sirt"},
-        {&fourier_stage, {"", 1, 40, 31, .center = -3.1}, "at detector 11.9 of 0 to 30", "stitch"},
+        {&fourier_stage, {"", 1, 40, 31, .center = -3.1}, "at detector pixel 11.9 of 0 to 30", "stitch"},
         {&fourier_stage, {"", 1, 40, 31, .center = -2.9}, NULL, NULL},
         {&fbp_stage, {"", 1, 40, 31, .center = 2.9}, NULL, NULL},
-        {&fbp_stage, {"center=3", 1, 40, 31}, "at detector 3 of 0 to 30", "circle"},
+        {&fbp_stage, {"center=3", 1, 40, 31}, "at detector pixel 3 of 0 to 30", "circle"},
         {&fbp_stage, {"", 1, 40, 31, .beam = SCAN_FLAT, .center = 10}, "radius 2.49513 mm", "rebin"},
         {&fbp_stage, {"", 1, 40, 31, .beam = SCAN_ARC, .center = -10}, "radius 2.49837 mm", "sirt"},
         {&fbp_stage, {"", 1, 40, 31, .beam = SCAN_ARC}, NULL, NULL},
@@ -45,7 +38,7 @@ Test(axis_near_end, is_warned_of)
         struct ts_image in = ts_test_scan(&cases[i].scan, 5);
         struct stage_run run;
         cr_assert_eq(ts_test_run(&run, cases[i].stage, cases[i].scan.assignments, &in, NULL, 0, 1), TS_OK);
-        const struct ts_diag_record *record = said(&run);
+        const struct ts_diag_record *record = ts_test_record(run.diag, "axis-near-end");
         cr_assert_eq(record != NULL, cases[i].words != NULL, "case %zu", i);
         if (record) {
             cr_assert_eq(record->severity, TS_WARNING);

@@ -307,7 +307,7 @@ Test(backproject, refuses_what_cannot_be_right)
                     "-0.01 is outside the detector, [0, 5]");
     ts_test_refuses(&backproject_stage, "center=5.5", &in, NULL, "center-outside", "5.5 is outside");
     ts_test_refuses(&backproject_stage, "pixel_size=1000000 rows=1000000", &in, NULL, "volume-too-wide",
-                    "detectors wide");
+                    "detector pixels wide");
     in.axes[1].positions = angles;
     ts_test_refuses(&backproject_stage, "weights=angles", &in, NULL, "angles-missing",
                     "between view 10 at 100 and view 11 at 170 degrees");

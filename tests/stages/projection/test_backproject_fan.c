@@ -77,7 +77,7 @@ TEST_ON_BOTH(backproject_fan, values_that_are_no_numbers_end_the_run)
     for (size_t i = 0; i < (ts_test_device ? 3 : 1); i++) {
         cr_assert_eq(ts_test_run(&run, &backproject_stage, texts[i], &in, NULL, 0, 1), TS_BAD_INPUT);
         cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, "not-finite");
-        cr_assert(strstr(ts_diag_get(run.diag, 0)->message, "in view 7 at detector 28"), "%s",
+        cr_assert(strstr(ts_diag_get(run.diag, 0)->message, "in view 7 at detector pixel 28"), "%s",
                   ts_diag_get(run.diag, 0)->message);
         ts_test_run_clear(&run);
     }

@@ -163,7 +163,7 @@ TEST_ON_BOTH(fbp, a_value_that_is_no_number_ends_the_run)
         cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, "not-finite");
         cr_assert(strstr(ts_diag_get(run.diag, 0)->message, "2 of 360 values of slice 3 are NaN or infinite"), "%s",
                   ts_diag_get(run.diag, 0)->message);
-        cr_assert(strstr(ts_diag_get(run.diag, 0)->message, "the first is in view 2 at detector 17"), "%s",
+        cr_assert(strstr(ts_diag_get(run.diag, 0)->message, "the first is in view 2 at detector pixel 17"), "%s",
                   ts_diag_get(run.diag, 0)->message);
         ts_test_run_clear(&run);
     }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "stages/projection/reconstruction.h"
-#include "tests/support/hdf5_data.h"
+#include "tests/files/hdf5_data.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 

@@ -368,7 +368,7 @@ Test(radon, refuses_a_list_of_radians)
     free(in.data);
 }
 
-/* What the plan records is a method that the device has. */
+/* The plan records a method that the device has. */
 TEST_ON_BOTH(radon, auto_is_resolved_for_the_device)
 {
     struct ts_image in = ts_test_image(16, 5, 4, TS_F32, VALUES_RANDOM, 1);

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "stages/projection/radon.h"
-#include "tests/support/hdf5_data.h"
-#include "tests/support/npy.h"
+#include "tests/files/hdf5_data.h"
+#include "tests/files/npy.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 

@@ -160,8 +160,8 @@ Test(radon_fan, refuses_a_fan_that_cannot_be)
     free(in.data);
 }
 
-/* As many detectors as the slice's diagonal needs, with the axis's pixels magnified, and an even number as the columns
- * are. */
+/* There are as many detector pixels as the slice's diagonal needs, with the pixels at the axis magnified. Their number
+ * is even because that of the columns is. */
 Test(radon_fan, a_fan_covers_the_slice)
 {
     static const char *const beams[] = {"fan-arc", "fan-flat"};

@@ -11,8 +11,9 @@
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
-/* What the methods on tensor cores claim, on slices of usual size: of positive pixels, as attenuation is, with values
- * that take all bits of a float. In the double oracle's terms, so 3 slices must do. */
+/* Checks the error that a method on tensor cores claims for slices of usual size: of positive pixels, as attenuation
+ * is, with values that take all bits of a float. It is compared with the oracle in double, which is slow, so 3 slices
+ * must do. */
 static void check_l2(const char *method, const struct ts_image *in, double bound)
 {
     char text[96];
@@ -124,7 +125,7 @@ Test(radon, tensor_cores_refuse_slices_that_they_cannot_count)
         planned(rows[i].text, rows[i].nz, rows[i].ny, rows[i].nx, rows[i].refused ? "tensor-size" : NULL);
 }
 
-/* Windows of neighboring pixels have no room for them, and another method is not taken in silence. */
+/* Windows of neighboring pixels do not hold them. The method is refused; none is put in its place in silence. */
 Test(radon, tensor_cores_refuse_rays_far_apart)
 {
     static const struct {

@@ -140,17 +140,18 @@ Test(rebin, warns_of_missing_rays)
 {
     static const struct {
         struct scan_case scan;
-        const char *words; /* NULL: nothing is said */
+        const char *words; /* NULL: there is no warning */
     } cases[] = {
         {{"", 1, 40, 31, .beam = SCAN_FLAT, .center = 10}, NULL},
         {{"", 1, 40, 31, .beam = SCAN_FLAT, .center = 15}, NULL},
-        {{"", 1, 40, 31, .beam = SCAN_FLAT, .center = 16}, "at detector 31 of 0 to 30: rays within 0.499961 mm"},
+        {{"", 1, 40, 31, .beam = SCAN_FLAT, .center = 16}, "at detector pixel 31 of 0 to 30: rays within 0.499961 mm"},
         {{"", 1, 40, 31, .beam = SCAN_ARC, .center = -17, .arc = 300},
-         "no view sees the rotation axis, at detector -2"},
+         "no view sees the rotation axis, at detector pixel -2"},
         {{"", 1, 40, 31, .beam = SCAN_FLAT, .arc = 261}, NULL},
         {{"", 1, 40, 31, .beam = SCAN_FLAT, .center = -5, .arc = 261}, NULL},
         {{"", 1, 40, 31, .beam = SCAN_FLAT, .center = -10, .arc = 261}, "some rays further than 2.49513 mm"},
-        {{"", 1, 40, 31, .beam = SCAN_ARC, .center = 10, .arc = 261}, "at detector 25 of 0 to 30, is near an end"},
+        {{"", 1, 40, 31, .beam = SCAN_ARC, .center = 10, .arc = 261},
+         "at detector pixel 25 of 0 to 30, is near an end"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ts_image in = ts_test_scan(&cases[i].scan, 5);

@@ -20,7 +20,7 @@ static double product(const double *a, const double *b, int64_t n)
     return sum;
 }
 
-/* ||b - A x||; rays is room. */
+/* Returns ||b - A x||; `rays` is scratch space for a slice of the sinogram. */
 static double residual_of(const struct ts_image *volume, const struct ts_image *sinogram, const double *b,
                           const double *x, double *rays)
 {

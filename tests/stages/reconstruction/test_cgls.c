@@ -9,10 +9,13 @@
 #include "stages/reconstruction/iterate.h"
 #include "tests/stages/projection/scan_oracle.h"
 #include "tests/stages/reconstruction/cgls_oracle.h"
+#include "tests/stages/reconstruction/iterate_tests.h"
 #include "tests/support/scan_check.h"
 #include "tests/support/support.h"
 
 TestSuite(cgls);
+
+ITERATE_TESTS(cgls)
 
 /* Few iterations: each multiplies the rounding of the ones before, in the oracle as well. */
 TEST_ON_BOTH(cgls, agrees_with_the_oracle)
@@ -52,7 +55,7 @@ static double residual_of(const struct stage_run *run, const double *b, const do
     return sqrt(sum);
 }
 
-/* Of many iterations: the image is at least as far as double precision is two iterations earlier, and not beyond. */
+/* After many iterations the image is at least as far as double precision is two iterations earlier, and not beyond. */
 TEST_ON_BOTH(cgls, is_at_most_two_iterations_behind)
 {
     enum { ITERATIONS = 14, BEHIND = 2, VIEWS = 31, DETECTORS = 47, PIXELS = DETECTORS * DETECTORS };
@@ -80,8 +83,8 @@ TEST_ON_BOTH(cgls, is_at_most_two_iterations_behind)
     double norm = 0;
     for (int i = 0; i < VIEWS * DETECTORS; i++)
         norm += b[i] * b[i];
-    const double told = ts_test_table_at(&run, "residual", ITERATIONS) * sqrt(norm);
-    cr_assert(fabs(told - found) <= 1e-3 * found, "%g, not %g", told, found);
+    const double reported = ts_test_table_at(&run, "residual", ITERATIONS) * sqrt(norm);
+    cr_assert(fabs(reported - found) <= 1e-3 * found, "%g, not %g", reported, found);
     ts_test_run_clear(&run);
     free(in.data);
 }
@@ -120,11 +123,6 @@ TEST_ON_BOTH(cgls, stays_where_it_is_solved)
     }
 }
 
-TEST_ON_BOTH(cgls, records_its_residuals)
-{
-    ts_scan_check_residuals(&cgls_stage, ts_cgls_oracle);
-}
-
 /* The discrepancy rule stops a slice at the first iteration with ||b - A x|| <= noise * sqrt(rays). The residuals of a
  * run without a rule say which noise that is for iteration AT: with 2 % more the slice stops there, with 2 % less it
  * goes on, so that a stopping value that is 10 % off in either direction fails. */
@@ -156,18 +154,6 @@ TEST_ON_BOTH(cgls, stops_at_the_discrepancy)
     free(in.data);
 }
 
-TEST_ON_BOTH(cgls, a_value_that_is_no_number_ends_the_run)
-{
-    ts_scan_check_finite(&cgls_stage, "iterations=2");
-}
-
-TEST_ON_BOTH(cgls, slices_are_independent)
-{
-    ts_scan_check_independence(&cgls_stage, "iterations=4 stop=residual tolerance=0.01");
-    if (ts_test_device)
-        ts_scan_check_independence(&cgls_stage, "iterations=4 method=stack");
-}
-
 Test(cgls, refuses_a_rule_without_its_number)
 {
     static const struct scan_case which = {"", 1, 4, 9};
@@ -177,14 +163,4 @@ Test(cgls, refuses_a_rule_without_its_number)
     cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, "noise-missing");
     ts_test_run_clear(&run);
     free(in.data);
-}
-
-Test(cgls, refuses_what_is_not_called_line_integrals)
-{
-    ts_scan_check_quantity(&cgls_stage);
-}
-
-Test(cgls, refuses_angles_of_no_scan)
-{
-    ts_scan_check_angles(&cgls_stage, "iterations=1");
 }

@@ -37,7 +37,7 @@ TEST_ON_BOTH(fourier, agrees_with_the_oracle)
     cr_assert_eq(ts_stage_check(&fourier_stage, ts_fourier_oracle, cases, sizeof cases / sizeof *cases), 7 + 9);
 }
 
-/* Of the row's repetition beyond half a cycle a detector a cutoff cuts the middle out. */
+/* A row's spectrum repeats itself beyond half a cycle a detector pixel, and a cutoff cuts the middle out of it. */
 TEST_ON_BOTH(fourier, interpolates_as_the_oracle)
 {
     static const struct stage_case cases[] = {
@@ -75,7 +75,7 @@ TEST_ON_BOTH(fourier, agrees_at_odd_sizes)
     cr_assert_eq(ts_stage_check(&fourier_stage, ts_fourier_oracle, cases, sizeof cases / sizeof *cases), 8);
 }
 
-/* What its page claims: the whole error, not that of one pixel. */
+/* The page of the stage claims this for the whole error, not for that of one pixel. */
 TEST_ON_BOTH(fourier, keeps_a_relative_l2_error_of_1e_4)
 {
     struct ts_image in = ts_test_image(2, 90, 64, TS_F32, VALUES_RANDOM, 3);
@@ -176,7 +176,7 @@ static struct ts_image disc(int64_t views, int64_t n, double arc, double x, doub
     return in;
 }
 
-/* Of the inner 80 % of the disc. */
+/* These are deviations within the inner 80 % of the disc. */
 struct deviation {
     double mean, largest;
 };
@@ -239,7 +239,7 @@ TEST_ON_BOTH(fourier, sinc_keeps_the_mean_of_a_disc)
     }
 }
 
-/* Of the circle that the detector covers, relative L2. */
+/* Returns the relative L2 difference within the circle that the detector covers. */
 static double differs_from_fbp(const char *assignments, const char *of_fbp)
 {
     struct ts_image in = disc(320, 200, 180, 5, 3, 30);

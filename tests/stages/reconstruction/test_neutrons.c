@@ -10,11 +10,11 @@
 #include <string.h>
 #include <tiffio.h>
 
+#include "tests/files/hdf5_data.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/chain_run.h"
 #include "tests/support/chain_text.h"
 #include "tests/support/correlation.h"
-#include "tests/support/hdf5_data.h"
-#include "tests/support/output_fixture.h"
 #include "tests/support/pictures.h"
 #include "tests/support/stage_check.h"
 #include "tests/support/support.h"
@@ -52,7 +52,8 @@ static void reconstruct(const char *folder)
     ts_test_chain_runs(text, folder);
 }
 
-/* How much the means over circles around the axis differ from those of 4 neighbors on both sides: a mean square. */
+/* Returns the mean square by which the means over circles around the axis differ from those of 4 neighbors on both
+ * sides. */
 static double rings(const double *slice)
 {
     enum { FIRST = 5, END = 200, REACH = 4 };
@@ -118,8 +119,9 @@ static void read_jpeg(const char *name, const char *folder, uint8_t pixels[PIXEL
     free(stream);
 }
 
-/* Of the two within 200 pixels of the axis, ours turned over and turned round: bit 0 exchanges left and right, bit 1 up
- * and down, bit 2 rows and columns. Their grays end at a window, so ours are cut as well. */
+/* Returns the correlation of the two within 200 pixels of the axis, ours turned over and round: bit 0 of `turn`
+ * exchanges left and right, bit 1 up and down, bit 2 rows and columns. Their grays end at a window, so ours are cut as
+ * well. */
 static double likeness(const double *ours, const uint8_t *theirs, int turn)
 {
     struct correlation sums = {0};

@@ -7,12 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/files/npy.h"
+#include "tests/stages/reconstruction/iterate_tests.h"
 #include "tests/stages/reconstruction/sirt_oracle.h"
-#include "tests/support/npy.h"
 #include "tests/support/scan_check.h"
 #include "tests/support/support.h"
 
 TestSuite(sirt);
+
+ITERATE_TESTS(sirt)
 
 TEST_ON_BOTH(sirt, agrees_with_the_oracle)
 {
@@ -42,23 +45,6 @@ TEST_ON_BOTH(sirt, agrees_by_every_method)
         {"iterations=3 method=pixel pixel_size=0.9 nonnegative=true", 21, 7, 11}};
     ts_scan_check_methods(&sirt_stage, ts_sirt_oracle);
     cr_assert_eq(ts_scan_check(&sirt_stage, ts_sirt_oracle, cut_off, 1), ts_test_device ? 1 : 0);
-}
-
-TEST_ON_BOTH(sirt, records_its_residuals)
-{
-    ts_scan_check_residuals(&sirt_stage, ts_sirt_oracle);
-}
-
-TEST_ON_BOTH(sirt, a_value_that_is_no_number_ends_the_run)
-{
-    ts_scan_check_finite(&sirt_stage, "iterations=2");
-}
-
-TEST_ON_BOTH(sirt, slices_are_independent)
-{
-    ts_scan_check_independence(&sirt_stage, "iterations=4 stop=residual tolerance=0.01");
-    if (ts_test_device)
-        ts_scan_check_independence(&sirt_stage, "iterations=4 method=stack");
 }
 
 /* TomoPy's own test of its SIRT: a square of ones, 16 views over half a turn, 48 detectors, 4 iterations. It weighs
@@ -132,16 +118,6 @@ Test(sirt, refuses_what_cannot_be)
     cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, "angles-missing");
     ts_test_run_clear(&run);
     free(in.data);
-}
-
-Test(sirt, refuses_what_is_not_called_line_integrals)
-{
-    ts_scan_check_quantity(&sirt_stage);
-}
-
-Test(sirt, refuses_angles_of_no_scan)
-{
-    ts_scan_check_angles(&sirt_stage, "iterations=1");
 }
 
 /* The rays of a fan differ from both sides. */

@@ -53,7 +53,7 @@ static struct plane new_plane(int64_t rows, int64_t columns)
     return (struct plane){rows, columns, calloc((size_t)(rows * columns), sizeof(double))};
 }
 
-/* What a filter makes of a line, every second value of the convolution with the reflected line. */
+/* Returns value k of what a filter makes of a line: every second value of the convolution with the reflected line. */
 static double down(const double *in, int64_t n, int64_t step, const double *filter, int length, int64_t k)
 {
     double sum = 0;

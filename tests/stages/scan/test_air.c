@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "stages/scan/minus_log.h"
+#include "tests/files/npy.h"
 #include "tests/stages/scan/air_oracle.h"
-#include "tests/support/npy.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 #include "tests/support/transmission_check.h"
@@ -115,7 +115,8 @@ TEST_ON_BOTH(air, a_view_without_a_beam_is_nan)
     free(in.data);
 }
 
-/* What TomoPy's normalize_bg with air=1 makes of a scan, times a beam that is a line in every row, comes back. */
+/* The result of TomoPy's normalize_bg with air=1 is multiplied by a beam that is a line in every row, and comes
+ * back. */
 TEST_ON_BOTH(air, agrees_with_tomopy)
 {
     enum { VIEWS = 16, SLICES = 8, SIDE = 46, VALUES = VIEWS * SLICES * SIDE };

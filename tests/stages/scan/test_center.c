@@ -10,12 +10,12 @@
 #include "pipeline/plan/plan.h"
 #include "stages/projection/rebin.h"
 #include "stages/projection/reconstruction.h"
+#include "tests/files/hdf5_data.h"
+#include "tests/files/output_fixture.h"
 #include "tests/stages/scan/center_oracle.h"
 #include "tests/support/chain_run.h"
 #include "tests/support/disc_scan.h"
-#include "tests/support/hdf5_data.h"
 #include "tests/support/memory_chain.h"
-#include "tests/support/output_fixture.h"
 #include "tests/support/radon_scene.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
@@ -271,15 +271,6 @@ TEST_ON_BOTH(center, says_when_there_is_none_to_find)
     free(image.data);
 }
 
-/* The record of this code; NULL where there is none. */
-static const struct ts_diag_record *said(const struct stage_run *run, const char *code)
-{
-    for (size_t i = 0; i < ts_diag_count(run->diag); i++)
-        if (!strcmp(ts_diag_get(run->diag, i)->code, code))
-            return ts_diag_get(run->diag, i);
-    return NULL;
-}
-
 /* Noise has a center of a low confidence: it is warned of, or ends the run where the best trial is the outermost. */
 TEST_ON_BOTH(center, in_noise_is_warned_of)
 {
@@ -298,9 +289,9 @@ TEST_ON_BOTH(center, in_noise_is_warned_of)
             struct stage_run run;
             snprintf(text, sizeof text, "method=%s", methods[m]);
             if (ts_test_run(&run, &center_stage, text, &image, NULL, 0, 2) != TS_OK) {
-                cr_assert(said(&run, "center-edge"));
+                cr_assert(ts_test_record(run.diag, "center-edge"));
             } else {
-                const struct ts_diag_record *record = said(&run, "center-uncertain");
+                const struct ts_diag_record *record = ts_test_record(run.diag, "center-uncertain");
                 const double confidence = ts_test_table_at(&run, "confidence", 0),
                              noise = ts_test_table_at(&run, "noise", 0);
                 cr_expect(record && record->severity == TS_WARNING, "%s, %lld x %lld: %.4g, and noise is %.4g",
@@ -357,11 +348,12 @@ TEST_ON_BOTH(center, with_a_rival_is_warned_of)
     struct stage_run run;
     ts_disc_scan_draw(&image, 0, 40);
     cr_assert_eq(ts_test_run(&run, &center_stage, "search=45", &image, NULL, 0, 2), TS_OK);
-    cr_assert(ts_diag_count(run.diag) == 1 && said(&run, "center-ambiguous"));
+    cr_assert(ts_diag_count(run.diag) == 1 && ts_test_record(run.diag, "center-ambiguous"));
     const double center = ts_test_table_at(&run, "center", 0), from = fmin(fabs(center - 40), fabs(center - 88));
     cr_assert(from < 0.1, "%.3f", center);
-    cr_assert(strstr(said(&run, "center-ambiguous")->message, fabs(center - 40) < 1 ? "about 8" : "about 4"), "%s",
-              said(&run, "center-ambiguous")->message);
+    cr_assert(
+        strstr(ts_test_record(run.diag, "center-ambiguous")->message, fabs(center - 40) < 1 ? "about 8" : "about 4"),
+        "%s", ts_test_record(run.diag, "center-ambiguous")->message);
     ts_test_run_clear(&run);
     free(image.data);
 }
@@ -377,7 +369,7 @@ TEST_ON_BOTH(center, of_views_that_are_alike_is_warned_of)
     for (int view = 1; view < 45; view++)
         memcpy((float *)image.data + view * 64, image.data, 64 * sizeof(float));
     cr_assert_eq(ts_test_run(&run, &center_stage, "", &image, NULL, 0, 2), TS_OK);
-    cr_assert(said(&run, "center-alike") && ts_diag_count(run.diag) == 1);
+    cr_assert(ts_test_record(run.diag, "center-alike") && ts_diag_count(run.diag) == 1);
     ts_test_run_clear(&run);
     free(image.data);
 }
@@ -438,7 +430,7 @@ static void is_not_warned_of(hid_t file, const char *tables)
     cr_assert(ends[0] < 0.05 && ends[1] < 0.05, "the ends see %g and %g", ends[0], ends[1]);
 }
 
-/* A tooth, whose center is about 295.5: from its file to the reconstruction, which is told the center found. */
+/* A tooth, whose center is about 295.5: from its file to the reconstruction, which gets the center found. */
 TEST_ON_BOTH(center, of_a_tooth_reaches_its_reconstruction)
 {
     static const char *const methods[] = {"sinogram", "opposite"};

@@ -8,21 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/search.h"
 #include "stages/projection/reconstruction.h"
 #include "stages/scan/center.h"
 #include "stages/scan/center_strip.h"
 #include "stages/values/digits.h"
+#include "tests/files/hdf5_data.h"
 #include "tests/support/chain_run.h"
 #include "tests/support/correlation.h"
 #include "tests/support/disc_scan.h"
-#include "tests/support/hdf5_data.h"
 #include "tests/support/program.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
 enum { SIZE = 64, TOP = 20, GAP = 4 };
 
-/* Of tile i of the strip, with the discs. */
+/* Returns the correlation of tile i of the strip with the discs. */
 static double likeness(const struct ts_image *strip, int64_t i, int64_t n_detectors)
 {
     struct correlation sums = {0};
@@ -87,12 +88,6 @@ TEST_ON_BOTH(center_strip, is_like_the_object_at_the_center)
     free(image.data);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 /* The middle tile is what fbp makes of the slice, its 1st percentile black and its 99th white. */
 TEST_ON_BOTH(center_strip, shows_what_fbp_reconstructs)
 {
@@ -106,7 +101,7 @@ TEST_ON_BOTH(center_strip, shows_what_fbp_reconstructs)
     const struct ts_image *strip = ts_test_table(&run, "strip");
     const float *values = whole.out.data;
     memcpy(sorted, values, sizeof sorted);
-    qsort(sorted, PIXELS, sizeof *sorted, by_value);
+    qsort(sorted, PIXELS, sizeof *sorted, ts_compare_floats);
     const double low = (double)sorted[(PIXELS - 1) / 100], high = (double)sorted[PIXELS - 1 - (PIXELS - 1) / 100];
     for (int64_t i = 0; i < PIXELS; i++) {
         const double expected = 255 * fmin(1, fmax(0, ((double)values[i] - low) / (high - low)));

@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/search.h"
 #include "stages/scan/center.h"
 #include "tests/support/disc_scan.h"
 
-#include "tests/support/hdf5_data.h"
+#include "tests/files/hdf5_data.h"
 #include "tests/support/stage_check.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
@@ -57,19 +58,6 @@ static void draw(struct ts_image *image, double center, const struct disc discs[
     }
 }
 
-static const struct ts_diag_record *said(const struct stage_run *run, const char *code)
-{
-    for (size_t i = 0; i < ts_diag_count(run->diag); i++)
-        if (!strcmp(ts_diag_get(run->diag, i)->code, code))
-            return ts_diag_get(run->diag, i);
-    return NULL;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    return (*(const double *)a > *(const double *)b) - (*(const double *)a < *(const double *)b);
-}
-
 struct errors {
     int n;
     double of[2][64]; /* sinogram, opposite */
@@ -80,8 +68,8 @@ static void look(const struct ts_image *image, const char *assignments, double c
 {
     struct stage_run run;
     cr_assert_eq(ts_test_run(&run, &center_stage, assignments, image, NULL, 0, 2), TS_OK, "%s", assignments);
-    const struct ts_diag_record *record = said(&run, "center-truncated");
-    cr_assert(record && record->severity == TS_WARNING, "%s: nothing is said", assignments);
+    const struct ts_diag_record *record = ts_test_record(run.diag, "center-truncated");
+    cr_assert(record && record->severity == TS_WARNING, "%s: there is no warning", assignments);
     cr_assert(ts_test_table_at(&run, "truncation", 0) > 0.1 || ts_test_table_at(&run, "truncation", 1) > 0.1);
     const double found = ts_test_table_at(&run, "center", 0), sinogram = ts_test_table_at(&run, "centers", 0),
                  opposite = ts_test_table_at(&run, "centers", 1);
@@ -110,7 +98,7 @@ TEST_ON_BOTH(center_truncated, is_found_by_opposite_views)
         free(image.data);
     }
     for (int m = 0; m < 2; m++) {
-        qsort(errors.of[m], (size_t)errors.n, sizeof(double), by_value);
+        qsort(errors.of[m], (size_t)errors.n, sizeof(double), ts_compare_doubles);
         fprintf(stderr,
                 "center: off by %.2f detectors at the median by %s, %.2f at the 90th percentile, %.2f at most\n",
                 errors.of[m][errors.n / 2], m ? "opposite" : "sinogram", errors.of[m][errors.n * 9 / 10],
@@ -138,7 +126,7 @@ TEST_ON_BOTH(center_truncated, is_said_of_what_is_cut_off_alone)
                 look(&image, rows[i], center, NULL);
             struct stage_run run;
             cr_assert_eq(ts_test_run(&run, &center_stage, "", &image, NULL, 0, 1), TS_OK);
-            cr_assert_eq(said(&run, "center-truncated") == NULL, within, "quantity %d: %g and %g", (int)q,
+            cr_assert_eq(ts_test_record(run.diag, "center-truncated") == NULL, within, "quantity %d: %g and %g", (int)q,
                          ts_test_table_at(&run, "truncation", 0), ts_test_table_at(&run, "truncation", 1));
             cr_assert_eq(isnan(ts_test_table_at(&run, "centers", 1)), within);
             if (!within)
@@ -161,7 +149,7 @@ Test(center_truncated, plays_no_part_without_a_sinogram)
     random_discs(1, 2, discs);
     draw(&odd, 31, discs, 0, 0);
     cr_assert_eq(ts_test_run(&run, &center_stage, "", &odd, NULL, 0, 1), TS_OK);
-    cr_assert(said(&run, "center-truncated") && isnan(ts_test_table_at(&run, "centers", 1)));
+    cr_assert(ts_test_record(run.diag, "center-truncated") && isnan(ts_test_table_at(&run, "centers", 1)));
     ts_test_run_clear(&run);
     free(image.data);
     free(odd.data);
@@ -204,7 +192,7 @@ TEST_ON_BOTH(center_truncated, of_strips_of_a_tooth)
         fprintf(stderr, "center: of a tooth's detectors %lld to %lld %.2f, by sinogram %.2f\n", (long long)first,
                 (long long)strips[i][1] - 1, center, (double)first + ts_test_table_at(&run, "centers", 0));
         cr_expect(fabs(center - 295.9) < 0.5, "%.2f", center);
-        cr_expect_eq(said(&run, "center-truncated") != NULL, i > 0);
+        cr_expect_eq(ts_test_record(run.diag, "center-truncated") != NULL, i > 0);
         ts_test_run_clear(&run);
         free(image.data);
     }

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/files/npy.h"
 #include "tests/stages/scan/circle_oracle.h"
-#include "tests/support/npy.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "pipeline/plan/plan.h"
+#include "tests/files/hdf5_data.h"
+#include "tests/files/output_fixture.h"
+#include "tests/files/scan_file.h"
 #include "tests/stages/scan/flat_field_oracle.h"
 #include "tests/support/chain_run.h"
-#include "tests/support/hdf5_data.h"
-#include "tests/support/output_fixture.h"
-#include "tests/support/scan_file.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 #include "tests/support/transmission_check.h"
@@ -202,7 +202,7 @@ Test(flat_field, says_what_is_wrong_with_the_frames)
     free(volume.data);
 }
 
-/* What a run of flats with so many pixels of zeros says, of the code. */
+/* Runs a chain whose flats have so many pixels of zeros, and expects this message for the code. */
 static void dead_says(int zeros, enum ts_status status, const char *code, const char *message)
 {
     enum { PIXELS = SCAN_ROWS * SCAN_COLUMNS };
@@ -220,12 +220,9 @@ static void dead_says(int zeros, enum ts_status status, const char *code, const 
     H5Dclose(white);
     H5Fclose(file);
     cr_assert_eq(ts_test_chain(chain, ts_scan_file.folder, ts_scan_file.diag), status);
-    const struct ts_diag_record *said = NULL;
-    for (size_t i = 0; i < ts_diag_count(ts_scan_file.diag); i++)
-        if (!strcmp(ts_diag_get(ts_scan_file.diag, i)->code, code))
-            said = ts_diag_get(ts_scan_file.diag, i);
-    cr_assert(said && said->severity == (status == TS_OK ? TS_NOTE : TS_ERROR));
-    cr_assert_str_eq(said->message, message);
+    const struct ts_diag_record *record = ts_test_record(ts_scan_file.diag, code);
+    cr_assert(record && record->severity == (status == TS_OK ? TS_NOTE : TS_ERROR));
+    cr_assert_str_eq(record->message, message);
     ts_scan_file_end();
 }
 
@@ -258,8 +255,8 @@ static enum ts_status run_frames(const char *image, const char *flats, const cha
     return ts_test_chain(text, ts_scan_file.folder, diag);
 }
 
-/* What is read for flats though its input calls it something else would divide by the wrong frames, and nobody would
- * see it. */
+/* Frames that are read as flats although their input calls them something else would divide by the wrong values, and
+ * nobody would see it. */
 Test(flat_field, refuses_frames_of_another_name, .init = ts_scan_file_begin, .fini = ts_scan_file_end)
 {
     static const char *const names[] = {"", ", frames: flats", ", frames: darks"};

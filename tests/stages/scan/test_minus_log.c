@@ -158,7 +158,7 @@ static void expect_quantity(enum ts_quantity quantity, const char *hint)
     free(in.data);
 }
 
-/* What the values are comes before how they are stored. */
+/* The quantity of the values is checked before their type. */
 Test(minus_log, refuses_counts_of_16_bits_as_counts)
 {
     ts_test_refused(&minus_log_stage, "", TS_U16, false, "stage-quantity");

@@ -44,7 +44,7 @@ TEST_ON_BOTH(stitch, agrees_with_the_oracle)
     cr_assert_eq(ts_scan_check(&stitch_stage, ts_stitch_oracle, cases, n), n);
 }
 
-/* Of every type what the same numbers as floats give, to the bit. */
+/* Every type gives what the same numbers as floats give, to the bit. */
 TEST_ON_BOTH(stitch, takes_every_dtype)
 {
     size_t compared = 0;
@@ -246,7 +246,7 @@ Test(stitch, refuses_what_it_cannot_join)
         {{"", 1, 40, 9, .arc = 360},
          "detectors=18",
          "detectors-empty",
-         "more than two views of 9 detectors can fill, 17"},
+         "more than two views of 9 detector pixels can fill, 17"},
         {{"", 1, 40, 9}, "", "angles-in-radians", "", radians},
         {{"", 1, 40, 9}, "", "views-order", "view 4, at 45 degrees, comes after view 3, at 18", jumbled},
         {{"", 1, 40, 9},

@@ -2,8 +2,8 @@
  *
  * Samples outside an image, found by walking there from inside one step at a time.
  */
-#ifndef TESTS_STAGES_ENGINE_BORDER_ORACLE_H
-#define TESTS_STAGES_ENGINE_BORDER_ORACLE_H
+#ifndef TESTS_STAGES_VALUES_BORDER_ORACLE_H
+#define TESTS_STAGES_VALUES_BORDER_ORACLE_H
 
 #include "stages/engine/stage.h"
 

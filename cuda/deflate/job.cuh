@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The words of the compressor. A chunk is shuffled: byte j of all its elements makes plane j. A plane is cut into
+ * segments of 32 KiB, each compressed by one block into a slot of scratch memory of its own, as a run of whole bytes.
+ * A segment is cut into strips of 128 bytes, one for each thread. Segments are numbered in the order of their chunk's
+ * stream: all of plane 0, then plane 1, and so on.
+ *
+ * Segments of 32 KiB gave the smallest files: shorter ones pay more for their tables of codes, longer ones fit their
+ * codes less well to what they hold.
+ */
+#ifndef CUDA_DEFLATE_JOB_CUH
+#define CUDA_DEFLATE_JOB_CUH
+
+#include "cuda/device/launch.cuh"
+
+extern "C" {
+#include "cuda/deflate/deflate.h"
+}
+
+enum {
+    SEGMENT = 32768,
+    STRIP = 128,
+    DEFLATE_THREADS = SEGMENT / STRIP,
+    WORDS = SEGMENT / 4, /* 32-bit words of a segment */
+    STRIP_WORDS = STRIP / 4,
+    STORED_BYTES = 5,    /* that a stored block has beside its data */
+    SLOT = SEGMENT + 32, /* bytes: no segment grows by more than STORED_BYTES; words are written whole */
+    ZLIB_HEADER_BYTES = 2,
+    ADLER_BYTES = 4,
+    FLETCHER_BYTES = 4,
+    ADLER_MODULUS = 65521,
+    FLETCHER_MODULUS = 65535
+};
+
+/* What is known of a segment once it is compressed. */
+struct segment_result {
+    uint32_t bytes;                  /* in its slot */
+    uint32_t sum;                    /* of its bytes, modulo ADLER_MODULUS */
+    uint32_t ramp;                   /* sum of byte i times (n - i), likewise */
+    uint32_t offset;                 /* of its compressed bytes in the encoded chunk */
+    uint32_t fletcher_1, fletcher_2; /* what they add to the sums of the chunk, modulo FLETCHER_MODULUS */
+};
+
+struct deflate_job {
+    const uint8_t *chunks;
+    struct cuda_deflate call;
+    uint64_t fill;                  /* byte j is that of plane j */
+    int64_t plane_bytes;            /* elements of a chunk */
+    int64_t last_elements;          /* that the last chunk has of its own */
+    uint32_t plane_segments;        /* segments of a plane */
+    uint32_t segments;              /* of a chunk */
+    struct segment_result *results; /* [chunk][segment] */
+    uint8_t *slots;                 /* SLOT bytes a segment */
+    uint32_t *matches;              /* SEGMENT a block; level CUDA_DEFLATE_MATCHES alone */
+    unsigned long long *next;       /* segment that no block has begun; counts up */
+    struct cuda_deflate_place *places;
+    uint32_t *adlers; /* of each chunk */
+    uint8_t *out;
+};
+
+/* bytes up to where the next encoded chunk may begin. */
+static __host__ __device__ inline uint64_t ts_cuda_deflate_aligned(uint64_t bytes)
+{
+    return (bytes + CUDA_DEFLATE_ALIGNMENT - 1) / CUDA_DEFLATE_ALIGNMENT * CUDA_DEFLATE_ALIGNMENT;
+}
+
+/* Bytes of plane `plane` that segment `piece` of it has. */
+static __device__ inline uint32_t segment_bytes(const struct deflate_job &job, uint32_t piece)
+{
+    const int64_t left = job.plane_bytes - (int64_t)piece * SEGMENT;
+    return left < SEGMENT ? (uint32_t)left : SEGMENT;
+}
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The two halves of the compression: segments are compressed into their slots, then the slots are joined.
+ */
+#ifndef CUDA_DEFLATE_SEGMENTS_CUH
+#define CUDA_DEFLATE_SEGMENTS_CUH
+
+#include "cuda/deflate/job.cuh"
+
+/* Enqueues the compression of all segments: job.results gets bytes, sum and ramp of each. */
+enum ts_status ts_cuda_deflate_segments(const struct stage_context *context, const struct deflate_job *job,
+                                        cudaStream_t stream);
+/* Returns how many blocks work on segments at once at level CUDA_DEFLATE_MATCHES, each with an array job.matches of its
+ * own. */
+int64_t ts_cuda_deflate_blocks(const struct device_numbers *device);
+/* Enqueues what makes encoded chunks of the slots: job.places and job.out are written. */
+enum ts_status ts_cuda_deflate_join(const struct stage_context *context, const struct deflate_job *job,
+                                    cudaStream_t stream);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This works out which outputs a CUDA device compresses before they leave it, and the device memory for that. Values
+ * wait on the device until their chunk is whole; the chunks of a slab are encoded in calls of at most CALL_BYTES,
+ * which fill the device and keep the scratch memory small. Built only with CUDA.
+ */
+#include "cuda/device/launch.h"
+#include "pipeline/plan/plan_encode.h"
+
+enum { CALL_BYTES = 128 << 20 };
+
+struct cuda_deflate ts_plan_encode_job(const struct chunk_grid *grid, int64_t n_chunks, size_t last_bytes)
+{
+    return (struct cuda_deflate){.n_chunks = n_chunks,
+                                 .chunk_bytes = grid->chunk_bytes,
+                                 .last_bytes = last_bytes,
+                                 .width = (int)grid->element_bytes,
+                                 .level = CUDA_DEFLATE_RUNS};
+}
+
+/* Returns the most chunks that become whole within n slices. */
+static int64_t chunks_of(const struct chunk_grid *grid, int64_t n)
+{
+    return grid->split == 0 ? n / grid->chunk[0] + 2 : n * (grid->n_chunks / grid->n[0]);
+}
+
+static bool is_output(const struct ts_plan *plan, int32_t node)
+{
+    int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
+    const int32_t n = ts_plan_outputs(plan, outputs);
+    for (int32_t i = 0; i < n; i++)
+        if (outputs[i] == node)
+            return true;
+    return false;
+}
+
+bool ts_plan_encode(const struct ts_plan *plan, int32_t i, struct plan_encode *encode)
+{
+    const struct ts_image *image = &plan->nodes[i].out;
+    int64_t n[TS_MAX_RANK];
+    if (!ts_plan_encodes(plan) || !is_output(plan, i))
+        return false;
+    *encode = (struct plan_encode){0};
+    for (int d = 0; d < image->rank; d++)
+        n[d] = image->axes[d].n;
+    struct chunk_grid *grid = &encode->grid;
+    if (!ts_chunk_grid_init(grid, image->rank, n, ts_dtype_bytes(image->dtype)))
+        return false;
+    encode->slab_chunks = chunks_of(grid, plan->slab_slices);
+    const int64_t most = (int64_t)(CALL_BYTES / grid->chunk_bytes);
+    encode->call_chunks = most < 1 ? 1 : most < encode->slab_chunks ? most : encode->slab_chunks;
+    const struct cuda_deflate one = ts_plan_encode_job(grid, 1, grid->chunk_bytes),
+                              call = ts_plan_encode_job(grid, encode->call_chunks, grid->chunk_bytes);
+    encode->values_bytes =
+        (size_t)plan->slab_slices * ts_slice_bytes(image) + (grid->split == 0 ? grid->chunk_bytes : 0);
+    encode->chunk_bound = ts_cuda_stride(ts_cuda_deflate_bound(&one));
+    encode->encoded_bytes = (size_t)encode->slab_chunks * encode->chunk_bound;
+    encode->places_bytes = (size_t)encode->slab_chunks * sizeof(struct cuda_deflate_place);
+    encode->piece_bytes = encode->chunk_bound > plan->piece_bytes ? encode->chunk_bound : plan->piece_bytes;
+    if (encode->piece_bytes > encode->encoded_bytes)
+        encode->piece_bytes = encode->encoded_bytes;
+    encode->scratch_bytes = ts_cuda_deflate_scratch_bytes(&call, plan->cuda);
+    return true;
+}
+
+size_t ts_plan_encode_scratch_bytes(const struct ts_plan *plan)
+{
+    struct plan_encode encode;
+    size_t largest = 0;
+    for (int32_t i = 0; i < plan->n_nodes; i++)
+        if (ts_plan_encode(plan, i, &encode) && encode.scratch_bytes > largest)
+            largest = encode.scratch_bytes;
+    return largest;
+}
+
+void ts_plan_encode_bytes(const struct ts_plan *plan, size_t *device, size_t *host)
+{
+    struct plan_encode encode;
+    *device = ts_cuda_stride(ts_plan_encode_scratch_bytes(plan));
+    *host = 0;
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        if (!ts_plan_encode(plan, i, &encode))
+            continue;
+        *device += ts_cuda_stride(encode.values_bytes) +
+                   PLAN_RING * (ts_cuda_stride(encode.encoded_bytes) + ts_cuda_stride(encode.places_bytes));
+        *host += PLAN_RING * encode.places_bytes;
+    }
+}

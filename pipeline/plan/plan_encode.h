@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Outputs that a CUDA device compresses, so that only compressed bytes cross the bus. Built only with CUDA.
+ */
+#ifndef PIPELINE_PLAN_PLAN_ENCODE_H
+#define PIPELINE_PLAN_PLAN_ENCODE_H
+
+#include "cuda/deflate/deflate.h"
+#include "io/file/chunks.h"
+#include "pipeline/plan/plan.h"
+
+/* How one output is encoded, and the device memory for it. */
+struct plan_encode {
+    struct chunk_grid grid;
+    int64_t slab_chunks;  /* most chunks that become whole within a slab */
+    int64_t call_chunks;  /* most chunks of one call */
+    size_t values_bytes;  /* values of a slab, and those before it whose chunk was not whole */
+    size_t chunk_bound;   /* most bytes of an encoded chunk, with its alignment */
+    size_t encoded_bytes; /* most bytes of a slab's encoded chunks */
+    size_t piece_bytes;   /* of them that are downloaded at once: one chunk at least */
+    size_t places_bytes;  /* of where they lie */
+    size_t scratch_bytes; /* of a call */
+};
+
+/* Fills in how the output of a node is encoded. Returns false where it leaves the device as values: on the CPU, without
+ * compression, and for nodes that are no output. */
+bool ts_plan_encode(const struct ts_plan *plan, int32_t node, struct plan_encode *encode);
+/* Describes a call for n chunks, of which the last has so many bytes inside the array. */
+struct cuda_deflate ts_plan_encode_job(const struct chunk_grid *grid, int64_t n_chunks, size_t last_bytes);
+/* Returns the scratch memory of the largest call of all outputs, which follow one another. */
+size_t ts_plan_encode_scratch_bytes(const struct ts_plan *plan);
+/* Computes the memory of all outputs, on the device and pinned on the host. */
+void ts_plan_encode_bytes(const struct ts_plan *plan, size_t *device, size_t *host);
+
+#endif

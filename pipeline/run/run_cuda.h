@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parts of the back end of a CUDA device: run_cuda.c (memory, reading, slabs), run_encode_cuda.c (compresses
+ * outputs on the device), run_write_cuda.c (brings outputs to the writer). Built only with CUDA.
+ */
+#ifndef PIPELINE_RUN_RUN_CUDA_H
+#define PIPELINE_RUN_RUN_CUDA_H
+
+#include "cuda/device/driver.h"
+#include "cuda/device/launch.h"
+#include "pipeline/plan/plan_encode.h"
+#include "pipeline/run/run.h"
+
+/* Pinned memory that one direction of copies goes through, piece after piece. */
+struct staging {
+    unsigned char *pieces[PLAN_PIECES];
+    struct cuda_event *started[PLAN_PIECES], *copied[PLAN_PIECES];
+    int64_t n_used;            /* pieces so far, counted from the first on */
+    size_t bytes[PLAN_PIECES]; /* of the copy, until the profile has it */
+};
+
+/* An encoded chunk: `offset` counts from the start of its call's output, which lies at `call` in encoded[]. */
+struct encoded_chunk {
+    size_t call;
+    const struct cuda_deflate_place *place; /* in pinned memory; known when the slab is computed */
+};
+
+/* Compresses one output on the device. Each slab of the ring has its own encoded chunks. */
+struct encoder {
+    struct plan_encode plan;
+    unsigned char *values; /* of the chunk that is not whole yet, and of the slab at hand */
+    size_t filled;
+    int64_t next_chunk; /* of the grid, the first that is not encoded */
+    unsigned char *encoded[PLAN_RING];
+    struct cuda_deflate_place *places[PLAN_RING], *found[PLAN_RING]; /* on the device and on the host */
+    struct encoded_chunk *chunks[PLAN_RING];
+};
+
+/* An output's slab that is to be downloaded once it is computed. */
+struct download {
+    int64_t slab_number;
+    int dataset;
+    struct ts_image slices;        /* on the device; those that no piece has been asked for yet */
+    const struct encoder *encoder; /* NULL: values. Else chunks [first, end) of the slab's, without such a piece */
+    int64_t first, end;
+};
+
+/* A piece on its way to the writer. */
+struct arrival {
+    int64_t slab_number;
+    int dataset;
+    struct ts_image slices;        /* in pinned memory */
+    const struct encoder *encoder; /* NULL: values. Else chunks [first, end) of the slab's, in slices.data */
+    int64_t first, end;
+};
+
+struct device {
+    struct cuda_session *session;
+    void *padded; /* shared by the drivers */
+    struct cuda_event *uploaded, *began[PLAN_RING], *computed[PLAN_RING];
+    struct cuda_event *origin; /* of the profile's times */
+    double origin_seconds;
+    struct staging up, down;
+    size_t down_bytes;          /* of a piece */
+    struct encoder **encoders;  /* of each node; NULL: none */
+    void *encode_scratch;       /* shared by the encoders */
+    struct download *downloads; /* a ring, oldest first */
+    int n_downloads, first_download, most_downloads;
+    struct arrival arrivals[PLAN_PIECES]; /* by place of their piece */
+    int64_t n_arrived;                    /* of down.n_used */
+    int64_t slabs_ended;                  /* whose kernels are all in their queue */
+};
+
+/* Adds what a copy through a piece did to the profile; the copy must be over. */
+enum ts_status ts_run_cuda_trace_piece(struct run *run, enum trace_part part, struct staging *staging, int place);
+
+/* Allocates the encoder of a node. Leaves NULL where its output leaves the device as values, and for other nodes. */
+enum ts_status ts_run_cuda_encoder_create(struct run *run, int32_t node);
+void ts_run_cuda_encoder_destroy(struct encoder *encoder);
+/* Enqueues the compression of all chunks that these slices make whole. Returns how many they are in *n. */
+enum ts_status ts_run_cuda_encode(struct run *run, int32_t node, const struct ts_image *slices, int64_t *n);
+
+/* Notes an output's slab for download, as run_back_end.write. */
+enum ts_status ts_run_cuda_write(struct run *run, int32_t node, const struct ts_image *slices);
+/* Keeps the downloads of computed slabs moving, and hands to the writer what has arrived. It waits for the slabs up to
+ * this one, and for no other. */
+enum ts_status ts_run_cuda_move(struct run *run, int64_t slab_number);
+
+#endif

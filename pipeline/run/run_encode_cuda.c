@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Outputs are compressed where they are computed: only what the file will hold crosses the bus, and the processor's
+ * threads inflate and check chunks, which is faster than making them. A chunk may need slices of several slabs, so
+ * values wait here until their chunk is whole. Built only with CUDA.
+ */
+#include <stdlib.h>
+
+#include "pipeline/run/run_cuda.h"
+
+enum ts_status ts_run_cuda_encoder_create(struct run *run, int32_t node)
+{
+    struct device *device = run->back;
+    struct plan_encode plan;
+    if (!ts_plan_encode(run->plan, node, &plan))
+        return TS_OK;
+    struct encoder *encoder = device->encoders[node] = calloc(1, sizeof *encoder);
+    if (!encoder)
+        return ts_diag_no_memory(run->diag, sizeof *encoder);
+    encoder->plan = plan;
+    encoder->values = ts_cuda_allocate(device->session, plan.values_bytes);
+    bool complete = encoder->values != NULL;
+    for (int copy = 0; complete && copy < PLAN_RING; copy++) {
+        encoder->chunks[copy] = calloc((size_t)plan.slab_chunks, sizeof *encoder->chunks[copy]);
+        if (!encoder->chunks[copy])
+            return ts_diag_no_memory(run->diag, (size_t)plan.slab_chunks * sizeof *encoder->chunks[copy]);
+        complete = (encoder->encoded[copy] = ts_cuda_allocate(device->session, plan.encoded_bytes)) &&
+                   (encoder->places[copy] = ts_cuda_allocate(device->session, plan.places_bytes)) &&
+                   (encoder->found[copy] = ts_cuda_allocate_pinned(device->session, plan.places_bytes));
+    }
+    return complete ? TS_OK : TS_RUN_FAILED;
+}
+
+void ts_run_cuda_encoder_destroy(struct encoder *encoder)
+{
+    for (int copy = 0; encoder && copy < PLAN_RING; copy++)
+        free(encoder->chunks[copy]);
+    free(encoder);
+}
+
+/* Counts the chunks of the next call: whole ones, of which the last alone may be cut by the array's end. Fills in the
+ * bytes of all and of the last. */
+static int64_t next_call(const struct encoder *encoder, int64_t first, size_t available, size_t *bytes, size_t *last)
+{
+    const struct chunk_grid *grid = &encoder->plan.grid;
+    int64_t n = 0, start[TS_MAX_RANK];
+    *bytes = *last = 0;
+    while (n < encoder->plan.call_chunks && first + n < grid->n_chunks) {
+        const size_t inside = ts_chunk_place(grid, first + n, start);
+        if (*bytes + inside > available)
+            break;
+        *bytes += inside;
+        *last = inside;
+        n++;
+        if (inside < grid->chunk_bytes)
+            break;
+    }
+    return n;
+}
+
+/* Enqueues one call, whose chunks are numbered from `done` on within the slab and whose output begins at `at`. */
+static enum ts_status call(struct run *run, struct encoder *encoder, int copy, const struct cuda_deflate *job,
+                           const unsigned char *values, int64_t done, size_t at)
+{
+    const struct device *device = run->back;
+    for (int64_t i = done; i < done + job->n_chunks; i++)
+        encoder->chunks[copy][i] = (struct encoded_chunk){.call = at, .place = &encoder->found[copy][i]};
+    return ts_cuda_deflate(job, ts_cuda_session_device(device->session), values, device->encode_scratch,
+                           encoder->encoded[copy] + at, encoder->places[copy] + done,
+                           ts_cuda_stream(device->session, CUDA_COMPUTE), run->diag);
+}
+
+enum ts_status ts_run_cuda_encode(struct run *run, int32_t node, const struct ts_image *slices, int64_t *n)
+{
+    struct device *device = run->back;
+    struct encoder *encoder = device->encoders[node];
+    const int copy = (int)(run->slab_number % PLAN_RING);
+    size_t from = 0, at = 0, bytes, last;
+    enum ts_status status = ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_ON_DEVICE,
+                                         encoder->values + encoder->filled, slices->data, ts_image_bytes(slices));
+    encoder->filled += ts_image_bytes(slices);
+    *n = 0;
+    while (status == TS_OK) {
+        const int64_t count = next_call(encoder, encoder->next_chunk + *n, encoder->filled - from, &bytes, &last);
+        if (count == 0)
+            break;
+        const struct cuda_deflate job = ts_plan_encode_job(&encoder->plan.grid, count, last);
+        status = call(run, encoder, copy, &job, encoder->values + from, *n, at);
+        from += bytes;
+        *n += count;
+        at += (size_t)count * encoder->plan.chunk_bound;
+    }
+    encoder->next_chunk += *n;
+    encoder->filled -= from;
+    /* What is left is less than a chunk, and what was encoded at least one: the two do not overlap. */
+    if (status == TS_OK && from > 0 && encoder->filled > 0)
+        status = ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_ON_DEVICE, encoder->values, encoder->values + from,
+                              encoder->filled);
+    if (status == TS_OK && *n > 0)
+        status = ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_TO_HOST, encoder->found[copy], encoder->places[copy],
+                              (size_t)*n * sizeof *encoder->found[copy]);
+    return status;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Brings outputs from a CUDA device to the writer, as encoded chunks or as values, through pinned pieces that go round.
+ * A slab's downloads begin when it is computed; how long its encoded chunks are is known only then. Built only with
+ * CUDA.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/run/run_cuda.h"
+
+enum ts_status ts_run_cuda_write(struct run *run, int32_t i, const struct ts_image *slices)
+{
+    struct device *device = run->back;
+    struct download download = {.slab_number = run->slab_number,
+                                .dataset = run->nodes[i].dataset,
+                                .slices = *slices,
+                                .encoder = device->encoders[i]};
+    const enum ts_status status = download.encoder ? ts_run_cuda_encode(run, i, slices, &download.end) : TS_OK;
+    if (download.encoder ? download.end > 0 : slices->axes[0].n > 0)
+        device->downloads[(device->first_download + device->n_downloads++) % device->most_downloads] = download;
+    return status;
+}
+
+static const struct encoded_chunk *chunk_of(const struct encoder *encoder, int64_t slab_number, int64_t i)
+{
+    return &encoder->chunks[slab_number % PLAN_RING][i];
+}
+
+/* Takes as many encoded chunks of the download as lie side by side and fit a piece. Returns their first byte on the
+ * device. */
+static const void *take_chunks(const struct device *device, struct download *download, struct arrival *arrival,
+                               size_t *bytes)
+{
+    const struct encoder *encoder = download->encoder;
+    const struct encoded_chunk *first = chunk_of(encoder, download->slab_number, download->first);
+    arrival->first = download->first;
+    *bytes = 0;
+    while (download->first < download->end) {
+        const struct encoded_chunk *next = chunk_of(encoder, download->slab_number, download->first);
+        const size_t end = (size_t)(next->place->offset - first->place->offset + next->place->bytes);
+        if (next->call != first->call || end > device->down_bytes)
+            break;
+        *bytes = end;
+        download->first++;
+    }
+    arrival->end = download->first;
+    return encoder->encoded[download->slab_number % PLAN_RING] + first->call + first->place->offset;
+}
+
+/* Takes as many slices of the download as fit a piece. */
+static const void *take_slices(const struct run *run, struct download *download, struct arrival *arrival, size_t *bytes)
+{
+    struct ts_image *left = &download->slices;
+    const int64_t most = ts_plan_piece_slices(run->plan, left), n = left->axes[0].n < most ? left->axes[0].n : most;
+    const void *from = left->data;
+    arrival->slices = ts_image_slices(left, 0, n);
+    *bytes = ts_image_bytes(&arrival->slices);
+    *left = ts_image_slices(left, n, left->axes[0].n - n);
+    return from;
+}
+
+/* Starts to copy the next part of the oldest download to the next piece. */
+static enum ts_status start_piece(struct run *run)
+{
+    struct device *device = run->back;
+    struct download *download = &device->downloads[device->first_download];
+    struct staging *down = &device->down;
+    const int place = (int)(down->n_used++ % PLAN_PIECES);
+    struct arrival *arrival = &device->arrivals[place];
+    *arrival = (struct arrival){
+        .slab_number = download->slab_number, .dataset = download->dataset, .encoder = download->encoder};
+    const void *from = download->encoder ? take_chunks(device, download, arrival, &down->bytes[place])
+                                         : take_slices(run, download, arrival, &down->bytes[place]);
+    arrival->slices.data = down->pieces[place];
+    if (download->encoder ? download->first == download->end : download->slices.axes[0].n == 0) {
+        device->first_download = (device->first_download + 1) % device->most_downloads;
+        device->n_downloads--;
+    }
+    enum ts_status status =
+        ts_cuda_queue_waits(device->session, CUDA_DOWNLOAD, device->computed[arrival->slab_number % PLAN_RING]);
+    if (status == TS_OK)
+        status = ts_cuda_event_record(device->session, down->started[place], CUDA_DOWNLOAD);
+    if (status == TS_OK)
+        status =
+            ts_cuda_copy(device->session, CUDA_DOWNLOAD, CUDA_TO_HOST, down->pieces[place], from, down->bytes[place]);
+    if (status == TS_OK)
+        status = ts_cuda_event_record(device->session, down->copied[place], CUDA_DOWNLOAD);
+    return status;
+}
+
+/* Returns true where the oldest download can begin; waits for slabs up to this one. */
+static bool can_start(struct run *run, int64_t slab_number, enum ts_status *status)
+{
+    const struct device *device = run->back;
+    const struct download *download = &device->downloads[device->first_download];
+    if (device->n_downloads == 0 || device->down.n_used - device->n_arrived == PLAN_PIECES ||
+        download->slab_number >= device->slabs_ended)
+        return false;
+    struct cuda_event *computed = device->computed[download->slab_number % PLAN_RING];
+    if (!download->encoder || ts_cuda_event_passed(computed))
+        return true;
+    if (download->slab_number <= slab_number)
+        *status = ts_cuda_host_waits(device->session, computed);
+    return *status == TS_OK && download->slab_number <= slab_number;
+}
+
+/* Hands the encoded chunks of a piece to the writer, which owns each from then on. */
+static enum ts_status write_chunks(struct run *run, const struct arrival *arrival)
+{
+    const struct encoded_chunk *first = chunk_of(arrival->encoder, arrival->slab_number, arrival->first);
+    enum ts_status status = TS_OK;
+    for (int64_t i = arrival->first; status == TS_OK && i < arrival->end; i++) {
+        const struct cuda_deflate_place *place = chunk_of(arrival->encoder, arrival->slab_number, i)->place;
+        void *encoded = malloc((size_t)place->bytes);
+        if (!encoded)
+            return ts_diag_no_memory(run->diag, (size_t)place->bytes);
+        memcpy(encoded, (const unsigned char *)arrival->slices.data + (place->offset - first->place->offset),
+               (size_t)place->bytes);
+        status = ts_hdf5_write_chunk_take(run->writer, arrival->dataset, encoded, (size_t)place->bytes);
+    }
+    return status;
+}
+
+enum ts_status ts_run_cuda_move(struct run *run, int64_t slab_number)
+{
+    struct device *device = run->back;
+    enum ts_status status = TS_OK;
+    for (;;) {
+        while (status == TS_OK && can_start(run, slab_number, &status))
+            status = start_piece(run);
+        if (status != TS_OK || device->n_arrived == device->down.n_used)
+            return status;
+        const int place = (int)(device->n_arrived % PLAN_PIECES);
+        const struct arrival *arrival = &device->arrivals[place];
+        struct cuda_event *copied = device->down.copied[place];
+        if (arrival->slab_number > slab_number && !ts_cuda_event_passed(copied))
+            return TS_OK;
+        status = ts_cuda_host_waits(device->session, copied);
+        if (status == TS_OK)
+            status = ts_run_cuda_trace_piece(run, TRACE_DOWNLOAD, &device->down, place);
+        if (status == TS_OK)
+            status = arrival->encoder ? write_chunks(run, arrival)
+                                      : ts_hdf5_write(run->writer, arrival->dataset, &arrival->slices);
+        device->n_arrived++;
+    }
+}

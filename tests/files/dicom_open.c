@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See dicom_open.h.
+ */
+#include "tests/files/dicom_open.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/dicom/dicom_cells.h"
+#include "io/dicom/dicom_scan.h"
+
+enum ts_status ts_test_open_dicom(const char *path, const char *series, int32_t burned_in, struct source **source,
+                                  struct ts_diag *diag)
+{
+    struct dicom_params params = {0};
+    struct param_set set = {
+        .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &params, .owner = "input"};
+    ts_params_init(&set);
+    params.dicom = (struct ts_texts){1, &path};
+    if (series != NULL)
+        params.series = series;
+    params.burned_in = burned_in;
+    return dicom_format.open(&set, source, diag);
+}
+
+bool ts_test_open_file(const char *path, const char *allowed, struct source **source, const char **code,
+                       struct ts_diag *diag)
+{
+    struct arena *arena = ts_arena_create();
+    struct dicom_file *file = ts_arena_alloc(arena, sizeof *file);
+    struct dicom_file **files = ts_arena_alloc(arena, sizeof *files);
+    struct dicom_other other;
+    *source = NULL;
+    *code = "no-image";
+    bool usable = ts_dicom_scan_file(path, arena, file, &other);
+    if (usable && file->refusal != NULL) {
+        *code = file->refusal_code;
+        usable = allowed != NULL && strcmp(file->refusal_code, allowed) == 0;
+    }
+    if (!usable) {
+        ts_arena_destroy(arena);
+        return false;
+    }
+    const struct dicom_cells cells = {.bits_allocated = file->bits_allocated,
+                                      .bits_stored = file->bits_stored,
+                                      .high_bit = file->high_bit,
+                                      .is_signed = file->pixel_representation == 1};
+    file->have_slope = file->have_intercept = false;
+    files[0] = file;
+    struct dicom_series series = {.files = files, .n_files = 1};
+    series.image = (struct ts_image){.rank = 3,
+                                     .axes = {{.kind = TS_AXIS_Z, .n = 1},
+                                              {.kind = TS_AXIS_Y, .n = file->rows},
+                                              {.kind = TS_AXIS_X, .n = file->columns}},
+                                     .dtype = ts_dicom_stored_dtype(&cells),
+                                     .unit = "1"};
+    return ts_dicom_open_take(&series, arena, source, diag) == TS_OK;
+}
+
+void *ts_test_read_all(struct source *source, struct ts_diag *diag)
+{
+    void *data = malloc(ts_image_bytes(&source->image));
+    cr_assert_not_null(data);
+    enum ts_status status = source->ops->read(source, 0, source->n_slices, data, diag);
+    cr_assert_eq(status, TS_OK, "%s", ts_diag_count(diag) > 0 ? ts_diag_get(diag, 0)->message : "");
+    return data;
+}
+
+static void expect_newest(const struct ts_diag *diag, enum ts_severity severity, const char *code, const char *text)
+{
+    for (size_t i = ts_diag_count(diag); i-- > 0;) {
+        const struct ts_diag_record *record = ts_diag_get(diag, i);
+        if (record->severity != severity)
+            continue;
+        cr_assert_str_eq(record->code, code, "%s", record->message);
+        cr_assert_not_null(strstr(record->message, text), "'%s' is not in '%s'", text, record->message);
+        return;
+    }
+    cr_assert_fail("nothing of this severity was recorded");
+}
+
+void ts_test_expect(const struct ts_diag *diag, const char *code, const char *text)
+{
+    expect_newest(diag, TS_ERROR, code, text);
+}
+
+void ts_test_expect_warning(const struct ts_diag *diag, const char *code, const char *text)
+{
+    expect_newest(diag, TS_WARNING, code, text);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Opens DICOM in tests: the way a chain does, or a single file whatever series it would make.
+ */
+#ifndef TESTS_DICOM_OPEN_H
+#define TESTS_DICOM_OPEN_H
+
+#include "io/dicom/dicom.h"
+
+/* Opens what `input: {dicom: path, series: series, burned_in: ...}` opens; with series NULL the default. */
+enum ts_status ts_test_open_dicom(const char *path, const char *series, int32_t burned_in, struct source **source,
+                                  struct ts_diag *diag);
+/* One file as a volume of one slice in its stored values: slope and intercept are left out. False: no image, or refused
+ * by the scan for another reason than `allowed` (a code, or NULL); *code then says why. */
+bool ts_test_open_file(const char *path, const char *allowed, struct source **source, const char **code,
+                       struct ts_diag *diag);
+/* Reads everything; free() the result. Fails the test with the first record where it cannot. */
+void *ts_test_read_all(struct source *source, struct ts_diag *diag);
+/* Fails the test unless the newest error has this code and its message holds the text. */
+void ts_test_expect(const struct ts_diag *diag, const char *code, const char *text);
+void ts_test_expect_warning(const struct ts_diag *diag, const char *code, const char *text);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The profile of a run: sums of known stretches, and the files of a run of the program.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/run/profile.h"
+#include "tests/files/output_fixture.h"
+#include "tests/support/program.h"
+#include "tests/support/support.h"
+
+static char folder[256];
+
+static void begin(void)
+{
+    ts_test_folder(folder, sizeof folder);
+}
+
+static void end(void)
+{
+    ts_program_folder_remove(folder);
+}
+
+TestSuite(profile, .init = begin, .fini = end);
+
+/* The rest of the line of this part. */
+static const char *row_of(const char *table, const char *part)
+{
+    for (const char *line = table; line; line = strchr(line, '\n'), line = line ? line + 1 : NULL)
+        if (!strncmp(line, part, strlen(part)) && line[strlen(part)] == ' ')
+            return line + strlen(part);
+    return NULL;
+}
+
+/* Compressing by two threads at once, with a gap: busy counts each moment once, `threads` each thread. */
+Test(profile, moments_count_once_and_threads_each)
+{
+    char *table = NULL;
+    size_t bytes = 0;
+    double first, last, busy, threads, megabytes, rate;
+    int percent;
+    struct trace *trace = ts_trace_create();
+    FILE *stream = open_memstream(&table, &bytes);
+    ts_trace_add_stretch(trace, TRACE_COMPRESS, 6, 8, 1000000000);
+    ts_trace_add_stretch(trace, TRACE_COMPRESS, 1, 4, 2000000000);
+    ts_trace_add_stretch(trace, TRACE_COMPRESS, 2, 3, 1000000000);
+    ts_trace_add_stretch(trace, TRACE_COMPRESS, 2, 5, 4000000000);
+    ts_trace_add_stretch(trace, TRACE_READ, 0, 10, 0);
+    ts_profile_print(trace, stream);
+    fclose(stream);
+    const char *row = row_of(table, "compress");
+    cr_assert(row, "%s", table);
+    cr_assert_eq(
+        sscanf(row, "%lf %lf %lf %d%% %lf %lf %lf", &first, &last, &busy, &percent, &threads, &megabytes, &rate), 7,
+        "%s", row);
+    cr_expect_eq(first, 1);
+    cr_expect_eq(last, 8);
+    cr_expect_eq(busy, 6);
+    cr_expect_eq(percent, 60);
+    cr_expect_eq(threads, 9);
+    cr_expect_eq(megabytes, 8000);
+    cr_expect_float_eq(rate, 1.33, 0.005);
+    cr_expect_null(row_of(table, "upload"), "nothing was uploaded");
+    cr_expect(row_of(table, "all") && strstr(row_of(table, "all"), "10.000"), "%s", table);
+    free(table);
+    ts_trace_destroy(trace);
+}
+
+/* The parts of a run end before the run does, and both files are there and parse. */
+Test(profile, a_run_writes_table_picture_and_events)
+{
+    static struct program_outcome outcome;
+    char path[400];
+    ts_program_run(folder, (const char *const[]){"phantom", "shepp-logan", "-o", "study", NULL}, &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    ts_program_run(folder,
+                   (const char *const[]){"run", "dicom study | box radius=1 | equalize | hdf5 o.h5", "--profile", "p",
+                                         "--device", "cpu", NULL},
+                   &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    static const char *const parts[] = {"plan", "prepare", "read", "compute", "finish"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        cr_expect(row_of(outcome.out, parts[i]), "%s in %s", parts[i], outcome.out);
+    size_t bytes;
+    snprintf(path, sizeof path, "%s/p.json", folder);
+    char *text = (char *)ts_test_read_file(path, &bytes);
+    cr_assert(text && ts_test_is_json(text, bytes));
+    cr_expect(memmem(text, bytes, "\"ph\": \"X\"", 9));
+    free(text);
+    snprintf(path, sizeof path, "%s/p.svg", folder);
+    text = (char *)ts_test_read_file(path, &bytes);
+    cr_assert(text && bytes > 7 && !strncmp(text, "<svg ", 5) && !strncmp(text + bytes - 7, "</svg>\n", 7));
+    free(text);
+}
+
+/* A name that cannot be written is refused before anything runs. */
+Test(profile, a_name_that_cannot_be_written_is_refused)
+{
+    static struct program_outcome outcome;
+    ts_program_run(folder, (const char *const[]){"phantom", "shepp-logan", "-o", "study", NULL}, &outcome);
+    ts_program_run(
+        folder, (const char *const[]){"run", "dicom study | box radius=1 | hdf5 o.h5", "--profile", "missing/p", NULL},
+        &outcome);
+    cr_expect_eq(outcome.code, 1);
+    cr_expect(strstr(outcome.err, "missing/p.svg"), "%s", outcome.err);
+    char names[256];
+    ts_program_folder_list(folder, names, sizeof names);
+    cr_expect_str_eq(names, "study ");
+}
