@@ -13,8 +13,8 @@
 
 #include "io/file/digest.h"
 #include "io/source/read_ahead.h"
-#include "tests/support/dicom_open.h"
-#include "tests/support/scan_file.h"
+#include "tests/files/dicom_open.h"
+#include "tests/files/scan_file.h"
 #include "tests/support/support.h"
 
 TestSuite(hdf5_stack, .init = ts_scan_file_begin, .fini = ts_scan_file_end);

@@ -10,10 +10,10 @@
 #include <tiffio.h>
 #include <unistd.h>
 
-#include "tests/support/dicom_open.h"
+#include "tests/files/dicom_open.h"
 #include "tests/support/folders.h"
 #include "tests/support/support.h"
-#include "tests/support/tiff_fixture.h"
+#include "tests/files/tiff_fixture.h"
 
 enum { PAGES = 9 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "io/source/read_ahead.h"
-#include "tests/support/dicom_open.h"
+#include "tests/files/dicom_open.h"
 #include "tests/support/support.h"
 
 enum { SLICES = 50, SIDE = 8, SLICE = SIDE * SIDE };

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "io/source/readers.h"
-#include "tests/support/dicom_open.h"
+#include "tests/files/dicom_open.h"
 
 enum { PARTS = 500 };
 
