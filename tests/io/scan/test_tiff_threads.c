@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "tests/files/dicom_open.h"
+#include "tests/files/tiff_fixture.h"
 #include "tests/support/folders.h"
 #include "tests/support/support.h"
-#include "tests/files/tiff_fixture.h"
 
 enum { PAGES = 9 };
 
