@@ -31,11 +31,9 @@ const struct choice ts_projections_quantity_choices[] = {
 };
 
 struct projection_source {
-    struct source base;
+    struct rule_source in; /* first */
     struct projections projections;
     int64_t *map; /* of each frame of the file: its view, or -1 */
-    struct read_rule rule;
-    struct read_ahead *reading; /* NULL until started */
     struct hdf5_stack_reader *boxes;
 };
 
@@ -154,7 +152,7 @@ enum ts_status ts_projections_range(struct projections *projections, double star
 static void close_source(struct source *base)
 {
     struct projection_source *source = (struct projection_source *)base;
-    ts_read_ahead_destroy(source->reading);
+    ts_read_ahead_destroy(source->in.reading);
     ts_hdf5_stack_reader_destroy(source->boxes);
     ts_projections_close(&source->projections);
     free(base->slices);
@@ -162,17 +160,11 @@ static void close_source(struct source *base)
     free(source);
 }
 
-static void may_hold(struct source *base, size_t bytes)
-{
-    struct projection_source *source = (struct projection_source *)base;
-    if (!source->reading)
-        source->rule.limit = bytes;
-}
-
 static size_t memory_bytes(const struct source *base, int threads, int64_t ahead)
 {
     const struct projection_source *source = (const struct projection_source *)base;
-    return ts_hdf5_stack_scratch(&source->projections.stack, threads) + ts_read_ahead_bytes(base, &source->rule, ahead);
+    return ts_hdf5_stack_scratch(&source->projections.stack, threads) +
+           ts_read_ahead_bytes(base, &source->in.rule, ahead);
 }
 
 static bool holds(const struct source *base, dev_t device, ino_t inode)
@@ -204,30 +196,11 @@ static enum ts_status read_rows(struct source *base, struct readers *readers, in
     return status == TS_OK ? ts_source_digest(base, readers, z, n, out, diag) : status;
 }
 
-static enum ts_status start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag)
-{
-    struct projection_source *source = (struct projection_source *)base;
-    return source->reading ? TS_OK : ts_read_ahead_start(base, &source->rule, threads, ahead, &source->reading, diag);
-}
-
-static void prefetch(struct source *base, int64_t z, int64_t n)
-{
-    struct projection_source *source = (struct projection_source *)base;
-    if (source->reading)
-        ts_read_ahead_prefetch(source->reading, z, n);
-}
-
-static enum ts_status read_slices(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
-{
-    const enum ts_status status = start(base, ts_read_ahead_processors(), 0, diag);
-    return status == TS_OK ? ts_read_ahead_read(((struct projection_source *)base)->reading, z, n, out, diag) : status;
-}
-
-static const struct source_ops projection_ops = {.may_hold = may_hold,
+static const struct source_ops projection_ops = {.may_hold = ts_rule_may_hold,
                                                  .memory_bytes = memory_bytes,
-                                                 .start = start,
-                                                 .prefetch = prefetch,
-                                                 .read = read_slices,
+                                                 .start = ts_rule_start,
+                                                 .prefetch = ts_rule_prefetch,
+                                                 .read = ts_rule_read,
                                                  .holds = holds,
                                                  .close = close_source};
 
@@ -281,7 +254,7 @@ static enum ts_status fill(struct projection_source *source)
 {
     struct projections *projections = &source->projections;
     struct ts_diag *diag = projections->input.diag;
-    struct ts_image *image = &source->base.image;
+    struct ts_image *image = &source->in.base.image;
     const bool described = projections->described != NULL;
     for (int d = 0; d < 3; d++)
         if (projections->stack.n[d] > SIDE_MAX)
@@ -296,15 +269,15 @@ static enum ts_status fill(struct projection_source *source)
     if (status == TS_OK && ts_image_bytes(image) > INT64_MAX)
         status = ts_hdf5_input_refuse(&projections->input, "hdf5-size", "the size of the scan cannot be addressed");
     if (status == TS_OK)
-        status = ts_source_make_slices(&source->base, diag);
+        status = ts_source_make_slices(&source->in.base, diag);
     if (status == TS_OK)
         status = map_frames(source);
     if (status != TS_OK)
         return status;
-    source->rule = (struct read_rule){read_rows, ts_hdf5_stack_together(&projections->stack, projections->order[0]),
-                                      READ_AHEAD_BYTES};
-    source->base.attributes = projections->attributes;
-    source->base.n_attributes = projections->n_attributes;
+    source->in.rule = (struct read_rule){read_rows, ts_hdf5_stack_together(&projections->stack, projections->order[0]),
+                                         READ_AHEAD_BYTES};
+    source->in.base.attributes = projections->attributes;
+    source->in.base.n_attributes = projections->n_attributes;
     return TS_OK;
 }
 
@@ -316,7 +289,7 @@ enum ts_status ts_projections_source(const struct param_set *set, projections_fi
     if (!source)
         return ts_diag_no_memory(diag, sizeof *source);
     struct projections *projections = &source->projections;
-    source->base.ops = &projection_ops;
+    source->in.base.ops = &projection_ops;
     enum ts_status status = ts_projections_open(set, diag, projections);
     if (status == TS_OK)
         status = find(projections, set);
@@ -328,8 +301,8 @@ enum ts_status ts_projections_source(const struct param_set *set, projections_fi
     projections->input.set = NULL;
     projections->input.diag = NULL;
     if (status == TS_OK)
-        *out = &source->base;
+        *out = &source->in.base;
     else
-        close_source(&source->base);
+        close_source(&source->in.base);
     return status;
 }

@@ -15,11 +15,9 @@
 #include "io/source/source_slices.h"
 
 struct tiff_source {
-    struct source base;
+    struct rule_source in; /* first */
     struct tiff_pages pages;
     enum tiff_meaning meaning;
-    struct read_rule rule;
-    struct read_ahead *reading; /* NULL until started */
     int n_threads;
     struct tiff_pages *threads;         /* the copies through which they read */
     struct source_attribute reports[3]; /* what was passed over, skipped and warned of, without names */
@@ -106,21 +104,11 @@ static enum ts_status read_page(void *user, int thread, int64_t i, struct ts_dia
     const struct reading *reading = user;
     struct tiff_pages *pages = &reading->source->threads[thread];
     const size_t row_bytes = (size_t)pages->width * ts_dtype_bytes(pages->dtype),
-                 slice = ts_slice_bytes(&reading->source->base.image);
+                 slice = ts_slice_bytes(&reading->source->in.base.image);
     return reading->source->meaning == TIFF_VIEWS
                ? ts_tiff_pages_read(pages, i, reading->z, reading->n, reading->out + (size_t)i * row_bytes, slice, diag)
                : ts_tiff_pages_read(pages, reading->z + i, 0, pages->height, reading->out + (size_t)i * slice,
                                     row_bytes, diag);
-}
-
-static enum ts_status read_range(struct source *base, struct readers *readers, int64_t z, int64_t n, void *out,
-                                 struct ts_diag *diag)
-{
-    struct tiff_source *source = (struct tiff_source *)base;
-    struct reading reading = {source, z, n, out};
-    const int64_t n_pages = source->meaning == TIFF_VIEWS ? source->pages.n_pages : n;
-    const enum ts_status status = ts_readers_run(readers, source->n_threads, n_pages, read_page, &reading, diag);
-    return status == TS_OK ? ts_source_digest(base, readers, z, n, out, diag) : status;
 }
 
 static size_t thread_bytes(const struct tiff_source *source)
@@ -134,24 +122,10 @@ static int useful_threads(const struct tiff_source *source, int threads)
     return most < 1 ? 1 : (size_t)threads < most ? threads : (int)most;
 }
 
-static void may_hold(struct source *base, size_t bytes)
+/* Makes the copies through which the threads read, before the first of them does. */
+static enum ts_status copy_pages(struct tiff_source *source, int threads, struct ts_diag *diag)
 {
-    struct tiff_source *source = (struct tiff_source *)base;
-    if (!source->reading)
-        source->rule.limit = bytes;
-}
-
-static size_t memory_bytes(const struct source *base, int threads, int64_t ahead)
-{
-    const struct tiff_source *source = (const struct tiff_source *)base;
-    return (size_t)useful_threads(source, threads) * thread_bytes(source) +
-           ts_read_ahead_bytes(base, &source->rule, ahead);
-}
-
-static enum ts_status start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag)
-{
-    struct tiff_source *source = (struct tiff_source *)base;
-    if (source->reading)
+    if (source->threads)
         return TS_OK;
     ts_tiff_close_file(&source->pages);
     source->n_threads = useful_threads(source, threads);
@@ -160,20 +134,26 @@ static enum ts_status start(struct source *base, int threads, int64_t ahead, str
         return ts_diag_no_memory(diag, (size_t)source->n_threads * sizeof *source->threads);
     for (int t = 0; t < source->n_threads; t++)
         source->threads[t] = ts_tiff_pages_copy(&source->pages);
-    return ts_read_ahead_start(base, &source->rule, threads, ahead, &source->reading, diag);
+    return TS_OK;
 }
 
-static void prefetch(struct source *base, int64_t z, int64_t n)
+static enum ts_status read_range(struct source *base, struct readers *readers, int64_t z, int64_t n, void *out,
+                                 struct ts_diag *diag)
 {
     struct tiff_source *source = (struct tiff_source *)base;
-    if (source->reading)
-        ts_read_ahead_prefetch(source->reading, z, n);
+    struct reading reading = {source, z, n, out};
+    const int64_t n_pages = source->meaning == TIFF_VIEWS ? source->pages.n_pages : n;
+    enum ts_status status = copy_pages(source, ts_readers_threads(readers), diag);
+    if (status == TS_OK)
+        status = ts_readers_run(readers, source->n_threads, n_pages, read_page, &reading, diag);
+    return status == TS_OK ? ts_source_digest(base, readers, z, n, out, diag) : status;
 }
 
-static enum ts_status read_slices(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
+static size_t memory_bytes(const struct source *base, int threads, int64_t ahead)
 {
-    const enum ts_status status = start(base, ts_read_ahead_processors(), 0, diag);
-    return status == TS_OK ? ts_read_ahead_read(((struct tiff_source *)base)->reading, z, n, out, diag) : status;
+    const struct tiff_source *source = (const struct tiff_source *)base;
+    return (size_t)useful_threads(source, threads) * thread_bytes(source) +
+           ts_read_ahead_bytes(base, &source->in.rule, ahead);
 }
 
 static bool holds(const struct source *base, dev_t device, ino_t inode)
@@ -188,7 +168,7 @@ static bool holds(const struct source *base, dev_t device, ino_t inode)
 static void close_source(struct source *base)
 {
     struct tiff_source *source = (struct tiff_source *)base;
-    ts_read_ahead_destroy(source->reading);
+    ts_read_ahead_destroy(source->in.reading);
     for (int t = 0; source->threads && t < source->n_threads; t++)
         ts_tiff_pages_close(&source->threads[t]);
     free(source->threads);
@@ -198,11 +178,11 @@ static void close_source(struct source *base)
     free(source);
 }
 
-static const struct source_ops tiff_ops = {.may_hold = may_hold,
+static const struct source_ops tiff_ops = {.may_hold = ts_rule_may_hold,
                                            .memory_bytes = memory_bytes,
-                                           .start = start,
-                                           .prefetch = prefetch,
-                                           .read = read_slices,
+                                           .start = ts_rule_start,
+                                           .prefetch = ts_rule_prefetch,
+                                           .read = ts_rule_read,
                                            .holds = holds,
                                            .close = close_source};
 
@@ -248,7 +228,7 @@ static enum ts_status describe(struct tiff_source *source, const struct param_se
     const struct tiff_pages *pages = &source->pages;
     const bool slices = source->meaning == TIFF_SLICES, views = source->meaning == TIFF_VIEWS;
     const double pixel = params->pixel_size;
-    struct ts_image *image = &source->base.image;
+    struct ts_image *image = &source->in.base.image;
     image->rank = 3;
     image->dtype = pages->dtype;
     image->quantity = params->quantity == TIFF_QUANTITY_AUTO ? (slices ? TS_INTENSITY : TS_COUNTS)
@@ -267,7 +247,7 @@ static enum ts_status describe(struct tiff_source *source, const struct param_se
     if (status == TS_OK && ts_image_bytes(image) > INT64_MAX)
         status = ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-size"),
                                "the pages have more bytes than can be counted");
-    return status == TS_OK ? ts_source_make_slices(&source->base, diag) : status;
+    return status == TS_OK ? ts_source_make_slices(&source->in.base, diag) : status;
 }
 
 /* A slice or a row of the detector that is missing would move all after it. A view that is missing shows in the angles.
@@ -295,7 +275,7 @@ static enum ts_status list_reports(struct tiff_source *source, struct ts_diag *d
     const struct tiff_pages *pages = &source->pages;
     const char *names[] = {"files_passed_over", "files_skipped"};
     const int64_t counts[] = {pages->n_ignored, pages->n_skipped};
-    struct source *base = &source->base;
+    struct source *base = &source->in.base;
     base->attributes = source->reports;
     for (int i = 0; i < 2; i++)
         if (counts[i] > 0) {
@@ -317,7 +297,7 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
     *out = NULL;
     if (!source)
         return ts_diag_no_memory(diag, sizeof *source);
-    source->base.ops = &tiff_ops;
+    source->in.base.ops = &tiff_ops;
     source->meaning = (enum tiff_meaning)params->pages;
     source->pages.arena = ts_arena_create();
     source->pages.span = set->spans[0];
@@ -326,16 +306,16 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
     enum ts_status status = source->pages.arena ? check_meaning(set, diag) : ts_diag_no_memory(diag, 0);
     if (status == TS_OK)
         status = ts_tiff_pages_open(&source->pages, params->tiff, diag);
-    source->rule = (struct read_rule){read_range, source->meaning == TIFF_VIEWS ? source->pages.rows_together : 1,
-                                      READ_AHEAD_BYTES};
+    source->in.rule = (struct read_rule){read_range, source->meaning == TIFF_VIEWS ? source->pages.rows_together : 1,
+                                         READ_AHEAD_BYTES};
     if (status == TS_OK)
         status = describe(source, set, diag);
     if (status == TS_OK)
         status = list_reports(source, diag);
     if (status == TS_OK)
-        *out = &source->base;
+        *out = &source->in.base;
     else
-        close_source(&source->base);
+        close_source(&source->in.base);
     return status;
 }
 

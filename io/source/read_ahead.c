@@ -325,3 +325,31 @@ void ts_read_ahead_destroy(struct read_ahead *reading)
     free(reading->memory);
     free(reading);
 }
+
+/* ---- sources ----------------------------------------------------------------------------------- */
+
+void ts_rule_may_hold(struct source *base, size_t bytes)
+{
+    struct rule_source *source = (struct rule_source *)base;
+    if (!source->reading)
+        source->rule.limit = bytes;
+}
+
+enum ts_status ts_rule_start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag)
+{
+    struct rule_source *source = (struct rule_source *)base;
+    return source->reading ? TS_OK : ts_read_ahead_start(base, &source->rule, threads, ahead, &source->reading, diag);
+}
+
+void ts_rule_prefetch(struct source *base, int64_t z, int64_t n)
+{
+    struct rule_source *source = (struct rule_source *)base;
+    if (source->reading)
+        ts_read_ahead_prefetch(source->reading, z, n);
+}
+
+enum ts_status ts_rule_read(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
+{
+    const enum ts_status status = ts_rule_start(base, ts_read_ahead_processors(), 0, diag);
+    return status == TS_OK ? ts_read_ahead_read(((struct rule_source *)base)->reading, z, n, out, diag) : status;
+}

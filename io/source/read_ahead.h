@@ -35,6 +35,18 @@ void ts_read_ahead_prefetch(struct read_ahead *reading, int64_t z, int64_t n);
 enum ts_status ts_read_ahead_read(struct read_ahead *reading, int64_t z, int64_t n, void *out, struct ts_diag *diag);
 /* Stops reading and ends the threads. NULL does nothing. */
 void ts_read_ahead_destroy(struct read_ahead *reading);
+/* A source that reads so. Formats have it first in their struct and set base and rule; the functions are operations of
+ * struct source_ops, of which ts_rule_read starts what nobody has started. */
+struct rule_source {
+    struct source base;
+    struct read_rule rule;
+    struct read_ahead *reading; /* NULL until started; the format's close() destroys it */
+};
+void ts_rule_may_hold(struct source *base, size_t bytes);
+enum ts_status ts_rule_start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag);
+void ts_rule_prefetch(struct source *base, int64_t z, int64_t n);
+enum ts_status ts_rule_read(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag);
+
 /* Returns the number of processors that this process may use, for sources that nobody started. */
 int ts_read_ahead_processors(void);
 
