@@ -44,11 +44,12 @@ static bool prove(struct hdf5_writer *writer, struct chunk_coder *coder, const s
     errno = 0; /* the decoder leaves ENOMEM where memory is out */
     const bool same =
         ts_chunk_matches(coder, &job->filters, job->encoded, job->encoded_bytes, job->chunk, job->chunk_bytes);
+    const bool no_memory = errno == ENOMEM;
     ts_trace_add(writer->options.trace, TRACE_CHECK, begin, job->chunk_bytes);
     if (same)
         return true;
-    return errno == ENOMEM ? ts_hdf5_fail_memory(writer, job->chunk_bytes)
-                           : fail_damaged(writer, writer->datasets[job->id], job->index);
+    return no_memory ? ts_hdf5_fail_memory(writer, job->chunk_bytes)
+                     : fail_damaged(writer, writer->datasets[job->id], job->index);
 }
 
 /* Stored values stay where they are: there is room for the checksum behind them. */
