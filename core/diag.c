@@ -230,6 +230,25 @@ enum ts_status ts_diag_hint(struct ts_diag *diag, const char *format, ...)
     return status;
 }
 
+/* add() takes its arguments as a list, which a function with an ellipsis has. */
+__attribute__((format(printf, 5, 6))) static void add_one(struct ts_diag *diag, enum ts_severity severity,
+                                                          enum ts_status status, const struct diag_site *site,
+                                                          const char *format, ...)
+{
+    ADD(severity, status);
+}
+
+void ts_diag_append(struct ts_diag *diag, const struct ts_diag *from)
+{
+    for (size_t i = 0; i < from->count; i++) {
+        const struct ts_diag_record *record = &from->entries[i].record;
+        const struct diag_site site = {.code = record->code, .span = record->span, .stage = record->stage};
+        add_one(diag, record->severity, record->status, &site, "%s", record->message);
+        if (record->hint)
+            ts_diag_hint(diag, "%s", record->hint);
+    }
+}
+
 enum ts_status ts_diag_no_memory(struct ts_diag *diag, size_t bytes)
 {
     return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "no-memory"},

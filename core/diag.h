@@ -32,6 +32,8 @@ void ts_diag_note(struct ts_diag *diag, const struct diag_site *site, const char
 /* Sets the hint of the newest record, which says what the user can do. Returns that record's status, so that a failing
  * function can end in `return ts_diag_hint(...)`. */
 enum ts_status ts_diag_hint(struct ts_diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Adds copies of the records of another list, whose spans belong to the same text. */
+void ts_diag_append(struct ts_diag *diag, const struct ts_diag *from);
 /* Removes the errors that name this stage, from record `from` on, because another one turned out to be their cause. */
 void ts_diag_forget(struct ts_diag *diag, size_t from, const char *stage);
 /* Sets the text that the spans of later records point into. Its name is printed before the line number. Both are

@@ -102,14 +102,14 @@ static enum ts_status time_level(struct deflate_bench *bench, const struct cuda_
     return TS_OK;
 }
 
-static enum ts_status take_memory(struct deflate_bench *bench, const struct cuda_deflate *job)
+static enum ts_status allocate(struct deflate_bench *bench, const struct cuda_deflate *job)
 {
     bench->start = ts_cuda_event_create(bench->session);
     bench->end = ts_cuda_event_create(bench->session);
-    bench->d_input = ts_cuda_take(bench->session, (size_t)CHUNKS * CHUNK_BYTES);
-    bench->d_output = ts_cuda_take(bench->session, ts_cuda_deflate_bound(job));
-    bench->d_scratch = ts_cuda_take(bench->session, ts_cuda_deflate_scratch_bytes(job, bench->device));
-    bench->d_places = ts_cuda_take(bench->session, CHUNKS * sizeof *bench->d_places);
+    bench->d_input = ts_cuda_allocate(bench->session, (size_t)CHUNKS * CHUNK_BYTES);
+    bench->d_output = ts_cuda_allocate(bench->session, ts_cuda_deflate_bound(job));
+    bench->d_scratch = ts_cuda_allocate(bench->session, ts_cuda_deflate_scratch_bytes(job, bench->device));
+    bench->d_places = ts_cuda_allocate(bench->session, CHUNKS * sizeof *bench->d_places);
     const bool complete = bench->start && bench->end && bench->d_input && bench->d_output && bench->d_scratch;
     return complete && bench->d_places ? TS_OK : TS_RUN_FAILED;
 }
@@ -122,7 +122,7 @@ static enum ts_status time_levels(struct deflate_bench *bench, const char *path)
                                .last_bytes = CHUNK_BYTES,
                                .width = (int)ts_dtype_bytes((enum ts_dtype)arguments.dtype),
                                .level = CUDA_DEFLATE_MATCHES};
-    enum ts_status status = take_memory(bench, &job);
+    enum ts_status status = allocate(bench, &job);
     if (status == TS_OK)
         status = upload(bench, path);
     if (status == TS_OK)

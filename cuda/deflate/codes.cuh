@@ -27,9 +27,9 @@ enum {
 static const uint32_t no_key = 0xFFFFFFFFu;
 
 struct code_scratch {
-    uint32_t keys[MOST_SYMBOLS];   /* count << SYMBOL_BITS | symbol */
-    uint32_t leaves[MOST_SYMBOLS]; /* the keys of used symbols in rising order, then no_key */
-    uint32_t nodes[MOST_SYMBOLS];  /* weights of merged nodes, which rise too */
+    alignas(16) uint32_t keys[MOST_SYMBOLS]; /* count << SYMBOL_BITS | symbol; read four at once */
+    uint32_t leaves[MOST_SYMBOLS];           /* the keys of used symbols in rising order, then no_key */
+    uint32_t nodes[MOST_SYMBOLS];            /* weights of merged nodes, which rise too */
     uint16_t leaf_parents[MOST_SYMBOLS], node_parents[MOST_SYMBOLS];
     uint32_t with_length[CODE_LIMIT + 1]; /* symbols of each length */
     uint32_t first_code[CODE_LIMIT + 1];  /* of each length */
@@ -112,9 +112,10 @@ static __device__ void repair_lengths(struct code_scratch &scratch, unsigned lim
 }
 
 /* Writes the length of each symbol's code, 0 where its count is 0. `lengths` has MOST_SYMBOLS bytes, a multiple of 4. A
- * symbol alone gets length 1. Starts and ends with a barrier. */
-static __device__ void code_lengths(struct code_scratch &scratch, const uint32_t *counts, unsigned n, unsigned limit,
-                                    uint8_t *lengths)
+ * symbol alone gets length 1. Starts and ends with a barrier. It is called for each of the codes, and not inlined: the
+ * kernel is long enough for the instruction cache as it is. */
+static __device__ __noinline__ void code_lengths(struct code_scratch &scratch, const uint32_t *counts, unsigned n,
+                                                 unsigned limit, uint8_t *lengths)
 {
     __syncthreads();
     const unsigned used = sort_symbols(scratch, counts, n);

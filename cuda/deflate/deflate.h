@@ -44,13 +44,13 @@ struct cuda_deflate_place {
 #pragma GCC visibility push(default)
 /* Returns the most bytes that the encoded chunks may take together: `out` must have as many. */
 size_t ts_cuda_deflate_bound(const struct cuda_deflate *job);
-/* Returns the bytes of scratch memory: a little more than the chunks have, and with matches twice as much for the
- * segments that are under way at once on this device. */
+/* Returns the bytes of scratch memory: 32 KiB for each segment, so about as much as chunks of several MiB have, and
+ * with matches 128 KiB more for each segment that is under way at once on this device. */
 size_t ts_cuda_deflate_scratch_bytes(const struct cuda_deflate *job, const struct device_numbers *device);
 /* Enqueues the compression; nothing is allocated, and nobody waits. `chunks`, `scratch`, `out` and `places` are device
- * memory; scratch and `out` are aligned to CUDA_ALIGNMENT. Encoded chunks lie in `out` in their order and as densely as
- * their alignment allows, so the last place says how many bytes a single copy must bring; places[i] is that of chunk i.
- * `diag` receives an error of the launches. */
+ * memory; `scratch` is aligned to CUDA_ALIGNMENT, `out` to CUDA_DEFLATE_ALIGNMENT, and `chunks` to anything. Encoded
+ * chunks lie in `out` in their order and as densely as their alignment allows, so the last place says how many bytes a
+ * single copy must bring; places[i] is that of chunk i. `diag` receives an error of the launches. */
 enum ts_status ts_cuda_deflate(const struct cuda_deflate *job, const struct device_numbers *device, const void *chunks,
                                void *scratch, void *out, struct cuda_deflate_place *places, struct CUstream_st *stream,
                                struct ts_diag *diag);

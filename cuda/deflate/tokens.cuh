@@ -19,9 +19,9 @@ enum {
     CODE_BITS = 27       /* of an entry of the table of codes; above them stands how many of them are used */
 };
 
-/* Numbers from 0 on are sorted into classes of 2^extra neighbors: `low` << 1 classes of each size, the smallest of them
- * one number each. Both match lengths (low = 2) and distances (low = 1) of RFC 1951 follow this rule, less their
- * shortest. */
+/* RFC 1951 sorts both match lengths (low = 2) and distances (low = 1), less the shortest of each, into classes: the
+ * first 2^(low + 1) numbers have one each, then 2^low classes follow of each size 2, 4, 8 and so on. Extra bits tell
+ * the numbers of a class apart. */
 static __device__ inline unsigned extra_bits(unsigned number, unsigned low)
 {
     const unsigned digits = 32 - __clz(number);

@@ -51,12 +51,18 @@ static void close_source(struct source *base)
     if (source == NULL)
         return;
     ts_dicom_ring_end(source);
+    ts_dicom_native_end(source);
     ts_arena_destroy(source->arena); /* which holds the source too */
 }
 
-static size_t memory_bytes(const struct source *source, int threads, int64_t ahead)
+static size_t ring_bytes(const struct source *source, int threads, int64_t ahead)
 {
     return ts_dicom_ring_bytes((const struct dicom_source *)source, threads, ahead);
+}
+
+static size_t native_bytes(const struct source *source, int threads, int64_t ahead)
+{
+    return ts_dicom_native_bytes((const struct dicom_source *)source, threads, ahead);
 }
 
 static bool holds(const struct source *base, dev_t device, ino_t inode)
@@ -68,8 +74,17 @@ static bool holds(const struct source *base, dev_t device, ino_t inode)
     return false;
 }
 
-static const struct source_ops dicom_ops = {
-    .memory_bytes = memory_bytes,
+static const struct source_ops native_ops = {
+    .memory_bytes = native_bytes,
+    .start = ts_dicom_native_start,
+    .prefetch = ts_dicom_native_prefetch,
+    .read = ts_dicom_native_read,
+    .holds = holds,
+    .close = close_source,
+};
+
+static const struct source_ops ring_ops = {
+    .memory_bytes = ring_bytes,
     .start = ts_dicom_ring_start,
     .prefetch = ts_dicom_ring_prefetch,
     .read = ts_dicom_ring_read,
@@ -122,12 +137,14 @@ enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct aren
     enum ts_status status = source && slices && frames ? TS_OK : ts_diag_no_memory(diag, n * sizeof *frames);
     if (status == TS_OK)
         *source = (struct dicom_source){
-            .base = {.ops = &dicom_ops, .image = series->image, .n_slices = series->image.axes[0].n, .slices = slices},
+            .base = {.image = series->image, .n_slices = series->image.axes[0].n, .slices = slices},
             .arena = arena,
             .frames = frames};
     for (size_t z = 0; status == TS_OK && z < n; z++)
         status = open_frame(source, (int64_t)z, series->files[z], diag);
-    if (status != TS_OK)
+    if (status == TS_OK)
+        source->base.ops = ts_dicom_is_native(source) ? &native_ops : &ring_ops;
+    else
         ts_arena_destroy(arena);
     *out = status == TS_OK ? &source->base : NULL;
     return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This decodes one slice in a worker process: it reads cells from the file's descriptor (at the offset that the scan
- * found, or through DCMTK), makes stored values of them, digests, counts padding, and rescales.
+ * This decodes one slice, in a worker process where it is compressed: it reads cells from the file's descriptor (at the
+ * offset that the scan found, or through DCMTK), makes stored values of them, digests, counts padding, and rescales.
  *
  * pixel_sha256 = SHA-256(p), p the stored values, little-endian, sign-extended to BitsAllocated.
  * instance_hmac = HMAC-SHA256(key, SOP Instance UID), key = SHA-256(p || "tomostage instance key"): who holds the image
@@ -65,7 +65,7 @@ static bool read_at(int fd, void *out, size_t bytes, int64_t offset, struct dico
 {
     if (ts_file_read_at(fd, out, bytes, (uint64_t)offset))
         return true;
-    refuse(reply, "file-not-readable", errno ? strerror(errno) : "the file ends inside of its pixel data");
+    refuse(reply, "file-not-readable", errno ? ts_errno_text(errno) : "the file ends inside of its pixel data");
     return false;
 }
 

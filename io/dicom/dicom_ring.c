@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decodes slices ahead of their use, into a fixed number of slots in memory that sandboxed workers share. The number of
- * a job is slot * 2^32 + z. The open file goes with it, since a worker can open nothing.
+ * Decodes compressed slices ahead of their use, into a fixed number of slots in memory that sandboxed workers share.
+ * The number of a job is slot * 2^32 + z. The open file goes with it, since a worker can open nothing.
  *
  * Slices that read() waits for go first, then those that prefetch() named, in order, while slots are free. A slice that
  * was decoded ahead and stands in the way of one that is waited for gives up its slot: a prefetch is a hint.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/path.h"
 #include "io/dicom/dicom_decode.h"
 #include "io/dicom/dicom_source.h"
-#include "io/file/digest.h"
+#include "io/source/read_ahead.h"
 
 enum { SLOTS_MAX = 4096 };
 
@@ -27,14 +23,6 @@ static void *slot_data(const struct dicom_source *source, int64_t slot)
 {
     unsigned char *memory = ts_workers_memory(source->pool, (int)(slot % source->n_workers));
     return memory + (size_t)(slot / source->n_workers) * source->slot_bytes;
-}
-
-/* Returns the number of workers where the caller named none. */
-static int default_threads(void)
-{
-    cpu_set_t cores;
-    int n = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
-    return n < 1 ? 1 : n;
 }
 
 static int64_t clamp(int64_t n, int64_t most)
@@ -181,38 +169,6 @@ static void free_slot(struct dicom_source *source, int64_t slot)
     source->slots[slot].state = SLOT_FREE;
 }
 
-static void fail_slot(struct dicom_slot *slot, const char *code, const char *text)
-{
-    slot->state = SLOT_READY;
-    slot->reply = (struct dicom_reply){.failed = 1};
-    snprintf(slot->reply.code, sizeof slot->reply.code, "%s", code);
-    snprintf(slot->reply.text, sizeof slot->reply.text, "%s", text);
-}
-
-/* Returns true where this is still the file whose header was checked. */
-static bool is_unchanged(const struct dicom_file *file, const struct stat *now)
-{
-    return S_ISREG(now->st_mode) && now->st_dev == file->device && now->st_ino == file->inode &&
-           now->st_size == file->file_bytes && now->st_mtim.tv_sec == file->modified.tv_sec &&
-           now->st_mtim.tv_nsec == file->modified.tv_nsec;
-}
-
-/* Opens the slice's file, since a worker cannot. Returns -1 with the reason in the slot. */
-static int open_file(const struct dicom_file *file, struct dicom_slot *slot)
-{
-    struct stat now;
-    const int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &now) != 0)
-        fail_slot(slot, "file-not-readable", strerror(errno));
-    else if (!is_unchanged(file, &now))
-        fail_slot(slot, "file-changed", "the file was changed after its header was checked");
-    else
-        return fd;
-    if (fd >= 0)
-        close(fd);
-    return -1;
-}
-
 /* False where no job can be queued now. A file that cannot be opened has its answer at once. */
 static bool submit(struct dicom_source *source, int64_t slot, int64_t z)
 {
@@ -220,8 +176,10 @@ static bool submit(struct dicom_source *source, int64_t slot, int64_t z)
     job.place = slot / source->n_workers;
     struct dicom_slot *at = &source->slots[slot];
     at->z = z;
-    const int fd = open_file(source->frames[z].file, at);
+    at->reply = (struct dicom_reply){0};
+    const int fd = ts_dicom_frame_open(source->frames[z].file, &at->reply);
     bool queued = fd < 0;
+    at->state = SLOT_READY;
     if (fd >= 0) {
         queued = ts_workers_submit(source->pool, (int)(slot % source->n_workers), (uint64_t)slot << 32 | (uint64_t)z,
                                    &job, fd);
@@ -338,48 +296,14 @@ static enum ts_status take_answer(struct dicom_source *source, struct ts_diag *d
     return TS_OK;
 }
 
-/* Keeps what the worker found out about slice z, and returns whether the slice may be used. */
-static enum ts_status accept(struct dicom_source *source, int64_t z, const struct dicom_reply *reply,
-                             struct ts_diag *diag)
-{
-    struct source_slice *slice = &source->base.slices[z];
-    const char *name = ts_base_name(source->frames[z].file->path);
-    char sha256[sizeof slice->pixel_sha256];
-    if (reply->failed) {
-        struct diag_site site = {.code = reply->code};
-        ts_diag_error(diag, TS_BAD_INPUT, &site, "slice %lld (%s): %s", (long long)z, name, reply->text);
-        return ts_diag_hint(diag, "copy the file again from its archive, or leave it out");
-    }
-    ts_digest_format(sha256, reply->pixel_sha256);
-    if (slice->pixel_sha256[0] != '\0' && strcmp(slice->pixel_sha256, sha256) != 0)
-        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "file-changed"},
-                             "slice %lld (%s): the pixels differ from those read before", (long long)z, name);
-    memcpy(slice->pixel_sha256, sha256, sizeof sha256);
-    if (source->frames[z].file->sop_instance[0] != '\0')
-        ts_digest_format(slice->instance_hmac, reply->instance_hmac);
-    slice->padding_count = reply->padding_count;
-    if (reply->dirty && !source->noted_dirty) {
-        source->noted_dirty = true;
-        ts_diag_note(
-            diag, &(struct diag_site){.code = "unused-bits-set"},
-            "bits outside of Bits Stored are set (an embedded overlay, perhaps), first in slice %lld (%s); they "
-            "were dropped",
-            (long long)z, name);
-    }
-    return TS_OK;
-}
-
 enum ts_status ts_dicom_ring_read(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
 {
     struct dicom_source *source = (struct dicom_source *)base;
     const size_t bytes = ts_slice_bytes(&base->image);
-    struct diag_site site = {.code = "slice-out-of-range"};
-    if (z < 0 || n < 0 || z > base->n_slices - n)
-        return ts_diag_error(diag, TS_RUN_FAILED, &site, "slices %lld to %lld were asked for, there are %lld",
-                             (long long)z, (long long)(z + n - 1), (long long)base->n_slices);
-    enum ts_status status = TS_OK;
-    if (source->pool == NULL)
-        status = ts_dicom_ring_start(base, default_threads(), 2 * default_threads(), diag);
+    const int threads = ts_read_ahead_processors();
+    enum ts_status status = ts_dicom_check_range(source, z, n, diag);
+    if (status == TS_OK && source->pool == NULL)
+        status = ts_dicom_ring_start(base, threads, 2 * threads, diag);
     for (struct slice_range wanted = {z, n}; status == TS_OK && wanted.n > 0; wanted.z++, wanted.n--) {
         pump(source, &wanted);
         while (status == TS_OK &&
@@ -390,13 +314,15 @@ enum ts_status ts_dicom_ring_read(struct source *base, int64_t z, int64_t n, voi
         if (status != TS_OK)
             break;
         const int64_t slot = source->slot_of[wanted.z];
-        status = accept(source, wanted.z, &source->slots[slot].reply, diag);
+        status = ts_dicom_accept(source, wanted.z, &source->slots[slot].reply, diag);
         if (status == TS_OK)
             memcpy((unsigned char *)out + (size_t)(wanted.z - z) * bytes, slot_data(source, slot), bytes);
         free_slot(source, slot);
     }
-    if (status == TS_OK)
+    if (status == TS_OK) {
         pump(source, &(struct slice_range){0, 0});
+        ts_dicom_note_dirty(source, z, n, diag);
+    }
     return status;
 }
 

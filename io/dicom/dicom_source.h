@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The structs that the parts of the dicom source share: dicom.c opens it, dicom_frame.c decodes one slice in a worker,
- * dicom_ring.c has the queue and the shared memory of decoded slices.
+ * The structs that the parts of the dicom source share: dicom.c opens it, dicom_frame.c decodes one slice. Where slices
+ * are compressed, dicom_ring.c lets workers do that and has their queue and shared memory; else dicom_native.c reads
+ * them in the program. dicom_slice.c is for both.
  */
 #ifndef IO_DICOM_DICOM_SOURCE_H
 #define IO_DICOM_DICOM_SOURCE_H
@@ -10,7 +11,7 @@
 #include "io/dicom/dicom_cells.h"
 #include "io/dicom/dicom_file.h"
 #include "io/sandbox/workers.h"
-#include "io/source/source.h"
+#include "io/source/read_ahead.h"
 
 enum { DIGEST_BYTES = 32, DICOM_TEXT_BYTES = 320, DICOM_JOB_SECONDS = 60, DICOM_PENDING_MAX = 64 };
 
@@ -19,6 +20,7 @@ struct dicom_frame {
     const struct dicom_file *file;
     struct dicom_cells cells;
     double slope, intercept; /* as applied */
+    bool dirty;              /* found while reading: bits outside of BitsStored were dropped */
 };
 
 /* The job of decoding one slice, as a worker gets it. The file comes beside it, as a descriptor. */
@@ -35,7 +37,7 @@ struct dicom_job {
     char sop_instance[DICOM_UID_MAX];
 };
 
-/* A worker's answer. */
+/* What came of it: a worker's answer. */
 struct dicom_reply {
     int32_t failed;
     int32_t dirty; /* bits outside of BitsStored were dropped */
@@ -63,7 +65,11 @@ struct dicom_source {
     struct dicom_frame *frames;
     bool noted_dirty;
 
-    struct worker_pool *pool; /* NULL until started */
+    struct read_ahead *native; /* of slices that are not compressed; NULL until started */
+    int n_threads;
+    void **cells; /* of each thread: one frame as it comes from the file */
+
+    struct worker_pool *pool; /* of compressed slices; NULL until started */
     int n_workers;
     size_t slot_bytes;
     struct dicom_slot *slots;
@@ -75,7 +81,13 @@ struct dicom_source {
 
 /* Returns the job of slice z, with the place of its result still 0. */
 struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z);
-/* Decodes the frame of one slice into out (n elements of job->dtype), in a worker. `cells` holds the frame as it comes
+/* Opens the slice's file. Returns -1 with the reason in the reply where it cannot, or where it is not the file whose
+ * header was checked. */
+int ts_dicom_frame_open(const struct dicom_file *file, struct dicom_reply *reply);
+/* Returns true where an open file is the one whose header was checked; else the reply has the reason. */
+bool ts_dicom_frame_check(const struct dicom_file *file, int fd, struct dicom_reply *reply);
+/* Decodes the frame of one slice into out (n elements of job->dtype), in a worker or, where it is not compressed,
+ * anywhere. `cells` holds the frame as it comes
  * from the file. */
 void ts_dicom_frame_decode(const struct dicom_job *job, int fd, void *cells, void *out, struct dicom_reply *reply);
 /* Makes the crypto library load what it needs from files, before the worker is locked. Returns false where it
@@ -83,6 +95,23 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, void *cells, voi
 bool ts_dicom_frame_prepare(void);
 /* Returns the bytes of the cells of one frame. */
 size_t ts_dicom_cell_bytes(const struct dicom_source *source);
+
+/* Keeps the facts about slice z, or reports why it cannot be used. Threads may do so for different slices. */
+enum ts_status ts_dicom_accept(struct dicom_source *source, int64_t z, const struct dicom_reply *reply,
+                               struct ts_diag *diag);
+/* Notes once that bits were dropped, where they were in one of slices [z, z + n), which have been read. */
+void ts_dicom_note_dirty(struct dicom_source *source, int64_t z, int64_t n, struct ts_diag *diag);
+/* TS_RUN_FAILED where there are no such slices. */
+enum ts_status ts_dicom_check_range(const struct dicom_source *source, int64_t z, int64_t n, struct ts_diag *diag);
+
+/* Returns true where no slice is compressed. */
+bool ts_dicom_is_native(const struct dicom_source *source);
+/* The same operations for slices that are not compressed as below for others. */
+enum ts_status ts_dicom_native_start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag);
+void ts_dicom_native_prefetch(struct source *base, int64_t z, int64_t n);
+enum ts_status ts_dicom_native_read(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag);
+void ts_dicom_native_end(struct dicom_source *source);
+size_t ts_dicom_native_bytes(const struct dicom_source *source, int threads, int64_t ahead);
 
 /* Three operations of struct source_ops, and the function that close() calls to end them. */
 enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag);

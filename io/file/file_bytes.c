@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pread and pwrite until all is done. An interrupted call is made again; errno 0 distinguishes a file that ends early
- * from an error.
+ * pread, preadv and pwrite until all is done. An interrupted call is made again; errno 0 distinguishes a file that ends
+ * early from an error.
  */
 #include "io/file/file_bytes.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,6 +23,27 @@ bool ts_file_read_at(int fd, void *out, size_t bytes, uint64_t offset)
         to += n;
         bytes -= (size_t)n;
         offset += (uint64_t)n;
+    }
+    return true;
+}
+
+bool ts_file_read_to(int fd, struct iovec *places, int n, uint64_t offset)
+{
+    while (n > 0) {
+        ssize_t bytes = preadv(fd, places, n < IOV_MAX ? n : IOV_MAX, (off_t)offset);
+        if (bytes < 0 && errno == EINTR)
+            continue;
+        if (bytes <= 0) {
+            errno = bytes == 0 ? 0 : errno;
+            return false;
+        }
+        offset += (uint64_t)bytes;
+        for (; n > 0 && (size_t)bytes >= places->iov_len; places++, n--)
+            bytes -= (ssize_t)places->iov_len;
+        if (bytes > 0) {
+            places->iov_base = (unsigned char *)places->iov_base + bytes;
+            places->iov_len -= (size_t)bytes;
+        }
     }
     return true;
 }

@@ -48,8 +48,6 @@ enum { FAST_LEVEL = 2, FAST_BYTES = ISAL_DEF_LVL2_DEFAULT };
 static size_t deflate_fast(struct zlib_coder *coder, const void *data, size_t bytes, void *out, size_t out_bytes)
 {
     struct isal_zstream stream;
-    if (!coder->fast && !(coder->fast = malloc(FAST_BYTES)))
-        return 0;
     isal_deflate_init(&stream);
     stream.level = FAST_LEVEL;
     stream.level_buf = coder->fast;
@@ -82,11 +80,13 @@ const char *ts_zlib_isal_version(void)
 size_t ts_zlib_deflate(struct zlib_coder *coder, int level, const void *data, size_t bytes, void *out, size_t out_bytes)
 {
 #ifdef TS_HAVE_ISAL
-    const size_t fast = level == 1 && bytes <= UINT32_MAX && out_bytes <= UINT32_MAX
-                            ? deflate_fast(coder, data, bytes, out, out_bytes)
-                            : 0;
-    if (fast > 0)
-        return fast;
+    if (level == 1 && bytes <= UINT32_MAX && out_bytes <= UINT32_MAX) {
+        if (!coder->fast && !(coder->fast = malloc(FAST_BYTES)))
+            return 0;
+        const size_t length = deflate_fast(coder, data, bytes, out, out_bytes);
+        if (length > 0)
+            return length; /* else it did not fit, which is no lack of memory */
+    }
 #endif
     if (!coder->compressor || coder->level != level) {
         libdeflate_free_compressor(coder->compressor);

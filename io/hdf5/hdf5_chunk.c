@@ -40,8 +40,12 @@ static bool fail_damaged(struct hdf5_writer *writer, const struct hdf5_dataset *
 /* Decodes what was encoded and compares it with the values. */
 static bool prove(struct hdf5_writer *writer, struct chunk_coder *coder, const struct chunk_job *job)
 {
+    const double begin = ts_trace_begin(writer->options.trace);
     errno = 0; /* the decoder leaves ENOMEM where memory is out */
-    if (ts_chunk_matches(coder, &job->filters, job->encoded, job->encoded_bytes, job->chunk, job->chunk_bytes))
+    const bool same =
+        ts_chunk_matches(coder, &job->filters, job->encoded, job->encoded_bytes, job->chunk, job->chunk_bytes);
+    ts_trace_add(writer->options.trace, TRACE_CHECK, begin, job->chunk_bytes);
+    if (same)
         return true;
     return errno == ENOMEM ? ts_hdf5_fail_memory(writer, job->chunk_bytes)
                            : fail_damaged(writer, writer->datasets[job->id], job->index);
@@ -57,8 +61,10 @@ static bool encode(struct hdf5_writer *writer, struct chunk_coder *coder, struct
         return ts_hdf5_fail_memory(writer, bound);
     if (!stored)
         job->encoded = encoded;
+    const double begin = ts_trace_begin(writer->options.trace);
     if (ts_digest_tree_add(job->digest, job->offset, job->chunk, job->inside_bytes))
         job->encoded_bytes = ts_chunk_encode(coder, &job->filters, job->chunk, job->chunk_bytes, encoded, bound);
+    ts_trace_add(writer->options.trace, TRACE_COMPRESS, begin, job->chunk_bytes);
     if (job->encoded_bytes == 0)
         return ts_hdf5_fail_memory(writer, bound);
     if (!stored && !prove(writer, coder, job))
@@ -73,6 +79,7 @@ static bool encode(struct hdf5_writer *writer, struct chunk_coder *coder, struct
 /* Decodes a chunk that came encoded. Its checksums were made from the values by whoever encoded it. */
 static bool decode(struct hdf5_writer *writer, struct chunk_coder *coder, const struct chunk_job *job)
 {
+    const double begin = ts_trace_begin(writer->options.trace);
     void *chunk = malloc(job->chunk_bytes);
     errno = chunk ? 0 : ENOMEM; /* the decoder leaves ENOMEM where memory is out */
     const void *values = NULL;
@@ -81,6 +88,7 @@ static bool decode(struct hdf5_writer *writer, struct chunk_coder *coder, const 
     const bool no_memory =
         values ? !ts_digest_tree_add(job->digest, job->offset, values, job->inside_bytes) : errno == ENOMEM;
     free(chunk);
+    ts_trace_add(writer->options.trace, TRACE_CHECK, begin, job->chunk_bytes);
     if (no_memory)
         return ts_hdf5_fail_memory(writer, job->chunk_bytes);
     return values || fail_damaged(writer, writer->datasets[job->id], job->index);
@@ -188,6 +196,7 @@ static bool write_chunk(void *user, struct chunk_job *job)
     const uint64_t offset = dataset->chunks[job->index].offset;
     if (dataset->scratching)
         return write_scratch(writer, dataset, job);
+    const double begin = ts_trace_begin(writer->options.trace);
     if (!ts_file_write_at(writer->file.fd, job->encoded, job->encoded_bytes, offset)) {
         const int error = errno;
         char what[SLICES_BYTES];
@@ -195,10 +204,13 @@ static bool write_chunk(void *user, struct chunk_job *job)
         return ts_hdf5_fail_system(writer, "cannot write", error, what, (int64_t)job->encoded_bytes);
     }
     sync_behind(writer, job->encoded_bytes);
+    ts_trace_add(writer->options.trace, TRACE_WRITE, begin, job->encoded_bytes);
+    const double written = ts_trace_begin(writer->options.trace);
     if (!read_back(writer, dataset, job))
         return false;
-    return ts_digest_tree_add(writer->body, offset, job->encoded, job->encoded_bytes) ||
-           ts_hdf5_fail_memory(writer, DIGEST_LEAF_BYTES);
+    const bool added = ts_digest_tree_add(writer->body, offset, job->encoded, job->encoded_bytes);
+    ts_trace_add(writer->options.trace, TRACE_CHECK, written, job->encoded_bytes);
+    return added || ts_hdf5_fail_memory(writer, DIGEST_LEAF_BYTES);
 }
 
 const struct chunk_steps ts_hdf5_chunk_steps = {.prepare = prepare, .place = place, .write = write_chunk};

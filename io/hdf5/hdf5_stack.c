@@ -213,7 +213,12 @@ static enum ts_status read_numbers(struct hdf5_input *input, struct hdf5_stack *
     if (!*values)
         return ts_diag_no_memory(input->diag, (size_t)stack->n[0] * sizeof **values);
     const struct hdf5_box box = {.end = {stack->n[0], 1, 1}, .stride = {1, 1, 1}, .out = *values, .doubles = true};
-    return ts_hdf5_stack_read(input, stack, &box);
+    struct readers *readers = ts_readers_create(1);
+    struct hdf5_stack_reader *reader = readers ? ts_hdf5_stack_reader_create(stack, readers) : NULL;
+    status = reader ? ts_hdf5_stack_read(reader, input, &box) : ts_diag_no_memory(input->diag, sizeof box);
+    ts_hdf5_stack_reader_destroy(reader);
+    ts_readers_destroy(readers);
+    return status;
 }
 
 enum ts_status ts_hdf5_stack_list(struct hdf5_input *input, const struct hdf5_ref *dataset, const char *name,

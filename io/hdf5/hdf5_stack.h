@@ -3,7 +3,7 @@
  * This reads boxes of a numeric dataset of up to three axes in a foreign file. The input's child finds out where its
  * bytes lie (io/hdf5/hdf5_storage.h); they are read and decoded here (shuffle, deflate, fletcher32), and no length that
  * the file claims is trusted: a chunk decodes to its own size or is damaged. Every chunk that a box touches is decoded
- * once.
+ * once, by one of several threads.
  */
 #ifndef IO_HDF5_HDF5_STACK_H
 #define IO_HDF5_HDF5_STACK_H
@@ -11,6 +11,7 @@
 #include "core/image.h"
 #include "io/hdf5/hdf5_input.h"
 #include "io/hdf5/hdf5_storage.h"
+#include "io/source/readers.h"
 
 enum { STACK_FILTERS = 4, STACK_CHUNK_BYTES = 256 << 20, STACK_LIST_CHUNK_BYTES = 16 << 20 };
 
@@ -48,10 +49,17 @@ enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_re
 /* Lets the child find the place of every chunk. Call it before reading. */
 enum ts_status ts_hdf5_stack_locate(const struct hdf5_input *input, struct hdf5_stack *stack);
 void ts_hdf5_stack_close(struct hdf5_stack *stack);
-/* Returns the bytes that a read holds beside its result, with the table of chunks. */
-size_t ts_hdf5_stack_scratch(const struct hdf5_stack *stack);
-/* Reads a box. It needs no child. */
-enum ts_status ts_hdf5_stack_read(const struct hdf5_input *input, const struct hdf5_stack *stack,
+/* Returns how many indices of an axis are stored together, so that reading one costs as much as reading all of them. */
+int64_t ts_hdf5_stack_together(const struct hdf5_stack *stack, int axis);
+/* Returns the bytes that a reader of so many threads holds, with the table of chunks. */
+size_t ts_hdf5_stack_scratch(const struct hdf5_stack *stack, int threads);
+
+/* Reads boxes of one stack by these threads; both must live longer. NULL where memory is out. */
+struct hdf5_stack_reader;
+struct hdf5_stack_reader *ts_hdf5_stack_reader_create(const struct hdf5_stack *stack, struct readers *readers);
+void ts_hdf5_stack_reader_destroy(struct hdf5_stack_reader *reader); /* NULL does nothing */
+/* Reads a box, and needs no child. Of several chunks that are damaged it reports the first in their order. */
+enum ts_status ts_hdf5_stack_read(struct hdf5_stack_reader *reader, const struct hdf5_input *input,
                                   const struct hdf5_box *box);
 /* Reads all of a dataset of rank 0 or 1 as doubles in the arena, n at most `most`; integers that no double holds are
  * refused. *values is NULL where there is no such dataset. */

@@ -1,207 +1,225 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Boxes of a stack: block by block (a chunk, or one index of the first axis of what is not chunked), each scattered to
- * its place with the byte order and type changed on the way.
+ * Boxes of a stack are read by several threads, a chunk or some rows each. Rows of the last axis that the file holds as
+ * the result wants them are read straight to their places, also those of chunks without filters: only what lies in the
+ * box is read. Other chunks are decoded whole and their elements put to their places.
  */
 #include <errno.h>
-#include <float.h>
 #include <inttypes.h>
 #include <libdeflate.h>
-#include <math.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/file/chunks.h"
 #include "io/file/file_bytes.h"
-#include "io/hdf5/hdf5_stack.h"
+#include "io/hdf5/hdf5_stack_put.h"
 
-struct reading {
-    const struct hdf5_input *input;
-    const struct hdf5_stack *stack;
-    const struct hdf5_box *box;
-    bool overflow, inexact;
+/* PIECE_BYTES: of rows that a thread reads at once. SCRATCH_BYTES: of the buffers of all threads, unless one thread
+ * needs more. */
+enum { PIECE_BYTES = 1 << 20, SCRATCH_BYTES = 256 << 20 };
+
+/* The buffers of a thread, which are allocated when it first needs them. */
+struct buffers {
     struct libdeflate_decompressor *decompressor;
     unsigned char *encoded, *block, *other;
-    size_t encoded_bytes, block_bytes; /* of the buffers */
+    struct iovec *places;
+    struct put_faults faults;
 };
 
-/* ---- a block to its place ------------------------------------------------------------------------ */
+struct hdf5_stack_reader {
+    const struct hdf5_stack *stack;
+    struct readers *readers;
+    int n_threads;
+    struct buffers *threads;
+};
 
-#define SWAP_8(bits) (bits)
-#define SWAP_16(bits) __builtin_bswap16(bits)
-#define SWAP_32(bits) __builtin_bswap32(bits)
-#define SWAP_64(bits) __builtin_bswap64(bits)
+/* One box while it is read. */
+struct reading {
+    const struct hdf5_stack_reader *reader;
+    const struct hdf5_stack *stack;
+    struct hdf5_input input; /* for messages; each thread has a diag of its own */
+    const struct hdf5_box *box;
+    bool takes_rows;
+    int64_t n_parts[3]; /* chunks or pieces along each axis */
+};
 
-#define PUT_ROW(name, type, size, out_type)                                                                            \
-    static void put_##name(void *out, ptrdiff_t stride, const unsigned char *in, int64_t n, bool swapped)              \
-    {                                                                                                                  \
-        out_type *to = out;                                                                                            \
-        for (int64_t i = 0; i < n; i++) {                                                                              \
-            uint##size##_t bits;                                                                                       \
-            type value;                                                                                                \
-            memcpy(&bits, in + (size_t)i * sizeof bits, sizeof bits);                                                  \
-            bits = swapped ? SWAP_##size(bits) : bits;                                                                 \
-            memcpy(&value, &bits, sizeof value);                                                                       \
-            to[i * stride] = (out_type)value;                                                                          \
-        }                                                                                                              \
+/* What a thread does for a part. */
+struct part {
+    const struct reading *reading;
+    struct buffers *buffers;
+    struct ts_diag *diag;
+};
+
+/* ---- sizes ------------------------------------------------------------------------------------- */
+
+/* Returns true where rows of the last axis lie whole and as they are in the file, each at a known place. */
+static bool has_plain_rows(const struct hdf5_stack *stack)
+{
+    return stack->chunk_bytes == 0 || (stack->storage.n_filters == 0 && stack->chunk[2] == stack->n[2]);
+}
+
+int64_t ts_hdf5_stack_together(const struct hdf5_stack *stack, int axis)
+{
+    if (has_plain_rows(stack))
+        return axis == 2 ? stack->n[2] : 1;
+    return stack->chunk[axis] < stack->n[axis] ? stack->chunk[axis] : stack->n[axis];
+}
+
+static size_t row_bytes(const struct hdf5_stack *stack)
+{
+    return (size_t)stack->n[2] * ts_dtype_bytes(stack->stored);
+}
+
+static int64_t rows_at_once(const struct hdf5_stack *stack)
+{
+    const int64_t rows = (int64_t)(PIECE_BYTES / row_bytes(stack)), most = rows < IOV_MAX ? rows : IOV_MAX;
+    return most < 1 ? 1 : most < stack->n[1] ? most : stack->n[1];
+}
+
+static size_t encoded_bound(const struct hdf5_stack *stack)
+{
+    return libdeflate_zlib_compress_bound(NULL, stack->chunk_bytes) + STACK_FILTERS * CHUNK_CHECKSUM_BYTES;
+}
+
+/* Returns the bytes of `block`, and of `other`. */
+static size_t block_bytes(const struct hdf5_stack *stack)
+{
+    if (stack->storage.rank < 2 && stack->chunk_bytes == 0) /* a list of numbers: at once */
+        return (size_t)stack->n[0] * ts_dtype_bytes(stack->stored);
+    return has_plain_rows(stack) ? (size_t)rows_at_once(stack) * row_bytes(stack)
+                                 : stack->chunk_bytes + STACK_FILTERS * CHUNK_CHECKSUM_BYTES;
+}
+
+static size_t thread_bytes(const struct hdf5_stack *stack)
+{
+    return has_plain_rows(stack) ? block_bytes(stack) + (size_t)rows_at_once(stack) * sizeof(struct iovec)
+                                 : encoded_bound(stack) + 2 * block_bytes(stack);
+}
+
+/* Returns how many of the threads can read at once, so that their buffers stay small. */
+static int useful_threads(const struct hdf5_stack *stack, int threads)
+{
+    const size_t most = SCRATCH_BYTES / thread_bytes(stack);
+    return most < 1 ? 1 : (size_t)threads < most ? threads : (int)most;
+}
+
+size_t ts_hdf5_stack_scratch(const struct hdf5_stack *stack, int threads)
+{
+    const size_t table = stack->chunk_bytes > 0 ? (size_t)stack->storage.n_chunks * sizeof *stack->table : 0;
+    return (size_t)useful_threads(stack, threads) * thread_bytes(stack) + table;
+}
+
+/* ---- failures ---------------------------------------------------------------------------------- */
+
+static struct hdf5_input input_of(const struct part *part)
+{
+    struct hdf5_input input = part->reading->input;
+    input.diag = part->diag;
+    return input;
+}
+
+static enum ts_status damaged(const struct part *part, const int64_t start[3], const char *what)
+{
+    const struct hdf5_input input = input_of(part);
+    return ts_hdf5_input_refuse(&input, "hdf5-damaged", "the chunk at (%" PRId64 ", %" PRId64 ", %" PRId64 ") of %s %s",
+                                start[0], start[1], start[2], part->reading->stack->name, what);
+}
+
+/* Reports a read that failed. */
+static enum ts_status unreadable(const struct part *part)
+{
+    const int error = errno;
+    const struct hdf5_input input = input_of(part);
+    return ts_hdf5_input_refuse(&input, "hdf5-unreadable", "%s cannot be read: %s", part->reading->stack->name,
+                                error ? ts_errno_text(error) : "the file has become shorter");
+}
+
+/* ---- rows --------------------------------------------------------------------------------------- */
+
+/* Reads rows [j, end) of index i of the first axis, all wanted, straight to their places. */
+static bool read_to_places(const struct part *part, int64_t i, int64_t j, int64_t end, uint64_t offset)
+{
+    const struct hdf5_box *box = part->reading->box;
+    const size_t size = ts_dtype_bytes(part->reading->stack->stored), bytes = row_bytes(part->reading->stack);
+    const ptrdiff_t at_i = ts_hdf5_box_place(box, 0, i) * box->stride[0];
+    struct iovec *places = part->buffers->places;
+    int n = 0;
+    for (; j < end; j++) {
+        const ptrdiff_t at = at_i + ts_hdf5_box_place(box, 1, j) * box->stride[1];
+        unsigned char *to = (unsigned char *)box->out + at * (ptrdiff_t)size;
+        if (n > 0 && (unsigned char *)places[n - 1].iov_base + places[n - 1].iov_len == to)
+            places[n - 1].iov_len += bytes;
+        else
+            places[n++] = (struct iovec){to, bytes};
     }
-PUT_ROW(bits8, uint8_t, 8, uint8_t)
-PUT_ROW(bits16, uint16_t, 16, uint16_t)
-PUT_ROW(bits32, uint32_t, 32, uint32_t)
-PUT_ROW(narrow, double, 64, float)
-PUT_ROW(u8_f64, uint8_t, 8, double)
-PUT_ROW(i8_f64, int8_t, 8, double)
-PUT_ROW(u16_f64, uint16_t, 16, double)
-PUT_ROW(i16_f64, int16_t, 16, double)
-PUT_ROW(u32_f64, uint32_t, 32, double)
-PUT_ROW(i32_f64, int32_t, 32, double)
-PUT_ROW(f32_f64, float, 32, double)
-PUT_ROW(f64_f64, double, 64, double)
-PUT_ROW(u64_f64, uint64_t, 64, double)
-PUT_ROW(i64_f64, int64_t, 64, double)
-
-typedef void put_row(void *out, ptrdiff_t stride, const unsigned char *in, int64_t n, bool swapped);
-
-static put_row *row_function(const struct hdf5_stack *stack, bool doubles)
-{
-    static put_row *const same[] = {
-        [TS_U8] = put_bits8,   [TS_I8] = put_bits8,   [TS_U16] = put_bits16, [TS_I16] = put_bits16,
-        [TS_U32] = put_bits32, [TS_I32] = put_bits32, [TS_F32] = put_bits32, [TS_F64] = put_narrow};
-    static put_row *const wide[] = {[TS_U8] = put_u8_f64,   [TS_I8] = put_i8_f64,   [TS_U16] = put_u16_f64,
-                                    [TS_I16] = put_i16_f64, [TS_U32] = put_u32_f64, [TS_I32] = put_i32_f64,
-                                    [TS_F32] = put_f32_f64, [TS_F64] = put_f64_f64, [TS_U64] = put_u64_f64};
-    if (stack->stored == TS_U64 && stack->storage.has_sign)
-        return put_i64_f64;
-    return doubles ? wide[stack->stored] : same[stack->stored];
+    return ts_file_read_to(part->reading->stack->fd, places, n, offset);
 }
 
-/* Returns the bits of element i of 64 bits. */
-static uint64_t bits_at(const unsigned char *in, int64_t i, bool swapped)
+/* Reads rows [first, end) of index i of the first axis. The first of them lies at `offset`. */
+static enum ts_status read_rows(const struct part *part, int64_t i, int64_t first, int64_t end, uint64_t offset)
 {
-    uint64_t bits;
-    memcpy(&bits, in + (size_t)i * sizeof bits, sizeof bits);
-    return swapped ? __builtin_bswap64(bits) : bits;
-}
-
-/* Returns true where narrowing makes an infinity of what is none. */
-static bool overflows(const unsigned char *in, int64_t n, bool swapped)
-{
-    bool found = false;
-    for (int64_t i = 0; i < n; i++) {
-        const uint64_t bits = bits_at(in, i, swapped);
-        double value;
-        memcpy(&value, &bits, sizeof value);
-        found |= isfinite(value) && !isfinite((float)value);
-    }
-    return found;
-}
-
-/* Returns true where an integer of 64 bits has more significant bits than a double holds. */
-static bool loses_bits(const struct hdf5_stack *stack, const unsigned char *in, int64_t n)
-{
-    bool found = false;
-    for (int64_t i = 0; i < n; i++) {
-        uint64_t bits = bits_at(in, i, stack->swapped);
-        if (stack->storage.has_sign && bits >> 63)
-            bits = -bits;
-        found |= bits != 0 && bits >> __builtin_ctzll(bits) >> DBL_MANT_DIG != 0;
-    }
-    return found;
-}
-
-/* Returns the place of index i of axis d in the result, or -1 where it is left out. */
-static int64_t place_of(const struct hdf5_box *box, int d, int64_t i)
-{
-    const int64_t from_first = i - box->first[d];
-    return box->map && d == box->map_axis ? box->map[i] : from_first;
-}
-
-/* Puts one row of the last axis, [first, end), stored at `in`, into the box. */
-static void put_last(struct reading *reading, const unsigned char *in, ptrdiff_t at, int64_t first, int64_t end)
-{
-    const struct hdf5_box *box = reading->box;
+    const struct reading *reading = part->reading;
     const struct hdf5_stack *stack = reading->stack;
-    const size_t stored = ts_dtype_bytes(stack->stored),
-                 size = box->doubles ? sizeof(double) : ts_dtype_bytes(stack->dtype);
-    put_row *put = row_function(stack, box->doubles);
-    if (stack->stored == TS_U64)
-        reading->inexact |= loses_bits(stack, in, end - first);
-    if (stack->stored == TS_F64 && !box->doubles)
-        reading->overflow |= overflows(in, end - first, stack->swapped);
-    if (!box->map || box->map_axis != 2) {
-        at += (first - box->first[2]) * box->stride[2];
-        put((unsigned char *)box->out + at * (ptrdiff_t)size, box->stride[2], in, end - first, stack->swapped);
-        return;
+    const struct hdf5_box *box = reading->box;
+    const int64_t most = rows_at_once(stack);
+    for (int64_t j = first, past; j < end; j = past) {
+        past = j + 1;
+        if (ts_hdf5_box_place(box, 1, j) < 0)
+            continue;
+        while (past < end && past - j < most && ts_hdf5_box_place(box, 1, past) >= 0)
+            past++;
+        const uint64_t at = offset + (uint64_t)(j - first) * row_bytes(stack);
+        const int64_t start[3] = {i, j, 0}, n[3] = {1, past - j, stack->n[2]};
+        const bool done = reading->takes_rows ? read_to_places(part, i, j, past, at)
+                                              : ts_file_read_at(stack->fd, part->buffers->block,
+                                                                (size_t)(past - j) * row_bytes(stack), at);
+        if (!done)
+            return unreadable(part);
+        if (!reading->takes_rows)
+            ts_hdf5_box_put(stack, box, part->buffers->block, start, n, &part->buffers->faults);
     }
-    for (int64_t i = first; i < end; i++, in += stored)
-        if (box->map[i] >= 0)
-            put((unsigned char *)box->out + (at + box->map[i] * box->stride[2]) * (ptrdiff_t)size, 1, in, 1,
-                stack->swapped);
+    return TS_OK;
 }
 
-/* Copies the part of a block that lies in the box. The block starts at `start` and has n[d] elements along each
- * axis. */
-static void put_block(struct reading *reading, const int64_t start[3], const int64_t n[3])
+/* Reads what the box wants of storage in one piece: rows of one index of the first axis. */
+static enum ts_status read_piece(const struct part *part, int64_t number)
 {
+    const struct reading *reading = part->reading;
+    const struct hdf5_stack *stack = reading->stack;
     const struct hdf5_box *box = reading->box;
-    const size_t stored = ts_dtype_bytes(reading->stack->stored);
-    int64_t first[3], end[3];
-    for (int d = 0; d < 3; d++) {
-        first[d] = start[d] > box->first[d] ? start[d] : box->first[d];
-        end[d] = start[d] + n[d] < box->end[d] ? start[d] + n[d] : box->end[d];
-    }
-    for (int64_t i = first[0]; i < end[0]; i++) {
-        const int64_t place_i = place_of(box, 0, i);
-        for (int64_t j = first[1]; place_i >= 0 && j < end[1]; j++) {
-            const int64_t place_j = place_of(box, 1, j);
-            if (place_j < 0)
-                continue;
-            const int64_t index = ((i - start[0]) * n[1] + (j - start[1])) * n[2] + (first[2] - start[2]);
-            put_last(reading, reading->block + (size_t)index * stored,
-                     place_i * box->stride[0] + place_j * box->stride[1], first[2], end[2]);
-        }
-    }
+    const int64_t i = box->first[0] + number / reading->n_parts[1], most = rows_at_once(stack),
+                  first = box->first[1] + number % reading->n_parts[1] * most,
+                  end = first + most < box->end[1] ? first + most : box->end[1];
+    if (ts_hdf5_box_place(box, 0, i) < 0)
+        return TS_OK;
+    return read_rows(part, i, first, end,
+                     (uint64_t)stack->storage.offset + (uint64_t)(i * stack->n[1] + first) * row_bytes(stack));
+}
+
+/* Reads all of a list of numbers, or what the file holds beside its description. */
+static enum ts_status read_small(const struct part *part)
+{
+    const struct hdf5_stack *stack = part->reading->stack;
+    const int64_t start[3] = {0};
+    const void *values = stack->compact ? stack->compact : part->buffers->block;
+    if (!stack->compact && !ts_file_read_at(stack->fd, part->buffers->block, (size_t)stack->n[0] * row_bytes(stack),
+                                            (uint64_t)stack->storage.offset))
+        return unreadable(part);
+    ts_hdf5_box_put(stack, part->reading->box, values, start, stack->n, &part->buffers->faults);
+    return TS_OK;
 }
 
 /* ---- chunks ------------------------------------------------------------------------------------ */
 
-static enum ts_status damaged(const struct reading *reading, const int64_t start[3], const char *what)
+/* Undoes the filters, last one first, from `encoded` to `block`. Returns false where the chunk is damaged. */
+static bool decode(const struct hdf5_stack *stack, struct buffers *buffers, size_t bytes, uint32_t skipped)
 {
-    return ts_hdf5_input_refuse(reading->input, "hdf5-damaged",
-                                "the chunk at (%" PRId64 ", %" PRId64 ", %" PRId64 ") of %s %s", start[0], start[1],
-                                start[2], reading->stack->name, what);
-}
-
-/* Reports a read that failed. */
-static enum ts_status unreadable(const struct reading *reading)
-{
-    return ts_hdf5_input_refuse(reading->input, "hdf5-unreadable", "%s cannot be read: %s", reading->stack->name,
-                                errno ? strerror(errno) : "the file has become shorter");
-}
-
-/* Takes the chunk as it is stored. */
-static enum ts_status fetch(struct reading *reading, const int64_t start[3], size_t *bytes, uint32_t *skipped)
-{
-    const struct hdf5_stack *stack = reading->stack;
-    const struct storage_chunk *chunk = &stack->table[ts_hdf5_storage_chunk_at(&stack->storage, start)];
-    *bytes = chunk->bytes;
-    *skipped = chunk->skipped;
-    if (chunk->bytes == 0)
-        return damaged(reading, start, "was never written");
-    if (chunk->bytes > reading->encoded_bytes)
-        return damaged(reading, start, "is damaged: it is stored in more bytes than it has");
-    return ts_file_read_at(stack->fd, reading->encoded, chunk->bytes, chunk->offset) ? TS_OK : unreadable(reading);
-}
-
-/* Undoes the filters, last one first, from `encoded` to `block`. False where the chunk is damaged. */
-static bool decode(struct reading *reading, size_t bytes, uint32_t skipped)
-{
-    const struct hdf5_stack *stack = reading->stack;
     const struct storage_filter *filters = stack->storage.filters;
-    unsigned char *at = reading->encoded;
+    unsigned char *at = buffers->encoded;
     for (int i = stack->storage.n_filters - 1; i >= 0; i--) {
         size_t expected = stack->chunk_bytes;
-        unsigned char *next = at == reading->block ? reading->other : reading->block;
+        unsigned char *next = at == buffers->block ? buffers->other : buffers->block;
         if (skipped >> i & 1)
             continue;
         for (int j = 0; j < i; j++)
@@ -214,13 +232,13 @@ static bool decode(struct reading *reading, size_t bytes, uint32_t skipped)
         }
         if (filters[i].id == H5Z_FILTER_DEFLATE) {
             /* There is no length out, because the stream must fill the chunk exactly. */
-            if (libdeflate_zlib_decompress(reading->decompressor, at, bytes, next, expected, NULL) !=
+            if (libdeflate_zlib_decompress(buffers->decompressor, at, bytes, next, expected, NULL) !=
                 LIBDEFLATE_SUCCESS)
                 return false;
             bytes = expected;
         } else {
             const size_t width = ts_dtype_bytes(stack->stored), n = bytes / width;
-            if (bytes > reading->block_bytes)
+            if (bytes > block_bytes(stack))
                 return false;
             ts_chunk_unshuffle(next, at, n, width);
             memcpy(next + n * width, at + n * width, bytes - n * width);
@@ -229,13 +247,48 @@ static bool decode(struct reading *reading, size_t bytes, uint32_t skipped)
     }
     if (bytes != stack->chunk_bytes)
         return false;
-    if (at == reading->other) {
-        reading->other = reading->block;
-        reading->block = at;
-    } else if (at == reading->encoded) {
-        memcpy(reading->block, at, bytes);
+    if (at == buffers->other) {
+        buffers->other = buffers->block;
+        buffers->block = at;
+    } else if (at == buffers->encoded) {
+        memcpy(buffers->block, at, bytes);
     }
     return true;
+}
+
+static enum ts_status read_encoded(const struct part *part, const struct storage_chunk *chunk, const int64_t start[3])
+{
+    const struct hdf5_stack *stack = part->reading->stack;
+    struct buffers *buffers = part->buffers;
+    if (chunk->bytes > encoded_bound(stack))
+        return damaged(part, start, "is damaged: it is stored in more bytes than it has");
+    if (!ts_file_read_at(stack->fd, buffers->encoded, chunk->bytes, chunk->offset))
+        return unreadable(part);
+    if (!decode(stack, buffers, chunk->bytes, chunk->skipped))
+        return damaged(part, start, "is damaged");
+    ts_hdf5_box_put(stack, part->reading->box, buffers->block, start, stack->chunk, &buffers->faults);
+    return TS_OK;
+}
+
+/* Reads the rows of a chunk without filters that lie in the box. */
+static enum ts_status read_plain(const struct part *part, const struct storage_chunk *chunk, const int64_t start[3])
+{
+    const struct hdf5_stack *stack = part->reading->stack;
+    const struct hdf5_box *box = part->reading->box;
+    int64_t first[2], end[2];
+    enum ts_status status = TS_OK;
+    if (chunk->bytes != stack->chunk_bytes)
+        return damaged(part, start, "is damaged");
+    for (int d = 0; d < 2; d++) {
+        first[d] = start[d] > box->first[d] ? start[d] : box->first[d];
+        end[d] = start[d] + stack->chunk[d] < box->end[d] ? start[d] + stack->chunk[d] : box->end[d];
+    }
+    for (int64_t i = first[0]; status == TS_OK && i < end[0]; i++)
+        if (ts_hdf5_box_place(box, 0, i) >= 0)
+            status = read_rows(part, i, first[1], end[1],
+                               chunk->offset + (uint64_t)((i - start[0]) * stack->chunk[1] + first[1] - start[1]) *
+                                                   row_bytes(stack));
+    return status;
 }
 
 /* Returns true where the map keeps any index of the chunk. */
@@ -251,106 +304,129 @@ static bool is_wanted(const struct reading *reading, const int64_t start[3])
     return false;
 }
 
-static enum ts_status read_chunks(struct reading *reading)
+static enum ts_status read_chunk(const struct part *part, int64_t number)
 {
-    const struct hdf5_box *box = reading->box;
-    const int64_t *chunk = reading->stack->chunk;
-    int64_t start[3];
-    size_t bytes = 0;
-    uint32_t skipped = 0;
-    for (start[0] = box->first[0] / chunk[0] * chunk[0]; start[0] < box->end[0]; start[0] += chunk[0])
-        for (start[1] = box->first[1] / chunk[1] * chunk[1]; start[1] < box->end[1]; start[1] += chunk[1])
-            for (start[2] = box->first[2] / chunk[2] * chunk[2]; start[2] < box->end[2]; start[2] += chunk[2]) {
-                if (!is_wanted(reading, start))
-                    continue;
-                const enum ts_status status = fetch(reading, start, &bytes, &skipped);
-                if (status != TS_OK)
-                    return status;
-                if (!decode(reading, bytes, skipped))
-                    return damaged(reading, start, "is damaged");
-                put_block(reading, start, chunk);
-            }
-    return TS_OK;
-}
-
-/* ---- storage in one piece ------------------------------------------------------------------------ */
-
-/* Whole rows of the last axis: n elements of one index of the first axis, or of a list. */
-static enum ts_status read_piece(struct reading *reading, const int64_t start[3], const int64_t n[3])
-{
+    const struct reading *reading = part->reading;
     const struct hdf5_stack *stack = reading->stack;
-    const size_t size = ts_dtype_bytes(stack->stored), bytes = (size_t)(n[0] * n[1] * n[2]) * size;
-    const size_t offset = (size_t)((start[0] * stack->n[1] + start[1]) * stack->n[2]) * size;
-    if (stack->compact)
-        memcpy(reading->block, (const unsigned char *)stack->compact + offset, bytes);
-    else if (!ts_file_read_at(stack->fd, reading->block, bytes, (uint64_t)stack->storage.offset + offset))
-        return unreadable(reading);
-    put_block(reading, start, n);
-    return TS_OK;
-}
-
-static enum ts_status read_pieces(struct reading *reading)
-{
-    const struct hdf5_box *box = reading->box;
-    const int64_t n[3] = {1, box->end[1] - box->first[1], reading->stack->n[2]};
-    enum ts_status status = TS_OK;
-    if (reading->stack->storage.rank < 2) { /* a list of numbers: at once */
-        const int64_t all[3] = {box->end[0] - box->first[0], 1, 1};
-        return read_piece(reading, box->first, all);
+    int64_t start[3];
+    for (int d = 2; d >= 0; d--) {
+        start[d] = (reading->box->first[d] / stack->chunk[d] + number % reading->n_parts[d]) * stack->chunk[d];
+        number /= reading->n_parts[d];
     }
-    for (int64_t i = box->first[0]; status == TS_OK && i < box->end[0]; i++) {
-        const int64_t start[3] = {i, box->first[1], 0};
-        if (place_of(box, 0, i) >= 0)
-            status = read_piece(reading, start, n);
-    }
-    return status;
+    if (!is_wanted(reading, start))
+        return TS_OK;
+    const struct storage_chunk *chunk = &stack->table[ts_hdf5_storage_chunk_at(&stack->storage, start)];
+    if (chunk->bytes == 0)
+        return damaged(part, start, "was never written");
+    return has_plain_rows(stack) ? read_plain(part, chunk, start) : read_encoded(part, chunk, start);
 }
 
 /* ---- the whole --------------------------------------------------------------------------------- */
 
-static size_t encoded_bound(const struct hdf5_stack *stack)
+static bool allocate(const struct hdf5_stack *stack, struct buffers *buffers)
 {
-    return libdeflate_zlib_compress_bound(NULL, stack->chunk_bytes) + STACK_FILTERS * CHUNK_CHECKSUM_BYTES;
+    if (buffers->block)
+        return true;
+    buffers->block = malloc(block_bytes(stack));
+    if (has_plain_rows(stack)) {
+        buffers->places = malloc((size_t)rows_at_once(stack) * sizeof *buffers->places);
+        return buffers->block && buffers->places;
+    }
+    buffers->encoded = malloc(encoded_bound(stack));
+    buffers->other = malloc(block_bytes(stack));
+    buffers->decompressor = libdeflate_alloc_decompressor();
+    return buffers->block && buffers->encoded && buffers->other && buffers->decompressor;
 }
 
-size_t ts_hdf5_stack_scratch(const struct hdf5_stack *stack)
+static void release(struct buffers *buffers)
 {
-    if (stack->chunk_bytes == 0)
-        return (size_t)stack->n[1] * (size_t)stack->n[2] * ts_dtype_bytes(stack->stored);
-    return encoded_bound(stack) + 2 * (stack->chunk_bytes + STACK_FILTERS * CHUNK_CHECKSUM_BYTES) +
-           (size_t)stack->storage.n_chunks * sizeof *stack->table;
+    free(buffers->encoded);
+    free(buffers->block);
+    free(buffers->other);
+    free(buffers->places);
+    libdeflate_free_decompressor(buffers->decompressor);
+    *buffers = (struct buffers){0};
 }
 
-enum ts_status ts_hdf5_stack_read(const struct hdf5_input *input, const struct hdf5_stack *stack,
+static bool is_small(const struct hdf5_stack *stack)
+{
+    return stack->chunk_bytes == 0 && (stack->compact || stack->storage.rank < 2);
+}
+
+static enum ts_status read_part(void *user, int thread, int64_t i, struct ts_diag *diag)
+{
+    const struct reading *reading = user;
+    const struct hdf5_stack *stack = reading->stack;
+    const struct part part = {reading, &reading->reader->threads[thread], diag};
+    if (!allocate(stack, part.buffers)) {
+        release(part.buffers);
+        return ts_diag_no_memory(diag, thread_bytes(stack));
+    }
+    if (is_small(stack))
+        return read_small(&part);
+    return stack->chunk_bytes > 0 ? read_chunk(&part, i) : read_piece(&part, i);
+}
+
+/* Counts the chunks or pieces of the box along each axis. */
+static void count_parts(struct reading *reading)
+{
+    const struct hdf5_stack *stack = reading->stack;
+    const struct hdf5_box *box = reading->box;
+    for (int d = 0; d < 3; d++) {
+        const int64_t step = d == 1 ? rows_at_once(stack) : 1, chunk = stack->chunk[d];
+        reading->n_parts[d] = is_small(stack) || (stack->chunk_bytes == 0 && d == 2) ? 1
+                              : stack->chunk_bytes > 0 ? (box->end[d] + chunk - 1) / chunk - box->first[d] / chunk
+                                                       : (box->end[d] - box->first[d] + step - 1) / step;
+    }
+}
+
+enum ts_status ts_hdf5_stack_read(struct hdf5_stack_reader *reader, const struct hdf5_input *input,
                                   const struct hdf5_box *box)
 {
-    struct reading reading = {.input = input, .stack = stack, .box = box};
-    const bool chunked = stack->chunk_bytes > 0;
-    if (chunked) {
-        reading.block_bytes = stack->chunk_bytes + STACK_FILTERS * CHUNK_CHECKSUM_BYTES;
-        reading.encoded_bytes = encoded_bound(stack);
-        reading.encoded = malloc(reading.encoded_bytes);
-        reading.other = malloc(reading.block_bytes);
-        reading.decompressor = libdeflate_alloc_decompressor();
-    } else {
-        const int64_t n = stack->storage.rank < 2 ? box->end[0] - box->first[0] : 1;
-        reading.block_bytes = (size_t)(n * (box->end[1] - box->first[1]) * stack->n[2]) * ts_dtype_bytes(stack->stored);
+    const struct hdf5_stack *stack = reader->stack;
+    struct reading reading = {.reader = reader,
+                              .stack = stack,
+                              .input = *input,
+                              .box = box,
+                              .takes_rows = ts_hdf5_box_takes_rows(stack, box)};
+    struct put_faults faults = {0};
+    count_parts(&reading);
+    enum ts_status status =
+        ts_readers_run(reader->readers, reader->n_threads, reading.n_parts[0] * reading.n_parts[1] * reading.n_parts[2],
+                       read_part, &reading, input->diag);
+    for (int t = 0; t < reader->n_threads; t++) {
+        faults.overflow |= reader->threads[t].faults.overflow;
+        faults.inexact |= reader->threads[t].faults.inexact;
+        reader->threads[t].faults = (struct put_faults){0};
     }
-    reading.block = malloc(reading.block_bytes);
-    enum ts_status status;
-    if (!reading.block || (chunked && (!reading.encoded || !reading.other || !reading.decompressor)))
-        status = ts_diag_no_memory(input->diag, ts_hdf5_stack_scratch(stack));
-    else
-        status = chunked ? read_chunks(&reading) : read_pieces(&reading);
-    if (status == TS_OK && reading.overflow)
+    if (status == TS_OK && faults.overflow)
         status =
             ts_hdf5_input_refuse(input, "hdf5-range", "%s holds values past the range of 32-bit floats", stack->name);
-    if (status == TS_OK && reading.inexact)
+    if (status == TS_OK && faults.inexact)
         status = ts_hdf5_input_refuse(
             input, "hdf5-range", "%s holds integers past 2^53 that a 64-bit float does not hold exactly", stack->name);
-    free(reading.encoded);
-    free(reading.other);
-    free(reading.block);
-    libdeflate_free_decompressor(reading.decompressor);
     return status;
+}
+
+struct hdf5_stack_reader *ts_hdf5_stack_reader_create(const struct hdf5_stack *stack, struct readers *readers)
+{
+    struct hdf5_stack_reader *reader = calloc(1, sizeof *reader);
+    if (!reader)
+        return NULL;
+    *reader = (struct hdf5_stack_reader){
+        .stack = stack, .readers = readers, .n_threads = useful_threads(stack, ts_readers_threads(readers))};
+    reader->threads = calloc((size_t)reader->n_threads, sizeof *reader->threads);
+    if (reader->threads)
+        return reader;
+    free(reader);
+    return NULL;
+}
+
+void ts_hdf5_stack_reader_destroy(struct hdf5_stack_reader *reader)
+{
+    for (int t = 0; reader && t < reader->n_threads; t++)
+        release(&reader->threads[t]);
+    if (reader)
+        free(reader->threads);
+    free(reader);
 }

@@ -146,9 +146,9 @@ size_t ts_hdf5_memory_bytes(const struct ts_image *const *images, size_t n, int 
     }
     size_t workers = (size_t)(threads > 0 ? threads : 1);
     size_t held = (size_t)ts_chunk_queue_window((int)workers);
-    /* Held: the chunk and its encoded form, and a leaf of each digest of which a part has come; per thread: the
-     * shuffled chunk and the compressor. The check, which comes later, needs less. */
-    return bytes + held * (2 * largest + (64u << 10) + 2 * DIGEST_LEAF_BYTES) + workers * (largest + (2u << 20));
+    /* Held: the chunk or its encoded form, and a leaf of each digest of which a part has come; per thread: the other
+     * form while it prepares one, the shuffled chunk and the compressor. The check, which comes later, needs less. */
+    return bytes + held * (largest + (64u << 10) + 2 * DIGEST_LEAF_BYTES) + workers * (2 * largest + (2u << 20));
 }
 
 const char *ts_hdf5_temporary(const struct hdf5_writer *writer)

@@ -9,14 +9,16 @@
 #define IO_HDF5_HDF5_WRITE_H
 
 #include "core/diag.h"
+#include "core/trace.h"
 #include "io/file/chunks.h"
 
 struct hdf5_writer;
 
 struct hdf5_options {
-    int level;   /* deflate level 0 to 9; 0: stored, still chunked and checksummed */
-    int threads; /* that compress */
-    bool force;  /* an existing file of this name may be replaced */
+    int level;           /* deflate level 0 to 9; 0: stored, still chunked and checksummed */
+    int threads;         /* that compress */
+    bool force;          /* an existing file of this name may be replaced */
+    struct trace *trace; /* records what the threads do; NULL: nothing is recorded */
 };
 
 /* Creates a new file under its temporary name, and the threads that compress. Returns TS_RUN_FAILED where it cannot be

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The source over a stack of frames. Rows are read by slab; where a chunk of the file holds more rows than a slab, as
- * many rows as a chunk has are kept, up to KEPT_BYTES, so that chunks are decoded once. Row i of the detector is slice
- * i; column positions are counted from the middle of the detector.
+ * The source over a stack of frames. Rows are read by slab, by several threads and ahead of their use; where a chunk of
+ * the file holds more rows than a slab, they are held, so that it is decoded once (io/source/read_ahead.h). Row i of
+ * the detector is slice i; column positions are counted from the middle of the detector.
  */
 #include "io/scan/projections.h"
 
@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEPT_BYTES = 512 << 20, SIDE_MAX = 1 << 20 };
+#include "io/source/read_ahead.h"
+
+enum { SIDE_MAX = 1 << 20 };
 
 const struct choice ts_frames_choices[] = {
     {"projections", FRAMES_PROJECTIONS, "the views of the object, with their angles", 0},
@@ -31,10 +33,10 @@ const struct choice ts_projections_quantity_choices[] = {
 struct projection_source {
     struct source base;
     struct projections projections;
-    int64_t *map;        /* of each frame of the file: its view, or -1 */
-    int64_t block;       /* rows that are read at once; 0: just those asked for */
-    unsigned char *kept; /* rows [kept_first, kept_first + n_kept) */
-    int64_t kept_first, n_kept;
+    int64_t *map; /* of each frame of the file: its view, or -1 */
+    struct read_rule rule;
+    struct read_ahead *reading; /* NULL until started */
+    struct hdf5_stack_reader *boxes;
 };
 
 const char *ts_projections_frames_name(int32_t frames)
@@ -152,19 +154,25 @@ enum ts_status ts_projections_range(struct projections *projections, double star
 static void close_source(struct source *base)
 {
     struct projection_source *source = (struct projection_source *)base;
+    ts_read_ahead_destroy(source->reading);
+    ts_hdf5_stack_reader_destroy(source->boxes);
     ts_projections_close(&source->projections);
     free(base->slices);
     free(source->map);
-    free(source->kept);
     free(source);
+}
+
+static void may_hold(struct source *base, size_t bytes)
+{
+    struct projection_source *source = (struct projection_source *)base;
+    if (!source->reading)
+        source->rule.limit = bytes;
 }
 
 static size_t memory_bytes(const struct source *base, int threads, int64_t ahead)
 {
     const struct projection_source *source = (const struct projection_source *)base;
-    (void)threads;
-    (void)ahead;
-    return ts_hdf5_stack_scratch(&source->projections.stack) + (size_t)source->block * ts_slice_bytes(&base->image);
+    return ts_hdf5_stack_scratch(&source->projections.stack, threads) + ts_read_ahead_bytes(base, &source->rule, ahead);
 }
 
 static bool holds(const struct source *base, dev_t device, ino_t inode)
@@ -173,11 +181,12 @@ static bool holds(const struct source *base, dev_t device, ino_t inode)
 }
 
 /* Reads rows [z, z + n) out of the file. */
-static enum ts_status read_rows(const struct projection_source *source, int64_t z, int64_t n, void *out,
+static enum ts_status read_rows(struct source *base, struct readers *readers, int64_t z, int64_t n, void *out,
                                 struct ts_diag *diag)
 {
+    struct projection_source *source = (struct projection_source *)base;
     const struct projections *projections = &source->projections;
-    const struct ts_image *image = &source->base.image;
+    const struct ts_image *image = &base->image;
     const int *order = projections->order;
     struct hdf5_input input = projections->input;
     struct hdf5_box box = {.map_axis = order[1], .map = source->map, .out = out};
@@ -189,47 +198,38 @@ static enum ts_status read_rows(const struct projection_source *source, int64_t 
     box.stride[order[0]] = (ptrdiff_t)ts_slice_count(image);
     box.stride[order[1]] = (ptrdiff_t)image->axes[2].n;
     box.stride[order[2]] = 1;
-    return ts_hdf5_stack_read(&input, &projections->stack, &box);
+    if (!source->boxes && !(source->boxes = ts_hdf5_stack_reader_create(&projections->stack, readers)))
+        return ts_diag_no_memory(diag, sizeof box);
+    const enum ts_status status = ts_hdf5_stack_read(source->boxes, &input, &box);
+    return status == TS_OK ? ts_source_digest(base, readers, z, n, out, diag) : status;
 }
 
-/* Has rows [z, ...) kept, from z on. */
-static enum ts_status keep_rows(struct projection_source *source, int64_t z, struct ts_diag *diag)
+static enum ts_status start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag)
 {
-    const int64_t left = source->base.n_slices - z;
-    const size_t bytes = (size_t)source->block * ts_slice_bytes(&source->base.image);
-    if (!source->kept && !(source->kept = malloc(bytes)))
-        return ts_diag_no_memory(diag, bytes);
-    source->n_kept = 0;
-    const int64_t n = left < source->block ? left : source->block;
-    const enum ts_status status = read_rows(source, z, n, source->kept, diag);
-    if (status == TS_OK) {
-        source->kept_first = z;
-        source->n_kept = n;
-    }
-    return status;
+    struct projection_source *source = (struct projection_source *)base;
+    return source->reading ? TS_OK : ts_read_ahead_start(base, &source->rule, threads, ahead, &source->reading, diag);
+}
+
+static void prefetch(struct source *base, int64_t z, int64_t n)
+{
+    struct projection_source *source = (struct projection_source *)base;
+    if (source->reading)
+        ts_read_ahead_prefetch(source->reading, z, n);
 }
 
 static enum ts_status read_slices(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
 {
-    struct projection_source *source = (struct projection_source *)base;
-    const size_t bytes = ts_slice_bytes(&base->image);
-    enum ts_status status = TS_OK;
-    if (n >= source->block) {
-        status = read_rows(source, z, n, out, diag);
-    } else {
-        for (int64_t i = 0; status == TS_OK && i < n; i++) {
-            if (z + i < source->kept_first || z + i >= source->kept_first + source->n_kept)
-                status = keep_rows(source, z + i, diag);
-            if (status == TS_OK)
-                memcpy((unsigned char *)out + (size_t)i * bytes,
-                       source->kept + (size_t)(z + i - source->kept_first) * bytes, bytes);
-        }
-    }
-    return status == TS_OK ? ts_source_digest(base, z, n, out, diag) : status;
+    const enum ts_status status = start(base, ts_read_ahead_processors(), 0, diag);
+    return status == TS_OK ? ts_read_ahead_read(((struct projection_source *)base)->reading, z, n, out, diag) : status;
 }
 
-static const struct source_ops projection_ops = {
-    .memory_bytes = memory_bytes, .read = read_slices, .holds = holds, .close = close_source};
+static const struct source_ops projection_ops = {.may_hold = may_hold,
+                                                 .memory_bytes = memory_bytes,
+                                                 .start = start,
+                                                 .prefetch = prefetch,
+                                                 .read = read_slices,
+                                                 .holds = holds,
+                                                 .close = close_source};
 
 /* Frames have no angles where they show no object: they are numbered. */
 static const double *view_positions(const struct projections *projections)
@@ -277,17 +277,6 @@ static enum ts_status map_frames(struct projection_source *source)
     return TS_OK;
 }
 
-/* Returns the rows that are read at once: those of a chunk, where they fit. */
-static int64_t rows_at_once(const struct projection_source *source)
-{
-    const struct projections *projections = &source->projections;
-    const int64_t most = (int64_t)(KEPT_BYTES / ts_slice_bytes(&source->base.image));
-    int64_t rows = projections->stack.chunk[projections->order[0]]; /* 0: not chunked */
-    rows = rows < source->base.n_slices ? rows : source->base.n_slices;
-    rows = rows < most ? rows : most;
-    return rows > 1 ? rows : 0;
-}
-
 static enum ts_status fill(struct projection_source *source)
 {
     struct projections *projections = &source->projections;
@@ -312,7 +301,8 @@ static enum ts_status fill(struct projection_source *source)
         status = map_frames(source);
     if (status != TS_OK)
         return status;
-    source->block = rows_at_once(source);
+    source->rule = (struct read_rule){read_rows, ts_hdf5_stack_together(&projections->stack, projections->order[0]),
+                                      READ_AHEAD_BYTES};
     source->base.attributes = projections->attributes;
     source->base.n_attributes = projections->n_attributes;
     return TS_OK;

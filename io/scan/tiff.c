@@ -11,12 +11,17 @@
 
 #include "io/scan/projections.h"
 #include "io/scan/tiff_angles.h"
+#include "io/source/read_ahead.h"
 #include "io/source/source_slices.h"
 
 struct tiff_source {
     struct source base;
     struct tiff_pages pages;
     enum tiff_meaning meaning;
+    struct read_rule rule;
+    struct read_ahead *reading; /* NULL until started */
+    int n_threads;
+    struct tiff_pages *threads;         /* the copies through which they read */
     struct source_attribute reports[3]; /* what was passed over, skipped and warned of, without names */
 };
 
@@ -86,28 +91,89 @@ static const struct param tiff_params[] = {
 
 /* ---- reading ----------------------------------------------------------------------------------- */
 
-static enum ts_status read_slices(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
+/* SCRATCH_BYTES: of the strips of all threads, unless one thread needs more. */
+enum { SCRATCH_BYTES = 256 << 20 };
+
+/* Rows of pages while they are read: [z, z + n) of every view, or pages [z, z + n). */
+struct reading {
+    struct tiff_source *source;
+    int64_t z, n;
+    unsigned char *out;
+};
+
+static enum ts_status read_page(void *user, int thread, int64_t i, struct ts_diag *diag)
+{
+    const struct reading *reading = user;
+    struct tiff_pages *pages = &reading->source->threads[thread];
+    const size_t row_bytes = (size_t)pages->width * ts_dtype_bytes(pages->dtype),
+                 slice = ts_slice_bytes(&reading->source->base.image);
+    return reading->source->meaning == TIFF_VIEWS
+               ? ts_tiff_pages_read(pages, i, reading->z, reading->n, reading->out + (size_t)i * row_bytes, slice, diag)
+               : ts_tiff_pages_read(pages, reading->z + i, 0, pages->height, reading->out + (size_t)i * slice,
+                                    row_bytes, diag);
+}
+
+static enum ts_status read_range(struct source *base, struct readers *readers, int64_t z, int64_t n, void *out,
+                                 struct ts_diag *diag)
 {
     struct tiff_source *source = (struct tiff_source *)base;
-    struct tiff_pages *pages = &source->pages;
-    const size_t row_bytes = (size_t)pages->width * ts_dtype_bytes(pages->dtype), slice = ts_slice_bytes(&base->image);
-    const bool views = source->meaning == TIFF_VIEWS;
-    const int64_t first = views ? 0 : z, end = views ? pages->n_pages : z + n;
-    enum ts_status status = TS_OK;
-    for (int64_t page = first; status == TS_OK && page < end; page++)
-        status =
-            views ? ts_tiff_pages_read(pages, page, z, n, (unsigned char *)out + (size_t)page * row_bytes, slice, diag)
-                  : ts_tiff_pages_read(pages, page, 0, pages->height, (unsigned char *)out + (size_t)(page - z) * slice,
-                                       row_bytes, diag);
-    return status == TS_OK ? ts_source_digest(base, z, n, out, diag) : status;
+    struct reading reading = {source, z, n, out};
+    const int64_t n_pages = source->meaning == TIFF_VIEWS ? source->pages.n_pages : n;
+    const enum ts_status status = ts_readers_run(readers, source->n_threads, n_pages, read_page, &reading, diag);
+    return status == TS_OK ? ts_source_digest(base, readers, z, n, out, diag) : status;
+}
+
+static size_t thread_bytes(const struct tiff_source *source)
+{
+    return source->pages.block_bytes + source->pages.raw_bytes + sizeof *source->threads;
+}
+
+static int useful_threads(const struct tiff_source *source, int threads)
+{
+    const size_t most = SCRATCH_BYTES / thread_bytes(source);
+    return most < 1 ? 1 : (size_t)threads < most ? threads : (int)most;
+}
+
+static void may_hold(struct source *base, size_t bytes)
+{
+    struct tiff_source *source = (struct tiff_source *)base;
+    if (!source->reading)
+        source->rule.limit = bytes;
 }
 
 static size_t memory_bytes(const struct source *base, int threads, int64_t ahead)
 {
     const struct tiff_source *source = (const struct tiff_source *)base;
-    (void)threads;
-    (void)ahead;
-    return source->pages.block_bytes + source->pages.raw_bytes;
+    return (size_t)useful_threads(source, threads) * thread_bytes(source) +
+           ts_read_ahead_bytes(base, &source->rule, ahead);
+}
+
+static enum ts_status start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag)
+{
+    struct tiff_source *source = (struct tiff_source *)base;
+    if (source->reading)
+        return TS_OK;
+    ts_tiff_close_file(&source->pages);
+    source->n_threads = useful_threads(source, threads);
+    source->threads = calloc((size_t)source->n_threads, sizeof *source->threads);
+    if (!source->threads)
+        return ts_diag_no_memory(diag, (size_t)source->n_threads * sizeof *source->threads);
+    for (int t = 0; t < source->n_threads; t++)
+        source->threads[t] = ts_tiff_pages_copy(&source->pages);
+    return ts_read_ahead_start(base, &source->rule, threads, ahead, &source->reading, diag);
+}
+
+static void prefetch(struct source *base, int64_t z, int64_t n)
+{
+    struct tiff_source *source = (struct tiff_source *)base;
+    if (source->reading)
+        ts_read_ahead_prefetch(source->reading, z, n);
+}
+
+static enum ts_status read_slices(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
+{
+    const enum ts_status status = start(base, ts_read_ahead_processors(), 0, diag);
+    return status == TS_OK ? ts_read_ahead_read(((struct tiff_source *)base)->reading, z, n, out, diag) : status;
 }
 
 static bool holds(const struct source *base, dev_t device, ino_t inode)
@@ -122,14 +188,23 @@ static bool holds(const struct source *base, dev_t device, ino_t inode)
 static void close_source(struct source *base)
 {
     struct tiff_source *source = (struct tiff_source *)base;
+    ts_read_ahead_destroy(source->reading);
+    for (int t = 0; source->threads && t < source->n_threads; t++)
+        ts_tiff_pages_close(&source->threads[t]);
+    free(source->threads);
     ts_tiff_pages_close(&source->pages);
     ts_arena_destroy(source->pages.arena);
     free(base->slices);
     free(source);
 }
 
-static const struct source_ops tiff_ops = {
-    .memory_bytes = memory_bytes, .read = read_slices, .holds = holds, .close = close_source};
+static const struct source_ops tiff_ops = {.may_hold = may_hold,
+                                           .memory_bytes = memory_bytes,
+                                           .start = start,
+                                           .prefetch = prefetch,
+                                           .read = read_slices,
+                                           .holds = holds,
+                                           .close = close_source};
 
 /* ---- opening ----------------------------------------------------------------------------------- */
 
@@ -251,6 +326,8 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
     enum ts_status status = source->pages.arena ? check_meaning(set, diag) : ts_diag_no_memory(diag, 0);
     if (status == TS_OK)
         status = ts_tiff_pages_open(&source->pages, params->tiff, diag);
+    source->rule = (struct read_rule){read_range, source->meaning == TIFF_VIEWS ? source->pages.rows_together : 1,
+                                      READ_AHEAD_BYTES};
     if (status == TS_OK)
         status = describe(source, set, diag);
     if (status == TS_OK)

@@ -14,6 +14,8 @@
 #include <tiffio.h>
 #include <unistd.h>
 
+#include "io/file/file_bytes.h"
+
 /* More than deflate (1032), LZW (about 1300) and PackBits (64) can reach. */
 enum { MAX_RATIO = 2048, MAX_LIBRARY_BYTES = 1 << 28 };
 
@@ -82,7 +84,7 @@ static enum ts_status open_descriptor(struct tiff_pages *pages, int64_t i, int f
     const int error = errno;
     close(fd);
     ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-unreadable"), "%s: not a TIFF file that can be read: %s",
-                  pages->files[i].path, error ? strerror(error) : pages->problem);
+                  pages->files[i].path, error ? ts_errno_text(error) : pages->problem);
     return ts_diag_hint(diag, TIFF_UNREADABLE_HINT);
 }
 
@@ -98,7 +100,7 @@ enum ts_status ts_tiff_open(struct tiff_pages *pages, int64_t i, bool known, str
     const int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &now) != 0 || !S_ISREG(now.st_mode)) {
         ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "input-unreadable"), "cannot read %s: %s", file->path,
-                      errno ? strerror(errno) : "it is not a file");
+                      errno ? ts_errno_text(errno) : "it is not a file");
         ts_diag_hint(diag, TIFF_UNREADABLE_HINT);
         if (fd >= 0)
             close(fd);
@@ -110,10 +112,12 @@ enum ts_status ts_tiff_open(struct tiff_pages *pages, int64_t i, bool known, str
         return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "file-changed"),
                              "%s: the file was changed after it was checked", file->path);
     }
-    file->device = now.st_dev;
-    file->inode = now.st_ino;
-    file->bytes = now.st_size;
-    file->modified = now.st_mtim;
+    if (!known) {
+        file->device = now.st_dev;
+        file->inode = now.st_ino;
+        file->bytes = now.st_size;
+        file->modified = now.st_mtim;
+    }
     return open_descriptor(pages, i, fd, diag);
 }
 
@@ -214,6 +218,12 @@ static uint64_t decoded_bytes(const struct tiff_pages *pages, uint32_t i, uint32
            ts_dtype_bytes(pages->stored);
 }
 
+bool ts_tiff_has_plain_rows(const struct tiff_pages *pages)
+{
+    return !TIFFIsTiled(pages->handle) && field(pages->handle, TIFFTAG_COMPRESSION, 1) == COMPRESSION_NONE &&
+           field(pages->handle, TIFFTAG_FILLORDER, FILLORDER_MSB2LSB) == FILLORDER_MSB2LSB;
+}
+
 static enum ts_status check_blocks(struct tiff_pages *pages, const struct tiff_page *page, struct ts_diag *diag)
 {
     TIFF *handle = pages->handle;
@@ -236,6 +246,8 @@ static enum ts_status check_blocks(struct tiff_pages *pages, const struct tiff_p
             rows = (uint32_t)pages->height;
         n = ((uint64_t)pages->height + rows - 1) / rows;
     }
+    const int64_t together = tiled ? tile_height : ts_tiff_has_plain_rows(pages) ? 1 : rows;
+    pages->rows_together = together > pages->rows_together ? together : pages->rows_together;
     expected = tiled ? TIFFNumberOfTiles(handle) : TIFFNumberOfStrips(handle);
     if (expected != n)
         return ts_tiff_refuse(pages, page, "tiff-truncated", diag, "%llu strips or tiles, but its size needs %llu",
@@ -283,7 +295,8 @@ static enum ts_status check_directory(struct tiff_pages *pages, const struct tif
     errno = 0;
     if (page->directory > file_bytes || !read_number(pages, page->directory, count_bytes, &n))
         return ts_tiff_refuse(pages, page, "tiff-truncated", diag, "its directory at %llu cannot be read: %s",
-                              (unsigned long long)page->directory, errno ? strerror(errno) : "the file ends before it");
+                              (unsigned long long)page->directory,
+                              errno ? ts_errno_text(errno) : "the file ends before it");
     const uint64_t left = file_bytes - page->directory, ends = count_bytes + pointer_bytes;
     if (left < ends || n > (left - ends) / entry_bytes)
         return ts_tiff_refuse(
@@ -292,7 +305,7 @@ static enum ts_status check_directory(struct tiff_pages *pages, const struct tif
             (unsigned long long)page->directory, (unsigned long long)n, (unsigned long long)file_bytes);
     if (!read_number(pages, page->directory + count_bytes + n * entry_bytes, pointer_bytes, &pages->next_directory))
         return ts_tiff_refuse(pages, page, "tiff-truncated", diag, "the pointer to the next page cannot be read: %s",
-                              errno ? strerror(errno) : "the file ends before it");
+                              errno ? ts_errno_text(errno) : "the file ends before it");
     return TS_OK;
 }
 

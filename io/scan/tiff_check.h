@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This holds the pages of TIFF files that look alike, opens one file of them at a time through libtiff, and checks a
- * page strictly before anything is decoded.
+ * page strictly before anything is decoded. Threads read through copies of the struct, each of which opens files for
+ * itself and shares the lists.
  */
 #ifndef IO_SCAN_TIFF_CHECK_H
 #define IO_SCAN_TIFF_CHECK_H
@@ -43,6 +44,7 @@ struct tiff_pages {
     int64_t width, height;
     enum ts_dtype stored, dtype;   /* in the file, as given: TS_F64 is given as TS_F32 */
     size_t block_bytes, raw_bytes; /* of the largest strip or tile, decoded and in the file */
+    int64_t rows_together;         /* that cost as much as one of them: those of the highest strip or tile */
     unsigned char *block;
     struct tiff *handle; /* of the file `open`, or NULL */
     int64_t open;
@@ -62,6 +64,8 @@ enum ts_status ts_tiff_open(struct tiff_pages *pages, int64_t i, bool known, str
 void ts_tiff_close_file(struct tiff_pages *pages);
 /* Checks the page whose directory was read last; the first one sets size and type, the others must be like it. */
 enum ts_status ts_tiff_check(struct tiff_pages *pages, const struct tiff_page *page, struct ts_diag *diag);
+/* Returns true where the rows of the page that was read last lie in its strips as they are, but for the byte order. */
+bool ts_tiff_has_plain_rows(const struct tiff_pages *pages);
 /* Reports an error about a page: "FILE, page N: ..." */
 enum ts_status ts_tiff_refuse(const struct tiff_pages *pages, const struct tiff_page *page, const char *code,
                               struct ts_diag *diag, const char *format, ...) __attribute__((format(printf, 5, 6)));

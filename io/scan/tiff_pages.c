@@ -18,6 +18,8 @@
 #include <tiffio.h>
 #include <unistd.h>
 
+#include "io/file/file_bytes.h"
+
 int ts_tiff_compare_names(const char *a, const char *b)
 {
     const char *start_a = a, *start_b = b;
@@ -199,7 +201,7 @@ static enum ts_status list_pages(struct tiff_pages *pages, int64_t i, struct ts_
         if (more != (pages->next_directory != 0))
             return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-directory"),
                                  "%s: the page after page %d cannot be read: %s", pages->files[i].path, number,
-                                 errno               ? strerror(errno)
+                                 errno               ? ts_errno_text(errno)
                                  : pages->problem[0] ? pages->problem
                                  : last              ? "libtiff could not read the pointer to it"
                                                      : "its directory was read before");
@@ -288,6 +290,14 @@ void ts_tiff_pages_close(struct tiff_pages *pages)
     pages->block = NULL;
 }
 
+struct tiff_pages ts_tiff_pages_copy(const struct tiff_pages *pages)
+{
+    struct tiff_pages copy = *pages;
+    copy.handle = NULL;
+    copy.block = NULL;
+    return copy;
+}
+
 /* ---- reading ----------------------------------------------------------------------------------- */
 
 struct wanted {
@@ -324,18 +334,52 @@ static void copy_block(const struct tiff_pages *pages, struct wanted *wanted, in
     }
 }
 
-static bool read_strips(struct tiff_pages *pages, struct wanted *wanted)
+static int64_t rows_per_strip(const struct tiff_pages *pages)
 {
     uint32_t rows = 0;
     TIFFGetFieldDefaulted(pages->handle, TIFFTAG_ROWSPERSTRIP, &rows);
-    if (rows == 0 || rows > pages->height)
-        rows = (uint32_t)pages->height;
+    return rows == 0 || rows > pages->height ? pages->height : rows;
+}
+
+static bool read_strips(struct tiff_pages *pages, struct wanted *wanted)
+{
+    const int64_t rows = rows_per_strip(pages);
     for (int64_t y = wanted->row / rows * rows; y < wanted->row + wanted->n; y += rows) {
         const int64_t height = y + rows < pages->height ? rows : pages->height - y;
         const tmsize_t bytes = (tmsize_t)((size_t)(height * pages->width) * ts_dtype_bytes(pages->stored));
         if (TIFFReadEncodedStrip(pages->handle, (uint32_t)(y / rows), pages->block, bytes) != bytes)
             return false;
         copy_block(pages, wanted, y, 0, height, pages->width);
+    }
+    return true;
+}
+
+static void swap_values(void *values, tmsize_t n, size_t bytes)
+{
+    if (bytes == 2)
+        TIFFSwabArrayOfShort(values, n);
+    else if (bytes == 4)
+        TIFFSwabArrayOfLong(values, n);
+    else if (bytes == 8)
+        TIFFSwabArrayOfDouble(values, n);
+}
+
+/* Reads the rows that are wanted and no others. The check of the page has found its strips whole. */
+static bool read_plain_rows(struct tiff_pages *pages, struct wanted *wanted)
+{
+    const size_t size = ts_dtype_bytes(pages->stored);
+    const int64_t rows = rows_per_strip(pages), end = wanted->row + wanted->n;
+    for (int64_t row = wanted->row, past; row < end; row = past) {
+        const int64_t strip = row / rows, next = (strip + 1) * rows;
+        past = next < end ? next : end;
+        const int64_t n = (past - row) * pages->width;
+        const uint64_t at = TIFFGetStrileOffset(pages->handle, (uint32_t)strip);
+        if (!ts_file_read_at(TIFFFileno(pages->handle), pages->block, (size_t)n * size,
+                             at + (uint64_t)((row - strip * rows) * pages->width) * size))
+            return false;
+        if (TIFFIsByteSwapped(pages->handle))
+            swap_values(pages->block, (tmsize_t)n, size);
+        copy_block(pages, wanted, row, 0, past - row, pages->width);
     }
     return true;
 }
@@ -382,9 +426,11 @@ enum ts_status ts_tiff_pages_read(struct tiff_pages *pages, int64_t page, int64_
         pages->block_bytes = known;
         return ts_tiff_refuse(pages, at, "file-changed", diag, "its strips or tiles were changed after the check");
     }
-    if (!(TIFFIsTiled(pages->handle) ? read_tiles(pages, &wanted) : read_strips(pages, &wanted)))
+    if (!(TIFFIsTiled(pages->handle)      ? read_tiles(pages, &wanted)
+          : ts_tiff_has_plain_rows(pages) ? read_plain_rows(pages, &wanted)
+                                          : read_strips(pages, &wanted)))
         return ts_tiff_refuse(pages, at, "tiff-truncated", diag, "its pixels cannot be decoded whole: %s",
-                              errno               ? strerror(errno)
+                              errno               ? ts_errno_text(errno)
                               : pages->problem[0] ? pages->problem
                                                   : "data is missing");
     return wanted.past_range

@@ -13,6 +13,8 @@
  * TS_BAD_INPUT names the file and the page. */
 enum ts_status ts_tiff_pages_open(struct tiff_pages *pages, const char *path, struct ts_diag *diag);
 void ts_tiff_pages_close(struct tiff_pages *pages); /* what the arena does not hold */
+/* Returns a copy through which another thread reads pages; it is closed as pages are. */
+struct tiff_pages ts_tiff_pages_copy(const struct tiff_pages *pages);
 /* Reads rows [row, row + n) of a page to `out`, each `pitch` bytes after the one before it. A page that decodes in part
  * is an error. */
 enum ts_status ts_tiff_pages_read(struct tiff_pages *pages, int64_t page, int64_t row, int64_t n, void *out,

@@ -51,13 +51,25 @@ enum ts_status ts_source_make_slices(struct source *source, struct ts_diag *diag
     return TS_OK;
 }
 
-enum ts_status ts_source_digest(struct source *source, int64_t z, int64_t n, const void *data, struct ts_diag *diag)
+struct digesting {
+    struct source *source;
+    int64_t z;
+    const unsigned char *data;
+};
+
+static enum ts_status digest_slice(void *user, int thread, int64_t i, struct ts_diag *diag)
 {
-    const size_t bytes = ts_slice_bytes(&source->image);
-    for (int64_t i = 0; i < n; i++) {
-        char *text = source->slices[z + i].pixel_sha256;
-        if (!*text && !ts_digest_of((const unsigned char *)data + (size_t)i * bytes, bytes, text))
-            return ts_diag_no_memory(diag, bytes);
-    }
-    return TS_OK;
+    const struct digesting *digesting = user;
+    const size_t bytes = ts_slice_bytes(&digesting->source->image);
+    char *text = digesting->source->slices[digesting->z + i].pixel_sha256;
+    (void)thread;
+    return *text || ts_digest_of(digesting->data + (size_t)i * bytes, bytes, text) ? TS_OK
+                                                                                   : ts_diag_no_memory(diag, bytes);
+}
+
+enum ts_status ts_source_digest(struct source *source, struct readers *readers, int64_t z, int64_t n, const void *data,
+                                struct ts_diag *diag)
+{
+    struct digesting digesting = {source, z, data};
+    return ts_readers_run(readers, ts_readers_threads(readers), n, digest_slice, &digesting, diag);
 }

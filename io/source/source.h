@@ -11,6 +11,7 @@
 #include "core/diag.h"
 #include "core/image.h"
 #include "core/params.h"
+#include "io/source/readers.h"
 
 /* Facts about a slice that provenance records. Nothing here identifies a patient. */
 struct source_slice {
@@ -39,15 +40,21 @@ struct source {
 };
 
 struct source_ops {
+    /* Sets how many bytes of slices the source may hold beyond those that it was asked for, so that it reads each part
+     * of its files once. Called before memory_bytes, any number of times; no effect once it has started. NULL: it holds
+     * none, or always the same. */
+    void (*may_hold)(struct source *, size_t bytes);
     /* Returns the bytes that the source will hold while it reads, once it is started with these numbers. For the plan.
      * NULL: none. */
     size_t (*memory_bytes)(const struct source *, int threads, int64_t ahead);
-    /* Starts the workers that decode ahead. Called once, before other threads exist. `ahead` is the most slices that
-     * may be decoded but not yet read. May be NULL. */
+    /* Starts the threads or workers that read ahead. Called once, before other threads exist. `ahead` is the most
+     * slices that may be read but not yet asked for. May be NULL. */
     enum ts_status (*start)(struct source *, int threads, int64_t ahead, struct ts_diag *);
-    /* Announces which slices will be read next, in this order; returns at once. May be NULL. */
+    /* Announces which slices will be read next, in this order; returns at once. Failures show at the read. May be
+     * NULL. */
     void (*prefetch)(struct source *, int64_t z, int64_t n);
-    /* Writes slices [z, z + n) to out (n * slice bytes). A slice may be read several times. */
+    /* Writes slices [z, z + n) to out (n * slice bytes). A slice may be read several times. One thread calls this and
+     * `prefetch`. */
     enum ts_status (*read)(struct source *, int64_t z, int64_t n, void *out, struct ts_diag *);
     /* Returns true where the source reads the file of this device and inode. NULL: it reads no file. */
     bool (*holds)(const struct source *, dev_t device, ino_t inode);
@@ -78,8 +85,10 @@ const char *ts_source_unit(enum ts_quantity quantity);
 struct ts_axis ts_source_axis(enum ts_axis_kind kind, int64_t n, double spacing_mm);
 /* Makes source->slices with the places of the image's slices, and sets n_slices. */
 enum ts_status ts_source_make_slices(struct source *source, struct ts_diag *diag);
-/* Notes the digests of slices [z, z + n), which were read to `data`, where they are not known yet. */
-enum ts_status ts_source_digest(struct source *source, int64_t z, int64_t n, const void *data, struct ts_diag *diag);
+/* Notes the digests of slices [z, z + n), which were read to `data`, where they are not known yet. The readers compute
+ * them, a slice each. */
+enum ts_status ts_source_digest(struct source *source, struct readers *readers, int64_t z, int64_t n, const void *data,
+                                struct ts_diag *diag);
 
 extern const struct source_format *const ts_source_formats[]; /* NULL ends the list */
 const struct source_format *ts_source_format_find(const char *name);

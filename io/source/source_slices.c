@@ -19,6 +19,13 @@ static struct source *whole_of(const struct source *base)
     return ((const struct cut_source *)base)->whole;
 }
 
+static void may_hold(struct source *base, size_t bytes)
+{
+    struct source *whole = whole_of(base);
+    if (whole->ops->may_hold)
+        whole->ops->may_hold(whole, bytes);
+}
+
 static size_t memory_bytes(const struct source *base, int threads, int64_t ahead)
 {
     const struct source *whole = whole_of(base);
@@ -57,7 +64,8 @@ static void close_source(struct source *base)
     free(base);
 }
 
-static const struct source_ops cut_ops = {.memory_bytes = memory_bytes,
+static const struct source_ops cut_ops = {.may_hold = may_hold,
+                                          .memory_bytes = memory_bytes,
                                           .start = start,
                                           .prefetch = prefetch,
                                           .read = read_slices,

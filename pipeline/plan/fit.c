@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "io/hdf5/hdf5_write.h"
+#include "io/source/read_ahead.h"
 #include "pipeline/plan/plan.h"
 
 /* Bytes of the largest image of a slab. On a CUDA device a slab is computed in well under a millisecond, and reading
@@ -221,6 +222,24 @@ static int64_t enough_slices(const struct ts_plan *plan, int64_t most)
     return enough < most ? enough : most;
 }
 
+/* Finds the largest slab with sources that hold as much as most scans need, or a quarter of a large budget. Where no
+ * slab fits beside that they hold less, and read parts of their files several times. */
+static int64_t largest_slab_with_sources(struct ts_plan *plan, struct simulation *simulation, int64_t most)
+{
+    enum { LEAST_HELD = 1 << 20 };
+    size_t held = (size_t)plan->budget_bytes / 4;
+    held = held > READ_AHEAD_BYTES ? held : READ_AHEAD_BYTES;
+    for (int64_t slab = 0;; held /= 2) {
+        held = held < LEAST_HELD ? 0 : held;
+        for (int32_t i = 0; i < plan->n_sources; i++)
+            if (plan->nodes[i].source->ops->may_hold)
+                plan->nodes[i].source->ops->may_hold(plan->nodes[i].source, held);
+        slab = largest_slab(plan, simulation, most);
+        if (slab > 0 || held == 0)
+            return slab;
+    }
+}
+
 enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag)
 {
     struct simulation simulation;
@@ -234,10 +253,10 @@ enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag)
     for (int32_t i = 0; i < plan->n_nodes; i++)
         plan->nodes[i].keep = false;
     int32_t n_kept = choose_keeps(plan, &simulation, most, kept);
-    int64_t slab = largest_slab(plan, &simulation, most);
+    int64_t slab = largest_slab_with_sources(plan, &simulation, most);
     while (slab < enough && n_kept > 0) {
         plan->nodes[kept[--n_kept]].keep = false;
-        slab = largest_slab(plan, &simulation, most);
+        slab = largest_slab_with_sources(plan, &simulation, most);
     }
     count_bytes(plan, &simulation, slab > 0 ? slab : 1);
 #ifdef TS_HAVE_CUDA

@@ -152,7 +152,7 @@ static enum ts_status create_output(struct run *run)
     struct ts_plan *plan = run->plan;
     const bool stored = plan->chain->output.compression == CHAIN_STORED;
     const struct hdf5_options options = {
-        .level = stored ? 0 : DEFLATE_LEVEL, .threads = plan->threads, .force = plan->force};
+        .level = stored ? 0 : DEFLATE_LEVEL, .threads = plan->threads, .force = plan->force, .trace = plan->trace};
     const enum ts_status status = ts_hdf5_create(plan->chain->output.path, &options, &run->writer, run->diag);
     if (status != TS_OK)
         return status;

@@ -76,6 +76,19 @@ def phantom(size, slices):
     return folder
 
 
+def compressed(study, tool):
+    """A copy of a study by a tool of dcmtk: dcmcrle, or dcmcjpeg (lossless), both of which workers decode. None without it."""
+    folder = f"{study}_{tool}"
+    if not shutil.which(tool):
+        print(f"SKIPPED what {tool} compresses: it is missing (apt-get install dcmtk)")
+        return None
+    if not os.path.isdir(folder):
+        os.makedirs(folder)
+        for name in os.listdir(study):
+            subprocess.run([tool, os.path.join(study, name), os.path.join(folder, name)], check=True)
+    return folder
+
+
 def result(size=32, slices=6):
     """A result with a saved image, a table and a sinogram."""
     path = os.path.join(FOLDER, "result.h5")
@@ -88,7 +101,10 @@ def result(size=32, slices=6):
 def tasks():
     """What is tried while calls fail: (name, arguments with {out} for the folder of the output, the input's name)."""
     study, own = phantom(16, 4), result(16, 4)
+    packed = compressed(study, "dcmcrle")
+    by_workers = [("run compressed dicom", ["run", f"dicom {packed} | statistics | hdf5 {{out}}/o.h5", "--quiet"], packed)]
     return [("run dicom", ["run", f"dicom {study} | box radius=1 | histogram bins=16 | hdf5 {{out}}/o.h5", "--quiet"], study),
+            *(by_workers if packed else []),
             ("run result", ["run", f"result {own} | statistics | hdf5 {{out}}/o.h5", "--quiet"], own),
             ("verify", ["verify", own], own),
             ("info", ["info", own], own),

@@ -25,6 +25,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static struct {
@@ -139,6 +140,8 @@ FORWARD(ssize_t, pwrite64, -1, (int fd, const void *bytes, size_t n, off64_t at)
 FORWARD(ssize_t, read, -1, (int fd, void *bytes, size_t n), (fd, bytes, n))
 FORWARD(ssize_t, pread, -1, (int fd, void *bytes, size_t n, off_t at), (fd, bytes, n, at))
 FORWARD(ssize_t, pread64, -1, (int fd, void *bytes, size_t n, off64_t at), (fd, bytes, n, at))
+FORWARD(ssize_t, preadv, -1, (int fd, const struct iovec *parts, int n, off_t at), (fd, parts, n, at))
+FORWARD(ssize_t, preadv64, -1, (int fd, const struct iovec *parts, int n, off64_t at), (fd, parts, n, at))
 FORWARD(ssize_t, sendmsg, -1, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
 FORWARD(ssize_t, recvmsg, -1, (int fd, struct msghdr *message, int flags), (fd, message, flags))
 FORWARD(ssize_t, send, -1, (int fd, const void *bytes, size_t n, int flags), (fd, bytes, n, flags))

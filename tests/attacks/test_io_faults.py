@@ -12,7 +12,8 @@ from attack import counted, died, fail, finish, run_task, same, side_by_side, sk
 
 skip_under_sanitizers()
 CHANNEL = ("send", "recv", "sendmsg", "recvmsg", "poll", "waitpid", "socketpair", "pipe2", "fork")
-BYTES = ("write", "pwrite", "pwrite64", "read", "pread", "pread64", "fsync", "close", "send", "recv", "sendmsg", "recvmsg", "poll")
+BYTES = ("write", "pwrite", "pwrite64", "read", "pread", "pread64", "preadv", "preadv64",
+         "fsync", "close", "send", "recv", "sendmsg", "recvmsg", "poll")
 OTHERS = ("rename", "renameat2", "link", "linkat", "fchmod", "ftruncate", "ftruncate64", "pipe2", "socketpair", "fork", "waitpid",
           "open", "openat", "fopen", "opendir", "readdir", "mmap", "lseek", "fstat", "fstatat", "stat", "lstat")
 TASKS = tasks()

@@ -9,27 +9,14 @@ import os
 import re
 import shutil
 import struct
-import subprocess
 
-from attack import FOLDER, LIBRARIES, PROGRAM, fail, finish, phantom, preload, result, run, side_by_side, skip, skip_under_sanitizers
+from attack import FOLDER, compressed, fail, finish, phantom, preload, result, run, side_by_side, skip, skip_under_sanitizers
 
 skip_under_sanitizers()
 if open("/proc/self/status", encoding="ascii").read().find("\nSeccomp:") < 0:
     skip("this kernel has no seccomp, without which there is no sandbox to test")
 SOURCE = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "probe_attempts.c"), encoding="ascii").read()
 ATTEMPTS = re.findall(r'^    \{"(\w+)", \1\},$', SOURCE, re.M)
-
-
-def compressed_phantom(study):
-    """A copy as JPEG lossless, which DCMTK decodes; None where dcmtk is missing."""
-    if not shutil.which("dcmcjpeg"):
-        print("SKIPPED the decoder of JPEG: dcmcjpeg is missing (apt-get install dcmtk)")
-        return None
-    folder = os.path.join(FOLDER, "jpeg")
-    os.makedirs(folder)
-    for name in os.listdir(study):
-        subprocess.run(["dcmcjpeg", os.path.join(study, name), os.path.join(folder, name)], check=True)
-    return folder
 
 
 def scan_file():
@@ -52,10 +39,11 @@ def scan_file():
 def entries():
     """Ways into a child: (what reads, the folder of the untrusted file, arguments)."""
     study = phantom(16, 4)
-    found = [("raw pixels", study, ["run", f"dicom {study} | statistics", "--force", "--quiet", "-o"])]
-    jpeg = compressed_phantom(study)
-    if jpeg:
-        found.append(("JPEG", jpeg, ["run", f"dicom {jpeg} | statistics", "--force", "--quiet", "-o"]))
+    found = []
+    for name, tool in (("RLE", "dcmcrle"), ("JPEG", "dcmcjpeg")):
+        packed = compressed(study, tool)
+        if packed:
+            found.append((name, packed, ["run", f"dicom {packed} | statistics", "--force", "--quiet", "-o"]))
     scan = scan_file()
     if scan:
         chain = f"exchange {scan}/scan.h5 pixel_size=0.1 | statistics"

@@ -21,7 +21,7 @@
 #include "tests/support/support.h"
 #include "tests/support/test_device.h"
 
-enum { FUZZED = 10000, FUZZED_FEW = 200, SMALL_LENGTHS = 300, MOST_ELEMENTS = 100000, GUARD = 256 };
+enum { FUZZED = 10000, STEP_OF_FEW = 50, SMALL_LENGTHS = 300, MOST_ELEMENTS = 100000, GUARD = 256 };
 
 enum values { CONSTANT, RANDOM, TWO_VALUES, RAMP, NOT_A_NUMBER, SKEWED, PERIODIC, STEPS, KINDS };
 
@@ -49,10 +49,10 @@ static void bench_begin(struct bench *bench, const struct cuda_deflate *job)
     bench->input_bytes = (size_t)job->n_chunks * job->chunk_bytes;
     bench->output_bytes = ts_cuda_deflate_bound(job) + GUARD;
     bench->scratch_bytes = ts_cuda_deflate_scratch_bytes(job, ts_test_device);
-    bench->d_input = ts_cuda_take(bench->session, bench->input_bytes);
-    bench->d_output = ts_cuda_take(bench->session, bench->output_bytes);
-    bench->d_scratch = ts_cuda_take(bench->session, bench->scratch_bytes);
-    bench->d_places = ts_cuda_take(bench->session, (size_t)job->n_chunks * sizeof *bench->places);
+    bench->d_input = ts_cuda_allocate(bench->session, bench->input_bytes);
+    bench->d_output = ts_cuda_allocate(bench->session, bench->output_bytes);
+    bench->d_scratch = ts_cuda_allocate(bench->session, bench->scratch_bytes);
+    bench->d_places = ts_cuda_allocate(bench->session, (size_t)job->n_chunks * sizeof *bench->places);
     cr_assert(bench->d_input && bench->d_output && bench->d_scratch && bench->d_places);
     bench->input = malloc(bench->input_bytes);
     bench->output = malloc(bench->output_bytes);
@@ -77,7 +77,7 @@ static void bench_end(struct bench *bench)
 
 /* Compresses bench->input, and copies what came of it. Output and scratch memory are filled first, so that nothing is
  * taken for granted there. Returns the bytes of the output that are used. */
-static size_t compress(struct bench *bench, const struct cuda_deflate *job)
+static size_t compress_chunks(struct bench *bench, const struct cuda_deflate *job)
 {
     struct cuda_session *session = bench->session;
     const size_t inside = (size_t)(job->n_chunks - 1) * job->chunk_bytes + job->last_bytes;
@@ -188,7 +188,7 @@ static enum values draw(struct bench *bench, struct cuda_deflate *job, int k, ui
 {
     static const int widths[] = {1, 2, 4, 8};
     const enum values values = (enum values)(ts_random_next(state) % KINDS);
-    const size_t any = ts_random_next(state) % 8 ? 3000 : MOST_ELEMENTS;
+    const size_t any = ts_random_next(state) % 16 ? 3000 : MOST_ELEMENTS;
     const size_t n = k < SMALL_LENGTHS ? (size_t)k + 1 : 1 + ts_random_next(state) % any;
     const size_t period = 1 + ts_random_next(state) % 600;
     unsigned char two[2];
@@ -211,18 +211,18 @@ static void fuzz(enum cuda_deflate_level level)
     static const char *const names[KINDS] = {"constant", "random", "two values", "ramp",
                                              "NaN",      "skewed", "periodic",   "steps"};
     const struct cuda_deflate largest = {.n_chunks = 3, .chunk_bytes = 8 * MOST_ELEMENTS, .width = 8, .level = level};
-    const int cases = getenv("TOMOSTAGE_TESTS_FEW") ? FUZZED_FEW : FUZZED;
+    const int step = getenv("TOMOSTAGE_TESTS_FEW") ? STEP_OF_FEW : 1;
     uint64_t state = 14;
     struct bench bench;
     ts_test_begin_cuda();
     bench_begin(&bench, &largest);
-    for (int k = 0; k < cases; k++) {
+    for (int k = 0; k < FUZZED; k += step) {
         struct cuda_deflate job = {.level = level};
         char what[160];
         const enum values values = draw(&bench, &job, k, &state);
         snprintf(what, sizeof what, "case %d: %s, %lld chunks of %zu bytes, width %d, the last one with %zu", k,
                  names[values], (long long)job.n_chunks, job.chunk_bytes, job.width, job.last_bytes);
-        compress(&bench, &job);
+        compress_chunks(&bench, &job);
         inflate_all(&bench, &job, what);
     }
     bench_end(&bench);
@@ -262,17 +262,17 @@ static void same_bytes(enum cuda_deflate_level level)
     cr_assert(input && output);
     fill_input(&bench, CHUNKS * BYTES, WIDTH);
     memcpy(input, bench.input, CHUNKS * BYTES);
-    const size_t bytes = compress(&bench, &job);
+    const size_t bytes = compress_chunks(&bench, &job);
     inflate_all(&bench, &job, "a batch");
     memcpy(output, bench.output, bytes);
     memcpy(places, bench.places, sizeof places);
-    cr_assert_eq(compress(&bench, &job), bytes);
+    cr_assert_eq(compress_chunks(&bench, &job), bytes);
     cr_assert_eq(memcmp(output, bench.output, bytes), 0, "a second run gives other bytes");
     for (int i = 0; i < CHUNKS; i++) {
         struct cuda_deflate alone = job;
         alone.n_chunks = 1;
         memcpy(bench.input, input + (size_t)i * BYTES, BYTES);
-        compress(&bench, &alone);
+        compress_chunks(&bench, &alone);
         cr_assert_eq(bench.places[0].bytes, places[i].bytes);
         cr_assert_eq(memcmp(bench.output, output + places[i].offset, places[i].bytes), 0, "chunk %d alone differs", i);
     }
@@ -290,6 +290,25 @@ Test(deflate, runs_are_the_same_bytes_in_every_run_and_batch_on_cuda)
 Test(deflate, matches_are_the_same_bytes_in_every_run_and_batch_on_cuda)
 {
     same_bytes(CUDA_DEFLATE_MATCHES);
+}
+
+/* More chunks, and more segments in a chunk, than a block that places them has threads. */
+Test(deflate, many_chunks_and_large_ones_inflate_to_themselves_on_cuda)
+{
+    static const struct cuda_deflate rows[] = {
+        {.n_chunks = 600, .chunk_bytes = 1000, .last_bytes = 20, .width = 4, .level = CUDA_DEFLATE_RUNS},
+        {.n_chunks = 2, .chunk_bytes = 8 * 1100000, .last_bytes = 8 * 1000000, .width = 8, .level = CUDA_DEFLATE_RUNS},
+    };
+    ts_test_begin_cuda();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct bench bench;
+        bench_begin(&bench, &rows[i]);
+        fill_input(&bench, (size_t)rows[i].n_chunks * rows[i].chunk_bytes, (size_t)rows[i].width);
+        compress_chunks(&bench, &rows[i]);
+        inflate_all(&bench, &rows[i], i ? "large chunks" : "many chunks");
+        bench_end(&bench);
+    }
+    ts_test_end_cuda();
 }
 
 /* ---- ratios -------------------------------------------------------------------------------------- */
@@ -327,7 +346,7 @@ Test(deflate, reaches_its_ratios_on_a_head_on_cuda)
         FILE *file = fopen(path, "rb");
         cr_assert(file && fread(bench.input, CHUNK, CHUNKS, file) == CHUNKS, "%s does not have 12 MiB", path);
         fclose(file);
-        const double ratio = (double)compress(&bench, &job) / (CHUNKS * CHUNK);
+        const double ratio = (double)compress_chunks(&bench, &job) / (CHUNKS * CHUNK);
         inflate_all(&bench, &job, path);
         cr_assert_leq(ratio, rows[i].goal, "%s at level %d: %.4f", path, rows[i].level, ratio);
         bench_end(&bench);

@@ -107,12 +107,21 @@ Test(dicom, values_and_what_is_kept_of_each_slice)
     close_study(&study);
 }
 
-/* Slices in any order, size and number of times, with any number of workers and slots, with and without being
- * announced. */
-Test(dicom, any_order_same_bytes)
+static void edit_syntax(struct dicom_fixture *fixture, int z, void *user)
+{
+    (void)z;
+    if (strcmp(user, FIXTURE_RLE) == 0)
+        ts_fixture_rle(fixture);
+    else
+        ts_fixture_syntax(fixture, user);
+}
+
+/* Slices in any order, size and number of times, with any number of threads or workers and slots, with and without
+ * being announced. */
+static void check_any_order(char *syntax)
 {
     const int threads[] = {1, 2, 7}, ahead[] = {1, 2, 5, 100};
-    struct study study = open_study(FIXTURE_SLICES, NULL, NULL);
+    struct study study = open_study(FIXTURE_SLICES, edit_syntax, syntax);
     const size_t slice_bytes = ts_slice_bytes(&study.source->image);
     unsigned char *whole = ts_test_read_all(study.source, study.diag), part[FIXTURE_SLICES * 2 * N_PIXELS];
     uint64_t seed = 5;
@@ -144,13 +153,10 @@ Test(dicom, any_order_same_bytes)
     close_study(&study);
 }
 
-static void edit_syntax(struct dicom_fixture *fixture, int z, void *user)
+Test(dicom, any_order_same_bytes)
 {
-    (void)z;
-    if (strcmp(user, FIXTURE_RLE) == 0)
-        ts_fixture_rle(fixture);
-    else
-        ts_fixture_syntax(fixture, user);
+    check_any_order(FIXTURE_EXPLICIT_LE);
+    check_any_order(FIXTURE_RLE);
 }
 
 Test(dicom, syntaxes)
@@ -311,6 +317,55 @@ Test(dicom, changed_truncated_and_missing_files)
     expect_failure(&study, "file-changed", "slice");
 }
 
+/* A file that is written to between its opening and its reading would give pixels that nobody checked. */
+Test(dicom, a_file_changed_while_it_is_read_is_noticed)
+{
+    struct study study = open_study(3, NULL, NULL);
+    const struct dicom_file *file = ((struct dicom_source *)study.source)->frames[1].file;
+    const struct timespec times[2] = {{.tv_sec = 5}, {.tv_sec = 5}};
+    struct dicom_reply reply = {0};
+    const int fd = ts_dicom_frame_open(file, &reply);
+    cr_assert(fd >= 0 && ts_dicom_frame_check(file, fd, &reply) && !reply.failed);
+    cr_assert_eq(futimens(fd, times), 0);
+    cr_assert_not(ts_dicom_frame_check(file, fd, &reply));
+    cr_assert(reply.failed && strcmp(reply.code, "file-changed") == 0);
+    close(fd);
+    close_study(&study);
+}
+
+/* Several slices are gone: the first is named, whichever thread was faster. */
+Test(dicom, the_first_failure_is_reported)
+{
+    char path[128];
+    for (int threads = 1; threads <= 4; threads++) {
+        unsigned char data[FIXTURE_SLICES * 2 * N_PIXELS];
+        struct study study = open_study(FIXTURE_SLICES, NULL, NULL);
+        for (int z = 3; z < FIXTURE_SLICES; z++) {
+            path_of(&study, z, path);
+            unlink(path);
+        }
+        cr_assert_eq(study.source->ops->start(study.source, threads, 4, study.diag), TS_OK);
+        study.source->ops->prefetch(study.source, 2, 4);
+        cr_assert_eq(study.source->ops->read(study.source, 0, FIXTURE_SLICES, data, study.diag), TS_BAD_INPUT);
+        ts_test_expect(study.diag, "file-not-readable", "slice 3 (");
+        cr_assert_eq(ts_diag_error_count(study.diag), 1);
+        close_study(&study);
+    }
+}
+
+/* Pixels that are not compressed need no worker, and so no process. */
+Test(dicom, only_compressed_slices_have_workers)
+{
+    static char *const syntaxes[] = {FIXTURE_IMPLICIT_LE, FIXTURE_EXPLICIT_BE, FIXTURE_RLE};
+    for (int i = 0; i < 3; i++) {
+        struct study study = open_study(3, edit_syntax, syntaxes[i]);
+        cr_assert_eq(study.source->ops->start(study.source, 2, 4, study.diag), TS_OK);
+        cr_assert_eq(((struct dicom_source *)study.source)->pool != NULL, i == 2);
+        check_values(&study, 0);
+        close_study(&study);
+    }
+}
+
 /* A valid RLE header over segments that hold nothing, run over or hold noise. */
 static void edit_damage(struct dicom_fixture *fixture, int z, void *user)
 {
@@ -369,7 +424,7 @@ Test(dicom, kernels_of_a_vendor_are_kept)
 /* The kernel's own answer to a machine out of memory. */
 Test(dicom, killed_workers_are_an_error)
 {
-    struct study study = open_study(FIXTURE_SLICES, NULL, NULL);
+    struct study study = open_study(FIXTURE_SLICES, edit_syntax, FIXTURE_RLE);
     unsigned char data[FIXTURE_SLICES * 2 * N_PIXELS];
     cr_assert_eq(study.source->ops->start(study.source, 2, 4, study.diag), TS_OK);
     for (int i = 0; i < 2; i++)
@@ -383,11 +438,14 @@ Test(dicom, killed_workers_are_an_error)
 
 Test(dicom, memory_is_stated)
 {
-    struct study study = open_study(FIXTURE_SLICES, NULL, NULL);
-    const size_t one = study.source->ops->memory_bytes(study.source, 1, 1);
-    cr_assert_gt(one, ts_slice_bytes(&study.source->image));
-    cr_assert_gt(study.source->ops->memory_bytes(study.source, 1, 3), one);
-    close_study(&study);
+    static char *const syntaxes[] = {FIXTURE_EXPLICIT_LE, FIXTURE_RLE};
+    for (int i = 0; i < 2; i++) {
+        struct study study = open_study(FIXTURE_SLICES, edit_syntax, syntaxes[i]);
+        const size_t one = study.source->ops->memory_bytes(study.source, 1, 1);
+        cr_assert_gt(one, ts_slice_bytes(&study.source->image));
+        cr_assert_gt(study.source->ops->memory_bytes(study.source, 1, 3), one);
+        close_study(&study);
+    }
 }
 
 Test(dicom, format_is_listed)

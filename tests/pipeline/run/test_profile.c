@@ -81,7 +81,7 @@ Test(profile, a_run_writes_table_picture_and_events)
                                          "--device", "cpu", NULL},
                    &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
-    static const char *const parts[] = {"plan", "prepare", "read", "compute", "finish"};
+    static const char *const parts[] = {"plan", "prepare", "read", "compute", "compress", "write", "check", "finish"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         cr_expect(row_of(outcome.out, parts[i]), "%s in %s", parts[i], outcome.out);
     size_t bytes;

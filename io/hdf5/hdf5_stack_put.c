@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This puts elements of a block of the file to their places in the result, with the byte order and type changed on the
+ * way. What neither changes is copied by rows.
+ */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "io/hdf5/hdf5_stack_put.h"
+
+#define SWAP_8(bits) (bits)
+#define SWAP_16(bits) __builtin_bswap16(bits)
+#define SWAP_32(bits) __builtin_bswap32(bits)
+#define SWAP_64(bits) __builtin_bswap64(bits)
+
+#define PUT_ROW(name, type, size, out_type)                                                                            \
+    static void put_##name(void *out, ptrdiff_t stride, const unsigned char *in, int64_t n, bool swapped)              \
+    {                                                                                                                  \
+        out_type *to = out;                                                                                            \
+        for (int64_t i = 0; i < n; i++) {                                                                              \
+            uint##size##_t bits;                                                                                       \
+            type value;                                                                                                \
+            memcpy(&bits, in + (size_t)i * sizeof bits, sizeof bits);                                                  \
+            bits = swapped ? SWAP_##size(bits) : bits;                                                                 \
+            memcpy(&value, &bits, sizeof value);                                                                       \
+            to[i * stride] = (out_type)value;                                                                          \
+        }                                                                                                              \
+    }
+PUT_ROW(bits8, uint8_t, 8, uint8_t)
+PUT_ROW(bits16, uint16_t, 16, uint16_t)
+PUT_ROW(bits32, uint32_t, 32, uint32_t)
+PUT_ROW(narrow, double, 64, float)
+PUT_ROW(u8_f64, uint8_t, 8, double)
+PUT_ROW(i8_f64, int8_t, 8, double)
+PUT_ROW(u16_f64, uint16_t, 16, double)
+PUT_ROW(i16_f64, int16_t, 16, double)
+PUT_ROW(u32_f64, uint32_t, 32, double)
+PUT_ROW(i32_f64, int32_t, 32, double)
+PUT_ROW(f32_f64, float, 32, double)
+PUT_ROW(f64_f64, double, 64, double)
+PUT_ROW(u64_f64, uint64_t, 64, double)
+PUT_ROW(i64_f64, int64_t, 64, double)
+
+typedef void put_row(void *out, ptrdiff_t stride, const unsigned char *in, int64_t n, bool swapped);
+
+static put_row *row_function(const struct hdf5_stack *stack, bool doubles)
+{
+    static put_row *const same[] = {
+        [TS_U8] = put_bits8,   [TS_I8] = put_bits8,   [TS_U16] = put_bits16, [TS_I16] = put_bits16,
+        [TS_U32] = put_bits32, [TS_I32] = put_bits32, [TS_F32] = put_bits32, [TS_F64] = put_narrow};
+    static put_row *const wide[] = {[TS_U8] = put_u8_f64,   [TS_I8] = put_i8_f64,   [TS_U16] = put_u16_f64,
+                                    [TS_I16] = put_i16_f64, [TS_U32] = put_u32_f64, [TS_I32] = put_i32_f64,
+                                    [TS_F32] = put_f32_f64, [TS_F64] = put_f64_f64, [TS_U64] = put_u64_f64};
+    if (stack->stored == TS_U64 && stack->storage.has_sign)
+        return put_i64_f64;
+    return doubles ? wide[stack->stored] : same[stack->stored];
+}
+
+/* Returns the bits of element i of 64 bits. */
+static uint64_t bits_at(const unsigned char *in, int64_t i, bool swapped)
+{
+    uint64_t bits;
+    memcpy(&bits, in + (size_t)i * sizeof bits, sizeof bits);
+    return swapped ? __builtin_bswap64(bits) : bits;
+}
+
+/* Returns true where narrowing makes an infinity of what is none. */
+static bool overflows(const unsigned char *in, int64_t n, bool swapped)
+{
+    bool found = false;
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t bits = bits_at(in, i, swapped);
+        double value;
+        memcpy(&value, &bits, sizeof value);
+        found |= isfinite(value) && !isfinite((float)value);
+    }
+    return found;
+}
+
+/* Returns true where an integer of 64 bits has more significant bits than a double holds. */
+static bool loses_bits(const struct hdf5_stack *stack, const unsigned char *in, int64_t n)
+{
+    bool found = false;
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t bits = bits_at(in, i, stack->swapped);
+        if (stack->storage.has_sign && bits >> 63)
+            bits = -bits;
+        found |= bits != 0 && bits >> __builtin_ctzll(bits) >> DBL_MANT_DIG != 0;
+    }
+    return found;
+}
+
+int64_t ts_hdf5_box_place(const struct hdf5_box *box, int d, int64_t i)
+{
+    const int64_t from_first = i - box->first[d];
+    return box->map && d == box->map_axis ? box->map[i] : from_first;
+}
+
+static bool is_copied(const struct hdf5_stack *stack, const struct hdf5_box *box)
+{
+    return stack->stored == stack->dtype && !box->doubles && (!stack->swapped || ts_dtype_bytes(stack->stored) == 1) &&
+           box->stride[2] == 1 && !(box->map && box->map_axis == 2);
+}
+
+bool ts_hdf5_box_takes_rows(const struct hdf5_stack *stack, const struct hdf5_box *box)
+{
+    return is_copied(stack, box) && box->first[2] == 0 && box->end[2] == stack->n[2];
+}
+
+/* Puts one row of the last axis, [first, end), stored at `in`, into the box. */
+static void put_last(const struct hdf5_stack *stack, const struct hdf5_box *box, const unsigned char *in, ptrdiff_t at,
+                     int64_t first, int64_t end, struct put_faults *faults)
+{
+    const size_t stored = ts_dtype_bytes(stack->stored),
+                 size = box->doubles ? sizeof(double) : ts_dtype_bytes(stack->dtype);
+    put_row *put = row_function(stack, box->doubles);
+    if (is_copied(stack, box)) {
+        at += first - box->first[2];
+        memcpy((unsigned char *)box->out + at * (ptrdiff_t)size, in, (size_t)(end - first) * size);
+        return;
+    }
+    if (stack->stored == TS_U64)
+        faults->inexact |= loses_bits(stack, in, end - first);
+    if (stack->stored == TS_F64 && !box->doubles)
+        faults->overflow |= overflows(in, end - first, stack->swapped);
+    if (!box->map || box->map_axis != 2) {
+        at += (first - box->first[2]) * box->stride[2];
+        put((unsigned char *)box->out + at * (ptrdiff_t)size, box->stride[2], in, end - first, stack->swapped);
+        return;
+    }
+    for (int64_t i = first; i < end; i++, in += stored)
+        if (box->map[i] >= 0)
+            put((unsigned char *)box->out + (at + box->map[i] * box->stride[2]) * (ptrdiff_t)size, 1, in, 1,
+                stack->swapped);
+}
+
+void ts_hdf5_box_put(const struct hdf5_stack *stack, const struct hdf5_box *box, const void *block,
+                     const int64_t start[3], const int64_t n[3], struct put_faults *faults)
+{
+    const size_t stored = ts_dtype_bytes(stack->stored);
+    int64_t first[3], end[3];
+    for (int d = 0; d < 3; d++) {
+        first[d] = start[d] > box->first[d] ? start[d] : box->first[d];
+        end[d] = start[d] + n[d] < box->end[d] ? start[d] + n[d] : box->end[d];
+    }
+    for (int64_t i = first[0]; i < end[0]; i++) {
+        const int64_t place_i = ts_hdf5_box_place(box, 0, i);
+        for (int64_t j = first[1]; place_i >= 0 && j < end[1]; j++) {
+            const int64_t place_j = ts_hdf5_box_place(box, 1, j);
+            if (place_j < 0)
+                continue;
+            const int64_t index = ((i - start[0]) * n[1] + (j - start[1])) * n[2] + (first[2] - start[2]);
+            put_last(stack, box, (const unsigned char *)block + (size_t)index * stored,
+                     place_i * box->stride[0] + place_j * box->stride[1], first[2], end[2], faults);
+        }
+    }
+}

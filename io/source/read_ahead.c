@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Slices are held in blocks: a chunk's slices, or as many of them as may be held, or single slices. Block k lies in
+ * slot k % n_slots, so that blocks in a row lie in a row in memory and are read at once. One thread reads what is
+ * queued; a read waits until it is idle, and then finds slots that nobody else changes.
+ */
+#include "io/source/read_ahead.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COPY_BYTES = 1 << 20 }; /* fewer are copied by one thread */
+
+enum slot_state { SLOT_EMPTY, SLOT_QUEUED, SLOT_READING, SLOT_HELD };
+
+struct slot {
+    int64_t block;
+    enum slot_state state;
+};
+
+/* The blocks of a source. Where a chunk is cut into several, its last block may be shorter. */
+struct blocks {
+    int64_t n_slices, chunk, size; /* size: slices of a whole block */
+    int64_t per_chunk, n_slots;
+    size_t slice_bytes;
+};
+
+struct read_ahead {
+    struct source *source;
+    struct read_rule rule;
+    struct readers *readers;
+    struct blocks blocks;
+    struct slot *slots;
+    unsigned char *memory;
+
+    pthread_mutex_t lock;
+    pthread_cond_t queued, idle;
+    pthread_t thread;
+    bool has_thread, busy, ending;
+    int64_t n_queued;
+    struct ts_diag *unheard; /* of the thread: the read meets the same failure */
+};
+
+/* ---- blocks ------------------------------------------------------------------------------------ */
+
+static int64_t divide_up(int64_t n, int64_t by)
+{
+    return (n + by - 1) / by;
+}
+
+static struct blocks find_blocks(const struct source *source, const struct read_rule *rule, int64_t ahead)
+{
+    const size_t slice = ts_slice_bytes(&source->image);
+    const int64_t n = source->n_slices, most = (int64_t)(rule->limit / slice);
+    struct blocks blocks = {.n_slices = n, .slice_bytes = slice};
+    blocks.chunk = rule->chunk < n ? rule->chunk : n;
+    blocks.per_chunk = most > 0 ? divide_up(blocks.chunk, most) : blocks.chunk;
+    blocks.size = divide_up(blocks.chunk, blocks.per_chunk);
+    blocks.per_chunk = divide_up(blocks.chunk, blocks.size);
+    const int64_t all = divide_up(n, blocks.chunk) * blocks.per_chunk, room = most / blocks.size;
+    /* `ahead` slices in a row touch so many blocks at most. A chunk of several slices is held in any case. */
+    int64_t slots = ahead > 0 ? (ahead + blocks.size - 2) / blocks.size + 1 : 0;
+    slots = slots == 0 && blocks.chunk > 1 ? 1 : slots;
+    slots = slots < all ? slots : all;
+    blocks.n_slots = slots < room ? slots : room;
+    return blocks;
+}
+
+static int64_t block_of(const struct blocks *blocks, int64_t z)
+{
+    return z / blocks->chunk * blocks->per_chunk + z % blocks->chunk / blocks->size;
+}
+
+static int64_t block_first(const struct blocks *blocks, int64_t k)
+{
+    return k / blocks->per_chunk * blocks->chunk + k % blocks->per_chunk * blocks->size;
+}
+
+static int64_t block_end(const struct blocks *blocks, int64_t k)
+{
+    const int64_t end = block_first(blocks, k) + blocks->size, chunk = (k / blocks->per_chunk + 1) * blocks->chunk;
+    const int64_t least = end < chunk ? end : chunk;
+    return least < blocks->n_slices ? least : blocks->n_slices;
+}
+
+static unsigned char *slot_memory(const struct read_ahead *reading, int64_t s)
+{
+    return reading->memory + (size_t)(s * reading->blocks.size) * reading->blocks.slice_bytes;
+}
+
+static bool is_held(const struct read_ahead *reading, int64_t k)
+{
+    if (reading->blocks.n_slots == 0)
+        return false;
+    const struct slot *slot = &reading->slots[k % reading->blocks.n_slots];
+    return slot->block == k && slot->state == SLOT_HELD;
+}
+
+static size_t bytes_of(const struct blocks *blocks)
+{
+    return (size_t)blocks->n_slots * ((size_t)blocks->size * blocks->slice_bytes + sizeof(struct slot));
+}
+
+size_t ts_read_ahead_bytes(const struct source *source, const struct read_rule *rule, int64_t ahead)
+{
+    const struct blocks blocks = find_blocks(source, rule, ahead);
+    return bytes_of(&blocks);
+}
+
+/* ---- in the background ---------------------------------------------------------------------------- */
+
+/* Returns the slot of the lowest block that is queued, and in *n how many of the following ones can be read with it. */
+static int64_t next_queued(const struct read_ahead *reading, int64_t *n)
+{
+    const struct blocks *blocks = &reading->blocks;
+    const struct slot *slots = reading->slots;
+    int64_t first = -1;
+    for (int64_t s = 0; s < blocks->n_slots; s++)
+        if (slots[s].state == SLOT_QUEUED && (first < 0 || slots[s].block < slots[first].block))
+            first = s;
+    for (*n = 1; first + *n < blocks->n_slots; ++*n) {
+        const struct slot *before = &slots[first + *n - 1], *slot = before + 1;
+        const int64_t end = block_end(blocks, before->block);
+        if (slot->state != SLOT_QUEUED || slot->block != before->block + 1 ||
+            end - block_first(blocks, before->block) < blocks->size)
+            break;
+    }
+    return first;
+}
+
+static void set_state(struct read_ahead *reading, int64_t first, int64_t n, enum slot_state state)
+{
+    for (int64_t s = first; s < first + n; s++)
+        reading->slots[s].state = state;
+}
+
+static void *read_queued(void *data)
+{
+    struct read_ahead *reading = data;
+    const struct blocks *blocks = &reading->blocks;
+    pthread_mutex_lock(&reading->lock);
+    for (;;) {
+        int64_t n = 0;
+        while (reading->n_queued == 0 && !reading->ending)
+            pthread_cond_wait(&reading->queued, &reading->lock);
+        if (reading->ending)
+            break;
+        const int64_t slot = next_queued(reading, &n), block = reading->slots[slot].block;
+        const int64_t z = block_first(blocks, block), end = block_end(blocks, block + n - 1);
+        set_state(reading, slot, n, SLOT_READING);
+        reading->n_queued -= n;
+        reading->busy = true;
+        pthread_mutex_unlock(&reading->lock);
+        const enum ts_status status = reading->rule.read(reading->source, reading->readers, z, end - z,
+                                                         slot_memory(reading, slot), reading->unheard);
+        if (status != TS_OK)
+            ts_diag_clear(reading->unheard);
+        pthread_mutex_lock(&reading->lock);
+        set_state(reading, slot, n, status == TS_OK ? SLOT_HELD : SLOT_EMPTY);
+        reading->busy = false;
+        pthread_cond_signal(&reading->idle);
+    }
+    pthread_mutex_unlock(&reading->lock);
+    return NULL;
+}
+
+/* Starts the thread, which takes no signals: they belong to the program's own thread. */
+static bool start_thread(struct read_ahead *reading)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    reading->has_thread = reading->has_thread || pthread_create(&reading->thread, NULL, read_queued, reading) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return reading->has_thread;
+}
+
+void ts_read_ahead_prefetch(struct read_ahead *reading, int64_t z, int64_t n)
+{
+    const struct blocks *blocks = &reading->blocks;
+    if (blocks->n_slots == 0 || z < 0 || n <= 0 || n > blocks->n_slices - z || !start_thread(reading))
+        return;
+    pthread_mutex_lock(&reading->lock);
+    for (int64_t k = block_of(blocks, z); k <= block_of(blocks, z + n - 1); k++) {
+        struct slot *slot = &reading->slots[k % blocks->n_slots];
+        if (slot->state == SLOT_QUEUED || slot->state == SLOT_READING || is_held(reading, k))
+            continue;
+        *slot = (struct slot){k, SLOT_QUEUED};
+        reading->n_queued++;
+    }
+    pthread_cond_signal(&reading->queued);
+    pthread_mutex_unlock(&reading->lock);
+}
+
+/* ---- reading ----------------------------------------------------------------------------------- */
+
+struct copying {
+    const struct read_ahead *reading;
+    int64_t z;
+    unsigned char *out;
+};
+
+static enum ts_status copy_slice(void *user, int thread, int64_t i, struct ts_diag *diag)
+{
+    const struct copying *copying = user;
+    const struct read_ahead *reading = copying->reading;
+    const struct blocks *blocks = &reading->blocks;
+    const int64_t z = copying->z + i, k = block_of(blocks, z);
+    (void)thread;
+    (void)diag;
+    memcpy(copying->out + (size_t)i * blocks->slice_bytes,
+           slot_memory(reading, k % blocks->n_slots) + (size_t)(z - block_first(blocks, k)) * blocks->slice_bytes,
+           blocks->slice_bytes);
+    return TS_OK;
+}
+
+/* Copies slices [z, end), all of which are held. */
+static enum ts_status copy_held(struct read_ahead *reading, int64_t z, int64_t end, unsigned char *out,
+                                struct ts_diag *diag)
+{
+    struct copying copying = {reading, z, out};
+    const bool few = (size_t)(end - z) * reading->blocks.slice_bytes < COPY_BYTES;
+    return ts_readers_run(reading->readers, few ? 1 : ts_readers_threads(reading->readers), end - z, copy_slice,
+                          &copying, diag);
+}
+
+/* Reads a block to its slot. */
+static enum ts_status hold(struct read_ahead *reading, int64_t k, struct ts_diag *diag)
+{
+    const int64_t s = k % reading->blocks.n_slots, z = block_first(&reading->blocks, k);
+    reading->slots[s] = (struct slot){k, SLOT_EMPTY};
+    const enum ts_status status = reading->rule.read(reading->source, reading->readers, z,
+                                                     block_end(&reading->blocks, k) - z, slot_memory(reading, s), diag);
+    reading->slots[s].state = status == TS_OK ? SLOT_HELD : SLOT_EMPTY;
+    return status;
+}
+
+/* Returns whether block k is read for [z, end) alone: it lies within, or it cannot be kept for those behind. */
+static bool is_passed_on(const struct read_ahead *reading, int64_t k, int64_t z, int64_t end)
+{
+    const struct blocks *blocks = &reading->blocks;
+    return blocks->n_slots == 0 || (blocks->per_chunk > 1 && end - z >= blocks->size) ||
+           (z <= block_first(blocks, k) && block_end(blocks, k) <= end);
+}
+
+enum ts_status ts_read_ahead_read(struct read_ahead *reading, int64_t z, int64_t n, void *out, struct ts_diag *diag)
+{
+    const struct blocks *blocks = &reading->blocks;
+    const int64_t end = z + n;
+    enum ts_status status = TS_OK;
+    pthread_mutex_lock(&reading->lock);
+    while (reading->n_queued > 0 || reading->busy)
+        pthread_cond_wait(&reading->idle, &reading->lock);
+    pthread_mutex_unlock(&reading->lock);
+    for (int64_t at = z, past; status == TS_OK && at < end; at = past) {
+        unsigned char *to = (unsigned char *)out + (size_t)(at - z) * blocks->slice_bytes;
+        int64_t k = block_of(blocks, at);
+        const bool held = is_held(reading, k);
+        past = at;
+        if (!held && !is_passed_on(reading, k, z, end)) {
+            status = hold(reading, k, diag);
+            continue;
+        }
+        while (past < end && is_held(reading, k) == held && (held || is_passed_on(reading, k, z, end)))
+            past = block_end(blocks, k++);
+        past = past < end ? past : end;
+        status = held ? copy_held(reading, at, past, to, diag)
+                      : reading->rule.read(reading->source, reading->readers, at, past - at, to, diag);
+    }
+    return status;
+}
+
+/* ---- start and end ------------------------------------------------------------------------------- */
+
+int ts_read_ahead_processors(void)
+{
+    cpu_set_t cores;
+    const int n = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+    return n < 1 ? 1 : n;
+}
+
+enum ts_status ts_read_ahead_start(struct source *source, const struct read_rule *rule, int threads, int64_t ahead,
+                                   struct read_ahead **out, struct ts_diag *diag)
+{
+    struct read_ahead *reading = *out = calloc(1, sizeof *reading);
+    if (!reading)
+        return ts_diag_no_memory(diag, sizeof *reading);
+    const struct blocks blocks = find_blocks(source, rule, ahead);
+    *reading = (struct read_ahead){.source = source, .rule = *rule, .blocks = blocks};
+    pthread_mutex_init(&reading->lock, NULL);
+    pthread_cond_init(&reading->queued, NULL);
+    pthread_cond_init(&reading->idle, NULL);
+    reading->readers = ts_readers_create(threads);
+    reading->unheard = ts_diag_create();
+    reading->slots = calloc((size_t)blocks.n_slots + 1, sizeof *reading->slots);
+    reading->memory = malloc(bytes_of(&blocks) + 1);
+    if (reading->readers && reading->unheard && reading->slots && reading->memory)
+        return TS_OK;
+    ts_read_ahead_destroy(reading);
+    *out = NULL;
+    return ts_diag_no_memory(diag, bytes_of(&blocks));
+}
+
+void ts_read_ahead_destroy(struct read_ahead *reading)
+{
+    if (!reading)
+        return;
+    pthread_mutex_lock(&reading->lock);
+    reading->ending = true;
+    pthread_cond_signal(&reading->queued);
+    pthread_mutex_unlock(&reading->lock);
+    if (reading->has_thread) {
+        ts_readers_stop(reading->readers);
+        pthread_join(reading->thread, NULL);
+    }
+    ts_readers_destroy(reading->readers);
+    pthread_cond_destroy(&reading->idle);
+    pthread_cond_destroy(&reading->queued);
+    pthread_mutex_destroy(&reading->lock);
+    ts_diag_destroy(reading->unheard);
+    free(reading->slots);
+    free(reading->memory);
+    free(reading);
+}
