@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#if TS_VECTOR_LEVELS > 1
 static const double low = -BLOCK_MARGIN;
 
 /* A view on a row of pixels. Pixels [plain_first, plain_end) lie on the line of samples, their weights are not
@@ -38,6 +39,7 @@ static struct row_view view_on_row(const struct back_view *view, const struct sl
     }
     return on_row;
 }
+#endif
 
 #define TS_LOOPS "stages/projection/one_slice.inc"
 #include "core/vectors.inc"

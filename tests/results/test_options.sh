@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# TOMOSTAGE_CUDA and TOMOSTAGE_FFT accept their words in any case, the first CMake's booleans too, and refuse others by
+# TOMOSTAGE_CUDA, TOMOSTAGE_FFT and TOMOSTAGE_VECTORS accept their words in any case, the first CMake's booleans too, and refuse others by
 # name: "OFF" was taken for "auto" once, which built the CUDA side. Configures the project a few times, builds nothing.
 # usage: test_options.sh BUILD SOURCE
 set -uo pipefail
@@ -44,4 +44,6 @@ if configure -DTOMOSTAGE_CUDA=of; then fail "TOMOSTAGE_CUDA=of is accepted"; fi
 grep -q 'TOMOSTAGE_CUDA=of: expected' "$folder/log" || fail "TOMOSTAGE_CUDA=of: $(cat "$folder/log")"
 if configure -DTOMOSTAGE_CUDA=off -DTOMOSTAGE_FFT=mkl; then fail "TOMOSTAGE_FFT=mkl is accepted"; fi
 grep -q 'TOMOSTAGE_FFT=mkl: expected' "$folder/log" || fail "TOMOSTAGE_FFT=mkl: $(cat "$folder/log")"
+if configure -DTOMOSTAGE_CUDA=off -DTOMOSTAGE_VECTORS=sse; then fail "TOMOSTAGE_VECTORS=sse is accepted"; fi
+grep -q 'TOMOSTAGE_VECTORS=sse: expected' "$folder/log" || fail "TOMOSTAGE_VECTORS=sse: $(cat "$folder/log")"
 echo "every word is accepted or refused by its name"
