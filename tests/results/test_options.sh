@@ -44,6 +44,6 @@ if configure -DTOMOSTAGE_CUDA=of; then fail "TOMOSTAGE_CUDA=of is accepted"; fi
 grep -q 'TOMOSTAGE_CUDA=of: expected' "$folder/log" || fail "TOMOSTAGE_CUDA=of: $(cat "$folder/log")"
 if configure -DTOMOSTAGE_CUDA=off -DTOMOSTAGE_FFT=mkl; then fail "TOMOSTAGE_FFT=mkl is accepted"; fi
 grep -q 'TOMOSTAGE_FFT=mkl: expected' "$folder/log" || fail "TOMOSTAGE_FFT=mkl: $(cat "$folder/log")"
-if configure -DTOMOSTAGE_CUDA=off -DTOMOSTAGE_VECTORS=sse; then fail "TOMOSTAGE_VECTORS=sse is accepted"; fi
+if configure -DTOMOSTAGE_CUDA=off -DTOMOSTAGE_FFT=auto -DTOMOSTAGE_VECTORS=sse; then fail "TOMOSTAGE_VECTORS=sse is accepted"; fi
 grep -q 'TOMOSTAGE_VECTORS=sse: expected' "$folder/log" || fail "TOMOSTAGE_VECTORS=sse: $(cat "$folder/log")"
 echo "every word is accepted or refused by its name"

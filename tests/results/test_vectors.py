@@ -5,7 +5,7 @@ at every innermost loop of every function that is compiled for 32-byte vectors (
 vectors to the stack, and allows MOST of its instructions to be such: loops over many values spill a few.
 
 usage: test_vectors.py BUILD. Exits 77 where the build has no such functions: other processors, sanitizers, no -O3."""
-import glob
+import json
 import os
 import re
 import subprocess
@@ -86,7 +86,10 @@ def main(build):
         if not spilling(target)[1]:
             sys.exit("a loop whose vectors are split through the stack is not found")
     total, faults = [0, 0], []
-    for path in sorted(glob.glob(os.path.join(build, "CMakeFiles/tomostage_core.dir/**/*.c.o"), recursive=True)):
+    with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:  # no objects of files that moved
+        commands = [entry["command"] for entry in json.load(file)]
+    objects = [re.search(r" -o (\S*tomostage_core\.dir/\S+\.c\.o)", command) for command in commands]
+    for path in sorted(os.path.join(build, found[1]) for found in objects if found):
         looked, found = spilling(path)
         total = [total[0] + looked[0], total[1] + looked[1]]
         faults += found
