@@ -18,10 +18,17 @@ struct cuda_deflate ts_plan_encode_job(const struct chunk_grid *grid, int64_t n_
                                  .level = CUDA_DEFLATE_RUNS};
 }
 
-/* Returns the most chunks that become whole within n slices. */
+/* Returns the slices that may wait for their chunk beside those of a slab. */
+static int64_t waiting_slices(const struct chunk_grid *grid)
+{
+    return grid->split == 0 ? grid->chunk[0] - 1 : 0;
+}
+
+/* Returns the most chunks that become whole within n slices; the volume's last one need not be full. */
 static int64_t chunks_of(const struct chunk_grid *grid, int64_t n)
 {
-    return grid->split == 0 ? n / grid->chunk[0] + 2 : n * (grid->n_chunks / grid->n[0]);
+    const int64_t slices = n + waiting_slices(grid), c = grid->chunk[0];
+    return grid->split == 0 ? (slices + c - 1) / c : slices * (grid->n_chunks / grid->n[0]);
 }
 
 static bool is_output(const struct ts_plan *plan, int32_t node)
@@ -51,8 +58,7 @@ bool ts_plan_encode(const struct ts_plan *plan, int32_t i, struct plan_encode *e
     encode->call_chunks = most < 1 ? 1 : most < encode->slab_chunks ? most : encode->slab_chunks;
     const struct cuda_deflate one = ts_plan_encode_job(grid, 1, grid->chunk_bytes),
                               call = ts_plan_encode_job(grid, encode->call_chunks, grid->chunk_bytes);
-    encode->values_bytes =
-        (size_t)plan->slab_slices * ts_slice_bytes(image) + (grid->split == 0 ? grid->chunk_bytes : 0);
+    encode->values_bytes = (size_t)(plan->slab_slices + waiting_slices(grid)) * ts_slice_bytes(image);
     encode->chunk_bound = ts_cuda_stride(ts_cuda_deflate_bound(&one));
     encode->encoded_bytes = (size_t)encode->slab_chunks * encode->chunk_bound;
     encode->places_bytes = (size_t)encode->slab_chunks * sizeof(struct cuda_deflate_place);
