@@ -181,6 +181,14 @@ bool ts_chunk_queue_put_take(struct chunk_queue *queue, const struct chunk_job *
     return !failed;
 }
 
+bool ts_chunk_queue_is_full(struct chunk_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    const bool full = queue->tail - queue->head == queue->window && !queue->failed;
+    pthread_mutex_unlock(&queue->lock);
+    return full;
+}
+
 bool ts_chunk_queue_drain(struct chunk_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);

@@ -39,6 +39,8 @@ struct chunk_queue *ts_chunk_queue_create(int threads, const struct chunk_steps 
 /* Adds a chunk, and owns the job's buffers from now on in every case. Waits for a free slot. Returns false where a
  * step or a thread failed; *error_number is then the error number of a thread that could not start, else 0. */
 bool ts_chunk_queue_put_take(struct chunk_queue *queue, const struct chunk_job *job, int *error_number);
+/* Returns true where ts_chunk_queue_put_take would wait. */
+bool ts_chunk_queue_is_full(struct chunk_queue *queue);
 /* Waits until all chunks are through their steps. Returns false where one failed. */
 bool ts_chunk_queue_drain(struct chunk_queue *queue);
 /* Drops waiting chunks, ends the threads and frees the queue. */

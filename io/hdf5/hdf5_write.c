@@ -151,6 +151,11 @@ size_t ts_hdf5_memory_bytes(const struct ts_image *const *images, size_t n, int 
     return bytes + held * (largest + (64u << 10) + 2 * DIGEST_LEAF_BYTES) + workers * (2 * largest + (2u << 20));
 }
 
+bool ts_hdf5_is_full(struct hdf5_writer *writer)
+{
+    return ts_chunk_queue_is_full(writer->queue);
+}
+
 const char *ts_hdf5_temporary(const struct hdf5_writer *writer)
 {
     return writer->file.temporary;

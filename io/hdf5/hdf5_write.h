@@ -53,6 +53,8 @@ const struct chunk_filters *ts_hdf5_filters(const struct hdf5_writer *writer, in
  * ts_hdf5_write, in order, where the slabs before a chunk fill the chunks before it. A chunk that does not decode is an
  * error, reported as ts_hdf5_write does it. */
 enum ts_status ts_hdf5_write_chunk_take(struct hdf5_writer *writer, int id, void *encoded, size_t bytes);
+/* Returns true where handing over another chunk would wait for the writer's threads. */
+bool ts_hdf5_is_full(struct hdf5_writer *writer);
 /* Returns the most bytes that the writer holds, for the plan: queue, chunk and compression buffers for these images.
  * Chunks are cut from the slab while ts_hdf5_write waits, so its size does not matter. SIZE_MAX where an image's size
  * does not fit. */

@@ -83,7 +83,7 @@ enum ts_status ts_run_cuda_encode(struct run *run, int32_t node, const struct ts
 /* Notes an output's slab for download, as run_back_end.write. */
 enum ts_status ts_run_cuda_write(struct run *run, int32_t node, const struct ts_image *slices);
 /* Keeps the downloads of computed slabs moving, and hands to the writer what has arrived. It waits for the slabs up to
- * this one, and for no other. */
+ * this one, and for no other: while the writer is full the next slab is read. */
 enum ts_status ts_run_cuda_move(struct run *run, int64_t slab_number);
 
 #endif

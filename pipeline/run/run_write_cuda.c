@@ -134,7 +134,7 @@ enum ts_status ts_run_cuda_move(struct run *run, int64_t slab_number)
         const int place = (int)(device->n_arrived % PLAN_PIECES);
         const struct arrival *arrival = &device->arrivals[place];
         struct cuda_event *copied = device->down.copied[place];
-        if (arrival->slab_number > slab_number && !ts_cuda_event_passed(copied))
+        if (arrival->slab_number > slab_number && (!ts_cuda_event_passed(copied) || ts_hdf5_is_full(run->writer)))
             return TS_OK;
         status = ts_cuda_host_waits(device->session, copied);
         if (status == TS_OK)

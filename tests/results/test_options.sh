@@ -46,4 +46,6 @@ if configure -DTOMOSTAGE_CUDA=off -DTOMOSTAGE_FFT=mkl; then fail "TOMOSTAGE_FFT=
 grep -q 'TOMOSTAGE_FFT=mkl: expected' "$folder/log" || fail "TOMOSTAGE_FFT=mkl: $(cat "$folder/log")"
 if configure -DTOMOSTAGE_CUDA=off -DTOMOSTAGE_FFT=auto -DTOMOSTAGE_VECTORS=sse; then fail "TOMOSTAGE_VECTORS=sse is accepted"; fi
 grep -q 'TOMOSTAGE_VECTORS=sse: expected' "$folder/log" || fail "TOMOSTAGE_VECTORS=sse: $(cat "$folder/log")"
+if configure -DTOMOSTAGE_CUDA=off -DTOMOSTAGE_VECTORS=avx2 -DTOMOSTAGE_ISAL=perhaps; then fail "TOMOSTAGE_ISAL=perhaps is accepted"; fi
+grep -q "TOMOSTAGE_ISAL='perhaps'\\|TOMOSTAGE_ISAL=perhaps" "$folder/log" || fail "TOMOSTAGE_ISAL=perhaps: $(cat "$folder/log")"
 echo "every word is accepted or refused by its name"
