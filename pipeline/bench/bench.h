@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The benchmark of the stages. Its cases come from the stages' tables: element types, methods, required parameters.
- * Errors are distances from the naive oracles in double precision beside the tests, which only the program
+ * This is the benchmark of the stages. Its cases come from the stages' tables: element types, methods, required
+ * parameters. Errors are distances from the naive oracles in double precision beside the tests, which only the program
  * tomostage-bench (tests/bench.c) has.
  */
 #ifndef PIPELINE_BENCH_BENCH_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Outputs that a CUDA device compresses, so that only compressed bytes cross the bus. Built only with CUDA.
+ * This plans the outputs that a CUDA device compresses itself, so that only compressed bytes cross the bus: how many
+ * chunks one call takes, and the memory for it. The plan must count that memory before the run, because it chooses the
+ * slabs that fit into the device. Built only with CUDA.
  */
 #ifndef PIPELINE_PLAN_PLAN_ENCODE_H
 #define PIPELINE_PLAN_PLAN_ENCODE_H
