@@ -37,7 +37,7 @@ struct dicom_job {
     char sop_instance[DICOM_UID_MAX];
 };
 
-/* What came of it: a worker's answer. */
+/* A worker's answer to a job. The pixels lie in the memory that the worker shares. */
 struct dicom_reply {
     int32_t failed;
     int32_t dirty; /* bits outside of BitsStored were dropped */
