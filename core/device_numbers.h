@@ -21,8 +21,8 @@ struct device_numbers {
     size_t memory_bytes;
     int multiprocessors;
     int threads;            /* resident on one multiprocessor */
-    int shared_bytes;       /* of one multiprocessor */
-    int block_shared_bytes; /* at most, of one block that asks for more than 48 KiB */
+    int shared_bytes;       /* shared memory of one multiprocessor */
+    int block_shared_bytes; /* the most that one block may have, which must ask for more than 48 KiB */
     int l2_bytes;
     int double_ratio; /* how often a multiprocessor multiplies floats while it multiplies one double */
 };

@@ -29,7 +29,7 @@ struct ts_diag {
     struct entry *entries;
     size_t count, capacity, errors, errors_dropped;
     size_t lost;                   /* warnings and notes that found no memory */
-    enum ts_status status, newest; /* of the first error, and of the newest record, kept or not */
+    enum ts_status status, newest; /* those of the first error and of the newest record, kept or not */
 };
 
 struct ts_diag *ts_diag_create(void)

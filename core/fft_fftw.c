@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fourier transforms through FFTW (M. Frigo and S. G. Johnson, Proc. IEEE 93, 2005). Its planner is not made for
- * threads, so one lock stands before it; its execution is.
+ * This computes Fourier transforms through FFTW (M. Frigo and S. G. Johnson, Proc. IEEE 93, 2005). FFTW's planner is
+ * not made for threads, so one lock stands before it. Its execution is made for them and takes no lock, so that
+ * transforms run side by side.
  */
 #ifdef TS_FFT_FFTW
 #include <fftw3.h>

@@ -19,9 +19,9 @@ typedef float complex sample;
 
 struct fft {
     struct fft_shape shape;
-    int64_t n_rows, n_columns;      /* of one transform, as real or complex samples */
-    kiss_fft_cfg row[2], column[2]; /* forward, inverse; column of rank 2 alone */
-    sample *turns;                  /* w of k = 0 .. n / 2, where real */
+    int64_t n_rows, n_columns;      /* size of one transform in samples, real or complex as shape.real says */
+    kiss_fft_cfg row[2], column[2]; /* for [0] forward and [1] inverse; column is NULL where the rank is 1 */
+    sample *turns;                  /* the factors w for k = 0 .. n / 2; NULL where samples are complex */
 };
 
 size_t ts_fft_bytes(const struct fft_shape *shape)

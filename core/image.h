@@ -20,7 +20,7 @@
 #define TS_BEAM_BIT(kind) (1u << (kind))
 #define TS_ANY_BEAM 0x7u
 
-size_t ts_dtype_bytes(enum ts_dtype dtype);     /* of one element */
+size_t ts_dtype_bytes(enum ts_dtype dtype);     /* size of one element */
 const char *ts_dtype_name(enum ts_dtype dtype); /* "u8" ... "f32" */
 bool ts_dtype_is_integer(enum ts_dtype dtype);
 /* Returns the sign bit of signed integers, else 0. The bits of an integer xor this number are unsigned and order as the

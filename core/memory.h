@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory on cache-line boundaries, for image data and scratch, and how arrays share one buffer. free() frees what the
+ * This allocates memory on cache-line boundaries, for image data and scratch, and lays several arrays out in one
+ * buffer. The boundaries let vectors be loaded aligned and keep threads from sharing a line. free() frees what these
  * functions allocate.
  */
 #ifndef CORE_MEMORY_H

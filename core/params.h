@@ -81,7 +81,7 @@ struct param {
         .name = #field, .kind = PARAM_KIND_OF(((type *)0)->field), .offset = offsetof(type, field), __VA_ARGS__        \
     }
 
-enum { PARAMS_MAX = 32 }; /* of one table; `given` is a bit set of them */
+enum { PARAMS_MAX = 32 }; /* most parameters of a table; the bit set `given` has 32 bits */
 
 /* A filled parameter struct and where its values came from. */
 struct param_set {
@@ -89,8 +89,8 @@ struct param_set {
     size_t n_params;
     void *values;                     /* the parameter struct, zeroed then filled */
     uint32_t given;                   /* bit i: params[i] was written by the user */
-    struct ts_span spans[PARAMS_MAX]; /* of the values given */
-    struct ts_span span;              /* of the stage or source itself */
+    struct ts_span spans[PARAMS_MAX]; /* where the given values stand in the text */
+    struct ts_span span;              /* where the stage or source itself stands */
     const char *owner;                /* "box", "input" */
     bool resolved;                    /* derived parameters have their values */
     uint32_t idle;                    /* bit i: params[i] plays no part with the values of the others; not recorded */

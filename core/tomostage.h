@@ -119,7 +119,7 @@ struct ts_axis {
     enum ts_axis_kind kind;
     int64_t n;
     double spacing;          /* distance of neighbors in `unit`; 0 where it has no meaning */
-    const char *unit;        /* of positions and spacing: "mm", "degree", "pixel", "" */
+    const char *unit;        /* unit of positions and spacing: "mm", "degree", "pixel", "" */
     const double *positions; /* n values in `unit` where they are not evenly spaced, else NULL */
     double first;            /* position of index 0 where positions is NULL; index i is then at first + i * spacing */
 };
@@ -134,10 +134,10 @@ struct ts_image {
     struct ts_axis axes[TS_MAX_RANK];
     enum ts_dtype dtype;
     enum ts_quantity quantity;
-    const char *unit; /* of the values: "HU", "1/mm", "Bq/ml", "1", "mm" (line integral of unitless values) */
+    const char *unit; /* unit of the values: "HU", "1/mm", "Bq/ml", "1", "mm" (line integral of unitless values) */
     bool has_geometry;
     double origin_mm[3], direction[9], step_z_mm[3];
-    struct ts_beam beam; /* of a sinogram; every field is 0 for a volume */
+    struct ts_beam beam; /* the beam of a sinogram; every field is 0 for a volume */
     int64_t z_first;     /* index in the whole image of this slab's first slice */
     void *data;          /* host memory, or NULL for a description */
 };
@@ -167,7 +167,7 @@ enum ts_event_kind { TS_EVENT_STARTED, TS_EVENT_PROGRESS, TS_EVENT_FINISHED };
 struct ts_event {
     enum ts_event_kind kind;
     int pass, n_passes;            /* pass counts from 1 */
-    int64_t slices_done, n_slices; /* of this pass */
+    int64_t slices_done, n_slices; /* slices of this pass */
     double seconds;                /* since the run began */
     double bytes_per_second, seconds_left;
     const char *output; /* TS_EVENT_FINISHED: the file's path, else NULL */

@@ -20,7 +20,7 @@ enum trace_part {
     TRACE_DOWNLOAD,
     TRACE_COMPRESS,
     TRACE_WRITE,
-    TRACE_CHECK,  /* what was written is read back */
+    TRACE_CHECK,  /* written bytes are read back */
     TRACE_FINISH, /* digests, metadata, fsync, the name */
     TRACE_PARTS
 };
@@ -29,7 +29,7 @@ enum trace_part {
 struct trace_stretch {
     double begin, end;
     uint64_t bytes;
-    int thread; /* of the system */
+    int thread; /* the system's number of the thread */
     enum trace_part part;
 };
 

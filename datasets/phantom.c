@@ -177,7 +177,7 @@ double ts_phantom_integral(const struct phantom *phantom, const struct phantom_o
         const double alpha = shape->angle_degree * (M_PI / 180.0), f = theta_rad - alpha;
         const double w = (z - shape->center[2]) / shape->half_axes[2];
         const double s = s_mm / unit - (shape->center[0] * cos(theta_rad) + shape->center[1] * sin(theta_rad));
-        const double shrink = 1.0 - w * w; /* of the squared half axes, at this height */
+        const double shrink = 1.0 - w * w; /* factor of the squared half axes at this height */
         const double a2 = shape->half_axes[0] * shape->half_axes[0] * shrink;
         const double b2 = shape->half_axes[1] * shape->half_axes[1] * shrink;
         const double r2 = a2 * cos(f) * cos(f) + b2 * sin(f) * sin(f);

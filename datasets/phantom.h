@@ -17,7 +17,7 @@
 struct phantom_shape {
     double center[3];    /* x, y, z */
     double half_axes[3]; /* along its own x, y and z; INFINITY along z: a cylinder */
-    double angle_degree; /* of its own x axis against x, in the plane */
+    double angle_degree; /* angle of its own x axis against x, in the plane */
     double hu;           /* added inside */
     double slope_hu[3];  /* added per unit length from its center */
 };
@@ -35,7 +35,7 @@ struct phantom_options {
     int64_t nx, ny, nz;
     double spacing_x_mm, spacing_y_mm, spacing_z_mm;
     double noise_hu; /* standard deviation of added normal noise; 0: none */
-    uint64_t seed;   /* of the noise */
+    uint64_t seed;   /* seed of the noise */
 };
 #define PHANTOM_OPTIONS_DEFAULT                                                                                        \
     {                                                                                                                  \

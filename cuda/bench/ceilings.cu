@@ -73,7 +73,7 @@ struct measure {
     struct cuda_session *session;
     struct ts_diag *diag;
     struct cuda_event *start, *end;
-    uint4 *buffer; /* of 2 * half bytes */
+    uint4 *buffer; /* two halves of `half` bytes each */
     size_t half;
     int blocks;
     cudaTextureObject_t texture;

@@ -15,8 +15,8 @@ enum { CLAHE_NO_CLIP = 0x7FFFFFFF };
 
 /* The tiles of one slice. */
 struct clahe_tiles {
-    int ny, nx, tiles_y, tiles_x, height, width; /* of a tile: height, width */
-    int values;                                  /* of a table */
+    int ny, nx, tiles_y, tiles_x, height, width; /* height and width are those of a tile */
+    int values;                                  /* entries of a table */
     int clip;                                    /* CLAHE_NO_CLIP: none */
     const struct neighbor *near_y, *near_x;      /* device: the stage's constants */
 };

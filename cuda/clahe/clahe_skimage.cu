@@ -15,12 +15,12 @@
 #include "cuda/values/reductions.cuh"
 #include "cuda/values/value_range.cuh"
 
-enum { THREADS = 256, SHARED_BINS = 8192, MAX_BLOCKS = 1024, ROWS = 16 /* of a block */ };
+enum { THREADS = 256, SHARED_BINS = 8192, MAX_BLOCKS = 1024, ROWS = 16 /* rows that a block maps */ };
 
 /* The kernels keep here what they find of a slice; it starts as zero bytes. */
 struct slice_state {
     struct cuda_value_range range;
-    uint32_t not_low, high; /* of the mixed values: ~ of the lowest, and the highest */
+    uint32_t not_low, high; /* lowest mixed value, with its bits inverted, and highest one */
 };
 
 /* This is struct gray_scale of the CPU. */

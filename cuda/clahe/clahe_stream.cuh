@@ -21,7 +21,7 @@ struct stream_job {
     struct clahe_tiles tiles;
     const void *in;
     void *out;
-    uint32_t *wide;             /* of each slice; NULL: values are never too high */
+    uint32_t *wide;             /* set for each slice with too high a value; NULL: none can have one */
     float scale;                /* from counts to levels */
     float inverse_y, inverse_x; /* 1 / tile */
     int rows, columns;          /* regions of a block along y and x */
@@ -33,8 +33,8 @@ struct stream_part {
     int row, row_end, tile, tile_end;
     int x, x_end; /* pixels of its regions */
     uint32_t *pairs, *counts;
-    uint32_t address; /* of the pairs, within shared memory */
-    uint32_t *sums;   /* of warps: of the cut counts, and above them what was cut off */
+    uint32_t address; /* where the pairs begin within shared memory */
+    uint32_t *sums;   /* sums of warps: of the cut counts, and above them of the counts that were cut off */
     int *row_starts;  /* first rows of all regions, and the end */
 };
 

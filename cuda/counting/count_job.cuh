@@ -18,7 +18,7 @@ struct count_job {
     int64_t n_slices;
     void *partials;
     size_t stride; /* bytes between the partials of slices; 0: there is one partial, the volume's */
-    size_t bytes;  /* of a pixel */
+    size_t bytes;  /* size of a pixel */
     uint32_t bias, n_keys;
     uint32_t shift, kept2;  /* 16 bits: keys are values without their lowest `shift` bits; the others, in both halves */
     uint32_t first2, last2; /* 16 bits: first and last of struct value_groups, in both halves */

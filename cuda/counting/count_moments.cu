@@ -17,7 +17,7 @@ enum { THREADS = 512, SLICES = 2 };
 
 /* All sums stay below 2^64, because a slice has fewer than 2^32 pixels. */
 struct count_moments {
-    uint64_t keys, squares; /* of the keys */
+    uint64_t keys, squares; /* sums of the keys and of their squares */
     uint64_t n, n_zero, n_negative;
     double logs;
     uint32_t low, high; /* keys */

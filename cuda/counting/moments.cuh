@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stages/counting/moments.h and stages/values/value_range.h on the device: moments and range of every slice of 32-bit
- * integers or floats, in one pass.
+ * This is stages/counting/moments.h and stages/values/value_range.h on the device: moments and range of every slice of
+ * 32-bit integers or floats. Both come from one pass, so that each value is read once.
  */
 #ifndef CUDA_COUNTING_MOMENTS_CUH
 #define CUDA_COUNTING_MOMENTS_CUH

@@ -28,7 +28,7 @@ template <typename sum_type> struct cuda_moments {
 
 template <typename type> struct run {
     double center, sum, squares, product;
-    uint64_t whole_sum; /* of integers */
+    uint64_t whole_sum; /* sum of integers, exact */
     int32_t exponent;
     uint32_t n, n_zero, n_nan, n_infinite;
     type low, high;

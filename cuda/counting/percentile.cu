@@ -49,7 +49,7 @@ struct rank_job {
     int n_percentiles;
     bool floats;
     int64_t n;
-    const char *counts; /* of upper halves: struct cuda_slice_counts */
+    const char *counts; /* counts of upper halves: struct cuda_slice_counts */
     char *search, *tables, *ends;
     size_t counts_stride, search_stride, tables_stride, ends_stride;
 };
@@ -255,7 +255,7 @@ void ts_cuda_percentile_collect(int round, enum ts_dtype dtype, int n_percentile
 
 /* Offsets in the scratch of one group of slices, which starts with the halves or the sort's keys. */
 struct ends_layout {
-    int64_t slices; /* of a group */
+    int64_t slices; /* slices of a group */
     size_t counts_stride, search_stride, tables_stride;
     size_t counts, search, tables, bytes;
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stages/counting/percentile.h on the device, for 32-bit integers and floats: the two rounds over a whole volume, whose
- * partial results are the host's tables; and both methods slice by slice, which end in the keys at the ranks.
+ * This is stages/counting/percentile.h on the device, for 32-bit integers and floats. Over a whole volume it carries
+ * out the two rounds, whose partial results are the host's tables. Slice by slice it has both methods, which end in the
+ * keys at the ranks.
  */
 #ifndef CUDA_COUNTING_PERCENTILE_CUH
 #define CUDA_COUNTING_PERCENTILE_CUH

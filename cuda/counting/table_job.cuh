@@ -24,16 +24,16 @@ struct table_job {
     struct bins bins;
     const void *slice_bins; /* on the device, struct bins of each slice, bins_stride bytes apart; NULL: bins of all */
     size_t bins_stride;
-    uint64_t rows;        /* of a slice (of all slices together, where they share one partial) */
-    uint32_t columns;     /* of a row */
+    uint64_t rows;        /* rows of a slice (of all slices together, where they share one partial) */
+    uint32_t columns;     /* pixels of a row */
     uint32_t pass_slots;  /* slots that one pass counts; blockIdx.z is the pass */
-    uint32_t log2_copies; /* of the table of method shared, for the lanes of a warp */
-    size_t most_bytes;    /* of that table; 0: as many as a block may have */
+    uint32_t log2_copies; /* copies of the table of method shared, for the lanes of a warp */
+    size_t most_bytes;    /* limit of that table; 0: as many as a block may have */
     /* Scratch where blocks (or their warps) leave their tables, [slice][table][slot]; NULL: they add them to the
      * partials at once. */
     uint32_t *tables;
     size_t tables_bytes;
-    enum reduction_method merge; /* of the tables; REDUCTION_AUTO: with atomics */
+    enum reduction_method merge; /* how the tables are merged; REDUCTION_AUTO: with atomics */
     const void *labels;          /* the label of each pixel; NULL: without labels */
     enum ts_dtype labels_dtype;
     uint32_t n_labels;

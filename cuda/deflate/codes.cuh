@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Huffman codes of limited length, made by a block. counts -> lengths: D. Huffman's tree is the best one; its leaves
- * are ranked by all threads, and one thread merges two sorted queues (J. van Leeuwen, "On the construction of Huffman
- * trees", 1976), since every merge waits for the one before. Lengths above the limit are repaired as zlib does: leaves
- * move down until the lengths fill the code exactly again. lengths -> codes: by RFC 1951, 3.2.2.
+ * A block of threads makes Huffman codes of limited length with these functions, in two steps. Counts become lengths by
+ * D. Huffman's tree, which is the best one: all threads rank its leaves, and one thread merges two sorted queues (J.
+ * van Leeuwen, "On the construction of Huffman trees", 1976), since every merge waits for the one before. Lengths above
+ * the limit are repaired as zlib does: leaves move down until the lengths fill the code exactly again. Then lengths
+ * become codes by RFC 1951, 3.2.2.
  *
  * All threads of the block call these functions together.
  */
@@ -13,13 +14,13 @@
 #include "cuda/deflate/job.cuh"
 
 enum {
-    LITERAL_SYMBOLS = 286, /* of literals, the end of a block, and match lengths */
+    LITERAL_SYMBOLS = 286, /* literals, the end of a block, and match lengths */
     DISTANCE_SYMBOLS = 30,
-    LENGTH_SYMBOLS = 19, /* of lengths of codes */
+    LENGTH_SYMBOLS = 19, /* symbols that state the lengths of codes */
     END_OF_BLOCK = 256,
     MOST_SYMBOLS = 288, /* a multiple of 4 */
     CODE_LIMIT = 15,
-    LENGTH_LIMIT = 7, /* of the code of code lengths */
+    LENGTH_LIMIT = 7, /* the same limit for the code of code lengths */
     SYMBOL_BITS = 9   /* for a symbol's number */
 };
 
@@ -32,7 +33,7 @@ struct code_scratch {
     uint32_t nodes[MOST_SYMBOLS];            /* weights of merged nodes, which rise too */
     uint16_t leaf_parents[MOST_SYMBOLS], node_parents[MOST_SYMBOLS];
     uint32_t with_length[CODE_LIMIT + 1]; /* symbols of each length */
-    uint32_t first_code[CODE_LIMIT + 1];  /* of each length */
+    uint32_t first_code[CODE_LIMIT + 1];  /* the lowest code of each length */
 };
 
 /* Sorts the used symbols into scratch.leaves, rarest first, and returns how many there are. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sizes of one call of the compressor, the parts of its scratch memory, and the launches in their order:
- * segments.cu compresses segments into slots, join.cu makes encoded chunks of them.
+ * This computes the sizes of one call of the compressor, divides its scratch memory into parts, and launches its
+ * kernels in their order: segments.cu compresses segments into slots, and join.cu makes encoded chunks of them. All are
+ * enqueued on one stream, so that the host need not wait between them.
  */
 #include "cuda/deflate/segments.cuh"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The header of a dynamic block (RFC 1951, 3.2.7): the lengths of both codes as one sequence, in which runs are
- * shortened, in a Huffman code of its own. A thread looks at two places of the sequence; where a run begins, it makes
- * the tokens of the run.
+ * This writes the header of a dynamic block (RFC 1951, 3.2.7): the lengths of both codes as one sequence, in which runs
+ * are shortened, in a Huffman code of its own. A thread looks at two places of the sequence; where a run begins, it
+ * makes the tokens of the run.
  */
 #ifndef CUDA_DEFLATE_HEADER_CUH
 #define CUDA_DEFLATE_HEADER_CUH
@@ -13,13 +13,13 @@
 
 enum {
     MOST_LENGTHS = LITERAL_SYMBOLS + DISTANCE_SYMBOLS,
-    FIXED_BITS = 3 + 5 + 5 + 4, /* what begins a header */
+    FIXED_BITS = 3 + 5 + 5 + 4, /* fields of fixed length at the header's start */
     /* Every length takes at most the 7 bits of its code, or shares with two others those of a run, which has 7 more. */
     HEADER_WORDS = (FIXED_BITS + 3 * LENGTH_SYMBOLS + 7 * MOST_LENGTHS) / 32 + 2,
     REPEAT = 16,     /* the length before, 3 to 6 times */
     ZEROS = 17,      /* 3 to 10 */
     MANY_ZEROS = 18, /* 11 to 138 */
-    TOKEN_BITS = 5   /* of a token for its symbol; its extra bits lie above */
+    TOKEN_BITS = 5   /* low bits of a token, its symbol; its extra bits lie above */
 };
 
 struct header_scratch {

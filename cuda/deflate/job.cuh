@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The words of the compressor. A chunk is shuffled: byte j of all its elements makes plane j. A plane is cut into
- * segments of 32 KiB, each compressed by one block into a slot of scratch memory of its own, as a run of whole bytes.
- * A segment is cut into strips of 128 bytes, one for each thread. Segments are numbered in the order of their chunk's
- * stream: all of plane 0, then plane 1, and so on.
+ * These structs and sizes describe one call of the compressor to all its kernels. A chunk is shuffled: byte j of all
+ * its elements makes plane j. A plane is cut into segments of 32 KiB, each compressed by one block into a slot of
+ * scratch memory of its own, as a run of whole bytes. A segment is cut into strips of 128 bytes, one for each thread.
+ * Segments are numbered in the order of their chunk's stream: all of plane 0, then plane 1, and so on.
  *
  * Segments of 32 KiB gave the smallest files: shorter ones pay more for their tables of codes, longer ones fit their
  * codes less well to what they hold.
@@ -32,13 +32,13 @@ enum {
     FLETCHER_MODULUS = 65535
 };
 
-/* What is known of a segment once it is compressed. */
+/* The compression of a segment leaves these numbers; joining the segments to a chunk needs no more of it. */
 struct segment_result {
-    uint32_t bytes;                  /* in its slot */
-    uint32_t sum;                    /* of its bytes, modulo ADLER_MODULUS */
+    uint32_t bytes;                  /* compressed length, in its slot */
+    uint32_t sum;                    /* sum of its bytes before compression, modulo ADLER_MODULUS */
     uint32_t ramp;                   /* sum of byte i times (n - i), likewise */
-    uint32_t offset;                 /* of its compressed bytes in the encoded chunk */
-    uint32_t fletcher_1, fletcher_2; /* what they add to the sums of the chunk, modulo FLETCHER_MODULUS */
+    uint32_t offset;                 /* where its compressed bytes begin in the encoded chunk */
+    uint32_t fletcher_1, fletcher_2; /* its share of the chunk's two Fletcher sums, modulo FLETCHER_MODULUS */
 };
 
 struct deflate_job {
@@ -46,15 +46,15 @@ struct deflate_job {
     struct cuda_deflate call;
     uint64_t fill;                  /* byte j is that of plane j */
     int64_t plane_bytes;            /* elements of a chunk */
-    int64_t last_elements;          /* that the last chunk has of its own */
+    int64_t last_elements;          /* elements of the last chunk that lie inside the array */
     uint32_t plane_segments;        /* segments of a plane */
-    uint32_t segments;              /* of a chunk */
+    uint32_t segments;              /* segments of a chunk */
     struct segment_result *results; /* [chunk][segment] */
     uint8_t *slots;                 /* SLOT bytes a segment */
     uint32_t *matches;              /* SEGMENT a block; level CUDA_DEFLATE_MATCHES alone */
     unsigned long long *next;       /* segment that no block has begun; counts up */
     struct cuda_deflate_place *places;
-    uint32_t *adlers; /* of each chunk */
+    uint32_t *adlers; /* the Adler-32 sum of each chunk */
     uint8_t *out;
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matches within a segment. For every position the block finds the longest match that ends in the position's strip,
- * among three: the byte before (a run), and the last two tiles of 256 positions in which the same three bytes were
- * hashed to the same place. All threads look their positions of a tile up before any of them is entered, and the
- * highest position wins its place; so what is found depends on the text alone. Matches inside a tile, other than runs,
- * are not found.
+ * A block finds the matches within a segment. For every position it looks for the longest match that ends in the
+ * position's strip, among three: the byte before (a run), and the last two tiles of 256 positions in which the same
+ * three bytes were hashed to the same place. All threads look their positions of a tile up before any of them is
+ * entered, and the highest position wins its place; so what is found depends on the text alone. Matches inside a tile,
+ * other than runs, are not found.
  *
  * Then each thread walks its strip: it takes the match at a position unless the next position has a longer one.
  */
@@ -14,12 +14,12 @@
 #include "cuda/deflate/tokens.cuh"
 
 enum {
-    PLACE_BITS = 12, /* of the table of places */
+    PLACE_BITS = 12, /* the table of places has 2^12 entries */
     PLACES = 1 << PLACE_BITS,
     HASHED_BYTES = 4,  /* that follow a position which is entered; the hash takes three of them */
     FAR = 4096,        /* farther back, three bytes cost more as a match than as literals */
     LONG_ENOUGH = 32,  /* a match that is taken without a look at the next position */
-    DISTANCE_BITS = 16 /* of a found match, which is length << DISTANCE_BITS | distance, or 0 */
+    DISTANCE_BITS = 16 /* a found match is length << DISTANCE_BITS | distance; 0: none was found */
 };
 
 /* The four bytes from i on; those after the segment's end are any. */

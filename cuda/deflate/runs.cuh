@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs: a byte that equals the one before it, at least three times, is a match at distance 1, which needs no search. A
- * thread finds the runs of its strip once, as a mask of the bytes that they cover, and keeps it in registers. The first
- * bytes of a strip may go on with the run of the strip before.
+ * Each thread finds the runs of its strip. A byte that equals the one before it, at least three times, is a match at
+ * distance 1, which needs no search. The thread notes its runs once, as a mask of the bytes that they cover, and keeps
+ * the mask in registers. The first bytes of a strip may go on with the run of the strip before.
  */
 #ifndef CUDA_DEFLATE_RUNS_CUH
 #define CUDA_DEFLATE_RUNS_CUH

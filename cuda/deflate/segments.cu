@@ -24,7 +24,8 @@ extern "C" {
 #include "cuda/device/session.h"
 }
 
-/* What a block makes of the tokens, and while it looks for matches the table of places. */
+/* A block makes the codes of its segment from the tokens. They lie where the table of places was, which it needs only
+ * while it looks for matches. */
 struct segment_codes {
     uint32_t counts[TOKENS], codes[TOKENS], symbols[LITERAL_SYMBOLS];
     uint32_t distance_counts[DISTANCE_SYMBOLS], distance_codes[DISTANCE_SYMBOLS];
@@ -36,7 +37,7 @@ struct segment_codes {
 struct segment_shared {
     uint32_t text[WORDS];
     uint32_t warp_sums[CUDA_BLOCK_WARPS];
-    int64_t number; /* of the segment */
+    int64_t number; /* the segment's number */
     union {
         struct segment_codes of;
         uint32_t places[PLACES];

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The two halves of the compression: segments are compressed into their slots, then the slots are joined.
+ * These functions enqueue the two halves of the compression: segments are compressed into slots, and the slots are
+ * joined to chunks. The place of a segment in its chunk is known only when all segments before it are compressed, so
+ * that two kernels are needed, and slots that have the size of the worst case.
  */
 #ifndef CUDA_DEFLATE_SEGMENTS_CUH
 #define CUDA_DEFLATE_SEGMENTS_CUH

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The bytes of a segment in shared memory. Each thread reads its own strip from its beginning, so neighbors read words
- * that are 32 apart; the words of strip s are rotated by s, which puts those of a warp into 32 different banks.
+ * This brings the bytes of a segment into shared memory. Each thread reads its own strip from its beginning, so
+ * neighbors read words that are 32 apart. The words of strip s are therefore rotated by s, which puts those that a warp
+ * reads together into 32 different banks.
  */
 #ifndef CUDA_DEFLATE_TEXT_CUH
 #define CUDA_DEFLATE_TEXT_CUH
@@ -25,7 +26,7 @@ struct segment {
     const uint8_t *bytes; /* the first one, those of its plane are `width` apart */
     uint32_t n, inside;   /* bytes; those that lie in the chunk, the others are `fill` */
     uint32_t fill;
-    bool last; /* of its chunk */
+    bool last; /* no segment of its chunk follows */
     uint8_t *slot;
     struct segment_result *result;
 };

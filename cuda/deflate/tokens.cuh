@@ -16,7 +16,7 @@ enum {
     MATCH = 256, /* the token of a match of 0 bytes */
     TOKENS = MATCH + STRIP + 1,
     MATCH_SYMBOLS = 257, /* the symbol of the shortest match */
-    CODE_BITS = 27       /* of an entry of the table of codes; above them stands how many of them are used */
+    CODE_BITS = 27       /* low bits of an entry of the table of codes; the high ones are how many of them are used */
 };
 
 /* RFC 1951 sorts both match lengths (low = 2) and distances (low = 1), less the shortest of each, into classes: the
@@ -53,7 +53,7 @@ static __device__ void make_codes(const struct code_scratch &scratch, const uint
 {
     for (unsigned token = threadIdx.x; token < TOKENS; token += DEFLATE_THREADS) {
         const bool match = token > END_OF_BLOCK;
-        const unsigned number = match ? token - MATCH - SHORTEST_MATCH : 0; /* of a match length */
+        const unsigned number = match ? token - MATCH - SHORTEST_MATCH : 0; /* the match length's, from 0 on */
         const unsigned extra = match ? extra_bits(number, 2) : 0;
         const unsigned symbol = match ? MATCH_SYMBOLS + class_of(number, 2) : token;
         if (match && token < MATCH + SHORTEST_MATCH)
@@ -65,7 +65,7 @@ static __device__ void make_codes(const struct code_scratch &scratch, const uint
     }
 }
 
-/* What a thread does with the tokens of its strip. */
+/* A thread goes through the tokens of its strip three times, with one of these tasks each. */
 enum token_pass { COUNT_TOKENS, MEASURE_TOKENS, WRITE_TOKENS };
 
 struct token_work {

@@ -12,7 +12,7 @@
 #include "core/device_numbers.h"
 #include "core/diag.h"
 
-enum { CUDA_LOWEST_CAPABILITY = 75 }; /* of any build */
+enum { CUDA_LOWEST_CAPABILITY = 75 }; /* no build has code for less */
 
 /* The code that was compiled for one compute capability. */
 struct cuda_code {

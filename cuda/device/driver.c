@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The calls of a driver on a CUDA device. Partial results of a reduction stay on the device over all slabs of a round.
- * Then either the stage's own launcher makes the results there, or the partials are copied to the host, the stage's
- * finish() makes the results, and they are copied back.
+ * These are the calls of a driver on a CUDA device, for the steps of stages/engine/driver.c. Partial results of a
+ * reduction stay on the device over all slabs of a round. Then either the stage's own launcher makes the results there,
+ * or the partials are copied to the host, the stage's finish() makes the results, and they are copied back.
  */
 #include "cuda/device/driver.h"
 

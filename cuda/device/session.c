@@ -139,7 +139,7 @@ enum ts_status ts_cuda_shared(const struct stage_context *context, const void *k
 enum ts_status ts_cuda_launch_together(const struct stage_context *context, const void *kernel, const char *name,
                                        int threads, int most, void **arguments, struct CUstream_st *stream)
 {
-    enum { SYSTEM_BYTES = 1024 }; /* of each block's shared memory */
+    enum { SYSTEM_BYTES = 1024 }; /* the system takes so much of each block's shared memory */
     const struct device_numbers *device = context->device;
     struct cudaFuncAttributes attributes;
     int resident = 0;

@@ -35,7 +35,7 @@ struct box_launch {
     cudaStream_t stream;
     struct box_sizes sizes;
     int64_t z_first;      /* index in the volume of the first output slice */
-    struct box_mean mean; /* of the whole window */
+    struct box_mean mean; /* divides by the values of the whole window */
     bool wide;            /* whether sums of 8- and 16-bit values need int64_t */
 };
 
@@ -121,7 +121,7 @@ template <typename T, typename SUM> struct box_passes {
     typedef box_between<T, SUM> between;
     between *slices, *rows; /* after the pass along z, along x */
     between outside_rows, outside_columns;
-    struct box_mean line, last; /* of a pass, and of the last one, along y */
+    struct box_mean line, last; /* the means of a pass, and of the last one, along y */
 };
 
 template <typename T, typename SUM>

@@ -26,8 +26,8 @@ template <typename T> struct march_strip {
     T *out;
     int first, columns; /* whose sums it makes */
     int out_first, out_end;
-    int row, step; /* of the image: first row of outputs, and +1 or -1 */
-    int rows;      /* of outputs */
+    int row, step; /* the image's first row of outputs, and +1 or -1 */
+    int rows;      /* how many rows of outputs follow */
 };
 
 template <typename T>

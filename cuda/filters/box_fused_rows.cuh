@@ -22,7 +22,7 @@
 enum { ROWS_WARPS = 2, ROWS_COLUMNS = 16, ROWS_AHEAD = 4, ROWS_BLOCKS = 8 };
 
 struct rows_plan : box_image {
-    int strips, chunks, chunk; /* of a row; of a slice; rows */
+    int strips, chunks, chunk; /* strips of a row; chunks of a slice; rows of a chunk */
     uint32_t outside;          /* the constant, with its sign bit flipped likewise */
 };
 
@@ -74,7 +74,7 @@ static __device__ __forceinline__ struct rows_sixteen<T> rows_pack(const uint32_
 
 /* The columns and neighbors of a lane. Lanes beside a strip's outputs write nothing: they only sum for the others. */
 struct rows_lane {
-    int column;      /* of the first that it reads */
+    int column;      /* first column that the lane reads */
     int left, right; /* lanes beside it */
     bool first, last /* of the image's row, whose window reaches over its end */, writes;
 };

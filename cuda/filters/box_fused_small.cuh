@@ -25,7 +25,7 @@ static inline __host__ __device__ constexpr int small_width(int radius)
 }
 
 struct small_plan : box_image {
-    int strips, tiles; /* of a row, blocks of rows of a slice */
+    int strips, tiles; /* strips of a row; blocks of rows of a slice */
 };
 
 /* Samples become unsigned integers, or stay floats. */

@@ -59,7 +59,7 @@ template <typename T> static __device__ __forceinline__ box_word<T> volume_flipp
 /* The image's columns and rows that the tile's samples come from, -1 for the constant. */
 struct volume_from {
     const int *columns, *rows;
-    int quads; /* of four samples, in the tile */
+    int quads; /* groups of four samples in the tile */
 };
 
 /* A thread loads the quads threadIdx.x + i THREADS of the tile, rows first, from at[i] of the slice (-1: there is none)

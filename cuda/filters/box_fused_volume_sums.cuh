@@ -16,7 +16,7 @@
 
 enum {
     VOLUME_RUN = BOX_VOLUME_RUN,                  /* columns of a thread in the pass along the rows */
-    VOLUME_RUNS = BOX_VOLUME_COLUMNS / VOLUME_RUN /* of a row */
+    VOLUME_RUNS = BOX_VOLUME_COLUMNS / VOLUME_RUN /* runs of a row */
 };
 
 /* Returns how many 2D sums of a thread the ring holds. */

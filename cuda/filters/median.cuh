@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This finds the median of the keys of one window (cuda/values/value_keys.cuh): by a network in registers, as
- * stages/filters/median_network.h has it, or bit by bit. Windows that share columns: cuda/filters/median_tile.cuh.
+ * stages/filters/median_network.inc has it, or bit by bit where a window has too many values for that. Where
+ * neighboring windows share the sort of their columns, cuda/filters/median_tile.cuh does the work.
  */
 #ifndef CUDA_FILTERS_MEDIAN_CUH
 #define CUDA_FILTERS_MEDIAN_CUH

@@ -3,7 +3,7 @@
  * The kernels of median share this: the description of one slab, and how values come into registers and leave them.
  *
  * A lane works on four neighboring values of a row at a time, which lie in sizeof(T) words as they do in memory. A key
- * has 32 bits; values of 8 and 16 bits travel two to a key, that of one row and that of a row below it, so that one
+ * has 32 bits. Values of 8 and 16 bits are packed two to a key, that of one row and that of a row below it, so that one
  * minimum or maximum serves two windows.
  */
 #ifndef CUDA_FILTERS_MEDIAN_JOB_CUH

@@ -48,7 +48,7 @@ static __global__ void __launch_bounds__(THREADS)
 enum ts_status ts_cuda_equalize_bins(const struct stage_context *context, const struct ts_image *in,
                                      struct ts_image *out, const struct cuda_maps *maps, const struct cuda_call *call)
 {
-    const int64_t n = maps->stride ? out->axes[0].n : 1, most = 65535; /* of a grid's second dimension */
+    const int64_t n = maps->stride ? out->axes[0].n : 1, most = 65535; /* limit of a grid's second dimension */
     const size_t count = maps->stride ? ts_slice_count(out) : ts_image_count(out);
     const int64_t blocks = ts_cuda_parts((int64_t)count, (int64_t)THREADS * VALUES_A_THREAD), limit = INT32_MAX;
     const bool steps = context->references[0] != NULL;

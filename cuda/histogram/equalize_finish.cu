@@ -31,7 +31,7 @@ struct finish_job {
 /* The sum and the range of a block's keys. */
 struct part {
     unsigned long long sum;
-    uint32_t low, high;        /* of keys that occur; low > high: none */
+    uint32_t low, high;        /* the keys that occur lie between; low > high: none does */
     unsigned long long lowest; /* count of the key low */
 };
 

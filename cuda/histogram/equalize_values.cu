@@ -15,18 +15,18 @@ enum { THREADS = 1024, SMALL_THREADS = 128 };
 
 struct value_job {
     const char *maps;
-    size_t stride, entries;        /* between maps; from a map's start to its entries */
-    size_t range;                  /* from a map's start to low, high */
-    uint32_t bias, capacity;       /* entries in shared memory */
-    uint32_t near_capacity;        /* the same as near entries; 0: none */
-    int64_t count, n_maps, chunks; /* pixels of a map, and chunks of them */
-    int64_t phase, out_phase;      /* of the first pixel within its group of 16 bytes */
+    size_t stride, entries;        /* bytes from a map to the next; bytes from a map's start to its entries */
+    size_t range;                  /* bytes from a map's start to the lowest and highest key that occur */
+    uint32_t bias, capacity;       /* a key is a value xor bias; capacity: entries that shared memory holds */
+    uint32_t near_capacity;        /* entries that it holds in 3 bytes each; 0: they are not stored so */
+    int64_t count, n_maps, chunks; /* pixels that one map serves; maps; chunks into which these pixels are cut */
+    int64_t phase, out_phase;      /* position of the first pixel within its group of 16 bytes, read and written */
 };
 
 template <typename ENTRY> struct window {
     const ENTRY *shared, *all;
     uint32_t base, n;
-    const uint32_t *firsts; /* of groups of NEAR keys: bits of the first entry, or FAR; NULL: entries as they are */
+    const uint32_t *firsts; /* bits of the first entry of each NEAR keys, or far_entries; NULL: entries as they are */
     const uint16_t *differences;
 };
 

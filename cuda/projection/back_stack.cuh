@@ -23,7 +23,7 @@
 #include "cuda/projection/interleave.cuh"
 
 enum {
-    BACK_PIXELS = 4, /* of a warp, side by side */
+    BACK_PIXELS = 4, /* a warp has so many pixels side by side */
     BACK_CHUNK = 32, /* views whose places are worked out at once: one a lane */
     BACK_ACROSS = 2, /* warps of a block side by side, */
     BACK_DOWN = 4,   /* and one below the other */
@@ -34,7 +34,7 @@ enum {
 struct back_size {
     int n_slices, n_detectors, n_rows, n_columns;
     int blocks_across;
-    int64_t first_block; /* of this launch */
+    int64_t first_block; /* the first block of this launch */
     bool whole;          /* rows are multiples of 16 bytes */
     const int32_t *halt; /* context->halt */
 };

@@ -31,7 +31,7 @@ enum {
     BLOCK_THREADS = 32 * ACROSS * DOWN,
     BLOCKS = 3,    /* on a multiprocessor */
     PATCH = 8,     /* blocks along a side of those that run together */
-    EXPONENT = 12, /* of the largest magnitude among halves; weights are at most pi */
+    EXPONENT = 12, /* halves are scaled to a largest magnitude of about 2^12; weights are at most pi */
     MOST_BLOCKS = 1 << 30
 };
 
@@ -57,14 +57,14 @@ struct __align__(16) window
 
 /* Its lines are the table's views. */
 template <bool JOSEPH> struct back_walk : tensor_walk {
-    enum { SCALED = JOSEPH, FOLD_STEPS = JOSEPH ? 64 : 256 }; /* of a pair of adjoints little may be truncated */
+    enum { SCALED = JOSEPH, FOLD_STEPS = JOSEPH ? 64 : 256 }; /* a pair of adjoints must truncate little */
     const struct cuda_back_view *views;
-    int column, row;        /* of the warp's first pixel */
+    int column, row;        /* place of the warp's first pixel */
     struct window *windows; /* in work */
     float *units;           /* JOSEPH: pixels from one detector to the next in each of them */
     struct place {
         const struct cuda_back_view *view;
-        double at; /* of the first pixel */
+        double at; /* where the first pixel lies on the detector */
     };
 };
 

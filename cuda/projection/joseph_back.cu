@@ -34,7 +34,7 @@ struct joseph_views {
     const struct beam_angle *angles;
     int64_t n;
     struct joseph_grid grid;
-    int rounds; /* of TAPS detector pixels: no pixel needs more */
+    int rounds; /* rounds of TAPS detector pixels; no pixel needs more */
 };
 
 /* The places of 4 pixels in a view: the first two weights of each, with ~pattern as in struct back_place and one of the

@@ -29,7 +29,7 @@ extern "C" {
 
 /* The numbers of a scan from which its weights are worked out. */
 struct joseph_grid {
-    double center_row, center_column; /* of the rotation axis */
+    double center_row, center_column; /* place of the rotation axis */
     double dy, dx;                    /* mm from row to row, and from column to column */
     double source_axis_mm;
     double center, per_slope; /* index of the central ray; detector pixels for a slope, a radian, or a mm of 1 */
@@ -62,7 +62,7 @@ static inline struct joseph_grid joseph_grid_of(const struct beam_scan *scan)
 struct joseph_start {
     double whole;                  /* detector, */
     float past;                    /* and the way from there to the pixel's place */
-    float cosine, sine;            /* of theta */
+    float cosine, sine;            /* cosine and sine of theta */
     float across, ahead;           /* p and A */
     float step_across, step_ahead; /* from pixel to pixel */
 };
@@ -70,7 +70,7 @@ struct joseph_start {
 /* One pixel in one view. */
 struct joseph_pixel {
     float past;         /* detector pixels from the start's whole one */
-    float cosine, sine; /* of theta; arc: of theta + gamma_p */
+    float cosine, sine; /* cosine and sine of theta; arc: those of theta + gamma_p */
     float slope;        /* p / A; 0 but for a flat detector */
     float apart; /* a flat detector, parallel: mm between the rays of two detector pixels at the pixel; arc: radian */
     float distance; /* A; arc: L */

@@ -23,7 +23,7 @@ enum {
     ROWS_THREADS = 256,
     ROWS_SLICES = 4,          /* that a block projects together */
     WINDOW = 2048,            /* detector pixels in shared memory at once */
-    PARTIAL_BYTES = 64 << 20, /* of vectors that wait for the fan-in, where those of one view fit */
+    PARTIAL_BYTES = 64 << 20, /* memory of vectors that wait for the fan-in, where one view's fit */
     MOST_PAIRS = 32768        /* in one grid */
 };
 
@@ -31,7 +31,7 @@ struct rows_size {
     int64_t n_views, n_slices;
     int ny, nx, n_detectors;
     int n_parts;   /* vectors of a view: enough for both major axes */
-    int64_t pairs; /* of ROWS_SLICES slices and a view that are in work at once */
+    int64_t pairs; /* pairs of ROWS_SLICES slices and a view that are in work at once */
 };
 
 static int64_t all_pairs(const struct rows_size *size)

@@ -19,9 +19,9 @@
 #include "cuda/projection/tensor_walk.cuh"
 
 enum {
-    VIEWS = 4,     /* of a warp */
-    RAYS = 4,      /* of a view */
-    EXPONENT = 14, /* of the largest magnitude among halves */
+    VIEWS = 4,     /* views of a warp */
+    RAYS = 4,      /* rays of a view in it */
+    EXPONENT = 14, /* halves are scaled to a largest magnitude of about 2^14 */
     GROUPS = 4,    /* warps of a block */
     PATCH_RUNS = 16,
     PATCH_GROUPS = 16,
@@ -51,7 +51,7 @@ struct tensor_size {
 /* The shared memory of a warp: its views' rays, and the windows in work. */
 struct warp_share {
     double base[VIEWS], slope[VIEWS], reach[VIEWS]; /* lowest ray's position on line 0, per line; to the highest */
-    float4 x[TENSOR_PLACES];                        /* of views 0, 2, 1, 3: lowest ray's position in the window */
+    float4 x[TENSOR_PLACES];                        /* position of the lowest ray in the window, for views 0, 2, 1, 3 */
     uint32_t start[TENSOR_PLACES];                  /* as ts_cuda_tensor_start() counts */
 };
 
@@ -59,9 +59,9 @@ struct warp_share {
 struct walk : tensor_walk {
     enum { SCALED = 0, FOLD_STEPS = 64 };
     struct warp_share *share;
-    float offset[2]; /* of this thread's two rays from their views' lowest ones */
+    float offset[2]; /* from their views' lowest rays to this thread's two */
     struct place {
-        double at[VIEWS]; /* of the views' lowest rays */
+        double at[VIEWS]; /* positions of the views' lowest rays */
     };
 };
 

@@ -19,7 +19,7 @@ enum {
     PIXEL_COLUMNS = 32,
     PIXEL_ROWS = 8,
     PIXEL_VIEWS = 32,
-    RARE_PARTS = 256 /* of the rows, where slices with work are an exception: blocks that find none cost time */
+    RARE_PARTS = 256 /* rows are cut into so many parts where few slices have work: idle blocks cost time */
 };
 
 /* ---- constants and scratch --------------------------------------------------------------------- */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernels of row_filter_fused.cu for rows that a warp filters alone: up to 1,024 samples, 32 a thread of one or
- * more rows; and up to 2,048, 64 a thread in two halves.
+ * These are the kernels of row_filter_fused.cu for rows that one warp filters alone. Rows of up to 1,024 samples take
+ * 32 samples a thread, for one or more rows; rows of up to 2,048 take 64 a thread, in two halves. Longer rows need
+ * several warps: row_filter_branches.cuh.
  */
 #ifndef CUDA_PROJECTION_ROW_FILTER_ROWS_CUH
 #define CUDA_PROJECTION_ROW_FILTER_ROWS_CUH

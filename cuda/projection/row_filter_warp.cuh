@@ -9,9 +9,9 @@
 #include "cuda/projection/row_fft.cuh"
 
 enum {
-    FUSED_WARPS = 4,  /* of a block, at least */
-    HALVES_WARPS = 2, /* of a block whose warps have twice FUSED_BYTES */
-    FUSED_BLOCKS = 3, /* of so many warps, on a multiprocessor */
+    FUSED_WARPS = 4,  /* least warps of a block */
+    HALVES_WARPS = 2, /* warps of a block where each has twice FUSED_BYTES */
+    FUSED_BLOCKS = 3, /* blocks of FUSED_WARPS warps on a multiprocessor */
     FUSED_PITCH = 34, /* between rows of 32 samples in shared memory: pairs lie on 16 bytes, in all banks */
     /* shared memory of a warp */
     FUSED_BYTES = 32 * FUSED_PITCH * sizeof(float2),

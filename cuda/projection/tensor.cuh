@@ -55,8 +55,8 @@ template <int QUARTERS_, bool SPLIT_, int THREADS_> struct tensor_shape {
         SPLIT = SPLIT_,
         PLANES = SPLIT_ ? 2 : 1,
         THREADS = THREADS_,
-        TILES = QUARTERS_ * 4,      /* of 8 slices */
-        LOADS = QUARTERS_ * PLANES, /* of a window */
+        TILES = QUARTERS_ * 4,      /* tiles of 8 slices */
+        LOADS = QUARTERS_ * PLANES, /* loads of a window */
         EACH = 4 / PLANES,          /* slices of a thread's load */
     };
 };

@@ -29,20 +29,20 @@ extern "C" {
 }
 
 enum {
-    TILE = 16,      /* places of a block along one side, */
-    INNER_TILE = 4, /* and near the middle */
+    TILE = 16,      /* a block fills 16 x 16 places of the grid, */
+    INNER_TILE = 4, /* but 4 x 4 near the grid's middle, where points are dense */
     PARTS = 16,     /* threads that share a place there */
     MOST_BLOCKS = 1 << 30,
-    GRID_BYTES = 1280 << 20 /* of the grids of several pairs at most */
+    GRID_BYTES = 1280 << 20 /* memory for grids where several pairs of slices are in work at once */
 };
 
 /* ---- tables ---------------------------------------------------------------------------------------------------- */
 
 struct tables {
     struct direction *directions;
-    int32_t *below; /* struct directions */
+    int32_t *below; /* number of directions below each of ANGLES angles (fourier_gather.cuh) */
     float *response, *row_factors, *column_factors;
-    struct polar_view *views; /* on the host alone, with the scratch in which they are worked out */
+    struct polar_view *views; /* views and scratch are used on the host alone, to work the others out */
     void *scratch;
 };
 

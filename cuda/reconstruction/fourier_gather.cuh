@@ -15,9 +15,9 @@ extern "C" {
 
 enum {
     THREADS = 256,
-    INNER = 64,    /* places from the middle that several threads share */
-    ANGLES = 4096, /* of the half share, for each of which the number of directions below is known */
-    WARP_SIDE = 8  /* places of a warp along x, of a tile that is wider */
+    INNER = 64,    /* places nearer to the middle than this are shared by several threads */
+    ANGLES = 4096, /* half a turn has so many parts; of each the number of directions below is known */
+    WARP_SIDE = 8  /* a warp takes so many places along x where its tile is wider */
 };
 
 /* One view, its direction with an angle in [0, pi) of the grid. Steps are sums of two floats: a product with a

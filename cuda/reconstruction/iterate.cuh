@@ -21,7 +21,7 @@ enum { ITERATE_SLICES = 128 };
 /* One number a slice. */
 struct cuda_iterate_state {
     double sinogram[ITERATE_SLICES];                                             /* square of ||b|| */
-    double gamma[ITERATE_SLICES], along[ITERATE_SLICES], factor[ITERATE_SLICES]; /* of cgls */
+    double gamma[ITERATE_SLICES], along[ITERATE_SLICES], factor[ITERATE_SLICES]; /* the scalars of cgls */
     int32_t done[ITERATE_SLICES];
     int32_t halt;
 };
@@ -39,7 +39,7 @@ struct cuda_iterate {
     float *image;         /* where the group's slices come to be */
     int64_t z;            /* first one within the slab */
     int n_slices;         /* at most ITERATE_SLICES */
-    int64_t rays, pixels; /* of a slice */
+    int64_t rays, pixels; /* rays and pixels of a slice */
     float *volumes[ITERATE_VOLUMES], *sinograms[ITERATE_SINOGRAMS], *ray_weights, *pixel_weights;
     double *partial;
     struct cuda_iterate_state *state;

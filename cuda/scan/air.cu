@@ -16,7 +16,7 @@ enum { THREADS = 128, WARP = 32, ROWS = THREADS / WARP, WAVES = 4, FLIGHT = 8 };
 struct air_job {
     int64_t n_rows, n_views, n, detectors;
     struct air_shape shape;
-    unsigned long long *blocked; /* of each slice */
+    unsigned long long *blocked; /* for each slice: rows without a transmission */
 };
 
 /* Returns the sum to every thread of the warp. */

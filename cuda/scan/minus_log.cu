@@ -30,8 +30,8 @@ static size_t partial_bytes(const struct stage_context *context, int input)
 struct tally {
     struct minus_log_found *found;
     struct minus_log_slice *slices; /* NULL: not counted one by one */
-    int64_t z_first, count;         /* of the slab; values of a slice */
-    unsigned blocks;                /* of a slice */
+    int64_t z_first, count;         /* the slab's first slice; values of a slice */
+    unsigned blocks;                /* blocks of a slice */
     float lowest;
 };
 

@@ -61,7 +61,7 @@ static __device__ double point_value_of(double x, const struct point_function &f
  * double units four times as long. Worth its instructions only where the function has next to none (MAGIC). */
 template <typename In, bool MAGIC> static __device__ double point_load(In x)
 {
-    const int unit = 0x43300000; /* of 2^52 */
+    const int unit = 0x43300000; /* upper half of the bits of 2^52 */
     if constexpr (!MAGIC || std::is_same<In, float>::value)
         return (double)x;
     else if constexpr (std::is_signed<In>::value)
@@ -121,8 +121,8 @@ static __device__ uint32_t point_bits(uint32_t key, enum ts_dtype in, enum ts_dt
 /* The cut of a slab: blocks work on groups of one slice (or of the slab as one, where the slices do not matter). */
 struct point_span {
     int64_t count;   /* values of a slice */
-    int64_t phase;   /* of the first value within its aligned group; -1: groups are not aligned */
-    unsigned blocks; /* of a slice */
+    int64_t phase;   /* place of the first value within its aligned group; -1: groups are not aligned */
+    unsigned blocks; /* blocks of a slice */
     const void *numbers;
     size_t stride; /* between the numbers of slices */
 };

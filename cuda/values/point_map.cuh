@@ -29,7 +29,7 @@ struct point_function {
     enum point_fit fit;
     double middle, divisor, shift, span, base;
     double low, high, below, above;
-    double reciprocal; /* of the divisor: the kernels' own */
+    double reciprocal; /* 1 / divisor, which only the kernels use */
 };
 
 /* Completes the function by the numbers (a, b). */

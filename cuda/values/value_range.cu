@@ -13,7 +13,7 @@ enum key_kind { KEY_8, KEY_16, KEY_32, KEY_F32 };
 struct range_span {
     int64_t count;   /* values of a slice */
     int64_t phase;   /* place of the first value within its 16 bytes */
-    unsigned blocks; /* of a slice */
+    unsigned blocks; /* blocks of a slice */
     uint32_t flip;   /* sign bits of signed integers */
     size_t stride;   /* between the partials of slices */
 };

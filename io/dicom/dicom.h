@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The source format `dicom`: one series of DICOM files as one volume, decoded by forked workers.
+ * This is the source format `dicom`, which reads one series of DICOM files as one volume. Headers are read when the
+ * source is opened. Compressed pixels are decoded later, in sandboxed worker processes, since files from outside may be
+ * damaged or hostile.
  */
 #ifndef IO_DICOM_DICOM_H
 #define IO_DICOM_DICOM_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks a header that was read to its end.
+ * This checks a header that was read to its end: whether the image is of a kind that can be a slice of a volume, and
+ * whether size, layout and pixel data agree. It refuses the image before any decoder sees its pixels, because decoders
+ * trust the header.
  */
 #ifndef IO_DICOM_DICOM_CHECK_H
 #define IO_DICOM_DICOM_CHECK_H

@@ -24,7 +24,7 @@ enum {
     DICOM_BUFFER_BYTES = 16384,
     DICOM_MAX_NESTING = 32,
     DICOM_MAX_ELEMENTS = 100000,
-    DICOM_MAX_VALUE_BYTES = 64 << 20 /* of anything but pixels */
+    DICOM_MAX_VALUE_BYTES = 64 << 20 /* limit of any value but pixels */
 };
 
 /* Reads a file at any place through one small buffer, so that a header costs one read and pixels none. */
@@ -44,7 +44,7 @@ struct dicom_element {
     uint32_t tag;
     char vr[3];      /* "" where the encoding is implicit */
     uint32_t length; /* as claimed; DICOM_UNDEFINED only for pixel data */
-    int64_t offset;  /* of the value */
+    int64_t offset;  /* where the value begins */
     bool truncated;  /* pixel data alone: the file ends before the value does */
 };
 
@@ -56,7 +56,7 @@ struct dicom_level {
 
 struct dicom_walk {
     struct dicom_reader *reader;
-    int64_t offset; /* of the next element; the caller moves it behind encapsulated pixel data */
+    int64_t offset; /* where the next element begins; the caller moves it behind encapsulated pixel data */
     bool implicit, big_endian;
     int64_t n_elements;
     int n_levels;

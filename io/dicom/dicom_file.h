@@ -29,14 +29,14 @@ enum { DICOM_UID_MAX = 65, DICOM_TEXT_MAX = 65 };
 struct dicom_file {
     const char *path; /* arena */
     int folder;       /* number of the folder in which it was found; DICOM_NAMED: the user named the file itself */
-    int entry;        /* of the paths that the user named, the one through which it was found */
+    int entry;        /* which of the paths that the user named led to it */
     dev_t device;
     ino_t inode;
     int64_t file_bytes;
     struct timespec modified; /* with device, inode and size: how a change of the file shows when it is opened again */
     const char *refusal;      /* why this file cannot be part of any volume, or NULL; arena */
     const char *refusal_code;
-    const char *warning; /* what was passed over, such as bytes behind the pixels, or NULL; arena */
+    const char *warning; /* names parts that were passed over, such as bytes behind the pixels; or NULL; arena */
     char sop_class[DICOM_UID_MAX], sop_instance[DICOM_UID_MAX], study[DICOM_UID_MAX], series[DICOM_UID_MAX],
         frame_of_reference[DICOM_UID_MAX], syntax_uid[DICOM_UID_MAX];
     enum dicom_syntax syntax;
@@ -83,7 +83,7 @@ struct dicom_other {
     const char *target; /* where a link points that cannot be followed; NULL without one; arena */
     int folder;         /* as in struct dicom_file */
     int64_t bytes;
-    bool data_set, foreign, apple_double; /* what its first bytes look like; foreign: a text or a document */
+    bool data_set, foreign, apple_double; /* its first bytes look like these; foreign: a text or a document */
     bool suspect;                         /* it may have been a slice; dicom_lost_slices.c decides */
 };
 

@@ -17,7 +17,7 @@
 #include "io/dicom/dicom_geometry.h"
 #include "io/dicom/dicom_non_images.h"
 
-enum { MAX_ORIENTATIONS = 256 }; /* of one run; a series that has more is no set of volumes */
+enum { MAX_ORIENTATIONS = 256 }; /* limit of one run; a series that has more is no set of volumes */
 static const double SAME_ORIENTATION = 1e-4;
 
 /* Copies value 3 of Image Type, such as AXIAL, LOCALIZER, M or PHASE MAP. */

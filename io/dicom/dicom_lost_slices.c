@@ -26,7 +26,7 @@ struct size {
 
 struct shapes {
     struct name_index index;
-    struct size *sizes; /* of every image, twice: of its folder, of all */
+    struct size *sizes; /* the size of every image, twice: under its folder and under all */
     size_t n_sizes;
     bool *holds_images; /* by folder */
 };

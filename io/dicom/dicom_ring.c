@@ -135,7 +135,7 @@ enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahe
         return TS_OK;
     const int64_t slots = clamp_slots(source, ahead);
     source->n_workers = clamp_workers(source, threads, slots);
-    const int64_t places = slots / source->n_workers; /* of each worker */
+    const int64_t places = slots / source->n_workers; /* slots of each worker */
     source->n_slots = places * source->n_workers;
     source->slot_bytes = slot_bytes(source);
     if (!ts_mul_size((size_t)places, source->slot_bytes, &memory_bytes))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What both ways of reading slices share, by a worker or in the program: opening the file that the scan checked, and
- * keeping the facts about a slice.
+ * Slices are read by a worker or in the program itself. Both ways share these functions, which open the file that the
+ * scan checked and keep the facts about a slice.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -25,19 +25,19 @@ struct dicom_frame {
 
 /* The job of decoding one slice, as a worker gets it. The file comes beside it, as a descriptor. */
 struct dicom_job {
-    int64_t place;                                 /* of the result in the worker's memory, in slices */
+    int64_t place;                                 /* where the result goes in the worker's memory, in slices */
     int64_t pixel_offset, pixel_bytes, file_bytes; /* as in struct dicom_file */
     size_t n;                                      /* pixels */
     double slope, intercept;
     struct dicom_cells cells;
     enum dicom_syntax syntax;
-    enum ts_dtype dtype; /* of the volume */
+    enum ts_dtype dtype; /* dtype of the volume */
     bool have_padding, have_padding_limit;
     int32_t padding, padding_limit;
     char sop_instance[DICOM_UID_MAX];
 };
 
-/* What came of it: a worker's answer. */
+/* A worker's answer to a job. The pixels lie in the memory that the worker shares. */
 struct dicom_reply {
     int32_t failed;
     int32_t dirty; /* bits outside of BitsStored were dropped */
@@ -65,11 +65,11 @@ struct dicom_source {
     struct dicom_frame *frames;
     bool noted_dirty;
 
-    struct read_ahead *native; /* of slices that are not compressed; NULL until started */
+    struct read_ahead *native; /* reads slices that are not compressed; NULL until started */
     int n_threads;
-    void **cells; /* of each thread: one frame as it comes from the file */
+    void **cells; /* one frame for each thread, as it comes from the file */
 
-    struct worker_pool *pool; /* of compressed slices; NULL until started */
+    struct worker_pool *pool; /* decodes compressed slices; NULL until started */
     int n_workers;
     size_t slot_bytes;
     struct dicom_slot *slots;

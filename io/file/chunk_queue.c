@@ -102,7 +102,8 @@ static bool prepare_next(struct chunk_queue *queue, struct chunk_coder *coder)
     return true;
 }
 
-/* What a thread has begun it also ends, or another one that is still there: so no chunk is left when all have ended. */
+/* Every step that a thread has begun is ended, by it or by another one that is still there. So no chunk is left when
+ * all threads have ended. */
 static void *run_thread(void *data)
 {
     struct chunk_queue *queue = data;

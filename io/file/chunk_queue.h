@@ -12,20 +12,20 @@
 #include "io/file/digest_tree.h"
 
 struct chunk_job {
-    int id;        /* of the image */
-    int64_t index; /* of the chunk in its grid */
+    int id;        /* the image's number */
+    int64_t index; /* the chunk's place in its grid */
     struct chunk_filters filters;
-    /* The values, of which the first inside_bytes lie in the array, with room for CHUNK_CHECKSUM_BYTES behind them.
+    /* The values, of which the first inside_bytes lie in the array, and behind them space for CHUNK_CHECKSUM_BYTES.
      * NULL where the chunk came encoded, or is prepared. Malloc'ed, owned by the job, as `encoded` is. */
     void *chunk;
     size_t chunk_bytes, inside_bytes;
-    struct digest_tree *digest; /* of the array; borrowed */
-    uint64_t offset;            /* of the chunk in the array's bytes */
+    struct digest_tree *digest; /* the array's; borrowed */
+    uint64_t offset;            /* where the chunk begins in the array's bytes */
     void *encoded;
     size_t encoded_bytes;
 };
 
-/* What is done with a chunk. A step that returns false stops the queue, which drops all further chunks. */
+/* Each chunk goes through these steps. A step that returns false stops the queue, which drops all further chunks. */
 struct chunk_steps {
     bool (*prepare)(void *user, struct chunk_coder *coder, struct chunk_job *job); /* coder NULL: memory is out */
     bool (*place)(void *user, struct chunk_job *job);                              /* one thread at a time, in order */

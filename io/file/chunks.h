@@ -15,11 +15,11 @@ enum { CHUNK_CHECKSUM_BYTES = 4 };
  * along `split` is padded. */
 struct chunk_grid {
     int rank, split;
-    int64_t n[TS_MAX_RANK];     /* of the array */
-    int64_t chunk[TS_MAX_RANK]; /* of a whole chunk */
+    int64_t n[TS_MAX_RANK];     /* shape of the array */
+    int64_t chunk[TS_MAX_RANK]; /* shape of a whole chunk */
     int64_t n_chunks;
     size_t element_bytes;
-    size_t chunk_bytes; /* of a whole chunk */
+    size_t chunk_bytes; /* size of a whole chunk */
 };
 
 struct chunk_filters {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Each thread hashes the leaves that lie whole in its range. A leaf that comes in parts is put together in a buffer,
- * and the thread that brings its last part hashes it.
+ * Each thread hashes the leaves that lie whole in its range, and several threads do so at once. A leaf that comes in
+ * parts is put together in a buffer, and the thread that brings its last part hashes it.
  */
 #include "io/file/digest_tree.h"
 
@@ -21,8 +21,8 @@ struct part {
 
 struct digest_tree {
     uint64_t bytes;                 /* INT64_MAX while the length is not known */
-    pthread_mutex_t lock;           /* for all below */
-    uint64_t n_done, capacity, end; /* leaves that are hashed; leaves that fit into sums; of the last range */
+    pthread_mutex_t lock;           /* guards all below */
+    uint64_t n_done, capacity, end; /* leaves that are hashed; leaves that fit into sums; end of the last range */
     unsigned char *sums;            /* DIGEST_SUM_BYTES for each leaf */
     struct part *parts, *spare;
 };
@@ -32,7 +32,7 @@ static uint64_t count_leaves(uint64_t bytes)
     return bytes / DIGEST_LEAF_BYTES + (bytes % DIGEST_LEAF_BYTES > 0);
 }
 
-/* Makes room for so many sums, and more where the tree grows. Holds the lock, or is alone. */
+/* Makes space for n sums, and for more where the tree grows. The caller holds the lock, or is alone. */
 static bool reserve_sums(struct digest_tree *tree, uint64_t n)
 {
     if (n <= tree->capacity)

@@ -13,10 +13,10 @@
 
 struct file_commit {
     char *path;      /* the final name, as the user wrote it */
-    char *folder;    /* of it */
+    char *folder;    /* the folder that it is in */
     char *temporary; /* path of the temporary file, in the folder */
     bool named;      /* the file is there; else it has no name yet */
-    int fd;          /* of the file */
+    int fd;          /* descriptor of the file */
     bool force;      /* an existing file may be replaced */
 };
 

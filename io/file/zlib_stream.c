@@ -17,7 +17,7 @@
 struct zlib_coder {
     struct libdeflate_compressor *compressor;
     struct libdeflate_decompressor *decompressor;
-    int level; /* of the compressor */
+    int level; /* level of the compressor */
     unsigned char *fast;
 };
 

@@ -15,9 +15,9 @@
 enum { SESSION_FILES = 8, SESSION_PATH = 4096, SESSION_REQUEST_BYTES = 64 << 10 };
 
 struct hdf5_child {
-    char path[SESSION_PATH]; /* of the first file, for messages */
+    char path[SESSION_PATH]; /* path of the first file, for messages */
     char owner[64];          /* the source or command that asks; "": none */
-    struct ts_span span;     /* of the path in the chain; may be unset */
+    struct ts_span span;     /* where the path stands in the chain; may be unset */
     bool strict;             /* a library call that failed makes the task fail, even where the task ignores it */
     int handed;              /* the descriptor that came with the task; -1: none */
     int n_files;
@@ -56,7 +56,7 @@ struct answer_head {
 
 struct record_head {
     int32_t severity, status;
-    uint32_t bytes[RECORD_TEXTS]; /* of code, message, hint, each with its final zero; 0: none */
+    uint32_t bytes[RECORD_TEXTS]; /* lengths of code, message and hint, each with its final zero; 0: none */
 };
 
 #endif

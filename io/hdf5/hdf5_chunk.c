@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The way of one chunk into the file. A thread encodes it, decodes that again and compares it with the values, whose
- * digest it computes; libhdf5, one chunk at a time and in order, says where the chunk goes; and a thread writes it
- * there with pwrite, outside of every lock, reads it back, compares, and adds it to the digest of the file's bytes. So
- * each chunk is proved while it is at hand, and the check at the end need not read it again.
+ * This brings one chunk into the file, in three steps. A thread encodes it, decodes that again and compares it with the
+ * values, whose digest it computes. libhdf5, one chunk at a time and in order, says where the chunk goes. Then a thread
+ * writes it there with pwrite, outside of every lock, reads it back, compares, and adds it to the digest of the file's
+ * bytes. So each chunk is proved while it is at hand, and the check at the end need not read it again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +52,7 @@ static bool prove(struct hdf5_writer *writer, struct chunk_coder *coder, const s
                      : fail_damaged(writer, writer->datasets[job->id], job->index);
 }
 
-/* Stored values stay where they are: there is room for the checksum behind them. */
+/* Stored values stay in their buffer, which has space for the checksum behind them. */
 static bool encode(struct hdf5_writer *writer, struct chunk_coder *coder, struct chunk_job *job)
 {
     const size_t bound = ts_chunk_bound(&job->filters, job->chunk_bytes);

@@ -21,10 +21,10 @@ struct find_request {
 
 struct find_answer {
     int32_t kind;      /* enum finder_kind; FINDER_NONE: there is no such object, or a link leads out of the file */
-    int32_t rank;      /* of a dataset; -1: not known */
+    int32_t rank;      /* rank of a dataset; -1: not known */
     int64_t object;    /* the child's number */
-    char nx_class[64]; /* of a group; "": none */
-    int32_t n_links;   /* of a link out of the file, as the fields below: links followed, this one too */
+    char nx_class[64]; /* NX_class of a group; "": none */
+    int32_t n_links;   /* where a link leads out of the file: links followed so far, this one too */
     char file[FINDER_NAME + 1]; /* "": no such link */
     char path[FINDER_PATH];     /* the rest of the way, from the root of that file */
 };

@@ -19,10 +19,10 @@ enum { HDF5_INPUT_FILES = SESSION_FILES, HDF5_INPUT_LINKS = FINDER_LINKS, HDF5_I
 /* An object of the file, as the child knows it. */
 struct hdf5_ref {
     enum finder_kind kind; /* FINDER_NONE: there is no such object */
-    int file;              /* of input->files */
-    int rank;              /* of a dataset; -1: not known */
+    int file;              /* index into input->files */
+    int rank;              /* rank of a dataset; -1: not known */
     int64_t object;        /* the child's number */
-    char nx_class[64];     /* of a group; "": none */
+    char nx_class[64];     /* NX_class of a group; "": none */
 };
 
 struct hdf5_input_file {
@@ -41,7 +41,7 @@ struct hdf5_name {
 
 struct hdf5_input {
     const char *path;            /* as the chain names it; for messages */
-    const struct param_set *set; /* of the source; its first row is the path; only used while opening */
+    const struct param_set *set; /* parameters of the source, the path first; used only while opening */
     struct ts_diag *diag;        /* likewise */
     struct arena *arena;
     char *folder;                 /* real path of the folder that holds the file; external links stay in it */

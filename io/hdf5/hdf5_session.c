@@ -26,9 +26,9 @@ static const double cpu_seconds = 0.7, cpu_seconds_a_byte = 1e-8, cpu_seconds_mo
 struct hdf5_session {
     struct sandbox_child child;
     struct hdf5_child setup;
-    int64_t file_bytes;  /* of all files */
+    int64_t file_bytes;  /* bytes of all files */
     int64_t waited_ns;   /* for all tasks so far */
-    enum ts_status lost; /* what the call returned that ended the child */
+    enum ts_status lost; /* the status of the call that ended the child */
 };
 
 static struct diag_site site_of(const struct hdf5_child *setup, const char *code)
@@ -90,7 +90,7 @@ enum ts_status ts_hdf5_session_wrong_answer(const struct hdf5_session *session, 
 /* The time that one task may use, and why the session ended before the task did: for the file's sake, or because this
  * process could not go on. */
 struct allowance {
-    double seconds, used_before; /* of the processor */
+    double seconds, used_before; /* processor time */
     int64_t end_ns;
     char reason[64];     /* the file's fault; "": none */
     int error;           /* errno of the channel; 0: none */

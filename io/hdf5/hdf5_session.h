@@ -13,7 +13,7 @@
 enum {
     SESSION_ADDRESS_BYTES = 256 << 20, /* beyond those of a fresh child */
     SESSION_WALL_SECONDS = 60,         /* for one task: the file may be on a slow disk or far away */
-    SESSION_ANSWER_BYTES = 64 << 20    /* of one task */
+    SESSION_ANSWER_BYTES = 64 << 20    /* limit of one task's answer */
 };
 
 struct hdf5_session;

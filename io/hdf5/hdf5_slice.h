@@ -9,7 +9,7 @@
 #include "core/diag.h"
 
 struct hdf5_slice {
-    int64_t n_slices, rows, columns; /* of the dataset: shape (n_slices, rows, columns) */
+    int64_t n_slices, rows, columns; /* shape of the dataset: (n_slices, rows, columns) */
     bool is_picture;                 /* the dataset is one slice, of shape (rows, columns) */
     float *values;                   /* rows * columns; free() */
 };

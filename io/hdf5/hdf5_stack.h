@@ -22,9 +22,9 @@ struct hdf5_stack {
     int64_t file_bytes;
     struct hdf5_storage storage;
     void *compact;               /* the values of a compact dataset; else NULL */
-    struct storage_chunk *table; /* of a chunked one, once it is located */
+    struct storage_chunk *table; /* where the chunks of a chunked one lie; NULL until they are located */
     int64_t n[3];                /* axes past the rank have length 1 */
-    enum ts_dtype stored, dtype; /* of the file (f64 too, u64 for any 64-bit integers of lists), of what is read */
+    enum ts_dtype stored, dtype; /* dtypes in the file (f64 too; u64: any 64-bit integers of lists) and as read */
     bool swapped;                /* stored in the other byte order */
     int64_t chunk[3];            /* shape of a chunk, and its bytes; 0: not chunked */
     size_t chunk_bytes;
@@ -38,7 +38,7 @@ struct hdf5_box {
     ptrdiff_t stride[3];
     int map_axis;
     const int64_t *map;
-    void *out; /* of stack->dtype, or doubles */
+    void *out; /* values of stack->dtype, or doubles */
     bool doubles;
 };
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This puts the values of a stack's blocks into a box. Only the reader of boxes uses it.
+ * This puts the values of a block of a stack, such as a chunk of the file, to their places in the box that is read. The
+ * box may have another order of axes and another type than the file, so that every value is moved and converted at
+ * once. Only the reader of boxes uses it.
  */
 #ifndef IO_HDF5_HDF5_STACK_PUT_H
 #define IO_HDF5_HDF5_STACK_PUT_H
 
 #include "io/hdf5/hdf5_stack.h"
 
-/* What was met among the values. */
+/* These flags note values that the type of the result cannot hold. */
 struct put_faults {
     bool overflow, inexact; /* a value past the range of 32-bit floats; an integer that no double holds */
 };

@@ -44,7 +44,7 @@ struct reading {
     int64_t n_parts[3]; /* chunks or pieces along each axis */
 };
 
-/* What a thread does for a part. */
+/* A thread reads one part with these. */
 struct part {
     const struct reading *reading;
     struct buffers *buffers;

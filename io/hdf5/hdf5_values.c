@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Types, spaces, attributes and small values. Datasets of up to 32 KiB lie in the object header (compact), where the
- * metadata checksum covers them; larger ones are chunked like images. Text has a fixed length, in UTF-8:
- * variable-length text would lie in a heap without any checksum.
+ * This makes the types, spaces and attributes of a result, and writes its small values. Datasets of up to 32 KiB lie in
+ * the object header (compact), where the metadata checksum covers them; larger ones are chunked like images. Text has a
+ * fixed length, in UTF-8: variable-length text would lie in a heap without any checksum.
  */
 #include <stdlib.h>
 #include <string.h>

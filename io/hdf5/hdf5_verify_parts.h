@@ -13,32 +13,32 @@
 
 struct verify_dataset {
     char *path;  /* owned */
-    size_t line; /* of the listing */
+    size_t line; /* its line in the listing */
     struct hdf5_storage storage;
     const void *compact;
     struct storage_chunk *chunks; /* grid.n_chunks of them; owned */
     struct chunk_grid grid;
     struct chunk_filters filters;
-    uint64_t bytes;                   /* of all values */
+    uint64_t bytes;                   /* bytes of all values */
     char expected[DIGEST_TEXT_BYTES]; /* "": the file has none */
     char found[DIGEST_TEXT_BYTES];
     struct digest_tree *tree;
     int64_t damaged;     /* the first chunk that does not decode, -1: none */
-    struct digest *flat; /* of all values in order, in place of the tree: version 1 */
+    struct digest *flat; /* version 1: digest of all values in order, in place of the tree */
     bool proved;         /* `found` is known, and the chunks are not read */
 };
 
 struct verification {
     int fd, threads;
-    uint64_t body_bytes; /* of the file, without its trailer */
-    int version;         /* of the digests; 0: not one that this program knows */
+    uint64_t body_bytes; /* length of the file without its trailer */
+    int version;         /* version of the digests; 0: not one that this program knows */
     bool complete;
     char expected[DIGEST_TEXT_BYTES]; /* the root's digest; "": none */
     char *content;                    /* the child's answer; owned */
-    const char **lines;               /* of the listing */
+    const char **lines;               /* lines of the listing */
     size_t n_lines, n_datasets, n_attributes;
     struct verify_dataset *datasets;
-    struct digest_tree *body;           /* of version 2 */
+    struct digest_tree *body;           /* digest of the body; version 2 alone */
     const struct hdf5_written *written; /* by the writer in this process, NULL: unknown */
     /* The first fault that was found. */
     char at[HDF5_WALK_PATH]; /* path; "": the file */

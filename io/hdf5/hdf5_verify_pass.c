@@ -20,8 +20,8 @@ enum { PIECE_BYTES = 4 << 20 };
 struct part {
     uint64_t offset, bytes;         /* in the file */
     struct verify_dataset *dataset; /* NULL: between datasets */
-    int64_t index;                  /* of the chunk or piece */
-    uint64_t value_offset;          /* of its values in the dataset */
+    int64_t index;                  /* number of the chunk or piece */
+    uint64_t value_offset;          /* where its values begin in the dataset */
     uint64_t value_bytes;
 };
 

@@ -20,7 +20,7 @@ struct sense {
      */
     int axis;
     bool values, itself;
-    int parts; /* of the geometry */
+    int parts; /* parts of the geometry */
     char unit[UNIT_BYTES], axis_units[TS_MAX_RANK][UNIT_BYTES];
 };
 

@@ -16,8 +16,8 @@ struct hdf5_object {
     const char *path;
     enum hdf5_kind kind; /* HDF5_SEEN: a further hard link to an object that came before */
     hid_t id;            /* open; only of groups, datasets and types */
-    const char *target;  /* of soft links the path, of external links the file, of HDF5_SEEN the first path */
-    const char *inside;  /* of external links: the path in that file */
+    const char *target;  /* soft link: its path; external link: its file; HDF5_SEEN: the path met first */
+    const char *inside;  /* external link: the path in that file */
 };
 
 /* Handles one object. Returning false ends the walk. */

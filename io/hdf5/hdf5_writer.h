@@ -31,12 +31,12 @@ struct hdf5_dataset {
     size_t chunk_filled;
     int64_t chunk_next; /* index of the chunk being filled */
     struct digest_tree *digest;
-    uint64_t offset;              /* of the chunk being filled, in the dataset's bytes */
+    uint64_t offset;              /* where the chunk being filled begins in the dataset's bytes */
     struct storage_chunk *chunks; /* where each lies, in the scratch file while `scratching` */
     bool scratching;
     int scratch; /* descriptor, -1: none */
     uint64_t scratch_end;
-    unsigned char (*scratch_sums)[DIGEST_SUM_BYTES]; /* of the encoded chunks */
+    unsigned char (*scratch_sums)[DIGEST_SUM_BYTES]; /* digests of the encoded chunks */
     char text[DIGEST_TEXT_BYTES];                    /* the digest, when the dataset is finished */
 };
 
@@ -46,7 +46,7 @@ struct hdf5_writer {
     struct file_commit file;
     hid_t h5;
     struct chunk_queue *queue;
-    struct digest_tree *body; /* of the file's bytes: the chunks that were read back */
+    struct digest_tree *body; /* digest of the file's bytes: the chunks that were read back */
     atomic_size_t written_bytes;
     struct hdf5_dataset **datasets;
     int n_datasets, n_images;

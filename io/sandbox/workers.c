@@ -35,7 +35,7 @@ struct worker_job {
 };
 
 struct worker_message {
-    uint64_t number; /* of the job, or UINT64_MAX: it could not begin, and the payload is the reason */
+    uint64_t number; /* the job's; UINT64_MAX: the worker could not begin, and the payload is the reason */
     unsigned char payload[WORKER_REPLY_MAX];
 };
 

@@ -16,7 +16,7 @@
 enum {
     WORKERS_MAX = 64,
     WORKER_QUEUE_MAX = 8,  /* unanswered jobs of one worker */
-    WORKER_JOBS_MAX = 256, /* of all, since each may hold a descriptor */
+    WORKER_JOBS_MAX = 256, /* limit of all jobs, since each may hold a descriptor */
     WORKER_JOB_MAX = 512,
     WORKER_REPLY_MAX = 1024,
     WORKER_SETUP_MAX = 1024,
@@ -41,7 +41,7 @@ struct worker_setup {
     int n_workers;        /* 1 to WORKERS_MAX */
     size_t memory_bytes;  /* that each worker shares with the caller */
     size_t address_bytes; /* addresses that a worker may take beside them; not held to under sanitizers */
-    int job_seconds;      /* of one job, processor time and wall time each */
+    int job_seconds;      /* limit of one job, of its processor time and of its wall time */
     const void *setup;    /* copied to every worker; at most WORKER_SETUP_MAX bytes */
     size_t setup_bytes;
 };

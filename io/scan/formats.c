@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The list of source formats; a new one is one line here.
+ * This is the list of the source formats, by which the name in a chain finds its format. A new format is one line here;
+ * everything else about it stands in the table that its own file defines, so that no other code names it.
  */
 #include <string.h>
 

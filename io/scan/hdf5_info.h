@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage info FILE` for an HDF5 file, of this program or another.
+ * This is `tomostage info FILE` for an HDF5 file, of this program or another. It prints what the file holds, and what a
+ * chain would make of it, so that somebody who was handed a file can write a chain for it.
  */
 #ifndef IO_SCAN_HDF5_INFO_H
 #define IO_SCAN_HDF5_INFO_H

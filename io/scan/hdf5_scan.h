@@ -17,9 +17,9 @@ struct hdf5_scan {
     enum scan_format format;
     char refused[1024]; /* why a chain could not read it as it is; then nothing below is known. "": it can */
     int64_t n_projections, n_flats, n_darks, n_invalid, n_alignment;
-    int64_t rows, columns;    /* of the detector */
+    int64_t rows, columns;    /* size of the detector */
     double row_mm, column_mm; /* distances of neighboring rows and columns; 0: not in the file */
-    double low, high;         /* of the angles, in degrees */
+    double low, high;         /* range of the angles, in degrees */
     char angle_unit[256];     /* as the file names it */
     char rotation_column[64]; /* position of the rotation axis, in columns */
 };

@@ -33,7 +33,7 @@ const struct choice ts_projections_quantity_choices[] = {
 struct projection_source {
     struct rule_source in; /* first */
     struct projections projections;
-    int64_t *map; /* of each frame of the file: its view, or -1 */
+    int64_t *map; /* for each frame of the file its view, or -1 */
     struct hdf5_stack_reader *boxes;
 };
 

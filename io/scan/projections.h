@@ -45,9 +45,9 @@ struct projections {
     int64_t n_views;       /* frames that are given */
     const int64_t *frames; /* their indices in the file; NULL: all */
     const double *angles;  /* in degrees, one a view; NULL: views are numbered by their frames */
-    double spacing_mm[2];  /* of rows, of columns; 0: not known, then in pixels */
+    double spacing_mm[2];  /* from row to row, from column to column; 0: not known, lengths are in pixels */
     bool volume;           /* (z, y, x) in place of (z, view, detector); frames and angles are NULL */
-    double spacing_y_mm;   /* of a volume */
+    double spacing_y_mm;   /* volume: from row to row */
     enum ts_quantity quantity;
     /* The whole image, where the file describes it, in place of the fields from `angles` on; else NULL. */
     const struct ts_image *described;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The source format `result`: an image that this program wrote, with all that is known of it.
+ * This is the source format `result`, which reads an image of an HDF5 file that this program wrote. Everything known of
+ * the image comes from the file, so that a run goes on as if there had been one chain, and no parameter states it
+ * again.
  */
 #ifndef IO_SCAN_RESULT_H
 #define IO_SCAN_RESULT_H

@@ -20,7 +20,7 @@ struct tiff_source {
     enum tiff_meaning meaning;
     int n_threads;
     struct tiff_pages *threads;         /* the copies through which they read */
-    struct source_attribute reports[3]; /* what was passed over, skipped and warned of, without names */
+    struct source_attribute reports[3]; /* counts of files passed over, skipped and warned of, without names */
 };
 
 static const struct choice meanings[] = {

@@ -72,7 +72,7 @@ static int64_t parse_angles(const struct param_set *set, const char *path, char 
 {
     int64_t n = 0;
     int line = 1;
-    static const char mark[] = "\xEF\xBB\xBF"; /* of UTF-8, as some editors put it */
+    static const char mark[] = "\xEF\xBB\xBF"; /* the mark of UTF-8 that some editors put first */
     for (char *at = text + (strncmp(text, mark, strlen(mark)) ? 0 : strlen(mark)); at; line++) {
         char *next = strchr(at, '\n'), *end;
         if (next)

@@ -33,7 +33,7 @@ struct tiff; /* libtiff's */
 
 struct tiff_pages {
     struct arena *arena;
-    struct ts_span span; /* of the input in the chain, and its name there, for messages */
+    struct ts_span span; /* where the input stands in the chain, and its name there, for messages */
     const char *owner;
     struct tiff_file *files;
     struct tiff_page *pages;
@@ -43,10 +43,10 @@ struct tiff_pages {
     char names[TIFF_TEXT_BYTES];  /* the first that were ignored */
     int64_t width, height;
     enum ts_dtype stored, dtype;   /* in the file, as given: TS_F64 is given as TS_F32 */
-    size_t block_bytes, raw_bytes; /* of the largest strip or tile, decoded and in the file */
+    size_t block_bytes, raw_bytes; /* size of the largest strip or tile, decoded and in the file */
     int64_t rows_together;         /* that cost as much as one of them: those of the highest strip or tile */
     unsigned char *block;
-    struct tiff *handle; /* of the file `open`, or NULL */
+    struct tiff *handle; /* handle of the file `open`, or NULL */
     int64_t open;
     uint64_t next_directory;       /* behind the page that was checked last; 0: none */
     char problem[TIFF_TEXT_BYTES]; /* libtiff's newest error, "" without one */

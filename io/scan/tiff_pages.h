@@ -12,7 +12,7 @@
  * every page of every file. Links to files are followed. `pages` is zeroed but for its arena, span, owner and skip.
  * TS_BAD_INPUT names the file and the page. */
 enum ts_status ts_tiff_pages_open(struct tiff_pages *pages, const char *path, struct ts_diag *diag);
-void ts_tiff_pages_close(struct tiff_pages *pages); /* what the arena does not hold */
+void ts_tiff_pages_close(struct tiff_pages *pages); /* frees what the arena does not hold */
 /* Returns a copy through which another thread reads pages; it is closed as pages are. */
 struct tiff_pages ts_tiff_pages_copy(const struct tiff_pages *pages);
 /* Reads rows [row, row + n) of a page to `out`, each `pitch` bytes after the one before it. A page that decodes in part

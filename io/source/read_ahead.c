@@ -41,7 +41,7 @@ struct read_ahead {
     pthread_t thread;
     bool has_thread, busy, ending;
     int64_t n_queued;
-    struct ts_diag *unheard; /* of the thread: the read meets the same failure */
+    struct ts_diag *unheard; /* records of the thread; nobody reads them, since the read meets the same failure */
 };
 
 /* ---- blocks ------------------------------------------------------------------------------------ */

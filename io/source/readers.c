@@ -30,7 +30,7 @@ struct readers {
     void *user;
     atomic_int_least64_t next, failed; /* failed: the lowest part that failed, n without one */
     atomic_bool stopped;
-    enum ts_status status;   /* of the part `failed`, */
+    enum ts_status status;   /* status of the part `failed`, */
     struct ts_diag *failure; /* and its records */
 };
 

@@ -16,7 +16,7 @@
 /* Facts about a slice that provenance records. Nothing here identifies a patient. */
 struct source_slice {
     double slope, intercept;
-    double position_mm[3];  /* of an image without geometry (0, 0, z), in the unit of its z axis */
+    double position_mm[3];  /* (0, 0, z) for an image without geometry, in the unit of its z axis */
     int64_t padding_count;  /* pixels equal to the padding value or in its range; known after reading */
     char pixel_sha256[65];  /* of the decoded stored values, little-endian, sign-extended to BitsAllocated; "" before
                              * reading */
@@ -33,7 +33,7 @@ struct source {
     struct ts_image image; /* the whole volume; data NULL. dtype holds every value of every slice exactly, or is f32 */
     int64_t n_slices;      /* == image.axes[0].n */
     struct source_slice *slices;
-    int64_t first_slice; /* of a range (io/source/source_slices.h): the number of its first slice in the input */
+    int64_t first_slice; /* number in the input of the first slice, where a range is read (io/source/source_slices.h) */
     int64_t n_whole;     /* slices of the input; ts_source_open sets it */
     const struct source_attribute *attributes;
     size_t n_attributes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The benchmark of the stages. Its cases come from the stages' tables: element types, methods, required parameters.
- * Errors are distances from the naive oracles in double precision beside the tests, which only the program
+ * This is the benchmark of the stages. Its cases come from the stages' tables: element types, methods, required
+ * parameters. Errors are distances from the naive oracles in double precision beside the tests, which only the program
  * tomostage-bench (tests/bench.c) has.
  */
 #ifndef PIPELINE_BENCH_BENCH_H
@@ -104,7 +104,7 @@ enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, s
 enum bench_ceiling { BENCH_MEMCPY, BENCH_COPY, BENCH_READ, BENCH_TEXTURE };
 
 struct bench_row {
-    struct bench_case which; /* of a chain its first case, with the text of the whole chain as parameters */
+    struct bench_case which; /* for a chain: its first case, with the text of the whole chain as parameters */
     const char *name;        /* the stage's, or "chain" */
     const char *method;      /* that ran; NULL: the stage has none */
     const char *cpu_only;    /* why the stage has no CUDA code; NULL: it has some, or the row is a chain's */
@@ -113,7 +113,7 @@ struct bench_row {
     double seconds;       /* median; on a device of the kernels alone */
     double spread;        /* from the 10th to the 90th percentile, as a share of the median */
     double total_seconds; /* on a device with the host's part of a reduction; NAN on the CPU */
-    double cold_seconds;  /* of the first run */
+    double cold_seconds;  /* time of the first run */
     double bytes;         /* each input read once a pass, each output written once */
     double samples; /* values that the rays of a projection meet, or pixels in views of a reconstruction; NAN: none */
     enum bench_ceiling ceiling;
@@ -124,7 +124,7 @@ struct bench_row {
     int64_t cpu_threads; /* -1 on a device */
     double voxel_rate;   /* voxels a second */
     double rate;         /* GB/s, or G samples/s where there are samples */
-    double percent;      /* of the ceiling; NAN: there is none */
+    double percent;      /* share of the ceiling; NAN: there is none */
     char on[16], share[32], no_error[192], not_compared[192], why[448]; /* why: all that the row has to explain */
 };
 

@@ -187,7 +187,7 @@ static enum ts_status time_subject(const struct bench_case *cases, int n, const 
         status = run_cold(&bench, &row->cold_seconds);
     }
     if (status == TS_OK && row->cold_seconds > longest)
-        status = time_run(&bench, 0, false, &warm_seconds); /* what took long may have been the start */
+        status = time_run(&bench, 0, false, &warm_seconds); /* the first run may have included the start */
     *timed = status == TS_OK && warm_seconds <= longest;
     if (*timed)
         status = time_runs(&bench, runs, row);

@@ -27,7 +27,7 @@ struct chain_stage {
      * i is stage i. It is the node before the stage, unless `input:` names another. References in the params have their
      * node set too. */
     int32_t input_node;
-    struct ts_span span; /* of the stage's name in the text */
+    struct ts_span span; /* where the stage's name stands in the text */
 };
 
 enum chain_compression { CHAIN_DEFLATE, CHAIN_STORED };

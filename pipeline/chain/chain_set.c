@@ -47,7 +47,7 @@ struct assignment {
     struct tree tree;
     size_t target_length, parameter_start, parameter_length, value_start;
     struct param_set *set, output; /* `set` may point to `output` */
-    const char *path;              /* of a source: the parameter of its paths */
+    const char *path;              /* for a source: the parameter of its paths */
     int32_t stage;                 /* -1: a source */
 };
 

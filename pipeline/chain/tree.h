@@ -24,9 +24,9 @@ struct node {
     enum node_kind kind;
     bool quoted;
     bool incomplete;     /* a map: keys of it were refused */
-    struct ts_span span; /* of the first line where it has several; columns count bytes */
-    const char *text;    /* of a scalar; of a list in the one-line form its raw text, else NULL */
-    struct node *key;    /* of an entry of a map, else NULL */
+    struct ts_span span; /* place in the text, the first line where it has several; columns count bytes */
+    const char *text;    /* text of a scalar; raw text of a list in the one-line form; else NULL */
+    struct node *key;    /* key of an entry of a map, else NULL */
     struct node *first, *next;
     struct node *last; /* child */
     int32_t n;         /* children */

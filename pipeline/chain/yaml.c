@@ -10,7 +10,7 @@
 
 struct frame {
     struct node *node;
-    struct node *key; /* of a map: read, and waiting for its value */
+    struct node *key; /* for a map: the key that waits for its value */
     bool keep;        /* the value of a refused key is read and dropped */
 };
 

@@ -18,7 +18,7 @@ enum { CLI_MAX_SETS = 256 };
 /* The arguments of `run` and `check`. */
 struct cli_chain {
     const char *input, *output;
-    const char *picture; /* of check; NULL: none */
+    const char *picture; /* file of the picture that `check` draws; NULL: none */
     const char *sets[CLI_MAX_SETS];
     int n_sets;
     struct ts_options options;
@@ -26,7 +26,7 @@ struct cli_chain {
 };
 extern struct cli_chain ts_cli_chain;
 
-extern const char ts_cli_chain_help[]; /* what CHAIN may be */
+extern const char ts_cli_chain_help[]; /* states what CHAIN may be */
 command_parse ts_cli_parse_set, ts_cli_parse_device;
 
 /* clang-format off */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage phantom`: a phantom with a known answer as a DICOM series.
+ * The command `tomostage phantom` writes a phantom with a known answer as a DICOM series, so that anybody can try a
+ * chain without a patient's data and compare the result with what it must be. datasets/ makes the images and the files;
+ * this file reads the options and reports.
  */
 #include "datasets/phantom.h"
 #include "pipeline/cli/cli.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage stages`: the list of stages, the page of one, or all pages as files.
+ * The command `tomostage stages` prints the list of stages or the page of one, or writes all pages as files for the
+ * docs. The pages are made from the stages' tables (pipeline/chain/describe.h), so that they always describe this
+ * program.
  */
 #include <errno.h>
 #include <string.h>

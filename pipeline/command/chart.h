@@ -16,7 +16,7 @@ struct chart_line {
     int color;        /* counts the colors, which repeat; CHART_GRAY: a line to compare with */
     bool dashed, points;
     int n;
-    const double *x, *y;      /* what is not finite, or not above 0 on a logarithmic axis, is left out */
+    const double *x, *y;      /* values that are not finite, or not above 0 on a logarithmic axis, are left out */
     const double *low, *high; /* around each y; NULL: nothing */
     enum chart_spread spread; /* how low and high are drawn */
 };

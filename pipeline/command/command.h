@@ -33,7 +33,7 @@ struct command_option {
     const char *value;   /* names the value on the page of --help, such as "FILE" */
     const char *help;    /* a sentence for that page, whose lines are parted by \n; NULL: the page leaves it out */
     int64_t low, high;
-    const char *unit; /* of an integer, such as " pixels"; NULL: none */
+    const char *unit; /* unit of an integer, such as " pixels"; NULL: none */
     command_parse *parse;
 };
 #define OPTION_AT(type, member) offsetof(type, member), sizeof(((type *)0)->member)
@@ -49,8 +49,8 @@ struct command {
     void *arguments; /* where options write their values; holds the defaults at first */
     struct {
         int least, most;
-        const char *name;            /* of one that is missing: "a PATH" */
-    } operands;                      /* what follows the options */
+        const char *name;            /* how a missing one is called: "a PATH" */
+    } operands;                      /* arguments that follow the options */
     void (*more_help)(FILE *stream); /* prints what only a table knows, such as the names of phantoms; NULL: nothing */
     int (*run)(char **operands);     /* NULL ends the operands; returns the exit code */
     const char *stopped;             /* ends the sentence about a signal: "; nothing was written"; NULL: nothing */

@@ -17,12 +17,12 @@ enum column_kind {
 };
 
 struct table_column {
-    const char *key;  /* of the JSON member; NULL: only people see the column */
+    const char *key;  /* name of the JSON member; NULL: only people see the column */
     const char *head; /* over the column; NULL: only JSON has it */
     enum column_kind kind;
-    size_t offset;       /* of the value in a row's struct */
+    size_t offset;       /* where the value stands in a row's struct */
     int width;           /* negative: the values stand left */
-    int decimals;        /* of a real number; TABLE_SCIENTIFIC: 1.2e-03 */
+    int decimals;        /* digits of a real number; TABLE_SCIENTIFIC: 1.2e-03 */
     double scale;        /* people see the number times this; 0: as it is */
     const char *unit;    /* follows the number; NULL: nothing */
     const char *unknown; /* people see this for what is unknown; NULL: "-" */

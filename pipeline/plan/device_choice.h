@@ -11,7 +11,7 @@ enum device_kind { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
 
 struct device_choice {
     enum device_kind kind;
-    int index; /* of a CUDA device; -1: the first that this build can use */
+    int index; /* number of a CUDA device; -1: the first that this build can use */
 };
 
 /* Parses "auto" (also NULL), "cpu", "cuda" or "cuda:N". Returns an error (code device) for anything else. */

@@ -46,8 +46,8 @@ struct plan_node {
     int level;          /* the first pass in which its image can be computed */
     /* The first passes in which the axes of its inputs and of its image are known; 0: at plan time. */
     int input_axes_pass, axes_pass;
-    int first_pass, rounds;            /* of its whole-volume reduction; rounds 0: none */
-    int tables_pass;                   /* of tables per slice that do not feed its map; -1: none */
+    int first_pass, rounds;            /* passes of its whole-volume reduction; rounds 0: it has none */
+    int tables_pass;                   /* pass of tables per slice that do not feed its map; -1: none */
     const char *dataset;               /* name in the output file where its image is written, else NULL */
     bool keep;                         /* held whole in memory from its first computation on */
     int64_t buffer_slices, run_slices; /* most slices held at once (not kept), most slices computed in one call */
@@ -138,7 +138,7 @@ enum { PLAN_RING = 3 };
 bool ts_plan_encodes(const struct ts_plan *plan);
 /* Returns how many slabs of this node's image are held side by side. */
 int ts_plan_copies(const struct ts_plan *plan, int32_t node);
-int64_t ts_plan_slab_count(const struct ts_plan *plan); /* of the first source's volume */
+int64_t ts_plan_slab_count(const struct ts_plan *plan); /* slabs of the first source's volume */
 int64_t ts_plan_read_ahead(const struct ts_plan *plan, int32_t source);
 
 /* ---- on a CUDA device ------------------------------------------------------------------------- */

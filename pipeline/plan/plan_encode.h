@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Outputs that a CUDA device compresses, so that only compressed bytes cross the bus. Built only with CUDA.
+ * This plans the outputs that a CUDA device compresses itself, so that only compressed bytes cross the bus: how many
+ * chunks one call takes, and the memory for it. The plan must count that memory before the run, because it chooses the
+ * slabs that fit into the device. Built only with CUDA.
  */
 #ifndef PIPELINE_PLAN_PLAN_ENCODE_H
 #define PIPELINE_PLAN_PLAN_ENCODE_H
@@ -17,9 +19,9 @@ struct plan_encode {
     size_t values_bytes;  /* values of a slab, and those before it whose chunk was not whole */
     size_t chunk_bound;   /* most bytes of an encoded chunk, with its alignment */
     size_t encoded_bytes; /* most bytes of a slab's encoded chunks */
-    size_t piece_bytes;   /* of them that are downloaded at once: one chunk at least */
-    size_t places_bytes;  /* of where they lie */
-    size_t scratch_bytes; /* of a call */
+    size_t piece_bytes;   /* encoded bytes that are downloaded at once: one chunk at least */
+    size_t places_bytes;  /* for the places of the encoded chunks */
+    size_t scratch_bytes; /* scratch memory of a call */
 };
 
 /* Fills in how the output of a node is encoded. Returns false where it leaves the device as values: on the CPU, without

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This opens the inputs of a chain.
+ * This opens the inputs of a chain for a plan. Opening reads headers and no pixels, so that the plan, and with it
+ * `tomostage check`, knows every shape and unit before anything is computed. The inputs are opened together because
+ * flats and darks follow the range of slices of `input`.
  */
 #ifndef PIPELINE_PLAN_PLAN_SOURCES_H
 #define PIPELINE_PLAN_PLAN_SOURCES_H

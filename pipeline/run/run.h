@@ -19,7 +19,7 @@ struct run_node {
     int copies;
     size_t copy_bytes;
     unsigned char *done;         /* kept: per slice */
-    struct stage_driver *driver; /* of a stage that computes something, else NULL */
+    struct stage_driver *driver; /* driver of a stage that computes something, else NULL */
     int dataset;                 /* the writer's id, or -1 */
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parts of the back end of a CUDA device: run_cuda.c (memory, reading, slabs), run_encode_cuda.c (compresses
- * outputs on the device), run_write_cuda.c (brings outputs to the writer). Built only with CUDA.
+ * These structs are the state of the back end of a CUDA device, and these functions the calls between its three parts:
+ * run_cuda.c has memory, reading and slabs, run_encode_cuda.c compresses outputs on the device, and run_write_cuda.c
+ * brings outputs to the writer. Only these files include it, and they are built only with CUDA.
  */
 #ifndef PIPELINE_RUN_RUN_CUDA_H
 #define PIPELINE_RUN_RUN_CUDA_H
@@ -15,8 +16,8 @@
 struct staging {
     unsigned char *pieces[PLAN_PIECES];
     struct cuda_event *started[PLAN_PIECES], *copied[PLAN_PIECES];
-    int64_t n_used;            /* pieces so far, counted from the first on */
-    size_t bytes[PLAN_PIECES]; /* of the copy, until the profile has it */
+    int64_t n_used;            /* pieces that were used so far; they go round */
+    size_t bytes[PLAN_PIECES]; /* copied through each piece; the profile has not counted them yet */
 };
 
 /* An encoded chunk: `offset` counts from the start of its call's output, which lies at `call` in encoded[]. */
@@ -28,9 +29,9 @@ struct encoded_chunk {
 /* Compresses one output on the device. Each slab of the ring has its own encoded chunks. */
 struct encoder {
     struct plan_encode plan;
-    unsigned char *values; /* of the chunk that is not whole yet, and of the slab at hand */
-    size_t filled;
-    int64_t next_chunk; /* of the grid, the first that is not encoded */
+    unsigned char *values; /* on the device: slices that wait for their chunk to be whole, then those of a slab */
+    size_t filled;         /* bytes of them */
+    int64_t next_chunk;    /* the first chunk of the grid that is not encoded yet */
     unsigned char *encoded[PLAN_RING];
     struct cuda_deflate_place *places[PLAN_RING], *found[PLAN_RING]; /* on the device and on the host */
     struct encoded_chunk *chunks[PLAN_RING];
@@ -58,16 +59,16 @@ struct device {
     struct cuda_session *session;
     void *padded; /* shared by the drivers */
     struct cuda_event *uploaded, *began[PLAN_RING], *computed[PLAN_RING];
-    struct cuda_event *origin; /* of the profile's times */
+    struct cuda_event *origin; /* the profile's times on the device count from here */
     double origin_seconds;
     struct staging up, down;
-    size_t down_bytes;          /* of a piece */
-    struct encoder **encoders;  /* of each node; NULL: none */
+    size_t down_bytes;          /* size of a piece of `down` */
+    struct encoder **encoders;  /* one for each node; NULL: its output is not compressed here */
     void *encode_scratch;       /* shared by the encoders */
     struct download *downloads; /* a ring, oldest first */
     int n_downloads, first_download, most_downloads;
     struct arrival arrivals[PLAN_PIECES]; /* by place of their piece */
-    int64_t n_arrived;                    /* of down.n_used */
+    int64_t n_arrived;                    /* pieces that went to the writer, out of down.n_used */
     int64_t slabs_ended;                  /* whose kernels are all in their queue */
 };
 

@@ -92,7 +92,7 @@ enum ts_status ts_run_cuda_encode(struct run *run, int32_t node, const struct ts
     }
     encoder->next_chunk += *n;
     encoder->filled -= from;
-    /* What is left is less than a chunk, and what was encoded at least one: the two do not overlap. */
+    /* Less than a chunk is left, and at least one was encoded, so that the two do not overlap. */
     if (status == TS_OK && from > 0 && encoder->filled > 0)
         status = ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_ON_DEVICE, encoder->values, encoder->values + from,
                               encoder->filled);

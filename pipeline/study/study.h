@@ -15,7 +15,7 @@
 struct study_request {
     const char *device; /* as ts_bench_devices_choose() takes it */
     int64_t most;       /* values of one measurement, at the most; 0: as many as the study likes */
-    int runs;           /* of one measurement; 0: as many as are usual */
+    int runs;           /* repetitions of one measurement; 0: as many as are usual */
     bool json;          /* an array of one object a row instead of the table */
     const char *folder; /* receives NAME.json and NAME.svg; NULL: no files */
 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Order statistics by counting, which moves no value and whose counts merge exactly in any grouping; or by sorting.
+ * This finds order statistics by counting: first the upper halves of the keys are counted, then the lower halves in the
+ * buckets in which the ranks lie. Counting moves no value, and its counts merge exactly in any grouping. Slices may be
+ * sorted instead.
  */
 #include "stages/counting/percentile.h"
 

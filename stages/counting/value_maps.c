@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rules of scikit-image (exposure.equalize_hist, exposure.match_histograms) and OpenCV (equalizeHist) on counts.
+ * These are rules of scikit-image (exposure.equalize_hist, exposure.match_histograms) and OpenCV (equalizeHist). They
+ * work on counts and not on pixels, so that the cost depends on the number of different values alone and the counts may
+ * come from any device.
  */
 #include "stages/counting/value_maps.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The list of all stages, in the order of stages/stages.def, which `tomostage stages` and the docs keep.
+ * This is the list of all stages, made from stages/stages.def, and finds a stage by its name. `tomostage stages` and
+ * the docs keep the order of the lines there. A new stage is one line there and none here.
  */
 #include <string.h>
 

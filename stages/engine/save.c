@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * save: a stage without map() and reduction. The runner writes its image because of keeps_output, and passes it on.
+ * save keeps an image in the middle of a chain. It has neither map() nor reduction: because of the flag keeps_output
+ * the runner writes its image, which then passes on as it is. So no device needs code for it.
  */
 #include "stages/engine/stage.h"
 

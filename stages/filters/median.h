@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * median: the median of a square or cubic window of 2 radius + 1 values along each side.
+ * median replaces every value by the median of a square or cubic window of 2 radius + 1 values along each side. That
+ * removes single wrong values and keeps edges. Small windows are sorted by a network, large ones use a sliding
+ * histogram; median.c says how. The parameters stand here because cuda/filters/median.cu reads them too.
  */
 #ifndef STAGES_FILTERS_MEDIAN_H
 #define STAGES_FILTERS_MEDIAN_H

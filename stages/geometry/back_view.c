@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This solves a view of the projector for the detector: where a ray crosses line m of the major axis at i, detector (i
- * - base - m * per_major) / per_detector sees pixel (m, i). All in double.
+ * This solves a view of the projector for the detector pixel: where a ray crosses line m of the major axis at i, the
+ * detector pixel at index (i - base - m * per_major) / per_detector sees pixel (m, i). A backprojection starts from the
+ * pixel and needs this direction. All numbers are double.
  */
 #include "stages/geometry/back_view.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * equalize: histogram equalization, and matching to the histogram of another image.
+ * equalize changes the values of an image so that their histogram becomes flat, or like that of another image. The
+ * values are counted first, and finish() makes a table from the counts by which every value is mapped. The layout of
+ * that table stands here, because the CPU code and cuda/histogram/equalize.cu both write and read it.
  */
 #ifndef STAGES_HISTOGRAM_EQUALIZE_H
 #define STAGES_HISTOGRAM_EQUALIZE_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * histogram: counts of values in bins of equal width, of the image or of every label; the image passes on unchanged.
+ * histogram counts the values of an image, or of each label, in bins of equal width, and passes the image on unchanged.
+ * The counts become tables of the result. The layout of parameters, totals and results stands here, because the CPU
+ * code and cuda/histogram/histogram.cu both write them.
  */
 #ifndef STAGES_HISTOGRAM_HISTOGRAM_H
 #define STAGES_HISTOGRAM_HISTOGRAM_H

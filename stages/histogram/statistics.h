@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * statistics: numbers that describe an image; the image passes on unchanged.
+ * statistics computes numbers that describe an image, such as mean, variance and percentiles, as tables of the result,
+ * and passes the image on unchanged. The layout of totals and results stands here, because the CPU code and
+ * cuda/histogram/statistics.cu both write them.
  */
 #ifndef STAGES_HISTOGRAM_STATISTICS_H
 #define STAGES_HISTOGRAM_STATISTICS_H

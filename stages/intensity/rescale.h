@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rescale: values to a range, to zero mean and unit variance, or from percentiles to a range.
+ * rescale maps values linearly: a range, or the range between two percentiles, to another range; or to zero mean and
+ * unit variance. Where the numbers come from the data, a reduction finds them first, for the volume or for each slice.
+ * The layout of its result stands here, because the CPU code and cuda/intensity/rescale.cu both write and read it.
  */
 #ifndef STAGES_INTENSITY_RESCALE_H
 #define STAGES_INTENSITY_RESCALE_H

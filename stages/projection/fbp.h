@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fbp: filtered backprojection of every slice. `fourier` computes the same integral another way, and takes its filter,
- * its views' weights and its unit from here.
+ * fbp reconstructs every slice by filtered backprojection; fbp.c has the formula. The stage `fourier` computes the same
+ * integral in the frequency domain and takes its filter, the weights of its views and its unit from here, so that both
+ * stages agree in everything but the method.
  */
 #ifndef STAGES_PROJECTION_FBP_H
 #define STAGES_PROJECTION_FBP_H

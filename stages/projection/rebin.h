@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rebin: the sinogram of a fan as that of a parallel beam, and the table by which every device makes it.
+ * rebin turns the sinogram of a fan into that of a parallel beam; rebin.c has the rule. The taps of a sample are the
+ * same for all slices, so that a table of them is made once, by the function declared here, and the code of both
+ * devices only adds up what the table names.
  */
 #ifndef STAGES_PROJECTION_REBIN_H
 #define STAGES_PROJECTION_REBIN_H

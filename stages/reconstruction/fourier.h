@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fourier: direct Fourier reconstruction of every slice.
+ * fourier reconstructs every slice from the spectra of its sinogram's rows: they are spread over a rectangular grid,
+ * and one inverse transform gives the slice. That takes fewer operations than a backprojection. Both devices use the
+ * grid and the tables of views and frequencies that are declared here.
  */
 #ifndef STAGES_RECONSTRUCTION_FOURIER_H
 #define STAGES_RECONSTRUCTION_FOURIER_H

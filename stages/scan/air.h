@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * air: counts to transmission, with the beam that passes beside the object as the flat.
+ * air turns counts into transmission without a flat: the straight line through the outermost values of each row, where
+ * the beam passes beside the object, takes the flat's place. air.c has the rule in full. The CPU and a CUDA device find
+ * the line by the same function, which stands here, so that they cannot differ in it.
  */
 #ifndef STAGES_SCAN_AIR_H
 #define STAGES_SCAN_AIR_H

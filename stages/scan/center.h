@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * center: the index on the detector where the rotation axis is, found or given.
+ * center finds the index on the detector where the rotation axis is, or takes it from the chain, and moves the
+ * positions of the detector so that the axis is at 0. All stages that follow then need no parameter for it. The
+ * parameters and the search stand in stages/scan/center_slice.h.
  */
 #ifndef STAGES_SCAN_CENTER_H
 #define STAGES_SCAN_CENTER_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parameters of `center`, and the search of one slice by the method that they name: its result, its tables, and the
- * warnings about it.
+ * This has the parameters of `center`, and searches one slice by the method that they name. The search writes the
+ * center and tables that show how sure it is, and warns where another center would do as well. One slice is enough,
+ * because the axis is the same for all of them.
  */
 #ifndef STAGES_SCAN_CENTER_SLICE_H
 #define STAGES_SCAN_CENTER_SLICE_H

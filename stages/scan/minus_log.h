@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * minus_log: transmission to line integrals.
+ * minus_log turns transmission into line integrals by the law of Lambert and Beer, y = -log(t). The parameters decide
+ * what becomes of values that have no logarithm, because a scan may have a few of them (dead detector pixels) or be no
+ * transmission at all. The counts of such values are shared by the CPU code and cuda/scan/minus_log.cu.
  */
 #ifndef STAGES_SCAN_MINUS_LOG_H
 #define STAGES_SCAN_MINUS_LOG_H

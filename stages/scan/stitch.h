@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stitch: opposite views of a whole turn, joined about a rotation axis near the detector's edge.
+ * stitch joins the opposite views of a whole turn about a rotation axis near the detector's edge, which makes half a
+ * turn of views that are up to twice as wide. Both devices take the samples from the grid and the weights declared
+ * here, which depend on the parameters alone and are worked out once for all rows.
  */
 #ifndef STAGES_SCAN_STITCH_H
 #define STAGES_SCAN_STITCH_H

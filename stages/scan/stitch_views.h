@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parameters of `stitch`, and which views of a turn lie opposite each other.
+ * This has the parameters of `stitch`, and finds which views of a turn lie opposite each other. The angles of the views
+ * decide that, because a scan may begin anywhere, turn either way and go on past a whole turn, so that the number of a
+ * view alone tells nothing.
  */
 #ifndef STAGES_SCAN_STITCH_VIEWS_H
 #define STAGES_SCAN_STITCH_VIEWS_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers as pixels, for pictures that label themselves.
+ * This paints numbers as pixels, for pictures that label themselves, such as the strip of trial centers that `center`
+ * draws. Such a picture is an array of the result, which any viewer shows, so its labels must be pixels too.
  */
 #ifndef STAGES_VALUES_DIGITS_H
 #define STAGES_VALUES_DIGITS_H

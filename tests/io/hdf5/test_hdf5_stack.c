@@ -221,7 +221,7 @@ Test(hdf5_stack, a_file_that_becomes_shorter_is_an_error)
     }
 }
 
-/* What the plan counts grows with what may be held, and never past it by more than the buffers of the threads. */
+/* Planned memory grows with the memory allowed, and never past it by more than the buffers of the threads. */
 Test(hdf5_stack, memory_is_stated)
 {
     static const int order[3] = {1, 0, 2};

@@ -101,7 +101,7 @@ Test(tiff_threads, a_strip_is_decoded_once)
     ts_diag_destroy(diag);
 }
 
-/* What has no codec is not held: rows are read by themselves, whatever the strip. */
+/* Strips without a codec are not held: rows are read by themselves, whatever the strip. */
 Test(tiff_threads, plain_rows_are_not_held)
 {
     char folder[256], path[300];
