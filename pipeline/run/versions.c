@@ -41,8 +41,7 @@ int ts_versions(struct version versions[VERSIONS_MAX])
     add(versions, &n, "libyaml", yaml_get_version_string());
     add(versions, &n, "OpenSSL", OpenSSL_version(OPENSSL_VERSION_STRING));
     add(versions, &n, "libdeflate", LIBDEFLATE_VERSION_STRING);
-    if (ts_zlib_isal_version())
-        add(versions, &n, "ISA-L", ts_zlib_isal_version());
+    add(versions, &n, "ISA-L", ts_zlib_isal_version() ? ts_zlib_isal_version() : "none");
     add(versions, &n, "libpng", png_get_libpng_ver(NULL));
     add(versions, &n, "FFT", ts_fft_library());
     const int cufft = ts_cuda_fft_version();
