@@ -40,7 +40,7 @@ void ts_trace_destroy(struct trace *trace);
 /* Returns the seconds since time 0, to be handed to ts_trace_add as the beginning of a stretch. */
 double ts_trace_begin(const struct trace *trace);
 /* Adds the stretch from `begin` to now, in which the calling thread moved or made so many bytes (0: none are counted).
- * Where memory is out the stretch is lost. */
+ * The stretch is lost where memory is out. */
 void ts_trace_add(struct trace *trace, enum trace_part part, double begin, uint64_t bytes);
 /* Adds a stretch that another clock measured: the kernels and copies of a device. */
 void ts_trace_add_stretch(struct trace *trace, enum trace_part part, double begin, double end, uint64_t bytes);

@@ -35,7 +35,7 @@ struct cuda_deflate {
     unsigned char fill[8]; /* `width` bytes, little-endian */
 };
 
-/* Where the encoded bytes of a chunk lie in the output. */
+/* This says where the encoded bytes of a chunk lie in the output. */
 struct cuda_deflate_place {
     uint64_t offset, bytes;
 };

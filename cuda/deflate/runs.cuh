@@ -50,7 +50,7 @@ static __device__ struct run_mask find_runs(const uint32_t *text, unsigned n)
     uint32_t carry = 0;
 #pragma unroll
     for (unsigned i = 0; i < MASK_WORDS; i++) {
-        /* Where three in a row begin; these three are covered. */
+        /* This marks where three in a row begin; these three are covered. */
         const uint32_t three =
             equal[i] & __funnelshift_r(equal[i], equal[i + 1], 1) & __funnelshift_r(equal[i], equal[i + 1], 2);
         mask.covered[i] = three | three << 1 | three << 2 | carry;

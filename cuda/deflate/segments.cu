@@ -125,7 +125,7 @@ template <enum cuda_deflate_level LEVEL> static __device__ void make_all_codes(s
             code_of(of.scratch, of.distance_lengths, distance) | (uint32_t)of.distance_lengths[distance] << CODE_BITS;
 }
 
-/* Where the tokens of a thread's strip are found: in the mask, or among all matches of the segment. */
+/* This says where the tokens of a thread's strip are found: in the mask, or among all matches of the segment. */
 struct token_source {
     const uint32_t *text;
     uint32_t *matches;

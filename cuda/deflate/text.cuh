@@ -10,7 +10,7 @@
 #include "cuda/deflate/job.cuh"
 #include "cuda/values/reductions.cuh"
 
-/* Where word i of a segment lies. */
+/* Returns where word i of a segment lies. */
 static __device__ inline unsigned text_place(unsigned i)
 {
     return (i & ~(STRIP_WORDS - 1u)) | ((i + i / STRIP_WORDS) % STRIP_WORDS);
