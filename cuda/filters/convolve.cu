@@ -64,34 +64,14 @@ static int count(const double *weights, int64_t n)
     return found;
 }
 
-/* Returns true where all partial sums are integers that float holds: float sums are then exact. */
-static bool is_exact(const struct convolve_job *job)
-{
-    double low, high;
-    if (ts_dtype_bytes(job->dtype) > 2)
-        return false;
-    ts_dtype_range(job->dtype, &low, &high);
-    for (int k = 0; k < job->n_kernels; k++) {
-        double sum = 0;
-        for (int64_t i = 0; i < job->rows * job->columns; i++) {
-            const double weight = job->kernels[k].weights[i];
-            if (weight != rint(weight))
-                return false;
-            sum += fabs(weight);
-        }
-        if (!(sum * fmax(-low, high) <= 0x1p24))
-            return false;
-    }
-    return true;
-}
-
 static enum ts_status launch(const struct stage_context *context, const struct convolve_job *job,
                              const struct cuda_call *call)
 {
     double across[CONVOLVE_MAX_SIDE], down[CONVOLVE_MAX_SIDE];
     if (job->nx > CONVOLVE_MOST || job->ny > CONVOLVE_MOST)
         return ts_cuda_convolve_tile(context, job, call);
-    const bool exact = is_exact(job) && ts_cuda_convolve_taps_fit(job, true);
+    const bool exact =
+        ts_convolve_is_exact(job->kernels, job->n_kernels, job->dtype) && ts_cuda_convolve_taps_fit(job, true);
     const int n_taps = count(job->kernels[0].weights, job->rows * job->columns);
     const int few = exact ? ts_cuda_fast_doubles(context) ? 25 : INT32_MAX : 9;
     const bool separable = n_taps > few && job->n_kernels == 1 && separate(&job->kernels[0], across, down) &&

@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Products and sums are made in double and rounded once, so that a kernel whose weights cancel (a Laplacian of a
- * bright, flat image) keeps its digits. Taps of weight 0 are left out: what lies under them does not matter, not even a
- * NaN. The rows around an output row stand in a ring of extended rows in double; 32 neighboring pixels are summed at a
- * time, tap after tap in the order in which the weights are written.
+ * bright, flat image) keeps its digits. Where weights and pixels are integers and float holds every partial sum, float
+ * gives the same result with vectors of twice as many pixels. Taps of weight 0 are left out: what lies under them does
+ * not matter, not even a NaN. The rows around four output rows stand in a ring of extended rows, so that a value
+ * that is loaded serves four sums; each sum adds tap after tap in the order in which the weights are written.
  */
 #include "stages/filters/convolve.h"
 
 #include <float.h>
+#include <math.h>
 #include <omp.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/vectors.h"
 #include "stages/engine/border.h"
 #include "stages/engine/scratch.h"
 
 enum {
     CHUNK_ROWS = 64,
-    LANES = 8,
-    BLOCK = 4 * LANES,
+    SUM_ROWS = 4,    /* output rows at once */
+    SUM_VECTORS = 3, /* of each of them: 12 sums, 3 values and a weight are the 16 registers of AVX2 */
+    READ_BEYOND = SUM_VECTORS * TS_VECTOR_MOST_BYTES / 4,
+    CACHE_LINE = 64,
     NAMED_SIDE = 5,
-    MAX_TAPS = CONVOLVE_MAX_SIDE * CONVOLVE_MAX_SIDE
+    TAP_ROWS = CONVOLVE_MAX_SIDE + 2 * (SUM_ROWS - 1),
 };
 
 /* ---- kernels ------------------------------------------------------------------------------------ */
@@ -119,6 +125,26 @@ int ts_convolve_kernels(const struct convolve_params *params, struct convolve_we
     return magnitude ? 2 : 1;
 }
 
+bool ts_convolve_is_exact(const struct convolve_weights *kernels, int n_kernels, enum ts_dtype dtype)
+{
+    double low, high;
+    if (ts_dtype_bytes(dtype) > 2)
+        return false;
+    ts_dtype_range(dtype, &low, &high);
+    for (int k = 0; k < n_kernels; k++) {
+        double sum = 0;
+        for (int64_t i = 0; i < kernels[k].rows * kernels[k].columns; i++) {
+            const double weight = kernels[k].weights[i];
+            if (weight != rint(weight))
+                return false;
+            sum += fabs(weight);
+        }
+        if (!(sum * fmax(-low, high) <= 0x1p24))
+            return false;
+    }
+    return true;
+}
+
 /* ---- plan --------------------------------------------------------------------------------------- */
 
 static enum ts_status convolve_resolve(const struct stage_context *context, void *values)
@@ -163,26 +189,53 @@ static enum ts_status convolve_shape(const struct stage_context *context, struct
 
 /* ---- run ---------------------------------------------------------------------------------------- */
 
-struct tap {
-    int64_t row, column;
-    double weight;
+/* The weights of a kernel, with SUM_ROWS - 1 empty rows above and below. Output row r of those that are summed at once
+ * meets image row q under the kernel's row q - r: bit r of output_rows[q][i] is set where weight i of it is not 0. */
+struct taps {
+    double scale;
+    uint8_t output_rows[TAP_ROWS][CONVOLVE_MAX_SIDE];
+    union {
+        float floats[TAP_ROWS][CONVOLVE_MAX_SIDE];
+        double doubles[TAP_ROWS][CONVOLVE_MAX_SIDE];
+    };
 };
 
-struct tap_list {
-    int n;
-    double scale;
-    struct tap taps[MAX_TAPS];
-};
+/* SUMS_SHORT: products with weights of few digits are exact in double, so that fused operations give the same bytes. */
+enum sum_kind { SUMS_EXACT, SUMS_SHORT, SUMS_DOUBLE };
 
 /* The work of one call, and where its parts of the scratch stand. */
 struct convolve_run {
     const struct convolve_params *params;
     struct convolve_weights kernels[2];
     int n_kernels;
-    int64_t rows, columns; /* of the kernel */
-    int64_t nz, ny, nx, row_length, sum_length;
-    size_t edges, lists, threads, thread_bytes, sums, bytes;
+    enum sum_kind kind;
+    int64_t rows, columns, held; /* of the kernel; rows of the ring */
+    int side;                    /* of a square kernel, 3 or 5, else 0 */
+    int64_t element;             /* bytes of a pixel */
+    bool has_zeros;              /* weights of 0 */
+    int64_t nz, ny, nx, row_length;
+    size_t edges, taps, threads, thread_bytes, bytes;
 };
+
+/* Returns true where the product with any pixel has at most 53 digits and the exponent of a normal double. */
+static bool is_short(double weight)
+{
+    enum { DIGITS = DBL_MANT_DIG - 32, EXPONENT = 256 };
+    int exponent;
+    const double digits = ldexp(frexp(weight, &exponent), DIGITS);
+    return digits == rint(digits) && abs(exponent) < EXPONENT;
+}
+
+static enum sum_kind kind_of(const struct convolve_run *run, enum ts_dtype dtype)
+{
+    if (ts_convolve_is_exact(run->kernels, run->n_kernels, dtype))
+        return SUMS_EXACT;
+    for (int k = 0; k < run->n_kernels; k++)
+        for (int64_t i = 0; i < run->rows * run->columns; i++)
+            if (!is_short(run->kernels[k].weights[i]))
+                return SUMS_DOUBLE;
+    return SUMS_SHORT;
+}
 
 static struct convolve_run convolve_describe(const struct stage_context *context, int64_t nz)
 {
@@ -191,15 +244,19 @@ static struct convolve_run convolve_describe(const struct stage_context *context
     run.n_kernels = ts_convolve_kernels(run.params, run.kernels);
     run.rows = run.kernels[0].rows;
     run.columns = run.kernels[0].columns;
-    run.sum_length = (run.nx + BLOCK - 1) / BLOCK * BLOCK;
-    run.row_length = run.sum_length + (run.columns + LANES - 1) / LANES * LANES;
+    run.kind = kind_of(&run, context->in.dtype);
+    run.side = run.rows == run.columns && (run.rows == 3 || run.rows == 5) ? (int)run.rows : 0;
+    for (int64_t i = 0; i < run.n_kernels * run.rows * run.columns; i++)
+        run.has_zeros |= run.kernels[i / (run.rows * run.columns)].weights[i % (run.rows * run.columns)] == 0;
+    run.element = (int64_t)ts_dtype_bytes(context->in.dtype);
+    run.held = run.rows + SUM_ROWS - 1;
+    run.row_length = run.nx + run.columns + READ_BEYOND;
     size_t used = 0;
-    ts_scratch_part(&used, run.rows * run.row_length, sizeof(double));
-    run.sums = ts_scratch_part(&used, 2 * run.sum_length, sizeof(double));
+    ts_scratch_part(&used, run.held * run.row_length, sizeof(double));
     run.thread_bytes = used;
     used = 0;
     run.edges = ts_scratch_part(&used, run.columns, sizeof(int64_t));
-    run.lists = ts_scratch_part(&used, run.n_kernels, sizeof(struct tap_list));
+    run.taps = ts_scratch_part(&used, run.n_kernels, sizeof(struct taps));
     run.threads = ts_scratch_part(&used, context->threads, run.thread_bytes);
     run.bytes = used;
     return run;
@@ -210,75 +267,117 @@ static size_t convolve_scratch_bytes(const struct stage_context *context, int64_
     return convolve_describe(context, n).bytes;
 }
 
-static void list_taps(const struct convolve_weights *kernel, struct tap_list *list)
+static void write_taps(const struct convolve_weights *kernel, bool exact, struct taps *taps)
 {
-    list->n = 0;
-    list->scale = 1 / kernel->divisor;
-    for (int64_t row = 0; row < kernel->rows; row++)
-        for (int64_t column = 0; column < kernel->columns; column++) {
-            const double weight = kernel->weights[row * kernel->columns + column];
-            if (weight != 0)
-                list->taps[list->n++] = (struct tap){row, column, weight};
+    memset(taps, 0, sizeof *taps);
+    taps->scale = 1 / kernel->divisor;
+    for (int64_t j = 0; j < kernel->rows; j++)
+        for (int64_t i = 0; i < kernel->columns; i++) {
+            const double weight = kernel->weights[j * kernel->columns + i];
+            if (exact)
+                taps->floats[j + SUM_ROWS - 1][i] = (float)weight;
+            else
+                taps->doubles[j + SUM_ROWS - 1][i] = weight;
+            for (int r = 0; r < SUM_ROWS && weight != 0; r++)
+                taps->output_rows[j + r][i] |= (uint8_t)(1 << r);
         }
 }
 
+#define SUM float
+#define WEIGHTS floats
+#define SUMS(f) f##_exact
+#define SUMS_FUSED(weight, x, sum) TS_MM(fmadd_ps)(TS_MM(set1_ps)(weight), x, sum)
 #define TS_LOOPS "stages/filters/convolve_sums.inc"
 #include "core/vectors.inc"
+#undef SUM
+#undef WEIGHTS
+#undef SUMS
+#undef SUMS_FUSED
 
-TS_VECTORIZED static void round_sums(const double *restrict sums, float *restrict out, int64_t n)
+#define SUM double
+#define WEIGHTS doubles
+#define SUMS(f) f##_short
+#define SUMS_FUSED(weight, x, sum) TS_MM(fmadd_pd)(TS_MM(set1_pd)(weight), x, sum)
+#define TS_LOOPS "stages/filters/convolve_sums.inc"
+#include "core/vectors.inc"
+#undef SUMS
+#undef SUMS_FUSED
+
+#define SUMS(f) f##_double
+#define TS_LOOPS "stages/filters/convolve_sums.inc"
+#include "core/vectors.inc"
+#undef SUM
+#undef WEIGHTS
+#undef SUMS
+
+TS_VECTORIZED static bool is_finite(const double *row, int64_t n)
 {
+    int64_t bad = 0;
     for (int64_t x = 0; x < n; x++)
-        out[x] = (float)sums[x];
+        bad += !(fabs(row[x]) <= DBL_MAX);
+    return bad == 0;
 }
 
-TS_VECTORIZED static void round_magnitudes(const double *restrict along_x, const double *restrict along_y,
-                                           float *restrict out, int64_t n)
-{
-    for (int64_t x = 0; x < n; x++)
-        out[x] = (float)sqrt(along_x[x] * along_x[x] + along_y[x] * along_y[x]);
-}
-
-/* Loads row y of a slice (also one outside), extended by the border rule on both sides. */
+/* Loads row y of a slice (also one outside) as floats or doubles, extended by the border rule on both sides. */
 static void load_row(const struct convolve_run *run, const int64_t *edges, enum ts_dtype dtype, const char *slice,
-                     int64_t y, double *row)
+                     int64_t y, char *row)
 {
+    const double constant = run->params->constant;
+    const float constant_f32 = (float)constant;
+    const bool exact = run->kind == SUMS_EXACT;
+    const size_t bytes = exact ? sizeof(float) : sizeof(double);
+    const void *outside = exact ? (const void *)&constant_f32 : &constant;
     const int64_t half = run->columns / 2, n = run->nx;
     const int64_t from = ts_border_index(y, run->ny, (enum ts_border)run->params->border);
+    char *inside = row + (size_t)half * bytes;
     if (from < 0) {
         for (int64_t x = 0; x < n + 2 * half; x++)
-            row[x] = run->params->constant;
+            memcpy(row + (size_t)x * bytes, outside, bytes);
         return;
     }
-    ts_load_f64(row + half, slice + (size_t)(from * n) * ts_dtype_bytes(dtype), dtype, (size_t)n);
-    for (int64_t i = 0; i < half; i++) {
-        row[i] = edges[i] < 0 ? run->params->constant : row[half + edges[i]];
-        row[half + n + i] = edges[half + i] < 0 ? run->params->constant : row[half + edges[half + i]];
-    }
+    slice += (size_t)(from * n) * ts_dtype_bytes(dtype);
+    if (exact)
+        ts_load_f32((float *)inside, slice, dtype, (size_t)n);
+    else
+        ts_load_f64((double *)inside, slice, dtype, (size_t)n);
+    for (int64_t i = 0; i < 2 * half; i++)
+        memcpy(row + (size_t)(i < half ? i : n + i) * bytes, edges[i] < 0 ? outside : inside + (size_t)edges[i] * bytes,
+               bytes);
 }
 
 /* Does rows [y_first, y_end) of one slice. */
 static void convolve_chunk(const struct convolve_run *run, enum ts_dtype dtype, const char *slice, int64_t y_first,
                            int64_t y_end, float *out, char *scratch)
 {
-    char *own = scratch + run->threads + (size_t)omp_get_thread_num() * run->thread_bytes;
-    double *ring = (double *)own, *sums = (double *)(own + run->sums);
+    char *ring = scratch + run->threads + (size_t)omp_get_thread_num() * run->thread_bytes;
     const int64_t *edges = (const int64_t *)(scratch + run->edges);
-    const struct tap_list *lists = (const struct tap_list *)(scratch + run->lists);
-    const int64_t half = run->rows / 2;
+    const struct taps *taps = (const struct taps *)(scratch + run->taps);
+    const int64_t top = y_first - run->rows / 2;
+    const size_t row_bytes = (size_t)run->row_length * sizeof(double);
+    const void *rows[TAP_ROWS];
+    int64_t spoiled = 0; /* rows up to this one may hold a NaN or an infinity */
     /* The sums past the extended rows are computed, too, and not used. */
-    memset(ring, 0, (size_t)(run->rows * run->row_length) * sizeof(double));
-    for (int64_t j = 0; j < run->rows - 1; j++)
-        load_row(run, edges, dtype, slice, y_first + j - half, ring + j * run->row_length);
-    for (int64_t y = y_first; y < y_end; y++) {
-        const int64_t top = (y - y_first) % run->rows, newest = (top + run->rows - 1) % run->rows;
-        load_row(run, edges, dtype, slice, y + half, ring + newest * run->row_length);
-        for (int i = 0; i < run->n_kernels; i++)
-            TS_WIDEST(sum_row)
-        (&lists[i], ring, run->rows, run->row_length, top, sums + i * run->sum_length, run->sum_length);
-        if (run->n_kernels == 2)
-            round_magnitudes(sums, sums + run->sum_length, out + y * run->nx, run->nx);
+    memset(ring, 0, (size_t)run->held * row_bytes);
+    for (int64_t y = y_first, loaded = 0; y < y_end; y += SUM_ROWS) {
+        const int64_t n = y_end - y < SUM_ROWS ? y_end - y : SUM_ROWS;
+        for (; loaded < y - y_first + n + run->rows - 1; loaded++) {
+            char *row = ring + (size_t)(loaded % run->held) * row_bytes;
+            load_row(run, edges, dtype, slice, top + loaded, row);
+            if (run->has_zeros && dtype == TS_F32 && !is_finite((const double *)row, run->nx + run->columns - 1))
+                spoiled = loaded + 1;
+        }
+        for (int64_t q = 0; q < run->held; q++)
+            rows[q] = ring + (size_t)((y - y_first + q) % run->held) * row_bytes;
+        float *to = out + y * run->nx;
+        const bool more = top + loaded >= 0 && top + loaded + SUM_ROWS <= run->ny;
+        const char *ahead = slice + (more ? (top + loaded) * run->nx * run->element : 0);
+        const int side = y - y_first < spoiled ? 0 : run->side;
+        if (run->kind == SUMS_EXACT)
+            TS_WIDEST(sum_rows_exact)(run, taps, rows, side, ahead, n, to);
+        else if (run->kind == SUMS_SHORT)
+            TS_WIDEST(sum_rows_short)(run, taps, rows, side, ahead, n, to);
         else
-            round_sums(sums, out + y * run->nx, run->nx);
+            TS_WIDEST(sum_rows_double)(run, taps, rows, side, ahead, n, to);
     }
 }
 
@@ -291,7 +390,7 @@ static enum ts_status convolve_map(const struct stage_context *context, const st
     ts_border_fill(edges, -half, half, run.nx, (enum ts_border)run.params->border);
     ts_border_fill(edges + half, run.nx, half, run.nx, (enum ts_border)run.params->border);
     for (int i = 0; i < run.n_kernels; i++)
-        list_taps(&run.kernels[i], (struct tap_list *)((char *)scratch + run.lists) + i);
+        write_taps(&run.kernels[i], run.kind == SUMS_EXACT, (struct taps *)((char *)scratch + run.taps) + i);
 #pragma omp parallel for num_threads(context->threads)
     for (int64_t item = 0; item < run.nz * n_chunks; item++) {
         const int64_t z = item / n_chunks, y = item % n_chunks * CHUNK_ROWS;

@@ -54,4 +54,8 @@ struct convolve_weights {
  * else one. */
 int ts_convolve_kernels(const struct convolve_params *params, struct convolve_weights kernels[2]);
 
+/* Returns true where all partial sums over an image of this type are integers that float holds: sums in float are then
+ * exact. */
+bool ts_convolve_is_exact(const struct convolve_weights *kernels, int n_kernels, enum ts_dtype dtype);
+
 #endif
