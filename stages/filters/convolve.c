@@ -23,54 +23,10 @@ enum {
     SUM_ROWS = 4,    /* output rows at once */
     SUM_VECTORS = 3, /* of each of them: 12 sums, 3 values and a weight are the 16 registers of AVX2 */
     READ_BEYOND = SUM_VECTORS * TS_VECTOR_MOST_BYTES / 4,
+    SEPARABLE_FROM_TAPS = 10, /* 9 taps are faster in one step */
     CACHE_LINE = 64,
-    NAMED_SIDE = 5,
     TAP_ROWS = CONVOLVE_MAX_SIDE + 2 * (SUM_ROWS - 1),
 };
-
-/* ---- kernels ------------------------------------------------------------------------------------ */
-
-/* side x side weights, row after row; the sum is divided by `divisor`. */
-struct named_kernel {
-    int64_t side;
-    double divisor;
-    double weights[NAMED_SIDE * NAMED_SIDE];
-};
-
-/* clang-format off */
-#define CROSS(center, neighbor) {0, neighbor, 0,  neighbor, center, neighbor,  0, neighbor, 0}
-#define SQUARE(center, neighbor) \
-    {neighbor, neighbor, neighbor,  neighbor, center, neighbor,  neighbor, neighbor, neighbor}
-#define SQUARE_5(center, neighbor) \
-    {neighbor, neighbor, neighbor, neighbor, neighbor,  neighbor, neighbor, neighbor, neighbor, neighbor, \
-     neighbor, neighbor, center, neighbor, neighbor,  neighbor, neighbor, neighbor, neighbor, neighbor, \
-     neighbor, neighbor, neighbor, neighbor, neighbor}
-
-static const struct named_kernel named_kernels[] = {
-    [CONVOLVE_LOW_PASS_4] = {3, 5, CROSS(1, 1)},
-    [CONVOLVE_LOW_PASS_8] = {3, 9, SQUARE(1, 1)},
-    [CONVOLVE_LOW_PASS_5X5] = {5, 25, SQUARE_5(1, 1)},
-    [CONVOLVE_GAUSSIAN_3X3] = {3, 16, {1, 2, 1,  2, 4, 2,  1, 2, 1}},
-    [CONVOLVE_GAUSSIAN_5X5] = {5, 256, {1, 4, 6, 4, 1,  4, 16, 24, 16, 4,  6, 24, 36, 24, 6,  4, 16, 24, 16, 4,
-                                        1, 4, 6, 4, 1}},
-    [CONVOLVE_HIGH_PASS_4] = {3, 5, CROSS(4, -1)},
-    [CONVOLVE_HIGH_PASS_8] = {3, 9, SQUARE(8, -1)},
-    [CONVOLVE_HIGH_PASS_5X5] = {5, 25, SQUARE_5(24, -1)},
-    [CONVOLVE_SHARPEN_4] = {3, 1, CROSS(5, -1)},
-    [CONVOLVE_SHARPEN_8] = {3, 1, SQUARE(9, -1)},
-    [CONVOLVE_SHARPEN_5X5] = {5, 256, {-1, -4, -6, -4, -1,  -4, -16, -24, -16, -4,  -6, -24, 476, -24, -6,
-                                       -4, -16, -24, -16, -4,  -1, -4, -6, -4, -1}},
-    [CONVOLVE_LAPLACIAN_4] = {3, 1, CROSS(-4, 1)},
-    [CONVOLVE_LAPLACIAN_8] = {3, 1, SQUARE(-8, 1)},
-    [CONVOLVE_LOG_5X5] = {5, 1, {0, 0, 1, 0, 0,  0, 1, 2, 1, 0,  1, 2, -16, 2, 1,  0, 1, 2, 1, 0,  0, 0, 1, 0, 0}},
-    [CONVOLVE_SOBEL_X] = {3, 1, {-1, 0, 1,  -2, 0, 2,  -1, 0, 1}},
-    [CONVOLVE_SOBEL_Y] = {3, 1, {-1, -2, -1,  0, 0, 0,  1, 2, 1}},
-    [CONVOLVE_SOBEL_X_5X5] = {5, 1, {-1, -2, 0, 2, 1,  -4, -8, 0, 8, 4,  -6, -12, 0, 12, 6,  -4, -8, 0, 8, 4,
-                                     -1, -2, 0, 2, 1}},
-    [CONVOLVE_SOBEL_Y_5X5] = {5, 1, {-1, -4, -6, -4, -1,  -2, -8, -12, -8, -2,  0, 0, 0, 0, 0,  2, 8, 12, 8, 2,
-                                     1, 4, 6, 4, 1}},
-};
-/* clang-format on */
 
 static const struct choice kernel_choices[] = {
     {"custom", CONVOLVE_CUSTOM, "the parameter `weights`"},
@@ -108,42 +64,6 @@ static const struct param convolve_params[] = {
     PARAM(struct convolve_params, constant, .unit = "value", .init.r = 0, .min = -FLT_MAX, .max = FLT_MAX,
           .doc = "the value outside with border: constant; one that the image's dtype can hold"),
 };
-
-static struct convolve_weights kernel_of(const struct convolve_params *params, enum convolve_kernel name)
-{
-    if (name == CONVOLVE_CUSTOM)
-        return (struct convolve_weights){params->weights.rows, params->weights.columns, params->weights.values, 1};
-    const struct named_kernel *named = &named_kernels[name];
-    return (struct convolve_weights){named->side, named->side, named->weights, named->divisor};
-}
-
-int ts_convolve_kernels(const struct convolve_params *params, struct convolve_weights kernels[2])
-{
-    const bool magnitude = params->kernel == CONVOLVE_SOBEL_MAGNITUDE;
-    kernels[0] = kernel_of(params, magnitude ? CONVOLVE_SOBEL_X : (enum convolve_kernel)params->kernel);
-    kernels[1] = kernel_of(params, CONVOLVE_SOBEL_Y);
-    return magnitude ? 2 : 1;
-}
-
-bool ts_convolve_is_exact(const struct convolve_weights *kernels, int n_kernels, enum ts_dtype dtype)
-{
-    double low, high;
-    if (ts_dtype_bytes(dtype) > 2)
-        return false;
-    ts_dtype_range(dtype, &low, &high);
-    for (int k = 0; k < n_kernels; k++) {
-        double sum = 0;
-        for (int64_t i = 0; i < kernels[k].rows * kernels[k].columns; i++) {
-            const double weight = kernels[k].weights[i];
-            if (weight != rint(weight))
-                return false;
-            sum += fabs(weight);
-        }
-        if (!(sum * fmax(-low, high) <= 0x1p24))
-            return false;
-    }
-    return true;
-}
 
 /* ---- plan --------------------------------------------------------------------------------------- */
 
@@ -210,11 +130,12 @@ struct convolve_run {
     int n_kernels;
     enum sum_kind kind;
     int64_t rows, columns, held; /* of the kernel; rows of the ring */
-    int side;                    /* of a square kernel, 3 or 5, else 0 */
     int64_t element;             /* bytes of a pixel */
     bool has_zeros;              /* weights of 0 */
+    bool separable;              /* rows are summed across when they are loaded, and the taps are a column */
+    double across[CONVOLVE_MAX_SIDE], down[CONVOLVE_MAX_SIDE];
     int64_t nz, ny, nx, row_length;
-    size_t edges, taps, threads, thread_bytes, bytes;
+    size_t edges, taps, threads, line, thread_bytes, bytes;
 };
 
 /* Returns true where the product with any pixel has at most 53 digits and the exponent of a normal double. */
@@ -237,6 +158,23 @@ static enum sum_kind kind_of(const struct convolve_run *run, enum ts_dtype dtype
     return SUMS_SHORT;
 }
 
+/* Other kernels keep all their taps: sums in two steps would be other numbers. These change by less than 2^-52 before
+ * they are rounded to float. */
+static bool is_separable(struct convolve_run *run, enum ts_dtype dtype)
+{
+    const bool floats = run->kind == SUMS_EXACT || (run->kind == SUMS_SHORT && dtype == TS_F32);
+    int64_t n_taps = 0;
+    for (int64_t i = 0; i < run->rows * run->columns; i++)
+        n_taps += run->kernels[0].weights[i] != 0;
+    if (!floats || run->n_kernels > 1 || n_taps < SEPARABLE_FROM_TAPS || run->rows == 1 || run->columns == 1 ||
+        !ts_convolve_separate(&run->kernels[0], 0, run->across, run->down))
+        return false;
+    for (int64_t j = 0; j < run->rows; j++)
+        if (run->down[j] != rint(run->down[j]))
+            return false;
+    return true;
+}
+
 static struct convolve_run convolve_describe(const struct stage_context *context, int64_t nz)
 {
     struct convolve_run run = {
@@ -245,7 +183,7 @@ static struct convolve_run convolve_describe(const struct stage_context *context
     run.rows = run.kernels[0].rows;
     run.columns = run.kernels[0].columns;
     run.kind = kind_of(&run, context->in.dtype);
-    run.side = run.rows == run.columns && (run.rows == 3 || run.rows == 5) ? (int)run.rows : 0;
+    run.separable = is_separable(&run, context->in.dtype);
     for (int64_t i = 0; i < run.n_kernels * run.rows * run.columns; i++)
         run.has_zeros |= run.kernels[i / (run.rows * run.columns)].weights[i % (run.rows * run.columns)] == 0;
     run.element = (int64_t)ts_dtype_bytes(context->in.dtype);
@@ -253,6 +191,7 @@ static struct convolve_run convolve_describe(const struct stage_context *context
     run.row_length = run.nx + run.columns + READ_BEYOND;
     size_t used = 0;
     ts_scratch_part(&used, run.held * run.row_length, sizeof(double));
+    run.line = ts_scratch_part(&used, run.row_length, sizeof(float));
     run.thread_bytes = used;
     used = 0;
     run.edges = ts_scratch_part(&used, run.columns, sizeof(int64_t));
@@ -283,19 +222,34 @@ static void write_taps(const struct convolve_weights *kernel, bool exact, struct
         }
 }
 
+/* SUM_ROWS output rows, of which the first n are written. */
+struct row_group {
+    const void *const *rows; /* of the ring, from the first one that the kernel touches */
+    int64_t n;
+    bool every_tap;    /* taps of weight 0 may be added */
+    const char *ahead; /* SUM_ROWS rows that will be loaded next. The processor fetches them while it sums. */
+    float *out;
+};
+
 #define SUM float
 #define WEIGHTS floats
+#define SUMS_TO_F64(x) WIDENED(x)
+#define SUMS_FROM_F32(x) (x)
 #define SUMS(f) f##_exact
 #define SUMS_FUSED(weight, x, sum) TS_MM(fmadd_ps)(TS_MM(set1_ps)(weight), x, sum)
 #define TS_LOOPS "stages/filters/convolve_sums.inc"
 #include "core/vectors.inc"
 #undef SUM
 #undef WEIGHTS
+#undef SUMS_TO_F64
+#undef SUMS_FROM_F32
 #undef SUMS
 #undef SUMS_FUSED
 
 #define SUM double
 #define WEIGHTS doubles
+#define SUMS_TO_F64(x) (x)
+#define SUMS_FROM_F32(x) WIDENED(x)
 #define SUMS(f) f##_short
 #define SUMS_FUSED(weight, x, sum) TS_MM(fmadd_pd)(TS_MM(set1_pd)(weight), x, sum)
 #define TS_LOOPS "stages/filters/convolve_sums.inc"
@@ -308,6 +262,8 @@ static void write_taps(const struct convolve_weights *kernel, bool exact, struct
 #include "core/vectors.inc"
 #undef SUM
 #undef WEIGHTS
+#undef SUMS_TO_F64
+#undef SUMS_FROM_F32
 #undef SUMS
 
 TS_VECTORIZED static bool is_finite(const double *row, int64_t n)
@@ -320,13 +276,12 @@ TS_VECTORIZED static bool is_finite(const double *row, int64_t n)
 
 /* Loads row y of a slice (also one outside) as floats or doubles, extended by the border rule on both sides. */
 static void load_row(const struct convolve_run *run, const int64_t *edges, enum ts_dtype dtype, const char *slice,
-                     int64_t y, char *row)
+                     int64_t y, bool floats, char *row)
 {
     const double constant = run->params->constant;
     const float constant_f32 = (float)constant;
-    const bool exact = run->kind == SUMS_EXACT;
-    const size_t bytes = exact ? sizeof(float) : sizeof(double);
-    const void *outside = exact ? (const void *)&constant_f32 : &constant;
+    const size_t bytes = floats ? sizeof(float) : sizeof(double);
+    const void *outside = floats ? (const void *)&constant_f32 : &constant;
     const int64_t half = run->columns / 2, n = run->nx;
     const int64_t from = ts_border_index(y, run->ny, (enum ts_border)run->params->border);
     char *inside = row + (size_t)half * bytes;
@@ -336,7 +291,7 @@ static void load_row(const struct convolve_run *run, const int64_t *edges, enum 
         return;
     }
     slice += (size_t)(from * n) * ts_dtype_bytes(dtype);
-    if (exact)
+    if (floats)
         ts_load_f32((float *)inside, slice, dtype, (size_t)n);
     else
         ts_load_f64((double *)inside, slice, dtype, (size_t)n);
@@ -345,39 +300,62 @@ static void load_row(const struct convolve_run *run, const int64_t *edges, enum 
                bytes);
 }
 
+/* A thread's ring of rows of a chunk. */
+struct ring {
+    char *rows, *line;
+    size_t row_bytes;
+    int64_t top, loaded; /* the row of the slice that came first; how many came */
+    int64_t spoiled;     /* rows before this one may hold a NaN or an infinity under a weight of 0 */
+};
+
+static void load_next_row(const struct convolve_run *run, const int64_t *edges, enum ts_dtype dtype, const char *slice,
+                          struct ring *ring)
+{
+    const int64_t y = ring->top + ring->loaded;
+    char *row = ring->rows + (size_t)(ring->loaded++ % run->held) * ring->row_bytes;
+    if (run->separable) {
+        load_row(run, edges, dtype, slice, y, true, ring->line);
+        if (run->kind == SUMS_EXACT)
+            TS_WIDEST(sum_across_exact)(run, (const float *)ring->line, (float *)row);
+        else
+            TS_WIDEST(sum_across_short)(run, (const float *)ring->line, (double *)row);
+        return;
+    }
+    load_row(run, edges, dtype, slice, y, run->kind == SUMS_EXACT, row);
+    if (run->has_zeros && dtype == TS_F32 && !is_finite((const double *)row, run->nx + run->columns - 1))
+        ring->spoiled = ring->loaded;
+}
+
 /* Does rows [y_first, y_end) of one slice. */
 static void convolve_chunk(const struct convolve_run *run, enum ts_dtype dtype, const char *slice, int64_t y_first,
                            int64_t y_end, float *out, char *scratch)
 {
-    char *ring = scratch + run->threads + (size_t)omp_get_thread_num() * run->thread_bytes;
+    char *own = scratch + run->threads + (size_t)omp_get_thread_num() * run->thread_bytes;
     const int64_t *edges = (const int64_t *)(scratch + run->edges);
     const struct taps *taps = (const struct taps *)(scratch + run->taps);
-    const int64_t top = y_first - run->rows / 2;
-    const size_t row_bytes = (size_t)run->row_length * sizeof(double);
+    struct ring ring = {own, own + run->line, (size_t)run->row_length * sizeof(double), y_first - run->rows / 2, 0, 0};
     const void *rows[TAP_ROWS];
-    int64_t spoiled = 0; /* rows up to this one may hold a NaN or an infinity */
     /* The sums past the extended rows are computed, too, and not used. */
-    memset(ring, 0, (size_t)run->held * row_bytes);
-    for (int64_t y = y_first, loaded = 0; y < y_end; y += SUM_ROWS) {
+    memset(own, 0, run->thread_bytes);
+    for (int64_t y = y_first; y < y_end; y += SUM_ROWS) {
         const int64_t n = y_end - y < SUM_ROWS ? y_end - y : SUM_ROWS;
-        for (; loaded < y - y_first + n + run->rows - 1; loaded++) {
-            char *row = ring + (size_t)(loaded % run->held) * row_bytes;
-            load_row(run, edges, dtype, slice, top + loaded, row);
-            if (run->has_zeros && dtype == TS_F32 && !is_finite((const double *)row, run->nx + run->columns - 1))
-                spoiled = loaded + 1;
-        }
+        while (ring.loaded < y - y_first + n + run->rows - 1)
+            load_next_row(run, edges, dtype, slice, &ring);
         for (int64_t q = 0; q < run->held; q++)
-            rows[q] = ring + (size_t)((y - y_first + q) % run->held) * row_bytes;
-        float *to = out + y * run->nx;
-        const bool more = top + loaded >= 0 && top + loaded + SUM_ROWS <= run->ny;
-        const char *ahead = slice + (more ? (top + loaded) * run->nx * run->element : 0);
-        const int side = y - y_first < spoiled ? 0 : run->side;
+            rows[q] = ring.rows + (size_t)((y - y_first + q) % run->held) * ring.row_bytes;
+        const int64_t next = ring.top + ring.loaded;
+        const struct row_group group = {
+            .rows = rows,
+            .n = n,
+            .every_tap = !run->has_zeros || (!run->separable && y - y_first >= ring.spoiled),
+            .ahead = slice + (next >= 0 && next + SUM_ROWS <= run->ny ? next * run->nx * run->element : 0),
+            .out = out + y * run->nx};
         if (run->kind == SUMS_EXACT)
-            TS_WIDEST(sum_rows_exact)(run, taps, rows, side, ahead, n, to);
-        else if (run->kind == SUMS_SHORT)
-            TS_WIDEST(sum_rows_short)(run, taps, rows, side, ahead, n, to);
+            TS_WIDEST(sum_rows_exact)(run, taps, &group);
+        else if (run->kind == SUMS_SHORT && !run->separable) /* sums across have too many digits for exact products */
+            TS_WIDEST(sum_rows_short)(run, taps, &group);
         else
-            TS_WIDEST(sum_rows_double)(run, taps, rows, side, ahead, n, to);
+            TS_WIDEST(sum_rows_double)(run, taps, &group);
     }
 }
 
@@ -389,8 +367,10 @@ static enum ts_status convolve_map(const struct stage_context *context, const st
     int64_t *edges = (int64_t *)((char *)scratch + run.edges);
     ts_border_fill(edges, -half, half, run.nx, (enum ts_border)run.params->border);
     ts_border_fill(edges + half, run.nx, half, run.nx, (enum ts_border)run.params->border);
+    const struct convolve_weights column = {run.rows, 1, run.down, run.kernels[0].divisor};
     for (int i = 0; i < run.n_kernels; i++)
-        write_taps(&run.kernels[i], run.kind == SUMS_EXACT, (struct taps *)((char *)scratch + run.taps) + i);
+        write_taps(run.separable ? &column : &run.kernels[i], run.kind == SUMS_EXACT,
+                   (struct taps *)((char *)scratch + run.taps) + i);
 #pragma omp parallel for num_threads(context->threads)
     for (int64_t item = 0; item < run.nz * n_chunks; item++) {
         const int64_t z = item / n_chunks, y = item % n_chunks * CHUNK_ROWS;
