@@ -16,8 +16,8 @@
 enum { TS_HALF_NAN = 0x7E00 };
 
 /* Rounds n floats to halves. Returns the largest magnitude among the finite ones that no finite half is near, 65,520 or
- * more, which became infinities; 0 where there is none. */
-float ts_half_round(uint16_t *restrict out, const float *restrict in, size_t n);
+ * more, which became infinities; 0 where there is none. The two must not overlap. */
+float ts_half_round(uint16_t *out, const float *in, size_t n);
 
 /* Returns the value of a half, exactly. */
 static inline float ts_half_value(uint16_t half)
