@@ -93,7 +93,7 @@ struct hdf5_value {
     const void *data; /* NULL: slabs of the first axis follow */
 };
 
-/* Returns the little-endian file type, which is borrowed and never closed. */
+/* Returns the little-endian file type, which is borrowed and never closed. Halves have ts_hdf5_half_type. */
 hid_t ts_hdf5_type(enum ts_dtype dtype);
 /* Returns the creation properties of a dataset, group or file: no times, and all links and attributes in the object's
  * header. The library would move many of them to fractal heaps and B-trees, where one damaged byte can make it
