@@ -23,6 +23,11 @@ static __device__ inline uint32_t zero_bytes(uint32_t word)
     return (high_bits >> 7) * 0x01020408u >> 24;
 }
 
+static __device__ inline uint32_t text_byte(const uint32_t *text, unsigned i)
+{
+    return text[text_place<CUDA_DEFLATE_RUNS>(i / 4)] >> 8 * (i % 4) & 0xFF;
+}
+
 /* The bits of mask word i that stand for bytes of the segment. */
 static __device__ inline uint32_t inside_bits(unsigned i, unsigned n)
 {
@@ -40,7 +45,7 @@ static __device__ struct run_mask find_runs(const uint32_t *text, unsigned n)
         equal[i] = 0;
 #pragma unroll
         for (unsigned k = 0; k < 8; k++) {
-            const uint32_t word = text[text_place(first / 4 + 8 * i + k)];
+            const uint32_t word = text[text_place<CUDA_DEFLATE_RUNS>(first / 4 + 8 * i + k)];
             equal[i] |= zero_bytes(word ^ (word << 8 | before)) << 4 * k;
             before = word >> 24;
         }
@@ -89,7 +94,7 @@ static __device__ void do_runs(struct token_work &work, const uint32_t *text, co
         const uint32_t tokens = (~covered & inside_bits(i, n)) | starts;
 #pragma unroll 1
         for (unsigned k = 0; k < 8; k++) {
-            const uint32_t word = text[text_place(first / 4 + 8 * i + k)];
+            const uint32_t word = text[text_place<CUDA_DEFLATE_RUNS>(first / 4 + 8 * i + k)];
             /* Runs have three bytes and a literal between them, so at most one begins in a word. */
             const uint32_t start = starts >> 4 * k & 0xF, token = tokens >> 4 * k;
             const unsigned match = start ? MATCH + run_length(mask, i, 4 * k + __ffs(start) - 1) : 0;

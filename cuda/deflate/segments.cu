@@ -35,12 +35,12 @@ struct segment_codes {
 };
 
 struct segment_shared {
-    uint32_t text[WORDS];
+    uint32_t text[WORDS + TEXT_PAD];
     uint32_t warp_sums[CUDA_BLOCK_WARPS];
     int64_t number; /* the segment's number */
     union {
         struct segment_codes of;
-        uint32_t places[PLACES];
+        struct place places[PLACES];
     };
 };
 
@@ -52,21 +52,23 @@ static size_t shared_bytes(enum cuda_deflate_level level)
 }
 
 /* Word k of a text that begins with the header of a stored block, which ends before word 0. */
+template <enum cuda_deflate_level LEVEL>
 static __device__ uint32_t stored_word(const struct segment &segment, const uint32_t *text, int k)
 {
     if (k == -2)
         return (uint32_t)segment.last << 24;
     if (k == -1)
         return segment.n | ~segment.n << 16;
-    return k < WORDS ? text[text_place(k)] : 0;
+    return k < WORDS ? text[text_place<LEVEL>(k)] : 0;
 }
 
 /* Writes the segment as it is, behind a header of 5 bytes. */
+template <enum cuda_deflate_level LEVEL>
 static __device__ void put_stored(const struct segment &segment, const uint32_t *text)
 {
     uint32_t *words = (uint32_t *)segment.slot;
     for (int k = threadIdx.x; 4 * k < (int)segment.n + STORED_BYTES; k += DEFLATE_THREADS)
-        words[k] = stored_word(segment, text, k - 2) >> 24 | stored_word(segment, text, k - 1) << 8;
+        words[k] = stored_word<LEVEL>(segment, text, k - 2) >> 24 | stored_word<LEVEL>(segment, text, k - 1) << 8;
 }
 
 /* Bits of the slot from which the thread's strip starts, all its strips' end, and those of the whole segment. */
@@ -125,19 +127,23 @@ template <enum cuda_deflate_level LEVEL> static __device__ void make_all_codes(s
             code_of(of.scratch, of.distance_lengths, distance) | (uint32_t)of.distance_lengths[distance] << CODE_BITS;
 }
 
-/* This says where the tokens of a thread's strip are found: in the mask, or among all matches of the segment. */
+/* This says where the tokens of a thread's strip are found: in the mask, or among the segment's matches, over which
+ * they are written when they are counted. */
 struct token_source {
     const uint32_t *text;
     uint32_t *matches;
     struct run_mask mask;
-    unsigned n; /* bytes of the segment */
+    unsigned n;        /* bytes of the segment */
+    unsigned n_tokens; /* tokens of the strip among the matches */
 };
 
 template <enum cuda_deflate_level LEVEL, enum token_pass PASS>
-static __device__ void do_strip(struct token_work &work, const struct token_source &source)
+static __device__ void do_strip(struct token_work &work, struct token_source &source)
 {
-    if (LEVEL == CUDA_DEFLATE_MATCHES)
-        do_matches<PASS>(work, source.text, source.matches, source.n);
+    if (LEVEL == CUDA_DEFLATE_MATCHES && PASS == COUNT_TOKENS)
+        source.n_tokens = cut_strip(work, source.text, source.matches, source.n);
+    else if (LEVEL == CUDA_DEFLATE_MATCHES)
+        do_tokens<PASS>(work, source.matches + threadIdx.x * STRIP, source.n_tokens);
     else
         do_runs<PASS>(work, source.text, source.mask, source.n);
 }
@@ -171,7 +177,7 @@ static __device__ void compress(const struct segment &segment, struct segment_sh
     if (threadIdx.x == 0)
         segment.result->bytes = stored ? segment.n + STORED_BYTES : range.total / 8;
     if (stored) {
-        put_stored(segment, shared.text);
+        put_stored<LEVEL>(segment, shared.text);
         return;
     }
     clear_shared_words(words, header_bits, range.first + work.bits, range);
@@ -199,8 +205,8 @@ static __global__ void __launch_bounds__(DEFLATE_THREADS,
         if (shared.number >= job.call.n_chunks * job.segments)
             return;
         const struct segment segment = find_segment(job, shared.number);
-        read_text(segment, job.call.width, shared.text);
-        sum_text(segment, shared.text, shared.warp_sums);
+        read_text<LEVEL>(segment, job.call.width, shared.text);
+        sum_text<LEVEL>(segment, shared.text, shared.warp_sums);
         compress<LEVEL>(segment, shared, matches);
         __syncthreads();
     }
