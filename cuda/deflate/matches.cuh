@@ -18,7 +18,7 @@
 enum {
     PLACE_BITS = 11, /* the table of places has 2^11 entries */
     PLACES = 1 << PLACE_BITS,
-    EACH = 4,         /* positions that a thread looks up at once: those of one word */
+    AT_ONCE = 4,      /* positions that a thread looks up at once: the bytes of one word */
     HASHED_BYTES = 4, /* bytes that follow a position which is entered; the hash takes three of them */
     FAR = 8192,       /* farther back, three bytes cost more as a match than as literals */
     FOUND_BYTES = 8,  /* bytes that are compared at every position */
@@ -83,10 +83,10 @@ static __device__ inline void enter(const struct eight *bytes, const struct plac
                                     struct place *places)
 {
 #pragma unroll
-    for (unsigned k = 0; k < EACH; k++) {
+    for (unsigned k = 0; k < AT_ONCE; k++) {
         const unsigned left = n - i - k;
         /* Where four bytes are equal, the next position has the same hash and would replace this one. */
-        const bool loses = k + 1 < EACH && bytes[k].low == __byte_perm(bytes[k].low, 0, 0) && left > HASHED_BYTES;
+        const bool loses = k + 1 < AT_ONCE && bytes[k].low == __byte_perm(bytes[k].low, 0, 0) && left > HASHED_BYTES;
         if (i + k < n && left >= HASHED_BYTES && !loses) {
             struct place &place = places[hash(bytes[k])];
             atomicMax(&place.newer, (i + k) << 16 | was[k].newer >> 16);
@@ -119,25 +119,25 @@ static __device__ void find_matches(uint32_t *text, unsigned n, struct place *pl
     if (warp == warps - 1)
         give_turn(0);
 #pragma unroll 1
-    for (unsigned first = 0; first < n; first += EACH * DEFLATE_THREADS) {
-        const unsigned i = first + EACH * threadIdx.x, end = min(n, i / STRIP * STRIP + STRIP);
+    for (unsigned first = 0; first < n; first += AT_ONCE * DEFLATE_THREADS) {
+        const unsigned i = first + AT_ONCE * threadIdx.x, end = min(n, i / STRIP * STRIP + STRIP);
         const uint32_t before = i > 0 ? text[i / 4 - 1] >> 24 : 0;
-        struct eight bytes[EACH];
-        struct place was[EACH];
-        uint32_t found[EACH];
+        struct eight bytes[AT_ONCE];
+        struct place was[AT_ONCE];
+        uint32_t found[AT_ONCE];
 #pragma unroll
-        for (unsigned k = 0; k < EACH; k++)
+        for (unsigned k = 0; k < AT_ONCE; k++)
             bytes[k] = text_eight(text, i + k);
         await_turn(warp);
 #pragma unroll
-        for (unsigned k = 0; k < EACH; k++)
+        for (unsigned k = 0; k < AT_ONCE; k++)
             was[k] = places[hash(bytes[k])];
         __syncwarp();
         enter(bytes, was, i, n, places);
-        if (warp + 1 < warps || first + EACH * DEFLATE_THREADS < n)
+        if (warp + 1 < warps || first + AT_ONCE * DEFLATE_THREADS < n)
             give_turn((warp + 1) % warps);
 #pragma unroll
-        for (unsigned k = 0; k < EACH; k++) {
+        for (unsigned k = 0; k < AT_ONCE; k++) {
             found[k] = bytes[k].low << BYTE_PLACE;
             if (i + k < n)
                 found[k] |=

@@ -16,7 +16,7 @@ struct run_mask {
     uint32_t covered[MASK_WORDS];
 };
 
-/* One bit for each byte of `word` that is 0. */
+/* Returns a bit for each byte of `word`, which is set where the byte is 0. */
 static __device__ inline uint32_t zero_bytes(uint32_t word)
 {
     const uint32_t high_bits = ~(((word & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | word | 0x7F7F7F7Fu);
@@ -28,7 +28,7 @@ static __device__ inline uint32_t text_byte(const uint32_t *text, unsigned i)
     return text[text_place<CUDA_DEFLATE_RUNS>(i / 4)] >> 8 * (i % 4) & 0xFF;
 }
 
-/* The bits of mask word i that stand for bytes of the segment. */
+/* Returns the bits of mask word i that stand for bytes of the segment. */
 static __device__ inline uint32_t inside_bits(unsigned i, unsigned n)
 {
     const int left = (int)n - (int)(threadIdx.x * STRIP + 32 * i);
@@ -64,7 +64,7 @@ static __device__ struct run_mask find_runs(const uint32_t *text, unsigned n)
     return mask;
 }
 
-/* Bytes of the run that begins at bit `bit` of mask word i. */
+/* Returns the bytes of the run that begins at bit `bit` of mask word i. */
 static __device__ inline unsigned run_length(const struct run_mask &mask, unsigned i, unsigned bit)
 {
     unsigned length = 32 - bit;
@@ -82,7 +82,7 @@ static __device__ inline unsigned run_length(const struct run_mask &mask, unsign
     return length;
 }
 
-/* Literals and runs of a thread's strip in a segment of n bytes. */
+/* Counts, measures or writes the literals and runs of a thread's strip in a segment of n bytes. */
 template <enum token_pass PASS>
 static __device__ void do_runs(struct token_work &work, const uint32_t *text, const struct run_mask &mask, unsigned n)
 {

@@ -44,14 +44,14 @@ struct segment_shared {
     };
 };
 
-/* Shared memory of a block, which decides with its threads how many blocks a multiprocessor holds. */
+/* Returns the shared memory of a block, which decides with its threads how many blocks a multiprocessor holds. */
 static size_t shared_bytes(enum cuda_deflate_level level)
 {
     return level == CUDA_DEFLATE_MATCHES ? sizeof(struct segment_shared)
                                          : offsetof(struct segment_shared, of) + sizeof(struct segment_codes);
 }
 
-/* Word k of a text that begins with the header of a stored block, which ends before word 0. */
+/* Returns word k of a stored block: its text begins with word 0, so the words of its header have negative numbers. */
 template <enum cuda_deflate_level LEVEL>
 static __device__ uint32_t stored_word(const struct segment &segment, const uint32_t *text, int k)
 {
@@ -71,12 +71,12 @@ static __device__ void put_stored(const struct segment &segment, const uint32_t 
         words[k] = stored_word<LEVEL>(segment, text, k - 2) >> 24 | stored_word<LEVEL>(segment, text, k - 1) << 8;
 }
 
-/* Bits of the slot from which the thread's strip starts, all its strips' end, and those of the whole segment. */
+/* Places in the slot, in bits: where the thread's strip begins, where all strips end, and where the segment ends. */
 struct bit_range {
     uint32_t first, end, total;
 };
 
-/* One thread: what follows the last strip. */
+/* Writes what follows the last strip. One thread calls this. */
 static __device__ void put_end(struct bit_writer writer, uint32_t code, bool last)
 {
     put_bits(writer, code & ((1u << CODE_BITS) - 1), code >> CODE_BITS);
@@ -88,15 +88,15 @@ static __device__ void put_end(struct bit_writer writer, uint32_t code, bool las
     end_bits(writer);
 }
 
-/* Bits that put_end writes from bit `end` on, and those that fill the last byte. */
+/* Returns the bit at which the segment ends when put_end begins at bit `end`. */
 static __device__ uint32_t bits_of_end(uint32_t end, uint32_t code, bool last)
 {
     end += (code >> CODE_BITS) + (last ? 0 : 3);
     return (end + 7) / 8 * 8 + (last ? 0 : 32);
 }
 
-/* Sets words to 0 that several threads write to: the last one of each strip, and those of the end. The header's last
- * word has bits already. */
+/* Clears the words that several threads write to: the last word of each strip, and the words that put_end writes. The
+ * header's last word has bits already. */
 static __device__ void clear_shared_words(uint32_t *words, uint32_t header_bits, uint32_t strip_end,
                                           const struct bit_range &range)
 {
@@ -106,7 +106,7 @@ static __device__ void clear_shared_words(uint32_t *words, uint32_t header_bits,
         words[range.end / 32 + threadIdx.x] = 0;
 }
 
-/* The codes of all tokens that were counted. A block without matches names one distance all the same. */
+/* Makes the codes of all tokens that were counted. A block without matches names one distance all the same. */
 template <enum cuda_deflate_level LEVEL> static __device__ void make_all_codes(struct segment_codes &of)
 {
     const unsigned distance = threadIdx.x;

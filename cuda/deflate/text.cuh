@@ -21,15 +21,17 @@ template <enum cuda_deflate_level LEVEL> static __device__ inline unsigned text_
 
 /* The segment that a block works on. */
 struct segment {
-    const uint8_t *bytes; /* the first one, those of its plane are `width` apart */
-    uint32_t n, inside;   /* bytes; those that lie in the chunk, the others are `fill` */
+    const uint8_t *bytes; /* the first byte; those of a plane are `width` apart */
+    uint32_t n;           /* bytes of the segment */
+    uint32_t inside;      /* bytes that lie in the array; the others equal `fill` */
     uint32_t fill;
-    bool last; /* no segment of its chunk follows */
+    bool last; /* whether no segment of its chunk follows */
     uint8_t *slot;
     struct segment_result *result;
 };
 
-/* Blocks that start together take the same part of all planes, which lie in the same cache lines. */
+/* Describes the segment that is compressed as number i: blocks that start together take the same part of all planes,
+ * since these lie in the same cache lines. */
 static __device__ struct segment find_segment(const struct deflate_job &job, int64_t i)
 {
     struct segment segment;
@@ -48,14 +50,14 @@ static __device__ struct segment find_segment(const struct deflate_job &job, int
     return segment;
 }
 
-/* Word i of a plane of elements of WIDTH bytes. */
+/* Returns word i of a plane of elements of WIDTH bytes. */
 template <int WIDTH> static __device__ inline uint32_t plane_word(const uint8_t *bytes, unsigned i)
 {
     const uint8_t *at = bytes + (size_t)(4 * i) * WIDTH;
     return at[0] | at[WIDTH] << 8 | at[2 * WIDTH] << 16 | (uint32_t)at[3 * WIDTH] << 24;
 }
 
-/* The same where fewer bytes lie in the chunk, or in the segment, whose end is followed by zeros. */
+/* Returns word i where the array or the segment may end within it. Zeros follow the segment's end. */
 static __device__ uint32_t edge_word(const struct segment &segment, unsigned width, unsigned i)
 {
     uint32_t word = 0;
@@ -74,7 +76,7 @@ static __device__ void read_words(const struct segment &segment, uint32_t *text)
         text[text_place<LEVEL>(i)] = plane_word<WIDTH>(segment.bytes, i);
 }
 
-/* Reads the segment, with zeros after its end. Starts and ends with a barrier. */
+/* Reads the segment, with zeros after its end. The function starts and ends with a barrier. */
 template <enum cuda_deflate_level LEVEL>
 static __device__ void read_text(const struct segment &segment, unsigned width, uint32_t *text)
 {
@@ -93,8 +95,8 @@ static __device__ void read_text(const struct segment &segment, unsigned width, 
     __syncthreads();
 }
 
-/* Writes the segment's two sums of Adler's checksum (M. Adler, RFC 1950) to its result. Starts and ends with a barrier.
- */
+/* Writes the segment's two sums of Adler's checksum (M. Adler, RFC 1950) to its result. The function starts and ends
+ * with a barrier. */
 template <enum cuda_deflate_level LEVEL>
 static __device__ void sum_text(const struct segment &segment, const uint32_t *text, uint32_t *warp_sums)
 {

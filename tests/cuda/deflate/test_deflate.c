@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Chunks that the device compresses, inflated again by zlib, libdeflate and, where it is installed, ISA-L: 10,000
+ * These tests inflate chunks that the device compressed, by zlib, libdeflate and, where it is installed, ISA-L: 10,000
  * fuzzed inputs a level (all small lengths, every width, constant, random, two values, ramps, NaNs, periods, steps,
- * last chunks that are partly filled), the checksum as a reader of HDF5 checks it, the same bytes whatever is
- * compressed together, and the ratios on real slices.
+ * last chunks that are partly filled). They check the checksum as a reader of HDF5 does, that the bytes do not depend
+ * on what is compressed together, and the ratios on real slices.
  */
 #ifdef TS_HAVE_CUDA
 #include <criterion/criterion.h>
@@ -25,7 +25,7 @@ enum { FUZZED = 10000, STEP_OF_FEW = 250, SMALL_LENGTHS = 300, MOST_ELEMENTS = 1
 
 enum values { CONSTANT, RANDOM, TWO_VALUES, RAMP, NOT_A_NUMBER, SKEWED, PERIODIC, STEPS, KINDS };
 
-/* Memory for one call, on the host and on the device. */
+/* This holds the memory for one call, on the host and on the device. */
 struct bench {
     struct ts_diag *diag;
     struct cuda_session *session;
@@ -108,7 +108,7 @@ static size_t compress_chunks(struct bench *bench, const struct cuda_deflate *jo
     return end;
 }
 
-/* Chunk i of the input, filled up and shuffled, as inflating must give it. */
+/* Fills up and shuffles chunk i of the input, as inflating must give it. */
 static void shuffle(struct bench *bench, const struct cuda_deflate *job, int64_t i)
 {
     const size_t width = (size_t)job->width, n = job->chunk_bytes / width;
@@ -185,7 +185,7 @@ static unsigned char value_of(enum values values, const struct cuda_deflate *job
     }
 }
 
-/* Case number k of a level; the same on every machine. */
+/* Draws case number k of a level, the same on every machine. */
 static enum values draw(struct bench *bench, struct cuda_deflate *job, int k, uint64_t *state)
 {
     static const int widths[] = {1, 2, 4, 8};
