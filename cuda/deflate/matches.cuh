@@ -7,8 +7,8 @@
  * are not found.
  *
  * Then each thread walks its strip: it takes the match at a position unless the next position has a longer one. Only
- * matches that are taken are followed beyond eight bytes. To follow all of them costs several times as much, since a
- * warp waits for its longest one, and gains 0.2 %.
+ * matches that are taken are followed beyond eight bytes. Following all of them gained 0.2 %, and took most of the time
+ * of the kernel, since a warp waits for its longest comparison.
  */
 #ifndef CUDA_DEFLATE_MATCHES_CUH
 #define CUDA_DEFLATE_MATCHES_CUH
@@ -95,7 +95,8 @@ static __device__ inline void enter(const struct eight *bytes, const struct plac
     }
 }
 
-/* A warp waits for its turn, which the warp before it has given to it. */
+/* Waits until the warp before this one gives it the turn. All lanes of both warps meet at a barrier of their own, at
+ * which the one that gives does not wait. */
 static __device__ inline void await_turn(unsigned warp)
 {
     asm volatile("bar.sync %0, 64;" : : "r"(1 + warp) : "memory");
@@ -106,8 +107,8 @@ static __device__ inline void give_turn(unsigned warp)
     asm volatile("bar.arrive %0, 64;" : : "r"(1 + warp) : "memory");
 }
 
-/* Writes the match at every position of a segment of n bytes. The text ends with TEXT_PAD words more. Ends with a
- * barrier. */
+/* Writes the match at every position of a segment of n bytes. `text` has room for TEXT_PAD words behind the segment,
+ * which become 0. The function ends with a barrier. */
 static __device__ void find_matches(uint32_t *text, unsigned n, struct place *places, uint32_t *matches)
 {
     const unsigned warp = threadIdx.x / CUDA_WARP, warps = DEFLATE_THREADS / CUDA_WARP;
@@ -185,7 +186,7 @@ static __device__ inline unsigned full_length(const uint32_t *text, unsigned i, 
     return min(length, most);
 }
 
-/* Returns the token at position i, where `found` was found, and what has length `next` at the next position. */
+/* Returns the token at position i, whose match is `found`; `next` is the length of the match at the next position. */
 static __device__ inline uint32_t choose_token(const uint32_t *text, unsigned i, unsigned most, uint32_t found,
                                                unsigned next)
 {

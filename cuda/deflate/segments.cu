@@ -8,10 +8,11 @@
  * A thread takes one strip of 128 bytes three times: it counts its tokens, measures their bits once the codes are made,
  * and writes them at the place that a scan of these sums gives.
  *
- * Memory traffic: a block of width w reads w bytes for each of its own, of which the blocks of the other planes find
- * the rest in the second-level cache; compressed bytes are written once. 256 threads: shorter strips cut more runs,
- * longer ones leave fewer threads for the memory of a segment. Shared memory for five blocks on a multiprocessor of 228
- * KiB hides what one thread does alone.
+ * Memory traffic: a block reads every byte of its elements for the one that lies in its plane; the blocks of the other
+ * planes find theirs in the second-level cache. Compressed bytes are written once. Matches take 4 bytes for each byte of
+ * the segment, written once and read once, and the tokens that replace them are read twice. A block has 256 threads,
+ * since shorter strips cut more runs, and longer ones leave fewer threads for the memory of a segment. A multiprocessor
+ * with 228 KiB of shared memory holds five blocks, four with matches, so that others work while one thread works alone.
  */
 #include "cuda/deflate/segments.cuh"
 
