@@ -9,8 +9,8 @@
  * and writes them at the place that a scan of these sums gives.
  *
  * Memory traffic: a block reads every byte of its elements for the one that lies in its plane; the blocks of the other
- * planes find theirs in the second-level cache. Compressed bytes are written once. Matches take 4 bytes for each byte of
- * the segment, written once and read once, and the tokens that replace them are read twice. A block has 256 threads,
+ * planes find theirs in the second-level cache. Compressed bytes are written once. Matches take 4 bytes for each byte
+ * of the segment, written once and read once, and the tokens that replace them are read twice. A block has 256 threads,
  * since shorter strips cut more runs, and longer ones leave fewer threads for the memory of a segment. A multiprocessor
  * with 228 KiB of shared memory holds five blocks, four with matches, so that others work while one thread works alone.
  */
