@@ -4,17 +4,20 @@
  * table_launch.cu to merge.
  *
  * shared: one table; lane-private: a table for every lane of a warp, at table[slot * 32 + lane], so that a lane only
- * touches its own bank. In both a block takes a part of a slice, and a thread the pixels of a 16-byte vector at a time.
- * occupancy: one table, and as many blocks as the device holds at once; a thread counts 8 rows of a column at a time,
- * whose loads are in flight together.
+ * touches its own bank. The image is cut into parts of a size for a block each, and a thread takes two 16-byte vectors
+ * of pixels at a time.
+ * occupancy: one table, and as many blocks as the device holds at once by their threads, registers and tables. The
+ * vectors of a block stand in rows of one for each thread, and the next rows are on their way while one is counted.
  *
  * Slots whose table does not fit are counted in passes, each over its share of the slots, and each pass reads the image
- * again. Memory traffic: each pixel is read once for each pass. 512 threads a block (256 where a thread holds 8 rows),
- * so that several blocks fit on a multiprocessor beside their tables.
+ * again. Memory traffic: each pixel is read once for each pass. 512 threads a block, so that several blocks fit on a
+ * multiprocessor beside their tables; 1,024 for occupancy, so that half as many tables are added up.
  */
 #include "cuda/counting/table_job.cuh"
+#include "cuda/device/occupancy.cuh"
 
-enum { THREADS = 512, TILE_COLUMNS = 256, TILE_ROWS = 8, LEAST_PIXELS = 65536 };
+enum { THREADS = 512, LEAST_PIXELS = 65536, SLOT_PIXELS = 256 };
+enum { WIDE_THREADS = 1024, WIDE_BLOCKS = 2 }; /* of occupancy */
 
 /* n_slots counts all slots that there can be. */
 static __device__ struct block_table open_table(const struct table_job &job, uint32_t n_slots, uint32_t log2_copies)
@@ -39,16 +42,43 @@ static __device__ void add_table(const struct block_table &table, const struct t
     }
 }
 
+/* Bytes are counted by value, in a table of all values, so that a counter's place is a part of the word. */
+static __device__ void count_bytes(const struct block_table &table, uint32_t word)
+{
+    const uint32_t places = 0xFF << 2;
+    char *counts = (char *)table.counts;
+    atomicAdd((uint32_t *)(counts + (word << 2 & places)), 1u);
+    atomicAdd((uint32_t *)(counts + (word >> 6 & places)), 1u);
+    atomicAdd((uint32_t *)(counts + (word >> 14 & places)), 1u);
+    atomicAdd((uint32_t *)(counts + (word >> 22 & places)), 1u);
+}
+
+/* Adds bytes outside of the window to its ends; the window is the table then. All threads of the block call it. */
+static __device__ void close_window(struct block_table &table, const struct table_job &job)
+{
+    const uint32_t key = threadIdx.x, nearest = min(max(key, job.first), job.last);
+    __syncthreads();
+    if (key < VALUE_COUNTS_KEYS_8 && key != nearest)
+        atomicAdd(&table.counts[nearest], table.counts[key]);
+    table.counts += job.first;
+    table.n = job.work.n_keys;
+}
+
+template <typename type, bool by_value>
+static __device__ void count_pixel(const struct block_table &table, const struct slot_rule &rule, type pixel)
+{
+    count_key(table, sizeof(type) == 1 ? (uint32_t)pixel ^ rule.bias : slot_of<type, by_value>(rule, pixel), 1);
+}
+
 template <typename type, bool by_value>
 static __device__ void count_word(const struct block_table &table, const struct slot_rule &rule, uint32_t word)
 {
+    if (sizeof(type) == 1)
+        count_bytes(table, word ^ rule.bias * 0x01010101);
+    else
 #pragma unroll
-    for (uint32_t first = 0; first < 32; first += 8 * sizeof(type)) {
-        const uint32_t bits = word >> first;
-        type pixel;
-        memcpy(&pixel, &bits, sizeof pixel);
-        count_key(table, slot_of<type, by_value>(rule, pixel), 1);
-    }
+        for (uint32_t i = 0; i < sizeof word / sizeof(type); i++)
+            count_pixel<type, by_value>(table, rule, pixel_of<type>(word, i));
 }
 
 template <typename type, bool by_value>
@@ -60,15 +90,41 @@ static __device__ void count_vector(const struct block_table &table, const struc
     count_word<type, by_value>(table, rule, vector.w);
 }
 
+/* Opens the table of this pass, and returns false where no slots are left for it. All threads of the block call it. */
+template <typename type, bool by_value>
+static __device__ bool open_pass(const struct table_job &job, const struct slot_rule &rule, struct block_table *table)
+{
+    const uint32_t n_slots = sizeof(type) == 1 ? VALUE_COUNTS_KEYS_8
+                             : by_value        ? job.work.n_keys
+                                               : (uint32_t)rule.bins->n + BINS_EXTRA_SLOTS;
+    if (blockIdx.z * job.pass_slots >= n_slots)
+        return false;
+    *table = open_table(job, n_slots, job.log2_copies);
+    return true;
+}
+
+/* Counts the pixels beside the vectors, and adds the table to the partial. All threads of the block call it. */
+template <typename type, bool by_value>
+static __device__ void close_pass(const struct table_job &job, const struct slot_rule &rule,
+                                  const struct pixel_span<type> &span, struct block_table &table)
+{
+    if (threadIdx.x < span.n_head)
+        count_pixel<type, by_value>(table, rule, span.head[threadIdx.x]);
+    if (threadIdx.x < span.n_tail)
+        count_pixel<type, by_value>(table, rule, span.tail[threadIdx.x]);
+    if (sizeof(type) == 1)
+        close_window(table, job);
+    add_table(table, job, blockIdx.y);
+}
+
 template <typename type, bool by_value>
 static __global__ void __launch_bounds__(THREADS) count_shared(struct table_job job)
 {
     const struct slot_rule rule = open_rule<by_value>(job, blockIdx.y);
-    const uint32_t n_slots = by_value ? job.work.n_keys : (uint32_t)rule.bins->n + BINS_EXTRA_SLOTS;
-    if (blockIdx.z * job.pass_slots >= n_slots)
-        return;
-    const struct block_table table = open_table(job, n_slots, job.log2_copies);
     const struct pixel_span<type> span = span_of<type>(job.work, blockIdx.y, blockIdx.x, gridDim.x);
+    struct block_table table;
+    if (!open_pass<type, by_value>(job, rule, &table))
+        return;
     for (uint32_t i = threadIdx.x; i < span.n_vectors; i += 2 * THREADS) {
         const bool both = i + THREADS < span.n_vectors;
         const uint4 one = load_vector(span.vectors + i), two = both ? load_vector(span.vectors + i + THREADS) : one;
@@ -76,50 +132,60 @@ static __global__ void __launch_bounds__(THREADS) count_shared(struct table_job 
         if (both)
             count_vector<type, by_value>(table, rule, two);
     }
-    if (threadIdx.x < span.n_head)
-        count_key(table, slot_of<type, by_value>(rule, span.head[threadIdx.x]), 1);
-    if (threadIdx.x < span.n_tail)
-        count_key(table, slot_of<type, by_value>(rule, span.tail[threadIdx.x]), 1);
-    add_table(table, job, blockIdx.y);
+    close_pass<type, by_value>(job, rule, span, table);
 }
 
 template <typename type, bool by_value>
-static __global__ void __launch_bounds__(TILE_COLUMNS) count_occupancy(struct table_job job)
+static __global__ void __launch_bounds__(WIDE_THREADS, TS_CUDA_BLOCKS(WIDE_THREADS, WIDE_BLOCKS))
+    count_occupancy(struct table_job job)
 {
     const struct slot_rule rule = open_rule<by_value>(job, blockIdx.y);
-    const struct block_table table = open_table(job, job.work.n_keys, 0);
-    const type *slice = (const type *)job.work.data + blockIdx.y * job.work.slice_pixels;
-    const uint64_t across = (job.columns + TILE_COLUMNS - 1) / TILE_COLUMNS;
-    const uint64_t n_tiles = across * ((job.rows + TILE_ROWS - 1) / TILE_ROWS);
-    for (uint64_t tile = blockIdx.x; tile < n_tiles; tile += gridDim.x) {
-        const uint64_t first_row = tile / across * TILE_ROWS, column = tile % across * TILE_COLUMNS + threadIdx.x;
-        const type *at = slice + first_row * job.columns + column;
-        type pixels[TILE_ROWS];
-        if (column >= job.columns)
-            continue;
+    const struct pixel_span<type> span = span_of<type>(job.work, blockIdx.y, blockIdx.x, gridDim.x);
+    const int rows = sizeof(type) < sizeof(uint32_t) ? 2 : 1; /* two of 32-bit pixels do not fit in the registers */
+    struct vector_ring<rows> ring;
+    struct block_table table;
+    if (!open_pass<type, by_value>(job, rule, &table))
+        return;
+    fill_ring<rows, WIDE_THREADS>(ring, span);
+    for (uint32_t i = threadIdx.x; i < span.n_vectors; i += rows * WIDE_THREADS) {
 #pragma unroll
-        for (uint32_t row = 0; row < TILE_ROWS; row++)
-            if (first_row + row < job.rows)
-                pixels[row] = at[(uint64_t)row * job.columns];
-#pragma unroll
-        for (uint32_t row = 0; row < TILE_ROWS; row++)
-            if (first_row + row < job.rows)
-                count_key(table, slot_of<type, by_value>(rule, pixels[row]), 1);
+        for (uint32_t row = 0; row < rows; row++) {
+            const uint32_t now = i + row * WIDE_THREADS, then = now + rows * WIDE_THREADS;
+            const uint4 vector = ring.next[row];
+            if (then < span.n_vectors)
+                ring.next[row] = load_vector(span.vectors + then);
+            if (now < span.n_vectors)
+                count_vector<type, by_value>(table, rule, vector);
+        }
     }
-    add_table(table, job, blockIdx.y);
+    close_pass<type, by_value>(job, rule, span, table);
+}
+
+/* Returns the job in as many passes as its tables need, which take so many bytes of shared memory. */
+static struct table_job in_passes(const struct stage_context *context, enum ts_dtype dtype, const struct table_job *job,
+                                  size_t *bytes)
+{
+    struct table_job passes = *job;
+    const uint32_t copies = 1u << job->log2_copies, fit = ts_cuda_most_counters(context);
+    const uint32_t wanted = job->most_bytes ? (uint32_t)(job->most_bytes / sizeof(uint32_t)) : fit;
+    const uint32_t n_slots = ts_dtype_bytes(dtype) == 1 ? VALUE_COUNTS_KEYS_8 : job->work.n_keys;
+    passes.pass_slots = ts_cuda_pass_slots(n_slots, fit < wanted ? fit : wanted, copies);
+    *bytes = (size_t)passes.pass_slots * copies * sizeof(uint32_t);
+    return passes;
 }
 
 enum ts_status ts_cuda_table_counts_shared(const struct stage_context *context, enum ts_dtype dtype,
                                            const struct table_job *job, const struct cuda_call *call)
 {
-    struct table_job passes = *job;
+    size_t bytes;
     void (*kernel)(struct table_job);
-    const uint32_t copies = 1u << job->log2_copies, fit = ts_cuda_most_counters(context);
-    const uint32_t wanted = job->most_bytes ? (uint32_t)(job->most_bytes / sizeof(uint32_t)) : fit;
-    passes.pass_slots = ts_cuda_pass_slots(job->work.n_keys, fit < wanted ? fit : wanted, copies);
-    const size_t bytes = (size_t)passes.pass_slots * copies * sizeof(uint32_t);
-    /* As many blocks as there are threads for, at most; tables may let fewer in. */
-    const dim3 grid = ts_cuda_table_grid(&passes, ts_cuda_blocks_at_once(context, THREADS), LEAST_PIXELS, 1);
+    const struct table_job passes = in_passes(context, dtype, job, &bytes);
+    /* The image alone decides, a block for each LEAST_PIXELS, as long as blocks have SLOT_PIXELS for each slot that
+     * they add up; but not fewer blocks than there are threads for. */
+    const int64_t at_once = ts_cuda_blocks_at_once(context, THREADS);
+    const int64_t n_pixels = (int64_t)job->work.slice_pixels * job->work.n_slices;
+    const int64_t blocks = ts_cuda_parts(n_pixels, (int64_t)SLOT_PIXELS * job->work.n_keys);
+    const dim3 grid = ts_cuda_table_grid(&passes, blocks > at_once ? blocks : at_once, LEAST_PIXELS, 1);
 #define KERNEL(type, by_value) kernel = count_shared<type, by_value>
     TS_CUDA_TABLE_TYPES(dtype, KERNEL)
 #undef KERNEL
@@ -129,17 +195,13 @@ enum ts_status ts_cuda_table_counts_shared(const struct stage_context *context, 
 enum ts_status ts_cuda_table_counts_occupancy(const struct stage_context *context, enum ts_dtype dtype,
                                               const struct table_job *job, const struct cuda_call *call)
 {
-    struct table_job passes = *job;
+    size_t bytes;
     void (*kernel)(struct table_job);
-    passes.pass_slots = ts_cuda_pass_slots(job->work.n_keys, ts_cuda_most_counters(context), 1);
-    const size_t bytes = (size_t)passes.pass_slots * sizeof(uint32_t), system_bytes = 1024;
-    const int by_threads = context->device->threads / TILE_COLUMNS;
-    const int by_tables = (int)((size_t)context->device->shared_bytes / (bytes + system_bytes));
-    const int blocks = by_threads < by_tables ? by_threads : by_tables > 0 ? by_tables : 1;
-    const dim3 grid =
-        ts_cuda_table_grid(&passes, (int64_t)context->device->multiprocessors * blocks, TILE_COLUMNS * TILE_ROWS, 1);
+    const struct table_job passes = in_passes(context, dtype, job, &bytes);
 #define KERNEL(type, by_value) kernel = count_occupancy<type, by_value>
     TS_CUDA_TABLE_TYPES(dtype, KERNEL)
 #undef KERNEL
-    return ts_cuda_table_launch(context, kernel, "count_occupancy", &passes, grid, TILE_COLUMNS, bytes, grid.x, call);
+    const int64_t at_once = ts_cuda_table_blocks(context, kernel, WIDE_THREADS, bytes);
+    const dim3 grid = ts_cuda_table_grid(&passes, at_once, LEAST_PIXELS, 1);
+    return ts_cuda_table_launch(context, kernel, "count_occupancy", &passes, grid, WIDE_THREADS, bytes, grid.x, call);
 }

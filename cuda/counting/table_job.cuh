@@ -90,6 +90,15 @@ template <typename type, bool by_value> static __device__ uint32_t slot_of(const
     return min(max(key, rule.first), rule.last) - rule.first;
 }
 
+/* Returns pixel i of the word. */
+template <typename type> static __device__ type pixel_of(uint32_t word, uint32_t i)
+{
+    const uint32_t bits = word >> 8 * sizeof(type) * i;
+    type pixel;
+    memcpy(&pixel, &bits, sizeof pixel);
+    return pixel;
+}
+
 /* Adds to slot `slot` of the partial of this slice. */
 static __device__ void add_slot(const struct table_job &job, int64_t slice, uint32_t slot, uint64_t n)
 {
@@ -155,14 +164,33 @@ enum ts_status ts_cuda_table_merge(const struct stage_context *context, const st
                                    const struct cuda_call *call);
 #pragma GCC visibility pop
 
+/* Reserves `bytes` of dynamic shared memory for blocks of the kernel. Both functions stand here because a test's kernel
+ * must be known to the test's own code. */
+static inline enum ts_status ts_cuda_table_reserve(const struct stage_context *context,
+                                                   void (*kernel)(struct table_job), size_t bytes)
+{
+    const size_t small = 48 << 10; /* needs no reservation */
+    return bytes > small ? ts_cuda_shared(context, (const void *)kernel, bytes) : TS_OK;
+}
+
+/* Returns how many such blocks the device holds at once, by their threads, registers and tables. */
+static inline int64_t ts_cuda_table_blocks(const struct stage_context *context, void (*kernel)(struct table_job),
+                                           int threads, size_t bytes)
+{
+    int blocks = 0;
+    const int most = context->device->threads / threads;
+    if (ts_cuda_table_reserve(context, kernel, bytes) == TS_OK)
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, bytes);
+    return (int64_t)context->device->multiprocessors * (blocks < 1 ? 1 : blocks < most ? blocks : most);
+}
+
 /* Launches the kernel with `bytes` of dynamic shared memory, then merges the n_tables tables that it left for each
- * slice, if any. The launch stands here because the test's kernel must be launched from the test's own code. */
+ * slice, if any. */
 static inline enum ts_status ts_cuda_table_launch(const struct stage_context *context, void (*kernel)(struct table_job),
                                                   const char *name, const struct table_job *job, dim3 grid, dim3 block,
                                                   size_t bytes, unsigned n_tables, const struct cuda_call *call)
 {
-    const size_t small = 48 << 10; /* needs no reservation */
-    enum ts_status status = bytes > small ? ts_cuda_shared(context, (const void *)kernel, bytes) : TS_OK;
+    enum ts_status status = ts_cuda_table_reserve(context, kernel, bytes);
     if (status != TS_OK)
         return status;
     kernel<<<grid, block, bytes, call->stream>>>(*job);

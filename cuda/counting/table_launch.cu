@@ -4,27 +4,30 @@
  * passes, and merges the tables that blocks left in scratch.
  *
  * partial[slot] += sum of table[slot] over the tables of a slice: the tables are joined by fan-in or in two levels
- * (fan_in.cuh), and then there is one addition for each slot; or every table is added with atomics. Memory traffic: 4
- * bytes read for each slot and table, in a fan-in twice, and half of that written. A thread takes one slot; 256 threads
- * a block keep as many loads in flight, side by side.
+ * (fan_in.cuh), and then there is one addition for each slot; or sums of RUN tables are added with atomics. Memory
+ * traffic: 4 bytes read for each slot and table, in a fan-in twice, and half of that written. A thread takes one slot;
+ * 256 threads a block keep as many loads in flight, side by side.
  */
 #include "cuda/counting/table_job.cuh"
 #include "cuda/values/fan_in.cuh"
 
-enum { THREADS = 256, MOST_GRID_SLICES = 65535, BIN_TABLE = 56 << 10 };
+enum { THREADS = 256, RUN = 16, MOST_GRID_SLICES = 65535, BIN_TABLE = 56 << 10 };
 
 /* A launch counts this many pixels of a partial at most, so that 32-bit counts hold. */
 static const uint64_t most_pixels = UINT64_C(1) << 31;
 
-/* The grid has slots, tables, slices. */
-static __global__ void add_tables(struct table_job job, uint32_t n_tables)
+/* The grid has slots, runs of tables, slices. The first n of n_tables tables are added. */
+static __global__ void add_tables(struct table_job job, uint32_t n_tables, uint32_t n)
 {
-    const uint32_t slot = blockIdx.x * THREADS + threadIdx.x;
+    const uint32_t slot = blockIdx.x * THREADS + threadIdx.x, end = min((blockIdx.y + 1) * RUN, n);
+    uint64_t sum = 0;
     if (slot >= job.work.n_keys)
         return;
-    const uint32_t n = left_table(job, blockIdx.z, blockIdx.y, n_tables)[slot];
-    if (n > 0)
-        add_slot(job, blockIdx.z, slot, n);
+#pragma unroll 4
+    for (uint32_t table = blockIdx.y * RUN; table < end; table++)
+        sum += left_table(job, blockIdx.z, table, n_tables)[slot];
+    if (sum > 0)
+        add_slot(job, blockIdx.z, slot, sum);
 }
 
 enum ts_status ts_cuda_table_merge(const struct stage_context *context, const struct table_job *job, unsigned n_tables,
@@ -33,9 +36,10 @@ enum ts_status ts_cuda_table_merge(const struct stage_context *context, const st
     const bool joins = job->merge != REDUCTION_AUTO;
     if (joins)
         ts_cuda_tables_join(job->tables, job->work.n_slices, n_tables, job->work.n_keys, job->merge, call->stream);
-    const dim3 grid((unsigned)ts_cuda_parts(job->work.n_keys, THREADS), joins ? 1 : n_tables,
+    const unsigned left = joins ? 1 : n_tables;
+    const dim3 grid((unsigned)ts_cuda_parts(job->work.n_keys, THREADS), (unsigned)ts_cuda_parts(left, RUN),
                     (unsigned)job->work.n_slices);
-    add_tables<<<grid, THREADS, 0, call->stream>>>(*job, n_tables);
+    add_tables<<<grid, THREADS, 0, call->stream>>>(*job, n_tables, left);
     return ts_cuda_launched(context, "merging of tables");
 }
 

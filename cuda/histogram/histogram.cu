@@ -171,24 +171,23 @@ static bool leaves_tables(const struct stage_context *context, int input)
            (input == 0 && (merge == HISTOGRAM_MERGE_FAN_IN || merge == HISTOGRAM_MERGE_TWO_LEVEL));
 }
 
-/* Returns the bytes of the tables that one block leaves, or the strips of one slice. */
-static size_t block_tables_bytes(const struct stage_context *context, int input)
+/* Returns the bytes of the tables without which no slice can be counted: that of one block, or those of the strips that
+ * lie side by side. */
+static size_t slice_tables_bytes(const struct stage_context *context, int input)
 {
-    const enum histogram_method method = method_of(context, input);
-    const size_t tables = method == HISTOGRAM_WARP_TAGGED ? HISTOGRAM_WARP_TABLES
-                          : method == HISTOGRAM_SUB       ? HISTOGRAM_STRIPS
-                                                          : 1;
+    const size_t tables = method_of(context, input) == HISTOGRAM_SUB ? HISTOGRAM_STRIPS : 1;
     return tables * slot_count(context, input) * sizeof(uint32_t);
 }
 
-/* Returns scratch for as many blocks as the device holds, and one for each of n slices (for the strips of n slices), if
- * that is not too much. */
+/* Returns scratch for the tables of as many blocks as the device holds, or of the strips that it is given, and for
+ * those of n slices, if that is not too much. */
 static size_t tables_bytes(const struct stage_context *context, int input, int64_t n)
 {
-    const size_t one = block_tables_bytes(context, input), least = one > most_tables_bytes ? one : most_tables_bytes;
-    const size_t blocks =
-        method_of(context, input) == HISTOGRAM_SUB ? 0 : (size_t)context->device->multiprocessors * BLOCKS_A_PROCESSOR;
-    const size_t wanted = (blocks + (size_t)n) * one;
+    const size_t slice = slice_tables_bytes(context, input), one = slot_count(context, input) * sizeof(uint32_t);
+    const size_t least = slice > most_tables_bytes ? slice : most_tables_bytes;
+    const bool strips = method_of(context, input) == HISTOGRAM_SUB;
+    const size_t each = strips ? (size_t)HISTOGRAM_STRIP_TABLES : (size_t)BLOCKS_A_PROCESSOR;
+    const size_t wanted = (size_t)context->device->multiprocessors * each * one + (size_t)n * slice;
     return wanted < least ? wanted : least;
 }
 
@@ -341,7 +340,7 @@ static enum ts_status count_slots(const struct stage_context *context, int input
     if (leaves_tables(context, input)) {
         job.tables = (uint32_t *)call->scratch;
         job.tables_bytes = tables_bytes(context, input, n);
-        most_slices = (int64_t)(job.tables_bytes / block_tables_bytes(context, input));
+        most_slices = (int64_t)(job.tables_bytes / slice_tables_bytes(context, input));
     }
     if (of_labels(context, input)) {
         job.labels = slices[HISTOGRAM_LABELS].data;

@@ -7,8 +7,8 @@
 
 #include "cuda/counting/table_job.cuh"
 
-enum { HISTOGRAM_WARP_TABLES = 8 }; /* that a block of warp-tagged has */
-enum { HISTOGRAM_STRIPS = 16 };     /* that sub-histogram cuts a slice into at most */
+enum { HISTOGRAM_STRIPS = 16 };       /* sub-histogram has at most so many strips side by side */
+enum { HISTOGRAM_STRIP_TABLES = 16 }; /* and as many strips for each multiprocessor, if there is scratch for them */
 
 /* sub leaves a table for every strip: the job must have scratch for HISTOGRAM_STRIPS tables of each slice. labels
  * counts pairs of label and slot, in partials of n_labels + 1 rows of work.n_keys slots. */

@@ -3,71 +3,106 @@
  * warp-tagged: a histogram for every warp in shared memory, written without atomic adds (V. Podlozhnyuk, Histogram
  * calculation in CUDA, NVIDIA 2007). The top 5 bits of a count are the number of the lane that wrote it last, the other
  * 27 the count. Every lane reads its count, adds one, puts its number on top and writes it back; of several lanes with
- * the same slot one write stays, and the lanes that do not find their own number try again.
+ * the same slot one write stays. The lanes read back, and those that do not find their own number try again with the
+ * count that they found.
  *
- * This method was written for warps whose lanes run in step. Here __syncwarp() keeps every read, write and look back
- * apart, all lanes repeat as long as one of them must, and the write is an exchange, so that of two writes to one word
- * one stays whole. A warp adds its table to the partial (or to the table that it leaves for table_launch.cu) after at
- * most FLUSH_SLOTS pixels a slot, far fewer than the 2^27 that would run into the tag.
+ * So a warp takes as many tries for 32 pixels as the commonest slot has among them. Neighbors are often equal, and
+ * therefore the lanes read pixels far from one another: each has a 32nd of the slice to itself, and begins at another
+ * place of it, a golden section of its length further than the lane before. And a warp has several tables where there
+ * is room, which its lanes share out: four for 256 slots. The counts of a slot stand side by side, in banks of their
+ * own.
  *
- * A thread counts every 32nd pixel of its warp's part. Memory traffic: each pixel is read once in each pass over the
- * slots, and makes three accesses to shared memory for each try. 8 warps a block have 8 KiB of tables with 256 slots,
- * so that registers and threads, not tables, limit how many blocks fit.
+ * This method was written for warps whose lanes run in step. Here __syncwarp() keeps writing and reading back apart,
+ * all lanes repeat as long as one of them must, and the write is an exchange, so that of two writes to one word one
+ * stays whole. Tables of warps become one of the block, which is added to the partial or left for table_launch.cu. A
+ * warp adds its counts to the partial before, whenever one could run into the tag.
+ *
+ * A thread counts the pixels of a 16-byte vector. Memory traffic: each pixel is read once in each pass over the slots,
+ * and makes one access to shared memory, and two for each try. 8 warps a block have 32 KiB of tables with 256 slots,
+ * and six blocks fill a multiprocessor.
  */
 #include "cuda/histogram/histogram.cuh"
 
 #ifndef HISTOGRAM_TAG_SHIFT /* a test takes fewer bits, so that it sees them run over */
 #define HISTOGRAM_TAG_SHIFT 27
 #endif
-enum {
-    WARPS = HISTOGRAM_WARP_TABLES,
-    LANES = 32,
-    TAG_SHIFT = HISTOGRAM_TAG_SHIFT,
-    FLUSH_SLOTS = 64,
-    LEAST_PIXELS = 32768
-};
+enum { WARPS = 8, LANES = 32, TAG_SHIFT = HISTOGRAM_TAG_SHIFT, LEAST_PIXELS = 16384 };
+enum { MOST_TABLES = 4 /* of a warp */, TABLE_BYTES = 40 << 10 /* of a block whose warps have several */ };
 static const uint32_t count_mask = (1u << TAG_SHIFT) - 1;
 
 struct warp_table {
-    uint32_t *counts;
-    uint32_t first, n; /* slots of this pass */
-    uint32_t lane;
+    uint32_t *counts;               /* those of this lane */
+    uint32_t first, n, log2_copies; /* slots of this pass, each with 2^log2_copies counts side by side */
+    uint32_t tag;                   /* of this lane, and one to add */
 };
+
+static __device__ uint32_t found(const uint32_t *count)
+{
+    return *(const volatile uint32_t *)count;
+}
 
 /* Counts one pixel for each lane, and none with a slot outside of the pass. All lanes of the warp call it. */
 static __device__ void count_tagged(const struct warp_table &table, uint32_t slot)
 {
-    const uint32_t at = slot - table.first, tag = table.lane << TAG_SHIFT;
+    const uint32_t at = slot - table.first;
     bool waiting = at < table.n;
-    while (__any_sync(~0u, waiting)) {
-        uint32_t tagged = 0;
+    uint32_t *count = table.counts + (at << table.log2_copies);
+    uint32_t before = waiting ? found(count) : 0;
+    __syncwarp();
+    do {
+        const uint32_t tagged = (before & count_mask) + table.tag;
         if (waiting)
-            tagged = ((*(volatile uint32_t *)&table.counts[at] & count_mask) + 1) | tag;
+            atomicExch(count, tagged);
         __syncwarp();
         if (waiting)
-            atomicExch(&table.counts[at], tagged);
+            before = found(count);
+        waiting = waiting && before != tagged;
         __syncwarp();
-        if (waiting)
-            waiting = *(volatile uint32_t *)&table.counts[at] != tagged;
-        __syncwarp();
+    } while (__any_sync(~0u, waiting));
+}
+
+/* Counts the pixels of a vector of each lane; those of lanes without one are not `there`. */
+template <typename type, bool by_value>
+static __device__ void count_vector(const struct warp_table &table, const struct slot_rule &rule, uint4 vector,
+                                    bool there)
+{
+#pragma unroll 1
+    for (uint32_t word = 0; word < sizeof vector / sizeof vector.x; word++) {
+#pragma unroll
+        for (uint32_t i = 0; i < sizeof vector.x / sizeof(type); i++)
+            count_tagged(table, there ? slot_of<type, by_value>(rule, pixel_of<type>(vector.x, i)) : ~0u);
+        vector = make_uint4(vector.y, vector.z, vector.w, 0);
     }
 }
 
-/* Adds the counts to the partial, or to what the warp left before, and clears them. */
-static __device__ void flush(const struct warp_table &table, const struct table_job &job, int64_t slice, bool before)
+/* Adds the counts of a warp's slots to the partial and clears them. */
+static __device__ void flush(uint32_t *counts, const struct warp_table &table, const struct table_job &job)
 {
-    uint32_t *left =
-        job.tables ? left_table(job, slice, blockIdx.x * WARPS + threadIdx.x / LANES, gridDim.x * WARPS) : NULL;
     __syncwarp();
-    for (uint32_t at = table.lane; at < table.n; at += LANES) {
-        const uint32_t n = table.counts[at] & count_mask;
-        table.counts[at] = 0;
-        if (left)
-            left[table.first + at] = n + (before ? left[table.first + at] : 0);
-        else if (n > 0)
-            add_slot(job, slice, table.first + at, n);
+    for (uint32_t i = threadIdx.x % LANES; i < table.n << table.log2_copies; i += LANES) {
+        const uint32_t n = counts[i] & count_mask;
+        counts[i] = 0;
+        if (n > 0)
+            add_slot(job, blockIdx.y, table.first + (i >> table.log2_copies), n);
     }
     __syncwarp();
+}
+
+/* Makes the tables of the warps one of the block. All threads call it. */
+static __device__ void add_warps(const uint32_t *tables, const struct warp_table &table, const struct table_job &job)
+{
+    uint32_t *left = job.tables ? left_table(job, blockIdx.y, blockIdx.x, gridDim.x) : NULL;
+    const uint32_t copies = 1u << table.log2_copies;
+    __syncthreads();
+    for (uint32_t at = threadIdx.x; at < table.n; at += blockDim.x) {
+        uint32_t sum = 0;
+        for (uint32_t i = 0; i < WARPS * copies; i++)
+            sum += tables[((i / copies * job.pass_slots + at) * copies) + i % copies] & count_mask;
+        if (left)
+            left[table.first + at] = sum;
+        else if (sum > 0)
+            add_slot(job, blockIdx.y, table.first + at, sum);
+    }
 }
 
 template <typename type, bool by_value>
@@ -75,29 +110,32 @@ static __global__ void __launch_bounds__(WARPS *LANES) count_warp_tagged(struct 
 {
     extern __shared__ uint32_t tables[];
     const struct slot_rule rule = open_rule<by_value>(job, blockIdx.y);
-    const uint32_t warp = threadIdx.x / LANES, n_warps = gridDim.x * WARPS, none = ~0u;
-    const uint32_t first = blockIdx.z * job.pass_slots, left = job.work.n_keys - first, n = min(left, job.pass_slots);
-    const struct warp_table table = {tables + warp * job.pass_slots, first, n, threadIdx.x % LANES};
-    const type *slice = (const type *)job.work.data + blockIdx.y * job.work.slice_pixels;
-    const uint64_t share = (job.work.slice_pixels + n_warps - 1) / n_warps;
-    const uint64_t begin = min((blockIdx.x * WARPS + warp) * share, job.work.slice_pixels);
-    const uint64_t end = min(begin + share, job.work.slice_pixels);
-    const uint32_t tries = FLUSH_SLOTS * max(n, (uint32_t)LANES) / LANES;
-    uint32_t since = 0;
-    bool flushed = false;
-    for (uint32_t at = table.lane; at < n; at += LANES)
-        table.counts[at] = 0;
-    __syncwarp();
-    for (uint64_t i = begin; i < end; i += LANES) {
-        const uint64_t pixel = i + table.lane;
-        count_tagged(table, pixel < end ? slot_of<type, by_value>(rule, slice[pixel]) : none);
-        if (++since == tries) {
-            flush(table, job, blockIdx.y, flushed);
-            flushed = true;
-            since = 0;
+    const uint32_t warp = threadIdx.x / LANES, lane = threadIdx.x % LANES, copies = 1u << job.log2_copies;
+    const uint32_t first = blockIdx.z * job.pass_slots, n = min(job.work.n_keys - first, job.pass_slots);
+    uint32_t *own = tables + warp * copies * job.pass_slots;
+    const struct warp_table table = {own + lane % copies, first, n, job.log2_copies, lane << TAG_SHIFT | 1};
+    const struct pixel_span<type> span = span_of<type>(job.work, blockIdx.y, 0, 1);
+    const uint32_t share = (span.n_vectors + LANES - 1) / LANES, golden = (uint32_t)(0.618034 * share);
+    const uint32_t turn = share > 0 ? (uint32_t)((uint64_t)lane * golden % share) : 0;
+    const uint32_t most_steps = count_mask / (LANES * (sizeof(uint4) / sizeof(type))) - 1;
+    uint32_t steps = 0;
+    for (uint32_t i = threadIdx.x; i < WARPS * copies * job.pass_slots; i += blockDim.x)
+        tables[i] = 0;
+    __syncthreads();
+    for (uint32_t i = blockIdx.x * WARPS + warp; i < share; i += gridDim.x * WARPS) {
+        const uint32_t turned = i + turn < share ? i + turn : i + turn - share, at = lane * share + turned;
+        const bool there = at < span.n_vectors;
+        count_vector<type, by_value>(table, rule, there ? load_vector(span.vectors + at) : uint4(), there);
+        if (++steps == most_steps) {
+            flush(own, table, job);
+            steps = 0;
         }
     }
-    flush(table, job, blockIdx.y, flushed);
+    if (blockIdx.x == 0 && warp == 0) {
+        count_tagged(table, lane < span.n_head ? slot_of<type, by_value>(rule, span.head[lane]) : ~0u);
+        count_tagged(table, lane < span.n_tail ? slot_of<type, by_value>(rule, span.tail[lane]) : ~0u);
+    }
+    add_warps(tables, table, job);
 }
 
 enum ts_status ts_cuda_histogram_warp_tagged(const struct stage_context *context, enum ts_dtype dtype,
@@ -106,12 +144,14 @@ enum ts_status ts_cuda_histogram_warp_tagged(const struct stage_context *context
     struct table_job passes = *job;
     void (*kernel)(struct table_job);
     passes.pass_slots = ts_cuda_pass_slots(job->work.n_keys, ts_cuda_most_counters(context), WARPS);
-    const size_t bytes = (size_t)passes.pass_slots * WARPS * sizeof(uint32_t);
-    const dim3 grid =
-        ts_cuda_table_grid(&passes, ts_cuda_blocks_at_once(context, WARPS * LANES), WARPS * LEAST_PIXELS, WARPS);
+    size_t bytes = (size_t)passes.pass_slots * WARPS * sizeof(uint32_t);
+    for (passes.log2_copies = 0; 1 << passes.log2_copies < MOST_TABLES && 2 * bytes <= TABLE_BYTES; bytes *= 2)
+        passes.log2_copies++;
 #define KERNEL(type, by_value) kernel = count_warp_tagged<type, by_value>
     TS_CUDA_TABLE_TYPES(dtype, KERNEL)
 #undef KERNEL
-    return ts_cuda_table_launch(context, kernel, "count_warp_tagged", &passes, grid, WARPS * LANES, bytes,
-                                grid.x * WARPS, call);
+    const int64_t at_once = ts_cuda_table_blocks(context, kernel, WARPS * LANES, bytes);
+    const dim3 grid = ts_cuda_table_grid(&passes, at_once, LEAST_PIXELS, 1);
+    return ts_cuda_table_launch(context, kernel, "count_warp_tagged", &passes, grid, WARPS * LANES, bytes, grid.x,
+                                call);
 }

@@ -22,12 +22,14 @@ enum { MAX_BINS = 65536, MAX_LABELS = 65536 };
 static const struct choice method_choices[] = {
     {"auto", HISTOGRAM_AUTO, "by type; on every CUDA device what was fastest on an H200", 0},
     {"global", HISTOGRAM_GLOBAL, "atomic adds to one table in global memory", ON_CUDA},
-    {"sub-histogram", HISTOGRAM_SUB, "a table in global memory for every strip of columns, then their sum", ON_CUDA},
-    {"shared", HISTOGRAM_SHARED, "a table in shared memory for every block, then their sum", ON_CUDA},
-    {"occupancy", HISTOGRAM_OCCUPANCY, "as shared, with as many blocks as the device holds at once and 8 rows a thread",
-     ON_CUDA},
+    {"sub-histogram", HISTOGRAM_SUB,
+     "a table in global memory for every strip of columns, which one block goes down; then their sum", ON_CUDA},
+    {"shared", HISTOGRAM_SHARED, "a table in shared memory for every part of the image, then their sum", ON_CUDA},
+    {"occupancy", HISTOGRAM_OCCUPANCY,
+     "as shared, but with as many blocks as the device holds at once, whose threads take several rows", ON_CUDA},
     {"warp-tagged", HISTOGRAM_WARP_TAGGED,
-     "a table for every warp, written without atomics: counts carry the lane's number in their top 5 bits, and a lane "
+     "a few tables for every warp, written without atomics: counts carry the lane's number in their top 5 bits, and a "
+     "lane "
      "whose number did not stay tries again (Podlozhnyuk 2007)",
      ON_CUDA},
     {"lane-private", HISTOGRAM_LANE_PRIVATE, "a table in shared memory for every lane of a warp: no bank conflicts",
@@ -42,7 +44,7 @@ static const struct choice method_choices[] = {
 
 static const struct choice merge_choices[] = {
     {"auto", HISTOGRAM_MERGE_AUTO, "what was fastest on an H200: atomic", 0},
-    {"atomic", HISTOGRAM_MERGE_ATOMIC, "every table is added to the result with atomic adds", ON_CUDA},
+    {"atomic", HISTOGRAM_MERGE_ATOMIC, "tables, or sums of 16, are added to the result with atomic adds", ON_CUDA},
     {"fan-in", HISTOGRAM_MERGE_FAN_IN, "halving with stride, table by table: 0 with 128, 1 with 129, ... of 256",
      ON_CUDA},
     {"two-level", HISTOGRAM_MERGE_TWO_LEVEL, "runs of tables one after the other, then their sums fan in", ON_CUDA},
