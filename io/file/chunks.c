@@ -53,6 +53,13 @@ bool ts_chunk_grid_init(struct chunk_grid *grid, int rank, const int64_t *n, siz
     return true;
 }
 
+void ts_chunk_grid_part(struct chunk_grid *grid)
+{
+    grid->chunk_bytes /= (size_t)grid->chunk[0];
+    grid->n_chunks = grid->chunk[0] > 1 ? grid->n[0] : grid->n_chunks;
+    grid->chunk[0] = 1;
+}
+
 size_t ts_chunk_place(const struct chunk_grid *grid, int64_t i, int64_t start[TS_MAX_RANK])
 {
     for (int d = grid->rank - 1; d >= 0; d--) {

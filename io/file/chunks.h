@@ -31,6 +31,8 @@ struct chunk_filters {
  * MiB alone, else parts of one slice. The rank is 1 to TS_MAX_RANK. Returns false where a size is 0 or the product does
  * not fit. */
 bool ts_chunk_grid_init(struct chunk_grid *grid, int rank, const int64_t *n, size_t element_bytes);
+/* Cuts the array of a grid so that no two indices of the first axis share a chunk. */
+void ts_chunk_grid_part(struct chunk_grid *grid);
 /* Writes where chunk i starts along each axis. Returns how many bytes of it lie inside the array, which are a prefix of
  * the chunk. */
 size_t ts_chunk_place(const struct chunk_grid *grid, int64_t i, int64_t start[TS_MAX_RANK]);

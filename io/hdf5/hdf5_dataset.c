@@ -77,6 +77,8 @@ static bool prepare(struct hdf5_writer *writer, struct hdf5_dataset *dataset, co
     if (!ts_chunk_grid_init(&dataset->grid, value->rank, value->n, value->element_bytes))
         return ts_hdf5_fail(writer, "output-size", "the dataset '%s' has no elements or more than can be addressed",
                             path);
+    if (value->parted)
+        ts_chunk_grid_part(&dataset->grid);
     dataset->slice_bytes = value->element_bytes;
     for (int d = 1; d < value->rank; d++)
         dataset->slice_bytes *= (size_t)value->n[d];

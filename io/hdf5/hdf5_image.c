@@ -124,16 +124,30 @@ static void write_beam(struct hdf5_writer *writer, const char *group, const stru
     put_numbers(writer, group, "source_detector_mm", &beam->source_detector_mm, 1, 1);
 }
 
+/* Creates a dataset of the image's type and shape. */
+static enum ts_status create_data(struct hdf5_writer *writer, const char *path, const struct ts_image *image,
+                                  bool parted, int *id)
+{
+    struct hdf5_value value = {.type = ts_hdf5_type(image->dtype),
+                               .element_bytes = ts_dtype_bytes(image->dtype),
+                               .rank = image->rank,
+                               .parted = parted};
+    for (int d = 0; d < image->rank; d++)
+        value.n[d] = image->axes[d].n;
+    return ts_hdf5_dataset_create(writer, path, &value, id);
+}
+
+enum ts_status ts_hdf5_frames(struct hdf5_writer *writer, const char *path, const struct ts_image *image, int *id)
+{
+    return create_data(writer, path, image, true, id);
+}
+
 static void write_data(struct hdf5_writer *writer, const char *group, const struct ts_image *image, int *id)
 {
     char path[PATH_BYTES], name[128];
     const char *unit = image->unit ? image->unit : "";
-    struct hdf5_value value = {
-        .type = ts_hdf5_type(image->dtype), .element_bytes = ts_dtype_bytes(image->dtype), .rank = image->rank};
-    for (int d = 0; d < image->rank; d++)
-        value.n[d] = image->axes[d].n;
     snprintf(path, sizeof path, "%.960s/data", group);
-    (void)ts_hdf5_dataset_create(writer, path, &value, id);
+    (void)create_data(writer, path, image, false, id);
     if (*unit)
         put_text(writer, path, "units", unit);
     put_text(writer, path, "quantity", ts_quantity_name(image->quantity));

@@ -41,6 +41,9 @@ enum ts_status ts_hdf5_link(struct hdf5_writer *writer, const char *path, const 
 /* Creates an NXdata group at `path` with the dataset "data" described by `image`, its axes (z, y, x or z, view,
  * detector: values and units), geometry and quantity attributes. Slabs follow through ts_hdf5_write. *id names it. */
 enum ts_status ts_hdf5_image(struct hdf5_writer *writer, const char *path, const struct ts_image *image, int *id);
+/* Creates the dataset `path` with the dtype and shape of `image`, for frames of a detector, of which no two share a
+ * chunk. Slabs follow through ts_hdf5_write. */
+enum ts_status ts_hdf5_frames(struct hdf5_writer *writer, const char *path, const struct ts_image *image, int *id);
 /* Copies the slab, whose place is z_first, into the queue; z rises, and each slice comes once. Waits while the queue is
  * full. An error of writing shows in a later call, in ts_hdf5_commit at the latest, and is reported once. */
 enum ts_status ts_hdf5_write(struct hdf5_writer *writer, int id, const struct ts_image *slab);
