@@ -5,13 +5,10 @@
  *
  * Values with noise that lie beyond the twelve bits (-1024 and 3071 HU) are cut, as scanners do.
  */
-#include <dirent.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/params.h"
@@ -19,6 +16,7 @@
 #include "datasets/noise.h"
 #include "datasets/phantom.h"
 #include "datasets/phantom_scan.h"
+#include "io/file/new_folder.h"
 
 enum { STORED_OFFSET = 1024, STORED_MAX = 4095, SIDE_MAX = 65535, SLICES_MAX = 9999, PATH_BYTES = 4096 };
 
@@ -79,35 +77,6 @@ static enum ts_status unknown_phantom(const char *name, struct ts_diag *diag)
                            : ts_diag_hint(diag, "there are: %s", list);
 }
 
-/* Makes the folder, or checks that it is empty. */
-static enum ts_status claim_folder(const char *folder, bool *made, struct ts_diag *diag)
-{
-    struct diag_site site = {.code = "folder-not-usable"};
-    *made = mkdir(folder, 0777) == 0;
-    if (*made)
-        return TS_OK;
-    if (errno != EEXIST)
-        return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: the folder could not be made: %s", folder,
-                             strerror(errno));
-    DIR *directory = opendir(folder);
-    if (directory == NULL)
-        return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: %s", folder, strerror(errno));
-    bool empty = true;
-    errno = 0;
-    for (const struct dirent *entry = readdir(directory); entry != NULL && empty; entry = readdir(directory))
-        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-    const int error = errno;
-    closedir(directory);
-    if (error)
-        return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s cannot be listed: %s", folder, strerror(error));
-    if (empty)
-        return TS_OK;
-    site.code = "folder-not-empty";
-    ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: the folder is not empty, and its files could be someone's images",
-                  folder);
-    return ts_diag_hint(diag, "name a new folder, or empty this one");
-}
-
 static bool file_path(char out[PATH_BYTES], const char *folder, int64_t z)
 {
     int length = snprintf(out, PATH_BYTES, "%s/IM%04lld.dcm", folder, (long long)(z + 1));
@@ -151,11 +120,12 @@ static void describe(struct job *job)
 
 static void to_stored(const struct phantom_options *options, int64_t z, const double *hu, uint16_t *stored, size_t n)
 {
-    uint64_t state = noise_begin(options->seed, z);
-    for (size_t i = 0; i < n; i++, state += NOISE_NORMAL_STEPS * NOISE_STEP) {
+    const uint64_t begin = noise_begin(options->seed, z);
+#pragma omp parallel for
+    for (size_t i = 0; i < n; i++) {
         double value = hu[i] + STORED_OFFSET;
         if (options->noise_hu > 0)
-            value += options->noise_hu * noise_normal(state);
+            value += options->noise_hu * noise_normal(begin + i * (NOISE_NORMAL_STEPS * NOISE_STEP));
         stored[i] = (uint16_t)lrint(fmin(fmax(value, 0), STORED_MAX));
     }
 }
@@ -186,7 +156,7 @@ enum ts_status ts_phantom_write(const char *name, const struct phantom_options *
         return unknown_phantom(name, diag);
     enum ts_status status = check_options(options, diag);
     if (status == TS_OK)
-        status = claim_folder(folder, &made, diag);
+        status = ts_new_folder(folder, &made, diag);
     if (status != TS_OK)
         return status;
     const size_t n = (size_t)(options->nx * options->ny);
