@@ -129,16 +129,16 @@ enum ts_status ts_hdf5_link(struct hdf5_writer *writer, const char *path, const 
     return ts_hdf5_state(writer);
 }
 
-size_t ts_hdf5_memory_bytes(const struct ts_image *const *images, size_t n, int threads)
+size_t ts_hdf5_memory_bytes(const struct ts_image *images, size_t n, int threads)
 {
     /* HDF5's caches, the compressors' tables. */
     size_t bytes = (size_t)16 << 20, largest = 0;
     for (size_t i = 0; i < n; i++) {
         struct chunk_grid grid;
         int64_t length[TS_MAX_RANK];
-        for (int d = 0; d < images[i]->rank; d++)
-            length[d] = images[i]->axes[d].n;
-        if (!ts_chunk_grid_init(&grid, images[i]->rank, length, ts_dtype_bytes(images[i]->dtype)))
+        for (int d = 0; d < images[i].rank; d++)
+            length[d] = images[i].axes[d].n;
+        if (!ts_chunk_grid_init(&grid, images[i].rank, length, ts_dtype_bytes(images[i].dtype)))
             return SIZE_MAX;
         /* The chunk being filled, two leaves of the file's digest that structure interrupts, and tables of chunks. */
         bytes += grid.chunk_bytes + 2 * DIGEST_LEAF_BYTES + (size_t)grid.n_chunks * 256;
