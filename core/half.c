@@ -33,7 +33,7 @@ static inline int32_t round_subnormal(int32_t magnitude)
 static inline int32_t round_normal(int32_t magnitude)
 {
     const int32_t odd = magnitude >> 13 & 1, bias = (127 - 15) << 23;
-    return (magnitude + 0xFFF + odd - bias) >> 13;
+    return (magnitude - bias + 0xFFF + odd) >> 13;
 }
 
 TS_VECTORIZED float ts_half_round(uint16_t *restrict out, const float *restrict in, size_t n)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A thread rounds every so many values, with 4 loads in flight, by the processor's own conversion; a NaN is written
- * out, because the processor's is another one than the CPU code's. Values that became infinite are rare where a run
- * succeeds, so each takes an atomic maximum of its own. Memory traffic: 4 bytes read and 2 written a value, 1 value an
- * access, since slices of halves need not begin on words. 256 threads a block, and as many blocks as the device holds
- * at once.
+ * cuda/values/half.h: a thread rounds every so many values, with 4 loads in flight, by the device's own conversion. NaN
+ * is set apart, because the device has another one than core/half.c. Finite values that become infinite make the run
+ * fail, so they are rare, and each takes an atomic maximum of its own. Memory traffic: 4 bytes read and 2 written a
+ * value, 1 value an access, since slices of halves need not begin on words. 256 threads a block, and as many blocks as
+ * the device holds at once.
  */
 #include <cuda_fp16.h>
 

@@ -13,8 +13,7 @@
 #include "core/half.h"
 #include "io/hdf5/hdf5_writer.h"
 
-/* Returns the creation properties; -1 where the library fails. Floats get their fill value, and halves
- * are told apart. */
+/* Returns the creation properties; -1 where the library fails. Floats get their fill value, and halves are noted. */
 static hid_t dataset_properties(struct hdf5_dataset *dataset, const struct hdf5_value *value)
 {
     const float nan_32 = NAN;

@@ -94,7 +94,7 @@ struct hdf5_value {
     bool parted;      /* no two indices of the first axis share a chunk */
 };
 
-/* Returns the little-endian file type, which is borrowed and never closed. */
+/* Returns the little-endian file type, which is borrowed and never closed. Halves have ts_hdf5_half_type. */
 hid_t ts_hdf5_type(enum ts_dtype dtype);
 /* Returns the creation properties of a dataset, group or file: no times, and all links and attributes in the object's
  * header. The library would move many of them to fractal heaps and B-trees, where one damaged byte can make it

@@ -196,6 +196,12 @@ def halves_of_other_programs_are_read_and_large_values_refused(folder):
         with h5py.File(f"{folder}/out.h5") as f:
             assert (f["entry/data/data"][...] == floats).all()
     with h5py.File(f"{folder}/in.h5", "r+") as f:
+        f["angles"] = np.arange(0, 180, 11.25).astype("f2")
+        f["angles"].attrs["units"] = "degree"
+    run("run", f"hdf5 {folder}/in.h5 path=v axes=z,view,detector angles=angles | save name=s | hdf5 {folder}/out.h5", "--force")
+    with h5py.File(f"{folder}/out.h5") as f:
+        assert (f["entry/s/view"][...] == np.arange(0, 180, 11.25)).all() and (f["entry/s/data"][...] == floats).all()
+    with h5py.File(f"{folder}/in.h5", "r+") as f:
         f["v"][2, 3, 4] = np.inf
         f["v"][3, 3, 4] = 65519
     run("run", f"{source} | hdf5 {folder}/out.h5 dtype=f16", "--quiet", "--force")
