@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* The distance of two states, and how many of them one normal number takes. */
+/* Neighboring states differ by NOISE_STEP, and one normal number takes NOISE_NORMAL_STEPS of them. */
 #define NOISE_STEP UINT64_C(0x9E3779B97F4A7C15)
 #define NOISE_NORMAL_STEPS 3
 

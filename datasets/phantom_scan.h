@@ -20,13 +20,13 @@ enum { SCAN_DARKS = 10, SCAN_FLATS = 10, SCAN_AXIS_OFFSET = 3, SCAN_DARK_COUNTS 
 #define SCAN_PIXEL_MM 0.001
 
 struct scan_options {
-    int64_t n_detectors, n_rows, n_views; /* from 1 to 65535 */
-    double noise;                         /* times the noise above, from 0 to 10 */
+    int64_t n_detectors, n_rows, n_views; /* each is from 1 to 65535 */
+    double noise;                         /* multiplies the noise above; from 0 to 10 */
     uint64_t seed;
     int threads;
 };
 
-/* The name `scan`, a summary, and the shapes, which do not depend on z. */
+/* It has the name `scan` and the shapes, which do not depend on z. */
 extern const struct phantom ts_scan_phantom;
 
 /* Returns the detector pixel of the rotation axis, counted from 0. */

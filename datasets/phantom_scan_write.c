@@ -21,8 +21,8 @@ static const double reading_variance = 9, gain_share = 0.1, gain_pixels = 37;
 struct scan {
     const struct scan_options *options;
     int64_t n_frames;
-    struct ts_image frames; /* those that memory holds; a frame is a slice */
-    double *columns;        /* for each: the counts of a row, and what they are multiplied by for the next row */
+    struct ts_image frames; /* holds a few frames at a time; a frame is a slice */
+    double *columns;        /* holds for each the counts of a row, and their factors to those of the next row */
 };
 
 static double angle_degree(const struct scan_options *options, int64_t frame)

@@ -26,11 +26,11 @@
 
 struct runs_row {
     const char *job, *form, *device;
-    double seconds, least, most; /* median, first and last of the runs */
+    double seconds, least, most; /* the median of the runs, the shortest and the longest */
     double processor_seconds, memory_bytes, bytes, write_seconds, ratio, goal;
     const char *verdict;
     int64_t runs;
-    char why[512]; /* the job was left out */
+    char why[512]; /* says why the job was left out; "": it was not */
 };
 
 #define AT(member) offsetof(struct runs_row, member)
@@ -59,12 +59,12 @@ struct runs {
     struct ts_diag *diag;
 };
 
-/* The runs of one row: the same chain on the same device into the same form. */
+/* A series is the runs of one row, which carry out the same chain on the same device into the same form. */
 struct series {
     const struct runs_job *job;
     const struct runs_form *form;
     const char *folder, *device;
-    char name[64]; /* of its files */
+    char name[64]; /* begins the names of its files */
 };
 
 /* ---- one run ----------------------------------------------------------------------------------- */

@@ -13,32 +13,32 @@
 enum { RUNS_PATH_BYTES = 4096, RUNS_JOBS = 4, RUNS_FORMS = 4 };
 
 struct runs_request {
-    bool jobs[RUNS_JOBS]; /* which of ts_runs_jobs; none: all */
+    bool jobs[RUNS_JOBS]; /* says which of ts_runs_jobs are timed; none: all are */
     const char *device;   /* as ts_bench_devices_choose() takes it */
     const char *folder;   /* receives inputs, chains and lanes, and is absent or empty; NULL: a temporary one */
     const char *save;     /* file for the rows as JSON; NULL: none */
     int64_t smaller;      /* every side of the images and the number of views is divided by it */
-    int runs;             /* that each row is the median of */
+    int runs;             /* a row is the median of so many runs */
     bool profile;         /* has the last run of each row write its lanes into the folder */
     bool verify;          /* has `tomostage verify` look at the last results of each row */
     bool json;            /* an array of one object a row instead of the table */
 };
 
-/* One way to store the result, as assignments to the chain's output. */
+/* A form is one way to store the result, as assignments to the chain's output. */
 struct runs_form {
     const char *name;
-    const char *set[2]; /* NULL: nothing more */
+    const char *set[2]; /* NULL ends them */
 };
 
 struct runs_job {
     const char *name, *summary;
-    bool scans;                         /* of a scan, else of DICOM slices */
-    int64_t size, slices, views;        /* of the phantom */
-    int n_inputs;                       /* that are computed one after another, by a process each */
+    bool scans;                         /* reads a scan, else DICOM slices */
+    int64_t size, slices, views;        /* are those of the phantom */
+    int n_inputs;                       /* are computed one after another, by a process each */
     bool in_memory;                     /* all files lie in a memory file system */
-    struct runs_form forms[RUNS_FORMS]; /* a row each; those after the last have no name */
-    /* The goal of the whole size in seconds: the larger of `goal` and goal_writes times the time of writing the result
-     * plus goal_start. All 0: there is none. */
+    struct runs_form forms[RUNS_FORMS]; /* have a row each; those after the last have no name */
+    /* The goal in seconds, which holds for the whole size alone, is the larger of `goal` and goal_writes times the time
+     * of writing the result plus goal_start. All 0: there is none. */
     double goal, goal_writes, goal_start;
 };
 extern const struct runs_job ts_runs_jobs[RUNS_JOBS];
@@ -56,7 +56,7 @@ int64_t ts_runs_job_bytes(const struct runs_job *job);
  * TS_RUN_FAILED: a run failed (runs-failed, with what it said), or the folder is not usable (folder-not-usable). */
 enum ts_status ts_runs_run(const struct runs_request *request, FILE *stream, struct ts_diag *diag);
 
-/* The command `bench runs`, part of both programs. */
+/* The command `bench runs` is part of both programs. */
 extern const struct command ts_runs_command;
 
 #endif

@@ -176,7 +176,7 @@ enum ts_status ts_runs_write(const char *path, int64_t bytes, double *seconds, s
     unsigned char *block = malloc(BLOCK_BYTES);
     if (!block)
         return ts_diag_no_memory(diag, BLOCK_BYTES);
-    for (size_t i = 0; i < BLOCK_BYTES; i++) /* no zeros, which some file systems do not store */
+    for (size_t i = 0; i < BLOCK_BYTES; i++) /* some file systems do not store zeros */
         block[i] = (unsigned char)(i * 2654435761u >> 13);
     const double begin = ts_seconds();
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

@@ -9,9 +9,9 @@
 #include "core/diag.h"
 
 struct runs_process {
-    double seconds;           /* by the clock, from the start to the end */
-    double processor_seconds; /* of all threads and children, in the program and the system */
-    double memory_bytes; /* most resident memory of one process; at least what this process held as it started it */
+    double seconds;           /* counted by the clock, from the start to the end */
+    double processor_seconds; /* sums up all threads and children, in the program and in the system */
+    double memory_bytes; /* the most that one of its processes held; never less than this process did as it began */
 };
 
 /* Runs the program tomostage of this program's folder with these arguments (NULL ends them) and waits for it. What it

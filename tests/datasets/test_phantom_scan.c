@@ -48,7 +48,7 @@ static double *scan_frames(const struct scan_options *options, const char *name)
     return frames;
 }
 
-/* The midpoint rule along the line; its error at a jump is at most half a step times the jump, at most 20 jumps a line.
+/* The midpoint rule is off by at most half a step times the jump at each jump, of which a line has 20 at most.
  */
 Test(phantom_scan, integrals_agree_with_quadrature)
 {
@@ -66,7 +66,7 @@ Test(phantom_scan, integrals_agree_with_quadrature)
         const double exact = ts_scan_integral(&plain, line % ROWS, theta, s);
         cr_assert_float_eq(sum, exact, 10 * 0.8 / half_mm * step, "theta %g s %g: %g and %g", theta, s, sum, exact);
     }
-    /* Water and nothing else along a chord of 1.2 half widths at the upper edge, where row 1 of 3 attenuates 10 % less.
+    /* A line near the upper edge meets water and nothing else, which attenuates 10 % less in row 1 of 3 than in row 0.
      */
     cr_assert_float_eq(ts_scan_integral(&plain, 0, M_PI / 2, 0.798 * half_mm), 0.8 * 2 * sqrt(0.64 - 0.798 * 0.798),
                        1e-12);
