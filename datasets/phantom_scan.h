@@ -36,8 +36,8 @@ double ts_scan_attenuation(const struct scan_options *options, int64_t row, doub
 /* Returns the integral of the attenuation along the line at s_mm, without a unit. */
 double ts_scan_integral(const struct scan_options *options, int64_t row, double theta_rad, double s_mm);
 /* Writes the scan to a new NXtomo file: SCAN_DARKS darks, SCAN_FLATS flats, and views at 180 / n_views degrees each. No
- * two frames share a chunk, and nothing is compressed. Equal arguments but for the threads give equal bytes.
- * TS_BAD_CHAIN: options out of range; TS_RUN_FAILED: the file is there already or cannot be written. */
+ * two frames share a chunk, which has no filter, as detectors write them. Equal arguments but for the threads give
+ * equal bytes. TS_BAD_CHAIN: options out of range; TS_RUN_FAILED: the file is there already or cannot be written. */
 enum ts_status ts_scan_write(const struct scan_options *options, const char *path, struct ts_diag *diag);
 
 #endif

@@ -24,7 +24,8 @@ struct chunk_grid {
 
 struct chunk_filters {
     size_t element_bytes;
-    int level; /* 0: no shuffle and no deflate, only the checksum */
+    int level;  /* 0: no shuffle and no deflate, only the checksum */
+    bool plain; /* at level 0: no checksum either, so that rows of a chunk can be read by themselves */
 };
 
 /* The chunk shape follows from shape and element size alone: whole slices of together at most 4 MiB, a slice of up to 8

@@ -126,10 +126,10 @@ static void write_beam(struct hdf5_writer *writer, const char *group, const stru
 
 /* Creates a dataset of the image's type and shape. */
 static enum ts_status create_data(struct hdf5_writer *writer, const char *path, const struct ts_image *image,
-                                  bool parted, int *id)
+                                  bool frames, int *id)
 {
     const bool half = image->dtype == TS_F16;
-    struct hdf5_value value = {.element_bytes = ts_dtype_bytes(image->dtype), .rank = image->rank, .parted = parted};
+    struct hdf5_value value = {.element_bytes = ts_dtype_bytes(image->dtype), .rank = image->rank, .frames = frames};
     ts_hdf5_enter();
     value.type = half ? ts_hdf5_half_type(H5T_IEEE_F32LE) : ts_hdf5_type(image->dtype);
     if (value.type < 0)

@@ -4,6 +4,7 @@
  * slices that flat_field, minus_log and fbp make of it against the attenuation that the scan was made from.
  */
 #include <criterion/criterion.h>
+#include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -211,6 +212,19 @@ Test(phantom_scan, refuses_what_it_cannot_make)
     ts_diag_destroy(diag);
 }
 
+/* Returns where the last frame lies in the file. */
+static long frame_offset(const char *path)
+{
+    const hsize_t last[3] = {30, 0, 0};
+    haddr_t offset = 0;
+    const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    const hid_t dataset = H5Dopen2(file, "/entry/data/data", H5P_DEFAULT);
+    cr_assert(H5Dget_chunk_info_by_coord(dataset, last, NULL, &offset, NULL) >= 0);
+    H5Dclose(dataset);
+    H5Fclose(file);
+    return (long)offset;
+}
+
 /* The program writes the same layout, whose frames have a chunk each, and which is whole by its digests. */
 Test(phantom_scan, is_whole_and_has_a_chunk_a_frame)
 {
@@ -224,5 +238,19 @@ Test(phantom_scan, is_whole_and_has_a_chunk_a_frame)
     ts_program_run(folder, (const char *const[]){"verify", "s.nxs", NULL}, &outcome);
     cr_assert(outcome.code == 0 && strstr(outcome.out, "whole: "), "%s%s", outcome.out, outcome.err);
     ts_program_run(folder, (const char *const[]){"info", "s.nxs", NULL}, &outcome);
-    cr_assert(strstr(outcome.out, "u16  31 x 6 x 40  chunked 1 x 6 x 40, "), "%s", outcome.out);
+    cr_assert(strstr(outcome.out, "u16  31 x 6 x 40  chunked 1 x 6 x 40, 14.9 kB"), "%s", outcome.out);
+    /* No checksum guards a frame, but the digests do. */
+    char path[300];
+    snprintf(path, sizeof path, "%s/s.nxs", folder);
+    const long offset = frame_offset(path);
+    FILE *file = fopen(path, "r+b");
+    cr_assert_not_null(file);
+    cr_assert_eq(fseek(file, offset, SEEK_SET), 0);
+    const int byte = fgetc(file);
+    cr_assert_eq(fseek(file, -1, SEEK_CUR), 0);
+    fputc(byte ^ 4, file);
+    fclose(file);
+    ts_program_run(folder, (const char *const[]){"verify", "s.nxs", NULL}, &outcome);
+    cr_assert(outcome.code == 3 && strstr(outcome.err, "/entry/data/data has other values"), "%d %s%s", outcome.code,
+              outcome.out, outcome.err);
 }
