@@ -177,9 +177,9 @@ void ts_hdf5_note_largest(struct hdf5_writer *writer, int id, float largest)
     dataset->largest = largest > dataset->largest ? largest : dataset->largest;
 }
 
-/* Puts the next `bytes` of the chunk into it. Rounding writes half of what a copy of the floats would, and takes no
- * longer where vectors are wide; so it is done here and not by the threads that encode, which then need no room for
- * floats. Returns the bytes that were read. */
+/* Puts the next `bytes` of the chunk into it. Rounding takes about as long as copying the floats would where vectors
+ * are wide, because it writes half as much; so it is done here and not by the threads that encode, which then need no
+ * memory for floats. Returns the bytes that were read. */
 static size_t fill_chunk(struct hdf5_writer *writer, int id, const void *source, size_t bytes, bool rounds)
 {
     struct hdf5_dataset *dataset = writer->datasets[id];

@@ -51,6 +51,7 @@ static void destroy_writer(struct hdf5_writer *writer)
     free(writer->default_entry);
     free(writer->default_data);
     pthread_mutex_destroy(&writer->failure_lock);
+    pthread_mutex_destroy(&writer->write_lock);
     free(writer);
 }
 
@@ -74,6 +75,7 @@ enum ts_status ts_hdf5_create(const char *path, const struct hdf5_options *optio
     made->h5 = -1;
     made->file.fd = -1;
     pthread_mutex_init(&made->failure_lock, NULL);
+    pthread_mutex_init(&made->write_lock, NULL);
     made->queue = ts_chunk_queue_create(made->options.threads, &ts_hdf5_chunk_steps, made);
     made->body = ts_digest_tree_create_growing();
     enum ts_status status = made->queue && made->body

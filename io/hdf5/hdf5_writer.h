@@ -50,6 +50,7 @@ struct hdf5_writer {
     struct chunk_queue *queue;
     struct digest_tree *body; /* digest of the file's bytes: the chunks that were read back */
     atomic_size_t written_bytes;
+    pthread_mutex_t write_lock; /* held by the thread that writes a chunk */
     struct hdf5_dataset **datasets;
     int n_datasets, n_images;
     char *default_entry, *default_data; /* first NXentry, first NXdata of an image */
