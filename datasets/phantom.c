@@ -155,6 +155,7 @@ void ts_phantom_render(const struct phantom *phantom, const struct phantom_optio
     const double unit = plane_unit(options);
     const double dx = options->spacing_x_mm / unit, dy = options->spacing_y_mm / unit;
     const double height = ((double)z - 0.5 * (double)(options->nz - 1)) * options->spacing_z_mm / z_unit(options);
+#pragma omp parallel for
     for (int64_t row = 0; row < options->ny; row++) {
         const double y = (0.5 * (double)(options->ny - 1) - (double)row) * dy;
         for (int64_t column = 0; column < options->nx; column++) {

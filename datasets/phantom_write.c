@@ -3,22 +3,20 @@
  * Writes a phantom as a DICOM CT series: checks the options, claims the folder, then renders, rounds and writes slice
  * by slice, so that memory holds one. Where a slice fails, those before it are removed.
  *
- * Noise: standard deviation times (sum of twelve uniform numbers - 6), which is normal to within 1 % up to three
- * standard deviations and the same on every machine. Values beyond the twelve bits (-1024 and 3071 HU) are cut, as
- * scanners do.
+ * Values with noise that lie beyond the twelve bits (-1024 and 3071 HU) are cut, as scanners do.
  */
-#include <dirent.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/params.h"
 #include "datasets/dicom_write.h"
+#include "datasets/noise.h"
 #include "datasets/phantom.h"
+#include "datasets/phantom_scan.h"
+#include "io/file/new_folder.h"
 
 enum { STORED_OFFSET = 1024, STORED_MAX = 4095, SIDE_MAX = 65535, SLICES_MAX = 9999, PATH_BYTES = 4096 };
 
@@ -67,43 +65,16 @@ static enum ts_status unknown_phantom(const char *name, struct ts_diag *diag)
     const char *names[64];
     char list[512] = "";
     size_t n = 0;
-    for (; n < 64 && ts_phantoms[n].name != NULL; n++) {
+    for (; n < 63 && ts_phantoms[n].name != NULL; n++) {
         names[n] = ts_phantoms[n].name;
-        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", n > 0 ? ", " : "", names[n]);
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s, ", names[n]);
     }
+    names[n++] = ts_scan_phantom.name;
+    snprintf(list + strlen(list), sizeof list - strlen(list), "%s", ts_scan_phantom.name);
     ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "unknown-phantom"}, "unknown phantom '%s'", name);
     const char *nearest = ts_nearest_name(name, names, n);
     return nearest != NULL ? ts_diag_hint(diag, "did you mean '%s'?", nearest)
                            : ts_diag_hint(diag, "there are: %s", list);
-}
-
-/* Makes the folder, or checks that it is empty. */
-static enum ts_status claim_folder(const char *folder, bool *made, struct ts_diag *diag)
-{
-    struct diag_site site = {.code = "folder-not-usable"};
-    *made = mkdir(folder, 0777) == 0;
-    if (*made)
-        return TS_OK;
-    if (errno != EEXIST)
-        return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: the folder could not be made: %s", folder,
-                             strerror(errno));
-    DIR *directory = opendir(folder);
-    if (directory == NULL)
-        return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: %s", folder, strerror(errno));
-    bool empty = true;
-    errno = 0;
-    for (const struct dirent *entry = readdir(directory); entry != NULL && empty; entry = readdir(directory))
-        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
-    const int error = errno;
-    closedir(directory);
-    if (error)
-        return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s cannot be listed: %s", folder, strerror(error));
-    if (empty)
-        return TS_OK;
-    site.code = "folder-not-empty";
-    ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: the folder is not empty, and its files could be someone's images",
-                  folder);
-    return ts_diag_hint(diag, "name a new folder, or empty this one");
 }
 
 static bool file_path(char out[PATH_BYTES], const char *folder, int64_t z)
@@ -147,34 +118,14 @@ static void describe(struct job *job)
     make_uid(job, "frame of reference", job->series.frame_of_reference);
 }
 
-/* splitmix64 of G. Steele, D. Lea and C. Flood (2014). */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return z ^ z >> 31;
-}
-
-/* Returns a normal number from twelve uniform ones of 16 bits, which three draws give. */
-static double next_normal(uint64_t *state)
-{
-    double sum = -6.0;
-    for (int draw = 0; draw < 3; draw++)
-        for (uint64_t bits = next_random(state), part = 0; part < 4; part++, bits >>= 16)
-            sum += ((double)(bits & 0xFFFF) + 0.5) / 65536.0;
-    return sum;
-}
-
 static void to_stored(const struct phantom_options *options, int64_t z, const double *hu, uint16_t *stored, size_t n)
 {
-    /* Each slice has its own stream, so that slices can be made in any order. */
-    uint64_t state = options->seed + (uint64_t)z * UINT64_C(0xD1342543DE82EF95);
-    state = next_random(&state);
+    const uint64_t begin = noise_begin(options->seed, z);
+#pragma omp parallel for
     for (size_t i = 0; i < n; i++) {
         double value = hu[i] + STORED_OFFSET;
         if (options->noise_hu > 0)
-            value += options->noise_hu * next_normal(&state);
+            value += options->noise_hu * noise_normal(begin + i * (NOISE_NORMAL_STEPS * NOISE_STEP));
         stored[i] = (uint16_t)lrint(fmin(fmax(value, 0), STORED_MAX));
     }
 }
@@ -205,7 +156,7 @@ enum ts_status ts_phantom_write(const char *name, const struct phantom_options *
         return unknown_phantom(name, diag);
     enum ts_status status = check_options(options, diag);
     if (status == TS_OK)
-        status = claim_folder(folder, &made, diag);
+        status = ts_new_folder(folder, &made, diag);
     if (status != TS_OK)
         return status;
     const size_t n = (size_t)(options->nx * options->ny);

@@ -53,6 +53,13 @@ bool ts_chunk_grid_init(struct chunk_grid *grid, int rank, const int64_t *n, siz
     return true;
 }
 
+void ts_chunk_grid_part(struct chunk_grid *grid)
+{
+    grid->chunk_bytes /= (size_t)grid->chunk[0];
+    grid->n_chunks = grid->chunk[0] > 1 ? grid->n[0] : grid->n_chunks;
+    grid->chunk[0] = 1;
+}
+
 size_t ts_chunk_place(const struct chunk_grid *grid, int64_t i, int64_t start[TS_MAX_RANK])
 {
     for (int d = grid->rank - 1; d >= 0; d--) {
@@ -197,7 +204,7 @@ size_t ts_chunk_bound(const struct chunk_filters *filters, size_t chunk_bytes)
     size_t bytes = chunk_bytes;
     if (filters->level > 0)
         bytes = ts_zlib_bound(chunk_bytes);
-    return bytes + CHUNK_CHECKSUM_BYTES;
+    return bytes + (filters->plain ? 0 : CHUNK_CHECKSUM_BYTES);
 }
 
 struct chunk_coder *ts_chunk_coder_create(void)
@@ -250,6 +257,8 @@ size_t ts_chunk_encode(struct chunk_coder *coder, const struct chunk_filters *fi
         if (length == 0)
             return 0;
     }
+    if (filters->plain)
+        return length;
     put_checksum((unsigned char *)out + length, ts_chunk_checksum(out, length));
     return length + CHUNK_CHECKSUM_BYTES;
 }
@@ -268,6 +277,8 @@ const void *ts_chunk_decode(struct chunk_coder *coder, const struct chunk_filter
                             size_t bytes, void *chunk, size_t chunk_bytes)
 {
     const size_t width = filters->element_bytes;
+    if (filters->plain)
+        return bytes == chunk_bytes ? data : NULL;
     if (!ts_chunk_is_intact(data, bytes))
         return NULL;
     if (filters->level == 0)

@@ -24,13 +24,16 @@ struct chunk_grid {
 
 struct chunk_filters {
     size_t element_bytes;
-    int level; /* 0: no shuffle and no deflate, only the checksum */
+    int level;  /* 0: no shuffle and no deflate, only the checksum */
+    bool plain; /* at level 0: no checksum either, so that rows of a chunk can be read by themselves */
 };
 
 /* The chunk shape follows from shape and element size alone: whole slices of together at most 4 MiB, a slice of up to 8
  * MiB alone, else parts of one slice. The rank is 1 to TS_MAX_RANK. Returns false where a size is 0 or the product does
  * not fit. */
 bool ts_chunk_grid_init(struct chunk_grid *grid, int rank, const int64_t *n, size_t element_bytes);
+/* Cuts the array of a grid so that no two indices of the first axis share a chunk. */
+void ts_chunk_grid_part(struct chunk_grid *grid);
 /* Writes where chunk i starts along each axis. Returns how many bytes of it lie inside the array, which are a prefix of
  * the chunk. */
 size_t ts_chunk_place(const struct chunk_grid *grid, int64_t i, int64_t start[TS_MAX_RANK]);

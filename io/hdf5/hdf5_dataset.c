@@ -29,7 +29,7 @@ static hid_t dataset_properties(struct hdf5_dataset *dataset, const struct hdf5_
             done = done && H5Pset_shuffle(list) >= 0;
         done = done && H5Pset_deflate(list, (unsigned)dataset->filters.level) >= 0;
     }
-    done = done && H5Pset_fletcher32(list) >= 0;
+    done = done && (dataset->filters.plain || H5Pset_fletcher32(list) >= 0);
     if (H5Tget_class(value->type) == H5T_FLOAT) {
         dataset->half = value->element_bytes == sizeof nan_16;
         memcpy(dataset->fill,
@@ -71,7 +71,7 @@ static bool allocate_chunks(struct hdf5_writer *writer, struct hdf5_dataset *dat
 static bool place_stored(struct hdf5_writer *writer, struct hdf5_dataset *dataset)
 {
     for (int64_t i = 0; i < dataset->grid.n_chunks; i++)
-        if (!ts_hdf5_chunk_place(writer, dataset, i, dataset->grid.chunk_bytes + CHUNK_CHECKSUM_BYTES))
+        if (!ts_hdf5_chunk_place(writer, dataset, i, ts_chunk_bound(&dataset->filters, dataset->grid.chunk_bytes)))
             return false;
     return true;
 }
@@ -84,10 +84,14 @@ static bool prepare(struct hdf5_writer *writer, struct hdf5_dataset *dataset, co
     if (!ts_chunk_grid_init(&dataset->grid, value->rank, value->n, value->element_bytes))
         return ts_hdf5_fail(writer, "output-size", "the dataset '%s' has no elements or more than can be addressed",
                             path);
+    if (value->frames)
+        ts_chunk_grid_part(&dataset->grid);
     dataset->slice_bytes = value->element_bytes;
     for (int d = 1; d < value->rank; d++)
         dataset->slice_bytes *= (size_t)value->n[d];
-    dataset->filters = (struct chunk_filters){.element_bytes = value->element_bytes, .level = writer->options.level};
+    dataset->filters = (struct chunk_filters){.element_bytes = value->element_bytes,
+                                              .level = value->frames ? 0 : writer->options.level,
+                                              .plain = value->frames};
     dataset->digest = ts_digest_tree_create((uint64_t)value->n[0] * dataset->slice_bytes);
     dataset->scratching = !value->data && writer->n_images > 0 && dataset->filters.level > 0;
     if (!dataset->path || !dataset->digest)

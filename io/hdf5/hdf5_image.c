@@ -124,30 +124,43 @@ static void write_beam(struct hdf5_writer *writer, const char *group, const stru
     put_numbers(writer, group, "source_detector_mm", &beam->source_detector_mm, 1, 1);
 }
 
+/* Creates a dataset of the image's type and shape. */
+static enum ts_status create_data(struct hdf5_writer *writer, const char *path, const struct ts_image *image,
+                                  bool frames, int *id)
+{
+    const bool half = image->dtype == TS_F16;
+    struct hdf5_value value = {.element_bytes = ts_dtype_bytes(image->dtype), .rank = image->rank, .frames = frames};
+    ts_hdf5_enter();
+    value.type = half ? ts_hdf5_half_type(H5T_IEEE_F32LE) : ts_hdf5_type(image->dtype);
+    if (value.type < 0)
+        ts_hdf5_fail_library(writer, path, 0);
+    ts_hdf5_leave();
+    for (int d = 0; d < image->rank; d++)
+        value.n[d] = image->axes[d].n;
+    const enum ts_status status = ts_hdf5_dataset_create(writer, path, &value, id);
+    ts_hdf5_enter();
+    TS_HDF5_CLOSE(half ? value.type : -1);
+    ts_hdf5_leave();
+    return status;
+}
+
+enum ts_status ts_hdf5_frames(struct hdf5_writer *writer, const char *path, const struct ts_image *image, int *id)
+{
+    return create_data(writer, path, image, true, id);
+}
+
 static void write_data(struct hdf5_writer *writer, const char *group, const struct ts_image *image, int *id)
 {
     char path[PATH_BYTES], name[128];
     const char *unit = image->unit ? image->unit : "";
-    const bool half = image->dtype == TS_F16;
-    struct hdf5_value value = {.element_bytes = ts_dtype_bytes(image->dtype), .rank = image->rank};
-    ts_hdf5_enter();
-    value.type = half ? ts_hdf5_half_type(H5T_IEEE_F32LE) : ts_hdf5_type(image->dtype);
-    if (value.type < 0)
-        ts_hdf5_fail_library(writer, group, 0);
-    ts_hdf5_leave();
-    for (int d = 0; d < image->rank; d++)
-        value.n[d] = image->axes[d].n;
     snprintf(path, sizeof path, "%.960s/data", group);
-    (void)ts_hdf5_dataset_create(writer, path, &value, id);
-    ts_hdf5_enter();
-    TS_HDF5_CLOSE(half ? value.type : -1);
-    ts_hdf5_leave();
+    (void)create_data(writer, path, image, false, id);
     if (*unit)
         put_text(writer, path, "units", unit);
     put_text(writer, path, "quantity", ts_quantity_name(image->quantity));
     format_name(name, sizeof name, quantity_words(image->quantity), unit);
     put_text(writer, path, "long_name", name);
-    if (half)
+    if (image->dtype == TS_F16)
         put_text(writer, path, "rounding", "from f32 to the nearest f16, ties to even");
 }
 

@@ -166,14 +166,14 @@ static const char *describe_chunks(struct verify_dataset *dataset)
     const struct hdf5_storage *storage = &dataset->storage;
     const size_t width = dataset->grid.element_bytes;
     const int32_t expected[] = {H5Z_FILTER_SHUFFLE, H5Z_FILTER_DEFLATE, H5Z_FILTER_FLETCHER32};
-    const bool deflated = storage->n_filters > 1;
+    const bool deflated = storage->n_filters > 1, plain = storage->n_filters == 0 && storage->chunk[0] == 1;
     const int first = !deflated ? 2 : width > 1 ? 0 : 1; /* of those expected */
-    bool ours = storage->n_filters == 3 - first && !storage->edges_unfiltered;
-    for (int i = first; i < 3 && ours; i++)
+    bool ours = (plain || storage->n_filters == 3 - first) && !storage->edges_unfiltered;
+    for (int i = first; i < 3 && ours && !plain; i++)
         ours = storage->filters[i - first].id == expected[i];
     if (!ours)
         return "its filters are not those of this program";
-    dataset->filters = (struct chunk_filters){.element_bytes = width, .level = deflated};
+    dataset->filters = (struct chunk_filters){.element_bytes = width, .level = deflated, .plain = plain};
     for (int d = 0; d < storage->rank; d++)
         if (storage->chunk[d] != dataset->grid.chunk[d])
             return "its chunks are not those of this program";
@@ -217,6 +217,8 @@ static const char *describe(struct verify_dataset *dataset, uint64_t body_bytes)
                    : "values are missing";
     if (storage->rank == 0 || !ts_chunk_grid_init(&dataset->grid, storage->rank, storage->n, storage->element_bytes))
         return "its size cannot be addressed";
+    if (storage->layout == STORAGE_CHUNKED && storage->chunk[0] == 1) /* as ts_hdf5_frames cuts them */
+        ts_chunk_grid_part(&dataset->grid);
     return describe_chunks(dataset);
 }
 

@@ -42,6 +42,10 @@ enum ts_status ts_hdf5_link(struct hdf5_writer *writer, const char *path, const 
  * detector: values and units), geometry and quantity attributes. Slabs follow through ts_hdf5_write. *id names it. An
  * image may be of TS_F16: its slabs are halves, or 32-bit floats, which are then rounded (core/half.h). */
 enum ts_status ts_hdf5_image(struct hdf5_writer *writer, const char *path, const struct ts_image *image, int *id);
+/* Creates the dataset `path` with the dtype and shape of `image`, for frames of a detector, of which no two share a
+ * chunk, and which are stored as they are, as detectors do: a reader then reads the rows that it wants. Their digests
+ * guard them. Slabs follow through ts_hdf5_write. */
+enum ts_status ts_hdf5_frames(struct hdf5_writer *writer, const char *path, const struct ts_image *image, int *id);
 /* Copies the slab, whose place is z_first, into the queue; z rises, and each slice comes once. Waits while the queue is
  * full. An error of writing shows in a later call, in ts_hdf5_commit at the latest, and is reported once. */
 enum ts_status ts_hdf5_write(struct hdf5_writer *writer, int id, const struct ts_image *slab);

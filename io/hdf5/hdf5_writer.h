@@ -92,6 +92,7 @@ struct hdf5_value {
     int64_t n[TS_MAX_RANK];
     size_t bytes;     /* of all values */
     const void *data; /* NULL: slabs of the first axis follow */
+    bool frames;      /* no two indices of the first axis share a chunk, and no filter changes or guards it */
 };
 
 /* Returns the little-endian file type, which is borrowed and never closed. Halves have ts_hdf5_half_type. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "pipeline/bench/bench.h"
+#include "pipeline/bench/runs.h"
 
 static struct arguments {
     struct bench_request request; /* first: BENCH_CASE_OPTIONS write here */
@@ -104,9 +105,11 @@ const struct command ts_bench_command = {
         "that no cache holds them), one such slice, and 2,048 x 2,048; without it every stage in 512 x 512, and a\n"
         "`chain` of three on one slice (which `bench chain` times alone), in the values that matter. Rows: minutes.\n"
         "Errors are against oracles in double precision, which the program tomostage-bench has: where it is not\n"
-        "installed beside this one, the stages are timed without errors.\n",
+        "installed beside this one, the stages are timed without errors.\n"
+        "`bench runs` times whole runs, from file to file: `tomostage bench runs --help`.\n",
     COMMAND_ARGUMENTS(options, arguments),
     .operands = {0, 1},
     .run = bench,
+    .inner = &ts_runs_command,
     .has_oracles_apart = true,
 };

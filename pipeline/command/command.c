@@ -226,8 +226,15 @@ static int refuse_option(const struct command *command, int code, const char *cu
     return unknown_option(command, optopt ? letter : current);
 }
 
+static bool names_inner(const struct command *command, const char *operand)
+{
+    return command->inner && !strcmp(operand, strrchr(command->inner->name, ' ') + 1);
+}
+
 int ts_command_run(const struct command *command, int argc, char **argv)
 {
+    if (argc > 1 && names_inner(command, argv[1]))
+        return ts_command_run(command->inner, argc - 1, argv + 1);
     struct option options[MOST_OPTIONS + 2];
     char letters[2 * MOST_OPTIONS + 3];
     list_options(command, options, letters);

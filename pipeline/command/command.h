@@ -54,6 +54,7 @@ struct command {
     void (*more_help)(FILE *stream); /* prints what only a table knows, such as the names of phantoms; NULL: nothing */
     int (*run)(char **operands);     /* NULL ends the operands; returns the exit code */
     const char *stopped;             /* ends the sentence about a signal: "; nothing was written"; NULL: nothing */
+    const struct command *inner;     /* is meant where the first operand is the last word of its name: "bench runs" */
     bool has_oracles_apart; /* tomostage-bench has the oracles of this command, and runs it where it is installed */
 };
 /* The options of a command, and the variable that they write to. */

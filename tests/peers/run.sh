@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Compares tomostage with OpenCV, SciPy and scikit-image on one core. usage: run.sh BUILD
+# Compares tomostage with OpenCV, SciPy and scikit-image on one core, then whole runs on all of them. usage: run.sh BUILD
 # Exits 0 where every goal is met and every value agrees, 1 where not, 2 where a tool is missing.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -24,4 +24,8 @@ if command -v taskset >/dev/null; then
     first=$(taskset -cp $$ | sed 's/.*: *//; s/[,-].*//')
     pin=(taskset -c "$first")
 fi
-exec "${pin[@]}" "$python" "$here/compare.py"
+failed=0
+"${pin[@]}" "$python" "$here/compare.py" || failed=$?
+unset OMP_NUM_THREADS OPENBLAS_NUM_THREADS
+"$python" "$here/whole_runs.py" "$build/tomostage" || failed=$?
+exit "$failed"

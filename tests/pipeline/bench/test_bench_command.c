@@ -73,9 +73,9 @@ Test(bench_command, says_that_there_are_no_errors_without_the_oracles)
 Test(bench_command, both_programs_have_one_command_line)
 {
     static const char *const lines[][4] = {
-        {"bench", "radom"},          {"bench", "--help"}, {"bench", "box", "--bogus"}, {"bench", "--size", "2"},
-        {"study", "fan-out"},        {"study", "-h"},     {"study", "--runs", "0"},    {"study"},
-        {"bench", "radom", "--json"}};
+        {"bench", "radom"},           {"bench", "--help"},     {"bench", "box", "--bogus"}, {"bench", "--size", "2"},
+        {"study", "fan-out"},         {"study", "-h"},         {"study", "--runs", "0"},    {"study"},
+        {"bench", "radom", "--json"}, {"bench", "runs", "-h"}, {"bench", "runs", "x"}};
     enum { LINES = sizeof lines / sizeof *lines };
     char *printed[LINES];
     int codes[LINES];
@@ -94,4 +94,12 @@ Test(bench_command, both_programs_have_one_command_line)
         free(alone);
         free(printed[i]);
     }
+}
+
+Test(bench_command, times_whole_runs_without_the_oracles)
+{
+    stand_alone();
+    setenv("TMPDIR", folder, 1);
+    ts_program_run(folder, ARGUMENTS("bench", "runs", "--job", "A", "--smaller", "64", "--runs", "1"), &outcome);
+    cr_assert(outcome.code == 0 && strstr(outcome.out, "\nA   deflate     cpu "), "%s%s", outcome.out, outcome.err);
 }
