@@ -278,6 +278,8 @@ static enum ts_status fill(struct projection_source *source)
                                          READ_AHEAD_BYTES};
     source->in.base.attributes = projections->attributes;
     source->in.base.n_attributes = projections->n_attributes;
+    source->in.base.n_files = 1;
+    source->in.base.coding = projections->stack.storage.n_filters > 0 ? SOURCE_DEFLATED : SOURCE_STORED;
     return TS_OK;
 }
 
