@@ -279,7 +279,9 @@ static enum ts_status fill(struct projection_source *source)
     source->in.base.attributes = projections->attributes;
     source->in.base.n_attributes = projections->n_attributes;
     source->in.base.n_files = 1;
-    source->in.base.coding = projections->stack.storage.n_filters > 0 ? SOURCE_DEFLATED : SOURCE_STORED;
+    for (int i = 0; i < projections->stack.storage.n_filters && i < STORAGE_FILTERS; i++)
+        if (projections->stack.storage.filters[i].id == H5Z_FILTER_DEFLATE)
+            source->in.base.coding = SOURCE_DEFLATED;
     return TS_OK;
 }
 

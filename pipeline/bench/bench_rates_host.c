@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Measures what the threads of a run do beside the stages. All threads do the same at once, each on a chunk of integers
- * and one of floats of its own, so that they share caches and memory as in a run; the rate is that of one of them.
+ * and one of floats of its own, so that they share caches and memory as in a run; the rate is that of one of them, in
+ * processor time, which other programs do not lengthen.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -117,12 +118,12 @@ static double rate_of(struct worker *workers, int threads, thread_work *work)
         for (int type = 0; type < TYPES; type++)
             failed = failed || !work(worker, type);
 #pragma omp barrier
-        const double start = ts_seconds();
+        const double start = ts_thread_seconds();
         while (!failed && seconds < part_seconds) {
             for (int type = 0; type < TYPES; type++)
                 failed = failed || !work(worker, type);
             bytes += (double)TYPES * CHUNK;
-            seconds = ts_seconds() - start;
+            seconds = ts_thread_seconds() - start;
         }
     }
     return failed ? 0 : bytes / seconds;

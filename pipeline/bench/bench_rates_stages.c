@@ -14,9 +14,10 @@
 struct size {
     int64_t nz, ny, nx;
 };
-static const struct size small = {1, 128, 128}, large = {4, 512, 512}, cuda_large = {64, 512, 512};
-/* A large size is timed where the small one took less. It has at most 256 times the work on the CPU. */
-static const double slow_seconds = 2e-3;
+static const struct size slice = {1, 128, 128}, several = {16, 128, 128}, large = {4, 512, 512},
+                         cuda_large = {64, 512, 512};
+/* The most seconds that one run of the large size, and of several slices, may take on the CPU. */
+static const double most_seconds = 0.3, most_several_seconds = 1;
 
 struct sum {
     double work, seconds;
@@ -72,11 +73,19 @@ static bool time_type(struct bench_case *which, const struct device_numbers *dev
                       double *call_seconds, bool *samples)
 {
     struct bench_row row, more;
-    if (!time_case(which, small, device, threads, &row))
+    if (!time_case(which, slice, device, threads, &row))
         return false;
     const double first = device ? row.total_seconds : row.seconds;
+    /* Work grows with the voxels, and that of projections also with the views. */
+    const double growth = (double)(large.nz * large.ny * large.nx) / (double)(slice.ny * slice.nx) *
+                          (row.samples > 0 ? (double)large.ny / (double)slice.ny : 1);
+    const bool may_be_large = device || first * growth < most_seconds;
     const bool larger =
-        (device || first < slow_seconds) && time_case(which, device ? cuda_large : large, device, threads, &more);
+        (may_be_large || first * (double)several.nz < most_several_seconds) && time_case(which,
+                                                                                         device         ? cuda_large
+                                                                                         : may_be_large ? large
+                                                                                                        : several,
+                                                                                         device, threads, &more);
     const struct bench_row *best = larger ? &more : &row;
     *samples = best->samples > 0;
     sum->work += work_of(best);
