@@ -31,10 +31,21 @@ int ts_cuda_driver_needed(void);
 bool ts_cuda_driver_present(void);
 /* Returns true where this process has the driver running, and so may not fork for it any more. */
 bool ts_cuda_started(void);
-/* Asks the driver in a short-lived process of its own, so that this one may still fork, and a driver that crashes or
- * hangs is an error like others; where there is no driver, or it runs here already, no process is made. TS_RUN_FAILED
- * with the code cuda-no-driver, cuda-old-driver, cuda-no-device, cuda-crashed, cuda-timeout or cuda-failed;
- * found->driver is set as far as it was found (0: no driver). */
+/* Starts the driver in a thread of this process, which takes a tenth of a second, while the caller does other things.
+ * After it this process must not fork. A driver that crashes ends this process: ts_cuda_starting() tells a handler of
+ * signals that this may be so. Once is enough. */
+void ts_cuda_start(void);
+/* Returns true where it was called: then CUDA is this program's alone, and no library of it runs there. */
+bool ts_cuda_was_started(void);
+/* Returns true while that thread is at it. Async-signal-safe. */
+bool ts_cuda_starting(void);
+/* Waits for that thread, since a process must not end while a driver starts. Does nothing where there is none. */
+void ts_cuda_start_end(void);
+/* Returns the answer of the driver that ts_cuda_start() started. Where it was not called, asks in a short-lived
+ * process, so that this one may still fork, and a driver that crashes or hangs is an error like others; where there is
+ * no driver, or it runs here already, no process is made. TS_RUN_FAILED with the code cuda-no-driver, cuda-old-driver,
+ * cuda-no-device, cuda-crashed, cuda-timeout or cuda-failed; found->driver is set as far as it was found (0: no
+ * driver). */
 enum ts_status ts_cuda_query(struct cuda_devices *found, struct ts_diag *diag);
 /* Asks in this process, which must not fork afterwards. Code cuda-forked in a child of one that had CUDA started. */
 enum ts_status ts_cuda_query_here(struct cuda_devices *found, struct ts_diag *diag);

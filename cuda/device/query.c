@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The driver is asked in a child process: the caller may still fork workers afterwards, and goes on whatever the driver
- * does, a crash and an endless wait included. The answer comes back through a pipe.
+ * does, a crash and an endless wait included. The answer comes back through a pipe. A caller that will use a device
+ * does not start the driver twice, which takes a tenth of a second each time: a thread of its own process asks.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "core/thread.h"
 #include "cuda/device/device.h"
 
 enum { QUERY_SECONDS = 60 }; /* a machine with many devices that nobody keeps awake takes ten */
 
-/* The message of the child: the devices, or the record of the error. */
+/* The message of the child or the thread: the devices, or the record of the error. */
 struct answer {
     enum ts_status status;
     struct cuda_devices found;
@@ -42,6 +45,103 @@ static void ask(struct answer *answer)
     snprintf(answer->message, sizeof answer->message, "%s", record->message);
     snprintf(answer->hint, sizeof answer->hint, "%s", record->hint ? record->hint : "");
 }
+
+static enum ts_status hint(struct ts_diag *diag)
+{
+    return ts_diag_hint(diag, "see whether nvidia-smi works; --device cpu does without");
+}
+
+static enum ts_status refuse_late(struct ts_diag *diag)
+{
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-timeout"},
+                  "the CUDA driver did not list its devices within %d seconds", QUERY_SECONDS);
+    return hint(diag);
+}
+
+static enum ts_status report(const struct answer *answer, struct cuda_devices *found, struct ts_diag *diag)
+{
+    *found = answer->found;
+    if (answer->status == TS_OK)
+        return TS_OK;
+    ts_diag_error(diag, answer->status, &(struct diag_site){.code = answer->code}, "%s", answer->message);
+    if (answer->hint[0])
+        ts_diag_hint(diag, "%s", answer->hint);
+    return answer->status;
+}
+
+/* ---- in a thread ------------------------------------------------------------------------------- */
+
+/* A process has one driver, and so one thread that starts it. */
+static struct {
+    pthread_t handle;
+    bool begun, joined;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    atomic_bool over;
+    struct answer answer;
+} thread = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER, .over = true};
+
+static void *ask_here(void *data)
+{
+    ask(data);
+    pthread_mutex_lock(&thread.lock);
+    atomic_store(&thread.over, true);
+    pthread_cond_broadcast(&thread.ended);
+    pthread_mutex_unlock(&thread.lock);
+    return NULL;
+}
+
+void ts_cuda_start(void)
+{
+    if (thread.begun)
+        return;
+    atomic_store(&thread.over, false);
+    thread.begun = ts_thread_start(&thread.handle, ask_here, &thread.answer) == 0;
+    if (!thread.begun)
+        atomic_store(&thread.over, true);
+}
+
+bool ts_cuda_was_started(void)
+{
+    return thread.begun;
+}
+
+bool ts_cuda_starting(void)
+{
+    return !atomic_load(&thread.over);
+}
+
+static bool wait_until_over(void)
+{
+    struct timespec until;
+    int error = 0;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += QUERY_SECONDS;
+    pthread_mutex_lock(&thread.lock);
+    while (!atomic_load(&thread.over) && error == 0)
+        error = pthread_cond_clockwait(&thread.ended, &thread.lock, CLOCK_MONOTONIC, &until);
+    pthread_mutex_unlock(&thread.lock);
+    if (!atomic_load(&thread.over))
+        return false;
+    if (!thread.joined)
+        pthread_join(thread.handle, NULL);
+    thread.joined = true;
+    return true;
+}
+
+static enum ts_status wait_for_thread(struct cuda_devices *found, struct ts_diag *diag)
+{
+    *found = (struct cuda_devices){0};
+    return wait_until_over() ? report(&thread.answer, found, diag) : refuse_late(diag);
+}
+
+void ts_cuda_start_end(void)
+{
+    if (thread.begun)
+        (void)wait_until_over();
+}
+
+/* ---- in a process ------------------------------------------------------------------------------ */
 
 /* Ends by _exit: the clean-up of libraries is the parent's, not the child's. */
 static _Noreturn void serve(int pipe)
@@ -110,19 +210,16 @@ static int reap(pid_t child, bool late)
     return status;
 }
 
-static enum ts_status refuse(struct ts_diag *diag, bool late, int status)
+static enum ts_status refuse_end(struct ts_diag *diag, int status)
 {
-    if (late)
-        ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-timeout"},
-                      "the CUDA driver did not list its devices within %d seconds", QUERY_SECONDS);
-    else if (WIFSIGNALED(status))
+    if (WIFSIGNALED(status))
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-crashed"},
                       "the CUDA driver crashed while it listed its devices: signal %d (%s)", WTERMSIG(status),
                       sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status)) : "unknown");
     else
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "cuda-crashed"},
                       "the CUDA driver ended the process in which it listed its devices");
-    return ts_diag_hint(diag, "see whether nvidia-smi works; --device cpu does without");
+    return hint(diag);
 }
 
 enum ts_status ts_cuda_query(struct cuda_devices *found, struct ts_diag *diag)
@@ -130,6 +227,8 @@ enum ts_status ts_cuda_query(struct cuda_devices *found, struct ts_diag *diag)
     int pipes[2];
     struct answer answer;
     bool late;
+    if (thread.begun)
+        return wait_for_thread(found, diag);
     if (ts_cuda_started() || !ts_cuda_driver_present())
         return ts_cuda_query_here(found, diag); /* nothing is lost, or nothing is started */
     *found = (struct cuda_devices){0};
@@ -151,12 +250,6 @@ enum ts_status ts_cuda_query(struct cuda_devices *found, struct ts_diag *diag)
     close(pipes[0]);
     const int status = reap(child, late);
     if (!whole)
-        return refuse(diag, late, status);
-    *found = answer.found;
-    if (answer.status == TS_OK)
-        return TS_OK;
-    ts_diag_error(diag, answer.status, &(struct diag_site){.code = answer.code}, "%s", answer.message);
-    if (answer.hint[0])
-        ts_diag_hint(diag, "%s", answer.hint);
-    return answer.status;
+        return late ? refuse_late(diag) : refuse_end(diag, status);
+    return report(&answer, found, diag);
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "core/available.h"
+#include "core/thread.h"
 #include "cuda/device/code.h"
 #include "cuda/device/launch.h"
 
@@ -19,7 +20,7 @@ struct piece {
     struct piece *next;
     void *at;
     size_t bytes;
-    bool pinned;
+    enum { ON_DEVICE, PINNED, CALLERS } kind; /* CALLERS: memory of the caller, pinned */
 };
 
 struct cuda_event {
@@ -193,6 +194,39 @@ static enum ts_status check_code(const struct device_numbers *device, struct ts_
     return status == TS_OK ? ts_cuda_code_check(device, running, diag) : status;
 }
 
+struct cuda_opening {
+    pthread_t thread;
+    int device;
+};
+
+static void *open_device(void *data)
+{
+    const struct cuda_opening *opening = data;
+    int code;
+    if (cudaSetDevice(opening->device) == cudaSuccess)
+        (void)ts_cuda_running_code(&code);
+    return NULL;
+}
+
+struct cuda_opening *ts_cuda_open_begin(const struct device_numbers *device)
+{
+    struct cuda_opening *opening = calloc(1, sizeof *opening);
+    if (!opening)
+        return NULL;
+    opening->device = device->index;
+    if (ts_thread_start(&opening->thread, open_device, opening) == 0)
+        return opening;
+    free(opening);
+    return NULL;
+}
+
+void ts_cuda_open_end(struct cuda_opening *opening)
+{
+    if (opening)
+        pthread_join(opening->thread, NULL);
+    free(opening);
+}
+
 enum ts_status ts_cuda_session_create(const struct device_numbers *device, size_t bytes, struct ts_diag *diag,
                                       struct cuda_session **result)
 {
@@ -230,12 +264,11 @@ void ts_cuda_session_destroy(struct cuda_session *session)
         }
     for (struct piece *piece = session->pieces, *next; piece; piece = next) {
         next = piece->next;
-        if (piece->pinned) {
-            cudaFreeHost(piece->at);
-        } else {
-            cudaFree(piece->at);
+        if (piece->kind == ON_DEVICE)
             atomic_fetch_sub(&held, piece->bytes);
-        }
+        (void)(piece->kind == ON_DEVICE ? cudaFree
+               : piece->kind == PINNED  ? cudaFreeHost
+                                        : cudaHostUnregister)(piece->at);
         free(piece);
     }
     for (struct cuda_event *event = session->events, *next; event; event = next) {
@@ -244,6 +277,12 @@ void ts_cuda_session_destroy(struct cuda_session *session)
         free(event);
     }
     free(session);
+}
+
+void ts_cuda_close_device(const struct device_numbers *device)
+{
+    if (cudaSetDevice(device->index) == cudaSuccess)
+        (void)cudaDeviceReset();
 }
 
 const struct device_numbers *ts_cuda_session_device(const struct cuda_session *session)
@@ -277,43 +316,65 @@ static enum ts_status refuse_memory(struct cuda_session *session, size_t bytes, 
     return ts_diag_hint(session->diag, "end other programs on the GPU, or give a smaller --gpu-memory");
 }
 
-static void *allocate(struct cuda_session *session, size_t bytes, bool pinned)
+/* Notes the piece where there was no error, else reports the error. */
+static enum ts_status keep_piece(struct cuda_session *session, struct piece *piece, cudaError_t error, size_t bytes)
+{
+    if (error == cudaSuccess) {
+        session->pieces = piece;
+        if (piece->kind == ON_DEVICE)
+            hold(piece->bytes);
+        return TS_OK;
+    }
+    cudaGetLastError(); /* an allocation that failed leaves its error behind */
+    if (error == cudaErrorMemoryAllocation)
+        refuse_memory(session, bytes, piece->kind != ON_DEVICE);
+    else
+        ts_cuda_fold(session->diag, NULL, error,
+                     piece->kind == ON_DEVICE ? "allocating GPU memory" : "allocating pinned host memory");
+    free(piece);
+    return TS_RUN_FAILED;
+}
+
+static struct piece *new_piece(struct cuda_session *session, size_t bytes, int kind)
+{
+    struct piece *piece = malloc(sizeof *piece);
+    if (piece)
+        *piece = (struct piece){.next = session->pieces, .bytes = ts_cuda_stride(bytes), .kind = kind};
+    else
+        ts_diag_no_memory(session->diag, sizeof *piece);
+    return piece;
+}
+
+static void *allocate(struct cuda_session *session, size_t bytes, int kind)
 {
     static _Alignas(CUDA_ALIGNMENT) char nothing[CUDA_ALIGNMENT];
     if (bytes == 0) /* a plan counts nothing for it */
         return nothing;
-    struct piece *piece = malloc(sizeof *piece);
-    if (!piece) {
-        ts_diag_no_memory(session->diag, sizeof *piece);
+    struct piece *piece = new_piece(session, bytes, kind);
+    if (!piece)
         return NULL;
-    }
-    *piece = (struct piece){.next = session->pieces, .bytes = ts_cuda_stride(bytes), .pinned = pinned};
     const cudaError_t error =
-        pinned ? cudaHostAlloc(&piece->at, bytes, cudaHostAllocDefault) : cudaMalloc(&piece->at, bytes);
-    if (error != cudaSuccess) {
-        cudaGetLastError(); /* an allocation that failed leaves its error behind */
-        if (error == cudaErrorMemoryAllocation)
-            refuse_memory(session, bytes, pinned);
-        else
-            ts_cuda_fold(session->diag, NULL, error,
-                         pinned ? "allocating pinned host memory" : "allocating GPU memory");
-        free(piece);
-        return NULL;
-    }
-    session->pieces = piece;
-    if (!pinned)
-        hold(piece->bytes);
-    return piece->at;
+        kind == PINNED ? cudaHostAlloc(&piece->at, bytes, cudaHostAllocDefault) : cudaMalloc(&piece->at, bytes);
+    return keep_piece(session, piece, error, bytes) == TS_OK ? piece->at : NULL;
 }
 
 void *ts_cuda_allocate(struct cuda_session *session, size_t bytes)
 {
-    return allocate(session, bytes, false);
+    return allocate(session, bytes, ON_DEVICE);
 }
 
 void *ts_cuda_allocate_pinned(struct cuda_session *session, size_t bytes)
 {
-    return allocate(session, bytes, true);
+    return allocate(session, bytes, PINNED);
+}
+
+enum ts_status ts_cuda_pin(struct cuda_session *session, void *at, size_t bytes)
+{
+    struct piece *piece = new_piece(session, bytes, CALLERS);
+    if (!piece)
+        return TS_RUN_FAILED;
+    piece->at = at;
+    return keep_piece(session, piece, cudaHostRegister(at, bytes, cudaHostRegisterDefault), bytes);
 }
 
 enum ts_status ts_cuda_copy(struct cuda_session *session, enum cuda_queue queue, enum cuda_direction direction,

@@ -16,8 +16,14 @@ enum cuda_queue { CUDA_COMPUTE, CUDA_UPLOAD, CUDA_DOWNLOAD, CUDA_QUEUES };
 enum cuda_direction { CUDA_TO_DEVICE, CUDA_TO_HOST, CUDA_ON_DEVICE };
 
 struct cuda_session;
+struct cuda_opening;
 struct cuda_event;
 
+/* Creates the device's context and loads this build's code in a thread, which takes a ninth of a second: a session
+ * finds both there. What fails is met again, and reported, by the session. NULL where there is no thread for it. */
+struct cuda_opening *ts_cuda_open_begin(const struct device_numbers *device);
+/* Waits for the thread. NULL does nothing. */
+void ts_cuda_open_end(struct cuda_opening *opening);
 /* Creates a session; fork workers before. `diag` receives the errors of all later calls. `bytes` is the memory that
  * will be allocated, as far as it is known, for the message where the device has too little for CUDA itself (code
  * cuda-memory). */
@@ -25,6 +31,9 @@ enum ts_status ts_cuda_session_create(const struct device_numbers *device, size_
                                       struct cuda_session **session);
 /* Waits for the queues; frees all memory and events. NULL does nothing. */
 void ts_cuda_session_destroy(struct cuda_session *session);
+/* Destroys the context of the device for the whole process, which takes as long as creating it, and as part of the
+ * process's end would come on top. */
+void ts_cuda_close_device(const struct device_numbers *device);
 /* The device that the session was created with. */
 const struct device_numbers *ts_cuda_session_device(const struct cuda_session *session);
 struct CUstream_st *ts_cuda_stream(const struct cuda_session *session, enum cuda_queue queue);
@@ -43,6 +52,9 @@ bool ts_cuda_memory_left(const char *pci, size_t *available, size_t *total);
  * used. */
 void *ts_cuda_allocate(struct cuda_session *session, size_t bytes);
 void *ts_cuda_allocate_pinned(struct cuda_session *session, size_t bytes);
+/* Pins memory of the caller, whose pages are in use already, until the session ends. This takes a twelfth of the time
+ * of the function above, which finds and clears the pages itself. Fails like it. */
+enum ts_status ts_cuda_pin(struct cuda_session *session, void *at, size_t bytes);
 
 /* Enqueue copies. Host memory must be pinned to overlap, and must stay until the queue has passed. */
 enum ts_status ts_cuda_copy(struct cuda_session *session, enum cuda_queue queue, enum cuda_direction direction,

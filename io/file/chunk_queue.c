@@ -7,9 +7,9 @@
  */
 #include "io/file/chunk_queue.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
+
+#include "core/thread.h"
 
 enum slot_state { SLOT_WAITING, SLOT_PREPARED, SLOT_PLACED, SLOT_WRITING, SLOT_WRITTEN };
 
@@ -144,18 +144,14 @@ struct chunk_queue *ts_chunk_queue_create(int threads, const struct chunk_steps 
     return queue;
 }
 
-/* Threads block all signals, which belong to the program's own thread. One thread is enough to go on. */
+/* One thread is enough to go on. */
 static int start_threads(struct chunk_queue *queue)
 {
-    sigset_t all, before;
     int error = 0;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (queue->started < queue->threads && error == 0) {
-        error = pthread_create(&queue->handles[queue->started], NULL, run_thread, queue);
+        error = ts_thread_start(&queue->handles[queue->started], run_thread, queue);
         queue->started += error == 0;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     queue->threads = queue->started > 0 ? queue->started : queue->threads;
     return queue->started > 0 ? 0 : error;
 }

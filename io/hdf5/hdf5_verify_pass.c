@@ -6,12 +6,12 @@
  * writer in this process has proved are parts too, so that what lies between them is known, but are not read.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "core/memory.h"
+#include "core/thread.h"
 #include "io/file/file_bytes.h"
 #include "io/hdf5/hdf5_verify_parts.h"
 
@@ -201,15 +201,11 @@ static bool run_threads(struct pass *pass)
     const size_t most = pass->check->version == DIGEST_VERSION ? (size_t)pass->check->threads : 1;
     const size_t wanted = most < pass->n ? most : pass->n;
     pthread_t *threads = calloc(wanted + 1, sizeof *threads);
-    sigset_t all, before;
     size_t n = 0;
     if (!threads)
         return ts_verify_no_memory(pass->check);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (n + 1 < wanted && pthread_create(&threads[n], NULL, run_thread, pass) == 0)
+    while (n + 1 < wanted && ts_thread_start(&threads[n], run_thread, pass) == 0)
         n++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     run_thread(pass);
     for (size_t i = 0; i < n; i++)
         pthread_join(threads[i], NULL);

@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +23,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "core/thread.h"
 
 enum { FIRST_FD = 3, READY = 0x59444552, END_MS = 500, READY_MS = 60000 };
 
@@ -198,18 +199,12 @@ static void *keep_server(void *data)
 static bool start_server(void)
 {
     struct keeper keeper = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-    pthread_attr_t attributes;
     pthread_t thread;
-    sigset_t all, before;
     if (server.socket >= 0 && server.program == getpid())
         return true;
-    sigfillset(&all);
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    keeper.error = pthread_create(&thread, &attributes, keep_server, &keeper);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
+    keeper.error = ts_thread_start(&thread, keep_server, &keeper);
+    if (keeper.error == 0)
+        pthread_detach(thread);
     pthread_mutex_lock(&keeper.lock);
     while (keeper.error == 0 && !keeper.tried)
         pthread_cond_wait(&keeper.changed, &keeper.lock);

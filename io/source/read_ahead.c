@@ -2,17 +2,22 @@
  *
  * Slices are held in blocks: a chunk's slices, or as many of them as may be held, or single slices. Block k lies in
  * slot k % n_slots, so that blocks in a row lie in a row in memory and are read at once. One thread reads what is
- * queued; a read waits until it is idle, and then finds slots that nobody else changes.
+ * queued, a few blocks at a time. Slices that are asked for are copied as soon as their blocks are held. What nobody
+ * has announced is read when the thread is idle, since both use the same readers and slots.
  */
 #include "io/source/read_ahead.h"
 
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { COPY_BYTES = 1 << 20 }; /* fewer are copied by one thread */
+#include "core/thread.h"
+
+enum {
+    COPY_BYTES = 1 << 20, /* fewer are copied by one thread */
+    COPY_THREADS = 4,     /* reach the rate of the memory */
+    RUN_BYTES = 64 << 20  /* that are read at a time, so that the first ones need not wait for the last */
+};
 
 enum slot_state { SLOT_EMPTY, SLOT_QUEUED, SLOT_READING, SLOT_HELD };
 
@@ -31,13 +36,13 @@ struct blocks {
 struct read_ahead {
     struct source *source;
     struct read_rule rule;
-    struct readers *readers;
+    struct readers *readers, *copiers;
     struct blocks blocks;
     struct slot *slots;
     unsigned char *memory;
 
     pthread_mutex_t lock;
-    pthread_cond_t queued, idle;
+    pthread_cond_t queued, held; /* held: some blocks are, or the thread is idle */
     pthread_t thread;
     bool has_thread, busy, ending;
     int64_t n_queued;
@@ -112,7 +117,7 @@ size_t ts_read_ahead_bytes(const struct source *source, const struct read_rule *
 
 /* ---- in the background ---------------------------------------------------------------------------- */
 
-/* Returns the slot of the lowest block that is queued, and in *n how many of the following ones can be read with it. */
+/* Returns the slot of the lowest block that is queued, and in *n how many blocks, with it, are read next. */
 static int64_t next_queued(const struct read_ahead *reading, int64_t *n)
 {
     const struct blocks *blocks = &reading->blocks;
@@ -121,7 +126,9 @@ static int64_t next_queued(const struct read_ahead *reading, int64_t *n)
     for (int64_t s = 0; s < blocks->n_slots; s++)
         if (slots[s].state == SLOT_QUEUED && (first < 0 || slots[s].block < slots[first].block))
             first = s;
-    for (*n = 1; first + *n < blocks->n_slots; ++*n) {
+    const int64_t most = RUN_BYTES / (int64_t)blocks->slice_bytes, threads = ts_readers_threads(reading->readers);
+    const int64_t slices = most > threads ? most : threads;
+    for (*n = 1; first + *n < blocks->n_slots && *n * blocks->size < slices; ++*n) {
         const struct slot *before = &slots[first + *n - 1], *slot = before + 1;
         const int64_t end = block_end(blocks, before->block);
         if (slot->state != SLOT_QUEUED || slot->block != before->block + 1 ||
@@ -161,27 +168,19 @@ static void *read_queued(void *data)
         pthread_mutex_lock(&reading->lock);
         set_state(reading, slot, n, status == TS_OK ? SLOT_HELD : SLOT_EMPTY);
         reading->busy = false;
-        pthread_cond_signal(&reading->idle);
+        pthread_cond_signal(&reading->held);
     }
     pthread_mutex_unlock(&reading->lock);
     return NULL;
 }
 
-/* Starts the thread, which takes no signals: they belong to the program's own thread. */
-static bool start_thread(struct read_ahead *reading)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    reading->has_thread = reading->has_thread || pthread_create(&reading->thread, NULL, read_queued, reading) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return reading->has_thread;
-}
-
 void ts_read_ahead_prefetch(struct read_ahead *reading, int64_t z, int64_t n)
 {
     const struct blocks *blocks = &reading->blocks;
-    if (blocks->n_slots == 0 || z < 0 || n <= 0 || n > blocks->n_slices - z || !start_thread(reading))
+    if (blocks->n_slots == 0 || z < 0 || n <= 0 || n > blocks->n_slices - z)
+        return;
+    reading->has_thread = reading->has_thread || ts_thread_start(&reading->thread, read_queued, reading) == 0;
+    if (!reading->has_thread)
         return;
     pthread_mutex_lock(&reading->lock);
     for (int64_t k = block_of(blocks, z); k <= block_of(blocks, z + n - 1); k++) {
@@ -223,8 +222,7 @@ static enum ts_status copy_held(struct read_ahead *reading, int64_t z, int64_t e
 {
     struct copying copying = {reading, z, out};
     const bool few = (size_t)(end - z) * reading->blocks.slice_bytes < COPY_BYTES;
-    return ts_readers_run(reading->readers, few ? 1 : ts_readers_threads(reading->readers), end - z, copy_slice,
-                          &copying, diag);
+    return ts_readers_run(reading->copiers, few ? 1 : COPY_THREADS, end - z, copy_slice, &copying, diag);
 }
 
 /* Reads a block to its slot. */
@@ -246,25 +244,34 @@ static bool is_passed_on(const struct read_ahead *reading, int64_t k, int64_t z,
            (z <= block_first(blocks, k) && block_end(blocks, k) <= end);
 }
 
+/* Returns whether block k is held, and waits until that is decided: a block that is not held is read by the caller,
+ * once the thread is idle. */
+static bool wait_for_block(struct read_ahead *reading, int64_t k)
+{
+    pthread_mutex_lock(&reading->lock);
+    while (!is_held(reading, k) && (reading->n_queued > 0 || reading->busy))
+        pthread_cond_wait(&reading->held, &reading->lock);
+    const bool held = is_held(reading, k);
+    pthread_mutex_unlock(&reading->lock);
+    return held;
+}
+
 enum ts_status ts_read_ahead_read(struct read_ahead *reading, int64_t z, int64_t n, void *out, struct ts_diag *diag)
 {
     const struct blocks *blocks = &reading->blocks;
     const int64_t end = z + n;
     enum ts_status status = TS_OK;
-    pthread_mutex_lock(&reading->lock);
-    while (reading->n_queued > 0 || reading->busy)
-        pthread_cond_wait(&reading->idle, &reading->lock);
-    pthread_mutex_unlock(&reading->lock);
     for (int64_t at = z, past; status == TS_OK && at < end; at = past) {
         unsigned char *to = (unsigned char *)out + (size_t)(at - z) * blocks->slice_bytes;
         int64_t k = block_of(blocks, at);
-        const bool held = is_held(reading, k);
+        const bool held = wait_for_block(reading, k);
         past = at;
         if (!held && !is_passed_on(reading, k, z, end)) {
             status = hold(reading, k, diag);
             continue;
         }
-        while (past < end && is_held(reading, k) == held && (held || is_passed_on(reading, k, z, end)))
+        while (past < end && (held ? wait_for_block(reading, k) : !is_held(reading, k)) &&
+               (held || is_passed_on(reading, k, z, end)))
             past = block_end(blocks, k++);
         past = past < end ? past : end;
         status = held ? copy_held(reading, at, past, to, diag)
@@ -292,12 +299,13 @@ enum ts_status ts_read_ahead_start(struct source *source, const struct read_rule
     *reading = (struct read_ahead){.source = source, .rule = *rule, .blocks = blocks};
     pthread_mutex_init(&reading->lock, NULL);
     pthread_cond_init(&reading->queued, NULL);
-    pthread_cond_init(&reading->idle, NULL);
+    pthread_cond_init(&reading->held, NULL);
     reading->readers = ts_readers_create(threads);
+    reading->copiers = ts_readers_create(threads < COPY_THREADS ? threads : COPY_THREADS);
     reading->unheard = ts_diag_create();
     reading->slots = calloc((size_t)blocks.n_slots + 1, sizeof *reading->slots);
     reading->memory = malloc(bytes_of(&blocks) + 1);
-    if (reading->readers && reading->unheard && reading->slots && reading->memory)
+    if (reading->readers && reading->copiers && reading->unheard && reading->slots && reading->memory)
         return TS_OK;
     ts_read_ahead_destroy(reading);
     *out = NULL;
@@ -317,7 +325,8 @@ void ts_read_ahead_destroy(struct read_ahead *reading)
         pthread_join(reading->thread, NULL);
     }
     ts_readers_destroy(reading->readers);
-    pthread_cond_destroy(&reading->idle);
+    ts_readers_destroy(reading->copiers);
+    pthread_cond_destroy(&reading->held);
     pthread_cond_destroy(&reading->queued);
     pthread_mutex_destroy(&reading->lock);
     ts_diag_destroy(reading->unheard);

@@ -6,10 +6,10 @@
  */
 #include "io/source/readers.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+
+#include "core/thread.h"
 
 struct reader {
     struct readers *readers;
@@ -86,17 +86,12 @@ static void *run_thread(void *data)
     return NULL;
 }
 
-/* Threads block all signals, which belong to the program's own thread. */
 static void start_threads(struct readers *readers)
 {
-    sigset_t all, before;
+    struct reader *next = &readers->each[readers->started];
     readers->tried = true;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (readers->started < readers->threads && pthread_create(&readers->each[readers->started].handle, NULL,
-                                                                 run_thread, &readers->each[readers->started]) == 0)
+    for (; readers->started < readers->threads && ts_thread_start(&next->handle, run_thread, next) == 0; next++)
         readers->started++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 struct readers *ts_readers_create(int threads)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures the rates part by part, and keeps them only when all are known. The runs come first, while nothing has
- * started the device or the threads of this process.
+ * Measures the rates part by part, and keeps them only when all are known. The runs come first, while this process has
+ * no device and no threads that they would share the machine with.
  */
 #include "pipeline/bench/bench_rates.h"
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/text_file.h"
-#include "core/timing.h"
 
 struct bench_case ts_bench_rates_case(enum ts_dtype dtype, size_t bytes)
 {
@@ -42,24 +42,32 @@ static void print_rates(const struct rates *rates, const char *path, FILE *strea
             rates->device, shown);
 }
 
+/* Writes the path of the program tomostage beside this one, which may be tomostage-bench. */
+static void find_program(char path[4096])
+{
+    const ssize_t length = readlink("/proc/self/exe", path, 4000);
+    path[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(path, '/');
+    strcpy(slash ? slash + 1 : path, "tomostage");
+}
+
 enum ts_status ts_bench_rates(const struct bench_request *request, const char *folder, const char *path, FILE *stream,
                               struct ts_diag *diag)
 {
     struct rates rates;
     struct bench_devices devices;
-    char device[16] = "";
+    char device[16] = "", program[4096];
     ts_rates_here(&rates);
+    find_program(program);
     enum ts_status status = ts_text_file_check(path, diag);
-    const double start = ts_seconds();
     if (status == TS_OK)
         status = ts_bench_devices_choose(request->device, &devices, diag);
     if (status == TS_OK && devices.device) {
-        rates.values[RATE_CUDA_QUERY] = ts_seconds() - start;
         snprintf(rates.device, sizeof rates.device, "%s", devices.device->name);
         snprintf(device, sizeof device, "cuda:%d", devices.device->index);
     }
     if (status == TS_OK)
-        status = ts_bench_rates_runs(folder, *device ? device : NULL, &rates, diag);
+        status = ts_bench_rates_runs(program, folder, *device ? device : NULL, &rates, diag);
     if (status == TS_OK)
         status = ts_bench_rates_host(folder, &rates, diag);
     if (status == TS_OK)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Times whole runs of a volume so small that its pixels take no time. What is left is the start of a run: headers,
- * workers, threads, the file and its fsync. The first run on each device is the one that counts, because a run of the
- * program pays for everything anew.
+ * Times processes that run a volume so small that its pixels take no time. What is left is the start of a run: the
+ * program, headers, workers, threads, the file and its fsync, and what a device adds to them.
  */
 #include <fcntl.h>
 #include <ftw.h>
@@ -19,7 +18,12 @@
 
 extern char **environ;
 
-enum { FEW = 4, MANY = 132, PIXELS = 32, PATH = 4096, MOST_OPEN = 16 };
+enum { FEW = 4, MANY = 132, PIXELS = 32, PATH = 4096, MOST_OPEN = 16, RUNS = 3 };
+
+/* Starts this program in this folder, which holds the studies. */
+struct start {
+    const char *program, *folder;
+};
 
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place)
 {
@@ -27,21 +31,6 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
     (void)kind;
     (void)place;
     return remove(path);
-}
-
-/* Times a process that prints its help and ends, which is the start of the program and its end. */
-static double time_process(void)
-{
-    char *const argv[] = {(char *)"tomostage", (char *)"--help", NULL};
-    posix_spawn_file_actions_t actions;
-    pid_t pid = 0;
-    const double start = ts_seconds();
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    if (posix_spawn(&pid, "/proc/self/exe", &actions, NULL, argv, environ) == 0)
-        waitpid(pid, NULL, 0);
-    posix_spawn_file_actions_destroy(&actions);
-    return ts_seconds() - start;
 }
 
 static enum ts_status make_study(const char *folder, const char *name, int64_t slices, struct ts_diag *diag)
@@ -54,54 +43,94 @@ static enum ts_status make_study(const char *folder, const char *name, int64_t s
     return ts_phantom_write("disc", &options, path, diag);
 }
 
-/* Times the plan of a study, and its run where `run` is not NULL; both from the first call on. */
-static enum ts_status time_run(const char *folder, const char *study, const char *device, double *plan, double *run,
-                               struct ts_diag *diag)
+/* Returns the exit code of the program with these arguments, or -1 where it could not be started. */
+static int run_program(const struct start *start, char *const *argv)
 {
-    char text[2 * PATH];
-    struct ts_options options = TS_OPTIONS_DEFAULT;
-    struct ts_chain *chain = NULL;
-    struct ts_plan *made = NULL;
-    const double start = ts_seconds();
-    options.device = device;
-    options.force = true;
-    snprintf(text, sizeof text,
-             "tomostage: 1\ninput: {dicom: %s}\nstages: [{box: {radius: 1}}]\noutput: {hdf5: out.h5}\n", study);
-    enum ts_status status = ts_chain_parse(text, strlen(text), "rates", folder, &chain, diag);
-    if (status == TS_OK)
-        status = ts_plan_create(chain, &options, &made, diag);
-    *plan = ts_seconds() - start;
-    if (status == TS_OK && run)
-        status = ts_plan_run(made, diag);
-    ts_plan_destroy(made);
-    ts_chain_destroy(chain);
-    if (run)
-        *run = ts_seconds() - start;
+    posix_spawn_file_actions_t actions;
+    pid_t pid;
+    int status = -1;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addchdir_np(&actions, start->folder);
+    if (posix_spawn(&pid, start->program, &actions, NULL, argv, environ) == 0 && waitpid(pid, &status, 0) == pid)
+        status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    posix_spawn_file_actions_destroy(&actions);
     return status;
 }
 
-static enum ts_status time_runs(const char *folder, const char *device, struct rates *rates, struct ts_diag *diag)
+/* Sets *seconds to the median time of `tomostage COMMAND` on a study, after one run that warms the caches. */
+static enum ts_status time_program(const struct start *start, const char *command, const char *study,
+                                   const char *device, double *seconds, struct ts_diag *diag)
 {
-    double first, warm, few, many, there = 0;
-    enum ts_status status = time_run(folder, "few", "cpu", &few, &first, diag);
-    if (status == TS_OK)
-        status = time_run(folder, "few", "cpu", &few, &warm, diag);
-    if (status == TS_OK)
-        status = time_run(folder, "many", "cpu", &many, NULL, diag);
-    if (status == TS_OK && device)
-        status = time_run(folder, "few", device, &few, &there, diag);
-    if (status != TS_OK)
-        return status;
-    rates->values[RATE_START] = time_process() + first;
-    rates->values[RATE_OPEN] = fmax(0, (many - few) / (MANY - FEW));
-    if (device)
-        rates->values[RATE_CUDA_START] = fmax(0, there - warm);
+    char chain[64];
+    double times[RUNS];
+    snprintf(chain, sizeof chain, "dicom %s | box radius=1 | hdf5 out.h5", study);
+    char *const argv[] = {(char *)"tomostage", (char *)command,   chain, (char *)"--device",
+                          (char *)device,      (char *)"--force", NULL};
+    for (int i = -1; i < RUNS; i++) {
+        const double begin = ts_seconds();
+        const int code = run_program(start, argv);
+        if (code != 0)
+            return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "benchmark-failed"},
+                                 "%s %s '%s' --device %s ended with the code %d", start->program, command, chain,
+                                 device, code);
+        if (i >= 0)
+            times[i] = ts_seconds() - begin;
+    }
+    *seconds = ts_median(times, RUNS);
     return TS_OK;
 }
 
-enum ts_status ts_bench_rates_runs(const char *folder, const char *device, struct rates *rates, struct ts_diag *diag)
+/* Times a run for which `auto` asks for devices and then takes the CPU, because these rates say that a device would
+ * start for days. */
+static enum ts_status time_query(const struct start *start, const struct rates *known, double *seconds,
+                                 struct ts_diag *diag)
+{
+    char path[PATH];
+    struct rates rates = *known;
+    for (int i = 0; i < RATES; i++)
+        rates.values[i] = i == RATE_CUDA_START ? 1e6 : 1e9;
+    snprintf(path, sizeof path, "%s/rates.json", start->folder);
+    enum ts_status status = ts_rates_save(&rates, path, diag);
+    setenv("TOMOSTAGE_RATES", path, 1);
+    if (status == TS_OK)
+        status = time_program(start, "run", "few", "auto", seconds, diag);
+    setenv("TOMOSTAGE_RATES", "", 1);
+    return status;
+}
+
+static enum ts_status time_runs(const struct start *start, const char *device, struct rates *rates,
+                                struct ts_diag *diag)
+{
+    double here, there, asked, few, many;
+    setenv("TOMOSTAGE_RATES", "", 1); /* the programs that are timed choose no device by rates */
+    enum ts_status status = time_program(start, "run", "few", "cpu", &here, diag);
+    if (status == TS_OK)
+        status = time_program(start, "check", "few", "cpu", &few, diag);
+    if (status == TS_OK)
+        status = time_program(start, "check", "many", "cpu", &many, diag);
+    if (status != TS_OK)
+        return status;
+    rates->values[RATE_START] = here;
+    rates->values[RATE_OPEN] = fmax(0, (many - few) / (MANY - FEW));
+    if (!device)
+        return TS_OK;
+    status = time_program(start, "run", "few", device, &there, diag);
+    if (status == TS_OK)
+        status = time_query(start, rates, &asked, diag);
+    if (status != TS_OK)
+        return status;
+    rates->values[RATE_CUDA_START] = fmax(0, there - here);
+    rates->values[RATE_CUDA_QUERY] = fmax(0, asked - here);
+    return TS_OK;
+}
+
+enum ts_status ts_bench_rates_runs(const char *program, const char *folder, const char *device, struct rates *rates,
+                                   struct ts_diag *diag)
 {
     char inner[PATH], name[] = "/tomostage-rates-XXXXXX";
+    const struct start start = {program, inner};
     if (strlen(folder) + sizeof name > sizeof inner)
         return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"}, "%s is too long", folder);
     snprintf(inner, sizeof inner, "%s%s", folder, name);
@@ -112,7 +141,7 @@ enum ts_status ts_bench_rates_runs(const char *folder, const char *device, struc
     if (status == TS_OK)
         status = make_study(inner, "many", MANY, diag);
     if (status == TS_OK)
-        status = time_runs(inner, device, rates, diag);
+        status = time_runs(&start, device, rates, diag);
     (void)nftw(inner, remove_entry, MOST_OPEN, FTW_DEPTH | FTW_PHYS);
     return status;
 }

@@ -9,6 +9,7 @@
 
 #include "core/json.h"
 #include "core/timing.h"
+#include "cuda/device/device.h"
 #include "pipeline/cli/cli.h"
 #include "pipeline/cli/cli_signals.h"
 #include "pipeline/command/rates_path.h"
@@ -125,6 +126,8 @@ static int run(char **operands)
     arguments->options.user = &progress;
     arguments->options.rates = ts_rates_path_found();
     enum ts_status status = ts_cli_chain_load(operands[0], &chain, diag);
+    if (status == TS_OK && ts_plan_may_use_cuda(chain, arguments->options.device))
+        ts_cli_signals_start_cuda();
     if (status == TS_OK)
         status = ts_plan_create(chain, &arguments->options, &plan, diag);
     if (status == TS_OK) {
@@ -144,6 +147,7 @@ static int run(char **operands)
         ts_command_written(progress.output);
     const int code = ts_command_finish_take(diag, status, arguments->json);
     ts_command_flush();
+    ts_cuda_start_end();
     return status == TS_STOPPED ? ts_cli_signals_stopped() : code;
 }
 

@@ -11,9 +11,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cuda/device/device.h"
 #include "pipeline/plan/plan.h"
 
 enum { PATIENCE_SECONDS = 1 };
@@ -26,6 +28,7 @@ static const struct stop {
 
 /* A handler has no argument to carry these. */
 static struct ts_plan *volatile current_plan;
+static char **volatile arguments; /* of the program */
 static const char *volatile consequence;
 static const struct stop *volatile stopped_by;
 static volatile sig_atomic_t plan_ended, print_json;
@@ -112,9 +115,10 @@ static void on_patience_lost(int number)
     _exit(ts_cli_signals_stopped());
 }
 
-void ts_cli_signals_catch(const char *then, bool json)
+void ts_cli_signals_catch(char **argv, const char *then, bool json)
 {
     struct sigaction action = {.sa_flags = SA_RESTART}, before;
+    arguments = argv;
     consequence = then ? then : "";
     print_json = json;
     sigfillset(&action.sa_mask);
@@ -127,6 +131,31 @@ void ts_cli_signals_catch(const char *then, bool json)
     /* A size limit becomes an error of write(), which is reported. */
     signal(SIGXFSZ, SIG_IGN);
     mask_stops(SIG_UNBLOCK);
+}
+
+/* ---- a driver that crashes --------------------------------------------------------------------- */
+
+#define STARTED_ANEW "TOMOSTAGE_DRIVER_CRASHED" /* a variable of the environment, set for the second start */
+
+static void on_fault(int number)
+{
+    sigset_t all;
+    sigfillset(&all);
+    signal(number, SIG_DFL);
+    sigprocmask(SIG_UNBLOCK, &all, NULL);
+    if (ts_cuda_starting())
+        execv("/proc/self/exe", arguments);
+    raise(number);
+}
+
+void ts_cli_signals_start_cuda(void)
+{
+    struct sigaction action = {.sa_handler = on_fault};
+    if (getenv(STARTED_ANEW) || setenv(STARTED_ANEW, "1", 1) != 0)
+        return;
+    for (const int *fault = (const int[]){SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, 0}; *fault; fault++)
+        sigaction(*fault, &action, NULL);
+    ts_cuda_start();
 }
 
 void ts_cli_signals_plan(struct ts_plan *plan)

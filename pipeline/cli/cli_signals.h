@@ -12,9 +12,12 @@ struct ts_plan;
 
 /* Blocks these signals from now on, also across the execve() of core/omp_wait.h. main() calls it first. */
 void ts_cli_signals_hold(void);
-/* Sets the handlers and unblocks the signals. `then` is a literal that ends the sentence, such as "; nothing was
- * written"; NULL: none. */
-void ts_cli_signals_catch(const char *then, bool json);
+/* Sets the handlers and unblocks the signals. `argv` is the program's own. `then` is a literal that ends the sentence,
+ * such as "; nothing was written"; NULL: none. */
+void ts_cli_signals_catch(char **argv, const char *then, bool json);
+/* Starts the CUDA driver in a thread (cuda/device/device.h). Where the driver crashes, the program starts anew with the
+ * same arguments and asks the driver in a process of its own, which makes an ordinary error of it. */
+void ts_cli_signals_start_cuda(void);
 /* From now on signals stop the plan, and the command ends on its ordinary way. */
 void ts_cli_signals_plan(struct ts_plan *plan);
 /* Call it when the plan is over. From now on a signal gives the program one second to finish by itself. `written` is

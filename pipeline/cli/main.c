@@ -113,7 +113,7 @@ int main(int argc, char **argv)
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* no process of this user can look into this one's memory */
     atexit(report_exit);
     json = ts_command_json_find(argc, argv);
-    ts_cli_signals_catch(command ? command->stopped : NULL, json);
+    ts_cli_signals_catch(argv, command ? command->stopped : NULL, json);
     const int code =
         ts_command_output_end(command ? ts_command_run(command, argc - 1, argv + 1) : no_command(argc, argv));
     ended = true;

@@ -54,7 +54,6 @@ static void take_options(struct ts_plan *plan, const struct ts_options *options,
     if (plan->threads > MOST_THREADS)
         ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "threads"},
                       "%d threads are more than the limit of %d", plan->threads, MOST_THREADS);
-    ts_plan_device(plan, options->device, options->gpu_memory_bytes, diag);
     ts_plan_load_rates(plan, options->rates);
 }
 
@@ -337,7 +336,10 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
     plan->n_nodes = chain->n_sources + chain->n_stages;
     ts_diag_set_source(diag, chain->source_name, chain->text, chain->text_length);
     take_options(plan, &options, diag);
-    enum ts_status status = ts_plan_open_sources(plan, diag);
+    /* Sources first: the driver may be starting meanwhile. What is wrong with either is reported. */
+    (void)ts_plan_open_sources(plan, diag);
+    (void)ts_plan_device(plan, options.device, options.gpu_memory_bytes, diag);
+    enum ts_status status = ts_diag_status(diag);
     const bool chosen = !options.device || !strcmp(options.device, "auto");
     if (status == TS_OK)
         status = chosen && plan->cuda ? ts_plan_work_out_auto(plan, diag) : ts_plan_work_out(plan, diag);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The device of a plan is chosen once: the one that the user named, or for `auto` the first CUDA device that this build
- * can use, if every stage of the chain can run there. The driver is asked in a process of its own
- * (cuda/device/query.c), so that this one may still fork.
+ * can use, if every stage of the chain can run there. cuda/device/query.c says how the driver is asked.
  */
 #include <string.h>
 
@@ -29,6 +28,20 @@ static const char *lacks_cuda(const struct ts_plan *plan, const struct stage *st
     if (!stage->cpu_only)
         return ts_cuda_built() ? "has no CUDA code" : NULL;
     return ts_arena_printf(plan->arena, "has no CUDA code: %s", stage->cpu_only);
+}
+
+bool ts_plan_may_use_cuda(const struct ts_chain *chain, const char *wanted)
+{
+    bool computes = false;
+    if (!ts_cuda_built() || (wanted && !strcmp(wanted, "cpu")))
+        return false;
+    for (int32_t i = 0; i < chain->n_stages; i++) {
+        const struct stage *stage = chain->stages[i].stage;
+        if (cpu_choice(&chain->stages[i].set) || stage->cpu_only)
+            return false;
+        computes |= stage->cuda != NULL;
+    }
+    return computes;
 }
 
 static void take_cpu(struct ts_plan *plan, const char *note)

@@ -31,6 +31,7 @@ struct run {
     struct run_node *nodes;
     unsigned char **done; /* nodes[i].done, as ts_plan_step takes them */
     struct plan_step *now, *next;
+    bool first_planned; /* `now` is the first slab of the pass already */
     struct hdf5_writer *writer;
     struct timespec started;
     int pass;
@@ -41,11 +42,13 @@ struct run {
 /* Images that the walk hands over lie where the back end's buffers are. */
 struct run_back_end {
     bool returns_early; /* stages go on after their calls return; the back end traces them itself */
-    /* Allocate all memory, before the workers fork and after. They fill buffer, copies, copy_bytes and driver of the
+    /* Allocate all memory, before the workers start and after. They fill buffer, copies, copy_bytes and driver of the
      * nodes. */
     enum ts_status (*allocate)(struct run *run);
     enum ts_status (*attach)(struct run *run);
-    void (*free)(struct run *run);
+    /* Called between them: starts what attach() will wait for. NULL: it waits for nothing. */
+    void (*open)(struct run *run);
+    void (*free)(struct run *run); /* may be called by another thread */
     enum ts_status (*begin_slab)(struct run *run);
     enum ts_status (*end_slab)(struct run *run);
     /* Reads a source's slices to `target`. */
@@ -72,6 +75,8 @@ enum ts_status ts_run_create_datasets(struct run *run, int pass);
 /* Applies the axes that the reductions of run->pass found: resolves the stages that wait for them again, and creates
  * the datasets that have them. */
 enum ts_status ts_run_find_axes(struct run *run);
+/* Announces the slices of the first slab to the sources, so that they are read while the back end attaches. */
+void ts_run_announce(struct run *run);
 /* Runs all passes, and calls on_slab after each slab. */
 enum ts_status ts_run_walk(struct run *run, void (*on_slab)(struct run *run));
 

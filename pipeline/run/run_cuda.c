@@ -10,6 +10,8 @@
 #include "pipeline/run/run_cuda.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #include "core/memory.h"
 
@@ -66,6 +68,31 @@ static enum ts_status trace_slab(struct run *run, int64_t slab_number)
 
 /* ---- set-up ------------------------------------------------------------------------------------ */
 
+/* Allocates the pieces of one direction; none where `bytes` is 0. Their pages are large ones where the system has them,
+ * which are quicker to get and to pin. */
+static bool allocate_staging(struct run *run, struct staging *staging, size_t bytes)
+{
+    const size_t all = PLAN_PIECES * ts_cuda_stride(bytes);
+    if (bytes == 0)
+        return true;
+    void *memory = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        ts_diag_no_memory(run->diag, all);
+        return false;
+    }
+    (void)madvise(memory, all, MADV_HUGEPAGE);
+    staging->memory = memory;
+    for (int k = 0; k < PLAN_PIECES; k++)
+        staging->pieces[k] = staging->memory + (size_t)k * ts_cuda_stride(bytes);
+    return true;
+}
+
+static void free_staging(struct staging *staging, size_t bytes)
+{
+    if (staging->memory)
+        munmap(staging->memory, PLAN_PIECES * ts_cuda_stride(bytes));
+}
+
 static enum ts_status device_allocate(struct run *run)
 {
     struct device *device = run->back = calloc(1, sizeof *device);
@@ -73,10 +100,21 @@ static enum ts_status device_allocate(struct run *run)
         device->most_downloads = PLAN_RING * run->plan->n_nodes;
         device->downloads = calloc((size_t)device->most_downloads, sizeof *device->downloads);
         device->encoders = calloc((size_t)run->plan->n_nodes, sizeof *device->encoders);
+        device->up_bytes = ts_plan_upload_bytes(run->plan);
+        device->down_bytes = ts_plan_download_bytes(run->plan);
     }
     if (!device || !device->downloads || !device->encoders)
         return ts_diag_no_memory(run->diag, (size_t)run->plan->n_nodes * sizeof *device->downloads);
-    return TS_OK;
+    return allocate_staging(run, &device->up, device->up_bytes) &&
+                   allocate_staging(run, &device->down, device->down_bytes)
+               ? TS_OK
+               : TS_RUN_FAILED;
+}
+
+static void device_open(struct run *run)
+{
+    struct device *device = run->back;
+    device->opening = ts_cuda_open_begin(run->plan->cuda);
 }
 
 static enum ts_status attach_images(struct run *run, int32_t i)
@@ -93,13 +131,14 @@ static enum ts_status attach_images(struct run *run, int32_t i)
     return node->buffer ? TS_OK : TS_RUN_FAILED;
 }
 
-/* Allocates the pieces of one direction; none where `bytes` is 0. */
+/* Pins the pieces of one direction. */
 static bool attach_staging(struct device *device, struct staging *staging, size_t bytes)
 {
-    bool complete = true;
-    for (int k = 0; complete && bytes > 0 && k < PLAN_PIECES; k++)
-        complete = (staging->pieces[k] = ts_cuda_allocate_pinned(device->session, bytes)) &&
-                   (staging->started[k] = ts_cuda_event_create(device->session)) &&
+    if (bytes == 0)
+        return true;
+    bool complete = ts_cuda_pin(device->session, staging->memory, PLAN_PIECES * ts_cuda_stride(bytes)) == TS_OK;
+    for (int k = 0; complete && k < PLAN_PIECES; k++)
+        complete = (staging->started[k] = ts_cuda_event_create(device->session)) &&
                    (staging->copied[k] = ts_cuda_event_create(device->session));
     return complete;
 }
@@ -117,19 +156,29 @@ static enum ts_status attach_node(struct run *run, int32_t i)
                                  &run->nodes[i].driver);
 }
 
+/* Gets the pages of the pieces, which the thread that opens the device need not wait for. */
+static void touch_staging(const struct staging *staging, size_t bytes)
+{
+    if (bytes > 0)
+        memset(staging->memory, 0, PLAN_PIECES * ts_cuda_stride(bytes));
+}
+
 static enum ts_status device_attach(struct run *run)
 {
     struct device *device = run->back;
+    touch_staging(&device->up, device->up_bytes);
+    touch_staging(&device->down, device->down_bytes);
+    ts_cuda_open_end(device->opening);
+    device->opening = NULL;
     enum ts_status status =
         ts_cuda_session_create(run->plan->cuda, (size_t)run->plan->gpu_bytes, run->diag, &device->session);
     if (status != TS_OK)
         return status;
     device->padded = ts_cuda_allocate(device->session, ts_plan_padded_bytes(run->plan));
     device->uploaded = device->padded ? ts_cuda_event_create(device->session) : NULL;
-    device->down_bytes = ts_plan_download_bytes(run->plan);
     device->encode_scratch = ts_cuda_allocate(device->session, ts_plan_encode_scratch_bytes(run->plan));
     bool complete = device->uploaded && device->encode_scratch &&
-                    attach_staging(device, &device->up, ts_plan_upload_bytes(run->plan)) &&
+                    attach_staging(device, &device->up, device->up_bytes) &&
                     attach_staging(device, &device->down, device->down_bytes);
     for (int copy = 0; complete && copy < PLAN_RING; copy++)
         complete = (device->began[copy] = ts_cuda_event_create(device->session)) &&
@@ -149,7 +198,12 @@ static void device_free(struct run *run)
         ts_driver_destroy(run->nodes[i].driver);
     for (int32_t i = 0; device->encoders && i < run->plan->n_nodes; i++)
         ts_run_cuda_encoder_destroy(device->encoders[i]);
+    ts_cuda_open_end(device->opening);
     ts_cuda_session_destroy(device->session);
+    if (ts_cuda_was_started())
+        ts_cuda_close_device(run->plan->cuda);
+    free_staging(&device->up, device->up_bytes);
+    free_staging(&device->down, device->down_bytes);
     free(device->encoders);
     free(device->downloads);
     free(device);
@@ -244,6 +298,7 @@ const struct run_back_end ts_run_cuda = {
     .returns_early = true,
     .allocate = device_allocate,
     .attach = device_attach,
+    .open = device_open,
     .free = device_free,
     .begin_slab = device_begin_slab,
     .end_slab = device_end_slab,

@@ -14,6 +14,7 @@
 
 /* Pinned memory that one direction of copies goes through, piece after piece. */
 struct staging {
+    unsigned char *memory; /* of all pieces */
     unsigned char *pieces[PLAN_PIECES];
     struct cuda_event *started[PLAN_PIECES], *copied[PLAN_PIECES];
     int64_t n_used;            /* pieces that were used so far; they go round */
@@ -56,16 +57,17 @@ struct arrival {
 };
 
 struct device {
+    struct cuda_opening *opening; /* until the session is created */
     struct cuda_session *session;
     void *padded; /* shared by the drivers */
     struct cuda_event *uploaded, *began[PLAN_RING], *computed[PLAN_RING];
     struct cuda_event *origin; /* the profile's times on the device count from here */
     double origin_seconds;
     struct staging up, down;
-    size_t down_bytes;          /* size of a piece of `down` */
-    struct encoder **encoders;  /* one for each node; NULL: its output is not compressed here */
-    void *encode_scratch;       /* shared by the encoders */
-    struct download *downloads; /* a ring, oldest first */
+    size_t up_bytes, down_bytes; /* sizes of a piece of `up` and `down` */
+    struct encoder **encoders;   /* one for each node; NULL: its output is not compressed here */
+    void *encode_scratch;        /* shared by the encoders */
+    struct download *downloads;  /* a ring, oldest first */
     int n_downloads, first_download, most_downloads;
     struct arrival arrivals[PLAN_PIECES]; /* by place of their piece */
     int64_t n_arrived;                    /* pieces that went to the writer, out of down.n_used */

@@ -163,11 +163,12 @@ static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int
     return status;
 }
 
-static void prefetch(struct run *run, int32_t domain)
+/* Announces to the sources which slices the step of a slab will read. */
+static void prefetch(struct run *run, int32_t domain, const struct plan_step *steps)
 {
     for (int32_t s = 0; s < run->plan->n_sources; s++) {
         struct source *source = run->plan->nodes[s].source;
-        const struct spans *todo = &run->next[s].todo;
+        const struct spans *todo = &steps[s].todo;
         for (int i = 0; run->plan->nodes[s].domain == domain && source->ops->prefetch && i < todo->n; i++)
             source->ops->prefetch(source, todo->at[i].first, todo->at[i].end - todo->at[i].first);
     }
@@ -182,7 +183,7 @@ static enum ts_status run_slab(struct run *run, int32_t domain, int64_t z, int64
         if (i == plan->n_sources && following < nz) {
             const int64_t count = nz - following < plan->slab_slices ? nz - following : plan->slab_slices;
             ts_plan_step(plan, run->pass, domain, following, count, run->done, run->next);
-            prefetch(run, domain);
+            prefetch(run, domain, run->next);
         }
         if (i >= plan->n_sources && atomic_load(&plan->stop))
             return TS_STOPPED;
@@ -205,11 +206,32 @@ static enum ts_status run_slab(struct run *run, int32_t domain, int64_t z, int64
 
 /* ---- passes ------------------------------------------------------------------------------------ */
 
+/* Plans the first slab of a domain, which the walk does once: the slices to be kept count as done from then on. */
+static void plan_first(struct run *run, int32_t domain)
+{
+    const int64_t nz = run->plan->nodes[domain].out.axes[0].n, slab = run->plan->slab_slices;
+    if (!run->first_planned)
+        ts_plan_step(run->plan, run->pass, domain, 0, nz < slab ? nz : slab, run->done, run->now);
+    run->first_planned = false;
+}
+
+void ts_run_announce(struct run *run)
+{
+    int32_t first = 0;
+    while (first < run->plan->n_sources && !ts_plan_pass_uses(run->plan, run->pass, first))
+        first++;
+    if (first == run->plan->n_sources)
+        return;
+    plan_first(run, first);
+    run->first_planned = true;
+    prefetch(run, first, run->now);
+}
+
 static enum ts_status run_domain(struct run *run, int32_t domain, void (*on_slab)(struct run *))
 {
     const struct ts_plan *plan = run->plan;
     const int64_t nz = plan->nodes[domain].out.axes[0].n, slab = plan->slab_slices;
-    ts_plan_step(plan, run->pass, domain, 0, nz < slab ? nz : slab, run->done, run->now);
+    plan_first(run, domain);
     for (int64_t z = 0; z < nz; z += slab) {
         const int64_t n = nz - z < slab ? nz - z : slab;
         if (atomic_load(&plan->stop))

@@ -201,6 +201,18 @@ Test(device, auto_says_why_it_takes_the_cpu)
     cr_assert_null(strstr(outcome.out, "device-auto"));
 }
 
+/* `run` starts the driver in its own process, and starts anew where that crashes. */
+Test(device, a_driver_that_crashes_ends_no_run)
+{
+    use_driver("crash");
+    ts_program_run(folder, ARGUMENTS("run", CHAIN, "--device", "cuda"), &outcome);
+    cr_assert_eq(outcome.code, 1, "%s", outcome.err);
+    cr_assert(strstr(outcome.err, "crashed while it listed its devices: signal 11 (SEGV)"), "%s", outcome.err);
+    ts_program_run(folder, ARGUMENTS("run", CHAIN), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    expect(" s on cpu (the CUDA driver crashed");
+}
+
 /* `auto` makes no error of a chain that does not fit the device's memory or the budget for it. */
 Test(device, auto_takes_the_cpu_where_the_plan_does_not_fit)
 {
