@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Measures each stage in its benchmark's first case and default method, in a small size and in a larger one: the larger
- * gives the rate, and what the small one takes longer than that rate is the time of a call. The types that a stage
- * takes of 16-bit integers and floats share one rate. A stage that is slow in the small size is not timed in the
- * larger.
+ * Measures each stage in its benchmark's first case and default method, on one small slice and in larger sizes: the
+ * largest gives the rate, and what the slice takes longer than that rate is the time of a call. On the CPU sizes grow
+ * up to that of a run's slab while a run of the next one is not too long: a small size would be slower than a run,
+ * because some stages compute slices side by side. The types that a stage takes of 16-bit integers and floats share one
+ * rate.
  */
 #include <math.h>
 #include <string.h>
@@ -14,10 +15,10 @@
 struct size {
     int64_t nz, ny, nx;
 };
-static const struct size slice = {1, 128, 128}, several = {16, 128, 128}, large = {4, 512, 512},
-                         cuda_large = {64, 512, 512};
-/* The most seconds that one run of the large size, and of several slices, may take on the CPU. */
-static const double most_seconds = 0.3, most_several_seconds = 1;
+static const struct size slice = {1, 128, 128}, cuda_large = {64, 512, 512},
+                         larger[] = {{16, 128, 128}, {16, 256, 256}, {32, 512, 512}};
+/* The most seconds that a run of a larger size may take on the CPU. */
+static const double most_seconds = 0.25;
 
 struct sum {
     double work, seconds;
@@ -68,29 +69,35 @@ static double work_of(const struct bench_row *row)
     return row->samples > 0 ? row->samples : row->bytes;
 }
 
-/* Times one type. Adds the work and the time of the large size, and of the small one the time of a call. */
+/* Work grows with the voxels, and that of projections also with the views. */
+static double growth(const struct bench_row *row, struct size size)
+{
+    const struct bench_case *which = &row->which;
+    const double voxels = (double)(size.nz * size.ny * size.nx) / (double)(which->nz * which->ny * which->nx);
+    return voxels * (row->samples > 0 ? (double)size.ny / (double)which->ny : 1);
+}
+
+/* Times one type. Adds the work and the time of the largest size, and of the slice the time of a call. */
 static bool time_type(struct bench_case *which, const struct device_numbers *device, int threads, struct sum *sum,
                       double *call_seconds, bool *samples)
 {
-    struct bench_row row, more;
+    struct bench_row row, best, more;
     if (!time_case(which, slice, device, threads, &row))
         return false;
-    const double first = device ? row.total_seconds : row.seconds;
-    /* Work grows with the voxels, and that of projections also with the views. */
-    const double growth = (double)(large.nz * large.ny * large.nx) / (double)(slice.ny * slice.nx) *
-                          (row.samples > 0 ? (double)large.ny / (double)slice.ny : 1);
-    const bool may_be_large = device || first * growth < most_seconds;
-    const bool larger =
-        (may_be_large || first * (double)several.nz < most_several_seconds) && time_case(which,
-                                                                                         device         ? cuda_large
-                                                                                         : may_be_large ? large
-                                                                                                        : several,
-                                                                                         device, threads, &more);
-    const struct bench_row *best = larger ? &more : &row;
-    *samples = best->samples > 0;
-    sum->work += work_of(best);
-    sum->seconds += best->seconds;
-    *call_seconds = fmax(*call_seconds, first - work_of(&row) * best->seconds / work_of(best));
+    const double first = device ? row.total_seconds : row.seconds, first_work = work_of(&row);
+    best = row;
+    if (device && time_case(which, cuda_large, device, threads, &more))
+        best = more;
+    for (size_t i = 0; !device && i < sizeof larger / sizeof *larger; i++) {
+        if (best.seconds * growth(&best, larger[i]) > most_seconds ||
+            !time_case(which, larger[i], NULL, threads, &more))
+            break;
+        best = more;
+    }
+    *samples = best.samples > 0;
+    sum->work += work_of(&best);
+    sum->seconds += best.seconds;
+    *call_seconds = fmax(*call_seconds, first - first_work * best.seconds / work_of(&best));
     return true;
 }
 
