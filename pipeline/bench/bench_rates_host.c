@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <omp.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -137,21 +138,38 @@ static enum ts_status fail_file(const char *folder, const char *what, struct ts_
                          what, ts_errno_text(errno));
 }
 
-/* Writes compressed chunks, which no file system makes smaller, and waits until they are on the disk. */
-static enum ts_status time_write(const char *folder, int fd, const struct worker *worker, struct rates *rates,
+/* All threads write compressed chunks, which no file system makes smaller, to places of their own, and read them back.
+ * The disk's rate is that of all of this with the fsync that follows. */
+static enum ts_status time_write(const char *folder, int fd, struct worker *workers, struct rates *rates,
                                  struct ts_diag *diag)
 {
+    const int threads = rates->threads, each = WRITE_CHUNKS / threads + 1;
     const double start = ts_seconds();
-    uint64_t offset = CHUNK;
-    for (int i = 0; i < WRITE_CHUNKS; i++) {
-        const int type = i % TYPES;
-        if (!ts_file_write_at(fd, worker->encoded[type], worker->encoded_bytes[type], offset))
-            return fail_file(folder, "written to", diag);
-        offset += worker->encoded_bytes[type];
+    double bytes = 0, seconds = 0;
+    atomic_int error = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : bytes, seconds)
+    {
+        struct worker *worker = &workers[omp_get_thread_num()];
+        const double begin = ts_thread_seconds();
+        for (int i = 0; i < each; i++) {
+            const size_t encoded = worker->encoded_bytes[i % TYPES], n = encoded < CHUNK ? encoded : CHUNK;
+            const uint64_t offset = (uint64_t)(1 + omp_get_thread_num() * each + i) * CHUNK;
+            if (!ts_file_write_at(fd, worker->encoded[i % TYPES], n, offset) ||
+                !ts_file_read_at(fd, worker->back, n, offset)) {
+                error = errno ? errno : EIO;
+                break;
+            }
+            bytes += (double)n;
+        }
+        seconds = ts_thread_seconds() - begin;
     }
-    if (fsync(fd) != 0)
+    if (!error && fsync(fd) != 0)
+        error = errno;
+    errno = error;
+    if (error)
         return fail_file(folder, "written to", diag);
-    rates->values[RATE_WRITE] = (double)(offset - CHUNK) / (ts_seconds() - start);
+    rates->values[RATE_STORE] = bytes / seconds;
+    rates->values[RATE_WRITE] = bytes / (ts_seconds() - start);
     return TS_OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The environment is read here, in the commands' room, because the library reads none.
+ * The environment is read here, for commands alone: plans get the path as an option (struct ts_options), so that a
+ * caller of the library decides what is read.
  */
 #include "pipeline/command/rates_path.h"
 

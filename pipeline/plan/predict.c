@@ -30,6 +30,7 @@ static const struct {
     [PREDICT_DOWNLOAD] = {"download", "the download", LANE_DOWNLOAD, LANE_DOWNLOAD},
     [PREDICT_DIGEST] = {"digest", "digests", LANE_THREADS, LANE_THREADS},
     [PREDICT_PROVE] = {"prove", "proving chunks", LANE_THREADS, LANE_THREADS},
+    [PREDICT_STORE] = {"store", "storing", LANE_THREADS, LANE_THREADS},
     [PREDICT_WRITE] = {"write", "writing", LANE_DISK, LANE_DISK},
     [PREDICT_SYNC] = {"sync", "the last fsync", LANE_ALONE, LANE_ALONE},
 };
@@ -159,6 +160,7 @@ static void add_output(struct prediction_run *run, int pass, int32_t node, int64
     if (!stored)
         add_threads(run, pass, PREDICT_PROVE, bytes, RATE_PROVE);
     add_threads(run, pass, PREDICT_DIGEST, bytes + left, RATE_DIGEST); /* of the values, and of the file's bytes */
+    add_threads(run, pass, PREDICT_STORE, left, RATE_STORE);
     add(run, pass, PREDICT_WRITE, left, left / run->rates->values[RATE_WRITE]);
 }
 

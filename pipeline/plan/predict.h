@@ -26,8 +26,9 @@ enum predict_part {
     PREDICT_DOWNLOAD,
     PREDICT_DIGEST, /* SHA-256 of input and output */
     PREDICT_PROVE,  /* chunks are decoded and compared before they are written */
-    PREDICT_WRITE,
-    PREDICT_SYNC, /* the last fsync, after the last slab */
+    PREDICT_STORE,  /* what threads do for writing: chunks are copied to the page cache, and read back */
+    PREDICT_WRITE,  /* what the disk does */
+    PREDICT_SYNC,   /* the last fsync, after the last slab */
     PREDICT_PARTS
 };
 

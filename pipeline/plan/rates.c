@@ -22,6 +22,7 @@ const struct rate_name ts_rate_names[RATES] = {
     [RATE_COMPRESS] = {"deflate", "deflate, a thread"},
     [RATE_CHECKSUM] = {"checksum", "checksum, a thread"},
     [RATE_PROVE] = {"prove", "prove chunks, a thread"},
+    [RATE_STORE] = {"store", "write and read back, a thread"},
     [RATE_WRITE] = {"write", "write with fsync"},
     [RATE_UPLOAD] = {"upload", "upload", .device = true},
     [RATE_DOWNLOAD] = {"download", "download", .device = true},

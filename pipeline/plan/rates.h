@@ -22,6 +22,7 @@ enum rate {
     RATE_COMPRESS,   /* values, shuffled and deflated */
     RATE_CHECKSUM,   /* values that are stored without compression */
     RATE_PROVE,      /* encoded chunks, decoded and compared; bytes of values */
+    RATE_STORE,      /* written to the page cache and read back from it */
     RATE_WRITE,      /* to the disk, fsync included; of the whole machine */
     RATE_UPLOAD,
     RATE_DOWNLOAD,

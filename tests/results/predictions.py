@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-THREADS = ("read", "decode", "digest", "prove")
+THREADS = ("read", "decode", "digest", "prove", "store")
 CHAINS = (("box and equalize of DICOM", "dicom head | box radius=2 | equalize | hdf5 out.h5"),
           ("the same, compression none", "dicom head | box radius=2 | equalize | hdf5 out.h5 compression=none"),
           ("histogram of DICOM", "dicom head | histogram bins=4096 | hdf5 out.h5"),
