@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/half.h"
+
 static const struct {
     const char *name;
     size_t bytes;
@@ -17,7 +19,7 @@ static const struct {
     [TS_U16] = {"u16", 2, 0, UINT16_MAX},       [TS_I16] = {"i16", 2, INT16_MIN, INT16_MAX},
     [TS_U32] = {"u32", 4, 0, UINT32_MAX},       [TS_I32] = {"i32", 4, INT32_MIN, INT32_MAX},
     [TS_F32] = {"f32", 4, -INFINITY, INFINITY}, [TS_U64] = {"u64", 8, 0, 18446744073709551615.0},
-    [TS_F64] = {"f64", 8, -INFINITY, INFINITY},
+    [TS_F64] = {"f64", 8, -INFINITY, INFINITY}, [TS_F16] = {"f16", 2, -INFINITY, INFINITY},
 };
 
 size_t ts_dtype_bytes(enum ts_dtype dtype)
@@ -37,7 +39,7 @@ uint32_t ts_dtype_sign_bit(enum ts_dtype dtype)
 
 bool ts_dtype_is_integer(enum ts_dtype dtype)
 {
-    return dtype != TS_F32 && dtype != TS_F64;
+    return dtype != TS_F32 && dtype != TS_F64 && dtype != TS_F16;
 }
 
 void ts_dtype_range(enum ts_dtype dtype, double *low, double *high)
@@ -139,10 +141,11 @@ struct ts_image ts_image_slices(const struct ts_image *image, int64_t first, int
     return view;
 }
 
-#define LOAD(suffix, type)                                                                                             \
+#define LOAD(suffix, type) LOAD_OF(suffix, type, (__typeof__(*out)))
+#define LOAD_OF(suffix, type, convert)                                                                                 \
     case TS_##suffix:                                                                                                  \
         for (size_t i = 0; i < n; i++)                                                                                 \
-            out[i] = (__typeof__(*out))((const type *)data)[i];                                                        \
+            out[i] = convert(((const type *)data)[i]);                                                                 \
         break;
 
 void ts_load_f32(float *out, const void *data, enum ts_dtype dtype, size_t n)
@@ -151,6 +154,7 @@ void ts_load_f32(float *out, const void *data, enum ts_dtype dtype, size_t n)
         TS_IMAGE_DTYPES(LOAD)
         LOAD(U64, uint64_t)
         LOAD(F64, double)
+        LOAD_OF(F16, uint16_t, ts_half_value)
     }
 }
 
@@ -160,5 +164,6 @@ TS_VECTORIZED void ts_load_f64(double *out, const void *data, enum ts_dtype dtyp
         TS_IMAGE_DTYPES(LOAD)
         LOAD(U64, uint64_t)
         LOAD(F64, double)
+        LOAD_OF(F16, uint16_t, ts_half_value)
     }
 }

@@ -10,10 +10,10 @@
 #include "cuda/device/launch.cuh"
 
 struct bit_writer {
-    uint32_t *word; /* the next one */
-    uint64_t bits;  /* that are not written yet, from its lowest bit on */
-    unsigned n;     /* how many, with those of others before them */
-    bool joins;     /* others have bits of the next word */
+    uint32_t *word; /* the next word to write */
+    uint64_t bits;  /* bits that are not written yet, the first one lowest */
+    unsigned n;     /* number of these bits, with those of others before them in the word */
+    bool joins;     /* whether others have bits of the next word */
 };
 
 static __device__ inline struct bit_writer write_from(uint32_t *words, uint32_t first_bit)

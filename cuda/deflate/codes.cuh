@@ -24,7 +24,7 @@ enum {
     SYMBOL_BITS = 9   /* for a symbol's number */
 };
 
-/* Weights and keys that no symbol has. A block of 2^15 bytes has at most 2^15 + 1 symbols, so weights have 17 bits. */
+/* No symbol has this weight or key: a block of 2^15 bytes has at most 2^15 + 1 symbols, so weights have 17 bits. */
 static const uint32_t no_key = 0xFFFFFFFFu;
 
 struct code_scratch {
@@ -63,8 +63,8 @@ static __device__ unsigned sort_symbols(struct code_scratch &scratch, const uint
     return used;
 }
 
-/* One thread: merges the two lightest of leaves and nodes until one is left. Two of each queue are at hand, so that a
- * merge waits for shared memory only once. */
+/* Merges the two lightest of leaves and nodes until one is left. One thread calls this; it has the first two of each
+ * queue at hand, so that a merge waits for shared memory only once. */
 static __device__ void merge_leaves(struct code_scratch &scratch, unsigned used)
 {
     unsigned leaf = 0, node = 0;
@@ -90,9 +90,9 @@ static __device__ void merge_leaves(struct code_scratch &scratch, unsigned used)
     }
 }
 
-/* One thread: makes the lengths fill the code exactly, and finds the first code of each. Depths beyond the limit were
- * counted at it, which overfills the code. Each step moves a leaf one level down and hangs a leaf of the lowest level
- * beside it, which takes one of the too many codes away. */
+/* Makes the lengths fill the code exactly, and finds the first code of each. One thread calls this. Depths beyond the
+ * limit were counted as the limit, which overfills the code. Each step moves a leaf one level down and hangs a leaf of
+ * the lowest level beside it, which removes one excess code. */
 static __device__ void repair_lengths(struct code_scratch &scratch, unsigned limit)
 {
     uint32_t filled = 0, code = 0;

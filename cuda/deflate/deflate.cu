@@ -20,7 +20,8 @@ size_t ts_cuda_deflate_bound(const struct cuda_deflate *job)
     return (size_t)job->n_chunks * ts_cuda_deflate_aligned(chunk);
 }
 
-/* The next array of the scratch memory, at *used bytes of it; `scratch` may be NULL where only the bytes matter. */
+/* Returns the next array of the scratch memory, `*used` bytes behind its begin, and adds its bytes to `*used`.
+ * `scratch` may be NULL where only the bytes matter. */
 static void *part_of(void *scratch, size_t *used, size_t bytes)
 {
     void *part = scratch ? (uint8_t *)scratch + *used : NULL;
@@ -28,7 +29,7 @@ static void *part_of(void *scratch, size_t *used, size_t bytes)
     return part;
 }
 
-/* Fills in the arrays of the job that lie in scratch memory; returns its bytes. */
+/* Fills in the arrays of the job that lie in scratch memory, and returns the bytes of that memory. */
 static size_t share_scratch(struct deflate_job *job, const struct device_numbers *device, void *scratch)
 {
     const size_t segments = (size_t)(job->call.n_chunks * job->segments);

@@ -21,16 +21,16 @@ enum cuda_deflate_level {
     CUDA_DEFLATE_MATCHES = 2, /* any match within a segment: smaller, and slower */
 };
 
-/* Encoded chunks begin on multiples of so many bytes; up to the next one their end is padded with zeros. */
+/* Encoded chunks begin on multiples of so many bytes; the gaps between them are filled with zeros. */
 enum { CUDA_DEFLATE_ALIGNMENT = 16 };
 
-/* The chunks of one call. They lie one after the other; all have chunk_bytes, a multiple of width and less than 2^31.
- * Of the last one only the first `last_bytes`, a multiple of width too, are read: the rest of it counts as elements
- * that equal `fill`. */
+/* This describes the chunks of one call, which lie one after the other. The last chunk may reach beyond the array: only
+ * its first `last_bytes` are read, and its other elements count as equal to `fill`. */
 struct cuda_deflate {
     int64_t n_chunks;
-    size_t chunk_bytes, last_bytes;
-    int width; /* bytes of an element: 1, 2, 4 or 8 */
+    size_t chunk_bytes; /* less than 2^31, and a multiple of `width` */
+    size_t last_bytes;  /* likewise a multiple of `width` */
+    int width;          /* bytes of an element: 1, 2, 4 or 8 */
     enum cuda_deflate_level level;
     unsigned char fill[8]; /* `width` bytes, little-endian */
 };
@@ -40,12 +40,12 @@ struct cuda_deflate_place {
     uint64_t offset, bytes;
 };
 
-/* The benchmark and the tests call them from outside the library. */
+/* The benchmark and the tests call these functions from outside the library. */
 #pragma GCC visibility push(default)
 /* Returns the most bytes that the encoded chunks may take together: `out` must have as many. */
 size_t ts_cuda_deflate_bound(const struct cuda_deflate *job);
-/* Returns the bytes of scratch memory: 32 KiB for each segment, so about as much as chunks of several MiB have, and
- * with matches 128 KiB more for each segment that is under way at once on this device. */
+/* Returns the bytes of scratch memory: about as many as the chunks have, and at level CUDA_DEFLATE_MATCHES 128 KiB more
+ * for each segment of 32 KiB that this device compresses at the same time. */
 size_t ts_cuda_deflate_scratch_bytes(const struct cuda_deflate *job, const struct device_numbers *device);
 /* Enqueues the compression; nothing is allocated, and nobody waits. `chunks`, `scratch`, `out` and `places` are device
  * memory; `scratch` is aligned to CUDA_ALIGNMENT, `out` to CUDA_DEFLATE_ALIGNMENT, and `chunks` to anything. Encoded

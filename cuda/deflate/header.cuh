@@ -101,7 +101,7 @@ static __device__ unsigned find_tokens(struct header_scratch &header, unsigned n
     return total;
 }
 
-/* One thread: writes what stands before the tokens, and returns its bits. */
+/* Writes the part of the header before the tokens, and returns its number of bits. One thread calls this. */
 static __device__ uint32_t put_header_start(const struct header_scratch &header, uint32_t *words, bool final)
 {
     struct bit_writer writer = write_from(words, 0);
@@ -117,8 +117,8 @@ static __device__ uint32_t put_header_start(const struct header_scratch &header,
     return FIXED_BITS + 3 * n;
 }
 
-/* Writes the header of a block whose codes have these lengths to `words`, and returns its bits. The bits of the last
- * word that it does not take are 0. Starts and ends with a barrier. */
+/* Writes the header of a block whose codes have these lengths to `words`, and returns its number of bits. The bits
+ * behind it in its last word are 0. The function starts and ends with a barrier. */
 static __device__ uint32_t put_header(struct header_scratch &header, struct code_scratch &scratch,
                                       const uint8_t *literals, const uint8_t *distances, uint32_t *words, bool final,
                                       uint32_t *warp_sums)

@@ -23,8 +23,8 @@ enum {
     DEFLATE_THREADS = SEGMENT / STRIP,
     WORDS = SEGMENT / 4, /* 32-bit words of a segment */
     STRIP_WORDS = STRIP / 4,
-    STORED_BYTES = 5,    /* that a stored block has beside its data */
-    SLOT = SEGMENT + 32, /* bytes: no segment grows by more than STORED_BYTES; words are written whole */
+    STORED_BYTES = 5,    /* bytes that a stored block has beside its data */
+    SLOT = SEGMENT + 32, /* bytes of a slot: no segment grows by more than STORED_BYTES; words are written whole */
     ZLIB_HEADER_BYTES = 2,
     ADLER_BYTES = 4,
     FLETCHER_BYTES = 4,
@@ -32,7 +32,7 @@ enum {
     FLETCHER_MODULUS = 65535
 };
 
-/* The compression of a segment leaves these numbers; joining the segments to a chunk needs no more of it. */
+/* The compression of a segment leaves these numbers, with which the segments are joined to a chunk. */
 struct segment_result {
     uint32_t bytes;                  /* compressed length, in its slot */
     uint32_t sum;                    /* sum of its bytes before compression, modulo ADLER_MODULUS */
@@ -44,27 +44,27 @@ struct segment_result {
 struct deflate_job {
     const uint8_t *chunks;
     struct cuda_deflate call;
-    uint64_t fill;                  /* byte j is that of plane j */
+    uint64_t fill;                  /* its byte j fills plane j */
     int64_t plane_bytes;            /* elements of a chunk */
     int64_t last_elements;          /* elements of the last chunk that lie inside the array */
     uint32_t plane_segments;        /* segments of a plane */
     uint32_t segments;              /* segments of a chunk */
     struct segment_result *results; /* [chunk][segment] */
     uint8_t *slots;                 /* SLOT bytes a segment */
-    uint32_t *matches;              /* SEGMENT a block; level CUDA_DEFLATE_MATCHES alone */
-    unsigned long long *next;       /* segment that no block has begun; counts up */
+    uint32_t *matches;              /* SEGMENT words for each block; NULL at level CUDA_DEFLATE_RUNS */
+    unsigned long long *next;       /* number of the next segment that a block shall begin */
     struct cuda_deflate_place *places;
     uint32_t *adlers; /* the Adler-32 sum of each chunk */
     uint8_t *out;
 };
 
-/* bytes up to where the next encoded chunk may begin. */
+/* Returns where the next encoded chunk may begin, behind one of so many bytes. */
 static __host__ __device__ inline uint64_t ts_cuda_deflate_aligned(uint64_t bytes)
 {
     return (bytes + CUDA_DEFLATE_ALIGNMENT - 1) / CUDA_DEFLATE_ALIGNMENT * CUDA_DEFLATE_ALIGNMENT;
 }
 
-/* Bytes of plane `plane` that segment `piece` of it has. */
+/* Returns how many bytes of a plane segment `piece` of that plane has. */
 static __device__ inline uint32_t segment_bytes(const struct deflate_job &job, uint32_t piece)
 {
     const int64_t left = job.plane_bytes - (int64_t)piece * SEGMENT;

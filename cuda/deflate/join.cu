@@ -17,7 +17,7 @@ struct fletcher {
     uint64_t sum, ramp; /* exact, for what one thread adds */
 };
 
-/* `word` at offset `at` of a chunk with n words. */
+/* Adds the word at byte `at` of a chunk that has n words. */
 static __device__ inline void add_word(struct fletcher &fletcher, uint32_t word, uint32_t at, uint32_t n)
 {
     fletcher.sum += word;
@@ -31,13 +31,13 @@ static __device__ inline void put_byte(struct fletcher &fletcher, uint8_t *chunk
     add_word(fletcher, at % 2 ? byte : byte << 8, at, n);
 }
 
-/* Words of 16 bits that Fletcher's checksum sees of an encoded chunk of so many bytes, the checksum included. */
+/* Returns how many words of 16 bits are summed of an encoded chunk; `bytes` counts the checksum too. */
 static __device__ inline uint32_t fletcher_words(uint64_t bytes)
 {
     return (uint32_t)((bytes - FLETCHER_BYTES + 1) / 2);
 }
 
-/* A block has a chunk: places of its segments, its length, and its Adler-32. */
+/* Each block finds the places of a chunk's segments, its length, and its Adler-32. */
 static __global__ void __launch_bounds__(DEFLATE_THREADS) place_segments(struct deflate_job job)
 {
     __shared__ uint32_t warp_sums[CUDA_BLOCK_WARPS];
@@ -65,7 +65,7 @@ static __global__ void __launch_bounds__(DEFLATE_THREADS) place_segments(struct 
     }
 }
 
-/* One block: places of the chunks. */
+/* One block finds the places of all chunks. */
 static __global__ void __launch_bounds__(DEFLATE_THREADS) place_chunks(struct deflate_job job)
 {
     __shared__ uint64_t warp_sums[CUDA_BLOCK_WARPS];
@@ -80,7 +80,7 @@ static __global__ void __launch_bounds__(DEFLATE_THREADS) place_chunks(struct de
     }
 }
 
-/* A block has a segment. Words of the chunk are written whole: those of the slot lie `head` bytes beside them. */
+/* Each block copies a segment. It writes whole words of the chunk, which begin `head` bytes after the slot's. */
 static __global__ void __launch_bounds__(DEFLATE_THREADS) copy_segments(struct deflate_job job)
 {
     __shared__ uint64_t warp_sums[CUDA_BLOCK_WARPS];
@@ -112,13 +112,14 @@ static __global__ void __launch_bounds__(DEFLATE_THREADS) copy_segments(struct d
     }
 }
 
-/* A sum that is not 0, as HDF5 folds it: a multiple of the modulus becomes the modulus. */
+/* Reduces a sum other than 0 as HDF5 does: a multiple of the modulus becomes the modulus instead of 0. */
 static __device__ uint32_t folded(uint64_t sum)
 {
     return (uint32_t)((sum - 1) % FLETCHER_MODULUS + 1);
 }
 
-/* A block has a chunk: the header of zlib, Adler-32, Fletcher-32, and zeros up to the next chunk. */
+/* Each block writes what a chunk has beside its segments: zlib's header, Adler-32, Fletcher-32, and zeros up to the
+ * next chunk. */
 static __global__ void __launch_bounds__(DEFLATE_THREADS) seal_chunks(struct deflate_job job)
 {
     __shared__ uint64_t warp_sums[CUDA_BLOCK_WARPS];

@@ -16,14 +16,19 @@ struct run_mask {
     uint32_t covered[MASK_WORDS];
 };
 
-/* One bit for each byte of `word` that is 0. */
+/* Returns a bit for each byte of `word`, which is set where the byte is 0. */
 static __device__ inline uint32_t zero_bytes(uint32_t word)
 {
     const uint32_t high_bits = ~(((word & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | word | 0x7F7F7F7Fu);
     return (high_bits >> 7) * 0x01020408u >> 24;
 }
 
-/* The bits of mask word i that stand for bytes of the segment. */
+static __device__ inline uint32_t text_byte(const uint32_t *text, unsigned i)
+{
+    return text[text_place<CUDA_DEFLATE_RUNS>(i / 4)] >> 8 * (i % 4) & 0xFF;
+}
+
+/* Returns the bits of mask word i that stand for bytes of the segment. */
 static __device__ inline uint32_t inside_bits(unsigned i, unsigned n)
 {
     const int left = (int)n - (int)(threadIdx.x * STRIP + 32 * i);
@@ -40,7 +45,7 @@ static __device__ struct run_mask find_runs(const uint32_t *text, unsigned n)
         equal[i] = 0;
 #pragma unroll
         for (unsigned k = 0; k < 8; k++) {
-            const uint32_t word = text[text_place(first / 4 + 8 * i + k)];
+            const uint32_t word = text[text_place<CUDA_DEFLATE_RUNS>(first / 4 + 8 * i + k)];
             equal[i] |= zero_bytes(word ^ (word << 8 | before)) << 4 * k;
             before = word >> 24;
         }
@@ -59,7 +64,7 @@ static __device__ struct run_mask find_runs(const uint32_t *text, unsigned n)
     return mask;
 }
 
-/* Bytes of the run that begins at bit `bit` of mask word i. */
+/* Returns the bytes of the run that begins at bit `bit` of mask word i. */
 static __device__ inline unsigned run_length(const struct run_mask &mask, unsigned i, unsigned bit)
 {
     unsigned length = 32 - bit;
@@ -77,7 +82,7 @@ static __device__ inline unsigned run_length(const struct run_mask &mask, unsign
     return length;
 }
 
-/* Literals and runs of a thread's strip in a segment of n bytes. */
+/* Counts, measures or writes the literals and runs of a thread's strip in a segment of n bytes. */
 template <enum token_pass PASS>
 static __device__ void do_runs(struct token_work &work, const uint32_t *text, const struct run_mask &mask, unsigned n)
 {
@@ -89,7 +94,7 @@ static __device__ void do_runs(struct token_work &work, const uint32_t *text, co
         const uint32_t tokens = (~covered & inside_bits(i, n)) | starts;
 #pragma unroll 1
         for (unsigned k = 0; k < 8; k++) {
-            const uint32_t word = text[text_place(first / 4 + 8 * i + k)];
+            const uint32_t word = text[text_place<CUDA_DEFLATE_RUNS>(first / 4 + 8 * i + k)];
             /* Runs have three bytes and a literal between them, so at most one begins in a word. */
             const uint32_t start = starts >> 4 * k & 0xF, token = tokens >> 4 * k;
             const unsigned match = start ? MATCH + run_length(mask, i, 4 * k + __ffs(start) - 1) : 0;

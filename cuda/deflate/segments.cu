@@ -8,10 +8,11 @@
  * A thread takes one strip of 128 bytes three times: it counts its tokens, measures their bits once the codes are made,
  * and writes them at the place that a scan of these sums gives.
  *
- * Memory traffic: a block of width w reads w bytes for each of its own, of which the blocks of the other planes find
- * the rest in the second-level cache; compressed bytes are written once. 256 threads: shorter strips cut more runs,
- * longer ones leave fewer threads for the memory of a segment. Shared memory for five blocks on a multiprocessor of 228
- * KiB hides what one thread does alone.
+ * Memory traffic: a block reads every byte of its elements for the one that lies in its plane; the blocks of the other
+ * planes find theirs in the second-level cache. Compressed bytes are written once. Matches take 4 bytes for each byte
+ * of the segment, written once and read once, and the tokens that replace them are read twice. A block has 256 threads,
+ * since shorter strips cut more runs, and longer ones leave fewer threads for the memory of a segment. A multiprocessor
+ * with 228 KiB of shared memory holds five blocks, four with matches, so that others work while one thread works alone.
  */
 #include "cuda/deflate/segments.cuh"
 
@@ -35,46 +36,48 @@ struct segment_codes {
 };
 
 struct segment_shared {
-    uint32_t text[WORDS];
+    uint32_t text[WORDS + TEXT_PAD];
     uint32_t warp_sums[CUDA_BLOCK_WARPS];
     int64_t number; /* the segment's number */
     union {
         struct segment_codes of;
-        uint32_t places[PLACES];
+        struct place places[PLACES];
     };
 };
 
-/* Shared memory of a block, which decides with its threads how many blocks a multiprocessor holds. */
+/* Returns the shared memory of a block, which decides with its threads how many blocks a multiprocessor holds. */
 static size_t shared_bytes(enum cuda_deflate_level level)
 {
     return level == CUDA_DEFLATE_MATCHES ? sizeof(struct segment_shared)
                                          : offsetof(struct segment_shared, of) + sizeof(struct segment_codes);
 }
 
-/* Word k of a text that begins with the header of a stored block, which ends before word 0. */
+/* Returns word k of a stored block: its text begins with word 0, so the words of its header have negative numbers. */
+template <enum cuda_deflate_level LEVEL>
 static __device__ uint32_t stored_word(const struct segment &segment, const uint32_t *text, int k)
 {
     if (k == -2)
         return (uint32_t)segment.last << 24;
     if (k == -1)
         return segment.n | ~segment.n << 16;
-    return k < WORDS ? text[text_place(k)] : 0;
+    return k < WORDS ? text[text_place<LEVEL>(k)] : 0;
 }
 
 /* Writes the segment as it is, behind a header of 5 bytes. */
+template <enum cuda_deflate_level LEVEL>
 static __device__ void put_stored(const struct segment &segment, const uint32_t *text)
 {
     uint32_t *words = (uint32_t *)segment.slot;
     for (int k = threadIdx.x; 4 * k < (int)segment.n + STORED_BYTES; k += DEFLATE_THREADS)
-        words[k] = stored_word(segment, text, k - 2) >> 24 | stored_word(segment, text, k - 1) << 8;
+        words[k] = stored_word<LEVEL>(segment, text, k - 2) >> 24 | stored_word<LEVEL>(segment, text, k - 1) << 8;
 }
 
-/* Bits of the slot from which the thread's strip starts, all its strips' end, and those of the whole segment. */
+/* Places in the slot, in bits: where the thread's strip begins, where all strips end, and where the segment ends. */
 struct bit_range {
     uint32_t first, end, total;
 };
 
-/* One thread: what follows the last strip. */
+/* Writes what follows the last strip. One thread calls this. */
 static __device__ void put_end(struct bit_writer writer, uint32_t code, bool last)
 {
     put_bits(writer, code & ((1u << CODE_BITS) - 1), code >> CODE_BITS);
@@ -86,15 +89,15 @@ static __device__ void put_end(struct bit_writer writer, uint32_t code, bool las
     end_bits(writer);
 }
 
-/* Bits that put_end writes from bit `end` on, and those that fill the last byte. */
+/* Returns the bit at which the segment ends when put_end begins at bit `end`. */
 static __device__ uint32_t bits_of_end(uint32_t end, uint32_t code, bool last)
 {
     end += (code >> CODE_BITS) + (last ? 0 : 3);
     return (end + 7) / 8 * 8 + (last ? 0 : 32);
 }
 
-/* Sets words to 0 that several threads write to: the last one of each strip, and those of the end. The header's last
- * word has bits already. */
+/* Clears the words that several threads write to: the last word of each strip, and the words that put_end writes. The
+ * header's last word has bits already. */
 static __device__ void clear_shared_words(uint32_t *words, uint32_t header_bits, uint32_t strip_end,
                                           const struct bit_range &range)
 {
@@ -104,7 +107,7 @@ static __device__ void clear_shared_words(uint32_t *words, uint32_t header_bits,
         words[range.end / 32 + threadIdx.x] = 0;
 }
 
-/* The codes of all tokens that were counted. A block without matches names one distance all the same. */
+/* Makes the codes of all tokens that were counted. A block without matches names one distance all the same. */
 template <enum cuda_deflate_level LEVEL> static __device__ void make_all_codes(struct segment_codes &of)
 {
     const unsigned distance = threadIdx.x;
@@ -125,19 +128,23 @@ template <enum cuda_deflate_level LEVEL> static __device__ void make_all_codes(s
             code_of(of.scratch, of.distance_lengths, distance) | (uint32_t)of.distance_lengths[distance] << CODE_BITS;
 }
 
-/* This says where the tokens of a thread's strip are found: in the mask, or among all matches of the segment. */
+/* This says where the tokens of a thread's strip are found: in the mask, or among the segment's matches, over which
+ * they are written when they are counted. */
 struct token_source {
     const uint32_t *text;
     uint32_t *matches;
     struct run_mask mask;
-    unsigned n; /* bytes of the segment */
+    unsigned n;        /* bytes of the segment */
+    unsigned n_tokens; /* tokens of the strip among the matches */
 };
 
 template <enum cuda_deflate_level LEVEL, enum token_pass PASS>
-static __device__ void do_strip(struct token_work &work, const struct token_source &source)
+static __device__ void do_strip(struct token_work &work, struct token_source &source)
 {
-    if (LEVEL == CUDA_DEFLATE_MATCHES)
-        do_matches<PASS>(work, source.text, source.matches, source.n);
+    if (LEVEL == CUDA_DEFLATE_MATCHES && PASS == COUNT_TOKENS)
+        source.n_tokens = cut_strip(work, source.text, source.matches, source.n);
+    else if (LEVEL == CUDA_DEFLATE_MATCHES)
+        do_tokens<PASS>(work, source.matches + threadIdx.x * STRIP, source.n_tokens);
     else
         do_runs<PASS>(work, source.text, source.mask, source.n);
 }
@@ -171,7 +178,7 @@ static __device__ void compress(const struct segment &segment, struct segment_sh
     if (threadIdx.x == 0)
         segment.result->bytes = stored ? segment.n + STORED_BYTES : range.total / 8;
     if (stored) {
-        put_stored(segment, shared.text);
+        put_stored<LEVEL>(segment, shared.text);
         return;
     }
     clear_shared_words(words, header_bits, range.first + work.bits, range);
@@ -199,8 +206,8 @@ static __global__ void __launch_bounds__(DEFLATE_THREADS,
         if (shared.number >= job.call.n_chunks * job.segments)
             return;
         const struct segment segment = find_segment(job, shared.number);
-        read_text(segment, job.call.width, shared.text);
-        sum_text(segment, shared.text, shared.warp_sums);
+        read_text<LEVEL>(segment, job.call.width, shared.text);
+        sum_text<LEVEL>(segment, shared.text, shared.warp_sums);
         compress<LEVEL>(segment, shared, matches);
         __syncthreads();
     }

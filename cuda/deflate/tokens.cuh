@@ -16,7 +16,7 @@ enum {
     MATCH = 256, /* the token of a match of 0 bytes */
     TOKENS = MATCH + STRIP + 1,
     MATCH_SYMBOLS = 257, /* the symbol of the shortest match */
-    CODE_BITS = 27       /* low bits of an entry of the table of codes; the high ones are how many of them are used */
+    CODE_BITS = 27       /* low bits of a table's entry have the code; the bits above them say how many are used */
 };
 
 /* RFC 1951 sorts both match lengths (low = 2) and distances (low = 1), less the shortest of each, into classes: the
@@ -34,7 +34,7 @@ static __device__ inline unsigned class_of(unsigned number, unsigned low)
     return (extra << low) + (number >> extra);
 }
 
-/* Adds the counts of tokens up to the counts of symbols. Starts with a barrier. */
+/* Adds the counts of tokens up to the counts of symbols. The function starts with a barrier. */
 static __device__ void count_symbols(const uint32_t *counts, uint32_t *symbols)
 {
     __syncthreads();
@@ -71,7 +71,7 @@ enum token_pass { COUNT_TOKENS, MEASURE_TOKENS, WRITE_TOKENS };
 struct token_work {
     uint32_t *counts, *distance_counts;
     const uint32_t *codes, *distance_codes;
-    uint32_t bits; /* that were measured */
+    uint32_t bits; /* sum of the tokens' bits that were measured */
     struct bit_writer writer;
 };
 

@@ -32,30 +32,6 @@ static void constants(const struct stage_context *context, void *host)
 
 /* ---- choice ------------------------------------------------------------------------------------ */
 
-/* Returns true where weights[j][i] = down[j] * across[i], to the last digits of a double; writes these. A weight of 0
- * stays 0. */
-static bool separate(const struct convolve_weights *kernel, double *across, double *down)
-{
-    const double *weights = kernel->weights, rounding = 8 * DBL_EPSILON;
-    const int64_t n = kernel->rows * kernel->columns;
-    int64_t pivot = -1;
-    for (int64_t i = 0; i < n; i++)
-        if (weights[i] != 0 && (pivot < 0 || fabs(weights[i]) < fabs(weights[pivot])))
-            pivot = i;
-    if (pivot < 0)
-        return false;
-    const int64_t row = pivot / kernel->columns, column = pivot % kernel->columns;
-    for (int64_t i = 0; i < kernel->columns; i++)
-        across[i] = weights[row * kernel->columns + i] + 0.0; /* no -0 */
-    for (int64_t j = 0; j < kernel->rows; j++)
-        down[j] = weights[j * kernel->columns + column] / weights[pivot] + 0.0;
-    for (int64_t i = 0; i < n; i++)
-        if (!(fabs(weights[i] - down[i / kernel->columns] * across[i % kernel->columns]) <=
-              rounding * fabs(weights[i])))
-            return false;
-    return true;
-}
-
 static int count(const double *weights, int64_t n)
 {
     int found = 0;
@@ -64,37 +40,18 @@ static int count(const double *weights, int64_t n)
     return found;
 }
 
-/* Returns true where all partial sums are integers that float holds: float sums are then exact. */
-static bool is_exact(const struct convolve_job *job)
-{
-    double low, high;
-    if (ts_dtype_bytes(job->dtype) > 2)
-        return false;
-    ts_dtype_range(job->dtype, &low, &high);
-    for (int k = 0; k < job->n_kernels; k++) {
-        double sum = 0;
-        for (int64_t i = 0; i < job->rows * job->columns; i++) {
-            const double weight = job->kernels[k].weights[i];
-            if (weight != rint(weight))
-                return false;
-            sum += fabs(weight);
-        }
-        if (!(sum * fmax(-low, high) <= 0x1p24))
-            return false;
-    }
-    return true;
-}
-
 static enum ts_status launch(const struct stage_context *context, const struct convolve_job *job,
                              const struct cuda_call *call)
 {
     double across[CONVOLVE_MAX_SIDE], down[CONVOLVE_MAX_SIDE];
     if (job->nx > CONVOLVE_MOST || job->ny > CONVOLVE_MOST)
         return ts_cuda_convolve_tile(context, job, call);
-    const bool exact = is_exact(job) && ts_cuda_convolve_taps_fit(job, true);
+    const bool exact =
+        ts_convolve_is_exact(job->kernels, job->n_kernels, job->dtype) && ts_cuda_convolve_taps_fit(job, true);
     const int n_taps = count(job->kernels[0].weights, job->rows * job->columns);
     const int few = exact ? ts_cuda_fast_doubles(context) ? 25 : INT32_MAX : 9;
-    const bool separable = n_taps > few && job->n_kernels == 1 && separate(&job->kernels[0], across, down) &&
+    const bool separable = n_taps > few && job->n_kernels == 1 &&
+                           ts_convolve_separate(&job->kernels[0], 8 * DBL_EPSILON, across, down) &&
                            count(across, job->columns) + count(down, job->rows) < n_taps;
     if (separable)
         return ts_cuda_convolve_separable(context, job, across, down, call);

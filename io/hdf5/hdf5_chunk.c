@@ -197,15 +197,20 @@ static bool write_chunk(void *user, struct chunk_job *job)
     const uint64_t offset = dataset->chunks[job->index].offset;
     if (dataset->scratching)
         return write_scratch(writer, dataset, job);
+    /* Local file systems let one thread at a time write to a file. The others would spin for their turn, which takes
+     * processors from those that prepare and check. */
+    pthread_mutex_lock(&writer->write_lock);
     const double begin = ts_trace_begin(writer->options.trace);
-    if (!ts_file_write_at(writer->file.fd, job->encoded, job->encoded_bytes, offset)) {
-        const int error = errno;
+    const bool done = ts_file_write_at(writer->file.fd, job->encoded, job->encoded_bytes, offset);
+    const int error = errno;
+    ts_trace_add(writer->options.trace, TRACE_WRITE, begin, job->encoded_bytes);
+    pthread_mutex_unlock(&writer->write_lock);
+    if (!done) {
         char what[SLICES_BYTES];
         name_slices(dataset, job->index, what);
         return ts_hdf5_fail_system(writer, "cannot write", error, what, (int64_t)job->encoded_bytes);
     }
     sync_behind(writer, job->encoded_bytes);
-    ts_trace_add(writer->options.trace, TRACE_WRITE, begin, job->encoded_bytes);
     const double written = ts_trace_begin(writer->options.trace);
     if (!read_back(writer, dataset, job))
         return false;

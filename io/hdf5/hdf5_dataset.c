@@ -10,13 +10,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/half.h"
 #include "io/hdf5/hdf5_writer.h"
 
-/* Returns the creation properties; -1 where the library fails. Floats get their fill value. */
+/* Returns the creation properties; -1 where the library fails. Floats get their fill value, and halves are noted. */
 static hid_t dataset_properties(struct hdf5_dataset *dataset, const struct hdf5_value *value)
 {
     const float nan_32 = NAN;
     const double nan_64 = (double)NAN;
+    const uint16_t nan_16 = TS_HALF_NAN;
     const hid_t list = ts_hdf5_create_properties(H5P_DATASET_CREATE);
     hsize_t chunk[TS_MAX_RANK];
     for (int d = 0; d < value->rank; d++)
@@ -29,7 +31,12 @@ static hid_t dataset_properties(struct hdf5_dataset *dataset, const struct hdf5_
     }
     done = done && H5Pset_fletcher32(list) >= 0;
     if (H5Tget_class(value->type) == H5T_FLOAT) {
-        memcpy(dataset->fill, value->element_bytes == 4 ? (const void *)&nan_32 : &nan_64, value->element_bytes);
+        dataset->half = value->element_bytes == sizeof nan_16;
+        memcpy(dataset->fill,
+               dataset->half               ? (const void *)&nan_16
+               : value->element_bytes == 4 ? (const void *)&nan_32
+                                           : &nan_64,
+               value->element_bytes);
         done = done && H5Pset_fill_value(list, value->type, dataset->fill) >= 0;
     }
     if (done && H5Pset_fill_time(list, H5D_FILL_TIME_ALLOC) >= 0)
@@ -160,7 +167,29 @@ static void put_chunk(struct hdf5_writer *writer, int id)
     put_job(writer, &job);
 }
 
-enum ts_status ts_hdf5_dataset_write(struct hdf5_writer *writer, int id, int64_t slices, const void *data)
+void ts_hdf5_note_largest(struct hdf5_writer *writer, int id, float largest)
+{
+    struct hdf5_dataset *dataset = writer->datasets[id];
+    dataset->largest = largest > dataset->largest ? largest : dataset->largest;
+}
+
+/* Puts the next `bytes` of the chunk into it. Rounding takes about as long as copying the floats would where vectors
+ * are wide, because it writes half as much; so it is done here and not by the threads that encode, which then need no
+ * memory for floats. Returns the bytes that were read. */
+static size_t fill_chunk(struct hdf5_writer *writer, int id, const void *source, size_t bytes, bool rounds)
+{
+    struct hdf5_dataset *dataset = writer->datasets[id];
+    unsigned char *to = dataset->chunk + dataset->chunk_filled;
+    const size_t n = bytes / sizeof(uint16_t);
+    dataset->chunk_filled += bytes;
+    if (rounds)
+        ts_hdf5_note_largest(writer, id, ts_half_round((uint16_t *)to, source, n));
+    else
+        memcpy(to, source, bytes);
+    return rounds ? n * sizeof(float) : bytes;
+}
+
+enum ts_status ts_hdf5_dataset_write(struct hdf5_writer *writer, int id, int64_t slices, const void *data, bool rounds)
 {
     struct hdf5_dataset *dataset = writer->datasets[id];
     const unsigned char *source = data;
@@ -173,9 +202,7 @@ enum ts_status ts_hdf5_dataset_write(struct hdf5_writer *writer, int id, int64_t
             break;
         }
         size_t part = inside - dataset->chunk_filled < left ? inside - dataset->chunk_filled : left;
-        memcpy(dataset->chunk + dataset->chunk_filled, source, part);
-        dataset->chunk_filled += part;
-        source += part;
+        source += fill_chunk(writer, id, source, part, rounds);
         left -= part;
         if (dataset->chunk_filled == inside)
             put_chunk(writer, id);
@@ -249,6 +276,8 @@ static bool finish(struct hdf5_writer *writer, int id)
     if ((int64_t)slices != dataset->grid.n[0])
         return ts_hdf5_fail(writer, "output-incomplete", "'%s' got %lld of its %lld slices", dataset->path,
                             (long long)slices, (long long)dataset->grid.n[0]);
+    if (dataset->largest > 0)
+        return ts_hdf5_fail_range(writer, dataset);
     if (dataset->scratching && !move_chunks(writer, id))
         return false;
     if (!ts_digest_tree_text(dataset->digest, dataset->text))

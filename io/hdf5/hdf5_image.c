@@ -128,17 +128,27 @@ static void write_data(struct hdf5_writer *writer, const char *group, const stru
 {
     char path[PATH_BYTES], name[128];
     const char *unit = image->unit ? image->unit : "";
-    struct hdf5_value value = {
-        .type = ts_hdf5_type(image->dtype), .element_bytes = ts_dtype_bytes(image->dtype), .rank = image->rank};
+    const bool half = image->dtype == TS_F16;
+    struct hdf5_value value = {.element_bytes = ts_dtype_bytes(image->dtype), .rank = image->rank};
+    ts_hdf5_enter();
+    value.type = half ? ts_hdf5_half_type(H5T_IEEE_F32LE) : ts_hdf5_type(image->dtype);
+    if (value.type < 0)
+        ts_hdf5_fail_library(writer, group, 0);
+    ts_hdf5_leave();
     for (int d = 0; d < image->rank; d++)
         value.n[d] = image->axes[d].n;
     snprintf(path, sizeof path, "%.960s/data", group);
     (void)ts_hdf5_dataset_create(writer, path, &value, id);
+    ts_hdf5_enter();
+    TS_HDF5_CLOSE(half ? value.type : -1);
+    ts_hdf5_leave();
     if (*unit)
         put_text(writer, path, "units", unit);
     put_text(writer, path, "quantity", ts_quantity_name(image->quantity));
     format_name(name, sizeof name, quantity_words(image->quantity), unit);
     put_text(writer, path, "long_name", name);
+    if (half)
+        put_text(writer, path, "rounding", "from f32 to the nearest f16, ties to even");
 }
 
 enum ts_status ts_hdf5_image(struct hdf5_writer *writer, const char *path, const struct ts_image *image, int *id)
@@ -164,13 +174,15 @@ enum ts_status ts_hdf5_write(struct hdf5_writer *writer, int id, const struct ts
     struct hdf5_dataset *dataset = writer->datasets[id];
     const uint64_t bytes = ts_hdf5_dataset_bytes(dataset);
     const int64_t n = slab->axes[0].n, z_next = (int64_t)(bytes / dataset->slice_bytes);
+    const bool rounds = dataset->half && slab->dtype == TS_F32;
+    const size_t slice_bytes = ts_slice_bytes(slab) / (rounds ? 2 : 1);
     if (slab->z_first != z_next || bytes % dataset->slice_bytes > 0 || n < 0 || n > dataset->grid.n[0] - z_next ||
-        ts_slice_bytes(slab) != dataset->slice_bytes) {
+        slice_bytes != dataset->slice_bytes) {
         ts_hdf5_fail(writer, "output-order",
                      "%s got slices %lld to %lld of %zu bytes each, expected slice %lld of %lld with %zu bytes",
-                     dataset->path, (long long)slab->z_first, (long long)(slab->z_first + n - 1), ts_slice_bytes(slab),
+                     dataset->path, (long long)slab->z_first, (long long)(slab->z_first + n - 1), slice_bytes,
                      (long long)z_next, (long long)dataset->grid.n[0], dataset->slice_bytes);
         return ts_hdf5_state(writer);
     }
-    return ts_hdf5_dataset_write(writer, id, n, slab->data);
+    return ts_hdf5_dataset_write(writer, id, n, slab->data, rounds);
 }

@@ -13,10 +13,11 @@
 /* Returns true where elements of this type can be read, and sets the types to do so. */
 static bool find_type(struct hdf5_stack *stack, int rank)
 {
+    static const enum ts_dtype floats[9] = {[2] = TS_F16, [4] = TS_F32, [8] = TS_F64};
     static const enum ts_dtype integers[2][5] = {{0, TS_U8, TS_U16, 0, TS_U32}, {0, TS_I8, TS_I16, 0, TS_I32}};
     const struct hdf5_storage *storage = &stack->storage;
     const uint32_t bytes = storage->element_bytes;
-    const bool integer = storage->class == STORAGE_INTEGER, single = bytes == 4;
+    const bool integer = storage->class == STORAGE_INTEGER;
     if (!storage->standard || (!integer && storage->class != STORAGE_FLOAT))
         return false;
     stack->swapped = (storage->big_endian != 0) == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
@@ -26,9 +27,9 @@ static bool find_type(struct hdf5_stack *stack, int rank)
     }
     if (integer && bytes != 1 && bytes != 2 && bytes != 4)
         return false;
-    if (!integer && bytes != 4 && bytes != 8)
+    if (!integer && bytes != 2 && bytes != 4 && bytes != 8)
         return false;
-    stack->stored = integer ? integers[storage->has_sign != 0][bytes] : single ? TS_F32 : TS_F64;
+    stack->stored = integer ? integers[storage->has_sign != 0][bytes] : floats[bytes];
     stack->dtype = integer ? stack->stored : TS_F32;
     return true;
 }
@@ -162,9 +163,9 @@ enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_re
     if (status == TS_OK)
         status = take_storage(input, stack);
     if (status == TS_OK && !find_type(stack, rank))
-        status = ts_hdf5_input_refuse(input, "hdf5-type",
-                                      "the elements of %s are neither integers of 8 to %d bits nor floats of 32 or 64",
-                                      stack->name, rank == 1 ? 64 : 32);
+        status = ts_hdf5_input_refuse(
+            input, "hdf5-type", "the elements of %s are neither integers of 8 to %d bits nor floats of 16, 32 or 64",
+            stack->name, rank == 1 ? 64 : 32);
     if (status == TS_OK)
         status = check_sizes(input, stack, rank);
     return status == TS_OK ? check_storage(input, stack) : status;

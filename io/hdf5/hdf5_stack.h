@@ -24,7 +24,7 @@ struct hdf5_stack {
     void *compact;               /* the values of a compact dataset; else NULL */
     struct storage_chunk *table; /* where the chunks of a chunked one lie; NULL until they are located */
     int64_t n[3];                /* axes past the rank have length 1 */
-    enum ts_dtype stored, dtype; /* dtypes in the file (f64 too; u64: any 64-bit integers of lists) and as read */
+    enum ts_dtype stored, dtype; /* in the file (f16, f64 too; u64: any 64-bit integers of lists) and as read */
     bool swapped;                /* stored in the other byte order */
     int64_t chunk[3];            /* shape of a chunk, and its bytes; 0: not chunked */
     size_t chunk_bytes;

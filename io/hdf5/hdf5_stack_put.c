@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/half.h"
 #include "io/hdf5/hdf5_stack_put.h"
 
 #define SWAP_8(bits) (bits)
@@ -14,7 +15,8 @@
 #define SWAP_32(bits) __builtin_bswap32(bits)
 #define SWAP_64(bits) __builtin_bswap64(bits)
 
-#define PUT_ROW(name, type, size, out_type)                                                                            \
+#define PUT_ROW(name, type, size, out_type) PUT_ROW_OF(name, type, size, out_type, value)
+#define PUT_ROW_OF(name, type, size, out_type, of_value)                                                               \
     static void put_##name(void *out, ptrdiff_t stride, const unsigned char *in, int64_t n, bool swapped)              \
     {                                                                                                                  \
         out_type *to = out;                                                                                            \
@@ -24,13 +26,15 @@
             memcpy(&bits, in + (size_t)i * sizeof bits, sizeof bits);                                                  \
             bits = swapped ? SWAP_##size(bits) : bits;                                                                 \
             memcpy(&value, &bits, sizeof value);                                                                       \
-            to[i * stride] = (out_type)value;                                                                          \
+            to[i * stride] = (out_type)(of_value);                                                                     \
         }                                                                                                              \
     }
 PUT_ROW(bits8, uint8_t, 8, uint8_t)
 PUT_ROW(bits16, uint16_t, 16, uint16_t)
 PUT_ROW(bits32, uint32_t, 32, uint32_t)
 PUT_ROW(narrow, double, 64, float)
+PUT_ROW_OF(f16_f32, uint16_t, 16, float, ts_half_value(value))
+PUT_ROW_OF(f16_f64, uint16_t, 16, double, ts_half_value(value))
 PUT_ROW(u8_f64, uint8_t, 8, double)
 PUT_ROW(i8_f64, int8_t, 8, double)
 PUT_ROW(u16_f64, uint16_t, 16, double)
@@ -46,12 +50,13 @@ typedef void put_row(void *out, ptrdiff_t stride, const unsigned char *in, int64
 
 static put_row *row_function(const struct hdf5_stack *stack, bool doubles)
 {
-    static put_row *const same[] = {
-        [TS_U8] = put_bits8,   [TS_I8] = put_bits8,   [TS_U16] = put_bits16, [TS_I16] = put_bits16,
-        [TS_U32] = put_bits32, [TS_I32] = put_bits32, [TS_F32] = put_bits32, [TS_F64] = put_narrow};
-    static put_row *const wide[] = {[TS_U8] = put_u8_f64,   [TS_I8] = put_i8_f64,   [TS_U16] = put_u16_f64,
-                                    [TS_I16] = put_i16_f64, [TS_U32] = put_u32_f64, [TS_I32] = put_i32_f64,
-                                    [TS_F32] = put_f32_f64, [TS_F64] = put_f64_f64, [TS_U64] = put_u64_f64};
+    static put_row *const same[] = {[TS_U8] = put_bits8,   [TS_I8] = put_bits8,   [TS_U16] = put_bits16,
+                                    [TS_I16] = put_bits16, [TS_U32] = put_bits32, [TS_I32] = put_bits32,
+                                    [TS_F32] = put_bits32, [TS_F64] = put_narrow, [TS_F16] = put_f16_f32};
+    static put_row *const wide[] = {
+        [TS_U8] = put_u8_f64,   [TS_I8] = put_i8_f64,   [TS_U16] = put_u16_f64, [TS_I16] = put_i16_f64,
+        [TS_U32] = put_u32_f64, [TS_I32] = put_i32_f64, [TS_F32] = put_f32_f64, [TS_F64] = put_f64_f64,
+        [TS_U64] = put_u64_f64, [TS_F16] = put_f16_f64};
     if (stack->stored == TS_U64 && stack->storage.has_sign)
         return put_i64_f64;
     return doubles ? wide[stack->stored] : same[stack->stored];

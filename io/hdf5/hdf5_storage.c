@@ -18,6 +18,25 @@
 
 /* ---- the child: the description ----------------------------------------------------------------- */
 
+hid_t ts_hdf5_half_type(hid_t like)
+{
+    enum { SIGN = 15, EXPONENT = 10, EXPONENT_BITS = 5, FRACTION_BITS = 10, BIAS = 15 };
+    const hid_t type = H5Tcopy(like);
+    if (type >= 0 && H5Tset_fields(type, SIGN, EXPONENT, EXPONENT_BITS, 0, FRACTION_BITS) >= 0 &&
+        H5Tset_size(type, 2) >= 0 && H5Tset_ebias(type, BIAS) >= 0)
+        return type;
+    TS_HDF5_CLOSE(type);
+    return -1;
+}
+
+static bool is_half(hid_t type, hid_t like)
+{
+    const hid_t half = ts_hdf5_half_type(like);
+    const bool same = half >= 0 && H5Tequal(type, half) > 0;
+    TS_HDF5_CLOSE(half);
+    return same;
+}
+
 static bool is_standard(hid_t type)
 {
     const hid_t types[] = {H5T_STD_U8LE,  H5T_STD_I8LE,   H5T_STD_U16LE,  H5T_STD_I16LE,  H5T_STD_U32LE,
@@ -27,7 +46,7 @@ static bool is_standard(hid_t type)
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (H5Tequal(type, types[i]) > 0)
             return true;
-    return false;
+    return H5Tget_size(type) == 2 && (is_half(type, H5T_IEEE_F32LE) || is_half(type, H5T_IEEE_F32BE));
 }
 
 void ts_hdf5_storage_type(hid_t type, struct hdf5_storage *storage)

@@ -53,6 +53,9 @@ struct storage_chunk {
 
 /* ---- the child, between enter and leave ---------------------------------------------------------- */
 
+/* Returns a type of halves in the byte order of H5T_IEEE_F32LE or H5T_IEEE_F32BE, which the caller closes; negative
+ * where the library fails. Libraries before 1.14.4 have no name for it. */
+hid_t ts_hdf5_half_type(hid_t like);
 /* Fills in the fields that follow from the type: class, element_bytes, standard, big_endian, has_sign, variable. */
 void ts_hdf5_storage_type(hid_t type, struct hdf5_storage *storage);
 /* Fills in all of a zeroed structure. Returns false where the library fails; its error stack has the reason. */

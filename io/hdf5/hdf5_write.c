@@ -51,6 +51,7 @@ static void destroy_writer(struct hdf5_writer *writer)
     free(writer->default_entry);
     free(writer->default_data);
     pthread_mutex_destroy(&writer->failure_lock);
+    pthread_mutex_destroy(&writer->write_lock);
     free(writer);
 }
 
@@ -74,6 +75,7 @@ enum ts_status ts_hdf5_create(const char *path, const struct hdf5_options *optio
     made->h5 = -1;
     made->file.fd = -1;
     pthread_mutex_init(&made->failure_lock, NULL);
+    pthread_mutex_init(&made->write_lock, NULL);
     made->queue = ts_chunk_queue_create(made->options.threads, &ts_hdf5_chunk_steps, made);
     made->body = ts_digest_tree_create_growing();
     enum ts_status status = made->queue && made->body
@@ -129,16 +131,16 @@ enum ts_status ts_hdf5_link(struct hdf5_writer *writer, const char *path, const 
     return ts_hdf5_state(writer);
 }
 
-size_t ts_hdf5_memory_bytes(const struct ts_image *const *images, size_t n, int threads)
+size_t ts_hdf5_memory_bytes(const struct ts_image *images, size_t n, int threads)
 {
     /* HDF5's caches, the compressors' tables. */
     size_t bytes = (size_t)16 << 20, largest = 0;
     for (size_t i = 0; i < n; i++) {
         struct chunk_grid grid;
         int64_t length[TS_MAX_RANK];
-        for (int d = 0; d < images[i]->rank; d++)
-            length[d] = images[i]->axes[d].n;
-        if (!ts_chunk_grid_init(&grid, images[i]->rank, length, ts_dtype_bytes(images[i]->dtype)))
+        for (int d = 0; d < images[i].rank; d++)
+            length[d] = images[i].axes[d].n;
+        if (!ts_chunk_grid_init(&grid, images[i].rank, length, ts_dtype_bytes(images[i].dtype)))
             return SIZE_MAX;
         /* The chunk being filled, two leaves of the file's digest that structure interrupts, and tables of chunks. */
         bytes += grid.chunk_bytes + 2 * DIGEST_LEAF_BYTES + (size_t)grid.n_chunks * 256;

@@ -39,7 +39,8 @@ enum ts_status ts_hdf5_values(struct hdf5_writer *writer, const char *path, cons
 enum ts_status ts_hdf5_link(struct hdf5_writer *writer, const char *path, const char *target); /* hard link */
 
 /* Creates an NXdata group at `path` with the dataset "data" described by `image`, its axes (z, y, x or z, view,
- * detector: values and units), geometry and quantity attributes. Slabs follow through ts_hdf5_write. *id names it. */
+ * detector: values and units), geometry and quantity attributes. Slabs follow through ts_hdf5_write. *id names it. An
+ * image may be of TS_F16: its slabs are halves, or 32-bit floats, which are then rounded (core/half.h). */
 enum ts_status ts_hdf5_image(struct hdf5_writer *writer, const char *path, const struct ts_image *image, int *id);
 /* Copies the slab, whose place is z_first, into the queue; z rises, and each slice comes once. Waits while the queue is
  * full. An error of writing shows in a later call, in ts_hdf5_commit at the latest, and is reported once. */
@@ -53,12 +54,15 @@ const struct chunk_filters *ts_hdf5_filters(const struct hdf5_writer *writer, in
  * ts_hdf5_write, in order, where the slabs before a chunk fill the chunks before it. A chunk that does not decode is an
  * error, reported as ts_hdf5_write does it. */
 enum ts_status ts_hdf5_write_chunk_take(struct hdf5_writer *writer, int id, void *encoded, size_t bytes);
+/* Notes the largest magnitude that rounding to halves elsewhere made infinite; 0 where there was none. As after
+ * rounding by ts_hdf5_write, the commit then fails, when the largest one of the whole image is known. */
+void ts_hdf5_note_largest(struct hdf5_writer *writer, int id, float largest);
 /* Returns true where handing over another chunk would wait for the writer's threads. */
 bool ts_hdf5_is_full(struct hdf5_writer *writer);
 /* Returns the most bytes that the writer holds, for the plan: queue, chunk and compression buffers for these images.
  * Chunks are cut from the slab while ts_hdf5_write waits, so its size does not matter. SIZE_MAX where an image's size
  * does not fit. */
-size_t ts_hdf5_memory_bytes(const struct ts_image *const *images, size_t n, int threads);
+size_t ts_hdf5_memory_bytes(const struct ts_image *images, size_t n, int threads);
 
 /* Ends the file: drains the queue, writes digests and the root attributes, closes, checks, appends the trailer, syncs
  * and gives the file its name. Frees the writer in every case; on failure nothing is left under either name but what

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
+#include "core/half.h"
 #include "core/number.h"
 #include "io/file/file_bytes.h"
 
@@ -34,6 +35,16 @@ bool ts_hdf5_fail(struct hdf5_writer *writer, const char *code, const char *form
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     return keep_failure(writer, code, text, "");
+}
+
+bool ts_hdf5_fail_range(struct hdf5_writer *writer, const struct hdf5_dataset *dataset)
+{
+    char text[sizeof writer->failure_text];
+    snprintf(text, sizeof text,
+             "%.300s has values of a magnitude up to %.9g, and 16-bit floats (dtype: f16) end at %.0f", dataset->path,
+             (double)dataset->largest, TS_HALF_MOST);
+    return keep_failure(writer, "output-range", text,
+                        "leave out dtype: f16 of the output, or have the stage rescale make the values smaller");
 }
 
 bool ts_hdf5_fail_memory(struct hdf5_writer *writer, size_t bytes)

@@ -26,6 +26,8 @@ struct hdf5_dataset {
     struct chunk_grid grid;
     struct chunk_filters filters;
     unsigned char fill[8]; /* one element: NaN for floats, so that a lost chunk cannot pass for values; else zeros */
+    bool half;             /* of 16-bit floats, to which slabs of 32-bit floats are rounded */
+    float largest;         /* magnitude of a value that no finite half is near; 0: none */
     hid_t dataset;
     unsigned char *chunk; /* being filled; NULL between chunks */
     size_t chunk_filled;
@@ -48,6 +50,7 @@ struct hdf5_writer {
     struct chunk_queue *queue;
     struct digest_tree *body; /* digest of the file's bytes: the chunks that were read back */
     atomic_size_t written_bytes;
+    pthread_mutex_t write_lock; /* held by the thread that writes a chunk */
     struct hdf5_dataset **datasets;
     int n_datasets, n_images;
     char *default_entry, *default_data; /* first NXentry, first NXdata of an image */
@@ -69,6 +72,8 @@ bool ts_hdf5_fail_library(struct hdf5_writer *writer, const char *what, int64_t 
 /* A libhdf5 call failed for a reason that is known already. */
 bool ts_hdf5_fail_because(struct hdf5_writer *writer, const char *what, const struct hdf5_failure *failure,
                           int64_t bytes);
+/* Reports a value that a dataset of halves cannot hold. */
+bool ts_hdf5_fail_range(struct hdf5_writer *writer, const struct hdf5_dataset *dataset);
 /* Reports that so many bytes could not be allocated. */
 bool ts_hdf5_fail_memory(struct hdf5_writer *writer, size_t bytes);
 /* Returns TS_OK, or TS_RUN_FAILED after it has reported the failure once. Only the thread that owns the writer may call
@@ -89,7 +94,7 @@ struct hdf5_value {
     const void *data; /* NULL: slabs of the first axis follow */
 };
 
-/* Returns the little-endian file type, which is borrowed and never closed. */
+/* Returns the little-endian file type, which is borrowed and never closed. Halves have ts_hdf5_half_type. */
 hid_t ts_hdf5_type(enum ts_dtype dtype);
 /* Returns the creation properties of a dataset, group or file: no times, and all links and attributes in the object's
  * header. The library would move many of them to fractal heaps and B-trees, where one damaged byte can make it
@@ -106,8 +111,9 @@ enum ts_status ts_hdf5_dataset_create(struct hdf5_writer *writer, const char *pa
                                       int *id);
 /* Returns how many bytes of values have come. */
 uint64_t ts_hdf5_dataset_bytes(const struct hdf5_dataset *dataset);
-/* Writes the next `slices` indices of the first axis. The data are cut into chunks before it returns. */
-enum ts_status ts_hdf5_dataset_write(struct hdf5_writer *writer, int id, int64_t slices, const void *data);
+/* Writes the next `slices` indices of the first axis. The data are cut into chunks before it returns. They have the
+ * dataset's type, or are 32-bit floats (`rounds`) for a dataset of halves. */
+enum ts_status ts_hdf5_dataset_write(struct hdf5_writer *writer, int id, int64_t slices, const void *data, bool rounds);
 /* Moves chunks from the scratch file to the output, writes the digest and closes the dataset. Called at commit, when
  * the queue is empty. */
 enum ts_status ts_hdf5_dataset_finish(struct hdf5_writer *writer, int id);

@@ -14,9 +14,10 @@
 #include "core/thread.h"
 
 enum {
-    COPY_BYTES = 1 << 20, /* fewer are copied by one thread */
-    COPY_THREADS = 4,     /* reach the rate of the memory */
-    RUN_BYTES = 64 << 20  /* that are read at a time, so that the first ones need not wait for the last */
+    COPY_BYTES = 1 << 20,   /* fewer are copied by one thread */
+    COPY_THREADS = 4,       /* reach the rate of the memory */
+    FIRST_BYTES = 64 << 20, /* that are read at a time at first, so that the first ones need not wait for the last */
+    MOST_BYTES = 512 << 20  /* and at last: more at a time are read faster, in longer ranges of each frame */
 };
 
 enum slot_state { SLOT_EMPTY, SLOT_QUEUED, SLOT_READING, SLOT_HELD };
@@ -45,6 +46,7 @@ struct read_ahead {
     pthread_cond_t queued, held; /* held: some blocks are, or the thread is idle */
     pthread_t thread;
     bool has_thread, busy, ending;
+    size_t run_bytes; /* that are read next at a time; doubled each time */
     int64_t n_queued;
     struct ts_diag *unheard; /* records of the thread; nobody reads them, since the read meets the same failure */
 };
@@ -126,7 +128,8 @@ static int64_t next_queued(const struct read_ahead *reading, int64_t *n)
     for (int64_t s = 0; s < blocks->n_slots; s++)
         if (slots[s].state == SLOT_QUEUED && (first < 0 || slots[s].block < slots[first].block))
             first = s;
-    const int64_t most = RUN_BYTES / (int64_t)blocks->slice_bytes, threads = ts_readers_threads(reading->readers);
+    const int64_t most = (int64_t)(reading->run_bytes / blocks->slice_bytes),
+                  threads = ts_readers_threads(reading->readers);
     const int64_t slices = most > threads ? most : threads;
     for (*n = 1; first + *n < blocks->n_slots && *n * blocks->size < slices; ++*n) {
         const struct slot *before = &slots[first + *n - 1], *slot = before + 1;
@@ -159,6 +162,7 @@ static void *read_queued(void *data)
         const int64_t z = block_first(blocks, block), end = block_end(blocks, block + n - 1);
         set_state(reading, slot, n, SLOT_READING);
         reading->n_queued -= n;
+        reading->run_bytes = reading->run_bytes < MOST_BYTES ? 2 * reading->run_bytes : MOST_BYTES;
         reading->busy = true;
         pthread_mutex_unlock(&reading->lock);
         const enum ts_status status = reading->rule.read(reading->source, reading->readers, z, end - z,
@@ -296,7 +300,7 @@ enum ts_status ts_read_ahead_start(struct source *source, const struct read_rule
     if (!reading)
         return ts_diag_no_memory(diag, sizeof *reading);
     const struct blocks blocks = find_blocks(source, rule, ahead);
-    *reading = (struct read_ahead){.source = source, .rule = *rule, .blocks = blocks};
+    *reading = (struct read_ahead){.source = source, .rule = *rule, .blocks = blocks, .run_bytes = FIRST_BYTES};
     pthread_mutex_init(&reading->lock, NULL);
     pthread_cond_init(&reading->queued, NULL);
     pthread_cond_init(&reading->held, NULL);

@@ -31,11 +31,13 @@ struct chain_stage {
 };
 
 enum chain_compression { CHAIN_DEFLATE, CHAIN_STORED };
+enum chain_dtype { CHAIN_OWN, CHAIN_F16 };
 
 struct chain_output {
     const char *path; /* joined to the chain's folder; NULL: none given */
     struct ts_span span;
     int32_t compression; /* enum chain_compression */
+    int32_t dtype;       /* enum chain_dtype */
 };
 
 struct ts_chain {
@@ -50,7 +52,7 @@ struct ts_chain {
 };
 
 /* The table of the output's parameters beside its path. */
-enum { CHAIN_OUTPUT_PARAMS = 1 };
+enum { CHAIN_OUTPUT_PARAMS = 2 };
 extern const struct param ts_chain_output_params[CHAIN_OUTPUT_PARAMS];
 
 /* Returns the chain with every parameter written out, as YAML without any path, for the provenance; free() it. NULL

@@ -348,9 +348,16 @@ static const struct choice compressions[] = {
     {"none", CHAIN_STORED, .doc = "values as they are: faster where the disk is fast, and larger"},
     {NULL}};
 
+static const struct choice dtypes[] = {
+    {"own", CHAIN_OWN, .doc = "each image keeps its type"},
+    {"f16", CHAIN_F16, .doc = "images of 32-bit floats are rounded to 16-bit floats, and others keep their type"},
+    {NULL}};
+
 const struct param ts_chain_output_params[CHAIN_OUTPUT_PARAMS] = {
     PARAM(struct chain_output, compression, .unit = "", .choices = compressions, .init.choice = CHAIN_DEFLATE,
-          .doc = "how the values of images are stored")};
+          .doc = "how the values of images are stored"),
+    PARAM(struct chain_output, dtype, .unit = "", .choices = dtypes, .init.choice = CHAIN_OWN,
+          .doc = "the type in which the values of images are stored")};
 
 struct param_set ts_chain_output_set(struct ts_chain *chain)
 {
@@ -373,7 +380,7 @@ static void build_path(struct builder *builder, const struct node *entry)
 
 static void build_output(struct builder *builder, const struct node *map)
 {
-    static const char *const names[] = {"hdf5", "compression"};
+    static const char *const names[] = {"hdf5", "compression", "dtype"};
     const struct load load = loader(builder);
     struct param_set set = ts_chain_output_set(builder->chain);
     if (map->kind != NODE_MAP || map->n == 0) {
@@ -387,7 +394,8 @@ static void build_output(struct builder *builder, const struct node *map)
         else if (ts_param_find(set.params, set.n_params, entry->key->text, &param))
             ts_load_value(&load, entry, &set, param);
         else
-            ts_load_unknown(builder->diag, entry->key->text, entry->key->span, "output", "format", names, 2);
+            ts_load_unknown(builder->diag, entry->key->text, entry->key->span, "output", "format", names,
+                            sizeof names / sizeof *names);
     }
 }
 

@@ -102,13 +102,16 @@ static bool write_stage(FILE *out, const struct ts_chain *chain, int32_t index)
     return ok;
 }
 
-/* The output's path is left out, and so is what it does not say: the digests of values do not depend on the rest. */
+/* The output's path is left out, and so is every parameter that has its default. */
 static bool write_output(FILE *out, const struct ts_chain *chain)
 {
     struct chain_output output = chain->output;
-    const struct param_set set = {
+    struct param_set set = {
         .params = ts_chain_output_params, .n_params = CHAIN_OUTPUT_PARAMS, .values = &output, .owner = "output"};
-    if (output.compression == ts_chain_output_params[0].init.choice)
+    for (size_t i = 0; i < set.n_params; i++)
+        if (*(int32_t *)ts_param_field(&set, i) == set.params[i].init.choice)
+            set.idle |= 1u << i;
+    if (set.idle == (1u << set.n_params) - 1)
         return true;
     fputs("output: {", out);
     const bool ok = write_params(out, &set, NULL, true);

@@ -31,7 +31,7 @@ static int64_t chunks_of(const struct chunk_grid *grid, int64_t n)
     return grid->split == 0 ? (slices + c - 1) / c : slices * (grid->n_chunks / grid->n[0]);
 }
 
-static bool is_output(const struct ts_plan *plan, int32_t node)
+bool ts_plan_is_output(const struct ts_plan *plan, int32_t node)
 {
     int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
     const int32_t n = ts_plan_outputs(plan, outputs);
@@ -43,22 +43,22 @@ static bool is_output(const struct ts_plan *plan, int32_t node)
 
 bool ts_plan_encode(const struct ts_plan *plan, int32_t i, struct plan_encode *encode)
 {
-    const struct ts_image *image = &plan->nodes[i].out;
+    const struct ts_image image = ts_plan_written(plan, i);
     int64_t n[TS_MAX_RANK];
-    if (!ts_plan_encodes(plan) || !is_output(plan, i))
+    if (!ts_plan_encodes(plan) || !ts_plan_is_output(plan, i))
         return false;
     *encode = (struct plan_encode){0};
-    for (int d = 0; d < image->rank; d++)
-        n[d] = image->axes[d].n;
+    for (int d = 0; d < image.rank; d++)
+        n[d] = image.axes[d].n;
     struct chunk_grid *grid = &encode->grid;
-    if (!ts_chunk_grid_init(grid, image->rank, n, ts_dtype_bytes(image->dtype)))
+    if (!ts_chunk_grid_init(grid, image.rank, n, ts_dtype_bytes(image.dtype)))
         return false;
     encode->slab_chunks = chunks_of(grid, plan->slab_slices);
     const int64_t most = (int64_t)(CALL_BYTES / grid->chunk_bytes);
     encode->call_chunks = most < 1 ? 1 : most < encode->slab_chunks ? most : encode->slab_chunks;
     const struct cuda_deflate one = ts_plan_encode_job(grid, 1, grid->chunk_bytes),
                               call = ts_plan_encode_job(grid, encode->call_chunks, grid->chunk_bytes);
-    encode->values_bytes = (size_t)(plan->slab_slices + waiting_slices(grid)) * ts_slice_bytes(image);
+    encode->values_bytes = (size_t)(plan->slab_slices + waiting_slices(grid)) * ts_slice_bytes(&image);
     encode->chunk_bound = ts_cuda_stride(ts_cuda_deflate_bound(&one));
     encode->encoded_bytes = (size_t)encode->slab_chunks * encode->chunk_bound;
     encode->places_bytes = (size_t)encode->slab_chunks * sizeof(struct cuda_deflate_place);

@@ -62,7 +62,7 @@ static size_t image_bytes(const struct ts_plan *plan)
 static void count_bytes(struct ts_plan *plan, struct simulation *simulation, int64_t slab)
 {
     int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
-    const struct ts_image *images[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
+    struct ts_image images[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
     size_t bytes = FIXED_BYTES, device = 0, host = 0;
     simulate(plan, simulation, slab);
     plan->slab_slices = slab;
@@ -81,7 +81,7 @@ static void count_bytes(struct ts_plan *plan, struct simulation *simulation, int
     }
     const int32_t n = ts_plan_outputs(plan, outputs);
     for (int32_t i = 0; i < n; i++)
-        images[i] = &plan->nodes[outputs[i]].out;
+        images[i] = ts_plan_written(plan, outputs[i]);
     plan->memory_bytes = (int64_t)(bytes + ts_hdf5_memory_bytes(images, (size_t)n, plan->threads));
     plan->gpu_bytes = (int64_t)device;
 }

@@ -35,28 +35,42 @@ size_t ts_plan_download_bytes(const struct ts_plan *plan)
     size_t largest = 0;
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         struct plan_encode encode;
+        const struct ts_image written = ts_plan_written(plan, i);
         size_t bytes = 0;
         if (ts_plan_encode(plan, i, &encode))
             bytes = encode.piece_bytes;
         else if (plan->nodes[i].dataset)
-            bytes = piece_bytes(plan, &plan->nodes[i].out, plan->slab_slices);
+            bytes = piece_bytes(plan, &written, plan->slab_slices);
         bytes = ts_cuda_stride(bytes);
         largest = bytes > largest ? bytes : largest;
     }
     return largest;
 }
 
+size_t ts_plan_halves_bytes(const struct ts_plan *plan, int32_t i)
+{
+    const struct ts_image written = ts_plan_written(plan, i);
+    const bool halves = ts_plan_is_output(plan, i) && ts_plan_rounds(plan, i) && !ts_plan_encodes(plan);
+    return halves ? ts_cuda_stride((size_t)plan->slab_slices * ts_slice_bytes(&written)) : 0;
+}
+
+size_t ts_plan_largest_bytes(const struct ts_plan *plan)
+{
+    return plan->chain->output.dtype == CHAIN_F16 ? (size_t)plan->n_nodes * sizeof(uint32_t) : 0;
+}
+
 void ts_plan_cuda_bytes(const struct ts_plan *plan, size_t *device, size_t *host)
 {
     ts_plan_encode_bytes(plan, device, host);
-    *device += ts_cuda_stride(ts_plan_padded_bytes(plan));
-    *host += PLAN_PIECES * (ts_plan_upload_bytes(plan) + ts_plan_download_bytes(plan));
+    *device += ts_cuda_stride(ts_plan_padded_bytes(plan)) + ts_cuda_stride(ts_plan_largest_bytes(plan));
+    *host += ts_plan_largest_bytes(plan) + PLAN_PIECES * (ts_plan_upload_bytes(plan) + ts_plan_download_bytes(plan));
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
         const size_t slice = ts_slice_bytes(&node->out);
         const size_t slices = (size_t)(node->keep ? node->out.axes[0].n : node->buffer_slices);
         if (node->image_node == i)
             *device += (size_t)ts_plan_copies(plan, i) * ts_cuda_stride(slices * slice);
+        *device += PLAN_RING * ts_plan_halves_bytes(plan, i);
         if (!node->chain_stage || !node->chain_stage->stage->cuda)
             continue;
         *device += ts_cuda_driver_bytes(&node->context, ts_plan_reduced_slices(plan, i));
@@ -68,9 +82,9 @@ void ts_plan_cuda_transfers(struct ts_plan *plan, const int64_t *computed)
 {
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         struct plan_node *node = &plan->nodes[i];
-        const int64_t slice = (int64_t)ts_slice_bytes(&node->out);
-        node->upload_bytes = node->source ? computed[i] * slice : 0;
-        node->download_bytes = ts_plan_stored(plan, i) * node->out.axes[0].n * slice;
+        const struct ts_image written = ts_plan_written(plan, i);
+        node->upload_bytes = node->source ? computed[i] * (int64_t)ts_slice_bytes(&node->out) : 0;
+        node->download_bytes = ts_plan_stored(plan, i) * (int64_t)ts_image_bytes(&written);
         node->tables_bytes = 0;
         if (node->chain_stage && node->chain_stage->stage->cuda) {
             const bool maps = node->image_node == i && computed[i] > 0;

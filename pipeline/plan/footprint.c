@@ -50,6 +50,19 @@ int ts_plan_stored(const struct ts_plan *plan, int32_t i)
     return stored;
 }
 
+bool ts_plan_rounds(const struct ts_plan *plan, int32_t i)
+{
+    return plan->chain->output.dtype == CHAIN_F16 && plan->nodes[i].out.dtype == TS_F32;
+}
+
+struct ts_image ts_plan_written(const struct ts_plan *plan, int32_t i)
+{
+    struct ts_image image = plan->nodes[i].out;
+    if (ts_plan_rounds(plan, i))
+        image.dtype = TS_F16;
+    return image;
+}
+
 bool ts_plan_encodes(const struct ts_plan *plan)
 {
     return plan->cuda && plan->chain->output.compression == CHAIN_DEFLATE;
@@ -58,7 +71,7 @@ bool ts_plan_encodes(const struct ts_plan *plan)
 int ts_plan_copies(const struct ts_plan *plan, int32_t i)
 {
     const bool moves = plan->cuda && !plan->nodes[i].keep,
-               leaves = ts_plan_stored(plan, i) > 0 && !ts_plan_encodes(plan);
+               leaves = ts_plan_stored(plan, i) > 0 && !ts_plan_encodes(plan) && !ts_plan_rounds(plan, i);
     return moves && (i < plan->n_sources || leaves) ? PLAN_RING : 1;
 }
 

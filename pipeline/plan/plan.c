@@ -232,8 +232,9 @@ static void name_outputs(struct ts_plan *plan)
         const struct plan_node *node = &plan->nodes[i];
         if (node->dataset && node->level + 1 > plan->n_passes)
             plan->n_passes = node->level + 1;
+        const struct ts_image written = ts_plan_written(plan, i);
         if (node->dataset)
-            plan->output_bytes += (int64_t)ts_image_bytes(&node->out);
+            plan->output_bytes += (int64_t)ts_image_bytes(&written);
     }
 }
 

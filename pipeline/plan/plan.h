@@ -139,6 +139,12 @@ int64_t ts_plan_reduced_slices(const struct ts_plan *plan, int32_t node);
 /* Returns how many images of the output file this node computes: several where it is stored with the axes of several
  * nodes. */
 int ts_plan_stored(const struct ts_plan *plan, int32_t node);
+/* Returns true where the output file holds the image of this node as halves: 32-bit floats, where the chain asks for
+ * it.
+ */
+bool ts_plan_rounds(const struct ts_plan *plan, int32_t node);
+/* Returns the image of a node as the output file holds it. */
+struct ts_image ts_plan_written(const struct ts_plan *plan, int32_t node);
 /* Slabs under way at once on a CUDA device: one is uploaded, one computed, one downloaded. */
 enum { PLAN_RING = 3 };
 /* Returns true where the run's CUDA device compresses the outputs before they leave it. */
@@ -161,6 +167,12 @@ size_t ts_plan_download_bytes(const struct ts_plan *plan);
 #ifdef TS_HAVE_CUDA
 /* Computes all device memory, and all host memory that the device's side adds. */
 void ts_plan_cuda_bytes(const struct ts_plan *plan, size_t *device, size_t *host);
+/* Returns the bytes of a slab of halves in which an output leaves the device where it is not compressed there; 0 where
+ * this node has none. */
+size_t ts_plan_halves_bytes(const struct ts_plan *plan, int32_t node);
+/* Returns the bytes of a number for each node, in which the device notes the largest magnitude that halves cannot hold;
+ * 0 where nothing is rounded. */
+size_t ts_plan_largest_bytes(const struct ts_plan *plan);
 /* Fills the nodes' transfers. computed[node] is the number of its slices that are computed in the whole run. */
 void ts_plan_cuda_transfers(struct ts_plan *plan, const int64_t *computed);
 #endif

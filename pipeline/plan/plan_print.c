@@ -149,10 +149,11 @@ static void print_text(const struct ts_plan *plan, FILE *stream)
     print_device(plan, stream);
     fprintf(stream,
             "%d %s over z in slabs of %" PRId64 " slices, %d %s; memory %.1f MiB of a budget of %.1f MiB; "
-            "output %.1f MiB before compression\n",
+            "output %.1f MiB%s before compression\n",
             plan->n_passes, plan->n_passes == 1 ? "pass" : "passes", plan->slab_slices, plan->threads,
             plan->threads == 1 ? "thread" : "threads", (double)plan->memory_bytes / 1048576.0,
-            (double)plan->budget_bytes / 1048576.0, (double)plan->output_bytes / 1048576.0);
+            (double)plan->budget_bytes / 1048576.0, (double)plan->output_bytes / 1048576.0,
+            plan->chain->output.dtype == CHAIN_F16 ? " (f32 stored as f16)" : "");
     ts_predict_print(plan, stream);
 }
 
@@ -170,6 +171,8 @@ static void print_node_json(const struct ts_plan *plan, int32_t i, struct json *
     axes_text(&node->out, text, sizeof text);
     ts_json_member_text(json, "axes", text);
     ts_json_member_text(json, "dtype", ts_dtype_name(node->out.dtype));
+    if (node->dataset)
+        ts_json_member_text(json, "stored_dtype", ts_dtype_name(ts_plan_written(plan, i).dtype));
     ts_json_member_text(json, "quantity", ts_quantity_name(node->out.quantity));
     ts_json_member_text(json, "unit", node->out.unit);
     print_rays_json(&node->out, json);

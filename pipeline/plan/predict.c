@@ -58,7 +58,7 @@ const char *ts_predict_part_name(enum predict_part part)
 
 double ts_predict_ratio(enum ts_dtype dtype)
 {
-    return dtype == TS_F32 ? 0.75 : ts_dtype_bytes(dtype) == 2 ? 0.4 : 0.5;
+    return dtype == TS_F32 || dtype == TS_F16 ? 0.75 : ts_dtype_bytes(dtype) == 2 ? 0.4 : 0.5;
 }
 
 /* ---- the work of a slab ------------------------------------------------------------------------- */
@@ -145,10 +145,10 @@ static void add_reductions(struct prediction_run *run, const struct simulated_sl
 static void add_output(struct prediction_run *run, int pass, int32_t node, int64_t n)
 {
     const struct ts_plan *plan = run->plan;
-    const struct ts_image *image = &plan->nodes[node].out;
+    const struct ts_image image = ts_plan_written(plan, node);
     const bool stored = plan->chain->output.compression == CHAIN_STORED;
-    const double bytes = (double)n * (double)ts_slice_bytes(image),
-                 left = stored ? bytes : bytes * ts_predict_ratio(image->dtype);
+    const double bytes = (double)n * (double)ts_slice_bytes(&image),
+                 left = stored ? bytes : bytes * ts_predict_ratio(image.dtype);
     if (ts_plan_encodes(plan))
         add(run, pass, PREDICT_COMPRESS, bytes, bytes / run->rates->values[RATE_CUDA_COMPRESS]);
     else
@@ -235,8 +235,10 @@ static void join_passes(struct prediction_run *run)
             prediction->bound = (enum predict_lane)lane;
     prediction->bound_seconds = bounds[prediction->bound];
     double bytes = 0;
-    for (int32_t i = 0; i < run->n_outputs; i++)
-        bytes += (double)ts_image_bytes(&run->plan->nodes[run->outputs[i]].out);
+    for (int32_t i = 0; i < run->n_outputs; i++) {
+        const struct ts_image image = ts_plan_written(run->plan, run->outputs[i]);
+        bytes += (double)ts_image_bytes(&image);
+    }
     prediction->ratio = bytes > 0 ? prediction->parts[PREDICT_WRITE].bytes / bytes : 1;
 }
 

@@ -97,6 +97,7 @@ enum ts_status ts_run_create_datasets(struct run *run, int pass)
     bool drained = pass == 0;
     for (int32_t i = 0; status == TS_OK && i < n; i++) {
         const struct plan_node *node = &run->plan->nodes[outputs[i]];
+        const struct ts_image written = ts_plan_written(run->plan, outputs[i]);
         char path[128];
         if (node->axes_pass != pass)
             continue;
@@ -106,7 +107,7 @@ enum ts_status ts_run_create_datasets(struct run *run, int pass)
         drained = true;
         snprintf(path, sizeof path, "/entry/%s", node->dataset);
         if (status == TS_OK)
-            status = ts_hdf5_image(run->writer, path, &node->out, &run->nodes[outputs[i]].dataset);
+            status = ts_hdf5_image(run->writer, path, &written, &run->nodes[outputs[i]].dataset);
     }
     return status;
 }

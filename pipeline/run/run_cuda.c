@@ -100,10 +100,11 @@ static enum ts_status device_allocate(struct run *run)
         device->most_downloads = PLAN_RING * run->plan->n_nodes;
         device->downloads = calloc((size_t)device->most_downloads, sizeof *device->downloads);
         device->encoders = calloc((size_t)run->plan->n_nodes, sizeof *device->encoders);
+        device->halves = calloc((size_t)run->plan->n_nodes, sizeof *device->halves);
         device->up_bytes = ts_plan_upload_bytes(run->plan);
         device->down_bytes = ts_plan_download_bytes(run->plan);
     }
-    if (!device || !device->downloads || !device->encoders)
+    if (!device || !device->downloads || !device->encoders || !device->halves)
         return ts_diag_no_memory(run->diag, (size_t)run->plan->n_nodes * sizeof *device->downloads);
     return allocate_staging(run, &device->up, device->up_bytes) &&
                    allocate_staging(run, &device->down, device->down_bytes)
@@ -183,7 +184,7 @@ static enum ts_status device_attach(struct run *run)
     for (int copy = 0; complete && copy < PLAN_RING; copy++)
         complete = (device->began[copy] = ts_cuda_event_create(device->session)) &&
                    (device->computed[copy] = ts_cuda_event_create(device->session));
-    status = complete ? TS_OK : TS_RUN_FAILED;
+    status = complete ? ts_run_cuda_half_create(run) : TS_RUN_FAILED;
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)
         status = attach_node(run, i);
     return status == TS_OK ? begin_profile(run) : status;
@@ -205,6 +206,7 @@ static void device_free(struct run *run)
     free_staging(&device->up, device->up_bytes);
     free_staging(&device->down, device->down_bytes);
     free(device->encoders);
+    free(device->halves);
     free(device->downloads);
     free(device);
 }
@@ -284,6 +286,8 @@ static enum ts_status device_drain(struct run *run)
     enum ts_status status = ts_run_cuda_move(run, run->slab_number);
     if (status == TS_OK)
         status = ts_cuda_wait(device->session, CUDA_COMPUTE);
+    if (status == TS_OK)
+        status = ts_run_cuda_half_report(run);
     for (int64_t slab = run->slab_number - PLAN_RING; status == TS_OK && slab < run->slab_number; slab++)
         status = trace_slab(run, slab);
     for (int place = 0; status == TS_OK && place < PLAN_PIECES; place++)

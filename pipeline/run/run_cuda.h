@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These structs are the state of the back end of a CUDA device, and these functions the calls between its three parts:
- * run_cuda.c has memory, reading and slabs, run_encode_cuda.c compresses outputs on the device, and run_write_cuda.c
- * brings outputs to the writer. Only these files include it, and they are built only with CUDA.
+ * These structs are the state of the back end of a CUDA device, and these functions the calls between its four parts:
+ * run_cuda.c has memory, reading and slabs, run_half_cuda.c rounds outputs, run_encode_cuda.c compresses them on the
+ * device, and run_write_cuda.c brings them to the writer. Only these files include it, and they are built only with
+ * CUDA.
  */
 #ifndef PIPELINE_RUN_RUN_CUDA_H
 #define PIPELINE_RUN_RUN_CUDA_H
@@ -67,6 +68,9 @@ struct device {
     size_t up_bytes, down_bytes; /* sizes of a piece of `up` and `down` */
     struct encoder **encoders;   /* one for each node; NULL: its output is not compressed here */
     void *encode_scratch;        /* shared by the encoders */
+    unsigned char **halves;      /* one for each node: the ring's slabs of its output, rounded; NULL: it has none */
+    uint32_t *largest;           /* on the device, for each node: ts_cuda_half_round's; NULL: nothing is rounded */
+    uint32_t *found_largest;     /* the same in pinned memory */
     struct download *downloads;  /* a ring, oldest first */
     int n_downloads, first_download, most_downloads;
     struct arrival arrivals[PLAN_PIECES]; /* by place of their piece */
@@ -82,6 +86,16 @@ enum ts_status ts_run_cuda_encoder_create(struct run *run, int32_t node);
 void ts_run_cuda_encoder_destroy(struct encoder *encoder);
 /* Enqueues the compression of all chunks that these slices make whole. Returns how many they are in *n. */
 enum ts_status ts_run_cuda_encode(struct run *run, int32_t node, const struct ts_image *slices, int64_t *n);
+
+/* Allocates what rounding outputs to halves needs, beside the encoders. */
+enum ts_status ts_run_cuda_half_create(struct run *run);
+/* Enqueues bringing slices of an output to `to` on the device, as the file holds them: rounded to halves, or copied.
+ * Returns in *bytes how many they are there. */
+enum ts_status ts_run_cuda_leave(struct run *run, int32_t node, const struct ts_image *slices, void *to, size_t *bytes);
+/* Rounds slices to the slab's halves, and changes *slices to these; slices that leave as they are stay. */
+enum ts_status ts_run_cuda_half(struct run *run, int32_t node, struct ts_image *slices);
+/* Tells the writer which values halves could not hold. Waits for the device. */
+enum ts_status ts_run_cuda_half_report(struct run *run);
 
 /* Notes an output's slab for download, as run_back_end.write. */
 enum ts_status ts_run_cuda_write(struct run *run, int32_t node, const struct ts_image *slices);

@@ -76,9 +76,8 @@ enum ts_status ts_run_cuda_encode(struct run *run, int32_t node, const struct ts
     struct encoder *encoder = device->encoders[node];
     const int copy = (int)(run->slab_number % PLAN_RING);
     size_t from = 0, at = 0, bytes, last;
-    enum ts_status status = ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_ON_DEVICE,
-                                         encoder->values + encoder->filled, slices->data, ts_image_bytes(slices));
-    encoder->filled += ts_image_bytes(slices);
+    enum ts_status status = ts_run_cuda_leave(run, node, slices, encoder->values + encoder->filled, &bytes);
+    encoder->filled += bytes;
     *n = 0;
     while (status == TS_OK) {
         const int64_t count = next_call(encoder, encoder->next_chunk + *n, encoder->filled - from, &bytes, &last);

@@ -16,7 +16,8 @@ enum ts_status ts_run_cuda_write(struct run *run, int32_t i, const struct ts_ima
                                 .dataset = run->nodes[i].dataset,
                                 .slices = *slices,
                                 .encoder = device->encoders[i]};
-    const enum ts_status status = download.encoder ? ts_run_cuda_encode(run, i, slices, &download.end) : TS_OK;
+    const enum ts_status status = download.encoder ? ts_run_cuda_encode(run, i, slices, &download.end)
+                                                   : ts_run_cuda_half(run, i, &download.slices);
     if (download.encoder ? download.end > 0 : slices->axes[0].n > 0)
         device->downloads[(device->first_download + device->n_downloads++) % device->most_downloads] = download;
     return status;

@@ -1,70 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Products and sums are made in double and rounded once, so that a kernel whose weights cancel (a Laplacian of a
- * bright, flat image) keeps its digits. Taps of weight 0 are left out: what lies under them does not matter, not even a
- * NaN. The rows around an output row stand in a ring of extended rows in double; 32 neighboring pixels are summed at a
- * time, tap after tap in the order in which the weights are written.
+ * bright, flat image) keeps its digits. Where weights and pixels are integers and float holds every partial sum, float
+ * gives the same result with vectors of twice as many pixels. Taps of weight 0 are left out: what lies under them does
+ * not matter, not even a NaN. The rows around four output rows stand in a ring of extended rows, so that a value
+ * that is loaded serves four sums; each sum adds tap after tap in the order in which the weights are written.
  */
 #include "stages/filters/convolve.h"
 
 #include <float.h>
+#include <math.h>
 #include <omp.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/vectors.h"
 #include "stages/engine/border.h"
 #include "stages/engine/scratch.h"
 
 enum {
     CHUNK_ROWS = 64,
-    LANES = 8,
-    BLOCK = 4 * LANES,
-    NAMED_SIDE = 5,
-    MAX_TAPS = CONVOLVE_MAX_SIDE * CONVOLVE_MAX_SIDE
+    SUM_ROWS = 4,       /* output rows at once */
+    SUM_VECTORS = 3,    /* of each of them: 12 sums, 3 values and a weight are the 16 registers of AVX2 */
+    ACROSS_VECTORS = 4, /* of a row at once, where rows are summed across */
+    READ_BEYOND = ACROSS_VECTORS * TS_VECTOR_MOST_BYTES / (int)sizeof(float),
+    SEPARABLE_FROM_TAPS = 10, /* 9 taps are faster in one step */
+    CACHE_LINE = 64,
+    TAP_ROWS = CONVOLVE_MAX_SIDE + 2 * (SUM_ROWS - 1),
 };
-
-/* ---- kernels ------------------------------------------------------------------------------------ */
-
-/* side x side weights, row after row; the sum is divided by `divisor`. */
-struct named_kernel {
-    int64_t side;
-    double divisor;
-    double weights[NAMED_SIDE * NAMED_SIDE];
-};
-
-/* clang-format off */
-#define CROSS(center, neighbor) {0, neighbor, 0,  neighbor, center, neighbor,  0, neighbor, 0}
-#define SQUARE(center, neighbor) \
-    {neighbor, neighbor, neighbor,  neighbor, center, neighbor,  neighbor, neighbor, neighbor}
-#define SQUARE_5(center, neighbor) \
-    {neighbor, neighbor, neighbor, neighbor, neighbor,  neighbor, neighbor, neighbor, neighbor, neighbor, \
-     neighbor, neighbor, center, neighbor, neighbor,  neighbor, neighbor, neighbor, neighbor, neighbor, \
-     neighbor, neighbor, neighbor, neighbor, neighbor}
-
-static const struct named_kernel named_kernels[] = {
-    [CONVOLVE_LOW_PASS_4] = {3, 5, CROSS(1, 1)},
-    [CONVOLVE_LOW_PASS_8] = {3, 9, SQUARE(1, 1)},
-    [CONVOLVE_LOW_PASS_5X5] = {5, 25, SQUARE_5(1, 1)},
-    [CONVOLVE_GAUSSIAN_3X3] = {3, 16, {1, 2, 1,  2, 4, 2,  1, 2, 1}},
-    [CONVOLVE_GAUSSIAN_5X5] = {5, 256, {1, 4, 6, 4, 1,  4, 16, 24, 16, 4,  6, 24, 36, 24, 6,  4, 16, 24, 16, 4,
-                                        1, 4, 6, 4, 1}},
-    [CONVOLVE_HIGH_PASS_4] = {3, 5, CROSS(4, -1)},
-    [CONVOLVE_HIGH_PASS_8] = {3, 9, SQUARE(8, -1)},
-    [CONVOLVE_HIGH_PASS_5X5] = {5, 25, SQUARE_5(24, -1)},
-    [CONVOLVE_SHARPEN_4] = {3, 1, CROSS(5, -1)},
-    [CONVOLVE_SHARPEN_8] = {3, 1, SQUARE(9, -1)},
-    [CONVOLVE_SHARPEN_5X5] = {5, 256, {-1, -4, -6, -4, -1,  -4, -16, -24, -16, -4,  -6, -24, 476, -24, -6,
-                                       -4, -16, -24, -16, -4,  -1, -4, -6, -4, -1}},
-    [CONVOLVE_LAPLACIAN_4] = {3, 1, CROSS(-4, 1)},
-    [CONVOLVE_LAPLACIAN_8] = {3, 1, SQUARE(-8, 1)},
-    [CONVOLVE_LOG_5X5] = {5, 1, {0, 0, 1, 0, 0,  0, 1, 2, 1, 0,  1, 2, -16, 2, 1,  0, 1, 2, 1, 0,  0, 0, 1, 0, 0}},
-    [CONVOLVE_SOBEL_X] = {3, 1, {-1, 0, 1,  -2, 0, 2,  -1, 0, 1}},
-    [CONVOLVE_SOBEL_Y] = {3, 1, {-1, -2, -1,  0, 0, 0,  1, 2, 1}},
-    [CONVOLVE_SOBEL_X_5X5] = {5, 1, {-1, -2, 0, 2, 1,  -4, -8, 0, 8, 4,  -6, -12, 0, 12, 6,  -4, -8, 0, 8, 4,
-                                     -1, -2, 0, 2, 1}},
-    [CONVOLVE_SOBEL_Y_5X5] = {5, 1, {-1, -4, -6, -4, -1,  -2, -8, -12, -8, -2,  0, 0, 0, 0, 0,  2, 8, 12, 8, 2,
-                                     1, 4, 6, 4, 1}},
-};
-/* clang-format on */
 
 static const struct choice kernel_choices[] = {
     {"custom", CONVOLVE_CUSTOM, "the parameter `weights`"},
@@ -102,22 +65,6 @@ static const struct param convolve_params[] = {
     PARAM(struct convolve_params, constant, .unit = "value", .init.r = 0, .min = -FLT_MAX, .max = FLT_MAX,
           .doc = "the value outside with border: constant; one that the image's dtype can hold"),
 };
-
-static struct convolve_weights kernel_of(const struct convolve_params *params, enum convolve_kernel name)
-{
-    if (name == CONVOLVE_CUSTOM)
-        return (struct convolve_weights){params->weights.rows, params->weights.columns, params->weights.values, 1};
-    const struct named_kernel *named = &named_kernels[name];
-    return (struct convolve_weights){named->side, named->side, named->weights, named->divisor};
-}
-
-int ts_convolve_kernels(const struct convolve_params *params, struct convolve_weights kernels[2])
-{
-    const bool magnitude = params->kernel == CONVOLVE_SOBEL_MAGNITUDE;
-    kernels[0] = kernel_of(params, magnitude ? CONVOLVE_SOBEL_X : (enum convolve_kernel)params->kernel);
-    kernels[1] = kernel_of(params, CONVOLVE_SOBEL_Y);
-    return magnitude ? 2 : 1;
-}
 
 /* ---- plan --------------------------------------------------------------------------------------- */
 
@@ -163,26 +110,71 @@ static enum ts_status convolve_shape(const struct stage_context *context, struct
 
 /* ---- run ---------------------------------------------------------------------------------------- */
 
-struct tap {
-    int64_t row, column;
-    double weight;
+/* The weights of a kernel, with SUM_ROWS - 1 empty rows above and below. Output row r of those that are summed at once
+ * meets image row q under the kernel's row q - r: bit r of output_rows[q][i] is set where weight i of it is not 0. */
+struct taps {
+    double scale;
+    uint8_t output_rows[TAP_ROWS][CONVOLVE_MAX_SIDE];
+    union {
+        float floats[TAP_ROWS][CONVOLVE_MAX_SIDE];
+        double doubles[TAP_ROWS][CONVOLVE_MAX_SIDE];
+    };
 };
 
-struct tap_list {
-    int n;
-    double scale;
-    struct tap taps[MAX_TAPS];
-};
+/* SUMS_SHORT: products with weights of few digits are exact in double, so that fused operations give the same bytes. */
+enum sum_kind { SUMS_EXACT, SUMS_SHORT, SUMS_DOUBLE };
 
 /* The work of one call, and where its parts of the scratch stand. */
 struct convolve_run {
     const struct convolve_params *params;
     struct convolve_weights kernels[2];
     int n_kernels;
-    int64_t rows, columns; /* of the kernel */
-    int64_t nz, ny, nx, row_length, sum_length;
-    size_t edges, lists, threads, thread_bytes, sums, bytes;
+    enum sum_kind kind;
+    int64_t rows, columns, held; /* of the kernel; rows of the ring */
+    int64_t element;             /* bytes of a pixel */
+    bool has_zeros;              /* taps of weight 0 */
+    bool separable;              /* rows are summed across when they are loaded, and the taps are a column */
+    double across[CONVOLVE_MAX_SIDE], down[CONVOLVE_MAX_SIDE];
+    int64_t nz, ny, nx, row_length;
+    size_t edges, taps, threads, line, thread_bytes, bytes;
 };
+
+/* Returns true where the product with any pixel has at most 53 digits and the exponent of a normal double. */
+static bool is_short(double weight)
+{
+    enum { DIGITS = DBL_MANT_DIG - 32, EXPONENT = 256 };
+    int exponent;
+    const double digits = ldexp(frexp(weight, &exponent), DIGITS);
+    return digits == rint(digits) && abs(exponent) < EXPONENT;
+}
+
+static enum sum_kind kind_of(const struct convolve_run *run, enum ts_dtype dtype)
+{
+    if (ts_convolve_is_exact(run->kernels, run->n_kernels, dtype))
+        return SUMS_EXACT;
+    for (int k = 0; k < run->n_kernels; k++)
+        for (int64_t i = 0; i < run->rows * run->columns; i++)
+            if (!is_short(run->kernels[k].weights[i]))
+                return SUMS_DOUBLE;
+    return SUMS_SHORT;
+}
+
+/* Sums in two steps are exact, or differ from those in one in the last digits of a double, which float seldom shows.
+ * Weights of many digits keep all their taps, because no column and row give exactly them. */
+static bool is_separable(struct convolve_run *run, enum ts_dtype dtype)
+{
+    const bool floats = run->kind == SUMS_EXACT || (run->kind == SUMS_SHORT && dtype == TS_F32);
+    int64_t n_taps = 0;
+    for (int64_t i = 0; i < run->rows * run->columns; i++)
+        n_taps += run->kernels[0].weights[i] != 0;
+    if (!floats || run->n_kernels > 1 || n_taps < SEPARABLE_FROM_TAPS || run->rows == 1 || run->columns == 1 ||
+        !ts_convolve_separate(&run->kernels[0], 0, run->across, run->down))
+        return false;
+    for (int64_t j = 0; j < run->rows; j++)
+        if (run->down[j] != rint(run->down[j]))
+            return false;
+    return true;
+}
 
 static struct convolve_run convolve_describe(const struct stage_context *context, int64_t nz)
 {
@@ -191,15 +183,22 @@ static struct convolve_run convolve_describe(const struct stage_context *context
     run.n_kernels = ts_convolve_kernels(run.params, run.kernels);
     run.rows = run.kernels[0].rows;
     run.columns = run.kernels[0].columns;
-    run.sum_length = (run.nx + BLOCK - 1) / BLOCK * BLOCK;
-    run.row_length = run.sum_length + (run.columns + LANES - 1) / LANES * LANES;
+    run.kind = kind_of(&run, context->in.dtype);
+    run.separable = is_separable(&run, context->in.dtype);
+    const int64_t n_taps = run.separable ? run.rows : run.rows * run.columns;
+    for (int k = 0; k < run.n_kernels; k++)
+        for (int64_t i = 0; i < n_taps; i++)
+            run.has_zeros |= (run.separable ? run.down : run.kernels[k].weights)[i] == 0;
+    run.element = (int64_t)ts_dtype_bytes(context->in.dtype);
+    run.held = run.rows + SUM_ROWS - 1;
+    run.row_length = run.nx + run.columns + READ_BEYOND;
     size_t used = 0;
-    ts_scratch_part(&used, run.rows * run.row_length, sizeof(double));
-    run.sums = ts_scratch_part(&used, 2 * run.sum_length, sizeof(double));
+    ts_scratch_part(&used, run.held * run.row_length, sizeof(double));
+    run.line = ts_scratch_part(&used, run.row_length, sizeof(float));
     run.thread_bytes = used;
     used = 0;
     run.edges = ts_scratch_part(&used, run.columns, sizeof(int64_t));
-    run.lists = ts_scratch_part(&used, run.n_kernels, sizeof(struct tap_list));
+    run.taps = ts_scratch_part(&used, run.n_kernels, sizeof(struct taps));
     run.threads = ts_scratch_part(&used, context->threads, run.thread_bytes);
     run.bytes = used;
     return run;
@@ -210,50 +209,124 @@ static size_t convolve_scratch_bytes(const struct stage_context *context, int64_
     return convolve_describe(context, n).bytes;
 }
 
-static void list_taps(const struct convolve_weights *kernel, struct tap_list *list)
+static void write_taps(const struct convolve_weights *kernel, bool exact, struct taps *taps)
 {
-    list->n = 0;
-    list->scale = 1 / kernel->divisor;
-    for (int64_t row = 0; row < kernel->rows; row++)
-        for (int64_t column = 0; column < kernel->columns; column++) {
-            const double weight = kernel->weights[row * kernel->columns + column];
-            if (weight != 0)
-                list->taps[list->n++] = (struct tap){row, column, weight};
+    memset(taps, 0, sizeof *taps);
+    taps->scale = 1 / kernel->divisor;
+    for (int64_t j = 0; j < kernel->rows; j++)
+        for (int64_t i = 0; i < kernel->columns; i++) {
+            const double weight = kernel->weights[j * kernel->columns + i];
+            if (exact)
+                taps->floats[j + SUM_ROWS - 1][i] = (float)weight;
+            else
+                taps->doubles[j + SUM_ROWS - 1][i] = weight;
+            for (int r = 0; r < SUM_ROWS && weight != 0; r++)
+                taps->output_rows[j + r][i] |= (uint8_t)(1 << r);
         }
 }
 
+/* SUM_ROWS output rows, of which the first n are written. */
+struct row_group {
+    const void *const *rows; /* of the ring, from the first one that the kernel touches */
+    int64_t n;
+    bool every_tap;    /* taps of weight 0 may be added */
+    const char *ahead; /* SUM_ROWS rows that will be loaded next. The processor fetches them while it sums. */
+    float *out;
+};
+
+#define SUM float
+#define WEIGHTS floats
+#define SUMS_TO_F64(x) WIDENED(x)
+#define SUMS_FROM_F32(x) (x)
+#define SUMS(f) f##_exact
+#define SUMS_FUSED(weight, x, sum) TS_MM(fmadd_ps)(TS_MM(set1_ps)(weight), x, sum)
 #define TS_LOOPS "stages/filters/convolve_sums.inc"
 #include "core/vectors.inc"
+#undef SUM
+#undef WEIGHTS
+#undef SUMS_TO_F64
+#undef SUMS_FROM_F32
+#undef SUMS
+#undef SUMS_FUSED
 
-TS_VECTORIZED static void round_sums(const double *restrict sums, float *restrict out, int64_t n)
+#define SUM double
+#define WEIGHTS doubles
+#define SUMS_TO_F64(x) (x)
+#define SUMS_FROM_F32(x) WIDENED(x)
+#define SUMS(f) f##_short
+#define SUMS_FUSED(weight, x, sum) TS_MM(fmadd_pd)(TS_MM(set1_pd)(weight), x, sum)
+#define TS_LOOPS "stages/filters/convolve_sums.inc"
+#include "core/vectors.inc"
+#undef SUMS
+#undef SUMS_FUSED
+
+#define SUMS(f) f##_double
+#define TS_LOOPS "stages/filters/convolve_sums.inc"
+#include "core/vectors.inc"
+#undef SUM
+#undef WEIGHTS
+#undef SUMS_TO_F64
+#undef SUMS_FROM_F32
+#undef SUMS
+
+TS_VECTORIZED static bool is_finite(const double *row, int64_t n)
 {
+    int64_t bad = 0;
     for (int64_t x = 0; x < n; x++)
-        out[x] = (float)sums[x];
+        bad += !(fabs(row[x]) <= DBL_MAX);
+    return bad == 0;
 }
 
-TS_VECTORIZED static void round_magnitudes(const double *restrict along_x, const double *restrict along_y,
-                                           float *restrict out, int64_t n)
-{
-    for (int64_t x = 0; x < n; x++)
-        out[x] = (float)sqrt(along_x[x] * along_x[x] + along_y[x] * along_y[x]);
-}
-
-/* Loads row y of a slice (also one outside), extended by the border rule on both sides. */
+/* Loads row y of a slice (also one outside) as floats or doubles, extended by the border rule on both sides. */
 static void load_row(const struct convolve_run *run, const int64_t *edges, enum ts_dtype dtype, const char *slice,
-                     int64_t y, double *row)
+                     int64_t y, bool floats, char *row)
 {
+    const double constant = run->params->constant;
+    const float constant_f32 = (float)constant;
+    const size_t bytes = floats ? sizeof(float) : sizeof(double);
+    const void *outside = floats ? (const void *)&constant_f32 : &constant;
     const int64_t half = run->columns / 2, n = run->nx;
     const int64_t from = ts_border_index(y, run->ny, (enum ts_border)run->params->border);
+    char *inside = row + (size_t)half * bytes;
     if (from < 0) {
         for (int64_t x = 0; x < n + 2 * half; x++)
-            row[x] = run->params->constant;
+            memcpy(row + (size_t)x * bytes, outside, bytes);
         return;
     }
-    ts_load_f64(row + half, slice + (size_t)(from * n) * ts_dtype_bytes(dtype), dtype, (size_t)n);
-    for (int64_t i = 0; i < half; i++) {
-        row[i] = edges[i] < 0 ? run->params->constant : row[half + edges[i]];
-        row[half + n + i] = edges[half + i] < 0 ? run->params->constant : row[half + edges[half + i]];
+    slice += (size_t)(from * n) * ts_dtype_bytes(dtype);
+    if (floats)
+        ts_load_f32((float *)inside, slice, dtype, (size_t)n);
+    else
+        ts_load_f64((double *)inside, slice, dtype, (size_t)n);
+    for (int64_t i = 0; i < 2 * half; i++)
+        memcpy(row + (size_t)(i < half ? i : n + i) * bytes, edges[i] < 0 ? outside : inside + (size_t)edges[i] * bytes,
+               bytes);
+}
+
+/* A thread's ring of rows of a chunk. */
+struct ring {
+    char *rows, *line;
+    size_t row_bytes;
+    int64_t top, loaded; /* the row of the slice that came first; how many came */
+    int64_t spoiled;     /* rows before this one may hold a NaN or an infinity under a weight of 0 */
+};
+
+static void load_next_row(const struct convolve_run *run, const int64_t *edges, enum ts_dtype dtype, const char *slice,
+                          struct ring *ring)
+{
+    const int64_t y = ring->top + ring->loaded;
+    char *row = ring->rows + (size_t)(ring->loaded++ % run->held) * ring->row_bytes;
+    if (run->separable) {
+        load_row(run, edges, dtype, slice, y, true, ring->line);
+        if (run->kind == SUMS_EXACT)
+            TS_WIDEST(sum_across_exact)(run, (const float *)ring->line, (float *)row);
+        else
+            TS_WIDEST(sum_across_short)(run, (const float *)ring->line, (double *)row);
+        return;
     }
+    load_row(run, edges, dtype, slice, y, run->kind == SUMS_EXACT, row);
+    if (run->has_zeros && dtype == TS_F32 && !is_finite((const double *)row, run->nx + run->columns - 1))
+        ring->spoiled = ring->loaded;
 }
 
 /* Does rows [y_first, y_end) of one slice. */
@@ -261,24 +334,31 @@ static void convolve_chunk(const struct convolve_run *run, enum ts_dtype dtype, 
                            int64_t y_end, float *out, char *scratch)
 {
     char *own = scratch + run->threads + (size_t)omp_get_thread_num() * run->thread_bytes;
-    double *ring = (double *)own, *sums = (double *)(own + run->sums);
     const int64_t *edges = (const int64_t *)(scratch + run->edges);
-    const struct tap_list *lists = (const struct tap_list *)(scratch + run->lists);
-    const int64_t half = run->rows / 2;
+    const struct taps *taps = (const struct taps *)(scratch + run->taps);
+    struct ring ring = {own, own + run->line, (size_t)run->row_length * sizeof(double), y_first - run->rows / 2, 0, 0};
+    const void *rows[TAP_ROWS];
     /* The sums past the extended rows are computed, too, and not used. */
-    memset(ring, 0, (size_t)(run->rows * run->row_length) * sizeof(double));
-    for (int64_t j = 0; j < run->rows - 1; j++)
-        load_row(run, edges, dtype, slice, y_first + j - half, ring + j * run->row_length);
-    for (int64_t y = y_first; y < y_end; y++) {
-        const int64_t top = (y - y_first) % run->rows, newest = (top + run->rows - 1) % run->rows;
-        load_row(run, edges, dtype, slice, y + half, ring + newest * run->row_length);
-        for (int i = 0; i < run->n_kernels; i++)
-            TS_WIDEST(sum_row)
-        (&lists[i], ring, run->rows, run->row_length, top, sums + i * run->sum_length, run->sum_length);
-        if (run->n_kernels == 2)
-            round_magnitudes(sums, sums + run->sum_length, out + y * run->nx, run->nx);
+    memset(own, 0, run->thread_bytes);
+    for (int64_t y = y_first; y < y_end; y += SUM_ROWS) {
+        const int64_t n = y_end - y < SUM_ROWS ? y_end - y : SUM_ROWS;
+        while (ring.loaded < y - y_first + n + run->rows - 1)
+            load_next_row(run, edges, dtype, slice, &ring);
+        for (int64_t q = 0; q < run->held; q++)
+            rows[q] = ring.rows + (size_t)((y - y_first + q) % run->held) * ring.row_bytes;
+        const int64_t next = ring.top + ring.loaded;
+        const struct row_group group = {
+            .rows = rows,
+            .n = n,
+            .every_tap = !run->has_zeros || (!run->separable && y - y_first >= ring.spoiled),
+            .ahead = slice + (next >= 0 && next + SUM_ROWS <= run->ny ? next * run->nx * run->element : 0),
+            .out = out + y * run->nx};
+        if (run->kind == SUMS_EXACT)
+            TS_WIDEST(sum_rows_exact)(run, taps, &group);
+        else if (run->kind == SUMS_SHORT && !run->separable) /* sums across have too many digits for exact products */
+            TS_WIDEST(sum_rows_short)(run, taps, &group);
         else
-            round_sums(sums, out + y * run->nx, run->nx);
+            TS_WIDEST(sum_rows_double)(run, taps, &group);
     }
 }
 
@@ -290,8 +370,10 @@ static enum ts_status convolve_map(const struct stage_context *context, const st
     int64_t *edges = (int64_t *)((char *)scratch + run.edges);
     ts_border_fill(edges, -half, half, run.nx, (enum ts_border)run.params->border);
     ts_border_fill(edges + half, run.nx, half, run.nx, (enum ts_border)run.params->border);
+    const struct convolve_weights column = {run.rows, 1, run.down, run.kernels[0].divisor};
     for (int i = 0; i < run.n_kernels; i++)
-        list_taps(&run.kernels[i], (struct tap_list *)((char *)scratch + run.lists) + i);
+        write_taps(run.separable ? &column : &run.kernels[i], run.kind == SUMS_EXACT,
+                   (struct taps *)((char *)scratch + run.taps) + i);
 #pragma omp parallel for num_threads(context->threads)
     for (int64_t item = 0; item < run.nz * n_chunks; item++) {
         const int64_t z = item / n_chunks, y = item % n_chunks * CHUNK_ROWS;
@@ -328,7 +410,8 @@ static const char convolve_doc[] =
     "gaussian, sharpen: an average of HU is in HU) and is an intensity otherwise. Pixels under weights of 0 do not "
     "count, not even NaN.\n"
     "\n"
-    "**Cost.** One multiplication and addition per pixel and nonzero weight.\n"
+    "**Cost.** One multiplication and addition per pixel and nonzero weight; where a kernel of at least 10 whole "
+    "numbers is a column times a row, one per weight of these two.\n"
     "\n"
     "**Source.** I. Sobel, G. Feldman, 1968; R. C. Gonzalez, R. E. Woods, Digital Image Processing, chapter 3.";
 

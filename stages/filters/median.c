@@ -38,9 +38,7 @@ static const struct choice dimensions_choices[] = {
 };
 
 static const struct choice method_choices[] = {
-    {"auto", MEDIAN_AUTO,
-     "network for windows of at most 49 values, else histogram; on the CPU histogram also for 5 x 5 and 7 x 7 values "
-     "of 8 bits"},
+    {"auto", MEDIAN_AUTO, "network for windows of at most 49 values, else histogram"},
     {"network", MEDIAN_NETWORK, "a fixed network of comparisons: 3 x 3, 5 x 5, 7 x 7 and 3 x 3 x 3"},
     {"histogram", MEDIAN_HISTOGRAM,
      "on the CPU a histogram that slides with the window; on a CUDA device the counts of smaller values, bit by bit"},
@@ -72,10 +70,8 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
 {
     struct median_params *params = values;
     const int64_t n = window_values(params);
-    const bool few_bins = !context->device && ts_dtype_bytes(context->in.dtype) == 1;
     if (params->method == MEDIAN_AUTO)
-        params->method =
-            n > MEDIAN_NETWORK_VALUES || (few_bins && params->radius > 1) ? MEDIAN_HISTOGRAM : MEDIAN_NETWORK;
+        params->method = n > MEDIAN_NETWORK_VALUES ? MEDIAN_HISTOGRAM : MEDIAN_NETWORK;
     if (params->method == MEDIAN_NETWORK && n > MEDIAN_NETWORK_VALUES)
         return ts_param_error(context->set, "method", "median-window", context->diag,
                               "a network has at most %d values, and this window has %lld", MEDIAN_NETWORK_VALUES,

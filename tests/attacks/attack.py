@@ -105,7 +105,7 @@ def tasks():
     by_workers = [("run compressed dicom", ["run", f"dicom {packed} | statistics | hdf5 {{out}}/o.h5", "--quiet"], packed)]
     return [("run dicom", ["run", f"dicom {study} | box radius=1 | histogram bins=16 | hdf5 {{out}}/o.h5", "--quiet"], study),
             *(by_workers if packed else []),
-            ("run result", ["run", f"result {own} | statistics | hdf5 {{out}}/o.h5", "--quiet"], own),
+            ("run result", ["run", f"result {own} | statistics | hdf5 {{out}}/o.h5 dtype=f16", "--quiet"], own),
             ("verify", ["verify", own], own),
             ("info", ["info", own], own),
             ("preview", ["preview", own, "-o", "{out}/o.png"], own)]

@@ -158,6 +158,62 @@ def equal_runs_compare_equal(folder):
 
 
 @test
+def halves_are_the_rounded_floats(folder):
+    """output: {dtype: f16} against NumPy's own rounding, and its file as an input of each command."""
+    study, chain = make_study(folder), "rescale | radon views=90 | save name=sinogram | fbp"
+    for name, options in (("whole", ""), ("half", "dtype=f16"), ("stored", "dtype=f16 compression=none")):
+        run("run", f"dicom {study} | {chain} | hdf5 {folder}/{name}.h5 {options}", "--quiet")
+        run("verify", f"{folder}/{name}.h5")
+    half = f"{folder}/half.h5"
+    run("run", f"result {half} image=data | box radius=0 | hdf5 {folder}/again.h5", "--quiet")
+    with h5py.File(f"{folder}/whole.h5") as whole, h5py.File(half) as f, h5py.File(f"{folder}/stored.h5") as stored, \
+            h5py.File(f"{folder}/again.h5") as again:
+        for path in ("entry/data/data", "entry/sinogram/data"):
+            expected, found = whole[path][...].astype(np.float16), f[path][...]
+            assert found.dtype == np.float16 and f[path].fletcher32 and f[path].shuffle and np.isnan(f[path].fillvalue)
+            assert found.tobytes() == expected.tobytes() == stored[path][...].tobytes()
+            assert text(f[path].attrs["sha256_tree"]) == text(stored[path].attrs["sha256_tree"])
+            error = np.abs(found.astype("f8") - whole[path][...])
+            assert (error <= np.maximum(np.abs(whole[path][...]) * 2.0**-11, 2.0**-25)).all()
+        assert "dtype: f16" in text(f["entry/provenance/chain"][()]) and "nearest" in text(f[path].attrs["rounding"])
+        assert (again["entry/data/data"][...] == f["entry/data/data"][...].astype("f4")).all()
+    assert "(f32 stored as f16) before compression" in run("check", f"dicom {study} | {chain} | hdf5 x.h5 dtype=f16").stdout
+    assert re.search(r"entry/data/data.* f16", run("info", half).stdout), run("info", half).stdout
+    run("preview", half, "-o", f"{folder}/half.png")
+    dump = subprocess.run(["h5dump", "-d", "/entry/data/data", half], check=True, capture_output=True, text=True).stdout
+    assert "16-bit little-endian floating-point" in dump, dump[:500]
+
+
+@test
+def halves_of_other_programs_are_read_and_large_values_refused(folder):
+    values = np.arange(4 * 16 * 16, dtype=np.uint16).reshape(4, 16, 16) * 31  # every exponent; no infinity, no NaN
+    floats = np.where(np.isfinite(values.view(np.float16)), values.view(np.float16), np.float16(7)).astype("f4")
+    for order, packed in (("<f2", None), (">f2", "gzip"), ("<f4", None)):
+        with h5py.File(f"{folder}/in.h5", "w") as f:
+            f.create_dataset("v", data=floats.astype(order), compression=packed)
+        source = f"hdf5 {folder}/in.h5 path=v axes=z,y,x quantity=intensity | box radius=0"
+        run("run", f"{source} | hdf5 {folder}/out.h5 dtype=f16", "--quiet", "--force")
+        with h5py.File(f"{folder}/out.h5") as f:
+            assert (f["entry/data/data"][...] == floats).all()
+    with h5py.File(f"{folder}/in.h5", "r+") as f:
+        f["angles"] = np.arange(0, 180, 11.25).astype("f2")
+        f["angles"].attrs["units"] = "degree"
+    run("run", f"hdf5 {folder}/in.h5 path=v axes=z,view,detector angles=angles | save name=s | hdf5 {folder}/out.h5", "--force")
+    with h5py.File(f"{folder}/out.h5") as f:
+        assert (f["entry/s/view"][...] == np.arange(0, 180, 11.25)).all() and (f["entry/s/data"][...] == floats).all()
+    with h5py.File(f"{folder}/in.h5", "r+") as f:
+        f["v"][2, 3, 4] = np.inf
+        f["v"][3, 3, 4] = 65519
+    run("run", f"{source} | hdf5 {folder}/out.h5 dtype=f16", "--quiet", "--force")
+    before = open(f"{folder}/out.h5", "rb").read()
+    with h5py.File(f"{folder}/in.h5", "r+") as f:
+        f["v"][1, 2, 3] = -123456.5
+    refused = run("run", f"{source} | hdf5 {folder}/out.h5 dtype=f16", "--quiet", "--force", expect=1).stderr
+    assert "/entry/data/data has values of a magnitude up to 123456.5" in refused and "rescale" in refused, refused
+    assert open(f"{folder}/out.h5", "rb").read() == before and len(os.listdir(folder)) == 2
+
+
+@test
 def nothing_personal_is_in_the_file(folder):
     study, out = make_study(folder), os.path.join(folder, "private.h5")
     run("run", f"dicom {study} | {MAIN_CHAIN} | hdf5 {out}")

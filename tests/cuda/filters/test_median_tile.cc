@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The networks of the CUDA kernels of median, compiled for the host. A network of comparisons merges all lists if it
- * merges those of zeros and ones (D. E. Knuth, The Art of Computer Programming, volume 3, 5.3.4), and of these sorted
- * lists have few, and all of them are tried. Whole tiles are compared with sorted windows.
+ * This tests the networks of the CUDA kernels of median, compiled for the host. A network of comparisons merges all
+ * lists if it merges those of zeros and ones (D. E. Knuth, The Art of Computer Programming, volume 3, 5.3.4), and of
+ * these sorted lists have few, and all of them are tried. Whole tiles are compared with sorted windows.
  */
 #include "cuda/filters/median_tile.cuh"
 
@@ -13,35 +13,34 @@
 
 TestSuite(median_tile);
 
-template <int A, int B> static void merges_zeros_and_ones()
+static void zeros_then_ones(int32_t *keys, int n, int zeros)
+{
+    std::fill(keys, keys + zeros, 0);
+    std::fill(keys + zeros, keys + n, 1);
+}
+
+/* Merges every sorted list of A zeros and ones with every one of B. */
+template <int A, int B> static void merge_all()
 {
     for (int zeros_a = 0; zeros_a <= A; zeros_a++)
         for (int zeros_b = 0; zeros_b <= B; zeros_b++) {
             int32_t keys[A + B];
-            for (int i = 0; i < A + B; i++)
-                keys[i] = i < A ? i >= zeros_a : i - A >= zeros_b;
+            zeros_then_ones(keys, A, zeros_a);
+            zeros_then_ones(keys + A, B, zeros_b);
             ts_merge_keys<A, B>(keys);
             cr_assert(std::is_sorted(keys, keys + A + B), "%d and %d keys, %d and %d zeros", A, B, zeros_a, zeros_b);
         }
 }
 
-/* The merges of 5 x 5 and of 7 x 7 windows, in the order in which they occur. */
 Test(median_tile, merges_by_the_0_1_principle)
 {
-    merges_zeros_and_ones<1, 1>();
-    merges_zeros_and_ones<2, 2>();
-    merges_zeros_and_ones<4, 4>();
-    merges_zeros_and_ones<8, 8>();
-    merges_zeros_and_ones<10, 4>();
-    merges_zeros_and_ones<4, 1>();
-
-    merges_zeros_and_ones<1, 2>();
-    merges_zeros_and_ones<3, 3>();
-    merges_zeros_and_ones<6, 6>();
-    merges_zeros_and_ones<12, 12>();
-    merges_zeros_and_ones<24, 12>();
-    merges_zeros_and_ones<14, 6>();
-    merges_zeros_and_ones<6, 1>();
+    /* A line for each size of window, 5 x 5 and 7 x 7, with its merges in the order in which they occur. */
+    static void (*const merges[])() = {merge_all<1, 1>,  merge_all<2, 2>,   merge_all<4, 4>,   merge_all<8, 8>,
+                                       merge_all<10, 4>, merge_all<4, 1>,   merge_all<1, 2>,   merge_all<3, 3>,
+                                       merge_all<6, 6>,  merge_all<12, 12>, merge_all<24, 12>, merge_all<14, 6>,
+                                       merge_all<6, 1>};
+    for (auto merge : merges)
+        merge();
 }
 
 /* The median of two sorted lists depends on their order alone as well. */
@@ -50,10 +49,8 @@ template <int N> static void finds_the_median_of_two()
     for (int zeros_a = 0; zeros_a <= N; zeros_a++)
         for (int zeros_b = 0; zeros_b < N; zeros_b++) {
             int32_t a[N], b[N];
-            for (int i = 0; i < N; i++) {
-                a[i] = i >= zeros_a;
-                b[i] = i >= zeros_b;
-            }
+            zeros_then_ones(a, N, zeros_a);
+            zeros_then_ones(b, N, zeros_b);
             cr_assert_eq(ts_median_of_two<N>(a, b), zeros_a + zeros_b < N, "%d zeros and %d", zeros_a, zeros_b);
         }
 }

@@ -404,7 +404,7 @@ Test(hdf5, memory_stays_below_the_promise, .timeout = 120)
     const int threads = 5;
     int64_t n[3] = {40, 1024, 1024};
     struct ts_image image = ts_test_output_image(3, n, TS_U16, 5), two = image;
-    const struct ts_image *images[2] = {&image, &two};
+    const struct ts_image images[2] = {image, two};
     struct hdf5_options options = {.level = 1, .threads = threads};
     struct ts_diag *diag = ts_diag_create();
     struct hdf5_writer *writer;

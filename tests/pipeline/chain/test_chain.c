@@ -263,6 +263,7 @@ Test(chain, bad_lines_have_exactly_their_errors)
         {"dicom ./study | equalize | hdf5", "1:28: error: output.hdf5: a path is expected, found nothing\n"},
         {"dicom ./study | equalize | hdf5 a.h5 compression=gzip",
          "1:50: error: output.compression: 'gzip' is not a choice\n"},
+        {"dicom ./study | equalize | hdf5 a.h5 dtype=f32", "1:44: error: output.dtype: 'f32' is not a choice\n"},
         {"dicom ./study | equalize | hdf5 a.h5 compresion=none",
          "1:38: error: output: unknown format 'compresion'; did you mean 'compression'?\n"},
         {"dicom ./study | hdf5 a.h5 | equalize",

@@ -10,20 +10,24 @@
 #include "tests/support/chain_text.h"
 
 /* In a file, on one line and by --set; what is recorded says so where it is not the default, and is a chain again. */
-Test(chain_output, has_a_compression)
+Test(chain_output, has_a_compression_and_a_dtype)
 {
     static const struct {
         const char *text, *assignment;
-        int32_t compression;
+        int32_t compression, dtype;
+        const char *recorded;
     } cases[] = {
-        {"dicom x | equalize | hdf5 a.h5", NULL, CHAIN_DEFLATE},
-        {"dicom x | equalize | hdf5 a.h5 compression=none", NULL, CHAIN_STORED},
-        {"dicom x | equalize | hdf5 a.h5 compression=Deflate", NULL, CHAIN_DEFLATE},
-        {"tomostage: 1\ninput: {dicom: x}\nstages: [equalize]\noutput: {hdf5: a.h5, compression: none}\n", NULL,
-         CHAIN_STORED},
-        {"tomostage: 1\ninput: {dicom: x}\nstages: [equalize]\noutput: {compression: none}\n", NULL, CHAIN_STORED},
-        {"dicom x | equalize", "output.compression=none", CHAIN_STORED},
-        {"dicom x | equalize | hdf5 a.h5 compression=none", "output.compression=deflate", CHAIN_DEFLATE},
+        {"dicom x | fbp | hdf5 a.h5", NULL, CHAIN_DEFLATE, CHAIN_OWN, ""},
+        {"dicom x | fbp | hdf5 a.h5 compression=none", NULL, CHAIN_STORED, CHAIN_OWN, "output: {compression: none}\n"},
+        {"dicom x | fbp | hdf5 a.h5 compression=Deflate dtype=own", NULL, CHAIN_DEFLATE, CHAIN_OWN, ""},
+        {"dicom x | fbp | hdf5 a.h5 dtype=f16", NULL, CHAIN_DEFLATE, CHAIN_F16, "output: {dtype: f16}\n"},
+        {"tomostage: 1\ninput: {dicom: x}\nstages: [fbp]\noutput: {hdf5: a.h5, dtype: f16, compression: none}\n", NULL,
+         CHAIN_STORED, CHAIN_F16, "output: {compression: none, dtype: f16}\n"},
+        {"tomostage: 1\ninput: {dicom: x}\nstages: [fbp]\noutput: {compression: none}\n", NULL, CHAIN_STORED, CHAIN_OWN,
+         "output: {compression: none}\n"},
+        {"dicom x | fbp", "output.compression=none", CHAIN_STORED, CHAIN_OWN, "output: {compression: none}\n"},
+        {"dicom x | fbp", "output.dtype=f16", CHAIN_DEFLATE, CHAIN_F16, "output: {dtype: f16}\n"},
+        {"dicom x | fbp | hdf5 a.h5 compression=none", "output.compression=deflate", CHAIN_DEFLATE, CHAIN_OWN, ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ts_diag *diag;
@@ -32,13 +36,15 @@ Test(chain_output, has_a_compression)
         if (cases[i].assignment)
             cr_assert_eq(ts_chain_set(chain, cases[i].assignment, diag), TS_OK, "%s", ts_test_errors(diag));
         cr_expect_eq(chain->output.compression, cases[i].compression, "case %zu", i);
+        cr_expect_eq(chain->output.dtype, cases[i].dtype, "case %zu", i);
         char *text = ts_chain_canonical(chain);
-        cr_expect_eq(strstr(text, "\noutput: {compression: none}\n") != NULL, cases[i].compression == CHAIN_STORED);
-        cr_expect_eq(strstr(text, "output") != NULL, cases[i].compression == CHAIN_STORED);
+        const char *recorded = strstr(text, "output");
+        cr_expect_str_eq(recorded ? recorded : "", cases[i].recorded);
         ts_chain_destroy(chain);
         ts_diag_destroy(diag);
         cr_assert_eq(ts_test_parse(text, &chain, &diag), TS_OK, "%s", ts_test_errors(diag));
         cr_expect_eq(chain->output.compression, cases[i].compression);
+        cr_expect_eq(chain->output.dtype, cases[i].dtype);
         ts_chain_destroy(chain);
         ts_diag_destroy(diag);
         free(text);
