@@ -188,6 +188,10 @@ struct ts_options {
     /* Record what each part of a run does and when: the run ends by writing NAME.svg and NAME.json, and
      * ts_plan_print_profile has a table. NULL: nothing is recorded. */
     const char *profile;
+    /* File of the rates of this machine, as `tomostage bench rates` writes it: the plan then predicts its time, and
+     * "auto" takes the device that is predicted to be done first. Rates of another machine or version are not used.
+     * NULL: nothing is predicted. */
+    const char *rates;
 };
 #define TS_OPTIONS_DEFAULT                                                                                             \
     {                                                                                                                  \

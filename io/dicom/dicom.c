@@ -136,16 +136,21 @@ enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct aren
     struct dicom_frame *frames = ts_arena_alloc(arena, n * sizeof *frames);
     enum ts_status status = source && slices && frames ? TS_OK : ts_diag_no_memory(diag, n * sizeof *frames);
     if (status == TS_OK)
-        *source = (struct dicom_source){
-            .base = {.image = series->image, .n_slices = series->image.axes[0].n, .slices = slices},
-            .arena = arena,
-            .frames = frames};
+        *source = (struct dicom_source){.base = {.image = series->image,
+                                                 .n_slices = series->image.axes[0].n,
+                                                 .n_files = series->image.axes[0].n,
+                                                 .slices = slices},
+                                        .arena = arena,
+                                        .frames = frames};
     for (size_t z = 0; status == TS_OK && z < n; z++)
         status = open_frame(source, (int64_t)z, series->files[z], diag);
-    if (status == TS_OK)
-        source->base.ops = ts_dicom_is_native(source) ? &native_ops : &ring_ops;
-    else
+    if (status == TS_OK) {
+        const bool native = ts_dicom_is_native(source);
+        source->base.ops = native ? &native_ops : &ring_ops;
+        source->base.coding = native ? SOURCE_STORED : SOURCE_ENCODED;
+    } else {
         ts_arena_destroy(arena);
+    }
     *out = status == TS_OK ? &source->base : NULL;
     return status;
 }

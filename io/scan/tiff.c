@@ -312,6 +312,8 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
         status = describe(source, set, diag);
     if (status == TS_OK)
         status = list_reports(source, diag);
+    source->in.base.n_files = source->pages.n_files;
+    source->in.base.coding = source->pages.raw_bytes == source->pages.block_bytes ? SOURCE_STORED : SOURCE_DEFLATED;
     if (status == TS_OK)
         *out = &source->in.base;
     else

@@ -28,6 +28,13 @@ struct source_attribute { /* allow-listed text of the whole input: modality, ker
     const char *name, *value;
 };
 
+/* How the files hold the pixels, on which the time to read them depends. */
+enum source_coding {
+    SOURCE_STORED,   /* as they are */
+    SOURCE_DEFLATED, /* in compressed chunks, which threads inflate */
+    SOURCE_ENCODED   /* in a codec's frames, which workers decode */
+};
+
 struct source {
     const struct source_ops *ops;
     struct ts_image image; /* the whole volume; data NULL. dtype holds every value of every slice exactly, or is f32 */
@@ -35,6 +42,8 @@ struct source {
     struct source_slice *slices;
     int64_t first_slice; /* number in the input of the first slice, where a range is read (io/source/source_slices.h) */
     int64_t n_whole;     /* slices of the input; ts_source_open sets it */
+    enum source_coding coding;
+    int64_t n_files; /* whose headers were read to open the input */
     const struct source_attribute *attributes;
     size_t n_attributes;
 };

@@ -6,13 +6,15 @@
 #include <limits.h>
 #include <string.h>
 
-#include "pipeline/bench/bench.h"
+#include "pipeline/bench/bench_rates.h"
 #include "pipeline/bench/runs.h"
+#include "pipeline/command/rates_path.h"
 
 static struct arguments {
     struct bench_request request; /* first: BENCH_CASE_OPTIONS write here */
+    const char *folder;
     bool reductions;
-} arguments = {.request = BENCH_REQUEST_DEFAULT};
+} arguments = {.request = BENCH_REQUEST_DEFAULT, .folder = "."};
 
 /* Finds a name among n, and reports all of them where it is none. */
 static bool find_name(const struct command *command, const struct command_option *option, const char *value,
@@ -73,7 +75,9 @@ static const struct command_option options[] = {
     {"json", 0, OPTION_FLAG, OPTION_AT(struct arguments, request.json), NULL,
      "an array of one object per row instead of the table"},
     {"save", 0, OPTION_TEXT, OPTION_AT(struct arguments, request.save), "FILE.json",
-     "the same into a file, beside the table"},
+     "the same into a file, beside the table; the file of `rates`"},
+    {"folder", 0, OPTION_TEXT, OPTION_AT(struct arguments, folder), "DIR",
+     "where `rates` measures writing: the folder of later outputs; default: this one"},
     {"plot", 0, OPTION_TEXT, OPTION_AT(struct arguments, request.plot), "FILE.svg", "a bar chart of the rows as well"},
     {"reductions", 0, OPTION_FLAG, OPTION_AT(struct arguments, reductions)}};
 
@@ -82,11 +86,32 @@ void ts_bench_use_oracles(bench_compare *compare)
     arguments.request.compare = compare;
 }
 
+/* Measures the rates by which plans are predicted. No case has a part in it. */
+static int bench_rates(void)
+{
+    const struct bench_request *request = &arguments.request;
+    char path[RATES_PATH_BYTES];
+    if (request->parameters || request->ny || request->dtype >= 0 || request->values >= 0 || request->runs ||
+        request->threads || request->plot)
+        return ts_command_wrong(&ts_bench_command, "'rates' takes --device, --folder, --save and --json alone");
+    if (!request->save && !ts_rates_path(path))
+        return ts_command_wrong(&ts_bench_command, "there is no folder to keep rates in: --save FILE.json");
+    struct ts_diag *diag = ts_command_diag();
+    if (!diag)
+        return TS_RUN_FAILED;
+    enum ts_status status = request->save ? TS_OK : ts_rates_path_make(path, diag);
+    if (status == TS_OK)
+        status = ts_bench_rates(request, arguments.folder, request->save ? request->save : path, stdout, diag);
+    return ts_command_finish_take(diag, status, false);
+}
+
 static int bench(char **operands)
 {
     struct bench_request *request = &arguments.request;
     if (arguments.reductions)
         return ts_command_wrong(&ts_bench_command, "'--reductions' is a study: tomostage study fan-in");
+    if (operands[0] && !strcmp(operands[0], "rates"))
+        return bench_rates();
     if (operands[0] && strcmp(operands[0], "chain") && !ts_stage_find(operands[0]))
         return ts_command_wrong_stage(&ts_bench_command, operands[0]);
     if (!operands[0] && request->parameters)
@@ -104,6 +129,9 @@ const struct command ts_bench_command = {
         "STAGE is timed in each of its methods and types, over all values and three sizes: 512 x 512 (so many slices\n"
         "that no cache holds them), one such slice, and 2,048 x 2,048; without it every stage in 512 x 512, and a\n"
         "`chain` of three on one slice (which `bench chain` times alone), in the values that matter. Rows: minutes.\n"
+        "`rates` measures in under a minute how fast this machine does each part of a run, and keeps that in\n"
+        "~/.cache/tomostage/rates.json ($XDG_CACHE_HOME, or the file that $TOMOSTAGE_RATES names): `check` then\n"
+        "predicts how long a chain takes, and --device auto takes the device that will be done first.\n"
         "Errors are against oracles in double precision, which the program tomostage-bench has: where it is not\n"
         "installed beside this one, the stages are timed without errors.\n"
         "`bench runs` times whole runs, from file to file: `tomostage bench runs --help`.\n",

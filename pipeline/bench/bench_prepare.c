@@ -7,6 +7,7 @@
 
 #include "pipeline/bench/bench.h"
 #include "stages/engine/execute.h"
+#include "stages/engine/work.h"
 
 /* Rows in each slice of the references that the benchmark gives where a stage requires them. */
 enum { FRAMES = 16 };
@@ -48,20 +49,6 @@ void ts_bench_stage_clear(struct bench_stage *ready)
     ready->arena = NULL;
 }
 
-static bool reduces(const struct stage_context *context)
-{
-    return context->stage->reduction && (ts_stage_reduces_slices(context) || ts_stage_reduces_volume(context, 0));
-}
-
-/* Passes over pixels and views in a reconstruction; an iterative one makes two an iteration, forth and back. */
-static double steps_of(const struct bench_stage *ready)
-{
-    size_t i;
-    const struct stage *stage = ready->context.stage;
-    const struct param *param = ts_param_find(stage->params, stage->n_params, "iterations", &i);
-    return param ? 2 * (double)*(const int64_t *)((const char *)ready->context.params + param->offset) : 1;
-}
-
 /* Returns the method that ran; NULL where the stage has none, or where it plays no part. */
 static const char *method_of(const struct bench_stage *ready)
 {
@@ -73,27 +60,11 @@ static const char *method_of(const struct bench_stage *ready)
     return ts_param_choice_name(&ready->set, "method");
 }
 
-/* Returns the bytes that a stage reads and writes at least. */
+/* Returns the bytes that a stage moves, in all of its image. */
 static double bytes_of(const struct stage_context *context)
 {
     const bool passes_on = !context->stage->map;
-    double bytes = (reduces(context) && !passes_on ? 2 : 1) * (double)ts_image_bytes(&context->in);
-    for (int i = 0; i < STAGE_REFERENCES; i++)
-        bytes += context->references[i] ? (double)ts_image_bytes(context->references[i]) : 0;
-    return bytes + (passes_on ? 0 : (double)ts_image_bytes(&context->out));
-}
-
-/* Returns the number of values that the rays of a projection meet, or of pixels in views of a reconstruction; NAN for
- * other stages. */
-static double samples_of(const struct bench_stage *ready)
-{
-    const struct ts_image *in = &ready->context.in, *out = &ready->context.out;
-    const double pixels = (double)ts_image_count(out);
-    if (out->rank == 3 && in->axes[1].kind == TS_AXIS_Y && out->axes[1].kind == TS_AXIS_VIEW)
-        return pixels * (double)(in->axes[1].n > in->axes[2].n ? in->axes[1].n : in->axes[2].n);
-    if (ts_image_is_sinogram(in) && out->rank == 3 && out->axes[1].kind == TS_AXIS_Y)
-        return pixels * (double)in->axes[1].n * steps_of(ready);
-    return NAN;
+    return ts_stage_work_bytes(context, passes_on ? 0 : 1, passes_on || ts_stage_reduces(context) ? 1 : 0);
 }
 
 void ts_bench_describe(struct bench_row *row, const struct bench_stage ready[], int n)
@@ -104,5 +75,5 @@ void ts_bench_describe(struct bench_row *row, const struct bench_stage ready[], 
     row->name = n > 1 ? "chain" : ready->context.stage->name;
     row->method = n > 1 ? NULL : method_of(ready);
     row->cpu_only = n > 1 ? NULL : ready->context.stage->cpu_only;
-    row->samples = n > 1 ? (double)NAN : samples_of(ready);
+    row->samples = n > 1 ? (double)NAN : ts_stage_work_samples(&ready->context);
 }

@@ -3,6 +3,7 @@
  * `tomostage check`: plans a chain, prints the plan, and draws the geometry of its scan where that is asked for.
  */
 #include "pipeline/cli/cli.h"
+#include "pipeline/command/rates_path.h"
 #include "pipeline/plan/geometry_picture.h"
 
 static const struct command_option options[] = {
@@ -13,12 +14,13 @@ static const struct command_option options[] = {
 
 static int check(char **operands)
 {
-    const struct cli_chain *arguments = &ts_cli_chain;
+    struct cli_chain *arguments = &ts_cli_chain;
     struct ts_diag *diag = ts_command_diag();
     if (!diag)
         return TS_RUN_FAILED;
     struct ts_chain *chain = NULL;
     struct ts_plan *plan = NULL;
+    arguments->options.rates = ts_rates_path_found();
     enum ts_status status = ts_cli_chain_load(operands[0], &chain, diag);
     if (status == TS_OK)
         status = ts_plan_create(chain, &arguments->options, &plan, diag);

@@ -12,6 +12,7 @@
 #include "cuda/device/device.h"
 #include "pipeline/cli/cli.h"
 #include "pipeline/cli/cli_signals.h"
+#include "pipeline/command/rates_path.h"
 #include "pipeline/plan/plan.h"
 
 struct progress {
@@ -33,6 +34,8 @@ static void print_event(const struct ts_plan *plan, const struct ts_event *event
         ts_json_member_text(&json, "device", plan->device);
         if (plan->device_note)
             ts_json_member_text(&json, "device_note", plan->device_note);
+        if (plan->device_times)
+            ts_json_member_text(&json, "device_times", plan->device_times);
     }
     ts_json_member_integer(&json, "pass", event->pass);
     ts_json_member_integer(&json, "passes", event->n_passes);
@@ -121,6 +124,7 @@ static int run(char **operands)
     struct ts_plan *plan = NULL;
     arguments->options.on_event = on_event;
     arguments->options.user = &progress;
+    arguments->options.rates = ts_rates_path_found();
     enum ts_status status = ts_cli_chain_load(operands[0], &chain, diag);
     if (status == TS_OK && ts_plan_may_use_cuda(chain, arguments->options.device))
         ts_cli_signals_start_cuda();

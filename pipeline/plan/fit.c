@@ -4,45 +4,13 @@
  * finds the largest slab that fits, and keeps are given up one by one where slabs would become too small. The whole run
  * is simulated for each candidate, so the bytes counted are those that the run needs.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "io/hdf5/hdf5_write.h"
 #include "io/source/read_ahead.h"
-#include "pipeline/plan/plan.h"
+#include "pipeline/plan/simulation.h"
 
 /* Bytes of the largest image of a slab. On a CUDA device a slab is computed in well under a millisecond, and reading
  * and writing set the pace: short slabs let both begin early. */
 enum { SLAB_BYTES = 16 << 20, CUDA_SLAB_BYTES = 8 << 20, FIXED_BYTES = 8 << 20, OVERLAP_SLABS = 4 };
-
-struct simulation {
-    unsigned char **done; /* per node, nz bytes each, used where kept */
-    struct plan_step *steps;
-    int64_t *computed; /* slices computed in the whole run, per node */
-};
-
-static void simulation_clear(struct simulation *simulation, int32_t n_nodes)
-{
-    for (int32_t i = 0; simulation->done && i < n_nodes; i++)
-        free(simulation->done[i]);
-    free(simulation->done);
-    free(simulation->steps);
-    free(simulation->computed);
-}
-
-static bool simulation_init(struct simulation *simulation, const struct ts_plan *plan)
-{
-    const size_t n = (size_t)plan->n_nodes;
-    *simulation = (struct simulation){.done = calloc(n, sizeof *simulation->done),
-                                      .steps = calloc(n, sizeof *simulation->steps),
-                                      .computed = calloc(n, sizeof *simulation->computed)};
-    bool complete = simulation->done && simulation->steps && simulation->computed;
-    for (size_t i = 0; complete && i < n; i++)
-        complete = (simulation->done[i] = calloc(1, (size_t)plan->nodes[i].out.axes[0].n + 1)) != NULL;
-    if (!complete)
-        simulation_clear(simulation, plan->n_nodes);
-    return complete;
-}
 
 static void note_step(struct plan_node *node, const struct plan_step *step, int64_t *computed)
 {
@@ -56,24 +24,25 @@ static void note_step(struct plan_node *node, const struct plan_step *step, int6
     *computed += held;
 }
 
+struct counting {
+    struct ts_plan *plan;
+    struct simulation *simulation;
+};
+
+static void note_slab(void *user, const struct simulated_slab *slab)
+{
+    const struct counting *counting = user;
+    for (int32_t i = 0; i < counting->plan->n_nodes; i++)
+        note_step(&counting->plan->nodes[i], &slab->steps[i], &counting->simulation->computed[i]);
+}
+
 /* Steps through the whole run without computing. Fills buffer_slices, run_slices and the simulation's counts. */
 static void simulate(struct ts_plan *plan, struct simulation *simulation, int64_t slab)
 {
-    for (int32_t i = 0; i < plan->n_nodes; i++) {
-        memset(simulation->done[i], 0, (size_t)plan->nodes[i].out.axes[0].n);
+    struct counting counting = {plan, simulation};
+    for (int32_t i = 0; i < plan->n_nodes; i++)
         simulation->computed[i] = plan->nodes[i].buffer_slices = plan->nodes[i].run_slices = 0;
-    }
-    for (int pass = 0; pass < plan->n_passes; pass++)
-        for (int32_t domain = 0; domain < plan->n_sources; domain++) {
-            const int64_t nz = plan->nodes[domain].out.axes[0].n;
-            if (!ts_plan_pass_uses(plan, pass, domain))
-                continue;
-            for (int64_t z = 0; z < nz; z += slab) {
-                ts_plan_step(plan, pass, domain, z, nz - z < slab ? nz - z : slab, simulation->done, simulation->steps);
-                for (int32_t i = 0; i < plan->n_nodes; i++)
-                    note_step(&plan->nodes[i], &simulation->steps[i], &simulation->computed[i]);
-            }
-        }
+    ts_simulation_run(plan, simulation, slab, note_slab, &counting);
 }
 
 /* Returns the bytes of images, padded slabs and scratch, which lie in host memory where the CPU computes. */
@@ -246,7 +215,7 @@ enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag)
 {
     struct simulation simulation;
     int32_t kept[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
-    if (!simulation_init(&simulation, plan))
+    if (!ts_simulation_init(&simulation, plan))
         return ts_diag_no_memory(diag, (size_t)plan->n_nodes * sizeof *simulation.steps);
     int64_t nz = 1;
     for (int32_t i = 0; i < plan->n_sources; i++)
@@ -265,6 +234,6 @@ enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag)
     if (plan->cuda)
         ts_plan_cuda_transfers(plan, simulation.computed);
 #endif
-    simulation_clear(&simulation, plan->n_nodes);
+    ts_simulation_clear(&simulation, plan->n_nodes);
     return slab > 0 ? TS_OK : refuse_budget(plan, diag);
 }

@@ -12,6 +12,7 @@
 
 #include "core/available.h"
 #include "pipeline/plan/plan_axis.h"
+#include "pipeline/plan/plan_choose.h"
 #include "pipeline/plan/plan_frames.h"
 #include "pipeline/plan/plan_sources.h"
 
@@ -53,6 +54,7 @@ static void take_options(struct ts_plan *plan, const struct ts_options *options,
     if (plan->threads > MOST_THREADS)
         ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "threads"},
                       "%d threads are more than the limit of %d", plan->threads, MOST_THREADS);
+    ts_plan_load_rates(plan, options->rates);
 }
 
 /* ---- nodes ------------------------------------------------------------------------------------- */
@@ -305,8 +307,7 @@ static enum ts_status check_uses(const struct ts_plan *plan, struct ts_diag *dia
 
 /* ---- the whole --------------------------------------------------------------------------------- */
 
-/* Plans everything that depends on the device. May be called again for another device. */
-static enum ts_status work_out(struct ts_plan *plan, struct ts_diag *diag)
+enum ts_status ts_plan_work_out(struct ts_plan *plan, struct ts_diag *diag)
 {
     const enum ts_status status = plan_stages(plan, diag);
     if (status != TS_OK)
@@ -314,33 +315,6 @@ static enum ts_status work_out(struct ts_plan *plan, struct ts_diag *diag)
     name_outputs(plan);
     check_names(plan, diag);
     return check_uses(plan, diag) == TS_OK ? ts_plan_fit(plan, diag) : ts_diag_status(diag);
-}
-
-/* `auto` found a device: the chain is planned there, and on the CPU where it cannot run there but can on the CPU. */
-static enum ts_status work_out_auto(struct ts_plan *plan, struct ts_diag *diag)
-{
-    struct ts_diag *there = ts_diag_create(), *here = ts_diag_create();
-    enum ts_status status = TS_OK;
-    bool again = !there || !here; /* the records of a try are lost, so the plan is made again into diag */
-    if (!again && work_out(plan, there) != TS_OK) {
-        const char *message = ts_diag_get(there, 0)->message, *device = plan->device;
-        const int64_t budget = plan->gpu_budget_bytes;
-        ts_plan_decline(plan, ts_arena_text(plan->arena, message, strlen(message)), NULL);
-        if (work_out(plan, here) == TS_OK) {
-            ts_plan_decline(plan, plan->device_note, diag);
-        } else {
-            plan->cuda = &plan->cuda_device;
-            plan->device = device;
-            plan->device_note = NULL;
-            plan->gpu_budget_bytes = budget;
-        }
-        again = true;
-    }
-    if (again || ts_diag_count(there) > 0)
-        status = work_out(plan, diag);
-    ts_diag_destroy(there);
-    ts_diag_destroy(here);
-    return status;
 }
 
 enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_options *given, struct ts_plan **result,
@@ -369,12 +343,13 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
     enum ts_status status = ts_diag_status(diag);
     const bool chosen = !options.device || !strcmp(options.device, "auto");
     if (status == TS_OK)
-        status = chosen && plan->cuda ? work_out_auto(plan, diag) : work_out(plan, diag);
+        status = chosen && plan->cuda ? ts_plan_work_out_auto(plan, diag) : ts_plan_work_out(plan, diag);
     if (status != TS_OK) {
         ts_plan_destroy(plan);
         return status;
     }
     ts_plan_warn_axis(plan, diag);
+    ts_plan_predict(plan);
     ts_trace_add(plan->trace, TRACE_PLAN, 0, 0);
     *result = plan;
     return TS_OK;

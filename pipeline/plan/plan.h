@@ -70,6 +70,7 @@ struct ts_plan {
     bool weighing;                     /* while choosing what to keep, which ignores reductions of a few slices */
     const char *device;                /* resolved: "cpu" or "cuda:0" */
     const char *device_note;           /* why `auto` chose the CPU, or NULL */
+    const char *device_times;          /* the predictions by which `auto` chose, or NULL */
     const struct device_numbers *cuda; /* &cuda_device, or NULL for the CPU */
     struct device_numbers cuda_device;
     int cuda_driver;
@@ -80,8 +81,11 @@ struct ts_plan {
     bool force;
     void (*on_event)(void *user, const struct ts_event *event);
     void *user;
-    struct trace *trace; /* NULL where the run has no profile */
-    const char *profile; /* name of its files */
+    struct rates *rates;           /* those that are kept of this machine; NULL: there are none that can be used */
+    struct prediction *prediction; /* NULL: nothing can be predicted */
+    const char *no_prediction;     /* why there is none; NULL: there is one */
+    struct trace *trace;           /* NULL where the run has no profile */
+    const char *profile;           /* name of its files */
     atomic_bool stop;
     _Atomic(const char *) temporary; /* path of the output's temporary file while a run writes it, else NULL */
     atomic_bool committing;          /* the output is about to get its final name */
@@ -98,7 +102,7 @@ enum ts_status ts_plan_device(struct ts_plan *plan, const char *wanted, int64_t 
 /* Chooses the CPU in place of the device that `auto` had found. The reason is noted in diag (NULL: not yet). */
 void ts_plan_decline(struct ts_plan *plan, const char *reason, struct ts_diag *diag);
 
-/* Writes "cpu", "cpu (why auto chose it)" or "cuda:0 (name, compute capability)". */
+/* Writes "cpu" or "cuda:0" with what is known of it in parentheses: why `auto` chose it, name, compute capability. */
 void ts_plan_device_text(const struct ts_plan *plan, char *text, size_t size);
 
 /* Resolves a stage from the chain's own values and the images that its inputs have now: fills set, context and out. */

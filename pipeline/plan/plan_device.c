@@ -94,11 +94,12 @@ static enum ts_status choose_cuda(struct ts_plan *plan, int wanted, int64_t budg
 
 void ts_plan_device_text(const struct ts_plan *plan, char *text, size_t size)
 {
+    const char *times = plan->device_times ? plan->device_times : "";
     if (plan->cuda)
-        snprintf(text, size, "%s (%s, compute capability %d.%d)", plan->device, plan->cuda->name, plan->cuda->major,
-                 plan->cuda->minor);
+        snprintf(text, size, "%s (%s, compute capability %d.%d%s%s)", plan->device, plan->cuda->name, plan->cuda->major,
+                 plan->cuda->minor, *times ? "; " : "", times);
     else if (plan->device_note)
-        snprintf(text, size, "%s (%s)", plan->device, plan->device_note);
+        snprintf(text, size, "%s (%s%s%s)", plan->device, plan->device_note, *times ? ": " : "", times);
     else
         snprintf(text, size, "%s", plan->device);
 }

@@ -8,6 +8,7 @@
 
 #include "core/json.h"
 #include "pipeline/plan/plan_axis.h"
+#include "pipeline/plan/predict_print.h"
 
 static void shape_text(const struct ts_image *image, char *out, size_t size)
 {
@@ -153,6 +154,7 @@ static void print_text(const struct ts_plan *plan, FILE *stream)
             plan->threads == 1 ? "thread" : "threads", (double)plan->memory_bytes / 1048576.0,
             (double)plan->budget_bytes / 1048576.0, (double)plan->output_bytes / 1048576.0,
             plan->chain->output.dtype == CHAIN_F16 ? " (f32 stored as f16)" : "");
+    ts_predict_print(plan, stream);
 }
 
 static void print_node_json(const struct ts_plan *plan, int32_t i, struct json *json)
@@ -203,6 +205,8 @@ static void print_device_json(const struct ts_plan *plan, struct json *json)
     ts_json_member_text(json, "device", plan->device);
     if (plan->device_note)
         ts_json_member_text(json, "device_note", plan->device_note);
+    if (plan->device_times)
+        ts_json_member_text(json, "device_times", plan->device_times);
     if (!plan->cuda)
         return;
     char capability[16];
@@ -231,6 +235,7 @@ static void print_json(const struct ts_plan *plan, FILE *stream)
     ts_json_member_integer(&json, "budget_bytes", plan->budget_bytes);
     ts_json_member_integer(&json, "output_bytes", plan->output_bytes);
     print_device_json(plan, &json);
+    ts_predict_print_json(plan, &json);
     ts_json_close(&json, '}');
 }
 

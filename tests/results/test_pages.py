@@ -120,7 +120,7 @@ def run_page(page, root, program, links, data, write):
         os.symlink(os.path.abspath(program), os.path.join(folder, "bin/tomostage"))
         os.symlink(sys.executable, os.path.join(folder, "bin/python3"))
         environment = dict(os.environ, PATH=os.path.join(folder, "bin") + ":" + os.environ["PATH"], LC_ALL="C.UTF-8",
-                           OMP_NUM_THREADS="2", CUDA_VISIBLE_DEVICES="-1")
+                           OMP_NUM_THREADS="2", CUDA_VISIBLE_DEVICES="-1", TOMOSTAGE_RATES="")
         absent = [] if data else list(links)
         for name, path in links.items() if data else ():
             copy = shutil.copytree if os.path.isdir(os.path.join(data, path)) else shutil.copy

@@ -54,6 +54,7 @@ pid_t ts_program_start(const char *folder, const char *const *arguments, int ter
     posix_spawnattr_t attributes;
     sigset_t signals;
     pid_t pid;
+    setenv("TOMOSTAGE_RATES", "", 0); /* what is kept of this machine must not choose devices in tests */
     /* A shell's background job ignores SIGINT, and so would everything started from it. */
     sigfillset(&signals);
     posix_spawnattr_init(&attributes);

@@ -15,6 +15,7 @@
 #include "tests/support/local_stages.h"
 #include "tests/support/memory_chain.h"
 #include "tests/support/program.h"
+#include "tests/support/rates_file.h"
 #include "tests/support/stage_check.h"
 
 static struct program_outcome outcome;
@@ -392,4 +393,40 @@ Test(device, a_choice_is_the_first_that_can_be_used)
     cr_assert_eq(ts_device_choice_find(0, &found, &index, diag), TS_RUN_FAILED);
     cr_assert_str_eq(ts_diag_get(diag, 0)->code, "cuda-capability");
     ts_diag_destroy(diag);
+}
+
+/* With kept rates `auto` compares the predictions: the start of the device decides for a small volume. */
+Test(device, auto_takes_the_device_that_is_predicted_to_be_done_first)
+{
+    struct rates rates = ts_test_rates();
+    char path[300];
+    use_driver("two");
+    snprintf(path, sizeof path, "%s/rates.json", folder);
+    rates.values[RATE_CUDA_START] = 1e6;
+    ts_test_keep_rates(&rates, path);
+    check("auto", NULL);
+    expect("\"device\": \"cpu\", \"device_note\": \"predicted to be done first\", \"device_times\": \"");
+    expect(" on cuda:0, of which 1000000.00 s start it\"");
+    expect("\"prediction\": {\"seconds\": ");
+    rates.values[RATE_CUDA_START] = 0;
+    ts_test_keep_rates(&rates, path);
+    check("auto", NULL);
+    expect("\"device\": \"cuda:0\", \"device_times\": \"predicted to be done first: ");
+    expect(" s on cpu\"");
+    cr_assert_null(strstr(outcome.out, "device_note"));
+}
+
+/* Rates of another device say nothing about this one. */
+Test(device, auto_keeps_to_the_device_where_its_rates_are_not_known)
+{
+    struct rates rates = ts_test_rates();
+    char path[300];
+    use_driver("two");
+    snprintf(path, sizeof path, "%s/rates.json", folder);
+    snprintf(rates.device, sizeof rates.device, "another device");
+    rates.values[RATE_CUDA_START] = 1e6;
+    ts_test_keep_rates(&rates, path);
+    check("auto", NULL);
+    expect("\"device\": \"cuda:0\", \"device_name\"");
+    expect("\"no_prediction\": \"the kept rates are of the device another device, and this one is test device 0\"");
 }

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The run is simulated slab by slab, the work of each part is added up for each pass, and divided by its rate. Work of
+ * threads is shared evenly by all of them: their parts run at once, on the same processors, so their times add.
+ *
+ * Three things are assumed, because no plan knows them: files that are read lie in the page cache; deflate leaves the
+ * shares that ts_predict_ratio() states; and stages are as fast with these parameters as with the benchmark's.
+ */
+#include "pipeline/plan/predict.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "pipeline/plan/simulation.h"
+#include "stages/engine/work.h"
+
+/* The writer has the kernel write such windows as it goes, so at most one is left for the last fsync. */
+enum { SYNC_BYTES = 32 << 20 };
+
+static const struct {
+    const char *name, *bound;
+    enum predict_lane lane, cuda_lane;
+} parts[PREDICT_PARTS] = {
+    [PREDICT_START] = {"start", "the start", LANE_ALONE, LANE_ALONE},
+    [PREDICT_READ] = {"read", "reading", LANE_THREADS, LANE_THREADS},
+    [PREDICT_DECODE] = {"decode", "decoding", LANE_THREADS, LANE_THREADS},
+    [PREDICT_UPLOAD] = {"upload", "the upload", LANE_UPLOAD, LANE_UPLOAD},
+    [PREDICT_STAGES] = {"stages", "the stages", LANE_THREADS, LANE_DEVICE},
+    [PREDICT_COMPRESS] = {"compress", "compressing", LANE_THREADS, LANE_DEVICE},
+    [PREDICT_DOWNLOAD] = {"download", "the download", LANE_DOWNLOAD, LANE_DOWNLOAD},
+    [PREDICT_DIGEST] = {"digest", "digests", LANE_THREADS, LANE_THREADS},
+    [PREDICT_PROVE] = {"prove", "proving chunks", LANE_THREADS, LANE_THREADS},
+    [PREDICT_STORE] = {"store", "storing", LANE_THREADS, LANE_THREADS},
+    [PREDICT_WRITE] = {"write", "writing", LANE_DISK, LANE_DISK},
+    [PREDICT_SYNC] = {"sync", "the last fsync", LANE_ALONE, LANE_ALONE},
+};
+
+/* The seconds of the parts in one pass, whose stages take node_seconds together. */
+struct pass {
+    double seconds[PREDICT_PARTS];
+    int64_t slabs;
+};
+
+struct prediction_run {
+    const struct ts_plan *plan;
+    const struct rates *rates;
+    struct prediction *prediction;
+    int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
+    int32_t n_outputs;
+    struct pass *passes;
+    int64_t digested[CHAIN_MAX_SOURCES]; /* slices whose digest was made: a source makes each once */
+};
+
+const char *ts_predict_part_name(enum predict_part part)
+{
+    return parts[part].name;
+}
+
+double ts_predict_ratio(enum ts_dtype dtype)
+{
+    return dtype == TS_F32 || dtype == TS_F16 ? 0.75 : ts_dtype_bytes(dtype) == 2 ? 0.4 : 0.5;
+}
+
+/* ---- the work of a slab ------------------------------------------------------------------------- */
+
+static void add(struct prediction_run *run, int pass, enum predict_part part, double bytes, double seconds)
+{
+    run->passes[pass].seconds[part] += seconds;
+    run->prediction->parts[part].seconds += seconds;
+    run->prediction->parts[part].bytes += bytes;
+}
+
+/* Adds work of threads, which all take part in. */
+static void add_threads(struct prediction_run *run, int pass, enum predict_part part, double bytes, enum rate rate)
+{
+    add(run, pass, part, bytes, bytes / run->rates->values[rate] / run->plan->threads);
+}
+
+static void add_read(struct prediction_run *run, int pass, int32_t node, int64_t n)
+{
+    const struct plan_node *source = &run->plan->nodes[node];
+    const double bytes = (double)n * (double)ts_slice_bytes(&source->out);
+    add_threads(run, pass, PREDICT_READ, bytes, RATE_READ);
+    if (run->digested[node] < source->out.axes[0].n)
+        add_threads(run, pass, PREDICT_DIGEST, bytes, RATE_DIGEST);
+    run->digested[node] += n;
+    if (source->source->coding != SOURCE_STORED)
+        add_threads(run, pass, PREDICT_DECODE, bytes,
+                    source->source->coding == SOURCE_ENCODED ? RATE_DECODE : RATE_INFLATE);
+    if (run->plan->cuda)
+        add(run, pass, PREDICT_UPLOAD, bytes, bytes / run->rates->values[RATE_UPLOAD]);
+}
+
+/* Adds calls of a stage that map and reduce these shares of its whole image. */
+static void add_stage(struct prediction_run *run, int pass, int32_t node, double mapped, double reduced, int calls)
+{
+    const struct ts_plan *plan = run->plan;
+    const struct stage_context *context = &plan->nodes[node].context;
+    const bool cuda = plan->cuda != NULL;
+    const struct stage_rate *rate = ts_rates_find(run->rates, context->stage->name, cuda);
+    const double bytes = ts_stage_work_bytes(context, mapped, reduced), samples = ts_stage_work_samples(context);
+    double seconds;
+    if (bytes <= 0)
+        return;
+    if (rate && (!rate->samples || !isnan(samples))) {
+        seconds = (rate->samples ? mapped * samples : bytes) / rate->per_second;
+    } else {
+        run->prediction->no_rate_of = plan->nodes[node].label;
+        seconds = bytes / (cuda ? PREDICT_CUDA_BYTES_A_SECOND : PREDICT_BYTES_A_SECOND);
+    }
+    if (!cuda)
+        seconds *= (double)run->rates->threads / plan->threads;
+    seconds += rate ? calls * rate->call_seconds : 0;
+    run->prediction->stage_seconds[node] += seconds;
+    add(run, pass, PREDICT_STAGES, bytes, seconds);
+}
+
+static int64_t slices_of(const struct spans *spans)
+{
+    int64_t n = 0;
+    for (int i = 0; i < spans->n; i++)
+        n += spans->at[i].end - spans->at[i].first;
+    return n;
+}
+
+/* Adds the reductions over volumes that this slab serves, and those of its slices for tables. */
+static void add_reductions(struct prediction_run *run, const struct simulated_slab *slab, int32_t i)
+{
+    const struct ts_plan *plan = run->plan;
+    const struct plan_node *node = &plan->nodes[i];
+    for (int input = 0; input < STAGE_INPUTS; input++) {
+        const int32_t from = node->inputs[input];
+        int64_t first = slab->z, end = slab->z + slab->n;
+        if (from < 0 || plan->nodes[from].domain != slab->domain || !ts_plan_reduces(plan, slab->pass, i, input) ||
+            !ts_plan_looks_at(plan, i, input, &first, &end))
+            continue;
+        const double all = (double)plan->nodes[from].out.axes[0].n * node->rounds;
+        add_stage(run, slab->pass, i, 0, (double)(end - first) / all, 1);
+    }
+    if (node->domain == slab->domain && ts_plan_tabulates(plan, slab->pass, i))
+        add_stage(run, slab->pass, i, 0, (double)slab->n / (double)node->context.in.axes[0].n, 1);
+}
+
+/* Adds what becomes of n slices of an output. */
+static void add_output(struct prediction_run *run, int pass, int32_t node, int64_t n)
+{
+    const struct ts_plan *plan = run->plan;
+    const struct ts_image image = ts_plan_written(plan, node);
+    const bool stored = plan->chain->output.compression == CHAIN_STORED;
+    const double bytes = (double)n * (double)ts_slice_bytes(&image),
+                 left = stored ? bytes : bytes * ts_predict_ratio(image.dtype);
+    if (ts_plan_encodes(plan))
+        add(run, pass, PREDICT_COMPRESS, bytes, bytes / run->rates->values[RATE_CUDA_COMPRESS]);
+    else
+        add_threads(run, pass, PREDICT_COMPRESS, bytes, stored ? RATE_CHECKSUM : RATE_COMPRESS);
+    if (plan->cuda) {
+        const double moved = ts_plan_encodes(plan) ? left : bytes;
+        add(run, pass, PREDICT_DOWNLOAD, moved, moved / run->rates->values[RATE_DOWNLOAD]);
+    }
+    if (!stored)
+        add_threads(run, pass, PREDICT_PROVE, bytes, RATE_PROVE);
+    add_threads(run, pass, PREDICT_DIGEST, bytes + left, RATE_DIGEST); /* of the values, and of the file's bytes */
+    add_threads(run, pass, PREDICT_STORE, left, RATE_STORE);
+    add(run, pass, PREDICT_WRITE, left, left / run->rates->values[RATE_WRITE]);
+}
+
+static void add_slab(void *user, const struct simulated_slab *slab)
+{
+    struct prediction_run *run = user;
+    const struct ts_plan *plan = run->plan;
+    run->passes[slab->pass].slabs++;
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        const int64_t n = slices_of(&slab->steps[i].todo);
+        if (node->source) {
+            add_read(run, slab->pass, i, n);
+            continue;
+        }
+        const double share = (double)n / (double)node->out.axes[0].n;
+        const bool by_slice = node->context.stage->map && ts_stage_reduces_slices(&node->context);
+        if (node->image_node == i)
+            add_stage(run, slab->pass, i, share, by_slice ? share : 0, slab->steps[i].todo.n);
+        add_reductions(run, slab, i);
+    }
+    for (int32_t i = 0; i < run->n_outputs; i++)
+        if (plan->nodes[run->outputs[i]].domain == slab->domain && ts_plan_writes(plan, slab->pass, run->outputs[i]))
+            add_output(run, slab->pass, run->outputs[i], slab->n);
+}
+
+/* ---- the whole ---------------------------------------------------------------------------------- */
+
+/* Adds a pass to the total, and the time of its busiest lane to that lane. */
+static void add_pass(const struct prediction_run *run, const struct pass *pass, double lane_bounds[PREDICT_LANES])
+{
+    double lanes[PREDICT_LANES] = {0}, others = 0;
+    int busiest = LANE_THREADS;
+    for (int i = 0; i < PREDICT_PARTS; i++)
+        lanes[run->plan->cuda ? parts[i].cuda_lane : parts[i].lane] += pass->seconds[i];
+    for (int i = LANE_THREADS; i < PREDICT_LANES; i++)
+        busiest = lanes[i] > lanes[busiest] ? i : busiest;
+    for (int i = LANE_THREADS; i < PREDICT_LANES; i++)
+        others += i == busiest ? 0 : lanes[i];
+    lane_bounds[busiest] += lanes[busiest];
+    run->prediction->seconds += lanes[busiest] + (pass->slabs > 0 ? others / (double)pass->slabs : 0);
+}
+
+static void add_ends(struct prediction_run *run)
+{
+    const struct ts_plan *plan = run->plan;
+    const double *rates = run->rates->values;
+    struct prediction *prediction = run->prediction;
+    double start = rates[RATE_START];
+    for (int32_t i = 0; i < plan->n_sources; i++)
+        start += (double)plan->nodes[i].source->n_files * rates[RATE_OPEN];
+    if (plan->cuda)
+        start += rates[RATE_CUDA_START];
+    else if (plan->cuda_driver && *run->rates->device) /* `auto` has asked, and taken the CPU */
+        start += rates[RATE_CUDA_QUERY];
+    prediction->parts[PREDICT_START].seconds = start;
+    const double left = prediction->parts[PREDICT_WRITE].bytes;
+    prediction->parts[PREDICT_SYNC].seconds = fmin(left, SYNC_BYTES) / rates[RATE_WRITE];
+    prediction->seconds += start + prediction->parts[PREDICT_SYNC].seconds;
+}
+
+static void join_passes(struct prediction_run *run)
+{
+    struct prediction *prediction = run->prediction;
+    double bounds[PREDICT_LANES] = {0};
+    for (int pass = 0; pass < run->plan->n_passes; pass++)
+        add_pass(run, &run->passes[pass], bounds);
+    add_ends(run);
+    bounds[LANE_ALONE] = prediction->parts[PREDICT_START].seconds;
+    for (int lane = 0; lane < PREDICT_LANES; lane++)
+        if (bounds[lane] > bounds[prediction->bound])
+            prediction->bound = (enum predict_lane)lane;
+    prediction->bound_seconds = bounds[prediction->bound];
+    double bytes = 0;
+    for (int32_t i = 0; i < run->n_outputs; i++) {
+        const struct ts_image image = ts_plan_written(run->plan, run->outputs[i]);
+        bytes += (double)ts_image_bytes(&image);
+    }
+    prediction->ratio = bytes > 0 ? prediction->parts[PREDICT_WRITE].bytes / bytes : 1;
+}
+
+enum ts_status ts_predict(const struct ts_plan *plan, const struct rates *rates, struct prediction *prediction,
+                          struct ts_diag *diag)
+{
+    struct prediction_run run = {.plan = plan, .rates = rates, .prediction = prediction};
+    struct simulation simulation;
+    *prediction = (struct prediction){.bound = LANE_ALONE};
+    if (plan->cuda && strcmp(plan->cuda->name, rates->device) != 0)
+        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "rates-foreign"},
+                             *rates->device ? "the kept rates are of the device %s, and this one is %s"
+                                            : "the kept rates are of no device%s, and this run takes %s",
+                             rates->device, plan->cuda->name);
+    run.n_outputs = ts_plan_outputs(plan, run.outputs);
+    prediction->stage_seconds = ts_arena_alloc(plan->arena, (size_t)plan->n_nodes * sizeof(double));
+    run.passes = ts_arena_alloc(plan->arena, (size_t)plan->n_passes * sizeof *run.passes);
+    if (!prediction->stage_seconds || !run.passes || !ts_simulation_init(&simulation, plan))
+        return ts_diag_no_memory(diag, (size_t)plan->n_nodes * sizeof(double));
+    ts_simulation_run(plan, &simulation, plan->slab_slices, add_slab, &run);
+    ts_simulation_clear(&simulation, plan->n_nodes);
+    join_passes(&run);
+    return TS_OK;
+}
+
+/* Returns the longest of the parts that share a lane. */
+static int longest_part(const struct ts_plan *plan, const struct prediction *prediction, enum predict_lane lane)
+{
+    int longest = -1;
+    for (int i = 0; i < PREDICT_PARTS; i++)
+        if ((plan->cuda ? parts[i].cuda_lane : parts[i].lane) == lane &&
+            (longest < 0 || prediction->parts[i].seconds > prediction->parts[longest].seconds))
+            longest = i;
+    return longest;
+}
+
+void ts_predict_bound_text(const struct ts_plan *plan, const struct prediction *prediction, char *text, size_t size)
+{
+    const int longest = longest_part(plan, prediction, prediction->bound);
+    const double seconds = prediction->parts[longest].seconds;
+    if (prediction->bound == LANE_THREADS)
+        snprintf(text, size, "bound by the %s (%.2f s, of which %s take %.2f s)",
+                 plan->threads == 1 ? "thread" : "threads", prediction->bound_seconds, parts[longest].name, seconds);
+    else if (prediction->bound == LANE_DEVICE)
+        snprintf(text, size, "bound by the device (%.2f s, of which %s take %.2f s)", prediction->bound_seconds,
+                 parts[longest].name, seconds);
+    else
+        snprintf(text, size, "bound by %s (%.2f s)",
+                 prediction->bound == LANE_ALONE ? parts[PREDICT_START].bound : parts[longest].bound,
+                 prediction->bound_seconds);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The file of the rates. JSON is a part of YAML, so the reader of chains reads it, with its limits on size, depth and
+ * duplicate keys. Every number must be positive and finite; a file in which one is not is refused as a whole, because a
+ * prediction from half of the rates would look like one from all.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/json.h"
+#include "core/number.h"
+#include "io/file/file_bytes.h"
+#include "io/file/file_commit.h"
+#include "pipeline/chain/yaml.h"
+#include "pipeline/plan/rates.h"
+
+static const char format[] = "tomostage rates 1";
+
+/* ---- writing ------------------------------------------------------------------------------------ */
+
+static void print_values(const struct rates *rates, struct json *json)
+{
+    ts_json_open_member(json, "rates", '{');
+    for (int i = 0; i < RATES; i++)
+        if (!isnan(rates->values[i]))
+            ts_json_member_real(json, ts_rate_names[i].key, rates->values[i]);
+    ts_json_close(json, '}');
+}
+
+static void print_stages(const struct rates *rates, struct json *json)
+{
+    ts_json_open_member(json, "stages", '[');
+    for (int i = 0; i < rates->n_stages; i++) {
+        const struct stage_rate *rate = &rates->stages[i];
+        ts_json_open(json, '{');
+        ts_json_member_text(json, "stage", rate->stage);
+        ts_json_member_text(json, "device", rate->cuda ? "cuda" : "cpu");
+        ts_json_member_text(json, "unit", rate->samples ? "samples" : "bytes");
+        ts_json_member_real(json, "per_second", rate->per_second);
+        ts_json_member_real(json, "call_seconds", rate->call_seconds);
+        ts_json_close(json, '}');
+    }
+    ts_json_close(json, ']');
+}
+
+void ts_rates_print(const struct rates *rates, FILE *stream)
+{
+    struct json json;
+    ts_json_init(&json, stream, true);
+    ts_json_open(&json, '{');
+    ts_json_member_text(&json, "format", format);
+    ts_json_member_text(&json, "version", rates->version);
+    ts_json_member_text(&json, "cpu", rates->cpu);
+    ts_json_member_integer(&json, "threads", rates->threads);
+    ts_json_member_text(&json, "device", rates->device);
+    print_values(rates, &json);
+    print_stages(rates, &json);
+    ts_json_close(&json, '}');
+}
+
+enum ts_status ts_rates_save(const struct rates *rates, const char *path, struct ts_diag *diag)
+{
+    struct file_commit file;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&text, &bytes);
+    if (stream)
+        ts_rates_print(rates, stream);
+    if (!stream || fclose(stream) != 0) {
+        free(text);
+        return ts_diag_no_memory(diag, sizeof *rates);
+    }
+    enum ts_status status = ts_file_create(&file, path, true, diag);
+    if (status == TS_OK && !ts_file_write_at(file.fd, text, bytes, 0))
+        status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"},
+                               "%s cannot be written: %s", path, strerror(errno));
+    if (status == TS_OK)
+        status = ts_file_sync(&file, diag);
+    if (status == TS_OK)
+        status = ts_file_publish(&file, diag);
+    ts_file_clear(&file);
+    free(text);
+    return status;
+}
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+static bool read_text(const struct node *map, const char *key, char *text, size_t size)
+{
+    const struct node *node = ts_tree_find(map, key);
+    if (!node || node->kind != NODE_SCALAR || strlen(node->text) >= size)
+        return false;
+    memcpy(text, node->text, strlen(node->text) + 1);
+    return true;
+}
+
+/* Reads a finite number from `low` on. */
+static bool read_number(const struct node *map, const char *key, double low, double *value)
+{
+    const struct node *node = ts_tree_find(map, key);
+    return node && node->kind == NODE_SCALAR && !ts_number_real(node->text, value) && isfinite(*value) && *value >= low;
+}
+
+static bool read_values(const struct node *root, struct rates *rates)
+{
+    const struct node *map = ts_tree_find(root, "rates");
+    if (!map || map->kind != NODE_MAP)
+        return false;
+    for (int i = 0; i < RATES; i++) {
+        const struct rate_name *name = &ts_rate_names[i];
+        const bool needed = !name->device || *rates->device;
+        if (needed && !read_number(map, name->key, name->seconds ? 0 : 1, &rates->values[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool read_stages(const struct node *root, struct rates *rates)
+{
+    const struct node *list = ts_tree_find(root, "stages");
+    if (!list || list->kind != NODE_LIST)
+        return false;
+    for (const struct node *item = list->first; item; item = item->next) {
+        struct stage_rate rate;
+        char device[8], unit[16];
+        if (item->kind != NODE_MAP || !read_text(item, "stage", rate.stage, sizeof rate.stage) ||
+            !read_text(item, "device", device, sizeof device) || !read_text(item, "unit", unit, sizeof unit) ||
+            !read_number(item, "per_second", 1, &rate.per_second) ||
+            !read_number(item, "call_seconds", 0, &rate.call_seconds))
+            return false;
+        rate.cuda = !strcmp(device, "cuda");
+        rate.samples = !strcmp(unit, "samples");
+        if (!ts_rates_add(rates, &rate))
+            return false;
+    }
+    return true;
+}
+
+static enum ts_status refuse_foreign(const char *path, const char *what, const char *there, const char *here,
+                                     struct ts_diag *diag)
+{
+    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "rates-foreign"},
+                         "the rates in %s were measured %s %s, and this is %s", path, what, there, here);
+}
+
+/* Compares with this machine what the tree says, before any rate is read. */
+static enum ts_status read_machine(const struct node *root, const char *path, struct rates *rates, struct ts_diag *diag)
+{
+    char found[32], version[32], cpu[128], here[32], there[32];
+    double threads;
+    if (!root || root->kind != NODE_MAP || !read_text(root, "format", found, sizeof found) || strcmp(found, format) ||
+        !read_text(root, "version", version, sizeof version) || !read_text(root, "cpu", cpu, sizeof cpu) ||
+        !read_text(root, "device", rates->device, sizeof rates->device) || !read_number(root, "threads", 1, &threads))
+        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "rates-unreadable"},
+                             "%s holds no rates of a machine", path);
+    snprintf(here, sizeof here, "%d", rates->threads);
+    snprintf(there, sizeof there, "%.0f", threads);
+    if (strcmp(version, rates->version) != 0)
+        return refuse_foreign(path, "by version", version, rates->version, diag);
+    if (strcmp(cpu, rates->cpu) != 0)
+        return refuse_foreign(path, "on the processor", cpu, rates->cpu, diag);
+    return strcmp(here, there) ? refuse_foreign(path, "with a number of processors of", there, here, diag) : TS_OK;
+}
+
+static enum ts_status read_tree(struct tree *tree, const char *path, struct rates *rates, struct ts_diag *diag)
+{
+    struct ts_diag *refusals = tree->diag;
+    const bool read = ts_yaml_read(tree) && ts_diag_error_count(refusals) == 0;
+    enum ts_status status = read_machine(read ? tree->root : NULL, path, rates, diag);
+    if (status == TS_OK && (!read_values(tree->root, rates) || !read_stages(tree->root, rates)))
+        status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "rates-unreadable"},
+                               "%s lacks a rate, or has one that no machine has", path);
+    return status;
+}
+
+/* Reads at most one byte more than a tree may have. */
+static enum ts_status read_file(const char *path, char *text, size_t *length, struct ts_diag *diag)
+{
+    FILE *file = fopen(path, "re");
+    const int error = errno;
+    if (!file)
+        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "rates-unreadable"},
+                             "%s cannot be read: %s", path, strerror(error));
+    *length = fread(text, 1, TREE_MAX_BYTES + 1, file);
+    fclose(file);
+    return TS_OK;
+}
+
+enum ts_status ts_rates_load(const char *path, struct rates *rates, struct ts_diag *diag)
+{
+    struct tree tree = {.arena = ts_arena_create(), .diag = ts_diag_create()};
+    char *text = tree.arena ? ts_arena_alloc(tree.arena, TREE_MAX_BYTES + 1) : NULL;
+    ts_rates_here(rates);
+    enum ts_status status = TS_OK;
+    if (!text || !tree.diag)
+        status = ts_diag_no_memory(diag, TREE_MAX_BYTES);
+    if (status == TS_OK)
+        status = read_file(path, text, &tree.length, diag);
+    tree.text = text;
+    if (status == TS_OK)
+        status = read_tree(&tree, path, rates, diag);
+    ts_diag_destroy(tree.diag);
+    ts_arena_destroy(tree.arena);
+    return status;
+}
