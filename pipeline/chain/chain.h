@@ -30,7 +30,7 @@ struct chain_stage {
     struct ts_span span; /* where the stage's name stands in the text */
 };
 
-enum chain_compression { CHAIN_DEFLATE, CHAIN_STORED };
+enum chain_compression { CHAIN_DEFLATE, CHAIN_STORED, CHAIN_SMALL };
 enum chain_dtype { CHAIN_OWN, CHAIN_F16 };
 
 struct chain_output {

@@ -9,13 +9,13 @@
 
 enum { CALL_BYTES = 128 << 20 };
 
-struct cuda_deflate ts_plan_encode_job(const struct chunk_grid *grid, int64_t n_chunks, size_t last_bytes)
+struct cuda_deflate ts_plan_encode_job(const struct plan_encode *encode, int64_t n_chunks, size_t last_bytes)
 {
     return (struct cuda_deflate){.n_chunks = n_chunks,
-                                 .chunk_bytes = grid->chunk_bytes,
+                                 .chunk_bytes = encode->grid.chunk_bytes,
                                  .last_bytes = last_bytes,
-                                 .width = (int)grid->element_bytes,
-                                 .level = CUDA_DEFLATE_RUNS};
+                                 .width = (int)encode->grid.element_bytes,
+                                 .level = encode->level};
 }
 
 /* Returns the slices that may wait for their chunk beside those of a slab. */
@@ -47,7 +47,8 @@ bool ts_plan_encode(const struct ts_plan *plan, int32_t i, struct plan_encode *e
     int64_t n[TS_MAX_RANK];
     if (!ts_plan_encodes(plan) || !ts_plan_is_output(plan, i))
         return false;
-    *encode = (struct plan_encode){0};
+    *encode = (struct plan_encode){.level = plan->chain->output.compression == CHAIN_SMALL ? CUDA_DEFLATE_MATCHES
+                                                                                           : CUDA_DEFLATE_RUNS};
     for (int d = 0; d < image.rank; d++)
         n[d] = image.axes[d].n;
     struct chunk_grid *grid = &encode->grid;
@@ -56,8 +57,8 @@ bool ts_plan_encode(const struct ts_plan *plan, int32_t i, struct plan_encode *e
     encode->slab_chunks = chunks_of(grid, plan->slab_slices);
     const int64_t most = (int64_t)(CALL_BYTES / grid->chunk_bytes);
     encode->call_chunks = most < 1 ? 1 : most < encode->slab_chunks ? most : encode->slab_chunks;
-    const struct cuda_deflate one = ts_plan_encode_job(grid, 1, grid->chunk_bytes),
-                              call = ts_plan_encode_job(grid, encode->call_chunks, grid->chunk_bytes);
+    const struct cuda_deflate one = ts_plan_encode_job(encode, 1, grid->chunk_bytes),
+                              call = ts_plan_encode_job(encode, encode->call_chunks, grid->chunk_bytes);
     encode->values_bytes = (size_t)(plan->slab_slices + waiting_slices(grid)) * ts_slice_bytes(&image);
     encode->chunk_bound = ts_cuda_stride(ts_cuda_deflate_bound(&one));
     encode->encoded_bytes = (size_t)encode->slab_chunks * encode->chunk_bound;

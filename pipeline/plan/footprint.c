@@ -65,7 +65,7 @@ struct ts_image ts_plan_written(const struct ts_plan *plan, int32_t i)
 
 bool ts_plan_encodes(const struct ts_plan *plan)
 {
-    return plan->cuda && plan->chain->output.compression == CHAIN_DEFLATE;
+    return plan->cuda && plan->chain->output.compression != CHAIN_STORED;
 }
 
 int ts_plan_copies(const struct ts_plan *plan, int32_t i)

@@ -14,6 +14,7 @@
 /* How one output is encoded, and the device memory for it. */
 struct plan_encode {
     struct chunk_grid grid;
+    enum cuda_deflate_level level;
     int64_t slab_chunks;  /* most chunks that become whole within a slab */
     int64_t call_chunks;  /* most chunks of one call */
     size_t values_bytes;  /* values of a slab, and those before it whose chunk was not whole */
@@ -30,7 +31,7 @@ bool ts_plan_is_output(const struct ts_plan *plan, int32_t node);
  * compression, and for nodes that are no output. */
 bool ts_plan_encode(const struct ts_plan *plan, int32_t node, struct plan_encode *encode);
 /* Describes a call for n chunks, of which the last has so many bytes inside the array. */
-struct cuda_deflate ts_plan_encode_job(const struct chunk_grid *grid, int64_t n_chunks, size_t last_bytes);
+struct cuda_deflate ts_plan_encode_job(const struct plan_encode *encode, int64_t n_chunks, size_t last_bytes);
 /* Returns the scratch memory of the largest call of all outputs, which follow one another. */
 size_t ts_plan_encode_scratch_bytes(const struct ts_plan *plan);
 /* Computes the memory of all outputs, on the device and pinned on the host. */

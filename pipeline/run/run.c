@@ -171,11 +171,12 @@ void ts_plan_warn_output(const struct ts_plan *plan, struct ts_diag *diag)
 
 static enum ts_status create_output(struct run *run)
 {
-    enum { DEFLATE_LEVEL = 1 };
+    static const int levels[] = {[CHAIN_DEFLATE] = 1, [CHAIN_STORED] = 0, [CHAIN_SMALL] = 6};
     struct ts_plan *plan = run->plan;
-    const bool stored = plan->chain->output.compression == CHAIN_STORED;
-    const struct hdf5_options options = {
-        .level = stored ? 0 : DEFLATE_LEVEL, .threads = plan->threads, .force = plan->force, .trace = plan->trace};
+    const struct hdf5_options options = {.level = levels[plan->chain->output.compression],
+                                         .threads = plan->threads,
+                                         .force = plan->force,
+                                         .trace = plan->trace};
     const enum ts_status status = ts_hdf5_create(plan->chain->output.path, &options, &run->writer, run->diag);
     if (status != TS_OK)
         return status;

@@ -83,7 +83,7 @@ enum ts_status ts_run_cuda_encode(struct run *run, int32_t node, const struct ts
         const int64_t count = next_call(encoder, encoder->next_chunk + *n, encoder->filled - from, &bytes, &last);
         if (count == 0)
             break;
-        const struct cuda_deflate job = ts_plan_encode_job(&encoder->plan.grid, count, last);
+        const struct cuda_deflate job = ts_plan_encode_job(&encoder->plan, count, last);
         status = call(run, encoder, copy, &job, encoder->values + from, *n, at);
         from += bytes;
         *n += count;

@@ -19,6 +19,7 @@ Test(chain_output, has_a_compression_and_a_dtype)
     } cases[] = {
         {"dicom x | fbp | hdf5 a.h5", NULL, CHAIN_DEFLATE, CHAIN_OWN, ""},
         {"dicom x | fbp | hdf5 a.h5 compression=none", NULL, CHAIN_STORED, CHAIN_OWN, "output: {compression: none}\n"},
+        {"dicom x | fbp | hdf5 a.h5 compression=small", NULL, CHAIN_SMALL, CHAIN_OWN, "output: {compression: small}\n"},
         {"dicom x | fbp | hdf5 a.h5 compression=Deflate dtype=own", NULL, CHAIN_DEFLATE, CHAIN_OWN, ""},
         {"dicom x | fbp | hdf5 a.h5 dtype=f16", NULL, CHAIN_DEFLATE, CHAIN_F16, "output: {dtype: f16}\n"},
         {"tomostage: 1\ninput: {dicom: x}\nstages: [fbp]\noutput: {hdf5: a.h5, dtype: f16, compression: none}\n", NULL,
