@@ -25,7 +25,7 @@ struct rates_cuda {
 };
 
 /* Puts the work to be timed on the compute queue. */
-typedef enum ts_status enqueue(struct rates_cuda *cuda);
+typedef enum ts_status device_work(struct rates_cuda *cuda);
 
 static enum ts_status upload(struct rates_cuda *cuda)
 {
@@ -50,7 +50,7 @@ static enum ts_status compress(struct rates_cuda *cuda)
 }
 
 /* Sets *rate to the bytes a second of the median run after the first. */
-static enum ts_status time_work(struct rates_cuda *cuda, enqueue *enqueue, double bytes, double *rate)
+static enum ts_status time_work(struct rates_cuda *cuda, device_work *enqueue, double bytes, double *rate)
 {
     double seconds[RUNS];
     enum ts_status status = TS_OK;

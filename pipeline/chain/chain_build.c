@@ -345,7 +345,8 @@ static void build_stages(struct builder *builder, const struct node *list)
 
 static const struct choice compressions[] = {
     {"deflate", CHAIN_DEFLATE, .doc = "shuffle and deflate, which every program that reads HDF5 can inflate"},
-    {"small", CHAIN_SMALL, .doc = "deflate that looks longer for what repeats: smaller, and slower on the CPU"},
+    {"small", CHAIN_SMALL,
+     .doc = "deflate that looks longer for what repeats: integers get smaller, and the CPU takes longer"},
     {"none", CHAIN_STORED, .doc = "values as they are: faster where the disk is fast, and larger"},
     {NULL}};
 

@@ -66,6 +66,7 @@ static void expect_wrong(const char *const *arguments, const char *text)
 
 Test(cli_predict, bench_rates_takes_no_case_and_needs_a_file)
 {
+    setenv("TOMOSTAGE_RATES", "", 1); /* keeps them nowhere */
     expect_wrong(ARGUMENTS("bench", "rates", "--size", "1x2x3"),
                  "'rates' takes --device, --folder, --save and --json alone");
     expect_wrong(ARGUMENTS("bench", "rates"), "there is no folder to keep rates in: --save FILE.json");
