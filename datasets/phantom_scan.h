@@ -24,6 +24,7 @@ struct scan_options {
     double noise;                         /* multiplies the noise above; from 0 to 10 */
     uint64_t seed;
     int threads;
+    bool force; /* replaces a file that is there */
 };
 
 /* It has the name `scan` and the shapes, which do not depend on z. */
@@ -35,9 +36,10 @@ double ts_scan_axis(const struct scan_options *options);
 double ts_scan_attenuation(const struct scan_options *options, int64_t row, double x_mm, double y_mm);
 /* Returns the integral of the attenuation along the line at s_mm, without a unit. */
 double ts_scan_integral(const struct scan_options *options, int64_t row, double theta_rad, double s_mm);
-/* Writes the scan to a new NXtomo file: SCAN_DARKS darks, SCAN_FLATS flats, and views at 180 / n_views degrees each. No
- * two frames share a chunk, which has no filter, as detectors write them. Equal arguments but for the threads give
- * equal bytes. TS_BAD_CHAIN: options out of range; TS_RUN_FAILED: the file is there already or cannot be written. */
+/* Writes the scan to an NXtomo file, a new one unless `force` is set: SCAN_DARKS darks, SCAN_FLATS flats, and views at
+ * 180 / n_views degrees each. No two frames share a chunk, which has no filter, as detectors write them. Equal
+ * arguments but for the threads give equal bytes. TS_BAD_CHAIN: options out of range; TS_RUN_FAILED: the file is there
+ * already or cannot be written. */
 enum ts_status ts_scan_write(const struct scan_options *options, const char *path, struct ts_diag *diag);
 
 #endif

@@ -171,7 +171,7 @@ static enum ts_status put_all(struct scan *scan, struct hdf5_writer *writer, dou
 static enum ts_status write_file(struct scan *scan, const char *path, double *numbers, int32_t *keys,
                                  struct ts_diag *diag)
 {
-    const struct hdf5_options options = {.threads = scan->options->threads};
+    const struct hdf5_options options = {.threads = scan->options->threads, .force = scan->options->force};
     struct hdf5_writer *writer;
     enum ts_status status = ts_hdf5_create(path, &options, &writer, diag);
     if (status != TS_OK)

@@ -2,7 +2,8 @@
  *
  * The driver is asked in a child process: the caller may still fork workers afterwards, and goes on whatever the driver
  * does, a crash and an endless wait included. The answer comes back through a pipe. A caller that will use a device
- * does not start the driver twice, which takes a tenth of a second each time: a thread of its own process asks.
+ * does not start the driver twice, which takes a tenth of a second each time: a thread of its own process asks. Then a
+ * driver that crashes is the caller's to handle, and one that ends the process ends it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -74,7 +75,7 @@ static enum ts_status report(const struct answer *answer, struct cuda_devices *f
 /* A process has one driver, and so one thread that starts it. */
 static struct {
     pthread_t handle;
-    bool begun, joined;
+    bool begun, joined, given_up; /* given_up: it took too long once */
     pthread_mutex_t lock;
     pthread_cond_t ended;
     atomic_bool over;
@@ -116,12 +117,13 @@ static bool wait_until_over(void)
     struct timespec until;
     int error = 0;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += QUERY_SECONDS;
+    until.tv_sec += thread.given_up ? 0 : QUERY_SECONDS;
     pthread_mutex_lock(&thread.lock);
     while (!atomic_load(&thread.over) && error == 0)
         error = pthread_cond_clockwait(&thread.ended, &thread.lock, CLOCK_MONOTONIC, &until);
     pthread_mutex_unlock(&thread.lock);
-    if (!atomic_load(&thread.over))
+    thread.given_up = !atomic_load(&thread.over);
+    if (thread.given_up)
         return false;
     if (!thread.joined)
         pthread_join(thread.handle, NULL);

@@ -95,7 +95,8 @@ static int bench_rates(void)
         request->threads || request->plot)
         return ts_command_wrong(&ts_bench_command, "'rates' takes --device, --folder, --save and --json alone");
     if (!request->save && !ts_rates_path(path))
-        return ts_command_wrong(&ts_bench_command, "there is no folder to keep rates in: --save FILE.json");
+        return ts_command_wrong(&ts_bench_command,
+                                "there is no folder to keep rates in: name a file by --save FILE.json");
     struct ts_diag *diag = ts_command_diag();
     if (!diag)
         return TS_RUN_FAILED;

@@ -13,7 +13,7 @@
 static struct arguments {
     const char *path;
     int64_t size, slices, views, noise, seed;
-    bool quiet;
+    bool force, quiet;
 } arguments = {.size = 256, .slices = 24, .noise = -1};
 
 static const struct command_option options[] = {
@@ -29,6 +29,7 @@ static const struct command_option options[] = {
      "that of counted photons; default 100",
      0, 4095, " HU"},
     {"seed", 0, OPTION_INTEGER, OPTION_AT(struct arguments, seed), "N", "of the noise; default 0", 0, INT64_MAX},
+    {"force", 0, OPTION_FLAG, OPTION_AT(struct arguments, force), NULL, "replace an existing file of `scan`"},
     {"quiet", 0, OPTION_FLAG, OPTION_AT(struct arguments, quiet), NULL, "no summary"}};
 
 static void list_phantoms(FILE *stream)
@@ -58,7 +59,8 @@ static enum ts_status write_scan(struct ts_diag *diag, char *what, size_t size)
                                       .n_views = arguments.views ? arguments.views : 360,
                                       .noise = arguments.noise < 0 ? 1 : 0.01 * (double)arguments.noise,
                                       .seed = (uint64_t)arguments.seed,
-                                      .threads = omp_get_max_threads()};
+                                      .threads = omp_get_max_threads(),
+                                      .force = arguments.force};
     snprintf(what, size, "NXtomo, %lld views of %lld x %lld pixels, rotation axis at %.1f", (long long)made.n_views,
              (long long)made.n_rows, (long long)made.n_detectors, ts_scan_axis(&made));
     return ts_scan_write(&made, arguments.path, diag);
@@ -72,6 +74,8 @@ static int phantom(char **operands)
         return ts_command_wrong(&ts_cli_phantom, "the %s is missing: -o PATH", scans ? "file" : "folder");
     if (arguments.views && !scans)
         return ts_command_wrong(&ts_cli_phantom, "'--views' is an option of `tomostage phantom scan`");
+    if (arguments.force && !scans)
+        return ts_command_wrong(&ts_cli_phantom, "'--force' is an option of `tomostage phantom scan`");
     struct ts_diag *diag = ts_command_diag();
     if (!diag)
         return TS_RUN_FAILED;

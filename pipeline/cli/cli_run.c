@@ -112,6 +112,13 @@ static const struct command_option options[] = {CLI_CHAIN_OPTIONS,
                                                  "a lane for each part, and NAME.json for Perfetto"},
                                                 {"picture", 0, OPTION_PARSED, .parse = refuse_picture}};
 
+/* Returns true where the program could read the chain again: it starts anew where the driver crashes. */
+static bool can_read_again(const struct ts_chain *chain)
+{
+    struct stat status;
+    return stat(chain->source_name, &status) != 0 || S_ISREG(status.st_mode);
+}
+
 static int run(char **operands)
 {
     struct cli_chain *arguments = &ts_cli_chain;
@@ -126,7 +133,7 @@ static int run(char **operands)
     arguments->options.user = &progress;
     arguments->options.rates = ts_rates_path_found();
     enum ts_status status = ts_cli_chain_load(operands[0], &chain, diag);
-    if (status == TS_OK && ts_plan_may_use_cuda(chain, arguments->options.device))
+    if (status == TS_OK && can_read_again(chain) && ts_plan_may_use_cuda(chain, arguments->options.device))
         ts_cli_signals_start_cuda();
     if (status == TS_OK)
         status = ts_plan_create(chain, &arguments->options, &plan, diag);

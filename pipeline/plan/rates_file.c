@@ -5,9 +5,11 @@
  * prediction from half of the rates would look like one from all.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/json.h"
@@ -179,11 +181,15 @@ static enum ts_status read_tree(struct tree *tree, const char *path, struct rate
 /* Reads at most one byte more than a tree may have. */
 static enum ts_status read_file(const char *path, char *text, size_t *length, struct ts_diag *diag)
 {
-    FILE *file = fopen(path, "re");
-    const int error = errno;
+    struct stat status;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe without a writer must not stop the run */
+    FILE *file = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? fdopen(fd, "r") : NULL;
+    const int error = fd < 0 ? errno : 0;
+    if (!file && fd >= 0)
+        close(fd);
     if (!file)
         return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "rates-unreadable"},
-                             "%s cannot be read: %s", path, strerror(error));
+                             "%s cannot be read: %s", path, error ? strerror(error) : "it is no regular file");
     *length = fread(text, 1, TREE_MAX_BYTES + 1, file);
     fclose(file);
     return TS_OK;

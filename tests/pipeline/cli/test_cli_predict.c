@@ -69,7 +69,7 @@ Test(cli_predict, bench_rates_takes_no_case_and_needs_a_file)
     setenv("TOMOSTAGE_RATES", "", 1); /* keeps them nowhere */
     expect_wrong(ARGUMENTS("bench", "rates", "--size", "1x2x3"),
                  "'rates' takes --device, --folder, --save and --json alone");
-    expect_wrong(ARGUMENTS("bench", "rates"), "there is no folder to keep rates in: --save FILE.json");
+    expect_wrong(ARGUMENTS("bench", "rates"), "there is no folder to keep rates in: name a file by --save FILE.json");
     ts_program_run(folder, ARGUMENTS("bench", "rates", "--save", "missing/rates.json"), &outcome);
     cr_assert_eq(outcome.code, 1);
     cr_assert(strstr(outcome.err, "missing/rates.json cannot be written"), "%s", outcome.err);
