@@ -21,11 +21,11 @@
 
 enum { CHUNK = 4 << 20, TYPES = 2, LEVEL = 1, WRITE_CHUNKS = 32 };
 static const double part_seconds = 0.15;
-/* No encoder of DICOM's codecs is at hand to make frames for a measurement. This is what JPEG 2000 and JPEG-LS frames
- * of a CT take at worst. */
+/* No encoder of DICOM's codecs is at hand to make frames for a measurement, so this one rate is assumed; the printed
+ * table says so. */
 static const double decode_assumed = 30e6;
 
-/* What one thread works on: a chunk of each type. */
+/* A thread works on these: a chunk of each type. */
 struct worker {
     unsigned char *values[TYPES], *encoded[TYPES], *back;
     size_t encoded_bytes[TYPES], bound;

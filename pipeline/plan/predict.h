@@ -32,7 +32,7 @@ enum predict_part {
     PREDICT_PARTS
 };
 
-/* What several parts share. */
+/* Several parts share each of these. */
 enum predict_lane {
     LANE_ALONE, /* nothing else goes on meanwhile */
     LANE_THREADS,

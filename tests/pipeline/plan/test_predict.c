@@ -79,7 +79,7 @@ Test(predict, a_stage_in_one_slab)
     cr_assert_str_eq(bound, "bound by the threads (5.92 s, of which compress take 2.00 s)");
 }
 
-/* Of four slabs only a fourth of the writing is not overlapped; each is a call. */
+/* The volume has four slabs, each a call. Writing overlaps but for the last slab, a fourth of it. */
 Test(predict, slabs_overlap)
 {
     const struct rates rates = ts_test_rates();
