@@ -6,6 +6,9 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -35,4 +38,28 @@ enum ts_status ts_new_folder(const char *folder, bool *made, struct ts_diag *dia
     ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: the folder is not empty, and its files could be someone's images",
                   folder);
     return ts_diag_hint(diag, "name a new folder, or empty this one");
+}
+
+enum ts_status ts_temporary_folder_make(const char *parent, char *folder, size_t size, struct ts_diag *diag)
+{
+    const struct diag_site site = {.code = "folder-not-usable"};
+    if ((size_t)snprintf(folder, size, "%s/tomostage-XXXXXX", parent) >= size)
+        return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: the path is too long", parent);
+    if (!mkdtemp(folder))
+        return ts_diag_error(diag, TS_RUN_FAILED, &site, "no folder can be made in %s: %s", parent, strerror(errno));
+    return TS_OK;
+}
+
+static int remove_entry(const char *path, const struct stat *found, int kind, struct FTW *at)
+{
+    (void)found;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
+void ts_temporary_folder_remove(const char *folder)
+{
+    enum { MOST_OPEN = 16 };
+    (void)nftw(folder, remove_entry, MOST_OPEN, FTW_DEPTH | FTW_PHYS);
 }

@@ -42,23 +42,13 @@ static void print_rates(const struct rates *rates, const char *path, FILE *strea
             rates->device, shown);
 }
 
-/* Writes the path of the program tomostage beside this one, which may be tomostage-bench. */
-static void find_program(char path[4096])
-{
-    const ssize_t length = readlink("/proc/self/exe", path, 4000);
-    path[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(path, '/');
-    strcpy(slash ? slash + 1 : path, "tomostage");
-}
-
 enum ts_status ts_bench_rates(const struct bench_request *request, const char *folder, const char *path, FILE *stream,
                               struct ts_diag *diag)
 {
     struct rates rates;
     struct bench_devices devices;
-    char device[16] = "", program[4096];
+    char device[16] = "";
     ts_rates_here(&rates);
-    find_program(program);
     enum ts_status status = ts_text_file_check(path, diag);
     if (status == TS_OK)
         status = ts_bench_devices_choose(request->device, &devices, diag);
@@ -67,7 +57,7 @@ enum ts_status ts_bench_rates(const struct bench_request *request, const char *f
         snprintf(device, sizeof device, "cuda:%d", devices.device->index);
     }
     if (status == TS_OK)
-        status = ts_bench_rates_runs(program, folder, *device ? device : NULL, &rates, diag);
+        status = ts_bench_rates_runs(folder, *device ? device : NULL, &rates, diag);
     if (status == TS_OK)
         status = ts_bench_rates_host(folder, &rates, diag);
     if (status == TS_OK)

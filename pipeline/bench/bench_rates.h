@@ -20,10 +20,9 @@ struct bench_case ts_bench_rates_case(enum ts_dtype dtype, size_t bytes);
 
 /* ---- the parts, each of which fills in its rates -------------------------------------------------- */
 
-/* bench_rates_runs.c: times tiny runs of the program `program` in the folder, on the CPU and, where `device` names it
+/* bench_rates_runs.c: times tiny runs of the program in the folder, on the CPU and, where `device` names it
  * ("cuda:0"; NULL: none), on the device. The environment names no rates afterwards. */
-enum ts_status ts_bench_rates_runs(const char *program, const char *folder, const char *device, struct rates *rates,
-                                   struct ts_diag *diag);
+enum ts_status ts_bench_rates_runs(const char *folder, const char *device, struct rates *rates, struct ts_diag *diag);
 /* bench_rates_host.c: reading, digests, compression, writing. */
 enum ts_status ts_bench_rates_host(const char *folder, struct rates *rates, struct ts_diag *diag);
 /* bench_rates_stages.c: the stages on the CPU, or on a device (NULL: the CPU). One that refuses its case has no rate.

@@ -7,7 +7,6 @@
 #include "pipeline/bench/runs.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <linux/magic.h>
 #include <math.h>
 #include <stdlib.h>
@@ -228,24 +227,15 @@ static enum ts_status time_job(struct runs *runs, const struct runs_job *job, co
 
 /* ---- folders ----------------------------------------------------------------------------------- */
 
-static int remove_entry(const char *path, const struct stat *found, int kind, struct FTW *at)
-{
-    (void)found;
-    (void)kind;
-    (void)at;
-    return remove(path);
-}
-
 /* Times the job in a new folder of `parent`, which is removed at the end. */
 static enum ts_status time_job_in(struct runs *runs, const struct runs_job *job, const char *parent)
 {
     char folder[RUNS_PATH_BYTES];
-    snprintf(folder, sizeof folder, "%s/tomostage-runs-XXXXXX", parent);
-    if (!mkdtemp(folder))
-        return ts_diag_error(runs->diag, TS_RUN_FAILED, &(struct diag_site){.code = "folder-not-usable"}, "%s: %s",
-                             folder, ts_errno_text(errno));
-    const enum ts_status status = time_job(runs, job, folder);
-    nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    enum ts_status status = ts_temporary_folder_make(parent, folder, sizeof folder, runs->diag);
+    if (status != TS_OK)
+        return status;
+    status = time_job(runs, job, folder);
+    ts_temporary_folder_remove(folder);
     return status;
 }
 

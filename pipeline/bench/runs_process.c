@@ -54,15 +54,19 @@ void ts_runs_signals_obey(void)
 
 /* ---- processes --------------------------------------------------------------------------------- */
 
+/* Writes the path of tomostage: it stands beside this program, or, for the programs of tests, a folder above it. */
 static bool find_program(char path[PATH_BYTES])
 {
-    static const char name[] = "tomostage";
-    const ssize_t length = readlink("/proc/self/exe", path, PATH_BYTES - 1);
-    path[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(path, '/');
-    if (!slash || (size_t)(slash + 1 - path) + sizeof name > PATH_BYTES)
+    char here[PATH_BYTES - sizeof "/../tomostage"];
+    const ssize_t length = readlink("/proc/self/exe", here, sizeof here - 1);
+    here[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(here, '/');
+    if (!slash)
         return false;
-    memcpy(slash + 1, name, sizeof name);
+    *slash = '\0';
+    snprintf(path, PATH_BYTES, "%s/tomostage", here);
+    if (access(path, X_OK) != 0)
+        snprintf(path, PATH_BYTES, "%s/../tomostage", here);
     return true;
 }
 

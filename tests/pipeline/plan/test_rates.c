@@ -124,7 +124,7 @@ Test(rates, need_none_of_a_device_that_is_not_there)
 Test(rates, of_runs_and_of_the_host_are_measured)
 {
     ts_rates_here(&found);
-    cr_assert_eq(ts_bench_rates_runs(ts_test_program(), folder, NULL, &found, diag), TS_OK);
+    cr_assert_eq(ts_bench_rates_runs(folder, NULL, &found, diag), TS_OK);
     cr_assert_eq(ts_bench_rates_host(folder, &found, diag), TS_OK);
     for (int i = 0; i < RATES; i++)
         cr_assert(ts_rate_names[i].device    ? isnan(found.values[i])
@@ -132,6 +132,6 @@ Test(rates, of_runs_and_of_the_host_are_measured)
                                              : found.values[i] > 1,
                   "%s", ts_rate_names[i].key);
     cr_assert_eq(ts_test_count_files(folder, NULL), 1);
-    cr_assert_eq(ts_bench_rates_runs(ts_test_program(), "/does/not/exist", NULL, &found, diag), TS_RUN_FAILED);
-    cr_assert(ts_test_has_code(diag, "not-written"));
+    cr_assert_eq(ts_bench_rates_runs("/does/not/exist", NULL, &found, diag), TS_RUN_FAILED);
+    cr_assert(ts_test_has_code(diag, "folder-not-usable"));
 }
