@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The parts of the study fan-in: what it measures and checks (fan_in_study.c), its runner on the CPU (fan_in_cpu.c;
- * that of a CUDA device is cuda/bench/fan_in_study.cu) and its chart (fan_in_plot.c).
+ * that of a CUDA device is cuda/study/fan_in_study.cu) and its chart (fan_in_plot.c).
  */
 #ifndef PIPELINE_STUDY_FAN_IN_STUDY_H
 #define PIPELINE_STUDY_FAN_IN_STUDY_H
 
-#include "cuda/bench/fan_in_study.h"
+#include "cuda/study/fan_in_study.h"
 #include "pipeline/command/table.h"
 
 extern const char *const ts_fan_in_works[FAN_IN_WORKS];

@@ -15,7 +15,7 @@
 #include "cuda/values/fan_in.cuh"
 
 extern "C" {
-#include "cuda/bench/fan_in_study.h"
+#include "cuda/study/fan_in_study.h"
 #include "cuda/device/session.h"
 #include "stages/engine/stage.h"
 }

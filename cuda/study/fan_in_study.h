@@ -4,8 +4,8 @@
  * (stages/values/fan_in.h), by a number of processors, on the CPU and on a CUDA device. A runner is a device that
  * joins; the study asks runners for their times and checks their results.
  */
-#ifndef CUDA_BENCH_FAN_IN_STUDY_H
-#define CUDA_BENCH_FAN_IN_STUDY_H
+#ifndef CUDA_STUDY_FAN_IN_STUDY_H
+#define CUDA_STUDY_FAN_IN_STUDY_H
 
 #include "cuda/device/device.h"
 #include "stages/values/fan_in.h"
