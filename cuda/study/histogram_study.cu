@@ -4,14 +4,16 @@
  * (gray_kernels.cuh) with the grid that belongs to it, and measures. Image, counts and gray image stand side by side in
  * memory of each kind, so that all kernels run on all kinds. Tables of strips and blocks are always the device's.
  *
- * Without the copies the time runs between two events around the clearing and the kernels. With them it is the host's:
- * from the image in ordinary memory to the counts, and the gray image where there is one, in ordinary memory. Managed
- * and mapped memory is then filled and read by the host itself.
+ * Without the copies the time runs between two events around the clearing and the kernels, which wait for a delay on
+ * the device, so that the host has launched all of them before the first begins. With them it is the host's: from the
+ * image in ordinary memory to the counts, and the gray image where there is one, in ordinary memory. Managed and mapped
+ * memory is then filled and read by the host itself.
  */
 #include "cuda/study/gray_kernels.cuh"
 
 extern "C" {
 #include "core/timing.h"
+#include "cuda/bench/ceilings.h"
 #include "cuda/device/session.h"
 #include "stages/engine/stage.h"
 }
@@ -54,12 +56,19 @@ static size_t parts_bytes(const struct gray_device *gray)
     return COUNTS_BYTES + 2 * ts_cuda_stride(gray->most_pixels) + GRAY_VALUES;
 }
 
-/* ---- grids -------------------------------------------------------------------------------------- */
+/* ---- kernels and grids --------------------------------------------------------------------------- */
 
 static unsigned parts(int64_t n, int64_t each)
 {
     return (unsigned)((n + each - 1) / each);
 }
+
+/* The counting kernel of a job, its grid, and how many tables it leaves to be summed. */
+struct gray_launch {
+    void (*kernel)(struct gray_image);
+    dim3 grid, block;
+    unsigned tables;
+};
 
 /* Returns as many blocks of a kernel without dynamic shared memory as the device holds, at most `useful`. */
 static unsigned blocks_at_once(const struct gray_device *gray, void (*kernel)(struct gray_image), int threads,
@@ -101,60 +110,72 @@ static void (*warp_kernel(const struct gray_job *job))(struct gray_image)
     }
 }
 
-/* ---- launches ------------------------------------------------------------------------------------ */
-
-/* Launches a kernel that leaves n tables, and their sum. */
-static enum ts_status launch_strips(const struct gray_device *gray, const struct gray_image *image,
-                                    void (*kernel)(struct gray_image), unsigned n)
+static struct gray_launch launch_of(const struct gray_device *gray, const struct gray_job *job)
 {
-    kernel<<<n, STRIP, 0, gray->stream>>>(*image);
-    const enum ts_status status = ts_cuda_launched(&gray->context, "strips");
-    if (status != TS_OK)
-        return status;
-    sum_tables<<<LANES, GRAY_VALUES, 0, gray->stream>>>(*image, n);
-    return ts_cuda_launched(&gray->context, "sum of strips");
+    const dim3 grid(parts(gray->width, SIDE), parts(gray->height, SIDE)), block(SIDE, SIDE);
+    const unsigned strips = parts(gray->width, STRIP);
+    struct gray_launch launch = {rows_kernel(job->rows), dim3(strips), dim3(STRIP), strips};
+    switch (job->kernel) {
+    case GRAY_PIXEL_GLOBAL:
+        return {count_pixel_global, grid, block, 0};
+    case GRAY_PIXEL_SHARED:
+        return {count_pixel_shared, grid, block, 0};
+    case GRAY_STRIP_GLOBAL:
+        launch.kernel = count_strip_global;
+        return launch;
+    case GRAY_STRIP_SHARED:
+        launch.kernel = count_strip_shared;
+        return launch;
+    case GRAY_STRIP_ROWS:
+        launch.tables = blocks_at_once(gray, launch.kernel, STRIP, strips * parts(gray->height, job->rows));
+        launch.grid = dim3(launch.tables);
+        return launch;
+    default:
+        launch = {warp_kernel(job), dim3(1), dim3(WARPS * LANES), 0};
+        launch.grid =
+            dim3(blocks_at_once(gray, launch.kernel, WARPS * LANES,
+                                parts((int64_t)gray->width * gray->height, WARPS * LANES * sizeof(uint32_t))));
+        return launch;
+    }
 }
+
+extern "C" enum ts_status ts_cuda_gray_describe(struct gray_device *gray, const struct gray_job *job,
+                                                struct gray_shape *shape)
+{
+    const struct gray_launch launch = launch_of(gray, job);
+    cudaFuncAttributes attributes;
+    const cudaError_t error = cudaFuncGetAttributes(&attributes, launch.kernel);
+    *shape = {launch.grid.x * launch.grid.y, launch.block.x * launch.block.y, launch.tables,
+              error == cudaSuccess ? attributes.sharedSizeBytes : 0};
+    return error == cudaSuccess ? TS_OK
+                                : ts_cuda_fold(gray->context.diag, study_stage.name, error, "looking at a kernel");
+}
+
+/* ---- launches ------------------------------------------------------------------------------------ */
 
 static enum ts_status launch_counting(const struct gray_device *gray, const struct gray_job *job,
                                       const struct gray_image *image)
 {
-    const dim3 grid(parts(gray->width, SIDE), parts(gray->height, SIDE)), block(SIDE, SIDE);
-    const unsigned strips = parts(gray->width, STRIP);
-    void (*kernel)(struct gray_image);
-    switch (job->kernel) {
-    case GRAY_PIXEL_GLOBAL:
-        count_pixel_global<<<grid, block, 0, gray->stream>>>(*image);
-        break;
-    case GRAY_PIXEL_SHARED:
-        count_pixel_shared<<<grid, block, 0, gray->stream>>>(*image);
-        break;
-    case GRAY_STRIP_GLOBAL:
-        cudaMemsetAsync(image->tables, 0, (size_t)strips * COUNTS_BYTES, gray->stream);
-        return launch_strips(gray, image, count_strip_global, strips);
-    case GRAY_STRIP_SHARED:
-        return launch_strips(gray, image, count_strip_shared, strips);
-    case GRAY_STRIP_ROWS:
-        kernel = rows_kernel(job->rows);
-        return launch_strips(gray, image, kernel,
-                             blocks_at_once(gray, kernel, STRIP, strips * parts(gray->height, job->rows)));
-    default:
-        kernel = warp_kernel(job);
-        kernel<<<blocks_at_once(gray, kernel, WARPS * LANES,
-                                parts((int64_t)gray->width * gray->height, WARPS * LANES * sizeof(uint32_t))),
-                 WARPS * LANES, 0, gray->stream>>>(*image);
-    }
-    return ts_cuda_launched(&gray->context, "counting");
+    const struct gray_launch launch = launch_of(gray, job);
+    cudaMemsetAsync(image->counts, 0, COUNTS_BYTES, gray->stream);
+    if (job->counts_tries)
+        cudaMemsetAsync(gray->tries, 0, sizeof *gray->tries, gray->stream);
+    if (job->kernel == GRAY_STRIP_GLOBAL)
+        cudaMemsetAsync(image->tables, 0, (size_t)launch.tables * COUNTS_BYTES, gray->stream);
+    launch.kernel<<<launch.grid, launch.block, 0, gray->stream>>>(*image);
+    const enum ts_status status = ts_cuda_launched(&gray->context, "counting");
+    if (status != TS_OK || launch.tables == 0)
+        return status;
+    sum_tables<<<LANES, GRAY_VALUES, 0, gray->stream>>>(*image, launch.tables);
+    return ts_cuda_launched(&gray->context, "sum of tables");
 }
 
-static enum ts_status launch(const struct gray_device *gray, const struct gray_job *job)
+static enum ts_status launch_all(const struct gray_device *gray, const struct gray_job *job)
 {
     const struct gray_parts own = parts_of(gray, gray->at[gray->memory]);
     const struct gray_image image = {own.pixels,   gray->width, gray->height, own.counts,
                                      gray->tables, gray->tries, own.gray};
     const dim3 grid(parts(gray->width, SIDE), parts(gray->height, SIDE)), block(SIDE, SIDE);
-    cudaMemsetAsync(own.counts, 0, COUNTS_BYTES, gray->stream);
-    if (job->counts_tries)
-        cudaMemsetAsync(gray->tries, 0, sizeof *gray->tries, gray->stream);
     enum ts_status status = launch_counting(gray, job, &image);
     if (status != TS_OK || !job->transform)
         return status;
@@ -211,14 +232,23 @@ extern "C" enum ts_status ts_cuda_gray_read(struct gray_device *gray, uint32_t c
     return status == TS_OK ? ts_cuda_wait(gray->session, CUDA_COMPUTE) : status;
 }
 
+extern "C" enum ts_status ts_cuda_gray_tables(struct gray_device *gray, uint32_t *tables, int64_t n)
+{
+    const enum ts_status status =
+        ts_cuda_copy(gray->session, CUDA_COMPUTE, CUDA_TO_HOST, tables, gray->tables, (size_t)n * COUNTS_BYTES);
+    return status == TS_OK ? ts_cuda_wait(gray->session, CUDA_COMPUTE) : status;
+}
+
 /* ---- jobs ----------------------------------------------------------------------------------------- */
 
 static enum ts_status run_kernels(struct gray_device *gray, const struct gray_job *job, double *seconds)
 {
     float ms = 0;
-    enum ts_status status = ts_cuda_event_record(gray->session, gray->begin, CUDA_COMPUTE);
+    enum ts_status status = ts_cuda_delay(gray->session, gray->context.diag);
     if (status == TS_OK)
-        status = launch(gray, job);
+        status = ts_cuda_event_record(gray->session, gray->begin, CUDA_COMPUTE);
+    if (status == TS_OK)
+        status = launch_all(gray, job);
     if (status == TS_OK)
         status = ts_cuda_event_record(gray->session, gray->end, CUDA_COMPUTE);
     if (status == TS_OK)
@@ -237,7 +267,7 @@ extern "C" enum ts_status ts_cuda_gray_run(struct gray_device *gray, const struc
     const double start = ts_seconds();
     enum ts_status status = copy_in(gray);
     if (status == TS_OK)
-        status = launch(gray, job);
+        status = launch_all(gray, job);
     if (status == TS_OK)
         status = ts_cuda_gray_read(gray, counts, job->transform ? gray->result : NULL, NULL);
     *seconds = ts_seconds() - start;
