@@ -33,13 +33,7 @@ static enum ts_status measure_side(struct gray_study *study, int64_t side)
     double seconds;
     for (int i = 0; status == TS_OK && i < VERSIONS; i++)
         status = ts_gray_kernel(study, subject, versions[i].name, GRAY_PLAIN, &versions[i].job, &seconds);
-    for (int i = 0; status == TS_OK && i < METHODS; i++) {
-        char name[32], parameters[64];
-        snprintf(name, sizeof name, "stage, %s", methods[i]);
-        snprintf(parameters, sizeof parameters, "bins=256 limits=dtype method=%s", methods[i]);
-        status = ts_gray_stage(study, subject, name, "histogram", parameters);
-    }
-    return status;
+    return status == TS_OK ? ts_gray_methods(study, subject, methods, METHODS) : status;
 }
 
 static enum ts_status measure(struct study_run *run)

@@ -177,6 +177,18 @@ enum ts_status ts_gray_stage(struct gray_study *study, const char *subject, cons
     return ts_study_stage(study->run, &row, &which);
 }
 
+enum ts_status ts_gray_methods(struct gray_study *study, const char *subject, const char *const methods[], int n)
+{
+    enum ts_status status = TS_OK;
+    for (int i = 0; status == TS_OK && i < n; i++) {
+        char name[32], parameters[64];
+        snprintf(name, sizeof name, "stage, %s", methods[i]);
+        snprintf(parameters, sizeof parameters, "bins=256 limits=dtype method=%s", methods[i]);
+        status = ts_gray_stage(study, subject, name, "histogram", parameters);
+    }
+    return status;
+}
+
 /* ---- tries --------------------------------------------------------------------------------------- */
 
 /* Returns the lanes of the commonest slot among the values of a warp's lanes; -1: a lane without a pixel. Apart, four

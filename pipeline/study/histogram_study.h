@@ -41,6 +41,9 @@ enum ts_status ts_gray_kernel(struct gray_study *study, const char *subject, con
 enum ts_status ts_gray_stage(struct gray_study *study, const char *subject, const char *method, const char *stage,
                              const char *parameters);
 
+/* Does so for n methods of the stage `histogram`, in rows of the method "stage, NAME". */
+enum ts_status ts_gray_methods(struct gray_study *study, const char *subject, const char *const methods[], int n);
+
 /* Returns how often the warps of GRAY_WARP_TAGGED, or of GRAY_WARP_APART, write and read back for n pixels in all.
  * *counted receives how often a warp counts up to 32 pixels, one of each lane. */
 uint64_t ts_gray_tries(const uint8_t *pixels, int64_t n, enum gray_kernel kernel, uint64_t *counted);

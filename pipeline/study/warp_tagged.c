@@ -30,13 +30,7 @@ static enum ts_status measure_image(struct gray_study *study, enum bench_values 
     for (int i = 0; status == TS_OK && i < KERNELS; i++)
         status = ts_gray_kernel(study, subject, kernels[i].name, GRAY_PLAIN,
                                 &(struct gray_job){.kernel = kernels[i].kernel}, &seconds);
-    for (int i = 0; status == TS_OK && i < METHODS; i++) {
-        char name[32], parameters[64];
-        snprintf(name, sizeof name, "stage, %s", methods[i]);
-        snprintf(parameters, sizeof parameters, "bins=256 limits=dtype method=%s", methods[i]);
-        status = ts_gray_stage(study, subject, name, "histogram", parameters);
-    }
-    return status;
+    return status == TS_OK ? ts_gray_methods(study, subject, methods, METHODS) : status;
 }
 
 static enum ts_status measure(struct study_run *run)
