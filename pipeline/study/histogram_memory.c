@@ -28,12 +28,12 @@ static const struct {
             __VA_ARGS__                                                                                                \
         }                                                                                                              \
     }
-    OF_MEMORIES("counts", "global", .kernel = GRAY_PIXEL_GLOBAL),
-    OF_MEMORIES("counts", "shared", .kernel = GRAY_PIXEL_SHARED),
-    OF_MEMORIES("counts and copies", "global", .kernel = GRAY_PIXEL_GLOBAL, .copies = true),
-    OF_MEMORIES("counts and copies", "shared", .kernel = GRAY_PIXEL_SHARED, .copies = true),
-    OF_MEMORIES("transform", "shared", .kernel = GRAY_PIXEL_SHARED, .transform = true),
-    OF_MEMORIES("transform and copies", "shared", .kernel = GRAY_PIXEL_SHARED, .transform = true, .copies = true)};
+    OF_MEMORIES("kernel", "global", .kernel = GRAY_PIXEL_GLOBAL),
+    OF_MEMORIES("kernel", "shared", .kernel = GRAY_PIXEL_SHARED),
+    OF_MEMORIES("with copies", "global", .kernel = GRAY_PIXEL_GLOBAL, .copies = true),
+    OF_MEMORIES("with copies", "shared", .kernel = GRAY_PIXEL_SHARED, .copies = true),
+    OF_MEMORIES("gray", "shared", .kernel = GRAY_PIXEL_SHARED, .transform = true),
+    OF_MEMORIES("gray, copies", "shared", .kernel = GRAY_PIXEL_SHARED, .transform = true, .copies = true)};
 enum { CASES = sizeof cases / sizeof *cases };
 
 static enum ts_status measure_side(struct gray_study *study, int64_t side, double before[CASES])
@@ -44,9 +44,9 @@ static enum ts_status measure_side(struct gray_study *study, int64_t side, doubl
             status =
                 ts_gray_kernel(study, cases[i].subject, cases[i].method, cases[i].memory, &cases[i].job, &before[i]);
     if (status == TS_OK)
-        status = ts_gray_stage(study, "counts", "stage histogram", "histogram", "bins=256 limits=dtype");
+        status = ts_gray_stage(study, "kernel", "stage histogram", "histogram", "bins=256 limits=dtype");
     if (status == TS_OK)
-        status = ts_gray_stage(study, "transform", "stage equalize", "equalize", "method=opencv");
+        status = ts_gray_stage(study, "gray", "stage equalize", "equalize", "method=opencv");
     return status;
 }
 
@@ -69,41 +69,37 @@ static enum ts_status plot(const struct table_rows *rows, const char *path, stru
                          diag);
 }
 
-/* Writes the method of the subject that is the fastest on the CUDA device for the largest image, and how it compares
- * with the CPU's stage. */
-static void find_fastest(const struct table_rows *rows, const char *subject, const char *stage,
-                         const char *stage_subject, FILE *stream)
+/* Compares the memories, and the CPU's stage, with plain memory for the largest image of a subject. */
+static void compare_memories(const struct table_rows *rows, const char *subject, const char *cpu_subject,
+                             const char *stage, FILE *stream)
 {
-    const struct study_row *row = rows->rows, *best = NULL;
-    for (int i = 0; i < rows->n; i++)
-        if (!strcmp(row[i].device, "CUDA") && !strcmp(row[i].subject, subject) && strncmp(row[i].method, "stage", 5) &&
-            (!best || row[i].x > best->x || (row[i].x == best->x && row[i].seconds < best->seconds)))
-            best = &row[i];
-    const struct study_row *cpu = best ? ts_study_find(rows, "CPU", stage_subject, stage, best->x) : NULL;
-    if (!best)
+    const struct study_row *plain = ts_study_find(rows, "CUDA", subject, "shared, plain", -1);
+    const struct study_row *cpu = plain ? ts_study_find(rows, "CPU", cpu_subject, stage, plain->x) : NULL;
+    if (!plain)
         return;
-    fprintf(stream, "; %s: '%s' is the fastest", subject, best->method);
+    fprintf(stream, "; %s: managed memory takes %.2f and mapped memory %.2f times as long as plain", subject,
+            ts_study_ratio(rows, "CUDA", subject, "shared, managed", "shared, plain", plain->x),
+            ts_study_ratio(rows, "CUDA", subject, "shared, mapped", "shared, plain", plain->x));
     if (cpu)
-        fprintf(stream, ", %.1f times as fast as one thread of the CPU", cpu->seconds / best->seconds);
+        fprintf(stream, ", and one thread of the CPU %.1f times", cpu->seconds / plain->seconds);
 }
 
 static void finding(const struct table_rows *rows, FILE *stream)
 {
-    const struct study_row *last = ts_study_find(rows, "CUDA", "counts", "shared, plain", -1);
-    if (!last) {
-        const struct study_row *cpu = ts_study_find(rows, "CPU", "counts", "stage histogram", -1);
-        if (cpu)
-            fprintf(stream, "one thread of the CPU counts %.2f * 10^9 pixels a second (%lld x %lld)", 1e-9 * cpu->rate,
-                    (long long)cpu->x, (long long)cpu->x);
+    const struct study_row *last = ts_study_find(rows, "CUDA", "kernel", "shared, plain", -1);
+    const struct study_row *cpu = ts_study_find(rows, "CPU", "kernel", "stage histogram", -1);
+    if (!last && cpu)
+        fprintf(stream, "one thread of the CPU counts %.2f * 10^9 pixels a second (%lld x %lld)", 1e-9 * cpu->rate,
+                (long long)cpu->x, (long long)cpu->x);
+    if (!last)
         return;
-    }
-    fprintf(stream, "at %lld x %lld tables of blocks in shared memory are %.1f times as fast as one in global memory",
+    fprintf(stream, "at %lld x %lld one table in global memory takes %.1f times as long as tables of blocks",
             (long long)last->x, (long long)last->x,
-            ts_study_ratio(rows, "CUDA", "counts", "global, plain", "shared, plain", last->x));
-    find_fastest(rows, "counts", "stage histogram", "counts", stream);
-    find_fastest(rows, "counts and copies", "stage histogram", "counts", stream);
-    find_fastest(rows, "transform", "stage equalize", "transform", stream);
-    find_fastest(rows, "transform and copies", "stage equalize", "transform", stream);
+            ts_study_ratio(rows, "CUDA", "kernel", "global, plain", "shared, plain", last->x));
+    compare_memories(rows, "kernel", "kernel", "stage histogram", stream);
+    compare_memories(rows, "with copies", "kernel", "stage histogram", stream);
+    compare_memories(rows, "gray", "gray", "stage equalize", stream);
+    compare_memories(rows, "gray, copies", "gray", "stage equalize", stream);
 }
 
 static const struct table_column columns[] = {STUDY_ROW_COLUMNS("side", "side")};
@@ -113,10 +109,12 @@ const struct study ts_histogram_memory_study = {
     .sentence = "one pixel a thread, with image and table in managed, plain and pinned mapped memory, with and without "
                 "copies; and the gray transform from the cumulative probabilities",
     .heading =
-        "Square images of bytes in 256 counts, in blocks of 32 x 32 threads with a pixel each, and the gray image of "
-        "the\ncumulative probabilities. With copies the time runs from the image in ordinary memory of the host to the "
-        "results\nthere. What takes more than 0.1 s is not measured on larger images. The CPU counts with one "
-        "thread.\n",
+        "Square images of bytes in 256 counts, in blocks of 32 x 32 threads with a pixel each. kernel: counts alone; "
+        "gray: counts\nand the gray image of their cumulative probabilities. copies: from the image in ordinary memory "
+        "of "
+        "the host to the results\nthere. What takes more than 0.1 s is not measured on larger images. The CPU counts "
+        "with "
+        "one thread.\n",
     .table = TABLE_OF(struct study_row, columns),
     .measure = measure,
     .plot = plot,

@@ -64,13 +64,14 @@ static void finding(const struct table_rows *rows, FILE *stream)
         if (!strcmp(row[i].method, "tagged")) {
             const struct study_row *apart = ts_study_find(rows, "CUDA", subject, "tagged, lanes apart", row[i].x);
             fprintf(stream,
-                    "%s%s: %.1f tries for 32 pixels (%.1f with lanes apart), in %.2f (%.2f) of the time of atomic adds",
+                    "%s%s: %.1f tries for 32 pixels (%.1f with lanes apart), which take %.1f (%.1f) times as long as "
+                    "atomic adds",
                     between, subject, row[i].number, apart ? apart->number : (double)NAN,
-                    1 / ts_study_ratio(rows, "CUDA", subject, "tagged", "atomic", row[i].x),
-                    1 / ts_study_ratio(rows, "CUDA", subject, "tagged, lanes apart", "atomic", row[i].x));
+                    ts_study_ratio(rows, "CUDA", subject, "tagged", "atomic", row[i].x),
+                    ts_study_ratio(rows, "CUDA", subject, "tagged, lanes apart", "atomic", row[i].x));
             between = "; ";
         } else if (!strcmp(row[i].device, "CPU") && strstr(row[i].method, "lane-private")) {
-            fprintf(stream, "%s%s: on the CPU tables of lanes take %.2f of the time of tables of parts", between,
+            fprintf(stream, "%s%s: on the CPU a table for each lane takes %.2f of the time of tables of parts", between,
                     subject, ts_study_ratio(rows, "CPU", subject, row[i].method, "stage, shared", row[i].x));
             between = "; ";
         }

@@ -60,7 +60,7 @@ TEST_ON_BOTH(histogram_study, ladder_has_every_version)
 
 TEST_ON_BOTH(histogram_study, memory_has_every_memory)
 {
-    static const char *const alone[] = {"counts", "counts and copies", NULL}, *const counts[] = {"counts", NULL};
+    static const char *const both[] = {"kernel", "with copies", NULL}, *const alone[] = {"kernel", NULL};
     static const char *const cpu[] = {"stage histogram", NULL};
     static const char *const cuda[] = {"global, plain",
                                        "global, managed",
@@ -69,7 +69,7 @@ TEST_ON_BOTH(histogram_study, memory_has_every_memory)
                                        "shared, managed",
                                        "shared, mapped",
                                        NULL};
-    expect_rows(&ts_histogram_memory_study, ts_test_device ? alone : counts, ts_test_device ? cuda : cpu,
+    expect_rows(&ts_histogram_memory_study, ts_test_device ? both : alone, ts_test_device ? cuda : cpu,
                 ts_test_device ? 20 : 2);
 }
 
@@ -80,6 +80,66 @@ TEST_ON_BOTH(histogram_study, tagged_has_every_distribution)
     static const char *const cuda[] = {"tagged",         "tagged, lanes apart", "atomic",
                                        "a table a lane", "stage, warp-tagged",  NULL};
     expect_rows(&ts_warp_tagged_study, subjects, ts_test_device ? cuda : cpu, 4 * (ts_test_device ? 7 : 2));
+}
+
+/* ---- findings ----------------------------------------------------------------------------------- */
+
+/* Returns what the study finds in rows of these microseconds, of the largest of two images. */
+static char *found_in(const struct study *study, const char *subject, const char *const methods[],
+                      const double microseconds[])
+{
+    struct table_rows rows = {.table = &study->table, .stream = fopen("/dev/null", "w"), .json = true};
+    struct ts_diag *diag = ts_diag_create();
+    char *text = NULL;
+    size_t length = 0;
+    for (int64_t side = 256; side <= 512; side *= 2)
+        for (int m = 0; methods[m]; m++) {
+            struct study_row row = {.device = "CUDA", .x = side, .number = 7, .seconds = 1e-6 * microseconds[m]};
+            snprintf(row.subject, sizeof row.subject, "%s", subject);
+            snprintf(row.method, sizeof row.method, "%s", methods[m]);
+            row.seconds = side == 512 ? row.seconds : 1;
+            cr_assert_eq(ts_table_add(&rows, &row, diag), TS_OK);
+        }
+    FILE *stream = open_memstream(&text, &length);
+    study->finding(&rows, stream);
+    fclose(stream);
+    fclose(rows.stream);
+    ts_table_clear(&rows);
+    ts_diag_destroy(diag);
+    return text;
+}
+
+Test(histogram_study, findings_follow_from_the_rows)
+{
+    static const struct {
+        const struct study *study;
+        const char *subject, *methods[5];
+        double microseconds[4];
+        const char *found;
+    } cases[] = {
+        {&ts_histogram_ladder_study,
+         "ct",
+         {"V0", "V1", "V2, 1 row", "V2, 2 rows"},
+         {90, 30, 10, 6},
+         "at 512 x 512 on the CUDA device V1 is 3.00 times as fast as V0, and V2 with its best number of rows "
+         "(V2, 2 rows) 5.0 times as fast as V1"},
+        {&ts_histogram_memory_study,
+         "kernel",
+         {"global, plain", "shared, plain", "shared, managed", "shared, mapped"},
+         {90, 30, 45, 60},
+         "at 512 x 512 one table in global memory takes 3.0 times as long as tables of blocks; kernel: managed "
+         "memory takes 1.50 and mapped memory 2.00 times as long as plain"},
+        {&ts_warp_tagged_study,
+         "ct",
+         {"tagged", "tagged, lanes apart", "atomic"},
+         {90, 30, 10},
+         "ct: 7.0 tries for 32 pixels (7.0 with lanes apart), which take 9.0 (3.0) times as long as atomic "
+         "adds"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = found_in(cases[i].study, cases[i].subject, cases[i].methods, cases[i].microseconds);
+        cr_assert_str_eq(text, cases[i].found);
+        free(text);
+    }
 }
 
 /* ---- tries -------------------------------------------------------------------------------------- */
