@@ -26,26 +26,18 @@ static const struct {
 static const char *const methods[] = {"sub-histogram", "shared", "occupancy"};
 enum { VERSIONS = sizeof versions / sizeof *versions, METHODS = sizeof methods / sizeof *methods };
 
-static enum ts_status measure_side(struct gray_study *study, int64_t side)
+static enum ts_status measure_image(struct gray_study *study)
 {
-    enum ts_status status = ts_gray_image(study, BENCH_CT, side);
     const char *subject = ts_gray_values_name(study);
-    double seconds;
+    enum ts_status status = TS_OK;
     for (int i = 0; status == TS_OK && i < VERSIONS; i++)
-        status = ts_gray_kernel(study, subject, versions[i].name, GRAY_PLAIN, &versions[i].job, &seconds);
+        status = ts_gray_kernel(study, subject, versions[i].name, GRAY_PLAIN, &versions[i].job);
     return status == TS_OK ? ts_gray_methods(study, subject, methods, METHODS) : status;
 }
 
 static enum ts_status measure(struct study_run *run)
 {
-    int64_t sides[STUDY_SIDES];
-    const int n = ts_study_sides(run, sides);
-    struct gray_study study;
-    enum ts_status status = ts_gray_open(&study, run, sides[n - 1]);
-    for (int i = 0; status == TS_OK && i < n; i++)
-        status = measure_side(&study, sides[i]);
-    ts_gray_close(&study);
-    return status;
+    return ts_gray_images(run, BENCH_CT, BENCH_CT, measure_image);
 }
 
 static enum ts_status plot(const struct table_rows *rows, const char *path, struct ts_diag *diag)

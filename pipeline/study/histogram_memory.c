@@ -36,31 +36,23 @@ static const struct {
     OF_MEMORIES("gray, copies", "shared", .kernel = GRAY_PIXEL_SHARED, .transform = true, .copies = true)};
 enum { CASES = sizeof cases / sizeof *cases };
 
-static enum ts_status measure_side(struct gray_study *study, int64_t side, double before[CASES])
+static enum ts_status measure_image(struct gray_study *study)
 {
-    enum ts_status status = ts_gray_image(study, BENCH_CT, side);
-    for (int i = 0; status == TS_OK && i < CASES; i++)
-        if (!(before[i] > slow_seconds))
-            status =
-                ts_gray_kernel(study, cases[i].subject, cases[i].method, cases[i].memory, &cases[i].job, &before[i]);
+    enum ts_status status = TS_OK;
+    for (int i = 0; status == TS_OK && i < CASES; i++) {
+        const struct study_row *before =
+            ts_study_find(&study->run->rows, "CUDA", cases[i].subject, cases[i].method, -1);
+        if (!before || before->seconds < slow_seconds)
+            status = ts_gray_kernel(study, cases[i].subject, cases[i].method, cases[i].memory, &cases[i].job);
+    }
     if (status == TS_OK)
         status = ts_gray_stage(study, "kernel", "stage histogram", "histogram", "bins=256 limits=dtype");
-    if (status == TS_OK)
-        status = ts_gray_stage(study, "gray", "stage equalize", "equalize", "method=opencv");
-    return status;
+    return status == TS_OK ? ts_gray_stage(study, "gray", "stage equalize", "equalize", "method=opencv") : status;
 }
 
 static enum ts_status measure(struct study_run *run)
 {
-    int64_t sides[STUDY_SIDES];
-    const int n = ts_study_sides(run, sides);
-    double seconds[CASES] = {0};
-    struct gray_study study;
-    enum ts_status status = ts_gray_open(&study, run, sides[n - 1]);
-    for (int i = 0; status == TS_OK && i < n; i++)
-        status = measure_side(&study, sides[i], seconds);
-    ts_gray_close(&study);
-    return status;
+    return ts_gray_images(run, BENCH_CT, BENCH_CT, measure_image);
 }
 
 static enum ts_status plot(const struct table_rows *rows, const char *path, struct ts_diag *diag)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Images, expected results and measurements of the studies of histograms. Counts are integers, so that every result has
- * to be equal to what is expected, and so are the tries of tagged counts: of the lanes that write to one slot one
- * succeeds with each try, so that a warp takes as many tries as its commonest slot has lanes.
+ * This makes the images and the expected results of the studies of histograms, and measures. Counts are integers, so
+ * that every result has to be equal to what is expected. So are the tries of tagged counts: of the lanes that write to
+ * one slot one succeeds with each try, so that a warp takes as many tries as its commonest slot has lanes.
  */
 #include "pipeline/study/histogram_study.h"
 
@@ -25,7 +25,9 @@ static struct bench_case case_of(const struct gray_study *study, const char *sta
                                .given = study->run->given.values ? &study->run->given : NULL};
 }
 
-enum ts_status ts_gray_open(struct gray_study *study, struct study_run *run, int64_t most_side)
+/* Opens the CUDA device that takes part, if any, for images up to this side. Ends with close_study(), whatever it
+ * returned. */
+static enum ts_status open_study(struct gray_study *study, struct study_run *run, int64_t most_side)
 {
     const size_t bytes = (size_t)(most_side * most_side);
     *study = (struct gray_study){.run = run, .result = malloc(bytes)};
@@ -41,7 +43,7 @@ enum ts_status ts_gray_open(struct gray_study *study, struct study_run *run, int
     return TS_OK;
 }
 
-void ts_gray_close(struct gray_study *study)
+static void close_study(struct gray_study *study)
 {
 #ifdef TS_HAVE_CUDA
     ts_cuda_gray_destroy(study->device);
@@ -50,7 +52,8 @@ void ts_gray_close(struct gray_study *study)
     free(study->result);
 }
 
-enum ts_status ts_gray_image(struct gray_study *study, enum bench_values values, int64_t side)
+/* Takes a square image of these values in the place of the one before, and works out what it should come to. */
+static enum ts_status take_image(struct gray_study *study, enum bench_values values, int64_t side)
 {
     const uint64_t n = (uint64_t)(side * side);
     uint64_t sum = 0;
@@ -69,6 +72,23 @@ enum ts_status ts_gray_image(struct gray_study *study, enum bench_values values,
         study->transform[value] = (uint8_t)floor((double)((GRAY_VALUES - 1) * sum) / (double)n + 0.5);
     }
     return TS_OK;
+}
+
+enum ts_status ts_gray_images(struct study_run *run, enum bench_values first, enum bench_values last,
+                              gray_measure *measure)
+{
+    int64_t sides[STUDY_SIDES];
+    const int n = ts_study_sides(run, sides);
+    struct gray_study study;
+    enum ts_status status = open_study(&study, run, sides[n - 1]);
+    for (int values = (int)first; values <= (int)last; values++)
+        for (int i = 0; status == TS_OK && i < n; i++) {
+            status = take_image(&study, (enum bench_values)values, sides[i]);
+            if (status == TS_OK)
+                status = measure(&study);
+        }
+    close_study(&study);
+    return status;
 }
 
 const char *ts_gray_values_name(const struct gray_study *study)
@@ -140,11 +160,10 @@ static struct study_row row_of(const struct gray_study *study, const char *subje
 }
 
 enum ts_status ts_gray_kernel(struct gray_study *study, const char *subject, const char *method,
-                              enum gray_memory memory, const struct gray_job *job, double *seconds)
+                              enum gray_memory memory, const struct gray_job *job)
 {
     struct study_row row = row_of(study, subject, method);
     enum ts_status status = TS_OK;
-    *seconds = NAN;
 #ifdef TS_HAVE_CUDA
     const bool tagged = job->kernel == GRAY_WARP_TAGGED || job->kernel == GRAY_WARP_APART;
     struct gray_work work = {study->device, *job};
@@ -157,7 +176,6 @@ enum ts_status ts_gray_kernel(struct gray_study *study, const char *subject, con
         status = check(study, method, job);
     if (status == TS_OK && tagged)
         status = check_tries(study, *job, &row);
-    *seconds = row.seconds;
     if (status == TS_OK)
         status = ts_study_add(study->run, &row);
 #else

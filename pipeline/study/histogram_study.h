@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the studies of histograms share: histogram-ladder, histogram-memory and warp-tagged, each a file of its own.
- * They count square images of bytes in 256 counts, by kernels that no stage has (cuda/study/histogram_study.h) and by
- * the methods of the stage `histogram` on both devices. Every result is compared with counts that are made here, one
- * pixel after the other.
+ * The studies histogram-ladder, histogram-memory and warp-tagged share their images, their checks and their
+ * measurements here; each has a file of its own. They count square images of bytes in 256 counts, by kernels that no
+ * stage has (cuda/study/histogram_study.h) and by the methods of the stage `histogram` on both devices. Every result is
+ * compared with counts that are made one pixel after the other.
  */
 #ifndef PIPELINE_STUDY_HISTOGRAM_STUDY_H
 #define PIPELINE_STUDY_HISTOGRAM_STUDY_H
@@ -11,32 +11,32 @@
 #include "cuda/study/histogram_study.h"
 #include "pipeline/study/study_rows.h"
 
-/* A study and the image that it counts at the moment. */
+/* This is a study with the image that it counts at the moment. */
 struct gray_study {
     struct study_run *run;
     struct gray_device *device; /* NULL: no CUDA device takes part */
     enum bench_values values;
     int64_t side;
     struct ts_image image;          /* side * side bytes */
-    uint32_t counts[GRAY_VALUES];   /* those of the image */
+    uint32_t counts[GRAY_VALUES];   /* of the image */
     uint8_t transform[GRAY_VALUES]; /* the gray value that takes the place of each value */
     uint8_t *result;                /* scratch for a gray image */
 };
 
-/* Begins a study: opens the CUDA device that takes part, if any, for images up to this side. Ends with ts_gray_close(),
- * whatever it returned. */
-enum ts_status ts_gray_open(struct gray_study *study, struct study_run *run, int64_t most_side);
-void ts_gray_close(struct gray_study *study);
-/* Takes a square image of these values in the place of the one before. */
-enum ts_status ts_gray_image(struct gray_study *study, enum bench_values values, int64_t side);
+/* Measures the image of the study. */
+typedef enum ts_status gray_measure(struct gray_study *study);
+/* Carries a study out: calls `measure` for images of these distributions, of the first to the last, and in each of
+ * every side that --most allows. */
+enum ts_status ts_gray_images(struct study_run *run, enum bench_values first, enum bench_values last,
+                              gray_measure *measure);
 /* Returns the name of the values, as the rows' subject: that of the distribution, or "slice" where one was given. */
 const char *ts_gray_values_name(const struct gray_study *study);
 
 /* Times a kernel on the CUDA device, if one takes part, checks what it came to, and adds a row of this subject and
  * method. Where counts are tagged, its tries are counted in one more run and checked, and the row's number is the tries
- * for each count of a warp. *seconds receives the median time, or NAN. */
+ * for each count of a warp. */
 enum ts_status ts_gray_kernel(struct gray_study *study, const char *subject, const char *method,
-                              enum gray_memory memory, const struct gray_job *job, double *seconds);
+                              enum gray_memory memory, const struct gray_job *job);
 /* Times a stage on the devices that take part, on the same image, which the CPU counts with one thread. */
 enum ts_status ts_gray_stage(struct gray_study *study, const char *subject, const char *method, const char *stage,
                              const char *parameters);

@@ -22,28 +22,19 @@ static const struct {
 static const char *const methods[] = {"warp-tagged", "shared", "lane-private"};
 enum { KERNELS = sizeof kernels / sizeof *kernels, METHODS = sizeof methods / sizeof *methods };
 
-static enum ts_status measure_image(struct gray_study *study, enum bench_values values, int64_t side)
+static enum ts_status measure_image(struct gray_study *study)
 {
-    enum ts_status status = ts_gray_image(study, values, side);
     const char *subject = ts_gray_values_name(study);
-    double seconds;
+    enum ts_status status = TS_OK;
     for (int i = 0; status == TS_OK && i < KERNELS; i++)
         status = ts_gray_kernel(study, subject, kernels[i].name, GRAY_PLAIN,
-                                &(struct gray_job){.kernel = kernels[i].kernel}, &seconds);
+                                &(struct gray_job){.kernel = kernels[i].kernel});
     return status == TS_OK ? ts_gray_methods(study, subject, methods, METHODS) : status;
 }
 
 static enum ts_status measure(struct study_run *run)
 {
-    int64_t sides[STUDY_SIDES];
-    const int n = ts_study_sides(run, sides);
-    struct gray_study study;
-    enum ts_status status = ts_gray_open(&study, run, sides[n - 1]);
-    for (int values = 0; values < BENCH_VALUES; values++)
-        for (int i = 0; status == TS_OK && i < n; i++)
-            status = measure_image(&study, (enum bench_values)values, sides[i]);
-    ts_gray_close(&study);
-    return status;
+    return ts_gray_images(run, BENCH_CT, BENCH_CHECKER, measure_image);
 }
 
 static enum ts_status plot(const struct table_rows *rows, const char *path, struct ts_diag *diag)
