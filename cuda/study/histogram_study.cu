@@ -22,7 +22,7 @@ enum { COUNTS_BYTES = GRAY_VALUES * sizeof(uint32_t) };
 
 static const struct stage study_stage = {.name = "study"};
 
-/* The counts, the image, and the gray values with the gray image behind them. */
+/* The parts of the memory are the counts, the image, and the gray values with the gray image behind them. */
 struct gray_parts {
     uint32_t *counts;
     uint8_t *pixels, *gray;
@@ -44,7 +44,7 @@ struct gray_device {
     uint32_t width, height;
 };
 
-/* Where the parts stand in memory of a kind; the pixels are aligned to words. */
+/* Returns where the parts stand in memory of a kind; the pixels are aligned to words. */
 static struct gray_parts parts_of(const struct gray_device *gray, void *memory)
 {
     uint8_t *pixels = (uint8_t *)memory + COUNTS_BYTES;
@@ -63,7 +63,7 @@ static unsigned parts(int64_t n, int64_t each)
     return (unsigned)((n + each - 1) / each);
 }
 
-/* The counting kernel of a job, its grid, and how many tables it leaves to be summed. */
+/* A job is carried out by this kernel with this grid, which leaves so many tables to be summed. */
 struct gray_launch {
     void (*kernel)(struct gray_image);
     dim3 grid, block;

@@ -58,8 +58,8 @@ enum ts_status ts_cuda_gray_run(struct gray_device *gray, const struct gray_job 
 enum ts_status ts_cuda_gray_read(struct gray_device *gray, uint32_t counts[GRAY_VALUES], uint8_t *image,
                                  uint64_t *tries);
 
-/* How a job counts: its counting kernel has so many blocks of so many threads with so many bytes of shared memory, and
- * leaves so many tables, of strips or blocks, to be summed; 0: its blocks add to the counts. */
+/* The counting kernel of a job has so many blocks of so many threads with so many bytes of shared memory, and leaves so
+ * many tables, of strips or blocks, to be summed; 0: its blocks add to the counts. */
 struct gray_shape {
     int64_t blocks, threads, tables;
     size_t shared_bytes;

@@ -21,7 +21,7 @@
 enum { BLOCK = 2048 /* slots that are found at a time */ };
 static const size_t most_pixels = (size_t)1 << 31; /* of one table */
 
-/* The slots in which the pixels of some slices are counted: those of `bins`, or one for each value where it is NULL. */
+/* The pixels of the slices are counted in slots, those of `bins`, or one for each value where it is NULL. */
 struct histogram_work {
     const struct ts_image *slices;
     const struct bins *bins;
