@@ -5,7 +5,7 @@
  *
  *   global         in the 64-bit counts themselves
  *   sub-histogram  down one strip of columns after the other, each in a table of its own
- *   shared         in a table for every part of the image, small enough for the first cache
+ *   shared         in a table for every part of the image, which stays in the cache while it is filled
  *   occupancy      in one table for all that a thread is given, four rows at a time, whose pixels take turns
  *   lane-private   in a table for every lane, side by side, and neighboring pixels in different lanes
  *
