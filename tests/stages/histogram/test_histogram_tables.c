@@ -2,12 +2,13 @@
  *
  * The methods of the CPU give the same counts, so that a result does not show which of them ran. What shows it is the
  * last table that a method filled, which stays in its partial: of a strip of columns, of a part of the image, of all
- * pixels, of every second pixel, or none.
+ * pixels, of every second pixel, or none. On a CUDA device it is the kernel that was launched last.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda/device/session.h"
 #include "stages/histogram/histogram_methods.h"
 #include "tests/support/stage_run.h"
 
@@ -122,4 +123,34 @@ Test(histogram, lanes_and_samples_of_16_bits)
     free(lanes);
     free(sampled);
     free(in.data);
+}
+
+/* Those whose kernels have the same name are told apart by the type for which one of them has another. */
+Test(histogram, a_method_launches_its_own_kernel_on_cuda)
+{
+    static const struct {
+        const char *method, *kernel;
+        enum ts_dtype dtype;
+    } launched[] = {{"global", "count_global", TS_F32},           {"sub-histogram", "merging of tables", TS_F32},
+                    {"shared", "count_shared", TS_F32},           {"occupancy", "count_occupancy", TS_F32},
+                    {"warp-tagged", "count_warp_tagged", TS_F32}, {"shared", "count_shared", TS_U8},
+                    {"lane-private", "count_8", TS_U8},           {"sampled", "count_16", TS_U16}};
+    ts_test_begin_cuda();
+    for (size_t i = 0; i < sizeof launched / sizeof *launched; i++) {
+        struct ts_image in;
+        struct stage_run run;
+        char text[96];
+        make_image(&in, launched[i].dtype);
+        snprintf(text, sizeof text, "%s method=%s",
+                 launched[i].dtype == TS_F32  ? "bins=250 range=0,250"
+                 : launched[i].dtype == TS_U8 ? "limits=dtype bins=256"
+                                              : "limits=dtype bins=65536",
+                 launched[i].method);
+        cr_assert_eq(ts_test_run(&run, &histogram_stage, text, &in, NULL, 0, 1), TS_OK, "{%s}", text);
+        cr_assert(!strncmp(ts_cuda_last_launched(), launched[i].kernel, strlen(launched[i].kernel)), "{%s}: %s", text,
+                  ts_cuda_last_launched());
+        ts_test_run_clear(&run);
+        free(in.data);
+    }
+    ts_test_end_cuda();
 }
