@@ -5,7 +5,8 @@
  *
  * serial: one thread, one value after the other: T1. fan-in: value i takes in value i + s, s halved from step to step;
  * the p threads share a step's joins, and wait for one another between steps (one block: a barrier; more: a launch a
- * step): n/p + log2(n) joins deep, log2(n) waits. two-level: thread t joins every p-th value from t on, then the p
+ * step): n/p + log2(n) joins deep, log2(n) waits. adjacent: the same steps with values 0 and 1, 2 and 3, ..., whose
+ * results stay where they are, so that the threads of a warp touch ever more cache lines. two-level: thread t joins every p-th value from t on, then the p
  * partial results fan in within blocks of 1,024 and over the blocks: n/p + log2(p) deep, two waits for blocks. 4 bytes
  * read a value; the fan-in also writes 8 bytes (of the variance 16) and reads twice as many a value of each step but
  * the first. Blocks of 1,024 threads, or the p that are asked for. Serial tables: one thread, 12 bytes a count.
@@ -79,31 +80,42 @@ template <typename part> static __global__ void join_serially(const float *value
     parts[0] = all;
 }
 
-/* Does the first step of a fan-in: the values become parts[0] to parts[stride - 1]. */
-template <typename part>
-static __global__ void fan_in_first(const float *values, part *parts, int64_t stride, int64_t n)
+/* The joins of one step: for i < n, value or part i * spread takes in the one `partner` behind it. */
+struct step {
+    int64_t n, spread, partner;
+};
+
+/* Returns the step of n joins of adjacent pairing or of halving with stride, `gap` being the distance of what is left
+ * to join of the former. */
+static __host__ __device__ struct step step_of(bool adjacent, int64_t n, int64_t gap)
 {
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < stride; i += (int64_t)gridDim.x * blockDim.x) {
+    return adjacent ? (struct step){n, 2 * gap, gap} : (struct step){n, 1, n};
+}
+
+/* Does the first step: the values become parts[0] to parts[n - 1]. */
+template <typename part> static __global__ void fan_in_first(const float *values, part *parts, struct step step)
+{
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < step.n; i += (int64_t)gridDim.x * blockDim.x) {
         part own;
-        begin_with(&own, values[i]);
-        if (i + stride < n)
-            take(&own, values[i + stride]);
+        begin_with(&own, values[i * step.spread]);
+        take(&own, values[i * step.spread + step.partner]);
         parts[i] = own;
     }
 }
 
-template <typename part> static __global__ void fan_in_step(part *parts, int64_t stride)
+template <typename part> static __global__ void fan_in_step(part *parts, struct step step)
 {
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < stride; i += (int64_t)gridDim.x * blockDim.x)
-        ts_cuda_join(&parts[i], &parts[i + stride]);
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < step.n; i += (int64_t)gridDim.x * blockDim.x)
+        ts_cuda_join(&parts[i * step.spread], &parts[i * step.spread + step.partner]);
 }
 
-/* Does all steps from `stride` on, in one block. */
-template <typename part> static __global__ void fan_in_rest(part *parts, int64_t stride)
+/* Does all steps from one of n joins on, in one block. */
+template <typename part> static __global__ void fan_in_rest(part *parts, bool adjacent, int64_t n, int64_t gap)
 {
-    for (; stride > 0; stride /= 2) {
-        for (int64_t i = threadIdx.x; i < stride; i += blockDim.x)
-            ts_cuda_join(&parts[i], &parts[i + stride]);
+    for (; n > 0; n /= 2, gap *= 2) {
+        const struct step step = step_of(adjacent, n, gap);
+        for (int64_t i = threadIdx.x; i < step.n; i += blockDim.x)
+            ts_cuda_join(&parts[i * step.spread], &parts[i * step.spread + step.partner]);
         __syncthreads();
     }
 }
@@ -160,7 +172,7 @@ static struct cuda_runner *own(struct fan_in_runner *runner)
 /* Threads that join a bin at once, at the most. */
 static int64_t table_threads(const struct cuda_runner *cuda, const struct fan_in_job *job)
 {
-    const int64_t rows = job->method == REDUCTION_FAN_IN ? ts_cuda_stride_of(job->n) : CUDA_TABLE_ROWS,
+    const int64_t rows = job->order == FAN_IN_STRIDE ? ts_cuda_stride_of(job->n) : CUDA_TABLE_ROWS,
                   all = rows * FAN_IN_BINS;
     return all < cuda->threads ? all : cuda->threads;
 }
@@ -197,27 +209,28 @@ template <typename part> static void join_numbers(const struct cuda_runner *cuda
     const unsigned blocks = (unsigned)ts_cuda_parts(threads, BLOCK),
                    block = (unsigned)(threads < BLOCK ? threads : BLOCK);
     part *parts = (part *)cuda->parts;
-    int64_t stride = ts_cuda_stride_of(n);
-    if (job->method == REDUCTION_AUTO) {
+    const bool adjacent = job->order == FAN_IN_ADJACENT;
+    int64_t joins = n / 2, gap = 1;
+    if (job->order == FAN_IN_SERIAL) {
         join_serially<<<1, 1, 0, cuda->stream>>>(cuda->values, parts, n);
-    } else if (job->method == REDUCTION_TWO_LEVEL) {
+    } else if (job->order == FAN_IN_TWO_LEVEL) {
         join_runs<<<blocks, block, 0, cuda->stream>>>(cuda->values, parts, n);
         if (blocks > 1)
             join_blocks<<<1, BLOCK, 0, cuda->stream>>>(parts, (int)blocks);
     } else {
-        fan_in_first<<<blocks, block, 0, cuda->stream>>>(cuda->values, parts, stride, n);
-        for (stride /= 2; blocks > 1 && stride > BLOCK; stride /= 2)
-            fan_in_step<<<blocks, block, 0, cuda->stream>>>(parts, stride);
-        fan_in_rest<<<1, block, 0, cuda->stream>>>(parts, stride);
+        fan_in_first<<<blocks, block, 0, cuda->stream>>>(cuda->values, parts, step_of(adjacent, joins, gap));
+        for (joins /= 2; blocks > 1 && joins > BLOCK; joins /= 2, gap *= 2)
+            fan_in_step<<<blocks, block, 0, cuda->stream>>>(parts, step_of(adjacent, joins, gap));
+        fan_in_rest<<<1, block, 0, cuda->stream>>>(parts, adjacent, joins, gap);
     }
 }
 
 static void join_tables(const struct cuda_runner *cuda, const struct fan_in_job *job)
 {
-    if (job->method == REDUCTION_AUTO)
+    if (job->order == FAN_IN_SERIAL)
         join_tables_serially<<<1, 1, 0, cuda->stream>>>(cuda->tables, job->n);
     else
-        ts_cuda_tables_join(cuda->tables, 1, job->n, FAN_IN_BINS, job->method, cuda->stream);
+        ts_cuda_tables_join(cuda->tables, 1, job->n, FAN_IN_BINS, (enum reduction_method)job->order, cuda->stream);
 }
 
 static enum ts_status launch(const struct cuda_runner *cuda, const struct fan_in_job *job)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The study fan-in (pipeline/study/fan_in_study.c) measures two orders in which partial results are joined
- * (stages/values/fan_in.h), by a number of processors, on the CPU and on a CUDA device. A runner is a device that
- * joins; the study asks runners for their times and checks their results.
+ * The study fan-in (pipeline/study/fan_in_study.c) measures the orders in which partial results are joined, by a number
+ * of processors, on the CPU and on a CUDA device. A runner is a device that joins; the study asks runners for their
+ * times and checks their results.
  */
 #ifndef CUDA_STUDY_FAN_IN_STUDY_H
 #define CUDA_STUDY_FAN_IN_STUDY_H
@@ -34,10 +34,22 @@ struct fan_in_moments {
 };
 #define FAN_IN_SHIFT 0.5
 
-/* A job is one reduction of n values, or of n tables, by a number of processors, which are threads. */
+/* The order of the joins: those that stages have (stages/values/fan_in.h), and two to compare them with. Serial: one
+ * processor takes one value, or table, after the other. Adjacent: value 0 takes in 1, 2 takes in 3, ...; then 0 takes in
+ * 2, 4 takes in 6, ...: as many joins and steps as halving with stride, but neighboring processors work on values that
+ * lie ever farther apart. */
+enum fan_in_order {
+    FAN_IN_SERIAL = REDUCTION_AUTO,
+    FAN_IN_STRIDE = REDUCTION_FAN_IN,
+    FAN_IN_TWO_LEVEL = REDUCTION_TWO_LEVEL,
+    FAN_IN_ADJACENT,
+    FAN_IN_ORDERS
+};
+
+/* A job is one reduction of n values, a power of two, or of n tables, by a number of processors, which are threads. */
 struct fan_in_job {
     enum fan_in_work work;
-    enum reduction_method method; /* REDUCTION_AUTO: one processor takes one value, or table, after the other */
+    enum fan_in_order order; /* tables are not joined by adjacent pairing */
     int64_t n, processors;
 };
 

@@ -66,6 +66,17 @@ struct cpu_runner {
         const type *upper = own + stride;                                                                              \
         for (int64_t i = 0; i < n; i++)                                                                                \
             own[i] = join_##name(own[i], upper[i]);                                                                    \
+    }                                                                                                                  \
+    TS_VECTORIZED static void name##_first_pairs(void *parts, int64_t begin, int64_t n, const float *values)           \
+    {                                                                                                                  \
+        for (int64_t i = begin; i < begin + n; i++)                                                                    \
+            ((type *)parts)[i] = join_##name(of_##name(values[2 * i]), of_##name(values[2 * i + 1]));                  \
+    }                                                                                                                  \
+    TS_VECTORIZED static void name##_pairs(void *parts, int64_t begin, int64_t n, int64_t gap)                         \
+    {                                                                                                                  \
+        type *own = (type *)parts + begin * 2 * gap;                                                                   \
+        for (int64_t i = 0; i < n; i++, own += 2 * gap)                                                                \
+            *own = join_##name(*own, own[gap]);                                                                        \
     }
 #define MOMENTS(sum, squares) ((struct fan_in_moments){sum, squares})
 OPERATION(sum, double, value, a + b)
@@ -80,27 +91,36 @@ static const struct operation {
     void (*run)(void *parts, int64_t at, const float *values, int64_t n);
     void (*first)(void *parts, int64_t begin, int64_t n, const float *values, int64_t stride);
     void (*step)(void *parts, int64_t begin, int64_t n, int64_t stride);
-} operations[FAN_IN_NUMBERS] = {[FAN_IN_SUM] = {sum_run, sum_first, sum_step},
-                                [FAN_IN_PRODUCT] = {product_run, product_first, product_step},
-                                [FAN_IN_MIN] = {min_run, min_first, min_step},
-                                [FAN_IN_MAX] = {max_run, max_first, max_step},
-                                [FAN_IN_VARIANCE] = {variance_run, variance_first, variance_step}};
+    void (*first_pairs)(void *parts, int64_t begin, int64_t n, const float *values);
+    void (*pairs)(void *parts, int64_t begin, int64_t n, int64_t gap);
+} operations[FAN_IN_NUMBERS] = {
+#define STEPS(name) {name##_run, name##_first, name##_step, name##_first_pairs, name##_pairs}
+    [FAN_IN_SUM] = STEPS(sum), [FAN_IN_PRODUCT] = STEPS(product),   [FAN_IN_MIN] = STEPS(min),
+    [FAN_IN_MAX] = STEPS(max), [FAN_IN_VARIANCE] = STEPS(variance),
+};
 
 /* ---- reductions --------------------------------------------------------------------------------- */
 
-/* n is a power of two. Each of the threads does a contiguous share of a step, and waits for the others after it. */
+/* Each of the threads does a contiguous share of a step, and waits for the others after it. */
 static void fan_in(const struct cpu_runner *cpu, const struct operation *operation, const struct fan_in_job *job)
 {
+    const bool adjacent = job->order == FAN_IN_ADJACENT;
 #pragma omp parallel num_threads((int)job->processors)
     {
         const int64_t thread = omp_get_thread_num(), all = omp_get_num_threads();
         int64_t stride = job->n / 2, first = stride * thread / all, end = stride * (thread + 1) / all;
-        operation->first(cpu->parts, first, end - first, cpu->values, stride);
+        if (adjacent)
+            operation->first_pairs(cpu->parts, first, end - first, cpu->values);
+        else
+            operation->first(cpu->parts, first, end - first, cpu->values, stride);
         for (stride /= 2; stride > 0; stride /= 2) {
 #pragma omp barrier
             first = stride * thread / all;
             end = stride * (thread + 1) / all;
-            operation->step(cpu->parts, first, end - first, stride);
+            if (adjacent)
+                operation->pairs(cpu->parts, first, end - first, job->n / 4 / stride);
+            else
+                operation->step(cpu->parts, first, end - first, stride);
         }
     }
 }
@@ -142,9 +162,9 @@ static void join_tables(const struct cpu_runner *cpu, const struct fan_in_job *j
 #pragma omp parallel for schedule(static, 1) num_threads((int)job->processors)
     for (int64_t thread = 0; thread < job->processors; thread++) {
         const struct share share = share_of(cpu, job, thread);
-        if (job->method != REDUCTION_AUTO)
-            ts_tables_join(share.tables, (size_t)job->n, (size_t)share.n, job->method);
-        for (int64_t table = 1; job->method == REDUCTION_AUTO && table < job->n; table++)
+        if (job->order != FAN_IN_SERIAL)
+            ts_tables_join(share.tables, (size_t)job->n, (size_t)share.n, (enum reduction_method)job->order);
+        for (int64_t table = 1; job->order == FAN_IN_SERIAL && table < job->n; table++)
             add_counts(share.tables, share.tables + table * share.n, share.n);
     }
 }
@@ -186,12 +206,12 @@ static void join_once(const struct cpu_runner *cpu, const struct fan_in_job *job
 {
     if (job->work == FAN_IN_TABLES)
         join_tables(cpu, job);
-    else if (job->method == REDUCTION_FAN_IN)
-        fan_in(cpu, &operations[job->work], job);
-    else if (job->method == REDUCTION_TWO_LEVEL)
+    else if (job->order == FAN_IN_SERIAL)
+        operations[job->work].run(cpu->parts, 0, cpu->values, job->n);
+    else if (job->order == FAN_IN_TWO_LEVEL)
         two_level(cpu, &operations[job->work], job);
     else
-        operations[job->work].run(cpu->parts, 0, cpu->values, job->n);
+        fan_in(cpu, &operations[job->work], job);
 }
 
 /* Short reductions are repeated within a measurement; tables, which a repetition would change, are not short. */

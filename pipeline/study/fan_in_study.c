@@ -17,6 +17,7 @@ enum { N_SIZES = 4, MOST_RUNS = 101 };
 static const int64_t sizes[N_SIZES] = {1 << 10, 1 << 14, 1 << 18, 1 << 24};
 
 const char *const ts_fan_in_works[FAN_IN_WORKS] = {"sum", "product", "min", "max", "variance", "tables"};
+const char *const ts_fan_in_orders[FAN_IN_ORDERS] = {"serial", "fan-in", "two-level", "adjacent"};
 
 /* The values and tables that the study joins, and the numbers that the values should come to. */
 struct fan_in_data {
@@ -183,7 +184,7 @@ static enum ts_status measure_job(const struct measuring *it, const struct fan_i
 {
     struct fan_in_row row = {.device = it->runner->device,
                              .work = ts_fan_in_works[job->work],
-                             .method = ts_choice_name(ts_reduction_choices, job->method),
+                             .method = ts_fan_in_orders[job->order],
                              .n = job->n,
                              .processors = job->processors};
     const bool tables = job->work == FAN_IN_TABLES;
@@ -202,15 +203,16 @@ static enum ts_status measure_job(const struct measuring *it, const struct fan_i
     return ts_table_add(&it->run->rows, &row, it->run->diag);
 }
 
-/* Measures T1 first, then both orders with each number of processors. */
+/* Measures T1 first, then the orders with each number of processors. */
 static enum ts_status measure_size(const struct measuring *it, enum fan_in_work work, int64_t n, double expected)
 {
-    struct fan_in_job job = {work, REDUCTION_AUTO, n, 1};
+    const int orders = work == FAN_IN_TABLES ? FAN_IN_ADJACENT : FAN_IN_ORDERS;
+    struct fan_in_job job = {work, FAN_IN_SERIAL, n, 1};
     double serial, seconds;
     enum ts_status status = measure_job(it, &job, expected, NULL, &serial);
-    for (int method = REDUCTION_FAN_IN; method <= REDUCTION_TWO_LEVEL; method++) {
+    for (int order = FAN_IN_STRIDE; order < orders; order++) {
         int64_t numbers[FAN_IN_PROCESSORS];
-        job.method = (enum reduction_method)method;
+        job.order = (enum fan_in_order)order;
         const int n_numbers = it->runner->processors(it->runner, &job, numbers);
         for (int i = 0; status == TS_OK && i < n_numbers; i++) {
             job.processors = numbers[i];

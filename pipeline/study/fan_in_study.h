@@ -9,7 +9,7 @@
 #include "cuda/study/fan_in_study.h"
 #include "pipeline/command/table.h"
 
-extern const char *const ts_fan_in_works[FAN_IN_WORKS];
+extern const char *const ts_fan_in_works[FAN_IN_WORKS], *const ts_fan_in_orders[FAN_IN_ORDERS];
 
 struct fan_in_row {
     const char *device, *work, *method;
