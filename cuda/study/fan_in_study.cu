@@ -11,9 +11,12 @@
  * read a value; the fan-in also writes 8 bytes (of the variance 16) and reads twice as many a value of each step but
  * the first. Blocks of 1,024 threads, or the p that are asked for. Serial tables: one thread, 12 bytes a count.
  */
+#include <math.h>
 #include <stdlib.h>
 
+#include "cuda/study/merge_sort.cuh"
 #include "cuda/values/fan_in.cuh"
+#include "cuda/values/radix_sort.cuh"
 
 extern "C" {
 #include "cuda/device/session.h"
@@ -159,9 +162,13 @@ struct cuda_runner {
     cudaStream_t stream;
     struct cuda_event *begin, *end;
     float *values;
-    void *parts;
+    void *parts;      /* partial results, or keys */
+    uint32_t *sorted; /* in parts */
     uint32_t *tables;
     int64_t threads; /* that the device holds at once */
+    const struct fan_in_peer *peer;
+    void *peer_scratch;
+    size_t peer_bytes;
 };
 
 static struct cuda_runner *own(struct fan_in_runner *runner)
@@ -177,21 +184,44 @@ static int64_t table_threads(const struct cuda_runner *cuda, const struct fan_in
     return all < cuda->threads ? all : cuda->threads;
 }
 
-/* Leaves out what few threads would do for seconds. */
+/* Leaves out what few threads would do for seconds, and adds the number that the order keeps busy. */
 static int processors(const struct fan_in_runner *runner, const struct fan_in_job *job,
                       int64_t numbers[FAN_IN_PROCESSORS])
 {
     const struct cuda_runner *cuda = (const struct cuda_runner *)runner;
     const int64_t threads[] = {1, 32, 256, 1024, 8192, 65536, cuda->threads};
+    const int64_t busy = job->order == FAN_IN_TWO_LEVEL ? (int64_t)sqrt((double)job->n) : job->n / 2;
     int n = 0;
     if (job->work == FAN_IN_TABLES) {
         numbers[0] = table_threads(cuda, job);
         return 1;
     }
-    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++)
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        if (i > 0 && busy > threads[i - 1] && busy < threads[i])
+            numbers[n++] = busy;
         if (threads[i] <= job->n && threads[i] <= BLOCK * BLOCK && job->n / threads[i] <= MOST_A_THREAD)
             numbers[n++] = threads[i];
+    }
     return n;
+}
+
+static enum ts_status fail_peer(const struct cuda_runner *cuda, int error)
+{
+    const struct diag_site site = {.code = "peer-failed"};
+    return ts_diag_error(cuda->context.diag, TS_RUN_FAILED, &site, "%s answered with error %d", cuda->peer->name,
+                         error);
+}
+
+/* Allocates what the peer needs more scratch for than any job before. */
+static enum ts_status begin_peer(struct cuda_runner *cuda, const struct fan_in_job *job)
+{
+    size_t bytes = 0;
+    const int error = cuda->peer->run(job, cuda->values, cuda->parts, NULL, &bytes, cuda->stream);
+    if (error || bytes <= cuda->peer_bytes)
+        return error ? fail_peer(cuda, error) : TS_OK;
+    cuda->peer_scratch = ts_cuda_allocate(cuda->session, bytes);
+    cuda->peer_bytes = bytes;
+    return cuda->peer_scratch ? TS_OK : TS_RUN_FAILED;
 }
 
 static enum ts_status begin(struct fan_in_runner *runner, const struct fan_in_job *job, const uint32_t *tables)
@@ -200,7 +230,15 @@ static enum ts_status begin(struct fan_in_runner *runner, const struct fan_in_jo
     if (job->work == FAN_IN_TABLES)
         return ts_cuda_copy(cuda->session, CUDA_COMPUTE, CUDA_TO_DEVICE, cuda->tables, tables,
                             (size_t)job->n * FAN_IN_BINS * sizeof *tables);
-    return ts_cuda_fill(cuda->session, CUDA_COMPUTE, cuda->parts, 0xFF, sizeof(struct fan_in_moments)); /* NaN */
+    const bool sorts = job->work == FAN_IN_SORT;
+    const size_t bytes = (size_t)job->n * sizeof *cuda->values;
+    enum ts_status status = ts_cuda_fill(cuda->session, CUDA_COMPUTE, cuda->parts, 0xFF,
+                                         sorts ? 2 * bytes : sizeof(struct fan_in_moments)); /* NaN */
+    if (status == TS_OK && sorts && job->order == FAN_IN_RADIX)
+        status = ts_cuda_copy(cuda->session, CUDA_COMPUTE, CUDA_ON_DEVICE, cuda->parts, cuda->values, bytes);
+    if (status == TS_OK && job->order == FAN_IN_PEER)
+        status = begin_peer(cuda, job);
+    return status;
 }
 
 template <typename part> static void join_numbers(const struct cuda_runner *cuda, const struct fan_in_job *job)
@@ -233,18 +271,37 @@ static void join_tables(const struct cuda_runner *cuda, const struct fan_in_job 
         ts_cuda_tables_join(cuda->tables, 1, job->n, FAN_IN_BINS, (enum reduction_method)job->order, cuda->stream);
 }
 
-static enum ts_status launch(const struct cuda_runner *cuda, const struct fan_in_job *job)
+/* The keys are the bits of the values. The radix sort works in place, on a copy. */
+static enum ts_status sort(struct cuda_runner *cuda, const struct fan_in_job *job)
+{
+    cuda->sorted = (uint32_t *)cuda->parts;
+    if (job->order == FAN_IN_RADIX)
+        return ts_cuda_radix_sort(&cuda->context, cuda->sorted, cuda->sorted + job->n, job->n, 1, cuda->stream);
+    cuda->sorted = ts_cuda_merge_sort((const uint32_t *)cuda->values, cuda->sorted, job->n, cuda->stream);
+    return ts_cuda_launched(&cuda->context, "merge sort");
+}
+
+static enum ts_status launch(struct cuda_runner *cuda, const struct fan_in_job *job)
 {
     static void (*const launchers[FAN_IN_WORKS])(const struct cuda_runner *, const struct fan_in_job *) = {
         join_numbers<number<FAN_IN_SUM>>, join_numbers<number<FAN_IN_PRODUCT>>, join_numbers<number<FAN_IN_MIN>>,
         join_numbers<number<FAN_IN_MAX>>, join_numbers<struct fan_in_moments>,  join_tables};
+    size_t bytes = cuda->peer_bytes;
+    if (job->order == FAN_IN_PEER) {
+        cuda->sorted = (uint32_t *)cuda->parts;
+        const int error =
+            cuda->peer->run(job, cuda->values, cuda->parts, cuda->peer_scratch, &bytes, cuda->stream);
+        return error ? fail_peer(cuda, error) : TS_OK;
+    }
+    if (job->work == FAN_IN_SORT)
+        return sort(cuda, job);
     launchers[job->work](cuda, job);
     return ts_cuda_launched(&cuda->context, "reduction");
 }
 
 static enum ts_status join(struct fan_in_runner *runner, const struct fan_in_job *job, double *seconds)
 {
-    const struct cuda_runner *cuda = own(runner);
+    struct cuda_runner *cuda = own(runner);
     float ms = 0;
     enum ts_status status = ts_cuda_event_record(cuda->session, cuda->begin, CUDA_COMPUTE);
     if (status == TS_OK)
@@ -262,9 +319,11 @@ static enum ts_status join(struct fan_in_runner *runner, const struct fan_in_job
 static enum ts_status end(struct fan_in_runner *runner, const struct fan_in_job *job, void *result)
 {
     const struct cuda_runner *cuda = own(runner);
-    const bool tables = job->work == FAN_IN_TABLES;
-    const size_t bytes = tables ? FAN_IN_BINS * sizeof *cuda->tables : sizeof(struct fan_in_moments);
-    const void *from = tables ? (const void *)cuda->tables : cuda->parts;
+    const bool tables = job->work == FAN_IN_TABLES, sorts = job->work == FAN_IN_SORT;
+    const size_t bytes = tables  ? FAN_IN_BINS * sizeof *cuda->tables
+                         : sorts ? (size_t)job->n * sizeof *cuda->sorted
+                                 : sizeof(struct fan_in_moments);
+    const void *from = tables ? cuda->tables : sorts ? cuda->sorted : cuda->parts;
     const enum ts_status status = ts_cuda_copy(cuda->session, CUDA_COMPUTE, CUDA_TO_HOST, result, from, bytes);
     return status == TS_OK ? ts_cuda_wait(cuda->session, CUDA_COMPUTE) : status;
 }
@@ -286,7 +345,8 @@ static enum ts_status prepare(struct cuda_runner *cuda, const struct device_numb
     cuda->begin = ts_cuda_event_create(cuda->session);
     cuda->end = ts_cuda_event_create(cuda->session);
     cuda->values = (float *)ts_cuda_allocate(cuda->session, bytes);
-    cuda->parts = ts_cuda_allocate(cuda->session, (size_t)n / 2 * sizeof(struct fan_in_moments));
+    /* Partial results of half the values, keys and the scratch of their sort, or twice as many keys. */
+    cuda->parts = ts_cuda_allocate(cuda->session, (size_t)n * 2 * sizeof *cuda->sorted + ts_cuda_radix_sort_bytes(n, 1));
     cuda->tables = (uint32_t *)ts_cuda_allocate(cuda->session, tables);
     if (!cuda->begin || !cuda->end || !cuda->values || !cuda->parts || !cuda->tables)
         return TS_RUN_FAILED;
@@ -295,7 +355,7 @@ static enum ts_status prepare(struct cuda_runner *cuda, const struct device_numb
 }
 
 extern "C" struct fan_in_runner *ts_cuda_fan_in_create(const struct device_numbers *device, const float *values,
-                                                       int64_t n, struct ts_diag *diag)
+                                                       int64_t n, const struct fan_in_peer *peer, struct ts_diag *diag)
 {
     struct cuda_runner *cuda = (struct cuda_runner *)calloc(1, sizeof *cuda);
     if (!cuda) {
@@ -316,6 +376,7 @@ extern "C" struct fan_in_runner *ts_cuda_fan_in_create(const struct device_numbe
     cuda->threads = (int64_t)device->multiprocessors * device->threads / BLOCK * BLOCK;
     cuda->context.stage = &study_stage;
     cuda->context.diag = diag;
+    cuda->peer = peer;
     if (prepare(cuda, device, values, n, diag) == TS_OK)
         return &cuda->runner;
     destroy(&cuda->runner);

@@ -49,10 +49,10 @@ static __global__ void __launch_bounds__(BLOCK) merge_runs(const uint32_t *from,
     to[merged_place(from, i, width)] = from[i];
 }
 
-uint32_t *ts_cuda_merge_sort(uint32_t *keys, uint32_t *scratch, int64_t n, cudaStream_t stream)
+uint32_t *ts_cuda_merge_sort(const uint32_t *keys, uint32_t *scratch, int64_t n, cudaStream_t stream)
 {
     const unsigned blocks = (unsigned)(n / BLOCK);
-    uint32_t *from = scratch, *to = keys;
+    uint32_t *from = scratch, *to = scratch + n;
     sort_blocks<<<blocks, BLOCK, 0, stream>>>(keys, scratch);
     for (int64_t width = BLOCK; width < n; width *= 2) {
         uint32_t *const merged = to;

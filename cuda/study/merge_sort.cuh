@@ -11,8 +11,8 @@
 /* Fewest keys that ts_cuda_merge_sort() sorts. */
 enum { CUDA_MERGE_LEAST = 1024 };
 
-/* Enqueues the sort of n keys in rising order; n is a power of two from CUDA_MERGE_LEAST on. `scratch` has n keys. It
- * returns where the sorted keys lie: in `keys` or in `scratch`. Call ts_cuda_launched() after it. */
-uint32_t *ts_cuda_merge_sort(uint32_t *keys, uint32_t *scratch, int64_t n, cudaStream_t stream);
+/* Enqueues the sort of n keys in rising order; n is a power of two from CUDA_MERGE_LEAST on. `scratch` holds 2 n keys;
+ * the sorted ones lie in its first or second half, which is returned. Call ts_cuda_launched() after it. */
+uint32_t *ts_cuda_merge_sort(const uint32_t *keys, uint32_t *scratch, int64_t n, cudaStream_t stream);
 
 #endif

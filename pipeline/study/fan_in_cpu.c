@@ -10,13 +10,17 @@
 #include "core/image.h"
 #include "core/timing.h"
 #include "pipeline/study/fan_in_study.h"
+#include "pipeline/study/merge_sort.h"
+#include "stages/values/radix_sort.h"
 
 enum { LANES = 8, LEAST_RUN = 64, MOST_TABLES = 256, REPEATS = 32, FEW_VALUES = 1 << 16 };
 
 struct cpu_runner {
     struct fan_in_runner runner; /* first: the study's view of it */
     const float *values;
-    void *parts;      /* partial results of half as many values */
+    int threads;      /* at the most */
+    void *parts;      /* partial results of half as many values; or twice as many keys */
+    uint32_t *sorted; /* in parts */
     uint64_t *tables; /* thread by thread, that thread's bins of each table */
 };
 
@@ -176,13 +180,12 @@ static struct cpu_runner *own(struct fan_in_runner *runner)
     return (struct cpu_runner *)runner;
 }
 
-/* Lists 1, 2, 4, ... and all processors. */
+/* Lists 1, 2, 4, ... and all threads. */
 static int processors(const struct fan_in_runner *runner, const struct fan_in_job *job,
                       int64_t numbers[FAN_IN_PROCESSORS])
 {
-    const int64_t all = omp_get_num_procs();
+    const int64_t all = ((const struct cpu_runner *)runner)->threads;
     int n = 0;
-    (void)runner;
     (void)job;
     for (int64_t p = 1; p < all && n < FAN_IN_PROCESSORS - 1; p *= 2)
         numbers[n++] = p;
@@ -193,7 +196,10 @@ static int processors(const struct fan_in_runner *runner, const struct fan_in_jo
 static enum ts_status begin(struct fan_in_runner *runner, const struct fan_in_job *job, const uint32_t *tables)
 {
     const struct cpu_runner *cpu = own(runner);
-    memset(cpu->parts, 0xFF, sizeof(struct fan_in_moments)); /* NaN */
+    const bool sorts = job->work == FAN_IN_SORT;
+    memset(cpu->parts, 0xFF, sorts ? (size_t)job->n * 2 * sizeof *cpu->sorted : sizeof(struct fan_in_moments)); /* NaN */
+    if (sorts && job->order == FAN_IN_RADIX)
+        memcpy(cpu->parts, cpu->values, (size_t)job->n * sizeof *cpu->sorted);
     for (int64_t thread = 0; job->work == FAN_IN_TABLES && thread < job->processors; thread++) {
         const struct share share = share_of(cpu, job, thread);
         for (int64_t i = 0; i < job->n * share.n; i++)
@@ -202,10 +208,22 @@ static enum ts_status begin(struct fan_in_runner *runner, const struct fan_in_jo
     return TS_OK;
 }
 
-static void join_once(const struct cpu_runner *cpu, const struct fan_in_job *job)
+/* The keys are the bits of the values. Radix sorts by one thread, as stages do, and in place. */
+static void sort(struct cpu_runner *cpu, const struct fan_in_job *job)
+{
+    cpu->sorted = cpu->parts;
+    if (job->order == FAN_IN_RADIX)
+        ts_radix_sort(cpu->sorted, cpu->sorted + job->n, (size_t)job->n);
+    else
+        cpu->sorted = ts_merge_sort((const uint32_t *)cpu->values, cpu->parts, job->n, (int)job->processors);
+}
+
+static void join_once(struct cpu_runner *cpu, const struct fan_in_job *job)
 {
     if (job->work == FAN_IN_TABLES)
         join_tables(cpu, job);
+    else if (job->work == FAN_IN_SORT)
+        sort(cpu, job);
     else if (job->order == FAN_IN_SERIAL)
         operations[job->work].run(cpu->parts, 0, cpu->values, job->n);
     else if (job->order == FAN_IN_TWO_LEVEL)
@@ -214,10 +232,10 @@ static void join_once(const struct cpu_runner *cpu, const struct fan_in_job *job
         fan_in(cpu, &operations[job->work], job);
 }
 
-/* Short reductions are repeated within a measurement; tables, which a repetition would change, are not short. */
+/* Short reductions are repeated within a measurement; tables and sorts, which a repetition would change, are not. */
 static enum ts_status join(struct fan_in_runner *runner, const struct fan_in_job *job, double *seconds)
 {
-    const int repeats = job->n < FEW_VALUES && job->work != FAN_IN_TABLES ? REPEATS : 1;
+    const int repeats = job->n < FEW_VALUES && job->work < FAN_IN_NUMBERS ? REPEATS : 1;
     const double start = ts_seconds();
     for (int i = 0; i < repeats; i++)
         join_once(own(runner), job);
@@ -228,7 +246,10 @@ static enum ts_status join(struct fan_in_runner *runner, const struct fan_in_job
 static enum ts_status end(struct fan_in_runner *runner, const struct fan_in_job *job, void *result)
 {
     const struct cpu_runner *cpu = own(runner);
-    memcpy(result, cpu->parts, job->work == FAN_IN_TABLES ? 0 : sizeof(struct fan_in_moments));
+    if (job->work == FAN_IN_SORT)
+        memcpy(result, cpu->sorted, (size_t)job->n * sizeof *cpu->sorted);
+    else if (job->work != FAN_IN_TABLES)
+        memcpy(result, cpu->parts, sizeof(struct fan_in_moments));
     for (int64_t thread = 0; job->work == FAN_IN_TABLES && thread < job->processors; thread++) {
         const struct share share = share_of(cpu, job, thread);
         for (int64_t bin = 0; bin < share.n; bin++)
@@ -244,7 +265,7 @@ static void destroy(struct fan_in_runner *runner)
     free(runner);
 }
 
-struct fan_in_runner *ts_fan_in_cpu_create(const float *values, int64_t n, struct ts_diag *diag)
+struct fan_in_runner *ts_fan_in_cpu_create(const float *values, int64_t n, int threads, struct ts_diag *diag)
 {
     struct cpu_runner *cpu = calloc(1, sizeof *cpu);
     if (cpu) {
@@ -252,13 +273,14 @@ struct fan_in_runner *ts_fan_in_cpu_create(const float *values, int64_t n, struc
                                               .tables = {FAN_IN_LEAST_TABLES, 64, MOST_TABLES},
                                               .least_runs = 5,
                                               .most_runs = 15,
-                                              .budget = 0.25,
+                                              .budget = 0.1,
                                               .processors = processors,
                                               .begin = begin,
                                               .join = join,
                                               .end = end,
                                               .destroy = destroy},
                                    .values = values,
+                                   .threads = threads,
                                    .parts = malloc((size_t)n / 2 * sizeof(struct fan_in_moments)),
                                    .tables = calloc((size_t)MOST_TABLES * FAN_IN_BINS, sizeof *cpu->tables)};
         if (cpu->parts && cpu->tables)

@@ -8,14 +8,13 @@
 
 enum { LEAF = 32 };
 
-static void sort_leaf(uint32_t *keys, int64_t n)
+static void sort_leaf(uint32_t *to, const uint32_t *keys, int64_t n)
 {
-    for (int64_t i = 1; i < n; i++) {
-        const uint32_t key = keys[i];
+    for (int64_t i = 0; i < n; i++) {
         int64_t at = i;
-        for (; at > 0 && keys[at - 1] > key; at--)
-            keys[at] = keys[at - 1];
-        keys[at] = key;
+        for (; at > 0 && to[at - 1] > keys[i]; at--)
+            to[at] = to[at - 1];
+        to[at] = keys[i];
     }
 }
 
@@ -32,12 +31,12 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-uint32_t *ts_merge_sort(uint32_t *keys, uint32_t *scratch, int64_t n, int threads)
+uint32_t *ts_merge_sort(const uint32_t *keys, uint32_t *scratch, int64_t n, int threads)
 {
-    uint32_t *from = keys, *to = scratch;
+    uint32_t *from = scratch, *to = scratch + n;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t first = 0; first < n; first += LEAF)
-        sort_leaf(keys + first, least(LEAF, n - first));
+        sort_leaf(from + first, keys + first, least(LEAF, n - first));
     for (int64_t width = LEAF; width < n; width *= 2) {
 #pragma omp parallel for schedule(static) num_threads(threads)
         for (int64_t first = 0; first < n; first += 2 * width)
