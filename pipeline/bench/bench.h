@@ -29,6 +29,17 @@ extern const char *const ts_bench_values_names[BENCH_VALUES];
  * "scan=half-acquisition" is a whole turn of parallel views with the rotation axis near an end of the detector. */
 #define BENCH_SCAN "scan="
 
+/* A slice of a user, of which a case's images are made: each pixel is the nearest one of the slice. Integers are
+ * counted from its smallest value on, and scaled where the case's type does not hold them. */
+struct bench_slice {
+    int64_t ny, nx;
+    double low, high; /* smallest and largest value */
+    double *values;   /* (y, x) */
+};
+/* Reads the middle slice of a DICOM file or folder (bench_slice.c); free(slice->values) whatever it returns.
+ * TS_BAD_INPUT: it cannot be read. */
+enum ts_status ts_bench_slice_read(const char *path, struct bench_slice *slice, struct ts_diag *diag);
+
 /* The most stages of a chain. */
 enum { BENCH_STAGES = 4 };
 
@@ -39,6 +50,8 @@ struct bench_case {
     enum ts_dtype dtype;
     enum bench_values values;
     int64_t nz, ny, nx;
+    const struct bench_slice
+        *given; /* its pixels take the place of BENCH_CT's where the image is no sinogram; or NULL */
 };
 
 /* The distance of a case from its oracle. */

@@ -107,7 +107,26 @@ static void write_part(const struct study_run *run, FILE *page)
     fprintf(page, "</details>\n");
 }
 
-/* page: receives the study's part; NULL: none. */
+/* Measures and keeps the rows; page: receives the study's part; NULL: none. */
+static enum ts_status measure(struct study_run *run, FILE *page)
+{
+    const bool json = run->request->json;
+    if (!json)
+        print_head(run);
+    ts_table_begin(&run->rows);
+    enum ts_status status = run->study->measure(run);
+    const enum ts_status printed = ts_table_end(&run->rows, run->diag);
+    status = status == TS_OK ? printed : status;
+    if (status == TS_OK && !json)
+        print_findings(run);
+    if (status == TS_OK)
+        status = write_files(run);
+    if (status == TS_OK && page)
+        write_part(run, page);
+    ts_table_clear(&run->rows);
+    return status;
+}
+
 static enum ts_status run_one(const struct study *study, const struct study_request *request, FILE *stream, FILE *page,
                               struct ts_diag *diag)
 {
@@ -119,21 +138,11 @@ static enum ts_status run_one(const struct study *study, const struct study_requ
     enum ts_status status = check_files(&run);
     if (status == TS_OK)
         status = ts_bench_devices_choose(request->device, &run.devices, diag);
-    if (status != TS_OK)
-        return status;
-    if (!request->json)
-        print_head(&run);
-    ts_table_begin(&run.rows);
-    status = study->measure(&run);
-    const enum ts_status printed = ts_table_end(&run.rows, diag);
-    status = status == TS_OK ? printed : status;
-    if (status == TS_OK && !request->json)
-        print_findings(&run);
+    if (status == TS_OK && request->input)
+        status = ts_bench_slice_read(request->input, &run.given, diag);
     if (status == TS_OK)
-        status = write_files(&run);
-    if (status == TS_OK && page)
-        write_part(&run, page);
-    ts_table_clear(&run.rows);
+        status = measure(&run, page);
+    free(run.given.values);
     return status;
 }
 

@@ -20,6 +20,7 @@ struct study_request {
     int threads;            /* of the CPU, at the most; 0: all */
     bool json;              /* an array of one object a row instead of the table */
     const char *folder;     /* receives NAME.json and NAME.svg, and index.html of all studies; NULL: no files */
+    const char *input;      /* DICOM file or folder, of whose middle slice images are made; NULL: a phantom */
     bench_compare *compare; /* compares a stage's case with its oracle; NULL: this program has no oracles */
 };
 
@@ -28,7 +29,8 @@ struct study_run {
     const struct study *study;
     const struct study_request *request;
     struct bench_devices devices;
-    int threads; /* of the CPU */
+    int threads;              /* of the CPU */
+    struct bench_slice given; /* values NULL: none */
     struct table_rows rows;
     struct ts_diag *diag;
 };

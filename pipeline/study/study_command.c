@@ -12,6 +12,8 @@ static struct study_request arguments;
 static const struct command_option options[] = {
     {"output", 'o', OPTION_TEXT, OPTION_AT(struct study_request, folder), "FOLDER",
      "write the rows as NAME.json and a chart as NAME.svg into this folder; with `all` also index.html"},
+    {"input", 'i', OPTION_TEXT, OPTION_AT(struct study_request, input), "PATH",
+     "make the images of the middle slice of this DICOM file or folder; default: a phantom"},
     {"device", 0, OPTION_TEXT, OPTION_AT(struct study_request, device), "DEVICE",
      "auto (the CPU, and a CUDA device where there is one), cpu, cuda or cuda:N"},
     {"most", 0, OPTION_INTEGER, OPTION_AT(struct study_request, most), "N",

@@ -85,17 +85,19 @@ static bool refused(enum ts_status status)
 enum ts_status ts_study_stage(struct study_run *run, const struct study_row *row, const struct bench_case *which)
 {
     struct bench_row measured;
+    struct bench_case given = *which;
     struct ts_diag *refusals = ts_diag_create();
     enum ts_status status = refusals ? TS_OK : ts_diag_no_memory(run->diag, sizeof measured);
+    given.given = run->given.values ? &run->given : NULL;
     if (status == TS_OK && run->devices.on_cpu) {
-        status = ts_bench_cpu(which, 1, run->threads, run->request->runs, refusals, &measured);
+        status = ts_bench_cpu(&given, 1, run->threads, run->request->runs, refusals, &measured);
         if (status == TS_OK)
             status = add_measured(run, row, &measured, NULL);
     }
 #ifdef TS_HAVE_CUDA
     if ((status == TS_OK || refused(status)) && run->devices.device) {
         const struct cuda_ceilings none = {0};
-        status = ts_bench_cuda(which, 1, false, run->devices.device, &none, run->request->runs, refusals, &measured);
+        status = ts_bench_cuda(&given, 1, false, run->devices.device, &none, run->request->runs, refusals, &measured);
         if (status == TS_OK)
             status = add_measured(run, row, &measured, run->devices.device);
     }
