@@ -52,7 +52,7 @@ struct study {
 };
 
 extern const struct study *const ts_studies[]; /* NULL ends them */
-extern const struct study ts_fan_in_study, ts_reductions_study;
+extern const struct study ts_fan_in_study, ts_reductions_study, ts_radon_input_study, ts_inverse_radon_study;
 
 struct fan_in_peer;
 /* From now on the study reductions compares with this library (cuda/study/fan_in_study.h). */
