@@ -6,10 +6,11 @@
  * serial: one thread, one value after the other: T1. fan-in: value i takes in value i + s, s halved from step to step;
  * the p threads share a step's joins, and wait for one another between steps (one block: a barrier; more: a launch a
  * step): n/p + log2(n) joins deep, log2(n) waits. adjacent: the same steps with values 0 and 1, 2 and 3, ..., whose
- * results stay where they are, so that the threads of a warp touch ever more cache lines. two-level: thread t joins every p-th value from t on, then the p
- * partial results fan in within blocks of 1,024 and over the blocks: n/p + log2(p) deep, two waits for blocks. 4 bytes
- * read a value; the fan-in also writes 8 bytes (of the variance 16) and reads twice as many a value of each step but
- * the first. Blocks of 1,024 threads, or the p that are asked for. Serial tables: one thread, 12 bytes a count.
+ * results stay where they are, so that the threads of a warp touch ever more cache lines. two-level: thread t joins
+ * every p-th value from t on, then the p partial results fan in within blocks of 1,024 and over the blocks: n/p +
+ * log2(p) deep, two waits for blocks. 4 bytes read a value; the fan-in also writes 8 bytes (of the variance 16) and
+ * reads twice as many a value of each step but the first. Blocks of 1,024 threads, or the p that are asked for. Serial
+ * tables: one thread, 12 bytes a count.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -289,8 +290,7 @@ static enum ts_status launch(struct cuda_runner *cuda, const struct fan_in_job *
     size_t bytes = cuda->peer_bytes;
     if (job->order == FAN_IN_PEER) {
         cuda->sorted = (uint32_t *)cuda->parts;
-        const int error =
-            cuda->peer->run(job, cuda->values, cuda->parts, cuda->peer_scratch, &bytes, cuda->stream);
+        const int error = cuda->peer->run(job, cuda->values, cuda->parts, cuda->peer_scratch, &bytes, cuda->stream);
         return error ? fail_peer(cuda, error) : TS_OK;
     }
     if (job->work == FAN_IN_SORT)
@@ -346,7 +346,8 @@ static enum ts_status prepare(struct cuda_runner *cuda, const struct device_numb
     cuda->end = ts_cuda_event_create(cuda->session);
     cuda->values = (float *)ts_cuda_allocate(cuda->session, bytes);
     /* Partial results of half the values, keys and the scratch of their sort, or twice as many keys. */
-    cuda->parts = ts_cuda_allocate(cuda->session, (size_t)n * 2 * sizeof *cuda->sorted + ts_cuda_radix_sort_bytes(n, 1));
+    cuda->parts =
+        ts_cuda_allocate(cuda->session, (size_t)n * 2 * sizeof *cuda->sorted + ts_cuda_radix_sort_bytes(n, 1));
     cuda->tables = (uint32_t *)ts_cuda_allocate(cuda->session, tables);
     if (!cuda->begin || !cuda->end || !cuda->values || !cuda->parts || !cuda->tables)
         return TS_RUN_FAILED;

@@ -37,10 +37,10 @@ struct fan_in_moments {
 #define FAN_IN_SHIFT 0.5
 
 /* The order of the joins: those that stages have (stages/values/fan_in.h), and two to compare them with. Serial: one
- * processor takes one value, or table, after the other. Adjacent: value 0 takes in 1, 2 takes in 3, ...; then 0 takes in
- * 2, 4 takes in 6, ...: as many joins and steps as halving with stride, but neighboring processors work on values that
- * lie ever farther apart. A sort is none of these: radix is what stages use (stages/values/radix_sort.h), and the tree
- * of merges joins sorted runs two by two. */
+ * processor takes one value, or table, after the other. Adjacent: value 0 takes in 1, 2 takes in 3, ...; then 0 takes
+ * in 2, 4 takes in 6, ...: as many joins and steps as halving with stride, but neighboring processors work on values
+ * that lie ever farther apart. A sort is none of these: radix is what stages use (stages/values/radix_sort.h), and the
+ * tree of merges joins sorted runs two by two. */
 enum fan_in_order {
     FAN_IN_SERIAL = REDUCTION_AUTO,
     FAN_IN_STRIDE = REDUCTION_FAN_IN,

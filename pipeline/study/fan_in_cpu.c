@@ -98,7 +98,10 @@ static const struct operation {
     void (*first_pairs)(void *parts, int64_t begin, int64_t n, const float *values);
     void (*pairs)(void *parts, int64_t begin, int64_t n, int64_t gap);
 } operations[FAN_IN_NUMBERS] = {
-#define STEPS(name) {name##_run, name##_first, name##_step, name##_first_pairs, name##_pairs}
+#define STEPS(name)                                                                                                    \
+    {                                                                                                                  \
+        name##_run, name##_first, name##_step, name##_first_pairs, name##_pairs                                        \
+    }
     [FAN_IN_SUM] = STEPS(sum), [FAN_IN_PRODUCT] = STEPS(product),   [FAN_IN_MIN] = STEPS(min),
     [FAN_IN_MAX] = STEPS(max), [FAN_IN_VARIANCE] = STEPS(variance),
 };
@@ -197,7 +200,8 @@ static enum ts_status begin(struct fan_in_runner *runner, const struct fan_in_jo
 {
     const struct cpu_runner *cpu = own(runner);
     const bool sorts = job->work == FAN_IN_SORT;
-    memset(cpu->parts, 0xFF, sorts ? (size_t)job->n * 2 * sizeof *cpu->sorted : sizeof(struct fan_in_moments)); /* NaN */
+    memset(cpu->parts, 0xFF,
+           sorts ? (size_t)job->n * 2 * sizeof *cpu->sorted : sizeof(struct fan_in_moments)); /* NaN */
     if (sorts && job->order == FAN_IN_RADIX)
         memcpy(cpu->parts, cpu->values, (size_t)job->n * sizeof *cpu->sorted);
     for (int64_t thread = 0; job->work == FAN_IN_TABLES && thread < job->processors; thread++) {

@@ -60,6 +60,18 @@ bool ts_fan_in_right(enum fan_in_work work, double found, double expected)
     return fabs(found - expected) <= relative[work] * fabs(expected);
 }
 
+struct fan_in_runner *ts_fan_in_runner_create(const struct device_numbers *device, const float *values, int64_t n,
+                                              int threads, const struct fan_in_peer *peer, struct ts_diag *diag)
+{
+#ifdef TS_HAVE_CUDA
+    if (device)
+        return ts_cuda_fan_in_create(device, values, n, peer, diag);
+#endif
+    (void)device;
+    (void)peer;
+    return ts_fan_in_cpu_create(values, n, threads, diag);
+}
+
 enum ts_status ts_fan_in_check(struct fan_in_runner *runner, const struct fan_in_job *job, double expected,
                                struct ts_diag *diag)
 {

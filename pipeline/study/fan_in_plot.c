@@ -68,10 +68,9 @@ static bool make_panel(const struct view *view, struct arena *arena, struct char
     struct chart_line *lines = ts_arena_alloc(arena, 2 * FAN_IN_ORDERS * sizeof *lines);
     const bool tables = !strcmp(view->first->work, ts_fan_in_works[FAN_IN_TABLES]);
     const char *noun = tables ? "tables" : "values";
-    char *title = view->against_size
-                      ? ts_arena_printf(arena, "%s, %s", view->first->device, view->first->work)
-                      : ts_arena_printf(arena, "%s, %s, n = %lld", view->first->device, view->first->work,
-                                        (long long)view->most);
+    char *title = view->against_size ? ts_arena_printf(arena, "%s, %s", view->first->device, view->first->work)
+                                     : ts_arena_printf(arena, "%s, %s, n = %lld", view->first->device,
+                                                       view->first->work, (long long)view->most);
     bool complete = lines && title;
     int n = 0;
     for (int order = FAN_IN_STRIDE; complete && order <= FAN_IN_ADJACENT; order++) {
@@ -81,15 +80,13 @@ static bool make_panel(const struct view *view, struct arena *arena, struct char
         if (complete && view->quantity != TIME && order != FAN_IN_ADJACENT)
             complete = make_line(view, (enum fan_in_order)order, true, arena, &lines[n++]);
     }
-    *panel = (struct chart_panel){.title = title,
-                                  .x = {view->against_size ? ts_arena_printf(arena, "number n of %s", noun)
-                                                           : "processors (threads)",
-                                        true, view->against_size ? (double)view->first->n : 1,
-                                        view->against_size ? (double)view->first->n : 2},
-                                  .y = {names[view->quantity], view->quantity != EFFICIENCY,
-                                        view->quantity == EFFICIENCY ? 0 : 1, 1},
-                                  .lines = lines,
-                                  .n_lines = n};
+    *panel = (struct chart_panel){
+        .title = title,
+        .x = {view->against_size ? ts_arena_printf(arena, "number n of %s", noun) : "processors (threads)", true,
+              view->against_size ? (double)view->first->n : 1, view->against_size ? (double)view->first->n : 2},
+        .y = {names[view->quantity], view->quantity != EFFICIENCY, view->quantity == EFFICIENCY ? 0 : 1, 1},
+        .lines = lines,
+        .n_lines = n};
     return complete && panel->x.title;
 }
 
@@ -113,8 +110,8 @@ static bool make_panels(const struct table_rows *rows, int first, struct arena *
 /* True where the row is the first one of a device and of a work that is drawn. */
 static bool begins(const struct fan_in_row *row, int i)
 {
-    const bool drawn = !strcmp(row[i].work, ts_fan_in_works[FAN_IN_SUM]) ||
-                       !strcmp(row[i].work, ts_fan_in_works[FAN_IN_TABLES]);
+    const bool drawn =
+        !strcmp(row[i].work, ts_fan_in_works[FAN_IN_SUM]) || !strcmp(row[i].work, ts_fan_in_works[FAN_IN_TABLES]);
     return drawn && (i == 0 || strcmp(row[i].work, row[i - 1].work) != 0 || strcmp(row[i].device, row[i - 1].device));
 }
 

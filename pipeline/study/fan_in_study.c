@@ -5,10 +5,10 @@
  * value after the other. Beside them stand S and E of machines whose joins take one unit of time and all else none.
  *
  * One processor takes N - 1 units. A step of a fan-in with k joins takes ceil(k/p), so that p = N/2 processors take
- * log2 N: S(N) = (N - 1) / log2 N and E(N) = 2 (N - 1) / (N log2 N), which falls to 0. In two levels, p processors first
- * join N/p values each, and their results fan in: N/p - 1 + log2 p units, so that p = sqrt(N) gives S(N) = (N - 1) /
- * (sqrt(N) - 1 + log2(N)/2) and an E(N) that rises to 1 (R. P. Brent, "The parallel evaluation of general arithmetic
- * expressions", J. ACM 21, 1974; J. JaJa, An Introduction to Parallel Algorithms, 1992, 1.4 and 2.1).
+ * log2 N: S(N) = (N - 1) / log2 N and E(N) = 2 (N - 1) / (N log2 N), which falls to 0. In two levels, p processors
+ * first join N/p values each, and their results fan in: N/p - 1 + log2 p units, so that p = sqrt(N) gives S(N) = (N -
+ * 1) / (sqrt(N) - 1 + log2(N)/2) and an E(N) that rises to 1 (R. P. Brent, "The parallel evaluation of general
+ * arithmetic expressions", J. ACM 21, 1974; J. JaJa, An Introduction to Parallel Algorithms, 1992, 1.4 and 2.1).
  *
  * Every result is compared with one in extended precision, and every sum of tables with its counts.
  */
@@ -123,9 +123,9 @@ static enum ts_status time_job(const struct measuring *it, const struct fan_in_j
 /* Returns how many processors the order keeps busy in its first step: N/2, or as many as two levels have runs. */
 static int64_t wanted(const struct fan_in_job *job)
 {
-    return job->work == FAN_IN_TABLES         ? INT64_MAX
+    return job->work == FAN_IN_TABLES       ? INT64_MAX
            : job->order == FAN_IN_TWO_LEVEL ? (int64_t)sqrt((double)job->n)
-                                              : job->n / 2;
+                                            : job->n / 2;
 }
 
 double ts_fan_in_model(const struct fan_in_job *job)
@@ -219,12 +219,11 @@ static enum ts_status measure(struct study_run *run)
     enum ts_status status = data_init(&data, run->request->most, run->diag);
     const int64_t n = sizes[data.n_sizes - 1];
     if (status == TS_OK && run->devices.on_cpu)
-        status = measure_device_take(ts_fan_in_cpu_create(data.values, n, run->threads, run->diag), run, &data);
-#ifdef TS_HAVE_CUDA
+        status = measure_device_take(ts_fan_in_runner_create(NULL, data.values, n, run->threads, NULL, run->diag), run,
+                                     &data);
     if (status == TS_OK && run->devices.device)
-        status = measure_device_take(ts_cuda_fan_in_create(run->devices.device, data.values, n, NULL, run->diag),
-                                     run, &data);
-#endif
+        status = measure_device_take(
+            ts_fan_in_runner_create(run->devices.device, data.values, n, run->threads, NULL, run->diag), run, &data);
     data_clear(&data);
     return status;
 }
@@ -266,13 +265,13 @@ static void finding(const struct table_rows *rows, FILE *stream)
                                 *adjacent = largest(rows, devices[k], FAN_IN_ADJACENT);
         if (!stride || !runs || !adjacent)
             continue;
-        fprintf(stream,
-                "%s%s, sum of %lld values: halving with stride is %.2f times as fast as one processor with %lld threads "
-                "(analytic %.0f), two-level %.2f times with %lld (analytic %.0f); halving with stride is %.1f times as "
-                "fast as adjacent pairing",
-                between, devices[k], (long long)stride->n, stride->speed_up, (long long)stride->processors,
-                stride->model, runs->speed_up, (long long)runs->processors, runs->model,
-                adjacent->seconds / stride->seconds);
+        fprintf(
+            stream,
+            "%s%s, sum of %lld values: halving with stride is %.2f times as fast as one processor with %lld threads "
+            "(analytic %.0f), two-level %.2f times with %lld (analytic %.0f); halving with stride is %.1f times as "
+            "fast as adjacent pairing",
+            between, devices[k], (long long)stride->n, stride->speed_up, (long long)stride->processors, stride->model,
+            runs->speed_up, (long long)runs->processors, runs->model, adjacent->seconds / stride->seconds);
         between = "; ";
     }
 }

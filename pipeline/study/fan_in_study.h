@@ -41,6 +41,9 @@ bool ts_fan_in_sorted(const float *values, const uint32_t *keys, int64_t n);
 /* Creates the runner of the CPU for at most n values, which the caller keeps, and so many threads. Returns NULL where
  * memory is out. */
 struct fan_in_runner *ts_fan_in_cpu_create(const float *values, int64_t n, int threads, struct ts_diag *diag);
+/* Creates the runner of a device, or of the CPU (NULL) with so many threads. peer may be NULL. */
+struct fan_in_runner *ts_fan_in_runner_create(const struct device_numbers *device, const float *values, int64_t n,
+                                              int threads, const struct fan_in_peer *peer, struct ts_diag *diag);
 
 /* Returns the speed-up of the job's processors if a join takes one unit of time and all else none (fan_in_study.c). */
 double ts_fan_in_model(const struct fan_in_job *job);

@@ -74,8 +74,8 @@ static double rms_error(const struct phantom *phantom, const float *slice, int64
     return sqrt(sum / (double)n) / PHANTOM_RANGE_HU;
 }
 
-/* Reconstructs the phantom on the device (NULL: the CPU) and works out the error. TS_BAD_CHAIN: the device does not have
- * the method. */
+/* Reconstructs the phantom on the device (NULL: the CPU) and works out the error. TS_BAD_CHAIN: the device does not
+ * have the method. */
 static enum ts_status measure_error(const struct study_run *run, const struct bench_case *which,
                                     const struct ts_image *sinogram, const struct device_numbers *device,
                                     struct ts_diag *diag, double *error)
@@ -149,8 +149,8 @@ static enum ts_status measure(struct study_run *run)
     return status;
 }
 
-static const struct table_column columns[] = {
-    STUDY_ROW_COLUMNS("side", "side"), {"rms", "RMS", COLUMN_REAL, STUDY_ROW_AT(number), 9, 3, 100, "%"}};
+static const struct table_column columns[] = {STUDY_ROW_COLUMNS("side", "side"),
+                                              {"rms", "RMS", COLUMN_REAL, STUDY_ROW_AT(number), 9, 3, 100, "%"}};
 
 static void finding(const struct table_rows *rows, FILE *stream)
 {
@@ -161,11 +161,12 @@ static void finding(const struct table_rows *rows, FILE *stream)
                                *fourier = ts_study_find(rows, devices[i], subject, "fourier, linear", -1);
         if (!fbp || !fourier)
             continue;
-        fprintf(stream,
-                "%s%s, %lld squared: fourier is %.1f times as fast as fbp, and its RMS error is %.3f %% against %.3f %%",
-                between, devices[i], (long long)fbp->x,
-                ts_study_ratio(rows, devices[i], subject, "fbp", "fourier, linear", fbp->x), 100 * fourier->number,
-                100 * fbp->number);
+        fprintf(
+            stream,
+            "%s%s, %lld squared: fourier is %.1f times as fast as fbp, and its RMS error is %.3f %% against %.3f %%",
+            between, devices[i], (long long)fbp->x,
+            ts_study_ratio(rows, devices[i], subject, "fbp", "fourier, linear", fbp->x), 100 * fourier->number,
+            100 * fbp->number);
         between = "; ";
     }
 }
@@ -179,8 +180,9 @@ static enum ts_status plot(const struct table_rows *rows, const char *path, stru
 const struct study ts_inverse_radon_study = {
     .name = "inverse-radon",
     .sentence = "Fourier reconstruction against filtered backprojection: time and error over size",
-    .heading = "A slice of n x n pixels from 1.6 n views of n detector pixels, all with the ramp. RMS: difference from the "
-               "phantom shepp-logan\nwithin the circle that all views see, as a share of its range.\n",
+    .heading =
+        "A slice of n x n pixels from 1.6 n views of n detector pixels, all with the ramp. RMS: difference from the "
+        "phantom shepp-logan\nwithin the circle that all views see, as a share of its range.\n",
     .table = TABLE_OF(struct study_row, columns),
     .measure = measure,
     .plot = plot,

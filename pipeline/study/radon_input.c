@@ -19,12 +19,8 @@ static enum ts_status measure_side(struct study_run *run, int64_t side, int64_t 
     enum ts_status status = TS_OK;
     for (size_t i = 0; status == TS_OK && i < sizeof methods / sizeof *methods; i++) {
         struct study_row row = {.x = side, .number = NAN};
-        struct bench_case which = {.stage = ts_stage_find("radon"),
-                                   .dtype = TS_F32,
-                                   .values = BENCH_CT,
-                                   .nz = slices,
-                                   .ny = side,
-                                   .nx = side};
+        struct bench_case which = {
+            .stage = ts_stage_find("radon"), .dtype = TS_F32, .values = BENCH_CT, .nz = slices, .ny = side, .nx = side};
         snprintf(row.subject, sizeof row.subject, slices == 1 ? "1 slice" : "%lld slices", (long long)slices);
         snprintf(row.method, sizeof row.method, "%s", methods[i]);
         snprintf(which.parameters, sizeof which.parameters, "views=%d detectors=%lld method=%s", VIEWS,
@@ -68,8 +64,9 @@ static void finding(const struct table_rows *rows, FILE *stream)
     }
     const struct study_row *stack = ts_study_find(rows, "CUDA", "16 slices", "stack", -1);
     if (stack)
-        fprintf(stream, "; CUDA, 16 slices of %lld squared: stack is %.1f times as fast as by input, and %.1f times as "
-                        "fast as ray",
+        fprintf(stream,
+                "; CUDA, 16 slices of %lld squared: stack is %.1f times as fast as by input, and %.1f times as "
+                "fast as ray",
                 (long long)stack->x, ts_study_ratio(rows, "CUDA", "16 slices", "row-fan-in", "stack", stack->x),
                 ts_study_ratio(rows, "CUDA", "16 slices", "ray", "stack", stack->x));
 }
@@ -82,8 +79,9 @@ static enum ts_status plot(const struct table_rows *rows, const char *path, stru
 const struct study ts_radon_input_study = {
     .name = "radon-input",
     .sentence = "projections organized by rows of the image against projections organized by rays",
-    .heading = "180 views of square slices with sqrt(2) n detector pixels. row-fan-in works by input: rows are projected "
-               "into vectors\nthat fan in; joseph (CPU), ray, stack and tensor-split (CUDA) work by output.\n",
+    .heading =
+        "180 views of square slices with sqrt(2) n detector pixels. row-fan-in works by input: rows are projected "
+        "into vectors\nthat fan in; joseph (CPU), ray, stack and tensor-split (CUDA) work by output.\n",
     .table = TABLE_OF(struct study_row, columns),
     .measure = measure,
     .plot = plot,

@@ -27,12 +27,10 @@ struct method {
     const char *name;
     bool on_cpu, on_cuda;
 };
-static const struct method of_numbers[] = {{FAN_IN_SERIAL, "serial", true, false},
-                                           {FAN_IN_TWO_LEVEL, "tree", true, true},
-                                           {FAN_IN_PEER, NULL, false, true}};
-static const struct method of_sorts[] = {{FAN_IN_RADIX, "radix", true, true},
-                                         {FAN_IN_MERGE_TREE, "tree", true, true},
-                                         {FAN_IN_PEER, NULL, false, true}};
+static const struct method of_numbers[] = {
+    {FAN_IN_SERIAL, "serial", true, false}, {FAN_IN_TWO_LEVEL, "tree", true, true}, {FAN_IN_PEER, NULL, false, true}};
+static const struct method of_sorts[] = {
+    {FAN_IN_RADIX, "radix", true, true}, {FAN_IN_MERGE_TREE, "tree", true, true}, {FAN_IN_PEER, NULL, false, true}};
 enum { METHODS = 3 };
 
 struct measuring {
@@ -121,12 +119,11 @@ static enum ts_status measure(struct study_run *run)
     if (status == TS_OK)
         ts_fan_in_fill(values, n);
     if (status == TS_OK && run->devices.on_cpu)
-        status = measure_device_take(ts_fan_in_cpu_create(values, n, run->threads, run->diag), it, n_sizes);
-#ifdef TS_HAVE_CUDA
+        status =
+            measure_device_take(ts_fan_in_runner_create(NULL, values, n, run->threads, peer, run->diag), it, n_sizes);
     if (status == TS_OK && run->devices.device)
-        status = measure_device_take(ts_cuda_fan_in_create(run->devices.device, values, n, peer, run->diag), it,
-                                     n_sizes);
-#endif
+        status = measure_device_take(
+            ts_fan_in_runner_create(run->devices.device, values, n, run->threads, peer, run->diag), it, n_sizes);
     free(values);
     free(keys);
     return status;
@@ -146,7 +143,8 @@ static void finding(const struct table_rows *rows, FILE *stream)
         fprintf(stream,
                 "CPU, %lld values: the tree of %lld threads sums %.2f times as fast as one thread does, and sorts %.2f "
                 "times as fast as radix by one thread",
-                (long long)tree->x, (long long)tree->threads, ts_study_ratio(rows, "CPU", sum, "serial", "tree", tree->x),
+                (long long)tree->x, (long long)tree->threads,
+                ts_study_ratio(rows, "CPU", sum, "serial", "tree", tree->x),
                 ts_study_ratio(rows, "CPU", sort, "radix", "tree", tree->x));
         between = "; ";
     }
@@ -173,7 +171,8 @@ const struct study ts_reductions_study = {
     .sentence = "sum, product, minimum, maximum, variance and sort by a tree, against one processor and cub",
     .heading =
         "n floats are joined in double (tree: in two levels, by as many threads as there are; serial: one thread), or "
-        "their\nbits are sorted (tree: runs are merged two by two; radix: as stages sort, on the CPU with one thread).\n",
+        "their\nbits are sorted (tree: runs are merged two by two; radix: as stages sort, on the CPU with one "
+        "thread).\n",
     .table = TABLE_OF(struct study_row, columns),
     .measure = measure,
     .plot = plot,

@@ -23,7 +23,8 @@ static const struct choice method_choices[] = {
     {"auto", RADON_AUTO, "joseph on the CPU; on every CUDA device what was fastest on an H200, ray or stack"},
     {"joseph", RADON_JOSEPH, "16 slices side by side; rows or columns in blocks that stay in the cache", ON_CPU},
     {"row-fan-in", RADON_ROW_FAN_IN,
-     "every 32 rows or columns are projected, pixel by pixel, into a vector of all detector pixels, and the vectors are "
+     "every 32 rows or columns are projected, pixel by pixel, into a vector of all detector pixels, and the vectors "
+     "are "
      "summed by halving"},
     {"ray", RADON_RAY, "one thread walks along each ray", ON_CUDA},
     {"stack", RADON_STACK, "128 slices side by side, 4 rays a thread share their pixels", ON_CUDA},

@@ -30,7 +30,7 @@ struct moments_of {
     __host__ __device__ struct fan_in_moments operator()(float value) const
     {
         const double off = (double)value - FAN_IN_SHIFT;
-        return {off, off *off};
+        return {off, off * off};
     }
 };
 

@@ -115,8 +115,9 @@ TEST_ON_BOTH(backproject, is_the_adjoint_of_radon)
         {"angles=0,45,90,135,17,200,-33 detector_spacing=0.8", "", 66, 46, 61, 0.7, 0.5, 0, 1e-6},
         {"views=12 detector_spacing=0.11", "", 18, 46, 61, 0.7, 0.5, 0, 1e-6}, /* rays finer than pixels */
     };
-    static const char *const on_cpu[] = {"joseph", "row-fan-in", NULL}, *const on_cuda[] = {"ray",    "row-fan-in",   "stack",
-                                                                              "tensor", "tensor-split", NULL};
+    static const char *const on_cpu[] = {"joseph", "row-fan-in", NULL}, *const on_cuda[] = {
+                                                                            "ray",    "row-fan-in",   "stack",
+                                                                            "tensor", "tensor-split", NULL};
     static const char *const back_on_cpu[] = {"lanes", NULL}, *const back_on_cuda[] = {"pixel", "stack", "tensor",
                                                                                        "tensor-split", NULL};
     const char *const *forth = ts_test_device ? on_cuda : on_cpu;
