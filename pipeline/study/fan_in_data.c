@@ -73,11 +73,12 @@ struct fan_in_runner *ts_fan_in_runner_create(const struct device_numbers *devic
 }
 
 enum ts_status ts_fan_in_check(struct fan_in_runner *runner, const struct fan_in_job *job, double expected,
-                               struct ts_diag *diag)
+                               struct ts_diag *diag, double *error)
 {
     struct fan_in_moments partial;
     const enum ts_status status = runner->end(runner, job, &partial);
     const double found = ts_fan_in_value(job->work, &partial, job->n);
+    *error = fabs(found - expected) / fabs(expected);
     if (status != TS_OK || ts_fan_in_right(job->work, found, expected))
         return status;
     return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "study-result"},

@@ -158,11 +158,12 @@ static enum ts_status measure_job(const struct measuring *it, const struct fan_i
                              .own = own,
                              .model = ts_fan_in_model(job)};
     const bool tables = job->work == FAN_IN_TABLES;
+    double error;
     enum ts_status status = tables ? check_tables(it, job) : it->runner->begin(it->runner, job, NULL);
     if (status == TS_OK)
         status = time_job(it, job, &row);
     if (status == TS_OK && !tables)
-        status = ts_fan_in_check(it->runner, job, expected, it->run->diag);
+        status = ts_fan_in_check(it->runner, job, expected, it->run->diag, &error);
     *seconds = row.seconds;
     if (status != TS_OK || !serial)
         return status;

@@ -32,9 +32,10 @@ void ts_fan_in_expect(const float *values, int64_t n, double expected[FAN_IN_NUM
 double ts_fan_in_value(enum fan_in_work work, const void *partial, int64_t n);
 /* True where both are equal, but for the rounding of 2^24 joins one after the other. */
 bool ts_fan_in_right(enum fan_in_work work, double found, double expected);
-/* Checks the number that the runner's last job came to; TS_RUN_FAILED: it is wrong (study-result). */
+/* Checks the number that the runner's last job came to and writes its distance as a share of the expected one.
+ * TS_RUN_FAILED: it is wrong (study-result). */
 enum ts_status ts_fan_in_check(struct fan_in_runner *runner, const struct fan_in_job *job, double expected,
-                               struct ts_diag *diag);
+                               struct ts_diag *diag, double *error);
 /* True where the keys, which are the bits of the values, stand in rising order. */
 bool ts_fan_in_sorted(const float *values, const uint32_t *keys, int64_t n);
 

@@ -6,6 +6,9 @@
  */
 #include "pipeline/study/merge_sort.h"
 
+#include <stdbool.h>
+#include <string.h>
+
 enum { LEAF = 32 };
 
 static void sort_leaf(uint32_t *to, const uint32_t *keys, int64_t n)
@@ -18,12 +21,19 @@ static void sort_leaf(uint32_t *to, const uint32_t *keys, int64_t n)
     }
 }
 
-/* Merges the sorted runs [0, middle) and [middle, n). */
+/* Merges the sorted runs [0, middle) and [middle, n), without a branch that the keys decide. */
 static void merge(uint32_t *to, const uint32_t *from, int64_t middle, int64_t n)
 {
     int64_t low = 0, high = middle;
-    for (int64_t i = 0; i < n; i++)
-        to[i] = high == n || (low < middle && from[low] <= from[high]) ? from[low++] : from[high++];
+    while (low < middle && high < n) {
+        const uint32_t a = from[low], b = from[high];
+        const bool upper = b < a;
+        *to++ = upper ? b : a;
+        high += upper;
+        low += !upper;
+    }
+    memcpy(to, from + low, (size_t)(middle - low) * sizeof *to);
+    memcpy(to + (middle - low), from + high, (size_t)(n - high) * sizeof *to);
 }
 
 static int64_t least(int64_t a, int64_t b)

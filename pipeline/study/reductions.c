@@ -39,6 +39,7 @@ struct measuring {
     struct fan_in_job job;
     const float *values;
     uint32_t *keys; /* as many as there are values */
+    double expected[N_SIZES][FAN_IN_NUMBERS];
 };
 
 static enum ts_status join_once(void *data, double *seconds)
@@ -48,10 +49,11 @@ static enum ts_status join_once(void *data, double *seconds)
     return status == TS_OK ? it->runner->join(it->runner, &it->job, seconds) : status;
 }
 
-static enum ts_status check(const struct measuring *it, const double expected[FAN_IN_NUMBERS])
+static enum ts_status check(const struct measuring *it, const double expected[FAN_IN_NUMBERS], double *error)
 {
+    *error = 0;
     if (it->job.work != FAN_IN_SORT)
-        return ts_fan_in_check(it->runner, &it->job, expected[it->job.work], it->run->diag);
+        return ts_fan_in_check(it->runner, &it->job, expected[it->job.work], it->run->diag, error);
     const enum ts_status status = it->runner->end(it->runner, &it->job, it->keys);
     if (status != TS_OK || ts_fan_in_sorted(it->values, it->keys, it->job.n))
         return status;
@@ -68,7 +70,6 @@ static enum ts_status measure_method(struct measuring *it, const struct method *
                             .x = it->job.n,
                             .threads = on_cpu ? 1 : -1,
                             .items = (double)it->job.n,
-                            .error = NAN,
                             .number = NAN};
     if (!(on_cpu ? method->on_cpu : method->on_cuda) || (method->order == FAN_IN_PEER && !peer))
         return TS_OK;
@@ -83,7 +84,7 @@ static enum ts_status measure_method(struct measuring *it, const struct method *
     }
     enum ts_status status = ts_study_time(it->run, join_once, it, &row);
     if (status == TS_OK)
-        status = check(it, expected);
+        status = check(it, expected, &row.error);
     return status == TS_OK ? ts_study_add(it->run, &row) : status;
 }
 
@@ -94,11 +95,9 @@ static enum ts_status measure_device_take(struct fan_in_runner *runner, struct m
     it.runner = runner;
     for (int work = 0; work < FAN_IN_ALL_WORKS; work++)
         for (int i = 0; status == TS_OK && work != FAN_IN_TABLES && i < n_sizes; i++) {
-            double expected[FAN_IN_NUMBERS];
-            ts_fan_in_expect(it.values, sizes[i], expected);
             for (int k = 0; status == TS_OK && k < METHODS; k++) {
                 it.job = (struct fan_in_job){.work = (enum fan_in_work)work, .n = sizes[i]};
-                status = measure_method(&it, work == FAN_IN_SORT ? &of_sorts[k] : &of_numbers[k], expected);
+                status = measure_method(&it, work == FAN_IN_SORT ? &of_sorts[k] : &of_numbers[k], it.expected[i]);
             }
         }
     if (runner)
@@ -114,10 +113,12 @@ static enum ts_status measure(struct study_run *run)
     const int64_t n = sizes[n_sizes - 1];
     float *values = malloc((size_t)n * sizeof *values);
     uint32_t *keys = malloc((size_t)n * sizeof *keys);
-    const struct measuring it = {.run = run, .values = values, .keys = keys};
+    struct measuring it = {.run = run, .values = values, .keys = keys};
     enum ts_status status = values && keys ? TS_OK : ts_diag_no_memory(run->diag, (size_t)n * 2 * sizeof *values);
     if (status == TS_OK)
         ts_fan_in_fill(values, n);
+    for (int i = 0; status == TS_OK && i < n_sizes; i++)
+        ts_fan_in_expect(values, sizes[i], it.expected[i]);
     if (status == TS_OK && run->devices.on_cpu)
         status =
             measure_device_take(ts_fan_in_runner_create(NULL, values, n, run->threads, peer, run->diag), it, n_sizes);

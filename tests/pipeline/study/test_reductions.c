@@ -60,8 +60,11 @@ Test(reductions_study, a_wrong_result_is_an_error)
     struct fan_in_runner runner = {.end = end_with_7};
     const struct fan_in_job job = {FAN_IN_MAX, FAN_IN_STRIDE, 4, 1};
     struct ts_diag *diag = ts_diag_create();
-    cr_expect_eq(ts_fan_in_check(&runner, &job, 7, diag), TS_OK);
-    cr_expect_eq(ts_fan_in_check(&runner, &job, 8, diag), TS_RUN_FAILED);
+    double error;
+    cr_expect_eq(ts_fan_in_check(&runner, &job, 7, diag, &error), TS_OK);
+    cr_expect_eq(error, 0);
+    cr_expect_eq(ts_fan_in_check(&runner, &job, 8, diag, &error), TS_RUN_FAILED);
+    cr_expect_eq(error, 0.125);
     cr_assert_eq(ts_diag_count(diag), 1);
     cr_expect_str_eq(ts_diag_get(diag, 0)->code, "study-result");
     ts_diag_destroy(diag);
