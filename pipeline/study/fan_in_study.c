@@ -177,11 +177,11 @@ static enum ts_status measure_job(const struct measuring *it, const struct fan_i
 /* Measures T1 first, then the orders with each number of processors. */
 static enum ts_status measure_size(const struct measuring *it, enum fan_in_work work, int64_t n, double expected)
 {
-    const int orders = work == FAN_IN_TABLES ? FAN_IN_ADJACENT : FAN_IN_ORDERS;
+    const int last = work == FAN_IN_TABLES ? FAN_IN_TWO_LEVEL : FAN_IN_ADJACENT;
     struct fan_in_job job = {work, FAN_IN_SERIAL, n, 1};
     double serial, seconds;
     enum ts_status status = measure_job(it, &job, expected, NULL, false, &serial);
-    for (int order = FAN_IN_STRIDE; order < orders; order++) {
+    for (int order = FAN_IN_STRIDE; order <= last; order++) {
         int64_t numbers[FAN_IN_PROCESSORS];
         job.order = (enum fan_in_order)order;
         const int n_numbers = it->runner->processors(it->runner, &job, numbers);
