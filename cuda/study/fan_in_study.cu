@@ -12,7 +12,6 @@
  * reads twice as many a value of each step but the first. Blocks of 1,024 threads, or the p that are asked for. Serial
  * tables: one thread, 12 bytes a count.
  */
-#include <math.h>
 #include <stdlib.h>
 
 #include "cuda/study/merge_sort.cuh"
@@ -191,7 +190,7 @@ static int processors(const struct fan_in_runner *runner, const struct fan_in_jo
 {
     const struct cuda_runner *cuda = (const struct cuda_runner *)runner;
     const int64_t threads[] = {1, 32, 256, 1024, 8192, 65536, cuda->threads};
-    const int64_t busy = job->order == FAN_IN_TWO_LEVEL ? (int64_t)sqrt((double)job->n) : job->n / 2;
+    const int64_t busy = ts_fan_in_busy(job);
     int n = 0;
     if (job->work == FAN_IN_TABLES) {
         numbers[0] = table_threads(cuda, job);

@@ -7,6 +7,8 @@
 #ifndef CUDA_STUDY_FAN_IN_STUDY_H
 #define CUDA_STUDY_FAN_IN_STUDY_H
 
+#include <math.h>
+
 #include "cuda/device/device.h"
 #include "stages/values/fan_in.h"
 
@@ -58,6 +60,12 @@ struct fan_in_job {
     enum fan_in_order order; /* tables are not joined by adjacent pairing */
     int64_t n, processors;
 };
+
+/* Returns how many processors the order keeps busy in its first step: n / 2, or as many as two levels have runs. */
+static inline int64_t ts_fan_in_busy(const struct fan_in_job *job)
+{
+    return job->order == FAN_IN_TWO_LEVEL ? (int64_t)sqrt((double)job->n) : job->n / 2;
+}
 
 enum { FAN_IN_PROCESSORS = 24, FAN_IN_TABLE_NUMBERS = 4 };
 

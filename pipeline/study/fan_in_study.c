@@ -120,14 +120,6 @@ static enum ts_status time_job(const struct measuring *it, const struct fan_in_j
     return status;
 }
 
-/* Returns how many processors the order keeps busy in its first step: N/2, or as many as two levels have runs. */
-static int64_t wanted(const struct fan_in_job *job)
-{
-    return job->work == FAN_IN_TABLES       ? INT64_MAX
-           : job->order == FAN_IN_TWO_LEVEL ? (int64_t)sqrt((double)job->n)
-                                            : job->n / 2;
-}
-
 double ts_fan_in_model(const struct fan_in_job *job)
 {
     const int64_t width = job->work == FAN_IN_TABLES ? FAN_IN_BINS : 1, p = job->processors;
@@ -187,7 +179,7 @@ static enum ts_status measure_size(const struct measuring *it, enum fan_in_work 
         const int n_numbers = it->runner->processors(it->runner, &job, numbers);
         bool found = false;
         for (int i = 0; status == TS_OK && i < n_numbers; i++) {
-            const bool own = i + 1 == n_numbers || numbers[i + 1] > wanted(&job);
+            const bool own = i + 1 == n_numbers || (work != FAN_IN_TABLES && numbers[i + 1] > ts_fan_in_busy(&job));
             job.processors = numbers[i];
             status = measure_job(it, &job, expected, &serial, own && !found, &seconds);
             found = found || own;
