@@ -9,18 +9,21 @@
 #include <string.h>
 
 #include "pipeline/study/study.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/oracles.h"
 #include "tests/support/program.h"
 #include "tests/support/stage_check.h"
 
-/* Carries a study out on slices of 256 x 256 on the test's device; the caller frees the rows. */
-static char *rows_of(const struct study *study)
+/* Carries a study out on slices of 256 x 256 on the test's device, and draws it into a folder (NULL: does not); the
+ * caller frees the rows. */
+static char *rows_of(const struct study *study, const char *folder)
 {
     const struct study_request request = {.device = ts_test_device ? "cuda" : "cpu",
                                           .most = 256 * 256,
                                           .runs = 1,
                                           .threads = 2,
                                           .json = true,
+                                          .folder = folder,
                                           .compare = ts_oracle_compare};
     struct ts_diag *diag = ts_diag_create();
     char *text = NULL;
@@ -52,7 +55,7 @@ TEST_ON_BOTH(radon_studies, by_input_and_by_output_agree_with_the_oracle)
 {
     static const char *const on_cpu[] = {"row-fan-in", "joseph", NULL}, *const on_cuda[] = {"row-fan-in", "ray",
                                                                                             "stack", NULL};
-    char *text = rows_of(&ts_radon_input_study);
+    char *text = rows_of(&ts_radon_input_study, NULL);
     for (const char *const *method = ts_test_device ? on_cuda : on_cpu; *method; method++)
         cr_expect(number_of(text, *method, "error") <= 1e-5, "%s: %s", *method, text);
     free(text);
@@ -61,7 +64,10 @@ TEST_ON_BOTH(radon_studies, by_input_and_by_output_agree_with_the_oracle)
 /* sinc keeps sharper edges than the lines of fbp and of linear, which differ by the corners of their lines alone. */
 TEST_ON_BOTH(radon_studies, the_phantom_comes_back_by_every_method)
 {
-    char *text = rows_of(&ts_inverse_radon_study);
+    char folder[256], path[300], *chart;
+    size_t bytes;
+    ts_test_folder(folder, sizeof folder);
+    char *text = rows_of(&ts_inverse_radon_study, folder);
     const double fbp = number_of(text, "fbp", "rms"), linear = number_of(text, "fourier, linear", "rms"),
                  sinc = number_of(text, "fourier, sinc", "rms");
     cr_expect(fbp > 0.020 && fbp < 0.022, "%g", fbp);
@@ -70,4 +76,11 @@ TEST_ON_BOTH(radon_studies, the_phantom_comes_back_by_every_method)
     cr_expect(number_of(text, "fbp", "error") <= 1e-5 && number_of(text, "fourier, linear", "error") <= 1e-4, "%s",
               text);
     free(text);
+    snprintf(path, sizeof path, "%s/inverse-radon.svg", folder);
+    unsigned char *file = ts_test_read_file(path, &bytes);
+    chart = strndup((const char *)file, bytes);
+    cr_expect(strstr(chart, ">time (ms)</text>") && strstr(chart, ">RMS error of the phantom"), "%s", chart);
+    free(chart);
+    free(file);
+    ts_test_remove_folder(folder);
 }

@@ -99,3 +99,32 @@ TEST_ON_BOTH(reductions_study, every_work_by_every_method)
     free(text);
     ts_diag_destroy(diag);
 }
+
+static int do_nothing(const struct fan_in_job *job, const float *values, void *result, void *scratch, size_t *bytes,
+                      struct CUstream_st *stream)
+{
+    (void)job;
+    (void)values;
+    (void)result;
+    (void)scratch;
+    (void)stream;
+    *bytes = 1;
+    return 0;
+}
+
+/* Nothing of the method before it is left where the result of a peer should be. */
+TEST_ON_BOTH(reductions_study, a_peer_that_gives_nothing_is_found)
+{
+    static const struct fan_in_peer idle = {"idle", do_nothing};
+    const struct study_request request = {
+        .device = ts_test_device ? "cuda" : "cpu", .most = 1 << 14, .runs = 1, .json = true};
+    struct ts_diag *diag = ts_diag_create();
+    FILE *sink = fopen("/dev/null", "w");
+    ts_study_use_peer(&idle);
+    const enum ts_status status = ts_study_run(&ts_reductions_study, &request, sink, diag);
+    ts_study_use_peer(NULL);
+    fclose(sink);
+    cr_assert_eq(status, ts_test_device ? TS_RUN_FAILED : TS_OK); /* peers work on devices */
+    cr_assert(!ts_test_device || !strcmp(ts_diag_get(diag, 0)->code, "study-result"));
+    ts_diag_destroy(diag);
+}
