@@ -56,7 +56,7 @@ static bool make_line(const struct view *view, enum fan_in_order order, bool ana
         .x = x,
         .y = y,
         .low = analytic ? NULL : low,
-        .high = high,
+        .high = analytic ? NULL : high,
         .spread = CHART_ERROR_BARS};
     return x && line->name;
 }

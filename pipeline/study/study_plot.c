@@ -50,7 +50,7 @@ static struct chart_line line_of(const struct study_row *rows, int n, int first,
                                .x = x,
                                .y = y,
                                .low = numbers ? NULL : low,
-                               .high = high,
+                               .high = numbers ? NULL : high,
                                .spread = CHART_ERROR_BARS};
 }
 
