@@ -12,6 +12,7 @@
 
 #include "stages/geometry/view_angles.h"
 #include "stages/projection/joseph.h"
+#include "stages/projection/radon_rows.h"
 #include "stages/projection/tensor_method.h"
 #include "stages/values/length_unit.h"
 
@@ -22,8 +23,9 @@ static const struct choice method_choices[] = {
     {"auto", RADON_AUTO, "joseph on the CPU; on every CUDA device what was fastest on an H200, ray or stack"},
     {"joseph", RADON_JOSEPH, "16 slices side by side; rows or columns in blocks that stay in the cache", ON_CPU},
     {"row-fan-in", RADON_ROW_FAN_IN,
-     "each block projects 32 rows or columns into a vector of all detector pixels, the vectors are summed by halving",
-     ON_CUDA},
+     "every 32 rows or columns are projected, pixel by pixel, into a vector of all detector pixels, and the vectors "
+     "are "
+     "summed by halving"},
     {"ray", RADON_RAY, "one thread walks along each ray", ON_CUDA},
     {"stack", RADON_STACK, "128 slices side by side, 4 rays a thread share their pixels", ON_CUDA},
     {"tensor", RADON_TENSOR,
@@ -216,18 +218,24 @@ static enum ts_status radon_shape(const struct stage_context *context, struct ts
 
 /* ---- projecting -------------------------------------------------------------------------------- */
 
+static bool by_rows(const struct stage_context *context)
+{
+    return ((const struct radon_params *)context->params)->method == RADON_ROW_FAN_IN;
+}
+
 static size_t radon_scratch(const struct stage_context *context, int64_t n)
 {
     const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
     (void)n;
-    return ts_joseph_project_scratch(&scan, context->threads);
+    return by_rows(context) ? ts_radon_rows_scratch(&scan, context->threads)
+                            : ts_joseph_project_scratch(&scan, context->threads);
 }
 
 static enum ts_status radon_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                 void *scratch)
 {
     const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
-    ts_joseph_project(&scan, in, out, context->threads, scratch);
+    (by_rows(context) ? ts_radon_rows : ts_joseph_project)(&scan, in, out, context->threads, scratch);
     return TS_OK;
 }
 
