@@ -39,6 +39,7 @@ struct cuda_session {
 };
 
 static _Atomic uint64_t launches;
+static const char *_Atomic last_kernel;
 static _Atomic size_t held, most_held;
 
 uint64_t ts_cuda_launch_count(void)
@@ -49,6 +50,11 @@ uint64_t ts_cuda_launch_count(void)
 size_t ts_cuda_most_held(void)
 {
     return atomic_exchange(&most_held, atomic_load(&held));
+}
+
+const char *ts_cuda_last_kernel(void)
+{
+    return atomic_load(&last_kernel);
 }
 
 static void hold(size_t bytes)
@@ -118,6 +124,7 @@ enum ts_status ts_cuda_fold(struct ts_diag *diag, const char *stage, int result,
 enum ts_status ts_cuda_launched(const struct stage_context *context, const char *kernel)
 {
     atomic_fetch_add(&launches, 1);
+    atomic_store(&last_kernel, kernel);
     return ts_cuda_fold(context->diag, context->stage->name, cudaGetLastError(), kernel);
 }
 

@@ -39,10 +39,9 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     return 0;
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+struct box_launch ts_cuda_box_launch(const struct stage_context *context, const struct ts_image *in,
+                                     const struct ts_image *out, const struct cuda_call *call)
 {
-    const struct box_params *params = (const struct box_params *)context->params;
     struct box_launch launch = describe(context, out->axes[0].n);
     launch.in = in->data;
     launch.out = out->data;
@@ -51,6 +50,14 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     launch.stream = call->stream;
     launch.textures = call->textures;
     launch.n_textures = call->n_textures;
+    return launch;
+}
+
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                          const struct cuda_call *call)
+{
+    const struct box_params *params = (const struct box_params *)context->params;
+    const struct box_launch launch = ts_cuda_box_launch(context, in, out, call);
     switch (params->method) {
     case BOX_DIRECT:
         return ts_cuda_box_direct(&launch);

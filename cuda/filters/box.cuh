@@ -113,6 +113,9 @@ static inline struct box_mean box_mean_of(double count)
     return mean;
 }
 
+/* Describes a call of map() to a launcher. */
+struct box_launch ts_cuda_box_launch(const struct stage_context *context, const struct ts_image *in,
+                                     const struct ts_image *out, const struct cuda_call *call);
 /* Returns the bytes of one image between two passes. */
 size_t ts_cuda_box_between_bytes(const struct box_launch *launch);
 

@@ -15,7 +15,8 @@
 #include "core/text_file.h"
 #include "core/tomostage.h"
 
-const struct study *const ts_studies[] = {&ts_fan_in_study, NULL};
+const struct study *const ts_studies[] = {&ts_fan_in_study, &ts_neighborhood_study, &ts_box_ladder_study,
+                                          &ts_box_grain_study, NULL};
 
 enum { PATH_BYTES = 4096 };
 

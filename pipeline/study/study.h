@@ -52,7 +52,7 @@ struct study {
 };
 
 extern const struct study *const ts_studies[]; /* NULL ends them */
-extern const struct study ts_fan_in_study;
+extern const struct study ts_fan_in_study, ts_box_ladder_study, ts_box_grain_study, ts_neighborhood_study;
 
 /* Carries the study out; NULL: every study, and writes index.html into the folder, which must be given. TS_BAD_CHAIN:
  * there is no such device (code device); TS_RUN_FAILED: a file cannot be written (not-written), a device failed, or a

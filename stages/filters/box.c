@@ -441,7 +441,8 @@ const struct stage box_stage = {
     .bench = "radius=1|radius=3|radius=7|radius=15|radius=31|radius=63|radius=256|radius=1 dimensions=3d|radius=3 "
              "dimensions=3d|"
              "radius=7 dimensions=3d|radius=7 method=direct|radius=7 method=running-sum|radius=7 method=separable|"
-             "radius=7 method=tile|radius=31 method=running-sum|radius=31 method=separable|radius=31 method=tile",
+             "radius=7 method=tile|radius=31 method=running-sum|radius=31 method=separable|radius=31 method=tile|"
+             "radius=7 method=texture|radius=31 method=texture",
     STAGE_PARAMS(box_params, struct box_params),
     .resolve = box_resolve,
     .reach = box_reach,
