@@ -5,7 +5,8 @@
  *
  *     rows           a block of 256 threads takes a row; samples come from global memory and the caches. 4 bytes are
  *                    read (2 radius + 1)^2 times a pixel, nearly always from a cache, and 4 bytes written.
- *     rows unrolled  the same with the loop along x unrolled, for the radii of BOX_UNROLLED_RADII
+ *     rows unrolled  the same with the loop along x unrolled, for the radii of BOX_UNROLLED_RADII; of 3 x 3 both
+ *                    loops
  *     tile unrolled  a block of 32 x 32 threads, as many as a block may have, loads 32 x 32 pixels and the halo around
  *                    them into shared memory: (1 + radius / 16)^2 reads a pixel; all other reads are of shared memory
  *
@@ -52,8 +53,9 @@ static __global__ void __launch_bounds__(ROW_THREADS)
     for (int64_t x = threadIdx.x; x < sizes.nx; x += ROW_THREADS) {
         const bool inside = x >= radius && x + radius < sizes.nx;
         double sum = 0;
-        for (int64_t j = y - radius; j <= y + radius; j++) {
-            const int64_t from = ts_cuda_border_index(j, sizes.ny, sizes.border);
+#pragma unroll(RADIUS == 1 ? 3 : 1)
+        for (int j = 0; j <= 2 * radius; j++) {
+            const int64_t from = ts_cuda_border_rarely((int)y + j - radius, (int)sizes.ny, sizes.border);
             const float *row = in + from * sizes.nx;
             sum += from < 0 ? (2 * radius + 1) * outside
                    : inside ? add_row<RADIUS>(row + x - radius, 2 * radius + 1)
@@ -81,6 +83,7 @@ static __global__ void __launch_bounds__(SIDE *SIDE)
     }
     __syncthreads();
     double sum = 0;
+#pragma unroll(RADIUS == 1 ? 3 : 1)
     for (int j = 0; j <= 2 * radius; j++)
         sum += add_row<RADIUS>(samples + (threadIdx.y + j) * width + threadIdx.x, 2 * radius + 1);
     if (x + threadIdx.x < sizes.nx && y + threadIdx.y < sizes.ny)
