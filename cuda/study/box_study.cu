@@ -74,10 +74,13 @@ static __global__ void __launch_bounds__(SIDE *SIDE)
     const unsigned columns = (unsigned)ts_cuda_parts(sizes.nx, SIDE), rows = (unsigned)ts_cuda_parts(sizes.ny, SIDE);
     const int64_t x = (int64_t)(blockIdx.x % columns) * SIDE, y = (int64_t)(blockIdx.x / columns % rows) * SIDE;
     const int64_t slice = (int64_t)(blockIdx.x / columns / rows) * sizes.ny * sizes.nx;
+    const bool inside = x >= radius && x + SIDE + radius <= sizes.nx && y >= radius && y + SIDE + radius <= sizes.ny;
     for (int j = threadIdx.y; j < width; j += SIDE) {
-        const int64_t from_y = ts_cuda_border_index(y + j - radius, sizes.ny, sizes.border);
+        const int64_t row = y + j - radius;
+        const int64_t from_y = inside ? row : ts_cuda_border_index(row, sizes.ny, sizes.border);
         for (int i = threadIdx.x; i < width; i += SIDE) {
-            const int64_t from_x = ts_cuda_border_index(x + i - radius, sizes.nx, sizes.border);
+            const int64_t column = x + i - radius;
+            const int64_t from_x = inside ? column : ts_cuda_border_index(column, sizes.nx, sizes.border);
             samples[j * width + i] = from_y < 0 || from_x < 0 ? outside : in[slice + from_y * sizes.nx + from_x];
         }
     }

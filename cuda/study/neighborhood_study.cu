@@ -98,9 +98,14 @@ static __global__ void __launch_bounds__(SIDE *SIDE)
     enum { WIDTH = SIDE + 2 * REACH };
     __shared__ float tile[WIDTH][WIDTH];
     const struct pixel first = first_pixel(it);
+    const bool inside =
+        first.y >= REACH && first.y + SIDE + REACH <= it.ny && first.x >= REACH && first.x + SIDE + REACH <= it.nx;
+    const float *corner = in + first.slice + (first.y - REACH) * it.nx + first.x - REACH;
     for (int k = threadIdx.y * SIDE + threadIdx.x; k < WIDTH * WIDTH; k += SIDE * SIDE)
-        tile[k / WIDTH][k % WIDTH] = sample(it, first.slice, first.y + k / WIDTH - REACH, first.x + k % WIDTH - REACH,
-                                            [=](int64_t index) { return in[index]; });
+        tile[k / WIDTH][k % WIDTH] =
+            inside ? corner[k / WIDTH * it.nx + k % WIDTH]
+                   : sample(it, first.slice, first.y + k / WIDTH - REACH, first.x + k % WIDTH - REACH,
+                            [=](int64_t index) { return in[index]; });
     __syncthreads();
     const int64_t y = first.y + threadIdx.y, x = first.x + threadIdx.x;
     if (y < it.ny && x < it.nx)

@@ -73,7 +73,7 @@ static enum ts_status measure(struct study_run *run)
             for (size_t r = 0; r < sizeof radii / sizeof *radii && status == TS_OK; r++) {
                 struct study_row row = {.x = radii[r]};
                 name_size(row.subject, sizeof row.subject, sides[i]);
-                status = ts_box_study_line(run, &row, line, sides[i], radii[r]);
+                status = ts_box_study_line(run, &row, line, 1, sides[i], radii[r]);
             }
     return status;
 }
@@ -83,20 +83,30 @@ static enum ts_status plot(const struct table_rows *rows, const char *path, stru
     return ts_study_plot(rows, "Mean filter: steps on the ladder", "radius (pixel)", path, diag);
 }
 
+/* Writes what a step saves at a radius, or costs. */
+static void write_saving(const struct table_rows *rows, FILE *stream, const char *step, const char *before,
+                         int64_t radius, const char *end)
+{
+    const struct study_row *first = rows->rows;
+    const double saving = 1 - ts_study_ratio(rows, "CUDA", first->subject, step, before, radius);
+    const long long width = 2 * radius + 1;
+    fprintf(stream, "%s %.0f %% at %lld x %lld%s", saving < 0 ? "costs" : "saves", 100 * fabs(saving), width, width,
+            end);
+}
+
 /* Compares the steps at the largest image that was measured, which is the first row's. */
 static void finding(const struct table_rows *rows, FILE *stream)
 {
     const struct study_row *first = rows->rows;
     const char *subject = rows->n > 0 ? first->subject : "";
-    const double unrolled = ts_study_ratio(rows, "CUDA", subject, UNROLLED, ROWS, 1);
     fprintf(stream, "%s: ", subject);
-    if (isfinite(unrolled)) {
-        fprintf(stream, "unrolling saves %.0f %% at 3 x 3 and %.0f %% at 63 x 63; ", 100 * (1 - unrolled),
-                100 * (1 - ts_study_ratio(rows, "CUDA", subject, UNROLLED, ROWS, 31)));
-        fprintf(stream, "shared memory then saves %.0f %% at 3 x 3, %.0f %% at 15 x 15 and %.0f %% at 63 x 63; ",
-                100 * (1 - ts_study_ratio(rows, "CUDA", subject, TILE, UNROLLED, 1)),
-                100 * (1 - ts_study_ratio(rows, "CUDA", subject, TILE, UNROLLED, 7)),
-                100 * (1 - ts_study_ratio(rows, "CUDA", subject, TILE, UNROLLED, 31)));
+    if (isfinite(ts_study_ratio(rows, "CUDA", subject, UNROLLED, ROWS, 1))) {
+        fprintf(stream, "unrolling ");
+        write_saving(rows, stream, UNROLLED, ROWS, 1, " and ");
+        write_saving(rows, stream, UNROLLED, ROWS, 31, "; shared memory then ");
+        write_saving(rows, stream, TILE, UNROLLED, 1, ", ");
+        write_saving(rows, stream, TILE, UNROLLED, 7, " and ");
+        write_saving(rows, stream, TILE, UNROLLED, 31, "; ");
         fprintf(stream, "`fused` is %.1f times as fast as that tile at 3 x 3 and %.0f times at 63 x 63",
                 ts_study_ratio(rows, "CUDA", subject, TILE, "fused", 1),
                 ts_study_ratio(rows, "CUDA", subject, TILE, "fused", 31));

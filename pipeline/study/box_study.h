@@ -39,9 +39,9 @@ struct box_line {
 /* The lines of the two studies. A name that is NULL ends them. */
 extern const struct box_line ts_box_ladder_lines[], ts_box_grain_lines[];
 
-/* Times a line on a square image of floats and adds its rows. On the CPU it is left out where a run would take more
+/* Times a line on square slices of floats and adds its rows. On the CPU it is left out where a run would take more
  * than 2^30 additions, which is a second. */
 enum ts_status ts_box_study_line(struct study_run *run, const struct study_row *row, const struct box_line *line,
-                                 int64_t side, int64_t radius);
+                                 int64_t slices, int64_t side, int64_t radius);
 
 #endif
