@@ -11,7 +11,8 @@
 #include "stages/engine/border.h"
 #include "stages/filters/box.h"
 
-/* The loop that every textbook begins with: each pixel adds the samples of its window. */
+/* The loop that every textbook begins with: each pixel adds the samples of its window. The border is the default one,
+ * reflect, for which every sample outside has one inside. */
 static enum ts_status map_loop(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                void *scratch)
 {

@@ -158,6 +158,22 @@ Test(box, reads_rows_through_textures_on_cuda)
     ts_test_end_cuda();
 }
 
+/* A texture has at most 2^27 pixels: here the second one begins with a row in the middle of the image. */
+Test(box, reads_an_image_of_two_textures_on_cuda)
+{
+    ts_test_begin_cuda();
+    if (ts_test_few())
+        cr_skip_test("2^27 pixels take long");
+    struct ts_image in = ts_test_image(2, 9001, 8191, TS_U8, VALUES_RANDOM, 3);
+    struct ts_image texture = ts_test_output(&box_stage, "radius=2 method=texture", &in);
+    struct ts_image shared = ts_test_output(&box_stage, "radius=2 method=running-sum", &in);
+    cr_assert(!memcmp(texture.data, shared.data, ts_image_bytes(&in)));
+    free(texture.data);
+    free(shared.data);
+    free(in.data);
+    ts_test_end_cuda();
+}
+
 Test(box, fuses_its_passes_on_cuda)
 {
     static const struct stage_case cases[] = {
