@@ -138,42 +138,6 @@ TEST_ON_BOTH(box, agrees_with_the_definition_by_every_method)
     cr_assert_geq(ts_stage_check(&box_stage, ts_box_oracle, cases, sizeof cases / sizeof *cases), 560);
 }
 
-Test(box, reads_rows_through_textures_on_cuda)
-{
-    static const struct stage_case cases[] = {
-        BORDERS_ONCE("radius=2 method=texture", 0),
-        WIDE_WINDOWS_2D("method=texture"),
-        ANY_WINDOW_2D("method=texture"),
-        {.assignments = "radius=0 method=texture"},
-    };
-    struct ts_image in = ts_test_image(5, 67, 131, TS_F32, VALUES_RANDOM, 3);
-    ts_test_begin_cuda();
-    cr_assert_geq(ts_stage_check(&box_stage, ts_box_oracle, cases, sizeof cases / sizeof *cases), 175);
-    struct ts_image texture = ts_test_output(&box_stage, "radius=9 method=texture", &in);
-    struct ts_image shared = ts_test_output(&box_stage, "radius=9 method=running-sum", &in);
-    cr_assert_arr_eq(texture.data, shared.data, ts_image_bytes(&in));
-    free(texture.data);
-    free(shared.data);
-    free(in.data);
-    ts_test_end_cuda();
-}
-
-/* A texture has at most 2^27 pixels: here the second one begins with a row in the middle of the image. */
-Test(box, reads_an_image_of_two_textures_on_cuda)
-{
-    ts_test_begin_cuda();
-    if (ts_test_few())
-        cr_skip_test("2^27 pixels take long");
-    struct ts_image in = ts_test_image(2, 9001, 8191, TS_U8, VALUES_RANDOM, 3);
-    struct ts_image texture = ts_test_output(&box_stage, "radius=2 method=texture", &in);
-    struct ts_image shared = ts_test_output(&box_stage, "radius=2 method=running-sum", &in);
-    cr_assert(!memcmp(texture.data, shared.data, ts_image_bytes(&in)));
-    free(texture.data);
-    free(shared.data);
-    free(in.data);
-    ts_test_end_cuda();
-}
-
 Test(box, fuses_its_passes_on_cuda)
 {
     static const struct stage_case cases[] = {
