@@ -17,16 +17,16 @@ static const struct choice nonpositive_choices[] = {
 };
 
 static const struct param noise_params[] = {
-    PARAM(struct noise_params, photons, .unit = "photon", .min = 1, .max = 1e9, .required = true,
+    PARAM(struct noise_params, photons, .unit = "", .min = 1, .max = 1e9, .required = true,
           .doc = "photons that reach a detector pixel in one view without the object"),
-    PARAM(struct noise_params, electronic, .unit = "photon", .min = 0, .max = 1e6, .init.r = 0,
-          .doc = "standard deviation of the noise of the electronics, which is added to every count"),
+    PARAM(struct noise_params, electronic, .unit = "", .min = 0, .max = 1e6, .init.r = 0,
+          .doc = "standard deviation, in photons, of the noise of the electronics, which is added to every count"),
     PARAM(struct noise_params, seed, .min = 0, .max = 9007199254740991, .init.i = 0,
           .doc = "which of the series of random numbers; equal seeds give equal noise"),
     PARAM(struct noise_params, nonpositive, .choices = nonpositive_choices, .init.choice = NOISE_FLOOR,
           .doc = "of line integrals: what happens to counts of 0 and below, which have no logarithm"),
-    PARAM(struct noise_params, floor, .unit = "photon", .min = 1e-6, .max = 1e9, .init.r = 1,
-          .doc = "of line integrals, with nonpositive floor: the smallest count"),
+    PARAM(struct noise_params, floor, .unit = "", .min = 1e-6, .max = 1e9, .init.r = 1,
+          .doc = "of line integrals, with nonpositive floor: the smallest count, in photons"),
 };
 
 STAGE_PARAMS_OF(noise_params)
