@@ -22,7 +22,7 @@ static const struct param noise_params[] = {
     PARAM(struct noise_params, electronic, .unit = "", .min = 0, .max = 1e6, .init.r = 0,
           .doc = "standard deviation, in photons, of the noise of the electronics, which is added to every count"),
     PARAM(struct noise_params, seed, .min = 0, .max = 9007199254740991, .init.i = 0,
-          .doc = "which of the series of random numbers; equal seeds give equal noise"),
+          .doc = "which series of random numbers: equal seeds give equal numbers, so that two scans need two"),
     PARAM(struct noise_params, nonpositive, .choices = nonpositive_choices, .init.choice = NOISE_FLOOR,
           .doc = "of line integrals: what happens to counts of 0 and below, which have no logarithm"),
     PARAM(struct noise_params, floor, .unit = "", .min = 1e-6, .max = 1e9, .init.r = 1,
