@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * nlm (non-local means) replaces a pixel by the mean of all pixels of a search window, weighted by how alike the patches
- * around both are:
+ * nlm (non-local means) replaces a pixel by the mean of all pixels of a search window, weighted by how alike the
+ * patches around both are:
  *
  *     d2(p, q) = mean over the offsets s of a patch of (v(p + s) - v(q + s))^2
  *     w(p, q)  = exp(-max(d2(p, q) - 2 sigma^2, 0) / h^2)
@@ -48,6 +48,11 @@ struct nlm_result {
 bool ts_nlm_estimates(const struct stage_context *context);
 /* Returns sigma and h that the parameters give, where sigma is not estimated. */
 struct nlm_numbers ts_nlm_given(const struct nlm_params *params);
+
+/* The map on the CPU and its scratch, as struct stage has them (nlm_map.c). */
+size_t ts_nlm_scratch_bytes(const struct stage_context *context, int64_t n);
+enum ts_status ts_nlm_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                          void *scratch);
 
 /* The weight is 2^min(offset - scale * sum, 0), where `sum` is that of the squared differences of two patches of
  * `patch` pixels. `bias`, 2 sigma^2, is subtracted from the mean square of Rician data. */
