@@ -83,12 +83,12 @@ static struct nlm_plan plan_of(const struct stage_context *context)
     struct nlm_plan plan = {.warps = NLM_MOST_WARPS, .pad = (int)(d + r), .pad_z = volume ? (int)(d + r) : 0};
     for (; plan.warps > 0; plan.warps /= 2) {
         plan.shared_bytes =
-            (size_t)((2 * plan.pad_z + 1) * (plan.warps * NLM_ROWS + 2 * (d + r)) * (NLM_LANES + 2 * d)) *
+            (size_t)((2 * plan.pad_z + 1) * (plan.warps * NLM_ROWS + 2 * (d + r)) * (NLM_COLUMNS + 2 * d)) *
             sizeof(float);
         if (plan.shared_bytes <= (size_t)context->device->block_shared_bytes)
             break;
     }
-    const int64_t height = NLM_ROWS * (plan.warps > 0 ? plan.warps : 1), width = NLM_LANES - 2 * r;
+    const int64_t height = NLM_ROWS * (plan.warps > 0 ? plan.warps : 1), width = NLM_COLUMNS - 2 * r;
     plan.tiles_x = (unsigned)ts_cuda_parts(context->in.axes[2].n, width);
     plan.tiles_y = (unsigned)ts_cuda_parts(ny, height);
     plan.rows = (int)(plan.tiles_y * height + 2 * plan.pad);

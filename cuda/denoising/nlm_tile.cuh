@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The kernel of nlm. A block brings a tile of the image, with the border of its search windows, into shared memory, and
- * goes through all shifts with it. A warp has ROWS rows of 32 columns. For one shift a lane has the squared differences
- * of its column in registers, and sums them down the column (through the slices while they are made); the sums along
- * the rows come from the lanes to the right, so that 32 - 2 R lanes have a result. Sums of 2 R + 1 values are made from
- * sums of 2 and 4, for all rows at once. Numerators and denominators stay in registers to the end. A shift costs a
- * pixel (3d: each slice of the patch) 1 + 2 R/ROWS differences with two loads each, about 3 additions down and 3 with
- * as many shuffles along, and one exponential; memory is read once.
+ * goes through all shifts with it. A warp has NLM_ROWS rows of 64 columns, two neighboring ones a lane. For one shift a
+ * lane has the squared differences of its columns in registers, and sums them down the columns (through the slices
+ * while they are made). The sums along the rows are made of the sums of two columns that lanes to the right have, so
+ * that 64 - 2 R columns have a result. Sums of 2 R + 1 values down are made from sums of 2 and 4, for all rows at once.
+ * Numerators and denominators stay in registers to the end. For each slice of the patch a shift costs a pixel 1 + 2 R /
+ * NLM_ROWS differences of a value from shared memory; then about 3 additions down, 3 along with (R + 1)/2 shuffles, and
+ * one exponential. The image is read once.
  *
- * 16 rows keep the share of the rows above and below small and still fit the registers; the warps of a block stand one
- * below the other, so that they share the rows between them.
+ * Two columns a lane halve the shuffles, which one column made the limit. 8 rows are then as many as the registers hold
+ * beside the values at the pixels themselves. The warps of a block stand one below the other and share the rows between
+ * them. A row of the tile has its even columns first, then its odd ones, so that lanes read neighbors in both.
  */
 #ifndef CUDA_DENOISING_NLM_TILE_CUH
 #define CUDA_DENOISING_NLM_TILE_CUH
@@ -20,7 +22,7 @@ extern "C" {
 #include "stages/denoising/nlm.h"
 }
 
-enum { NLM_LANES = 32, NLM_ROWS = 16, NLM_MOST_WARPS = 4 };
+enum { NLM_LANES = 32, NLM_COLUMNS = 2 * NLM_LANES, NLM_ROWS = 8, NLM_MOST_WARPS = 4 };
 
 /* The image as floats with its border. Its rows and columns reach to the end of the last tile. */
 struct nlm_job {
@@ -93,81 +95,124 @@ template <int R, int N> static __device__ inline void nlm_sum_down(float (&v)[N 
     }
 }
 
-/* Returns the sum of v over this lane and the 2 R to its right. */
-template <int R> static __device__ inline float nlm_sum_along(float v)
+/* Replaces each of this lane's two columns by the sum of it and the 2 R to its right. */
+template <int R> static __device__ inline void nlm_sum_along(float *even, float *odd)
 {
     const auto right = [](float value, int n) { return __shfl_down_sync(~0u, value, n); };
-    if constexpr (R == 0)
-        return v;
-    const float s = v + right(v, 1);
-    if constexpr (R == 1)
-        return s + right(v, 2);
-    const float t = s + right(s, 2);
-    if constexpr (R == 2)
-        return t + right(v, 4);
-    else if constexpr (R == 3)
-        return t + (right(s, 4) + right(v, 6));
-    const float u = t + right(t, 4);
-    return R == 4 ? u + right(v, 8) : u + (right(s, 8) + right(v, 10));
+    if constexpr (R > 0) {
+        const float both = *even + *odd;
+        float between = R > 1 ? right(both, 1) : 0;
+#pragma unroll
+        for (int i = 2; i < R; i++)
+            between += right(both, i);
+        const float last = right(*even, R), lasts = right(both, R);
+        *even = R > 1 ? both + between + last : both + last;
+        *odd = R > 1 ? *odd + between + lasts : *odd + lasts;
+    }
 }
 
-/* Copies `rows` rows of `columns` from each plane; row and column 0 are those of (y, x) of the bordered image. */
-static __device__ inline void nlm_load_tile(const struct nlm_job &job, const float *from, int depth, int rows,
-                                            int columns, float *tile)
+/* Where a column of the tile stands in its row. */
+static __device__ inline int nlm_column(int column, int half)
+{
+    return column % 2 * half + column / 2;
+}
+
+/* Copies `rows` rows of 2 * half columns from each plane. */
+static __device__ inline void nlm_load_tile(const struct nlm_job &job, const float *from, int depth, int rows, int half,
+                                            float *tile)
 {
     const int lane = threadIdx.x % NLM_LANES, warp = threadIdx.x / NLM_LANES, warps = blockDim.x / NLM_LANES;
     for (int row = warp; row < depth * rows; row += warps)
-        for (int x = lane; x < columns; x += NLM_LANES)
-            tile[row * columns + x] = from[row / rows * job.plane + (int64_t)(row % rows) * job.pitch + x];
+        for (int x = lane; x < 2 * half; x += NLM_LANES)
+            tile[row * 2 * half + nlm_column(x, half)] =
+                from[row / rows * job.plane + (int64_t)(row % rows) * job.pitch + x];
     __syncthreads();
+}
+
+/* Two columns of the tile, from the first row of a lane's patches on. */
+struct nlm_columns {
+    const float *even, *odd;
+};
+
+static __device__ inline struct nlm_columns nlm_columns_at(const float *row, int column, int half)
+{
+    return {row + nlm_column(column, half), row + nlm_column(column + 1, half)};
+}
+
+/* The rows' sums of one lane. */
+struct nlm_sums {
+    float sums[2][NLM_ROWS], totals[2][NLM_ROWS];
+};
+
+/* Adds one shift: `here` and `there` are the first columns of the two patches, `values` those of the pixels that the
+ * shift leads to. */
+template <int R, int RZ>
+static __device__ inline void nlm_add_shift(struct nlm_sums *sums, struct nlm_columns here, struct nlm_columns there,
+                                            struct nlm_columns values, int plane, int width,
+                                            const struct nlm_weight &weight, bool rician)
+{
+    /* Where slices are unrolled, the values at the pixels themselves stay in registers from shift to shift. */
+    enum { ROWS = NLM_ROWS, UNROLLED = R < 2 ? 2 * RZ + 1 : 1 };
+    float even[ROWS + 2 * R] = {}, odd[ROWS + 2 * R] = {};
+#pragma unroll UNROLLED
+    for (int k = -RZ; k <= RZ; k++)
+#pragma unroll
+        for (int j = 0; j < ROWS + 2 * R; j++) {
+            const int at = k * plane + j * width;
+            const float a = here.even[at] - there.even[at], b = here.odd[at] - there.odd[at];
+            even[j] = __fmaf_rn(a, a, even[j]);
+            odd[j] = __fmaf_rn(b, b, odd[j]);
+        }
+    nlm_sum_down<R, ROWS>(even);
+    nlm_sum_down<R, ROWS>(odd);
+#pragma unroll
+    for (int j = 0; j < ROWS; j++) {
+        nlm_sum_along<R>(&even[j], &odd[j]);
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const float value = (i ? values.odd : values.even)[(j + R) * width];
+            const float w = nlm_power(__fmaf_rn(-weight.scale, i ? odd[j] : even[j], weight.offset));
+            sums->sums[i][j] = __fmaf_rn(w, rician ? value * value : value, sums->sums[i][j]);
+            sums->totals[i][j] += w;
+        }
+    }
 }
 
 template <int R, bool VOLUME>
 static __global__ void __launch_bounds__(NLM_LANES *NLM_MOST_WARPS) nlm_tiles(struct nlm_job job)
 {
-    enum { ROWS = NLM_ROWS, COLUMNS = NLM_LANES - 2 * R, RZ = VOLUME ? R : 0 };
-    /* Where slices are unrolled, the values at the pixels themselves stay in registers from shift to shift. */
-    enum { UNROLLED = R < 3 ? 2 * RZ + 1 : 1 };
+    enum { ROWS = NLM_ROWS, COLUMNS = NLM_COLUMNS - 2 * R, RZ = VOLUME ? R : 0 };
     extern __shared__ float tile[];
-    const int d = job.distance, width = NLM_LANES + 2 * d, warps = blockDim.x / NLM_LANES;
+    const int d = job.distance, half = NLM_LANES + d, width = 2 * half, warps = blockDim.x / NLM_LANES;
     const int height = warps * ROWS + 2 * (d + R), plane = height * width;
     const int lane = threadIdx.x % NLM_LANES, warp = threadIdx.x / NLM_LANES;
     const int tile_x = (int)(blockIdx.x % job.tiles_x), tile_y = (int)(blockIdx.x / job.tiles_x % job.tiles_y);
     const int64_t z = blockIdx.x / (job.tiles_x * job.tiles_y);
-    const int y = (tile_y * warps + warp) * ROWS, x = tile_x * COLUMNS + lane;
+    const int y = (tile_y * warps + warp) * ROWS, x = tile_x * COLUMNS + 2 * lane;
     nlm_load_tile(job, job.image + z * job.plane + (int64_t)tile_y * warps * ROWS * job.pitch + tile_x * COLUMNS,
-                  2 * (job.depth + RZ) + 1, height, width, tile);
+                  2 * (job.depth + RZ) + 1, height, half, tile);
     const struct nlm_weight weight = nlm_weight_of(job, z);
-    /* The first row and column of the patches of this lane's pixels. */
-    const float *first = tile + (job.depth + RZ) * plane + (warp * ROWS + d) * width + d + lane;
-    float sums[ROWS] = {}, totals[ROWS] = {};
+    /* The first row of the patches of this lane's pixels, and its columns. */
+    const float *first = tile + (job.depth + RZ) * plane + (warp * ROWS + d) * width + lane;
+    const struct nlm_columns here = nlm_columns_at(first, d, half);
+    struct nlm_sums sums = {};
     for (int dz = -job.depth; dz <= job.depth; dz++)
         for (int dx = -d; dx <= d; dx++)
             for (int dy = -d; dy <= d; dy++) {
-                const float *shifted = first + dz * plane + dy * width + dx;
-                float v[ROWS + 2 * R] = {};
-#pragma unroll UNROLLED
-                for (int k = -RZ; k <= RZ; k++)
-#pragma unroll
-                    for (int j = 0; j < ROWS + 2 * R; j++) {
-                        const float difference = first[k * plane + j * width] - shifted[k * plane + j * width];
-                        v[j] = __fmaf_rn(difference, difference, v[j]);
-                    }
-                nlm_sum_down<R, ROWS>(v);
-#pragma unroll
-                for (int j = 0; j < ROWS; j++) {
-                    const float sum = nlm_sum_along<R>(v[j]), value = shifted[(j + R) * width + R];
-                    const float w = nlm_power(__fmaf_rn(-weight.scale, sum, weight.offset));
-                    sums[j] = __fmaf_rn(w, job.rician ? value * value : value, sums[j]);
-                    totals[j] += w;
-                }
+                const float *row = first + dz * plane + dy * width;
+                nlm_add_shift<R, RZ>(&sums, here, nlm_columns_at(row, d + dx, half),
+                                     nlm_columns_at(row, d + dx + R, half), plane, width, weight, job.rician);
             }
-    if (lane >= COLUMNS || x >= job.nx)
+    if (lane >= NLM_LANES - R)
         return;
+    const struct nlm_columns pixels = nlm_columns_at(first, d + R, half);
 #pragma unroll
     for (int j = 0; j < ROWS; j++)
-        if (y + j < job.ny)
-            nlm_write(job, weight.bias, z, y + j, x, first[(j + R) * width + R], sums[j], totals[j]);
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            if (y + j < job.ny && x + i < job.nx)
+                nlm_write(job, weight.bias, z, y + j, x + i, (i ? pixels.odd : pixels.even)[(j + R) * width],
+                          sums.sums[i][j], sums.totals[i][j]);
 }
 
 #endif
