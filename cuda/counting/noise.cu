@@ -43,8 +43,8 @@ static __device__ void add_up(struct noise_sum *sum)
 }
 
 /* Writes the second differences around the inner 2 x 2 of 4 x 4 pixels, whose first is at (y, x). */
-template <typename T> static __device__ void differences(const struct noise_job &job, const T *slice, int y, int x,
-                                                         double R[2][2])
+template <typename T>
+static __device__ void differences(const struct noise_job &job, const T *slice, int y, int x, double R[2][2])
 {
     double down[2][SIDE];
 #pragma unroll
@@ -133,9 +133,9 @@ size_t ts_cuda_noise_bytes(const struct stage_context *context, enum noise_estim
         return 0;
     if (context->round == 1)
         return ts_cuda_percentile_bytes(1, 1);
-    const size_t search = ts_noise_by_slice(context, estimate)     ? sizeof(struct percentile_ends)
+    const size_t search = ts_noise_by_slice(context, estimate)  ? sizeof(struct percentile_ends)
                           : ts_noise_has_coefficients(estimate) ? ts_cuda_percentile_bytes(0, 1)
-                                                                   : 0;
+                                                                : 0;
     return sums_bytes(context, estimate) + search;
 }
 
@@ -158,11 +158,10 @@ size_t ts_cuda_noise_scratch_bytes(const struct stage_context *context, enum noi
     const struct stage_context of = of_coefficients(context);
     if (context->round >= ts_noise_rounds(context, estimate))
         return 0;
-    const size_t search = ts_noise_by_slice(context, estimate)
-                              ? ts_cuda_percentile_ends_scratch_bytes(&of, PERCENTILE_HISTOGRAM, 1, n)
-                          : ts_noise_has_coefficients(estimate)
-                              ? ts_cuda_percentile_scratch_bytes(&of, context->round, n)
-                              : 0;
+    const size_t search =
+        ts_noise_by_slice(context, estimate)  ? ts_cuda_percentile_ends_scratch_bytes(&of, PERCENTILE_HISTOGRAM, 1, n)
+        : ts_noise_has_coefficients(estimate) ? ts_cuda_percentile_scratch_bytes(&of, context->round, n)
+                                              : 0;
     return coefficients_bytes(&of, estimate, n) + rows_bytes(&of, estimate, n) + search;
 }
 

@@ -297,8 +297,7 @@ size_t ts_statistics_noise_in_result(const struct stage_context *context)
 
 static size_t result_bytes(const struct stage_context *context)
 {
-    const size_t noise =
-        noise_of(context) == NOISE_NONE ? 0 : ts_noise_result_bytes(context, noise_of(context));
+    const size_t noise = noise_of(context) == NOISE_NONE ? 0 : ts_noise_result_bytes(context, noise_of(context));
     return ts_statistics_noise_in_result(context) + (noise + 63) / 64 * 64;
 }
 
@@ -437,24 +436,25 @@ static const struct stage_reduction reduction = {
 const struct stage statistics_stage = {
     .name = "statistics",
     .summary = "count, range, sum, mean, variance, product and percentiles; the image passes on",
-    .doc = "Numbers of the finite values; NaN and infinite values are counted apart. The variance is "
-           "`sum((v - mean)^2)/(count - ddof)`. The product leaves zeros out (they are counted) and is given as the "
-           "natural logarithm of its absolute value and its sign, since the product itself fits no number. "
-           "Percentiles follow the rule `linear`, the default of `numpy.percentile`, and are exact: rank "
-           "`(count - 1)*q/100`, linear between neighbors in rank.\n\n"
-           "Sums of integers are exact and rounded once. Floats are summed in double, slice by slice, and the slices "
-           "are joined in rising z (Chan, Golub and LeVeque, 1983), so that equal images give equal bytes.\n\n"
-           "`noise` adds estimates of the standard deviation of white Gaussian noise, both from the second differences R "
-           "of each slice along x and y (mask 1, -2, 1 each way), which leave constants and planes at 0. "
-           "`noise_immerkaer` is `sqrt(pi/2)/6 * mean of |R|` over the pixels with eight neighbors (J. Immerkaer, 1996). "
-           "`noise_wavelet` is the median of the sizes of the diagonal coefficients of the wavelet db2 that are not 0, "
-           "divided by 0.6745 (D. L. Donoho and I. M. Johnstone, 1994): of one slice the number of "
-           "`skimage.restoration.estimate_sigma`, but for coefficients that are 0 exactly and that rounding hides there; "
-           "with scope volume the coefficients of all slices are taken together. Edges raise the mean more than the "
-           "median. What a NaN or an infinity touches is left out; NaN means that nothing was left.\n\n"
-           "Minima, maxima and counts are the same in any order. One pass keeps the variance to 1e-12 of itself: each "
-           "run of values is summed as differences from a value near its own mean.\n\n"
-           "Cost: one pass; one more for percentiles of 32-bit integers and floats, and for noise_wavelet.",
+    .doc =
+        "Numbers of the finite values; NaN and infinite values are counted apart. The variance is "
+        "`sum((v - mean)^2)/(count - ddof)`. The product leaves zeros out (they are counted) and is given as the "
+        "natural logarithm of its absolute value and its sign, since the product itself fits no number. "
+        "Percentiles follow the rule `linear`, the default of `numpy.percentile`, and are exact: rank "
+        "`(count - 1)*q/100`, linear between neighbors in rank.\n\n"
+        "Sums of integers are exact and rounded once. Floats are summed in double, slice by slice, and the slices "
+        "are joined in rising z (Chan, Golub and LeVeque, 1983), so that equal images give equal bytes.\n\n"
+        "`noise` adds estimates of the standard deviation of white Gaussian noise, both from the second differences R "
+        "of each slice along x and y (mask 1, -2, 1 each way), which leave constants and planes at 0. "
+        "`noise_immerkaer` is `sqrt(pi/2)/6 * mean of |R|` over the pixels with eight neighbors (J. Immerkaer, 1996). "
+        "`noise_wavelet` is the median of the sizes of the diagonal coefficients of the wavelet db2 that are not 0, "
+        "divided by 0.6745 (D. L. Donoho and I. M. Johnstone, 1994): of one slice the number of "
+        "`skimage.restoration.estimate_sigma`, but for coefficients that are 0 exactly and that rounding hides there; "
+        "with scope volume the coefficients of all slices are taken together. Edges raise the mean more than the "
+        "median. What a NaN or an infinity touches is left out; NaN means that nothing was left.\n\n"
+        "Minima, maxima and counts are the same in any order. One pass keeps the variance to 1e-12 of itself: each "
+        "run of values is summed as differences from a value near its own mean.\n\n"
+        "Cost: one pass; one more for percentiles of 32-bit integers and floats, and for noise_wavelet.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(statistics_params, struct statistics_params),
     .resolve = resolve,

@@ -66,8 +66,8 @@ TEST_ON_BOTH(noise, agrees_with_the_definitions)
     static const char *const cases[] = {"noise=both", "noise=both scope=slice", "noise=both percentiles=50",
                                         "noise=both scope=slice percentiles=50",
                                         "noise=both scope=slice percentiles=50 percentile_method=sort"};
-    static const int64_t shapes[][3] = {{1, 1, 1}, {2, 2, 3}, {5, 23, 41}, {3, 1, 7}, {4, 30, 1}, {2, 9, 517},
-                                        {1, 5, 1030}};
+    static const int64_t shapes[][3] = {{1, 1, 1},  {2, 2, 3},   {5, 23, 41}, {3, 1, 7},
+                                        {4, 30, 1}, {2, 9, 517}, {1, 5, 1030}};
     size_t compared = 0;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)

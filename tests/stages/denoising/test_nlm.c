@@ -26,7 +26,11 @@ TEST_ON_BOTH(nlm, agrees_with_the_definition_in_2d)
         {.assignments = "patch_size=9 patch_distance=3 sigma=60", .nz = 1, .ny = 13, .nx = 70, .values = VALUES_CT},
         {.assignments = "patch_size=11 patch_distance=20", .nz = 1, .ny = 5, .nx = 9, .values = VALUES_CT},
         /* More than one block of the CPU, and of CUDA, along both axes. */
-        {.assignments = "patch_size=3 patch_distance=2 sigma=40", .nz = 1, .ny = 135, .nx = 523, .values = VALUES_CT,
+        {.assignments = "patch_size=3 patch_distance=2 sigma=40",
+         .nz = 1,
+         .ny = 135,
+         .nx = 523,
+         .values = VALUES_CT,
          .dtypes = TS_DTYPE_BIT(TS_F32) | TS_DTYPE_BIT(TS_U8)},
     };
     cr_assert_geq(ts_stage_check(&nlm_stage, ts_nlm_oracle, cases, sizeof cases / sizeof *cases), 4 * 8 * 7);
@@ -39,11 +43,20 @@ TEST_ON_BOTH(nlm, agrees_with_the_definition_in_3d)
         {.assignments = "dimensions=3d patch_size=3 patch_distance=2 sigma=50 scope=volume border=wrap noise=rician",
          .dtypes = TS_DTYPE_BIT(TS_F32) | TS_DTYPE_BIT(TS_U16),
          .values = VALUES_CT},
-        {.assignments = "dimensions=3d patch_size=1 patch_distance=3 scope=slice border=constant constant=3", .nz = 4,
-         .ny = 9, .nx = 35, .values = VALUES_CT},
-        {.assignments = "dimensions=3d patch_size=5 patch_distance=2 sigma=300", .nz = 3, .ny = 20, .nx = 33,
+        {.assignments = "dimensions=3d patch_size=1 patch_distance=3 scope=slice border=constant constant=3",
+         .nz = 4,
+         .ny = 9,
+         .nx = 35,
+         .values = VALUES_CT},
+        {.assignments = "dimensions=3d patch_size=5 patch_distance=2 sigma=300",
+         .nz = 3,
+         .ny = 20,
+         .nx = 33,
          .dtypes = TS_DTYPE_BIT(TS_F32)},
-        {.assignments = "dimensions=3d patch_size=7 patch_distance=3 sigma=300", .nz = 2, .ny = 6, .nx = 11,
+        {.assignments = "dimensions=3d patch_size=7 patch_distance=3 sigma=300",
+         .nz = 2,
+         .ny = 6,
+         .nx = 11,
          .dtypes = TS_DTYPE_BIT(TS_F32)},
     };
     cr_assert_geq(ts_stage_check(&nlm_stage, ts_nlm_oracle, cases, sizeof cases / sizeof *cases), 8 * 7);
@@ -70,8 +83,9 @@ TEST_ON_BOTH(nlm, a_large_h_gives_the_mean_of_the_window)
     static const float values[] = {9, 0, 3, 6, 0, 12, 3};
     struct stage_run run;
     memcpy(in.data, values, sizeof values);
-    cr_assert_eq(ts_test_run(&run, &nlm_stage, "patch_size=1 patch_distance=1 sigma=0 h=1e6 border=mirror", &in, NULL, 0, 1),
-                 TS_OK);
+    cr_assert_eq(
+        ts_test_run(&run, &nlm_stage, "patch_size=1 patch_distance=1 sigma=0 h=1e6 border=mirror", &in, NULL, 0, 1),
+        TS_OK);
     static const float expected[] = {3, 4, 3, 3, 6, 5, 9}; /* mirror: the sample beside the first one lies before it */
     for (int i = 0; i < 7; i++)
         cr_assert_float_eq(((const float *)run.out.data)[i], expected[i], 1e-4, "value %d is %g", i,
