@@ -144,38 +144,45 @@ struct nlm_sums {
     float sums[2][NLM_ROWS], totals[2][NLM_ROWS];
 };
 
-/* Adds one shift: `here` and `there` are the first columns of the two patches, `values` those of the pixels that the
- * shift leads to. */
-template <int R, int RZ>
-static __device__ inline void nlm_add_shift(struct nlm_sums *sums, struct nlm_columns here, struct nlm_columns there,
-                                            struct nlm_columns values, int plane, int width,
-                                            const struct nlm_weight &weight, bool rician)
+/* Adds N shifts, each a row below the one before: `here` and `there` are the first columns of the two patches of the
+ * first shift, `values` those of the pixels that it leads to. Shifts share what they read. */
+template <int N, int R, int RZ>
+static __device__ inline void nlm_add_shifts(struct nlm_sums *sums, struct nlm_columns here, struct nlm_columns there,
+                                             struct nlm_columns values, int plane, int width,
+                                             const struct nlm_weight &weight, bool rician)
 {
     /* Where slices are unrolled, the values at the pixels themselves stay in registers from shift to shift. */
     enum { ROWS = NLM_ROWS, UNROLLED = R < 2 ? 2 * RZ + 1 : 1 };
-    float even[ROWS + 2 * R] = {}, odd[ROWS + 2 * R] = {};
+    float even[N][ROWS + 2 * R] = {}, odd[N][ROWS + 2 * R] = {};
 #pragma unroll UNROLLED
     for (int k = -RZ; k <= RZ; k++)
 #pragma unroll
-        for (int j = 0; j < ROWS + 2 * R; j++) {
-            const int at = k * plane + j * width;
-            const float a = here.even[at] - there.even[at], b = here.odd[at] - there.odd[at];
-            even[j] = __fmaf_rn(a, a, even[j]);
-            odd[j] = __fmaf_rn(b, b, odd[j]);
-        }
-    nlm_sum_down<R, ROWS>(even);
-    nlm_sum_down<R, ROWS>(odd);
+        for (int j = 0; j < ROWS + 2 * R; j++)
 #pragma unroll
-    for (int j = 0; j < ROWS; j++) {
-        nlm_sum_along<R>(&even[j], &odd[j]);
+            for (int n = 0; n < N; n++) {
+                const int at = k * plane + j * width, shifted = at + n * width;
+                const float a = here.even[at] - there.even[shifted], b = here.odd[at] - there.odd[shifted];
+                even[n][j] = __fmaf_rn(a, a, even[n][j]);
+                odd[n][j] = __fmaf_rn(b, b, odd[n][j]);
+            }
 #pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const float value = (i ? values.odd : values.even)[(j + R) * width];
-            const float w = nlm_power(__fmaf_rn(-weight.scale, i ? odd[j] : even[j], weight.offset));
-            sums->sums[i][j] = __fmaf_rn(w, rician ? value * value : value, sums->sums[i][j]);
-            sums->totals[i][j] += w;
-        }
+    for (int n = 0; n < N; n++) {
+        nlm_sum_down<R, ROWS>(even[n]);
+        nlm_sum_down<R, ROWS>(odd[n]);
     }
+#pragma unroll
+    for (int j = 0; j < ROWS; j++)
+#pragma unroll
+        for (int n = 0; n < N; n++) {
+            nlm_sum_along<R>(&even[n][j], &odd[n][j]);
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                const float value = (i ? values.odd : values.even)[(j + R + n) * width];
+                const float w = nlm_power(__fmaf_rn(-weight.scale, i ? odd[n][j] : even[n][j], weight.offset));
+                sums->sums[i][j] = __fmaf_rn(w, rician ? value * value : value, sums->sums[i][j]);
+                sums->totals[i][j] += w;
+            }
+        }
 }
 
 template <int R, bool VOLUME>
@@ -197,12 +204,16 @@ static __global__ void __launch_bounds__(NLM_LANES *NLM_MOST_WARPS) nlm_tiles(st
     const struct nlm_columns here = nlm_columns_at(first, d, half);
     struct nlm_sums sums = {};
     for (int dz = -job.depth; dz <= job.depth; dz++)
-        for (int dx = -d; dx <= d; dx++)
-            for (int dy = -d; dy <= d; dy++) {
-                const float *row = first + dz * plane + dy * width;
-                nlm_add_shift<R, RZ>(&sums, here, nlm_columns_at(row, d + dx, half),
-                                     nlm_columns_at(row, d + dx + R, half), plane, width, weight, job.rician);
-            }
+        for (int dx = -d; dx <= d; dx++) {
+            const struct nlm_columns there = nlm_columns_at(first + dz * plane - d * width, d + dx, half);
+            const struct nlm_columns values = nlm_columns_at(first + dz * plane - d * width, d + dx + R, half);
+            int at = 0;
+            for (int dy = -d; dy < d; dy += 2, at += 2 * width)
+                nlm_add_shifts<2, R, RZ>(&sums, here, {there.even + at, there.odd + at},
+                                         {values.even + at, values.odd + at}, plane, width, weight, job.rician);
+            nlm_add_shifts<1, R, RZ>(&sums, here, {there.even + at, there.odd + at},
+                                     {values.even + at, values.odd + at}, plane, width, weight, job.rician);
+        }
     if (lane >= NLM_LANES - R)
         return;
     const struct nlm_columns pixels = nlm_columns_at(first, d + R, half);

@@ -42,7 +42,8 @@ static double patch_distance(const struct oracle_image *image, int64_t p, int64_
         for (int64_t j = -image->r; j <= image->r; j++)
             for (int64_t i = -image->r; i <= image->r; i++) {
                 const int64_t s = (k * image->ny + j) * image->nx + i;
-                sum += pow(image->values[p + s] - image->values[q + s], 2);
+                const double difference = image->values[p + s] - image->values[q + s];
+                sum += difference * difference;
                 n++;
             }
     return sum / (double)n;
