@@ -84,20 +84,23 @@ TS_VECTORIZED static void differences(const double *above, const double *row, co
         out[i] = down[i] + down[i + 2] - 2 * down[i + 1];
 }
 
+/* Value i goes to lane i % LANES. */
 TS_VECTORIZED static void add_absolute(struct noise_sum *into, const double *values, int64_t n)
 {
     double sums[LANES] = {0}, sum = 0;
     int64_t counts[LANES] = {0}, count = 0;
-    for (int64_t i = 0; i < n; i += LANES)
-        for (int64_t lane = 0; lane < LANES && lane < n - i; lane++) {
+    const int64_t whole = n / LANES * LANES;
+    for (int64_t i = 0; i < whole; i += LANES)
+        for (int lane = 0; lane < LANES; lane++) {
             const double value = fabs(values[i + lane]);
             const bool finite = value < (double)INFINITY;
             sums[lane] += finite ? value : 0;
             counts[lane] += finite;
         }
     for (int lane = 0; lane < LANES; lane++) {
-        sum += sums[lane];
-        count += counts[lane];
+        const double value = lane < n - whole ? fabs(values[whole + lane]) : (double)INFINITY;
+        sum += sums[lane] + (value < (double)INFINITY ? value : 0);
+        count += counts[lane] + (value < (double)INFINITY);
     }
     into->sum += sum;
     into->n += (uint64_t)count;
@@ -116,18 +119,18 @@ static void measure_slice(const struct stage_context *context, const struct ts_i
 {
     const int64_t ny = slices->axes[1].n, nx = slices->axes[2].n, n = ts_noise_coefficients(nx);
     const char *slice = ts_slice_data(slices, z);
-    double rows[4][WIDTH + 2], R[2][WIDTH];
+    double rows[4][WIDTH + 2], R[2][WIDTH]; /* row y of the slice stands in rows[y & 3] */
     float sizes[PIECE];
-    for (int64_t k = 0; k < ts_noise_coefficients(ny); k++)
-        for (int64_t first = 0; first < n; first += PIECE) {
+    for (int64_t first = 0; first < n; first += PIECE)
+        for (int64_t k = 0; k < ts_noise_coefficients(ny); k++) {
             const int64_t piece = n - first < PIECE ? n - first : PIECE, x = 2 * first - 1;
             /* The pixels with eight neighbors. */
             const int64_t from = x < 1 ? 1 - x : 0, to = x + 2 * piece < nx - 1 ? 2 * piece : nx - 1 - x;
-            for (int64_t j = 0; j < 4; j++)
-                load_row(slices, slice, 2 * k - 2 + j, x - 1, 2 * piece + 2, rows[j]);
+            for (int64_t y = k == 0 ? -2 : 2 * k; y < 2 * k + 2; y++)
+                load_row(slices, slice, y, x - 1, 2 * piece + 2, rows[y & 3]);
             for (int64_t j = 0; j < 2; j++) {
                 const int64_t y = 2 * k - 1 + j;
-                differences(rows[j], rows[j + 1], rows[j + 2], 2 * piece, R[j]);
+                differences(rows[(y - 1) & 3], rows[y & 3], rows[(y + 1) & 3], 2 * piece, R[j]);
                 if (sum && y >= 1 && y < ny - 1 && from < to)
                     add_absolute(sum, R[j] + from, to - from);
             }
