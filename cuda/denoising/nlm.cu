@@ -6,7 +6,7 @@
  */
 #include "cuda/denoising/nlm_tile.cuh"
 
-#include "cuda/counting/noise.cuh"
+#include "cuda/counting/noise_estimate.cuh"
 #include "cuda/values/border.cuh"
 
 extern "C" {

@@ -8,13 +8,13 @@
  * The partial of a volume of 8- and 16-bit integers is its counts. Others have, in the first round, the moments of the
  * slices (all nz of a volume, one of a slice), then the counts of the upper halves of the keys, or the ends of the
  * percentiles of a slice; in the second round, the counts of the lower halves. Behind all of these lies the partial of
- * the noise estimate (cuda/counting/noise.cuh).
+ * the noise estimate (cuda/counting/noise_estimate.cuh).
  */
 #include "cuda/device/launch.cuh"
 
 #include "cuda/counting/count_moments.cuh"
 #include "cuda/counting/moments.cuh"
-#include "cuda/counting/noise.cuh"
+#include "cuda/counting/noise_estimate.cuh"
 #include "cuda/counting/percentile.cuh"
 #include "cuda/counting/value_counts.cuh"
 

@@ -12,7 +12,7 @@
 #ifndef STAGES_DENOISING_NLM_H
 #define STAGES_DENOISING_NLM_H
 
-#include "stages/counting/noise.h"
+#include "stages/counting/noise_estimate.h"
 #include "stages/engine/stage.h"
 
 enum nlm_dimensions { NLM_2D, NLM_3D };

@@ -8,7 +8,7 @@
 #define STAGES_HISTOGRAM_STATISTICS_H
 
 #include "stages/counting/moments.h"
-#include "stages/counting/noise.h"
+#include "stages/counting/noise_estimate.h"
 #include "stages/engine/stage.h"
 #include "stages/values/value_range.h"
 

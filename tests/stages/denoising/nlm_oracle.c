@@ -6,7 +6,7 @@
 
 #include "stages/denoising/nlm.h"
 #include "stages/values/scope.h"
-#include "tests/stages/counting/noise_oracle.h"
+#include "tests/stages/counting/noise_estimate_oracle.h"
 #include "tests/stages/values/border_oracle.h"
 
 /* The image with its border; rz is 0 in 2d. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/stages/counting/noise_oracle.h"
+#include "tests/stages/counting/noise_estimate_oracle.h"
 #include "tests/stages/denoising/nlm_oracle.h"
 #include "tests/support/stage_run.h"
 

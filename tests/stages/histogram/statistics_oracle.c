@@ -9,7 +9,7 @@
 
 #include "stages/histogram/statistics.h"
 #include "stages/values/scope.h"
-#include "tests/stages/counting/noise_oracle.h"
+#include "tests/stages/counting/noise_estimate_oracle.h"
 
 static size_t finite_values(const double *values, size_t n, double *out)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is stages/counting/noise.h on the device. A partial has the sums of the slices (all nz of a volume, one of a
+ * This is stages/counting/noise_estimate.h on the device. A partial has the sums of the slices (all nz of a volume, one of a
  * slice), then the counts of the coefficients, or the ends of their median in a slice.
  */
-#ifndef CUDA_COUNTING_NOISE_CUH
-#define CUDA_COUNTING_NOISE_CUH
+#ifndef CUDA_COUNTING_NOISE_ESTIMATE_CUH
+#define CUDA_COUNTING_NOISE_ESTIMATE_CUH
 
 #include "cuda/device/launch.cuh"
 
 extern "C" {
-#include "stages/counting/noise.h"
+#include "stages/counting/noise_estimate.h"
 }
 
 /* Bytes of the partial of a round, 0 past the estimate's last, and of the scratch of n slices. */

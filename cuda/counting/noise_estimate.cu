@@ -9,7 +9,7 @@
  *
  * 256 threads a block cover the 512 columns of a common slice at once.
  */
-#include "cuda/counting/noise.cuh"
+#include "cuda/counting/noise_estimate.cuh"
 
 #include "cuda/counting/percentile.cuh"
 #include "cuda/values/border.cuh"

@@ -17,8 +17,8 @@
  * Values that are not finite spoil the R and d that they touch, and these are left out. A partial keeps the sums of the
  * slices apart, and counts the d, rounded to float, so that it does not matter how slices are grouped.
  */
-#ifndef STAGES_COUNTING_NOISE_H
-#define STAGES_COUNTING_NOISE_H
+#ifndef STAGES_COUNTING_NOISE_ESTIMATE_H
+#define STAGES_COUNTING_NOISE_ESTIMATE_H
 
 #include <math.h>
 

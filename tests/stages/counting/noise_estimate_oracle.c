@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/stages/counting/noise_oracle.h"
+#include "tests/stages/counting/noise_estimate_oracle.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * exact. Sums run in eight lanes over a piece, whose totals are added in the order of the pieces. Coefficients that are
  * 0 become NaN, because the search for the median leaves out what is not finite.
  */
-#include "stages/counting/noise.h"
+#include "stages/counting/noise_estimate.h"
 
 #include <string.h>
 
