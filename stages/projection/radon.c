@@ -153,6 +153,20 @@ static enum ts_status check_tensor(const struct stage_context *context, const st
                : TS_OK;
 }
 
+/* The slice is cut off where it ends, and the number that is taken there means water in HU: a patient then seems to lie
+ * in water. The integrals are right as integrals, so that this is no error. */
+static void warn_of_hu(const struct stage_context *context)
+{
+    const struct diag_site site = {.code = "radon-of-hu", .span = context->set->span, .stage = context->stage->name};
+    if (context->in.quantity != TS_HU)
+        return;
+    ts_diag_warning(context->diag, &site,
+                    "the image is in HU, and what lies outside its slices counts as 0 HU, which is water");
+    ts_diag_hint(context->diag,
+                 "`to_attenuation: {water: 0.0206}` before it makes line integrals as a scanner measures "
+                 "them, with vacuum outside; `to_hu` after a reconstruction leads back");
+}
+
 static enum ts_status radon_resolve(const struct stage_context *context, void *values)
 {
     struct radon_params *params = values;
@@ -185,6 +199,7 @@ static enum ts_status radon_resolve(const struct stage_context *context, void *v
                          : context->in.axes[0].n < STACK_FROM_SLICES ? RADON_RAY
                                                                      : RADON_STACK;
     ts_unit_times_length(context->in.unit, context->in.axes[2].unit, params->unit);
+    warn_of_hu(context);
     return fan ? check_fan(context, params) : check_tensor(context, params);
 }
 
@@ -282,8 +297,9 @@ const struct stage radon_stage = {
         "Integrates each slice along the rays `x cos(theta) + y sin(theta) = s`, with x along rising columns, y along "
         "falling rows, both in mm from the center of the slice, pixel `((ny - 1) / 2, (nx - 1) / 2)`. Detector pixel d "
         "stands at `s = (d - center) * detector_spacing`. The result is (z, view, detector) in the value's unit times "
-        "mm: attenuation in 1/mm gives a plain number, HU give HU mm. Non-square slices and pixels are followed in "
-        "mm.\n\n"
+        "mm: attenuation in 1/mm gives a plain number, HU give HU mm, with a warning, because outside the slice is "
+        "then "
+        "water: `to_attenuation` goes before. Non-square slices and pixels are followed in mm.\n\n"
         "In a fan the source stands at `source_axis * (-sin(theta), cos(theta))`, so that theta is the angle of the "
         "central ray, through the rotation axis, and detector pixel d stands at `u = (d - center) * detector_spacing` "
         "from it, rising as in the parallel beam of the same theta. Its ray is turned by gamma: `tan(gamma) = u / "

@@ -411,3 +411,23 @@ TEST_ON_BOTH(radon, auto_is_resolved_for_the_device)
     ts_test_run_clear(&run);
     free(in.data);
 }
+
+/* Only HU have a zero that is not vacuum. */
+Test(radon, warns_of_the_water_around_an_image_in_hu)
+{
+    for (int hu = 0; hu < 2; hu++) {
+        struct ts_image in = ts_test_image(1, 5, 7, TS_I16, VALUES_CT, 1);
+        struct stage_run run;
+        in.quantity = hu ? TS_HU : TS_ATTENUATION;
+        in.unit = hu ? "HU" : "1/mm";
+        cr_assert_eq(ts_test_run(&run, &radon_stage, "views=3", &in, NULL, 0, 1), TS_OK);
+        cr_assert_eq(ts_diag_count(run.diag), (size_t)hu);
+        if (hu) {
+            cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, "radon-of-hu");
+            cr_assert(strstr(ts_diag_get(run.diag, 0)->hint, "to_attenuation"));
+        }
+        cr_assert_str_eq(run.out.unit, hu ? "HU mm" : "1");
+        ts_test_run_clear(&run);
+        free(in.data);
+    }
+}
