@@ -15,7 +15,6 @@
 #include "core/text_file.h"
 #include "core/tomostage.h"
 
-<<<<<<< HEAD
 /* clang-format off */
 const struct study *const ts_studies[] = {
     &ts_fan_in_study,
@@ -31,7 +30,6 @@ const struct study *const ts_studies[] = {
     NULL,
 };
 /* clang-format on */
->>>>>>> wt_box
 
 enum { PATH_BYTES = 4096 };
 
