@@ -274,6 +274,19 @@ extern "C" enum ts_status ts_cuda_gray_run(struct gray_device *gray, const struc
     return status;
 }
 
+/* Moves the managed memory to the device. Pages that host and device have touched in turn might stay at the host
+ * otherwise, as if they were mapped. This is a hint: where it is refused, the first run moves what it may. */
+static void move_pages(const struct gray_device *gray)
+{
+#if CUDART_VERSION >= 13000
+    const struct cudaMemLocation location = {cudaMemLocationTypeDevice, gray->context.device->index};
+    (void)cudaMemPrefetchAsync(gray->managed, parts_bytes(gray), location, 0, gray->stream);
+#else
+    (void)cudaMemPrefetchAsync(gray->managed, parts_bytes(gray), gray->context.device->index, gray->stream);
+#endif
+    (void)cudaGetLastError();
+}
+
 extern "C" enum ts_status ts_cuda_gray_load(struct gray_device *gray, enum gray_memory memory, const uint8_t *image,
                                             int64_t width, int64_t height)
 {
@@ -282,6 +295,8 @@ extern "C" enum ts_status ts_cuda_gray_load(struct gray_device *gray, enum gray_
     gray->width = (uint32_t)width;
     gray->height = (uint32_t)height;
     const enum ts_status status = copy_in(gray);
+    if (memory == GRAY_MANAGED)
+        move_pages(gray);
     return status == TS_OK ? ts_cuda_wait(gray->session, CUDA_COMPUTE) : status;
 }
 

@@ -12,7 +12,7 @@
 
 enum { LEFT = 70, TOP = 60, WIDTH = 460, HEIGHT = 280, BOTTOM = 50, KEY_LINE = 16, GAP = 20, MOST_TICKS = 8 };
 
-static const char *const colors[] = {"#2a5fa5", "#c0503c", "#2a7f3f", "#8a5fa5", "#b08020", "#3a9aa5"};
+static const char *const colors[CHART_COLORS] = {"#2a5fa5", "#c0503c", "#2a7f3f", "#8a5fa5", "#b08020", "#3a9aa5"};
 
 /* An axis with the range that it shows and the pixels of its two ends. */
 struct scale {
@@ -27,7 +27,7 @@ struct place {
 
 static const char *color_of(const struct chart_line *line)
 {
-    return line->color == CHART_GRAY ? "#aaaaaa" : colors[(size_t)line->color % (sizeof colors / sizeof *colors)];
+    return line->color == CHART_GRAY ? "#aaaaaa" : colors[line->color % CHART_COLORS];
 }
 
 /* ---- axes -------------------------------------------------------------------------------------- */

@@ -8,12 +8,12 @@
 
 #include "core/diag.h"
 
-enum { CHART_GRAY = -1 };
+enum { CHART_GRAY = -1, CHART_COLORS = 6 };
 enum chart_spread { CHART_BAND, CHART_ERROR_BARS };
 
 struct chart_line {
     const char *name; /* in the key; NULL: the key leaves the line out */
-    int color;        /* counts the colors, which repeat; CHART_GRAY: a line to compare with */
+    int color;        /* counts the CHART_COLORS, which repeat; CHART_GRAY: a line to compare with */
     bool dashed, points;
     int n;
     const double *x, *y;      /* values that are not finite, or not above 0 on a logarithmic axis, are left out */

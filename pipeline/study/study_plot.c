@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Draws the rows of a study that compares methods: a panel a device and subject, in the order in which they were
- * measured, and in it a line a method, whose color is the same in every panel.
+ * measured, and in it a line a method, whose color is the same in every panel. Lines are dashed where colors repeat.
  */
 #include <string.h>
 
@@ -45,6 +45,7 @@ static struct chart_line line_of(const struct study_row *rows, int n, int first,
         }
     return (struct chart_line){.name = rows[first].method,
                                .color = color_of(rows, first),
+                               .dashed = color_of(rows, first) / CHART_COLORS % 2 == 1,
                                .points = true,
                                .n = points,
                                .x = x,
