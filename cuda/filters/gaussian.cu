@@ -5,6 +5,12 @@
  */
 #include "cuda/filters/gaussian.cuh"
 
+/* Returns how many floats the weights of an axis take, which start at a multiple of 16 bytes. */
+static int weights_of(int radius)
+{
+    return (2 * radius + 1 + 3) / 4 * 4;
+}
+
 static struct gaussian_job describe(const struct stage_context *context, int64_t n, const float *weights)
 {
     const struct gaussian_params *params = (const struct gaussian_params *)context->params;
@@ -15,7 +21,7 @@ static struct gaussian_job describe(const struct stage_context *context, int64_t
         job.n[axis] = axis == 0 ? n : context->in.axes[axis].n;
         job.radius[axis] = (int)ts_gaussian_line(context, axis).radius;
         job.weights[axis] = weights;
-        weights += job.radius[axis] + 1;
+        weights += weights_of(job.radius[axis]);
     }
     return job;
 }
@@ -28,7 +34,7 @@ static bool is_fused(const struct stage_context *context)
 static size_t constants_bytes(const struct stage_context *context)
 {
     const struct gaussian_job job = describe(context, 0, NULL);
-    return (size_t)(job.radius[0] + job.radius[1] + job.radius[2] + 3) * sizeof(float);
+    return (size_t)(weights_of(job.radius[0]) + weights_of(job.radius[1]) + weights_of(job.radius[2])) * sizeof(float);
 }
 
 static void constants(const struct stage_context *context, void *host)
@@ -36,8 +42,10 @@ static void constants(const struct stage_context *context, void *host)
     float *weights = (float *)host;
     for (int axis = 0; axis < 3; axis++) {
         const struct gaussian_line line = ts_gaussian_line(context, axis);
-        ts_gaussian_weights(line, weights);
-        weights += line.radius + 1;
+        ts_gaussian_weights(line, weights + line.radius);
+        for (int64_t k = 1; k <= line.radius; k++)
+            weights[line.radius - k] = weights[line.radius + k];
+        weights += weights_of((int)line.radius);
     }
 }
 

@@ -19,7 +19,7 @@ struct gaussian_job {
     int64_t n[3];
     int radius[3], border;
     float constant;
-    const float *weights[3]; /* on the device, of the distances 0 .. radius */
+    const float *weights[3]; /* on the device, 2 radius + 1 of each axis */
 };
 
 /* Each method has a launcher, and a function that returns the bytes of scratch that it needs. One pass for each axis,

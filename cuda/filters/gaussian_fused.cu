@@ -73,8 +73,7 @@ static __device__ __forceinline__ uint32_t fused_fetch(const struct fused_plan &
 
 template <int R>
 static __device__ __forceinline__ void fused_load(const struct fused_plan &plan, const char *slice, const int *columns,
-                                                  const int *rows,
-                                                  struct fused_quads<fused_tile<R>::LOADS> *quads)
+                                                  const int *rows, struct fused_quads<fused_tile<R>::LOADS> *quads)
 {
     typedef fused_tile<R> tile;
 #pragma unroll
@@ -120,7 +119,8 @@ static __device__ __forceinline__ bool fused_keep(const struct fused_plan &plan,
 
 /* sums[s] += weight of tap j of 2 R + 1 times value. MASKED: weights beyond the radius are left out. */
 template <int R, bool MASKED>
-static __device__ __forceinline__ float fused_add(const struct fused_plan &plan, int axis, int j, float value, float sum)
+static __device__ __forceinline__ float fused_add(const struct fused_plan &plan, int axis, int j, float value,
+                                                  float sum)
 {
     const int distance = j < R ? R - j : j - R;
     if (MASKED && distance > plan.radius[axis])
@@ -220,9 +220,9 @@ static __device__ void fused_find(const struct fused_plan &plan, int x_tile, int
     for (int i = 0; i < tile::LOADS; i++) {
         const int quad = (int)threadIdx.x + i * THREADS, x = x_tile + quad % (tile::WIDTH / RUN) * RUN;
         const int y = quad < tile::QUADS ? rows[quad / (tile::WIDTH / RUN)] : -1;
-        quads->at[i] = quad >= tile::QUADS                                          ? NONE
+        quads->at[i] = quad >= tile::QUADS                                      ? NONE
                        : plan.aligned && y >= 0 && x >= 0 && x + RUN <= plan.nx ? y * plan.nx + x
-                                                                                    : GATHER;
+                                                                                : GATHER;
 #pragma unroll
         for (int k = 0; k < RUN; k++)
             quads->raw[i][k] = 0;
@@ -301,8 +301,7 @@ static struct fused_plan plan_of(const struct stage_context *context, const stru
     plan.nx = (int)job->n[2];
     plan.across = (int)ts_cuda_parts(job->n[2], COLUMNS);
     plan.down = tiles / plan.across;
-    plan.chunk =
-        (int)ts_cuda_parts(plan.nz, ts_box_parts(tiles, plan.nz, context->device->multiprocessors, start));
+    plan.chunk = (int)ts_cuda_parts(plan.nz, ts_box_parts(tiles, plan.nz, context->device->multiprocessors, start));
     return plan;
 }
 
@@ -357,7 +356,8 @@ enum ts_status ts_cuda_gaussian_fused(const struct stage_context *context, const
         ts_gaussian_weights(ts_gaussian_line(context, axis), plan.weights[axis]);
     }
     plan.flags = padded && plan.floats ? (int32_t *)call->scratch : NULL;
-#define LAUNCH(R) volume ? launch<R, true>(context, &plan, call->stream) : launch<R, false>(context, &plan, call->stream)
+#define LAUNCH(R)                                                                                                      \
+    volume ? launch<R, true>(context, &plan, call->stream) : launch<R, false>(context, &plan, call->stream)
     return radius == 2 ? LAUNCH(2) : radius == 4 ? LAUNCH(4) : radius == 6 ? LAUNCH(6) : LAUNCH(8);
 #undef LAUNCH
 }

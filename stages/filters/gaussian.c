@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A Gaussian is separable: sums along z (3D alone), then down the rows, then along each row. A 3D filter first makes an
- * image of sums along z in scratch, and is a 2D filter of it from there on. In every pass the samples of a window lie in
- * a ring of rows of float, so that one loop over rows makes the sums of all three: along x the rows are one row, shifted.
- * Sums are made in float in a fixed order, which neither threads nor slabs change.
+ * image of sums along z in scratch, and is a 2D filter of it from there on. In every pass the samples of a window lie
+ * in a ring of rows of float, so that one loop over rows makes the sums of all three: along x the rows are one row,
+ * shifted. Sums are made in float in a fixed order, which neither threads nor slabs change.
  */
 #include "stages/filters/gaussian.h"
 
@@ -109,10 +109,11 @@ static enum ts_status gaussian_resolve(const struct stage_context *context, void
                                   ts_axis_name(of->kind));
         const struct gaussian_line line = ts_gaussian_line(context, axis);
         if (!(params->truncate * line.sigma + 0.5 < GAUSSIAN_MAX_RADIUS + 1))
-            return ts_param_error(context->set, "sigma", "sigma-radius", context->diag,
-                                  "%g pixel along %s, cut off at %g times of it, is more than the %d pixel on each side "
-                                  "that a window may have",
-                                  line.sigma, ts_axis_name(of->kind), params->truncate, GAUSSIAN_MAX_RADIUS);
+            return ts_param_error(
+                context->set, "sigma", "sigma-radius", context->diag,
+                "%g pixel along %s, cut off at %g times of it, is more than the %d pixel on each side "
+                "that a window may have",
+                line.sigma, ts_axis_name(of->kind), params->truncate, GAUSSIAN_MAX_RADIUS);
     }
     if (params->method == GAUSSIAN_FUSED && !ts_gaussian_fuses(context))
         return ts_param_error(context->set, "method", "method-radius", context->diag,
@@ -274,7 +275,8 @@ static enum ts_status gaussian_map(const struct stage_context *context, const st
 
 static const char gaussian_doc[] =
     "`out = sum of wz[k] * wy[j] * wx[i] * in[z + k][y + j][x + i]`, with weights `exp(-k^2 / (2 sigma^2))` for every "
-    "|k| <= floor(truncate * sigma + 1/2), divided by their sum: the mean of a neighborhood, in which near pixels count "
+    "|k| <= floor(truncate * sigma + 1/2), divided by their sum: the mean of a neighborhood, in which near pixels "
+    "count "
     "most. It is scipy.ndimage.gaussian_filter with the same sigma, truncate and mode. In 2d, z has no part in it.\n"
     "\n"
     "With `unit: mm` the spacing of each axis turns sigma into samples, so that a volume with thick slices is smoothed "

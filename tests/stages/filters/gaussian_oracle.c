@@ -47,7 +47,8 @@ void ts_gaussian_oracle(const struct stage_context *context, const double *in, d
                 double sum = 0;
                 for (int64_t k = 0; k <= 2 * rz; k++)
                     for (int64_t j = 0; j <= 2 * ry; j++) {
-                        const double *row = padded + ((z + k) * (axes[1].n + 2 * ry) + y + j) * (axes[2].n + 2 * rx) + x;
+                        const double *row =
+                            padded + ((z + k) * (axes[1].n + 2 * ry) + y + j) * (axes[2].n + 2 * rx) + x;
                         for (int64_t i = 0; i <= 2 * rx; i++)
                             sum += z_weights.of[k] * y_weights.of[j] * x_weights.of[i] * row[i];
                     }

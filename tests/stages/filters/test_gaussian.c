@@ -59,11 +59,43 @@ TEST_ON_BOTH(gaussian, agrees_with_the_definition_in_3d)
     cr_assert_geq(ts_stage_check(&gaussian_stage, ts_gaussian_oracle, cases, sizeof cases / sizeof *cases), 9 * 8 * 7);
 }
 
+/* On a CUDA device the others above are fused where their radius allows it. */
+TEST_ON_BOTH(gaussian, agrees_with_the_definition_in_one_pass_an_axis)
+{
+    static const struct stage_case cases[] = {
+        ALL_BORDERS("sigma=1 method=separable"),
+        ALL_BORDERS("sigma=0.8 dimensions=3d method=separable"),
+        {.assignments = "sigma=3,0.5 method=separable", .nz = 1, .ny = 70, .nx = 530, .values = VALUES_CT},
+        {.assignments = "sigma=0.3,3,2 dimensions=3d method=separable",
+         .nz = 9,
+         .ny = 75,
+         .nx = 33,
+         .values = VALUES_CT},
+    };
+    cr_assert_geq(ts_stage_check(&gaussian_stage, ts_gaussian_oracle, cases, sizeof cases / sizeof *cases), 10 * 8 * 7);
+}
+
+Test(gaussian, fuses_its_passes_on_cuda)
+{
+    static const struct stage_case cases[] = {
+        ALL_BORDERS("sigma=1.5,1,0.7 dimensions=3d method=fused"),
+        {.assignments = "sigma=2 method=fused border=wrap", .nz = 3, .ny = 37, .nx = 132, .absolute = ROUNDING},
+        {.assignments = "sigma=0.5 method=fused border=mirror", .nz = 2, .ny = 65, .nx = 129, .absolute = ROUNDING},
+        {.assignments = "sigma=2 dimensions=3d method=fused", .nz = 40, .ny = 35, .nx = 68, .values = VALUES_CT},
+        {.assignments = "sigma=1.5 dimensions=3d method=fused", .nz = 7, .ny = 33, .nx = 65, .values = VALUES_CT},
+        {.assignments = "sigma=0.5 dimensions=3d method=fused", .nz = 7, .ny = 33, .nx = 65, .values = VALUES_CT},
+    };
+    ts_test_begin_cuda();
+    cr_assert_geq(ts_stage_check(&gaussian_stage, ts_gaussian_oracle, cases, sizeof cases / sizeof *cases), 5 * 8 * 7);
+    ts_test_end_cuda();
+}
+
 /* scipy.ndimage.gaussian_filter(line, [0, 1.5], mode="nearest", truncate=3) of SciPy 1.10.1, in double. */
 TEST_ON_BOTH(gaussian, gives_what_scipy_gives)
 {
     static const float values[] = {1, 5, 2, 0, 3, 10, -4, 8};
-    static const double expected[] = {1.94983500526, 2.3029402147, 2.41696153609, 2.67507995879, 3.25502345433, 3.79004422479, 4.35038306344, 5.41569072025};
+    static const double expected[] = {1.94983500526, 2.3029402147,  2.41696153609, 2.67507995879,
+                                      3.25502345433, 3.79004422479, 4.35038306344, 5.41569072025};
     struct ts_image in = ts_test_image(1, 1, 8, TS_F32, VALUES_CONSTANT, 1);
     memcpy(in.data, values, sizeof values);
     struct ts_image out = ts_test_output(&gaussian_stage, "sigma=1.5,0 truncate=3 border=nearest", &in);
@@ -83,6 +115,7 @@ TEST_ON_BOTH(gaussian, keeps_nan_and_infinity_in_their_own_windows)
         {"sigma=2 dimensions=3d", 8, 8, 8},
         {"sigma=0.5,1.6,0.8 dimensions=3d", 2, 6, 3},
         {"sigma=3,2.5,1 dimensions=3d", 12, 10, 4},
+        {"sigma=1,2,0.5 dimensions=3d method=separable", 4, 8, 2},
     };
     for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
         const int64_t rx = ways[way].rx, ry = ways[way].ry, rz = ways[way].rz;
