@@ -42,9 +42,7 @@ static void constants(const struct stage_context *context, void *host)
     float *weights = (float *)host;
     for (int axis = 0; axis < 3; axis++) {
         const struct gaussian_line line = ts_gaussian_line(context, axis);
-        ts_gaussian_weights(line, weights + line.radius);
-        for (int64_t k = 1; k <= line.radius; k++)
-            weights[line.radius - k] = weights[line.radius + k];
+        ts_gaussian_weights(line, weights);
         weights += weights_of((int)line.radius);
     }
 }

@@ -353,7 +353,9 @@ enum ts_status ts_cuda_gaussian_fused(const struct stage_context *context, const
     for (int axis = 0; axis < 3; axis++) {
         plan.radius[axis] = job->radius[axis];
         padded |= (axis > 0 || volume) && job->radius[axis] < radius;
-        ts_gaussian_weights(ts_gaussian_line(context, axis), plan.weights[axis]);
+        float weights[2 * GAUSSIAN_FUSED_RADIUS + 1];
+        ts_gaussian_weights(ts_gaussian_line(context, axis), weights);
+        memcpy(plan.weights[axis], weights + plan.radius[axis], (size_t)(plan.radius[axis] + 1) * sizeof(float));
     }
     plan.flags = padded && plan.floats ? (int32_t *)call->scratch : NULL;
 #define LAUNCH(R)                                                                                                      \

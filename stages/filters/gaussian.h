@@ -36,7 +36,7 @@ struct gaussian_line {
 /* Returns the line of axis 0 (z), 1 (y) or 2 (x) of the image that the stage is given. It has radius 0 where the stage
  * does not smooth along the axis. */
 struct gaussian_line ts_gaussian_line(const struct stage_context *context, int axis);
-/* Writes the weights of the distances 0 .. radius, which sum to 1 with those of the other side. */
+/* Writes the 2 radius + 1 weights of a line, which sum to 1. */
 void ts_gaussian_weights(struct gaussian_line line, float *weights);
 /* Returns true where the method `fused` of a CUDA device has a kernel for these windows and slices. */
 bool ts_gaussian_fuses(const struct stage_context *context);

@@ -157,7 +157,7 @@ TEST_ON_BOTH(gaussian, is_as_exact_as_stated)
             values[k] = 16777213;
         struct ts_image out = ts_test_output(&gaussian_stage, assignments, &in);
         for (int64_t k = 0; k < 3 * 30 * 40; k++)
-            cr_assert_float_eq(((const float *)out.data)[k], 16777213, 3 * (5 + 0.8 * sigmas[i]), "%s: %.0f",
+            cr_assert_float_eq(((const float *)out.data)[k], 16777213, 3 * (4 * sigmas[i] + 3), "%s: %.0f",
                                assignments, (double)((const float *)out.data)[k]);
         free(in.data);
         free(out.data);
