@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * gaussian in one pass over memory, for radii of at most 8 samples. A block owns a tile of 64 x 32 columns and rows and
- * goes through a chunk of slices. A step, which ends with the only barrier:
+ * goes through a chunk of slices. A step, which begins with the only barrier:
  *
- *     load   the tile of slice k with its halo, asked for a step before, goes from registers to shared memory
- *     down   320 threads sum slice k - 1 along y, 8 rows of a column each
- *     across each thread sums slice k - 2 along x, 4 columns of a row, which are its own from here on
+ *     ask    the tile of slice k + 3 with its halo begins its way to shared memory: one step is too short for it
+ *     down   320 threads sum slice k along y, 8 rows of a column each
+ *     across each thread sums slice k - 1 along x, 4 columns of a row, which are its own from here on
  *     along  each thread adds these to the unfinished sums along z of 2 R + 1 slices, in registers, and writes the sums
  *            that are complete
  *
@@ -22,7 +22,7 @@ extern "C" {
 #include "stages/filters/box_march.h"
 }
 
-enum { COLUMNS = 64, ROWS = 32, RUN = 4, THREADS = COLUMNS / RUN * ROWS, SUMS = 8, BEHIND = 2 };
+enum { COLUMNS = 64, ROWS = 32, RUN = 4, THREADS = COLUMNS / RUN * ROWS, SUMS = 8, AHEAD = 3, TILES = AHEAD + 1 };
 
 /* The tile of a slice with its halo. */
 template <int R> struct fused_tile {
@@ -34,7 +34,7 @@ template <int R> struct fused_tile {
         QUADS = SAMPLES / RUN,
         LOADS = (QUADS + THREADS - 1) / THREADS,
         SUMS_DOWN = WIDTH * ROWS,
-        BYTES = (2 * (SAMPLES + SUMS_DOWN) + WIDTH + HEIGHT) * sizeof(float)
+        BYTES = (TILES * SAMPLES + 2 * SUMS_DOWN + WIDTH + HEIGHT) * sizeof(float)
     };
 };
 
@@ -43,25 +43,75 @@ struct fused_plan {
     float *out;
     int nz, ny, nx, across, down, chunk; /* tiles along x and y; slices of a chunk */
     int border, bytes;
-    bool floats, wide, aligned; /* wide: values are unsigned of 32 bits; aligned: quads of floats are one access */
-    uint32_t flip, outside;     /* the sign bit of signed integers of fewer bits; the constant as a value */
+    bool wide, aligned;     /* wide: values are unsigned of 32 bits; aligned: quads of floats are one access */
+    uint32_t flip, outside; /* the sign bit of signed integers of fewer bits; the constant as a value */
     int radius[3];
     float weights[3][GAUSSIAN_FUSED_RADIUS + 1];
     int32_t *flags; /* of blocks that met a NaN or an infinity; NULL: no weight is 0 */
 };
 
-/* A thread's quads of samples on their way to shared memory, as they lie in the image. */
+/* Where a thread finds its quads of samples. Integers wait in registers, as they lie in the image. */
 template <int LOADS> struct fused_quads {
     uint32_t raw[LOADS][RUN];
     int at[LOADS]; /* the first sample in the slice, where the quad is one access; GATHER; or NONE */
 };
 enum { GATHER = -1, NONE = -2 };
 
-static __device__ __forceinline__ float fused_value(const struct fused_plan &plan, uint32_t raw)
+/* Copies BYTES from global to shared memory, past the registers where the device can do so. */
+template <int BYTES> static __device__ __forceinline__ void fused_copy(float *to, const float *from)
 {
-    if (plan.floats)
-        return __uint_as_float(raw);
-    return plan.wide ? __uint2float_rn(raw) : __int2float_rn((int)((raw ^ plan.flip) - plan.flip));
+#if __CUDA_ARCH__ >= 800
+    if constexpr (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)),
+                     "l"(from)
+                     : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from)
+                     : "memory");
+#else
+    for (int i = 0; i < BYTES / (int)sizeof *to; i++)
+        to[i] = from[i];
+#endif
+}
+
+/* Ends a step's copies, and waits for all but those of the last AHEAD - 1 steps. */
+static __device__ __forceinline__ void fused_commit(void)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+static __device__ __forceinline__ void fused_await(void)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(AHEAD - 1) : "memory");
+#endif
+}
+
+/* Begins to copy the tile of a slice of floats to shared memory. */
+template <int R>
+static __device__ __forceinline__ void fused_ask(const struct fused_plan &plan, const float *slice, const int *columns,
+                                                 const int *rows, const struct fused_quads<fused_tile<R>::LOADS> &quads,
+                                                 float *samples)
+{
+    typedef fused_tile<R> tile;
+#pragma unroll
+    for (int i = 0; i < tile::LOADS; i++) {
+        const int quad = (int)threadIdx.x + i * THREADS;
+        if (quads.at[i] >= 0) {
+            fused_copy<16>(samples + quad * RUN, slice + quads.at[i]);
+        } else if (quads.at[i] == GATHER) {
+            const int y = rows[quad / (tile::WIDTH / RUN)];
+#pragma unroll
+            for (int k = 0; k < RUN; k++) {
+                const int x = columns[quad % (tile::WIDTH / RUN) * RUN + k];
+                if (x < 0 || y < 0)
+                    samples[quad * RUN + k] = __uint_as_float(plan.outside);
+                else
+                    fused_copy<4>(samples + quad * RUN + k, slice + y * plan.nx + x);
+            }
+        }
+    }
 }
 
 static __device__ __forceinline__ uint32_t fused_fetch(const struct fused_plan &plan, const char *slice, int at)
@@ -71,6 +121,7 @@ static __device__ __forceinline__ uint32_t fused_fetch(const struct fused_plan &
     return plan.bytes == 2 ? ((const uint16_t *)slice)[at] : ((const uint32_t *)slice)[at];
 }
 
+/* Fetches the tile of a slice of integers. */
 template <int R>
 static __device__ __forceinline__ void fused_load(const struct fused_plan &plan, const char *slice, const int *columns,
                                                   const int *rows, struct fused_quads<fused_tile<R>::LOADS> *quads)
@@ -78,43 +129,32 @@ static __device__ __forceinline__ void fused_load(const struct fused_plan &plan,
     typedef fused_tile<R> tile;
 #pragma unroll
     for (int i = 0; i < tile::LOADS; i++) {
-        const int quad = (int)threadIdx.x + i * THREADS;
-        if (quads->at[i] >= 0) {
-            const uint4 word = *(const uint4 *)(slice + (size_t)quads->at[i] * sizeof(float));
-            quads->raw[i][0] = word.x;
-            quads->raw[i][1] = word.y;
-            quads->raw[i][2] = word.z;
-            quads->raw[i][3] = word.w;
-        } else if (quads->at[i] == GATHER) {
-            const int y = rows[quad / (tile::WIDTH / RUN)];
+        const int quad = (int)threadIdx.x + i * THREADS,
+                  y = quads->at[i] == NONE ? -1 : rows[quad / (tile::WIDTH / RUN)];
 #pragma unroll
-            for (int k = 0; k < RUN; k++) {
-                const int x = columns[quad % (tile::WIDTH / RUN) * RUN + k];
-                quads->raw[i][k] = x < 0 || y < 0 ? plan.outside : fused_fetch(plan, slice, y * plan.nx + x);
-            }
+        for (int k = 0; k < RUN; k++) {
+            const int x = quads->at[i] == NONE ? -1 : columns[quad % (tile::WIDTH / RUN) * RUN + k];
+            quads->raw[i][k] = x < 0 || y < 0 ? plan.outside : fused_fetch(plan, slice, y * plan.nx + x);
         }
     }
 }
 
-/* Returns true where a sample is not finite. */
+/* Brings what was fetched to shared memory, as floats. */
 template <int R>
-static __device__ __forceinline__ bool fused_keep(const struct fused_plan &plan,
+static __device__ __forceinline__ void fused_keep(const struct fused_plan &plan,
                                                   const struct fused_quads<fused_tile<R>::LOADS> &quads, float *samples)
 {
-    bool spoiled = false;
 #pragma unroll
     for (int i = 0; i < fused_tile<R>::LOADS; i++) {
         float values[RUN];
 #pragma unroll
         for (int k = 0; k < RUN; k++) {
-            values[k] = fused_value(plan, quads.raw[i][k]);
-            if (plan.flags && quads.at[i] != NONE)
-                spoiled |= !(fabsf(values[k]) < INFINITY);
+            const uint32_t raw = quads.raw[i][k];
+            values[k] = plan.wide ? __uint2float_rn(raw) : __int2float_rn((int)((raw ^ plan.flip) - plan.flip));
         }
         if (quads.at[i] != NONE)
             ((float4 *)samples)[threadIdx.x + i * THREADS] = make_float4(values[0], values[1], values[2], values[3]);
     }
-    return spoiled;
 }
 
 /* sums[s] += weight of tap j of 2 R + 1 times value. MASKED: weights beyond the radius are left out. */
@@ -128,12 +168,14 @@ static __device__ __forceinline__ float fused_add(const struct fused_plan &plan,
     return __fmaf_rn(plan.weights[axis][distance], value, sum);
 }
 
+/* Returns true where a sum is not finite. */
 template <int R, bool MASKED>
-static __device__ __forceinline__ void fused_down(const struct fused_plan &plan, const float *samples, float *sums_down)
+static __device__ __forceinline__ bool fused_down(const struct fused_plan &plan, const float *samples, float *sums_down)
 {
     enum { WIDTH = fused_tile<R>::WIDTH, UNITS = WIDTH * ROWS / SUMS };
+    bool spoiled = false;
     if (threadIdx.x >= UNITS)
-        return;
+        return false;
     const int column = threadIdx.x % WIDTH, row = threadIdx.x / WIDTH * SUMS;
     float sums[SUMS] = {};
     samples += row * WIDTH + column;
@@ -146,8 +188,12 @@ static __device__ __forceinline__ void fused_down(const struct fused_plan &plan,
                 sums[s] = fused_add<R, MASKED>(plan, 1, i - s, value, sums[s]);
     }
 #pragma unroll
-    for (int s = 0; s < SUMS; s++)
+    for (int s = 0; s < SUMS; s++) {
         sums_down[(row + s) * WIDTH + column] = sums[s];
+        if (!MASKED && plan.flags)
+            spoiled |= !(fabsf(sums[s]) < INFINITY);
+    }
+    return spoiled;
 }
 
 template <int R, bool MASKED>
@@ -229,21 +275,21 @@ static __device__ void fused_find(const struct fused_plan &plan, int x_tile, int
     }
 }
 
-template <int R, bool VOLUME, bool MASKED>
+template <int R, bool FLOATS, bool VOLUME, bool MASKED>
 static __global__ void __launch_bounds__(THREADS, 1) gaussian_fused(const __grid_constant__ struct fused_plan plan)
 {
     typedef fused_tile<R> tile;
     enum { RZ = VOLUME ? R : 0 };
     extern __shared__ __align__(16) float shared[];
-    int *const columns = (int *)(shared + 2 * (tile::SAMPLES + tile::SUMS_DOWN)), *const rows = columns + tile::WIDTH;
+    float *const sums_down = shared + TILES * tile::SAMPLES;
+    int *const columns = (int *)(sums_down + 2 * tile::SUMS_DOWN), *const rows = columns + tile::WIDTH;
     const int x_first = blockIdx.x % plan.across * COLUMNS, y_first = blockIdx.x / plan.across % plan.down * ROWS;
     const int z_first = blockIdx.x / plan.across / plan.down * plan.chunk;
     const int slices = min(plan.chunk, plan.nz - z_first) + 2 * RZ, pixels = plan.ny * plan.nx;
-    const size_t slice_bytes = (size_t)pixels * (size_t)plan.bytes;
-    /* Slices under weights of 0 may be missing at both ends of the image: others stand for them. */
-    const int lead = z_first - (VOLUME ? R - plan.radius[0] : 0), last = plan.nz + 2 * plan.radius[0] - 1;
     const int x = x_first + (int)threadIdx.x % (COLUMNS / RUN) * RUN;
     const int y = y_first + (int)threadIdx.x / (COLUMNS / RUN), left = y < plan.ny ? plan.nx - x : 0;
+    /* Slices under weights of 0 may be missing at both ends of the image: others stand for them. */
+    const int lead = z_first - (VOLUME ? R - plan.radius[0] : 0), last = plan.nz + 2 * plan.radius[0] - 1;
     float *to = plan.out + (size_t)z_first * pixels + (size_t)y * plan.nx + x;
     struct fused_quads<tile::LOADS> quads;
     float pending[VOLUME ? 2 * R : 1][RUN] = {};
@@ -251,26 +297,42 @@ static __global__ void __launch_bounds__(THREADS, 1) gaussian_fused(const __grid
     if (MASKED && !plan.flags[blockIdx.x])
         return;
     fused_find<R>(plan, x_first - tile::HALO, y_first - R, columns, rows, &quads);
-    fused_load<R>(plan, plan.in + (size_t)max(lead, 0) * slice_bytes, columns, rows, &quads);
-    /* What is summed before slice 0 comes, and after the last one, is not used. */
-    for (int k = 0; k < slices + BEHIND; k++) {
-        float *const samples = shared + k % 2 * tile::SAMPLES, *const before = shared + (1 - k % 2) * tile::SAMPLES;
-        float *const sums_down = shared + 2 * tile::SAMPLES;
-        spoiled |= fused_keep<R>(plan, quads, samples);
-        if (k + 1 < slices)
-            fused_load<R>(plan, plan.in + (size_t)min(max(lead + k + 1, 0), last) * slice_bytes, columns, rows, &quads);
-        fused_down<R, MASKED>(plan, before, sums_down + (1 - k % 2) * tile::SUMS_DOWN);
-        if (k >= BEHIND) {
+    const auto slice = [&](int k) {
+        return plan.in + (size_t)min(max(lead + k, 0), last) * (size_t)pixels * (size_t)plan.bytes;
+    };
+    const auto bring = [&](int k) {
+        float *const samples = shared + k % TILES * tile::SAMPLES;
+        if constexpr (FLOATS) {
+            if (k < slices)
+                fused_ask<R>(plan, (const float *)slice(k), columns, rows, quads, samples);
+            fused_commit();
+        } else {
+            fused_keep<R>(plan, quads, samples);
+            fused_load<R>(plan, slice(k + 1), columns, rows, &quads);
+        }
+    };
+    if constexpr (!FLOATS)
+        fused_load<R>(plan, slice(0), columns, rows, &quads);
+    for (int k = 0; k < AHEAD; k++)
+        bring(k);
+    for (int k = 0; k <= slices; k++) {
+        if (FLOATS)
+            fused_await();
+        __syncthreads();
+        bring(k + AHEAD);
+        if (k < slices)
+            spoiled |=
+                fused_down<R, MASKED>(plan, shared + k % TILES * tile::SAMPLES, sums_down + k % 2 * tile::SUMS_DOWN);
+        if (k > 0) {
             float sums[RUN];
-            fused_across<R, MASKED>(plan, sums_down + k % 2 * tile::SUMS_DOWN, sums);
+            fused_across<R, MASKED>(plan, sums_down + (1 - k % 2) * tile::SUMS_DOWN, sums);
             if constexpr (VOLUME)
                 fused_along<R, MASKED>(plan, pending, sums);
-            if (k >= BEHIND + 2 * RZ) {
+            if (k > 2 * RZ) {
                 fused_store(plan, to, sums, left);
                 to += pixels;
             }
         }
-        __syncthreads();
     }
     if (!MASKED && plan.flags) {
         spoiled = __syncthreads_or(spoiled);
@@ -295,7 +357,7 @@ static struct fused_plan plan_of(const struct stage_context *context, const stru
 {
     struct fused_plan plan = {};
     const int tiles = (int)(ts_cuda_parts(job->n[2], COLUMNS) * ts_cuda_parts(job->n[1], ROWS));
-    const int start = (job->radius[0] > 0 ? 2 * kernel_radius(job) : 0) + BEHIND;
+    const int start = (job->radius[0] > 0 ? 2 * kernel_radius(job) : 0) + AHEAD;
     plan.nz = (int)job->n[0];
     plan.ny = (int)job->n[1];
     plan.nx = (int)job->n[2];
@@ -316,19 +378,26 @@ size_t ts_cuda_gaussian_fused_bytes(const struct stage_context *context, const s
     return blocks_of(&plan) * sizeof(int32_t);
 }
 
-template <int R, bool VOLUME>
+template <int R, bool FLOATS, bool VOLUME, bool MASKED>
 static enum ts_status launch(const struct stage_context *context, const struct fused_plan *plan, cudaStream_t stream)
 {
     const size_t bytes = fused_tile<R>::BYTES;
-    enum ts_status status = ts_cuda_shared(context, (const void *)gaussian_fused<R, VOLUME, false>, bytes);
-    if (status == TS_OK)
-        status = ts_cuda_shared(context, (const void *)gaussian_fused<R, VOLUME, true>, bytes);
+    const enum ts_status status =
+        ts_cuda_shared(context, (const void *)gaussian_fused<R, FLOATS, VOLUME, MASKED>, bytes);
     if (status != TS_OK)
         return status;
-    gaussian_fused<R, VOLUME, false><<<blocks_of(plan), THREADS, bytes, stream>>>(*plan);
-    if (plan->flags)
-        gaussian_fused<R, VOLUME, true><<<blocks_of(plan), THREADS, bytes, stream>>>(*plan);
+    gaussian_fused<R, FLOATS, VOLUME, MASKED><<<blocks_of(plan), THREADS, bytes, stream>>>(*plan);
     return ts_cuda_launched(context, "gaussian_fused");
+}
+
+template <int R, bool VOLUME>
+static enum ts_status launch_all(const struct stage_context *context, const struct fused_plan *plan,
+                                 cudaStream_t stream)
+{
+    if (context->in.dtype != TS_F32)
+        return launch<R, false, VOLUME, false>(context, plan, stream);
+    const enum ts_status status = launch<R, true, VOLUME, false>(context, plan, stream);
+    return status == TS_OK && plan->flags ? launch<R, true, VOLUME, true>(context, plan, stream) : status;
 }
 
 enum ts_status ts_cuda_gaussian_fused(const struct stage_context *context, const struct gaussian_job *job,
@@ -344,9 +413,8 @@ enum ts_status ts_cuda_gaussian_fused(const struct stage_context *context, const
     plan.out = job->out;
     plan.border = job->border;
     plan.bytes = (int)ts_dtype_bytes(dtype);
-    plan.floats = dtype == TS_F32;
     plan.wide = dtype == TS_U32;
-    plan.aligned = plan.floats && plan.nx % RUN == 0 && (uintptr_t)job->in % sizeof(float4) == 0;
+    plan.aligned = dtype == TS_F32 && plan.nx % RUN == 0 && (uintptr_t)job->in % sizeof(float4) == 0;
     plan.flip = plan.bytes < 4 ? ts_dtype_sign_bit(dtype) : 0;
     if (job->border == BORDER_CONSTANT)
         ts_constant_fill(&plan.outside, dtype, params->constant, 1);
@@ -357,9 +425,9 @@ enum ts_status ts_cuda_gaussian_fused(const struct stage_context *context, const
         ts_gaussian_weights(ts_gaussian_line(context, axis), weights);
         memcpy(plan.weights[axis], weights + plan.radius[axis], (size_t)(plan.radius[axis] + 1) * sizeof(float));
     }
-    plan.flags = padded && plan.floats ? (int32_t *)call->scratch : NULL;
+    plan.flags = padded && dtype == TS_F32 ? (int32_t *)call->scratch : NULL;
 #define LAUNCH(R)                                                                                                      \
-    volume ? launch<R, true>(context, &plan, call->stream) : launch<R, false>(context, &plan, call->stream)
+    volume ? launch_all<R, true>(context, &plan, call->stream) : launch_all<R, false>(context, &plan, call->stream)
     return radius == 2 ? LAUNCH(2) : radius == 4 ? LAUNCH(4) : radius == 6 ? LAUNCH(6) : LAUNCH(8);
 #undef LAUNCH
 }
