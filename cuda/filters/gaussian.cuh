@@ -27,7 +27,7 @@ struct gaussian_job {
 size_t ts_cuda_gaussian_separable_bytes(const struct gaussian_job *job);
 enum ts_status ts_cuda_gaussian_separable(const struct stage_context *context, const struct gaussian_job *job,
                                           const struct cuda_call *call);
-/* All passes at once, where ts_gaussian_fuses() is true (gaussian_fused.cu): */
+/* All passes at once, for radii of at most GAUSSIAN_FUSED_RADIUS (gaussian_fused.cu): */
 size_t ts_cuda_gaussian_fused_bytes(const struct stage_context *context, const struct gaussian_job *job);
 enum ts_status ts_cuda_gaussian_fused(const struct stage_context *context, const struct gaussian_job *job,
                                       const struct cuda_call *call);

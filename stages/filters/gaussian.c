@@ -86,12 +86,31 @@ void ts_gaussian_weights(struct gaussian_line line, float *weights)
         middle[k] = middle[-k] = (float)(exp(factor * (double)(k * k)) / sum);
 }
 
-bool ts_gaussian_fuses(const struct stage_context *context)
+/* Reports why a CUDA device has no kernel of the method `fused`: the window, the size of a slice, or its shared memory.
+ * Where `report` is false it only returns that. */
+static enum ts_status check_fused(const struct stage_context *context, bool report)
 {
+    const int64_t ny = context->in.axes[1].n, nx = context->in.axes[2].n;
+    const bool large = ny > INT32_MAX / 2 / nx, small = context->device->block_shared_bytes < GAUSSIAN_FUSED_BYTES;
+    int64_t radius = 0;
     for (int axis = 0; axis < 3; axis++)
-        if (ts_gaussian_line(context, axis).radius > GAUSSIAN_FUSED_RADIUS)
-            return false;
-    return context->in.axes[1].n <= INT32_MAX / 2 / context->in.axes[2].n;
+        if (ts_gaussian_line(context, axis).radius > radius)
+            radius = ts_gaussian_line(context, axis).radius;
+    if (radius <= GAUSSIAN_FUSED_RADIUS && !large && !small)
+        return TS_OK;
+    if (!report)
+        return TS_BAD_CHAIN;
+    if (radius > GAUSSIAN_FUSED_RADIUS)
+        return ts_param_error(context->set, "method", "method-radius", context->diag,
+                              "fused is for a radius of at most %d pixel, and the radius is %lld",
+                              GAUSSIAN_FUSED_RADIUS, (long long)radius);
+    if (large)
+        return ts_param_error(context->set, "method", "method-size", context->diag,
+                              "fused counts the pixels of a slice in 31 bits, and a slice has %lld x %lld",
+                              (long long)ny, (long long)nx);
+    return ts_param_error(context->set, "method", "method-shared-memory", context->diag,
+                          "the tiles of fused take %d bytes of shared memory, and a block of %s has %d",
+                          GAUSSIAN_FUSED_BYTES, context->device->name, context->device->block_shared_bytes);
 }
 
 static enum ts_status gaussian_resolve(const struct stage_context *context, void *values)
@@ -117,13 +136,10 @@ static enum ts_status gaussian_resolve(const struct stage_context *context, void
                 "that a window may have",
                 line.sigma, ts_axis_name(of->kind), params->truncate, GAUSSIAN_MAX_RADIUS);
     }
-    if (params->method == GAUSSIAN_FUSED && !ts_gaussian_fuses(context))
-        return ts_param_error(context->set, "method", "method-radius", context->diag,
-                              "fused is for slices of less than 2^30 pixel and a radius of at most %d pixel along each "
-                              "axis",
-                              GAUSSIAN_FUSED_RADIUS);
+    if (context->device && params->method == GAUSSIAN_FUSED && check_fused(context, true) != TS_OK)
+        return TS_BAD_CHAIN;
     if (params->method == GAUSSIAN_AUTO)
-        params->method = context->device && ts_gaussian_fuses(context) ? GAUSSIAN_FUSED : GAUSSIAN_SEPARABLE;
+        params->method = context->device && check_fused(context, false) == TS_OK ? GAUSSIAN_FUSED : GAUSSIAN_SEPARABLE;
     return ts_border_check(context, (enum ts_border)params->border, params->constant);
 }
 

@@ -13,7 +13,11 @@
 
 #include "stages/engine/stage.h"
 
-enum { GAUSSIAN_MAX_RADIUS = 1024, GAUSSIAN_FUSED_RADIUS = 8 };
+enum {
+    GAUSSIAN_MAX_RADIUS = 1024,
+    GAUSSIAN_FUSED_RADIUS = 8,
+    GAUSSIAN_FUSED_BYTES = 84 << 10 /* of shared memory, which a block of the method `fused` takes at most */
+};
 
 enum gaussian_dimensions { GAUSSIAN_2D, GAUSSIAN_3D };
 enum gaussian_unit { GAUSSIAN_PIXEL, GAUSSIAN_MM };
@@ -38,7 +42,5 @@ struct gaussian_line {
 struct gaussian_line ts_gaussian_line(const struct stage_context *context, int axis);
 /* Writes the 2 radius + 1 weights of a line, which sum to 1. */
 void ts_gaussian_weights(struct gaussian_line line, float *weights);
-/* Returns true where the method `fused` of a CUDA device has a kernel for these windows and slices. */
-bool ts_gaussian_fuses(const struct stage_context *context);
 
 #endif

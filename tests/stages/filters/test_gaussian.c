@@ -157,8 +157,8 @@ TEST_ON_BOTH(gaussian, is_as_exact_as_stated)
             values[k] = 16777213;
         struct ts_image out = ts_test_output(&gaussian_stage, assignments, &in);
         for (int64_t k = 0; k < 3 * 30 * 40; k++)
-            cr_assert_float_eq(((const float *)out.data)[k], 16777213, 3 * (4 * sigmas[i] + 3), "%s: %.0f",
-                               assignments, (double)((const float *)out.data)[k]);
+            cr_assert_float_eq(((const float *)out.data)[k], 16777213, 3 * (4 * sigmas[i] + 3), "%s: %.0f", assignments,
+                               (double)((const float *)out.data)[k]);
         free(in.data);
         free(out.data);
     }
@@ -174,5 +174,18 @@ Test(gaussian, refuses_what_does_not_fit)
     struct ts_image in = ts_test_image(2, 3, 4, TS_F32, VALUES_CONSTANT, 1);
     in.axes[0].spacing = 0;
     ts_test_refuses(&gaussian_stage, "sigma=1 unit=mm dimensions=3d", &in, NULL, "sigma-unit", "axis z");
+    free(in.data);
+}
+
+Test(gaussian, refuses_what_a_cuda_device_cannot_do)
+{
+    /* Nothing runs, so any description of a device does. */
+    static const struct device_numbers device = {.name = "a device", .block_shared_bytes = 48 << 10};
+    struct ts_image in = ts_test_image(2, 3, 4, TS_F32, VALUES_CONSTANT, 1);
+    ts_test_device = &device;
+    ts_test_refuses(&gaussian_stage, "sigma=3 method=fused", &in, NULL, "method-radius", "the radius is 12");
+    ts_test_refuses(&gaussian_stage, "sigma=1 method=fused", &in, NULL, "method-shared-memory", "a device has 49152");
+    in.axes[1].n = INT32_MAX;
+    ts_test_refuses(&gaussian_stage, "sigma=1 method=fused", &in, NULL, "method-size", "2147483647 x 4");
     free(in.data);
 }
