@@ -38,7 +38,8 @@ template <int R> struct fused_tile {
     };
 };
 
-static_assert(fused_tile<GAUSSIAN_FUSED_RADIUS>::BYTES <= GAUSSIAN_FUSED_BYTES, "stages/filters/gaussian.h has fewer");
+static_assert((int)fused_tile<GAUSSIAN_FUSED_RADIUS>::BYTES <= (int)GAUSSIAN_FUSED_BYTES,
+              "stages/filters/gaussian.h has fewer");
 
 struct fused_plan {
     const char *in;
