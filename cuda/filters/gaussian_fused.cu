@@ -49,6 +49,7 @@ struct fused_plan {
     bool wide, aligned;     /* wide: values are unsigned of 32 bits; aligned: quads of floats are one access */
     uint32_t flip, outside; /* the sign bit of signed integers of fewer bits; the constant as a value */
     int radius[3];
+    float constant;
     float weights[3][GAUSSIAN_FUSED_RADIUS + 1];
     int32_t *flags; /* of blocks that met a NaN or an infinity; NULL: no weight is 0 */
 };
@@ -171,7 +172,7 @@ static __device__ __forceinline__ float fused_add(const struct fused_plan &plan,
     return __fmaf_rn(plan.weights[axis][distance], value, sum);
 }
 
-/* Returns true where a sum is not finite. */
+/* Sums a column of samples. Returns true where a sum is not finite. */
 template <int R, bool MASKED>
 static __device__ __forceinline__ bool fused_down(const struct fused_plan &plan, const float *samples, float *sums_down)
 {
@@ -181,10 +182,9 @@ static __device__ __forceinline__ bool fused_down(const struct fused_plan &plan,
         return false;
     const int column = threadIdx.x % WIDTH, row = threadIdx.x / WIDTH * SUMS;
     float sums[SUMS] = {};
-    samples += row * WIDTH + column;
 #pragma unroll
     for (int i = 0; i < SUMS + 2 * R; i++) {
-        const float value = samples[i * WIDTH];
+        const float value = samples[(row + i) * WIDTH];
 #pragma unroll
         for (int s = 0; s < SUMS; s++)
             if (i >= s && i - s <= 2 * R)
@@ -254,28 +254,46 @@ static __device__ __forceinline__ void fused_store(const struct fused_plan &plan
 }
 
 /* Fills the tables of the image's columns and rows that stand for those of the tile, -1 for the constant, and finds
- * how the thread's quads are loaded. */
+ * how the thread's quads are loaded. Quads of constants are written once. Those of mirrored columns are not loaded
+ * where the tile has these columns itself. Returns the column of the tile that the thread sums along y. */
 template <int R>
-static __device__ void fused_find(const struct fused_plan &plan, int x_tile, int y_tile, int *columns, int *rows,
-                                  struct fused_quads<fused_tile<R>::LOADS> *quads)
+static __device__ int fused_find(const struct fused_plan &plan, int x_tile, int y_tile, int *columns, int *rows,
+                                 struct fused_quads<fused_tile<R>::LOADS> *quads, float *samples)
 {
     typedef fused_tile<R> tile;
+    const int own = threadIdx.x % tile::WIDTH;
+    const bool mirrors = plan.aligned && plan.border != BORDER_WRAP && plan.border != BORDER_CONSTANT;
     for (int i = threadIdx.x; i < tile::WIDTH; i += THREADS)
         columns[i] = ts_cuda_border_apart(x_tile + i, plan.nx, plan.border);
     for (int i = threadIdx.x; i < tile::HEIGHT; i += THREADS)
         rows[i] = ts_cuda_border_apart(y_tile + i, plan.ny, plan.border);
     __syncthreads();
+    const auto is_near = [&](int column) {
+        return columns[column] >= x_tile && columns[column] < x_tile + tile::WIDTH;
+    };
 #pragma unroll
     for (int i = 0; i < tile::LOADS; i++) {
-        const int quad = (int)threadIdx.x + i * THREADS, x = x_tile + quad % (tile::WIDTH / RUN) * RUN;
+        const int quad = (int)threadIdx.x + i * THREADS, column = quad % (tile::WIDTH / RUN) * RUN, x = x_tile + column;
         const int y = quad < tile::QUADS ? rows[quad / (tile::WIDTH / RUN)] : -1;
-        quads->at[i] = quad >= tile::QUADS                                      ? NONE
-                       : plan.aligned && y >= 0 && x >= 0 && x + RUN <= plan.nx ? y * plan.nx + x
-                                                                                : GATHER;
+        const bool outside = x + RUN <= 0 || x >= plan.nx, unused = x >= plan.nx + tile::HALO;
+        quads->at[i] = GATHER;
+        if (quad >= tile::QUADS) {
+            quads->at[i] = NONE;
+        } else if (y < 0 || unused || (outside && plan.border == BORDER_CONSTANT)) {
+            quads->at[i] = NONE;
+            for (int k = 0; k < TILES; k++)
+                ((float4 *)(samples + k * tile::SAMPLES))[quad] =
+                    make_float4(plan.constant, plan.constant, plan.constant, plan.constant);
+        } else if (plan.aligned && (!outside || plan.border == BORDER_WRAP)) {
+            quads->at[i] = y * plan.nx + columns[column];
+        } else if (mirrors && is_near(column) && is_near(column + 1) && is_near(column + 2) && is_near(column + 3)) {
+            quads->at[i] = NONE;
+        }
 #pragma unroll
         for (int k = 0; k < RUN; k++)
             quads->raw[i][k] = 0;
     }
+    return mirrors && is_near(own) ? columns[own] - x_tile : own;
 }
 
 template <int R, bool FLOATS, bool VOLUME, bool MASKED>
@@ -299,7 +317,7 @@ static __global__ void __launch_bounds__(THREADS, 1) gaussian_fused(const __grid
     bool spoiled = false;
     if (MASKED && !plan.flags[blockIdx.x])
         return;
-    fused_find<R>(plan, x_first - tile::HALO, y_first - R, columns, rows, &quads);
+    const int column = fused_find<R>(plan, x_first - tile::HALO, y_first - R, columns, rows, &quads, shared);
     const auto slice = [&](int k) {
         return plan.in + (size_t)min(max(lead + k, 0), last) * (size_t)pixels * (size_t)plan.bytes;
     };
@@ -324,8 +342,8 @@ static __global__ void __launch_bounds__(THREADS, 1) gaussian_fused(const __grid
         __syncthreads();
         bring(k + AHEAD);
         if (k < slices)
-            spoiled |=
-                fused_down<R, MASKED>(plan, shared + k % TILES * tile::SAMPLES, sums_down + k % 2 * tile::SUMS_DOWN);
+            spoiled |= fused_down<R, MASKED>(plan, shared + k % TILES * tile::SAMPLES + column,
+                                             sums_down + k % 2 * tile::SUMS_DOWN);
         if (k > 0) {
             float sums[RUN];
             fused_across<R, MASKED>(plan, sums_down + (1 - k % 2) * tile::SUMS_DOWN, sums);
@@ -415,6 +433,7 @@ enum ts_status ts_cuda_gaussian_fused(const struct stage_context *context, const
     plan.in = (const char *)job->in;
     plan.out = job->out;
     plan.border = job->border;
+    plan.constant = job->constant;
     plan.bytes = (int)ts_dtype_bytes(dtype);
     plan.wide = dtype == TS_U32;
     plan.aligned = dtype == TS_F32 && plan.nx % RUN == 0 && (uintptr_t)job->in % sizeof(float4) == 0;
