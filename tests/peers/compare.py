@@ -173,6 +173,21 @@ def convolve(table):
             table.row(f"{kernel}, {dtype}", ours, "OpenCV", theirs["OpenCV"], 1, off, 1e-6)
 
 
+def gaussian(table):
+    for shape, dimensions in ((STACK, "2d"), ((64, 256, 256), "3d")):
+        table.head(f"gaussian to f32, {dimensions}, {shape}, border reflect: SciPy gaussian_filter")
+        for dtype in ("f32", "u16"):
+            source = peers.image(dtype, shape)
+            target = numpy.empty(shape, numpy.float32)
+            for sigma in (1, 2, 4):
+                axes = (0 if dimensions == "2d" else sigma, sigma, sigma)
+                calls = {"SciPy": lambda: scipy.ndimage.gaussian_filter(source, axes, output=target, mode="reflect")}
+                parameters = f"sigma={sigma} dimensions={dimensions}"
+                ours, theirs = peers.compare("gaussian", dtype, shape, parameters, "ct", calls)
+                off = difference(peers.apply("gaussian", source, parameters, "f4"), target)
+                table.row(f"sigma {sigma}, {dtype}", ours, "SciPy", theirs["SciPy"], 5, off, 2e-6)
+
+
 def clahe(table):
     """OpenCV's rule: the same bytes."""
     for dtype, kind in (("u8", "u1"), ("u16", "u2")):
@@ -191,7 +206,7 @@ def main():
     print(f"one thread of {platform.machine()}; OpenCV {cv2.__version__}, SciPy {scipy.__version__}, "
           f"scikit-image {skimage.__version__}, NumPy {numpy.__version__}; medians of {peers.ROUNDS} interleaved rounds")
     table = peers.Table()
-    for comparison in (box, histogram, median, nlm, radon, fbp, contrast, convolve, clahe):
+    for comparison in (box, histogram, median, nlm, radon, fbp, contrast, convolve, gaussian, clahe):
         comparison(table)
     table.close()
 
