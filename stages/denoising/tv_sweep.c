@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An iteration of tv is one sweep over the planes (slices) in rising z. For each plane it first computes m, the image
- * whose gradient is taken, of the plane above, from the old q, and then the new q of the plane itself, in place: m of
- * two planes stays in the cache, and an iteration reads f and q and writes q once. In 3D the threads share the rows of
- * every plane; in 2D each takes whole slices, which are then runs of one plane. Every value follows from the iteration
- * before alone, so that neither slabs nor threads show in the result.
+ * An iteration of tv is one sweep over the planes (slices) in rising z, row by row. Before the q of a row is replaced,
+ * in place, all that depends on the old one is computed: m, the image whose gradient is taken, of the same row one
+ * plane above, or in 2D of the next row. So m of two planes, or two rows, stays in the cache, and an iteration reads f
+ * and q and writes q once. In 3D the threads share the rows of every plane; in 2D each takes whole slices. Every value
+ * follows from the iteration before alone, so that neither slabs nor threads show in the result.
  */
 #include "stages/denoising/tv_sweep.h"
 
@@ -30,7 +30,7 @@ struct job {
     float *q[3];           /* along x, y and, in 3D, z */
     float *values;         /* f as floats; NULL where it has them already */
     float *image;          /* x of primal-dual, else NULL */
-    float *points[2];      /* m of plane z in points[z % 2] */
+    float *points[2];      /* see point_row() */
     double *row_gaps;      /* of each row of each plane */
     double *distances;     /* of each plane */
     float *zeros;          /* a row */
@@ -83,7 +83,8 @@ struct gradient {
     float x, y, z, norm;
 };
 
-static inline struct gradient gradient_at(const struct rows *rows, int64_t x, float after, bool volume)
+static inline __attribute__((always_inline)) struct gradient gradient_at(const struct rows *rows, int64_t x,
+                                                                         float after, bool volume)
 {
     const float at = rows->point[x];
     struct gradient g = {after - at, rows->next_y[x] - at, volume ? rows->next_z[x] - at : 0, 0};
@@ -92,67 +93,102 @@ static inline struct gradient gradient_at(const struct rows *rows, int64_t x, fl
     return g;
 }
 
-static inline void step_dual(const struct rows *rows, int64_t x, float after, float ascent, bool volume, bool dual)
+/* Inlined where the last three are known, which leaves no branch in the loop. */
+static inline __attribute__((always_inline)) void step_dual(const struct rows *rows, int64_t x, float after,
+                                                            float ascent, bool volume, bool dual)
 {
     const struct gradient g = gradient_at(rows, x, after, volume);
-    float qx = rows->q[0][x] + ascent * g.x, qy = rows->q[1][x] + ascent * g.y, qz = 0, divisor;
-    if (volume)
-        qz = rows->q[2][x] + ascent * g.z;
-    if (dual) {
-        const float square = qx * qx + qy * qy, norm = sqrtf(volume ? square + qz * qz : square);
-        divisor = norm > 1 ? norm : 1;
-    } else {
-        divisor = 1 + ascent * g.norm;
-    }
-    const float factor = 1 / divisor;
+    const float qx = rows->q[0][x] + ascent * g.x, qy = rows->q[1][x] + ascent * g.y,
+                qz = volume ? rows->q[2][x] + ascent * g.z : 0;
+    const float square = qx * qx + qy * qy, norm = dual ? sqrtf(volume ? square + qz * qz : square) : 0;
+    const float factor = 1 / (!dual ? 1 + ascent * g.norm : norm > 1 ? norm : 1);
     rows->q[0][x] = qx * factor;
     rows->q[1][x] = qy * factor;
     if (volume)
         rows->q[2][x] = qz * factor;
 }
 
+static inline __attribute__((always_inline)) void step_row(const struct rows *rows, int64_t nx, float ascent,
+                                                           bool volume, bool dual)
+{
+#pragma omp simd
+    for (int64_t x = 0; x < nx - 1; x++)
+        step_dual(rows, x, rows->point[x + 1], ascent, volume, dual);
+    step_dual(rows, nx - 1, rows->point[nx - 1], ascent, volume, dual);
+}
+
 static TS_VECTORIZED void step_duals(const struct rows *rows_of, int64_t nx, float ascent, bool volume, bool dual)
 {
     const struct rows rows = *rows_of;
-#pragma omp simd
-    for (int64_t x = 0; x < nx - 1; x++)
-        step_dual(&rows, x, rows.point[x + 1], ascent, volume, dual);
-    step_dual(&rows, nx - 1, rows.point[nx - 1], ascent, volume, dual);
+    if (volume && dual)
+        step_row(&rows, nx, ascent, true, true);
+    else if (volume)
+        step_row(&rows, nx, ascent, true, false);
+    else if (dual)
+        step_row(&rows, nx, ascent, false, true);
+    else
+        step_row(&rows, nx, ascent, false, false);
 }
 
-/* Returns the sum over a row of weight (|grad m| - q grad m) + 1/2 (m - f - weight div q)^2, which is P(m) less the
- * value of the dual problem at q. */
-static double find_gap(const struct rows *rows, int64_t nx, float weight, bool volume)
+static inline __attribute__((always_inline)) double gap_at(const struct rows *rows, int64_t x, float before,
+                                                           float after, float weight, bool volume)
+{
+    const struct gradient g = gradient_at(rows, x, after, volume);
+    const float plane = rows->q[0][x] * g.x + rows->q[1][x] * g.y, along = volume ? plane + rows->q[2][x] * g.z : plane,
+                rest = rows->point[x] - (rows->values[x] + weight * divergence(rows, x, before, volume));
+    return (double)(weight * (g.norm - along)) + 0.5 * (double)rest * (double)rest;
+}
+
+static inline __attribute__((always_inline)) double gap_of_row(const struct rows *rows, int64_t nx, float weight,
+                                                               bool volume)
 {
     double sums[LANES] = {0}, sum = 0;
-    for (int64_t x = 0; x < nx; x++) {
-        const struct gradient g = gradient_at(rows, x, rows->point[x + 1 < nx ? x + 1 : x], volume);
-        const float along = rows->q[0][x] * g.x + rows->q[1][x] * g.y + (volume ? rows->q[2][x] * g.z : 0),
-                    to = rows->values[x] + weight * divergence(rows, x, x > 0 ? rows->q[0][x - 1] : 0, volume),
-                    rest = rows->point[x] - to;
-        sums[x % LANES] += (double)(weight * (g.norm - along)) + 0.5 * (double)rest * (double)rest;
+    int64_t x = 1;
+    for (; x + LANES < nx; x += LANES) {
+#pragma omp simd
+        for (int64_t i = 0; i < LANES; i++)
+            sums[i] += gap_at(rows, x + i, rows->q[0][x + i - 1], rows->point[x + i + 1], weight, volume);
     }
+    for (; x < nx - 1; x++)
+        sum += gap_at(rows, x, rows->q[0][x - 1], rows->point[x + 1], weight, volume);
+    sum += gap_at(rows, 0, 0, rows->point[nx > 1], weight, volume);
+    if (nx > 1)
+        sum += gap_at(rows, nx - 1, rows->q[0][nx - 2], rows->point[nx - 1], weight, volume);
     for (int i = 0; i < LANES; i++)
         sum += sums[i];
     return sum;
 }
 
+/* Returns the sum over a row of weight (|grad m| - q grad m) + 1/2 (m - f - weight div q)^2, which is P(m) less the
+ * value of the dual problem at q. */
+static TS_VECTORIZED double find_gap(const struct rows *rows_of, int64_t nx, float weight, bool volume)
+{
+    const struct rows rows = *rows_of;
+    return volume ? gap_of_row(&rows, nx, weight, true) : gap_of_row(&rows, nx, weight, false);
+}
+
 /* ---- planes ------------------------------------------------------------------------------------- */
+
+/* Returns m of a row: of all rows of two planes, or in 2D of two rows. */
+static float *point_row(const struct job *job, int64_t z, int64_t y)
+{
+    return job->volume ? job->points[z % 2] + y * job->nx : job->points[y % 2];
+}
 
 static struct rows rows_of(const struct job *job, int64_t z, int64_t y)
 {
-    const int64_t at = ((z - job->range.first) * job->ny + y) * job->nx, row = y * job->nx;
-    const bool last_z = z + 1 == job->range.end;
-    struct rows rows = {.point = job->points[z % 2] + row};
+    const int64_t at = ((z - job->range.first) * job->ny + y) * job->nx;
+    struct rows rows = {.point = point_row(job, z, y)};
     for (int a = 0; a < (job->volume ? 3 : 2); a++)
         rows.q[a] = job->q[a] + at;
     rows.below_y = y > 0 ? rows.q[1] - job->nx : job->zeros;
     rows.below_z = job->volume && z > job->range.first ? rows.q[2] - job->plane : job->zeros;
-    rows.next_y = y + 1 < job->ny ? rows.point + job->nx : rows.point;
-    rows.next_z = last_z ? rows.point : job->points[(z + 1) % 2] + row;
+    rows.next_y = y + 1 < job->ny ? point_row(job, z, y + 1) : rows.point;
+    rows.next_z = job->volume && z + 1 < job->range.end ? point_row(job, z + 1, y) : rows.point;
     rows.image = job->image ? job->image + at : NULL;
-    rows.values = job->values ? job->values + at
-                              : (const float *)ts_slice_data(job->in, z - job->range.first + job->in_first) + row;
+    rows.values = job->values
+                      ? job->values + at
+                      : (const float *)ts_slice_data(job->in, z - job->range.first + job->in_first) + y * job->nx;
     return rows;
 }
 
@@ -168,44 +204,43 @@ static void meet(const struct job *job)
     }
 }
 
-static void point_plane(const struct job *job, struct share share, int64_t z, const struct tv_step *step, bool keep)
+static void find_row(const struct job *job, int64_t z, int64_t y, const struct tv_step *step, bool keep)
 {
-    for (int64_t y = share.first; y < share.end; y++) {
-        const struct rows rows = rows_of(job, z, y);
-        find_points(&rows, job->nx, step, (float)job->params->weight, job->volume, job->image, keep,
-                    job->points[z % 2] + y * job->nx);
-    }
+    const struct rows rows = rows_of(job, z, y);
+    find_points(&rows, job->nx, step, (float)job->params->weight, job->volume, job->image, keep, point_row(job, z, y));
 }
 
-/* Finds the gaps of a plane, of which the points are the result so far, and copies them to the output. */
-static void look_plane(const struct job *job, struct share share, int64_t z)
+/* Finds the gap of a row, whose m is the result so far, and copies m to the output. */
+static void look_row(const struct job *job, int64_t z, int64_t y)
 {
+    const struct rows rows = rows_of(job, z, y);
     const int64_t to = z - job->range.z;
-    for (int64_t y = share.first; y < share.end; y++) {
-        const struct rows rows = rows_of(job, z, y);
-        job->row_gaps[(z - job->range.first) * job->ny + y] =
-            find_gap(&rows, job->nx, (float)job->params->weight, job->volume);
-        if (to >= 0 && to < job->range.n)
-            memcpy((float *)ts_slice_data(job->out, job->out_first + to) + y * job->nx, rows.point,
-                   (size_t)job->nx * sizeof(float));
-    }
+    job->row_gaps[(z - job->range.first) * job->ny + y] =
+        find_gap(&rows, job->nx, (float)job->params->weight, job->volume);
+    if (to >= 0 && to < job->range.n)
+        memcpy((float *)ts_slice_data(job->out, job->out_first + to) + y * job->nx, rows.point,
+               (size_t)job->nx * sizeof(float));
 }
 
-/* Goes over planes [range->first, range->end): computes their new q, or looks at the result so far. */
+/* Goes over the rows of planes [range->first, range->end): computes their new q, or looks at the result so far. */
 static void sweep(const struct job *job, struct share share, const struct tv_range *range, const struct tv_step *step,
                   bool look)
 {
+    for (int64_t y = share.first; y < (job->volume ? share.end : 1); y++)
+        find_row(job, range->first, y, step, !look);
+    meet(job);
     for (int64_t z = range->first; z < range->end; z++) {
-        if (z == range->first)
-            point_plane(job, share, z, step, !look);
-        if (z + 1 < job->range.end)
-            point_plane(job, share, z + 1, step, !look);
-        meet(job);
-        if (look)
-            look_plane(job, share, z);
-        for (int64_t y = share.first; !look && y < share.end; y++) {
-            const struct rows rows = rows_of(job, z, y);
-            step_duals(&rows, job->nx, step->ascent, job->volume, job->image);
+        for (int64_t y = share.first; y < share.end; y++) {
+            if (job->volume && z + 1 < job->range.end)
+                find_row(job, z + 1, y, step, !look);
+            if (!job->volume && y + 1 < job->ny)
+                find_row(job, z, y + 1, step, !look);
+            if (look) {
+                look_row(job, z, y);
+            } else {
+                const struct rows rows = rows_of(job, z, y);
+                step_duals(&rows, job->nx, step->ascent, job->volume, job->image);
+            }
         }
         meet(job);
     }
@@ -297,8 +332,8 @@ static void lay_out(struct job *job, int64_t planes, struct memory_layout *layou
         job->q[a] = ts_layout_add(layout, bytes);
     job->values = job->context->in.dtype == TS_F32 ? NULL : ts_layout_add(layout, bytes);
     job->image = job->params->method == TV_CHAMBOLLE ? NULL : ts_layout_add(layout, bytes);
-    for (int i = 0; i < (job->volume ? 2 : 1); i++)
-        job->points[i] = ts_layout_add(layout, (size_t)job->plane * sizeof(float));
+    for (int i = 0; i < 2; i++)
+        job->points[i] = ts_layout_add(layout, (size_t)(job->volume ? job->plane : job->nx) * sizeof(float));
     job->row_gaps = ts_layout_add(layout, (size_t)(planes * job->ny) * sizeof(double));
     job->distances = ts_layout_add(layout, (size_t)planes * sizeof(double));
     job->zeros = ts_layout_add(layout, (size_t)job->nx * sizeof(float));
