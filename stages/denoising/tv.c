@@ -75,7 +75,8 @@ struct stage_reach ts_tv_reach(const struct stage_context *context)
     return (struct stage_reach){.halo = params->dimensions == TV_2D ? 0
                                         : all                       ? others
                                                                     : most,
-                                .border = BORDER_NEAREST};
+                                .border = BORDER_NEAREST,
+                                .recomputes = true};
 }
 
 struct tv_range ts_tv_range(const struct stage_context *context, const struct ts_image *out)
