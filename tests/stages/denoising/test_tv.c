@@ -20,8 +20,8 @@ TEST_ON_BOTH(tv, agrees_with_the_published_iterations_in_2d)
         {.assignments = "weight=1e4 iterations=6", .values = VALUES_EXTREME},
         {.assignments = "weight=50 iterations=100", .values = VALUES_CT, .nz = 3, .ny = 41, .nx = 150},
         {.assignments = "weight=50 iterations=99 method=chambolle", .values = VALUES_CT, .nz = 2, .ny = 70, .nx = 133},
-        {.assignments = "weight=40 iterations=45 stop=distance tolerance=8", .nz = 5, .ny = 19, .nx = 23},
-        {.assignments = "weight=40 iterations=300 method=chambolle stop=distance tolerance=8",
+        {.assignments = "weight=40 iterations=45 stop=distance tolerance=0.7", .nz = 5, .ny = 19, .nx = 23},
+        {.assignments = "weight=40 iterations=300 method=chambolle stop=distance tolerance=0.5",
          .nz = 5,
          .ny = 9,
          .nx = 31},
@@ -38,8 +38,11 @@ TEST_ON_BOTH(tv, agrees_with_the_published_iterations_in_3d)
         {.assignments = "dimensions=3d weight=300 iterations=5 method=chambolle", .values = VALUES_EXTREME},
         {.assignments = "dimensions=3d weight=60 iterations=3", .nz = 13, .ny = 11, .nx = 40},
         {.assignments = "dimensions=3d weight=60 iterations=2 method=chambolle", .nz = 13, .ny = 18, .nx = 70},
-        {.assignments = "dimensions=3d weight=40 iterations=45 stop=distance tolerance=9", .nz = 6, .ny = 19, .nx = 23},
-        {.assignments = "dimensions=3d weight=40 iterations=90 method=chambolle stop=distance tolerance=9",
+        {.assignments = "dimensions=3d weight=40 iterations=45 stop=distance tolerance=0.7",
+         .nz = 6,
+         .ny = 19,
+         .nx = 23},
+        {.assignments = "dimensions=3d weight=40 iterations=90 method=chambolle stop=distance tolerance=0.5",
          .nz = 5,
          .ny = 9,
          .nx = 31},
@@ -100,15 +103,15 @@ TEST_ON_BOTH(tv, stops_each_slice_at_the_tolerance)
     struct stage_run run;
     for (int i = 0; i < 900; i++)
         ((float *)in.data)[i] = 5;
-    cr_assert_eq(ts_test_run(&run, &tv_stage, "weight=100 iterations=95 stop=distance tolerance=30", &in, NULL, 1, 1),
+    cr_assert_eq(ts_test_run(&run, &tv_stage, "weight=100 iterations=95 stop=distance tolerance=1.5", &in, NULL, 1, 1),
                  TS_OK);
     cr_assert_eq(ts_test_table_at(&run, "iterations", 0), 10);
     cr_assert_eq(ts_test_table_at(&run, "distance", 0), 0);
     cr_assert(isnan(ts_test_table_at(&run, "distance", 1)));
     const int done = (int)ts_test_table_at(&run, "iterations", 1);
     cr_assert(done > 10 && done < 95 && done % 10 == 0, "%d", done);
-    cr_assert_gt(ts_test_table_at(&run, "distance", 10 + done / 10 - 2), 30);
-    cr_assert_leq(ts_test_table_at(&run, "distance", 10 + done / 10 - 1), 30);
+    cr_assert_gt(ts_test_table_at(&run, "distance", 10 + done / 10 - 2), 1.5);
+    cr_assert_leq(ts_test_table_at(&run, "distance", 10 + done / 10 - 1), 1.5);
     cr_assert(isnan(ts_test_table_at(&run, "distance", 10 + done / 10)));
     ts_test_run_clear(&run);
     free(in.data);

@@ -115,7 +115,7 @@ static void denoise(const struct grid *grid, const struct tv_params *params, con
 {
     const double axes = params->dimensions == TV_3D ? 3 : 2;
     const size_t bytes = (size_t)grid->count * sizeof(double);
-    double *p[3], *bar = malloc(bytes), tau = 1 / sqrt(4 * axes), sigma = tau;
+    double *p[3], *bar = malloc(bytes), tau = 4, sigma = 1 / (tau * 4 * axes);
     for (int a = 0; a < 3; a++)
         p[a] = calloc((size_t)grid->count, sizeof(double));
     memcpy(u, f, bytes);
