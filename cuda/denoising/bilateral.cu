@@ -16,8 +16,8 @@ enum { BLOCK_X = 32, BLOCK_Y = 8, EACH = 4, TILE_Y = BLOCK_Y * EACH, MOST_BLOCKS
 struct bilateral_job {
     int64_t nz;
     int ny, nx, radius, depth, border;
-    float scale, constant; /* constant: scaled */
-    float distance_scale;
+    float scale, constant;  /* constant: scaled */
+    const float *exponents; /* of each sample of a window */
 };
 
 static __device__ __forceinline__ float power_of_two(float exponent)
@@ -39,11 +39,11 @@ static __device__ void load_tile(const T *slice, const struct bilateral_job &job
 {
     const int width = BLOCK_X + 2 * job.radius, height = TILE_Y + 2 * job.radius;
     for (int row = threadIdx.y; row < height; row += BLOCK_Y) {
-        const int y = ts_cuda_border_rarely(first_y + row - job.radius, job.ny, job.border);
+        const int64_t y = ts_cuda_border_index(first_y + row - job.radius, job.ny, job.border);
         for (int column = threadIdx.x; column < width; column += BLOCK_X) {
-            const int x = ts_cuda_border_rarely(first_x + column - job.radius, job.nx, job.border);
+            const int64_t x = ts_cuda_border_index(first_x + column - job.radius, job.nx, job.border);
             tile[row * width + column] =
-                y < 0 || x < 0 ? job.constant : scaled((float)slice[(int64_t)y * job.nx + x], job.scale);
+                y < 0 || x < 0 ? job.constant : scaled((float)slice[y * job.nx + x], job.scale);
         }
     }
 }
@@ -69,12 +69,10 @@ static __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y) map_tiles(const T *in
             __syncthreads();
             for (int j = 0; j < size; j++) {
                 const float *line = tile + (threadIdx.y + j) * width + threadIdx.x;
-                const int z_off = slice - job.depth / 2, y_off = j - job.radius;
-                const float line_exponent = job.distance_scale * (float)(z_off * z_off + y_off * y_off);
+                const float *exponents = job.exponents + (slice * size + j) * size;
                 float line_sum[EACH] = {0}, line_weights[EACH] = {0};
                 for (int i = 0; i < size; i++) {
-                    const float x_off = (float)(i - job.radius),
-                                exponent = -__fmaf_rn(x_off * x_off, job.distance_scale, line_exponent);
+                    const float exponent = -exponents[i];
 #pragma unroll
                     for (int k = 0; k < EACH; k++) {
                         const float difference = line[k * BLOCK_Y * width + i] - middle[k];
@@ -99,6 +97,18 @@ static __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y) map_tiles(const T *in
     }
 }
 
+static size_t constants_bytes(const struct stage_context *context)
+{
+    const struct bilateral_params *params = (const struct bilateral_params *)context->params;
+    const size_t size = 2 * (size_t)params->radius + 1;
+    return size * size * (params->dimensions == BILATERAL_3D ? size : 1) * sizeof(float);
+}
+
+static void constants(const struct stage_context *context, void *host)
+{
+    ts_bilateral_exponents((const struct bilateral_params *)context->params, (float *)host);
+}
+
 static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           const struct cuda_call *call)
 {
@@ -113,7 +123,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
                                       params->border,
                                       scale,
                                       (float)params->constant * scale,
-                                      (float)ts_bilateral_distance_scale(params)};
+                                      (const float *)call->constants};
     const dim3 threads(BLOCK_X, BLOCK_Y),
         blocks((unsigned)ts_cuda_parts(job.nx, BLOCK_X), (unsigned)ts_cuda_parts(job.ny, TILE_Y),
                (unsigned)(job.nz < MOST_BLOCKS_Z ? job.nz : MOST_BLOCKS_Z));
@@ -125,5 +135,5 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 }
 
 extern "C" {
-const struct stage_cuda bilateral_cuda = {.map = map};
+const struct stage_cuda bilateral_cuda = {.constants_bytes = constants_bytes, .constants = constants, .map = map};
 }

@@ -74,9 +74,14 @@ float ts_bilateral_scale(const struct bilateral_params *params)
     return (float)(sqrt(0.5 / log(2)) / params->sigma_color);
 }
 
-double ts_bilateral_distance_scale(const struct bilateral_params *params)
+void ts_bilateral_exponents(const struct bilateral_params *params, float *exponents)
 {
-    return 0.5 / log(2) / (params->sigma_spatial * params->sigma_spatial);
+    const int64_t radius = params->radius, rz = params->dimensions == BILATERAL_3D ? radius : 0;
+    const double scale = 0.5 / log(2) / (params->sigma_spatial * params->sigma_spatial);
+    for (int64_t z = -rz; z <= rz; z++)
+        for (int64_t y = -radius; y <= radius; y++)
+            for (int64_t x = -radius; x <= radius; x++)
+                *exponents++ = (float)(scale * (double)(z * z + y * y + x * x));
 }
 
 /* ---- rows --------------------------------------------------------------------------------------- */
@@ -212,18 +217,6 @@ static void map_rows(const struct bilateral_window *window, const struct worker 
     }
 }
 
-/* Writes the part of the exponent that follows from the distance, for each sample of a window, z slowest. */
-static void fill_exponents(const struct bilateral_window *window)
-{
-    const double scale = ts_bilateral_distance_scale(params_of(window->context));
-    const int64_t radius = window->radius, rz = window->depth / 2;
-    float *exponents = window->exponents;
-    for (int64_t z = -rz; z <= rz; z++)
-        for (int64_t y = -radius; y <= radius; y++)
-            for (int64_t x = -radius; x <= radius; x++)
-                *exponents++ = (float)(scale * (double)(z * z + y * y + x * x));
-}
-
 static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           void *scratch)
 {
@@ -235,7 +228,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     window.in = in;
     window.out = out;
     ts_border_fill(window.columns, -radius, window.nx + 2 * radius, window.nx, (enum ts_border)params->border);
-    fill_exponents(&window);
+    ts_bilateral_exponents(params, window.exponents);
 #pragma omp parallel num_threads(context->threads)
     {
         struct worker worker;

@@ -21,11 +21,9 @@ struct bilateral_params {
     double constant;
 };
 
-/* Exponents are to base 2: a weight is 2^-(s d^2 + t^2), where d is the distance in pixels, s is
- * ts_bilateral_distance_scale(), and t is the difference of values times ts_bilateral_scale(). */
+/* Exponents are to base 2, so that a weight is 2^-(s + t^2): s is that of the offset, and t the difference of values
+ * times ts_bilateral_scale(). */
 enum { BILATERAL_MOST_RADIUS = 30 };
-float ts_bilateral_scale(const struct bilateral_params *params);
-double ts_bilateral_distance_scale(const struct bilateral_params *params);
 /* Scaled values of this magnitude and beyond, and NaN, have no part in the means of others, and keep their value. */
 #define BILATERAL_FAR 0x1p40F
 float ts_bilateral_scale(const struct bilateral_params *params);

@@ -56,8 +56,8 @@ struct tv_step {
 };
 
 /* Returns the factors of the first iteration. chambolle: ascent = 1 / (2 dimensions weight). primal-dual: tau sigma
- * times the square of grad's norm, which is at most 4 dimensions, is 1. tau starts at 4, which was best or next to best
- * on images with little and with much noise for their weight (docs/notes/tv.md). */
+ * times the square of grad's norm, which is at most 4 dimensions, is 1. tau starts at 4,
+ * whatever the scale of the values; docs/notes/tv.md compares other starts. */
 static inline struct tv_step ts_tv_step_first(const struct tv_params *params)
 {
     const double axes = params->dimensions == TV_3D ? 3 : 2, tau = 4, sigma = 1 / (tau * 4 * axes);
