@@ -111,42 +111,98 @@ static void primal_dual(const struct grid *grid, const double *f, double weight,
     *sigma /= theta;
 }
 
-static void denoise(const struct grid *grid, const struct tv_params *params, const double *f, double *u)
+/* Rows of the tables for the planes of a grid. */
+struct record {
+    double *distances, *iterations;
+    int64_t looks, n; /* looks a plane may have, and has had */
+};
+
+/* Records, for each plane, the root of twice its part of the gap over its pixels: the sum of weight |grad u| - <p, grad
+ * u> + 1/2 (u - f - div p)^2. */
+static void look(const struct grid *grid, const double *f, double weight, double *const p[3], const double *u,
+                 struct record *record)
+{
+    for (int64_t z = 0; z < grid->n[0]; z++) {
+        double gap = 0;
+        for (int64_t i = z * grid->step[0]; i < (z + 1) * grid->step[0]; i++) {
+            double g[3], along = 0;
+            for (int a = 0; a < 3; a++) {
+                g[a] = difference(grid, u, i, a);
+                along += p[a][i] * g[a];
+            }
+            const double rest = u[i] - f[i] - divergence(grid, p, i);
+            gap += weight * length(g[0], g[1], g[2]) - along + rest * rest / 2;
+        }
+        record->distances[z * record->looks + record->n] = sqrt(2 * fmax(gap, 0) / (double)grid->step[0]);
+    }
+    record->n++;
+}
+
+static void denoise(const struct grid *grid, const struct tv_params *params, const double *f, double *u,
+                    struct record *record)
 {
     const double axes = params->dimensions == TV_3D ? 3 : 2;
     const size_t bytes = (size_t)grid->count * sizeof(double);
-    double *p[3], *bar = malloc(bytes), tau = 4, sigma = 1 / (tau * 4 * axes);
+    double *p[3], *x = malloc(bytes), *bar = malloc(bytes), tau = 4, sigma = 1 / (tau * 4 * axes);
+    int64_t i = 0;
+    bool done = false;
     for (int a = 0; a < 3; a++)
         p[a] = calloc((size_t)grid->count, sizeof(double));
-    memcpy(u, f, bytes);
+    memcpy(x, f, bytes);
     memcpy(bar, f, bytes);
-    for (int64_t i = 1; i <= params->iterations; i++) {
+    while (!done) {
+        i++;
         if (params->method == TV_CHAMBOLLE)
-            chambolle(grid, f, params->weight, 1 / (2 * axes), p, u);
+            chambolle(grid, f, params->weight, 1 / (2 * axes), p, x);
         else
-            primal_dual(grid, f, params->weight, &tau, &sigma, p, u, bar);
-        if (params->stop == TV_NEVER || i % 10 > 0)
+            primal_dual(grid, f, params->weight, &tau, &sigma, p, x, bar);
+        if (i < params->iterations && (params->stop == TV_NEVER || i % 10 > 0))
             continue;
-        for (int64_t k = 0; params->method == TV_CHAMBOLLE && k < grid->count; k++)
-            u[k] = f[k] + divergence(grid, p, k);
+        for (int64_t k = 0; k < grid->count; k++)
+            u[k] = params->method == TV_CHAMBOLLE ? f[k] + divergence(grid, p, k) : x[k];
         const double gap =
             ts_tv_energy(u, f, params->weight, grid->n[0], grid->n[1], grid->n[2]) - dual_energy(grid, p, f);
-        if (sqrt(2 * fmax(gap, 0) / (double)grid->count) <= params->tolerance)
-            break;
+        if (record)
+            look(grid, f, params->weight, p, u, record);
+        done = i == params->iterations || sqrt(2 * fmax(gap, 0) / (double)grid->count) <= params->tolerance;
     }
-    for (int64_t i = 0; params->method == TV_CHAMBOLLE && i < grid->count; i++)
-        u[i] = f[i] + divergence(grid, p, i);
+    for (int64_t z = 0; record && z < grid->n[0]; z++) {
+        for (int64_t k = record->n; k < record->looks; k++)
+            record->distances[z * record->looks + k] = NAN;
+        record->iterations[z] = (double)i;
+    }
     for (int a = 0; a < 3; a++)
         free(p[a]);
     free(bar);
+    free(x);
+}
+
+/* With distances NULL the tables are left out. */
+static void denoise_all(const struct stage_context *context, const double *in, double *out, double *distances,
+                        double *iterations)
+{
+    const struct tv_params *params = context->params;
+    const int64_t nz = context->in.axes[0].n, ny = context->in.axes[1].n, nx = context->in.axes[2].n;
+    const int64_t runs = params->dimensions == TV_3D ? 1 : nz, planes = nz / runs,
+                  looks = params->stop == TV_NEVER ? 1 : (params->iterations + 9) / 10;
+    const struct grid grid = grid_of(planes, ny, nx);
+    for (int64_t run = 0; run < runs; run++) {
+        struct record record = {distances ? distances + run * looks : NULL, iterations ? iterations + run : NULL, looks,
+                                0};
+        denoise(&grid, params, in + run * grid.count, out + run * grid.count, distances ? &record : NULL);
+    }
 }
 
 void ts_tv_oracle(const struct stage_context *context, const double *in, double *out)
 {
-    const struct tv_params *params = context->params;
-    const int64_t nz = context->in.axes[0].n, ny = context->in.axes[1].n, nx = context->in.axes[2].n;
-    const bool volume = params->dimensions == TV_3D;
-    const struct grid grid = grid_of(volume ? nz : 1, ny, nx);
-    for (int64_t z = 0; z < (volume ? 1 : nz); z++)
-        denoise(&grid, params, in + z * ny * nx, out + z * ny * nx);
+    denoise_all(context, in, out, NULL, NULL);
+}
+
+void ts_tv_oracle_tables(const struct stage_context *context, const double *in, const double *out,
+                         struct bench_tables *tables)
+{
+    double *again = malloc(ts_image_count(&context->out) * sizeof *again);
+    (void)out;
+    denoise_all(context, in, again, ts_bench_table(tables, "distance"), ts_bench_table(tables, "iterations"));
+    free(again);
 }
