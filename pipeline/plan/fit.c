@@ -105,6 +105,18 @@ static int64_t least_on_device(const struct ts_plan *plan)
     return least;
 }
 
+/* Slices of a slab beside which the halo that a stage computes anew is little work. */
+static int64_t least_for_halo(const struct ts_plan *plan)
+{
+    enum { HALOS = 4 };
+    int64_t least = 1;
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
+        const struct stage_reach reach = ts_stage_reach(&plan->nodes[i].context);
+        least = reach.recomputes && HALOS * reach.halo > least ? HALOS * reach.halo : least;
+    }
+    return least;
+}
+
 /* Returns how many slices have SLAB_BYTES in the largest image: enough for every thread, few enough to overlap. What
  * keeps a device busy yields to overlap, since reading and writing take far longer than the kernels: a volume is cut
  * into OVERLAP_SLABS slabs, but not below half of what the kernels want. They take half of their speed at a quarter. */
@@ -121,6 +133,8 @@ static int64_t preferred_slab(const struct ts_plan *plan, int64_t nz)
         const int64_t cut = (nz + OVERLAP_SLABS - 1) / OVERLAP_SLABS, half = (least + 1) / 2;
         least = cut > half ? cut : half;
     }
+    slab = slab < least ? least : slab;
+    least = least_for_halo(plan);
     slab = slab < least ? least : slab;
     return slab < nz ? slab : nz;
 }

@@ -36,6 +36,7 @@ struct stage_reach {
     int64_t halo;
     enum ts_border border;
     double constant; /* of BORDER_CONSTANT, in values of the input */
+    bool recomputes; /* map() computes the halo as well, so that a slab shorter than it costs a multiple */
 };
 
 /* The context is everything that a stage's code may see. `in` and `out` describe whole images and have no data. */

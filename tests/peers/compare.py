@@ -95,6 +95,38 @@ def nlm(table):
         table.row(f"patch {size}, distance {distance}", ours, "scikit-image", theirs["scikit-image"], 5, off, 0.1)
 
 
+def tv(table):
+    iterations = 20
+    table.head(f"tv, f32, chambolle, {iterations} iterations: scikit-image denoise_tv_chambolle")
+    for shape, dimensions in (((4, 512, 512), 2), ((16, 256, 256), 3)):
+        source = peers.image("f32", shape)
+        parameters = f"weight=30 iterations={iterations} method=chambolle dimensions={dimensions}d"
+
+        def call(volume):  # what comes out of their last iteration is from before it
+            return skimage.restoration.denoise_tv_chambolle(volume, weight=30, eps=0, max_num_iter=iterations + 1)
+
+        calls = {"scikit-image": (lambda: [call(plane) for plane in source]) if dimensions == 2 else lambda: call(source)}
+        ours, theirs = peers.compare("tv", "f32", shape, parameters, "ct", calls)
+        off = difference(peers.apply("tv", source, parameters, "f4"), calls["scikit-image"]())
+        table.row(f"{dimensions}d, {shape}", ours, "scikit-image", theirs["scikit-image"], 5, off, 1e-5)
+
+
+def bilateral(table):
+    shape = (1, 256, 256)
+    table.head(f"bilateral, f32, {shape}: scikit-image denoise_bilateral")
+    source = peers.image("f32", shape)
+    source -= source.min()  # its table of weights is that of another range where there are values below 0
+    source /= source.max()
+    for radius in (2, 6):
+        # Its weights of distance belong to a window of another size (scikit-image 0.19), unless they are all equal.
+        parameters = f"sigma_color=0.1 sigma_spatial=1e6 radius={radius} border=reflect"
+        calls = {"scikit-image": lambda: skimage.restoration.denoise_bilateral(
+            source[0], win_size=2 * radius + 1, sigma_color=0.1, sigma_spatial=1e6, bins=100000, mode="symmetric")}
+        ours, theirs = peers.compare("bilateral", "f32", shape, parameters, "ct", calls)
+        off = difference(peers.apply("bilateral", source, parameters, "f4"), calls["scikit-image"]())
+        table.row(f"{2 * radius + 1} x {2 * radius + 1}", ours, "scikit-image", theirs["scikit-image"], 5, off, 1e-4)
+
+
 def skimage_on_our_center(slice_values, detectors, views):
     """Ours around scikit-image's center: one more row and column puts (n - 1) / 2 on pixel n // 2."""
     n = slice_values.shape[0]
@@ -206,7 +238,7 @@ def main():
     print(f"one thread of {platform.machine()}; OpenCV {cv2.__version__}, SciPy {scipy.__version__}, "
           f"scikit-image {skimage.__version__}, NumPy {numpy.__version__}; medians of {peers.ROUNDS} interleaved rounds")
     table = peers.Table()
-    for comparison in (box, histogram, median, nlm, radon, fbp, contrast, convolve, gaussian, clahe):
+    for comparison in (box, histogram, median, nlm, tv, bilateral, radon, fbp, contrast, convolve, gaussian, clahe):
         comparison(table)
     table.close()
 

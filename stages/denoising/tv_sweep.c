@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An iteration of tv is one sweep over the planes (slices) in rising z, row by row. Before the q of a row is replaced,
+ * in place, all that depends on the old one is computed: m, the image whose gradient is taken, of the same row one
+ * plane above, or in 2D of the next row. So m of two planes, or two rows, stays in the cache, and an iteration reads f
+ * and q and writes q once. In 3D the threads share the rows of every plane; in 2D each takes whole slices. Every value
+ * follows from the iteration before alone, so that neither slabs nor threads show in the result.
+ */
+#include "stages/denoising/tv_sweep.h"
+
+#include <omp.h>
+#include <string.h>
+
+#include "core/memory.h"
+
+enum { LANES = 16 };
+
+/* The planes that are iterated together: one slice in 2D, the range of the slab in 3D. Arrays begin at plane `first`.
+ */
+struct job {
+    const struct stage_context *context;
+    const struct tv_params *params;
+    const struct ts_image *in;
+    struct ts_image *out;
+    struct tv_range range;
+    bool volume;
+    int64_t ny, nx, plane; /* plane: pixels of one */
+    int64_t in_first;      /* index in `in` of plane range.first */
+    int64_t out_first;     /* index in `out` and in the tables of plane range.z */
+    float *q[3];           /* along x, y and, in 3D, z */
+    float *values;         /* f as floats; NULL where it has them already */
+    float *image;          /* x of primal-dual, else NULL */
+    float *points[2];      /* see point_row() */
+    double *row_gaps;      /* of each row of each plane */
+    double *distances;     /* of each plane */
+    float *zeros;          /* a row */
+};
+
+/* ---- rows --------------------------------------------------------------------------------------- */
+
+/* Pointers to the rows of one row of pixels. */
+struct rows {
+    const float *values;
+    float *q[3];
+    const float *below_y, *below_z;       /* q[1] one row before, q[2] one plane before; zeros at the start */
+    const float *point, *next_y, *next_z; /* m, and one row and one plane on; m itself at the end */
+    float *image;
+};
+
+static inline float divergence(const struct rows *rows, int64_t x, float before, bool volume)
+{
+    const float plane = (rows->q[0][x] - before) + (rows->q[1][x] - rows->below_y[x]);
+    return volume ? plane + (rows->q[2][x] - rows->below_z[x]) : plane;
+}
+
+/* Computes m from q, f and x, and with `keep` the new x. */
+static inline void find_point(const struct rows *rows, int64_t x, float before, const struct tv_step *step,
+                              float weight, bool volume, bool dual, bool keep, float *point)
+{
+    const float to = rows->values[x] + weight * divergence(rows, x, before, volume);
+    if (!dual) {
+        point[x] = to;
+        return;
+    }
+    const float old = rows->image[x], image = old + step->blend * (to - old);
+    if (keep)
+        rows->image[x] = image;
+    point[x] = image + step->momentum * (image - old);
+}
+
+static TS_VECTORIZED void find_points(const struct rows *rows_of, int64_t nx, const struct tv_step *step_of,
+                                      float weight, bool volume, bool dual, bool keep, float *point)
+{
+    const struct rows rows = *rows_of;
+    const struct tv_step step = *step_of;
+    find_point(&rows, 0, 0, &step, weight, volume, dual, keep, point);
+#pragma omp simd
+    for (int64_t x = 1; x < nx; x++)
+        find_point(&rows, x, rows.q[0][x - 1], &step, weight, volume, dual, keep, point);
+}
+
+struct gradient {
+    float x, y, z, norm;
+};
+
+static inline __attribute__((always_inline)) struct gradient gradient_at(const struct rows *rows, int64_t x,
+                                                                         float after, bool volume)
+{
+    const float at = rows->point[x];
+    struct gradient g = {after - at, rows->next_y[x] - at, volume ? rows->next_z[x] - at : 0, 0};
+    const float square = g.x * g.x + g.y * g.y;
+    g.norm = sqrtf(volume ? square + g.z * g.z : square);
+    return g;
+}
+
+/* Inlined where the last three are known, which leaves no branch in the loop. */
+static inline __attribute__((always_inline)) void step_dual(const struct rows *rows, int64_t x, float after,
+                                                            float ascent, bool volume, bool dual)
+{
+    const struct gradient g = gradient_at(rows, x, after, volume);
+    const float qx = rows->q[0][x] + ascent * g.x, qy = rows->q[1][x] + ascent * g.y,
+                qz = volume ? rows->q[2][x] + ascent * g.z : 0;
+    const float square = qx * qx + qy * qy, norm = dual ? sqrtf(volume ? square + qz * qz : square) : 0;
+    const float factor = 1 / (!dual ? 1 + ascent * g.norm : norm > 1 ? norm : 1);
+    rows->q[0][x] = qx * factor;
+    rows->q[1][x] = qy * factor;
+    if (volume)
+        rows->q[2][x] = qz * factor;
+}
+
+static inline __attribute__((always_inline)) void step_row(const struct rows *rows, int64_t nx, float ascent,
+                                                           bool volume, bool dual)
+{
+#pragma omp simd
+    for (int64_t x = 0; x < nx - 1; x++)
+        step_dual(rows, x, rows->point[x + 1], ascent, volume, dual);
+    step_dual(rows, nx - 1, rows->point[nx - 1], ascent, volume, dual);
+}
+
+static TS_VECTORIZED void step_duals(const struct rows *rows_of, int64_t nx, float ascent, bool volume, bool dual)
+{
+    const struct rows rows = *rows_of;
+    if (volume && dual)
+        step_row(&rows, nx, ascent, true, true);
+    else if (volume)
+        step_row(&rows, nx, ascent, true, false);
+    else if (dual)
+        step_row(&rows, nx, ascent, false, true);
+    else
+        step_row(&rows, nx, ascent, false, false);
+}
+
+static inline __attribute__((always_inline)) double gap_at(const struct rows *rows, int64_t x, float before,
+                                                           float after, float weight, bool volume)
+{
+    const struct gradient g = gradient_at(rows, x, after, volume);
+    const float plane = rows->q[0][x] * g.x + rows->q[1][x] * g.y, along = volume ? plane + rows->q[2][x] * g.z : plane,
+                rest = rows->point[x] - (rows->values[x] + weight * divergence(rows, x, before, volume));
+    return (double)(weight * (g.norm - along)) + 0.5 * (double)rest * (double)rest;
+}
+
+static inline __attribute__((always_inline)) double gap_of_row(const struct rows *rows, int64_t nx, float weight,
+                                                               bool volume)
+{
+    double sums[LANES] = {0}, sum = 0;
+    int64_t x = 1;
+    for (; x + LANES < nx; x += LANES) {
+#pragma omp simd
+        for (int64_t i = 0; i < LANES; i++)
+            sums[i] += gap_at(rows, x + i, rows->q[0][x + i - 1], rows->point[x + i + 1], weight, volume);
+    }
+    for (; x < nx - 1; x++)
+        sum += gap_at(rows, x, rows->q[0][x - 1], rows->point[x + 1], weight, volume);
+    sum += gap_at(rows, 0, 0, rows->point[nx > 1], weight, volume);
+    if (nx > 1)
+        sum += gap_at(rows, nx - 1, rows->q[0][nx - 2], rows->point[nx - 1], weight, volume);
+    for (int i = 0; i < LANES; i++)
+        sum += sums[i];
+    return sum;
+}
+
+/* Returns the sum over a row of weight (|grad m| - q grad m) + 1/2 (m - f - weight div q)^2, which is P(m) less the
+ * value of the dual problem at q. */
+static TS_VECTORIZED double find_gap(const struct rows *rows_of, int64_t nx, float weight, bool volume)
+{
+    const struct rows rows = *rows_of;
+    return volume ? gap_of_row(&rows, nx, weight, true) : gap_of_row(&rows, nx, weight, false);
+}
+
+/* ---- planes ------------------------------------------------------------------------------------- */
+
+/* Returns m of a row: of all rows of two planes, or in 2D of two rows. */
+static float *point_row(const struct job *job, int64_t z, int64_t y)
+{
+    return job->volume ? job->points[z % 2] + y * job->nx : job->points[y % 2];
+}
+
+static struct rows rows_of(const struct job *job, int64_t z, int64_t y)
+{
+    const int64_t at = ((z - job->range.first) * job->ny + y) * job->nx;
+    struct rows rows = {.point = point_row(job, z, y)};
+    for (int a = 0; a < (job->volume ? 3 : 2); a++)
+        rows.q[a] = job->q[a] + at;
+    rows.below_y = y > 0 ? rows.q[1] - job->nx : job->zeros;
+    rows.below_z = job->volume && z > job->range.first ? rows.q[2] - job->plane : job->zeros;
+    rows.next_y = y + 1 < job->ny ? point_row(job, z, y + 1) : rows.point;
+    rows.next_z = job->volume && z + 1 < job->range.end ? point_row(job, z + 1, y) : rows.point;
+    rows.image = job->image ? job->image + at : NULL;
+    rows.values = job->values
+                      ? job->values + at
+                      : (const float *)ts_slice_data(job->in, z - job->range.first + job->in_first) + y * job->nx;
+    return rows;
+}
+
+/* The rows that a thread shares in. */
+struct share {
+    int64_t first, end;
+};
+
+static void meet(const struct job *job)
+{
+    if (job->volume) {
+#pragma omp barrier
+    }
+}
+
+static void find_row(const struct job *job, int64_t z, int64_t y, const struct tv_step *step, bool keep)
+{
+    const struct rows rows = rows_of(job, z, y);
+    find_points(&rows, job->nx, step, (float)job->params->weight, job->volume, job->image, keep, point_row(job, z, y));
+}
+
+/* Finds the gap of a row, whose m is the result so far, and copies m to the output. */
+static void look_row(const struct job *job, int64_t z, int64_t y)
+{
+    const struct rows rows = rows_of(job, z, y);
+    const int64_t to = z - job->range.z;
+    job->row_gaps[(z - job->range.first) * job->ny + y] =
+        find_gap(&rows, job->nx, (float)job->params->weight, job->volume);
+    if (to >= 0 && to < job->range.n)
+        memcpy((float *)ts_slice_data(job->out, job->out_first + to) + y * job->nx, rows.point,
+               (size_t)job->nx * sizeof(float));
+}
+
+/* Goes over the rows of planes [range->first, range->end): computes their new q, or looks at the result so far. */
+static void sweep(const struct job *job, struct share share, const struct tv_range *range, const struct tv_step *step,
+                  bool look)
+{
+    for (int64_t y = share.first; y < (job->volume ? share.end : 1); y++)
+        find_row(job, range->first, y, step, !look);
+    meet(job);
+    for (int64_t z = range->first; z < range->end; z++) {
+        for (int64_t y = share.first; y < share.end; y++) {
+            if (job->volume && z + 1 < job->range.end)
+                find_row(job, z + 1, y, step, !look);
+            if (!job->volume && y + 1 < job->ny)
+                find_row(job, z, y + 1, step, !look);
+            if (look) {
+                look_row(job, z, y);
+            } else {
+                const struct rows rows = rows_of(job, z, y);
+                step_duals(&rows, job->nx, step->ascent, job->volume, job->image);
+            }
+        }
+        meet(job);
+    }
+}
+
+/* ---- iterations --------------------------------------------------------------------------------- */
+
+static void begin(const struct job *job, struct share share)
+{
+    for (int64_t z = job->range.first; z < job->range.end; z++)
+        for (int64_t y = share.first; y < share.end; y++) {
+            struct rows rows = rows_of(job, z, y);
+            const size_t bytes = (size_t)job->nx * sizeof(float);
+            const char *from = ts_slice_data(job->in, z - job->range.first + job->in_first);
+            for (int a = 0; a < (job->volume ? 3 : 2); a++)
+                memset(rows.q[a], 0, bytes);
+            if (job->values)
+                ts_load_f32(job->values + (rows.q[0] - job->q[0]),
+                            from + (size_t)(y * job->nx) * ts_dtype_bytes(job->in->dtype), job->in->dtype,
+                            (size_t)job->nx);
+            if (rows.image)
+                memcpy(rows.image, rows.values, bytes);
+        }
+    meet(job);
+}
+
+/* Writes the rows of the tables for the planes of the output. */
+static void write_tables(const struct job *job, const double *distances, int64_t look, int64_t iterations)
+{
+    const struct ts_image *tables = job->context->tables;
+    const int64_t looks = ts_tv_looks(job->params);
+    for (int64_t to = 0; to < job->range.n; to++) {
+        double *row = ts_slice_data(&tables[TV_TABLE_DISTANCE], job->out_first + to);
+        for (int64_t i = 0; look == 0 && i < looks; i++)
+            row[i] = NAN;
+        row[look] = distances[job->range.z - job->range.first + to];
+        *(uint32_t *)ts_slice_data(&tables[TV_TABLE_ITERATIONS], job->out_first + to) = (uint32_t)iterations;
+    }
+}
+
+/* Turns the gaps of the planes into distances, and records them. Returns true where the distance of all planes together
+ * is at most the tolerance. */
+static bool is_done(const struct job *job, const struct tv_range *range, int64_t look, int64_t iterations)
+{
+    double total = 0;
+    for (int64_t z = range->first; z < range->end; z++) {
+        double *gaps = job->row_gaps + (z - job->range.first) * job->ny, gap = 0;
+        for (int64_t y = 0; y < job->ny; y++)
+            gap += gaps[y];
+        total += gap;
+        job->distances[z - job->range.first] = ts_tv_distance(gap, (double)job->plane);
+    }
+    write_tables(job, job->distances, look, iterations);
+    return job->params->stop == TV_DISTANCE &&
+           ts_tv_distance(total, (double)(range->end - range->first) * (double)job->plane) <= job->params->tolerance;
+}
+
+/* Every thread of a team runs this for its share of the rows. `done` is the team's. */
+static void iterate(const struct job *job, struct share share, bool *done)
+{
+    struct tv_step step = ts_tv_step_first(job->params);
+    int64_t look = 0;
+    begin(job, share);
+    for (int64_t i = 0;; i++) {
+        struct tv_range range = ts_tv_range_of_iteration(job->params, &job->range, i);
+        if (ts_tv_looks_after(job->params, i)) {
+            struct tv_step still = step;
+            still.momentum = 0;
+            sweep(job, share, &range, &still, true);
+            if (share.first == 0)
+                *done = is_done(job, &range, look, i);
+            meet(job);
+            look++;
+            if (*done || i == job->params->iterations)
+                return;
+        }
+        sweep(job, share, &range, &step, false);
+        ts_tv_step_next(job->params, &step);
+    }
+}
+
+/* ---- a slab ------------------------------------------------------------------------------------- */
+
+/* Lays out the arrays for `planes` planes. */
+static void lay_out(struct job *job, int64_t planes, struct memory_layout *layout)
+{
+    const size_t bytes = (size_t)(planes * job->plane) * sizeof(float);
+    for (int a = 0; a < (job->volume ? 3 : 2); a++)
+        job->q[a] = ts_layout_add(layout, bytes);
+    job->values = job->context->in.dtype == TS_F32 ? NULL : ts_layout_add(layout, bytes);
+    job->image = job->params->method == TV_CHAMBOLLE ? NULL : ts_layout_add(layout, bytes);
+    for (int i = 0; i < 2; i++)
+        job->points[i] = ts_layout_add(layout, (size_t)(job->volume ? job->plane : job->nx) * sizeof(float));
+    job->row_gaps = ts_layout_add(layout, (size_t)(planes * job->ny) * sizeof(double));
+    job->distances = ts_layout_add(layout, (size_t)planes * sizeof(double));
+    job->zeros = ts_layout_add(layout, (size_t)job->nx * sizeof(float));
+}
+
+static struct job describe(const struct stage_context *context)
+{
+    const struct tv_params *params = context->params;
+    const int64_t ny = context->in.axes[1].n, nx = context->in.axes[2].n;
+    return (struct job){.context = context,
+                        .params = params,
+                        .volume = params->dimensions == TV_3D,
+                        .ny = ny,
+                        .nx = nx,
+                        .plane = ny * nx};
+}
+
+size_t ts_tv_scratch_bytes(const struct stage_context *context, int64_t n)
+{
+    struct job job = describe(context);
+    struct memory_layout layout = {0};
+    lay_out(&job, job.volume ? n + 2 * ts_tv_reach(context).halo : 1, &layout);
+    return job.volume ? layout.bytes : layout.bytes * (size_t)context->threads;
+}
+
+static void map_slices(struct job job, void *scratch)
+{
+    const int64_t n = job.out->axes[0].n;
+    job.range = (struct tv_range){0, 1, 0, 1};
+#pragma omp parallel firstprivate(job) num_threads(job.context->threads)
+    {
+        struct memory_layout layout = {0};
+        lay_out(&job, 1, &layout);
+        layout = (struct memory_layout){.base = (char *)scratch + (size_t)omp_get_thread_num() * layout.bytes};
+        lay_out(&job, 1, &layout);
+        memset(job.zeros, 0, (size_t)job.nx * sizeof(float));
+#pragma omp for schedule(dynamic)
+        for (int64_t z = 0; z < n; z++) {
+            bool done = false;
+            job.in_first = job.out_first = z;
+            iterate(&job, (struct share){0, job.ny}, &done);
+        }
+    }
+}
+
+static void map_volume(struct job job, void *scratch)
+{
+    struct memory_layout layout = {.base = scratch};
+    bool done = false;
+    job.range = ts_tv_range(job.context, job.out);
+    job.in_first = job.range.first - (job.out->z_first - ts_tv_reach(job.context).halo);
+    lay_out(&job, job.range.end - job.range.first, &layout);
+    memset(job.zeros, 0, (size_t)job.nx * sizeof(float));
+#pragma omp parallel num_threads(job.context->threads)
+    {
+        const int64_t thread = omp_get_thread_num(), threads = omp_get_num_threads();
+        iterate(&job, (struct share){job.ny * thread / threads, job.ny * (thread + 1) / threads}, &done);
+    }
+}
+
+enum ts_status ts_tv_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                         void *scratch)
+{
+    struct job job = describe(context);
+    job.in = in;
+    job.out = out;
+    if (job.volume)
+        map_volume(job, scratch);
+    else
+        map_slices(job, scratch);
+    return TS_OK;
+}
