@@ -35,6 +35,12 @@ enum ts_status ts_cuda_view_make(struct cuda_view *view, const struct stage_cont
     return TS_RUN_FAILED;
 }
 
+enum ts_status ts_cuda_view_read(struct cuda_view *view, enum view_image which, size_t offset, size_t bytes, void *to)
+{
+    (void)view, (void)which, (void)offset, (void)bytes, (void)to;
+    return TS_RUN_FAILED;
+}
+
 enum ts_status ts_cuda_view_draw(struct cuda_view *view, const struct view_picture *picture,
                                  const struct ts_image images[VIEW_IMAGES], void *pixels)
 {

@@ -120,6 +120,13 @@ extern "C" enum ts_status ts_cuda_view_slices(struct cuda_view *view, enum view_
                 ts_image_bytes(slices));
 }
 
+extern "C" enum ts_status ts_cuda_view_read(struct cuda_view *view, enum view_image which, size_t offset, size_t bytes,
+                                            void *to)
+{
+    struct place *place = &view->images[which];
+    return copy(place, CUDA_TO_HOST, to, place->at + offset, bytes);
+}
+
 /* ---- a stage ------------------------------------------------------------------------------------ */
 
 extern "C" enum ts_status ts_cuda_view_make(struct cuda_view *view, const struct stage_context *context, int64_t z)

@@ -29,6 +29,8 @@ enum ts_status ts_cuda_view_slices(struct cuda_view *view, enum view_image which
 /* Runs a stage, prepared for this device and the image VIEW_WHOLE, as far as slice z of its output needs it, and writes
  * that slice to VIEW_MADE, which has place for one. No pixel passes through the host. */
 enum ts_status ts_cuda_view_make(struct cuda_view *view, const struct stage_context *context, int64_t z);
+/* Copies bytes of an image, from `offset` on, to the host: a sample under the pointer, or a slice to be counted. */
+enum ts_status ts_cuda_view_read(struct cuda_view *view, enum view_image which, size_t offset, size_t bytes, void *to);
 /* Draws a picture to host memory, 4 bytes a pixel. `data` of its panes lie within images[which].data of the host; what
  * is drawn is the device's copy. */
 enum ts_status ts_cuda_view_draw(struct cuda_view *view, const struct view_picture *picture,

@@ -90,6 +90,15 @@ static enum ts_status write_frames(struct viewer *viewer, const struct cli_chain
     return status;
 }
 
+/* Signals stop a chain that runs. */
+static void follow_signals(struct ts_plan *plan)
+{
+    if (plan)
+        ts_cli_signals_plan(plan);
+    else
+        ts_cli_signals_plan_ended(true);
+}
+
 static enum ts_status show(const char *path, struct ts_diag *diag)
 {
     struct cli_chain *arguments = &ts_cli_chain;
@@ -105,12 +114,15 @@ static enum ts_status show(const char *path, struct ts_diag *diag)
         status = ts_cli_chain_load(path, &shown->chain, diag);
     }
     shown->options = arguments->options;
+    shown->running = follow_signals;
     arguments->viewer.title = slash && slash[1] && !strchr(path, '|') ? slash + 1 : path;
     if (status == TS_OK)
         status = ts_viewer_open(&viewer, &arguments->viewer, diag);
     if (status != TS_OK)
         return status;
     status = arguments->viewer.frames ? write_frames(&viewer, arguments, diag) : ts_view_window->show(&viewer);
+    if (status == TS_OK && shown->keeps_output) /* the window was closed before */
+        status = ts_shown_finish(&viewer.shown);
     ts_viewer_close(&viewer);
     return status;
 }
@@ -122,8 +134,11 @@ int ts_cli_show(const char *path, bool keeps_output)
         return TS_RUN_FAILED;
     ts_cli_chain.viewer.shown.keeps_output = keeps_output;
     const enum ts_status status = show(path, diag);
+    if (status == TS_OK && keeps_output)
+        ts_command_written(ts_cli_chain.viewer.shown.chain->output.path);
     ts_chain_destroy(ts_cli_chain.viewer.shown.chain);
-    return ts_command_finish_take(diag, status, ts_cli_chain.json);
+    const int code = ts_command_finish_take(diag, status, ts_cli_chain.json);
+    return status == TS_STOPPED ? ts_cli_signals_stopped() : code;
 }
 
 static int view(char **operands)

@@ -72,6 +72,8 @@ void ts_scene_picture(const struct scene *scene, struct view_picture *picture);
 /* Finds the pane and the sample at a pixel. Returns the plane, or -1 where there is no pane; *inside: the sample lies
  * in the image. */
 int ts_scene_pick(const struct scene *scene, int32_t x, int32_t y, int64_t at[3], bool *inside);
+/* Finds the sample whose value the overlay states: that under the pointer, else that of the cross-hair. */
+void ts_scene_readout(const struct scene *scene, int64_t at[3]);
 /* The place of the slider's bar; 0 wide without a slider. */
 struct rectangle ts_scene_slider_bar(const struct scene *scene);
 

@@ -97,17 +97,13 @@ static void draw_status(const struct scene *scene, struct canvas *canvas)
 {
     char text[256], unit[32];
     int64_t at[3];
-    bool inside;
     const struct rectangle bar = ts_scene_slider_bar(scene);
     int32_t y = (bar.width ? bar.top : canvas->height) - MARGIN - LINE;
     snprintf(text, sizeof text, "center %.5g  width %.5g%s%s%s%s", (scene->low + scene->high) / 2,
              scene->high - scene->low, unit_of(scene->image->unit, unit), scene->window_name ? "  " : "",
              scene->window_name ? scene->window_name : "", scene->invert ? ", inverted" : "");
     ts_canvas_text(canvas, MARGIN, y, text, INK_TEXT, INK_DARK);
-    memcpy(at, scene->at, sizeof at);
-    (void)ts_scene_pick(scene, scene->x, scene->y, at, &inside);
-    if (!inside)
-        memcpy(at, scene->at, sizeof at);
+    ts_scene_readout(scene, at);
     describe_sample(scene, at, text, sizeof text);
     ts_canvas_text(canvas, MARGIN, y - LINE, text, INK_TEXT, INK_DARK);
     if (scene->note[0])

@@ -117,6 +117,14 @@ int ts_scene_pick(const struct scene *scene, int32_t x, int32_t y, int64_t at[3]
     return -1;
 }
 
+void ts_scene_readout(const struct scene *scene, int64_t at[3])
+{
+    bool inside;
+    (void)ts_scene_pick(scene, scene->x, scene->y, at, &inside);
+    if (!inside)
+        memcpy(at, scene->at, sizeof scene->at);
+}
+
 struct rectangle ts_scene_slider_bar(const struct scene *scene)
 {
     struct rectangle places[SCENE_PLANES], panel;

@@ -6,6 +6,8 @@
  */
 #include "pipeline/view/shown.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -195,8 +197,8 @@ static enum ts_status on_slices(void *user, int32_t node, const struct ts_image 
 static void *run_chain(void *user)
 {
     struct shown *shown = user;
-    const enum ts_status status = ts_plan_run(shown->plan, shown->run_diag);
-    atomic_store(&shown->state, status == TS_OK ? SHOWN_WHOLE : SHOWN_FAILED);
+    shown->run_status = ts_plan_run(shown->plan, shown->run_diag);
+    atomic_store(&shown->ended, true);
     return NULL;
 }
 
@@ -210,8 +212,8 @@ static enum ts_status make_temporary(struct shown *shown)
         return ts_diag_error(shown->diag, TS_RUN_FAILED, &(struct diag_site){.code = "no-temporary"},
                              "no temporary folder could be made for the chain's result");
     }
-    snprintf(shown->temporary, sizeof shown->temporary, "%s/result.h5", shown->folder);
-    return ts_chain_set_output(shown->request->chain, shown->temporary, shown->diag);
+    snprintf(shown->name, sizeof shown->name, "%s/result.h5", shown->folder);
+    return ts_chain_set_output(shown->request->chain, shown->name, shown->diag);
 }
 
 static enum ts_status start_chain(struct shown *shown)
@@ -229,7 +231,8 @@ static enum ts_status start_chain(struct shown *shown)
     shown->run_diag = ts_diag_create();
     status = allocate(shown, &shown->plan->nodes[shown->node].out);
     atomic_store(&shown->ready, 0);
-    atomic_store(&shown->state, SHOWN_RUNNING);
+    if (shown->request->running)
+        shown->request->running(shown->plan);
     if (status == TS_OK && (!shown->run_diag || ts_thread_start(&shown->thread, run_chain, shown) != 0))
         status = ts_diag_no_memory(shown->diag, sizeof *shown);
     if (status != TS_OK) {
@@ -248,41 +251,60 @@ static enum ts_status read_input(struct shown *shown)
     return status == TS_OK ? read_image(shown) : status;
 }
 
-/* Joins the thread of a chain, and drops its plan, but not its image. */
-static enum ts_status end_chain(struct shown *shown)
+enum ts_status ts_shown_finish(struct shown *shown)
 {
-    enum ts_status status = TS_OK;
+    if (!shown->run_diag)
+        return TS_OK;
     pthread_join(shown->thread, NULL);
-    for (size_t i = 0; i < ts_diag_count(shown->run_diag); i++) {
-        const struct ts_diag_record *record = ts_diag_get(shown->run_diag, i);
-        const struct diag_site site = {.code = record->code, .stage = record->stage};
-        if (record->severity == TS_ERROR)
-            status = ts_diag_error(shown->diag, record->status, &site, "%s", record->message);
-    }
+    if (shown->request->running)
+        shown->request->running(NULL);
+    ts_diag_append(shown->diag, shown->run_diag);
     ts_diag_destroy(shown->run_diag);
     shown->run_diag = NULL;
     ts_plan_destroy(shown->plan);
     shown->plan = NULL;
-    return status;
+    return shown->run_status;
+}
+
+static void remove_temporary(struct shown *shown)
+{
+    if (!*shown->folder)
+        return;
+    unlink(shown->name);
+    rmdir(shown->folder);
+    shown->folder[0] = '\0';
+}
+
+/* Opens the result of the chain. */
+static enum ts_status open_output(struct shown *shown)
+{
+    const char *path = shown->request->chain->output.path;
+    if (!*shown->folder)
+        return open_result(shown, path);
+    shown->temporary = open(shown->name, O_RDONLY | O_CLOEXEC);
+    if (shown->temporary < 0)
+        return ts_diag_error(shown->diag, TS_RUN_FAILED, &(struct diag_site){.code = "no-temporary"},
+                             "the chain's result %s could not be opened: %s", shown->name, strerror(errno));
+    remove_temporary(shown);
+    snprintf(shown->name, sizeof shown->name, "/proc/self/fd/%d", shown->temporary);
+    return open_result(shown, shown->name);
 }
 
 enum ts_status ts_shown_follow(struct shown *shown, bool wait, bool *changed)
 {
-    *changed = false;
-    if (!shown->run_diag || (!wait && atomic_load(&shown->state) == SHOWN_RUNNING))
+    *changed = shown->run_diag && (wait || atomic_load(&shown->ended));
+    if (!*changed)
         return TS_OK;
-    const enum ts_status status = end_chain(shown);
-    if (status != TS_OK)
-        return status;
-    *changed = true;
-    return open_result(shown, shown->request->chain->output.path);
+    const enum ts_status status = ts_shown_finish(shown);
+    return status == TS_OK ? open_output(shown) : status;
 }
 
 /* ---- all ---------------------------------------------------------------------------------------- */
 
 enum ts_status ts_shown_open(struct shown *shown, const struct shown_request *request, struct ts_diag *diag)
 {
-    *shown = (struct shown){.request = request, .diag = diag, .arena = ts_arena_create(), .wanted = request->image};
+    *shown = (struct shown){
+        .request = request, .diag = diag, .arena = ts_arena_create(), .wanted = request->image, .temporary = -1};
     enum ts_status status = shown->arena ? TS_OK : ts_diag_no_memory(diag, sizeof *shown);
     if (status == TS_OK)
         status = request->path          ? open_file(shown, request->path)
@@ -297,15 +319,14 @@ void ts_shown_close(struct shown *shown)
 {
     if (shown->run_diag) {
         ts_plan_stop(shown->plan);
-        (void)end_chain(shown);
+        (void)ts_shown_finish(shown);
     }
     if (!shown->file_chain)
         ts_plan_destroy(shown->plan);
     forget_image(shown);
-    if (*shown->folder) {
-        unlink(shown->temporary);
-        rmdir(shown->folder);
-    }
+    remove_temporary(shown);
+    if (shown->temporary >= 0)
+        close(shown->temporary);
     ts_arena_destroy(shown->arena);
-    *shown = (struct shown){0};
+    *shown = (struct shown){.temporary = -1};
 }

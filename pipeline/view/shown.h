@@ -23,9 +23,11 @@ struct shown_request {
     bool keeps_output;      /* the chain's result goes to its own file, not to a temporary one */
     const char *image;      /* of a result; NULL: the last one */
     struct ts_options options;
+    /* Is called with the plan before it runs, and with NULL when it has ended, for handlers of signals. NULL: no one
+     * is.
+     */
+    void (*running)(struct ts_plan *plan);
 };
-
-enum shown_state { SHOWN_WHOLE, SHOWN_RUNNING, SHOWN_FAILED };
 
 struct shown {
     const struct shown_request *request;
@@ -41,19 +43,24 @@ struct shown {
     /* A running chain. */
     pthread_t thread;
     struct ts_diag *run_diag;
-    int32_t node; /* whose image is shown */
-    atomic_int state;
+    int32_t node;              /* whose image is shown */
+    enum ts_status run_status; /* once the thread has ended */
+    atomic_bool ended;
     _Atomic int64_t ready; /* slices [0, ready) have values */
-    char folder[64];       /* temporary; "": none */
-    char temporary[96];
+    /* A temporary result is removed as soon as it is open, so that nothing is left however the program ends. */
+    int temporary;   /* its descriptor; -1: none */
+    char folder[64]; /* "": none */
+    char name[96];   /* of its file, and once that is removed, of its descriptor */
 };
 
 /* Opens what is asked for; a chain begins to run. On failure nothing is left but records in diag. */
 enum ts_status ts_shown_open(struct shown *shown, const struct shown_request *request, struct ts_diag *diag);
 void ts_shown_close(struct shown *shown);
-/* Returns the state of a running chain. Where it has just ended, opens its result, and sets *changed: `image` is then
- * another one. TS_RUN_FAILED and others: the chain's or the file's. */
+/* Looks after a running chain, or waits for it. Where it has ended, opens its result and sets *changed: `image` is then
+ * another one. Returns the run's status, or the file's. */
 enum ts_status ts_shown_follow(struct shown *shown, bool wait, bool *changed);
+/* Waits for a running chain; what it computed is then in its output, and no longer shown. */
+enum ts_status ts_shown_finish(struct shown *shown);
 /* Reads another image of a result. */
 enum ts_status ts_shown_choose(struct shown *shown, size_t i);
 /* Reads a table of a result; free() table->values. */

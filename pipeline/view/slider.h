@@ -24,7 +24,7 @@ struct slider {
     void *values;
     struct stage_context context;
     struct ts_image in;   /* description of the stage's input */
-    struct ts_image made; /* one slice, in host memory */
+    struct ts_image made; /* one slice; in host memory where the CPU computed it, or as far as it was fetched */
 };
 
 /* Finds the stage and the parameter. TS_BAD_CHAIN where there is none, where it is no number, switch or choice, or
@@ -40,6 +40,9 @@ enum ts_status ts_slider_move(struct slider *slider, double value, struct ts_dia
 /* Computes slice z of the stage's output, for the picture's image VIEW_MADE. The renderer has the input as VIEW_WHOLE.
  */
 enum ts_status ts_slider_make(struct slider *slider, struct renderer *renderer, int64_t z);
+/* Brings n elements of that slice, from element `first` on, to made.data where a device computed it, whose own copy the
+ * pictures are drawn from. */
+enum ts_status ts_slider_fetch(struct slider *slider, struct renderer *renderer, size_t first, size_t n);
 void ts_slider_close(struct slider *slider);
 
 #endif

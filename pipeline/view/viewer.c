@@ -64,6 +64,8 @@ static enum ts_status open_slider(struct viewer *viewer)
         viewer->scene.plane = 0;
         status = make_slice(viewer);
     }
+    if (status == TS_OK)
+        status = ts_slider_fetch(&viewer->slider, &viewer->renderer, 0, ts_image_count(&viewer->slider.made));
     if (status == TS_OK) {
         ts_display_histogram(&viewer->slider.made, 0, 1, &viewer->histogram);
         begin_scene(viewer);
@@ -249,8 +251,15 @@ enum ts_status ts_viewer_picture(struct viewer *viewer, int32_t width, int32_t h
     }
     viewer->scene.width = width;
     viewer->scene.height = height;
-    if (viewer->scene.slider && viewer->made_z != viewer->scene.at[0])
-        status = make_slice(viewer);
+    if (viewer->scene.slider) {
+        int64_t at[3];
+        if (viewer->made_z != viewer->scene.at[0])
+            status = make_slice(viewer);
+        ts_scene_readout(&viewer->scene, at);
+        if (status == TS_OK)
+            status = ts_slider_fetch(&viewer->slider, &viewer->renderer,
+                                     (size_t)(at[1] * viewer->slider.made.axes[2].n + at[2]), 1);
+    }
     ts_scene_overlay(&viewer->scene, &viewer->canvas);
     ts_scene_picture(&viewer->scene, picture);
     picture->overlay = viewer->canvas.inks;

@@ -126,12 +126,24 @@ enum ts_status ts_offscreen_open(struct viewer *viewer, struct offscreen **offsc
     return status;
 }
 
+/* Exchanges the rows of a picture, of which OpenGL reads the lowest first. */
+static void turn_over(unsigned char *pixels, size_t bytes, int32_t rows)
+{
+    for (int32_t y = 0; y < rows / 2; y++) {
+        unsigned char *upper = pixels + (size_t)y * bytes, *lower = pixels + (size_t)(rows - 1 - y) * bytes;
+        for (size_t i = 0; i < bytes; i++) {
+            const unsigned char byte = upper[i];
+            upper[i] = lower[i];
+            lower[i] = byte;
+        }
+    }
+}
+
 enum ts_status ts_offscreen_draw(void *user, const struct view_picture *picture, void *pixels)
 {
     struct offscreen *offscreen = user;
     const struct gl_functions *gl = &offscreen->screen.gl;
     const int32_t width = picture->width, height = picture->height;
-    const size_t row = (size_t)width * 4;
     gl->BindTexture(GL_TEXTURE_2D, offscreen->texture);
     gl->TexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE, NULL);
     gl->BindFramebuffer(GL_FRAMEBUFFER, offscreen->frame);
@@ -140,8 +152,8 @@ enum ts_status ts_offscreen_draw(void *user, const struct view_picture *picture,
     if (status != TS_OK)
         return status;
     gl->BindFramebuffer(GL_READ_FRAMEBUFFER, offscreen->frame);
-    for (int32_t y = 0; y < height; y++)
-        gl->ReadPixels(0, height - 1 - y, width, 1, GL_RGBA, GL_UNSIGNED_BYTE, (unsigned char *)pixels + y * row);
+    gl->ReadPixels(0, 0, width, height, GL_RGBA, GL_UNSIGNED_BYTE, pixels);
+    turn_over(pixels, (size_t)width * 4, height);
     return TS_OK;
 }
 

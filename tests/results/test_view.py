@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`tomostage view` in a window, on an X server without a screen (Xvfb): what stands in the window is the picture that
---frames writes, to the gray level, before and after keys and clicks; the window closes by its key, with exit code 0. Through
-EGL without any display the pictures are the same bytes too.
+--frames writes, to the gray level, before and after keys and clicks; the window closes by its key, with exit code 0; a chain
+that is run and shown leaves its result. Through EGL without any display the pictures are the same bytes too.
 
 Usage: test_view.py PROGRAM; 77 where tomostage-view was not built, or Xvfb or xdotool is missing, which it says loudly."""
+import contextlib
 import os
 import shutil
 import struct
@@ -63,10 +64,10 @@ def wait_for(what, condition):
         time.sleep(0.1)
 
 
-def frame(program, folder, study, *more):
+def frame(program, folder, shown, *more):
     """The picture that the program writes into a file."""
     out = os.path.join(folder, "frames")
-    command = [program, "view", study, "--device", "cpu", "--slice", "4", "--size", f"{WIDTH}x{HEIGHT}", "--frames", out]
+    command = [program, "view", shown, "--device", "cpu", "--slice", "4", "--size", f"{WIDTH}x{HEIGHT}", "--frames", out]
     subprocess.run([*command, *more], check=True, stdout=subprocess.DEVNULL, timeout=SECONDS)
     return pixels_of(os.path.join(out, "frame_0000.png"))
 
@@ -75,18 +76,11 @@ def press(display, *arguments):
     subprocess.run(["xdotool", *arguments], check=True, env=display, timeout=SECONDS)
 
 
-def try_window(program, folder, study):
-    read, write = os.pipe()
-    server = subprocess.Popen(["Xvfb", "-displayfd", str(write), "-screen", "0", f"{WIDTH}x{HEIGHT}x24", "-fbdir", folder,
-                               "-nolisten", "tcp"], pass_fds=[write], stderr=subprocess.DEVNULL)
-    viewer = None
-    try:
-        os.close(write)
-        number = os.read(read, 16).decode().strip()
-        display = {**os.environ, "DISPLAY": ":" + number}
-        command = [program, "view", study, "--device", "cpu", "--slice", "4", "--size", f"{WIDTH}x{HEIGHT}"]
-        viewer = subprocess.Popen(command, env=display)
-        same = lambda picture: lambda: numpy.array_equal(screen_of(folder), picture)
+def try_window(display, program, folder, study):
+    """A study: its picture, keys, a click, and the end."""
+    same = lambda picture: lambda: numpy.array_equal(screen_of(folder), picture)
+    command = [program, "view", study, "--device", "cpu", "--slice", "4", "--size", f"{WIDTH}x{HEIGHT}"]
+    with ended(subprocess.Popen(command, env=display)) as viewer:
         wait_for("the first picture", same(frame(program, folder, study)))
         press(display, "type", "p4ci")
         wait_for("the picture after keys", same(frame(program, folder, study, "--keys", "p4ci")))
@@ -98,12 +92,47 @@ def try_window(program, folder, study):
         press(display, "type", "q")
         if viewer.wait(timeout=SECONDS) != 0:
             sys.exit(f"view: the window ended with {viewer.returncode}")
+
+
+def try_run(display, program, folder, study):
+    """A chain that is run and shown: in the end its result is, and it has its name."""
+    output = os.path.join(folder, "out.h5")
+    command = [program, "run", f"dicom {study} | save name=first | box radius=2 | equalize", "-o", output, "--view", "--device",
+               "cpu"]
+    with ended(subprocess.Popen(command, env=display)) as viewer:
+        wait_for("the result", lambda: os.path.exists(output))
+        time.sleep(0.5)  # the window opens it
+        press(display, "type", "s")
+        shot = os.path.join(folder, "view_000.png")
+        wait_for("the screenshot", lambda: os.path.exists(shot))
+        press(display, "type", "q")
+        if viewer.wait(timeout=SECONDS) != 0:
+            sys.exit(f"view: the run ended with {viewer.returncode}")
+    subprocess.run([program, "verify", output], check=True, stdout=subprocess.DEVNULL)
+
+
+@contextlib.contextmanager
+def ended(process):
+    """The process, which does not outlive the block."""
+    try:
+        yield process
     finally:
-        for process in [viewer, server]:
-            if process and process.poll() is None:
-                process.kill()
-                process.wait()
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def try_windows(program, folder, study):
+    read, write = os.pipe()
+    command = ["Xvfb", "-displayfd", str(write), "-screen", "0", f"{WIDTH}x{HEIGHT}x24", "-fbdir", folder, "-nolisten", "tcp",
+               "-noreset"]
+    with ended(subprocess.Popen(command, pass_fds=[write])):
+        os.close(write)
+        display = {**os.environ, "DISPLAY": ":" + os.read(read, 16).decode().strip()}
         os.close(read)
+        os.chdir(folder)
+        try_window(display, program, folder, study)
+        try_run(display, program, folder, study)
 
 
 def main():
@@ -121,7 +150,7 @@ def main():
         if missing:
             print(f"!!!! SKIPPED: {' and '.join(missing)} missing: NO WINDOW WAS TRIED !!!!")
             return 77
-        try_window(program, folder, study)
+        try_windows(program, folder, study)
     print("the window shows what the renderer draws, to the gray level, and obeys its keys")
     return 0
 
