@@ -15,8 +15,8 @@
 #include "cuda/values/fan_in.cuh"
 
 extern "C" {
-#include "cuda/study/fan_in_study.h"
 #include "cuda/device/session.h"
+#include "cuda/study/fan_in_study.h"
 #include "stages/engine/stage.h"
 }
 

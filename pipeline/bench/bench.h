@@ -29,6 +29,17 @@ extern const char *const ts_bench_values_names[BENCH_VALUES];
  * "scan=half-acquisition" is a whole turn of parallel views with the rotation axis near an end of the detector. */
 #define BENCH_SCAN "scan="
 
+/* A slice of a user, of which a case's images are made: each pixel is the nearest one of the slice. Integers are
+ * counted from its smallest value on, and scaled where the case's type does not hold them. */
+struct bench_slice {
+    int64_t ny, nx;
+    double low, high; /* smallest and largest value */
+    double *values;   /* (y, x) */
+};
+/* Reads the middle slice of a DICOM file or folder (bench_slice.c); free(slice->values) whatever it returns.
+ * TS_BAD_INPUT: it cannot be read. */
+enum ts_status ts_bench_slice_read(const char *path, struct bench_slice *slice, struct ts_diag *diag);
+
 /* The most stages of a chain. */
 enum { BENCH_STAGES = 4 };
 
@@ -39,11 +50,14 @@ struct bench_case {
     enum ts_dtype dtype;
     enum bench_values values;
     int64_t nz, ny, nx;
+    const struct bench_slice
+        *given; /* its pixels take the place of BENCH_CT's where the image is no sinogram; or NULL */
 };
 
 /* The distance of a case from its oracle. */
 struct bench_error {
     double distance;   /* the largest, as a share of the oracle's largest value; NAN: unknown */
+    double allowed;    /* by the stage's tolerance, as a share likewise */
     char unknown[192]; /* why it is; or the names of the tables that the oracle does not know; "": all was compared */
 };
 /* Compares a case on a device (NULL: the CPU) with its oracle, on a small image. */
@@ -75,6 +89,8 @@ struct bench_request {
 extern const struct command ts_bench_command;
 /* From now on the rows of the command have errors, which `compare` computes. */
 void ts_bench_use_oracles(bench_compare *compare);
+/* Returns that function; NULL: this program has no oracles. */
+bench_compare *ts_bench_oracles(void);
 
 /* These read the options that name a case, for every command whose arguments begin with a struct bench_request. */
 command_parse ts_bench_parse_dtype, ts_bench_parse_values, ts_bench_parse_size;
@@ -110,11 +126,12 @@ struct bench_row {
     const char *cpu_only;    /* why the stage has no CUDA code; NULL: it has some, or the row is a chain's */
     const char *device;      /* NULL: the CPU */
     int threads;
-    double seconds;       /* median; on a device of the kernels alone */
-    double spread;        /* from the 10th to the 90th percentile, as a share of the median */
-    double total_seconds; /* on a device with the host's part of a reduction; NAN on the CPU */
-    double cold_seconds;  /* time of the first run */
-    double bytes;         /* each input read once a pass, each output written once */
+    double seconds;          /* median; on a device of the kernels alone */
+    double fastest, slowest; /* the 10th and the 90th percentile */
+    double spread;           /* from the 10th to the 90th percentile, as a share of the median */
+    double total_seconds;    /* on a device with the host's part of a reduction; NAN on the CPU */
+    double cold_seconds;     /* time of the first run */
+    double bytes;            /* each input read once a pass, each output written once */
     double samples; /* values that the rays of a projection meet, or pixels in views of a reconstruction; NAN: none */
     enum bench_ceiling ceiling;
     double ceiling_rate; /* bytes, or samples of a texture, a second; NAN: there is none */

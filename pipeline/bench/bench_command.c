@@ -86,6 +86,11 @@ void ts_bench_use_oracles(bench_compare *compare)
     arguments.request.compare = compare;
 }
 
+bench_compare *ts_bench_oracles(void)
+{
+    return arguments.request.compare;
+}
+
 /* Measures the rates by which plans are predicted. No case has a part in it. */
 static int bench_rates(void)
 {

@@ -133,6 +133,8 @@ static enum ts_status time_runs(struct cuda_bench *bench, int runs, struct bench
     if (status != TS_OK)
         return status;
     row->seconds = ts_median(seconds, n);
+    row->fastest = seconds[(n - 1) / 10];
+    row->slowest = seconds[(n - 1) * 9 / 10];
     row->spread = ts_spread(seconds, n);
     row->total_seconds = ts_median(totals, n_totals);
     return TS_OK;

@@ -109,6 +109,19 @@ static double projection(const struct scene *scene, int64_t z, int64_t view, int
     return scene->which->dtype == TS_F32 ? value : floor(value * fmin(high, 4095) / 6.5);
 }
 
+/* Returns the value of the slice at this pixel of the case. */
+static double given_value(const struct bench_case *which, int64_t y, int64_t x)
+{
+    const struct bench_slice *slice = which->given;
+    double low, high;
+    const double value = slice->values[y * slice->ny / which->ny * slice->nx + x * slice->nx / which->nx];
+    ts_dtype_range(which->dtype, &low, &high);
+    if (which->dtype == TS_F32)
+        return value;
+    const double width = slice->high - slice->low, counted = value - slice->low;
+    return floor(width > high ? counted * high / width : counted);
+}
+
 static double sample(const struct scene *scene, int64_t z, int64_t y, int64_t x, uint64_t *state)
 {
     const struct bench_case *which = scene->which;
@@ -127,6 +140,8 @@ static double sample(const struct scene *scene, int64_t z, int64_t y, int64_t x,
     }
     if (scene->projected)
         return projection(scene, z, y, x);
+    if (which->given)
+        return given_value(which, y, x);
     const double ct =
         ct_value(2 * ((double)x + 0.5) / (double)which->nx - 1, 1 - 2 * ((double)y + 0.5) / (double)which->ny, state);
     const double shifted = low < 0 && high > 255 ? ct - 1024 : high <= 255 ? ct / 16 + (low < 0 ? low : 0) : ct;

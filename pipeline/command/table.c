@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/json.h"
+#include "core/svg.h"
 #include "core/text_file.h"
 
 /* ---- one value --------------------------------------------------------------------------------- */
@@ -161,6 +162,27 @@ void ts_table_clear(struct table_rows *rows)
     free(rows->rows);
     rows->rows = NULL;
     rows->n = rows->capacity = 0;
+}
+
+void ts_table_html(const struct table_rows *rows, FILE *page)
+{
+    const struct table *table = rows->table;
+    fprintf(page, "<table>\n");
+    for (int i = -1; i < rows->n; i++) {
+        fprintf(page, "<tr>");
+        for (size_t k = 0; k < table->n_columns; k++) {
+            const struct table_column *column = &table->columns[k];
+            char text[512];
+            if (!column->head)
+                continue;
+            if (i >= 0)
+                format(column, (const char *)rows->rows + (size_t)i * table->row_bytes + column->offset, text);
+            fprintf(page, i < 0 ? "<th>" : "<td>");
+            ts_svg_text(page, i < 0 ? column->head : text);
+        }
+        fprintf(page, "\n");
+    }
+    fprintf(page, "</table>\n");
 }
 
 enum ts_status ts_table_save(const struct table_rows *rows, const char *path, struct ts_diag *diag)

@@ -56,6 +56,8 @@ enum ts_status ts_table_add(struct table_rows *rows, const void *row, struct ts_
 enum ts_status ts_table_end(struct table_rows *rows, struct ts_diag *diag);
 /* Frees the rows. */
 void ts_table_clear(struct table_rows *rows);
+/* Writes all rows as a table of HTML, in the columns that people see. */
+void ts_table_html(const struct table_rows *rows, FILE *page);
 /* Writes an array of all rows to a file; TS_RUN_FAILED (not-written) where it cannot be written. */
 enum ts_status ts_table_save(const struct table_rows *rows, const char *path, struct ts_diag *diag);
 

@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/timing.h"
 #include "pipeline/study/study.h"
@@ -266,6 +267,25 @@ static const struct table_column columns[] = {{"device", "device", COLUMN_TEXT, 
                                               {"efficiency", "efficiency", COLUMN_REAL, AT(efficiency), 10, 4},
                                               {"spread", "+-", COLUMN_REAL, AT(spread), 5, 0, 100, "%"}};
 
+/* Names the largest speed-up of each order of the sum on each device. */
+static void finding(const struct table_rows *rows, FILE *stream)
+{
+    static const char *const devices[] = {"CPU", "CUDA"}, *const methods[] = {"fan-in", "two-level"};
+    const struct fan_in_row *row = rows->rows;
+    const char *between = "";
+    for (size_t k = 0; k < 4; k++) {
+        const struct fan_in_row *best = NULL;
+        for (int i = 0; i < rows->n; i++)
+            if (!strcmp(row[i].device, devices[k / 2]) && !strcmp(row[i].method, methods[k % 2]) &&
+                !strcmp(row[i].work, ts_fan_in_works[FAN_IN_SUM]) && (!best || row[i].speed_up > best->speed_up))
+                best = &row[i];
+        if (best)
+            fprintf(stream, "%s%s, %s: the sum is at most %.1f times as fast (%lld threads, %lld values)", between,
+                    best->device, best->method, best->speed_up, (long long)best->processors, (long long)best->n);
+        between = best ? "; " : between;
+    }
+}
+
 const struct study ts_fan_in_study = {
     .name = "fan-in",
     .sentence = "speed-up and efficiency of two orders of joining partial results, against size and processors",
@@ -276,4 +296,8 @@ const struct study ts_fan_in_study = {
     .table = TABLE_OF(struct fan_in_row, columns),
     .measure = measure,
     .plot = ts_fan_in_plot,
+    .found =
+        "n values fan in within log2 n steps of n/2 processors, at an efficiency of 1/log2 n; runs of sqrt(n) values "
+        "first need sqrt(n) processors and keep half of each busy (R. P. Brent, 1974; J. JaJa, 1992)",
+    .finding = finding,
 };

@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Studies: each carries out one published experiment on the CPU and on a CUDA device, checks the results, and prints,
- * saves and draws its rows. A study is one table, struct study: its name, its sentence, its columns, a function that
- * measures rows, and one that draws them. To add one, write that table and list it in ts_studies (study.c); the command
- * line, devices, files and printing are here.
+ * Studies: each carries out one published experiment on the CPU and on a CUDA device, checks the results, prints, saves
+ * and draws its rows, and says what was found then and what is found now. A study is one table, struct study: its name,
+ * its sentence, its columns, a function that measures rows, one that draws them, and one that sums them up. To add one,
+ * write that table and list it in ts_studies (study.c); the command line, devices, files and printing are here. Studies
+ * that compare methods share their rows, their chart and their measuring: study_rows.h.
  */
 #ifndef PIPELINE_STUDY_STUDY_H
 #define PIPELINE_STUDY_STUDY_H
 
-#include "pipeline/bench/bench_devices.h"
+#include "pipeline/bench/bench.h"
 #include "pipeline/command/command.h"
 #include "pipeline/command/table.h"
 
 struct study_request {
-    const char *device; /* as ts_bench_devices_choose() takes it */
-    int64_t most;       /* values of one measurement, at the most; 0: as many as the study likes */
-    int runs;           /* repetitions of one measurement; 0: as many as are usual */
-    bool json;          /* an array of one object a row instead of the table */
-    const char *folder; /* receives NAME.json and NAME.svg; NULL: no files */
+    const char *device;     /* as ts_bench_devices_choose() takes it */
+    int64_t most;           /* values of one measurement, at the most; 0: as many as the study likes */
+    int runs;               /* repetitions of one measurement; 0: as many as are usual */
+    int threads;            /* of the CPU, at the most; 0: all */
+    bool json;              /* an array of one object a row instead of the table */
+    const char *folder;     /* receives NAME.json and NAME.svg, and index.html of all studies; NULL: no files */
+    const char *input;      /* DICOM file or folder, of whose middle slice images are made; NULL: a phantom */
+    bench_compare *compare; /* compares a stage's case with its oracle; NULL: this program has no oracles */
 };
 
 /* A study that is being carried out. */
@@ -25,6 +29,8 @@ struct study_run {
     const struct study *study;
     const struct study_request *request;
     struct bench_devices devices;
+    int threads;              /* of the CPU */
+    struct bench_slice given; /* values NULL: none */
     struct table_rows rows;
     struct ts_diag *diag;
 };
@@ -39,13 +45,18 @@ struct study {
     enum ts_status (*measure)(struct study_run *run);
     /* Draws all rows as SVG into a new file. */
     enum ts_status (*plot)(const struct table_rows *rows, const char *path, struct ts_diag *diag);
+    const char *found; /* a sentence on what was found then, with the source */
+    /* Writes what these rows show, in one sentence or two without a line's end. Rows of a device that did not take part
+     * are missing. */
+    void (*finding)(const struct table_rows *rows, FILE *stream);
 };
 
 extern const struct study *const ts_studies[]; /* NULL ends them */
 extern const struct study ts_fan_in_study;
 
-/* Carries the study out. TS_BAD_CHAIN: there is no such device (code device); TS_RUN_FAILED: a file cannot be written
- * (not-written), a device failed, or a result is wrong (study-result). */
+/* Carries the study out; NULL: every study, and writes index.html into the folder, which must be given. TS_BAD_CHAIN:
+ * there is no such device (code device); TS_RUN_FAILED: a file cannot be written (not-written), a device failed, or a
+ * result is wrong (study-result). */
 enum ts_status ts_study_run(const struct study *study, const struct study_request *request, FILE *stream,
                             struct ts_diag *diag);
 

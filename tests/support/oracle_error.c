@@ -9,6 +9,7 @@
 
 #include "cuda/device/driver.h"
 #include "stages/engine/execute.h"
+#include "stages/engine/traits.h"
 #include "tests/support/oracles.h"
 
 enum { ERROR_NY = 67, ERROR_NX = 91 };
@@ -47,17 +48,22 @@ double *ts_bench_table(struct bench_tables *tables, const char *name)
     return NULL;
 }
 
-/* The largest distance of what was found, as a share of the largest value expected. */
-static double distance_of(const struct ts_image *image, const double *expected)
+/* Widens the error by what was found: the largest distance and the stage's tolerance, as shares of the largest value
+ * expected. */
+static void widen(const struct stage_context *context, const struct ts_image *image, const double *expected,
+                  struct bench_error *error)
 {
+    const struct stage_tolerance tolerance = ts_stage_tolerance(context);
     const size_t n = ts_image_count(image);
     double *found = calloc(n + 1, sizeof *found), distance = 0, largest = 0;
     if (!found)
-        return NAN;
+        return;
     ts_load_f64(found, image->data, image->dtype, n);
     compare(found, expected, n, &distance, &largest);
     free(found);
-    return largest > 0 ? distance / largest : distance;
+    const double share = largest > 0 ? largest : 1;
+    error->allowed = fmax(error->allowed, tolerance.relative + tolerance.absolute / share);
+    error->distance = fmax(error->distance, distance / share);
 }
 
 /* Fills in both, of zeros, from the stage's oracle. */
@@ -89,15 +95,15 @@ static bool ask(const struct stage_context *context, const struct ts_image *in, 
     return complete;
 }
 
-/* The largest of all; NAN where there was nothing to compare. */
-static double largest_distance(const struct stage_context *context, const struct ts_image *result, const double *out,
-                               const struct bench_tables *tables)
+/* Compares all that the stage gave; the distance stays NAN where there was nothing to compare. */
+static void compare_all(const struct stage_context *context, const struct ts_image *result, const double *out,
+                        const struct bench_tables *tables, struct bench_error *error)
 {
-    double worst = context->stage->map ? distance_of(result, out) : (double)NAN;
+    if (context->stage->map)
+        widen(context, result, out, error);
     for (int i = 0; i < tables->n; i++)
         if (tables->known[i])
-            worst = fmax(worst, distance_of(&tables->tables[i].image, tables->values[i]));
-    return worst;
+            widen(context, &tables->tables[i].image, tables->values[i], error);
 }
 
 /* The names of the tables that nothing is known of. */
@@ -127,7 +133,7 @@ static struct bench_error against(struct stage_context *context, const struct ts
             tables.n = ts_stage_reduced_tables(reduced, &tables.tables);
         if (status == TS_OK && ask(context, in, oracles, out, &tables)) {
             error = ts_bench_no_error("the stage works out no values");
-            error.distance = largest_distance(context, &result, out, &tables);
+            compare_all(context, &result, out, &tables, &error);
             if (!isnan(error.distance)) {
                 error.unknown[0] = '\0';
                 name_unknown(&tables, &error);

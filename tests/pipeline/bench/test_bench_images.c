@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "datasets/phantom.h"
+#include "io/file/new_folder.h"
 #include "pipeline/bench/bench.h"
 #include "tests/support/support.h"
 
@@ -57,4 +59,44 @@ Test(bench_images, line_integrals_are_of_one_object)
                   ts_beam_name(kind), least, most);
         free(image.data);
     }
+}
+
+/* Images twice as large repeat the pixels of the middle slice, from 0 on in integers and as they are in floats. */
+Test(bench_images, are_made_of_a_given_slice)
+{
+    enum { NX = 24, NY = 20, NZ = 3 };
+    struct phantom_options options = PHANTOM_OPTIONS_DEFAULT;
+    struct ts_diag *diag = ts_diag_create();
+    struct bench_slice slice;
+    char folder[256], path[300];
+    double rendered[NY * NX], found[4 * NY * NX];
+    options.nx = NX;
+    options.ny = NY;
+    options.nz = NZ;
+    cr_assert_eq(ts_temporary_folder_make("/tmp", folder, sizeof folder, diag), TS_OK);
+    snprintf(path, sizeof path, "%s/study", folder);
+    cr_assert_eq(ts_phantom_write("shepp-logan", &options, path, diag), TS_OK);
+    cr_assert_eq(ts_bench_slice_read(path, &slice, diag), TS_OK);
+    ts_phantom_render(ts_phantom_find("shepp-logan"), &options, NZ / 2, rendered);
+    for (int dtype = TS_U16; dtype <= TS_F32; dtype++) {
+        const struct bench_case which = {.stage = ts_stage_find("box"),
+                                         .dtype = (enum ts_dtype)dtype,
+                                         .nz = 1,
+                                         .ny = 2 * NY,
+                                         .nx = 2 * NX,
+                                         .given = &slice};
+        struct ts_image image = ts_bench_image(&which);
+        ts_load_f64(found, image.data, image.dtype, 4 * NY * NX);
+        for (int y = 0; y < 2 * NY; y++)
+            for (int x = 0; x < 2 * NX; x++) {
+                const double value = rint(rendered[y / 2 * NX + x / 2]) - (dtype == TS_F32 ? 0 : slice.low);
+                cr_assert_eq(found[y * 2 * NX + x], value, "%s (%d, %d): %g, not %g", ts_dtype_name(dtype), x, y,
+                             found[y * 2 * NX + x], value);
+            }
+        free(image.data);
+    }
+    free(slice.values);
+    cr_expect_eq(ts_bench_slice_read("/does/not/exist", &slice, diag), TS_BAD_INPUT);
+    ts_temporary_folder_remove(folder);
+    ts_diag_destroy(diag);
 }
