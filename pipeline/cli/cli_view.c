@@ -115,6 +115,7 @@ static enum ts_status show(const char *path, struct ts_diag *diag)
     }
     shown->options = arguments->options;
     shown->running = follow_signals;
+    arguments->viewer.stopped = ts_cli_signals_came;
     arguments->viewer.title = slash && slash[1] && !strchr(path, '|') ? slash + 1 : path;
     if (status == TS_OK)
         status = ts_viewer_open(&viewer, &arguments->viewer, diag);
@@ -138,7 +139,7 @@ int ts_cli_show(const char *path, bool keeps_output)
         ts_command_written(ts_cli_chain.viewer.shown.chain->output.path);
     ts_chain_destroy(ts_cli_chain.viewer.shown.chain);
     const int code = ts_command_finish_take(diag, status, ts_cli_chain.json);
-    return status == TS_STOPPED ? ts_cli_signals_stopped() : code;
+    return ts_cli_signals_came() ? ts_cli_signals_stopped() : code;
 }
 
 static int view(char **operands)

@@ -80,6 +80,10 @@ static struct view_pane pane_of(const struct scene *scene, int plane, struct rec
     const int64_t fixed = image->axes[plane].n > 1 ? scene->at[plane] : 0;
     pane.data =
         (const unsigned char *)image->data + (size_t)(fixed * stride(image, plane)) * ts_dtype_bytes(image->dtype);
+    if (!scene->slider && v == 0) /* slices of a running chain that have no values yet are not drawn */
+        pane.n_v = scene->ready < pane.n_v ? scene->ready : pane.n_v;
+    else if (!scene->slider && fixed >= scene->ready)
+        pane.n_u = 0;
     return pane;
 }
 
@@ -110,8 +114,8 @@ int ts_scene_pick(const struct scene *scene, int32_t x, int32_t y, int64_t at[3]
         const double u = floor(pane.u0 + (x - place.left + 0.5) * pane.du);
         const double v = floor(pane.v0 + (y - place.top + 0.5) * pane.dv);
         *inside = u >= 0 && u < (double)pane.n_u && v >= 0 && v < (double)pane.n_v;
-        at[axis_u[planes[i]]] = (int64_t)fmin(fmax(u, 0), (double)(pane.n_u - 1));
-        at[axis_v[planes[i]]] = (int64_t)fmin(fmax(v, 0), (double)(pane.n_v - 1));
+        at[axis_u[planes[i]]] = (int64_t)fmin(fmax(u, 0), (double)(scene->image->axes[axis_u[planes[i]]].n - 1));
+        at[axis_v[planes[i]]] = (int64_t)fmin(fmax(v, 0), (double)(scene->image->axes[axis_v[planes[i]]].n - 1));
         return planes[i];
     }
     return -1;

@@ -6,8 +6,6 @@
  */
 #include "pipeline/view/shown.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -212,8 +210,8 @@ static enum ts_status make_temporary(struct shown *shown)
         return ts_diag_error(shown->diag, TS_RUN_FAILED, &(struct diag_site){.code = "no-temporary"},
                              "no temporary folder could be made for the chain's result");
     }
-    snprintf(shown->name, sizeof shown->name, "%s/result.h5", shown->folder);
-    return ts_chain_set_output(shown->request->chain, shown->name, shown->diag);
+    snprintf(shown->temporary, sizeof shown->temporary, "%s/result.h5", shown->folder);
+    return ts_chain_set_output(shown->request->chain, shown->temporary, shown->diag);
 }
 
 static enum ts_status start_chain(struct shown *shown)
@@ -266,45 +264,20 @@ enum ts_status ts_shown_finish(struct shown *shown)
     return shown->run_status;
 }
 
-static void remove_temporary(struct shown *shown)
-{
-    if (!*shown->folder)
-        return;
-    unlink(shown->name);
-    rmdir(shown->folder);
-    shown->folder[0] = '\0';
-}
-
-/* Opens the result of the chain. */
-static enum ts_status open_output(struct shown *shown)
-{
-    const char *path = shown->request->chain->output.path;
-    if (!*shown->folder)
-        return open_result(shown, path);
-    shown->temporary = open(shown->name, O_RDONLY | O_CLOEXEC);
-    if (shown->temporary < 0)
-        return ts_diag_error(shown->diag, TS_RUN_FAILED, &(struct diag_site){.code = "no-temporary"},
-                             "the chain's result %s could not be opened: %s", shown->name, strerror(errno));
-    remove_temporary(shown);
-    snprintf(shown->name, sizeof shown->name, "/proc/self/fd/%d", shown->temporary);
-    return open_result(shown, shown->name);
-}
-
 enum ts_status ts_shown_follow(struct shown *shown, bool wait, bool *changed)
 {
     *changed = shown->run_diag && (wait || atomic_load(&shown->ended));
     if (!*changed)
         return TS_OK;
     const enum ts_status status = ts_shown_finish(shown);
-    return status == TS_OK ? open_output(shown) : status;
+    return status == TS_OK ? open_result(shown, shown->request->chain->output.path) : status;
 }
 
 /* ---- all ---------------------------------------------------------------------------------------- */
 
 enum ts_status ts_shown_open(struct shown *shown, const struct shown_request *request, struct ts_diag *diag)
 {
-    *shown = (struct shown){
-        .request = request, .diag = diag, .arena = ts_arena_create(), .wanted = request->image, .temporary = -1};
+    *shown = (struct shown){.request = request, .diag = diag, .arena = ts_arena_create(), .wanted = request->image};
     enum ts_status status = shown->arena ? TS_OK : ts_diag_no_memory(diag, sizeof *shown);
     if (status == TS_OK)
         status = request->path          ? open_file(shown, request->path)
@@ -324,9 +297,10 @@ void ts_shown_close(struct shown *shown)
     if (!shown->file_chain)
         ts_plan_destroy(shown->plan);
     forget_image(shown);
-    remove_temporary(shown);
-    if (shown->temporary >= 0)
-        close(shown->temporary);
+    if (*shown->folder) {
+        unlink(shown->temporary);
+        rmdir(shown->folder);
+    }
     ts_arena_destroy(shown->arena);
-    *shown = (struct shown){.temporary = -1};
+    *shown = (struct shown){0};
 }

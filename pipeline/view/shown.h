@@ -47,10 +47,8 @@ struct shown {
     enum ts_status run_status; /* once the thread has ended */
     atomic_bool ended;
     _Atomic int64_t ready; /* slices [0, ready) have values */
-    /* A temporary result is removed as soon as it is open, so that nothing is left however the program ends. */
-    int temporary;   /* its descriptor; -1: none */
-    char folder[64]; /* "": none */
-    char name[96];   /* of its file, and once that is removed, of its descriptor */
+    char folder[64];       /* of a temporary result, which is removed in the end; "": none */
+    char temporary[96];
 };
 
 /* Opens what is asked for; a chain begins to run. On failure nothing is left but records in diag. */

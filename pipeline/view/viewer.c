@@ -62,6 +62,7 @@ static enum ts_status open_slider(struct viewer *viewer)
     if (status == TS_OK) {
         viewer->scene.slider = &viewer->slider;
         viewer->scene.plane = 0;
+        viewer->scene.image_name = viewer->slider.stage->stage->name;
         status = make_slice(viewer);
     }
     if (status == TS_OK)

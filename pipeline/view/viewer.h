@@ -17,6 +17,7 @@ struct viewer_request {
     const char *frames;    /* folder for pictures, without a window; NULL: a window */
     int64_t slice;         /* the one to begin with, counted from 0; negative: the middle */
     int32_t width, height; /* of the picture */
+    bool (*stopped)(void); /* a signal has come: the window is to close within a second. NULL: none is heard of */
 };
 #define VIEWER_REQUEST_DEFAULT                                                                                         \
     {                                                                                                                  \

@@ -165,11 +165,16 @@ static enum ts_status open_window(struct window *window)
     return ts_gl_open(&window->screen, glfwGetProcAddress, viewer->diag);
 }
 
+static bool is_stopped(const struct viewer *viewer)
+{
+    return viewer->request->stopped && viewer->request->stopped();
+}
+
 static enum ts_status show(struct viewer *viewer)
 {
     struct window window = {.viewer = viewer, .button = -1, .dirty = true};
     window.status = open_window(&window);
-    while (window.status == TS_OK && !glfwWindowShouldClose(window.handle)) {
+    while (window.status == TS_OK && !glfwWindowShouldClose(window.handle) && !is_stopped(viewer)) {
         bool changed = false;
         window.status = ts_viewer_follow(viewer, &changed);
         if (viewer->scene.playing)

@@ -128,8 +128,8 @@ def try_windows(program, folder, study):
                "-noreset"]
     with ended(subprocess.Popen(command, pass_fds=[write])):
         os.close(write)
-        display = {**os.environ, "DISPLAY": ":" + os.read(read, 16).decode().strip()}
-        os.close(read)
+        with os.fdopen(read) as numbers:  # a line, in two writes: the server ends where it cannot write the second one
+            display = {**os.environ, "DISPLAY": ":" + numbers.readline().strip()}
         os.chdir(folder)
         try_window(display, program, folder, study)
         try_run(display, program, folder, study)

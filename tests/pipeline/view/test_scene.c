@@ -120,6 +120,30 @@ Test(view_scene, the_pointer_finds_the_sample_that_is_drawn)
     free(image.data);
 }
 
+/* Slices that a running chain has yet to compute are not drawn, and their value is not stated. */
+Test(view_scene, slices_to_come_are_left_out)
+{
+    struct display_histogram histogram;
+    struct ts_image image = make_image(TS_HU);
+    struct scene scene = make_scene(&image, &histogram);
+    struct view_picture picture;
+    scene.ready = 3;
+    ts_view_colors(COLORS_GRAY, picture.colors);
+    ts_scene_picture(&scene, &picture);
+    const struct view_pane *coronal = &picture.panes[1];
+    for (int64_t z = 0; z < NZ; z++) {
+        const int32_t x = coronal->width / 2, y = (int32_t)(((double)z + 0.5 - coronal->v0) / coronal->dv);
+        const uint32_t found = ts_view_pane_pixel(coronal, picture.colors, x, y);
+        cr_assert_eq(found == VIEW_OUTSIDE, z >= 3, "slice %d", (int)z);
+    }
+    cr_assert_eq(ts_view_pane_pixel(&picture.panes[0], picture.colors, 50, 50), VIEW_OUTSIDE, "slice 4 is to come");
+    scene.at[0] = 2;
+    ts_scene_picture(&scene, &picture);
+    const struct view_pane *axial = &picture.panes[0];
+    cr_assert_neq(ts_view_pane_pixel(axial, picture.colors, axial->width / 2, axial->height / 2), VIEW_OUTSIDE);
+    free(image.data);
+}
+
 Test(view_scene, scrolling_stays_within_the_image)
 {
     struct display_histogram histogram;
