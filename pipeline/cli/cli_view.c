@@ -96,7 +96,7 @@ static void follow_signals(struct ts_plan *plan)
     if (plan)
         ts_cli_signals_plan(plan);
     else
-        ts_cli_signals_plan_ended(true);
+        ts_cli_signals_plan_ended(ts_cli_chain.viewer.shown.keeps_output);
 }
 
 static enum ts_status show(const char *path, struct ts_diag *diag)

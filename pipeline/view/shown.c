@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/memory.h"
@@ -200,23 +199,19 @@ static void *run_chain(void *user)
     return NULL;
 }
 
-static enum ts_status make_temporary(struct shown *shown)
+/* Names a temporary result. No file is made before the run makes its own, so that a run that a signal ends leaves none.
+ */
+static enum ts_status name_temporary(struct shown *shown)
 {
-    const char *parent = getenv("TMPDIR");
-    snprintf(shown->folder, sizeof shown->folder, "%s/tomostage-view-XXXXXX",
-             parent && strlen(parent) < 32 ? parent : "/tmp");
-    if (!mkdtemp(shown->folder)) {
-        shown->folder[0] = '\0';
-        return ts_diag_error(shown->diag, TS_RUN_FAILED, &(struct diag_site){.code = "no-temporary"},
-                             "no temporary folder could be made for the chain's result");
-    }
-    snprintf(shown->temporary, sizeof shown->temporary, "%s/result.h5", shown->folder);
+    const char *folder = getenv("TMPDIR");
+    snprintf(shown->temporary, sizeof shown->temporary, "%s/tomostage-view-%ld.h5",
+             folder && strlen(folder) < sizeof shown->temporary - 64 ? folder : "/tmp", (long)getpid());
     return ts_chain_set_output(shown->request->chain, shown->temporary, shown->diag);
 }
 
 static enum ts_status start_chain(struct shown *shown)
 {
-    enum ts_status status = shown->request->keeps_output ? TS_OK : make_temporary(shown);
+    enum ts_status status = shown->request->keeps_output ? TS_OK : name_temporary(shown);
     if (status == TS_OK)
         status = ts_plan_create(shown->request->chain, &shown->request->options, &shown->plan, shown->diag);
     if (status != TS_OK)
@@ -270,6 +265,7 @@ enum ts_status ts_shown_follow(struct shown *shown, bool wait, bool *changed)
     if (!*changed)
         return TS_OK;
     const enum ts_status status = ts_shown_finish(shown);
+    shown->is_temporary = status == TS_OK && !shown->request->keeps_output;
     return status == TS_OK ? open_result(shown, shown->request->chain->output.path) : status;
 }
 
@@ -292,15 +288,13 @@ void ts_shown_close(struct shown *shown)
 {
     if (shown->run_diag) {
         ts_plan_stop(shown->plan);
-        (void)ts_shown_finish(shown);
+        shown->is_temporary = ts_shown_finish(shown) == TS_OK && !shown->request->keeps_output;
     }
     if (!shown->file_chain)
         ts_plan_destroy(shown->plan);
     forget_image(shown);
-    if (*shown->folder) {
+    if (shown->is_temporary)
         unlink(shown->temporary);
-        rmdir(shown->folder);
-    }
     ts_arena_destroy(shown->arena);
     *shown = (struct shown){0};
 }
