@@ -38,7 +38,7 @@ endif()
 # No package of the system states the licenses of what is linked or compiled in from the CUDA toolkit.
 if(TOMOSTAGE_HAVE_CUDA)
   set(bundle_licenses cmake/licenses/nvidia-cuda-runtime)
-  if(TARGET tomostage-bench-peers)
+  if(TARGET tomostage-bench)
     list(APPEND bundle_licenses cmake/licenses/nvidia-cccl)
   endif()
   install(FILES ${bundle_licenses} DESTINATION share/doc/tomostage/licenses COMPONENT bundle EXCLUDE_FROM_ALL)

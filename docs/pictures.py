@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the pictures of README.md and tutorial.md from results of the program: it runs the chains that those pages show
-and draws what they wrote, with titles, axes in units, and scale bars.
+"""Makes the pictures of README.md, tutorial.md and reconstruction-study.md from results of the program: it runs the chains that
+those pages show and draws what they wrote, with titles, axes in units, and scale bars.
 
 Usage: pictures.py PROGRAM DATA FOLDER
   PROGRAM  build/release/tomostage
@@ -10,6 +10,7 @@ Usage: pictures.py PROGRAM DATA FOLDER
 
 Needs h5py, numpy and matplotlib (Debian: python3-h5py python3-matplotlib)."""
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 
 from drawing import Panel, draw_image  # noqa: E402
 
+CHAINS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../datasets/chains")
 HEAD = """tomostage: 1
 input: {{dicom: {data}/ct/philips_head_5mm_mixed/dicom, series: 6}}
 stages:
@@ -58,9 +60,11 @@ output: {{hdf5: tooth.h5}}
 """
 
 
-def run(program, folder, name, chain):
-    with open(os.path.join(folder, name + ".yaml"), "w", encoding="utf-8") as file:
-        file.write(chain)
+def run(program, folder, name, chain=None):
+    """The result of the chain, or of the one that the folder holds under this name."""
+    if chain:
+        with open(os.path.join(folder, name + ".yaml"), "w", encoding="utf-8") as file:
+            file.write(chain)
     subprocess.run([os.path.abspath(program), "run", name + ".yaml", "--device", "cpu", "--quiet"], cwd=folder, check=True)
     return h5py.File(os.path.join(folder, name + ".h5"))
 
@@ -105,6 +109,19 @@ def tooth(program, data, folder, out):
         figure.savefig(os.path.join(out, "tooth.png"), dpi=90)
 
 
+def study(program, out):
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(os.path.join(CHAINS, "reconstruction-study.yaml"), folder)
+        subprocess.run([os.path.abspath(program), "phantom", "head", "-o", "phantom", "--slices", "3", "--quiet"], cwd=folder, check=True)
+        with run(program, folder, "reconstruction-study") as file:
+            entry, figure = file["/entry"], plt.figure(figsize=(10, 4.3), constrained_layout={"w_pad": 0.12, "h_pad": 0.08})
+            compared = sorted((name for name in entry if name.endswith("_compare")), key=lambda name: int(name.split("_")[1]))
+            for axes, name, process in zip(figure.subplots(1, 2), ("ramp", "data"), compared):
+                ssim = entry[process]["tables/slice_ssim"][1]
+                draw_image(axes, Panel(file, name, f"{'hann' if name == 'data' else name}: SSIM {ssim:.3f}", 1, -150, 250))
+            figure.savefig(os.path.join(out, "reconstruction-study.png"), dpi=90)
+
+
 if __name__ == "__main__":
     if len(sys.argv) != 4:
         sys.exit(__doc__)
@@ -112,3 +129,4 @@ if __name__ == "__main__":
         readme(sys.argv[1], os.path.abspath(sys.argv[2]), scratch, sys.argv[3])
         soft(sys.argv[1], os.path.abspath(sys.argv[2]), scratch, sys.argv[3])
         tooth(sys.argv[1], os.path.abspath(sys.argv[2]), scratch, sys.argv[3])
+    study(sys.argv[1], sys.argv[3])

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * tomostage-bench: the commands `bench` and `study` with the naive oracles in double precision of tests/stages.
- * tomostage hands its whole command line over to this program where it is installed. Two commands are for scripts that
+ * tomostage hands its whole command line over to this program where it is installed. In a build with CUDA the studies
+ * also compare with cub, which is no part of the product. Two commands are for scripts that
  * compare with other tools: `apply` runs a stage once over raw values in a file, `image` writes the values that would
  * be timed. `deflate` times the compression of chunks on a device. Without the name of a command, `bench` is meant.
  */
@@ -13,6 +14,7 @@
 #include "pipeline/study/study.h"
 #include "stages/engine/execute.h"
 #include "tests/bench_deflate.h"
+#include "tests/peers/study_peer.h"
 #include "tests/support/oracles.h"
 
 static struct bench_request arguments = BENCH_REQUEST_DEFAULT;
@@ -147,6 +149,9 @@ int main(int argc, char **argv)
     ts_omp_wait_asleep(argv);
     ts_command_json_find(argc, argv);
     ts_bench_use_oracles(ts_oracle_compare);
+#ifdef TS_HAVE_CUDA
+    ts_study_use_peer(&ts_peer_cub_reductions);
+#endif
     for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++)
         if (!strcmp(argv[1], commands[i]->name))
             return ts_command_output_end(ts_command_run(commands[i], argc - 1, argv + 1));

@@ -37,7 +37,7 @@ racecheck run_cuda/chains_give_the_same_on_both_devices whole chains, slice by s
 TEXT
 }
 # What took longest, under any tool, begins first, so that nothing long is left for the end.
-longest='^(fan_in_study|large|run_cuda)/|/(gives_the_same_bytes|agrees_in_every_grouping|agrees_with_the_(oracle|definition)|matches_a_reference|distances_to|every_merge|a_warp_adds|stays_where)'
+longest='^(fan_in_study|radon_studies|large|run_cuda)/|/(gives_the_same_bytes|agrees_in_every_grouping|agrees_with_the_(oracle|definition)|matches_a_reference|distances_to|every_merge|a_warp_adds|stays_where)'
 
 # Without those that lose the device or run out of its memory on purpose, and those that take long.
 # Suites stand as "box: 3 tests", their tests below, each behind a branch of the tree.

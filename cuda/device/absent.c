@@ -18,6 +18,11 @@ uint64_t ts_cuda_launch_count(void)
     return 0;
 }
 
+const char *ts_cuda_last_launched(void)
+{
+    return NULL;
+}
+
 size_t ts_cuda_most_held(void)
 {
     return 0;

@@ -13,6 +13,7 @@
 #include "cuda/device/driver_bytes.h"
 #include "cuda/device/fft.h"
 #include "cuda/device/launch.h"
+#include "cuda/device/texture.h"
 #include "stages/engine/border.h"
 
 struct cuda_driver {
@@ -27,6 +28,7 @@ struct cuda_driver {
     void *results, *scratch, *constants, *pinned;
     void *outside; /* a slice of the border's constant, where the stage pads with one */
     struct cuda_fft *transforms[STAGE_TRANSFORMS];
+    struct cuda_texture_set *textures; /* of the inputs of map() so far */
     size_t host_result_bytes, constants_bytes;
     struct cuda_timer *timer;
 };
@@ -183,6 +185,9 @@ static void destroy(struct stage_driver *base)
     struct cuda_driver *driver = cuda_of(base);
     for (int i = 0; i < STAGE_TRANSFORMS; i++)
         ts_cuda_fft_destroy(driver->transforms[i]);
+    if (driver->textures)
+        (void)ts_cuda_wait(driver->session, CUDA_COMPUTE);
+    ts_cuda_textures_destroy(driver->textures);
     ts_driver_clear(base);
     free(driver);
 }
@@ -348,13 +353,17 @@ static enum ts_status reduce_slices(struct stage_driver *base, const struct ts_i
 static enum ts_status map(struct stage_driver *base, const struct ts_image *slices, struct ts_image *out)
 {
     struct cuda_driver *driver = cuda_of(base);
-    const struct cuda_call call = call_of(driver);
+    struct cuda_call call = call_of(driver);
     struct ts_image rows[STAGE_TABLES];
     base->context.result = base->reduced ? ts_stage_reduced_result(base->reduced) : NULL;
     for (int i = 0; i < driver->n_tables; i++)
         rows[i] = ts_image_slices(&driver->tables[i], out->z_first, out->axes[0].n);
     base->context.tables = rows;
-    const enum ts_status status = mark(driver, TS_OK);
+    enum ts_status status = TS_OK;
+    if (driver->cuda->textures && driver->cuda->textures(&base->context))
+        status = ts_cuda_textures(&driver->textures, slices, base->context.stage->name, base->context.diag,
+                                  &call.textures, &call.n_textures);
+    status = mark(driver, status);
     return status == TS_OK ? mark(driver, driver->cuda->map(&base->context, slices, out, &call)) : status;
 }
 

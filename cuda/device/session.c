@@ -39,11 +39,17 @@ struct cuda_session {
 };
 
 static _Atomic uint64_t launches;
+static const char *_Atomic last_launched;
 static _Atomic size_t held, most_held;
 
 uint64_t ts_cuda_launch_count(void)
 {
     return atomic_load(&launches);
+}
+
+const char *ts_cuda_last_launched(void)
+{
+    return atomic_load(&last_launched);
 }
 
 size_t ts_cuda_most_held(void)
@@ -118,6 +124,7 @@ enum ts_status ts_cuda_fold(struct ts_diag *diag, const char *stage, int result,
 enum ts_status ts_cuda_launched(const struct stage_context *context, const char *kernel)
 {
     atomic_fetch_add(&launches, 1);
+    atomic_store(&last_launched, kernel);
     return ts_cuda_fold(context->diag, context->stage->name, cudaGetLastError(), kernel);
 }
 

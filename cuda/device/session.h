@@ -80,6 +80,9 @@ enum ts_status ts_cuda_elapsed_ms(struct cuda_session *session, struct cuda_even
 
 /* Returns how often ts_cuda_launched() was called in this process. Tests prove with it that kernels ran. */
 uint64_t ts_cuda_launch_count(void);
+/* Returns the name of the kernel of that function's last call, as its launcher calls it; NULL: there was none. Tests
+ * tell methods apart by it that give the same results. */
+const char *ts_cuda_last_launched(void);
 /* Returns the most bytes of device memory that this process held at once since the last call. Tests compare plans with
  * it. */
 size_t ts_cuda_most_held(void);

@@ -34,21 +34,30 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     const struct box_params *params = (const struct box_params *)context->params;
     const struct box_launch launch = describe(context, n);
     const size_t bytes = ts_cuda_stride(ts_cuda_box_between_bytes(&launch));
-    if (params->method == BOX_SEPARABLE || params->method == BOX_RUNNING_SUM)
+    if (params->method == BOX_SEPARABLE || params->method == BOX_RUNNING_SUM || params->method == BOX_TEXTURE)
         return params->dimensions == BOX_3D ? 2 * bytes : bytes;
     return 0;
 }
 
-static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                          const struct cuda_call *call)
+struct box_launch ts_cuda_box_launch(const struct stage_context *context, const struct ts_image *in,
+                                     const struct ts_image *out, const struct cuda_call *call)
 {
-    const struct box_params *params = (const struct box_params *)context->params;
     struct box_launch launch = describe(context, out->axes[0].n);
     launch.in = in->data;
     launch.out = out->data;
     launch.z_first = out->z_first;
     launch.scratch = (char *)call->scratch;
     launch.stream = call->stream;
+    launch.textures = call->textures;
+    launch.n_textures = call->n_textures;
+    return launch;
+}
+
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                          const struct cuda_call *call)
+{
+    const struct box_params *params = (const struct box_params *)context->params;
+    const struct box_launch launch = ts_cuda_box_launch(context, in, out, call);
     switch (params->method) {
     case BOX_DIRECT:
         return ts_cuda_box_direct(&launch);
@@ -60,11 +69,18 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         return ts_cuda_box_tile(&launch);
     case BOX_FUSED:
         return ts_cuda_box_fused(&launch);
+    case BOX_TEXTURE:
+        return ts_cuda_box_texture(&launch);
     default:
         return ts_cuda_box_running(&launch);
     }
 }
 
+static bool textures(const struct stage_context *context)
+{
+    return ((const struct box_params *)context->params)->method == BOX_TEXTURE;
+}
+
 extern "C" {
-const struct stage_cuda box_cuda = {.scratch_bytes = scratch_bytes, .map = map};
+const struct stage_cuda box_cuda = {.scratch_bytes = scratch_bytes, .map = map, .textures = textures};
 }

@@ -37,6 +37,8 @@ struct box_launch {
     int64_t z_first;      /* index in the volume of the first output slice */
     struct box_mean mean; /* divides by the values of the whole window */
     bool wide;            /* whether sums of 8- and 16-bit values need int64_t */
+    const struct cuda_texture *textures;
+    int n_textures;
 };
 
 /* Elements that stand between the passes of T: sums, or means of floats. */
@@ -111,6 +113,9 @@ static inline struct box_mean box_mean_of(double count)
     return mean;
 }
 
+/* Describes a call of map() to a launcher. */
+struct box_launch ts_cuda_box_launch(const struct stage_context *context, const struct ts_image *in,
+                                     const struct ts_image *out, const struct cuda_call *call);
 /* Returns the bytes of one image between two passes. */
 size_t ts_cuda_box_between_bytes(const struct box_launch *launch);
 
@@ -140,12 +145,12 @@ static inline struct box_passes<T, SUM> box_passes_of(const struct box_launch *l
     return passes;
 }
 
-/* One launcher for each method, in box_direct.cu (direct, unrolled), box_separable.cu, box_running.cu, box_tile.cu and
- * box_fused.cu. */
+/* One launcher for each method, in box_direct.cu (direct, unrolled), box_separable.cu, box_running.cu, box_tile.cu,
+ * box_fused.cu and box_texture.cu. */
 typedef enum ts_status
 box_launcher(const struct box_launch *launch);
 box_launcher ts_cuda_box_direct, ts_cuda_box_unrolled, ts_cuda_box_separable, ts_cuda_box_running, ts_cuda_box_tile,
-    ts_cuda_box_fused;
+    ts_cuda_box_fused, ts_cuda_box_texture;
 
 /* Defines the launcher `name`, which returns function<T, SUM>(launch) for the image's dtype. */
 #define BOX_LAUNCHER(name, function)                                                                                   \

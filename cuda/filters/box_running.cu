@@ -14,68 +14,22 @@
  * into blocks of a window's length at places fixed by the volume: a window is the end of one block plus the start of
  * the next (M. van Herk, 1992, for maxima).
  */
-#include "cuda/filters/box.cuh"
-
-enum { TILE = 32, COLUMN_THREADS = 128 };
-
-template <typename SUM> struct running {
-    SUM sum;
-};
-template <> struct running<double> {
-    double sum;
-    uint64_t strange; /* NaN in the low 20 bits, then +infinity, then -infinity */
-};
-
-template <typename SUM> static __device__ void start(struct running<SUM> *window)
-{
-    window->sum = 0;
-}
-static __device__ void start(struct running<double> *window)
-{
-    window->sum = 0;
-    window->strange = 0;
-}
-
-template <typename SUM, typename IN> static __device__ void slide(struct running<SUM> *window, IN in, bool leaves)
-{
-    window->sum += leaves ? -(SUM)in : (SUM)in;
-}
-static __device__ void slide(struct running<double> *window, float in, bool leaves)
-{
-    if (fabsf(in) <= FLT_MAX) {
-        window->sum += leaves ? -(double)in : (double)in;
-    } else {
-        const uint64_t one = isnan(in) ? 1 : in > 0 ? 1 << 20 : (uint64_t)1 << 40;
-        window->strange += leaves ? 0 - one : one;
-    }
-}
-
-template <typename SUM> static __device__ SUM value(struct running<SUM> window)
-{
-    return window.sum;
-}
-static __device__ double value(struct running<double> window)
-{
-    if (window.strange == 0)
-        return window.sum;
-    const bool nan = window.strange & 0xFFFFF, plus = window.strange >> 20 & 0xFFFFF, minus = window.strange >> 40;
-    return nan || (plus && minus) ? NAN : plus ? INFINITY : -INFINITY;
-}
+#include "cuda/filters/box_running.cuh"
 
 template <typename IN, typename SUM, typename OUT>
-static __global__ void __launch_bounds__(TILE)
+static __global__ void __launch_bounds__(BOX_RUN_TILE)
     run_rows(const IN *in, OUT *out, struct box_sizes sizes, IN outside, struct box_mean mean)
 {
-    __shared__ IN entering[TILE][TILE + 1], leaving[TILE][TILE + 1];
-    __shared__ OUT results[TILE][TILE + 1];
+    __shared__ IN entering[BOX_RUN_TILE][BOX_RUN_TILE + 1], leaving[BOX_RUN_TILE][BOX_RUN_TILE + 1];
+    __shared__ OUT results[BOX_RUN_TILE][BOX_RUN_TILE + 1];
     const int lane = threadIdx.x, radius = sizes.radius, window_size = 2 * radius + 1;
-    const int64_t first = (int64_t)blockIdx.x * TILE, left = sizes.nz * sizes.ny - first, nx = sizes.nx;
-    const int rows = left < TILE ? (int)left : TILE;
+    const int64_t first = (int64_t)blockIdx.x * BOX_RUN_TILE, left = sizes.nz * sizes.ny - first, nx = sizes.nx;
+    const int rows = left < BOX_RUN_TILE ? (int)left : BOX_RUN_TILE;
     in += first * nx;
     out += first * nx;
-    struct running<SUM> window;
-    start(&window);
-    for (int64_t k = -radius; k < nx + radius; k += TILE) {
+    struct box_running<SUM> window;
+    box_start(&window);
+    for (int64_t k = -radius; k < nx + radius; k += BOX_RUN_TILE) {
         const int64_t enters = k + lane < nx + radius ? ts_cuda_border_index(k + lane, nx, sizes.border) : -1;
         const int64_t gone = k + lane - window_size;
         const int64_t leaves = gone >= -radius && gone < nx ? ts_cuda_border_index(gone, nx, sizes.border) : -1;
@@ -84,11 +38,11 @@ static __global__ void __launch_bounds__(TILE)
             leaving[i][lane] = leaves < 0 ? outside : in[i * nx + leaves];
         }
         __syncwarp();
-        for (int j = 0; j < TILE && lane < rows; j++) {
-            slide(&window, entering[lane][j], false);
+        for (int j = 0; j < BOX_RUN_TILE && lane < rows; j++) {
+            box_slide(&window, entering[lane][j], false);
             if (k + j - window_size >= -radius)
-                slide(&window, leaving[lane][j], true);
-            box_finish<false>(&results[lane][j], value(window), mean);
+                box_slide(&window, leaving[lane][j], true);
+            box_finish<false>(&results[lane][j], box_value(window), mean);
         }
         __syncwarp();
         const int64_t x = k - radius + lane;
@@ -98,40 +52,12 @@ static __global__ void __launch_bounds__(TILE)
     }
 }
 
-/* One thread carries the sum along y (columns of each slice), or along z where ALONG_Z: there the input has `radius`
- * more slices at both ends, and no sample lies outside. */
-template <typename IN, typename SUM, typename OUT, bool LAST, bool ALONG_Z>
-static __global__ void __launch_bounds__(COLUMN_THREADS)
-    run_columns(const IN *in, OUT *out, struct box_sizes sizes, IN outside, struct box_mean mean)
-{
-    const int64_t thread = (int64_t)blockIdx.x * COLUMN_THREADS + threadIdx.x, slice = sizes.ny * sizes.nx;
-    if (thread >= (ALONG_Z ? slice : sizes.nz * sizes.nx))
-        return;
-    const int64_t n = ALONG_Z ? sizes.nz : sizes.ny, stride = ALONG_Z ? slice : sizes.nx;
-    const int64_t base = ALONG_Z ? thread : thread / sizes.nx * slice + thread % sizes.nx;
-    const int radius = sizes.radius;
-    in += ALONG_Z ? base + radius * stride : base;
-    out += base;
-    struct running<SUM> window;
-    start(&window);
-    for (int64_t k = -radius; k < n + radius; k++) {
-        const int64_t gone = k - 2 * radius - 1;
-        const int64_t enters = ALONG_Z ? k : ts_cuda_border_index(k, n, sizes.border);
-        const int64_t leaves = ALONG_Z ? gone : ts_cuda_border_index(gone, n, sizes.border);
-        slide(&window, !ALONG_Z && enters < 0 ? outside : in[enters * stride], false);
-        if (gone >= -radius)
-            slide(&window, !ALONG_Z && leaves < 0 ? outside : in[leaves * stride], true);
-        if (k >= radius)
-            box_finish<LAST>(out + (k - radius) * stride, value(window), mean);
-    }
-}
-
 /* Sums floats along z. The block of a window's length that ends before slice `cut` gives the sums to its end, which
  * wait in out; the next block adds those from its start. z_first is the index in the volume of output slice 0. */
-static __global__ void __launch_bounds__(COLUMN_THREADS)
+static __global__ void __launch_bounds__(BOX_COLUMN_THREADS)
     run_blocks(const float *in, float *out, struct box_sizes sizes, int64_t z_first, struct box_mean mean)
 {
-    const int64_t thread = (int64_t)blockIdx.x * COLUMN_THREADS + threadIdx.x, slice = sizes.ny * sizes.nx;
+    const int64_t thread = (int64_t)blockIdx.x * BOX_COLUMN_THREADS + threadIdx.x, slice = sizes.ny * sizes.nx;
     if (thread >= slice)
         return;
     const int64_t window = 2 * sizes.radius + 1;
@@ -159,13 +85,13 @@ static __global__ void __launch_bounds__(COLUMN_THREADS)
 template <typename T, typename BETWEEN, typename SUM>
 static void run_along_z(const struct box_launch *launch, BETWEEN *slices, struct box_mean line)
 {
-    const unsigned blocks = (unsigned)ts_cuda_parts(launch->sizes.ny * launch->sizes.nx, COLUMN_THREADS);
+    const unsigned blocks = (unsigned)ts_cuda_parts(launch->sizes.ny * launch->sizes.nx, BOX_COLUMN_THREADS);
     if constexpr (sizeof(BETWEEN) == sizeof(SUM))
-        run_columns<T, SUM, BETWEEN, false, true>
-            <<<blocks, COLUMN_THREADS, 0, launch->stream>>>((const T *)launch->in, slices, launch->sizes, (T)0, line);
+        box_run_columns<T, SUM, BETWEEN, false, true><<<blocks, BOX_COLUMN_THREADS, 0, launch->stream>>>(
+            (const T *)launch->in, slices, launch->sizes, (T)0, line);
     else
-        run_blocks<<<blocks, COLUMN_THREADS, 0, launch->stream>>>((const float *)launch->in, slices, launch->sizes,
-                                                                  launch->z_first, line);
+        run_blocks<<<blocks, BOX_COLUMN_THREADS, 0, launch->stream>>>((const float *)launch->in, slices, launch->sizes,
+                                                                      launch->z_first, line);
 }
 
 template <typename T, typename SUM> static enum ts_status run(const struct box_launch *launch)
@@ -174,18 +100,18 @@ template <typename T, typename SUM> static enum ts_status run(const struct box_l
     const struct box_params *params = (const struct box_params *)launch->context->params;
     const struct box_sizes sizes = launch->sizes;
     const struct box_passes<T, SUM> passes = box_passes_of<T, SUM>(launch);
-    const unsigned row_blocks = (unsigned)ts_cuda_parts(sizes.nz * sizes.ny, TILE);
-    const unsigned column_blocks = (unsigned)ts_cuda_parts(sizes.nz * sizes.nx, COLUMN_THREADS);
+    const unsigned row_blocks = (unsigned)ts_cuda_parts(sizes.nz * sizes.ny, BOX_RUN_TILE);
+    const unsigned column_blocks = (unsigned)ts_cuda_parts(sizes.nz * sizes.nx, BOX_COLUMN_THREADS);
     if (sizes.reach) {
         run_along_z<T, BETWEEN, SUM>(launch, passes.slices, passes.line);
-        run_rows<BETWEEN, SUM, BETWEEN><<<row_blocks, TILE, 0, launch->stream>>>(passes.slices, passes.rows, sizes,
-                                                                                 passes.outside_rows, passes.line);
+        run_rows<BETWEEN, SUM, BETWEEN><<<row_blocks, BOX_RUN_TILE, 0, launch->stream>>>(
+            passes.slices, passes.rows, sizes, passes.outside_rows, passes.line);
     } else {
-        run_rows<T, SUM, BETWEEN><<<row_blocks, TILE, 0, launch->stream>>>((const T *)launch->in, passes.rows, sizes,
-                                                                           (T)params->constant, passes.line);
+        run_rows<T, SUM, BETWEEN><<<row_blocks, BOX_RUN_TILE, 0, launch->stream>>>(
+            (const T *)launch->in, passes.rows, sizes, (T)params->constant, passes.line);
     }
-    run_columns<BETWEEN, SUM, T, true, false><<<column_blocks, COLUMN_THREADS, 0, launch->stream>>>(
+    box_run_columns<BETWEEN, SUM, T, true, false><<<column_blocks, BOX_COLUMN_THREADS, 0, launch->stream>>>(
         passes.rows, (T *)launch->out, sizes, passes.outside_columns, passes.last);
-    return ts_cuda_launched(launch->context, "run_columns");
+    return ts_cuda_launched(launch->context, "box_run_columns");
 }
 BOX_LAUNCHER(ts_cuda_box_running, run)

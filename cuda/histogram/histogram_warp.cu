@@ -1,65 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * warp-tagged: a histogram for every warp in shared memory, written without atomic adds (V. Podlozhnyuk, Histogram
- * calculation in CUDA, NVIDIA 2007). The top 5 bits of a count are the number of the lane that wrote it last, the other
- * 27 the count. Every lane reads its count, adds one, puts its number on top and writes it back; of several lanes with
- * the same slot one write stays. The lanes read back, and those that do not find their own number try again with the
- * count that they found.
+ * warp-tagged: a histogram for every warp in shared memory, written without atomic adds (warp_tags.cuh).
  *
- * So a warp takes as many tries for 32 pixels as the commonest slot has among them. Neighbors are often equal, and
+ * A warp takes as many tries for 32 pixels as the commonest slot has among them. Neighbors are often equal, and
  * therefore the lanes read pixels far from one another: each has a 32nd of the slice to itself, and begins at another
  * place of it, a golden section of its length further than the lane before. And a warp has several tables where there
  * is room, which its lanes share out: four for 256 slots. The counts of a slot stand side by side, in banks of their
- * own.
- *
- * This method was written for warps whose lanes run in step. Here __syncwarp() keeps writing and reading back apart,
- * all lanes repeat as long as one of them must, and the write is an exchange, so that of two writes to one word one
- * stays whole. Tables of warps become one of the block, which is added to the partial or left for table_launch.cu. A
- * warp adds its counts to the partial before, whenever one could run into the tag.
+ * own. Tables of warps become one of the block, which is added to the partial or left for table_launch.cu. A warp adds
+ * its counts to the partial before, whenever one could run into the tag.
  *
  * A thread counts the pixels of a 16-byte vector. Memory traffic: each pixel is read once in each pass over the slots,
  * and makes one access to shared memory, and two for each try. 8 warps a block have 32 KiB of tables with 256 slots,
  * and six blocks fill a multiprocessor.
  */
 #include "cuda/histogram/histogram.cuh"
+#include "cuda/histogram/warp_tags.cuh"
 
-#ifndef HISTOGRAM_TAG_SHIFT /* a test takes fewer bits, so that it sees them run over */
-#define HISTOGRAM_TAG_SHIFT 27
-#endif
-enum { WARPS = 8, LANES = 32, TAG_SHIFT = HISTOGRAM_TAG_SHIFT, LEAST_PIXELS = 16384 };
+enum { WARPS = 8, LANES = 32, LEAST_PIXELS = 16384 };
 enum { MOST_TABLES = 4 /* of a warp */, TABLE_BYTES = 40 << 10 /* of a block whose warps have several */ };
-static const uint32_t count_mask = (1u << TAG_SHIFT) - 1;
-
-struct warp_table {
-    uint32_t *counts;               /* those of this lane */
-    uint32_t first, n, log2_copies; /* slots of this pass, each with 2^log2_copies counts side by side */
-    uint32_t tag;                   /* of this lane, and one to add */
-};
-
-static __device__ uint32_t found(const uint32_t *count)
-{
-    return *(const volatile uint32_t *)count;
-}
-
-/* Counts one pixel for each lane, and none with a slot outside of the pass. All lanes of the warp call it. */
-static __device__ void count_tagged(const struct warp_table &table, uint32_t slot)
-{
-    const uint32_t at = slot - table.first;
-    bool waiting = at < table.n;
-    uint32_t *count = table.counts + (at << table.log2_copies);
-    uint32_t before = waiting ? found(count) : 0;
-    __syncwarp();
-    do {
-        const uint32_t tagged = (before & count_mask) + table.tag;
-        if (waiting)
-            atomicExch(count, tagged);
-        __syncwarp();
-        if (waiting)
-            before = found(count);
-        waiting = waiting && before != tagged;
-        __syncwarp();
-    } while (__any_sync(~0u, waiting));
-}
 
 /* Counts the pixels of a vector of each lane; those of lanes without one are not `there`. */
 template <typename type, bool by_value>

@@ -15,6 +15,7 @@ extern "C" {
 #include "stages/scan/flat_field.h"
 }
 
+#include "cuda/values/value_at.cuh"
 #include "cuda/values/value_keys.cuh"
 
 enum { THREADS = 128, VIEWS = 64, UNROLL = 8, NEAREST_THREADS = 256 };
@@ -29,22 +30,7 @@ struct frames {
 
 static __device__ double value_at(const struct frames &frames, int64_t i)
 {
-    switch (frames.dtype) {
-    case TS_U8:
-        return ((const uint8_t *)frames.data)[i];
-    case TS_I8:
-        return ((const int8_t *)frames.data)[i];
-    case TS_U16:
-        return ((const uint16_t *)frames.data)[i];
-    case TS_I16:
-        return ((const int16_t *)frames.data)[i];
-    case TS_U32:
-        return ((const uint32_t *)frames.data)[i];
-    case TS_I32:
-        return ((const int32_t *)frames.data)[i];
-    default:
-        return (double)((const float *)frames.data)[i];
-    }
+    return ts_cuda_value_at(frames.data, frames.dtype, i);
 }
 
 /* Signed integers move up by 2^31 before they are taken for unsigned ones; all keys have 32 bits. */

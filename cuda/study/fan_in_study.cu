@@ -5,14 +5,18 @@
  *
  * serial: one thread, one value after the other: T1. fan-in: value i takes in value i + s, s halved from step to step;
  * the p threads share a step's joins, and wait for one another between steps (one block: a barrier; more: a launch a
- * step): n/p + log2(n) joins deep, log2(n) waits. two-level: thread t joins every p-th value from t on, then the p
- * partial results fan in within blocks of 1,024 and over the blocks: n/p + log2(p) deep, two waits for blocks. 4 bytes
- * read a value; the fan-in also writes 8 bytes (of the variance 16) and reads twice as many a value of each step but
- * the first. Blocks of 1,024 threads, or the p that are asked for. Serial tables: one thread, 12 bytes a count.
+ * step): n/p + log2(n) joins deep, log2(n) waits. adjacent: the same steps with values 0 and 1, 2 and 3, ..., whose
+ * results stay where they are, so that the threads of a warp touch ever more cache lines. two-level: thread t joins
+ * every p-th value from t on, then the p partial results fan in within blocks of 1,024 and over the blocks: n/p +
+ * log2(p) deep, two waits for blocks. 4 bytes read a value; the fan-in also writes 8 bytes (of the variance 16) and
+ * reads twice as many a value of each step but the first. Blocks of 1,024 threads, or the p that are asked for. Serial
+ * tables: one thread, 12 bytes a count.
  */
 #include <stdlib.h>
 
+#include "cuda/study/merge_sort.cuh"
 #include "cuda/values/fan_in.cuh"
+#include "cuda/values/radix_sort.cuh"
 
 extern "C" {
 #include "cuda/device/session.h"
@@ -79,31 +83,42 @@ template <typename part> static __global__ void join_serially(const float *value
     parts[0] = all;
 }
 
-/* Does the first step of a fan-in: the values become parts[0] to parts[stride - 1]. */
-template <typename part>
-static __global__ void fan_in_first(const float *values, part *parts, int64_t stride, int64_t n)
+/* The joins of one step: for i < n, value or part i * spread takes in the one `partner` behind it. */
+struct step {
+    int64_t n, spread, partner;
+};
+
+/* Returns the step of n joins of adjacent pairing or of halving with stride, `gap` being the distance of what is left
+ * to join of the former. */
+static __host__ __device__ struct step step_of(bool adjacent, int64_t n, int64_t gap)
 {
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < stride; i += (int64_t)gridDim.x * blockDim.x) {
+    return adjacent ? (struct step){n, 2 * gap, gap} : (struct step){n, 1, n};
+}
+
+/* Does the first step: the values become parts[0] to parts[n - 1]. */
+template <typename part> static __global__ void fan_in_first(const float *values, part *parts, struct step step)
+{
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < step.n; i += (int64_t)gridDim.x * blockDim.x) {
         part own;
-        begin_with(&own, values[i]);
-        if (i + stride < n)
-            take(&own, values[i + stride]);
+        begin_with(&own, values[i * step.spread]);
+        take(&own, values[i * step.spread + step.partner]);
         parts[i] = own;
     }
 }
 
-template <typename part> static __global__ void fan_in_step(part *parts, int64_t stride)
+template <typename part> static __global__ void fan_in_step(part *parts, struct step step)
 {
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < stride; i += (int64_t)gridDim.x * blockDim.x)
-        ts_cuda_join(&parts[i], &parts[i + stride]);
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < step.n; i += (int64_t)gridDim.x * blockDim.x)
+        ts_cuda_join(&parts[i * step.spread], &parts[i * step.spread + step.partner]);
 }
 
-/* Does all steps from `stride` on, in one block. */
-template <typename part> static __global__ void fan_in_rest(part *parts, int64_t stride)
+/* Does all steps from one of n joins on, in one block. */
+template <typename part> static __global__ void fan_in_rest(part *parts, bool adjacent, int64_t n, int64_t gap)
 {
-    for (; stride > 0; stride /= 2) {
-        for (int64_t i = threadIdx.x; i < stride; i += blockDim.x)
-            ts_cuda_join(&parts[i], &parts[i + stride]);
+    for (; n > 0; n /= 2, gap *= 2) {
+        const struct step step = step_of(adjacent, n, gap);
+        for (int64_t i = threadIdx.x; i < step.n; i += blockDim.x)
+            ts_cuda_join(&parts[i * step.spread], &parts[i * step.spread + step.partner]);
         __syncthreads();
     }
 }
@@ -147,9 +162,13 @@ struct cuda_runner {
     cudaStream_t stream;
     struct cuda_event *begin, *end;
     float *values;
-    void *parts;
+    void *parts;      /* partial results, or keys */
+    uint32_t *sorted; /* in parts */
     uint32_t *tables;
     int64_t threads; /* that the device holds at once */
+    const struct fan_in_peer *peer;
+    void *peer_scratch;
+    size_t peer_bytes;
 };
 
 static struct cuda_runner *own(struct fan_in_runner *runner)
@@ -160,26 +179,49 @@ static struct cuda_runner *own(struct fan_in_runner *runner)
 /* Threads that join a bin at once, at the most. */
 static int64_t table_threads(const struct cuda_runner *cuda, const struct fan_in_job *job)
 {
-    const int64_t rows = job->method == REDUCTION_FAN_IN ? ts_cuda_stride_of(job->n) : CUDA_TABLE_ROWS,
+    const int64_t rows = job->order == FAN_IN_STRIDE ? ts_cuda_stride_of(job->n) : CUDA_TABLE_ROWS,
                   all = rows * FAN_IN_BINS;
     return all < cuda->threads ? all : cuda->threads;
 }
 
-/* Leaves out what few threads would do for seconds. */
+/* Leaves out what few threads would do for seconds, and adds the number that the order keeps busy. */
 static int processors(const struct fan_in_runner *runner, const struct fan_in_job *job,
                       int64_t numbers[FAN_IN_PROCESSORS])
 {
     const struct cuda_runner *cuda = (const struct cuda_runner *)runner;
     const int64_t threads[] = {1, 32, 256, 1024, 8192, 65536, cuda->threads};
+    const int64_t busy = ts_fan_in_busy(job);
     int n = 0;
     if (job->work == FAN_IN_TABLES) {
         numbers[0] = table_threads(cuda, job);
         return 1;
     }
-    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++)
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        if (i > 0 && busy > threads[i - 1] && busy < threads[i])
+            numbers[n++] = busy;
         if (threads[i] <= job->n && threads[i] <= BLOCK * BLOCK && job->n / threads[i] <= MOST_A_THREAD)
             numbers[n++] = threads[i];
+    }
     return n;
+}
+
+static enum ts_status fail_peer(const struct cuda_runner *cuda, int error)
+{
+    const struct diag_site site = {.code = "peer-failed"};
+    return ts_diag_error(cuda->context.diag, TS_RUN_FAILED, &site, "%s answered with error %d", cuda->peer->name,
+                         error);
+}
+
+/* Allocates what the peer needs more scratch for than any job before. */
+static enum ts_status begin_peer(struct cuda_runner *cuda, const struct fan_in_job *job)
+{
+    size_t bytes = 0;
+    const int error = cuda->peer->run(job, cuda->values, cuda->parts, NULL, &bytes, cuda->stream);
+    if (error || bytes <= cuda->peer_bytes)
+        return error ? fail_peer(cuda, error) : TS_OK;
+    cuda->peer_scratch = ts_cuda_allocate(cuda->session, bytes);
+    cuda->peer_bytes = bytes;
+    return cuda->peer_scratch ? TS_OK : TS_RUN_FAILED;
 }
 
 static enum ts_status begin(struct fan_in_runner *runner, const struct fan_in_job *job, const uint32_t *tables)
@@ -188,7 +230,15 @@ static enum ts_status begin(struct fan_in_runner *runner, const struct fan_in_jo
     if (job->work == FAN_IN_TABLES)
         return ts_cuda_copy(cuda->session, CUDA_COMPUTE, CUDA_TO_DEVICE, cuda->tables, tables,
                             (size_t)job->n * FAN_IN_BINS * sizeof *tables);
-    return ts_cuda_fill(cuda->session, CUDA_COMPUTE, cuda->parts, 0xFF, sizeof(struct fan_in_moments)); /* NaN */
+    const bool sorts = job->work == FAN_IN_SORT;
+    const size_t bytes = (size_t)job->n * sizeof *cuda->values;
+    enum ts_status status = ts_cuda_fill(cuda->session, CUDA_COMPUTE, cuda->parts, 0xFF,
+                                         sorts ? 2 * bytes : sizeof(struct fan_in_moments)); /* NaN */
+    if (status == TS_OK && sorts && job->order == FAN_IN_RADIX)
+        status = ts_cuda_copy(cuda->session, CUDA_COMPUTE, CUDA_ON_DEVICE, cuda->parts, cuda->values, bytes);
+    if (status == TS_OK && job->order == FAN_IN_PEER)
+        status = begin_peer(cuda, job);
+    return status;
 }
 
 template <typename part> static void join_numbers(const struct cuda_runner *cuda, const struct fan_in_job *job)
@@ -197,41 +247,60 @@ template <typename part> static void join_numbers(const struct cuda_runner *cuda
     const unsigned blocks = (unsigned)ts_cuda_parts(threads, BLOCK),
                    block = (unsigned)(threads < BLOCK ? threads : BLOCK);
     part *parts = (part *)cuda->parts;
-    int64_t stride = ts_cuda_stride_of(n);
-    if (job->method == REDUCTION_AUTO) {
+    const bool adjacent = job->order == FAN_IN_ADJACENT;
+    int64_t joins = n / 2, gap = 1;
+    if (job->order == FAN_IN_SERIAL) {
         join_serially<<<1, 1, 0, cuda->stream>>>(cuda->values, parts, n);
-    } else if (job->method == REDUCTION_TWO_LEVEL) {
+    } else if (job->order == FAN_IN_TWO_LEVEL) {
         join_runs<<<blocks, block, 0, cuda->stream>>>(cuda->values, parts, n);
         if (blocks > 1)
             join_blocks<<<1, BLOCK, 0, cuda->stream>>>(parts, (int)blocks);
     } else {
-        fan_in_first<<<blocks, block, 0, cuda->stream>>>(cuda->values, parts, stride, n);
-        for (stride /= 2; blocks > 1 && stride > BLOCK; stride /= 2)
-            fan_in_step<<<blocks, block, 0, cuda->stream>>>(parts, stride);
-        fan_in_rest<<<1, block, 0, cuda->stream>>>(parts, stride);
+        fan_in_first<<<blocks, block, 0, cuda->stream>>>(cuda->values, parts, step_of(adjacent, joins, gap));
+        for (joins /= 2; blocks > 1 && joins > BLOCK; joins /= 2, gap *= 2)
+            fan_in_step<<<blocks, block, 0, cuda->stream>>>(parts, step_of(adjacent, joins, gap));
+        fan_in_rest<<<1, block, 0, cuda->stream>>>(parts, adjacent, joins, gap);
     }
 }
 
 static void join_tables(const struct cuda_runner *cuda, const struct fan_in_job *job)
 {
-    if (job->method == REDUCTION_AUTO)
+    if (job->order == FAN_IN_SERIAL)
         join_tables_serially<<<1, 1, 0, cuda->stream>>>(cuda->tables, job->n);
     else
-        ts_cuda_tables_join(cuda->tables, 1, job->n, FAN_IN_BINS, job->method, cuda->stream);
+        ts_cuda_tables_join(cuda->tables, 1, job->n, FAN_IN_BINS, (enum reduction_method)job->order, cuda->stream);
 }
 
-static enum ts_status launch(const struct cuda_runner *cuda, const struct fan_in_job *job)
+/* The keys are the bits of the values. The radix sort works in place, on a copy. */
+static enum ts_status sort(struct cuda_runner *cuda, const struct fan_in_job *job)
+{
+    cuda->sorted = (uint32_t *)cuda->parts;
+    if (job->order == FAN_IN_RADIX)
+        return ts_cuda_radix_sort(&cuda->context, cuda->sorted, cuda->sorted + job->n, job->n, 1, cuda->stream);
+    cuda->sorted = ts_cuda_merge_sort((const uint32_t *)cuda->values, cuda->sorted, job->n, cuda->stream);
+    return ts_cuda_launched(&cuda->context, "merge sort");
+}
+
+static enum ts_status launch(struct cuda_runner *cuda, const struct fan_in_job *job)
 {
     static void (*const launchers[FAN_IN_WORKS])(const struct cuda_runner *, const struct fan_in_job *) = {
         join_numbers<number<FAN_IN_SUM>>, join_numbers<number<FAN_IN_PRODUCT>>, join_numbers<number<FAN_IN_MIN>>,
         join_numbers<number<FAN_IN_MAX>>, join_numbers<struct fan_in_moments>,  join_tables};
+    size_t bytes = cuda->peer_bytes;
+    if (job->order == FAN_IN_PEER) {
+        cuda->sorted = (uint32_t *)cuda->parts;
+        const int error = cuda->peer->run(job, cuda->values, cuda->parts, cuda->peer_scratch, &bytes, cuda->stream);
+        return error ? fail_peer(cuda, error) : TS_OK;
+    }
+    if (job->work == FAN_IN_SORT)
+        return sort(cuda, job);
     launchers[job->work](cuda, job);
     return ts_cuda_launched(&cuda->context, "reduction");
 }
 
 static enum ts_status join(struct fan_in_runner *runner, const struct fan_in_job *job, double *seconds)
 {
-    const struct cuda_runner *cuda = own(runner);
+    struct cuda_runner *cuda = own(runner);
     float ms = 0;
     enum ts_status status = ts_cuda_event_record(cuda->session, cuda->begin, CUDA_COMPUTE);
     if (status == TS_OK)
@@ -249,9 +318,11 @@ static enum ts_status join(struct fan_in_runner *runner, const struct fan_in_job
 static enum ts_status end(struct fan_in_runner *runner, const struct fan_in_job *job, void *result)
 {
     const struct cuda_runner *cuda = own(runner);
-    const bool tables = job->work == FAN_IN_TABLES;
-    const size_t bytes = tables ? FAN_IN_BINS * sizeof *cuda->tables : sizeof(struct fan_in_moments);
-    const void *from = tables ? (const void *)cuda->tables : cuda->parts;
+    const bool tables = job->work == FAN_IN_TABLES, sorts = job->work == FAN_IN_SORT;
+    const size_t bytes = tables  ? FAN_IN_BINS * sizeof *cuda->tables
+                         : sorts ? (size_t)job->n * sizeof *cuda->sorted
+                                 : sizeof(struct fan_in_moments);
+    const void *from = tables ? cuda->tables : sorts ? cuda->sorted : cuda->parts;
     const enum ts_status status = ts_cuda_copy(cuda->session, CUDA_COMPUTE, CUDA_TO_HOST, result, from, bytes);
     return status == TS_OK ? ts_cuda_wait(cuda->session, CUDA_COMPUTE) : status;
 }
@@ -273,7 +344,9 @@ static enum ts_status prepare(struct cuda_runner *cuda, const struct device_numb
     cuda->begin = ts_cuda_event_create(cuda->session);
     cuda->end = ts_cuda_event_create(cuda->session);
     cuda->values = (float *)ts_cuda_allocate(cuda->session, bytes);
-    cuda->parts = ts_cuda_allocate(cuda->session, (size_t)n / 2 * sizeof(struct fan_in_moments));
+    /* Partial results of half the values, keys and the scratch of their sort, or twice as many keys. */
+    cuda->parts =
+        ts_cuda_allocate(cuda->session, (size_t)n * 2 * sizeof *cuda->sorted + ts_cuda_radix_sort_bytes(n, 1));
     cuda->tables = (uint32_t *)ts_cuda_allocate(cuda->session, tables);
     if (!cuda->begin || !cuda->end || !cuda->values || !cuda->parts || !cuda->tables)
         return TS_RUN_FAILED;
@@ -282,7 +355,7 @@ static enum ts_status prepare(struct cuda_runner *cuda, const struct device_numb
 }
 
 extern "C" struct fan_in_runner *ts_cuda_fan_in_create(const struct device_numbers *device, const float *values,
-                                                       int64_t n, struct ts_diag *diag)
+                                                       int64_t n, const struct fan_in_peer *peer, struct ts_diag *diag)
 {
     struct cuda_runner *cuda = (struct cuda_runner *)calloc(1, sizeof *cuda);
     if (!cuda) {
@@ -303,6 +376,7 @@ extern "C" struct fan_in_runner *ts_cuda_fan_in_create(const struct device_numbe
     cuda->threads = (int64_t)device->multiprocessors * device->threads / BLOCK * BLOCK;
     cuda->context.stage = &study_stage;
     cuda->context.diag = diag;
+    cuda->peer = peer;
     if (prepare(cuda, device, values, n, diag) == TS_OK)
         return &cuda->runner;
     destroy(&cuda->runner);

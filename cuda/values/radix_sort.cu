@@ -4,10 +4,10 @@
  * M. Garland, "Designing efficient sorting algorithms for manycore GPUs", 2009).
  *
  * A block works on a tile of 4,096 keys of one slice. Counting: a thread counts 16 keys in a table of the block. Scan:
- * one block for each slice turns the counts [digit][tile] into places. Scatter: a warp takes 512 neighbors, 32 at a
- * time; the lanes with equal digits find one another (match), so that equal digits keep their order. Memory traffic:
- * for each digit a key is read to be counted, and read and written to be scattered, which makes 48 bytes a key. 256
- * threads a block, because each owns one digit.
+ * a warp for each digit of a slice sums its counts [digit][tile] up to each tile. Scatter: the block adds the counts of
+ * all lower digits to them, and a warp takes 512 neighbors, 32 at a time; the lanes with equal digits find one another
+ * (match), so that equal digits keep their order. Memory traffic: for each digit a key is read to be counted, and read
+ * and written to be scattered, which makes 48 bytes a key. 256 threads a block, because each owns one digit.
  */
 #include "cuda/values/radix_sort.cuh"
 
@@ -20,14 +20,13 @@ enum {
     THREADS = DIGITS,
     WARPS = THREADS / 32,
     KEYS_A_THREAD = 16,
-    TILE = THREADS * KEYS_A_THREAD,
-    SCAN_THREADS = 1024
+    TILE = THREADS * KEYS_A_THREAD
 };
 
-/* The work of one launch on one digit: slice z has n keys at from + z * n, and counts [digit][tile]. */
+/* The work of one launch on one digit: slice z has n keys at from + z * n, counts [digit][tile] and totals [digit]. */
 struct sort_job {
     const uint32_t *from;
-    uint32_t *to, *counts;
+    uint32_t *to, *counts, *totals;
     int64_t n, tiles;
     int shift;
 };
@@ -53,26 +52,26 @@ static __global__ void __launch_bounds__(THREADS) count_digits(struct sort_job j
     job.counts[(slice * DIGITS + threadIdx.x) * job.tiles + tile] = counts[threadIdx.x];
 }
 
-/* Makes exclusive sums of the slice's counts. A thread sums a run of them. */
-static __global__ void __launch_bounds__(SCAN_THREADS) scan_digits(struct sort_job job)
+/* Makes exclusive sums of the counts of each digit over the tiles, and their total. A warp has a digit of a slice. */
+static __global__ void __launch_bounds__(THREADS) scan_digits(struct sort_job job)
 {
-    __shared__ uint32_t warp_sums[CUDA_BLOCK_WARPS];
-    const int64_t n = DIGITS * job.tiles, run = ts_cuda_parts(n, SCAN_THREADS), first = threadIdx.x * run;
-    const int64_t end = first + run < n ? first + run : n;
-    uint32_t *counts = job.counts + blockIdx.x * n, sum = 0, total;
-    for (int64_t i = first; i < end; i++)
-        sum += counts[i];
-    sum = block_exclusive_sum(sum, warp_sums, &total);
-    for (int64_t i = first; i < end; i++) {
-        const uint32_t count = counts[i];
-        counts[i] = sum;
-        sum += count;
+    const int64_t digit = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
+    const unsigned lane = threadIdx.x % 32;
+    uint32_t *counts = job.counts + digit * job.tiles, sum = 0;
+    for (int64_t tile = lane; tile - lane < job.tiles; tile += 32) {
+        const uint32_t count = tile < job.tiles ? counts[tile] : 0, inclusive = warp_inclusive_sum(count);
+        if (tile < job.tiles)
+            counts[tile] = sum + inclusive - count;
+        sum += __shfl_sync(0xFFFFFFFFu, inclusive, 31);
     }
+    if (lane == 0)
+        job.totals[digit] = sum;
 }
 
 static __global__ void __launch_bounds__(THREADS) scatter_keys(struct sort_job job)
 {
     __shared__ uint32_t places[WARPS][DIGITS + 1]; /* lanes past the end use the last place of a row */
+    __shared__ uint32_t warp_sums[CUDA_BLOCK_WARPS];
     const int64_t slice = blockIdx.x / job.tiles, tile = blockIdx.x % job.tiles;
     const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const uint32_t *from = job.from + slice * job.n;
@@ -93,7 +92,8 @@ static __global__ void __launch_bounds__(THREADS) scatter_keys(struct sort_job j
         __syncwarp();
     }
     __syncthreads();
-    uint32_t place = job.counts[(slice * DIGITS + threadIdx.x) * job.tiles + tile];
+    const int64_t own = slice * DIGITS + threadIdx.x;
+    uint32_t all, place = block_exclusive_sum(job.totals[own], warp_sums, &all) + job.counts[own * job.tiles + tile];
     for (int i = 0; i < WARPS; i++) {
         const uint32_t count = places[i][threadIdx.x];
         places[i][threadIdx.x] = place;
@@ -110,7 +110,7 @@ static __global__ void __launch_bounds__(THREADS) scatter_keys(struct sort_job j
 
 size_t ts_cuda_radix_sort_bytes(int64_t n, int64_t n_slices)
 {
-    return (size_t)(n_slices * (n + DIGITS * ts_cuda_parts(n, TILE))) * sizeof(uint32_t);
+    return (size_t)(n_slices * (n + DIGITS * (ts_cuda_parts(n, TILE) + 1))) * sizeof(uint32_t);
 }
 
 enum ts_status ts_cuda_radix_sort(const struct stage_context *context, uint32_t *keys, void *scratch, int64_t n,
@@ -118,6 +118,7 @@ enum ts_status ts_cuda_radix_sort(const struct stage_context *context, uint32_t 
 {
     uint32_t *other = (uint32_t *)scratch;
     struct sort_job job = {.counts = other + n_slices * n, .n = n, .tiles = ts_cuda_parts(n, TILE)};
+    job.totals = job.counts + n_slices * DIGITS * job.tiles;
     const unsigned blocks = (unsigned)(n_slices * job.tiles);
     enum ts_status status = TS_OK;
     for (int place = 0; status == TS_OK && place < PLACES; place++) {
@@ -126,7 +127,7 @@ enum ts_status ts_cuda_radix_sort(const struct stage_context *context, uint32_t 
         job.shift = DIGIT_BITS * place;
         count_digits<<<blocks, THREADS, 0, stream>>>(job);
         status = ts_cuda_launched(context, "count_digits");
-        scan_digits<<<(unsigned)n_slices, SCAN_THREADS, 0, stream>>>(job);
+        scan_digits<<<(unsigned)(n_slices * DIGITS / WARPS), THREADS, 0, stream>>>(job);
         status = status == TS_OK ? ts_cuda_launched(context, "scan_digits") : status;
         scatter_keys<<<blocks, THREADS, 0, stream>>>(job);
         status = status == TS_OK ? ts_cuda_launched(context, "scatter_keys") : status;

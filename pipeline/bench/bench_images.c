@@ -19,10 +19,12 @@
 
 const char *const ts_bench_values_names[BENCH_VALUES] = {"ct", "uniform", "constant", "checker"};
 
-/* splitmix64 (S. Vigna), so that every machine times the same image. */
+/* splitmix64 (S. Vigna), so that every machine times the same image. Each number takes a step of the state. */
+static const uint64_t random_step = 0x9E3779B97F4A7C15u;
+
 static uint64_t next_random(uint64_t *state)
 {
-    uint64_t z = *state += 0x9E3779B97F4A7C15u;
+    uint64_t z = *state += random_step;
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
     z = (z ^ z >> 27) * 0x94D049BB133111EBu;
     return z ^ z >> 31;
@@ -198,26 +200,34 @@ struct ts_image ts_bench_describe_image(const struct bench_case *which)
     return image;
 }
 
-/* Each slice has numbers of its own, so that they can be made side by side. */
-static void fill_slice(const struct scene *scene, const struct ts_image *image, int64_t z)
+/* Returns how many random numbers each pixel takes. */
+static uint64_t numbers_of(const struct scene *scene)
+{
+    const bool ct = scene->which->values == BENCH_CT && !scene->projected && !scene->which->given;
+    return ct ? 3 : scene->which->values == BENCH_UNIFORM ? 1 : 0;
+}
+
+/* Each slice has numbers of its own, and a row begins where the one before it ends, so that rows can be made side by
+ * side. */
+static void fill_row(const struct scene *scene, const struct ts_image *image, int64_t z, int64_t y)
 {
     const struct bench_case *which = scene->which;
     uint64_t seed = 20240607 + (uint64_t)z, state = next_random(&seed);
-    size_t i = (size_t)(z * which->ny * which->nx);
-    for (int64_t y = 0; y < which->ny; y++)
-        for (int64_t x = 0; x < which->nx; x++, i++) {
-            const double value = sample(scene, z, y, x, &state);
-            switch (which->dtype) {
+    size_t i = (size_t)((z * which->ny + y) * which->nx);
+    state += numbers_of(scene) * (uint64_t)(y * which->nx) * random_step;
+    for (int64_t x = 0; x < which->nx; x++, i++) {
+        const double value = sample(scene, z, y, x, &state);
+        switch (which->dtype) {
 #define CASE(suffix, type)                                                                                             \
     case TS_##suffix:                                                                                                  \
         ((type *)image->data)[i] = (type)value;                                                                        \
         break;
-                TS_IMAGE_DTYPES(CASE)
+            TS_IMAGE_DTYPES(CASE)
 #undef CASE
-            default:
-                break;
-            }
+        default:
+            break;
         }
+    }
 }
 
 void ts_bench_fill(const struct bench_case *which, struct ts_image *image)
@@ -229,9 +239,10 @@ void ts_bench_fill(const struct bench_case *which, struct ts_image *image)
         scene.scan = ts_beam_scan(image, image);
         scene.field_mm = fmax(fabs(ts_beam_detector(&scene.scan, 0).distance_mm), 0.5 * image->axes[2].spacing);
     }
-#pragma omp parallel for
+#pragma omp parallel for collapse(2)
     for (int64_t z = 0; z < which->nz; z++)
-        fill_slice(&scene, image, z);
+        for (int64_t y = 0; y < which->ny; y++)
+            fill_row(&scene, image, z, y);
 }
 
 struct ts_image ts_bench_image(const struct bench_case *which)

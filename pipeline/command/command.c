@@ -299,8 +299,10 @@ void ts_command_written(const char *path)
 void ts_command_flush(void)
 {
     errno = 0;
-    if ((fflush(stdout) != 0 || ferror(stdout)) && !output_error)
-        output_error = errno ? errno : -1;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || output_error)
+        return;
+    /* A write before this one failed and left nothing in the buffer: an empty write asks the device for its reason. */
+    output_error = errno || write(STDOUT_FILENO, "", 0) < 0 ? errno : -1;
 }
 
 int ts_command_output_end(int code)

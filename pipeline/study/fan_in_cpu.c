@@ -10,13 +10,17 @@
 #include "core/image.h"
 #include "core/timing.h"
 #include "pipeline/study/fan_in_study.h"
+#include "pipeline/study/merge_sort.h"
+#include "stages/values/radix_sort.h"
 
 enum { LANES = 8, LEAST_RUN = 64, MOST_TABLES = 256, REPEATS = 32, FEW_VALUES = 1 << 16 };
 
 struct cpu_runner {
     struct fan_in_runner runner; /* first: the study's view of it */
     const float *values;
-    void *parts;      /* partial results of half as many values */
+    int threads;      /* at the most */
+    void *parts;      /* partial results of half as many values; or twice as many keys */
+    uint32_t *sorted; /* in parts */
     uint64_t *tables; /* thread by thread, that thread's bins of each table */
 };
 
@@ -66,6 +70,17 @@ struct cpu_runner {
         const type *upper = own + stride;                                                                              \
         for (int64_t i = 0; i < n; i++)                                                                                \
             own[i] = join_##name(own[i], upper[i]);                                                                    \
+    }                                                                                                                  \
+    TS_VECTORIZED static void name##_first_pairs(void *parts, int64_t begin, int64_t n, const float *values)           \
+    {                                                                                                                  \
+        for (int64_t i = begin; i < begin + n; i++)                                                                    \
+            ((type *)parts)[i] = join_##name(of_##name(values[2 * i]), of_##name(values[2 * i + 1]));                  \
+    }                                                                                                                  \
+    TS_VECTORIZED static void name##_pairs(void *parts, int64_t begin, int64_t n, int64_t gap)                         \
+    {                                                                                                                  \
+        type *own = (type *)parts + begin * 2 * gap;                                                                   \
+        for (int64_t i = 0; i < n; i++, own += 2 * gap)                                                                \
+            *own = join_##name(*own, own[gap]);                                                                        \
     }
 #define MOMENTS(sum, squares) ((struct fan_in_moments){sum, squares})
 OPERATION(sum, double, value, a + b)
@@ -80,27 +95,39 @@ static const struct operation {
     void (*run)(void *parts, int64_t at, const float *values, int64_t n);
     void (*first)(void *parts, int64_t begin, int64_t n, const float *values, int64_t stride);
     void (*step)(void *parts, int64_t begin, int64_t n, int64_t stride);
-} operations[FAN_IN_NUMBERS] = {[FAN_IN_SUM] = {sum_run, sum_first, sum_step},
-                                [FAN_IN_PRODUCT] = {product_run, product_first, product_step},
-                                [FAN_IN_MIN] = {min_run, min_first, min_step},
-                                [FAN_IN_MAX] = {max_run, max_first, max_step},
-                                [FAN_IN_VARIANCE] = {variance_run, variance_first, variance_step}};
+    void (*first_pairs)(void *parts, int64_t begin, int64_t n, const float *values);
+    void (*pairs)(void *parts, int64_t begin, int64_t n, int64_t gap);
+} operations[FAN_IN_NUMBERS] = {
+#define STEPS(name)                                                                                                    \
+    {                                                                                                                  \
+        name##_run, name##_first, name##_step, name##_first_pairs, name##_pairs                                        \
+    }
+    [FAN_IN_SUM] = STEPS(sum), [FAN_IN_PRODUCT] = STEPS(product),   [FAN_IN_MIN] = STEPS(min),
+    [FAN_IN_MAX] = STEPS(max), [FAN_IN_VARIANCE] = STEPS(variance),
+};
 
 /* ---- reductions --------------------------------------------------------------------------------- */
 
-/* n is a power of two. Each of the threads does a contiguous share of a step, and waits for the others after it. */
+/* Each of the threads does a contiguous share of a step, and waits for the others after it. */
 static void fan_in(const struct cpu_runner *cpu, const struct operation *operation, const struct fan_in_job *job)
 {
+    const bool adjacent = job->order == FAN_IN_ADJACENT;
 #pragma omp parallel num_threads((int)job->processors)
     {
         const int64_t thread = omp_get_thread_num(), all = omp_get_num_threads();
         int64_t stride = job->n / 2, first = stride * thread / all, end = stride * (thread + 1) / all;
-        operation->first(cpu->parts, first, end - first, cpu->values, stride);
+        if (adjacent)
+            operation->first_pairs(cpu->parts, first, end - first, cpu->values);
+        else
+            operation->first(cpu->parts, first, end - first, cpu->values, stride);
         for (stride /= 2; stride > 0; stride /= 2) {
 #pragma omp barrier
             first = stride * thread / all;
             end = stride * (thread + 1) / all;
-            operation->step(cpu->parts, first, end - first, stride);
+            if (adjacent)
+                operation->pairs(cpu->parts, first, end - first, job->n / 4 / stride);
+            else
+                operation->step(cpu->parts, first, end - first, stride);
         }
     }
 }
@@ -142,9 +169,9 @@ static void join_tables(const struct cpu_runner *cpu, const struct fan_in_job *j
 #pragma omp parallel for schedule(static, 1) num_threads((int)job->processors)
     for (int64_t thread = 0; thread < job->processors; thread++) {
         const struct share share = share_of(cpu, job, thread);
-        if (job->method != REDUCTION_AUTO)
-            ts_tables_join(share.tables, (size_t)job->n, (size_t)share.n, job->method);
-        for (int64_t table = 1; job->method == REDUCTION_AUTO && table < job->n; table++)
+        if (job->order != FAN_IN_SERIAL)
+            ts_tables_join(share.tables, (size_t)job->n, (size_t)share.n, (enum reduction_method)job->order);
+        for (int64_t table = 1; job->order == FAN_IN_SERIAL && table < job->n; table++)
             add_counts(share.tables, share.tables + table * share.n, share.n);
     }
 }
@@ -156,13 +183,12 @@ static struct cpu_runner *own(struct fan_in_runner *runner)
     return (struct cpu_runner *)runner;
 }
 
-/* Lists 1, 2, 4, ... and all processors. */
+/* Lists 1, 2, 4, ... and all threads. */
 static int processors(const struct fan_in_runner *runner, const struct fan_in_job *job,
                       int64_t numbers[FAN_IN_PROCESSORS])
 {
-    const int64_t all = omp_get_num_procs();
+    const int64_t all = ((const struct cpu_runner *)runner)->threads;
     int n = 0;
-    (void)runner;
     (void)job;
     for (int64_t p = 1; p < all && n < FAN_IN_PROCESSORS - 1; p *= 2)
         numbers[n++] = p;
@@ -173,7 +199,11 @@ static int processors(const struct fan_in_runner *runner, const struct fan_in_jo
 static enum ts_status begin(struct fan_in_runner *runner, const struct fan_in_job *job, const uint32_t *tables)
 {
     const struct cpu_runner *cpu = own(runner);
-    memset(cpu->parts, 0xFF, sizeof(struct fan_in_moments)); /* NaN */
+    const bool sorts = job->work == FAN_IN_SORT;
+    memset(cpu->parts, 0xFF,
+           sorts ? (size_t)job->n * 2 * sizeof *cpu->sorted : sizeof(struct fan_in_moments)); /* NaN */
+    if (sorts && job->order == FAN_IN_RADIX)
+        memcpy(cpu->parts, cpu->values, (size_t)job->n * sizeof *cpu->sorted);
     for (int64_t thread = 0; job->work == FAN_IN_TABLES && thread < job->processors; thread++) {
         const struct share share = share_of(cpu, job, thread);
         for (int64_t i = 0; i < job->n * share.n; i++)
@@ -182,22 +212,34 @@ static enum ts_status begin(struct fan_in_runner *runner, const struct fan_in_jo
     return TS_OK;
 }
 
-static void join_once(const struct cpu_runner *cpu, const struct fan_in_job *job)
+/* The keys are the bits of the values. Radix sorts by one thread, as stages do, and in place. */
+static void sort(struct cpu_runner *cpu, const struct fan_in_job *job)
+{
+    cpu->sorted = cpu->parts;
+    if (job->order == FAN_IN_RADIX)
+        ts_radix_sort(cpu->sorted, cpu->sorted + job->n, (size_t)job->n);
+    else
+        cpu->sorted = ts_merge_sort((const uint32_t *)cpu->values, cpu->parts, job->n, (int)job->processors);
+}
+
+static void join_once(struct cpu_runner *cpu, const struct fan_in_job *job)
 {
     if (job->work == FAN_IN_TABLES)
         join_tables(cpu, job);
-    else if (job->method == REDUCTION_FAN_IN)
-        fan_in(cpu, &operations[job->work], job);
-    else if (job->method == REDUCTION_TWO_LEVEL)
+    else if (job->work == FAN_IN_SORT)
+        sort(cpu, job);
+    else if (job->order == FAN_IN_SERIAL)
+        operations[job->work].run(cpu->parts, 0, cpu->values, job->n);
+    else if (job->order == FAN_IN_TWO_LEVEL)
         two_level(cpu, &operations[job->work], job);
     else
-        operations[job->work].run(cpu->parts, 0, cpu->values, job->n);
+        fan_in(cpu, &operations[job->work], job);
 }
 
-/* Short reductions are repeated within a measurement; tables, which a repetition would change, are not short. */
+/* Short reductions are repeated within a measurement; tables and sorts, which a repetition would change, are not. */
 static enum ts_status join(struct fan_in_runner *runner, const struct fan_in_job *job, double *seconds)
 {
-    const int repeats = job->n < FEW_VALUES && job->work != FAN_IN_TABLES ? REPEATS : 1;
+    const int repeats = job->n < FEW_VALUES && job->work < FAN_IN_NUMBERS ? REPEATS : 1;
     const double start = ts_seconds();
     for (int i = 0; i < repeats; i++)
         join_once(own(runner), job);
@@ -208,7 +250,10 @@ static enum ts_status join(struct fan_in_runner *runner, const struct fan_in_job
 static enum ts_status end(struct fan_in_runner *runner, const struct fan_in_job *job, void *result)
 {
     const struct cpu_runner *cpu = own(runner);
-    memcpy(result, cpu->parts, job->work == FAN_IN_TABLES ? 0 : sizeof(struct fan_in_moments));
+    if (job->work == FAN_IN_SORT)
+        memcpy(result, cpu->sorted, (size_t)job->n * sizeof *cpu->sorted);
+    else if (job->work != FAN_IN_TABLES)
+        memcpy(result, cpu->parts, sizeof(struct fan_in_moments));
     for (int64_t thread = 0; job->work == FAN_IN_TABLES && thread < job->processors; thread++) {
         const struct share share = share_of(cpu, job, thread);
         for (int64_t bin = 0; bin < share.n; bin++)
@@ -224,7 +269,7 @@ static void destroy(struct fan_in_runner *runner)
     free(runner);
 }
 
-struct fan_in_runner *ts_fan_in_cpu_create(const float *values, int64_t n, struct ts_diag *diag)
+struct fan_in_runner *ts_fan_in_cpu_create(const float *values, int64_t n, int threads, struct ts_diag *diag)
 {
     struct cpu_runner *cpu = calloc(1, sizeof *cpu);
     if (cpu) {
@@ -232,13 +277,14 @@ struct fan_in_runner *ts_fan_in_cpu_create(const float *values, int64_t n, struc
                                               .tables = {FAN_IN_LEAST_TABLES, 64, MOST_TABLES},
                                               .least_runs = 5,
                                               .most_runs = 15,
-                                              .budget = 0.25,
+                                              .budget = 0.1,
                                               .processors = processors,
                                               .begin = begin,
                                               .join = join,
                                               .end = end,
                                               .destroy = destroy},
                                    .values = values,
+                                   .threads = threads,
                                    .parts = malloc((size_t)n / 2 * sizeof(struct fan_in_moments)),
                                    .tables = calloc((size_t)MOST_TABLES * FAN_IN_BINS, sizeof *cpu->tables)};
         if (cpu->parts && cpu->tables)

@@ -1,102 +1,140 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This draws the study fan-in as a chart: for each device and work speed-up (both axes logarithmic; gray: as many times
- * as there are processors) and efficiency against the number of processors, beside each other. A color is a size, a
- * dashed line two-level; error bars reach from the 10th to the 90th percentile.
+ * This draws the study fan-in as a chart of six panels for each device, for sums and for tables: time, speed-up and
+ * efficiency against the number of values, with as many processors as the order keeps busy; and the same against the
+ * number of processors, of the most values. A color is an order; a dashed line is its analytic speed-up or efficiency;
+ * error bars reach from the 10th to the 90th percentile.
  */
-#include <math.h>
 #include <string.h>
 
 #include "core/arena.h"
 #include "pipeline/command/chart.h"
 #include "pipeline/study/fan_in_study.h"
 
-/* All lines of one panel, and the numbers of all of them. */
-enum { MOST_LINES = 16, GRAY_POINTS = 2 };
+enum quantity { TIME, SPEED_UP, EFFICIENCY, QUANTITIES };
 
-static bool same_panel(const struct fan_in_row *a, const struct fan_in_row *b)
+/* What a panel shows; all rows of it are those of `first`'s device and work. */
+struct view {
+    const struct fan_in_row *rows, *first;
+    int n;
+    bool against_size;
+    enum quantity quantity;
+    int64_t most; /* values */
+};
+
+static bool shows(const struct view *view, const struct fan_in_row *row, enum fan_in_order order)
 {
-    return !strcmp(a->device, b->device) && !strcmp(a->work, b->work);
+    return !strcmp(row->device, view->first->device) && !strcmp(row->work, view->first->work) &&
+           !strcmp(row->method, ts_fan_in_orders[order]) && (view->against_size ? row->own : row->n == view->most);
 }
 
-static bool same_line(const struct fan_in_row *a, const struct fan_in_row *b)
+/* Makes the line of an order, of what was measured or (analytic) what should be. Returns false where memory is out. */
+static bool make_line(const struct view *view, enum fan_in_order order, bool analytic, struct arena *arena,
+                      struct chart_line *line)
 {
-    return a->n == b->n && !strcmp(a->method, b->method);
-}
-
-/* Returns the line of the n rows from `rows` on; memory: 4 n numbers. */
-static struct chart_line line_of(const struct fan_in_row *rows, int n, bool efficiency, double *memory)
-{
-    double *x = memory, *y = x + n, *low = y + n, *high = low + n;
-    for (int i = 0; i < n; i++) {
-        const double share = efficiency ? 1 / (double)rows[i].processors : 1;
-        x[i] = (double)rows[i].processors;
-        y[i] = share * rows[i].speed_up;
-        low[i] = share * rows[i].low;
-        high[i] = share * rows[i].high;
+    const double us = 1e6;
+    double *x = ts_arena_alloc(arena, ((size_t)view->n * 4 + 1) * sizeof *x), *y = x + view->n, *low = y + view->n,
+           *high = low + view->n;
+    int n = 0;
+    for (int i = 0; x && i < view->n; i++) {
+        const struct fan_in_row *row = &view->rows[i];
+        const double share = view->quantity == EFFICIENCY ? 1 / (double)row->processors : 1;
+        const bool time = view->quantity == TIME;
+        if (!shows(view, row, order))
+            continue;
+        x[n] = (double)(view->against_size ? row->n : row->processors);
+        y[n] = analytic ? share * row->model : time ? us * row->seconds : share * row->speed_up;
+        low[n] = time ? us * row->fastest : share * row->low;
+        high[n++] = time ? us * row->slowest : share * row->high;
     }
-    return (struct chart_line){.dashed = !strcmp(rows->method, "two-level"),
-                               .points = true,
-                               .n = n,
-                               .x = x,
-                               .y = y,
-                               .low = low,
-                               .high = high,
-                               .spread = CHART_ERROR_BARS};
+    *line = (struct chart_line){
+        .name = ts_arena_printf(arena, "%s%s", ts_fan_in_orders[order], analytic ? ", analytic" : ""),
+        .color = (int)order - FAN_IN_STRIDE,
+        .dashed = analytic,
+        .points = !analytic,
+        .n = n,
+        .x = x,
+        .y = y,
+        .low = analytic ? NULL : low,
+        .high = analytic ? NULL : high,
+        .spread = CHART_ERROR_BARS};
+    return x && line->name;
 }
 
-/* Makes the panel of the n rows of one device and work. Returns false where memory is out. */
-static bool make_panel(const struct fan_in_row *rows, int n, bool efficiency, struct arena *arena,
-                       struct chart_panel *panel)
+/* Adjacent pairing has the analytic lines of halving with stride. */
+static bool make_panel(const struct view *view, struct arena *arena, struct chart_panel *panel)
 {
-    struct chart_line *lines = ts_arena_alloc(arena, MOST_LINES * sizeof *lines);
-    double *memory = ts_arena_alloc(arena, ((size_t)n * 4 + 2 * GRAY_POINTS) * sizeof *memory), most = 1, fastest = 1;
-    char *title = ts_arena_printf(arena, "%s, %s", rows->device, rows->work);
-    int n_lines = 1, color = -1;
-    if (!lines || !memory || !title)
-        return false;
-    for (int first = 0, end; first < n && n_lines < MOST_LINES; first = end) {
-        color += first == 0 || rows[first].n != rows[first - 1].n;
-        for (end = first; end < n && same_line(&rows[first], &rows[end]); end++) {
-            most = fmax(most, (double)rows[end].processors);
-            fastest = fmax(fastest, rows[end].speed_up);
-        }
-        lines[n_lines] = line_of(&rows[first], end - first, efficiency, memory + 4 * first);
-        lines[n_lines].color = color;
-        lines[n_lines++].name = ts_arena_printf(arena, "n = %lld, %s", (long long)rows[first].n, rows[first].method);
+    static const char *const names[] = {"time (microseconds)", "speed-up", "efficiency"};
+    struct chart_line *lines = ts_arena_alloc(arena, 2 * FAN_IN_ORDERS * sizeof *lines);
+    const bool tables = !strcmp(view->first->work, ts_fan_in_works[FAN_IN_TABLES]);
+    const char *noun = tables ? "tables" : "values";
+    char *title = view->against_size ? ts_arena_printf(arena, "%s, %s", view->first->device, view->first->work)
+                                     : ts_arena_printf(arena, "%s, %s, n = %lld", view->first->device,
+                                                       view->first->work, (long long)view->most);
+    bool complete = lines && title;
+    int n = 0;
+    for (int order = FAN_IN_STRIDE; complete && order <= FAN_IN_ADJACENT; order++) {
+        if (tables && order == FAN_IN_ADJACENT)
+            continue;
+        complete = make_line(view, (enum fan_in_order)order, false, arena, &lines[n++]);
+        if (complete && view->quantity != TIME && order != FAN_IN_ADJACENT)
+            complete = make_line(view, (enum fan_in_order)order, true, arena, &lines[n++]);
     }
-    double *gray = memory + 4 * n;
-    gray[0] = gray[2] = 1;
-    gray[1] = efficiency ? most : fmin(most, fastest);
-    gray[3] = efficiency ? 1 : gray[1];
-    lines[0] =
-        (struct chart_line){.name = "efficiency 1", .color = CHART_GRAY, .n = GRAY_POINTS, .x = gray, .y = gray + 2};
-    *panel = (struct chart_panel){.title = title,
-                                  .x = {"processors (threads)", true, 1, 2},
-                                  .y = {efficiency ? "efficiency" : "speed-up", !efficiency, efficiency ? 0 : 1, 1},
-                                  .lines = lines,
-                                  .n_lines = n_lines};
-    return true;
+    *panel = (struct chart_panel){
+        .title = title,
+        .x = {view->against_size ? ts_arena_printf(arena, "number n of %s", noun) : "processors (threads)", true,
+              view->against_size ? (double)view->first->n : 1, view->against_size ? (double)view->first->n : 2},
+        .y = {names[view->quantity], view->quantity != EFFICIENCY, view->quantity == EFFICIENCY ? 0 : 1, 1},
+        .lines = lines,
+        .n_lines = n};
+    return complete && panel->x.title;
+}
+
+/* Makes the panels of the device and work of row `first`. */
+static bool make_panels(const struct table_rows *rows, int first, struct arena *arena, struct chart_panel *panels)
+{
+    const struct fan_in_row *row = rows->rows;
+    struct view view = {.rows = row, .first = &row[first], .n = rows->n};
+    bool complete = true;
+    for (int i = first; i < rows->n && !strcmp(row[i].device, row[first].device); i++)
+        if (!strcmp(row[i].work, row[first].work) && row[i].n > view.most)
+            view.most = row[i].n;
+    for (int i = 0; complete && i < 2 * QUANTITIES; i++) {
+        view.against_size = i < QUANTITIES;
+        view.quantity = (enum quantity)(i % QUANTITIES);
+        complete = make_panel(&view, arena, &panels[i]);
+    }
+    return complete;
+}
+
+/* True where the row is the first one of a device and of a work that is drawn. */
+static bool begins(const struct fan_in_row *row, int i)
+{
+    const bool drawn =
+        !strcmp(row[i].work, ts_fan_in_works[FAN_IN_SUM]) || !strcmp(row[i].work, ts_fan_in_works[FAN_IN_TABLES]);
+    return drawn && (i == 0 || strcmp(row[i].work, row[i - 1].work) != 0 || strcmp(row[i].device, row[i - 1].device));
 }
 
 enum ts_status ts_fan_in_plot(const struct table_rows *rows, const char *path, struct ts_diag *diag)
 {
     const struct fan_in_row *row = rows->rows;
     struct arena *arena = ts_arena_create();
-    struct chart_panel *panels = arena ? ts_arena_alloc(arena, ((size_t)rows->n * 2 + 1) * sizeof *panels) : NULL;
+    int n = 0;
+    for (int i = 0; i < rows->n; i++)
+        n += begins(row, i) ? 2 * QUANTITIES : 0;
+    struct chart_panel *panels = arena ? ts_arena_alloc(arena, ((size_t)n + 1) * sizeof *panels) : NULL;
     bool complete = panels != NULL;
-    int n_panels = 0;
-    for (int first = 0, end; complete && first < rows->n; first = end) {
-        for (end = first; end < rows->n && same_panel(&row[first], &row[end]);)
-            end++;
-        for (int efficiency = 0; complete && efficiency < 2; efficiency++)
-            complete = make_panel(&row[first], end - first, efficiency, arena, &panels[n_panels++]);
-    }
+    n = 0;
+    for (int i = 0; complete && i < rows->n; i++)
+        if (begins(row, i)) {
+            complete = make_panels(rows, i, arena, panels + n);
+            n += 2 * QUANTITIES;
+        }
     const struct chart chart = {
         .title = "speed-up: time of one processor that takes one value or table after the other / time",
         .panels = panels,
-        .n_panels = n_panels,
-        .columns = 2};
+        .n_panels = n,
+        .columns = QUANTITIES};
     const enum ts_status status =
         complete ? ts_chart_write(&chart, path, true, diag) : ts_diag_no_memory(diag, sizeof *panels);
     ts_arena_destroy(arena);

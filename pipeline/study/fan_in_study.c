@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The study fan-in: speed-up and efficiency of the two orders in which partial results are joined
- * (stages/values/fan_in.h), against size and number of processors: S = T1/Tp, E = S/p, where T1 is the time of one
- * processor that takes one value after the other (R. P. Brent, 1974; J. JaJa, An Introduction to Parallel Algorithms,
- * 1992, 1.4). Every result is compared with one in extended precision, and every sum of tables with its counts.
+ * The study fan-in: speed-up and efficiency of the orders in which partial results are joined (stages/values/fan_in.h),
+ * against size N and number of processors p: S = T1/Tp, E = S/p, where T1 is the time of one processor that takes one
+ * value after the other. Beside them stand S and E of machines whose joins take one unit of time and all else none.
+ *
+ * One processor takes N - 1 units. A step of a fan-in with k joins takes ceil(k/p), so that p = N/2 processors take
+ * log2 N: S(N) = (N - 1) / log2 N and E(N) = 2 (N - 1) / (N log2 N), which falls to 0. In two levels, p processors
+ * first join N/p values each, and their results fan in: N/p - 1 + log2 p units, so that p = sqrt(N) gives S(N) = (N -
+ * 1) / (sqrt(N) - 1 + log2(N)/2) and an E(N) that rises to 1 (R. P. Brent, "The parallel evaluation of general
+ * arithmetic expressions", J. ACM 21, 1974; J. JaJa, An Introduction to Parallel Algorithms, 1992, 1.4 and 2.1).
+ *
+ * Every result is compared with one in extended precision, and every sum of tables with its counts.
  */
 #include "pipeline/study/fan_in_study.h"
 
@@ -17,8 +24,6 @@
 enum { N_SIZES = 4, MOST_RUNS = 101 };
 static const int64_t sizes[N_SIZES] = {1 << 10, 1 << 14, 1 << 18, 1 << 24};
 
-const char *const ts_fan_in_works[FAN_IN_WORKS] = {"sum", "product", "min", "max", "variance", "tables"};
-
 /* The values and tables that the study joins, and the numbers that the values should come to. */
 struct fan_in_data {
     float *values;
@@ -28,61 +33,12 @@ struct fan_in_data {
     int64_t n_tables;
 };
 
-/* ---- values and results ------------------------------------------------------------------------- */
-
-/* splitmix64 (S. Vigna), in [0, 1). */
-static void fill_values(float *values, int64_t n)
-{
-    uint64_t state = 20240607;
-    for (int64_t i = 0; i < n; i++) {
-        uint64_t z = state += 0x9E3779B97F4A7C15u;
-        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-        z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-        values[i] = (float)((z ^ z >> 31) >> 40) * 0x1p-24f;
-    }
-}
+/* ---- values and tables --------------------------------------------------------------------------- */
 
 /* Returns a count of a table, below 2^20. */
 static uint32_t count_of(uint64_t table, uint64_t bin)
 {
     return (uint32_t)((table * 2654435761u ^ bin * 40503u) % 1000003u);
-}
-
-/* Works out the expected numbers in extended precision, one value after the other. */
-static void expect(const float *values, int64_t n, double expected[FAN_IN_NUMBERS])
-{
-    long double sum = 0, product = 1, squares = 0;
-    float least = values[0], most = values[0];
-    for (int64_t i = 0; i < n; i++) {
-        sum += (long double)values[i];
-        product *= FAN_IN_FACTOR(values[i]);
-        least = values[i] < least ? values[i] : least;
-        most = values[i] > most ? values[i] : most;
-    }
-    const long double mean = sum / (long double)n;
-    for (int64_t i = 0; i < n; i++)
-        squares += ((long double)values[i] - mean) * ((long double)values[i] - mean);
-    expected[FAN_IN_SUM] = (double)sum;
-    expected[FAN_IN_PRODUCT] = (double)product;
-    expected[FAN_IN_MIN] = (double)least;
-    expected[FAN_IN_MAX] = (double)most;
-    expected[FAN_IN_VARIANCE] = (double)(squares / (long double)n);
-}
-
-double ts_fan_in_value(enum fan_in_work work, const void *partial, int64_t n)
-{
-    const struct fan_in_moments *moments = partial;
-    const double shift = moments->sum / (double)n; /* not used where the work has no moments */
-    return work == FAN_IN_VARIANCE ? moments->squares / (double)n - shift * shift : *(const double *)partial;
-}
-
-/* Squares of numbers of 24 bits do not end evenly, so that sums of them round more often to one side than to the
- * other. */
-bool ts_fan_in_right(enum fan_in_work work, double found, double expected)
-{
-    static const double relative[FAN_IN_NUMBERS] = {
-        [FAN_IN_SUM] = 1e-12, [FAN_IN_PRODUCT] = 1e-12, [FAN_IN_VARIANCE] = 1e-10};
-    return fabs(found - expected) <= relative[work] * fabs(expected);
 }
 
 static void data_clear(struct fan_in_data *data)
@@ -104,9 +60,9 @@ static enum ts_status data_init(struct fan_in_data *data, int64_t most, struct t
     data->tables = malloc((size_t)counts * sizeof *data->tables);
     if (!data->values || !data->tables)
         return ts_diag_no_memory(diag, (size_t)(n + counts) * sizeof *data->values);
-    fill_values(data->values, n);
+    ts_fan_in_fill(data->values, n);
     for (int i = 0; i < data->n_sizes; i++)
-        expect(data->values, sizes[i], data->expected[i]);
+        ts_fan_in_expect(data->values, sizes[i], data->expected[i]);
     for (int64_t i = 0; i < counts; i++)
         data->tables[i] = count_of((uint64_t)(i / FAN_IN_BINS), (uint64_t)(i % FAN_IN_BINS));
     return TS_OK;
@@ -143,19 +99,6 @@ static enum ts_status check_tables(const struct measuring *it, const struct fan_
     return status;
 }
 
-/* Checks the number that the last run came to. */
-static enum ts_status check_number(const struct measuring *it, const struct fan_in_job *job, double expected)
-{
-    struct fan_in_moments partial;
-    const enum ts_status status = it->runner->end(it->runner, job, &partial);
-    const double found = ts_fan_in_value(job->work, &partial, job->n);
-    if (status != TS_OK || ts_fan_in_right(job->work, found, expected))
-        return status;
-    return ts_diag_error(it->run->diag, TS_RUN_FAILED, &(struct diag_site){.code = "study-result"},
-                         "the %s of %lld values came to %.17g instead of %.17g", ts_fan_in_works[job->work],
-                         (long long)job->n, found, expected);
-}
-
 /* Fills in the times. The first run warms up, unless it alone takes as long as all should. */
 static enum ts_status time_job(const struct measuring *it, const struct fan_in_job *job, struct fan_in_row *row)
 {
@@ -177,22 +120,42 @@ static enum ts_status time_job(const struct measuring *it, const struct fan_in_j
     return status;
 }
 
-/* Times a job and checks its result. serial: seconds of one processor, which are only measured where it is NULL.
- */
+double ts_fan_in_model(const struct fan_in_job *job)
+{
+    const int64_t width = job->work == FAN_IN_TABLES ? FAN_IN_BINS : 1, p = job->processors;
+    const int64_t runs = p > width ? p / width : 1; /* of the two levels, of each bin */
+    int64_t units = 0, n = job->n;
+    if (job->order == FAN_IN_TWO_LEVEL) {
+        units = (n + runs - 1) / runs - 1;
+        for (int64_t left = runs; left > 1; left = (left + 1) / 2)
+            units++;
+        units *= (width + p - 1) / p;
+    } else {
+        for (int64_t left; (left = (int64_t)ts_fan_in_stride((size_t)n)) > 0; n = left)
+            units += ((n - left) * width + p - 1) / p;
+    }
+    return (double)((job->n - 1) * width) / (double)units;
+}
+
+/* Times a job and checks its result. serial: seconds of one processor, which are only measured where it is NULL. own:
+ * as many processors as the order has work for, or as there are. */
 static enum ts_status measure_job(const struct measuring *it, const struct fan_in_job *job, double expected,
-                                  const double *serial, double *seconds)
+                                  const double *serial, bool own, double *seconds)
 {
     struct fan_in_row row = {.device = it->runner->device,
                              .work = ts_fan_in_works[job->work],
-                             .method = ts_choice_name(ts_reduction_choices, job->method),
+                             .method = ts_fan_in_orders[job->order],
                              .n = job->n,
-                             .processors = job->processors};
+                             .processors = job->processors,
+                             .own = own,
+                             .model = ts_fan_in_model(job)};
     const bool tables = job->work == FAN_IN_TABLES;
+    double error;
     enum ts_status status = tables ? check_tables(it, job) : it->runner->begin(it->runner, job, NULL);
     if (status == TS_OK)
         status = time_job(it, job, &row);
     if (status == TS_OK && !tables)
-        status = check_number(it, job, expected);
+        status = ts_fan_in_check(it->runner, job, expected, it->run->diag, &error);
     *seconds = row.seconds;
     if (status != TS_OK || !serial)
         return status;
@@ -203,19 +166,23 @@ static enum ts_status measure_job(const struct measuring *it, const struct fan_i
     return ts_table_add(&it->run->rows, &row, it->run->diag);
 }
 
-/* Measures T1 first, then both orders with each number of processors. */
+/* Measures T1 first, then the orders with each number of processors. */
 static enum ts_status measure_size(const struct measuring *it, enum fan_in_work work, int64_t n, double expected)
 {
-    struct fan_in_job job = {work, REDUCTION_AUTO, n, 1};
+    const int last = work == FAN_IN_TABLES ? FAN_IN_TWO_LEVEL : FAN_IN_ADJACENT;
+    struct fan_in_job job = {work, FAN_IN_SERIAL, n, 1};
     double serial, seconds;
-    enum ts_status status = measure_job(it, &job, expected, NULL, &serial);
-    for (int method = REDUCTION_FAN_IN; method <= REDUCTION_TWO_LEVEL; method++) {
+    enum ts_status status = measure_job(it, &job, expected, NULL, false, &serial);
+    for (int order = FAN_IN_STRIDE; order <= last; order++) {
         int64_t numbers[FAN_IN_PROCESSORS];
-        job.method = (enum reduction_method)method;
+        job.order = (enum fan_in_order)order;
         const int n_numbers = it->runner->processors(it->runner, &job, numbers);
+        bool found = false;
         for (int i = 0; status == TS_OK && i < n_numbers; i++) {
+            const bool own = i + 1 == n_numbers || (work != FAN_IN_TABLES && numbers[i + 1] > ts_fan_in_busy(&job));
             job.processors = numbers[i];
-            status = measure_job(it, &job, expected, &serial, &seconds);
+            status = measure_job(it, &job, expected, &serial, own && !found, &seconds);
+            found = found || own;
         }
     }
     return status;
@@ -245,11 +212,11 @@ static enum ts_status measure(struct study_run *run)
     enum ts_status status = data_init(&data, run->request->most, run->diag);
     const int64_t n = sizes[data.n_sizes - 1];
     if (status == TS_OK && run->devices.on_cpu)
-        status = measure_device_take(ts_fan_in_cpu_create(data.values, n, run->diag), run, &data);
-#ifdef TS_HAVE_CUDA
+        status = measure_device_take(ts_fan_in_runner_create(NULL, data.values, n, run->threads, NULL, run->diag), run,
+                                     &data);
     if (status == TS_OK && run->devices.device)
-        status = measure_device_take(ts_cuda_fan_in_create(run->devices.device, data.values, n, run->diag), run, &data);
-#endif
+        status = measure_device_take(
+            ts_fan_in_runner_create(run->devices.device, data.values, n, run->threads, NULL, run->diag), run, &data);
     data_clear(&data);
     return status;
 }
@@ -265,39 +232,57 @@ static const struct table_column columns[] = {{"device", "device", COLUMN_TEXT, 
                                               {"seconds", "microsec.", COLUMN_REAL, AT(seconds), 12, 2, 1e6},
                                               {"speed_up", "speed-up", COLUMN_REAL, AT(speed_up), 10, 2},
                                               {"efficiency", "efficiency", COLUMN_REAL, AT(efficiency), 10, 4},
+                                              {"model", "analytic", COLUMN_REAL, AT(model), 10, 2},
                                               {"spread", "+-", COLUMN_REAL, AT(spread), 5, 0, 100, "%"}};
 
-/* Names the largest speed-up of each order of the sum on each device. */
+/* Returns the row of the sum of the most values, in this order by as many processors as it keeps busy; NULL: there is
+ * none. */
+static const struct fan_in_row *largest(const struct table_rows *rows, const char *device, enum fan_in_order order)
+{
+    const struct fan_in_row *row = rows->rows, *found = NULL;
+    for (int i = 0; i < rows->n; i++)
+        if (row[i].own && !strcmp(row[i].device, device) && !strcmp(row[i].method, ts_fan_in_orders[order]) &&
+            !strcmp(row[i].work, ts_fan_in_works[FAN_IN_SUM]))
+            found = &row[i];
+    return found;
+}
+
+/* Says for each device what the orders reach of their analytic speed-up, and what stride saves. */
 static void finding(const struct table_rows *rows, FILE *stream)
 {
-    static const char *const devices[] = {"CPU", "CUDA"}, *const methods[] = {"fan-in", "two-level"};
-    const struct fan_in_row *row = rows->rows;
+    static const char *const devices[] = {"CPU", "CUDA"};
     const char *between = "";
-    for (size_t k = 0; k < 4; k++) {
-        const struct fan_in_row *best = NULL;
-        for (int i = 0; i < rows->n; i++)
-            if (!strcmp(row[i].device, devices[k / 2]) && !strcmp(row[i].method, methods[k % 2]) &&
-                !strcmp(row[i].work, ts_fan_in_works[FAN_IN_SUM]) && (!best || row[i].speed_up > best->speed_up))
-                best = &row[i];
-        if (best)
-            fprintf(stream, "%s%s, %s: the sum is at most %.1f times as fast (%lld threads, %lld values)", between,
-                    best->device, best->method, best->speed_up, (long long)best->processors, (long long)best->n);
-        between = best ? "; " : between;
+    for (size_t k = 0; k < 2; k++) {
+        const struct fan_in_row *stride = largest(rows, devices[k], FAN_IN_STRIDE),
+                                *runs = largest(rows, devices[k], FAN_IN_TWO_LEVEL),
+                                *adjacent = largest(rows, devices[k], FAN_IN_ADJACENT);
+        if (!stride || !runs || !adjacent)
+            continue;
+        fprintf(
+            stream,
+            "%s%s, sum of %lld values: halving with stride is %.2f times as fast as one processor with %lld threads "
+            "(analytic %.0f), two-level %.2f times with %lld (analytic %.0f); halving with stride is %.1f times as "
+            "fast as adjacent pairing",
+            between, devices[k], (long long)stride->n, stride->speed_up, (long long)stride->processors, stride->model,
+            runs->speed_up, (long long)runs->processors, runs->model, adjacent->seconds / stride->seconds);
+        between = "; ";
     }
 }
 
 const struct study ts_fan_in_study = {
     .name = "fan-in",
-    .sentence = "speed-up and efficiency of two orders of joining partial results, against size and processors",
+    .sentence = "speed-up and efficiency of three orders of joining partial results, against size and processors",
     .heading =
         "n floats are joined in double, and n tables of 4096 counts are added up. Speed-up: time of one processor "
-        "that\ntakes one value (table) after the other / time; efficiency: speed-up / processors. Processors are "
-        "threads.\n",
+        "that\ntakes one value (table) after the other / time; efficiency: speed-up / processors; analytic: the "
+        "speed-up if joins\ntook one unit of time and all else none. Processors are threads.\n",
     .table = TABLE_OF(struct fan_in_row, columns),
     .measure = measure,
     .plot = ts_fan_in_plot,
     .found =
-        "n values fan in within log2 n steps of n/2 processors, at an efficiency of 1/log2 n; runs of sqrt(n) values "
-        "first need sqrt(n) processors and keep half of each busy (R. P. Brent, 1974; J. JaJa, 1992)",
+        "n values fan in within log2 n steps of n/2 processors, whose efficiency falls with 2/log2 n, while runs of "
+        "sqrt(n) values before it need sqrt(n) processors, whose efficiency rises to 1 (R. P. Brent, 1974; J. JaJa, "
+        "1992); on a G80, halving with stride took 1.72 ms for 2^22 values and adjacent pairing 3.46 ms (M. Harris, "
+        "Optimizing Parallel Reduction in CUDA, 2007)",
     .finding = finding,
 };

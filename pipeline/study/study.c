@@ -15,7 +15,21 @@
 #include "core/text_file.h"
 #include "core/tomostage.h"
 
-const struct study *const ts_studies[] = {&ts_fan_in_study, NULL};
+/* clang-format off */
+const struct study *const ts_studies[] = {
+    &ts_fan_in_study,
+    &ts_reductions_study,
+    &ts_histogram_ladder_study,
+    &ts_histogram_memory_study,
+    &ts_warp_tagged_study,
+    &ts_neighborhood_study,
+    &ts_box_ladder_study,
+    &ts_box_grain_study,
+    &ts_radon_input_study,
+    &ts_inverse_radon_study,
+    NULL,
+};
+/* clang-format on */
 
 enum { PATH_BYTES = 4096 };
 

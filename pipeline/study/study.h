@@ -52,7 +52,13 @@ struct study {
 };
 
 extern const struct study *const ts_studies[]; /* NULL ends them */
-extern const struct study ts_fan_in_study;
+extern const struct study ts_fan_in_study, ts_reductions_study, ts_histogram_ladder_study, ts_histogram_memory_study,
+    ts_warp_tagged_study, ts_neighborhood_study, ts_box_ladder_study, ts_box_grain_study, ts_radon_input_study,
+    ts_inverse_radon_study;
+
+struct fan_in_peer;
+/* From now on the study reductions compares with this library (cuda/study/fan_in_study.h). */
+void ts_study_use_peer(const struct fan_in_peer *library);
 
 /* Carries the study out; NULL: every study, and writes index.html into the folder, which must be given. TS_BAD_CHAIN:
  * there is no such device (code device); TS_RUN_FAILED: a file cannot be written (not-written), a device failed, or a

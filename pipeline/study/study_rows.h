@@ -73,5 +73,8 @@ double ts_study_ratio(const struct table_rows *rows, const char *device, const c
  * from the 10th to the 90th percentile. x_title names x with its unit. */
 enum ts_status ts_study_plot(const struct table_rows *rows, const char *title, const char *x_title, const char *path,
                              struct ts_diag *diag);
+/* Draws a panel of the rows' numbers, logarithmic and with this title, beside each panel of times. */
+enum ts_status ts_study_plot_numbers(const struct table_rows *rows, const char *title, const char *x_title,
+                                     const char *number_title, const char *path, struct ts_diag *diag);
 
 #endif

@@ -16,7 +16,7 @@ enum {
     BLOCK_PIXELS = 1 << 16, /* read twice (range, then counts), so it should stay in the cache */
     NARROW_KEYS = 4096,     /* 8 lanes of this many keys take 128 KiB */
     NARROW_LANES = 8,
-    WIDE_LANES = 2,
+    WIDE_LANES = VALUE_COUNTS_LEAST_LANES,
     SAMPLE_PIXELS = 2048,
     COMMON_REPEATS = SAMPLE_PIXELS / 16
 };

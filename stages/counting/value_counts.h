@@ -12,6 +12,7 @@
 #include "core/image.h"
 
 enum { VALUE_COUNTS_KEYS_8 = 256, VALUE_COUNTS_KEYS_16 = 65536 };
+enum { VALUE_COUNTS_LEAST_LANES = 2 }; /* there is memory for so many lanes of all keys */
 
 struct value_counts {
     uint64_t n;         /* pixels counted; 0: low, high and counts have no meaning */

@@ -136,6 +136,16 @@ struct cuda_call {
     const void *result;    /* device: as context->result. Per slice: that of the slab's first output slice; the next
                             * one result_bytes further. In reduce(): of the earlier rounds (round 0: zero bytes) */
     struct cuda_fft *const *transforms; /* as the stage's transforms() of stage_cuda asked for: ts_cuda_fft_forward() */
+    const struct cuda_texture *textures; /* in map(): the input, where textures() of stage_cuda is true */
+    int n_textures;
+};
+
+/* A texture is whole rows of the map's input, n from row `first` on, counted over all slices. Sample x of row y is
+ * element before + (y - first) * nx + x of the CUDA texture object `object`, which has the type of the input. */
+enum { STAGE_TEXTURE_ROW = 1 << 26 }; /* samples of the longest row */
+struct cuda_texture {
+    unsigned long long object;
+    int64_t first, n, before;
 };
 
 struct cuda_reduction {
@@ -180,6 +190,9 @@ struct stage_cuda {
     /* Describes the Fourier transforms on the device, as transforms() of struct stage does for the CPU. The framework
      * provides their work areas. */
     int (*transforms)(const struct stage_context *, struct fft_shape shapes[STAGE_TRANSFORMS]);
+    /* Returns true where map() reads its input through the texture unit. The framework makes the textures, because a
+     * launcher must not. NULL: never. */
+    bool (*textures)(const struct stage_context *);
 };
 
 #ifdef TS_HAVE_CUDA

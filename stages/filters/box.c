@@ -13,6 +13,7 @@
 
 #include "stages/engine/border.h"
 #include "stages/engine/scratch.h"
+#include "stages/filters/box_loops.h"
 #include "stages/filters/integer_means.h"
 #include "stages/filters/window_prefix.h"
 #include "stages/filters/window_sum.h"
@@ -28,13 +29,16 @@ static const struct choice dimension_choices[] = {
 };
 static const struct choice method_choices[] = {
     {"auto", BOX_AUTO, "by dtype and radius; on every CUDA device what was fastest on an H200"},
-    {"direct", BOX_DIRECT, "adds the samples of each window anew; on the CPU for a radius of at most 4"},
+    {"direct", BOX_DIRECT, "adds the samples of each window anew"},
     {"running-sum", BOX_RUNNING_SUM, "carries sums from sample to sample; the cost does not depend on the radius"},
-    {"unrolled", BOX_UNROLLED, "adds the samples of each window in loops of a fixed length; for radius 1", ON_CUDA},
-    {"separable", BOX_SEPARABLE, "one pass an axis, each pixel adds the samples of its line", ON_CUDA},
-    {"tile", BOX_TILE, "loads a tile with its halo into shared memory, which it must fit, and adds there", ON_CUDA},
+    {"unrolled", BOX_UNROLLED, "adds the samples of each window in loops of a fixed length; for radius 1"},
+    {"separable", BOX_SEPARABLE, "one pass an axis, each pixel adds the samples of its line"},
+    {"tile", BOX_TILE,
+     "adds tile by tile: on a CUDA device in shared memory, which the tile with its halo must fit, on the CPU in the "
+     "cache"},
     {"fused", BOX_FUSED,
      "reads and writes each pixel once; in 3d for a radius of at most 8, and not of 32-bit integers", ON_CUDA},
+    {"texture", BOX_TEXTURE, "as running-sum, with the rows read through the texture unit; in 2d", ON_CUDA},
     {NULL, 0, NULL},
 };
 
@@ -75,16 +79,29 @@ static enum ts_status check_fused(const struct stage_context *context, const str
         ts_dtype_name(dtype), (long long)params->radius, context->device->block_shared_bytes, context->device->name);
 }
 
+/* A texture has one row of the image at least, and a pass along z would come before it. */
+static enum ts_status check_texture(const struct stage_context *context, const struct box_params *params)
+{
+    const int64_t nx = context->in.axes[2].n;
+    if (params->dimensions == BOX_3D)
+        return ts_param_error(context->set, "method", "method-dimensions", context->diag,
+                              "texture reads the rows of slices, and dimensions is 3d");
+    if (nx > STAGE_TEXTURE_ROW)
+        return ts_param_error(context->set, "method", "method-size", context->diag,
+                              "a texture has rows of at most %d pixels, and the image has %lld", (int)STAGE_TEXTURE_ROW,
+                              (long long)nx);
+    return TS_OK;
+}
+
 /* Checks the methods that a CUDA device has only within limits. */
 static enum ts_status check_on_cuda(const struct stage_context *context, const struct box_params *params)
 {
     const bool volume = params->dimensions == BOX_3D;
     const double window = 2.0 * (double)params->radius + 1;
-    if (params->method == BOX_UNROLLED && params->radius != 1)
-        return ts_param_error(context->set, "method", "method-radius", context->diag,
-                              "unrolled is for a radius of 1 pixel, and radius is %lld", (long long)params->radius);
     if (params->method == BOX_FUSED)
         return check_fused(context, params);
+    if (params->method == BOX_TEXTURE)
+        return check_texture(context, params);
     if (params->method != BOX_TILE)
         return TS_OK;
     const size_t between = ts_box_between_bytes(context->in.dtype, window * window * (volume ? window : 1));
@@ -112,12 +129,11 @@ static int32_t method_on_cuda(const struct stage_context *context, const struct 
 static enum ts_status box_resolve(const struct stage_context *context, void *values)
 {
     struct box_params *params = values;
+    if (params->method == BOX_UNROLLED && params->radius != 1)
+        return ts_param_error(context->set, "method", "method-radius", context->diag,
+                              "unrolled is for a radius of 1 pixel, and radius is %lld", (long long)params->radius);
     if (context->device && check_on_cuda(context, params) != TS_OK)
         return TS_BAD_CHAIN;
-    if (!context->device && params->method == BOX_DIRECT && params->radius > DIRECT_RADIUS)
-        return ts_param_error(context->set, "method", "method-radius", context->diag,
-                              "direct is for a radius of at most %d pixel, and radius is %lld", DIRECT_RADIUS,
-                              (long long)params->radius);
     /* (2 * 640 + 1)^3 samples of 32 bits just fit a 64-bit sum. */
     const bool wide = context->in.dtype == TS_U32 || context->in.dtype == TS_I32;
     if (wide && params->dimensions == BOX_3D && params->radius > WIDE_RADIUS)
@@ -219,8 +235,17 @@ static struct box_run box_describe(const struct stage_context *context, int64_t 
     return run;
 }
 
+/* Returns true for the methods of box_loops.c. */
+static bool takes_loops(const struct box_params *params)
+{
+    return params->method == BOX_UNROLLED || params->method == BOX_SEPARABLE || params->method == BOX_TILE ||
+           (params->method == BOX_DIRECT && params->radius > DIRECT_RADIUS);
+}
+
 static size_t box_scratch_bytes(const struct stage_context *context, int64_t n)
 {
+    if (takes_loops(context->params))
+        return ts_box_loops_scratch_bytes(context, n);
     return box_describe(context, n).bytes;
 }
 
@@ -346,6 +371,10 @@ static void box_chunk(const struct box_run *run, const char *slice, int64_t chun
 static enum ts_status box_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                               void *scratch)
 {
+    if (takes_loops(context->params)) {
+        ts_box_loops_map(context, in, out, scratch);
+        return TS_OK;
+    }
     const struct box_run run = box_describe(context, out->axes[0].n);
     set_constant((char *)scratch + run.constant_row, run.value,
                  run.params->constant * (run.volume && run.dtype != TS_F32 ? (double)run.window : 1.0), run.nx);
@@ -381,16 +410,18 @@ static const char box_doc[] =
     "contain it and nowhere else. `direct` and `dimensions: 3d` make sums of up to 9 rows in float, so magnitudes "
     "above 3e37 overflow.\n"
     "\n"
-    "**Cost.** `direct` adds the rows of each window, then the samples along them. `running-sum` keeps, for one row of "
+    "**Cost.** `direct` adds every sample of each window; on the CPU, up to a radius of 4, the rows of each window and "
+    "then the samples along them. `unrolled` does so in loops of a fixed length, `separable` and `tile` add 2 radius + "
+    "1 samples along each axis. `running-sum` keeps, for one row of "
     "windows, the prefix sums of their columns' sums; a row further down they grow by the prefix sums of the entering "
     "row minus the leaving one, and a window is the difference of two of them. So the cost per pixel does not depend "
     "on the radius, but for the first window of each chunk of rows (at least 256 and 4 radius rows) and the radius "
     "samples beyond both ends of a row. Float sums are made in double; a chunk of rows that meets a NaN or an infinity "
     "is done over, which takes several times as long.\n"
     "\n"
-    "**On a CUDA device.** Integers are the bytes of the CPU. `direct`, `unrolled` and `tile` add the samples of each "
-    "window (`tile`: axis by axis, in shared memory), `separable` those of each line, `running-sum` carries sums along "
-    "whole rows and columns; the last two write an image of sums between their passes. `fused` reads and writes each "
+    "**On a CUDA device.** Integers are the bytes of the CPU. `running-sum` carries sums along whole rows and columns, "
+    "which it reads by way of shared memory; `texture` reads the rows through the texture unit in its place, and gives "
+    "the same bytes. Both, and `separable`, write an image of sums between their passes. `fused` reads and writes each "
     "pixel once: up to a radius of 8 pixel it adds the samples of the columns, then of the rows, in registers "
     "(integers of 8 and 16 bits in rows of a multiple of 16 samples carry the sums of their columns from row to row); "
     "beyond, it carries sums from row to row and takes differences of their prefix sums, floats in double. There a "
@@ -410,7 +441,8 @@ const struct stage box_stage = {
     .bench = "radius=1|radius=3|radius=7|radius=15|radius=31|radius=63|radius=256|radius=1 dimensions=3d|radius=3 "
              "dimensions=3d|"
              "radius=7 dimensions=3d|radius=7 method=direct|radius=7 method=running-sum|radius=7 method=separable|"
-             "radius=7 method=tile|radius=31 method=running-sum|radius=31 method=separable|radius=31 method=tile",
+             "radius=7 method=tile|radius=31 method=running-sum|radius=31 method=separable|radius=31 method=tile|"
+             "radius=7 method=texture|radius=31 method=texture",
     STAGE_PARAMS(box_params, struct box_params),
     .resolve = box_resolve,
     .reach = box_reach,

@@ -11,7 +11,16 @@
 #include "stages/filters/box_march.h"
 
 enum box_dimensions { BOX_2D, BOX_3D };
-enum box_method { BOX_AUTO, BOX_DIRECT, BOX_RUNNING_SUM, BOX_UNROLLED, BOX_SEPARABLE, BOX_TILE, BOX_FUSED };
+enum box_method {
+    BOX_AUTO,
+    BOX_DIRECT,
+    BOX_RUNNING_SUM,
+    BOX_UNROLLED,
+    BOX_SEPARABLE,
+    BOX_TILE,
+    BOX_FUSED,
+    BOX_TEXTURE
+};
 
 struct box_params {
     int64_t radius;

@@ -13,6 +13,7 @@
 
 #include "stages/counting/label_counts.h"
 #include "stages/engine/traits.h"
+#include "stages/histogram/histogram_methods.h"
 #include "stages/histogram/histogram_tables.h"
 #include "stages/values/limits.h"
 #include "stages/values/scope.h"
@@ -21,24 +22,33 @@ enum { MAX_BINS = 65536, MAX_LABELS = 65536 };
 
 static const struct choice method_choices[] = {
     {"auto", HISTOGRAM_AUTO, "by type; on every CUDA device what was fastest on an H200", 0},
-    {"global", HISTOGRAM_GLOBAL, "atomic adds to one table in global memory", ON_CUDA},
+    {"global", HISTOGRAM_GLOBAL, "CUDA: atomic adds to one table in global memory; CPU: one table, a pixel at a time",
+     0},
     {"sub-histogram", HISTOGRAM_SUB,
-     "a table in global memory for every strip of columns, which one block goes down; then their sum", ON_CUDA},
-    {"shared", HISTOGRAM_SHARED, "a table in shared memory for every part of the image, then their sum", ON_CUDA},
+     "CUDA: a table in global memory for every strip of columns, which one block goes down; CPU: a table for every "
+     "strip of 512 columns, which a thread goes down; then their sum",
+     0},
+    {"shared", HISTOGRAM_SHARED,
+     "CUDA: a table in shared memory for every part of the image; CPU: a table that stays in the cache for every part "
+     "of 65,536 pixels; then their sum",
+     0},
     {"occupancy", HISTOGRAM_OCCUPANCY,
-     "as shared, but with as many blocks as the device holds at once, whose threads take several rows", ON_CUDA},
+     "CUDA: as shared, but with as many blocks as the device holds at once, whose threads take several rows; CPU: one "
+     "table for a thread, which takes four rows at a time",
+     0},
     {"warp-tagged", HISTOGRAM_WARP_TAGGED,
      "a few tables for every warp, written without atomics: counts carry the lane's number in their top 5 bits, and a "
      "lane "
      "whose number did not stay tries again (Podlozhnyuk 2007)",
      ON_CUDA},
-    {"lane-private", HISTOGRAM_LANE_PRIVATE, "a table in shared memory for every lane of a warp: no bank conflicts",
-     ON_CUDA},
+    {"lane-private", HISTOGRAM_LANE_PRIVATE,
+     "CUDA: a table in shared memory for every lane of a warp, without bank conflicts; CPU: neighboring pixels have "
+     "tables of their own, of which there are eight for 8 bits, two for 16, and four for bins",
+     0},
     {"sampled", HISTOGRAM_SAMPLED,
-     "16-bit integers only: a table for the range that a sample spans, in copies for the lanes; or packed 16-bit "
-     "counts "
-     "of all values",
-     ON_CUDA},
+     "16-bit integers only. CUDA: a table for the range that a sample spans, in copies for the lanes, or packed 16-bit "
+     "counts of all values; CPU: a table for the range of each 65,536 pixels, in as many copies as a sample calls for",
+     0},
     {NULL, 0, NULL, 0},
 };
 
@@ -61,7 +71,7 @@ static const struct param histogram_params[] = {
     PARAM(struct histogram_params, scope, .choices = ts_scope_choices, .init.choice = SCOPE_VOLUME,
           .doc = "one histogram of the volume, or one of every slice"),
     PARAM(struct histogram_params, method, .choices = method_choices, .init.choice = HISTOGRAM_AUTO,
-          .doc = "how a CUDA device counts; all give the same counts"),
+          .doc = "how values are counted; all give the same counts"),
     PARAM(struct histogram_params, merge, .choices = merge_choices, .init.choice = HISTOGRAM_MERGE_AUTO,
           .doc = "how the tables of blocks, warps or strips become one, with the methods that have such; all give the "
                  "same counts"),
@@ -123,8 +133,12 @@ static enum ts_status resolve_method(const struct stage_context *context, struct
         ts_param_error(context->set, "method", "method-of-labels", context->diag, "plays no part with `labels`");
         return ts_diag_hint(context->diag, "leave method out");
     }
-    if (!context->device || labels_of(context))
+    /* Results of the CPU name a method only where the chain does, as they did before the CPU had any. */
+    const bool unasked = !context->device && !ts_param_given(context->set, "method");
+    if (labels_of(context) || unasked)
         ts_param_idle(context->set, "method");
+    else if (params->method == HISTOGRAM_AUTO && !context->device)
+        params->method = ts_dtype_bytes(context->in.dtype) == 2 ? HISTOGRAM_SAMPLED : HISTOGRAM_LANE_PRIVATE;
     else if (params->method == HISTOGRAM_AUTO)
         params->method = ts_histogram_fastest(context->in.dtype, ts_value_counts_fit(context->in.dtype));
     return TS_OK;
@@ -266,6 +280,12 @@ struct bins ts_histogram_bins(const struct stage_context *context)
                                             : ((const struct histogram_result *)context->result)->bins;
 }
 
+/* The parameter `method` is for the input; a reference is counted by the fastest method. */
+static enum histogram_method cpu_method(const struct stage_context *context, int input)
+{
+    return input == 0 ? (enum histogram_method)params_of(context)->method : HISTOGRAM_AUTO;
+}
+
 static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
 {
     if (ts_histogram_ranging(context)) {
@@ -277,10 +297,10 @@ static void reduce(const struct stage_context *context, int input, const struct 
         ts_label_counts_add(partial, &bins, slices->data, slices->dtype, labels->data, labels->dtype,
                             ts_image_count(slices));
     } else if (ts_histogram_by_value(context, input)) {
-        ts_value_counts_of(partial, slices);
+        ts_histogram_values_of(cpu_method(context, input), partial, slices);
     } else {
         const struct bins bins = ts_histogram_bins(context);
-        ts_bin_counts_of(partial, &bins, slices);
+        ts_histogram_bins_of(cpu_method(context, input), partial, &bins, slices);
     }
 }
 
@@ -424,9 +444,9 @@ const struct stage histogram_stage = {
         "as well: `label_counts` (label, bin), with the values outside the range beside it. Values under a label that "
         "is negative, or `n_labels` or more, are in `other_counts`; nothing is dropped, and the rows add up to "
         "`counts`.\n\n"
-        "`method` chooses how a CUDA device counts; the CPU has its own way. Tables that do not fit into shared memory "
-        "are counted in several passes, each over its share of the bins. 8- and 16-bit integers are counted value by "
-        "value, within `range` where it is given.\n\n"
+        "`method` chooses how values are counted. On a CUDA device tables that do not fit into shared memory are "
+        "counted in several passes, each over its share of the bins, and 8- and 16-bit integers are counted value by "
+        "value within `range` where it is given.\n\n"
         "Cost: one pass; one more to find the range, for 32-bit integers, floats and labels without `range`.",
     STAGE_TAKES_ALL,
     .bench = "bins=256 limits=dtype|bins=4096 limits=dtype|bins=65536 limits=dtype|bins=4096 range=0,4096|"

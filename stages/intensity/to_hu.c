@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * to_hu: HU = 1000 (mu - mu_water) / mu_water (G. N. Hounsfield, 1973; DICOM PS3.3 C.11.1.1.2). The attenuation of air
- * is assumed to be 0, and both attenuations are in 1/mm. Values are computed in double and rounded once.
+ * to_hu: HU = 1000 (mu - mu_water) / mu_water, the scale of stages/intensity/hounsfield.h. Values are computed in
+ * double and rounded once. to_attenuation is the inverse.
  */
 #include "stages/intensity/to_hu.h"
 
@@ -10,9 +10,7 @@
 #include "stages/values/point_map.h"
 
 static const struct param to_hu_params[] = {
-    PARAM(struct to_hu_params, water, .unit = "1/mm", .min = 1e-4, .max = 10, .required = true,
-          .doc = "attenuation of water at the energy of the scan: 0.0206 at 60 keV, 0.0171 at 100 keV, 0.0151 at 150 "
-                 "keV (NIST XCOM); or the mean of a region of water in this image"),
+    HOUNSFIELD_WATER(struct to_hu_params, "; or the mean of a region of water in this image"),
 };
 
 static enum ts_status resolve(const struct stage_context *context, void *values)

@@ -7,7 +7,7 @@
 #ifndef STAGES_INTENSITY_TO_HU_H
 #define STAGES_INTENSITY_TO_HU_H
 
-#include "stages/engine/stage.h"
+#include "stages/intensity/hounsfield.h"
 
 struct to_hu_params {
     double water; /* 1/mm */

@@ -12,6 +12,7 @@
 
 #include "stages/geometry/view_angles.h"
 #include "stages/projection/joseph.h"
+#include "stages/projection/radon_rows.h"
 #include "stages/projection/tensor_method.h"
 #include "stages/values/length_unit.h"
 
@@ -22,8 +23,9 @@ static const struct choice method_choices[] = {
     {"auto", RADON_AUTO, "joseph on the CPU; on every CUDA device what was fastest on an H200, ray or stack"},
     {"joseph", RADON_JOSEPH, "16 slices side by side; rows or columns in blocks that stay in the cache", ON_CPU},
     {"row-fan-in", RADON_ROW_FAN_IN,
-     "each block projects 32 rows or columns into a vector of all detector pixels, the vectors are summed by halving",
-     ON_CUDA},
+     "every 32 rows or columns are projected, pixel by pixel, into a vector of all detector pixels, and the vectors "
+     "are "
+     "summed by halving"},
     {"ray", RADON_RAY, "one thread walks along each ray", ON_CUDA},
     {"stack", RADON_STACK, "128 slices side by side, 4 rays a thread share their pixels", ON_CUDA},
     {"tensor", RADON_TENSOR,
@@ -151,6 +153,20 @@ static enum ts_status check_tensor(const struct stage_context *context, const st
                : TS_OK;
 }
 
+/* The slice is cut off where it ends, and the number that is taken there means water in HU: a patient then seems to lie
+ * in water. The integrals are right as integrals, so that this is no error. */
+static void warn_of_hu(const struct stage_context *context)
+{
+    const struct diag_site site = {.code = "radon-of-hu", .span = context->set->span, .stage = context->stage->name};
+    if (context->in.quantity != TS_HU)
+        return;
+    ts_diag_warning(context->diag, &site,
+                    "the image is in HU, and what lies outside its slices counts as 0 HU, which is water");
+    ts_diag_hint(context->diag,
+                 "`to_attenuation: {water: 0.0206}` before it makes line integrals as a scanner measures "
+                 "them, with vacuum outside; `to_hu` after a reconstruction leads back");
+}
+
 static enum ts_status radon_resolve(const struct stage_context *context, void *values)
 {
     struct radon_params *params = values;
@@ -183,6 +199,7 @@ static enum ts_status radon_resolve(const struct stage_context *context, void *v
                          : context->in.axes[0].n < STACK_FROM_SLICES ? RADON_RAY
                                                                      : RADON_STACK;
     ts_unit_times_length(context->in.unit, context->in.axes[2].unit, params->unit);
+    warn_of_hu(context);
     return fan ? check_fan(context, params) : check_tensor(context, params);
 }
 
@@ -216,18 +233,24 @@ static enum ts_status radon_shape(const struct stage_context *context, struct ts
 
 /* ---- projecting -------------------------------------------------------------------------------- */
 
+static bool by_rows(const struct stage_context *context)
+{
+    return ((const struct radon_params *)context->params)->method == RADON_ROW_FAN_IN;
+}
+
 static size_t radon_scratch(const struct stage_context *context, int64_t n)
 {
     const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
     (void)n;
-    return ts_joseph_project_scratch(&scan, context->threads);
+    return by_rows(context) ? ts_radon_rows_scratch(&scan, context->threads)
+                            : ts_joseph_project_scratch(&scan, context->threads);
 }
 
 static enum ts_status radon_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                 void *scratch)
 {
     const struct beam_scan scan = ts_beam_scan(&context->in, &context->out);
-    ts_joseph_project(&scan, in, out, context->threads, scratch);
+    (by_rows(context) ? ts_radon_rows : ts_joseph_project)(&scan, in, out, context->threads, scratch);
     return TS_OK;
 }
 
@@ -274,8 +297,9 @@ const struct stage radon_stage = {
         "Integrates each slice along the rays `x cos(theta) + y sin(theta) = s`, with x along rising columns, y along "
         "falling rows, both in mm from the center of the slice, pixel `((ny - 1) / 2, (nx - 1) / 2)`. Detector pixel d "
         "stands at `s = (d - center) * detector_spacing`. The result is (z, view, detector) in the value's unit times "
-        "mm: attenuation in 1/mm gives a plain number, HU give HU mm. Non-square slices and pixels are followed in "
-        "mm.\n\n"
+        "mm: attenuation in 1/mm gives a plain number, HU give HU mm, with a warning, because outside the slice is "
+        "then "
+        "water: `to_attenuation` goes before. Non-square slices and pixels are followed in mm.\n\n"
         "In a fan the source stands at `source_axis * (-sin(theta), cos(theta))`, so that theta is the angle of the "
         "central ray, through the rotation axis, and detector pixel d stands at `u = (d - center) * detector_spacing` "
         "from it, rising as in the parallel beam of the same theta. Its ray is turned by gamma: `tan(gamma) = u / "

@@ -9,6 +9,7 @@
 
 #include <float.h>
 
+#include "core/host_device.h"
 #include "stages/engine/stage.h"
 
 struct air_params {
@@ -38,11 +39,7 @@ static inline struct air_shape ts_air_shape(const struct air_params *params, int
 }
 
 /* Returns the line through the means of the outer values on both sides, given their sums. */
-#ifdef __CUDACC__
-__host__ __device__
-#endif
-    static inline struct air_line
-    ts_air_line(const struct air_shape *shape, double left_sum, double right_sum)
+TS_HOST_DEVICE struct air_line ts_air_line(const struct air_shape *shape, double left_sum, double right_sum)
 {
     const double left = left_sum * shape->per_detector - shape->dark,
                  right = right_sum * shape->per_detector - shape->dark, more = (right - left) * shape->outer;

@@ -12,11 +12,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifdef __CUDACC__
-__host__ __device__
-#endif
-    static inline float
-    ts_log_f32(float t)
+#include "core/host_device.h"
+
+TS_HOST_DEVICE float ts_log_f32(float t)
 {
     const int32_t two_thirds = 0x3F2AAAAB; /* the bits of 2/3 */
     const int32_t subnormal = t < 0x1p-126f;

@@ -317,7 +317,7 @@ Test(histogram, refuses_what_cannot_be_counted)
     ts_test_refused(&histogram_stage, "limits=dtype", TS_F32, false, "limits-of-float");
     ts_test_refused(&histogram_stage, "range=1,1.0000000000000002 bins=65536", TS_F32, false, "range-too-narrow");
     ts_test_refused(&histogram_stage, "scope=slice", TS_U16, true, "reference-needs-range");
-    ts_test_refused(&histogram_stage, "method=shared", TS_U16, false, "choice-device");
+    ts_test_refused(&histogram_stage, "method=warp-tagged", TS_U16, false, "choice-device");
     ts_test_refused(&histogram_stage, "merge=fan-in", TS_U16, false, "choice-device");
     ts_test_refused(&histogram_stage, "method=sampled", TS_U8, false, "sampled-type");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every method of a CUDA device counts what the definition says, over the types, ranges, distributions and shapes at
+ * Every method of both devices counts what the definition says, over the types, ranges, distributions and shapes at
  * which their tables change.
  */
 #include "stages/histogram/histogram.h"
@@ -17,6 +17,12 @@ static const char *const methods[] = {"auto",      "global",      "sub-histogram
                                       "occupancy", "warp-tagged", "lane-private",  "sampled"};
 enum { METHODS = sizeof methods / sizeof *methods, SLABS = 2 };
 
+/* The number of methods of the device in use: warp-tagged needs the lanes of a warp. */
+static size_t n_methods(void)
+{
+    return ts_test_device ? METHODS : METHODS - 1;
+}
+
 static size_t few_slabs(void)
 {
     return ts_test_few() ? 1 : SLABS;
@@ -24,7 +30,8 @@ static size_t few_slabs(void)
 
 static bool has_method(const char *method, enum ts_dtype dtype)
 {
-    return strcmp(method, "sampled") != 0 || ts_dtype_bytes(dtype) == 2;
+    return strcmp(method, "sampled") == 0 ? ts_dtype_bytes(dtype) == 2
+                                          : ts_test_device || strcmp(method, "warp-tagged") != 0;
 }
 
 /* Counts, then below, above and NaN, of one row of the tables. */
@@ -45,14 +52,14 @@ static void expect_row(const struct stage_run *run, const struct expected_row *r
                      (long long)z, names[i]);
 }
 
-/* One run against the rows, which are the volume's or the slices'. */
+/* One run against the rows, which are the volume's or the slices'; slabs are shared out over two threads. */
 static void check_run(const struct ts_image *in, const char *assignments, int64_t slab, const struct expected_row *rows,
                       int64_t n_rows)
 {
     struct stage_run run;
     char what[320];
     snprintf(what, sizeof what, "{%s} %s slab %lld", assignments, ts_dtype_name(in->dtype), (long long)slab);
-    const enum ts_status status = ts_test_run(&run, &histogram_stage, assignments, in, NULL, slab, 1);
+    const enum ts_status status = ts_test_run(&run, &histogram_stage, assignments, in, NULL, slab, slab > 0 ? 2 : 1);
     if (status != TS_OK)
         ts_diag_print(run.diag, stderr);
     cr_assert_eq(status, TS_OK, "%s", what);
@@ -129,7 +136,7 @@ static size_t check_definition(const struct ts_image *in, const char *assignment
     return check_by(check_methods, in, assignments, low, high, bins);
 }
 
-Test(histogram, every_method_agrees_with_the_definition_on_cuda)
+TEST_ON_BOTH(histogram, every_method_agrees_with_the_definition)
 {
     static const struct {
         const char *assignments;
@@ -141,7 +148,6 @@ Test(histogram, every_method_agrees_with_the_definition_on_cuda)
                  {"bins=1000 range=900,903", 900, 903, 1000},
                  {"bins=700 range=-0.25,900 scope=slice", -0.25, 900, 700}};
     size_t runs = 0;
-    ts_test_begin_cuda();
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (int dtype = TS_U8; dtype <= TS_F32; dtype++)
             for (int values = VALUES_RANDOM; values <= (ts_test_few() ? VALUES_RANDOM : VALUES_CONSTANT); values++) {
@@ -157,8 +163,7 @@ Test(histogram, every_method_agrees_with_the_definition_on_cuda)
                 runs += check_definition(&in, cases[c].assignments, cases[c].low, cases[c].high, cases[c].bins);
                 free(in.data);
             }
-    ts_test_end_cuda();
-    cr_assert_eq(runs, ts_test_few() ? 5 * METHODS - 4 : 5 * 3 * 2 * (7 * METHODS - 5));
+    cr_assert_eq(runs, ts_test_few() ? 5 * n_methods() - 4 : 5 * 3 * 2 * (7 * n_methods() - 5));
 }
 
 /* So many pixels that there are many tables, not a power of two of them, and values in all; of a volume, of slices, of
@@ -350,18 +355,16 @@ Test(histogram, whole_types_with_little_shared_memory_on_cuda)
     cr_assert_eq(runs, 2 * ((ts_test_few() ? 1 : PATTERNS * 3) * 2 + 1) * few_slabs() * METHODS);
 }
 
-Test(histogram, every_method_counts_whole_types_on_cuda)
+TEST_ON_BOTH(histogram, every_method_counts_whole_types)
 {
     static const int64_t shapes[][3] = {{5, 61, 67}, {1, 1, 1}, {3, 1, 7}, {2, 301, 523}};
     size_t runs = 0;
-    ts_test_begin_cuda();
     const int step = ts_test_few() ? 3 : 1;
     for (int pattern = UNIFORM; pattern < PATTERNS; pattern += step)
         for (size_t shape = 0; shape < (ts_test_few() ? 1 : sizeof shapes / sizeof *shapes); shape++)
             for (int dtype = ts_test_few() ? TS_U16 : TS_U8; dtype <= (ts_test_few() ? TS_U16 : TS_I16); dtype++)
                 runs += check_pattern((enum pattern)pattern, (enum ts_dtype)dtype, shapes[shape]);
-    ts_test_end_cuda();
-    cr_assert_eq(runs, ts_test_few() ? 3 * 2 * METHODS : PATTERNS * 4 * 2 * 2 * 2 * (2 * METHODS - 1));
+    cr_assert_eq(runs, ts_test_few() ? 3 * 2 * n_methods() : PATTERNS * 4 * 2 * 2 * 2 * (2 * n_methods() - 1));
 }
 
 /* Checks the bins of the slices, whose counts are given, and of the volume. */
