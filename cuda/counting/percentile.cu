@@ -220,7 +220,7 @@ static enum ts_status count_buckets(const struct stage_context *context, const s
 
 size_t ts_cuda_percentile_bytes(int round, int n_percentiles)
 {
-    return (round == 0 ? 1 : 2 * (size_t)n_percentiles) * KEYS * sizeof(uint64_t);
+    return round == 0 ? ts_cuda_value_counts_bytes(TS_U16, false) : 2 * (size_t)n_percentiles * KEYS * sizeof(uint64_t);
 }
 
 size_t ts_cuda_percentile_scratch_bytes(const struct stage_context *context, int round, int64_t n)

@@ -15,8 +15,8 @@ extern "C" {
 
 /* ---- the volume, in two rounds ------------------------------------------------------------------- */
 
-/* Bytes of the partial of a round: uint64_t counts, of the upper halves of the keys or of the lower ones of each
- * bucket. */
+/* Bytes of the partial of a round: the counts of 16-bit values for the upper halves of the keys, or uint64_t counts of
+ * the lower ones of each bucket. */
 size_t ts_cuda_percentile_bytes(int round, int n_percentiles);
 size_t ts_cuda_percentile_scratch_bytes(const struct stage_context *context, int round, int64_t n);
 /* Adds the slices to the partial. search: on the device, of the first round; NULL in it. */

@@ -7,12 +7,14 @@
  *
  * The partial of a volume of 8- and 16-bit integers is its counts. Others have, in the first round, the moments of the
  * slices (all nz of a volume, one of a slice), then the counts of the upper halves of the keys, or the ends of the
- * percentiles of a slice; in the second round, the counts of the lower halves.
+ * percentiles of a slice; in the second round, the counts of the lower halves. Behind all of these lies the partial of
+ * the noise estimate (cuda/counting/noise.cuh).
  */
 #include "cuda/device/launch.cuh"
 
 #include "cuda/counting/count_moments.cuh"
 #include "cuda/counting/moments.cuh"
+#include "cuda/counting/noise.cuh"
 #include "cuda/counting/percentile.cuh"
 #include "cuda/counting/value_counts.cuh"
 
@@ -38,9 +40,21 @@ static size_t moments_bytes(const struct stage_context *context)
     return ts_cuda_stride(ts_scope_slices(context) * one_moments_bytes(context));
 }
 
-static size_t partial_bytes(const struct stage_context *context, int)
+static enum noise_estimate noise_of(const struct stage_context *context)
+{
+    return (enum noise_estimate)params_of(context)->noise;
+}
+
+static bool is_own_round(const struct stage_context *context)
+{
+    return context->round < ts_statistics_own_rounds(context);
+}
+
+static size_t own_partial_bytes(const struct stage_context *context)
 {
     const int n_percentiles = ts_statistics_percentiles(context);
+    if (!is_own_round(context))
+        return 0;
     if (ts_statistics_of_counts(context))
         return ts_cuda_value_counts_bytes(context->in.dtype, false);
     if (context->round == 1)
@@ -51,16 +65,24 @@ static size_t partial_bytes(const struct stage_context *context, int)
     return moments_bytes(context) + percentiles;
 }
 
+static size_t partial_bytes(const struct stage_context *context, int)
+{
+    const size_t noise = ts_cuda_noise_bytes(context, noise_of(context)), own = own_partial_bytes(context);
+    return noise > 0 ? ts_cuda_stride(own) + noise : own;
+}
+
 /* Returns the bytes of the counts of n slices, where values are counted slice by slice. */
 static size_t slice_counts_bytes(const struct stage_context *context, int64_t n)
 {
     return (size_t)n * ts_cuda_stride(ts_cuda_value_counts_bytes(context->in.dtype, true));
 }
 
-static size_t scratch_bytes(const struct stage_context *context, int, int64_t n)
+static size_t own_scratch_bytes(const struct stage_context *context, int64_t n)
 {
     const struct statistics_params *params = params_of(context);
     const int n_percentiles = ts_statistics_percentiles(context);
+    if (!is_own_round(context))
+        return 0;
     if (by_value(context))
         return ts_cuda_value_counts_scratch_bytes(context, &context->in, ts_scope_is_slice(context), n) +
                (ts_scope_is_slice(context) ? slice_counts_bytes(context, n) : 0);
@@ -77,10 +99,17 @@ static size_t scratch_bytes(const struct stage_context *context, int, int64_t n)
     return moments > percentiles ? moments : percentiles;
 }
 
-/* The constants are the percentiles, then the logarithms of the keys. */
+static size_t scratch_bytes(const struct stage_context *context, int, int64_t n)
+{
+    const size_t own = own_scratch_bytes(context, n);
+    const size_t noise = ts_cuda_noise_scratch_bytes(context, noise_of(context), n);
+    return own > noise ? own : noise;
+}
+
+/* The constants are the percentiles, then 50 for the noise estimate, then the logarithms of the keys. */
 static size_t percents_bytes(const struct stage_context *context)
 {
-    return (size_t)ts_statistics_percentiles(context) * sizeof(double);
+    return ((size_t)ts_statistics_percentiles(context) + 1) * sizeof(double);
 }
 
 static size_t constants_bytes(const struct stage_context *context)
@@ -92,7 +121,8 @@ static size_t constants_bytes(const struct stage_context *context)
 static void constants(const struct stage_context *context, void *host)
 {
     if (ts_statistics_percentiles(context) > 0)
-        memcpy(host, params_of(context)->percentiles.values, percents_bytes(context));
+        memcpy(host, params_of(context)->percentiles.values, percents_bytes(context) - sizeof(double));
+    ((double *)host)[ts_statistics_percentiles(context)] = 50;
     if (by_value(context) && ts_scope_is_slice(context))
         ts_cuda_count_logs(context->in.dtype, (double *)((char *)host + percents_bytes(context)));
 }
@@ -109,7 +139,7 @@ static enum ts_status reduce_slice_counts(const struct stage_context *context, c
     counting.scratch = (char *)call->scratch + slice_counts_bytes(context, n);
     enum ts_status status = ts_cuda_value_counts(context, slices, true, call->scratch, &counting);
     if (status == TS_OK)
-        status = ts_cuda_count_moments(context, slices->dtype, call->scratch, n, percents + n_percentiles, partials,
+        status = ts_cuda_count_moments(context, slices->dtype, call->scratch, n, percents + n_percentiles + 1, partials,
                                        stride, call);
     if (status == TS_OK && n_percentiles > 0)
         status = ts_cuda_count_ends(context, slices->dtype, call->scratch, n, percents, n_percentiles,
@@ -136,8 +166,8 @@ static enum ts_status reduce_first(const struct stage_context *context, const st
                : ts_cuda_percentile_add(context, 0, slices, NULL, percentiles, call);
 }
 
-static enum ts_status reduce(const struct stage_context *context, int, const struct ts_image *slices, void *partials,
-                             const struct cuda_call *call)
+static enum ts_status reduce_own(const struct stage_context *context, const struct ts_image *slices, void *partials,
+                                 const struct cuda_call *call)
 {
     if (ts_statistics_of_counts(context))
         return ts_cuda_value_counts(context, slices, false, partials, call);
@@ -147,6 +177,19 @@ static enum ts_status reduce(const struct stage_context *context, int, const str
         return reduce_first(context, slices, (char *)partials, call);
     const struct statistics_result *result = (const struct statistics_result *)call->result;
     return ts_cuda_percentile_add(context, 1, slices, &result->search, partials, call);
+}
+
+static enum ts_status reduce(const struct stage_context *context, int, const struct ts_image *slices, void *partials,
+                             const struct cuda_call *call)
+{
+    const enum ts_status status = is_own_round(context) ? reduce_own(context, slices, partials, call) : TS_OK;
+    if (status != TS_OK || ts_cuda_noise_bytes(context, noise_of(context)) == 0)
+        return status;
+    const char *result = (const char *)call->result + ts_statistics_noise_in_result(context);
+    return ts_cuda_noise_add(context, noise_of(context), slices, (const struct noise_result *)result,
+                             (const double *)call->constants + ts_statistics_percentiles(context),
+                             (char *)partials + ts_cuda_stride(own_partial_bytes(context)),
+                             ts_cuda_stride(partial_bytes(context, 0)), call);
 }
 
 static void collect_first(const struct stage_context *context, const char *partial, void *total)
@@ -171,7 +214,7 @@ static void collect_first(const struct stage_context *context, const char *parti
         ts_cuda_percentile_collect(0, dtype, n_percentiles, percentiles, search);
 }
 
-static void collect(const struct stage_context *context, int, const void *partial, void *total)
+static void collect_own(const struct stage_context *context, const void *partial, void *total)
 {
     const enum ts_dtype dtype = context->in.dtype;
     if (ts_statistics_of_counts(context))
@@ -180,6 +223,16 @@ static void collect(const struct stage_context *context, int, const void *partia
         collect_first(context, (const char *)partial, total);
     else
         ts_cuda_percentile_collect(1, dtype, ts_statistics_percentiles(context), partial, total);
+}
+
+static void collect(const struct stage_context *context, int, const void *partial, void *total)
+{
+    if (is_own_round(context))
+        collect_own(context, partial, total);
+    if (ts_cuda_noise_bytes(context, noise_of(context)) > 0)
+        ts_cuda_noise_collect(context, noise_of(context),
+                              (const char *)partial + ts_cuda_stride(own_partial_bytes(context)),
+                              (char *)total + ts_statistics_noise_in_total(context));
 }
 
 static const struct cuda_reduction reduction = {

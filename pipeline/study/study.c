@@ -17,11 +17,11 @@
 
 /* clang-format off */
 const struct study *const ts_studies[] = {
-    &ts_fan_in_study,
-    &ts_reductions_study,
     &ts_histogram_ladder_study,
     &ts_histogram_memory_study,
     &ts_warp_tagged_study,
+    &ts_fan_in_study,
+    &ts_reductions_study,
     &ts_neighborhood_study,
     &ts_box_ladder_study,
     &ts_box_grain_study,

@@ -15,6 +15,15 @@
 
 #include "stages/values/scope.h"
 
+static const struct choice noise_choices[] = {
+    {"none", NOISE_NONE, "no estimate"},
+    {"immerkaer", NOISE_IMMERKAER, "the mean size of the second differences along x and y (Immerkaer, 1996)"},
+    {"wavelet", NOISE_WAVELET,
+     "the median size of the finest diagonal wavelet coefficients (Donoho and Johnstone, 1994)"},
+    {"both", NOISE_BOTH, "both of them"},
+    {0},
+};
+
 static const struct param statistics_params[] = {
     PARAM(struct statistics_params, percentiles, .unit = "%", .min = 0, .max = 100, .optional = true,
           .doc = "list of at most 16 percentiles, 50 for the median; absent: none"),
@@ -27,6 +36,8 @@ static const struct param statistics_params[] = {
                  "follow from the counts of their values"),
     PARAM(struct statistics_params, percentile_method, .choices = ts_percentile_choices, .init.choice = PERCENTILE_AUTO,
           .doc = "how percentiles of 32-bit integers and floats are found"),
+    PARAM(struct statistics_params, noise, .choices = noise_choices, .init.choice = NOISE_NONE,
+          .doc = "estimates of the standard deviation of white noise, from each slice's finest detail"),
 };
 
 enum {
@@ -42,7 +53,9 @@ enum {
     TABLE_DEVIATION,
     TABLE_LOG_PRODUCT,
     TABLE_PRODUCT_SIGN,
-    TABLE_PERCENTILES
+    TABLE_PERCENTILES,
+    TABLE_IMMERKAER,
+    TABLE_WAVELET
 };
 
 STAGE_PARAMS_OF(statistics_params)
@@ -109,12 +122,33 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
 
 /* ---- reduction --------------------------------------------------------------------------------- */
 
-static int rounds(const struct stage_context *context)
+static enum noise_estimate noise_of(const struct stage_context *context)
+{
+    return (enum noise_estimate)params_of(context)->noise;
+}
+
+int ts_statistics_own_rounds(const struct stage_context *context)
 {
     return !ts_statistics_of_counts(context) && ts_statistics_percentiles(context) > 0 &&
                    !ts_statistics_by_slice(context)
                ? 2
                : 1;
+}
+
+static int rounds(const struct stage_context *context)
+{
+    const int own = ts_statistics_own_rounds(context), noise = ts_noise_rounds(context, noise_of(context));
+    return own > noise ? own : noise;
+}
+
+static bool is_own_round(const struct stage_context *context)
+{
+    return context->round < ts_statistics_own_rounds(context);
+}
+
+static bool is_noise_round(const struct stage_context *context)
+{
+    return context->round < ts_noise_rounds(context, noise_of(context));
 }
 
 static struct moments *moments_in(const void *partial)
@@ -142,16 +176,40 @@ static size_t search_bytes(const struct stage_context *context)
     return sizeof(struct percentile_ends) + (context->device ? 0 : 2 * ts_slice_count(&context->in) * sizeof(uint32_t));
 }
 
-static size_t partial_bytes(const struct stage_context *context, int input)
+static size_t own_partial_bytes(const struct stage_context *context)
 {
     const int n_percentiles = ts_statistics_percentiles(context);
-    (void)input;
+    if (!is_own_round(context))
+        return 0;
     if (ts_statistics_of_counts(context))
         return ts_value_counts_bytes(context->in.dtype);
     if (context->round == 1)
         return ts_percentile_partial_bytes(1, n_percentiles);
     return sizeof(struct statistics_partial) + ts_scope_slices(context) * sizeof(struct moments) +
            search_bytes(context);
+}
+
+size_t ts_statistics_noise_in_total(const struct stage_context *context)
+{
+    return (own_partial_bytes(context) + 63) / 64 * 64;
+}
+
+static size_t partial_bytes(const struct stage_context *context, int input)
+{
+    (void)input;
+    return is_noise_round(context)
+               ? ts_statistics_noise_in_total(context) + ts_noise_partial_bytes(context, noise_of(context))
+               : own_partial_bytes(context);
+}
+
+static const void *noise_in_total(const struct stage_context *context, const void *total)
+{
+    return (const char *)total + ts_statistics_noise_in_total(context);
+}
+
+static const struct noise_result *noise_in_result(const struct stage_context *context)
+{
+    return (const struct noise_result *)((const char *)context->result + ts_statistics_noise_in_result(context));
 }
 
 static void reduce_first(const struct stage_context *context, const struct ts_image *slices, void *partial)
@@ -179,9 +237,8 @@ static void reduce_first(const struct stage_context *context, const struct ts_im
         ts_percentile_end(search_in(context, partial), 0);
 }
 
-static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
+static void reduce_own(const struct stage_context *context, const struct ts_image *slices, void *partial)
 {
-    (void)input;
     if (ts_statistics_of_counts(context)) {
         ts_value_counts_of(partial, slices);
     } else if (context->round == 0) {
@@ -194,9 +251,18 @@ static void reduce(const struct stage_context *context, int input, const struct 
     }
 }
 
-static void merge(const struct stage_context *context, int input, void *into, const void *from)
+static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
 {
     (void)input;
+    if (is_own_round(context))
+        reduce_own(context, slices, partial);
+    if (is_noise_round(context))
+        ts_noise_reduce(context, noise_of(context), slices, noise_in_result(context),
+                        (char *)partial + ts_statistics_noise_in_total(context));
+}
+
+static void merge_own(const struct stage_context *context, void *into, const void *from)
+{
     if (ts_statistics_of_counts(context)) {
         ts_value_counts_merge(into, from);
     } else if (context->round == 0) {
@@ -212,15 +278,40 @@ static void merge(const struct stage_context *context, int input, void *into, co
     }
 }
 
-static size_t result_bytes(const struct stage_context *context)
+static void merge(const struct stage_context *context, int input, void *into, const void *from)
 {
-    const size_t bytes =
-        rounds(context) == 2 ? sizeof(struct statistics_result) : offsetof(struct statistics_result, search);
+    (void)input;
+    if (is_own_round(context))
+        merge_own(context, into, from);
+    if (is_noise_round(context))
+        ts_noise_merge(context, noise_of(context), noise_in_result(context),
+                       (char *)into + ts_statistics_noise_in_total(context), noise_in_total(context, from));
+}
+
+size_t ts_statistics_noise_in_result(const struct stage_context *context)
+{
+    const size_t bytes = ts_statistics_own_rounds(context) == 2 ? sizeof(struct statistics_result)
+                                                                : offsetof(struct statistics_result, search);
     return (bytes + 63) / 64 * 64;
 }
 
+static size_t result_bytes(const struct stage_context *context)
+{
+    const size_t noise = noise_of(context) == NOISE_NONE ? 0 : ts_noise_result_bytes(context, noise_of(context));
+    return ts_statistics_noise_in_result(context) + (noise + 63) / 64 * 64;
+}
+
+static bool has_table(const struct stage_context *context, int table)
+{
+    if (table == TABLE_PERCENTILES)
+        return ts_statistics_percentiles(context) > 0;
+    if (table == TABLE_IMMERKAER)
+        return ts_noise_has_sums(noise_of(context));
+    return table != TABLE_WAVELET || ts_noise_has_coefficients(noise_of(context));
+}
+
 static void write_tables(const struct stage_context *context, const struct statistics_result *result,
-                         const struct ts_image *tables)
+                         const struct noise_result *noise, const struct ts_image *tables)
 {
     const struct moments *moments = &result->moments;
     const bool any = moments->n > 0;
@@ -239,15 +330,19 @@ static void write_tables(const struct stage_context *context, const struct stati
         *(uint64_t *)tables[i].data = counts[i];
     for (int i = TABLE_MIN; i < TABLE_PERCENTILES; i++)
         *(double *)tables[i].data = reals[i - TABLE_MIN];
-    if (ts_statistics_percentiles(context) > 0)
-        memcpy(tables[TABLE_PERCENTILES].data, result->percentiles,
+    tables += TABLE_PERCENTILES;
+    if (has_table(context, TABLE_PERCENTILES))
+        memcpy(tables++->data, result->percentiles,
                (size_t)ts_statistics_percentiles(context) * sizeof *result->percentiles);
+    if (has_table(context, TABLE_IMMERKAER))
+        *(double *)tables++->data = noise->immerkaer;
+    if (has_table(context, TABLE_WAVELET))
+        *(double *)tables->data = noise->wavelet;
 }
 
-static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
-                             const struct ts_image *tables)
+static void finish_own(const struct stage_context *context, const void *const totals[],
+                       struct statistics_result *numbers)
 {
-    struct statistics_result *numbers = result;
     const double *percents = params_of(context)->percentiles.values;
     const int n_percentiles = ts_statistics_percentiles(context);
     const enum ts_dtype dtype = context->in.dtype;
@@ -271,8 +366,18 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     } else {
         ts_percentile_values(&numbers->search, totals[0], dtype, numbers->percentiles);
     }
+}
+
+static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
+                             const struct ts_image *tables)
+{
+    struct noise_result *noise = (struct noise_result *)((char *)result + ts_statistics_noise_in_result(context));
+    if (is_own_round(context))
+        finish_own(context, totals, result);
+    if (is_noise_round(context))
+        ts_noise_finish(context, noise_of(context), noise_in_total(context, totals[0]), noise);
     if (context->round + 1 == rounds(context))
-        write_tables(context, numbers, tables);
+        write_tables(context, result, noise, tables);
     return TS_OK;
 }
 
@@ -298,15 +403,20 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
                                false},
         [TABLE_PRODUCT_SIGN] = {"product_sign", "sign of that product, 1 or -1", false},
         [TABLE_PERCENTILES] = {"percentiles", "in the order of the parameter", true},
+        [TABLE_IMMERKAER] = {"noise_immerkaer", "standard deviation of the noise, from second differences", true},
+        [TABLE_WAVELET] = {"noise_wavelet", "standard deviation of the noise, from wavelet coefficients", true},
     };
-    const int n = ts_statistics_percentiles(context) > 0 ? TABLE_PERCENTILES + 1 : TABLE_PERCENTILES;
-    for (int i = 0; i < n; i++) {
-        out[i] =
+    int n = 0;
+    for (int i = 0; i <= TABLE_WAVELET; i++) {
+        if (!has_table(context, i))
+            continue;
+        out[n] =
             ts_scope_table(context, texts[i].name, texts[i].doc, i < TABLE_MIN ? TS_U64 : TS_F64, texts[i].in_values);
         if (i == TABLE_VARIANCE)
-            out[i].image.unit = params_of(context)->square_unit;
+            out[n].image.unit = params_of(context)->square_unit;
         if (i == TABLE_PERCENTILES)
-            ts_scope_axis(&out[i], TS_AXIS_ITEM, ts_statistics_percentiles(context));
+            ts_scope_axis(&out[n], TS_AXIS_ITEM, ts_statistics_percentiles(context));
+        n++;
     }
     return n;
 }
@@ -326,16 +436,25 @@ static const struct stage_reduction reduction = {
 const struct stage statistics_stage = {
     .name = "statistics",
     .summary = "count, range, sum, mean, variance, product and percentiles; the image passes on",
-    .doc = "Numbers of the finite values; NaN and infinite values are counted apart. The variance is "
-           "`sum((v - mean)^2)/(count - ddof)`. The product leaves zeros out (they are counted) and is given as the "
-           "natural logarithm of its absolute value and its sign, since the product itself fits no number. "
-           "Percentiles follow the rule `linear`, the default of `numpy.percentile`, and are exact: rank "
-           "`(count - 1)*q/100`, linear between neighbors in rank.\n\n"
-           "Sums of integers are exact and rounded once. Floats are summed in double, slice by slice, and the slices "
-           "are joined in rising z (Chan, Golub and LeVeque, 1983), so that equal images give equal bytes.\n\n"
-           "Minima, maxima and counts are the same in any order. One pass keeps the variance to 1e-12 of itself: each "
-           "run of values is summed as differences from a value near its own mean.\n\n"
-           "Cost: one pass; one more for percentiles of 32-bit integers and floats.",
+    .doc =
+        "Numbers of the finite values; NaN and infinite values are counted apart. The variance is "
+        "`sum((v - mean)^2)/(count - ddof)`. The product leaves zeros out (they are counted) and is given as the "
+        "natural logarithm of its absolute value and its sign, since the product itself fits no number. "
+        "Percentiles follow the rule `linear`, the default of `numpy.percentile`, and are exact: rank "
+        "`(count - 1)*q/100`, linear between neighbors in rank.\n\n"
+        "Sums of integers are exact and rounded once. Floats are summed in double, slice by slice, and the slices "
+        "are joined in rising z (Chan, Golub and LeVeque, 1983), so that equal images give equal bytes.\n\n"
+        "`noise` adds estimates of the standard deviation of white Gaussian noise, both from the second differences R "
+        "of each slice along x and y (mask 1, -2, 1 each way), which leave constants and planes at 0. "
+        "`noise_immerkaer` is `sqrt(pi/2)/6 * mean of |R|` over the pixels with eight neighbors (J. Immerkaer, 1996). "
+        "`noise_wavelet` is the median of the sizes of the diagonal coefficients of the wavelet db2 that are not 0, "
+        "divided by 0.6745 (D. L. Donoho and I. M. Johnstone, 1994): of one slice the number of "
+        "`skimage.restoration.estimate_sigma`, but for coefficients that are 0 exactly and that rounding hides there; "
+        "with scope volume the coefficients of all slices are taken together. Edges raise the mean more than the "
+        "median. What a NaN or an infinity touches is left out; NaN means that nothing was left.\n\n"
+        "Minima, maxima and counts are the same in any order. One pass keeps the variance to 1e-12 of itself: each "
+        "run of values is summed as differences from a value near its own mean.\n\n"
+        "Cost: one pass; one more for percentiles of 32-bit integers and floats, and for noise_wavelet.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(statistics_params, struct statistics_params),
     .resolve = resolve,
@@ -343,6 +462,6 @@ const struct stage statistics_stage = {
     .cuda = STAGE_CUDA(statistics_cuda),
     .counts_values = true,
     .bench = "|scope=slice|percentiles=1,50,99|scope=slice percentiles=1,50,99|"
-             "scope=slice percentiles=1,50,99 percentile_method=sort",
+             "scope=slice percentiles=1,50,99 percentile_method=sort|noise=immerkaer|noise=wavelet",
     .tolerance = {.relative = 1e-12, .why = "order of sums in double; integers are exact"},
 };

@@ -8,7 +8,7 @@
 #define STAGES_HISTOGRAM_STATISTICS_H
 
 #include "stages/counting/moments.h"
-#include "stages/counting/percentile.h"
+#include "stages/counting/noise.h"
 #include "stages/engine/stage.h"
 #include "stages/values/value_range.h"
 
@@ -18,11 +18,12 @@ struct statistics_params {
     int32_t scope;             /* enum scope */
     int32_t method;            /* enum reduction_method */
     int32_t percentile_method; /* enum percentile_method */
+    int32_t noise;             /* enum noise_estimate */
     char square_unit[64];      /* no row: the unit of the variance, written by resolve() */
 };
 
 /* A total for finish(), unless it is counts of single values: this struct, then the moments of the slices, then the
- * partial result of the percentiles. */
+ * partial result of the percentiles. Behind either comes the partial of the noise estimate. */
 struct statistics_partial {
     struct value_range range;
     uint64_t reserved[3]; /* the moments hold 128-bit integers */
@@ -41,5 +42,10 @@ bool ts_statistics_of_counts(const struct stage_context *context);
 bool ts_statistics_by_slice(const struct stage_context *context);
 /* Returns how many percentiles are asked for. */
 int ts_statistics_percentiles(const struct stage_context *context);
+/* Returns how many rounds all but the noise estimate takes. */
+int ts_statistics_own_rounds(const struct stage_context *context);
+/* Returns where the noise estimate begins in a total for finish() and in the result. */
+size_t ts_statistics_noise_in_total(const struct stage_context *context);
+size_t ts_statistics_noise_in_result(const struct stage_context *context);
 
 #endif

@@ -8,6 +8,7 @@ import scipy
 import scipy.ndimage
 import skimage
 import skimage.exposure
+import skimage.restoration
 import skimage.transform
 
 import peers
@@ -76,6 +77,22 @@ def median(table):
             ours, theirs = peers.compare("median", dtype, shape, f"radius={radius}", "ct", calls)
             off = difference(peers.apply("median", source, f"radius={radius}", kind), target)
             table.row(f"{dtype}, {size} x {size}", ours, "SciPy", theirs["SciPy"], 5, off, 0)
+
+
+def nlm(table):
+    table.head("nlm, f32, (1, 512, 512), sigma 20, h 16: scikit-image denoise_nl_means(fast_mode=True)")
+    source = peers.image("f32", (1, 512, 512))
+    source += numpy.random.default_rng(1).normal(0, 20, source.shape).astype(numpy.float32)
+    for size, distance in ((5, 6), (7, 11)):
+        options = {"patch_size": size, "patch_distance": distance, "h": 16, "sigma": 20, "fast_mode": True}
+        calls = {"scikit-image": lambda: skimage.restoration.denoise_nl_means(source[0], preserve_range=True, **options)}
+        parameters = f"patch_size={size} patch_distance={distance} h=16 sigma=20"
+        ours, theirs = peers.compare("nlm", "f32", source.shape, parameters, "ct", calls)
+        # Their patches are a row and a column smaller, weights below exp(-5) are 0, and exp is approximated.
+        # So few pixels differ much, and the difference is taken as its root mean square, in sigma.
+        apart = peers.apply("nlm", source, parameters, "f4") - calls["scikit-image"]().ravel()
+        off = float(numpy.sqrt(numpy.mean(apart**2))) / options["sigma"]
+        table.row(f"patch {size}, distance {distance}", ours, "scikit-image", theirs["scikit-image"], 5, off, 0.1)
 
 
 def skimage_on_our_center(slice_values, detectors, views):
@@ -174,7 +191,7 @@ def main():
     print(f"one thread of {platform.machine()}; OpenCV {cv2.__version__}, SciPy {scipy.__version__}, "
           f"scikit-image {skimage.__version__}, NumPy {numpy.__version__}; medians of {peers.ROUNDS} interleaved rounds")
     table = peers.Table()
-    for comparison in (box, histogram, median, radon, fbp, contrast, convolve, clahe):
+    for comparison in (box, histogram, median, nlm, radon, fbp, contrast, convolve, clahe):
         comparison(table)
     table.close()
 

@@ -9,6 +9,7 @@
 
 #include "stages/histogram/statistics.h"
 #include "stages/values/scope.h"
+#include "tests/stages/counting/noise_oracle.h"
 
 static size_t finite_values(const double *values, size_t n, double *out)
 {
@@ -100,6 +101,11 @@ void ts_statistics_oracle_results(const struct stage_context *context, const str
                     {"product_sign", numbers.product_sign}};
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
             ts_bench_table(tables, rows[i].name)[z] = rows[i].value;
+        const int64_t ny = inputs[0].axes[1].n, nx = inputs[0].axes[2].n, nz = (int64_t)(n / (size_t)(ny * nx));
+        if (ts_noise_has_sums((enum noise_estimate)params->noise))
+            ts_bench_table(tables, "noise_immerkaer")[z] = ts_immerkaer_oracle(values + z * n, nz, ny, nx);
+        if (ts_noise_has_coefficients((enum noise_estimate)params->noise))
+            ts_bench_table(tables, "noise_wavelet")[z] = ts_wavelet_noise_oracle(values + z * n, nz, ny, nx);
         for (size_t i = 0; i < n_percentiles; i++)
             ts_bench_table(tables, "percentiles")[z * n_percentiles + i] =
                 ts_percentile_oracle(values + z * n, n, params->percentiles.values[i]);
