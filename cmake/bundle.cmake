@@ -3,7 +3,7 @@
 # or newer. It holds the programs, their tests and every shared library but glibc and the CUDA driver.
 # The programs find the libraries through $ORIGIN/../lib, and so do the libraries theirs (DT_RPATH holds for both).
 set(bundle_programs tomostage)
-foreach(program tomostage-bench tomostage-bench-peers tomostage-tests)
+foreach(program tomostage-view tomostage-bench tomostage-bench-peers tomostage-tests)
   if(TARGET ${program})
     list(APPEND bundle_programs ${program})
   endif()

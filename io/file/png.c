@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * 8-bit gray PNG through libpng's simplified API, which returns errors instead of jumping. Not through its
- * png_image_write_to_file: on failure that removes whatever the path names, a device too.
+ * This writes PNG, 8 bits a sample, through libpng's simplified API, which returns errors instead of jumping. Not
+ * through its png_image_write_to_file: on failure that removes whatever the path names, a device too.
  */
 #include "io/file/png.h"
 
@@ -11,18 +11,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum ts_status ts_png_write_gray8(const char *path, int64_t width, int64_t height, const uint8_t *pixels,
-                                  struct ts_diag *diag)
+static enum ts_status write_png(const char *path, int64_t width, int64_t height, png_uint_32 format, const void *pixels,
+                                struct ts_diag *diag)
 {
     enum { LONGEST_SIDE = 1 << 20 };
     const struct diag_site site = {.code = "png-write"};
     if (width < 1 || height < 1 || width > LONGEST_SIDE || height > LONGEST_SIDE)
         return ts_diag_error(diag, TS_RUN_FAILED, &site, "a picture of %lld x %lld pixels cannot be a PNG",
                              (long long)width, (long long)height);
-    png_image image = {.version = PNG_IMAGE_VERSION,
-                       .width = (png_uint_32)width,
-                       .height = (png_uint_32)height,
-                       .format = PNG_FORMAT_GRAY};
+    png_image image = {
+        .version = PNG_IMAGE_VERSION, .width = (png_uint_32)width, .height = (png_uint_32)height, .format = format};
     FILE *file = fopen(path, "wb");
     if (!file)
         return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s could not be written: %s", path, strerror(errno));
@@ -41,4 +39,16 @@ enum ts_status ts_png_write_gray8(const char *path, int64_t width, int64_t heigh
         unlink(path);
     return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s could not be written: %s", path,
                          error_number ? strerror(error_number) : image.message);
+}
+
+enum ts_status ts_png_write_gray8(const char *path, int64_t width, int64_t height, const uint8_t *pixels,
+                                  struct ts_diag *diag)
+{
+    return write_png(path, width, height, PNG_FORMAT_GRAY, pixels, diag);
+}
+
+enum ts_status ts_png_write_rgba8(const char *path, int64_t width, int64_t height, const uint8_t *pixels,
+                                  struct ts_diag *diag)
+{
+    return write_png(path, width, height, PNG_FORMAT_RGBA, pixels, diag);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This writes gray pictures as PNG files, for previews.
+ * This writes pictures as PNG files: gray ones for previews, and those in color of the viewer.
  */
 #ifndef IO_FILE_PNG_H
 #define IO_FILE_PNG_H
@@ -10,6 +10,9 @@
 /* Writes width * height gray pixels, row by row from the top, and replaces an existing file. Returns TS_RUN_FAILED
  * where the file cannot be written, and then leaves none. */
 enum ts_status ts_png_write_gray8(const char *path, int64_t width, int64_t height, const uint8_t *pixels,
+                                  struct ts_diag *diag);
+/* Does the same for pixels of four bytes: red, green, blue and opacity. */
+enum ts_status ts_png_write_rgba8(const char *path, int64_t width, int64_t height, const uint8_t *pixels,
                                   struct ts_diag *diag);
 
 #endif

@@ -28,13 +28,13 @@ struct collection {
     int n;
 };
 
-/* Returns true where a dataset has numbers along `rank` axes, 2 or 3, and writes its shape; a picture is a volume of
- * one slice. */
+/* Returns true where a dataset has numbers along `rank` axes, 1 to 3, and writes its shape; a picture is a volume of
+ * one slice, and a row of numbers a picture of one row. */
 static bool image_shape(const struct hdf5_storage *storage, int rank, int64_t n[3])
 {
     if ((storage->class != STORAGE_INTEGER && storage->class != STORAGE_FLOAT) || storage->rank != rank)
         return false;
-    n[0] = 1;
+    n[0] = n[1] = 1;
     memcpy(n + 3 - rank, storage->n, (size_t)rank * sizeof *n);
     return n[0] > 0 && n[1] > 0 && n[2] > 0;
 }
@@ -42,6 +42,8 @@ static bool image_shape(const struct hdf5_storage *storage, int rank, int64_t n[
 static bool is_table(const char *path, const char *name)
 {
     const size_t length = strlen(path), tail = strlen("/tables/") + strlen(name);
+    if (!strcmp(name, HDF5_EVERY_TABLE))
+        return strstr(path, "/tables/") != NULL;
     return length >= tail && !strncmp(path + length - tail, "/tables/", strlen("/tables/")) &&
            !strcmp(path + length - strlen(name), name);
 }
@@ -53,7 +55,10 @@ static bool collect(void *user, const struct hdf5_object *object)
     struct hdf5_storage storage = {0};
     int64_t n[3];
     if (object->kind != HDF5_DATASET || (table && !is_table(object->path, collection->table)) ||
-        !ts_hdf5_storage_find(object->id, &storage) || !image_shape(&storage, table ? 2 : 3, n))
+        !ts_hdf5_storage_find(object->id, &storage))
+        return true;
+    const bool of_volume = table && !strcmp(collection->table, HDF5_EVERY_TABLE) && image_shape(&storage, 1, n);
+    if (!of_volume && !image_shape(&storage, table ? 2 : 3, n))
         return true;
     fwrite(object->path, 1, strlen(object->path) + 1, collection->out);
     return ++collection->n < VOLUMES_MAX;
@@ -87,7 +92,7 @@ struct open_answer {
 /* The dataset that open_dataset opened for read_rows; a session reads one. */
 static struct {
     hid_t id;
-    bool is_picture;
+    int rank;
     char name[HDF5_WALK_PATH]; /* escaped, for messages */
 } opened;
 
@@ -95,7 +100,8 @@ static struct {
 static int64_t block_rows(const struct hdf5_storage *storage, int64_t rows, int64_t columns)
 {
     const int64_t most = BLOCK_VALUES / columns > 0 ? BLOCK_VALUES / columns : 1;
-    const int64_t unit = storage->layout == STORAGE_CHUNKED ? storage->chunk[storage->rank - 2] : 1;
+    const int64_t unit =
+        storage->layout == STORAGE_CHUNKED && storage->rank > 1 ? storage->chunk[storage->rank - 2] : 1;
     const int64_t n = unit < most ? most / unit * unit : most;
     return n < rows ? n : rows;
 }
@@ -117,9 +123,10 @@ static enum ts_status check_dataset(const struct hdf5_child *child, struct open_
     int64_t n[3];
     if (!ts_hdf5_storage_find(opened.id, &storage))
         return ts_hdf5_child_unreadable(child, diag, opened.name);
-    answer->is_picture = opened.is_picture = image_shape(&storage, 2, n);
-    if (!opened.is_picture && !image_shape(&storage, 3, n))
-        return ts_hdf5_child_refuse(child, diag, "hdf5-no-volume", "%s is not a numeric dataset with two or three axes",
+    opened.rank = storage.rank;
+    answer->is_picture = opened.rank < 3;
+    if (opened.rank < 1 || opened.rank > 3 || !image_shape(&storage, opened.rank, n))
+        return ts_hdf5_child_refuse(child, diag, "hdf5-no-volume", "%s is not a numeric dataset with one to three axes",
                                     opened.name);
     if (n[1] > SLICE_MAX || n[2] > SLICE_MAX || n[1] * n[2] > SLICE_MAX)
         return ts_hdf5_child_refuse(child, diag, "hdf5-no-volume", "a slice of %s has more than %d values", opened.name,
@@ -169,7 +176,7 @@ static enum ts_status read_rows(struct hdf5_child *child, const void *data, FILE
     const struct rows_request *request = data;
     const hsize_t start[3] = {(hsize_t)request->slice, (hsize_t)request->first, 0},
                   count[3] = {1, (hsize_t)request->n_rows, (hsize_t)request->columns};
-    const int left_out = opened.is_picture ? 1 : 0; /* axes */
+    const int left_out = 3 - opened.rank; /* axes */
     const size_t n = (size_t)request->n_rows * (size_t)request->columns;
     float *values = malloc(n * sizeof *values);
     if (!values)

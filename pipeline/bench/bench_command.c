@@ -145,5 +145,5 @@ const struct command ts_bench_command = {
     .operands = {0, 1},
     .run = bench,
     .inner = &ts_runs_command,
-    .has_oracles_apart = true,
+    .apart = "tomostage-bench",
 };

@@ -7,22 +7,26 @@
 #define PIPELINE_CLI_CLI_H
 
 #include "pipeline/command/command.h"
+#include "pipeline/view/window.h"
 
 extern const struct command ts_cli_run, ts_cli_check, ts_cli_stages, ts_cli_schema, ts_cli_info, ts_cli_phantom,
-    ts_cli_preview, ts_cli_plot, ts_cli_verify, ts_cli_doctor;
+    ts_cli_preview, ts_cli_plot, ts_cli_view, ts_cli_verify, ts_cli_doctor;
 
-/* ---- run and check --------------------------------------------------------------------------- */
+/* ---- run, check and view --------------------------------------------------------------------------- */
 
 enum { CLI_MAX_SETS = 256 };
+enum cli_screen { SCREEN_WINDOW, SCREEN_NONE, SCREEN_EGL }; /* where pictures are shown */
 
-/* The arguments of `run` and `check`. */
+/* The arguments of `run`, `check` and `view`. */
 struct cli_chain {
     const char *input, *output;
     const char *picture; /* file of the picture that `check` draws; NULL: none */
     const char *sets[CLI_MAX_SETS];
     int n_sets;
     struct ts_options options;
-    bool quiet, json;
+    bool quiet, json, view;
+    struct viewer_request viewer;
+    int32_t screen; /* enum cli_screen */
 };
 extern struct cli_chain ts_cli_chain;
 
@@ -50,6 +54,10 @@ command_parse ts_cli_parse_set, ts_cli_parse_device;
     {"json", 0, OPTION_FLAG, OPTION_AT(struct cli_chain, json), NULL,                                                  \
      "events and messages as one JSON object per line on standard output"}
 /* clang-format on */
+
+/* Shows an image, or runs a chain and shows what it computes: `view`, and `run --view`, which keeps the output. Returns
+ * the exit code. */
+int ts_cli_show(const char *path, bool keeps_output);
 
 /* Loads the chain from its file or its one-line form, and puts -i, -o and --set in it. */
 enum ts_status ts_cli_chain_load(const char *text, struct ts_chain **chain, struct ts_diag *diag);

@@ -5,15 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "io/file/regular_file.h"
-#include "io/hdf5/hdf5_driver.h"
 #include "io/source/source.h"
 #include "pipeline/cli/cli.h"
+#include "pipeline/view/file_kind.h"
 #include "stages/engine/stage.h"
 
-struct cli_chain ts_cli_chain = {.options = TS_OPTIONS_DEFAULT};
+struct cli_chain ts_cli_chain = {.options = TS_OPTIONS_DEFAULT, .viewer = VIEWER_REQUEST_DEFAULT};
 
 const char ts_cli_chain_help[] =
     "CHAIN is a file, or a chain in one line: 'dicom ./study | box radius=2 | hdf5 out.h5'.\n"
@@ -61,43 +59,10 @@ static bool is_one_line(const char *text)
     return ts_stage_find(word) || (text[length] && ts_source_format_find(word));
 }
 
-/* Names the kind of an image that was given where a chain belongs, and the format that reads it; NULL where it may be a
- * chain. A pipe is not looked at, since what is read from it is gone. */
-static const char *kind_of_image(const char *path, const char **format)
-{
-    static const struct {
-        const char *name, *format, *bytes;
-        size_t offset;
-    } kinds[] = {{"a DICOM file", "dicom", "DICM", 128},
-                 {"a TIFF file", "tiff", "II*\0", 0},
-                 {"a TIFF file", "tiff", "MM\0*", 0},
-                 {"a TIFF file", "tiff", "II+\0", 0},
-                 {"a TIFF file", "tiff", "MM\0+", 0}};
-    struct stat found;
-    char start[132] = "", reason[256];
-    *format = "dicom";
-    if (stat(path, &found) != 0)
-        return NULL;
-    if (S_ISDIR(found.st_mode))
-        return "a folder";
-    const int fd = S_ISREG(found.st_mode) ? ts_regular_file_open(path, &found, reason, sizeof reason) : -1;
-    if (fd < 0)
-        return NULL;
-    const bool is_hdf5 = ts_hdf5_has_signature(fd), is_read = pread(fd, start, sizeof start, 0) >= 4;
-    close(fd);
-    for (size_t i = 0; is_read && i < sizeof kinds / sizeof *kinds; i++)
-        if (!memcmp(start + kinds[i].offset, kinds[i].bytes, 4)) {
-            *format = kinds[i].format;
-            return kinds[i].name;
-        }
-    *format = "result";
-    return is_hdf5 ? "an HDF5 file" : NULL;
-}
-
 /* Refuses an image, and hints at what it can be used for: as an input, or for the chain that a result holds. */
 static enum ts_status refuse_image(const char *path, struct ts_diag *diag)
 {
-    const char *format, *kind = kind_of_image(path, &format);
+    const char *format, *kind = ts_file_kind(path, &format);
     if (!kind)
         return TS_OK;
     ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "not-a-chain"}, "%s is %s, not a chain", path, kind);

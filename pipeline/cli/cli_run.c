@@ -110,6 +110,8 @@ static const struct command_option options[] = {CLI_CHAIN_OPTIONS,
                                                  OPTION_AT(struct cli_chain, options.profile), "NAME",
                                                  "show what each part of the run did and when: a table, NAME.svg with\n"
                                                  "a lane for each part, and NAME.json for Perfetto"},
+                                                {"view", 0, OPTION_FLAG, OPTION_AT(struct cli_chain, view), NULL,
+                                                 "show the slices as they are computed, and then the result"},
                                                 {"picture", 0, OPTION_PARSED, .parse = refuse_picture}};
 
 /* Returns true where the program could read the chain again: it starts anew where the driver crashes. */
@@ -122,6 +124,8 @@ static bool can_read_again(const struct ts_chain *chain)
 static int run(char **operands)
 {
     struct cli_chain *arguments = &ts_cli_chain;
+    if (arguments->view)
+        return ts_cli_show(operands[0], true);
     struct ts_diag *diag = ts_command_diag();
     if (!diag)
         return TS_RUN_FAILED;
@@ -167,4 +171,6 @@ const struct command ts_cli_run = {
     .operands = {1, 1, "a CHAIN"},
     .run = run,
     .stopped = "; nothing was written",
+    .apart = "tomostage-view",
+    .apart_for = "--view",
 };

@@ -80,6 +80,11 @@ int ts_cli_signals_stopped(void)
     return 128 + stopped_by->number;
 }
 
+bool ts_cli_signals_came(void)
+{
+    return stopped_by != NULL;
+}
+
 static void on_signal(int number)
 {
     struct ts_plan *plan = current_plan;

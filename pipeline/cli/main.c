@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The program: finds the command, gives it the rest of the command line, and checks that what it printed arrived.
- * Commands that compare with oracles are handed over to the program that has them, where that is installed.
+ * Commands that another program beside this one runs better are handed over to it: those that compare with oracles, and
+ * those that open a window. tomostage-view is this program with windows, and hands nothing over to itself.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +20,8 @@
 #include "pipeline/study/study.h"
 
 static const struct command *const commands[] = {
-    &ts_cli_run,  &ts_cli_check,  &ts_cli_stages,  &ts_cli_schema, &ts_cli_info,      &ts_cli_preview,
-    &ts_cli_plot, &ts_cli_verify, &ts_cli_phantom, &ts_cli_doctor, &ts_bench_command, &ts_study_command,
-    NULL};
+    &ts_cli_run,  &ts_cli_check,  &ts_cli_stages,  &ts_cli_schema, &ts_cli_info,      &ts_cli_preview,   &ts_cli_plot,
+    &ts_cli_view, &ts_cli_verify, &ts_cli_phantom, &ts_cli_doctor, &ts_bench_command, &ts_study_command, NULL};
 
 static void print_help(FILE *stream)
 {
@@ -100,9 +100,9 @@ static void report_exit(void)
 int main(int argc, char **argv)
 {
     const struct command *command = argc < 2 ? NULL : find_command(argv[1]);
-    if (command && command->has_oracles_apart) { /* before signals are held, which the other program would inherit */
+    if (command && command->apart) { /* before signals are held, which the other program would inherit */
         fill_standard_streams();
-        ts_command_hand_over("tomostage-bench", argv);
+        ts_command_hand_over(command, argv);
     }
     ts_cli_signals_hold();
     fill_standard_streams();

@@ -262,13 +262,24 @@ int ts_command_run(const struct command *command, int argc, char **argv)
     return command->run(argv + optind);
 }
 
-void ts_command_hand_over(const char *name, char **argv)
+static bool is_for_apart(const struct command *command, char **argv)
+{
+    bool found = command->apart && !command->apart_for;
+    for (int i = 0; command->apart && argv[i] && !found; i++)
+        found = !strcmp(argv[i], command->apart_for);
+    return found;
+}
+
+void ts_command_hand_over(const struct command *command, char **argv)
 {
     char path[4096];
+    const char *name = command->apart;
+    if (!is_for_apart(command, argv))
+        return;
     const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
     path[length > 0 ? length : 0] = '\0';
     char *slash = strrchr(path, '/');
-    if (slash && (size_t)(slash + 1 - path) + strlen(name) < sizeof path) {
+    if (slash && strcmp(slash + 1, name) != 0 && (size_t)(slash + 1 - path) + strlen(name) < sizeof path) {
         strcpy(slash + 1, name);
         execv(path, argv);
     }

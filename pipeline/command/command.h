@@ -55,7 +55,10 @@ struct command {
     int (*run)(char **operands);     /* NULL ends the operands; returns the exit code */
     const char *stopped;             /* ends the sentence about a signal: "; nothing was written"; NULL: nothing */
     const struct command *inner;     /* is meant where the first operand is the last word of its name: "bench runs" */
-    bool has_oracles_apart; /* tomostage-bench has the oracles of this command, and runs it where it is installed */
+    /* A program beside this one that runs this command better, and is given it where it is installed: tomostage-bench,
+     * which has the oracles, tomostage-view, which opens windows. NULL: there is none. */
+    const char *apart;
+    const char *apart_for; /* only with this option: "--view"; NULL: always */
 };
 /* The options of a command, and the variable that they write to. */
 #define COMMAND_ARGUMENTS(rows, variable)                                                                              \
@@ -66,8 +69,9 @@ enum { COMMAND_WRONG = TS_BAD_CHAIN };
 
 /* Reads the command line, whose argv[0] is the command's name, and runs the command. Returns the exit code. */
 int ts_command_run(const struct command *command, int argc, char **argv);
-/* Becomes the program `name` of this program's folder, with the same arguments; returns where there is none. */
-void ts_command_hand_over(const char *name, char **argv);
+/* Becomes the program of this program's folder that runs the command apart, with the same arguments. Returns where the
+ * command is not run apart, where that program is not there, and where this is that program. */
+void ts_command_hand_over(const struct command *command, char **argv);
 
 /* ---- what is wrong, and what was printed --------------------------------------------------------- */
 

@@ -81,6 +81,10 @@ struct ts_plan {
     bool force;
     void (*on_event)(void *user, const struct ts_event *event);
     void *user;
+    /* Is handed slices of each image that is written, before they are, in the memory of the device that computes them;
+     * what it returns ends the run where it is not TS_OK. NULL: nobody looks on. */
+    enum ts_status (*on_slices)(void *user, int32_t node, const struct ts_image *slices);
+    void *slices_user;
     struct rates *rates;           /* those that are kept of this machine; NULL: there are none that can be used */
     struct prediction *prediction; /* NULL: nothing can be predicted */
     const char *no_prediction;     /* why there is none; NULL: there is one */

@@ -133,7 +133,10 @@ static enum ts_status serve_demands(struct run *run, int32_t domain, int64_t z, 
         if (status == TS_OK && plan->nodes[i].domain == domain && run->nodes[i].dataset >= 0 &&
             ts_plan_writes(plan, run->pass, i)) {
             const struct ts_image slices = view_of(run, i, z, n);
-            status = run->back_end->write(run, i, &slices);
+            if (plan->on_slices)
+                status = plan->on_slices(plan->slices_user, i, &slices);
+            if (status == TS_OK)
+                status = run->back_end->write(run, i, &slices);
         }
     }
     return status;

@@ -66,5 +66,5 @@ const struct command ts_study_command = {
     .operands = {0, 1},
     .more_help = list_below,
     .run = study,
-    .has_oracles_apart = true,
+    .apart = "tomostage-bench",
 };

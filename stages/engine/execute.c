@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This runs one stage over whole images in host memory, slab by slab.
+ * This runs one stage over whole images in host memory, slab by slab, or for one slice of its output.
  */
 #include "stages/engine/execute.h"
 
@@ -23,6 +23,20 @@ static enum ts_status slab(void *from, int64_t z, int64_t n)
     struct ts_image slices[STAGE_INPUTS], target = ts_image_slices(whole->out, z, n);
     feed(whole, 0, z, n, slices);
     return ts_driver_slab(whole->driver, &whole->images[0], 1, slices, &target);
+}
+
+enum ts_status ts_stage_apply_slice(struct stage_driver *driver, const struct ts_image *in, struct ts_image *out,
+                                    int64_t z)
+{
+    struct ts_image one = *out, slices[STAGE_INPUTS];
+    struct whole whole = {.driver = driver, .images = {*in}};
+    const enum ts_status status = ts_driver_reduce(driver, feed, &whole);
+    if (status != TS_OK)
+        return status;
+    one.axes[0].n = 1;
+    one.z_first = z;
+    feed(&whole, 0, z, 1, slices);
+    return ts_driver_slab(driver, in, 1, slices, &one);
 }
 
 void ts_stage_inputs_alike(const struct stage_context *context, const struct ts_image *in,

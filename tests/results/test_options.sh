@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# TOMOSTAGE_CUDA, TOMOSTAGE_FFT and TOMOSTAGE_VECTORS accept their words in any case, the first CMake's booleans too, and refuse others by
+# TOMOSTAGE_CUDA, TOMOSTAGE_FFT, TOMOSTAGE_VECTORS and TOMOSTAGE_VIEW accept their words in any case, the first CMake's booleans too, and refuse others by
 # name: "OFF" was taken for "auto" once, which built the CUDA side. Configures the project a few times, builds nothing.
 # usage: test_options.sh BUILD SOURCE
 set -uo pipefail
@@ -48,4 +48,8 @@ if configure -DTOMOSTAGE_CUDA=off -DTOMOSTAGE_FFT=auto -DTOMOSTAGE_VECTORS=sse; 
 grep -q 'TOMOSTAGE_VECTORS=sse: expected' "$folder/log" || fail "TOMOSTAGE_VECTORS=sse: $(cat "$folder/log")"
 if configure -DTOMOSTAGE_CUDA=off -DTOMOSTAGE_VECTORS=avx2 -DTOMOSTAGE_ISAL=perhaps; then fail "TOMOSTAGE_ISAL=perhaps is accepted"; fi
 grep -q "TOMOSTAGE_ISAL='perhaps'\\|TOMOSTAGE_ISAL=perhaps" "$folder/log" || fail "TOMOSTAGE_ISAL=perhaps: $(cat "$folder/log")"
+if configure -DTOMOSTAGE_CUDA=off -DTOMOSTAGE_ISAL=auto -DTOMOSTAGE_VIEW=perhaps; then fail "TOMOSTAGE_VIEW=perhaps is accepted"; fi
+grep -q "TOMOSTAGE_VIEW=perhaps" "$folder/log" || fail "TOMOSTAGE_VIEW=perhaps: $(cat "$folder/log")"
+configure -DTOMOSTAGE_CUDA=off -DTOMOSTAGE_VIEW=off || fail "TOMOSTAGE_VIEW=off: $(cat "$folder/log")"
+if cmake --build "$folder/build" --target help | grep -q tomostage-view; then fail "TOMOSTAGE_VIEW=off has tomostage-view"; fi
 echo "every word is accepted or refused by its name"

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tomostage view`: shows a result, a DICOM folder, a scan or a chain. The program tomostage hands it over to
+ * tomostage-view, which has windows. Pictures in files (--frames) need none, and no OpenGL either: they are drawn by
+ * the same renderer, and where OpenGL is asked for (--screen egl) they take its whole way first.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/cli/cli.h"
+#include "pipeline/cli/cli_signals.h"
+#include "pipeline/view/file_kind.h"
+
+static bool parse_size(const struct command *command, const struct command_option *option, const char *value)
+{
+    struct viewer_request *viewer = &ts_cli_chain.viewer;
+    int width, height;
+    char rest;
+    if (sscanf(value, "%dx%d%c", &width, &height, &rest) == 2 && width >= SCENE_LEAST && height >= SCENE_LEAST &&
+        width <= SCENE_MOST && height <= SCENE_MOST) {
+        viewer->width = width;
+        viewer->height = height;
+        return true;
+    }
+    ts_command_wrong(command, "'--%s %s' is not WIDTHxHEIGHT, each from %d to %d pixels", option->name, value,
+                     SCENE_LEAST, SCENE_MOST);
+    return false;
+}
+
+static bool parse_screen(const struct command *command, const struct command_option *option, const char *value)
+{
+    static const char *const names[] = {[SCREEN_WINDOW] = "window", [SCREEN_NONE] = "none", [SCREEN_EGL] = "egl"};
+    for (int32_t i = 0; i <= SCREEN_EGL; i++)
+        if (!strcmp(value, names[i])) {
+            ts_cli_chain.screen = i;
+            return true;
+        }
+    ts_command_wrong(command, "'--%s %s' is none of window, none, egl", option->name, value);
+    return false;
+}
+
+static const struct command_option options[] = {
+    CLI_CHAIN_OPTIONS,
+    {"stage", 0, OPTION_TEXT, OPTION_AT(struct cli_chain, viewer.stage), "STAGE.NAME",
+     "of a chain: a slider for this parameter, such as box.radius, which\n"
+     "recomputes the shown slice at once; later stages are left out"},
+    {"image", 0, OPTION_TEXT, OPTION_AT(struct cli_chain, viewer.shown.image), "NAME",
+     "of a result: the image to begin with; default: data, the last one"},
+    {"slice", 0, OPTION_INTEGER, OPTION_AT(struct cli_chain, viewer.slice), "N",
+     "the slice to begin with, from 0; default: the middle one", 0, INT64_MAX},
+    {"frames", 0, OPTION_TEXT, OPTION_AT(struct cli_chain, viewer.frames), "FOLDER",
+     "no window: a PNG of each slice, of the one --slice, or of each step\n"
+     "of the slider, as FOLDER/frame_0000.png and so on"},
+    {"size", 0, OPTION_PARSED, 0, 0, "WxH", "of the window or the pictures, in pixels; default 1280x800",
+     .parse = parse_size},
+    {"keys", 0, OPTION_TEXT, OPTION_AT(struct cli_chain, viewer.keys), "KEYS",
+     "pressed before the first picture, such as 4x for brain without cross-hair"},
+    {"screen", 0, OPTION_PARSED, 0, 0, "WAY",
+     "window (default); of frames none (default: the renderer alone) or egl\n"
+     "(through OpenGL without a display, as a window draws)",
+     .parse = parse_screen}};
+
+static enum ts_status refuse_window(struct ts_diag *diag)
+{
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "view-not-built"},
+                  "tomostage-view, the program that opens windows, is not installed beside this one");
+    return ts_diag_hint(diag,
+                        "it is built where GLFW, EGL and OpenGL are found: apt-get install libglfw3-dev libegl-dev "
+                        "libgl-dev, then ./bootstrap.sh build; --frames FOLDER needs none of them");
+}
+
+/* Writes the frames, and prints how many there are and what drew them. */
+static enum ts_status write_frames(struct viewer *viewer, const struct cli_chain *arguments, struct ts_diag *diag)
+{
+    const bool egl = arguments->screen == SCREEN_EGL;
+    struct offscreen *offscreen = NULL;
+    struct viewer_frames frames = {0};
+    enum ts_status status = !egl             ? TS_OK
+                            : ts_view_window ? ts_view_window->open(viewer, &offscreen)
+                                             : refuse_window(diag);
+    if (status == TS_OK)
+        status = ts_viewer_frames(viewer, egl ? ts_view_window->draw : NULL, offscreen, &frames);
+    if (status == TS_OK && !arguments->quiet)
+        printf("wrote %lld frame%s of %d x %d to %s, each drawn in %.2f ms (median) by %s%s\n", (long long)frames.n,
+               frames.n == 1 ? "" : "s", viewer->scene.width, viewer->scene.height, arguments->viewer.frames,
+               1e3 * frames.seconds, viewer->renderer.cuda ? viewer->device->name : "the CPU",
+               egl ? " through OpenGL" : "");
+    if (offscreen)
+        ts_view_window->close(offscreen);
+    return status;
+}
+
+/* Signals stop a chain that runs. */
+static void follow_signals(struct ts_plan *plan)
+{
+    if (plan)
+        ts_cli_signals_plan(plan);
+    else
+        ts_cli_signals_plan_ended(ts_cli_chain.viewer.shown.keeps_output);
+}
+
+static enum ts_status show(const char *path, struct ts_diag *diag)
+{
+    struct cli_chain *arguments = &ts_cli_chain;
+    struct shown_request *shown = &arguments->viewer.shown;
+    const char *format, *slash = strrchr(path, '/');
+    struct viewer viewer;
+    enum ts_status status = arguments->viewer.frames || ts_view_window ? TS_OK : refuse_window(diag);
+    if (ts_file_kind(path, &format)) {
+        shown->path = path;
+        shown->sets = arguments->sets;
+        shown->n_sets = arguments->n_sets;
+    } else if (status == TS_OK) {
+        status = ts_cli_chain_load(path, &shown->chain, diag);
+    }
+    shown->options = arguments->options;
+    shown->running = follow_signals;
+    arguments->viewer.stopped = ts_cli_signals_came;
+    arguments->viewer.title = slash && slash[1] && !strchr(path, '|') ? slash + 1 : path;
+    if (status == TS_OK)
+        status = ts_viewer_open(&viewer, &arguments->viewer, diag);
+    if (status != TS_OK)
+        return status;
+    status = arguments->viewer.frames ? write_frames(&viewer, arguments, diag) : ts_view_window->show(&viewer);
+    if (status == TS_OK && shown->keeps_output) /* the window was closed before */
+        status = ts_shown_finish(&viewer.shown);
+    ts_viewer_close(&viewer);
+    return status;
+}
+
+int ts_cli_show(const char *path, bool keeps_output)
+{
+    struct ts_diag *diag = ts_command_diag();
+    if (!diag)
+        return TS_RUN_FAILED;
+    ts_cli_chain.viewer.shown.keeps_output = keeps_output;
+    const enum ts_status status = show(path, diag);
+    if (status == TS_OK && keeps_output)
+        ts_command_written(ts_cli_chain.viewer.shown.chain->output.path);
+    ts_chain_destroy(ts_cli_chain.viewer.shown.chain);
+    const int code = ts_command_finish_take(diag, status, ts_cli_chain.json);
+    return ts_cli_signals_came() ? ts_cli_signals_stopped() : code;
+}
+
+static int view(char **operands)
+{
+    return ts_cli_show(operands[0], false);
+}
+
+const struct command ts_cli_view = {
+    .name = "view",
+    .usage = "PATH|CHAIN [options]",
+    .summary = "show a result, a DICOM folder, a scan or a running chain in a window",
+    .help =
+        "PATH is a result, a DICOM folder or file, or a scan in HDF5 or TIFF. A CHAIN is run, and shown as it comes;\n"
+        "its result goes to a temporary file (`run --view` keeps it). '?' in the window lists the keys.\n",
+    COMMAND_ARGUMENTS(options, ts_cli_chain),
+    .operands = {1, 1, "a PATH or CHAIN"},
+    .run = view,
+    .apart = "tomostage-view",
+};

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Keys, mouse, panes and text of a scene, without a display; and sliders, whose slice is the one that a run computes.
+ */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/tomostage.h"
+#include "cuda/device/driver.h"
+#include "pipeline/view/font.h"
+#include "pipeline/view/scene.h"
+#include "stages/engine/execute.h"
+#include "tests/support/test_device.h"
+
+enum { NZ = 9, NY = 20, NX = 30 };
+
+static struct ts_image make_image(enum ts_quantity quantity)
+{
+    struct ts_image image = {.rank = 3, .dtype = TS_I16, .quantity = quantity, .unit = quantity == TS_HU ? "HU" : "1"};
+    const struct ts_axis axes[] = {{TS_AXIS_Z, NZ, 4, "mm"}, {TS_AXIS_Y, NY, 0.5, "mm"}, {TS_AXIS_X, NX, 1, "mm"}};
+    memcpy(image.axes, axes, sizeof axes);
+    image.data = malloc(ts_image_bytes(&image));
+    for (size_t i = 0; i < ts_image_count(&image); i++)
+        ((int16_t *)image.data)[i] = (int16_t)((i * 7919) % 1000 - 200);
+    return image;
+}
+
+static struct scene make_scene(const struct ts_image *image, struct display_histogram *histogram)
+{
+    struct scene scene = {.width = 640, .height = 480, .image_name = "data", .title = "test", .ready = NZ};
+    ts_display_histogram(image, 0, image->axes[0].n, histogram);
+    ts_scene_begin(&scene, image, histogram);
+    return scene;
+}
+
+Test(view_scene, presets_are_in_hu)
+{
+    static const struct {
+        int key;
+        double low, high;
+    } windows[] = {{'1', -160, 240}, {'2', -1350, 150}, {'3', -500, 1300}, {'4', 0, 80}, {'5', -200, 799}};
+    struct display_histogram histogram;
+    struct ts_image image = make_image(TS_HU), other = make_image(TS_INTENSITY);
+    struct scene scene = make_scene(&image, &histogram);
+    cr_assert(scene.low == -160 && scene.high == 240, "HU begins with the abdomen");
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
+        ts_scene_key(&scene, windows[i].key);
+        cr_assert(scene.low == windows[i].low && scene.high == windows[i].high, "key %c", windows[i].key);
+    }
+    scene = make_scene(&other, &histogram);
+    const double low = scene.low;
+    ts_scene_key(&scene, '2');
+    cr_assert(scene.low == low && strstr(scene.note, "in HU"), "%s", scene.note);
+    free(image.data);
+    free(other.data);
+}
+
+/* Dragging right widens the window, dragging down raises its center. */
+Test(view_scene, dragging_changes_window_and_level)
+{
+    struct display_histogram histogram;
+    struct ts_image image = make_image(TS_HU);
+    struct scene scene = make_scene(&image, &histogram);
+    ts_scene_drag(&scene, 100, 100, -1);
+    ts_scene_drag(&scene, 164, 100, BUTTON_RIGHT);
+    cr_assert_float_eq(scene.high - scene.low, 600, 1e-9);
+    cr_assert_float_eq((scene.high + scene.low) / 2, 40, 1e-9);
+    ts_scene_drag(&scene, 164, 148, BUTTON_RIGHT);
+    cr_assert_float_eq((scene.high + scene.low) / 2, 40 + 150, 1e-9);
+    cr_assert_null(scene.window_name);
+    free(image.data);
+}
+
+/* A millimeter is as long in every direction of every plane, and the last slice is on top of the planes across. */
+Test(view_scene, planes_have_the_right_shape)
+{
+    struct display_histogram histogram;
+    struct ts_image image = make_image(TS_HU);
+    struct scene scene = make_scene(&image, &histogram);
+    struct view_picture picture;
+    ts_scene_picture(&scene, &picture);
+    cr_assert_eq(picture.n_panes, 3);
+    const struct view_pane *axial = &picture.panes[0], *coronal = &picture.panes[1], *sagittal = &picture.panes[2];
+    cr_assert_float_eq(axial->du * 1, axial->dv * 0.5, 1e-12);
+    cr_assert_float_eq(coronal->du * 1, -coronal->dv * 4, 1e-12);
+    cr_assert_float_eq(sagittal->du * 0.5, -sagittal->dv * 4, 1e-12);
+    cr_assert(axial->n_u == NX && axial->n_v == NY && coronal->n_v == NZ && sagittal->n_u == NY);
+    cr_assert_eq((const char *)sagittal->data - (const char *)image.data, (NX - 1) / 2 * 2);
+    free(image.data);
+}
+
+/* A click puts the cross-hair on the sample under the pointer: the pane's own rule, turned around. */
+Test(view_scene, the_pointer_finds_the_sample_that_is_drawn)
+{
+    struct display_histogram histogram;
+    struct ts_image image = make_image(TS_HU);
+    struct scene scene = make_scene(&image, &histogram);
+    struct view_picture picture;
+    ts_scene_key(&scene, '+');
+    ts_view_colors(COLORS_GRAY, picture.colors);
+    ts_scene_picture(&scene, &picture);
+    for (int i = 0; i < 3; i++) {
+        const struct view_pane *pane = &picture.panes[i];
+        const int32_t x = pane->left + pane->width / 2 + 11, y = pane->top + pane->height / 2 - 17;
+        bool inside;
+        int64_t at[3];
+        cr_assert_eq(ts_scene_pick(&scene, x, y, at, &inside), i);
+        cr_assert(inside);
+        const int16_t value = ((int16_t *)image.data)[(at[0] * NY + at[1]) * NX + at[2]];
+        const int level = ts_view_level(pane, value);
+        cr_assert_eq(ts_view_pixel(&picture, picture.colors, x, y), picture.colors[level], "plane %d", i);
+        scene.x = x;
+        scene.y = y;
+        ts_scene_press(&scene, BUTTON_LEFT);
+        cr_assert_arr_eq(scene.at, at, sizeof at);
+        ts_scene_picture(&scene, &picture);
+    }
+    free(image.data);
+}
+
+/* Slices that a running chain has yet to compute are not drawn, and their value is not stated. */
+Test(view_scene, slices_to_come_are_left_out)
+{
+    struct display_histogram histogram;
+    struct ts_image image = make_image(TS_HU);
+    struct scene scene = make_scene(&image, &histogram);
+    struct view_picture picture;
+    scene.ready = 3;
+    ts_view_colors(COLORS_GRAY, picture.colors);
+    ts_scene_picture(&scene, &picture);
+    const struct view_pane *coronal = &picture.panes[1];
+    for (int64_t z = 0; z < NZ; z++) {
+        const int32_t x = coronal->width / 2, y = (int32_t)(((double)z + 0.5 - coronal->v0) / coronal->dv);
+        const uint32_t found = ts_view_pane_pixel(coronal, picture.colors, x, y);
+        cr_assert_eq(found == VIEW_OUTSIDE, z >= 3, "slice %d", (int)z);
+    }
+    cr_assert_eq(ts_view_pane_pixel(&picture.panes[0], picture.colors, 50, 50), VIEW_OUTSIDE, "slice 4 is to come");
+    scene.at[0] = 2;
+    ts_scene_picture(&scene, &picture);
+    const struct view_pane *axial = &picture.panes[0];
+    cr_assert_neq(ts_view_pane_pixel(axial, picture.colors, axial->width / 2, axial->height / 2), VIEW_OUTSIDE);
+    free(image.data);
+}
+
+Test(view_scene, scrolling_stays_within_the_image)
+{
+    struct display_histogram histogram;
+    struct ts_image image = make_image(TS_HU);
+    struct scene scene = make_scene(&image, &histogram);
+    ts_scene_key(&scene, '>');
+    cr_assert_eq(scene.at[0], NZ - 1);
+    ts_scene_key(&scene, ',');
+    cr_assert_eq(scene.at[0], NZ - 2);
+    ts_scene_key(&scene, 'p');
+    ts_scene_key(&scene, '<');
+    ts_scene_key(&scene, '<');
+    cr_assert_eq(scene.at[1], 0);
+    cr_assert_eq(ts_scene_key(&scene, 'q'), WISH_QUIT);
+    cr_assert_eq(ts_scene_key(&scene, ']'), WISH_NOTHING, "there is no slider");
+    free(image.data);
+}
+
+/* The curve of equalization is the part of the values up to a bin; NaN and infinities are left out. */
+Test(view_scene, histogram_and_curve)
+{
+    struct display_histogram histogram;
+    float values[] = {0, 1, 2, 3, 4, 5, 6, 256, NAN, INFINITY};
+    struct ts_image image = {.rank = 3, .dtype = TS_F32, .data = values};
+    image.axes[0].n = image.axes[1].n = 1;
+    image.axes[2].n = sizeof values / sizeof *values;
+    ts_display_histogram(&image, 0, 1, &histogram);
+    cr_assert(histogram.low == 0 && histogram.high == 256);
+    for (int i = 0; i < DISPLAY_BINS; i++) {
+        cr_assert_eq(histogram.counts[i], i < 7 || i == 255, "bin %d", i);
+        cr_assert_eq(histogram.curve[i], (float)(i < 7 ? i + 1 : i < 255 ? 7 : 8) / 8, "bin %d", i);
+    }
+}
+
+/* The overlay keeps to the canvas however small that is, and the help covers what lies below it. */
+Test(view_scene, the_overlay_is_cut_off_at_the_edges)
+{
+    enum { GUARD = 64 };
+    struct display_histogram histogram;
+    struct ts_image image = make_image(TS_HU);
+    struct scene scene = make_scene(&image, &histogram);
+    ts_scene_key(&scene, '?');
+    for (int32_t width = SCENE_LEAST; width < 800; width += 97)
+        for (int32_t height = SCENE_LEAST; height < 600; height += 89) {
+            const size_t n = (size_t)width * (size_t)height;
+            uint8_t *inks = malloc(n + 2 * GUARD);
+            struct canvas canvas = {width, height, inks + GUARD};
+            memset(inks, 0xA5, n + 2 * GUARD);
+            scene.width = width;
+            scene.height = height;
+            ts_scene_overlay(&scene, &canvas);
+            for (size_t i = 0; i < n + 2 * GUARD; i++)
+                cr_assert(i < GUARD || i >= n + GUARD ? inks[i] == 0xA5 : inks[i] < VIEW_INKS);
+            free(inks);
+        }
+    free(image.data);
+}
+
+Test(view_scene, letters_are_counted_by_character)
+{
+    cr_assert_eq(ts_font_letters("5 \xC2\xB5m\xC2\xB2"), 5);
+    const char *text = "A";
+    cr_assert_eq(ts_font_letter(&text)[2], 0x20);
+    cr_assert_eq(*text, '\0');
+}
+
+/* ---- sliders ------------------------------------------------------------------------------------- */
+
+/* Compares the picture of a slider's slice, wherever it lies, with that of the expected one, drawn by the CPU. */
+static void compare_slices(struct renderer *renderer, const struct ts_image *made, const void *expected)
+{
+    struct renderer cpu = {.threads = 1};
+    uint32_t pictures[2][NY][NX];
+    for (int i = 0; i < 2; i++) {
+        const struct view_pane pane = {.data = i ? expected : made->data,
+                                       .dtype = made->dtype,
+                                       .n_u = NX,
+                                       .n_v = NY,
+                                       .stride_u = 1,
+                                       .stride_v = NX,
+                                       .width = NX,
+                                       .height = NY,
+                                       .du = 1,
+                                       .dv = 1,
+                                       .low = made->dtype == TS_F32 ? 0 : -200,
+                                       .high = made->dtype == TS_F32 ? 1 : 800};
+        struct view_picture picture = {.width = NX, .height = NY, .n_panes = 1, .panes = {pane}};
+        ts_view_colors(COLORS_GRAY, picture.colors);
+        cr_assert_eq(ts_renderer_draw(i ? &cpu : renderer, &picture, pictures[i]), TS_OK);
+    }
+    cr_assert_arr_eq(pictures[0], pictures[1], sizeof pictures[0]);
+}
+
+/* Moves a slider of a chain and compares its slice with that of the stage's whole output. */
+static void try_slider(const char *chain_text, const char *name, double value)
+{
+    struct ts_diag *diag = ts_diag_create();
+    struct ts_chain *chain = NULL;
+    struct slider slider;
+    struct renderer renderer;
+    struct ts_image image = make_image(TS_HU);
+    cr_assert_eq(ts_chain_parse(chain_text, strlen(chain_text), "test", NULL, &chain, diag), TS_OK);
+    cr_assert_eq(ts_slider_find(&slider, chain, name, diag), TS_OK);
+    cr_assert_eq(ts_renderer_create(&renderer, ts_test_device, 2, diag), TS_OK);
+    cr_assert_eq(ts_slider_open(&slider, &image, ts_test_device, 2, diag), TS_OK);
+    cr_assert_eq(ts_renderer_image(&renderer, VIEW_WHOLE, &image), TS_OK);
+    cr_assert_eq(ts_renderer_slices(&renderer, VIEW_WHOLE, &image), TS_OK);
+    cr_assert_eq(ts_renderer_image(&renderer, VIEW_MADE, &slider.made), TS_OK);
+    cr_assert_eq(ts_slider_move(&slider, value, diag), TS_OK);
+    cr_assert_eq(slider.value, value);
+    struct ts_image whole = slider.context.out;
+    whole.data = malloc(ts_image_bytes(&whole));
+    struct stage_context context = slider.context;
+    cr_assert_eq(ts_test_device ? ts_cuda_apply(&context, &image, &whole, NULL, 0, NULL)
+                                : ts_stage_apply(&context, &image, &whole, NULL, 0, NULL),
+                 TS_OK);
+    for (int64_t z = 0; z < NZ; z++) {
+        cr_assert_eq(ts_slider_make(&slider, &renderer, z), TS_OK);
+        compare_slices(&renderer, &slider.made, ts_slice_data(&whole, z));
+    }
+    free(whole.data);
+    ts_slider_close(&slider);
+    ts_renderer_destroy(&renderer);
+    ts_chain_destroy(chain);
+    ts_diag_destroy(diag);
+    free(image.data);
+}
+
+TEST_ON_BOTH(view_slider, the_slice_is_that_of_a_run)
+{
+    try_slider("dicom x | box radius=1", "box.radius", 3);
+    try_slider("dicom x | invert | box radius=1 dimensions=3d | box radius=2 dimensions=3d border=wrap", "box#1.radius",
+               2);
+    try_slider("dicom x | equalize", "equalize.scope", 1);
+    try_slider("dicom x | window center=40 width=400", "window.width", 800);
+}
+
+Test(view_slider, says_why_there_is_none)
+{
+    static const char text[] = "dicom x | box radius=1 | histogram | radon angles=0,1";
+    static const char *const wrong[][2] = {{"box", "is expected"},
+                                           {"bax.radius", "no such stage"},
+                                           {"box#2.radius", "no such stage"},
+                                           {"box.rodius", "no such parameter"},
+                                           {"histogram.bins", "passes its image on"},
+                                           {"radon.angles", "neither a number nor a choice"}};
+    struct ts_diag *diag = ts_diag_create();
+    struct ts_chain *chain = NULL;
+    struct slider slider;
+    cr_assert_eq(ts_chain_parse(text, strlen(text), "test", NULL, &chain, diag), TS_OK);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ts_diag_clear(diag);
+        cr_assert_eq(ts_slider_find(&slider, chain, wrong[i][0], diag), TS_BAD_CHAIN);
+        cr_assert(strstr(ts_diag_get(diag, 0)->message, wrong[i][1]), "%s", ts_diag_get(diag, 0)->message);
+    }
+    ts_chain_destroy(chain);
+    ts_diag_destroy(diag);
+}
