@@ -12,7 +12,7 @@
 #include "tests/stages/counting/noise_oracle.h"
 #include "tests/support/stage_run.h"
 
-TestSuite(noise);
+TestSuite(noise_estimate);
 
 static void near(double found, double expected, double scale, const char *what)
 {
@@ -61,7 +61,7 @@ static void check_image(const char *assignments, const struct ts_image *in, cons
     free(values);
 }
 
-TEST_ON_BOTH(noise, agrees_with_the_definitions)
+TEST_ON_BOTH(noise_estimate, agrees_with_the_definitions)
 {
     static const char *const cases[] = {"noise=both", "noise=both scope=slice", "noise=both percentiles=50",
                                         "noise=both scope=slice percentiles=50",
@@ -88,7 +88,7 @@ TEST_ON_BOTH(noise, agrees_with_the_definitions)
 }
 
 /* What a NaN or an infinity touches is left out; where nothing else is there, so is the estimate. */
-TEST_ON_BOTH(noise, leaves_out_what_is_not_finite)
+TEST_ON_BOTH(noise_estimate, leaves_out_what_is_not_finite)
 {
     for (int slice = 0; slice < 2; slice++) {
         struct ts_image in = ts_test_image(3, 12, 17, TS_F32, VALUES_RANDOM, 4);
@@ -104,7 +104,7 @@ TEST_ON_BOTH(noise, leaves_out_what_is_not_finite)
 }
 
 /* Neither estimate sees a plane, exactly: the coefficients are 0, and there is no other. */
-TEST_ON_BOTH(noise, does_not_see_a_plane)
+TEST_ON_BOTH(noise_estimate, does_not_see_a_plane)
 {
     struct ts_image in = ts_test_image(1, 16, 20, TS_F32, VALUES_CONSTANT, 1);
     struct stage_run run;
@@ -123,7 +123,7 @@ TEST_ON_BOTH(noise, does_not_see_a_plane)
 }
 
 /* Twelve random numbers in [0, 1) add up to nearly normal ones of variance 1: both estimates find what was added. */
-TEST_ON_BOTH(noise, finds_the_noise_that_was_added)
+TEST_ON_BOTH(noise_estimate, finds_the_noise_that_was_added)
 {
     struct ts_image in = ts_test_image(2, 200, 300, TS_F32, VALUES_CONSTANT, 1);
     struct stage_run run;
@@ -144,7 +144,7 @@ TEST_ON_BOTH(noise, finds_the_noise_that_was_added)
 }
 
 /* Numbers of scikit-image 0.19.3, estimate_sigma() with PyWavelets, of an image of 7 x 9 integers. */
-TEST_ON_BOTH(noise, wavelet_gives_the_number_of_skimage)
+TEST_ON_BOTH(noise_estimate, wavelet_gives_the_number_of_skimage)
 {
     struct ts_image in = ts_test_image(1, 7, 9, TS_U8, VALUES_CONSTANT, 1);
     struct stage_run run;
