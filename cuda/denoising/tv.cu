@@ -22,7 +22,7 @@ struct job {
     const struct stage_context *context;
     const struct tv_params *params;
     struct tv_planes planes;
-    struct tv_fields fields[2]; /* iteration i goes from fields[i % 2] to the other */
+    struct tv_fields fields[2]; /* a launch goes from one to the other */
     struct tv_range range;      /* in planes held: in 2D all are the output's */
     float *values;              /* f of integers; NULL where the input is of floats */
     double *partial;            /* of each chunk of each plane */
@@ -228,23 +228,45 @@ static enum ts_status look_at(struct job *job, const struct tv_fields *fields, s
 
 /* ---- a slab ------------------------------------------------------------------------------------ */
 
+static struct tv_range range_after(const struct job *job, int64_t i)
+{
+    return job->planes.volume ? ts_tv_range_of_iteration(job->params, &job->range, i) : job->range;
+}
+
+/* Enqueues as many iterations from number i on as one launch carries out before the next look. *step moves on. */
+static enum ts_status advance(struct job *job, int64_t *i, struct tv_step *step, int *side)
+{
+    const int64_t left = job->params->iterations - *i,
+                  until = job->params->stop == TV_NEVER ? left : TV_LOOK - *i % TV_LOOK;
+    const int n = ts_cuda_tv_steps(&job->planes, left < until ? left : until);
+    struct tv_step steps[TV_MOST_STEPS];
+    for (int k = 0; k < n; k++) {
+        steps[k] = *step;
+        ts_tv_step_next(job->params, step);
+    }
+    *i += n;
+    const struct tv_range range = range_after(job, *i - 1);
+    const struct tv_fields *from = &job->fields[*side], *to = &job->fields[!*side];
+    *side = !*side;
+    return ts_cuda_tv_step(job->context, &job->planes, from, to, steps, n, range.first, range.end, job->stream);
+}
+
 static enum ts_status iterate(struct job *job, float *out)
 {
     struct tv_step step = ts_tv_step_first(job->params);
     int64_t n_look = 0;
-    for (int64_t i = 0;; i++) {
-        const struct tv_range range =
-            job->planes.volume ? ts_tv_range_of_iteration(job->params, &job->range, i) : job->range;
-        const struct tv_fields *from = &job->fields[i % 2], *to = &job->fields[(i + 1) % 2];
+    int side = 0;
+    for (int64_t i = 0;;) {
         enum ts_status status = TS_OK;
-        if (ts_tv_looks_after(job->params, i))
-            status = look_at(job, from, step, &range, i, n_look++, out);
-        if (status == TS_OK && i < job->params->iterations)
-            status = ts_cuda_tv_step(job->context, &job->planes, from, to, &step, range.first, range.end - range.first,
-                                     job->stream);
+        if (ts_tv_looks_after(job->params, i)) {
+            const struct tv_range range = range_after(job, i);
+            status = look_at(job, &job->fields[side], step, &range, i, n_look++, out);
+        }
         if (status != TS_OK || i == job->params->iterations)
             return status;
-        ts_tv_step_next(job->params, &step);
+        status = advance(job, &i, &step, &side);
+        if (status != TS_OK)
+            return status;
     }
 }
 

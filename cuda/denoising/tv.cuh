@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The planes that tv iterates together on the device, and one iteration of them (cuda/denoising/tv_step.cu).
+ * The planes that tv iterates together on the device, and iterations of them (cuda/denoising/tv_step.cu).
  */
 #ifndef CUDA_DENOISING_TV_CUH
 #define CUDA_DENOISING_TV_CUH
@@ -26,10 +26,15 @@ struct tv_planes {
     const int32_t *done; /* per plane; in 3D of the volume, all alike. A plane that is done is left alone */
 };
 
-/* Enqueues one iteration of planes [first, first + n): `to` becomes what follows `from`. */
+/* How many iterations one launch carries out at most. */
+enum { TV_STEPS_2D = 4, TV_STEPS_3D = 3, TV_MOST_STEPS = 4 };
+/* Returns how many of the iterations left the next launch carries out. */
+int ts_cuda_tv_steps(const struct tv_planes *planes, int64_t left);
+/* Enqueues n_steps iterations, each with its factors in `steps`: `to` becomes what follows `from`. Planes [first, end)
+ * of `to` are right where those up to n_steps further on either side are in `from`. */
 enum ts_status ts_cuda_tv_step(const struct stage_context *context, const struct tv_planes *planes,
-                               const struct tv_fields *from, const struct tv_fields *to, const struct tv_step *step,
-                               int64_t first, int64_t n, cudaStream_t stream);
+                               const struct tv_fields *from, const struct tv_fields *to, const struct tv_step *steps,
+                               int n_steps, int64_t first, int64_t end, cudaStream_t stream);
 
 /* One pixel. */
 struct tv_at {

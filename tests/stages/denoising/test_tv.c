@@ -50,6 +50,35 @@ TEST_ON_BOTH(tv, agrees_with_the_published_iterations_in_3d)
     cr_assert_geq(ts_stage_check(&tv_stage, ts_tv_oracle, cases, sizeof cases / sizeof *cases), 4 * 8 * 7);
 }
 
+/* The device carries out up to 4 iterations at once, in tiles of fewer than 32 pixels and chunks of 64 rows or planes:
+ * these cases have every rest of iterations, also before a look, and sizes just below, at and above those. */
+TEST_ON_BOTH(tv, agrees_for_any_count_of_iterations_and_any_shape)
+{
+    static const struct {
+        int64_t n[3];
+    } shapes[] = {{{1, 1, 1}}, {{1, 1, 49}}, {{1, 65, 1}}, {{66, 1, 1}}, {{2, 27, 25}}, {{65, 3, 26}}, {{1, 515, 3}}};
+    static const char *const ways[] = {
+        "weight=300 iterations=2",
+        "weight=300 iterations=3 method=chambolle",
+        "weight=300 iterations=5",
+        "weight=300 iterations=7 method=chambolle",
+        "weight=300 iterations=13 stop=distance tolerance=0",
+        "dimensions=3d weight=300 iterations=2 method=chambolle",
+        "dimensions=3d weight=300 iterations=3",
+        "dimensions=3d weight=300 iterations=4",
+        "dimensions=3d weight=300 iterations=5 method=chambolle",
+        "dimensions=3d weight=300 iterations=12 stop=distance tolerance=0",
+    };
+    enum { SHAPES = sizeof shapes / sizeof *shapes, WAYS = sizeof ways / sizeof *ways };
+    struct stage_case cases[SHAPES * WAYS];
+    for (int i = 0; i < SHAPES * WAYS; i++) {
+        const int64_t *const n = shapes[i / WAYS].n;
+        cases[i] = (struct stage_case){
+            .assignments = ways[i % WAYS], .nz = n[0], .ny = n[1], .nx = n[2], .dtypes = TS_DTYPE_BIT(TS_F32)};
+    }
+    cr_assert_geq(ts_stage_check(&tv_stage, ts_tv_oracle, cases, SHAPES * WAYS), SHAPES * WAYS);
+}
+
 /* Of two pixels the minimum is known: each comes nearer to the other by the weight, until they meet. */
 TEST_ON_BOTH(tv, brings_two_pixels_together)
 {
