@@ -22,7 +22,7 @@ extern "C" {
 #include "stages/denoising/nlm.h"
 }
 
-enum { NLM_LANES = 32, NLM_COLUMNS = 2 * NLM_LANES, NLM_ROWS = 8, NLM_MOST_WARPS = 4 };
+enum { NLM_LANES = 32, NLM_COLUMNS = 2 * NLM_LANES, NLM_ROWS = 8, NLM_MOST_WARPS = 8 };
 
 /* The image as floats with its border. Its rows and columns reach to the end of the last tile. */
 struct nlm_job {
