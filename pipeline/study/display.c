@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The study display: how many pictures a second reach the screen. A frame begins with a slice in a DICOM file, which the
- * page cache holds, or with one that is in memory already; window and level make a picture of it, pixel by pixel, and
- * OpenGL takes the picture through a texture to a framebuffer in place of a screen. A CUDA device writes the picture
- * into a pixel buffer of OpenGL, or it is copied to the host and from there to the texture; or the CPU draws it. Frames
- * show several slices in turn, so that a picture that stayed behind is not the expected one. Afterwards each is read
- * back and compared with the CPU's picture of the values that were written to the file.
+ * The study display: how many pictures a second reach the screen. A frame begins with a slice in a DICOM file, which
+ * the page cache holds, or with one that is in memory already; window and level make a picture of it, pixel by pixel,
+ * and OpenGL takes the picture through a texture to a framebuffer in place of a screen. A CUDA device writes the
+ * picture into a pixel buffer of OpenGL, or it is copied to the host and from there to the texture; or the CPU draws
+ * it. Frames show several slices in turn, so that a picture that stayed behind is not the expected one. Afterwards each
+ * is read back and compared with the CPU's picture of the values that were written to the file.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,12 +19,18 @@
 #include "pipeline/view/colors.h"
 #include "pipeline/view/window.h"
 
-#define FROM_FILE "file to screen"
-#define FROM_MEMORY "memory to screen"
+#define FROM_FILE "file"
+#define FROM_MEMORY "memory"
 #define BY_CPU "drawn by the CPU"
 #define BY_HOST "copied to the host"
 #define DIRECT "kept on the device"
-enum { SLICES = 3 /* the fewest that a series has */, MOST_SIDE = 4096, STORED_MOST = 4095, STORED_OFFSET = 1024, PATH_BYTES = 4096 };
+enum {
+    SLICES = 3 /* the fewest that a series has */,
+    MOST_SIDE = 4096,
+    STORED_MOST = 4095,
+    STORED_OFFSET = 1024,
+    PATH_BYTES = 4096
+};
 static const double window_low = -160, window_high = 240; /* of the abdomen, in HU */
 
 static const struct view_screen *screen;
@@ -195,7 +201,9 @@ static enum ts_status open_source(struct display *display, const char *folder, s
     display->expected = malloc(bytes);
     if (!display->read.data || !display->shown || !display->expected)
         return ts_diag_no_memory(diag, bytes);
-    return ts_renderer_image(&display->viewer.renderer, VIEW_WHOLE, &display->read);
+    /* The source computes the digest of a slice when it reads it for the first time, which is no part of a frame. */
+    status = display->source->ops->read(display->source, 0, SLICES, display->read.data, diag);
+    return status == TS_OK ? ts_renderer_image(&display->viewer.renderer, VIEW_WHOLE, &display->read) : status;
 }
 
 /* ---- frames ------------------------------------------------------------------------------------- */
@@ -361,14 +369,14 @@ static void finding(const struct table_rows *rows, FILE *stream)
         const struct study_row *any = direct ? direct : host ? host : cpu;
         if (!any)
             continue;
-        fprintf(stream, "%s%s, %lld squared: ", between, subjects[i], (long long)any->x);
+        fprintf(stream, "%sfrom %s, %lld squared: ", between, subjects[i], (long long)any->x);
         if (direct)
             fprintf(stream, "%.0f frames a second kept on the device, %.1f times as many as copied to the host",
                     direct->number, ts_study_ratio(rows, "CUDA", subjects[i], BY_HOST, DIRECT, direct->x));
         else if (host)
             fprintf(stream, "%.0f frames a second copied to the host", host->number);
         if (cpu)
-            fprintf(stream, "%s%.1f frames a second drawn by the CPU", any == cpu ? "" : "; ", cpu->number);
+            fprintf(stream, "%s%.1f frames a second drawn by the CPU", any == cpu ? "" : ", and ", cpu->number);
         between = "; ";
     }
     if (!*between)
@@ -382,15 +390,15 @@ static enum ts_status plot(const struct table_rows *rows, const char *path, stru
 }
 
 static const struct table_column columns[] = {
-    STUDY_ROW_COLUMNS("side", "side"),
-    {"frames_per_second", "frames/s", COLUMN_REAL, STUDY_ROW_AT(number), 10, 1}};
+    STUDY_ROW_COLUMNS("side", "side"), {"frames_per_second", "frames/s", COLUMN_REAL, STUDY_ROW_AT(number), 10, 1}};
 
 const struct study ts_display_study = {
     .name = "display",
     .sentence = "frames a second of file to screen, with a copy to the host and without",
-    .heading = "A slice of 16-bit values becomes a picture of as many pixels, through OpenGL without a display. From a "
-               "file: a DICOM slice\nin the page cache is read, and copied to the device that draws. The error is that "
-               "of the gray level; it must be 0.\n",
+    .heading = "A slice of 16-bit values becomes a picture of as many pixels, through OpenGL without a display. It "
+               "comes from a "
+               "DICOM file in\nthe page cache, or is where it is drawn already. A copy to the host goes to pageable "
+               "memory. The error, of the gray level,\nmust be 0.\n",
     .absences = print_absences,
     .table = TABLE_OF(struct study_row, columns),
     .measure = measure,
