@@ -63,8 +63,8 @@ struct fan_in_peer;
 /* From now on the study reductions compares with this library (cuda/study/fan_in_study.h). */
 void ts_study_use_peer(const struct fan_in_peer *library);
 struct view_screen;
-/* From now on the study display shows its pictures on this screen (pipeline/view/window.h). NULL, as at first: it has
- * no rows, because this program was built without OpenGL. */
+/* From now on the study display shows its pictures on this screen (pipeline/view/window.h). NULL, as at first: this
+ * program has no OpenGL, and the study no rows. */
 void ts_study_use_screen(const struct view_screen *screen);
 
 /* Carries the study out; NULL: every study, and writes index.html into the folder, which must be given. TS_BAD_CHAIN:

@@ -127,6 +127,6 @@ TEST_ON_BOTH(display, the_heading_says_why_rows_are_missing)
     free(text);
     text = study_text(NULL, RIGHT, false, code);
     cr_expect_str_eq(code, "");
-    cr_expect(strstr(text, "no rows: this program was built without OpenGL"), "%s", text);
+    cr_expect(strstr(text, "no rows: this program has no OpenGL"), "%s", text);
     free(text);
 }
