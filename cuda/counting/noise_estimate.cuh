@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This is stages/counting/noise_estimate.h on the device. A partial has the sums of the slices (all nz of a volume, one of a
- * slice), then the counts of the coefficients, or the ends of their median in a slice.
+ * This is stages/counting/noise_estimate.h on the device. A partial has the sums of the slices (all nz of a volume, one
+ * of a slice), then the counts of the coefficients, or the ends of their median in a slice.
  */
 #ifndef CUDA_COUNTING_NOISE_ESTIMATE_CUH
 #define CUDA_COUNTING_NOISE_ESTIMATE_CUH

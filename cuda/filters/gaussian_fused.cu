@@ -332,10 +332,13 @@ static __global__ void __launch_bounds__(THREADS, 1) gaussian_fused(const __grid
             fused_load<R>(plan, slice(k + 1), columns, rows, &quads);
         }
     };
+    /* Steps of floats are unrolled below, because they then know the places of their tiles. */
     if constexpr (!FLOATS)
         fused_load<R>(plan, slice(0), columns, rows, &quads);
+#pragma unroll
     for (int k = 0; k < AHEAD; k++)
         bring(k);
+#pragma unroll(FLOATS && !MASKED ? TILES : 1)
     for (int k = 0; k <= slices; k++) {
         if (FLOATS)
             fused_await();

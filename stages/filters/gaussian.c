@@ -49,7 +49,7 @@ static const struct param gaussian_params[] = {
           .doc = "the unit of `sigma`"),
     PARAM(struct gaussian_params, dimensions, .unit = "", .choices = dimension_choices, .init.choice = GAUSSIAN_2D,
           .doc = "the axes that are smoothed"),
-    PARAM(struct gaussian_params, truncate, .unit = "sigma", .init.r = 4, .min = 0, .max = 8,
+    PARAM(struct gaussian_params, truncate, .unit = "1", .init.r = 4, .min = 0, .max = 8,
           .doc = "where the Gaussian is cut off: its radius is floor(truncate * sigma + 1/2) samples, at most 1024"),
     PARAM(struct gaussian_params, border, .unit = "", .choices = ts_border_choices, .init.choice = BORDER_REFLECT,
           .doc = TS_BORDER_DOC),
