@@ -12,8 +12,9 @@ struct offscreen;
 
 /* OpenGL without a display: a framebuffer stands in place of a window. */
 struct view_screen {
-    /* Opens OpenGL for the viewer's device, renderer and `diag`, which is all that it uses of the viewer. close() is
-     * called whatever this returns. TS_RUN_FAILED (no-egl, no-opengl) where this machine has none. */
+    /* Opens OpenGL for the viewer's device, renderer and `diag`, which is all that it uses of the viewer. Where
+     * *offscreen is set, close() must follow, also after a failure. TS_RUN_FAILED (no-egl, no-opengl) where this
+     * machine has no such OpenGL. */
     enum ts_status (*open)(struct viewer *viewer, struct offscreen **offscreen);
     /* Takes a picture the way it takes to a window, into the pixel buffer, the texture and the framebuffer, and waits
      * until it is there. by_host: it goes through host memory even where the CUDA device could write the buffer. */
