@@ -12,6 +12,9 @@
 #include "core/omp_wait.h"
 #include "pipeline/bench/bench.h"
 #include "pipeline/study/study.h"
+#ifdef TS_HAVE_EGL
+#include "pipeline/view/window_egl.h"
+#endif
 #include "stages/engine/execute.h"
 #include "tests/bench_deflate.h"
 #include "tests/peers/study_peer.h"
@@ -151,6 +154,9 @@ int main(int argc, char **argv)
     ts_bench_use_oracles(ts_oracle_compare);
 #ifdef TS_HAVE_CUDA
     ts_study_use_peer(&ts_peer_cub_reductions);
+#endif
+#ifdef TS_HAVE_EGL
+    ts_study_use_screen(&ts_egl_screen);
 #endif
     for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++)
         if (!strcmp(argv[1], commands[i]->name))

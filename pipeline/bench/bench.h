@@ -39,6 +39,11 @@ struct bench_slice {
 /* Reads the middle slice of a DICOM file or folder (bench_slice.c); free(slice->values) whatever it returns.
  * TS_BAD_INPUT: it cannot be read. */
 enum ts_status ts_bench_slice_read(const char *path, struct bench_slice *slice, struct ts_diag *diag);
+struct source;
+/* Opens the path with the usual parameters of the format `dicom`; the arena outlives the source, and NULL is one that
+ * found no memory. */
+enum ts_status ts_bench_dicom_open(const char *path, struct arena *arena, struct source **source,
+                                   struct ts_diag *diag);
 
 /* The most stages of a chain. */
 enum { BENCH_STAGES = 4 };

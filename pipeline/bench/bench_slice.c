@@ -10,8 +10,8 @@
 #include "io/source/source_slices.h"
 #include "pipeline/bench/bench.h"
 
-/* Opens the path with the usual parameters of the format `dicom`. */
-static enum ts_status open_dicom(const char *path, struct arena *arena, struct source **source, struct ts_diag *diag)
+enum ts_status ts_bench_dicom_open(const char *path, struct arena *arena, struct source **source,
+                                   struct ts_diag *diag)
 {
     const struct source_format *format = ts_source_format_find("dicom");
     struct param_set set = {.params = format->params, .n_params = format->n_params, .owner = "input"};
@@ -47,7 +47,7 @@ enum ts_status ts_bench_slice_read(const char *path, struct bench_slice *slice, 
 {
     struct source *source = NULL;
     struct arena *arena = ts_arena_create();
-    enum ts_status status = open_dicom(path, arena, &source, diag);
+    enum ts_status status = ts_bench_dicom_open(path, arena, &source, diag);
     if (status == TS_OK) {
         *slice = (struct bench_slice){
             .ny = source->image.axes[1].n, .nx = source->image.axes[2].n, .low = INFINITY, .high = -INFINITY};

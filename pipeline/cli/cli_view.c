@@ -76,7 +76,7 @@ static enum ts_status write_frames(struct viewer *viewer, const struct cli_chain
     struct offscreen *offscreen = NULL;
     struct viewer_frames frames = {0};
     enum ts_status status = !egl             ? TS_OK
-                            : ts_view_window ? ts_view_window->open(viewer, &offscreen)
+                            : ts_view_window ? ts_view_window->screen->open(viewer, &offscreen)
                                              : refuse_window(diag);
     if (status == TS_OK)
         status = ts_viewer_frames(viewer, egl ? ts_view_window->draw : NULL, offscreen, &frames);
@@ -86,7 +86,7 @@ static enum ts_status write_frames(struct viewer *viewer, const struct cli_chain
                1e3 * frames.seconds, viewer->renderer.cuda ? viewer->device->name : "the CPU",
                egl ? " through OpenGL" : "");
     if (offscreen)
-        ts_view_window->close(offscreen);
+        ts_view_window->screen->close(offscreen);
     return status;
 }
 

@@ -27,6 +27,7 @@ const struct study *const ts_studies[] = {
     &ts_box_grain_study,
     &ts_radon_input_study,
     &ts_inverse_radon_study,
+    &ts_display_study,
     NULL,
 };
 /* clang-format on */
@@ -76,12 +77,14 @@ static enum ts_status write_files(const struct study_run *run)
     return status == TS_OK ? run->study->plot(&run->rows, path, run->diag) : status;
 }
 
-static void print_head(const struct study_run *run)
+static void print_head(struct study_run *run)
 {
     FILE *stream = run->rows.stream;
     fputs(run->study->heading, stream);
     if (*run->devices.why)
         fprintf(stream, "no rows of a CUDA device: %s\n", run->devices.why);
+    if (run->study->absences)
+        run->study->absences(run, stream);
     if (!run->request->compare)
         fprintf(stream, "stages are not compared with their oracles: %s\n", ts_bench_no_oracles);
     fputc('\n', stream);

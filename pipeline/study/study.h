@@ -39,6 +39,9 @@ struct study {
     const char *name;
     const char *sentence; /* names what it compares, for the list of studies */
     const char *heading;  /* stands above the table and explains its columns; lines ending in \n */
+    /* Writes a line for each kind of rows that this machine cannot have, and why. NULL: such rows are those of a device
+     * that is missing. */
+    void (*absences)(struct study_run *run, FILE *stream);
     struct table table;
     /* Measures on the run's devices and hands each row to ts_table_add(). A result that is wrong is an error (code
      * study-result). */
@@ -54,11 +57,15 @@ struct study {
 extern const struct study *const ts_studies[]; /* NULL ends them */
 extern const struct study ts_fan_in_study, ts_reductions_study, ts_histogram_ladder_study, ts_histogram_memory_study,
     ts_warp_tagged_study, ts_neighborhood_study, ts_box_ladder_study, ts_box_grain_study, ts_radon_input_study,
-    ts_inverse_radon_study;
+    ts_inverse_radon_study, ts_display_study;
 
 struct fan_in_peer;
 /* From now on the study reductions compares with this library (cuda/study/fan_in_study.h). */
 void ts_study_use_peer(const struct fan_in_peer *library);
+struct view_screen;
+/* From now on the study display shows its pictures on this screen (pipeline/view/window.h). NULL, as at first: this
+ * program has no OpenGL, and the study no rows. */
+void ts_study_use_screen(const struct view_screen *screen);
 
 /* Carries the study out; NULL: every study, and writes index.html into the folder, which must be given. TS_BAD_CHAIN:
  * there is no such device (code device); TS_RUN_FAILED: a file cannot be written (not-written), a device failed, or a

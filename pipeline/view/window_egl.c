@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * EGL is opened while the program runs, so that the program starts without it. Of the devices that EGL lists it takes
- * the one that is the renderer's CUDA device, else Mesa's way without a surface, else EGL's own choice. The picture
+ * the one that is the viewer's CUDA device, else Mesa's way without a surface, else EGL's own choice. The picture
  * ends in a texture in place of a window, from which it is read back.
  */
 #include "pipeline/view/window_egl.h"
@@ -22,6 +22,7 @@ struct offscreen {
     EGLContext context;
     struct gl_screen screen;
     GLuint texture, frame; /* in place of a window */
+    int32_t width, height; /* of the texture; 0: it has no pixels yet */
 };
 
 static enum ts_status refuse(const struct offscreen *offscreen, const char *what)
@@ -66,7 +67,7 @@ static EGLDisplay find_display(const struct offscreen *offscreen)
     FIND(get_platform, "eglGetPlatformDisplayEXT");
     FIND(get_default, "eglGetDisplay");
     EGLDisplay display = EGL_NO_DISPLAY;
-    if (offscreen->viewer->renderer.cuda)
+    if (offscreen->viewer->device)
         display = cuda_display(offscreen, offscreen->viewer->device->index);
     if (display == EGL_NO_DISPLAY && get_platform)
         display = get_platform(EGL_PLATFORM_SURFACELESS_MESA, (void *)EGL_DEFAULT_DISPLAY, NULL);
@@ -104,7 +105,7 @@ static enum ts_status make_context(struct offscreen *offscreen)
     return TS_OK;
 }
 
-enum ts_status ts_offscreen_open(struct viewer *viewer, struct offscreen **offscreen)
+static enum ts_status open_screen(struct viewer *viewer, struct offscreen **offscreen)
 {
     struct offscreen *made = calloc(1, sizeof *made);
     *offscreen = made;
@@ -139,25 +140,52 @@ static void turn_over(unsigned char *pixels, size_t bytes, int32_t rows)
     }
 }
 
-enum ts_status ts_offscreen_draw(void *user, const struct view_picture *picture, void *pixels)
+/* Gives the framebuffer the picture's size. */
+static void resize(struct offscreen *offscreen, int32_t width, int32_t height)
 {
-    struct offscreen *offscreen = user;
     const struct gl_functions *gl = &offscreen->screen.gl;
-    const int32_t width = picture->width, height = picture->height;
+    if (offscreen->width == width && offscreen->height == height)
+        return;
     gl->BindTexture(GL_TEXTURE_2D, offscreen->texture);
     gl->TexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE, NULL);
     gl->BindFramebuffer(GL_FRAMEBUFFER, offscreen->frame);
     gl->FramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, offscreen->texture, 0);
-    const enum ts_status status = ts_gl_draw(&offscreen->screen, offscreen->viewer, picture, offscreen->frame);
-    if (status != TS_OK)
-        return status;
-    gl->BindFramebuffer(GL_READ_FRAMEBUFFER, offscreen->frame);
-    gl->ReadPixels(0, 0, width, height, GL_RGBA, GL_UNSIGNED_BYTE, pixels);
-    turn_over(pixels, (size_t)width * 4, height);
-    return TS_OK;
+    offscreen->width = width;
+    offscreen->height = height;
 }
 
-void ts_offscreen_close(struct offscreen *offscreen)
+static enum ts_status show(struct offscreen *offscreen, const struct view_picture *picture, bool by_host)
+{
+    resize(offscreen, picture->width, picture->height);
+    offscreen->screen.by_host = by_host;
+    const enum ts_status status = ts_gl_draw(&offscreen->screen, offscreen->viewer, picture, offscreen->frame);
+    if (status == TS_OK)
+        offscreen->screen.gl.Finish();
+    return status;
+}
+
+static void read_back(struct offscreen *offscreen, void *pixels)
+{
+    const struct gl_functions *gl = &offscreen->screen.gl;
+    gl->BindFramebuffer(GL_READ_FRAMEBUFFER, offscreen->frame);
+    gl->ReadPixels(0, 0, offscreen->width, offscreen->height, GL_RGBA, GL_UNSIGNED_BYTE, pixels);
+    turn_over(pixels, (size_t)offscreen->width * 4, offscreen->height);
+}
+
+static int64_t n_by_host(const struct offscreen *offscreen)
+{
+    return offscreen->screen.n_by_host;
+}
+
+enum ts_status ts_offscreen_draw(void *offscreen, const struct view_picture *picture, void *pixels)
+{
+    const enum ts_status status = show(offscreen, picture, false);
+    if (status == TS_OK)
+        read_back(offscreen, pixels);
+    return status;
+}
+
+static void close_screen(struct offscreen *offscreen)
 {
     PFNEGLTERMINATEPROC terminate = NULL;
     PFNEGLMAKECURRENTPROC make_current = NULL;
@@ -170,3 +198,6 @@ void ts_offscreen_close(struct offscreen *offscreen)
     }
     free(offscreen);
 }
+
+const struct view_screen ts_egl_screen = {
+    .open = open_screen, .show = show, .read = read_back, .n_by_host = n_by_host, .close = close_screen};

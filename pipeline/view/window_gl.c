@@ -92,7 +92,8 @@ enum ts_status ts_gl_draw(struct gl_screen *screen, struct viewer *viewer, const
     if (status != TS_OK)
         return status;
     share_buffer(screen, viewer);
-    const bool shared = viewer->renderer.cuda && screen->cuda == viewer->renderer.cuda;
+    const bool shared = !screen->by_host && viewer->renderer.cuda && screen->cuda == viewer->renderer.cuda;
+    screen->n_by_host += !shared;
     status = shared ? ts_cuda_view_draw_buffer(viewer->renderer.cuda, picture, viewer->renderer.images)
                     : ts_renderer_draw(&viewer->renderer, picture, screen->pixels);
     if (status != TS_OK)

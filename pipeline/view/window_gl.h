@@ -55,6 +55,8 @@ struct gl_screen {
     int32_t width, height;  /* 0: nothing was drawn yet */
     struct cuda_view *cuda; /* has registered the buffer; NULL: none has */
     bool refused;           /* CUDA does not draw into this OpenGL's buffers */
+    bool by_host;           /* pictures take the way through host memory, even where CUDA could draw */
+    int64_t n_by_host;      /* pictures so far that took it */
     uint8_t *pixels;        /* a picture in host memory, where it takes that way */
 };
 

@@ -196,5 +196,5 @@ static enum ts_status show(struct viewer *viewer)
 }
 
 static const struct view_window windows = {
-    .show = show, .open = ts_offscreen_open, .draw = ts_offscreen_draw, .close = ts_offscreen_close};
+    .show = show, .screen = &ts_egl_screen, .draw = ts_offscreen_draw};
 const struct view_window *const ts_view_window = &windows;
