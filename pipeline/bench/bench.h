@@ -42,8 +42,7 @@ enum ts_status ts_bench_slice_read(const char *path, struct bench_slice *slice, 
 struct source;
 /* Opens the path with the usual parameters of the format `dicom`; the arena outlives the source, and NULL is one that
  * found no memory. */
-enum ts_status ts_bench_dicom_open(const char *path, struct arena *arena, struct source **source,
-                                   struct ts_diag *diag);
+enum ts_status ts_bench_dicom_open(const char *path, struct arena *arena, struct source **source, struct ts_diag *diag);
 
 /* The most stages of a chain. */
 enum { BENCH_STAGES = 4 };

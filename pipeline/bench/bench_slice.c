@@ -10,8 +10,7 @@
 #include "io/source/source_slices.h"
 #include "pipeline/bench/bench.h"
 
-enum ts_status ts_bench_dicom_open(const char *path, struct arena *arena, struct source **source,
-                                   struct ts_diag *diag)
+enum ts_status ts_bench_dicom_open(const char *path, struct arena *arena, struct source **source, struct ts_diag *diag)
 {
     const struct source_format *format = ts_source_format_find("dicom");
     struct param_set set = {.params = format->params, .n_params = format->n_params, .owner = "input"};

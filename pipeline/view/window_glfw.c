@@ -195,6 +195,5 @@ static enum ts_status show(struct viewer *viewer)
     return window.status;
 }
 
-static const struct view_window windows = {
-    .show = show, .screen = &ts_egl_screen, .draw = ts_offscreen_draw};
+static const struct view_window windows = {.show = show, .screen = &ts_egl_screen, .draw = ts_offscreen_draw};
 const struct view_window *const ts_view_window = &windows;
