@@ -13,6 +13,23 @@
 #include "core/memory.h"
 #include "core/timing.h"
 
+static int64_t count_of(const struct ts_numbers *numbers)
+{
+    return numbers->rows * numbers->columns;
+}
+
+/* Returns true for a number, a switch or a choice. A list is a number where it holds one, or may be left out and is. */
+static bool is_movable(const struct param_set *set, size_t i)
+{
+    const struct param *row = &set->params[i];
+    if (row->kind == PARAM_NUMBERS) {
+        const int64_t n = count_of(ts_param_field(set, i));
+        return n == 1 || (n == 0 && row->optional);
+    }
+    return row->kind == PARAM_INTEGER || row->kind == PARAM_REAL || row->kind == PARAM_BOOL ||
+           row->kind == PARAM_CHOICE;
+}
+
 static enum ts_status refuse(struct ts_diag *diag, const char *name, const char *what)
 {
     return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-slider"}, "--stage %s: %s", name, what);
@@ -54,8 +71,7 @@ enum ts_status ts_slider_find(struct slider *slider, const struct ts_chain *chai
     const struct param_set *set = &slider->stage->set;
     if (!ts_param_find(set->params, set->n_params, param, &slider->param))
         return refuse(diag, name, "the stage has no such parameter");
-    const struct param *row = &set->params[slider->param];
-    if (row->kind != PARAM_INTEGER && row->kind != PARAM_REAL && row->kind != PARAM_BOOL && row->kind != PARAM_CHOICE)
+    if (!is_movable(set, slider->param))
         return refuse(diag, name, "the parameter is neither a number nor a choice");
     if (!slider->stage->stage->map)
         return refuse(diag, name, "the stage passes its image on as it is");
@@ -77,6 +93,8 @@ static double get(const struct param_set *set, size_t i)
         return *(const bool *)field;
     case PARAM_REAL:
         return *(const double *)field;
+    case PARAM_NUMBERS:
+        return count_of(field) ? ((const struct ts_numbers *)field)->values[0] : 0;
     default:
         break;
     }
@@ -86,10 +104,11 @@ static double get(const struct param_set *set, size_t i)
     return place;
 }
 
-static void put(const struct param_set *set, size_t i, double value)
+static void put(struct slider *slider, double value)
 {
-    void *field = ts_param_field(set, i);
-    switch (set->params[i].kind) {
+    const struct param *row = &slider->set.params[slider->param];
+    void *field = ts_param_field(&slider->set, slider->param);
+    switch (row->kind) {
     case PARAM_INTEGER:
         *(int64_t *)field = (int64_t)llround(value);
         break;
@@ -99,8 +118,12 @@ static void put(const struct param_set *set, size_t i, double value)
     case PARAM_REAL:
         *(double *)field = value;
         break;
+    case PARAM_NUMBERS:
+        slider->number = value;
+        *(struct ts_numbers *)field = (struct ts_numbers){1, 1, &slider->number};
+        break;
     default:
-        *(int32_t *)field = set->params[i].choices[llround(value)].value;
+        *(int32_t *)field = row->choices[llround(value)].value;
     }
 }
 
@@ -113,7 +136,7 @@ static void set_way(struct slider *slider)
     const bool bounded = row->min != 0 || row->max != 0;
     slider->low = bounded ? fmax(row->min, -wide) : now < 0 ? -wide : 0;
     slider->high = bounded ? fmin(row->max, wide) : wide;
-    slider->step = row->kind == PARAM_REAL ? (slider->high - slider->low) / 200 : 1;
+    slider->step = row->kind == PARAM_REAL || row->kind == PARAM_NUMBERS ? (slider->high - slider->low) / 200 : 1;
     if (row->kind == PARAM_BOOL || row->kind == PARAM_CHOICE) {
         int n = 0;
         while (row->kind == PARAM_CHOICE && row->choices[n].name)
@@ -132,7 +155,7 @@ static enum ts_status prepare(struct slider *slider, double value, struct ts_dia
     slider->set.values = slider->values;
     memcpy(slider->values, slider->stage->set.values, stage->params_bytes);
     if (!isnan(value)) {
-        put(&slider->set, slider->param, value);
+        put(slider, value);
         slider->set.given |= 1u << slider->param;
     }
     const enum ts_status status = ts_stage_prepare(stage, &slider->set, &slider->in, references, slider->threads,
@@ -145,9 +168,14 @@ static void write_text(struct slider *slider)
 {
     char value[48];
     const struct param *row = &slider->set.params[slider->param];
-    ts_param_format(&slider->set, slider->param, value, sizeof value);
-    snprintf(slider->text, sizeof slider->text, "%s.%s = %s %s", slider->stage->stage->name, row->name, value,
-             row->unit ? row->unit : "");
+    const bool is_list = row->kind == PARAM_NUMBERS;
+    const bool absent = is_list && !count_of(ts_param_field(&slider->set, slider->param));
+    if (is_list)
+        ts_real_format(get(&slider->set, slider->param), value, sizeof value);
+    else
+        ts_param_format(&slider->set, slider->param, value, sizeof value);
+    snprintf(slider->text, sizeof slider->text, "%s.%s = %s %s", slider->stage->stage->name, row->name,
+             absent ? "not given" : value, row->unit && !absent ? row->unit : "");
 }
 
 enum ts_status ts_slider_move(struct slider *slider, double value, struct ts_diag *diag)

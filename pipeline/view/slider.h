@@ -18,6 +18,7 @@ struct slider {
     const struct device_numbers *device; /* NULL: the CPU */
     int threads;
     double value, low, high, step; /* of the parameter, as a number; of a choice its place in the list */
+    double number;                 /* what `values` points to where the parameter is a list of one number */
     double seconds;                /* that the last slice took */
     char text[96];                 /* "box.radius = 3 pixel" */
     struct param_set set;
@@ -27,8 +28,8 @@ struct slider {
     struct ts_image made; /* one slice; in host memory where the CPU computed it, or as far as it was fetched */
 };
 
-/* Finds the stage and the parameter. TS_BAD_CHAIN where there is none, where it is no number, switch or choice, or
- * where the stage has no map or takes other images. The chain outlives the slider. */
+/* Finds the stage and the parameter. TS_BAD_CHAIN where there is none, where it is no number (or list of one), switch
+ * or choice, or where the stage has no map or takes other images. The chain outlives the slider. */
 enum ts_status ts_slider_find(struct slider *slider, const struct ts_chain *chain, const char *name,
                               struct ts_diag *diag);
 /* Prepares the stage for its input and makes place for one slice of its output. */

@@ -279,16 +279,20 @@ TEST_ON_BOTH(view_slider, the_slice_is_that_of_a_run)
                2);
     try_slider("dicom x | equalize", "equalize.scope", 1);
     try_slider("dicom x | window center=40 width=400", "window.width", 800);
+    try_slider("dicom x | gaussian sigma=1", "gaussian.sigma", 2);
+    try_slider("dicom x | nlm h=40 patch_size=3 patch_distance=2", "nlm.sigma", 0.5);
+    try_slider("dicom x | nlm sigma=20 h=40 patch_size=3 patch_distance=2", "nlm.h", 80);
 }
 
 Test(view_slider, says_why_there_is_none)
 {
-    static const char text[] = "dicom x | box radius=1 | histogram | radon angles=0,1";
+    static const char text[] = "dicom x | box radius=1 | gaussian sigma=1,2 | histogram | radon angles=0,1";
     static const char *const wrong[][2] = {{"box", "is expected"},
                                            {"bax.radius", "no such stage"},
                                            {"box#2.radius", "no such stage"},
                                            {"box.rodius", "no such parameter"},
                                            {"histogram.bins", "passes its image on"},
+                                           {"gaussian.sigma", "neither a number nor a choice"},
                                            {"radon.angles", "neither a number nor a choice"}};
     struct ts_diag *diag = ts_diag_create();
     struct ts_chain *chain = NULL;
