@@ -178,10 +178,18 @@ static void write_text(struct slider *slider)
              absent ? "not given" : value, row->unit && !absent ? row->unit : "");
 }
 
+/* Rounds to a decimal two places finer than the step's first digit, so that 60 steps of 0.04 are 2.4 and not
+ * 2.4000000000000004. The shown text is then short, and the stage gets just that number. */
+static double round_near(double value, double step)
+{
+    const double places = 2 - floor(log10(step)), scale = pow(10, fabs(places));
+    return (places > 0 ? round(value * scale) / scale : round(value / scale) * scale) + 0.0; /* 0, never -0 */
+}
+
 enum ts_status ts_slider_move(struct slider *slider, double value, struct ts_diag *diag)
 {
     const double before = slider->value;
-    value = slider->low + round((value - slider->low) / slider->step) * slider->step;
+    value = round_near(slider->low + round((value - slider->low) / slider->step) * slider->step, slider->step);
     value = fmin(fmax(value, slider->low), slider->high);
     enum ts_status status = prepare(slider, value, diag);
     if (status == TS_OK && ts_slice_bytes(&slider->context.out) != ts_slice_bytes(&slider->made))

@@ -35,8 +35,8 @@ enum ts_status ts_slider_find(struct slider *slider, const struct ts_chain *chai
 /* Prepares the stage for its input and makes place for one slice of its output. */
 enum ts_status ts_slider_open(struct slider *slider, const struct ts_image *in, const struct device_numbers *device,
                               int threads, struct ts_diag *diag);
-/* Moves the parameter to a value, brought into its range and to its steps. The stage may refuse it (TS_BAD_CHAIN); the
- * slider then stays where it was. */
+/* Moves the parameter to a value, brought into its range and to its steps, which are rounded to a short decimal. The
+ * stage may refuse it (TS_BAD_CHAIN); the slider then stays where it was. */
 enum ts_status ts_slider_move(struct slider *slider, double value, struct ts_diag *diag);
 /* Computes slice z of the stage's output, for the picture's image VIEW_MADE. The renderer has the input as VIEW_WHOLE.
  */

@@ -284,6 +284,42 @@ TEST_ON_BOTH(view_slider, the_slice_is_that_of_a_run)
     try_slider("dicom x | nlm sigma=20 h=40 patch_size=3 patch_distance=2", "nlm.h", 80);
 }
 
+/* Every step is a short decimal, which the text shows and the stage gets; the ends of the range stay what they are. */
+Test(view_slider, steps_are_short_decimals)
+{
+    static const char *const chains[][2] = {{"dicom x | tv weight=1", "tv.weight"},
+                                            {"dicom x | gaussian sigma=1", "gaussian.sigma"},
+                                            {"dicom x | noise photons=10000", "noise.photons"},
+                                            {"dicom x | window center=40 width=400", "window.center"}};
+    struct ts_diag *diag = ts_diag_create();
+    struct ts_image image = make_image(TS_HU);
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
+        struct ts_chain *chain = NULL;
+        struct slider slider;
+        if (i == 2) { /* noise takes no other */
+            image.quantity = TS_LINE_INTEGRAL;
+            image.dtype = TS_F32;
+            image.unit = "1";
+        }
+        cr_assert_eq(ts_chain_parse(chains[i][0], strlen(chains[i][0]), "test", NULL, &chain, diag), TS_OK);
+        cr_assert_eq(ts_slider_find(&slider, chain, chains[i][1], diag), TS_OK);
+        cr_assert_eq(ts_slider_open(&slider, &image, NULL, 1, diag), TS_OK, "%s", ts_diag_get(diag, 0)->message);
+        for (int step = 0; step <= 200; step++) {
+            char expected[96];
+            cr_assert_eq(ts_slider_move(&slider, slider.low + step * slider.step, diag), TS_OK);
+            snprintf(expected, sizeof expected, "%s = %.7g ", chains[i][1], slider.value);
+            cr_assert_eq(strncmp(slider.text, expected, strlen(expected)), 0, "%s, %s", slider.text, expected);
+            cr_assert(slider.value >= slider.low && slider.value <= slider.high);
+            cr_assert_float_eq(slider.value, slider.low + step * slider.step, slider.step / 100);
+        }
+        cr_assert_eq(slider.value, slider.high);
+        ts_slider_close(&slider);
+        ts_chain_destroy(chain);
+    }
+    ts_diag_destroy(diag);
+    free(image.data);
+}
+
 Test(view_slider, says_why_there_is_none)
 {
     static const char text[] = "dicom x | box radius=1 | gaussian sigma=1,2 | histogram | radon angles=0,1";
