@@ -67,6 +67,8 @@ extern const char *const ts_scene_keys[];
  * how many panes there are. */
 int ts_scene_layout(const struct scene *scene, struct rectangle places[SCENE_PLANES], int planes[SCENE_PLANES],
                     struct rectangle *panel);
+/* Returns the image whose values the panes show: that of the slider, which has one slice, or else the scene's own. */
+const struct ts_image *ts_scene_shown(const struct scene *scene);
 /* Fills in the picture but for its overlay. */
 void ts_scene_picture(const struct scene *scene, struct view_picture *picture);
 /* Finds the pane and the sample at a pixel. Returns the plane, or -1 where there is no pane; *inside: the sample lies

@@ -74,7 +74,7 @@ static void draw_panes(const struct scene *scene, struct canvas *canvas)
 /* Writes where a sample lies and its value: "x 12 y 40 z 3 (6, 20, 9 mm)  -54 HU". */
 static void describe_sample(const struct scene *scene, const int64_t at[3], char *text, size_t size)
 {
-    const struct ts_image *image = scene->slider ? &scene->slider->made : scene->image;
+    const struct ts_image *image = ts_scene_shown(scene);
     const int64_t z = image->axes[0].n > 1 ? at[0] : 0;
     const struct ts_image slice = ts_image_slices(image, z, 1);
     const size_t i = (size_t)(at[1] * image->axes[2].n + at[2]);
@@ -100,7 +100,7 @@ static void draw_status(const struct scene *scene, struct canvas *canvas)
     const struct rectangle bar = ts_scene_slider_bar(scene);
     int32_t y = (bar.width ? bar.top : canvas->height) - MARGIN - LINE;
     snprintf(text, sizeof text, "center %.5g  width %.5g%s%s%s%s", (scene->low + scene->high) / 2,
-             scene->high - scene->low, unit_of(scene->image->unit, unit), scene->window_name ? "  " : "",
+             scene->high - scene->low, unit_of(ts_scene_shown(scene)->unit, unit), scene->window_name ? "  " : "",
              scene->window_name ? scene->window_name : "", scene->invert ? ", inverted" : "");
     ts_canvas_text(canvas, MARGIN, y, text, INK_TEXT, INK_DARK);
     ts_scene_readout(scene, at);
@@ -173,6 +173,7 @@ static void draw_table(const struct scene *scene, struct canvas *canvas, struct 
 static void draw_panel(const struct scene *scene, struct canvas *canvas)
 {
     struct rectangle places[SCENE_PLANES], panel;
+    const struct ts_image *shown = ts_scene_shown(scene);
     int planes[SCENE_PLANES];
     char text[96], unit[32];
     ts_scene_layout(scene, places, planes, &panel);
@@ -184,15 +185,15 @@ static void draw_panel(const struct scene *scene, struct canvas *canvas)
     struct rectangle place = {left, panel.top + MARGIN + 4 * LINE, panel.width - 2 * MARGIN, chart < 240 ? chart : 240};
     snprintf(text, sizeof text, "%.*s", letters < 95 ? letters : 95, scene->title);
     ts_canvas_text(canvas, left, panel.top + MARGIN, text, INK_TEXT, INK_CLEAR);
-    snprintf(text, sizeof text, "image %s, %s, %s", scene->image_name, ts_dtype_name(scene->image->dtype),
-             ts_quantity_name(scene->image->quantity));
+    snprintf(text, sizeof text, "image %s, %s, %s", scene->image_name, ts_dtype_name(shown->dtype),
+             ts_quantity_name(shown->quantity));
     ts_canvas_text(canvas, left, panel.top + MARGIN + LINE, text, INK_TEXT, INK_CLEAR);
     ts_canvas_text(canvas, left, panel.top + MARGIN + 3 * LINE - 4, "histogram, and curve of equalization", INK_CURVE,
                    INK_CLEAR);
     draw_histogram(scene, canvas, place);
     place.top += place.height + 4;
     snprintf(text, sizeof text, "%.5g to %.5g%s", scene->histogram->low, scene->histogram->high,
-             unit_of(scene->image->unit, unit));
+             unit_of(shown->unit, unit));
     ts_canvas_text(canvas, left, place.top, text, INK_TEXT, INK_CLEAR);
     place.top += 2 * LINE;
     if (!scene->table) {

@@ -36,8 +36,7 @@ int ts_scene_layout(const struct scene *scene, struct rectangle places[SCENE_PLA
     return SCENE_PLANES;
 }
 
-/* Returns the image that a scene's panes show: that of the slider has one slice. */
-static const struct ts_image *image_of(const struct scene *scene)
+const struct ts_image *ts_scene_shown(const struct scene *scene)
 {
     return scene->slider ? &scene->slider->made : scene->image;
 }
@@ -52,7 +51,7 @@ static int64_t stride(const struct ts_image *image, int axis)
 
 static struct view_pane pane_of(const struct scene *scene, int plane, struct rectangle place)
 {
-    const struct ts_image *image = image_of(scene);
+    const struct ts_image *image = ts_scene_shown(scene);
     const int u = axis_u[plane], v = axis_v[plane];
     const struct ts_axis *across = &image->axes[u], *down = &image->axes[v];
     const bool one_unit = across->unit && down->unit && !strcmp(across->unit, down->unit);

@@ -320,6 +320,52 @@ Test(view_slider, steps_are_short_decimals)
     free(image.data);
 }
 
+/* Returns whether a line of text stands somewhere on the canvas, on the panel's shade. */
+static bool stands_on(const struct canvas *canvas, const char *text)
+{
+    const int32_t width = FONT_WIDTH * ts_font_letters(text);
+    struct canvas line = {width, FONT_HEIGHT, malloc((size_t)width * FONT_HEIGHT)};
+    bool found = false;
+    ts_canvas_fill(&line, (struct rectangle){0, 0, width, FONT_HEIGHT}, INK_SHADE);
+    ts_canvas_text(&line, 0, 0, text, INK_TEXT, INK_CLEAR);
+    for (int32_t y = 0; y + FONT_HEIGHT <= canvas->height && !found; y++)
+        for (int32_t x = 0; x + width <= canvas->width && !found; x++) {
+            int32_t row = 0;
+            while (row < FONT_HEIGHT && !memcmp(canvas->inks + (size_t)(y + row) * (size_t)canvas->width + x,
+                                                line.inks + (size_t)row * (size_t)width, (size_t)width))
+                row++;
+            found = row == FONT_HEIGHT;
+        }
+    free(line.inks);
+    return found;
+}
+
+/* The panel describes the slider's slice, which the panes show and whose values are stated, and not its input. */
+Test(view_slider, the_panel_describes_what_is_shown)
+{
+    static const char text[] = "dicom x | gaussian sigma=1";
+    struct display_histogram histogram;
+    struct ts_diag *diag = ts_diag_create();
+    struct ts_chain *chain = NULL;
+    struct slider slider;
+    struct ts_image image = make_image(TS_HU);
+    struct scene scene = make_scene(&image, &histogram);
+    struct canvas canvas = {640, 480, malloc((size_t)640 * 480)};
+    cr_assert_eq(ts_chain_parse(text, strlen(text), "test", NULL, &chain, diag), TS_OK);
+    cr_assert_eq(ts_slider_find(&slider, chain, "gaussian.sigma", diag), TS_OK);
+    cr_assert_eq(ts_slider_open(&slider, &image, NULL, 1, diag), TS_OK);
+    ts_scene_overlay(&scene, &canvas);
+    cr_assert(stands_on(&canvas, "image data, i16, hu"));
+    scene.slider = &slider;
+    ts_scene_overlay(&scene, &canvas);
+    cr_assert(stands_on(&canvas, "image data, f32, hu"));
+    free(canvas.inks);
+    ts_slider_close(&slider);
+    ts_chain_destroy(chain);
+    ts_diag_destroy(diag);
+    free(image.data);
+}
+
 Test(view_slider, says_why_there_is_none)
 {
     static const char text[] = "dicom x | box radius=1 | gaussian sigma=1,2 | histogram | radon angles=0,1";
