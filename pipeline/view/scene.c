@@ -180,7 +180,7 @@ enum scene_wish ts_scene_key(struct scene *scene, int key)
     case 'q':
         return WISH_QUIT;
     default:
-        return WISH_NOTHING;
+        return WISH_UNKNOWN;
     }
 }
 

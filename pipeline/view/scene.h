@@ -18,7 +18,7 @@
 enum { SCENE_PLANES = 3 };
 
 /* What a key or the mouse asks of the viewer beyond the scene itself. */
-enum scene_wish { WISH_NOTHING, WISH_QUIT, WISH_IMAGE, WISH_TABLE, WISH_SCREENSHOT, WISH_SLIDER };
+enum scene_wish { WISH_NOTHING, WISH_QUIT, WISH_IMAGE, WISH_TABLE, WISH_SCREENSHOT, WISH_SLIDER, WISH_UNKNOWN };
 
 struct scene {
     const struct ts_image *image; /* that is shown, with data */
@@ -48,7 +48,7 @@ enum { PANEL_WIDTH = 300, SCENE_LEAST = 64, SCENE_MOST = 16384 };
 /* Sets a scene for an image: the middle of it, and a window of its own (abdomen for HU, else the 1st to the 99th
  * percentile). */
 void ts_scene_begin(struct scene *scene, const struct ts_image *image, const struct display_histogram *histogram);
-/* Obeys a key, as ts_scene_keys lists them. */
+/* Obeys a key, as ts_scene_keys lists them. WISH_UNKNOWN: there is no such key. */
 enum scene_wish ts_scene_key(struct scene *scene, int key);
 /* The pointer moved to (x, y), with a button held down or -1. */
 enum scene_wish ts_scene_drag(struct scene *scene, int32_t x, int32_t y, int button);

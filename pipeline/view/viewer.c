@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/view/font.h"
+
 /* ---- the device --------------------------------------------------------------------------------- */
 
 /* Finds the device that draws; stays with the CPU where `auto` finds none. */
@@ -106,6 +108,10 @@ static enum ts_status find_slider(struct viewer *viewer)
     if (!chain)
         return ts_diag_error(viewer->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-slider"},
                              "--stage %s is a stage of a chain, and this is an image", viewer->request->stage);
+    if (viewer->request->shown.image)
+        return ts_diag_error(viewer->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-slider"},
+                             "--stage %s shows what that stage makes, so --image %s has no part in it",
+                             viewer->request->stage, viewer->request->shown.image);
     const enum ts_status status = ts_slider_find(&viewer->slider, chain, viewer->request->stage, viewer->diag);
     if (status == TS_OK)
         viewer->input.reads_input = viewer->slider.stage_index == 0;
@@ -114,11 +120,27 @@ static enum ts_status find_slider(struct viewer *viewer)
     return status;
 }
 
+static enum ts_status check_slice(struct viewer *viewer)
+{
+    const int64_t slice = viewer->request->slice, n = viewer->shown.image.axes[0].n;
+    if (slice < n)
+        return TS_OK;
+    return ts_diag_error(viewer->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-such-slice"},
+                         "--slice %lld: the image has slices 0 to %lld", (long long)slice, (long long)n - 1);
+}
+
 static enum ts_status press_keys(struct viewer *viewer)
 {
     enum ts_status status = TS_OK;
-    for (const char *key = viewer->request->keys; key && *key && status == TS_OK; key++)
-        status = ts_viewer_grant(viewer, ts_scene_key(&viewer->scene, *key));
+    for (const char *key = viewer->request->keys; key && *key && status == TS_OK; key++) {
+        const enum scene_wish wish = ts_scene_key(&viewer->scene, *key);
+        const char *end = key;
+        (void)ts_font_letter(&end);
+        status = wish == WISH_UNKNOWN
+                     ? ts_diag_error(viewer->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-such-key"},
+                                     "--keys %s: there is no key '%.*s'", viewer->request->keys, (int)(end - key), key)
+                     : ts_viewer_grant(viewer, wish);
+    }
     return status;
 }
 
@@ -135,6 +157,8 @@ enum ts_status ts_viewer_open(struct viewer *viewer, const struct viewer_request
         status = ts_shown_open(&viewer->shown, &viewer->input, diag);
     if (status == TS_OK && (request->frames || request->stage))
         status = ts_shown_follow(&viewer->shown, true, &changed);
+    if (status == TS_OK)
+        status = check_slice(viewer);
     if (status == TS_OK)
         status = prepare_renderer(viewer, viewer->shown.run_diag ? NULL : viewer->device);
     if (status == TS_OK)

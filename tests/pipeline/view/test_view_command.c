@@ -79,6 +79,15 @@ Test(view_command, says_what_is_wrong)
     RUN(folder, "view", "study", "--frames", "f", "--stage", "box.radius");
     cr_assert_eq(outcome.code, 2);
     cr_assert(strstr(outcome.err, "is a stage of a chain"), "%s", outcome.err);
+    RUN(folder, "view", "study", "--frames", "f", "--slice", "5");
+    cr_assert_eq(outcome.code, 2);
+    cr_assert(strstr(outcome.err, "--slice 5: the image has slices 0 to 4"), "%s", outcome.err);
+    RUN(folder, "view", "study", "--frames", "f", "--keys", "4\xC2\xB5x");
+    cr_assert_eq(outcome.code, 2);
+    cr_assert(strstr(outcome.err, "there is no key '\xC2\xB5'"), "%s", outcome.err);
+    RUN(folder, "view", "dicom study | box radius=2", "--frames", "f", "--stage", "box.radius", "--image", "soft");
+    cr_assert_eq(outcome.code, 2);
+    cr_assert(strstr(outcome.err, "--image soft has no part in it"), "%s", outcome.err);
     RUN(folder, "view", "nothing.yaml", "--frames", "f");
     cr_assert_neq(outcome.code, 0);
     ts_program_folder_remove(folder);
