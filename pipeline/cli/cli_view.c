@@ -6,7 +6,10 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "io/file/new_folder.h"
 #include "pipeline/cli/cli.h"
 #include "pipeline/cli/cli_signals.h"
 #include "pipeline/view/file_kind.h"
@@ -50,7 +53,8 @@ static const struct command_option options[] = {
      "the slice to begin with, from 0; default: the middle one", 0, INT64_MAX},
     {"frames", 0, OPTION_TEXT, OPTION_AT(struct cli_chain, viewer.frames), "FOLDER",
      "no window: a PNG of each slice, of the one --slice, or of each step\n"
-     "of the slider, as FOLDER/frame_0000.png and so on"},
+     "of the slider, as FOLDER/frame_0000.png and so on; the folder is new or\n"
+     "empty, or --force writes over the pictures in it"},
     {"size", 0, OPTION_PARSED, 0, 0, "WxH", "of the window or the pictures, in pixels; default 1280x800",
      .parse = parse_size},
     {"keys", 0, OPTION_TEXT, OPTION_AT(struct cli_chain, viewer.keys), "KEYS",
@@ -67,6 +71,16 @@ static enum ts_status refuse_window(struct ts_diag *diag)
     return ts_diag_hint(diag,
                         "it is built where GLFW, EGL and OpenGL are found: apt-get install libglfw3-dev libegl-dev "
                         "libgl-dev, then ./bootstrap.sh build; --frames FOLDER needs none of them");
+}
+
+/* Claims the folder of the frames, before a chain runs for them. With --force it may hold files. */
+static enum ts_status claim_folder(const char *folder, bool force, bool *made, struct ts_diag *diag)
+{
+    struct stat found;
+    *made = false;
+    if (force && stat(folder, &found) == 0 && S_ISDIR(found.st_mode))
+        return TS_OK;
+    return ts_new_folder(folder, made, diag);
 }
 
 /* Writes the frames, and prints how many there are and what drew them. */
@@ -105,6 +119,7 @@ static enum ts_status show(const char *path, struct ts_diag *diag)
     struct shown_request *shown = &arguments->viewer.shown;
     const char *format, *slash = strrchr(path, '/');
     struct viewer viewer;
+    bool made = false;
     enum ts_status status = arguments->viewer.frames || ts_view_window ? TS_OK : refuse_window(diag);
     if (ts_file_kind(path, &format)) {
         shown->path = path;
@@ -117,10 +132,15 @@ static enum ts_status show(const char *path, struct ts_diag *diag)
     shown->running = follow_signals;
     arguments->viewer.stopped = ts_cli_signals_came;
     arguments->viewer.title = slash && slash[1] && !strchr(path, '|') ? slash + 1 : path;
+    if (status == TS_OK && arguments->viewer.frames)
+        status = claim_folder(arguments->viewer.frames, arguments->options.force, &made, diag);
     if (status == TS_OK)
         status = ts_viewer_open(&viewer, &arguments->viewer, diag);
-    if (status != TS_OK)
+    if (status != TS_OK) {
+        if (made)
+            rmdir(arguments->viewer.frames);
         return status;
+    }
     status = arguments->viewer.frames ? write_frames(&viewer, arguments, diag) : ts_view_window->show(&viewer);
     if (status == TS_OK && shown->keeps_output) /* the window was closed before */
         status = ts_shown_finish(&viewer.shown);

@@ -3,10 +3,7 @@
  * Pictures go to files here, as a movie frame by frame, or one at a time. Frames are numbered from 0, so that ffmpeg
  * and the like find them in order.
  */
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include "core/timing.h"
 #include "io/file/png.h"
@@ -93,16 +90,12 @@ static enum ts_status make_frame(const struct drawing *drawing, int64_t i, int64
 
 enum ts_status ts_viewer_frames(struct viewer *viewer, viewer_draw *draw, void *user, struct viewer_frames *frames)
 {
-    const char *folder = viewer->request->frames;
     const int64_t n = count_frames(viewer);
     struct drawing drawing;
     double *seconds = malloc((size_t)n * sizeof *seconds);
     enum ts_status status = begin_drawing(&drawing, viewer, draw, user);
     if (status == TS_OK && !seconds)
         status = ts_diag_no_memory(viewer->diag, (size_t)n * sizeof *seconds);
-    if (status == TS_OK && mkdir(folder, 0777) != 0 && errno != EEXIST)
-        status = ts_diag_error(viewer->diag, TS_RUN_FAILED, &(struct diag_site){.code = "frames-folder"},
-                               "the folder %s could not be made: %s", folder, strerror(errno));
     for (int64_t i = 0; status == TS_OK && i < n; i++)
         status = make_frame(&drawing, i, n, &seconds[i]);
     if (status == TS_OK)

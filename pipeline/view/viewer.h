@@ -62,7 +62,7 @@ struct viewer_frames {
     double seconds; /* median of a frame, from the slice or the slider to the picture in host memory */
 };
 /* Writes FOLDER/frame_0000.png and so on: a frame for each step of the slider, or for each slice of the first axis, or
- * the one slice that was asked for. draw NULL: the renderer alone draws. */
+ * the one slice that was asked for. The folder is there. draw NULL: the renderer alone draws. */
 enum ts_status ts_viewer_frames(struct viewer *viewer, viewer_draw *draw, void *user, struct viewer_frames *frames);
 /* Writes the present picture to a file. */
 enum ts_status ts_viewer_screenshot(struct viewer *viewer, const char *path);

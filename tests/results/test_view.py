@@ -67,7 +67,7 @@ def wait_for(what, condition):
 def frame(program, folder, shown, *more):
     """The picture that the program writes into a file."""
     out = os.path.join(folder, "frames")
-    command = [program, "view", shown, "--device", "cpu", "--slice", "4", "--size", f"{WIDTH}x{HEIGHT}", "--frames", out]
+    command = [program, "view", shown, "--device", "cpu", "--slice", "4", "--size", f"{WIDTH}x{HEIGHT}", "--frames", out, "--force"]
     subprocess.run([*command, *more], check=True, stdout=subprocess.DEVNULL, timeout=SECONDS)
     return pixels_of(os.path.join(out, "frame_0000.png"))
 

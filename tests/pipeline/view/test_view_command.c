@@ -45,9 +45,14 @@ Test(view_command, a_run_keeps_its_output)
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     RUN(folder, "view", "out.h5", "--device", "cpu", "--frames", "a", "--image", "first", "--slice", "1");
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
-    RUN(folder, "view", "out.h5", "--device", "cpu", "--frames", "a", "--image", "frist");
+    RUN(folder, "view", "out.h5", "--device", "cpu", "--frames", "b", "--image", "frist");
     cr_assert_eq(outcome.code, 3);
     cr_assert(strstr(outcome.err, "there is no image 'frist'; it has data, first"), "%s", outcome.err);
+    RUN(folder, "view", "out.h5", "--device", "cpu", "--frames", "a");
+    cr_assert_eq(outcome.code, 1);
+    cr_assert(strstr(outcome.err, "a: the folder is not empty"), "%s", outcome.err);
+    RUN(folder, "view", "out.h5", "--device", "cpu", "--frames", "a", "--force");
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     ts_program_folder_list(folder, names, sizeof names);
     cr_assert_str_eq(names, "a out.h5 study ");
     ts_program_folder_remove(folder);
