@@ -59,6 +59,9 @@ command_parse ts_cli_parse_set, ts_cli_parse_device;
  * the exit code. */
 int ts_cli_show(const char *path, bool keeps_output);
 
+/* Returns true for a text with a bar, or one that begins with the name of a source format and a space, or with the name
+ * of a stage, whose input -i gives. A file of that name wins. */
+bool ts_cli_is_one_line(const char *text);
 /* Loads the chain from its file or its one-line form, and puts -i, -o and --set in it. */
 enum ts_status ts_cli_chain_load(const char *text, struct ts_chain **chain, struct ts_diag *diag);
 

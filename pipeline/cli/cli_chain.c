@@ -40,9 +40,7 @@ bool ts_cli_parse_device(const struct command *command, const struct command_opt
     return is_device;
 }
 
-/* Returns true for a text with a bar, or one that begins with the name of a source format and a space, or with the name
- * of a stage, whose input -i gives. A file of that name wins. */
-static bool is_one_line(const char *text)
+bool ts_cli_is_one_line(const char *text)
 {
     struct stat status;
     char word[64];
@@ -82,7 +80,7 @@ static enum ts_status refuse_image(const char *path, struct ts_diag *diag)
 enum ts_status ts_cli_chain_load(const char *text, struct ts_chain **chain, struct ts_diag *diag)
 {
     const struct cli_chain *arguments = &ts_cli_chain;
-    const bool one_line = is_one_line(text);
+    const bool one_line = ts_cli_is_one_line(text);
     enum ts_status status =
         one_line ? ts_chain_parse(text, strlen(text), "command line", NULL, chain, diag) : refuse_image(text, diag);
     if (status == TS_OK && !one_line)

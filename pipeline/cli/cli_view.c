@@ -4,6 +4,7 @@
  * tomostage-view, which has windows. Pictures in files (--frames) need none, and no OpenGL either: they are drawn by
  * the same renderer, and where OpenGL is asked for (--screen egl) they take its whole way first.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -104,6 +105,18 @@ static enum ts_status write_frames(struct viewer *viewer, const struct cli_chain
     return status;
 }
 
+/* Refuses a text that is no chain in one line and looks like a path, where there is nothing under that path: most such
+ * paths are mistyped ones of images, and not of chains. */
+static enum ts_status refuse_missing(const char *text, struct ts_diag *diag)
+{
+    struct stat found;
+    const bool is_path = strchr(text, '/') || !strpbrk(text, " |");
+    if (!is_path || ts_cli_is_one_line(text) || stat(text, &found) == 0 || (errno != ENOENT && errno != ENOTDIR))
+        return TS_OK;
+    return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-such-file"},
+                         "there is no file or folder %s", text);
+}
+
 /* Signals stop a chain that runs. */
 static void follow_signals(struct ts_plan *plan)
 {
@@ -126,7 +139,9 @@ static enum ts_status show(const char *path, struct ts_diag *diag)
         shown->sets = arguments->sets;
         shown->n_sets = arguments->n_sets;
     } else if (status == TS_OK) {
-        status = ts_cli_chain_load(path, &shown->chain, diag);
+        status = shown->keeps_output ? TS_OK : refuse_missing(path, diag);
+        if (status == TS_OK)
+            status = ts_cli_chain_load(path, &shown->chain, diag);
     }
     shown->options = arguments->options;
     shown->running = follow_signals;

@@ -3,6 +3,7 @@
  * `tomostage view` without a window: what it opens, the frames it leaves, and what it refuses.
  */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/support/program.h"
@@ -93,7 +94,15 @@ Test(view_command, says_what_is_wrong)
     RUN(folder, "view", "dicom study | box radius=2", "--frames", "f", "--stage", "box.radius", "--image", "soft");
     cr_assert_eq(outcome.code, 2);
     cr_assert(strstr(outcome.err, "--image soft has no part in it"), "%s", outcome.err);
-    RUN(folder, "view", "nothing.yaml", "--frames", "f");
-    cr_assert_neq(outcome.code, 0);
+    static const char *const missing[] = {"nothing.yaml", "study/CT_image", "a study/CT"};
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
+        char message[64];
+        snprintf(message, sizeof message, "there is no file or folder %s", missing[i]);
+        RUN(folder, "view", missing[i], "--frames", "f");
+        cr_assert_eq(outcome.code, 3);
+        cr_assert(strstr(outcome.err, message), "%s", outcome.err);
+    }
+    RUN(folder, "view", "dicmo study", "--frames", "f");
+    cr_assert_eq(outcome.code, 2);
     ts_program_folder_remove(folder);
 }
