@@ -184,3 +184,14 @@ Test(nlm, refuses_what_has_no_meaning)
     ts_test_refused(&nlm_stage, "border=constant constant=-1", TS_U8, false, "value-range");
     ts_test_refused(&nlm_stage, "border=mirror constant=1", TS_F32, false, "parameter-unused");
 }
+
+Test(nlm, takes_rician_noise_of_magnitudes_alone)
+{
+    static const enum ts_quantity refused[] = {TS_HU, TS_LINE_INTEGRAL, TS_ATTENUATION};
+    struct ts_image in = ts_test_image(1, 6, 8, TS_F32, VALUES_CONSTANT, 1);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        in.quantity = refused[i];
+        ts_test_refuses(&nlm_stage, "noise=rician sigma=20", &in, NULL, "noise-quantity", "MR magnitudes");
+    }
+    free(in.data);
+}
