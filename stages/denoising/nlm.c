@@ -68,14 +68,19 @@ static bool is_no_magnitude(enum ts_quantity quantity)
     return quantity == TS_HU || quantity == TS_LINE_INTEGRAL || quantity == TS_ATTENUATION;
 }
 
-static enum ts_status check_rician(const struct stage_context *context)
+static enum ts_status check_rician(const struct stage_context *context, const struct nlm_params *params)
 {
-    if (!is_no_magnitude(context->in.quantity))
+    if (is_no_magnitude(context->in.quantity)) {
+        ts_param_error(context->set, "noise", "noise-quantity", context->diag,
+                       "rician is the noise of magnitudes, which are never negative, and these values are %s",
+                       ts_quantity_name(context->in.quantity));
+        return ts_diag_hint(context->diag, "Rician noise is that of MR magnitudes; for CT leave out `noise`");
+    }
+    if (params->sigma.values)
         return TS_OK;
-    ts_param_error(context->set, "noise", "noise-quantity", context->diag,
-                   "rician is the noise of magnitudes, which are never negative, and these values are %s",
-                   ts_quantity_name(context->in.quantity));
-    return ts_diag_hint(context->diag, "Rician noise is that of MR magnitudes; for CT leave out `noise`");
+    ts_param_error(context->set, "sigma", "sigma-missing", context->diag,
+                   "is not given, and noise: rician needs it, because the estimates are those of Gaussian noise");
+    return ts_diag_hint(context->diag, "the standard deviation of the background is 0.655 sigma, so divide it by that");
 }
 
 static enum ts_status resolve(const struct stage_context *context, void *values)
@@ -88,7 +93,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     if (count_of(&params->h) > 1 || count_of(&params->sigma) > 1)
         return ts_param_error(context->set, count_of(&params->h) > 1 ? "h" : "sigma", "one-number", context->diag,
                               "takes one number");
-    if (params->noise == NLM_RICIAN && check_rician(context) != TS_OK)
+    if (params->noise == NLM_RICIAN && check_rician(context, params) != TS_OK)
         return TS_BAD_CHAIN;
     if (params->sigma.values) {
         ts_param_idle(context->set, "estimate");
@@ -225,9 +230,10 @@ const struct stage nlm_stage = {
         "\n"
         "`noise: rician` is for magnitude images of MR, whose noise raises dark values: the weighted mean of the "
         "squares less 2 sigma^2, and 0 where that is negative, is the square of the result (N. Wiest-Daessle et al., "
-        "2008). The weights are the same. HU, line integrals and attenuations are refused. A magnitude is never below "
-        "0: a "
-        "negative value is squared like any other, without a note, and comes out as if it were positive.\n"
+        "2008). The weights are the same. It needs `sigma`: where there is no signal, magnitudes deviate by 0.655 "
+        "sigma alone, and an estimate would be too small. HU, line integrals and attenuations are refused. A magnitude "
+        "is never below 0: a negative value is squared like any other, without a note, and comes out as if it were "
+        "positive.\n"
         "\n"
         "A value that is not finite, or as large as 1e18, has no weight for any other, and comes out as it was; "
         "patches "

@@ -181,6 +181,7 @@ Test(nlm, refuses_what_has_no_meaning)
     ts_test_refused(&nlm_stage, "patch_size=4", TS_F32, false, "patch-even");
     ts_test_refused(&nlm_stage, "h=1,2", TS_F32, false, "one-number");
     ts_test_refused(&nlm_stage, "sigma=1,2", TS_F32, false, "one-number");
+    ts_test_refused(&nlm_stage, "noise=rician", TS_F32, false, "sigma-missing");
     ts_test_refused(&nlm_stage, "border=constant constant=-1", TS_U8, false, "value-range");
     ts_test_refused(&nlm_stage, "border=mirror constant=1", TS_F32, false, "parameter-unused");
 }
