@@ -95,9 +95,12 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
                               "takes one number");
     if (params->noise == NLM_RICIAN && check_rician(context, params) != TS_OK)
         return TS_BAD_CHAIN;
-    if (params->sigma.values) {
-        ts_param_idle(context->set, "estimate");
-        ts_param_idle(context->set, "scope");
+    static const char *const of_estimate[] = {"estimate", "scope"};
+    for (int i = 0; i < 2 && params->sigma.values; i++) {
+        if (ts_param_given(context->set, of_estimate[i]))
+            return ts_param_error(context->set, of_estimate[i], "parameter-unused", context->diag,
+                                  "is used where sigma is estimated alone, and sigma is given");
+        ts_param_idle(context->set, of_estimate[i]);
     }
     return ts_border_check(context, (enum ts_border)params->border, params->constant);
 }

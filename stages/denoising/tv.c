@@ -52,9 +52,13 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     struct tv_params *params = values;
     if (params->method == TV_AUTO)
         params->method = TV_PRIMAL_DUAL;
+    const bool given = ts_param_given(context->set, "tolerance");
+    if (params->stop == TV_NEVER && given)
+        return ts_param_error(context->set, "tolerance", "parameter-unused", context->diag,
+                              "is used with stop: distance alone, and stop is never");
     if (params->stop == TV_NEVER)
         ts_param_idle(context->set, "tolerance");
-    else if (!ts_param_given(context->set, "tolerance"))
+    else if (!given)
         return ts_param_error(context->set, "tolerance", "tolerance-missing", context->diag,
                               "is not given, and stop: distance needs it");
     return TS_OK;

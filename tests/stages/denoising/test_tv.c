@@ -158,8 +158,9 @@ TEST_ON_BOTH(tv, spreads_a_nan_by_a_pixel_an_iteration)
     free(out.data);
 }
 
-Test(tv, refuses_a_stop_without_its_number)
+Test(tv, refuses_a_stop_without_its_number_and_a_number_without_its_stop)
 {
+    ts_test_refused(&tv_stage, "weight=1 tolerance=2", TS_F32, false, "parameter-unused");
     ts_test_refused(&tv_stage, "weight=1 stop=distance", TS_F32, false, "tolerance-missing");
     ts_test_refused(&tv_stage, "weight=0", TS_F32, false, "parameter-range");
 }
