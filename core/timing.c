@@ -37,7 +37,15 @@ double ts_median(double *seconds, int n)
     return middle(seconds, n);
 }
 
+void ts_range_of_times(const double *sorted, int n, double *fastest, double *slowest)
+{
+    *fastest = sorted[(n - 1) / 10];
+    *slowest = sorted[n - 1 - (n - 1) / 10];
+}
+
 double ts_spread(const double *sorted, int n)
 {
-    return (sorted[(n - 1) * 9 / 10] - sorted[(n - 1) / 10]) / middle(sorted, n);
+    double fastest, slowest;
+    ts_range_of_times(sorted, n, &fastest, &slowest);
+    return (slowest - fastest) / middle(sorted, n);
 }

@@ -84,8 +84,7 @@ static enum ts_status time_runs(struct bench_ring *ring, char *copy, int runs, s
     if (status != TS_OK)
         return status;
     row->seconds = ts_median(seconds, n);
-    row->fastest = seconds[(n - 1) / 10];
-    row->slowest = seconds[(n - 1) * 9 / 10];
+    ts_range_of_times(seconds, n, &row->fastest, &row->slowest);
     row->spread = ts_spread(seconds, n);
     row->ceiling_rate = ring->n == 1 ? 2 * (double)ts_image_bytes(&in) / ts_median(copy_seconds, n)
                                      : (double)NAN; /* a single slice stays in the caches */

@@ -133,8 +133,7 @@ static enum ts_status time_runs(struct cuda_bench *bench, int runs, struct bench
     if (status != TS_OK)
         return status;
     row->seconds = ts_median(seconds, n);
-    row->fastest = seconds[(n - 1) / 10];
-    row->slowest = seconds[(n - 1) * 9 / 10];
+    ts_range_of_times(seconds, n, &row->fastest, &row->slowest);
     row->spread = ts_spread(seconds, n);
     row->total_seconds = ts_median(totals, n_totals);
     return TS_OK;

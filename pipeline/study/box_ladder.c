@@ -85,11 +85,11 @@ static enum ts_status plot(const struct table_rows *rows, const char *path, stru
 }
 
 /* Writes what a step saves at a radius, or costs. */
-static void write_saving(const struct table_rows *rows, FILE *stream, const char *step, const char *before,
-                         int64_t radius, const char *end)
+static void write_saving(const struct table_rows *rows, const char *device, FILE *stream, const char *step,
+                         const char *before, int64_t radius, const char *end)
 {
     const struct study_row *first = rows->rows;
-    const double saving = 1 - ts_study_ratio(rows, "CUDA", first->subject, step, before, radius);
+    const double saving = 1 - ts_study_ratio(rows, device, first->subject, step, before, radius);
     const long long width = 2 * radius + 1;
     fprintf(stream, "%s %.0f %% at %lld x %lld%s", saving < 0 ? "costs" : "saves", 100 * fabs(saving), width, width,
             end);
@@ -103,17 +103,21 @@ static void finding(const struct table_rows *rows, FILE *stream)
     fprintf(stream, "%s: ", subject);
     if (isfinite(ts_study_ratio(rows, "CUDA", subject, UNROLLED, ROWS, 1))) {
         fprintf(stream, "unrolling ");
-        write_saving(rows, stream, UNROLLED, ROWS, 1, " and ");
-        write_saving(rows, stream, UNROLLED, ROWS, 31, "; shared memory then ");
-        write_saving(rows, stream, TILE, UNROLLED, 1, ", ");
-        write_saving(rows, stream, TILE, UNROLLED, 7, " and ");
-        write_saving(rows, stream, TILE, UNROLLED, 31, "; ");
+        write_saving(rows, "CUDA", stream, UNROLLED, ROWS, 1, " and ");
+        write_saving(rows, "CUDA", stream, UNROLLED, ROWS, 31, "; shared memory then ");
+        write_saving(rows, "CUDA", stream, TILE, UNROLLED, 1, ", ");
+        write_saving(rows, "CUDA", stream, TILE, UNROLLED, 7, " and ");
+        write_saving(rows, "CUDA", stream, TILE, UNROLLED, 31, "; ");
         fprintf(stream, "`fused` is %.1f times as fast as that tile at 3 x 3 and %.0f times at 63 x 63",
                 ts_study_ratio(rows, "CUDA", subject, TILE, "fused", 1),
                 ts_study_ratio(rows, "CUDA", subject, TILE, "fused", 31));
         return;
     }
-    fprintf(stream, "on the CPU `running-sum` is %.1f times as fast as the loop at 3 x 3, and %.1f times at 15 x 15",
+    fprintf(stream, "on the CPU unrolling ");
+    write_saving(rows, "CPU", stream, "unrolled", LOOP, 1, " and a tile ");
+    write_saving(rows, "CPU", stream, "tile", LOOP, 1, " and ");
+    write_saving(rows, "CPU", stream, "tile", LOOP, 7, "; ");
+    fprintf(stream, "`running-sum` is %.1f times as fast as the loop at 3 x 3, and %.1f times at 15 x 15",
             ts_study_ratio(rows, "CPU", subject, LOOP, "running-sum", 1),
             ts_study_ratio(rows, "CPU", subject, LOOP, "running-sum", 7));
 }

@@ -114,8 +114,7 @@ static enum ts_status time_job(const struct measuring *it, const struct fan_in_j
         spent += times[n++];
     }
     row->seconds = ts_median(times, n);
-    row->fastest = times[(n - 1) / 10];
-    row->slowest = times[(n - 1) * 9 / 10];
+    ts_range_of_times(times, n, &row->fastest, &row->slowest);
     row->spread = ts_spread(times, n);
     return status;
 }
@@ -233,7 +232,7 @@ static const struct table_column columns[] = {{"device", "device", COLUMN_TEXT, 
                                               {"speed_up", "speed-up", COLUMN_REAL, AT(speed_up), 10, 2},
                                               {"efficiency", "efficiency", COLUMN_REAL, AT(efficiency), 10, 4},
                                               {"model", "analytic", COLUMN_REAL, AT(model), 10, 2},
-                                              {"spread", "+-", COLUMN_REAL, AT(spread), 5, 0, 100, "%"}};
+                                              {"spread", "10-90", COLUMN_REAL, AT(spread), 5, 0, 100, "%"}};
 
 /* Returns the row of the sum of the most values, in this order by as many processors as it keeps busy; NULL: there is
  * none. */
@@ -271,6 +270,7 @@ static void finding(const struct table_rows *rows, FILE *stream)
 
 const struct study ts_fan_in_study = {
     .name = "fan-in",
+    .own_data = true,
     .sentence = "speed-up and efficiency of three orders of joining partial results, against size and processors",
     .heading =
         "n floats are joined in double, and n tables of 4096 counts are added up. Speed-up: time of one processor "

@@ -179,6 +179,7 @@ static enum ts_status plot(const struct table_rows *rows, const char *path, stru
 
 const struct study ts_inverse_radon_study = {
     .name = "inverse-radon",
+    .own_data = true,
     .sentence = "Fourier reconstruction against filtered backprojection: time and error over size",
     .heading =
         "A slice of n x n pixels from 1.6 n views of n detector pixels, all with the ramp. RMS: difference from the "

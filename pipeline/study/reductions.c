@@ -169,6 +169,7 @@ static enum ts_status plot(const struct table_rows *rows, const char *path, stru
 
 const struct study ts_reductions_study = {
     .name = "reductions",
+    .own_data = true,
     .sentence = "sum, product, minimum, maximum, variance and sort by a tree, against one processor and cub",
     .heading =
         "n floats are joined in double (tree: in two levels, by as many threads as there are; serial: one thread), or "

@@ -104,6 +104,10 @@ static void write_part(const struct study_run *run, FILE *page)
     const struct study *study = run->study;
     fprintf(page, "<h2 id=\"%s\">%s</h2>\n<p>", study->name, study->name);
     ts_svg_text(page, study->sentence);
+    fprintf(page, "</p>\n<p>%s%s%s, %d threads", run->devices.device ? run->devices.device->name : "",
+            run->devices.device && run->devices.on_cpu ? "; " : "", run->devices.on_cpu ? "CPU" : "", run->threads);
+    fprintf(page, "; %s%s", run->given.values ? "a slice that was given" : "a phantom",
+            run->request->compare ? "" : "; stages were not compared with their oracles");
     fprintf(page, "</p>\n<p><b>Then:</b> ");
     ts_svg_text(page, study->found);
     char *text = NULL;
@@ -152,6 +156,9 @@ static enum ts_status run_one(const struct study *study, const struct study_requ
                             .threads = request->threads > 0 ? request->threads : omp_get_num_procs(),
                             .rows = {.table = &study->table, .stream = stream, .json = request->json},
                             .diag = diag};
+    if (study->own_data && request->input)
+        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "study-input"},
+                             "the study %s has values of its own and takes no --input", study->name);
     enum ts_status status = check_files(&run);
     if (status == TS_OK)
         status = ts_bench_devices_choose(request->device, &run.devices, diag);
@@ -182,7 +189,9 @@ static enum ts_status run_all(const struct study_request *request, FILE *stream,
     for (const struct study *const *study = ts_studies; status == TS_OK && *study; study++) {
         if (!request->json)
             fprintf(stream, "%s== %s\n\n", study == ts_studies ? "" : "\n", (*study)->name);
-        status = run_one(*study, request, stream, page, diag);
+        struct study_request own = *request;
+        own.input = (*study)->own_data ? NULL : request->input;
+        status = run_one(*study, &own, stream, page, diag);
     }
     fprintf(page, "</body></html>\n");
     const enum ts_status closed = ts_text_file_close(page, path, diag);

@@ -38,6 +38,7 @@ struct study_run {
 struct study {
     const char *name;
     const char *sentence; /* names what it compares, for the list of studies */
+    bool own_data;        /* its values are not those of an image, so that it refuses --input */
     const char *heading;  /* stands above the table and explains its columns; lines ending in \n */
     /* Writes a line for each kind of rows that this machine cannot have, and why. NULL: such rows are those of a device
      * that is missing. */
@@ -67,9 +68,9 @@ struct view_screen;
  * program has no OpenGL, and the study no rows. */
 void ts_study_use_screen(const struct view_screen *screen);
 
-/* Carries the study out; NULL: every study, and writes index.html into the folder, which must be given. TS_BAD_CHAIN:
- * there is no such device (code device); TS_RUN_FAILED: a file cannot be written (not-written), a device failed, or a
- * result is wrong (study-result). */
+/* Carries the study out (TS_BAD_CHAIN, study-input: it has data of its own and was given others); NULL: every study,
+ * and writes index.html into the folder, which must be given. TS_BAD_CHAIN: there is no such device (code device);
+ * TS_RUN_FAILED: a file cannot be written (not-written), a device failed, or a result is wrong (study-result). */
 enum ts_status ts_study_run(const struct study *study, const struct study_request *request, FILE *stream,
                             struct ts_diag *diag);
 

@@ -44,8 +44,7 @@ enum ts_status ts_study_time(const struct study_run *run, study_work *work, void
     if (status != TS_OK)
         return status;
     row->seconds = ts_median(times, n);
-    row->fastest = times[(n - 1) / 10];
-    row->slowest = times[(n - 1) * 9 / 10];
+    ts_range_of_times(times, n, &row->fastest, &row->slowest);
     row->spread = ts_spread(times, n);
     return TS_OK;
 }

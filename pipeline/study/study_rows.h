@@ -34,7 +34,7 @@ struct study_row {
         {(x_key), (x_head), COLUMN_INTEGER, STUDY_ROW_AT(x), 8},                                                       \
         {"threads", "threads", COLUMN_INTEGER, STUDY_ROW_AT(threads), 7},                                              \
         {"seconds", "microsec.", COLUMN_REAL, STUDY_ROW_AT(seconds), 12, 2, 1e6},                                      \
-        {"spread", "+-", COLUMN_REAL, STUDY_ROW_AT(spread), 5, 0, 100, "%"},                                           \
+        {"spread", "10-90", COLUMN_REAL, STUDY_ROW_AT(spread), 5, 0, 100, "%"},                                        \
         {"rate", "10^9/s", COLUMN_REAL, STUDY_ROW_AT(rate), 9, 3, 1e-9},                                               \
     {                                                                                                                  \
         "error", "error", COLUMN_REAL, STUDY_ROW_AT(error), 8, TABLE_SCIENTIFIC                                        \

@@ -62,6 +62,27 @@ static int64_t count_of(const struct ts_numbers *numbers)
     return numbers->rows * numbers->columns;
 }
 
+/* Their values may be below 0, which no magnitude is, and squares would turn them into bright ones. */
+static bool is_no_magnitude(enum ts_quantity quantity)
+{
+    return quantity == TS_HU || quantity == TS_LINE_INTEGRAL || quantity == TS_ATTENUATION;
+}
+
+static enum ts_status check_rician(const struct stage_context *context, const struct nlm_params *params)
+{
+    if (is_no_magnitude(context->in.quantity)) {
+        ts_param_error(context->set, "noise", "noise-quantity", context->diag,
+                       "rician is the noise of magnitudes, which are never negative, and these values are %s",
+                       ts_quantity_name(context->in.quantity));
+        return ts_diag_hint(context->diag, "Rician noise is that of MR magnitudes; for CT leave out `noise`");
+    }
+    if (params->sigma.values)
+        return TS_OK;
+    ts_param_error(context->set, "sigma", "sigma-missing", context->diag,
+                   "is not given, and noise: rician needs it, because the estimates are those of Gaussian noise");
+    return ts_diag_hint(context->diag, "the standard deviation of the background is 0.655 sigma, so divide it by that");
+}
+
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
     const struct nlm_params *params = values;
@@ -72,9 +93,14 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     if (count_of(&params->h) > 1 || count_of(&params->sigma) > 1)
         return ts_param_error(context->set, count_of(&params->h) > 1 ? "h" : "sigma", "one-number", context->diag,
                               "takes one number");
-    if (params->sigma.values) {
-        ts_param_idle(context->set, "estimate");
-        ts_param_idle(context->set, "scope");
+    if (params->noise == NLM_RICIAN && check_rician(context, params) != TS_OK)
+        return TS_BAD_CHAIN;
+    static const char *const of_estimate[] = {"estimate", "scope"};
+    for (int i = 0; i < 2 && params->sigma.values; i++) {
+        if (ts_param_given(context->set, of_estimate[i]))
+            return ts_param_error(context->set, of_estimate[i], "parameter-unused", context->diag,
+                                  "is used where sigma is estimated alone, and sigma is given");
+        ts_param_idle(context->set, of_estimate[i]);
     }
     return ts_border_check(context, (enum ts_border)params->border, params->constant);
 }
@@ -207,7 +233,10 @@ const struct stage nlm_stage = {
         "\n"
         "`noise: rician` is for magnitude images of MR, whose noise raises dark values: the weighted mean of the "
         "squares less 2 sigma^2, and 0 where that is negative, is the square of the result (N. Wiest-Daessle et al., "
-        "2008). The weights are the same.\n"
+        "2008). The weights are the same. It needs `sigma`: where there is no signal, magnitudes deviate by 0.655 "
+        "sigma alone, and an estimate would be too small. HU, line integrals and attenuations are refused. A magnitude "
+        "is never below 0: a negative value is squared like any other, without a note, and comes out as if it were "
+        "positive.\n"
         "\n"
         "A value that is not finite, or as large as 1e18, has no weight for any other, and comes out as it was; "
         "patches "
@@ -225,6 +254,6 @@ const struct stage nlm_stage = {
     .map = ts_nlm_map,
     .cuda = STAGE_CUDA(nlm_cuda),
     .tolerance = {.relative = 1e-5, .why = "squared differences, weights and their sums in float"},
-    .bench = "|noise=rician sigma=20 h=16|patch_size=7 patch_distance=11 sigma=20|"
+    .bench = "|sigma=20 h=16|patch_size=7 patch_distance=11 sigma=20|"
              "dimensions=3d patch_size=3 patch_distance=2 sigma=20",
 };

@@ -52,9 +52,13 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     struct tv_params *params = values;
     if (params->method == TV_AUTO)
         params->method = TV_PRIMAL_DUAL;
+    const bool given = ts_param_given(context->set, "tolerance");
+    if (params->stop == TV_NEVER && given)
+        return ts_param_error(context->set, "tolerance", "parameter-unused", context->diag,
+                              "is used with stop: distance alone, and stop is never");
     if (params->stop == TV_NEVER)
         ts_param_idle(context->set, "tolerance");
-    else if (!ts_param_given(context->set, "tolerance"))
+    else if (!given)
         return ts_param_error(context->set, "tolerance", "tolerance-missing", context->diag,
                               "is not given, and stop: distance needs it");
     return TS_OK;
@@ -134,13 +138,14 @@ const struct stage tv_stage = {
         "**How close.** The table `distance` has a bound of the root mean square by which the result differs from the "
         "exact minimum, in the image's unit: the root of twice the gap between the primal and the dual problem over "
         "the number of pixels. With `stop: distance` a slice is done once it is at most `tolerance`; with `dimensions: "
-        "3d` it is that of the volume, whose square is the mean of those of the slices.\n"
+        "3d` it is that of the volume, whose square is the mean of those of the slices. One that has not come so near "
+        "after `iterations` ends there without a note: its last number in `distance` is then above `tolerance`.\n"
         "\n"
         "**Slabs.** In 3d n iterations look at n + 1 slices on either side, which every slab of a run computes anew, "
         "and `stop: distance` at the whole volume: give the run memory for as few slabs as may be.\n"
         "\n"
-        "A NaN or an infinite value spoils its surroundings, by a pixel further with every iteration; `outliers` "
-        "replaces them. The output is f32.\n"
+        "A NaN or an infinite value spoils its surroundings, by a pixel further with every iteration, and no note "
+        "tells of it; `outliers` before this stage replaces them. The output is f32.\n"
         "\n"
         "**Cost.** An iteration takes about 30 operations, a root and a division a pixel.",
     STAGE_TAKES_ALL,

@@ -61,7 +61,7 @@ TEST_ON_BOTH(nlm, agrees_with_the_definition_in_3d)
 {
     static const struct stage_case cases[] = {
         {.assignments = "dimensions=3d patch_size=3 patch_distance=1", .dtypes = SOME, .values = VALUES_CT},
-        {.assignments = "dimensions=3d patch_size=3 patch_distance=2 sigma=50 scope=volume border=wrap noise=rician",
+        {.assignments = "dimensions=3d patch_size=3 patch_distance=2 sigma=50 border=wrap noise=rician",
          .dtypes = TS_DTYPE_BIT(TS_F32),
          .values = VALUES_CT},
         {.assignments = "dimensions=3d patch_size=1 patch_distance=3 scope=slice border=constant constant=3",
@@ -181,6 +181,20 @@ Test(nlm, refuses_what_has_no_meaning)
     ts_test_refused(&nlm_stage, "patch_size=4", TS_F32, false, "patch-even");
     ts_test_refused(&nlm_stage, "h=1,2", TS_F32, false, "one-number");
     ts_test_refused(&nlm_stage, "sigma=1,2", TS_F32, false, "one-number");
+    ts_test_refused(&nlm_stage, "noise=rician", TS_F32, false, "sigma-missing");
     ts_test_refused(&nlm_stage, "border=constant constant=-1", TS_U8, false, "value-range");
+    ts_test_refused(&nlm_stage, "sigma=5 estimate=wavelet", TS_F32, false, "parameter-unused");
+    ts_test_refused(&nlm_stage, "sigma=5 scope=slice", TS_F32, false, "parameter-unused");
     ts_test_refused(&nlm_stage, "border=mirror constant=1", TS_F32, false, "parameter-unused");
+}
+
+Test(nlm, takes_rician_noise_of_magnitudes_alone)
+{
+    static const enum ts_quantity refused[] = {TS_HU, TS_LINE_INTEGRAL, TS_ATTENUATION};
+    struct ts_image in = ts_test_image(1, 6, 8, TS_F32, VALUES_CONSTANT, 1);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        in.quantity = refused[i];
+        ts_test_refuses(&nlm_stage, "noise=rician sigma=20", &in, NULL, "noise-quantity", "MR magnitudes");
+    }
+    free(in.data);
 }

@@ -146,6 +146,19 @@ TEST_ON_BOTH(tv, stops_each_slice_at_the_tolerance)
     free(in.data);
 }
 
+/* A slice whose iterations end first says so in its table alone. */
+TEST_ON_BOTH(tv, ends_above_a_tolerance_that_was_not_reached)
+{
+    struct ts_image in = ts_test_image(1, 30, 30, TS_F32, VALUES_RANDOM, 3);
+    struct stage_run run;
+    cr_assert_eq(ts_test_run(&run, &tv_stage, "weight=100 iterations=15 stop=distance tolerance=0.01", &in, NULL, 1, 1),
+                 TS_OK);
+    cr_assert_eq(ts_test_table_at(&run, "iterations", 0), 15);
+    cr_assert_gt(ts_test_table_at(&run, "distance", 1), 0.01);
+    ts_test_run_clear(&run);
+    free(in.data);
+}
+
 /* A NaN spoils as many pixels on either side as there are iterations, and no more. */
 TEST_ON_BOTH(tv, spreads_a_nan_by_a_pixel_an_iteration)
 {
@@ -158,8 +171,9 @@ TEST_ON_BOTH(tv, spreads_a_nan_by_a_pixel_an_iteration)
     free(out.data);
 }
 
-Test(tv, refuses_a_stop_without_its_number)
+Test(tv, refuses_a_stop_without_its_number_and_a_number_without_its_stop)
 {
+    ts_test_refused(&tv_stage, "weight=1 tolerance=2", TS_F32, false, "parameter-unused");
     ts_test_refused(&tv_stage, "weight=1 stop=distance", TS_F32, false, "tolerance-missing");
     ts_test_refused(&tv_stage, "weight=0", TS_F32, false, "parameter-range");
 }

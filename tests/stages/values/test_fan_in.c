@@ -51,6 +51,23 @@ Test(fan_in, halves_with_stride)
     cr_assert(ts_fan_in_stride(257) == 256 && ts_fan_in_stride(0) == 0);
 }
 
+/* What is left in the tables that were added to others tells the orders apart: 16 tables halve with strides 8, 4, 2 and
+ * 1, or in runs of 4 whose first tables then halve. */
+Test(fan_in, tables_are_joined_in_the_order_of_the_method)
+{
+    static const uint64_t left[][16] = {[REDUCTION_FAN_IN] = {16, 8, 4, 4, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1},
+                                        [REDUCTION_TWO_LEVEL] = {16, 1, 1, 1, 8, 1, 1, 1, 4, 1, 1, 1, 4, 1, 1, 1}};
+    for (int method = REDUCTION_FAN_IN; method <= REDUCTION_TWO_LEVEL; method++) {
+        uint64_t tables[16];
+        for (int i = 0; i < 16; i++)
+            tables[i] = 1;
+        ts_tables_join(tables, 16, 1, (enum reduction_method)method);
+        for (int i = 0; i < 16; i++)
+            cr_expect_eq(tables[i], left[method][i], "method %d, table %d: %llu", method, i,
+                         (unsigned long long)tables[i]);
+    }
+}
+
 Test(fan_in, runs_are_about_the_square_root)
 {
     cr_assert_eq(ts_run_length(262144, 16, 16, 4096), 512);
