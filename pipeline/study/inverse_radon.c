@@ -65,7 +65,8 @@ static double rms_error(const struct phantom *phantom, const float *slice, int64
     ts_phantom_render(phantom, &options, 0, truth);
     for (int64_t i = 0; i < side * side; i++) {
         const double difference = (double)slice[i] - (truth[i] - PHANTOM_AIR_HU);
-        if (hypot((double)(i / side) - middle, (double)(i % side) - middle) > middle)
+        const int64_t y = i / side, x = i % side;
+        if (hypot((double)y - middle, (double)x - middle) > middle)
             continue;
         sum += difference * difference;
         n++;

@@ -118,9 +118,10 @@ static enum ts_status gaussian_resolve(const struct stage_context *context, void
     struct gaussian_params *params = values;
     const bool volume = params->dimensions == GAUSSIAN_3D;
     const int64_t n_axes = volume ? 3 : 2, n = params->sigma.columns;
+    const long long given = params->sigma.rows * n;
     if (params->sigma.rows != 1 || (n != 1 && n != n_axes))
         return ts_param_error(context->set, "sigma", "sigma-count", context->diag,
-                              "%lld numbers; expected one for all axes, or %s", (long long)(params->sigma.rows * n),
+                              "%lld numbers; expected one for all axes, or %s", given,
                               volume ? "three, [x, y, z]" : "two, [x, y]");
     for (int axis = volume ? 0 : 1; axis < 3; axis++) {
         const struct ts_axis *of = &context->in.axes[axis];

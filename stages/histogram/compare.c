@@ -72,7 +72,7 @@ struct compare_rule ts_compare_rule(const struct compare_params *params)
     const double pixels = (double)(rule.taps * rule.taps), sigma = 1.5, k1 = 0.01, k2 = 0.03;
     double sum = 0;
     for (int i = 0; i < rule.taps; i++) {
-        const double from_center = i - rule.taps / 2;
+        const int from_center = i - rule.taps / 2;
         sum += rule.weights[i] = gaussian ? exp(-0.5 * from_center * from_center / (sigma * sigma)) : 1;
     }
     for (int i = 0; i < rule.taps; i++)
