@@ -36,11 +36,11 @@ TS_HOST_DEVICE double ts_log_f64(double x)
     return (double)k * LOG_2_HIGH + (f - (s * (f - 2 * square * sum) - (double)k * LOG_2_LOW));
 }
 
-/* Returns e^x; 0 below -708, where results are no normal numbers, and infinity above 709. Not for NaN. */
+/* Returns e^x; 0 below -708, where results are no normal numbers, infinity above 709, and NaN of NaN. */
 TS_HOST_DEVICE double ts_exp_f64(double x)
 {
-    if (x < -708)
-        return 0;
+    if (!(x >= -708))
+        return x < 0 ? 0 : x;
     if (x > 709)
         return (double)INFINITY;
     const double k = floor(x * 0x1.71547652b82fep+0 + 0.5), r = x - k * LOG_2_HIGH - k * LOG_2_LOW;
