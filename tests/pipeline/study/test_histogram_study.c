@@ -217,8 +217,8 @@ static void expect_counts(struct device_image *image, struct gray_job job)
         }
 }
 
-/* What a kernel has beside its result: tables to be summed, threads, and shared memory for tables of a block, of a lane
- * or of warps. */
+/* A kernel leaves tables to be summed beside its result, and has threads, and shared memory for tables of a block, of a
+ * lane or of warps. */
 static const struct {
     struct gray_job job;
     int64_t threads, tables; /* tables -1: of as many blocks as the device holds */
