@@ -28,7 +28,7 @@ struct source_attribute { /* allow-listed text of the whole input: modality, ker
     const char *name, *value;
 };
 
-/* How the files hold the pixels, on which the time to read them depends. */
+/* This says how the files hold the pixels, on which the time to read them depends. */
 enum source_coding {
     SOURCE_STORED,   /* as they are */
     SOURCE_DEFLATED, /* in compressed chunks, which threads inflate */
