@@ -32,13 +32,13 @@ static bool gather(const struct dicom_series *all, size_t first, size_t end, str
     size_t n = 0;
     *relatives = (struct relatives){.n_files = 0};
     for (size_t i = first; i < end; i++)
-        relatives->n_files += all[i].n_images;
+        relatives->n_files += all[i].n_images + all[i].n_left_out;
     relatives->numbers = ts_arena_alloc(arena, relatives->n_files * sizeof(double));
     relatives->acquisitions = ts_arena_alloc(arena, relatives->n_files * sizeof(double));
     if (!relatives->numbers || !relatives->acquisitions)
         return false;
     for (size_t i = first; i < end; i++) {
-        for (size_t k = 0; k < all[i].n_images; k++) {
+        for (size_t k = 0; k < all[i].n_images + all[i].n_left_out; k++) {
             const struct dicom_image *image = all[i].images[k];
             relatives->acquisitions[n++] = isnan(image->acquisition_number) ? -INFINITY : image->acquisition_number;
             if (!isnan(image->instance_number))

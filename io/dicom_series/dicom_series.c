@@ -81,6 +81,18 @@ void ts_dicom_series_warn(struct dicom_series *series, const char *format, ...)
         series->warnings[series->n_warnings++] = kept;
 }
 
+void ts_dicom_series_leave_out(struct dicom_series *series, const bool *left)
+{
+    struct dicom_image **before =
+        ts_arena_copy(series->arena, series->images, series->n_images, sizeof *series->images);
+    size_t kept = 0, end = series->n_images;
+    series->no_memory |= !before;
+    for (size_t i = 0; before && i < series->n_images; i++)
+        series->images[left[i] ? --end : kept++] = before[i];
+    series->n_left_out += before ? series->n_images - kept : 0;
+    series->n_images = before ? kept : series->n_images;
+}
+
 void ts_dicom_orientation_name(const struct ts_image *image, char *out, size_t size)
 {
     static const char *const names[] = {"sagittal", "coronal", "axial"};
@@ -89,10 +101,11 @@ void ts_dicom_orientation_name(const struct ts_image *image, char *out, size_t s
     for (int i = 1; i < 3; i++)
         main_axis = fabs(normal[i]) > fabs(normal[main_axis]) ? i : main_axis;
     double lean = acos(fmin(1, fabs(normal[main_axis]))) * (180 / M_PI);
-    if (lean < 1)
-        snprintf(out, size, "%s", names[main_axis]);
-    else
-        snprintf(out, size, "%s, oblique %.1f degrees", names[main_axis], lean);
+    const double shear = ts_image_lean_degree(image);
+    int used = lean < 1 ? snprintf(out, size, "%s", names[main_axis])
+                        : snprintf(out, size, "%s, oblique %.1f degrees", names[main_axis], lean);
+    if (shear > TS_UPRIGHT_DEGREE && (size_t)used < size)
+        snprintf(out + used, size - (size_t)used, ", sheared %.1f degrees", shear);
 }
 
 void ts_dicom_series_line(const struct dicom_series *series, char *out, size_t size)
@@ -103,7 +116,7 @@ void ts_dicom_series_line(const struct dicom_series *series, char *out, size_t s
         snprintf(out, size, "%s, %d x %d x %lld", modality, (int)axes[1].n, (int)axes[2].n, (long long)axes[0].n);
         return;
     }
-    char orientation[64];
+    char orientation[96];
     ts_dicom_orientation_name(&series->image, orientation, sizeof orientation);
     snprintf(out, size, "%s, %d x %d x %lld, %.4g x %.4g x %.4g mm, %s, %s %s", modality, (int)axes[1].n,
              (int)axes[2].n, (long long)axes[0].n, axes[1].spacing, axes[2].spacing, axes[0].spacing, orientation,

@@ -18,6 +18,7 @@ struct dicom_series {
     char series[DICOM_UID_MAX], modality[DICOM_TEXT_MAX], image_type[DICOM_TEXT_MAX * 2];
     struct dicom_image **images; /* in order of position along the normal; duplicates dropped */
     size_t n_images, n_duplicates;
+    size_t n_left_out; /* images behind the n_images: of other stacks or at repeated positions, as the chain chose */
     size_t n_slices;                           /* of one volume; the first n_slices images are its slices */
     const char *refusal, *refusal_code, *hint; /* refusal NULL: one clean volume */
     struct ts_image image;                     /* where clean: shape, spacing, geometry, dtype, unit, quantity */
@@ -45,7 +46,9 @@ void ts_dicom_series_refuse(struct dicom_series *series, const char *code, const
     __attribute__((format(printf, 4, 5)));
 /* Adds a warning. Those beyond DICOM_MAX_WARNINGS are counted in a last one. */
 void ts_dicom_series_warn(struct dicom_series *series, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Writes "axial", "coronal", "sagittal", or "axial, oblique 12.3 degrees". */
+/* Moves the images that `left` marks, of n_images, behind the others, which keep their order. */
+void ts_dicom_series_leave_out(struct dicom_series *series, const bool *left);
+/* Writes "axial", "coronal", "sagittal", or "axial, oblique 12.3 degrees", or "axial, sheared 14.0 degrees". */
 void ts_dicom_orientation_name(const struct ts_image *image, char *out, size_t size);
 /* Writes one line for people, rows x columns x slices: "CT, 512 x 512 x 28, 0.488 x 0.488 x 5 mm, axial, i16 HU". */
 void ts_dicom_series_line(const struct dicom_series *series, char *out, size_t size);

@@ -30,7 +30,7 @@ static void study_open(struct study *study, const char *folder)
     study->arena = ts_arena_create();
     study->diag = ts_diag_create();
     cr_assert_eq(ts_dicom_scan(paths, 1, study->arena, &study->files, study->diag), TS_OK, "%s", folder);
-    cr_assert_eq(ts_dicom_group(&study->files, study->arena, &study->series, &study->n, study->diag), TS_OK);
+    cr_assert_eq(ts_dicom_group(&study->files, &ts_dicom_default_rules, study->arena, &study->series, &study->n, study->diag), TS_OK);
 }
 
 static void study_close(struct study *study)

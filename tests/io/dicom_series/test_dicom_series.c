@@ -34,7 +34,7 @@ static void group_read(struct group *group)
 {
     const char *paths[] = {group->folder};
     cr_assert_eq(ts_dicom_scan(paths, 1, group->arena, &group->files, group->diag), TS_OK);
-    cr_assert_eq(ts_dicom_group(&group->files, group->arena, &group->series, &group->n, group->diag), TS_OK);
+    cr_assert_eq(ts_dicom_group(&group->files, &ts_dicom_default_rules, group->arena, &group->series, &group->n, group->diag), TS_OK);
 }
 
 static void group_close(struct group *group)
