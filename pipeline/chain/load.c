@@ -14,7 +14,8 @@ enum { MOST_ELSEWHERE = 3 };
 bool ts_load_begin(const struct load *load, const struct param *params, size_t n_params, size_t bytes,
                    const char *owner, struct ts_span span, struct param_set *set)
 {
-    *set = (struct param_set){.params = params, .n_params = n_params, .owner = owner, .span = span};
+    *set = (struct param_set){
+        .params = params, .n_params = n_params, .owner = owner, .span = span, .version = load->version};
     set->values = ts_arena_alloc(load->arena, bytes + 1);
     if (!set->values) {
         ts_diag_no_memory(load->diag, bytes);
