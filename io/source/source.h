@@ -39,6 +39,10 @@ struct source {
     const struct source_ops *ops;
     struct ts_image image; /* the whole volume; data NULL. dtype holds every value of every slice exactly, or is f32 */
     int64_t n_slices;      /* == image.axes[0].n */
+    /* Several volumes that are described alike, such as the times of a series: the chain runs over one after the other.
+     * Slice z of volume v is slice v * n_whole + z for read(), prefetch() and `slices`. 0 means 1. */
+    int64_t n_volumes;
+    struct ts_axis volume_axis; /* n_volumes positions: time, echo or b; nothing where there is one volume */
     struct source_slice *slices;
     int64_t first_slice; /* number in the input of the first slice, where a range is read (io/source/source_slices.h) */
     int64_t n_whole;     /* slices of the input; ts_source_open sets it */
