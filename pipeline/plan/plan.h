@@ -49,6 +49,7 @@ struct plan_node {
     int first_pass, rounds;            /* passes of its whole-volume reduction; rounds 0: it has none */
     int tables_pass;                   /* pass of tables per slice that do not feed its map; -1: none */
     const char *dataset;               /* name in the output file where its image is written, else NULL */
+    bool by_volume;                    /* its image differs from volume to volume; false: it is the same for all */
     bool keep;                         /* held whole in memory from its first computation on */
     int64_t buffer_slices, run_slices; /* most slices held at once (not kept), most slices computed in one call */
     /* Bytes that are copied to and from a CUDA device in the whole run: those of a source, of an output, and of partial
@@ -65,6 +66,10 @@ struct ts_plan {
     struct arena *arena;
     struct plan_node *nodes;
     int32_t n_nodes, n_sources;
+    /* A run goes over the volumes of its sources one after the other, each in n_passes. Sources of one volume serve all
+     * of them. */
+    int64_t n_volumes;
+    struct ts_axis volume_axis;
     int n_passes;
     int64_t slab_slices;
     bool weighing;                     /* while choosing what to keep, which ignores reductions of a few slices */
@@ -147,8 +152,11 @@ int ts_plan_stored(const struct ts_plan *plan, int32_t node);
  * it.
  */
 bool ts_plan_rounds(const struct ts_plan *plan, int32_t node);
-/* Returns the image of a node as the output file holds it. */
+/* Returns one volume of a node's image as the output file holds it. */
 struct ts_image ts_plan_written(const struct ts_plan *plan, int32_t node);
+/* Returns `image`, which belongs to this node, with the axis of volumes before its own where it has one image for each
+ * of several volumes. */
+struct ts_image ts_plan_with_volumes(const struct ts_plan *plan, int32_t node, const struct ts_image *image);
 /* Slabs under way at once on a CUDA device: one is uploaded, one computed, one downloaded. */
 enum { PLAN_RING = 3 };
 /* Returns true where the run's CUDA device compresses the outputs before they leave it. */
