@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "io/dicom/dicom_group.h"
-#include "io/dicom/dicom_kernel.h"
-#include "io/dicom/dicom_non_images.h"
-#include "io/dicom/dicom_scan.h"
-#include "io/dicom/dicom_source.h"
+#include "io/dicom_frames/dicom_source.h"
+#include "io/dicom_header/dicom_kernel.h"
+#include "io/dicom_header/dicom_scan.h"
+#include "io/dicom_series/dicom_group.h"
+#include "io/dicom_series/dicom_non_images.h"
 #include "io/source/source_slices.h"
 
 static const struct choice burned_in_choices[] = {

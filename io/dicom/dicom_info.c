@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 #include "core/json.h"
-#include "io/dicom/dicom_group.h"
-#include "io/dicom/dicom_non_images.h"
-#include "io/dicom/dicom_scan.h"
+#include "io/dicom_header/dicom_scan.h"
+#include "io/dicom_series/dicom_group.h"
+#include "io/dicom_series/dicom_non_images.h"
 
 enum { LINE_BYTES = 2048 };
 

@@ -12,7 +12,7 @@
 
 #include "datasets/dicom_write.h"
 #include "datasets/phantom.h"
-#include "io/dicom/dicom_scan.h"
+#include "io/dicom_header/dicom_scan.h"
 #include "tests/files/dicom_fixture.h"
 #include "tests/files/dicom_open.h"
 #include "tests/support/support.h"

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/dicom/dicom_cells.h"
-#include "io/dicom/dicom_scan.h"
+#include "io/dicom_frames/dicom_cells.h"
+#include "io/dicom_header/dicom_scan.h"
 
 enum ts_status ts_test_open_dicom(const char *path, const char *series, int32_t burned_in, struct source **source,
                                   struct ts_diag *diag)

@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/dicom/dicom_kernel.h"
-#include "io/dicom/dicom_source.h"
+#include "io/dicom_frames/dicom_source.h"
+#include "io/dicom_header/dicom_kernel.h"
 #include "tests/files/dicom_fixture.h"
 #include "tests/files/dicom_open.h"
 #include "tests/support/support.h"
