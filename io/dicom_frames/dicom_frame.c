@@ -30,7 +30,8 @@ size_t ts_dicom_cell_bytes(const struct dicom_source *source)
 struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
 {
     const struct dicom_frame *frame = &source->frames[z];
-    const struct dicom_file *file = frame->file;
+    const struct dicom_image *image = frame->image;
+    const struct dicom_file *file = image->file;
     struct dicom_job job = {.pixel_offset = file->pixel_offset,
                             .pixel_bytes = file->pixel_bytes,
                             .file_bytes = file->file_bytes,
@@ -40,10 +41,10 @@ struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
                             .cells = frame->cells,
                             .syntax = file->syntax,
                             .dtype = source->base.image.dtype,
-                            .have_padding = file->have_padding,
-                            .have_padding_limit = file->have_padding_limit,
-                            .padding = file->padding,
-                            .padding_limit = file->padding_limit};
+                            .have_padding = image->have_padding,
+                            .have_padding_limit = image->have_padding_limit,
+                            .padding = image->padding,
+                            .padding_limit = image->padding_limit};
     snprintf(job.sop_instance, sizeof job.sop_instance, "%s", file->sop_instance);
     return job;
 }

@@ -14,7 +14,7 @@
 bool ts_dicom_is_native(const struct dicom_source *source)
 {
     for (int64_t z = 0; z < source->base.n_slices; z++)
-        if (source->frames[z].file->syntax > DICOM_EXPLICIT_BE)
+        if (source->frames[z].image->file->syntax > DICOM_EXPLICIT_BE)
             return false;
     return true;
 }
@@ -30,12 +30,12 @@ struct reading {
 static void read_slice(const struct dicom_source *source, int64_t z, void *cells, void *out, struct dicom_reply *reply)
 {
     const struct dicom_job job = ts_dicom_job(source, z);
-    const int fd = ts_dicom_frame_open(source->frames[z].file, reply);
+    const int fd = ts_dicom_frame_open(source->frames[z].image->file, reply);
     if (fd < 0)
         return;
     ts_dicom_frame_decode(&job, fd, cells, out, reply);
     if (!reply->failed)
-        ts_dicom_frame_check(source->frames[z].file, fd, reply);
+        ts_dicom_frame_check(source->frames[z].image->file, fd, reply);
     close(fd);
 }
 

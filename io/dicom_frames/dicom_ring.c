@@ -51,8 +51,9 @@ static size_t worker_bytes(const struct dicom_source *source)
 {
     int64_t largest = 0;
     for (int64_t z = 0; z < source->base.n_slices; z++)
-        if (source->frames[z].file->syntax > DICOM_EXPLICIT_BE && source->frames[z].file->file_bytes > largest)
-            largest = source->frames[z].file->file_bytes;
+        if (source->frames[z].image->file->syntax > DICOM_EXPLICIT_BE &&
+            source->frames[z].image->file->file_bytes > largest)
+            largest = source->frames[z].image->file->file_bytes;
     /* The cells twice, the compressed bytes twice, and the heap and touched pages of a process. */
     return ((size_t)8 << 20) + 2 * ts_dicom_cell_bytes(source) + 2 * (size_t)largest;
 }
@@ -122,7 +123,7 @@ _Static_assert(sizeof(struct dicom_job) <= WORKER_JOB_MAX && sizeof(struct dicom
 static bool needs_codecs(const struct dicom_source *source)
 {
     for (int64_t z = 0; z < source->base.n_slices; z++)
-        if (source->frames[z].file->syntax > DICOM_RLE)
+        if (source->frames[z].image->file->syntax > DICOM_RLE)
             return true;
     return false;
 }
@@ -177,7 +178,7 @@ static bool submit(struct dicom_source *source, int64_t slot, int64_t z)
     struct dicom_slot *at = &source->slots[slot];
     at->z = z;
     at->reply = (struct dicom_reply){0};
-    const int fd = ts_dicom_frame_open(source->frames[z].file, &at->reply);
+    const int fd = ts_dicom_frame_open(source->frames[z].image->file, &at->reply);
     bool queued = fd < 0;
     at->state = SLOT_READY;
     if (fd >= 0) {
@@ -267,7 +268,7 @@ static enum ts_status report_loss(const struct dicom_source *source, uint64_t jo
     if (job == UINT64_MAX || z >= source->base.n_slices)
         return ts_diag_error(diag, TS_RUN_FAILED, &site, "a process that decodes slices %s", what);
     ts_diag_error(diag, TS_BAD_INPUT, &site, "slice %lld (%s): the process that decoded it %s", (long long)z,
-                  ts_base_name(source->frames[z].file->path), what);
+                  ts_base_name(source->frames[z].image->file->path), what);
     return ts_diag_hint(diag, "the file is probably damaged: copy it again from its archive, or leave it out");
 }
 

@@ -15,9 +15,9 @@
 
 enum { DIGEST_BYTES = 32, DICOM_TEXT_BYTES = 320, DICOM_JOB_SECONDS = 60, DICOM_PENDING_MAX = 64 };
 
-/* One slice: its file as it was when its header was read. */
+/* One slice: its image, with the file as it was when its header was read. */
 struct dicom_frame {
-    const struct dicom_file *file;
+    const struct dicom_image *image;
     struct dicom_cells cells;
     double slope, intercept; /* as applied */
     bool dirty;              /* found while reading: bits outside of BitsStored were dropped */

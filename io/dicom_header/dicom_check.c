@@ -102,23 +102,23 @@ static void check_pixels(struct scan *scan)
 
 static void check_values(struct scan *scan)
 {
-    struct dicom_file *file = scan->file;
-    if (file->have_slope && file->slope == 0)
+    struct dicom_image *image = &scan->image;
+    if (image->have_slope && image->slope == 0)
         ts_dicom_refuse(scan, "dicom-rescale", "Rescale Slope is 0: every pixel would have one value");
-    if (file->have_slope != file->have_intercept)
+    if (image->have_slope != image->have_intercept)
         ts_dicom_refuse(scan, "dicom-rescale", "Rescale %s is given without Rescale %s",
-                        file->have_slope ? "Slope" : "Intercept", file->have_slope ? "Intercept" : "Slope");
-    if (file->have_spacing && !(file->spacing_mm[0] > 0 && file->spacing_mm[1] > 0 &&
-                                file->spacing_mm[0] <= MAX_POSITION_MM && file->spacing_mm[1] <= MAX_POSITION_MM))
+                        image->have_slope ? "Slope" : "Intercept", image->have_slope ? "Intercept" : "Slope");
+    if (image->have_spacing && !(image->spacing_mm[0] > 0 && image->spacing_mm[1] > 0 &&
+                                 image->spacing_mm[0] <= MAX_POSITION_MM && image->spacing_mm[1] <= MAX_POSITION_MM))
         ts_dicom_refuse(scan, "dicom-bad-spacing", "Pixel Spacing is %g by %g mm, expected more than 0 and at most %g",
-                        file->spacing_mm[0], file->spacing_mm[1], MAX_POSITION_MM);
+                        image->spacing_mm[0], image->spacing_mm[1], MAX_POSITION_MM);
     for (int i = 0; i < 3; i++) {
-        if (!(fabs(file->position_mm[i]) <= MAX_POSITION_MM))
+        if (!(fabs(image->position_mm[i]) <= MAX_POSITION_MM))
             ts_dicom_refuse(scan, "dicom-bad-position", "Image Position (Patient) is %g mm away, expected at most %g",
-                            fabs(file->position_mm[i]), MAX_POSITION_MM);
+                            fabs(image->position_mm[i]), MAX_POSITION_MM);
     }
-    if (file->have_orientation) {
-        const double *o = file->orientation;
+    if (image->have_orientation) {
+        const double *o = image->orientation;
         double row = sqrt(o[0] * o[0] + o[1] * o[1] + o[2] * o[2]);
         double column = sqrt(o[3] * o[3] + o[4] * o[4] + o[5] * o[5]);
         double dot = o[0] * o[3] + o[1] * o[4] + o[2] * o[5];
@@ -127,9 +127,9 @@ static void check_values(struct scan *scan)
                             "Image Orientation is not orthonormal: lengths %.6g and %.6g, dot product %.6g", row,
                             column, dot);
     }
-    if (file->pixel_representation == 1) {
-        file->padding = (int16_t)file->padding;
-        file->padding_limit = (int16_t)file->padding_limit;
+    if (scan->file->pixel_representation == 1) {
+        image->padding = (int16_t)image->padding;
+        image->padding_limit = (int16_t)image->padding_limit;
     }
 }
 

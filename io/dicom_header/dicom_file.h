@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These structs hold what the headers state about the files of a DICOM input: images, names that are no images, and the
- * folder as a whole. All parts of this folder share them.
+ * These structs hold what the headers state about a DICOM input: its files, the images in them, names that are no
+ * images, and the folder as a whole. A file holds one image or, where it has several frames, one for each. All parts of
+ * the rooms for DICOM share them.
  */
 #ifndef IO_DICOM_DICOM_FILE_H
 #define IO_DICOM_DICOM_FILE_H
@@ -24,7 +25,9 @@ enum dicom_syntax {
 
 enum { DICOM_UID_MAX = 65, DICOM_TEXT_MAX = 65 };
 
-/* One DICOM image file. Every number was checked against the file. Flags `have_...` state which values are there; an
+struct dicom_image;
+
+/* One DICOM image file: what its header states of the file as a whole. Every number was checked against the file. An
  * empty text is absent. */
 struct dicom_file {
     const char *path; /* arena */
@@ -40,20 +43,33 @@ struct dicom_file {
     char sop_class[DICOM_UID_MAX], sop_instance[DICOM_UID_MAX], study[DICOM_UID_MAX], series[DICOM_UID_MAX],
         frame_of_reference[DICOM_UID_MAX], syntax_uid[DICOM_UID_MAX];
     enum dicom_syntax syntax;
-    char modality[DICOM_TEXT_MAX], image_type[DICOM_TEXT_MAX * 2], photometric[DICOM_TEXT_MAX],
-        rescale_type[DICOM_TEXT_MAX], units[DICOM_TEXT_MAX], kernel[DICOM_TEXT_MAX], burned_in[DICOM_TEXT_MAX];
+    char modality[DICOM_TEXT_MAX], image_type[DICOM_TEXT_MAX * 2], photometric[DICOM_TEXT_MAX], units[DICOM_TEXT_MAX],
+        kernel[DICOM_TEXT_MAX], burned_in[DICOM_TEXT_MAX];
     int rows, columns, samples_per_pixel, bits_allocated, bits_stored, high_bit, pixel_representation;
     int64_t frames;
-    bool have_position, have_orientation, have_spacing, have_slope, have_intercept, have_padding, have_padding_limit;
-    double position_mm[3], orientation[6]; /* row cosines, then column cosines */
-    double spacing_mm[2];                  /* between rows (y), between columns (x): the DICOM order */
-    double slope, intercept, spacing_between_slices_mm, tilt_degree; /* the last two only to warn; NaN if absent */
-    int32_t padding, padding_limit;                                  /* by pixel_representation */
-    double echo_time_ms, temporal_position, acquisition_number, b_value, instance_number; /* NaN if absent */
+    double tilt_degree;                             /* only to warn; NaN if absent */
     double images_in_acquisition, series_instances; /* as the file claims; NaN if absent */
     int64_t pixel_offset,
-        pixel_bytes; /* native: the value field. Encapsulated: of all fragments, from the first item on */
-    int n_fragments; /* encapsulated; single frame files only */
+        pixel_bytes;            /* native: the value field. Encapsulated: of all fragments, from the first item on */
+    int n_fragments;            /* encapsulated; single frame files only */
+    struct dicom_image *images; /* n_images, at least one, in the order of the pixel data; arena */
+    size_t n_images;
+};
+
+/* One image of a file. It may become a slice of a volume. Flags `have_...` state which values are there; an empty text
+ * is absent. */
+struct dicom_image {
+    const struct dicom_file *file;
+    int64_t frame;             /* which frame of the file holds its pixels, from 0 */
+    char kind[DICOM_TEXT_MAX]; /* value 3 of Image Type, such as AXIAL, LOCALIZER, M or PHASE MAP */
+    char rescale_type[DICOM_TEXT_MAX];
+    bool have_position, have_orientation, have_spacing, have_slope, have_intercept, have_padding, have_padding_limit;
+    double position_mm[3], orientation[6];              /* row cosines, then column cosines */
+    double spacing_mm[2];                               /* between rows (y), between columns (x): the DICOM order */
+    double slope, intercept, spacing_between_slices_mm; /* the last one only to warn; NaN if absent */
+    int32_t padding, padding_limit;                     /* by pixel_representation */
+    double echo_time_ms, temporal_position, acquisition_number, b_value, instance_number; /* NaN if absent */
+    double along_mm; /* position along the normal of its series, once that has been arranged */
 };
 
 enum { DICOM_NAMED = -1 };

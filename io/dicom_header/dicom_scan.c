@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -185,13 +186,14 @@ static void read_data_set(struct scan *scan, struct dicom_walk *walk)
     }
 }
 
-static void init_file(struct dicom_file *file, const char *path)
+static void init_scan(struct scan *scan, const char *path)
 {
-    *file = (struct dicom_file){.path = path, .folder = DICOM_NAMED, .frames = 1};
-    file->slope = 1;
-    file->spacing_between_slices_mm = file->tilt_degree = file->echo_time_ms = file->temporal_position =
-        file->acquisition_number = file->b_value = file->instance_number = file->images_in_acquisition =
-            file->series_instances = NAN;
+    struct dicom_image *image = &scan->image;
+    *scan->file = (struct dicom_file){.path = path, .folder = DICOM_NAMED, .frames = 1};
+    scan->file->tilt_degree = scan->file->images_in_acquisition = scan->file->series_instances = NAN;
+    image->slope = 1;
+    image->spacing_between_slices_mm = image->echo_time_ms = image->temporal_position = image->acquisition_number =
+        image->b_value = image->instance_number = NAN;
 }
 
 /* Returns true where these 8 bytes are the header of an element of one of the groups that come first in a file or a
@@ -219,6 +221,28 @@ static void describe_start(const unsigned char *start, size_t n, struct dicom_ot
         other->foreign = other->foreign && (start[i] >= 0x20 || (start[i] >= '\t' && start[i] <= '\r'));
     for (size_t i = 0; i < sizeof documents / sizeof *documents; i++)
         other->foreign = other->foreign || (n >= 4 && !memcmp(start, documents[i], 4));
+}
+
+/* Copies value 3 of Image Type. */
+static void copy_kind(const char *image_type, char out[DICOM_TEXT_MAX])
+{
+    for (int i = 0; i < 2 && image_type; i++) {
+        image_type = strchr(image_type, '\\');
+        image_type = image_type ? image_type + 1 : NULL;
+    }
+    size_t length = image_type ? strcspn(image_type, "\\") : 0;
+    snprintf(out, DICOM_TEXT_MAX, "%.*s", (int)length, image_type ? image_type : "");
+}
+
+/* Lists the images of the file. Returns false where memory is out. */
+static bool list_images(struct scan *scan)
+{
+    struct dicom_file *file = scan->file;
+    scan->image.file = file;
+    copy_kind(file->image_type, scan->image.kind);
+    file->n_images = 1;
+    file->images = ts_arena_copy(scan->arena, &scan->image, 1, sizeof scan->image);
+    return file->images != NULL;
 }
 
 static bool is_not(struct dicom_other *other, enum dicom_other_kind kind)
@@ -272,7 +296,7 @@ bool ts_dicom_scan_file(const char *path, struct arena *arena, struct dicom_file
 {
     struct scan scan = {.arena = arena, .file = file};
     struct stat status;
-    init_file(file, path);
+    init_scan(&scan, path);
     *other = (struct dicom_other){.path = path, .kind = DICOM_UNREADABLE, .folder = DICOM_NAMED};
     /* O_NONBLOCK: a FIFO must not hold us up; it has no effect on the regular files that are read. */
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
@@ -297,6 +321,10 @@ bool ts_dicom_scan_file(const char *path, struct arena *arena, struct dicom_file
         is_image = scan_open_file(&scan, other);
         if (scan.reader.error != 0) { /* whatever was made of the rest: a part of the file is not known */
             other->error = scan.reader.error;
+            is_image = is_not(other, DICOM_UNREADABLE);
+        }
+        if (is_image && !list_images(&scan)) {
+            other->error = ENOMEM;
             is_image = is_not(other, DICOM_UNREADABLE);
         }
     }

@@ -15,6 +15,7 @@
 struct scan {
     struct arena *arena;
     struct dicom_file *file;
+    struct dicom_image image; /* the values that hold for every image of the file */
     struct dicom_reader reader;
     uint64_t met, filled; /* bit i: row i of the table of wanted elements was met, and held a value */
     char media_class[DICOM_UID_MAX];

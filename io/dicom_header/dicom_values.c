@@ -26,56 +26,59 @@ struct wanted {
     uint32_t tag;
     enum value_kind kind;
     const char *name;
-    size_t offset, size; /* field of struct dicom_file; size: bytes of a text, count of numbers */
-    size_t have;         /* offset of the have_ flag; 0: none (path stands there) */
+    bool of_image;       /* the field is one of struct dicom_image, not of struct dicom_file */
+    size_t offset, size; /* the field; size: bytes of a text, count of numbers */
+    size_t have;         /* offset of the have_ flag in struct dicom_image; 0: none (the file stands there) */
 };
 
-#define FIELD(field) offsetof(struct dicom_file, field)
-#define TEXT(field) FIELD(field), sizeof(((struct dicom_file *)0)->field), 0
+#define FIELD(field) true, offsetof(struct dicom_image, field)
+#define FLAG(field) offsetof(struct dicom_image, field)
+#define FILE_FIELD(field) false, offsetof(struct dicom_file, field)
+#define FILE_TEXT(field) FILE_FIELD(field), sizeof(((struct dicom_file *)0)->field), 0
+#define TEXT(field) FIELD(field), sizeof(((struct dicom_image *)0)->field), 0
 
 static const struct wanted wanted[] = {
-    {DICOM_TAG(0x0008, 0x0008), VALUE_TEXT, "Image Type", TEXT(image_type)},
-    {DICOM_TAG(0x0008, 0x0016), VALUE_UID, "SOP Class UID", TEXT(sop_class)},
-    {DICOM_TAG(0x0008, 0x0018), VALUE_UID, "SOP Instance UID", TEXT(sop_instance)},
-    {DICOM_TAG(0x0008, 0x0060), VALUE_TEXT, "Modality", TEXT(modality)},
+    {DICOM_TAG(0x0008, 0x0008), VALUE_TEXT, "Image Type", FILE_TEXT(image_type)},
+    {DICOM_TAG(0x0008, 0x0016), VALUE_UID, "SOP Class UID", FILE_TEXT(sop_class)},
+    {DICOM_TAG(0x0008, 0x0018), VALUE_UID, "SOP Instance UID", FILE_TEXT(sop_instance)},
+    {DICOM_TAG(0x0008, 0x0060), VALUE_TEXT, "Modality", FILE_TEXT(modality)},
     {DICOM_TAG(0x0018, 0x0081), VALUE_ADVICE, "Echo Time", FIELD(echo_time_ms), 1, 0},
     {DICOM_TAG(0x0018, 0x0088), VALUE_ADVICE, "Spacing Between Slices", FIELD(spacing_between_slices_mm), 1, 0},
-    {DICOM_TAG(0x0018, 0x1120), VALUE_ADVICE, "Gantry/Detector Tilt", FIELD(tilt_degree), 1, 0},
-    {DICOM_TAG(0x0018, 0x1210), VALUE_TEXT, "Convolution Kernel", TEXT(kernel)},
+    {DICOM_TAG(0x0018, 0x1120), VALUE_ADVICE, "Gantry/Detector Tilt", FILE_FIELD(tilt_degree), 1, 0},
+    {DICOM_TAG(0x0018, 0x1210), VALUE_TEXT, "Convolution Kernel", FILE_TEXT(kernel)},
     {DICOM_TAG(0x0018, 0x9087), VALUE_ADVICE, "Diffusion b-value", FIELD(b_value), 1, 0},
-    {DICOM_TAG(0x0020, 0x000D), VALUE_UID, "Study Instance UID", TEXT(study)},
-    {DICOM_TAG(0x0020, 0x000E), VALUE_UID, "Series Instance UID", TEXT(series)},
+    {DICOM_TAG(0x0020, 0x000D), VALUE_UID, "Study Instance UID", FILE_TEXT(study)},
+    {DICOM_TAG(0x0020, 0x000E), VALUE_UID, "Series Instance UID", FILE_TEXT(series)},
     {DICOM_TAG(0x0020, 0x0012), VALUE_ADVICE, "Acquisition Number", FIELD(acquisition_number), 1, 0},
     {DICOM_TAG(0x0020, 0x0013), VALUE_ADVICE, "Instance Number", FIELD(instance_number), 1, 0},
-    {DICOM_TAG(0x0020, 0x0032), VALUE_DECIMALS, "Image Position (Patient)", FIELD(position_mm), 3,
-     FIELD(have_position)},
+    {DICOM_TAG(0x0020, 0x0032), VALUE_DECIMALS, "Image Position (Patient)", FIELD(position_mm), 3, FLAG(have_position)},
     {DICOM_TAG(0x0020, 0x0037), VALUE_DECIMALS, "Image Orientation (Patient)", FIELD(orientation), 6,
-     FIELD(have_orientation)},
-    {DICOM_TAG(0x0020, 0x0052), VALUE_UID, "Frame of Reference UID", TEXT(frame_of_reference)},
+     FLAG(have_orientation)},
+    {DICOM_TAG(0x0020, 0x0052), VALUE_UID, "Frame of Reference UID", FILE_TEXT(frame_of_reference)},
     {DICOM_TAG(0x0020, 0x0100), VALUE_ADVICE, "Temporal Position Identifier", FIELD(temporal_position), 1, 0},
-    {DICOM_TAG(0x0020, 0x1002), VALUE_ADVICE, "Images in Acquisition", FIELD(images_in_acquisition), 1, 0},
-    {DICOM_TAG(0x0020, 0x1209), VALUE_ADVICE, "Number of Series Related Instances", FIELD(series_instances), 1, 0},
-    {DICOM_TAG(0x0028, 0x0002), VALUE_SHORT, "Samples per Pixel", FIELD(samples_per_pixel), 1, 0},
-    {DICOM_TAG(0x0028, 0x0004), VALUE_TEXT, "Photometric Interpretation", TEXT(photometric)},
-    {DICOM_TAG(0x0028, 0x0008), VALUE_INTEGER, "Number of Frames", FIELD(frames), 1, 0},
-    {DICOM_TAG(0x0028, 0x0010), VALUE_SHORT, "Rows", FIELD(rows), 1, 0},
-    {DICOM_TAG(0x0028, 0x0011), VALUE_SHORT, "Columns", FIELD(columns), 1, 0},
-    {DICOM_TAG(0x0028, 0x0030), VALUE_DECIMALS, "Pixel Spacing", FIELD(spacing_mm), 2, FIELD(have_spacing)},
-    {DICOM_TAG(0x0028, 0x0100), VALUE_SHORT, "Bits Allocated", FIELD(bits_allocated), 1, 0},
-    {DICOM_TAG(0x0028, 0x0101), VALUE_SHORT, "Bits Stored", FIELD(bits_stored), 1, 0},
-    {DICOM_TAG(0x0028, 0x0102), VALUE_SHORT, "High Bit", FIELD(high_bit), 1, 0},
-    {DICOM_TAG(0x0028, 0x0103), VALUE_SHORT, "Pixel Representation", FIELD(pixel_representation), 1, 0},
-    {DICOM_TAG(0x0028, 0x0120), VALUE_SHORT, "Pixel Padding Value", FIELD(padding), 1, FIELD(have_padding)},
+    {DICOM_TAG(0x0020, 0x1002), VALUE_ADVICE, "Images in Acquisition", FILE_FIELD(images_in_acquisition), 1, 0},
+    {DICOM_TAG(0x0020, 0x1209), VALUE_ADVICE, "Number of Series Related Instances", FILE_FIELD(series_instances), 1, 0},
+    {DICOM_TAG(0x0028, 0x0002), VALUE_SHORT, "Samples per Pixel", FILE_FIELD(samples_per_pixel), 1, 0},
+    {DICOM_TAG(0x0028, 0x0004), VALUE_TEXT, "Photometric Interpretation", FILE_TEXT(photometric)},
+    {DICOM_TAG(0x0028, 0x0008), VALUE_INTEGER, "Number of Frames", FILE_FIELD(frames), 1, 0},
+    {DICOM_TAG(0x0028, 0x0010), VALUE_SHORT, "Rows", FILE_FIELD(rows), 1, 0},
+    {DICOM_TAG(0x0028, 0x0011), VALUE_SHORT, "Columns", FILE_FIELD(columns), 1, 0},
+    {DICOM_TAG(0x0028, 0x0030), VALUE_DECIMALS, "Pixel Spacing", FIELD(spacing_mm), 2, FLAG(have_spacing)},
+    {DICOM_TAG(0x0028, 0x0100), VALUE_SHORT, "Bits Allocated", FILE_FIELD(bits_allocated), 1, 0},
+    {DICOM_TAG(0x0028, 0x0101), VALUE_SHORT, "Bits Stored", FILE_FIELD(bits_stored), 1, 0},
+    {DICOM_TAG(0x0028, 0x0102), VALUE_SHORT, "High Bit", FILE_FIELD(high_bit), 1, 0},
+    {DICOM_TAG(0x0028, 0x0103), VALUE_SHORT, "Pixel Representation", FILE_FIELD(pixel_representation), 1, 0},
+    {DICOM_TAG(0x0028, 0x0120), VALUE_SHORT, "Pixel Padding Value", FIELD(padding), 1, FLAG(have_padding)},
     {DICOM_TAG(0x0028, 0x0121), VALUE_SHORT, "Pixel Padding Range Limit", FIELD(padding_limit), 1,
-     FIELD(have_padding_limit)},
-    {DICOM_TAG(0x0028, 0x0301), VALUE_TEXT, "Burned In Annotation", TEXT(burned_in)},
-    {DICOM_TAG(0x0028, 0x1052), VALUE_DECIMALS, "Rescale Intercept", FIELD(intercept), 1, FIELD(have_intercept)},
-    {DICOM_TAG(0x0028, 0x1053), VALUE_DECIMALS, "Rescale Slope", FIELD(slope), 1, FIELD(have_slope)},
+     FLAG(have_padding_limit)},
+    {DICOM_TAG(0x0028, 0x0301), VALUE_TEXT, "Burned In Annotation", FILE_TEXT(burned_in)},
+    {DICOM_TAG(0x0028, 0x1052), VALUE_DECIMALS, "Rescale Intercept", FIELD(intercept), 1, FLAG(have_intercept)},
+    {DICOM_TAG(0x0028, 0x1053), VALUE_DECIMALS, "Rescale Slope", FIELD(slope), 1, FLAG(have_slope)},
     {DICOM_TAG(0x0028, 0x1054), VALUE_TEXT, "Rescale Type", TEXT(rescale_type)},
-    {DICOM_TAG(0x0028, 0x3000), VALUE_PRESENCE, "Modality LUT Sequence", 0, 0, 0},
-    {DICOM_TAG(0x0054, 0x1001), VALUE_TEXT, "Units", TEXT(units)},
-    {DICOM_FLOAT_PIXELS, VALUE_PRESENCE, "Float Pixel Data", 0, 0, 0},
-    {DICOM_DOUBLE_PIXELS, VALUE_PRESENCE, "Double Float Pixel Data", 0, 0, 0},
+    {DICOM_TAG(0x0028, 0x3000), VALUE_PRESENCE, "Modality LUT Sequence", false, 0, 0, 0},
+    {DICOM_TAG(0x0054, 0x1001), VALUE_TEXT, "Units", FILE_TEXT(units)},
+    {DICOM_FLOAT_PIXELS, VALUE_PRESENCE, "Float Pixel Data", false, 0, 0, 0},
+    {DICOM_DOUBLE_PIXELS, VALUE_PRESENCE, "Double Float Pixel Data", false, 0, 0, 0},
 };
 enum { WANTED_COUNT = sizeof wanted / sizeof *wanted };
 _Static_assert(WANTED_COUNT <= 64, "struct scan has a bit for each");
@@ -205,9 +208,9 @@ static bool is_short_vr(const char *vr)
 
 /* Stores the value in its field; false where it is not of its kind. */
 static bool store(const struct wanted *want, const char *bytes, size_t length, const struct dicom_element *element,
-                  bool big_endian, struct dicom_file *file)
+                  bool big_endian, struct scan *scan)
 {
-    void *field = (char *)file + want->offset;
+    void *field = (want->of_image ? (char *)&scan->image : (char *)scan->file) + want->offset;
     const unsigned char *raw = (const unsigned char *)bytes;
     int64_t integer = 0;
     switch (want->kind) {
@@ -293,11 +296,11 @@ void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk, const struc
         trim(&text, &text_length);
     if (is_text && text_length == 0)
         return; /* nothing but padding: absent */
-    if (!store(want, bytes, length, element, walk->big_endian, scan->file)) {
+    if (!store(want, bytes, length, element, walk->big_endian, scan)) {
         refuse_value(scan, want, element, text, text_length);
         return;
     }
     scan->filled |= bit;
     if (want->have)
-        *(bool *)((char *)scan->file + want->have) = true;
+        *(bool *)((char *)&scan->image + want->have) = true;
 }

@@ -14,9 +14,16 @@
 
 enum { TEXT_BYTES = 512 };
 
+int ts_dicom_compare_images(const struct dicom_image *a, const struct dicom_image *b)
+{
+    int order = strcmp(a->file->sop_instance, b->file->sop_instance);
+    order = order ? order : (a->frame > b->frame) - (a->frame < b->frame);
+    return order ? order : strcmp(a->file->path, b->file->path);
+}
+
 bool ts_dicom_same_series(const struct dicom_series *a, const struct dicom_series *b)
 {
-    return !strcmp(a->series, b->series) && !strcmp(a->files[0]->study, b->files[0]->study);
+    return !strcmp(a->series, b->series) && !strcmp(a->images[0]->file->study, b->images[0]->file->study);
 }
 
 /* Returns the arena's copy of the text, or NULL, which the series remembers. */

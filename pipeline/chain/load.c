@@ -33,8 +33,8 @@ static bool is_other_key(const struct load *load, const char *key)
     return false;
 }
 
-/* Where the parameters are a stage's, lists the other stages that have one of this name. Returns false where there are
- * none or too many. */
+/* Lists the other stages that have a parameter of this name. Returns false if there are none or too many, or if the
+ * parameters are no stage's. */
 static bool list_elsewhere(const struct param_set *set, const char *name, char *out, size_t size)
 {
     const char *names[MOST_ELSEWHERE];

@@ -321,7 +321,7 @@ Test(dicom, changed_truncated_and_missing_files)
 Test(dicom, a_file_changed_while_it_is_read_is_noticed)
 {
     struct study study = open_study(3, NULL, NULL);
-    const struct dicom_file *file = ((struct dicom_source *)study.source)->frames[1].file;
+    const struct dicom_file *file = ((struct dicom_source *)study.source)->frames[1].image->file;
     const struct timespec times[2] = {{.tv_sec = 5}, {.tv_sec = 5}};
     struct dicom_reply reply = {0};
     const int fd = ts_dicom_frame_open(file, &reply);
