@@ -7,7 +7,7 @@
 #ifndef IO_DICOM_DICOM_H
 #define IO_DICOM_DICOM_H
 
-#include "io/dicom/dicom_series.h"
+#include "io/dicom_series/dicom_series.h"
 #include "io/source/source.h"
 #include "io/source/unreadable.h"
 

@@ -7,9 +7,9 @@
 #include <stdio.h>
 
 #include "core/json.h"
-#include "io/dicom/dicom_group.h"
-#include "io/dicom/dicom_non_images.h"
-#include "io/dicom/dicom_scan.h"
+#include "io/dicom_header/dicom_scan.h"
+#include "io/dicom_series/dicom_group.h"
+#include "io/dicom_series/dicom_non_images.h"
 
 enum { LINE_BYTES = 2048 };
 
@@ -57,7 +57,7 @@ static void write_series(struct json *json, const struct dicom_series *series)
     ts_json_member_integer(json, "duplicates", (int64_t)series->n_duplicates);
     ts_json_member_text(json, "series", series->series);
     ts_json_member_text(json, "modality", series->modality);
-    ts_json_member_text(json, "transfer_syntax", series->files[0]->syntax_uid);
+    ts_json_member_text(json, "transfer_syntax", series->images[0]->file->syntax_uid);
     if (series->refusal)
         write_refusal(json, "refused", series->refusal_code, series->refusal, series->hint);
     else
@@ -129,13 +129,13 @@ static void print_series(FILE *stream, const struct dicom_series *series)
 {
     struct dicom_lack lacks[DICOM_MAX_LACKS];
     const size_t n_lacks = ts_dicom_lacks(series, lacks);
-    const char *syntax = *series->files[0]->syntax_uid ? series->files[0]->syntax_uid : "unknown";
+    const char *syntax = *series->images[0]->file->syntax_uid ? series->images[0]->file->syntax_uid : "unknown";
     char line[512], number[16];
     ts_dicom_series_line(series, line, sizeof line);
     snprintf(number, sizeof number, "%3d  ", series->number);
     print_line(stream, number, line);
-    snprintf(line, sizeof line, "%zu file%s, transfer syntax %s, series %s", series->n_files,
-             series->n_files == 1 ? "" : "s", syntax, *series->series ? series->series : "unknown");
+    snprintf(line, sizeof line, "%zu file%s, transfer syntax %s, series %s", series->n_images,
+             series->n_images == 1 ? "" : "s", syntax, *series->series ? series->series : "unknown");
     print_line(stream, "     ", line);
     for (size_t i = 0; i < series->n_warnings; i++)
         print_line(stream, "     warning: ", series->warnings[i]);

@@ -12,6 +12,8 @@
 #include "stages/engine/stage.h"
 
 enum { CHAIN_MAX_STAGES = 256, CHAIN_MAX_SOURCES = 16 };
+/* The newest version of the chain's form. Defaults differ between versions, see struct param. */
+enum { CHAIN_VERSION = 2 };
 
 struct chain_source {
     const char *name; /* "input", or the key under inputs: */
@@ -54,6 +56,7 @@ struct chain_output {
 struct ts_chain {
     char *source_name, *text; /* for messages */
     size_t text_length;
+    int32_t version; /* 1 to CHAIN_VERSION */
     struct chain_source sources[CHAIN_MAX_SOURCES];
     int32_t n_sources;
     struct chain_stage *stages;

@@ -20,7 +20,10 @@ static const char *const stage_keys[] = {"name", "input"};
 
 static struct load loader(const struct builder *builder)
 {
-    return (struct load){.arena = builder->chain->arena, .diag = builder->diag, .folder = builder->folder};
+    return (struct load){.arena = builder->chain->arena,
+                         .diag = builder->diag,
+                         .folder = builder->folder,
+                         .version = builder->chain->version};
 }
 
 static void report(const struct builder *builder, const struct node *node, const char *code, const char *owner,
@@ -450,17 +453,20 @@ static void check_version(struct builder *builder, const struct node *root, cons
         ts_diag_error(builder->diag, TS_BAD_CHAIN,
                       &(struct diag_site){.code = "version-missing", .span = {root->span.line, root->span.column, 1}},
                       "the key `tomostage` is missing");
-        ts_diag_hint(builder->diag, "the first line of a chain is: tomostage: 1");
+        ts_diag_hint(builder->diag, "the first line of a chain is: tomostage: 2");
         return;
     }
-    const char *text = ts_load_text(builder->diag, version, "tomostage", "1");
+    const char *text = ts_load_text(builder->diag, version, "tomostage", "2");
     const struct diag_site site = {.code = "version-unknown", .span = version->span, .stage = "tomostage"};
     if (text && version->quoted)
         ts_diag_error(builder->diag, TS_BAD_CHAIN, &site, "'%s' is a text in quotes, not a number",
                       ts_tree_shown(text, shown));
-    else if (text && strcmp(text, "1"))
+    else if (text && !strcmp(text, "1"))
+        builder->chain->version = 1;
+    else if (text && strcmp(text, "2"))
         ts_diag_error(builder->diag, TS_BAD_CHAIN, &site,
-                      "'%s' is not a version of the chain's form; this program reads 1", ts_tree_shown(text, shown));
+                      "'%s' is not a version of the chain's form; this program reads 1 and 2",
+                      ts_tree_shown(text, shown));
 }
 
 void ts_chain_build(struct ts_chain *chain, const struct node *root, const char *folder, struct ts_diag *diag)
@@ -470,6 +476,7 @@ void ts_chain_build(struct ts_chain *chain, const struct node *root, const char 
     const struct node *values[N_KEYS] = {NULL};
     struct builder builder = {.chain = chain, .diag = diag, .folder = folder};
     bool meant_stages = false;
+    chain->version = CHAIN_VERSION;
     if (root->kind != NODE_MAP) {
         ts_load_expected(diag, root, NULL, "a map with the keys tomostage, input, stages and output");
         return;

@@ -128,7 +128,7 @@ char *ts_chain_canonical(const struct ts_chain *chain)
     if (!out)
         return NULL;
     bool ok = true;
-    fputs("tomostage: 1\n", out);
+    fprintf(out, "tomostage: %d\n", chain->version);
     if (chain->sources[0].format)
         ok = write_source(out, &chain->sources[0]);
     if (chain->n_sources > 1)

@@ -13,7 +13,7 @@
 enum ts_status ts_chain_set_input(struct ts_chain *chain, const char *path, struct ts_diag *diag)
 {
     struct chain_source *source = &chain->sources[0];
-    struct load load = {.arena = chain->arena, .diag = diag};
+    struct load load = {.arena = chain->arena, .diag = diag, .version = chain->version};
     const size_t count = ts_diag_count(diag), errors = ts_diag_error_count(diag);
     const struct node value = {.kind = NODE_SCALAR, .quoted = true, .text = path};
     struct param_set set = source->set;

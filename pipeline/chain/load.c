@@ -14,7 +14,8 @@ enum { MOST_ELSEWHERE = 3 };
 bool ts_load_begin(const struct load *load, const struct param *params, size_t n_params, size_t bytes,
                    const char *owner, struct ts_span span, struct param_set *set)
 {
-    *set = (struct param_set){.params = params, .n_params = n_params, .owner = owner, .span = span};
+    *set = (struct param_set){
+        .params = params, .n_params = n_params, .owner = owner, .span = span, .version = load->version};
     set->values = ts_arena_alloc(load->arena, bytes + 1);
     if (!set->values) {
         ts_diag_no_memory(load->diag, bytes);
@@ -32,8 +33,8 @@ static bool is_other_key(const struct load *load, const char *key)
     return false;
 }
 
-/* Where the parameters are a stage's, lists the other stages that have one of this name. Returns false where there are
- * none or too many. */
+/* Lists the other stages that have a parameter of this name. Returns false if there are none or too many, or if the
+ * parameters are no stage's. */
 static bool list_elsewhere(const struct param_set *set, const char *name, char *out, size_t size)
 {
     const char *names[MOST_ELSEWHERE];

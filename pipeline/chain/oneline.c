@@ -333,7 +333,7 @@ bool ts_oneline_read(struct tree *tree)
         return false;
     tree->root = ts_tree_node(tree, NODE_MAP, start);
     struct node *stages = ts_tree_node(tree, NODE_LIST, start);
-    if (!tree->root || !stages || !enter(&reader, tree->root, "tomostage", start, text_node(&reader, start, "1")) ||
+    if (!tree->root || !stages || !enter(&reader, tree->root, "tomostage", start, text_node(&reader, start, "2")) ||
         !enter(&reader, tree->root, "stages", start, stages))
         return false;
     for (bool first = true;; first = false) {

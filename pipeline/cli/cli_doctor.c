@@ -11,7 +11,7 @@
 #include "core/available.h"
 #include "cuda/device/device.h"
 #include "cuda/device/selftest.h"
-#include "io/dicom/dicom_decode.h"
+#include "io/dicom_frames/dicom_decode.h"
 #include "io/sandbox/sandbox.h"
 #include "io/source/source.h"
 #include "pipeline/cli/cli.h"

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/dicom/dicom_group.h"
+#include "io/dicom_series/dicom_group.h"
 #include "io/file/regular_file.h"
 #include "io/hdf5/hdf5_driver.h"
 #include "io/scan/hdf5_info.h"

@@ -348,6 +348,32 @@ enum ts_status ts_plan_work_out(struct ts_plan *plan, struct ts_diag *diag)
     return check_uses(plan, diag) == TS_OK ? ts_plan_fit(plan, diag) : ts_diag_status(diag);
 }
 
+/* Lists the defaults that an older chain keeps: one note for all, since the chain's first line decides about all. */
+static void note_old_defaults(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    char list[1024] = "";
+    size_t used = 0;
+    for (int32_t n = 0; n < plan->n_nodes; n++) {
+        const struct param_set *set = &plan->nodes[n].set;
+        for (size_t i = 0; i < set->n_params && used < sizeof list; i++) {
+            const struct param *param = &set->params[i];
+            if (!ts_param_keeps_old(set, i) || ts_param_is_idle(set, i))
+                continue;
+            char old[64], now[64];
+            ts_param_format_value(param, &param->old.init, old, sizeof old);
+            ts_param_format_value(param, &param->init, now, sizeof now);
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s.%s is %s, now %s", used > 0 ? "; " : "",
+                                     set->owner, param->name, old, now);
+        }
+    }
+    if (used == 0)
+        return;
+    ts_diag_note(diag, &(struct diag_site){.code = "version-defaults"},
+                 "the chain is of version %d and keeps its defaults: %s", plan->chain->version, list);
+    ts_diag_hint(diag, "`tomostage: %d` takes the new ones; a value that is written is taken in every version",
+                 CHAIN_VERSION);
+}
+
 enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_options *given, struct ts_plan **result,
                               struct ts_diag *diag)
 {
@@ -380,6 +406,7 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
         return status;
     }
     ts_plan_warn_axis(plan, diag);
+    note_old_defaults(plan, diag);
     ts_plan_predict(plan);
     ts_trace_add(plan->trace, TRACE_PLAN, 0, 0);
     *result = plan;

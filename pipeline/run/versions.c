@@ -14,7 +14,7 @@
 #include "core/fft.h"
 #include "core/tomostage.h"
 #include "cuda/device/device.h"
-#include "io/dicom/dicom_decode.h"
+#include "io/dicom_frames/dicom_decode.h"
 #include "io/file/zlib_stream.h"
 #include "io/hdf5/hdf5_error.h"
 

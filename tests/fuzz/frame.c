@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "io/dicom/dicom.h"
-#include "io/dicom/dicom_decode.h"
-#include "io/dicom/dicom_source.h"
+#include "io/dicom_frames/dicom_decode.h"
+#include "io/dicom_frames/dicom_source.h"
 #include "tests/fuzz/fuzz.h"
 
 static void decode(const struct dicom_source *source)

@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/dicom/dicom_kernel.h"
-#include "io/dicom/dicom_source.h"
+#include "io/dicom_frames/dicom_source.h"
+#include "io/dicom_header/dicom_kernel.h"
 #include "tests/files/dicom_fixture.h"
 #include "tests/files/dicom_open.h"
 #include "tests/support/support.h"
@@ -321,7 +321,7 @@ Test(dicom, changed_truncated_and_missing_files)
 Test(dicom, a_file_changed_while_it_is_read_is_noticed)
 {
     struct study study = open_study(3, NULL, NULL);
-    const struct dicom_file *file = ((struct dicom_source *)study.source)->frames[1].file;
+    const struct dicom_file *file = ((struct dicom_source *)study.source)->frames[1].image->file;
     const struct timespec times[2] = {{.tv_sec = 5}, {.tv_sec = 5}};
     struct dicom_reply reply = {0};
     const int fd = ts_dicom_frame_open(file, &reply);

@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "io/dicom/dicom_decode.h"
+#include "io/dicom_frames/dicom_decode.h"
 #include "io/sandbox/workers.h"
 #include "tests/files/dicom_fixture.h"
 #include "tests/support/support.h"

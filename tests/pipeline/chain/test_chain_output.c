@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a chain says of its output beside the path.
+ * A chain names more than the path of its output: compression and dtype.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>

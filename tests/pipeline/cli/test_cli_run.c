@@ -148,7 +148,7 @@ Test(cli_run, an_input_is_never_the_output)
     expect_names("chain.nxs hard.h5 other study symbolic.h5 ");
     /* Any other file may be replaced. */
     write_file("out.h5", "mine");
-    ts_program_run(folder, ARGUMENTS("run", "chain.yaml", "--force"), &outcome);
+    ts_program_run(folder, ARGUMENTS("run", "chain.nxs", "--force"), &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
 }
 

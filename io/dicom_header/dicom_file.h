@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * These structs hold what the headers state about a DICOM input: its files, the images in them, names that are no
+ * images, and the folder as a whole. A file holds one image or, where it has several frames, one for each. All parts of
+ * the rooms for DICOM share them.
+ */
+#ifndef IO_DICOM_DICOM_FILE_H
+#define IO_DICOM_DICOM_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+enum dicom_syntax {
+    DICOM_IMPLICIT_LE,   /* 1.2.840.10008.1.2 */
+    DICOM_EXPLICIT_LE,   /* .2.1 */
+    DICOM_EXPLICIT_BE,   /* .2.2 */
+    DICOM_RLE,           /* .2.5 */
+    DICOM_JPEG_LOSSLESS, /* .2.4.57, .2.4.70 */
+    DICOM_JPEG_LS,       /* .2.4.80; .81 (near-lossless) is refused by name unless its NEAR is 0 */
+    DICOM_OTHER          /* recognized, not in this build: named in the refusal */
+};
+
+enum { DICOM_UID_MAX = 65, DICOM_TEXT_MAX = 65 };
+
+struct dicom_image;
+
+/* One DICOM image file: what its header states of the file as a whole. Every number was checked against the file. An
+ * empty text is absent. */
+struct dicom_file {
+    const char *path; /* arena */
+    int folder;       /* number of the folder in which it was found; DICOM_NAMED: the user named the file itself */
+    int entry;        /* which of the paths that the user named led to it */
+    dev_t device;
+    ino_t inode;
+    int64_t file_bytes;
+    struct timespec modified; /* with device, inode and size: how a change of the file shows when it is opened again */
+    const char *refusal;      /* why this file cannot be part of any volume, or NULL; arena */
+    const char *refusal_code;
+    const char *warning; /* names parts that were passed over, such as bytes behind the pixels; or NULL; arena */
+    char sop_class[DICOM_UID_MAX], sop_instance[DICOM_UID_MAX], study[DICOM_UID_MAX], series[DICOM_UID_MAX],
+        frame_of_reference[DICOM_UID_MAX], syntax_uid[DICOM_UID_MAX];
+    enum dicom_syntax syntax;
+    char modality[DICOM_TEXT_MAX], image_type[DICOM_TEXT_MAX * 2], photometric[DICOM_TEXT_MAX], units[DICOM_TEXT_MAX],
+        kernel[DICOM_TEXT_MAX], burned_in[DICOM_TEXT_MAX];
+    int rows, columns, samples_per_pixel, bits_allocated, bits_stored, high_bit, pixel_representation;
+    int64_t frames;
+    double tilt_degree;                             /* only to warn; NaN if absent */
+    double images_in_acquisition, series_instances; /* as the file claims; NaN if absent */
+    int64_t pixel_offset,
+        pixel_bytes;            /* native: the value field. Encapsulated: of all fragments, from the first item on */
+    int n_fragments;            /* encapsulated; single frame files only */
+    struct dicom_image *images; /* n_images, at least one, in the order of the pixel data; arena */
+    size_t n_images;
+};
+
+/* One image of a file. It may become a slice of a volume. Flags `have_...` state which values are there; an empty text
+ * is absent. */
+struct dicom_image {
+    const struct dicom_file *file;
+    int64_t frame;             /* which frame of the file holds its pixels, from 0 */
+    char kind[DICOM_TEXT_MAX]; /* value 3 of Image Type, such as AXIAL, LOCALIZER, M or PHASE MAP */
+    char rescale_type[DICOM_TEXT_MAX];
+    bool have_position, have_orientation, have_spacing, have_slope, have_intercept, have_padding, have_padding_limit;
+    double position_mm[3], orientation[6];              /* row cosines, then column cosines */
+    double spacing_mm[2];                               /* between rows (y), between columns (x): the DICOM order */
+    double slope, intercept, spacing_between_slices_mm; /* the last one only to warn; NaN if absent */
+    int32_t padding, padding_limit;                     /* by pixel_representation */
+    double echo_time_ms, temporal_position, acquisition_number, b_value, instance_number; /* NaN if absent */
+    double along_mm; /* position along the normal of its series, once that has been arranged */
+};
+
+enum { DICOM_NAMED = -1 };
+
+/* The reasons why a name in the input is not an image. */
+enum dicom_other_kind {
+    DICOM_NO_MAGIC, /* without "DICM" at byte 128 */
+    DICOM_EMPTY,
+    DICOM_SHORT, /* shorter than preamble and magic, and no text */
+    DICOM_NO_PIXELS,
+    DICOM_DICOMDIR,
+    DICOM_LINK,       /* to a folder; not followed */
+    DICOM_LOOP,       /* a link that leads to itself */
+    DICOM_GIT,        /* a folder .git, which holds other names of the files beside it; not searched */
+    DICOM_BARE,       /* a folder without any name in it */
+    DICOM_SPECIAL,    /* a FIFO, socket or device; not opened */
+    DICOM_UNREADABLE, /* it could not be looked at, opened or read; `error` says why */
+    DICOM_OTHER_KINDS,
+    DICOM_DAMAGED = DICOM_OTHER_KINDS /* an image with a broken header; not among the others of a folder */
+};
+
+/* A name in the input that is not an image. */
+struct dicom_other {
+    const char *path; /* arena */
+    enum dicom_other_kind kind;
+    int error;          /* errno */
+    const char *target; /* where a link points that cannot be followed; NULL without one; arena */
+    int folder;         /* as in struct dicom_file */
+    int64_t bytes;
+    bool data_set, foreign, apple_double; /* its first bytes look like these; foreign: a text or a document */
+    bool suspect;                         /* it may have been a slice; dicom_lost_slices.c decides */
+};
+
+/* All that was found in the input, sorted by path. */
+struct dicom_folder {
+    struct dicom_file *files;
+    struct dicom_other *others;
+    size_t n_files, n_others;
+    size_t n_seen, n_of[DICOM_OTHER_KINDS];
+    size_t n_same; /* names of files that were left out because another name leads to the same file */
+    size_t n_idle; /* paths that the user named and that brought no image, where there are several */
+    const char *idle;
+    int n_folders; /* that were searched */
+    bool skip;     /* the chain allows that files cannot be read */
+};
+
+/* Returns true where a SOP Class UID is 1.2.840.10008.5.1.4.1.1.X for an X of the list, which NULL ends. An X that ends
+ * in a dot stands for all classes that begin with it. Source: DICOM PS3.4 B.5 (Standard SOP Classes). */
+bool ts_dicom_is_class(const char *uid, const char *const *classes);
+
+#endif
