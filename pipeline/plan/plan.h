@@ -157,9 +157,17 @@ struct ts_image ts_plan_written(const struct ts_plan *plan, int32_t node);
 /* Returns `image`, which belongs to this node, with the axis of volumes before its own where it has one image for each
  * of several volumes. */
 struct ts_image ts_plan_with_volumes(const struct ts_plan *plan, int32_t node, const struct ts_image *image);
+/* Returns true where a CUDA device rounds the image to halves before it leaves: not where outputs of other formats want
+ * it as well. */
+bool ts_plan_device_rounds(const struct ts_plan *plan, int32_t node);
+/* Returns the node of the last image, as the outputs of other formats than HDF5 write it. */
+int32_t ts_plan_sink_node(const struct ts_plan *plan);
+/* Describes output i of the chain's sinks, with the image that it gets. */
+struct sink_request ts_plan_sink_request(const struct ts_plan *plan, int32_t i);
 /* Slabs under way at once on a CUDA device: one is uploaded, one computed, one downloaded. */
 enum { PLAN_RING = 3 };
-/* Returns true where the run's CUDA device compresses the outputs before they leave it. */
+/* Returns true where the run's CUDA device compresses the outputs before they leave it: not where outputs of other
+ * formats want their values as well. */
 bool ts_plan_encodes(const struct ts_plan *plan);
 /* Returns how many slabs of this node's image are held side by side. */
 int ts_plan_copies(const struct ts_plan *plan, int32_t node);

@@ -33,8 +33,11 @@ struct run {
     struct run_node *nodes;
     unsigned char **done; /* nodes[i].done, as ts_plan_step takes them */
     struct plan_step *now, *next;
-    bool first_planned; /* `now` is the first slab of the pass already */
-    struct hdf5_writer *writer;
+    bool first_planned;               /* `now` is the first slab of the pass already */
+    struct hdf5_writer *writer;       /* NULL where the chain has no HDF5 output */
+    struct sink *sinks[SINK_FORMATS]; /* the outputs of other formats, which take the image of sink_node */
+    int n_sinks;                      /* that are opened */
+    int32_t sink_node;
     struct timespec started;
     int64_t volume;
     int pass;
@@ -86,6 +89,16 @@ int ts_run_tables(const struct run *run, int32_t node, const struct stage_table 
 enum ts_status ts_run_next_volume(struct run *run);
 /* Frees what ts_run_next_volume kept. */
 void ts_run_free_tables(struct run *run);
+/* Checks before a run that every output is named, can be written, and replaces no input. */
+enum ts_status ts_run_check_outputs(const struct ts_plan *plan, struct ts_diag *diag);
+/* Opens the outputs of other formats than HDF5 once the axes of their image are known, in this pass and not before. */
+enum ts_status ts_run_open_sinks(struct run *run, int pass);
+/* Returns true where an output holds the image of this node. */
+bool ts_run_holds(const struct run *run, int32_t node);
+/* Hands slices in host memory to every output that holds the node's image. */
+enum ts_status ts_run_put(struct run *run, int32_t node, const struct ts_image *slices);
+/* Completes all outputs and gives them their names, or removes them all where the status is not TS_OK or becomes so. */
+enum ts_status ts_run_end_outputs(struct run *run, enum ts_status status);
 /* Creates the datasets of the images whose axes are known in this pass, and not before. */
 enum ts_status ts_run_create_datasets(struct run *run, int pass);
 /* Applies the axes that the reductions of run->pass found: resolves the stages that wait for them again, and creates

@@ -130,7 +130,7 @@ static enum ts_status serve_demands(struct run *run, int32_t domain, int64_t z, 
     for (int32_t i = 0; status == TS_OK && i < plan->n_nodes; i++) {
         if (plan->nodes[i].chain_stage)
             status = serve_reductions(run, i, domain, z, n);
-        if (status == TS_OK && plan->nodes[i].domain == domain && run->nodes[i].dataset >= 0 &&
+        if (status == TS_OK && plan->nodes[i].domain == domain && ts_run_holds(run, i) &&
             ts_plan_writes(plan, run->pass, i)) {
             struct ts_image slices = view_of(run, i, z, n);
             if (plan->on_slices && run->volume == 0)
