@@ -238,7 +238,7 @@ enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag)
     if (!ts_simulation_init(&simulation, plan))
         return ts_diag_no_memory(diag, (size_t)plan->n_nodes * sizeof *simulation.steps);
     int64_t nz = 1;
-    for (int32_t i = 0; i < plan->n_sources; i++)
+    for (int32_t i = 0; i < plan->n_nodes; i++)
         nz = plan->nodes[i].out.axes[0].n > nz ? plan->nodes[i].out.axes[0].n : nz;
     const int64_t most = preferred_slab(plan, nz), enough = enough_slices(plan, most);
     for (int32_t i = 0; i < plan->n_nodes; i++)

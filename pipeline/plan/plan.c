@@ -198,7 +198,7 @@ static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool
     if (ts_plan_resolve(plan, index, diag) != TS_OK)
         return TS_OK;
     const struct plan_node *from = &plan->nodes[node->inputs[0]];
-    node->domain = from->domain;
+    node->domain = stage->stage->reads ? index : from->domain;
     node->image_node = stage->stage->map ? index : from->image_node;
     node->axes_node = stage->stage->map || stage->stage->shape ? index : from->axes_node;
     for (int input = 0; input < STAGE_INPUTS; input++)

@@ -7,7 +7,8 @@
  * slab ts_plan_step lists which slices every node needs (halos included) and which it must compute. Slices that a later
  * slab or pass needs again are computed again, unless the node is kept whole in memory: the plan keeps nodes as far as
  * they fit the budget. Plan and run use the same ts_plan_step, so the memory counted is the memory used. A domain is
- * one z axis: that of a source, or of several whose images stream together (an image and its mask).
+ * one z axis: that of a source, of a stage whose output has slices of its own, or of several whose images stream
+ * together (an image and its mask).
  */
 #ifndef PIPELINE_PLAN_PLAN_H
 #define PIPELINE_PLAN_PLAN_H
@@ -42,7 +43,7 @@ struct plan_node {
     int32_t inputs[STAGE_INPUTS]; /* nodes; -1: none. [0] the image, then the references in the order of params */
     int32_t image_node; /* the node that computes this node's image: itself, or for a pass-through stage its input's */
     int32_t axes_node;  /* the node that sets its axes: as image_node, or a pass-through stage with a shape() */
-    int32_t domain;     /* the source that its z axis comes from; of sources that stream together, the first */
+    int32_t domain;     /* the node that its z axis comes from; of those that stream together, the first */
     int level;          /* the first pass in which its image can be computed */
     /* The first passes in which the axes of its inputs and of its image are known; 0: at plan time. */
     int input_axes_pass, axes_pass;
