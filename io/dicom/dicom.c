@@ -31,7 +31,8 @@ static const struct choice incomplete_choices[] = {
 
 static const struct choice positions_choices[] = {
     {"fit", POSITIONS_FIT,
-     "a line is fitted through them by least squares, and every slice lies within spacing_tolerance of its place on it"},
+     "a line is fitted through them by least squares, and every slice lies within spacing_tolerance of its place on "
+     "it"},
     {"ends", POSITIONS_ENDS,
      "the line from the first to the last is taken, and every gap is within 1 % of the median gap"},
     {NULL, 0, NULL},

@@ -252,8 +252,8 @@ static void check_gaps(struct dicom_series *series, const struct gaps *gaps, con
     const struct misfit misfit = measure_misfit(series, line);
     double drift = 0;
     for (size_t i = 0; i < series->n_slices; i++)
-        drift = fmax(drift, fabs(series->images[i]->along_mm - series->images[0]->along_mm -
-                                 (double)i * line->spacing_mm));
+        drift =
+            fmax(drift, fabs(series->images[i]->along_mm - series->images[0]->along_mm - (double)i * line->spacing_mm));
     const bool even = gaps->worst <= fmax(DICOM_SAME_POSITION_MM, EVEN_RELATIVE * gaps->median);
     if (!even && gaps->worst > JITTER_RELATIVE * gaps->median)
         refuse_uneven(series, gaps, JITTER_RELATIVE, line, rules);
@@ -273,12 +273,11 @@ static void check_tilt(struct dicom_series *series, const struct line *line, con
         return;
     if (rules->tilt == TILT_REFUSE || line->lean_degree > TS_MOST_LEAN_DEGREE)
         ts_dicom_series_refuse(series, "gantry-tilt",
-                               line->lean_degree > TS_MOST_LEAN_DEGREE
-                                   ? "supply slices that lie one behind the other"
-                                   : "tilt: keep reads it with its exact step",
+                               line->lean_degree > TS_MOST_LEAN_DEGREE ? "supply slices that lie one behind the other"
+                                                                       : "tilt: keep reads it with its exact step",
                                "the volume is sheared: the step between slices leans %.2f degrees off their normal",
                                line->lean_degree);
-    else
+    else if (!series->refusal)
         ts_dicom_series_warn(series,
                              "the volume is sheared: the step between slices leans %.2f degrees off their normal, "
                              "as behind a tilted gantry; it is kept",

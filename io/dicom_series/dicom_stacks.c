@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Some scans change their spacing on the way, or pause and go on elsewhere. Each part is a volume of its own, and no
- * slice has to be made up for it. A stack begins at the first slice. It goes on while the step to the next slice is that
- * between its first two; the slice behind another step begins the next stack. The steps of rounded positions differ by
- * up to four times the distance of a position from its place, so that is how much they may differ.
+ * slice has to be made up for it. A stack begins at the first slice. It goes on while the step to the next slice is
+ * that between its first two; the slice behind another step begins the next stack. The steps of rounded positions
+ * differ by up to four times the distance of a position from its place, so that is how much they may differ.
  */
 #include "io/dicom_series/dicom_stacks.h"
 
@@ -56,8 +56,8 @@ void ts_dicom_take_stack(struct dicom_series *series, const struct dicom_rules *
     }
     if (number < rules->stack) {
         ts_dicom_series_refuse(series, "stack-unknown", "stack: 1 is the lowest along the normal",
-                               "there is no stack %lld: the slices have %lld of even spacing",
-                               (long long)rules->stack, (long long)number);
+                               "there is no stack %lld: the slices have %lld of even spacing", (long long)rules->stack,
+                               (long long)number);
         return;
     }
     const size_t n = end - first;
@@ -78,16 +78,16 @@ const char *ts_dicom_stacks_hint(struct dicom_series *series, const struct dicom
                                  const char *otherwise)
 {
     char text[TEXT_BYTES];
-    int used = snprintf(text, sizeof text, "%s%sstack: N takes one of the stacks of even spacing:", first,
-                        *first ? "; " : "");
+    int used =
+        snprintf(text, sizeof text, "%s%sstack: N takes one of the stacks of even spacing:", first, *first ? "; " : "");
     for (size_t begin = 0, number = 1, end; begin < series->n_slices; begin = end, number++) {
         end = end_of_stack(series, rules, begin);
-        if (number > MAX_LISTED || end - begin < LEAST_SLICES)
+        if (number > MAX_LISTED || end - begin < LEAST_SLICES || end - begin == series->n_slices)
             return otherwise;
         const double gaps = (double)(end - begin - 1);
-        used += snprintf(text + used, sizeof text - (size_t)used, "%s %zu has %zu slices of %.3f mm",
-                         number > 1 ? "," : "", number, end - begin,
-                         (series->images[end - 1]->along_mm - series->images[begin]->along_mm) / gaps);
+        used +=
+            snprintf(text + used, sizeof text - (size_t)used, "%s %zu has %zu slices of %.3f mm", number > 1 ? "," : "",
+                     number, end - begin, (series->images[end - 1]->along_mm - series->images[begin]->along_mm) / gaps);
     }
     char *kept = ts_arena_text(series->arena, text, strlen(text));
     series->no_memory |= kept == NULL;
