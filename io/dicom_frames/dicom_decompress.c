@@ -52,10 +52,10 @@ static bool decode_by_dcmtk(const struct dicom_job *job, const struct dicom_code
                             const unsigned char *data, size_t bytes, unsigned char *cells, struct dicom_reply *reply)
 {
     const size_t decoded = stream->precision > 8 ? 2 : 1;
-    if (ts_dicom_decode_frame(&job->form, stream->precision, data, bytes, cells, job->n * decoded, reply->text,
+    if (ts_dicom_decode_frame(&job->form, stream->precision, data, bytes, cells, job->frame_n * decoded, reply->text,
                               sizeof reply->text) != 0)
         return false;
-    widen(cells, job->n, decoded, (size_t)job->cells.bits_allocated / 8);
+    widen(cells, job->frame_n, decoded, (size_t)job->cells.bits_allocated / 8);
     return true;
 }
 
@@ -65,9 +65,9 @@ static bool decode(const struct dicom_job *job, const struct dicom_codestream *s
     const size_t cell = (size_t)job->cells.bits_allocated / 8;
     switch (job->form.syntax) {
     case DICOM_RLE:
-        return ts_dicom_rle_decode(data, bytes, cells, job->n, cell, reply->text, sizeof reply->text);
+        return ts_dicom_rle_decode(data, bytes, cells, job->frame_n, cell, reply->text, sizeof reply->text);
     case DICOM_DEFLATED_FRAME:
-        return inflate_frame(data, bytes, cells, job->n * cell, reply->text, sizeof reply->text);
+        return inflate_frame(data, bytes, cells, job->frame_n * cell, reply->text, sizeof reply->text);
     case DICOM_JPEG_2000:
         return ts_dicom_jpeg_2000_decode(&job->form, stream, job->cells.is_signed, data, bytes, cells, reply->text,
                                          sizeof reply->text);

@@ -23,7 +23,7 @@ static const char key_label[] = "tomostage instance key";
 
 size_t ts_dicom_cell_bytes(const struct dicom_source *source)
 {
-    return ts_slice_count(&source->base.image) * (size_t)(source->frames[0].cells.bits_allocated / 8);
+    return source->cell_bytes;
 }
 
 struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
@@ -31,12 +31,14 @@ struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
     const struct dicom_frame *frame = &source->frames[z];
     const struct dicom_image *image = frame->image;
     const struct dicom_file *file = image->file;
-    const int64_t frame_bytes = ts_dicom_frame_bytes(file);
     struct dicom_job job = {.deflate_offset = file->deflate_offset,
                             .device = file->device,
                             .inode = file->inode,
                             .form = ts_dicom_frame_form(file),
                             .n = ts_slice_count(&source->base.image),
+                            .frame_n = (size_t)file->rows * (size_t)file->columns,
+                            .columns = image->columns,
+                            .tile_offset = (int64_t)image->tile_row * file->columns + image->tile_column,
                             .slope = frame->slope,
                             .intercept = frame->intercept,
                             .cells = frame->cells,
@@ -48,8 +50,7 @@ struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
     if (dicom_is_compressed(file->syntax))
         job.stream = file->streams[image->frame];
     else
-        job.stream =
-            (struct dicom_stream){.offset = file->pixel_offset + image->frame * frame_bytes, .bytes = frame_bytes};
+        job.stream.offset = ts_dicom_frame_offset(image);
     snprintf(job.sop_instance, sizeof job.sop_instance, "%s", file->sop_instance);
     return job;
 }
@@ -86,14 +87,14 @@ bool ts_dicom_read_pixels(int fd, void *out, size_t bytes, int64_t offset, struc
 
 /* Reads pixels of a deflated data set. Frames of one file that are read in order inflate it once. */
 static bool read_inflated(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, size_t bytes,
-                          struct dicom_reply *reply)
+                          int64_t offset, struct dicom_reply *reply)
 {
     if (!scratch->inflated && !(scratch->inflated = ts_inflate_file_create())) {
         ts_dicom_reply_refuse(reply, "no-memory", "memory is out");
         return false;
     }
     ts_inflate_file_choose(scratch->inflated, fd, job->device, job->inode, job->deflate_offset);
-    switch (ts_inflate_file_read(scratch->inflated, job->stream.offset, scratch->cells, bytes)) {
+    switch (ts_inflate_file_read(scratch->inflated, offset, scratch->cells, bytes)) {
     case INFLATE_WHOLE:
         return true;
     case INFLATE_UNREADABLE:
@@ -105,14 +106,15 @@ static bool read_inflated(const struct dicom_job *job, int fd, struct dicom_scra
     }
 }
 
-static bool read_cells(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, size_t bytes,
-                       struct dicom_reply *reply)
+/* Reads the rows of the slice, whole, from pixel `first` of the frame on. */
+static bool read_rows(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, int64_t first,
+                      struct dicom_reply *reply)
 {
-    if (dicom_is_compressed(job->form.syntax))
-        return ts_dicom_decompress(job, fd, scratch->cells, reply);
-    return job->form.syntax == DICOM_DEFLATED_LE
-               ? read_inflated(job, fd, scratch, bytes, reply)
-               : ts_dicom_read_pixels(fd, scratch->cells, bytes, job->stream.offset, reply);
+    const size_t cell = (size_t)job->cells.bits_allocated / 8;
+    const size_t bytes = job->n / (size_t)job->columns * (size_t)job->form.columns * cell;
+    const int64_t offset = job->stream.offset + first * (int64_t)cell;
+    return job->form.syntax == DICOM_DEFLATED_LE ? read_inflated(job, fd, scratch, bytes, offset, reply)
+                                                 : ts_dicom_read_pixels(fd, scratch->cells, bytes, offset, reply);
 }
 
 static bool digest(const void *stored, size_t bytes, const char *uid, struct dicom_reply *reply)
@@ -148,13 +150,35 @@ static int64_t count_padding(const struct dicom_job *job, const void *stored, en
     return ts_dicom_count_range(stored, dtype, job->n, first < last ? first : last, first < last ? last : first);
 }
 
+/* Moves the cells of a tile, whose first one stands at cell `first` of the frame, to the beginning of the buffer. */
+static void cut_tile(const struct dicom_job *job, void *cells, size_t first)
+{
+    const size_t cell = (size_t)job->cells.bits_allocated / 8, row = (size_t)job->columns * cell;
+    unsigned char *bytes = cells;
+    for (size_t y = 0; y < job->n / (size_t)job->columns; y++)
+        memmove(bytes + y * row, bytes + (first + y * (size_t)job->form.columns) * cell, row);
+}
+
+/* Reads the cells of the slice into the beginning of the buffer. Of a frame that is not compressed only the rows of the
+ * slice are read. */
+static bool read_cells(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, struct dicom_reply *reply)
+{
+    const bool compressed = dicom_is_compressed(job->form.syntax);
+    const int64_t columns = job->form.columns, row = compressed ? 0 : job->tile_offset / columns * columns;
+    const bool ok =
+        compressed ? ts_dicom_decompress(job, fd, scratch->cells, reply) : read_rows(job, fd, scratch, row, reply);
+    if (ok && job->n < job->frame_n)
+        cut_tile(job, scratch->cells, (size_t)(job->tile_offset - row));
+    return ok;
+}
+
 void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, void *out,
                            struct dicom_reply *reply)
 {
     const size_t bytes = job->n * (size_t)(job->cells.bits_allocated / 8);
     const enum ts_dtype stored = ts_dicom_stored_dtype(&job->cells);
     void *cells = scratch->cells;
-    if (!read_cells(job, fd, scratch, bytes, reply))
+    if (!read_cells(job, fd, scratch, reply))
         return;
     reply->dirty = ts_dicom_cells_to_stored(cells, job->n, &job->cells);
     if (!digest(cells, bytes, job->sop_instance, reply))

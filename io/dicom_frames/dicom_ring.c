@@ -50,17 +50,18 @@ static size_t slot_bytes(const struct dicom_source *source)
 /* Returns the memory that a worker may need to decode any slice. */
 static size_t worker_bytes(const struct dicom_source *source)
 {
-    int64_t largest = 0;
-    bool jpeg_2000 = false;
+    size_t largest = 0, decoder = 0;
     for (int64_t z = 0; z < source->base.n_slices; z++) {
         const struct dicom_image *image = source->frames[z].image;
-        const struct dicom_stream *stream = image->file->streams ? &image->file->streams[image->frame] : NULL;
-        largest = stream && stream->bytes > largest ? stream->bytes : largest;
-        jpeg_2000 = jpeg_2000 || image->file->syntax == DICOM_JPEG_2000;
+        const struct dicom_file *file = image->file;
+        const size_t bytes = dicom_is_compressed(file->syntax) ? (size_t)file->streams[image->frame].bytes : 0;
+        const size_t own =
+            file->syntax == DICOM_JPEG_2000 ? ts_dicom_jpeg_2000_bytes((size_t)file->rows * (size_t)file->columns) : 0;
+        largest = bytes > largest ? bytes : largest;
+        decoder = own > decoder ? own : decoder;
     }
     /* The cells twice, the compressed bytes twice, and the heap and touched pages of a process. */
-    return ((size_t)8 << 20) + 2 * ts_dicom_cell_bytes(source) + 2 * (size_t)largest +
-           (jpeg_2000 ? ts_dicom_jpeg_2000_bytes(ts_slice_count(&source->base.image)) : 0);
+    return ((size_t)8 << 20) + 2 * ts_dicom_cell_bytes(source) + 2 * largest + decoder;
 }
 
 size_t ts_dicom_ring_bytes(const struct dicom_source *source, int threads, int64_t ahead)

@@ -33,7 +33,9 @@ struct dicom_job {
     dev_t device;
     ino_t inode;
     struct dicom_frame_form form;
-    size_t n; /* pixels */
+    size_t n, frame_n;   /* pixels of the slice and of its frame: a slice may be a tile */
+    int columns;         /* of the slice */
+    int64_t tile_offset; /* pixels of the frame before the first of the slice */
     double slope, intercept;
     struct dicom_cells cells;
     enum ts_dtype dtype; /* dtype of the volume */
@@ -74,6 +76,7 @@ struct dicom_source {
     struct source base; /* first */
     struct arena *arena;
     struct dicom_frame *frames;
+    size_t cell_bytes; /* the most that the cells of a frame need */
     bool noted_dirty;
 
     struct read_ahead *native; /* reads slices that are not compressed; NULL until started */
@@ -111,7 +114,7 @@ void ts_dicom_reply_refuse(struct dicom_reply *reply, const char *code, const ch
 /* Makes the crypto library load what it needs from files, before the worker is locked. Returns false where it
  * cannot. */
 bool ts_dicom_frame_prepare(void);
-/* Returns the bytes of the cells of one frame. */
+/* Returns the bytes of the cells of one frame of the files. */
 size_t ts_dicom_cell_bytes(const struct dicom_source *source);
 
 /* Keeps the facts about slice z, or reports why it cannot be used. Threads may do so for different slices. */

@@ -52,8 +52,8 @@ static bool read_items(struct scan *scan, struct dicom_walk *walk, struct fragme
                             fragments->n, claimed, left);
             return false;
         }
-        if (++walk->n_elements > DICOM_MAX_ELEMENTS) {
-            ts_dicom_refuse(scan, "dicom-too-many-elements", "more than %d elements", (int)DICOM_MAX_ELEMENTS);
+        if (++walk->n_elements > walk->max_elements) {
+            ts_dicom_refuse(scan, "dicom-too-many-elements", "more than %" PRId64 " elements", walk->max_elements);
             return false;
         }
         struct fragment *grown = ts_memory_grow(fragments->items, fragments->n, &fragments->capacity, sizeof *grown);

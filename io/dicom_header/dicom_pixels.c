@@ -14,15 +14,10 @@
 /* The header of a frame is read in pieces, each many times as long as the one before. */
 enum { FIRST_HEADER_BYTES = 1 << 10, HEADER_GROWTH = 16, MAX_HEADER_BYTES = 4 << 20 };
 
-int64_t ts_dicom_frame_bytes(const struct dicom_file *file)
-{
-    return (int64_t)file->rows * file->columns * file->samples_per_pixel * (file->bits_allocated / 8);
-}
-
 void ts_dicom_check_native(struct scan *scan)
 {
     const struct dicom_file *file = scan->file;
-    const int64_t need = ts_dicom_frame_bytes(file);
+    const int64_t need = file->frames * ts_dicom_frame_bytes(file);
     if (file->pixel_bytes < need) {
         ts_dicom_refuse(scan, "dicom-pixels-short", "pixel data has %" PRId64 " bytes, needs %" PRId64,
                         file->pixel_bytes, need);

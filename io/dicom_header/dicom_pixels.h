@@ -13,8 +13,6 @@
  */
 enum { DICOM_MAX_RATIO = 1000, DICOM_RATIO_FREE_BYTES = 16 << 20 };
 
-/* Returns the bytes of one decoded frame; rows, columns and bits_allocated must have been checked. */
-int64_t ts_dicom_frame_bytes(const struct dicom_file *file);
 /* Returns what the header says of each compressed frame. */
 struct dicom_frame_form ts_dicom_frame_form(const struct dicom_file *file);
 /* Compares the bytes of native pixel data with those that rows, columns and bits need. */

@@ -5,6 +5,7 @@
  */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,8 +70,8 @@ static bool may_be_refused(const struct row *row, const char *code)
                                         "dicom-float-pixels", "dicom-modality-lut", "secondary-capture"};
     if (begins(row->at[FILE_NAME], "corrupt/") || strcmp(row->at[SAMPLES], "3") == 0)
         return true;
-    if (strcmp(code, "dicom-bad-bits") == 0)
-        return strcmp(row->at[ALLOCATED], "1") == 0; /* a segmentation */
+    if (strcmp(row->at[ALLOCATED], "1") == 0) /* a segmentation */
+        return true;
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
         if (strcmp(code, codes[i]) == 0)
             return true;
@@ -109,6 +110,14 @@ static void check_lossy(const struct row *row, const struct ts_image *image, con
               row->at[MINIMUM], row->at[MAXIMUM], row->at[SUM]);
 }
 
+static void hash(const void *data, size_t bytes, char out[65])
+{
+    unsigned char digest[32];
+    cr_assert_eq(EVP_Digest(data, bytes, digest, NULL, EVP_sha256(), NULL), 1);
+    for (size_t i = 0; i < sizeof digest; i++)
+        snprintf(out + 2 * i, 3, "%02x", digest[i]);
+}
+
 /* A series of these is refused before its pixels are read. */
 static const char *const secondary_capture[] = {"7", NULL};
 
@@ -116,13 +125,15 @@ static void check_values(const struct row *row, const char *digest, struct sourc
                          struct tally *tally)
 {
     void *data = malloc(ts_image_bytes(&source->image));
-    source->ops->start(source, 1, 1, diag);
-    const enum ts_status status = source->ops->read(source, 0, 1, data, diag);
+    source->ops->start(source, 2, 4, diag);
+    const enum ts_status status = source->ops->read(source, 0, source->n_slices, data, diag);
     const char *code = ts_diag_count(diag) > 0 ? ts_diag_get(diag, ts_diag_count(diag) - 1)->code : "";
     /* The table's decoders leave bits outside of Bits Stored as they are. */
     const bool masked = status == TS_OK && strcmp(code, "unused-bits-set") == 0;
     const bool lossy = strstr(row->at[TRUST], "lossy") != NULL;
-    const bool equal = status == TS_OK && strcmp(source->slices[0].pixel_sha256, digest) == 0;
+    char found[65] = "";
+    hash(data, ts_image_bytes(&source->image), found);
+    const bool equal = status == TS_OK && strcmp(found, digest) == 0;
     if (status != TS_OK) {
         const struct dicom_source *dicom = (const struct dicom_source *)source;
         const bool capture = ts_dicom_is_class(dicom->frames[0].image->file->sop_class, secondary_capture);
@@ -131,8 +142,7 @@ static void check_values(const struct row *row, const char *digest, struct sourc
         check_lossy(row, &source->image, data);
         tally->lossy++;
     } else {
-        cr_expect(equal || masked, "%s: sha256 %s, expected %s", row->at[FILE_NAME], source->slices[0].pixel_sha256,
-                  digest);
+        cr_expect(equal || masked, "%s: sha256 %s, expected %s", row->at[FILE_NAME], found, digest);
         tally->masked += !equal;
         tally->equal += equal;
         tally->compressed += equal && (begins(row->at[SYNTAX], "1.2.840.10008.1.2.4") ||
@@ -194,7 +204,7 @@ static bool reads(const char *path)
     if (ok) {
         void *data = malloc(ts_image_bytes(&source->image));
         source->ops->start(source, 1, 1, diag);
-        ok = source->ops->read(source, 0, 1, data, diag) == TS_OK;
+        ok = source->ops->read(source, 0, source->n_slices, data, diag) == TS_OK;
         free(data);
         source->ops->close(source);
     }
