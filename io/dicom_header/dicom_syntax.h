@@ -34,7 +34,7 @@ enum dicom_syntax {
 struct dicom_syntax_name {
     const char *uid, *name;
     enum dicom_syntax syntax;
-    const char *method; /* of Lossy Image Compression Method, for a frame that was compressed with loss; or NULL */
+    const char *method; /* term of Lossy Image Compression Method; NULL where frames are to have no loss */
 };
 
 /* Returns the row of a UID, or NULL where the standard has no such transfer syntax for images. */
