@@ -69,7 +69,7 @@ static size_t native_bytes(const struct source *source, int threads, int64_t ahe
 static bool holds(const struct source *base, dev_t device, ino_t inode)
 {
     const struct dicom_source *source = (const struct dicom_source *)base;
-    for (int64_t z = 0; z < base->n_slices; z++)
+    for (int64_t z = 0; z < ts_source_total(base); z++)
         if (source->frames[z].image->file->device == device && source->frames[z].image->file->inode == inode)
             return true;
     return false;
@@ -142,7 +142,8 @@ enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct aren
     if (status == TS_OK)
         *source = (struct dicom_source){.base = {.image = series->image,
                                                  .n_slices = series->image.axes[0].n,
-                                                 .n_volumes = 1,
+                                                 .n_volumes = (int64_t)series->n_volumes,
+                                                 .volume_axis = series->volume_axis,
                                                  .n_files = (int64_t)series->n_files,
                                                  .slices = slices},
                                         .arena = arena,

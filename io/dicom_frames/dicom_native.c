@@ -13,7 +13,7 @@
 
 bool ts_dicom_is_native(const struct dicom_source *source)
 {
-    for (int64_t z = 0; z < source->base.n_slices; z++)
+    for (int64_t z = 0; z < ts_source_total(&source->base); z++)
         if (dicom_is_compressed(source->frames[z].image->file->syntax))
             return false;
     return true;
@@ -65,7 +65,7 @@ static const struct read_rule rule = {read_range, 1, SIZE_MAX};
 
 static int useful_threads(const struct dicom_source *source, int threads)
 {
-    return source->base.n_slices < threads ? (int)source->base.n_slices : threads;
+    return ts_source_total(&source->base) < threads ? (int)ts_source_total(&source->base) : threads;
 }
 
 size_t ts_dicom_native_bytes(const struct dicom_source *source, int threads, int64_t ahead)

@@ -34,12 +34,12 @@ static int64_t clamp(int64_t n, int64_t most)
 
 static int64_t clamp_slots(const struct dicom_source *source, int64_t ahead)
 {
-    return clamp(clamp(ahead, source->base.n_slices), SLOTS_MAX);
+    return clamp(clamp(ahead, ts_source_total(&source->base)), SLOTS_MAX);
 }
 
 static int clamp_workers(const struct dicom_source *source, int threads, int64_t slots)
 {
-    return (int)clamp(clamp(clamp(threads, slots), source->base.n_slices), WORKERS_MAX);
+    return (int)clamp(clamp(clamp(threads, slots), ts_source_total(&source->base)), WORKERS_MAX);
 }
 
 static size_t slot_bytes(const struct dicom_source *source)
@@ -51,7 +51,7 @@ static size_t slot_bytes(const struct dicom_source *source)
 static size_t worker_bytes(const struct dicom_source *source)
 {
     size_t largest = 0, decoder = 0;
-    for (int64_t z = 0; z < source->base.n_slices; z++) {
+    for (int64_t z = 0; z < ts_source_total(&source->base); z++) {
         const struct dicom_image *image = source->frames[z].image;
         const struct dicom_file *file = image->file;
         const size_t bytes = dicom_is_compressed(file->syntax) ? (size_t)file->streams[image->frame].bytes : 0;
@@ -129,7 +129,7 @@ _Static_assert(sizeof(struct dicom_job) <= WORKER_JOB_MAX && sizeof(struct dicom
 
 static bool needs_codecs(const struct dicom_source *source)
 {
-    for (int64_t z = 0; z < source->base.n_slices; z++)
+    for (int64_t z = 0; z < ts_source_total(&source->base); z++)
         if (dicom_needs_dcmtk(source->frames[z].image->file->syntax))
             return true;
     return false;
@@ -149,12 +149,12 @@ enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahe
     if (!ts_mul_size((size_t)places, source->slot_bytes, &memory_bytes))
         return ts_diag_no_memory(diag, SIZE_MAX);
     source->slots = calloc((size_t)source->n_slots, sizeof *source->slots);
-    source->slot_of = malloc((size_t)base->n_slices * sizeof *source->slot_of);
+    source->slot_of = malloc((size_t)ts_source_total(base) * sizeof *source->slot_of);
     if (source->slots == NULL || source->slot_of == NULL) {
         ts_dicom_ring_end(source);
-        return ts_diag_no_memory(diag, (size_t)base->n_slices * sizeof *source->slot_of);
+        return ts_diag_no_memory(diag, (size_t)ts_source_total(base) * sizeof *source->slot_of);
     }
-    memset(source->slot_of, 0xFF, (size_t)base->n_slices * sizeof *source->slot_of);
+    memset(source->slot_of, 0xFF, (size_t)ts_source_total(base) * sizeof *source->slot_of);
     const struct decoder_setup decoder = {source->slot_bytes, ts_dicom_cell_bytes(source), needs_codecs(source)};
     const struct worker_setup setup = {
         .kind = &decoder_kind,
@@ -260,7 +260,7 @@ static void pump(struct dicom_source *source, const struct slice_range *wanted)
 void ts_dicom_ring_prefetch(struct source *base, int64_t z, int64_t n)
 {
     struct dicom_source *source = (struct dicom_source *)base;
-    if (z < 0 || n <= 0 || z + n > base->n_slices || source->n_pending == DICOM_PENDING_MAX)
+    if (z < 0 || n <= 0 || z + n > ts_source_total(base) || source->n_pending == DICOM_PENDING_MAX)
         return;
     source->pending[source->n_pending++] = (struct slice_range){z, n};
     if (source->pool != NULL)
@@ -272,7 +272,7 @@ static enum ts_status report_loss(const struct dicom_source *source, uint64_t jo
 {
     struct diag_site site = {.code = "decoder-died"};
     int64_t z = (int64_t)(job & UINT32_MAX);
-    if (job == UINT64_MAX || z >= source->base.n_slices)
+    if (job == UINT64_MAX || z >= ts_source_total(&source->base))
         return ts_diag_error(diag, TS_RUN_FAILED, &site, "a process that decodes slices %s", what);
     ts_diag_error(diag, TS_BAD_INPUT, &site, "slice %lld (%s): the process that decoded it %s", (long long)z,
                   ts_base_name(source->frames[z].image->file->path), what);

@@ -139,7 +139,7 @@ static const char *name_difference(struct dicom_image *const *images, size_t n)
     return difference;
 }
 
-bool ts_dicom_refuse_repeats(struct dicom_series *series)
+void ts_dicom_refuse_repeats(struct dicom_series *series)
 {
     struct dicom_image *const *images = series->images;
     size_t n = series->n_images, positions = n > 0, repeated = 0, first = 0;
@@ -148,8 +148,6 @@ bool ts_dicom_refuse_repeats(struct dicom_series *series)
             positions++;
         else if (repeated++ == 0)
             first = i - 1;
-    if (repeated == 0)
-        return false;
     size_t same = 2;
     while (first + same < n && images[first + same]->along_mm - images[first]->along_mm <= DICOM_SAME_POSITION_MM)
         same++;
@@ -175,5 +173,4 @@ bool ts_dicom_refuse_repeats(struct dicom_series *series)
                                same, images[first]->along_mm, ts_base_name(images[first]->file->path),
                                ts_base_name(images[first + 1]->file->path), n, positions);
     }
-    return true;
 }

@@ -58,7 +58,7 @@ bool ts_test_open_file(const char *path, const char *allowed, struct source **so
         frames[i].tile_row = frames[i].tile_column = 0;
         frames[i].have_slope = frames[i].have_intercept = false;
     }
-    struct dicom_series series = {.images = images, .n_images = n, .n_files = 1};
+    struct dicom_series series = {.images = images, .n_images = n, .n_files = 1, .n_slices = n, .n_volumes = 1};
     series.image = (struct ts_image){.rank = 3,
                                      .axes = {{.kind = TS_AXIS_Z, .n = file->frames},
                                               {.kind = TS_AXIS_Y, .n = file->rows},
