@@ -10,7 +10,7 @@
 #include "pipeline/view/window.h"
 
 extern const struct command ts_cli_run, ts_cli_check, ts_cli_stages, ts_cli_schema, ts_cli_info, ts_cli_phantom,
-    ts_cli_preview, ts_cli_plot, ts_cli_view, ts_cli_verify, ts_cli_doctor;
+    ts_cli_preview, ts_cli_plot, ts_cli_view, ts_cli_verify, ts_cli_export, ts_cli_doctor;
 
 /* ---- run, check and view --------------------------------------------------------------------------- */
 
