@@ -29,7 +29,8 @@ enum ts_status ts_scratch_end(struct sink_scratch *scratch, struct ts_diag *diag
 /* Reads slice z to `out`; several threads may call it. Returns false with errno. */
 bool ts_scratch_read(const struct sink_scratch *scratch, const struct sink *sink, int64_t z, void *out);
 /* Returns the window that the request asks for, or the range from the 1st to the 99th percentile of the sample (nearest
- * rank). Where that is empty, it is the range of the values, and where they are all one, that value and a width of 1. */
+ * rank). Where that is empty, it is the range of the values, and where they are all one, that value and a width of 1.
+ */
 struct sink_window ts_scratch_window(struct sink_scratch *scratch, const struct sink *sink);
 void ts_scratch_clear(struct sink_scratch *scratch);
 
