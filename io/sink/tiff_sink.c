@@ -2,7 +2,7 @@
  *
  * Writes slices as pages of one TIFF file, or as one file each in a folder. Values keep their type and are not
  * compressed. The resolution is in pixels a mm without a unit, and ImageJ's description has the unit and the distance
- * of the slices, as ImageJ writes them and tifffile reads them. A file that could pass 4 GB is a BigTIFF.
+ * of the slices, as ImageJ writes them and tifffile reads them. A file that could pass 2 GiB is a BigTIFF.
  */
 #include <errno.h>
 #include <stdlib.h>
