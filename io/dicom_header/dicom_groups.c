@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/memory.h"
+#include "io/dicom_header/dicom_mosaic.h"
 #include "io/dicom_header/dicom_values.h"
 
 #define SHARED_GROUPS DICOM_TAG(0x5200, 0x9229)
@@ -32,17 +32,11 @@ static void begin_groups(struct scan *scan, struct dicom_walk *walk)
     walk->max_elements = DICOM_MAX_ELEMENTS + ELEMENTS_OF_FRAME * scan->file->frames;
 }
 
-static void begin_frame(struct scan *scan)
+static void begin_frame(struct scan *scan, int64_t frame)
 {
-    struct dicom_image *grown = ts_memory_grow(scan->frames, scan->n_frames, &scan->frames_capacity, sizeof *grown);
-    if (!grown) {
-        ts_dicom_refuse(scan, "no-memory", "memory is out");
-        return;
-    }
-    scan->frames = grown;
-    scan->frames[scan->n_frames] = scan->image;
-    scan->frames[scan->n_frames].frame = (int64_t)scan->n_frames;
-    scan->n_frames++;
+    struct dicom_image *image = ts_dicom_add_image(scan);
+    if (image)
+        image->frame = frame;
     ts_dicom_forget_groups(scan);
 }
 
@@ -63,7 +57,7 @@ static void begin_item(struct scan *scan, struct dicom_walk *walk, const struct 
                         ", at most %d are read",
                         item->item + 1, frames, (int)MAX_FRAMES);
     else
-        begin_frame(scan);
+        begin_frame(scan, item->item);
 }
 
 void ts_dicom_take_group(struct scan *scan, struct dicom_walk *walk, const struct dicom_element *element)
@@ -135,13 +129,19 @@ bool ts_dicom_list_images(struct scan *scan)
     else if (file->frames > 1 && !scan->has_groups)
         ts_dicom_refuse(scan, "dicom-multi-frame",
                         "%" PRId64 " frames without functional groups, which would say where each lies", file->frames);
-    const bool frames = !file->refusal && scan->has_groups;
-    struct dicom_image *images = frames ? scan->frames : &scan->image;
-    file->n_images = frames ? scan->n_frames : 1;
+    scan->image.rows = file->rows;
+    scan->image.columns = file->columns;
+    if (ts_dicom_is_mosaic(scan))
+        ts_dicom_list_tiles(scan);
+    const bool several = !file->refusal && scan->n_frames > 0;
+    struct dicom_image *images = several ? scan->frames : &scan->image;
+    file->n_images = several ? scan->n_frames : 1;
     for (size_t i = 0; i < file->n_images; i++) {
         images[i].file = file;
-        images[i].rows = file->rows;
-        images[i].columns = file->columns;
+        if (scan->has_groups) {
+            images[i].rows = file->rows;
+            images[i].columns = file->columns;
+        }
         name_kind(file, &images[i]);
     }
     file->images = ts_arena_copy(scan->arena, images, file->n_images, sizeof *images);
