@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Signatures: DICOM has "DICM" behind a preamble of 128 bytes, TIFF a byte order and 42 or 43, HDF5 its own. A folder
- * may hold DICOM files or the pages of a scan.
+ * Signatures: DICOM has "DICM" behind a preamble of 128 bytes, TIFF a byte order and 42 or 43, HDF5 and gzip their own.
+ * A folder may hold DICOM files or the pages of a scan.
  */
 #include "pipeline/view/file_kind.h"
 
@@ -17,12 +17,10 @@ const char *ts_file_kind(const char *path, const char **format)
 {
     static const struct {
         const char *name, *format, *bytes;
-        size_t offset;
-    } kinds[] = {{"a DICOM file", "dicom", "DICM", 128},
-                 {"a TIFF file", "tiff", "II*\0", 0},
-                 {"a TIFF file", "tiff", "MM\0*", 0},
-                 {"a TIFF file", "tiff", "II+\0", 0},
-                 {"a TIFF file", "tiff", "MM\0+", 0}};
+        size_t n_bytes, offset;
+    } kinds[] = {{"a DICOM file", "dicom", "DICM", 4, 128}, {"a TIFF file", "tiff", "II*\0", 4, 0},
+                 {"a TIFF file", "tiff", "MM\0*", 4, 0},    {"a TIFF file", "tiff", "II+\0", 4, 0},
+                 {"a TIFF file", "tiff", "MM\0+", 4, 0},    {"a file that gzip compressed", "gzip", "\x1F\x8B", 2, 0}};
     struct stat found;
     char start[132] = "", reason[256];
     *format = "dicom";
@@ -36,7 +34,7 @@ const char *ts_file_kind(const char *path, const char **format)
     const bool is_hdf5 = ts_hdf5_has_signature(fd), is_read = pread(fd, start, sizeof start, 0) >= 4;
     close(fd);
     for (size_t i = 0; is_read && i < sizeof kinds / sizeof *kinds; i++)
-        if (!memcmp(start + kinds[i].offset, kinds[i].bytes, 4)) {
+        if (!memcmp(start + kinds[i].offset, kinds[i].bytes, kinds[i].n_bytes)) {
             *format = kinds[i].format;
             return kinds[i].name;
         }
@@ -53,7 +51,7 @@ int ts_view_formats(const char *path, const char *formats[VIEW_FORMATS])
         formats[n++] = "nexus";
     } else if (kind && !strcmp(kind, "a folder")) {
         formats[n++] = "tiff";
-    } else if (!kind) {
+    } else if (!kind || !strcmp(formats[0], "gzip")) {
         formats[0] = "dicom";
     }
     return n;
