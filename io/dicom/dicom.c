@@ -14,6 +14,7 @@
 #include "io/dicom_header/dicom_kernel.h"
 #include "io/dicom_header/dicom_scan.h"
 #include "io/dicom_series/dicom_group.h"
+#include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
 #include "io/source/source_slices.h"
 
@@ -68,7 +69,7 @@ static size_t native_bytes(const struct source *source, int threads, int64_t ahe
 static bool holds(const struct source *base, dev_t device, ino_t inode)
 {
     const struct dicom_source *source = (const struct dicom_source *)base;
-    for (int64_t z = 0; z < base->n_slices; z++)
+    for (int64_t z = 0; z < ts_source_total(base); z++)
         if (source->frames[z].image->file->device == device && source->frames[z].image->file->inode == inode)
             return true;
     return false;
@@ -118,6 +119,8 @@ static enum ts_status open_frame(struct dicom_source *source, int64_t z, const s
         .slope = image->have_slope ? image->slope : 1.0,
         .intercept = image->have_intercept ? image->intercept : 0.0,
     };
+    if (source->cell_bytes < (size_t)ts_dicom_frame_bytes(file))
+        source->cell_bytes = (size_t)ts_dicom_frame_bytes(file);
     slice->slope = frame->slope;
     slice->intercept = frame->intercept;
     memcpy(slice->position_mm, image->position_mm, sizeof slice->position_mm);
@@ -139,8 +142,9 @@ enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct aren
     if (status == TS_OK)
         *source = (struct dicom_source){.base = {.image = series->image,
                                                  .n_slices = series->image.axes[0].n,
-                                                 .n_volumes = 1,
-                                                 .n_files = series->image.axes[0].n,
+                                                 .n_volumes = (int64_t)series->n_volumes,
+                                                 .volume_axis = series->volume_axis,
+                                                 .n_files = (int64_t)series->n_files,
                                                  .slices = slices},
                                         .arena = arena,
                                         .frames = frames};
@@ -201,7 +205,7 @@ static const struct header_text allowed[] = {
     {"photometric", false, offsetof(struct dicom_file, photometric)},
     {"rescale_type", true, offsetof(struct dicom_image, rescale_type)},
 };
-enum { N_ALLOWED = sizeof allowed / sizeof allowed[0], MAX_ATTRIBUTES = N_ALLOWED + 4 };
+enum { N_ALLOWED = sizeof allowed / sizeof allowed[0], MAX_ATTRIBUTES = N_ALLOWED + 7 };
 
 /* Adds an attribute unless its value is empty. Backslashes divide values and stay; characters that are not printable
  * ASCII become question marks. */
@@ -253,10 +257,15 @@ static enum ts_status list_attributes(struct dicom_source *source, const struct 
     if (n_skipped > 0)
         snprintf(skipped, sizeof skipped, "%zu", n_skipped);
     ts_dicom_passed_over(folder, passed_over, sizeof passed_over);
-    const struct source_attribute reports[MAX_ATTRIBUTES - N_ALLOWED] = {{"burned_in_annotation", burned_in(series)},
-                                                                         {"files_passed_over", passed_over},
-                                                                         {"files_skipped", skipped},
-                                                                         {"warnings", warnings}};
+    const struct dicom_loss loss = ts_dicom_loss(series);
+    const struct source_attribute reports[MAX_ATTRIBUTES - N_ALLOWED] = {
+        {"burned_in_annotation", burned_in(series)},
+        {"files_passed_over", passed_over},
+        {"files_skipped", skipped},
+        {"lossy_image_compression", loss.n_images > 0 ? "01" : ""},
+        {"lossy_image_compression_method", loss.method},
+        {"lossy_image_compression_ratio", loss.ratio},
+        {"warnings", warnings}};
     for (size_t i = 0; status == TS_OK && i < sizeof reports / sizeof reports[0]; i++)
         status = add_attribute(source, reports[i].name, reports[i].value, diag);
     return status;

@@ -9,6 +9,7 @@
 #include "core/json.h"
 #include "io/dicom_header/dicom_scan.h"
 #include "io/dicom_series/dicom_group.h"
+#include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
 
 enum { LINE_BYTES = 2048 };
@@ -44,6 +45,17 @@ static void write_volume(struct json *json, const struct ts_image *image)
     ts_json_member_text(json, "unit", image->unit);
 }
 
+/* Writes the members of a series that was compressed with loss; others have none. */
+static void write_loss(struct json *json, const struct dicom_series *series)
+{
+    const struct dicom_loss loss = ts_dicom_loss(series);
+    if (loss.n_images == 0)
+        return;
+    ts_json_member_integer(json, "lossy_images", (int64_t)loss.n_images);
+    ts_json_member_text(json, "lossy_method", loss.method);
+    ts_json_member_text(json, "lossy_ratio", loss.ratio);
+}
+
 static void write_series(struct json *json, const struct dicom_series *series)
 {
     struct dicom_lack lacks[DICOM_MAX_LACKS];
@@ -58,6 +70,7 @@ static void write_series(struct json *json, const struct dicom_series *series)
     ts_json_member_text(json, "series", series->series);
     ts_json_member_text(json, "modality", series->modality);
     ts_json_member_text(json, "transfer_syntax", series->images[0]->file->syntax_uid);
+    write_loss(json, series);
     if (series->refusal)
         write_refusal(json, "refused", series->refusal_code, series->refusal, series->hint);
     else
@@ -134,8 +147,8 @@ static void print_series(FILE *stream, const struct dicom_series *series)
     ts_dicom_series_line(series, line, sizeof line);
     snprintf(number, sizeof number, "%3d  ", series->number);
     print_line(stream, number, line);
-    snprintf(line, sizeof line, "%zu file%s, transfer syntax %s, series %s", series->n_images,
-             series->n_images == 1 ? "" : "s", syntax, *series->series ? series->series : "unknown");
+    snprintf(line, sizeof line, "%zu file%s, transfer syntax %s, series %s", series->n_files,
+             series->n_files == 1 ? "" : "s", syntax, *series->series ? series->series : "unknown");
     print_line(stream, "     ", line);
     for (size_t i = 0; i < series->n_warnings; i++)
         print_line(stream, "     warning: ", series->warnings[i]);

@@ -102,14 +102,15 @@ static bool write_stage(FILE *out, const struct ts_chain *chain, int32_t index)
     return ok;
 }
 
-/* The output's path is left out, and so is every parameter that has its default. */
+/* The output's paths are left out, and so is every parameter that has its default. */
 static bool write_output(FILE *out, const struct ts_chain *chain)
 {
     struct chain_output output = chain->output;
     struct param_set set = {
         .params = ts_chain_output_params, .n_params = CHAIN_OUTPUT_PARAMS, .values = &output, .owner = "output"};
     for (size_t i = 0; i < set.n_params; i++)
-        if (*(int32_t *)ts_param_field(&set, i) == set.params[i].init.choice)
+        if (set.params[i].kind == PARAM_CHOICE ? *(int32_t *)ts_param_field(&set, i) == set.params[i].init.choice
+                                               : is_silent(&set, i))
             set.idle |= 1u << i;
     if (set.idle == (1u << set.n_params) - 1)
         return true;

@@ -302,9 +302,11 @@ void ts_describe_schema(FILE *stream)
     write_stages(&json);
     ts_json_key(&json, "output");
     open_typed(&json, "object");
-    ts_json_member_text(&json, "description", "the file to write");
+    ts_json_member_text(&json, "description", "the files to write");
     ts_json_open_member(&json, "properties", '{');
     write_described_text(&json, "hdf5", "path of the HDF5 file (NeXus layout)");
+    for (size_t i = 0; ts_sink_formats[i]; i++)
+        write_described_text(&json, ts_sink_formats[i]->name, ts_sink_formats[i]->summary);
     for (size_t i = 0; i < CHAIN_OUTPUT_PARAMS; i++)
         write_param(&json, &ts_chain_output_params[i]);
     close_properties(&json, NULL, 0, false);

@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "io/sink/sink.h"
 #include "io/source/source.h"
 #include "stages/engine/stage.h"
 
@@ -313,19 +314,45 @@ static struct node *read_name(struct reader *reader)
                           reader->at - start, false);
 }
 
-static bool is_last_segment(const struct reader *reader)
+static bool is_output(const char *text, size_t length)
 {
+    char name[16];
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), text);
+    return strlen(name) == length && (!strcmp(name, "hdf5") || ts_sink_find(name));
+}
+
+/* Returns true where every segment behind this one is an output, too. */
+static bool only_outputs_follow(const struct reader *reader)
+{
+    const char *text = reader->tree->text;
+    const size_t length = reader->tree->length;
     char quote = '\0';
-    for (size_t i = reader->at; i < reader->tree->length; i++) {
-        const char c = reader->tree->text[i];
-        if (c == '\\' && quote == '"')
+    for (size_t i = reader->at; i < length; i++) {
+        const char c = text[i];
+        if (c == '\\' && quote == '"') {
             i++;
-        else if (quote ? c == quote : c == '"' || c == '\'')
+        } else if (quote ? c == quote : c == '"' || c == '\'') {
             quote = quote ? '\0' : c;
-        else if (c == '|' && !quote)
-            return false;
+        } else if (c == '|' && !quote) {
+            size_t start = i + 1, end;
+            while (start < length && is_space(text[start]))
+                start++;
+            for (end = start; end < length && !is_space(text[end]) && text[end] != '|'; end++)
+                ;
+            if (!is_output(text + start, end - start))
+                return false;
+        }
     }
     return true;
+}
+
+/* Reads the paths and parameters of an output into the map of all outputs, which the first of them makes. */
+static bool read_output(struct reader *reader, const struct node *name, struct node *map)
+{
+    struct node *root = reader->tree->root;
+    struct node *outputs = (struct node *)ts_tree_find(root, "output");
+    return outputs ? read_paths(reader, outputs, name)
+                   : read_paths(reader, map, name) && enter(reader, root, "output", name->span, map);
 }
 
 /* Returns true where the first segment, of a name that is no stage's, is a source. A source has a path; a word that is
@@ -360,8 +387,8 @@ static bool read_segment(struct reader *reader, struct node *stages, bool first)
         return false;
     if (first && !ts_stage_find(name->text) && is_source(reader, name->text))
         return read_paths(reader, map, name) && enter(reader, root, "input", name->span, map);
-    if (!strcmp(name->text, "hdf5") && is_last_segment(reader))
-        return read_paths(reader, map, name) && enter(reader, root, "output", name->span, map);
+    if (is_output(name->text, strlen(name->text)) && only_outputs_follow(reader))
+        return read_output(reader, name, map);
     struct node *stage = read_parameters(reader, map) ? ts_tree_node(reader->tree, NODE_MAP, name->span) : NULL;
     if (!stage)
         return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Signatures: DICOM has "DICM" behind a preamble of 128 bytes, TIFF a byte order and 42 or 43, HDF5 and gzip their own.
- * A folder may hold DICOM files or the pages of a scan.
+ * Signatures: DICOM has "DICM" behind a preamble of 128 bytes, TIFF a byte order and 42 or 43, NIfTI "n+1" at
+ * the end of its header; NRRD, HDF5 and gzip their own. A folder may hold DICOM files or the pages of a scan.
  */
 #include "pipeline/view/file_kind.h"
 
@@ -18,11 +18,12 @@ const char *ts_file_kind(const char *path, const char **format)
     static const struct {
         const char *name, *format, *bytes;
         size_t n_bytes, offset;
-    } kinds[] = {{"a DICOM file", "dicom", "DICM", 4, 128}, {"a TIFF file", "tiff", "II*\0", 4, 0},
-                 {"a TIFF file", "tiff", "MM\0*", 4, 0},    {"a TIFF file", "tiff", "II+\0", 4, 0},
-                 {"a TIFF file", "tiff", "MM\0+", 4, 0},    {"a file that gzip compressed", "gzip", "\x1F\x8B", 2, 0}};
+    } kinds[] = {{"a DICOM file", "dicom", "DICM", 4, 128},  {"a TIFF file", "tiff", "II*\0", 4, 0},
+                 {"a TIFF file", "tiff", "MM\0*", 4, 0},     {"a TIFF file", "tiff", "II+\0", 4, 0},
+                 {"a TIFF file", "tiff", "MM\0+", 4, 0},     {"a NRRD file", "nrrd", "NRRD", 4, 0},
+                 {"a NIfTI file", "nifti", "n+1\0", 4, 344}, {"a file that gzip compressed", "gzip", "\x1F\x8B", 2, 0}};
     struct stat found;
-    char start[132] = "", reason[256];
+    char start[348] = "", reason[256];
     *format = "dicom";
     if (stat(path, &found) != 0)
         return NULL;
@@ -35,8 +36,11 @@ const char *ts_file_kind(const char *path, const char **format)
     close(fd);
     for (size_t i = 0; is_read && i < sizeof kinds / sizeof *kinds; i++)
         if (!memcmp(start + kinds[i].offset, kinds[i].bytes, kinds[i].n_bytes)) {
-            *format = kinds[i].format;
-            return kinds[i].name;
+            const char *ending = strrchr(path, '.');
+            const bool nifti =
+                !strcmp(kinds[i].format, "gzip") && ending && ending - path > 4 && !strncmp(ending - 4, ".nii.gz", 7);
+            *format = nifti ? "nifti" : kinds[i].format;
+            return nifti ? "a NIfTI file" : kinds[i].name;
         }
     *format = "result";
     return is_hdf5 ? "an HDF5 file" : NULL;
