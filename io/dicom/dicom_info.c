@@ -198,6 +198,15 @@ enum ts_status ts_dicom_info(const char *path, bool json, FILE *stream, struct t
         status = status != TS_OK ? status : ts_dicom_choose(series, n, NULL, &folder, &none, diag);
     } else if (status == TS_OK) {
         (json ? write_json : print_all)(stream, &folder, series, n);
+        size_t n_refused = 0;
+        while (n_refused < n && series[n_refused].refusal)
+            n_refused++;
+        if (n_refused == n) {
+            status = ts_diag_error(
+                diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-volume"},
+                n == 1 ? "the one series is no clean volume" : "none of the %zu series is one clean volume", n);
+            ts_diag_hint(diag, "the way out of each stands beside it");
+        }
     }
     ts_arena_destroy(arena);
     return status;
