@@ -118,6 +118,8 @@ static enum ts_status open_frame(struct dicom_source *source, int64_t z, const s
         .slope = image->have_slope ? image->slope : 1.0,
         .intercept = image->have_intercept ? image->intercept : 0.0,
     };
+    if (source->cell_bytes < (size_t)ts_dicom_frame_bytes(file))
+        source->cell_bytes = (size_t)ts_dicom_frame_bytes(file);
     slice->slope = frame->slope;
     slice->intercept = frame->intercept;
     memcpy(slice->position_mm, image->position_mm, sizeof slice->position_mm);
@@ -140,7 +142,7 @@ enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct aren
         *source = (struct dicom_source){.base = {.image = series->image,
                                                  .n_slices = series->image.axes[0].n,
                                                  .n_volumes = 1,
-                                                 .n_files = series->image.axes[0].n,
+                                                 .n_files = (int64_t)series->n_files,
                                                  .slices = slices},
                                         .arena = arena,
                                         .frames = frames};

@@ -134,8 +134,8 @@ static void print_series(FILE *stream, const struct dicom_series *series)
     ts_dicom_series_line(series, line, sizeof line);
     snprintf(number, sizeof number, "%3d  ", series->number);
     print_line(stream, number, line);
-    snprintf(line, sizeof line, "%zu file%s, transfer syntax %s, series %s", series->n_images,
-             series->n_images == 1 ? "" : "s", syntax, *series->series ? series->series : "unknown");
+    snprintf(line, sizeof line, "%zu file%s, transfer syntax %s, series %s", series->n_files,
+             series->n_files == 1 ? "" : "s", syntax, *series->series ? series->series : "unknown");
     print_line(stream, "     ", line);
     for (size_t i = 0; i < series->n_warnings; i++)
         print_line(stream, "     warning: ", series->warnings[i]);

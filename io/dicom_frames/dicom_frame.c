@@ -24,7 +24,7 @@ static const char key_label[] = "tomostage instance key";
 
 size_t ts_dicom_cell_bytes(const struct dicom_source *source)
 {
-    return ts_slice_count(&source->base.image) * (size_t)(source->frames[0].cells.bits_allocated / 8);
+    return source->cell_bytes;
 }
 
 struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
@@ -32,10 +32,15 @@ struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
     const struct dicom_frame *frame = &source->frames[z];
     const struct dicom_image *image = frame->image;
     const struct dicom_file *file = image->file;
-    struct dicom_job job = {.pixel_offset = file->pixel_offset,
+    const bool native = file->syntax <= DICOM_EXPLICIT_BE;
+    struct dicom_job job = {.pixel_offset = native ? ts_dicom_frame_offset(image) : file->pixel_offset,
                             .pixel_bytes = file->pixel_bytes,
                             .file_bytes = file->file_bytes,
                             .n = ts_slice_count(&source->base.image),
+                            .frame_n = (size_t)file->rows * (size_t)file->columns,
+                            .columns = image->columns,
+                            .frame_columns = file->columns,
+                            .tile_offset = (int64_t)image->tile_row * file->columns + image->tile_column,
                             .slope = frame->slope,
                             .intercept = frame->intercept,
                             .cells = frame->cells,
@@ -85,8 +90,8 @@ static bool read_compressed(int fd, const struct dicom_job *job, void *cells, si
     }
     bool ok = read_at(fd, encoded, n, rle ? job->pixel_offset + 8 : 0, reply);
     if (ok) {
-        ok = rle ? ts_dicom_rle_decode(encoded, n, cells, job->n, (size_t)job->cells.bits_allocated / 8, reply->text,
-                                       sizeof reply->text)
+        ok = rle ? ts_dicom_rle_decode(encoded, n, cells, job->frame_n, (size_t)job->cells.bits_allocated / 8,
+                                       reply->text, sizeof reply->text)
                  : ts_dicom_decode_frame(encoded, n, cells, bytes, reply->text, sizeof reply->text) == 0;
         if (!ok)
             refuse_code(reply, "pixel-data-damaged");
@@ -128,12 +133,35 @@ static int64_t count_padding(const struct dicom_job *job, const void *stored, en
     return ts_dicom_count_range(stored, dtype, job->n, first < last ? first : last, first < last ? last : first);
 }
 
+/* Moves the cells of a tile, whose first one stands at cell `first` of the frame, to the beginning of the buffer. */
+static void cut_tile(const struct dicom_job *job, void *cells, size_t first)
+{
+    const size_t cell = (size_t)job->cells.bits_allocated / 8, row = (size_t)job->columns * cell;
+    unsigned char *bytes = cells;
+    for (size_t y = 0; y < job->n / (size_t)job->columns; y++)
+        memmove(bytes + y * row, bytes + (first + y * (size_t)job->frame_columns) * cell, row);
+}
+
+/* Reads the cells of the slice into the beginning of the buffer. Of a frame that is not compressed only the rows of the
+ * slice are read. */
+static bool read_cells(const struct dicom_job *job, int fd, void *cells, struct dicom_reply *reply)
+{
+    const size_t cell = (size_t)job->cells.bits_allocated / 8;
+    const bool native = job->syntax <= DICOM_EXPLICIT_BE, tile = job->n < job->frame_n;
+    const int64_t row = job->tile_offset / job->frame_columns * job->frame_columns;
+    const size_t band = job->n / (size_t)job->columns * (size_t)job->frame_columns;
+    const bool ok = native ? read_at(fd, cells, band * cell, job->pixel_offset + row * (int64_t)cell, reply)
+                           : read_compressed(fd, job, cells, job->frame_n * cell, reply);
+    if (ok && tile)
+        cut_tile(job, cells, (size_t)(native ? job->tile_offset - row : job->tile_offset));
+    return ok;
+}
+
 void ts_dicom_frame_decode(const struct dicom_job *job, int fd, void *cells, void *out, struct dicom_reply *reply)
 {
     const size_t bytes = job->n * (size_t)(job->cells.bits_allocated / 8);
     const enum ts_dtype stored = ts_dicom_stored_dtype(&job->cells);
-    if (!(job->syntax <= DICOM_EXPLICIT_BE ? read_at(fd, cells, bytes, job->pixel_offset, reply)
-                                           : read_compressed(fd, job, cells, bytes, reply)))
+    if (!read_cells(job, fd, cells, reply))
         return;
     reply->dirty = ts_dicom_cells_to_stored(cells, job->n, &job->cells);
     if (!digest(cells, bytes, job->sop_instance, reply))

@@ -26,8 +26,10 @@ struct dicom_frame {
 /* The job of decoding one slice, as a worker gets it. The file comes beside it, as a descriptor. */
 struct dicom_job {
     int64_t place;                                 /* where the result goes in the worker's memory, in slices */
-    int64_t pixel_offset, pixel_bytes, file_bytes; /* as in struct dicom_file */
-    size_t n;                                      /* pixels */
+    int64_t pixel_offset, pixel_bytes, file_bytes; /* as in struct dicom_file, of the slice's frame */
+    size_t n, frame_n;                             /* pixels of the slice and of its frame: a slice may be a tile */
+    int columns, frame_columns;                    /* of both */
+    int64_t tile_offset;                           /* pixels of the frame before the first of the slice */
     double slope, intercept;
     struct dicom_cells cells;
     enum dicom_syntax syntax;
@@ -63,6 +65,7 @@ struct dicom_source {
     struct source base; /* first */
     struct arena *arena;
     struct dicom_frame *frames;
+    size_t cell_bytes; /* the most that the cells of a frame need */
     bool noted_dirty;
 
     struct read_ahead *native; /* reads slices that are not compressed; NULL until started */
@@ -93,7 +96,7 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, void *cells, voi
 /* Makes the crypto library load what it needs from files, before the worker is locked. Returns false where it
  * cannot. */
 bool ts_dicom_frame_prepare(void);
-/* Returns the bytes of the cells of one frame. */
+/* Returns the bytes of the cells of one frame of the files. */
 size_t ts_dicom_cell_bytes(const struct dicom_source *source);
 
 /* Keeps the facts about slice z, or reports why it cannot be used. Threads may do so for different slices. */

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "io/dicom_header/dicom_groups.h"
 #include "io/dicom_header/dicom_pixels.h"
 #include "io/dicom_header/dicom_values.h"
 
@@ -20,15 +21,10 @@ static void check_kind(struct scan *scan)
 {
     static const char *const multi_frame[] = {"2.1", "2.2", "4.1", "4.3", "4.4", "128.1", "130", NULL};
     const struct dicom_file *file = scan->file;
-    if (file->frames != 1 && ts_dicom_has(scan, DICOM_TAG(0x0028, 0x0008)))
+    if (ts_dicom_is_class(file->sop_class, multi_frame) && !scan->has_groups)
         ts_dicom_refuse(scan, "dicom-multi-frame",
-                        file->frames > 1 ? "%" PRId64 " frames in one file: multi-frame images are not in this build"
-                                         : "Number of Frames is %" PRId64 ", expected 1",
-                        file->frames);
-    if (ts_dicom_is_class(file->sop_class, multi_frame))
-        ts_dicom_refuse(scan, "dicom-multi-frame",
-                        "an enhanced multi-frame object: multi-frame images are not in this build");
-    if (strstr(file->image_type, "MOSAIC"))
+                        "an enhanced object without functional groups, which would say where its frames lie");
+    if (strstr(file->image_type, "MOSAIC") && !scan->has_groups)
         ts_dicom_refuse(scan, "dicom-mosaic", "a mosaic of many slices in one image: mosaics are not in this build");
     if (ts_dicom_has(scan, DICOM_FLOAT_PIXELS) || ts_dicom_has(scan, DICOM_DOUBLE_PIXELS))
         ts_dicom_refuse(scan, "dicom-float-pixels", "pixels stored as floating point are not in this build");
@@ -93,16 +89,16 @@ static void check_pixels(struct scan *scan)
         return;
     if (native) {
         ts_dicom_check_native(scan);
-        if (file->pixel_bytes > ts_dicom_frame_bytes(file) + 1)
-            ts_dicom_warn(scan, "more pixel data than one frame needs; the rest was passed over");
+        if (file->pixel_bytes > file->frames * ts_dicom_frame_bytes(file) + 1)
+            ts_dicom_warn(scan, file->frames > 1 ? "more pixel data than the frames need; the rest was passed over"
+                                                 : "more pixel data than one frame needs; the rest was passed over");
     } else {
         ts_dicom_check_encoded(scan);
     }
 }
 
-static void check_values(struct scan *scan)
+static void check_values(struct scan *scan, struct dicom_image *image)
 {
-    struct dicom_image *image = &scan->image;
     if (image->have_slope && image->slope == 0)
         ts_dicom_refuse(scan, "dicom-rescale", "Rescale Slope is 0: every pixel would have one value");
     if (image->have_slope != image->have_intercept)
@@ -135,8 +131,11 @@ static void check_values(struct scan *scan)
 
 void ts_dicom_check(struct scan *scan)
 {
+    if (!ts_dicom_list_images(scan))
+        return;
     check_kind(scan);
     check_layout(scan);
-    check_values(scan);
+    for (size_t i = 0; i < scan->file->n_images; i++)
+        check_values(scan, &scan->file->images[i]);
     check_pixels(scan);
 }

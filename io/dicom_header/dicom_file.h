@@ -23,7 +23,7 @@ enum dicom_syntax {
     DICOM_OTHER          /* recognized, not in this build: named in the refusal */
 };
 
-enum { DICOM_UID_MAX = 65, DICOM_TEXT_MAX = 65 };
+enum { DICOM_UID_MAX = 65, DICOM_TEXT_MAX = 65, DICOM_CODE_MAX = 33 };
 
 struct dicom_image;
 
@@ -44,11 +44,12 @@ struct dicom_file {
         frame_of_reference[DICOM_UID_MAX], syntax_uid[DICOM_UID_MAX];
     enum dicom_syntax syntax;
     char modality[DICOM_TEXT_MAX], image_type[DICOM_TEXT_MAX * 2], photometric[DICOM_TEXT_MAX], units[DICOM_TEXT_MAX],
-        kernel[DICOM_TEXT_MAX], burned_in[DICOM_TEXT_MAX];
+        kernel[DICOM_TEXT_MAX], burned_in[DICOM_TEXT_MAX], description[DICOM_TEXT_MAX];
     int rows, columns, samples_per_pixel, bits_allocated, bits_stored, high_bit, pixel_representation;
     int64_t frames;
     double tilt_degree;                             /* only to warn; NaN if absent */
     double images_in_acquisition, series_instances; /* as the file claims; NaN if absent */
+    double series_number, repetition_ms, temporal_positions, temporal_resolution_ms; /* NaN if absent */
     int64_t pixel_offset,
         pixel_bytes;            /* native: the value field. Encapsulated: of all fragments, from the first item on */
     int n_fragments;            /* encapsulated; single frame files only */
@@ -60,8 +61,13 @@ struct dicom_file {
  * is absent. */
 struct dicom_image {
     const struct dicom_file *file;
-    int64_t frame;             /* which frame of the file holds its pixels, from 0 */
-    char kind[DICOM_TEXT_MAX]; /* value 3 of Image Type, such as AXIAL, LOCALIZER, M or PHASE MAP */
+    int64_t frame;                   /* which frame of the file holds its pixels, from 0 */
+    int rows, columns;               /* of the image: those of the file, or of a tile of a mosaic */
+    int tile, tile_row, tile_column; /* of a mosaic: its number from 0, and its first row and column in the frame */
+    char frame_type[DICOM_TEXT_MAX]; /* Image Type, of a frame its own */
+    char kind[DICOM_CODE_MAX];       /* value 3 of it, such as AXIAL, LOCALIZER, M or PHASE MAP */
+    char component[DICOM_CODE_MAX];  /* of a complex MR image: MAGNITUDE, PHASE, REAL or IMAGINARY */
+    char stack[DICOM_CODE_MAX];      /* which stack of slices of its file holds the frame */
     char rescale_type[DICOM_TEXT_MAX];
     bool have_position, have_orientation, have_spacing, have_slope, have_intercept, have_padding, have_padding_limit;
     double position_mm[3], orientation[6];              /* row cosines, then column cosines */
@@ -69,7 +75,11 @@ struct dicom_image {
     double slope, intercept, spacing_between_slices_mm; /* the last one only to warn; NaN if absent */
     int32_t padding, padding_limit;                     /* by pixel_representation */
     double echo_time_ms, temporal_position, acquisition_number, b_value, instance_number; /* NaN if absent */
-    double along_mm; /* position along the normal of its series, once that has been arranged */
+    double acquired_s, time_offset_s, trigger_ms; /* times whose differences count; NaN if absent */
+    double vendor_kind;                           /* a vendor's number for the kind of image; NaN if absent */
+    bool have_gradient;
+    double gradient[3]; /* direction of the diffusion weighting; NaN if absent */
+    double along_mm;    /* position along the normal of its series, once that has been arranged */
 };
 
 enum { DICOM_NAMED = -1 };
@@ -116,6 +126,10 @@ struct dicom_folder {
     bool skip;     /* the chain allows that files cannot be read */
 };
 
+/* Returns where the pixels of a frame begin that are not compressed. */
+int64_t ts_dicom_frame_offset(const struct dicom_image *image);
+/* Returns the bytes of one decoded frame; rows, columns and bits_allocated must have been checked. */
+int64_t ts_dicom_frame_bytes(const struct dicom_file *file);
 /* Returns true where a SOP Class UID is 1.2.840.10008.5.1.4.1.1.X for an X of the list, which NULL ends. An X that ends
  * in a dot stands for all classes that begin with it. Source: DICOM PS3.4 B.5 (Standard SOP Classes). */
 bool ts_dicom_is_class(const char *uid, const char *const *classes);

@@ -13,15 +13,10 @@
  */
 enum { MAX_RATIO = 1000, RATIO_FREE_BYTES = 16 << 20, MAX_JPEG_MARKERS = 1000, RLE_HEADER_BYTES = 64 };
 
-int64_t ts_dicom_frame_bytes(const struct dicom_file *file)
-{
-    return (int64_t)file->rows * file->columns * file->samples_per_pixel * (file->bits_allocated / 8);
-}
-
 void ts_dicom_check_native(struct scan *scan)
 {
     const struct dicom_file *file = scan->file;
-    const int64_t need = ts_dicom_frame_bytes(file);
+    const int64_t need = file->frames * ts_dicom_frame_bytes(file);
     if (file->pixel_bytes < need) {
         ts_dicom_refuse(scan, "dicom-pixels-short", "pixel data has %" PRId64 " bytes, needs %" PRId64,
                         file->pixel_bytes, need);
@@ -57,8 +52,8 @@ void ts_dicom_walk_fragments(struct scan *scan, struct dicom_walk *walk)
                             "fragment %" PRId64 " claims %" PRIu32 " bytes, %" PRId64 " are left", item, claimed, left);
             return;
         }
-        if (++walk->n_elements > DICOM_MAX_ELEMENTS) {
-            ts_dicom_refuse(scan, "dicom-too-many-elements", "more than %d elements", (int)DICOM_MAX_ELEMENTS);
+        if (++walk->n_elements > walk->max_elements) {
+            ts_dicom_refuse(scan, "dicom-too-many-elements", "more than %" PRId64 " elements", walk->max_elements);
             return;
         }
         if (item == 1) {
@@ -196,6 +191,10 @@ void ts_dicom_check_encoded(struct scan *scan)
     const int64_t decoded = ts_dicom_frame_bytes(file);
     if (file->n_fragments == 0 || file->pixel_bytes == 0) {
         ts_dicom_refuse(scan, "dicom-pixels-missing", "the compressed pixel data is empty");
+        return;
+    }
+    if (file->frames > 1) {
+        ts_dicom_refuse(scan, "dicom-multi-frame", "compressed frames, several in one file, are not in this build");
         return;
     }
     if (decoded > RATIO_FREE_BYTES && decoded / MAX_RATIO > file->pixel_bytes) {

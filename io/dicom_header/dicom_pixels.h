@@ -12,8 +12,6 @@
 /* Walks offset table and fragments, fills pixel_offset, pixel_bytes and n_fragments of the file and the place of the
  * first fragment, and moves the walk behind them. */
 void ts_dicom_walk_fragments(struct scan *scan, struct dicom_walk *walk);
-/* Returns the bytes of one decoded frame; rows, columns and bits_allocated must have been checked. */
-int64_t ts_dicom_frame_bytes(const struct dicom_file *file);
 /* Compares the bytes of native pixel data with those that rows, columns and bits need. */
 void ts_dicom_check_native(struct scan *scan);
 /* Compares the compressed stream's own header with Rows, Columns and Bits Stored. */

@@ -8,12 +8,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/dicom_header/dicom_check.h"
+#include "io/dicom_header/dicom_groups.h"
 #include "io/dicom_header/dicom_pixels.h"
 #include "io/dicom_header/dicom_values.h"
 
@@ -158,7 +159,7 @@ static void read_data_set(struct scan *scan, struct dicom_walk *walk)
 {
     struct dicom_element element;
     for (;;) {
-        if (scan->met_pixels && is_end_padding(scan, walk)) {
+        if (scan->met_pixels && walk->n_levels == 0 && is_end_padding(scan, walk)) {
             ts_dicom_warn(scan, "bytes behind the pixel data were passed over");
             return;
         }
@@ -169,7 +170,7 @@ static void read_data_set(struct scan *scan, struct dicom_walk *walk)
             ts_dicom_refuse(scan, walk->code, "%s", walk->message);
             return;
         }
-        if (scan->met_pixels && element.tag <= DICOM_PIXEL_DATA) {
+        if (scan->met_pixels && element.root == 0 && element.tag <= DICOM_PIXEL_DATA) {
             ts_dicom_refuse(scan, "dicom-tag-order", "element (%04x,%04x) stands behind the pixel data",
                             element.tag >> 16, element.tag & 0xFFFF);
             return;
@@ -180,7 +181,10 @@ static void read_data_set(struct scan *scan, struct dicom_walk *walk)
                 return;
             continue;
         }
-        ts_dicom_take(scan, walk, &element);
+        if (element.root != 0)
+            ts_dicom_take_group(scan, walk, &element);
+        else
+            ts_dicom_take(scan, walk, &element);
         if (ts_dicom_is_class(scan->file->sop_class, document_classes))
             return;
     }
@@ -191,9 +195,12 @@ static void init_scan(struct scan *scan, const char *path)
     struct dicom_image *image = &scan->image;
     *scan->file = (struct dicom_file){.path = path, .folder = DICOM_NAMED, .frames = 1};
     scan->file->tilt_degree = scan->file->images_in_acquisition = scan->file->series_instances = NAN;
+    scan->file->series_number = scan->file->repetition_ms = scan->file->temporal_positions =
+        scan->file->temporal_resolution_ms = scan->mosaic_tiles = NAN;
     image->slope = 1;
     image->spacing_between_slices_mm = image->echo_time_ms = image->temporal_position = image->acquisition_number =
-        image->b_value = image->instance_number = NAN;
+        image->b_value = image->instance_number = image->acquired_s = image->time_offset_s = image->trigger_ms =
+            image->vendor_kind = image->gradient[0] = image->gradient[1] = image->gradient[2] = NAN;
 }
 
 /* Returns true where these 8 bytes are the header of an element of one of the groups that come first in a file or a
@@ -221,28 +228,6 @@ static void describe_start(const unsigned char *start, size_t n, struct dicom_ot
         other->foreign = other->foreign && (start[i] >= 0x20 || (start[i] >= '\t' && start[i] <= '\r'));
     for (size_t i = 0; i < sizeof documents / sizeof *documents; i++)
         other->foreign = other->foreign || (n >= 4 && !memcmp(start, documents[i], 4));
-}
-
-/* Copies value 3 of Image Type. */
-static void copy_kind(const char *image_type, char out[DICOM_TEXT_MAX])
-{
-    for (int i = 0; i < 2 && image_type; i++) {
-        image_type = strchr(image_type, '\\');
-        image_type = image_type ? image_type + 1 : NULL;
-    }
-    size_t length = image_type ? strcspn(image_type, "\\") : 0;
-    snprintf(out, DICOM_TEXT_MAX, "%.*s", (int)length, image_type ? image_type : "");
-}
-
-/* Lists the images of the file. Returns false where memory is out. */
-static bool list_images(struct scan *scan)
-{
-    struct dicom_file *file = scan->file;
-    scan->image.file = file;
-    copy_kind(file->image_type, scan->image.kind);
-    file->n_images = 1;
-    file->images = ts_arena_copy(scan->arena, &scan->image, 1, sizeof scan->image);
-    return file->images != NULL;
 }
 
 static bool is_not(struct dicom_other *other, enum dicom_other_kind kind)
@@ -279,6 +264,7 @@ static bool scan_open_file(struct scan *scan, struct dicom_other *other)
         return true;
     ts_dicom_walk_init(&walk, &scan->reader, walk.offset, file->syntax == DICOM_IMPLICIT_LE,
                        file->syntax == DICOM_EXPLICIT_BE);
+    walk.is_open = ts_dicom_is_groups;
     if (encoding_agrees(scan, &walk))
         read_data_set(scan, &walk);
     bool document = ts_dicom_is_class(file->sop_class, document_classes);
@@ -323,11 +309,12 @@ bool ts_dicom_scan_file(const char *path, struct arena *arena, struct dicom_file
             other->error = scan.reader.error;
             is_image = is_not(other, DICOM_UNREADABLE);
         }
-        if (is_image && !list_images(&scan)) {
+        if (is_image && !file->images && !ts_dicom_list_images(&scan)) {
             other->error = ENOMEM;
             is_image = is_not(other, DICOM_UNREADABLE);
         }
     }
+    free(scan.frames);
     close(fd);
     return is_image;
 }

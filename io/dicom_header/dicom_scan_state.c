@@ -23,6 +23,11 @@ void ts_dicom_refuse(struct scan *scan, const char *code, const char *format, ..
     scan->file->refusal_code = code;
 }
 
+struct dicom_image *ts_dicom_current_image(struct scan *scan)
+{
+    return scan->n_frames > 0 ? &scan->frames[scan->n_frames - 1] : &scan->image;
+}
+
 void ts_dicom_warn(struct scan *scan, const char *text)
 {
     if (!scan->file->warning)

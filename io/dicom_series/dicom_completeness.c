@@ -21,7 +21,7 @@ enum { MAX_BEFORE = 10 };
 /* The numbers of the images of all groups that share a series UID, since a series may have been split by orientation or
  * by kind. */
 struct relatives {
-    size_t n_files, n_numbers;
+    size_t n_images, n_files, n_numbers;
     double *numbers, *acquisitions; /* sorted; acquisitions of files without one are -INFINITY */
 };
 
@@ -30,12 +30,12 @@ static bool gather(const struct dicom_series *all, size_t first, size_t end, str
 {
     struct arena *arena = all[first].arena;
     size_t n = 0;
-    *relatives = (struct relatives){.n_files = 0};
+    *relatives = (struct relatives){.n_files = ts_dicom_count_files(all + first, end - first)};
     for (size_t i = first; i < end; i++)
-        relatives->n_files += all[i].n_images;
-    relatives->numbers = ts_arena_alloc(arena, relatives->n_files * sizeof(double));
-    relatives->acquisitions = ts_arena_alloc(arena, relatives->n_files * sizeof(double));
-    if (!relatives->numbers || !relatives->acquisitions)
+        relatives->n_images += all[i].n_images;
+    relatives->numbers = ts_arena_alloc(arena, relatives->n_images * sizeof(double));
+    relatives->acquisitions = ts_arena_alloc(arena, relatives->n_images * sizeof(double));
+    if (!relatives->numbers || !relatives->acquisitions || relatives->n_files == 0)
         return false;
     for (size_t i = first; i < end; i++) {
         for (size_t k = 0; k < all[i].n_images; k++) {
@@ -127,7 +127,7 @@ static void warn_of_acquisition(struct dicom_series *series, const struct relati
     for (size_t i = 0; i < series->n_images; i++) {
         const struct dicom_image *image = series->images[i];
         const double acquisition = isnan(image->acquisition_number) ? -INFINITY : image->acquisition_number;
-        const size_t here = count_equal(relatives->acquisitions, relatives->n_files, acquisition);
+        const size_t here = count_equal(relatives->acquisitions, relatives->n_images, acquisition);
         if (image->file->images_in_acquisition > (double)here) {
             ts_dicom_series_warn(series, "Images in Acquisition says %g, %zu are in the input; slices may be missing",
                                  image->file->images_in_acquisition, here);
@@ -179,7 +179,7 @@ static bool is_next_slice(const struct dicom_series *series, const struct dicom_
     bool before = image->have_position, behind = image->have_position;
     for (int i = 0; i < 3; i++) {
         const double first = series->images[0]->position_mm[i],
-                     last = series->images[series->n_images - 1]->position_mm[i];
+                     last = series->images[series->n_slices - 1]->position_mm[i];
         before = before && fabs(image->position_mm[i] - first + step[i]) <= tolerance;
         behind = behind && fabs(image->position_mm[i] - last - step[i]) <= tolerance;
     }

@@ -230,9 +230,9 @@ void ts_dicom_arrange(struct dicom_series *series, bool mixed)
     image->rank = 3;
     image->axes[0] = (struct ts_axis){.kind = TS_AXIS_Z, .n = (int64_t)series->n_slices, .unit = "mm"};
     image->axes[1] =
-        (struct ts_axis){.kind = TS_AXIS_Y, .n = first->file->rows, .spacing = first->spacing_mm[0], .unit = "mm"};
+        (struct ts_axis){.kind = TS_AXIS_Y, .n = first->rows, .spacing = first->spacing_mm[0], .unit = "mm"};
     image->axes[2] =
-        (struct ts_axis){.kind = TS_AXIS_X, .n = first->file->columns, .spacing = first->spacing_mm[1], .unit = "mm"};
+        (struct ts_axis){.kind = TS_AXIS_X, .n = first->columns, .spacing = first->spacing_mm[1], .unit = "mm"};
     image->has_geometry = true;
     memcpy(image->origin_mm, first->position_mm, sizeof image->origin_mm);
     if (!ts_dicom_refuse_repeats(series))

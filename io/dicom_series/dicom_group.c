@@ -35,10 +35,13 @@ static int compare_keys(const struct dicom_image *a, const struct dicom_image *b
     order = order ? order : strcmp(a->file->modality, b->file->modality);
     order = order ? order : strcmp(a->file->sop_class, b->file->sop_class);
     order = order ? order : strcmp(a->kind, b->kind);
-    order = order ? order : compare_numbers(a->file->rows, b->file->rows);
-    order = order ? order : compare_numbers(a->file->columns, b->file->columns);
+    order = order ? order : strcmp(a->component, b->component);
+    order = order ? order : compare_numbers(a->vendor_kind, b->vendor_kind);
+    order = order ? order : compare_numbers(a->rows, b->rows);
+    order = order ? order : compare_numbers(a->columns, b->columns);
     order = order ? order : compare_numbers(a->file->samples_per_pixel, b->file->samples_per_pixel);
     order = order ? order : strcmp(a->file->frame_of_reference, b->file->frame_of_reference);
+    order = order ? order : strcmp(a->stack, b->stack);
     return order ? order : compare_numbers(a->echo_time_ms, b->echo_time_ms);
 }
 
@@ -74,6 +77,7 @@ static bool add_series(struct grouping *grouping, struct dicom_image **images, s
     series->images = ts_arena_copy(grouping->arena, images, n, sizeof *images);
     if (!series->images)
         return false;
+    series->n_files = ts_dicom_count_files(series, 1);
     const struct dicom_file *file = images[0]->file;
     memcpy(series->series, file->series, sizeof series->series);
     memcpy(series->modality, file->modality, sizeof series->modality);
@@ -156,18 +160,18 @@ static void check_files(struct dicom_series *series)
         bad = !bad && image->file->refusal ? image->file : bad;
         odd = !odd && image->file->warning ? image->file : odd;
         refused += image->file->refusal != NULL;
-        warned += image->file->warning != NULL;
+        warned += image->file->warning != NULL && image == image->file->images;
         no_position += !image->have_position;
         no_orientation += !image->have_orientation;
         no_spacing += !image->have_spacing;
     }
     if (bad) {
         ts_dicom_series_refuse(series, bad->refusal_code, hint_for(bad->refusal_code),
-                               "%zu of %zu files cannot be used; %s: %s", refused, series->n_images,
+                               "%zu of %zu files cannot be used; %s: %s", refused, series->n_files,
                                ts_base_name(bad->path), bad->refusal);
     }
     if (odd)
-        ts_dicom_series_warn(series, "%zu of %zu files: %s", warned, series->n_images, odd->warning);
+        ts_dicom_series_warn(series, "%zu of %zu files: %s", warned, series->n_files, odd->warning);
     if (!*series->modality)
         ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices",
                                "no modality, expected CT, MR or PT");
@@ -215,6 +219,7 @@ static void drop_damaged(struct dicom_series *series)
         return;
     series->n_dropped = series->n_images - kept;
     series->n_images = kept;
+    series->n_files -= series->n_dropped; /* a damaged file is one image */
     ts_dicom_series_warn(series, "%zu damaged file%s skipped: %s", series->n_dropped,
                          series->n_dropped == 1 ? " was" : "s were", reason);
 }
@@ -229,8 +234,8 @@ static enum ts_status judge_all(struct grouping *grouping, bool skip, struct dic
         check_files(series);
         series->image.rank = 3;
         series->image.axes[0].n = (int64_t)series->n_images;
-        series->image.axes[1].n = series->images[0]->file->rows;
-        series->image.axes[2].n = series->images[0]->file->columns;
+        series->image.axes[1].n = series->images[0]->rows;
+        series->image.axes[2].n = series->images[0]->columns;
         if (!series->refusal)
             ts_dicom_arrange(series, is_split_by_orientation(grouping, i));
         if (!series->refusal)

@@ -15,23 +15,35 @@
 
 #include "core/path.h"
 
-/* Returns true where both files hold the same pixel bytes, read anew. Where one cannot be read *error is the errno. */
-static bool same_pixels(const struct dicom_file *a, const struct dicom_file *b, int *error)
+/* The stored bytes of an image's frame. */
+static int64_t bytes_of(const struct dicom_image *image, int64_t *offset)
 {
-    const struct dicom_file *files[] = {a, b};
-    bool same = a->pixel_bytes == b->pixel_bytes && !strcmp(a->syntax_uid, b->syntax_uid);
+    const struct dicom_file *file = image->file;
+    const bool native = file->syntax <= DICOM_EXPLICIT_BE;
+    *offset = native ? ts_dicom_frame_offset(image) : file->pixel_offset;
+    return native ? ts_dicom_frame_bytes(file) : file->pixel_bytes;
+}
+
+/* Returns true where the frames of both images hold the same bytes, read anew. Where one cannot be read *error is the
+ * errno. */
+static bool same_pixels(const struct dicom_image *a, const struct dicom_image *b, int *error)
+{
+    const struct dicom_image *images[] = {a, b};
+    int64_t offsets[2];
+    const int64_t n_bytes = bytes_of(a, &offsets[0]);
+    bool same = bytes_of(b, &offsets[1]) == n_bytes && !strcmp(a->file->syntax_uid, b->file->syntax_uid);
     int fds[2] = {-1, -1};
     char bytes[2][8192];
     *error = 0;
     for (int i = 0; i < 2 && *error == 0; i++) {
-        fds[i] = open(files[i]->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        fds[i] = open(images[i]->file->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
         *error = fds[i] < 0 ? errno : 0;
     }
-    for (int64_t done = 0; same && *error == 0 && done < a->pixel_bytes;) {
-        int64_t left = a->pixel_bytes - done;
+    for (int64_t done = 0; same && *error == 0 && done < n_bytes;) {
+        int64_t left = n_bytes - done;
         size_t n = left < (int64_t)sizeof bytes[0] ? (size_t)left : sizeof bytes[0];
         for (int i = 0; i < 2 && *error == 0; i++) {
-            ssize_t got = pread(fds[i], bytes[i], n, files[i]->pixel_offset + done);
+            ssize_t got = pread(fds[i], bytes[i], n, offsets[i] + done);
             *error = got < 0 ? errno : 0;
             same = same && got == (ssize_t)n;
         }
@@ -44,16 +56,22 @@ static bool same_pixels(const struct dicom_file *a, const struct dicom_file *b, 
     return same && *error == 0;
 }
 
+static bool same_instance(const struct dicom_image *a, const struct dicom_image *b)
+{
+    return *a->file->sop_instance && !strcmp(a->file->sop_instance, b->file->sop_instance) && a->frame == b->frame &&
+           a->tile == b->tile;
+}
+
 void ts_dicom_drop_duplicates(struct dicom_series *series)
 {
     size_t kept = 0;
     for (size_t i = 0; i < series->n_images; i++) {
         struct dicom_image *image = series->images[i], *before = kept > 0 ? series->images[kept - 1] : NULL;
-        if (before && *image->file->sop_instance && !strcmp(image->file->sop_instance, before->file->sop_instance)) {
+        if (before && same_instance(image, before)) {
             int error = 0;
             bool same = !memcmp(image->position_mm, before->position_mm, sizeof image->position_mm) &&
                         image->slope == before->slope && image->intercept == before->intercept &&
-                        same_pixels(image->file, before->file, &error);
+                        same_pixels(image, before, &error);
             if (error != 0) {
                 ts_dicom_series_refuse(series, "input-unreadable", "check the files and their permissions",
                                        "cannot compare the pixels of %s and %s, of one SOP Instance UID: %s",
@@ -84,8 +102,7 @@ static bool all_same_pixels(struct dicom_image *const *images, size_t n)
     int error;
     for (size_t i = 1; i < n; i++) {
         const struct dicom_image *image = images[i];
-        if (image->slope != first->slope || image->intercept != first->intercept ||
-            !same_pixels(image->file, first->file, &error))
+        if (image->slope != first->slope || image->intercept != first->intercept || !same_pixels(image, first, &error))
             return false;
     }
     return true;

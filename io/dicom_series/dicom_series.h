@@ -16,8 +16,8 @@ enum { DICOM_MAX_WARNINGS = 16, DICOM_MAX_NAMED = 3 };
 struct dicom_series {
     int number; /* as shown to the user, from 1; the order is that of study and series UID, not of file names */
     char series[DICOM_UID_MAX], modality[DICOM_TEXT_MAX], image_type[DICOM_TEXT_MAX * 2];
-    struct dicom_image **images; /* in order of position along the normal; duplicates dropped */
-    size_t n_images, n_duplicates;
+    struct dicom_image **images;               /* in order of position along the normal; duplicates dropped */
+    size_t n_images, n_files, n_duplicates;    /* n_files: that hold the images */
     size_t n_slices;                           /* of one volume; the first n_slices images are its slices */
     const char *refusal, *refusal_code, *hint; /* refusal NULL: one clean volume */
     struct ts_image image;                     /* where clean: shape, spacing, geometry, dtype, unit, quantity */
@@ -38,6 +38,8 @@ struct dicom_series {
 
 /* Compares two images by instance, frame and path, for an order that does not depend on how they were found. */
 int ts_dicom_compare_images(const struct dicom_image *a, const struct dicom_image *b);
+/* Counts the files that hold the images of n series. Returns 0 where memory is out. */
+size_t ts_dicom_count_files(const struct dicom_series *series, size_t n);
 /* Returns true where two groups of images have the same study and series UID. */
 bool ts_dicom_same_series(const struct dicom_series *a, const struct dicom_series *b);
 /* Records why the series is no volume; the first reason stands. `hint` is a literal, arena text, or NULL. */

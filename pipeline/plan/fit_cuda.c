@@ -91,5 +91,8 @@ void ts_plan_cuda_transfers(struct ts_plan *plan, const int64_t *computed)
             node->tables_bytes =
                 (int64_t)ts_cuda_driver_transfers(&node->context, maps ? computed[i] : node->out.axes[0].n);
         }
+        node->upload_bytes *= plan->n_volumes;
+        node->download_bytes *= node->by_volume ? plan->n_volumes : 1;
+        node->tables_bytes *= plan->n_volumes;
     }
 }

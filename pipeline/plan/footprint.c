@@ -3,6 +3,8 @@
  * This computes the memory of a plan that is cut into slabs: which images it stores, and how much of each is held at
  * once. The runner allocates by the same functions, so the memory planned is the memory used.
  */
+#include <string.h>
+
 #include "pipeline/plan/plan.h"
 
 /* Returns the largest number of bytes that any stage needs for the most slices that it computes in one call. */
@@ -76,6 +78,7 @@ struct sink_request ts_plan_sink_request(const struct ts_plan *plan, int32_t i)
     const struct source *source = plan->nodes[0].source;
     struct sink_request request = {.path = output->sinks[i].path,
                                    .image = &node->out,
+                                   .volumes = plan->n_volumes > 1 && node->by_volume ? &plan->volume_axis : NULL,
                                    .name = node->dataset,
                                    .attributes = source->attributes,
                                    .n_attributes = source->n_attributes,
@@ -97,9 +100,22 @@ struct ts_image ts_plan_written(const struct ts_plan *plan, int32_t i)
     return image;
 }
 
+struct ts_image ts_plan_with_volumes(const struct ts_plan *plan, int32_t i, const struct ts_image *image)
+{
+    struct ts_image all = *image;
+    if (plan->n_volumes == 1 || !plan->nodes[i].by_volume)
+        return all;
+    memmove(all.axes + 1, image->axes, (size_t)image->rank * sizeof *image->axes);
+    all.axes[0] = plan->volume_axis;
+    all.rank++;
+    return all;
+}
+
+/* A chunk may end in another volume than it began in, which the device's encoder does not follow. */
 bool ts_plan_encodes(const struct ts_plan *plan)
 {
-    return plan->cuda && plan->chain->output.compression != CHAIN_STORED && plan->chain->output.n_sinks == 0;
+    return plan->cuda && plan->n_volumes == 1 && plan->chain->output.compression != CHAIN_STORED &&
+           plan->chain->output.n_sinks == 0;
 }
 
 int ts_plan_copies(const struct ts_plan *plan, int32_t i)

@@ -169,6 +169,17 @@ enum ts_status ts_plan_resolve(struct ts_plan *plan, int32_t index, struct ts_di
     return status;
 }
 
+/* One file has one set of axes, so a stage may not find others for each volume. */
+static enum ts_status refuse_found_axes(const struct plan_node *node, struct ts_diag *diag)
+{
+    if (!node->by_volume || !ts_stage_finds_axes(&node->context))
+        return TS_OK;
+    ts_diag_error(diag, TS_BAD_CHAIN,
+                  &(struct diag_site){.code = "volumes-axes", .span = node->set.span, .stage = node->label},
+                  "would find other axes in each of the volumes, and a result has one set of axes");
+    return ts_diag_hint(diag, "state what it would find, or choose one volume with `take:` beside the input");
+}
+
 static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool *usable, struct ts_diag *diag)
 {
     const int32_t index = plan->n_sources + stage_index;
@@ -187,9 +198,13 @@ static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool
     if (ts_plan_resolve(plan, index, diag) != TS_OK)
         return TS_OK;
     const struct plan_node *from = &plan->nodes[node->inputs[0]];
-    node->domain = from->domain;
+    node->domain = stage->stage->reads ? index : from->domain;
     node->image_node = stage->stage->map ? index : from->image_node;
     node->axes_node = stage->stage->map || stage->stage->shape ? index : from->axes_node;
+    for (int input = 0; input < STAGE_INPUTS; input++)
+        node->by_volume |= node->inputs[input] >= 0 && plan->nodes[node->inputs[input]].by_volume;
+    if (refuse_found_axes(node, diag) != TS_OK)
+        return TS_OK;
     join_domains(plan, index);
     find_passes(plan, node);
     usable[index] = true;
@@ -203,6 +218,7 @@ static enum ts_status plan_stages(struct ts_plan *plan, struct ts_diag *diag)
     for (int32_t i = 0; i < plan->n_sources; i++) {
         struct plan_node *node = &plan->nodes[i];
         node->image_node = node->axes_node = node->domain = i;
+        node->by_volume = node->source->n_volumes > 1;
         node->level = 0;
         node->upload_bytes = node->download_bytes = node->tables_bytes = 0;
         for (int input = 0; input < STAGE_INPUTS; input++)
@@ -234,7 +250,7 @@ static void name_outputs(struct ts_plan *plan)
             plan->n_passes = node->level + 1;
         const struct ts_image written = ts_plan_written(plan, i);
         if (node->dataset)
-            plan->output_bytes += (int64_t)ts_image_bytes(&written);
+            plan->output_bytes += (int64_t)ts_image_bytes(&written) * (node->by_volume ? plan->n_volumes : 1);
     }
 }
 
@@ -390,6 +406,7 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
     }
     plan->chain = chain;
     plan->piece_bytes = PLAN_PIECE_BYTES;
+    plan->n_volumes = 1;
     plan->n_sources = chain->n_sources;
     plan->n_nodes = chain->n_sources + chain->n_stages;
     ts_diag_set_source(diag, chain->source_name, chain->text, chain->text_length);

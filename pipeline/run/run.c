@@ -25,7 +25,9 @@ static void report(struct run *run, enum ts_event_kind kind, const char *output)
         return;
     const double seconds = seconds_since(&run->started);
     const double done = (double)run->slices_done / (double)(run->n_slices > 0 ? run->n_slices : 1);
-    const double part = fmin(1, ((double)run->pass + done) / (double)run->plan->n_passes);
+    const int64_t passes = run->volume * run->plan->n_passes + run->pass;
+    const double all = (double)run->plan->n_passes * (double)run->plan->n_volumes;
+    const double part = fmin(1, ((double)passes + done) / all);
     const struct ts_event event = {.kind = kind,
                                    .pass = run->pass < run->plan->n_passes ? run->pass + 1 : run->plan->n_passes,
                                    .n_passes = run->plan->n_passes,
@@ -93,6 +95,7 @@ static void free_run(struct run *run)
 {
     for (int32_t i = 0; run->nodes && i < run->plan->n_nodes; i++)
         free(run->nodes[i].done);
+    ts_run_free_tables(run);
     free(run->nodes);
     free(run->done);
     free(run->now);
@@ -166,13 +169,21 @@ static enum ts_status report_counts(const struct run *run)
 {
     enum ts_status status = TS_OK;
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++) {
-        const struct stage_table *tables;
+        const struct stage_table *tables, *of_map;
         const struct stage_reduced *reduced = ts_run_reduced(run, i);
-        const int n = reduced ? ts_stage_reduced_map_tables(reduced, &tables) : 0;
-        for (int t = 0; status == TS_OK && t < n; t++)
+        const int n = reduced ? ts_stage_reduced_map_tables(reduced, &of_map) : 0;
+        const int all = ts_run_tables(run, i, &tables);
+        for (int t = all - n; status == TS_OK && t < all; t++) /* those of the map are the last */
             status = report_count(&run->plan->nodes[i].context, &tables[t], run->diag);
     }
     return status;
+}
+
+static enum ts_status write_node(const struct run *run, int32_t i)
+{
+    const struct stage_table *tables = NULL;
+    const int n = ts_run_tables(run, i, &tables);
+    return ts_provenance_node(run->plan, i, tables, n, run->writer, run->diag);
 }
 
 static enum ts_status run_all(struct run *run)
@@ -184,7 +195,7 @@ static enum ts_status run_all(struct run *run)
     if (!run->writer)
         return status;
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)
-        status = ts_provenance_node(run->plan, i, ts_run_reduced(run, i), run->writer, run->diag);
+        status = write_node(run, i);
     return status == TS_OK ? ts_provenance_end(run->plan, run->writer, run->diag) : status;
 }
 

@@ -97,7 +97,8 @@ enum ts_status ts_run_create_datasets(struct run *run, int pass)
     bool drained = pass == 0;
     for (int32_t i = 0; status == TS_OK && run->writer && i < n; i++) {
         const struct plan_node *node = &run->plan->nodes[outputs[i]];
-        const struct ts_image written = ts_plan_written(run->plan, outputs[i]);
+        const struct ts_image volume = ts_plan_written(run->plan, outputs[i]);
+        const struct ts_image written = ts_plan_with_volumes(run->plan, outputs[i], &volume);
         char path[128];
         if (node->axes_pass != pass)
             continue;

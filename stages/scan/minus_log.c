@@ -161,17 +161,28 @@ static enum ts_status refuse(const struct stage_context *context, enum minus_log
     static const struct {
         const char *code, *one, *many, *hint;
     } texts[] = {
-        [KIND_ZERO] = {"transmission-zero", "is 0", "are 0",
-                       "dead pixels or a beam that was blocked; nonpositive: floor takes `floor` in their place"},
-        [KIND_NEGATIVE] = {"transmission-negative", "is negative", "are negative",
-                           "the dark field may be brighter than the projections; nonpositive: floor takes `floor` in "
-                           "their place"},
+        [KIND_ZERO] = {.code = "transmission-zero",
+                       .one = "is 0",
+                       .many = "are 0",
+                       .hint =
+                           "dead pixels or a beam that was blocked; nonpositive: floor takes `floor` in their place"},
+        [KIND_NEGATIVE] =
+            {.code = "transmission-negative",
+             .one = "is negative",
+             .many = "are negative",
+             .hint = "the dark field may be brighter than the projections; nonpositive: floor takes `floor` in "
+                     "their place"},
         [KIND_NAN] =
-            {"transmission-nan", "is NaN", "are NaN",
-             "rows of dead pixels (table `dead` of flat_field) and views without a beam (`blocked` of air) give "
-             "them; nonfinite: nan lets them pass"},
-        [KIND_INFINITE] = {"transmission-infinite", "is infinite", "are infinite",
-                           "a flat field of 0 gives them; nonfinite: nan lets them pass as NaN"},
+            {.code = "transmission-nan",
+             .one = "is NaN",
+             .many = "are NaN",
+             .hint =
+                 "rows of dead pixels (table `dead` of flat_field) and views without a beam (`blocked` of air) give "
+                 "them; nonfinite: nan lets them pass"},
+        [KIND_INFINITE] = {.code = "transmission-infinite",
+                           .one = "is infinite",
+                           .many = "are infinite",
+                           .hint = "a flat field of 0 gives them; nonfinite: nan lets them pass as NaN"},
     };
     const struct ts_axis *axes = context->in.axes;
     const unsigned long long count = found->count[kind], at = ~found->not_first[kind];

@@ -48,8 +48,11 @@ bool ts_test_open_file(const char *path, const char *allowed, struct source **so
                                       .high_bit = file->high_bit,
                                       .is_signed = file->pixel_representation == 1};
     images[0] = file->images;
+    images[0]->rows = file->rows; /* a mosaic as the one image that it is */
+    images[0]->columns = file->columns;
+    images[0]->tile_row = images[0]->tile_column = 0;
     images[0]->have_slope = images[0]->have_intercept = false;
-    struct dicom_series series = {.images = images, .n_images = 1};
+    struct dicom_series series = {.images = images, .n_images = 1, .n_files = 1};
     series.image = (struct ts_image){.rank = 3,
                                      .axes = {{.kind = TS_AXIS_Z, .n = 1},
                                               {.kind = TS_AXIS_Y, .n = file->rows},

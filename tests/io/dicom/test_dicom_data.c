@@ -4,7 +4,6 @@
  */
 #include <criterion/criterion.h>
 #include <ctype.h>
-#include <libdeflate.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "tests/files/dicom_open.h"
+#include "tests/files/nifti.h"
 #include "tests/support/support.h"
 
 enum { COLUMNS = 25, PATH_BYTES = 1024 };
@@ -174,65 +174,12 @@ Test(dicom_data, syntaxes_of_one_slice_agree)
     }
 }
 
-struct nifti {
-    int64_t n[3]; /* x, y, z */
-    float *values;
-};
-
-static double nifti_value(const char *bytes, int type, size_t i)
-{
-    int16_t integer;
-    float real;
-    if (type == 4) {
-        memcpy(&integer, bytes + i * sizeof integer, sizeof integer);
-        return integer;
-    }
-    memcpy(&real, bytes + i * sizeof real, sizeof real);
-    return real;
-}
-
-/* NIfTI-1, plain or gzip, int16 or float32, little-endian; scl_slope NaN or 1 (no scaling). */
-static struct nifti read_nifti(const char *path)
-{
-    struct nifti nifti;
-    size_t length, got;
-    char *bytes = read_file(path, &length);
-    if ((unsigned char)bytes[0] == 0x1F) {
-        uint32_t size;
-        memcpy(&size, bytes + length - 4, sizeof size);
-        char *plain = malloc(size);
-        struct libdeflate_decompressor *inflater = libdeflate_alloc_decompressor();
-        cr_assert_eq(libdeflate_gzip_decompress(inflater, bytes, length, plain, size, &got), LIBDEFLATE_SUCCESS);
-        libdeflate_free_decompressor(inflater);
-        free(bytes);
-        bytes = plain;
-    }
-    int16_t dimensions[8], type;
-    float offset, slope;
-    memcpy(dimensions, bytes + 40, sizeof dimensions);
-    memcpy(&type, bytes + 70, sizeof type);
-    memcpy(&offset, bytes + 108, sizeof offset);
-    memcpy(&slope, bytes + 112, sizeof slope);
-    cr_assert(type == 4 || type == 16, "type %d", type);
-    cr_assert(isnan(slope) || slope == 1 || slope == 0);
-    size_t count = 1;
-    for (int i = 0; i < 3; i++) {
-        nifti.n[i] = dimensions[i + 1];
-        count *= (size_t)nifti.n[i];
-    }
-    nifti.values = malloc(count * sizeof *nifti.values);
-    for (size_t i = 0; i < count; i++)
-        nifti.values[i] = (float)nifti_value(bytes + (size_t)offset, type, i);
-    free(bytes);
-    return nifti;
-}
-
 static void check_volume(const char *folder, const char *reference, double relative)
 {
     char path[PATH_BYTES];
     struct source *source;
     struct ts_diag *diag = ts_diag_create();
-    struct nifti nifti = read_nifti(data_path(path, reference));
+    struct nifti nifti = ts_nifti_read(data_path(path, reference));
     enum ts_status status = ts_test_open_dicom(data_path(path, folder), NULL, BURNED_IN_REFUSE, &source, diag);
     cr_assert_eq(status, TS_OK, "%s", ts_diag_count(diag) > 0 ? ts_diag_get(diag, 0)->message : "");
     void *data = ts_test_read_all(source, diag);
@@ -278,7 +225,7 @@ Test(dicom_data, twelve_bits_signed_and_dirty)
         struct source *source;
         struct ts_diag *diag = ts_diag_create();
         snprintf(relative, sizeof relative, "mr/siemens_12bit_signbits/ref_dcm2niix/%d.nii", i + 2);
-        struct nifti nifti = read_nifti(data_path(path, relative));
+        struct nifti nifti = ts_nifti_read(data_path(path, relative));
         snprintf(relative, sizeof relative, "mr/siemens_12bit_signbits/dicom/%s.dcm", names[i]);
         cr_assert(ts_test_open_file(data_path(path, relative), "dicom-mosaic", &source, &code, diag), "%s", code);
         int16_t *data = ts_test_read_all(source, diag);

@@ -178,7 +178,6 @@ Test(dicom_geometry, refuses_each_folder_that_is_no_volume)
         {"ct/ge_head_tilt_varspacing", "spacing-varies", "from 1.081 to 6.999 mm (median 4.002)"},
         {"mr/ge_epi_4d_interleaved", "position-repeated", "150 images at 15 positions"},
         {"mr/siemens_mosaic/dicom/ax/axasc35", "dicom-mosaic", "a mosaic of many slices"},
-        {"mr/philips_classic_vs_enhanced_2001/dicom_enhanced", "dicom-multi-frame", "212 frames in one file"},
         {"mr/vendors_small/generic/rgb", "secondary-capture", "not measured slices"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct study study;
