@@ -125,7 +125,7 @@ double ts_image_lean_degree(const struct ts_image *image)
 {
     const double *step = image->step_z_mm, *normal = image->direction + 6;
     double along = 0, across = 0;
-    if (!image->has_geometry || image->axes[0].n < 2)
+    if (!image->has_geometry || image->axes[image->rank == TS_MAX_RANK].n < 2) /* z, behind the axis of volumes */
         return 0;
     for (int i = 0; i < 3; i++) {
         const int j = (i + 1) % 3, k = (i + 2) % 3;

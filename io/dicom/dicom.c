@@ -14,7 +14,9 @@
 #include "io/dicom_header/dicom_kernel.h"
 #include "io/dicom_header/dicom_scan.h"
 #include "io/dicom_series/dicom_group.h"
+#include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
+#include "io/dicom_series/dicom_take.h"
 #include "io/source/source_slices.h"
 
 static const struct choice burned_in_choices[] = {
@@ -54,9 +56,16 @@ static const struct param dicom_params[] = {
     PARAM(struct dicom_params, dicom, .required = true, .unit = "",
           .doc = "folder that is searched for DICOM files, or a list of files and folders"),
     PARAM(struct dicom_params, series, .unit = "", .init.text = "",
+          .doc = "which series to read, where there are several: its number as `tomostage info` shows it, its Series "
+                 "Instance UID, its description, or # and its Series Number"),
+    PARAM(struct dicom_params, split, .optional = true, .unit = "",
           .doc =
-              "which series to read, where there are several: its number as `tomostage info` shows it, or its Series "
-              "Instance UID"),
+              "what makes series of their own of images at one position: a list of `echo`, `time` and `b`, or `none`; "
+              "what is left becomes an axis of volumes; absent: `echo`; kinds, such as phase, always do"),
+    PARAM(struct dicom_params, take, .optional = true, .unit = "",
+          .doc =
+              "which of several volumes or kinds to read: a number counts volumes from 0, a number with ms, s or s/mm2 "
+              "is an echo time, a time or a b-value, a word is a kind, such as `phase`; a list combines them"),
     PARAM(struct dicom_params, burned_in, .unit = "", .choices = burned_in_choices, .init.choice = BURNED_IN_REFUSE,
           .doc = "what to do with images whose header says that text is burned into the pixels (Burned In Annotation "
                  "YES)"),
@@ -106,7 +115,7 @@ static size_t native_bytes(const struct source *source, int threads, int64_t ahe
 static bool holds(const struct source *base, dev_t device, ino_t inode)
 {
     const struct dicom_source *source = (const struct dicom_source *)base;
-    for (int64_t z = 0; z < base->n_slices; z++)
+    for (int64_t z = 0; z < ts_source_total(base); z++)
         if (source->frames[z].image->file->device == device && source->frames[z].image->file->inode == inode)
             return true;
     return false;
@@ -179,7 +188,8 @@ enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct aren
     if (status == TS_OK)
         *source = (struct dicom_source){.base = {.image = series->image,
                                                  .n_slices = series->image.axes[0].n,
-                                                 .n_volumes = 1,
+                                                 .n_volumes = (int64_t)series->n_volumes,
+                                                 .volume_axis = series->volume_axis,
                                                  .n_files = (int64_t)series->n_files,
                                                  .slices = slices},
                                         .arena = arena,
@@ -241,7 +251,7 @@ static const struct header_text allowed[] = {
     {"photometric", false, offsetof(struct dicom_file, photometric)},
     {"rescale_type", true, offsetof(struct dicom_image, rescale_type)},
 };
-enum { N_ALLOWED = sizeof allowed / sizeof allowed[0], MAX_ATTRIBUTES = N_ALLOWED + 4 };
+enum { N_ALLOWED = sizeof allowed / sizeof allowed[0], MAX_ATTRIBUTES = N_ALLOWED + 7 };
 
 /* Adds an attribute unless its value is empty. Backslashes divide values and stay; characters that are not printable
  * ASCII become question marks. */
@@ -293,10 +303,15 @@ static enum ts_status list_attributes(struct dicom_source *source, const struct 
     if (n_skipped > 0)
         snprintf(skipped, sizeof skipped, "%zu", n_skipped);
     ts_dicom_passed_over(folder, passed_over, sizeof passed_over);
-    const struct source_attribute reports[MAX_ATTRIBUTES - N_ALLOWED] = {{"burned_in_annotation", burned_in(series)},
-                                                                         {"files_passed_over", passed_over},
-                                                                         {"files_skipped", skipped},
-                                                                         {"warnings", warnings}};
+    const struct dicom_loss loss = ts_dicom_loss(series);
+    const struct source_attribute reports[MAX_ATTRIBUTES - N_ALLOWED] = {
+        {"burned_in_annotation", burned_in(series)},
+        {"files_passed_over", passed_over},
+        {"files_skipped", skipped},
+        {"lossy_image_compression", loss.n_images > 0 ? "01" : ""},
+        {"lossy_image_compression_method", loss.method},
+        {"lossy_image_compression_ratio", loss.ratio},
+        {"warnings", warnings}};
     for (size_t i = 0; status == TS_OK && i < sizeof reports / sizeof reports[0]; i++)
         status = add_attribute(source, reports[i].name, reports[i].value, diag);
     return status;
@@ -341,6 +356,43 @@ static enum ts_status check_lacks(const struct dicom_params *params, const struc
     return TS_OK;
 }
 
+/* Reads `split`: which differences make series of their own. */
+static enum ts_status read_split(const struct param_set *set, unsigned *split, struct ts_diag *diag)
+{
+    static const struct {
+        const char *name;
+        unsigned bit;
+    } names[] = {{"echo", DICOM_SPLIT_ECHO}, {"time", DICOM_SPLIT_TIME}, {"b", DICOM_SPLIT_B}, {"none", 0}};
+    const struct ts_texts *texts = &((const struct dicom_params *)set->values)->split;
+    *split = texts->n > 0 ? 0 : *split;
+    for (int64_t i = 0; i < texts->n; i++) {
+        size_t k = 0;
+        while (k < sizeof names / sizeof *names && strcmp(texts->items[i], names[k].name) != 0)
+            k++;
+        if (k == sizeof names / sizeof *names)
+            return ts_param_error(set, "split", "split-unknown", diag, "'%s' is none of echo, time, b and none",
+                                  texts->items[i]);
+        *split |= names[k].bit;
+    }
+    return TS_OK;
+}
+
+/* Chooses the series that `series` and `take` name, and of its volumes the one that `take` names. */
+static enum ts_status choose_and_take(const struct param_set *set, struct dicom_series *series, size_t n,
+                                      const struct dicom_folder *folder, const struct dicom_series **chosen,
+                                      struct ts_diag *diag)
+{
+    const struct dicom_params *params = set->values;
+    struct dicom_takes takes;
+    if (!ts_dicom_read_takes(&params->take, &takes))
+        return ts_param_error(set, "take", "take-syntax", diag,
+                              "expected at most %d numbers of volumes, values with ms, s or s/mm2, and kinds",
+                              (int)DICOM_MAX_TAKES);
+    ts_dicom_leave_out(series, n, &takes);
+    enum ts_status status = ts_dicom_choose(series, n, params->series, folder, chosen, diag);
+    return status == TS_OK ? ts_dicom_take_volume(&series[*chosen - series], &takes, diag) : status;
+}
+
 /* Scans and groups. What the user must know of the files is reported in every case, also where
  * no series is chosen. */
 static enum ts_status choose_series(const struct param_set *set, struct arena *arena, struct dicom_folder *folder,
@@ -356,6 +408,8 @@ static enum ts_status choose_series(const struct param_set *set, struct arena *a
     size_t n_series = 0;
     enum ts_status status = ts_dicom_scan(params->dicom.items, (size_t)params->dicom.n, arena, folder, diag);
     folder->skip = params->unreadable == UNREADABLE_SKIP;
+    if (status == TS_OK)
+        status = read_split(set, &folder->split, diag);
     if (status == TS_OK && !folder->skip)
         status = ts_dicom_refuse_unreadable(folder, diag);
     if (status == TS_OK)
@@ -364,7 +418,7 @@ static enum ts_status choose_series(const struct param_set *set, struct arena *a
         return status;
     if (n_series > 0)
         ts_dicom_warn_of_others(folder, diag);
-    status = ts_dicom_choose(series, n_series, params->series, folder, chosen, diag);
+    status = choose_and_take(set, series, n_series, folder, chosen, diag);
     if (status == TS_OK)
         status = check_lacks(params, *chosen, diag);
     return status == TS_OK ? refuse_burned_in(set, *chosen, diag) : status;

@@ -24,8 +24,6 @@ static void check_kind(struct scan *scan)
     if (ts_dicom_is_class(file->sop_class, multi_frame) && !scan->has_groups)
         ts_dicom_refuse(scan, "dicom-multi-frame",
                         "an enhanced object without functional groups, which would say where its frames lie");
-    if (strstr(file->image_type, "MOSAIC") && !scan->has_groups)
-        ts_dicom_refuse(scan, "dicom-mosaic", "a mosaic of many slices in one image: mosaics are not in this build");
     if (ts_dicom_has(scan, DICOM_FLOAT_PIXELS) || ts_dicom_has(scan, DICOM_DOUBLE_PIXELS))
         ts_dicom_refuse(scan, "dicom-float-pixels", "pixels stored as floating point are not in this build");
     if (ts_dicom_has(scan, DICOM_TAG(0x0028, 0x3000)))
@@ -76,8 +74,7 @@ static void check_pixels(struct scan *scan)
         ts_dicom_refuse(scan, "dicom-pixels-missing", "the image has no pixel data");
         return;
     }
-    bool native =
-        file->syntax == DICOM_IMPLICIT_LE || file->syntax == DICOM_EXPLICIT_LE || file->syntax == DICOM_EXPLICIT_BE;
+    const bool native = !dicom_is_compressed(file->syntax);
     if (native == scan->encapsulated) {
         ts_dicom_refuse(scan, "dicom-encoding", "the meta group says %s pixels, the pixel data is %s",
                         native ? "uncompressed" : "compressed", native ? "compressed" : "uncompressed");

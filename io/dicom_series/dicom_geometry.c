@@ -18,6 +18,7 @@
 #include "core/search.h"
 #include "io/dicom_series/dicom_repeats.h"
 #include "io/dicom_series/dicom_stacks.h"
+#include "io/dicom_series/dicom_volumes.h"
 
 static const double EVEN_RELATIVE = 1e-3, JITTER_RELATIVE = 1e-2, DRIFT_RELATIVE = 5e-2;
 
@@ -338,11 +339,10 @@ void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dico
     for (size_t i = 0; i < series->n_images; i++)
         series->images[i]->along_mm = dot(series->images[i]->position_mm, image->direction + 6);
     qsort(series->images, series->n_images, sizeof *series->images, compare_along);
-    series->n_slices = series->n_images;
     if (rules->duplicates == DUPLICATES_FIRST)
         ts_dicom_keep_first(series);
-    const bool repeats = ts_dicom_refuse_repeats(series);
-    if (!repeats && rules->stack > 0)
+    ts_dicom_split_volumes(series);
+    if (!series->refusal && rules->stack > 0)
         ts_dicom_take_stack(series, rules);
     const struct dicom_image *first = series->images[0];
     image->rank = 3;

@@ -16,7 +16,8 @@ void ts_dicom_drop_duplicates(struct dicom_series *series);
 /* Keeps one image of each position, that of the lowest Instance Number, and warns of how many are left out. The images
  * are in order along the normal. */
 void ts_dicom_keep_first(struct dicom_series *series);
-/* Refuses a series with several images at one position and returns true. The images are in order along the normal. */
-bool ts_dicom_refuse_repeats(struct dicom_series *series);
+/* Refuses a series with several images at one position, and says in what they differ. The images are in order along the
+ * normal. */
+void ts_dicom_refuse_repeats(struct dicom_series *series);
 
 #endif

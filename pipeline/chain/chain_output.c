@@ -32,6 +32,10 @@ static const struct choice dtypes[] = {
     {"f16", CHAIN_F16, .doc = "images of 32-bit floats are rounded to 16-bit floats, and others keep their type"},
     {NULL}};
 
+static const struct choice codecs[] = {{"none", SINK_CODEC_NONE, .doc = "values as they are"},
+                                       {"rle", SINK_CODEC_RLE, .doc = "RLE Lossless, which every reader has"},
+                                       {NULL}};
+
 const struct param ts_chain_output_params[CHAIN_OUTPUT_PARAMS] = {
     PARAM(struct chain_output, compression, .unit = "", .choices = compressions, .init.choice = CHAIN_DEFLATE,
           .doc = "how an HDF5 file stores the values of images"),
@@ -39,7 +43,9 @@ const struct param ts_chain_output_params[CHAIN_OUTPUT_PARAMS] = {
           .doc = "the type in which an HDF5 file stores the values of images"),
     PARAM(struct chain_output, window, .optional = true, .unit = "value",
           .doc = "[center, width] of the values that pictures show from black to white; absent: those between the 1st "
-                 "and the 99th percentile")};
+                 "and the 99th percentile"),
+    PARAM(struct chain_output, codec, .unit = "", .choices = codecs, .init.choice = SINK_CODEC_NONE,
+          .doc = "how DICOM files hold their pixels, without loss")};
 
 struct param_set ts_chain_output_set(struct ts_chain *chain)
 {

@@ -221,8 +221,6 @@ Test(dicom_geometry, refuses_each_folder_that_is_no_volume)
         {"ct/geometry_failures/sliceorientation", "orientation-mixed", "mixes orientations"},
         {"ct/geometry_failures/slicecount", "slice-count", "2 slices are one gap"},
         {"ct/ge_head_tilt_varspacing", "spacing-varies", "from 1.081 to 6.999 mm (median 4.002)"},
-        {"mr/ge_epi_4d_interleaved", "position-repeated", "150 images at 15 positions"},
-        {"mr/siemens_mosaic/dicom/ax/axasc35", "dicom-mosaic", "a mosaic of many slices"},
         {"mr/vendors_small/generic/rgb", "secondary-capture", "not measured slices"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct dicom_study study;

@@ -210,7 +210,7 @@ Test(dicom_positions, one_of_several_stacks_is_taken)
         const int from = first[stack - 1], n = counts[stack - 1];
         cr_assert_null(series->refusal, "%s", series->refusal);
         cr_expect(series->image.axes[0].n == n && series->n_images == (size_t)n && series->n_slices == (size_t)n);
-        cr_expect(series->n_left_out == (size_t)(9 - n) && series->n_warnings == 1 && !series->incomplete);
+        cr_expect(series->n_unused == (size_t)(9 - n) && series->n_warnings == 1 && !series->incomplete);
         cr_expect(strstr(series->warnings[0], "of the 9 slices; the others are left out"), "%s", series->warnings[0]);
         cr_expect(series->image.axes[0].spacing == (stack == 1 ? 4 : 7));
         cr_expect(series->image.origin_mm[2] == slices.position_mm[from][2]);
@@ -231,7 +231,7 @@ Test(dicom_positions, stack_1_of_an_even_series_is_all_of_it)
     rules.stack = 1;
     const struct dicom_series *series = judge(&study, &slices, &rules);
     cr_assert_null(series->refusal, "%s", series->refusal);
-    cr_expect(series->n_images == 20 && series->n_left_out == 0);
+    cr_expect(series->n_images == 20 && series->n_unused == 0);
     ts_test_study_close(&study);
 }
 
@@ -246,7 +246,7 @@ Test(dicom_positions, the_first_image_of_each_position_is_taken)
     rules.duplicates = DUPLICATES_FIRST;
     const struct dicom_series *series = judge(&study, &slices, &rules);
     cr_assert_null(series->refusal, "%s", series->refusal);
-    cr_expect(series->n_images == 7 && series->n_slices == 7 && series->n_left_out == 5);
+    cr_expect(series->n_images == 7 && series->n_slices == 7 && series->n_unused == 5);
     for (int i = 0; i < 7; i++)
         cr_expect_eq(series->images[i]->instance_number, i < 6 ? i + 1 : 12);
     cr_expect(strstr(series->warnings[0], "the first is taken; 5 of 12 images are left out"), "%s",
