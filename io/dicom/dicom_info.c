@@ -40,6 +40,7 @@ static void write_volume(struct json *json, const struct ts_image *image)
     write_numbers(json, "spacing_mm", spacing, 3);
     write_numbers(json, "origin_mm", image->origin_mm, 3);
     write_numbers(json, "direction", image->direction, 9);
+    write_numbers(json, "step_z_mm", image->step_z_mm, 3);
     ts_json_member_text(json, "orientation", orientation);
     ts_json_member_text(json, "dtype", ts_dtype_name(image->dtype));
     ts_json_member_text(json, "quantity", ts_quantity_name(image->quantity));
@@ -210,7 +211,7 @@ enum ts_status ts_dicom_info(const char *path, bool json, FILE *stream, struct t
         return ts_diag_no_memory(diag, 0);
     enum ts_status status = ts_dicom_scan(&path, 1, arena, &folder, diag);
     if (status == TS_OK)
-        status = ts_dicom_group(&folder, arena, &series, &n, diag);
+        status = ts_dicom_group(&folder, &ts_dicom_default_rules, arena, &series, &n, diag);
     if (status == TS_OK && n == 0) {
         const struct dicom_series *none = NULL;
         status = ts_dicom_refuse_unreadable(&folder, diag);
