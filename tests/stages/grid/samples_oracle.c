@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "stages/grid/resample.h"
+#include "stages/grid/unshear.h"
 #include "tests/stages/grid/moves_oracle.h"
 
 /* Solves m t = b by Cramer's rule. */
@@ -115,5 +116,17 @@ static void round_integers(const struct ts_image *image, double *values)
 void ts_resample_oracle(const struct stage_context *context, const double *in, double *out)
 {
     ts_resample_unrounded(context, in, out);
+    round_integers(&context->out, out);
+}
+
+void ts_unshear_unrounded(const struct stage_context *context, const double *in, double *out)
+{
+    const struct unshear_params *params = context->params;
+    ts_samples_oracle(context, (enum interpolation)params->interpolation, params->outside, in, out);
+}
+
+void ts_unshear_oracle(const struct stage_context *context, const double *in, double *out)
+{
+    ts_unshear_unrounded(context, in, out);
     round_integers(&context->out, out);
 }

@@ -19,4 +19,8 @@ void ts_resample_unrounded(const struct stage_context *context, const double *in
 /* The same, rounded. */
 void ts_resample_oracle(const struct stage_context *context, const double *in, double *out);
 
+/* The same two for unshear. */
+void ts_unshear_unrounded(const struct stage_context *context, const double *in, double *out);
+void ts_unshear_oracle(const struct stage_context *context, const double *in, double *out);
+
 #endif

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/stages/grid/moves_oracle.h"
+#include "tests/stages/grid/grid_check.h"
 #include "tests/stages/grid/samples_oracle.h"
-#include "tests/support/stage_run.h"
 
 TestSuite(resample);
 
@@ -39,51 +38,10 @@ TEST_ON_BOTH(resample, agrees_with_the_definition)
     cr_assert_eq(ts_stage_check(&resample_stage, ts_resample_oracle, exact, 3), 2 * 8 * 7 + 7);
 }
 
-/* Turns an image about the z axis of the patient, leans it, shifts it, and makes its slices askew by `shear` mm. */
-static void place(struct ts_image *image, double turn, double lean, double shear)
-{
-    const double c = cos(turn), s = sin(turn), cl = cos(lean), sl = sin(lean);
-    const double direction[9] = {c, s * cl, s * sl, -s, c * cl, c * sl, 0, -sl, cl};
-    memcpy(image->direction, direction, sizeof direction);
-    for (int i = 0; i < 3; i++) {
-        image->origin_mm[i] = 0.37 * i - 0.21;
-        image->step_z_mm[i] = image->axes[0].spacing * direction[6 + i] + shear * direction[3 + i];
-    }
-}
-
-/* Compares one run on another image's grid, over slabs of one slice and whole. */
-static void check_like(const char *assignments, const struct ts_image *in, const struct ts_image *like)
-{
-    const size_t n_in = ts_image_count(in), n = ts_image_count(like);
-    double *values = malloc(n_in * sizeof *values), *expected = malloc(n * sizeof *expected),
-           *found = malloc(n * sizeof *found);
-    const double rounding = ts_dtype_is_integer(in->dtype) ? 0.5 : 0;
-    char given[96];
-    snprintf(given, sizeof given, "like=other outside=5 %s", assignments);
-    ts_load_f64(values, in->data, in->dtype, n_in);
-    for (int64_t slab = 0; slab < 2; slab++) {
-        struct stage_run run;
-        double largest = 0;
-        cr_assert_eq(ts_test_run(&run, &resample_stage, given, in, like, slab, 2), TS_OK);
-        cr_expect(!memcmp(run.out.direction, like->direction, sizeof like->direction));
-        cr_expect(!memcmp(run.out.origin_mm, like->origin_mm, sizeof like->origin_mm));
-        ts_resample_unrounded(&run.context, values, expected);
-        ts_load_f64(found, run.out.data, in->dtype, n);
-        for (size_t i = 0; i < n; i++)
-            largest = fmax(largest, fabs(expected[i]));
-        for (size_t i = 0; i < n; i++)
-            cr_assert(fabs(found[i] - expected[i]) <= 2.2e-6 * largest + rounding, "%s: %zu is %g, not %g", given, i,
-                      found[i], expected[i]);
-        ts_test_run_clear(&run);
-    }
-    free(values);
-    free(expected);
-    free(found);
-}
-
 TEST_ON_BOTH(resample, takes_the_grid_of_another_image)
 {
-    static const char *const interpolations[] = {"interpolation=nearest", "", "interpolation=cubic"};
+    static const char *const interpolations[] = {"like=other outside=5 interpolation=nearest", "like=other outside=5",
+                                                 "like=other interpolation=cubic"};
     static const enum ts_dtype dtypes[] = {TS_F32, TS_I16, TS_U8, TS_U32};
     static const double places[][3] = {
         {0, 0, 0}, {0.3, -0.2, 0}, {0, 0, 0.3}, {1.4, 0.1, -0.2}, {3.14159265358979, 0, 0}};
@@ -93,10 +51,10 @@ TEST_ON_BOTH(resample, takes_the_grid_of_another_image)
                 struct ts_image in = ts_test_image(4, 9, 14, dtypes[d], VALUES_RANDOM, 7),
                                 like = ts_test_image(5, 8, 11, TS_U8, VALUES_CONSTANT, 1);
                 like.axes[2].spacing = 0.45;
-                place(&in, places[p][0], places[p][1], places[p][2]);
-                place(&like, 0, 0, i == 1 ? 0.25 : 0);
+                ts_grid_place(&in, places[p][0], places[p][1], places[p][2]);
+                ts_grid_place(&like, 0, 0, i == 1 ? 0.25 : 0);
                 like.origin_mm[0] -= p == 4 ? 3 : 0;
-                check_like(interpolations[i], &in, &like);
+                ts_grid_check(&resample_stage, ts_resample_unrounded, interpolations[i], &in, &like);
                 free(in.data);
                 free(like.data);
             }
@@ -111,13 +69,15 @@ TEST_ON_BOTH(resample, copies_where_the_grids_coincide)
         char given[64];
         struct stage_run run;
         snprintf(given, sizeof given, "like=other %s", interpolations[i]);
-        place(&in, 0.4, 0.3, 0);
+        ts_grid_place(&in, 0.4, 0.3, 0);
         like = in;
         like.axes[2].n = 7;
         for (int k = 0; k < 3; k++)
             like.origin_mm[k] += 2 * 0.5 * in.direction[k];
         ((float *)in.data)[4] = NAN;
         cr_assert_eq(ts_test_run(&run, &resample_stage, given, &in, &like, 0, 1), TS_OK);
+        cr_expect(!memcmp(run.out.direction, like.direction, sizeof like.direction));
+        cr_expect(!memcmp(run.out.origin_mm, like.origin_mm, sizeof like.origin_mm));
         for (int row = 0; row < 15; row++)
             cr_assert(!memcmp((float *)run.out.data + row * 7, (float *)in.data + row * 9 + 2, 7 * sizeof(float)), "%s",
                       given);
