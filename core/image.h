@@ -30,7 +30,7 @@ uint32_t ts_dtype_sign_bit(enum ts_dtype dtype);
 void ts_dtype_range(enum ts_dtype dtype, double *low, double *high);
 const char *ts_quantity_name(enum ts_quantity quantity); /* "counts" ... "intensity" */
 const char *ts_beam_name(enum ts_beam_kind kind);        /* "parallel", "fan-arc", "fan-flat" */
-const char *ts_axis_name(enum ts_axis_kind kind);        /* "z", "y", "x", "view", "detector", "bin", "item" */
+const char *ts_axis_name(enum ts_axis_kind kind);        /* "z", "y", "x", "view", "detector", "bin", "item", ... */
 
 /* Computes a * b in *product. Returns false where it does not fit. */
 bool ts_mul_size(size_t a, size_t b, size_t *product);

@@ -4,12 +4,14 @@
  * text of a header that identifies a patient is printed. File names appear only within a reason, and without their
  * folders unless the file cannot be read.
  */
+#include <math.h>
 #include <stdio.h>
 
 #include "core/json.h"
-#include "io/dicom/dicom_group.h"
-#include "io/dicom/dicom_non_images.h"
-#include "io/dicom/dicom_scan.h"
+#include "io/dicom_header/dicom_scan.h"
+#include "io/dicom_series/dicom_group.h"
+#include "io/dicom_series/dicom_lossy.h"
+#include "io/dicom_series/dicom_non_images.h"
 
 enum { LINE_BYTES = 2048 };
 
@@ -44,8 +46,31 @@ static void write_volume(struct json *json, const struct ts_image *image)
     ts_json_member_text(json, "unit", image->unit);
 }
 
+/* Writes the members of a series that was compressed with loss; others have none. */
+static void write_loss(struct json *json, const struct dicom_series *series)
+{
+    const struct dicom_loss loss = ts_dicom_loss(series);
+    if (loss.n_images == 0)
+        return;
+    ts_json_member_integer(json, "lossy_images", (int64_t)loss.n_images);
+    ts_json_member_text(json, "lossy_method", loss.method);
+    ts_json_member_text(json, "lossy_ratio", loss.ratio);
+}
+
+static void write_volume_axis(struct json *json, const struct ts_axis *axis)
+{
+    ts_json_open_member(json, "volumes", '{');
+    ts_json_member_integer(json, "n", axis->n);
+    ts_json_member_text(json, "axis", ts_axis_name(axis->kind));
+    ts_json_member_text(json, "unit", axis->unit);
+    if (axis->positions)
+        write_numbers(json, "positions", axis->positions, (int)axis->n);
+    ts_json_close(json, '}');
+}
+
 static void write_series(struct json *json, const struct dicom_series *series)
 {
+    const struct dicom_file *file = series->images[0]->file;
     struct dicom_lack lacks[DICOM_MAX_LACKS];
     const size_t n_lacks = ts_dicom_lacks(series, lacks);
     ts_json_open(json, '{');
@@ -57,7 +82,14 @@ static void write_series(struct json *json, const struct dicom_series *series)
     ts_json_member_integer(json, "duplicates", (int64_t)series->n_duplicates);
     ts_json_member_text(json, "series", series->series);
     ts_json_member_text(json, "modality", series->modality);
-    ts_json_member_text(json, "transfer_syntax", series->files[0]->syntax_uid);
+    ts_json_member_text(json, "description", file->description);
+    if (!isnan(file->series_number))
+        ts_json_member_real(json, "series_number", file->series_number);
+    ts_json_member_text(json, "told_apart_by", series->label);
+    if (series->n_volumes > 1)
+        write_volume_axis(json, &series->volume_axis);
+    ts_json_member_text(json, "transfer_syntax", file->syntax_uid);
+    write_loss(json, series);
     if (series->refusal)
         write_refusal(json, "refused", series->refusal_code, series->refusal, series->hint);
     else
@@ -129,9 +161,9 @@ static void print_series(FILE *stream, const struct dicom_series *series)
 {
     struct dicom_lack lacks[DICOM_MAX_LACKS];
     const size_t n_lacks = ts_dicom_lacks(series, lacks);
-    const char *syntax = *series->files[0]->syntax_uid ? series->files[0]->syntax_uid : "unknown";
+    const char *syntax = *series->images[0]->file->syntax_uid ? series->images[0]->file->syntax_uid : "unknown";
     char line[512], number[16];
-    ts_dicom_series_line(series, line, sizeof line);
+    ts_dicom_series_line(series, true, line, sizeof line);
     snprintf(number, sizeof number, "%3d  ", series->number);
     print_line(stream, number, line);
     snprintf(line, sizeof line, "%zu file%s, transfer syntax %s, series %s", series->n_files,
@@ -185,6 +217,15 @@ enum ts_status ts_dicom_info(const char *path, bool json, FILE *stream, struct t
         status = status != TS_OK ? status : ts_dicom_choose(series, n, NULL, &folder, &none, diag);
     } else if (status == TS_OK) {
         (json ? write_json : print_all)(stream, &folder, series, n);
+        size_t n_refused = 0;
+        while (n_refused < n && series[n_refused].refusal)
+            n_refused++;
+        if (n_refused == n) {
+            status = ts_diag_error(
+                diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-volume"},
+                n == 1 ? "the one series is no clean volume" : "none of the %zu series is one clean volume", n);
+            ts_diag_hint(diag, "the way out of each stands beside it");
+        }
     }
     ts_arena_destroy(arena);
     return status;

@@ -50,6 +50,7 @@ struct plan_node {
     int first_pass, rounds;            /* passes of its whole-volume reduction; rounds 0: it has none */
     int tables_pass;                   /* pass of tables per slice that do not feed its map; -1: none */
     const char *dataset;               /* name in the output file where its image is written, else NULL */
+    bool by_volume;                    /* its image differs from volume to volume; false: it is the same for all */
     bool keep;                         /* held whole in memory from its first computation on */
     int64_t buffer_slices, run_slices; /* most slices held at once (not kept), most slices computed in one call */
     /* Bytes that are copied to and from a CUDA device in the whole run: those of a source, of an output, and of partial
@@ -66,6 +67,10 @@ struct ts_plan {
     struct arena *arena;
     struct plan_node *nodes;
     int32_t n_nodes, n_sources;
+    /* A run goes over the volumes of its sources one after the other, each in n_passes. Sources of one volume serve all
+     * of them. */
+    int64_t n_volumes;
+    struct ts_axis volume_axis;
     int n_passes;
     int64_t slab_slices;
     bool weighing;                     /* while choosing what to keep, which ignores reductions of a few slices */
@@ -148,11 +153,22 @@ int ts_plan_stored(const struct ts_plan *plan, int32_t node);
  * it.
  */
 bool ts_plan_rounds(const struct ts_plan *plan, int32_t node);
-/* Returns the image of a node as the output file holds it. */
+/* Returns one volume of a node's image as the output file holds it. */
 struct ts_image ts_plan_written(const struct ts_plan *plan, int32_t node);
+/* Returns `image`, which belongs to this node, with the axis of volumes before its own where it has one image for each
+ * of several volumes. */
+struct ts_image ts_plan_with_volumes(const struct ts_plan *plan, int32_t node, const struct ts_image *image);
+/* Returns true where a CUDA device rounds the image to halves before it leaves: not where outputs of other formats want
+ * it as well. */
+bool ts_plan_device_rounds(const struct ts_plan *plan, int32_t node);
+/* Returns the node of the last image, as the outputs of other formats than HDF5 write it. */
+int32_t ts_plan_sink_node(const struct ts_plan *plan);
+/* Describes output i of the chain's sinks, with the image that it gets. */
+struct sink_request ts_plan_sink_request(const struct ts_plan *plan, int32_t i);
 /* Slabs under way at once on a CUDA device: one is uploaded, one computed, one downloaded. */
 enum { PLAN_RING = 3 };
-/* Returns true where the run's CUDA device compresses the outputs before they leave it. */
+/* Returns true where the run's CUDA device compresses the outputs before they leave it: not where outputs of other
+ * formats want their values as well. */
 bool ts_plan_encodes(const struct ts_plan *plan);
 /* Returns how many slabs of this node's image are held side by side. */
 int ts_plan_copies(const struct ts_plan *plan, int32_t node);

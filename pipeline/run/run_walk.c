@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A run goes pass by pass and slab by slab: in each slab the nodes compute the slices that ts_plan_step() lists, in
- * list order, and then hand it to reductions, tables and the file. While a slab is computed the sources' workers decode
- * the next one and the writer's threads compress the last one.
+ * A run goes volume by volume, pass by pass and slab by slab: in each slab the nodes compute the slices that
+ * ts_plan_step() lists, in list order, and then hand it to reductions, tables and the file. While a slab is computed
+ * the sources' workers decode the next one and the writer's threads compress the last one.
  */
 #include <assert.h>
 
@@ -131,12 +131,13 @@ static enum ts_status serve_demands(struct run *run, int32_t domain, int64_t z, 
     for (int32_t i = 0; status == TS_OK && i < plan->n_nodes; i++) {
         if (plan->nodes[i].chain_stage)
             status = serve_reductions(run, i, domain, z, n);
-        if (status == TS_OK && plan->nodes[i].domain == domain && run->nodes[i].dataset >= 0 &&
+        if (status == TS_OK && plan->nodes[i].domain == domain && ts_run_holds(run, i) &&
             ts_plan_writes(plan, run->pass, i)) {
-            const struct ts_image slices = view_of(run, i, z, n);
-            if (plan->on_slices)
+            struct ts_image slices = view_of(run, i, z, n);
+            if (plan->on_slices && run->volume == 0)
                 status = plan->on_slices(plan->slices_user, i, &slices);
-            if (status == TS_OK)
+            slices.z_first += plan->nodes[i].by_volume ? run->volume * plan->nodes[i].out.axes[0].n : 0;
+            if (status == TS_OK && (run->volume == 0 || plan->nodes[i].by_volume))
                 status = run->back_end->write(run, i, &slices);
         }
     }
@@ -174,7 +175,8 @@ static void prefetch(struct run *run, const struct plan_step *steps)
         struct source *source = run->plan->nodes[s].source;
         const struct spans *todo = &steps[s].todo;
         for (int i = 0; source->ops->prefetch && i < todo->n; i++)
-            source->ops->prefetch(source, todo->at[i].first, todo->at[i].end - todo->at[i].first);
+            source->ops->prefetch(source, ts_run_slice(run, source, todo->at[i].first),
+                                  todo->at[i].end - todo->at[i].first);
     }
 }
 
@@ -272,7 +274,13 @@ static enum ts_status run_pass(struct run *run, void (*on_slab)(struct run *))
 enum ts_status ts_run_walk(struct run *run, void (*on_slab)(struct run *))
 {
     enum ts_status status = TS_OK;
-    for (; status == TS_OK && run->pass < run->plan->n_passes; run->pass++)
-        status = run_pass(run, on_slab);
-    return status == TS_OK ? run->back_end->drain(run) : status;
+    for (; status == TS_OK && run->volume < run->plan->n_volumes; run->volume++) {
+        for (run->pass = 0; status == TS_OK && run->pass < run->plan->n_passes; run->pass++)
+            status = run_pass(run, on_slab);
+        if (status == TS_OK)
+            status = run->back_end->drain(run);
+        if (status == TS_OK && run->plan->n_volumes > 1)
+            status = ts_run_next_volume(run);
+    }
+    return status;
 }

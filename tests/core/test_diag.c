@@ -10,7 +10,7 @@
 
 #include "core/diag.h"
 #include "core/utf8.h"
-#include "io/dicom/dicom_group.h"
+#include "io/dicom_series/dicom_group.h"
 #include "tests/support/support.h"
 
 Test(diag, text_is_escaped_once)

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Converts cells to stored values and these to values, each in one pass over a slice that fits the second-level cache.
+ *
+ * With w = BitsAllocated, b = BitsStored, h = HighBit: unsigned (cell >> (h + 1 - b)) & (2^b - 1); signed: the cell
+ * shifted left until bit h is the top one, then arithmetically right by w - b.
+ */
+#include "io/dicom_frames/dicom_cells.h"
+
+#include <math.h>
+
+enum ts_dtype ts_dicom_stored_dtype(const struct dicom_cells *cells)
+{
+    switch (cells->bits_allocated) {
+    case 8:
+        return cells->is_signed ? TS_I8 : TS_U8;
+    case 16:
+        return cells->is_signed ? TS_I16 : TS_U16;
+    default:
+        return cells->is_signed ? TS_I32 : TS_U32;
+    }
+}
+
+void ts_dicom_stored_range(const struct dicom_cells *cells, double *low, double *high)
+{
+    *low = cells->is_signed ? -ldexp(1.0, cells->bits_stored - 1) : 0.0;
+    *high = ldexp(1.0, cells->bits_stored - (cells->is_signed ? 1 : 0)) - 1.0;
+}
+
+bool ts_dicom_value_range(const struct dicom_cells *cells, double slope, double intercept, double *low, double *high)
+{
+    double first, last;
+    ts_dicom_stored_range(cells, &first, &last);
+    first = first * slope + intercept;
+    last = last * slope + intercept;
+    *low = fmin(first, last);
+    *high = fmax(first, last);
+    return slope == rint(slope) && intercept == rint(intercept);
+}
+
+/* Convert cells in place. The bits outside of the field are clean where they are all zero, or above a negative value
+ * all one. */
+#define CELLS(width, SWAP)                                                                                             \
+    TS_VECTORIZED static void swap_##width(uint##width##_t *data, size_t n)                                            \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            data[i] = SWAP(data[i]);                                                                                   \
+    }                                                                                                                  \
+    TS_VECTORIZED static bool unsigned_##width(uint##width##_t *data, size_t n, const struct dicom_cells *cells)       \
+    {                                                                                                                  \
+        const int shift = cells->high_bit + 1 - cells->bits_stored;                                                    \
+        const uint##width##_t mask = (uint##width##_t)(((UINT64_C(1) << cells->bits_stored) - 1) << shift);            \
+        uint##width##_t outside = 0;                                                                                   \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            outside |= (uint##width##_t)(data[i] & ~mask);                                                             \
+            data[i] = (uint##width##_t)((data[i] & mask) >> shift);                                                    \
+        }                                                                                                              \
+        return outside != 0;                                                                                           \
+    }                                                                                                                  \
+    TS_VECTORIZED static bool signed_##width(uint##width##_t *data, size_t n, const struct dicom_cells *cells)         \
+    {                                                                                                                  \
+        const int shift = cells->high_bit + 1 - cells->bits_stored, up = width - 1 - cells->high_bit;                  \
+        const uint##width##_t mask = (uint##width##_t)(((UINT64_C(1) << cells->bits_stored) - 1) << shift);            \
+        const uint##width##_t above = (uint##width##_t)(~(uint64_t)0 << (cells->high_bit + 1));                        \
+        uint##width##_t dirty = 0;                                                                                     \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            const uint##width##_t cell = data[i], outside = (uint##width##_t)(cell & ~mask);                           \
+            const int##width##_t value =                                                                               \
+                (int##width##_t)((int##width##_t)(uint##width##_t)(cell << up) >> (width - cells->bits_stored));       \
+            const uint##width##_t extension = (uint##width##_t)(value < 0 ? above : 0);                                \
+            dirty |= (uint##width##_t)((outside != 0) & (outside != extension));                                       \
+            data[i] = (uint##width##_t)value;                                                                          \
+        }                                                                                                              \
+        return dirty != 0;                                                                                             \
+    }                                                                                                                  \
+    static bool to_stored_##width(uint##width##_t *data, size_t n, const struct dicom_cells *cells)                    \
+    {                                                                                                                  \
+        if (cells->big_endian)                                                                                         \
+            swap_##width(data, n);                                                                                     \
+        if (cells->bits_stored == width)                                                                               \
+            return false;                                                                                              \
+        return cells->is_signed ? signed_##width(data, n, cells) : unsigned_##width(data, n, cells);                   \
+    }
+
+CELLS(8, )
+CELLS(16, __builtin_bswap16)
+CELLS(32, __builtin_bswap32)
+
+bool ts_dicom_cells_to_stored(void *data, size_t n, const struct dicom_cells *cells)
+{
+    switch (cells->bits_allocated) {
+    case 8:
+        return to_stored_8(data, n, cells);
+    case 16:
+        return to_stored_16(data, n, cells);
+    default:
+        return to_stored_32(data, n, cells);
+    }
+}
+
+/* Integer results are exact modulo 2^32, and every value is known to fit, so that one rule serves both signs. */
+#define VALUES(name, type, type_low, type_high)                                                                        \
+    TS_VECTORIZED static int64_t count_##name(const void *restrict stored, size_t n, int64_t low, int64_t high)        \
+    {                                                                                                                  \
+        const type first = (type)(low < (type_low) ? (type_low) : low);                                                \
+        const type last = (type)(high > (type_high) ? (type_high) : high);                                             \
+        int64_t count = 0;                                                                                             \
+        if (high < (type_low) || low > (type_high))                                                                    \
+            return 0;                                                                                                  \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            count += (((const type *)stored)[i] >= first) & (((const type *)stored)[i] <= last);                       \
+        return count;                                                                                                  \
+    }                                                                                                                  \
+    TS_VECTORIZED static void integers_##name(void *restrict out, enum ts_dtype dtype, const type *restrict stored,    \
+                                              size_t n, uint32_t slope, uint32_t intercept)                            \
+    {                                                                                                                  \
+        if (dtype == TS_U8 || dtype == TS_I8)                                                                          \
+            for (size_t i = 0; i < n; i++)                                                                             \
+                ((uint8_t *)out)[i] = (uint8_t)((uint32_t)stored[i] * slope + intercept);                              \
+        else if (dtype == TS_U16 || dtype == TS_I16)                                                                   \
+            for (size_t i = 0; i < n; i++)                                                                             \
+                ((uint16_t *)out)[i] = (uint16_t)((uint32_t)stored[i] * slope + intercept);                            \
+        else                                                                                                           \
+            for (size_t i = 0; i < n; i++)                                                                             \
+                ((uint32_t *)out)[i] = (uint32_t)stored[i] * slope + intercept;                                        \
+    }                                                                                                                  \
+    TS_VECTORIZED static void floats_##name(float *restrict out, const type *restrict stored, size_t n, double slope,  \
+                                            double intercept)                                                          \
+    {                                                                                                                  \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            out[i] = (float)((double)stored[i] * slope + intercept);                                                   \
+    }                                                                                                                  \
+    static void rescale_##name(void *out, enum ts_dtype dtype, const void *stored, size_t n, double slope,             \
+                               double intercept)                                                                       \
+    {                                                                                                                  \
+        if (dtype == TS_F32)                                                                                           \
+            floats_##name(out, stored, n, slope, intercept);                                                           \
+        else                                                                                                           \
+            integers_##name(out, dtype, stored, n, (uint32_t)(int64_t)slope, (uint32_t)(int64_t)intercept);            \
+    }
+
+VALUES(u8, uint8_t, 0, UINT8_MAX)
+VALUES(i8, int8_t, INT8_MIN, INT8_MAX)
+VALUES(u16, uint16_t, 0, UINT16_MAX)
+VALUES(i16, int16_t, INT16_MIN, INT16_MAX)
+VALUES(u32, uint32_t, 0, (int64_t)UINT32_MAX)
+VALUES(i32, int32_t, INT32_MIN, INT32_MAX)
+
+static const struct {
+    int64_t (*count)(const void *stored, size_t n, int64_t low, int64_t high);
+    void (*rescale)(void *out, enum ts_dtype dtype, const void *stored, size_t n, double slope, double intercept);
+} by_dtype[] = {
+    [TS_U8] = {count_u8, rescale_u8},    [TS_I8] = {count_i8, rescale_i8},    [TS_U16] = {count_u16, rescale_u16},
+    [TS_I16] = {count_i16, rescale_i16}, [TS_U32] = {count_u32, rescale_u32}, [TS_I32] = {count_i32, rescale_i32},
+};
+
+int64_t ts_dicom_count_range(const void *stored, enum ts_dtype dtype, size_t n, int64_t low, int64_t high)
+{
+    return by_dtype[dtype].count(stored, n, low, high);
+}
+
+void ts_dicom_rescale(void *out, enum ts_dtype dtype, const void *stored, enum ts_dtype stored_dtype, size_t n,
+                      double slope, double intercept)
+{
+    by_dtype[stored_dtype].rescale(out, dtype, stored, n, slope, intercept);
+}

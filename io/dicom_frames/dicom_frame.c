@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This decodes one slice, in a worker process where it is compressed: it gets cells (from the file, inflated, or of a
+ * decoder), makes stored values of them, digests, counts padding, and rescales.
+ *
+ * pixel_sha256 = SHA-256(p), p the stored values, little-endian, sign-extended to BitsAllocated.
+ * instance_hmac = HMAC-SHA256(key, SOP Instance UID), key = SHA-256(p || "tomostage instance key"): who holds the image
+ * can verify the UID; the digest of p alone does not give the key, since the state before SHA-256's padding is not
+ * known.
+ */
+#include <errno.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/dicom_frames/dicom_decompress.h"
+#include "io/dicom_header/dicom_pixels.h"
+#include "io/file/file_bytes.h"
+
+static const char key_label[] = "tomostage instance key";
+
+size_t ts_dicom_cell_bytes(const struct dicom_source *source)
+{
+    return source->cell_bytes;
+}
+
+struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
+{
+    const struct dicom_frame *frame = &source->frames[z];
+    const struct dicom_image *image = frame->image;
+    const struct dicom_file *file = image->file;
+    struct dicom_job job = {.deflate_offset = file->deflate_offset,
+                            .device = file->device,
+                            .inode = file->inode,
+                            .form = ts_dicom_frame_form(file),
+                            .n = ts_slice_count(&source->base.image),
+                            .frame_n = (size_t)file->rows * (size_t)file->columns,
+                            .columns = image->columns,
+                            .tile_offset = (int64_t)image->tile_row * file->columns + image->tile_column,
+                            .slope = frame->slope,
+                            .intercept = frame->intercept,
+                            .cells = frame->cells,
+                            .dtype = source->base.image.dtype,
+                            .have_padding = image->have_padding,
+                            .have_padding_limit = image->have_padding_limit,
+                            .padding = image->padding,
+                            .padding_limit = image->padding_limit};
+    if (dicom_is_compressed(file->syntax))
+        job.stream = file->streams[image->frame];
+    else
+        job.stream.offset = ts_dicom_frame_offset(image);
+    snprintf(job.sop_instance, sizeof job.sop_instance, "%s", file->sop_instance);
+    return job;
+}
+
+void ts_dicom_reply_refuse(struct dicom_reply *reply, const char *code, const char *text)
+{
+    reply->failed = 1;
+    snprintf(reply->code, sizeof reply->code, "%s", code);
+    if (text)
+        snprintf(reply->text, sizeof reply->text, "%s", text);
+}
+
+bool ts_dicom_scratch_init(struct dicom_scratch *scratch, size_t cell_bytes)
+{
+    *scratch = (struct dicom_scratch){.cells = malloc(cell_bytes)};
+    return scratch->cells != NULL;
+}
+
+void ts_dicom_scratch_clear(struct dicom_scratch *scratch)
+{
+    free(scratch->cells);
+    ts_inflate_file_destroy(scratch->inflated);
+    *scratch = (struct dicom_scratch){.cells = NULL};
+}
+
+bool ts_dicom_read_pixels(int fd, void *out, size_t bytes, int64_t offset, struct dicom_reply *reply)
+{
+    if (ts_file_read_at(fd, out, bytes, (uint64_t)offset))
+        return true;
+    ts_dicom_reply_refuse(reply, "file-not-readable",
+                          errno ? ts_errno_text(errno) : "the file ends inside of its pixel data");
+    return false;
+}
+
+/* Reads pixels of a deflated data set. Frames of one file that are read in order inflate it once. */
+static bool read_inflated(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, size_t bytes,
+                          int64_t offset, struct dicom_reply *reply)
+{
+    if (!scratch->inflated && !(scratch->inflated = ts_inflate_file_create())) {
+        ts_dicom_reply_refuse(reply, "no-memory", "memory is out");
+        return false;
+    }
+    ts_inflate_file_choose(scratch->inflated, fd, job->device, job->inode, job->deflate_offset);
+    switch (ts_inflate_file_read(scratch->inflated, offset, scratch->cells, bytes)) {
+    case INFLATE_WHOLE:
+        return true;
+    case INFLATE_UNREADABLE:
+        ts_dicom_reply_refuse(reply, "file-not-readable", ts_errno_text(errno));
+        return false;
+    default: /* the scan has inflated it */
+        ts_dicom_reply_refuse(reply, "file-changed", "the file was changed after its header was checked");
+        return false;
+    }
+}
+
+/* Reads the rows of the slice, whole, from pixel `first` of the frame on. */
+static bool read_rows(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, int64_t first,
+                      struct dicom_reply *reply)
+{
+    const size_t cell = (size_t)job->cells.bits_allocated / 8;
+    const size_t bytes = job->n / (size_t)job->columns * (size_t)job->form.columns * cell;
+    const int64_t offset = job->stream.offset + first * (int64_t)cell;
+    return job->form.syntax == DICOM_DEFLATED_LE ? read_inflated(job, fd, scratch, bytes, offset, reply)
+                                                 : ts_dicom_read_pixels(fd, scratch->cells, bytes, offset, reply);
+}
+
+static bool digest(const void *stored, size_t bytes, const char *uid, struct dicom_reply *reply)
+{
+    unsigned char key[DIGEST_BYTES];
+    unsigned int length = DIGEST_BYTES;
+    EVP_MD_CTX *pixels = EVP_MD_CTX_new();
+    EVP_MD_CTX *keyed = EVP_MD_CTX_new();
+    bool ok =
+        pixels != NULL && keyed != NULL && EVP_DigestInit_ex(pixels, EVP_sha256(), NULL) == 1 &&
+        EVP_DigestUpdate(pixels, stored, bytes) == 1 && EVP_MD_CTX_copy_ex(keyed, pixels) == 1 &&
+        EVP_DigestFinal_ex(pixels, reply->pixel_sha256, NULL) == 1 &&
+        EVP_DigestUpdate(keyed, key_label, sizeof key_label - 1) == 1 && EVP_DigestFinal_ex(keyed, key, NULL) == 1 &&
+        HMAC(EVP_sha256(), key, sizeof key, (const unsigned char *)uid, strlen(uid), reply->instance_hmac, &length) !=
+            NULL;
+    EVP_MD_CTX_free(pixels);
+    EVP_MD_CTX_free(keyed);
+    if (!ok)
+        ts_dicom_reply_refuse(reply, "digest-failed", "the SHA-256 of the pixels could not be computed");
+    return ok;
+}
+
+/* Counts the pixels of the padding value, or of the range from it to its limit, in stored values. */
+static int64_t count_padding(const struct dicom_job *job, const void *stored, enum ts_dtype dtype)
+{
+    if (!job->have_padding)
+        return 0;
+    const bool is_signed = job->cells.is_signed;
+    int64_t first = is_signed ? (int64_t)job->padding : (int64_t)(uint32_t)job->padding;
+    int64_t last = first;
+    if (job->have_padding_limit)
+        last = is_signed ? (int64_t)job->padding_limit : (int64_t)(uint32_t)job->padding_limit;
+    return ts_dicom_count_range(stored, dtype, job->n, first < last ? first : last, first < last ? last : first);
+}
+
+/* Moves the cells of a tile, whose first one stands at cell `first` of the frame, to the beginning of the buffer. */
+static void cut_tile(const struct dicom_job *job, void *cells, size_t first)
+{
+    const size_t cell = (size_t)job->cells.bits_allocated / 8, row = (size_t)job->columns * cell;
+    unsigned char *bytes = cells;
+    for (size_t y = 0; y < job->n / (size_t)job->columns; y++)
+        memmove(bytes + y * row, bytes + (first + y * (size_t)job->form.columns) * cell, row);
+}
+
+/* Reads the cells of the slice into the beginning of the buffer. Of a frame that is not compressed only the rows of the
+ * slice are read. */
+static bool read_cells(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, struct dicom_reply *reply)
+{
+    const bool compressed = dicom_is_compressed(job->form.syntax);
+    const int64_t columns = job->form.columns, row = compressed ? 0 : job->tile_offset / columns * columns;
+    const bool ok =
+        compressed ? ts_dicom_decompress(job, fd, scratch->cells, reply) : read_rows(job, fd, scratch, row, reply);
+    if (ok && job->n < job->frame_n)
+        cut_tile(job, scratch->cells, (size_t)(job->tile_offset - row));
+    return ok;
+}
+
+void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, void *out,
+                           struct dicom_reply *reply)
+{
+    const size_t bytes = job->n * (size_t)(job->cells.bits_allocated / 8);
+    const enum ts_dtype stored = ts_dicom_stored_dtype(&job->cells);
+    void *cells = scratch->cells;
+    if (!read_cells(job, fd, scratch, reply))
+        return;
+    reply->dirty = ts_dicom_cells_to_stored(cells, job->n, &job->cells);
+    if (!digest(cells, bytes, job->sop_instance, reply))
+        return;
+    reply->padding_count = count_padding(job, cells, stored);
+    ts_dicom_rescale(out, job->dtype, cells, stored, job->n, job->slope, job->intercept);
+}
+
+bool ts_dicom_frame_prepare(void)
+{
+    struct dicom_reply reply = {0};
+    return digest("", 0, "", &reply);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Slices are read by a worker or in the program itself. Both ways share these functions, which open the file that the
+ * scan checked and keep the facts about a slice.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/path.h"
+#include "io/dicom_frames/dicom_source.h"
+#include "io/file/digest.h"
+#include "io/file/file_bytes.h"
+
+static void fail(struct dicom_reply *reply, const char *code, const char *text)
+{
+    *reply = (struct dicom_reply){.failed = 1};
+    snprintf(reply->code, sizeof reply->code, "%s", code);
+    snprintf(reply->text, sizeof reply->text, "%s", text);
+}
+
+/* Returns true where this is still the file whose header was checked. */
+static bool is_unchanged(const struct dicom_file *file, const struct stat *now)
+{
+    return S_ISREG(now->st_mode) && now->st_dev == file->device && now->st_ino == file->inode &&
+           now->st_size == file->file_bytes && now->st_mtim.tv_sec == file->modified.tv_sec &&
+           now->st_mtim.tv_nsec == file->modified.tv_nsec;
+}
+
+bool ts_dicom_frame_check(const struct dicom_file *file, int fd, struct dicom_reply *reply)
+{
+    struct stat now;
+    if (fstat(fd, &now) != 0)
+        fail(reply, "file-not-readable", ts_errno_text(errno));
+    else if (!is_unchanged(file, &now))
+        fail(reply, "file-changed", "the file was changed after its header was checked");
+    return !reply->failed;
+}
+
+int ts_dicom_frame_open(const struct dicom_file *file, struct dicom_reply *reply)
+{
+    const int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        fail(reply, "file-not-readable", ts_errno_text(errno));
+    if (fd < 0 || ts_dicom_frame_check(file, fd, reply))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+enum ts_status ts_dicom_check_range(const struct dicom_source *source, int64_t z, int64_t n, struct ts_diag *diag)
+{
+    const int64_t n_slices = ts_source_total(&source->base);
+    if (z >= 0 && n >= 0 && z <= n_slices - n)
+        return TS_OK;
+    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "slice-out-of-range"},
+                         "slices %lld to %lld were asked for, there are %lld", (long long)z, (long long)(z + n - 1),
+                         (long long)n_slices);
+}
+
+enum ts_status ts_dicom_accept(struct dicom_source *source, int64_t z, const struct dicom_reply *reply,
+                               struct ts_diag *diag)
+{
+    struct source_slice *slice = &source->base.slices[z];
+    const char *name = ts_base_name(source->frames[z].image->file->path);
+    char sha256[sizeof slice->pixel_sha256];
+    if (reply->failed) {
+        struct diag_site site = {.code = reply->code};
+        ts_diag_error(diag, TS_BAD_INPUT, &site, "slice %lld (%s): %s", (long long)z, name, reply->text);
+        return ts_diag_hint(diag, "copy the file again from its archive, or leave it out");
+    }
+    ts_digest_format(sha256, reply->pixel_sha256);
+    if (slice->pixel_sha256[0] != '\0' && strcmp(slice->pixel_sha256, sha256) != 0)
+        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "file-changed"},
+                             "slice %lld (%s): the pixels differ from those read before", (long long)z, name);
+    memcpy(slice->pixel_sha256, sha256, sizeof sha256);
+    if (source->frames[z].image->file->sop_instance[0] != '\0')
+        ts_digest_format(slice->instance_hmac, reply->instance_hmac);
+    slice->padding_count = reply->padding_count;
+    source->frames[z].dirty = reply->dirty;
+    return TS_OK;
+}
+
+void ts_dicom_note_dirty(struct dicom_source *source, int64_t z, int64_t n, struct ts_diag *diag)
+{
+    for (int64_t i = z; i < z + n && !source->noted_dirty; i++)
+        if (source->frames[i].dirty) {
+            source->noted_dirty = true;
+            ts_diag_note(
+                diag, &(struct diag_site){.code = "unused-bits-set"},
+                "bits outside of Bits Stored are set (an embedded overlay, perhaps), first in slice %lld (%s); "
+                "they were dropped",
+                (long long)i, ts_base_name(source->frames[i].image->file->path));
+        }
+}

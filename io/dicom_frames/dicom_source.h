@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The structs that the parts of the dicom source share: dicom.c opens it, dicom_frame.c decodes one slice. Where slices
+ * are compressed, dicom_ring.c lets workers do that and has their queue and shared memory; else dicom_native.c reads
+ * them in the program. dicom_slice.c is for both.
+ */
+#ifndef IO_DICOM_DICOM_SOURCE_H
+#define IO_DICOM_DICOM_SOURCE_H
+
+#include "core/arena.h"
+#include "io/dicom_frames/dicom_cells.h"
+#include "io/dicom_header/dicom_codestream.h"
+#include "io/dicom_header/dicom_file.h"
+#include "io/file/inflate_file.h"
+#include "io/sandbox/workers.h"
+#include "io/source/read_ahead.h"
+
+enum { DIGEST_BYTES = 32, DICOM_TEXT_BYTES = 320, DICOM_JOB_SECONDS = 60, DICOM_PENDING_MAX = 64 };
+
+/* One slice: its image, with the file as it was when its header was read. */
+struct dicom_frame {
+    const struct dicom_image *image;
+    struct dicom_cells cells;
+    double slope, intercept; /* as applied */
+    bool dirty;              /* found while reading: bits outside of BitsStored were dropped */
+};
+
+/* The job of decoding one slice, as a worker gets it. The file comes beside it, as a descriptor. */
+struct dicom_job {
+    int64_t place;              /* where the result goes in the worker's memory, in slices */
+    struct dicom_stream stream; /* where the frame lies; without fragments where it is not compressed */
+    int64_t deflate_offset;     /* as in struct dicom_file, and so the next two */
+    dev_t device;
+    ino_t inode;
+    struct dicom_frame_form form;
+    size_t n, frame_n;   /* pixels of the slice and of its frame: a slice may be a tile */
+    int columns;         /* of the slice */
+    int64_t tile_offset; /* pixels of the frame before the first of the slice */
+    double slope, intercept;
+    struct dicom_cells cells;
+    enum ts_dtype dtype; /* dtype of the volume */
+    bool have_padding, have_padding_limit;
+    int32_t padding, padding_limit;
+    char sop_instance[DICOM_UID_MAX];
+};
+
+/* What a thread or a worker keeps from one job to the next. */
+struct dicom_scratch {
+    void *cells;                   /* one frame, as it comes from the file */
+    struct inflate_file *inflated; /* the deflated data set that was read last; NULL until there was one */
+};
+
+/* A worker's answer to a job. The pixels lie in the memory that the worker shares. */
+struct dicom_reply {
+    int32_t failed;
+    int32_t dirty; /* bits outside of BitsStored were dropped */
+    int64_t padding_count;
+    unsigned char pixel_sha256[DIGEST_BYTES], instance_hmac[DIGEST_BYTES];
+    char code[32], text[DICOM_TEXT_BYTES];
+};
+
+enum slot_state { SLOT_FREE, SLOT_QUEUED, SLOT_READY };
+
+/* One place of the ring, for one slice in its final dtype. */
+struct dicom_slot {
+    enum slot_state state;
+    int64_t z;
+    struct dicom_reply reply;
+};
+
+struct slice_range {
+    int64_t z, n;
+};
+
+struct dicom_source {
+    struct source base; /* first */
+    struct arena *arena;
+    struct dicom_frame *frames;
+    size_t cell_bytes; /* the most that the cells of a frame need */
+    bool noted_dirty;
+
+    struct read_ahead *native; /* reads slices that are not compressed; NULL until started */
+    int n_threads;
+    struct dicom_scratch *scratch; /* of each thread */
+
+    struct worker_pool *pool; /* decodes compressed slices; NULL until started */
+    int n_workers;
+    size_t slot_bytes;
+    struct dicom_slot *slots;
+    int64_t n_slots;                               /* slot i lies in the memory of worker i % n_workers */
+    int32_t *slot_of;                              /* a slice's slot, or -1 */
+    struct slice_range pending[DICOM_PENDING_MAX]; /* asked for, oldest first */
+    int n_pending;
+};
+
+/* Returns the job of slice z, with the place of its result still 0. */
+struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z);
+/* Opens the slice's file. Returns -1 with the reason in the reply where it cannot, or where it is not the file whose
+ * header was checked. */
+int ts_dicom_frame_open(const struct dicom_file *file, struct dicom_reply *reply);
+/* Returns true where an open file is the one whose header was checked; else the reply has the reason. */
+bool ts_dicom_frame_check(const struct dicom_file *file, int fd, struct dicom_reply *reply);
+/* Decodes the frame of one slice into out (n elements of job->dtype), in a worker or, where it is not compressed,
+ * anywhere. */
+void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, void *out,
+                           struct dicom_reply *reply);
+/* Makes the scratch of a thread or worker. Returns false where memory is out. */
+bool ts_dicom_scratch_init(struct dicom_scratch *scratch, size_t cell_bytes);
+void ts_dicom_scratch_clear(struct dicom_scratch *scratch);
+/* Reads bytes of the file. Returns false with the reason in the reply. */
+bool ts_dicom_read_pixels(int fd, void *out, size_t bytes, int64_t offset, struct dicom_reply *reply);
+/* Fills in why a frame is refused; `text` is NULL where a decoder has written it to the reply. */
+void ts_dicom_reply_refuse(struct dicom_reply *reply, const char *code, const char *text);
+/* Makes the crypto library load what it needs from files, before the worker is locked. Returns false where it
+ * cannot. */
+bool ts_dicom_frame_prepare(void);
+/* Returns the bytes of the cells of one frame of the files. */
+size_t ts_dicom_cell_bytes(const struct dicom_source *source);
+
+/* Keeps the facts about slice z, or reports why it cannot be used. Threads may do so for different slices. */
+enum ts_status ts_dicom_accept(struct dicom_source *source, int64_t z, const struct dicom_reply *reply,
+                               struct ts_diag *diag);
+/* Notes once that bits were dropped, where they were in one of slices [z, z + n), which have been read. */
+void ts_dicom_note_dirty(struct dicom_source *source, int64_t z, int64_t n, struct ts_diag *diag);
+/* TS_RUN_FAILED where there are no such slices. */
+enum ts_status ts_dicom_check_range(const struct dicom_source *source, int64_t z, int64_t n, struct ts_diag *diag);
+
+/* Returns true where no slice is compressed. */
+bool ts_dicom_is_native(const struct dicom_source *source);
+/* The same operations for slices that are not compressed as below for others. */
+enum ts_status ts_dicom_native_start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag);
+void ts_dicom_native_prefetch(struct source *base, int64_t z, int64_t n);
+enum ts_status ts_dicom_native_read(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag);
+void ts_dicom_native_end(struct dicom_source *source);
+size_t ts_dicom_native_bytes(const struct dicom_source *source, int threads, int64_t ahead);
+
+/* Three operations of struct source_ops, and the function that close() calls to end them. */
+enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag);
+void ts_dicom_ring_prefetch(struct source *base, int64_t z, int64_t n);
+enum ts_status ts_dicom_ring_read(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag);
+void ts_dicom_ring_end(struct dicom_source *source);
+/* Returns the bytes that the source holds while reading, with this many workers and slots. */
+size_t ts_dicom_ring_bytes(const struct dicom_source *source, int threads, int64_t ahead);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checks that the header and the pixels of a file agree, so that later code reads them rightly: the kind of image, its
+ * layout in memory, its values, its pixel data. A file that does not is described, not failed: the series it belongs to
+ * is refused with that description.
+ * Source: DICOM PS3.3, C.7.6.2 (image plane), C.7.6.3 (image pixel), C.11.1 (modality LUT).
+ */
+#include "io/dicom_header/dicom_check.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "io/dicom_header/dicom_groups.h"
+#include "io/dicom_header/dicom_pixels.h"
+#include "io/dicom_header/dicom_values.h"
+
+/* No scanned object lies a kilometer away, and sums of such positions lose their precision. */
+static const double MAX_POSITION_MM = 1e6;
+
+static void check_kind(struct scan *scan)
+{
+    static const char *const multi_frame[] = {"2.1", "2.2", "4.1", "4.3", "4.4", "128.1", "130", NULL};
+    const struct dicom_file *file = scan->file;
+    if (ts_dicom_is_class(file->sop_class, multi_frame) && !scan->has_groups)
+        ts_dicom_refuse(scan, "dicom-multi-frame",
+                        "an enhanced object without functional groups, which would say where its frames lie");
+    if (ts_dicom_has(scan, DICOM_FLOAT_PIXELS) || ts_dicom_has(scan, DICOM_DOUBLE_PIXELS))
+        ts_dicom_refuse(scan, "dicom-float-pixels", "pixels stored as floating point are not in this build");
+    if (ts_dicom_has(scan, DICOM_TAG(0x0028, 0x3000)))
+        ts_dicom_refuse(scan, "dicom-modality-lut",
+                        "values are given by a Modality LUT Sequence, which is not in this build");
+}
+
+/* Checks sizes and bits, so that every later product is safe and every stored value has one meaning. */
+static void check_layout(struct scan *scan)
+{
+    const struct dicom_file *file = scan->file;
+    static const uint32_t needed[] = {
+        DICOM_TAG(0x0028, 0x0010), /* Rows */
+        DICOM_TAG(0x0028, 0x0011), /* Columns */
+        DICOM_TAG(0x0028, 0x0002), /* Samples per Pixel */
+        DICOM_TAG(0x0028, 0x0100), /* Bits Allocated */
+        DICOM_TAG(0x0028, 0x0101), /* Bits Stored */
+        DICOM_TAG(0x0028, 0x0102), /* High Bit */
+        DICOM_TAG(0x0028, 0x0103), /* Pixel Representation */
+        DICOM_TAG(0x0028, 0x0004), /* Photometric Interpretation */
+    };
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        ts_dicom_need(scan, needed[i]);
+    if (file->rows < 1 || file->columns < 1)
+        ts_dicom_refuse(scan, "dicom-bad-size", "the image has %d rows and %d columns", file->rows, file->columns);
+    if (file->samples_per_pixel != 1)
+        ts_dicom_refuse(scan, "dicom-color", "%d samples per pixel (%s), expected 1", file->samples_per_pixel,
+                        file->photometric);
+    if (strcmp(file->photometric, "MONOCHROME1") && strcmp(file->photometric, "MONOCHROME2"))
+        ts_dicom_refuse(scan, "dicom-color", "photometric interpretation %s, expected MONOCHROME2 or MONOCHROME1",
+                        file->photometric);
+    int bits = file->bits_allocated;
+    if (bits != 8 && bits != 16 && bits != 32)
+        ts_dicom_refuse(scan, "dicom-bad-bits", "Bits Allocated is %d, expected 8, 16 or 32", bits);
+    if (file->bits_stored < 1 || file->bits_stored > bits || file->high_bit >= bits ||
+        file->high_bit < file->bits_stored - 1)
+        ts_dicom_refuse(scan, "dicom-bad-bits", "Bits Allocated %d, Bits Stored %d, High Bit %d do not fit together",
+                        bits, file->bits_stored, file->high_bit);
+    if (file->pixel_representation > 1)
+        ts_dicom_refuse(scan, "dicom-bad-bits", "Pixel Representation is %d, expected 0 or 1",
+                        file->pixel_representation);
+}
+
+static void check_pixels(struct scan *scan)
+{
+    struct dicom_file *file = scan->file;
+    if (!scan->met_pixels) {
+        ts_dicom_refuse(scan, "dicom-pixels-missing", "the image has no pixel data");
+        return;
+    }
+    const bool native = !dicom_is_compressed(file->syntax);
+    if (native == scan->encapsulated) {
+        ts_dicom_refuse(scan, "dicom-encoding", "the meta group says %s pixels, the pixel data is %s",
+                        native ? "uncompressed" : "compressed", native ? "compressed" : "uncompressed");
+        return;
+    }
+    if (file->syntax == DICOM_EXPLICIT_BE && file->bits_allocated == 8 && scan->pixel_words)
+        ts_dicom_refuse(scan, "dicom-syntax", "8-bit pixels in big-endian words are not in this build");
+    if (file->refusal)
+        return;
+    if (native) {
+        ts_dicom_check_native(scan);
+        if (file->pixel_bytes > file->frames * ts_dicom_frame_bytes(file) + 1)
+            ts_dicom_warn(scan, file->frames > 1 ? "more pixel data than the frames need; the rest was passed over"
+                                                 : "more pixel data than one frame needs; the rest was passed over");
+    } else {
+        ts_dicom_check_encoded(scan);
+    }
+}
+
+static void check_values(struct scan *scan, struct dicom_image *image)
+{
+    if (image->have_slope && image->slope == 0)
+        ts_dicom_refuse(scan, "dicom-rescale", "Rescale Slope is 0: every pixel would have one value");
+    if (image->have_slope != image->have_intercept)
+        ts_dicom_refuse(scan, "dicom-rescale", "Rescale %s is given without Rescale %s",
+                        image->have_slope ? "Slope" : "Intercept", image->have_slope ? "Intercept" : "Slope");
+    if (image->have_spacing && !(image->spacing_mm[0] > 0 && image->spacing_mm[1] > 0 &&
+                                 image->spacing_mm[0] <= MAX_POSITION_MM && image->spacing_mm[1] <= MAX_POSITION_MM))
+        ts_dicom_refuse(scan, "dicom-bad-spacing", "Pixel Spacing is %g by %g mm, expected more than 0 and at most %g",
+                        image->spacing_mm[0], image->spacing_mm[1], MAX_POSITION_MM);
+    for (int i = 0; i < 3; i++) {
+        if (!(fabs(image->position_mm[i]) <= MAX_POSITION_MM))
+            ts_dicom_refuse(scan, "dicom-bad-position", "Image Position (Patient) is %g mm away, expected at most %g",
+                            fabs(image->position_mm[i]), MAX_POSITION_MM);
+    }
+    if (image->have_orientation) {
+        const double *o = image->orientation;
+        double row = sqrt(o[0] * o[0] + o[1] * o[1] + o[2] * o[2]);
+        double column = sqrt(o[3] * o[3] + o[4] * o[4] + o[5] * o[5]);
+        double dot = o[0] * o[3] + o[1] * o[4] + o[2] * o[5];
+        if (!(fabs(row - 1) <= 1e-3 && fabs(column - 1) <= 1e-3 && fabs(dot) <= 1e-3))
+            ts_dicom_refuse(scan, "dicom-bad-orientation",
+                            "Image Orientation is not orthonormal: lengths %.6g and %.6g, dot product %.6g", row,
+                            column, dot);
+    }
+    if (scan->file->pixel_representation == 1) {
+        image->padding = (int16_t)image->padding;
+        image->padding_limit = (int16_t)image->padding_limit;
+    }
+}
+
+void ts_dicom_check(struct scan *scan)
+{
+    if (!ts_dicom_list_images(scan))
+        return;
+    check_kind(scan);
+    check_layout(scan);
+    for (size_t i = 0; i < scan->file->n_images; i++)
+        check_values(scan, &scan->file->images[i]);
+    check_pixels(scan);
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finds the files of a study and scans each of them. Folders are searched without recursion and without following links
+ * to folders. Names are sorted, so that nothing depends on the order in which the file system lists them. A name that
+ * leads to no image is kept with the reason, since it may have been a slice.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/memory.h"
+#include "core/path.h"
+#include "io/dicom_header/dicom_scan.h"
+
+enum { MAX_DEPTH = 32, MAX_FILES = 1000000 };
+
+struct found {
+    const char *path;         /* arena */
+    int depth, folder, entry; /* as in struct dicom_file; of a folder its own number */
+};
+
+struct list {
+    struct found *items;
+    size_t n, capacity;
+};
+
+struct search {
+    struct arena *arena;
+    struct dicom_folder *folder;
+    struct ts_diag *diag;
+    struct list files, pending; /* pending: folders still to be read */
+    size_t others_capacity;
+};
+
+static enum ts_status add_other(struct search *search, const struct dicom_other *other)
+{
+    struct dicom_folder *folder = search->folder;
+    struct dicom_other *grown =
+        ts_memory_grow(folder->others, folder->n_others, &search->others_capacity, sizeof *grown);
+    if (!grown)
+        return ts_diag_no_memory(search->diag, folder->n_others * sizeof *grown);
+    folder->others = grown;
+    folder->others[folder->n_others++] = *other;
+    folder->n_of[other->kind]++;
+    folder->n_seen++;
+    return TS_OK;
+}
+
+static enum ts_status add(struct search *search, struct list *list, const struct found *found)
+{
+    if (!found->path)
+        return ts_diag_no_memory(search->diag, 0);
+    if (list->n == MAX_FILES) {
+        ts_diag_error(search->diag, TS_BAD_INPUT, &(struct diag_site){.code = "too-many-files"},
+                      "more than %d files or folders in the input", (int)MAX_FILES);
+        return ts_diag_hint(search->diag, "give the folder of one study");
+    }
+    struct found *grown = ts_memory_grow(list->items, list->n, &list->capacity, sizeof *grown);
+    if (!grown)
+        return ts_diag_no_memory(search->diag, list->n * sizeof *grown);
+    list->items = grown;
+    list->items[list->n++] = *found;
+    return TS_OK;
+}
+
+static enum ts_status unreadable(struct search *search, const char *path)
+{
+    ts_diag_error(search->diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"}, "cannot read %s: %s",
+                  path, strerror(errno));
+    return ts_diag_hint(search->diag, "check the path and its permissions");
+}
+
+/* Returns the text of a link, or NULL. */
+static const char *link_target(struct search *search, const char *path)
+{
+    char target[4096];
+    ssize_t n = readlink(path, target, sizeof target);
+    return n > 0 ? ts_arena_text(search->arena, target, (size_t)n) : NULL;
+}
+
+/* Keeps a name that is neither a file nor a folder to be searched. */
+static enum ts_status visit_other(struct search *search, const struct found *found, enum dicom_other_kind kind,
+                                  int error)
+{
+    const bool link = kind == DICOM_LOOP || kind == DICOM_UNREADABLE;
+    return add_other(search, &(struct dicom_other){.path = found->path,
+                                                   .kind = kind,
+                                                   .error = error,
+                                                   .target = link ? link_target(search, found->path) : NULL,
+                                                   .folder = found->folder});
+}
+
+static enum ts_status visit_folder(struct search *search, struct found *found)
+{
+    if (++found->depth > MAX_DEPTH)
+        return ts_diag_error(search->diag, TS_BAD_INPUT, &(struct diag_site){.code = "folders-too-deep"},
+                             "folders nested deeper than %d in the input", (int)MAX_DEPTH);
+    if (!strcmp(ts_base_name(found->path), ".git"))
+        return visit_other(search, found, DICOM_GIT, 0);
+    return add(search, &search->pending, found);
+}
+
+/* Handles one name in a folder. The file system is asked only where the folder's entry does not state its kind. */
+static enum ts_status visit(struct search *search, int fd, const struct found *parent, const struct dirent *entry)
+{
+    struct stat status = {.st_mode = DTTOIF(entry->d_type)};
+    struct found found = *parent;
+    found.path = ts_arena_printf(search->arena, "%s/%s", parent->path, entry->d_name);
+    if (!found.path)
+        return ts_diag_no_memory(search->diag, 0);
+    const bool known = entry->d_type == DT_REG || entry->d_type == DT_DIR;
+    if (!known && fstatat(fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+        return visit_other(search, &found, DICOM_UNREADABLE, errno);
+    const bool link = S_ISLNK(status.st_mode);
+    if (link && fstatat(fd, entry->d_name, &status, 0) != 0)
+        return visit_other(search, &found, errno == ELOOP ? DICOM_LOOP : DICOM_UNREADABLE, errno);
+    if (S_ISDIR(status.st_mode))
+        return link ? visit_other(search, &found, DICOM_LINK, 0) : visit_folder(search, &found);
+    return S_ISREG(status.st_mode) ? add(search, &search->files, &found)
+                                   : visit_other(search, &found, DICOM_SPECIAL, 0);
+}
+
+/* A folder that the user named must be readable; whether one below it must, the caller of the scan decides. */
+static enum ts_status folder_unreadable(struct search *search, const struct found *place)
+{
+    return place->depth == 0 ? unreadable(search, place->path) : visit_other(search, place, DICOM_UNREADABLE, errno);
+}
+
+static enum ts_status read_folder(struct search *search, struct found place)
+{
+    /* A link is followed only where the user named it. */
+    int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (place.depth > 0 ? O_NOFOLLOW : 0);
+    int fd = open(place.path, flags);
+    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+    if (!stream) {
+        enum ts_status status = folder_unreadable(search, &place);
+        if (fd >= 0)
+            close(fd);
+        return status;
+    }
+    enum ts_status status = TS_OK;
+    const struct found itself = place;
+    bool bare = true;
+    place.folder = search->folder->n_folders++;
+    errno = 0;
+    for (struct dirent *entry = readdir(stream); entry && status == TS_OK; entry = readdir(stream)) {
+        if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) {
+            status = visit(search, fd, &place, entry);
+            bare = false;
+        }
+        errno = 0;
+    }
+    if (status == TS_OK && errno != 0)
+        status = folder_unreadable(search, &place);
+    else if (status == TS_OK && bare)
+        status = visit_other(search, &itself, DICOM_BARE, 0);
+    closedir(stream);
+    return status;
+}
+
+/* Takes a path that the user named: a folder to search, or a file. Links are followed. */
+static enum ts_status start_at(struct search *search, const char *path, size_t entry)
+{
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return unreadable(search, path);
+    const struct found found = {
+        .path = ts_arena_text(search->arena, path, strlen(path)), .folder = DICOM_NAMED, .entry = (int)entry};
+    return add(search, S_ISDIR(status.st_mode) ? &search->pending : &search->files, &found);
+}
+
+static int compare_found(const void *a, const void *b)
+{
+    return strcmp(((const struct found *)a)->path, ((const struct found *)b)->path);
+}
+
+static int compare_others(const void *a, const void *b)
+{
+    return strcmp(((const struct dicom_other *)a)->path, ((const struct dicom_other *)b)->path);
+}
+
+static int compare_paths(const void *a, const void *b)
+{
+    return strcmp(((const struct dicom_file *)a)->path, ((const struct dicom_file *)b)->path);
+}
+
+/* The order of names by the file they lead to, and of those of one file by path. */
+static int compare_inodes(const void *a, const void *b)
+{
+    const struct dicom_file *first = a, *second = b;
+    if (first->device != second->device)
+        return first->device < second->device ? -1 : 1;
+    if (first->inode != second->inode)
+        return first->inode < second->inode ? -1 : 1;
+    return compare_paths(a, b);
+}
+
+/* A file of several names, by links of either kind, counts once: under the first of them. Returns how many are left. */
+static size_t drop_further_names(struct dicom_file *files, size_t n)
+{
+    size_t kept = 0;
+    if (n < 2)
+        return n;
+    qsort(files, n, sizeof *files, compare_inodes);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || files[i].device != files[kept - 1].device || files[i].inode != files[kept - 1].inode)
+            files[kept++] = files[i];
+    qsort(files, kept, sizeof *files, compare_paths);
+    return kept;
+}
+
+/* Scans the files in the order of their names; *images is to be freed in every case. */
+static enum ts_status scan_files(struct search *search, struct dicom_file **images, size_t *n_images)
+{
+    struct list *files = &search->files;
+    const size_t others = search->folder->n_others;
+    size_t capacity = 0, n = 0;
+    if (files->n > 0)
+        qsort(files->items, files->n, sizeof *files->items, compare_found);
+    for (size_t i = 0; i < files->n; i++) {
+        const struct found *found = &files->items[i];
+        struct dicom_file *grown = ts_memory_grow(*images, n, &capacity, sizeof *grown);
+        if (!grown)
+            return ts_diag_no_memory(search->diag, n * sizeof *grown);
+        *images = grown;
+        if (i > 0 && !strcmp(found->path, found[-1].path))
+            continue; /* named twice by the user */
+        struct dicom_other other;
+        if (ts_dicom_scan_file(found->path, search->arena, &grown[n], &other)) {
+            grown[n].folder = found->folder;
+            grown[n++].entry = found->entry;
+            search->folder->n_seen++;
+            continue;
+        }
+        other.folder = found->folder;
+        enum ts_status status = add_other(search, &other);
+        if (status != TS_OK)
+            return status;
+    }
+    *n_images = drop_further_names(*images, n);
+    search->folder->n_same = files->n - *n_images - (search->folder->n_others - others);
+    return TS_OK;
+}
+
+static enum ts_status search_and_scan(struct search *search)
+{
+    struct dicom_folder *folder = search->folder;
+    struct dicom_file *images = NULL;
+    enum ts_status status = TS_OK;
+    while (status == TS_OK && search->pending.n > 0)
+        status = read_folder(search, search->pending.items[--search->pending.n]);
+    if (status == TS_OK)
+        status = scan_files(search, &images, &folder->n_files);
+    struct dicom_other *others = folder->others;
+    if (status == TS_OK) {
+        if (folder->n_others > 1)
+            qsort(others, folder->n_others, sizeof *others, compare_others);
+        folder->files = ts_arena_copy(search->arena, images, folder->n_files, sizeof *images);
+        folder->others = ts_arena_copy(search->arena, others, folder->n_others, sizeof *others);
+        if (!folder->files || !folder->others)
+            status = ts_diag_no_memory(search->diag, folder->n_files * sizeof *images);
+    }
+    for (size_t i = 0; status == TS_OK && i < folder->n_files; i++)
+        for (size_t k = 0; k < folder->files[i].n_images; k++)
+            folder->files[i].images[k].file = &folder->files[i];
+    free(images);
+    free(others);
+    return status;
+}
+
+/* Warns of each path that brought no image, where the user named several. */
+static enum ts_status find_idle(struct search *search, const char *const *paths, size_t n_paths)
+{
+    struct dicom_folder *folder = search->folder;
+    bool *brought = ts_arena_alloc(search->arena, n_paths + 1);
+    if (!brought)
+        return ts_diag_no_memory(search->diag, n_paths);
+    for (size_t i = 0; i < folder->n_files; i++)
+        brought[folder->files[i].entry] = true;
+    for (size_t i = 0; i < n_paths && n_paths > 1; i++) {
+        folder->idle = brought[i] || folder->idle ? folder->idle : paths[i];
+        folder->n_idle += !brought[i];
+    }
+    return TS_OK;
+}
+
+enum ts_status ts_dicom_scan(const char *const *paths, size_t n_paths, struct arena *arena, struct dicom_folder *folder,
+                             struct ts_diag *diag)
+{
+    struct search search = {.arena = arena, .folder = folder, .diag = diag};
+    enum ts_status status = TS_OK;
+    *folder = (struct dicom_folder){.split = DICOM_SPLIT_ECHO};
+    for (size_t i = 0; i < n_paths && status == TS_OK; i++)
+        status = start_at(&search, paths[i], i);
+    if (status == TS_OK)
+        status = search_and_scan(&search);
+    if (status == TS_OK)
+        status = find_idle(&search, paths, n_paths);
+    free(search.files.items);
+    free(search.pending.items);
+    return status;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This checks pixel data against its header. Compressed streams are checked up to the first byte that only a decoder
+ * can judge: their own headers must state the same rows, columns and bits, and they may not claim a size out of all
+ * proportion to their bytes.
+ */
+#include "io/dicom_header/dicom_pixels.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "io/dicom_header/dicom_fragments.h"
+
+/* The header of a frame is read in pieces, each many times as long as the one before. */
+enum { FIRST_HEADER_BYTES = 1 << 10, HEADER_GROWTH = 16, MAX_HEADER_BYTES = 4 << 20 };
+
+void ts_dicom_check_native(struct scan *scan)
+{
+    const struct dicom_file *file = scan->file;
+    const int64_t need = file->frames * ts_dicom_frame_bytes(file);
+    if (file->pixel_bytes < need) {
+        ts_dicom_refuse(scan, "dicom-pixels-short", "pixel data has %" PRId64 " bytes, needs %" PRId64,
+                        file->pixel_bytes, need);
+    } else if (scan->pixels_truncated) {
+        ts_dicom_refuse(scan, "dicom-length", "pixel data claims %" PRId64 " bytes, the file holds %" PRId64,
+                        scan->pixels_claimed, file->pixel_bytes);
+    }
+}
+
+struct dicom_frame_form ts_dicom_frame_form(const struct dicom_file *file)
+{
+    return (struct dicom_frame_form){.syntax = file->syntax,
+                                     .rows = file->rows,
+                                     .columns = file->columns,
+                                     .samples_per_pixel = file->samples_per_pixel,
+                                     .bits_allocated = file->bits_allocated,
+                                     .bits_stored = file->bits_stored};
+}
+
+/* Reads as much of the first frame as its header takes. Returns CODESTREAM_SHORT where it cannot be read, or goes on.
+ */
+static enum codestream_state read_first_frame(struct scan *scan, struct dicom_codestream *stream)
+{
+    const struct dicom_stream *frame = &scan->file->streams[0];
+    const struct dicom_frame_form form = ts_dicom_frame_form(scan->file);
+    const int64_t total = ts_dicom_stream_bytes(frame);
+    enum codestream_state state = CODESTREAM_SHORT;
+    for (size_t bytes = FIRST_HEADER_BYTES; state == CODESTREAM_SHORT && bytes <= MAX_HEADER_BYTES;
+         bytes *= HEADER_GROWTH) {
+        const size_t wanted = (int64_t)bytes < total ? bytes : (size_t)total;
+        unsigned char *start = malloc(wanted > 0 ? wanted : 1);
+        const bool is_read = start && ts_dicom_stream_start(&scan->reader, frame, start, wanted) == wanted;
+        if (is_read)
+            state = ts_dicom_codestream(&form, start, wanted, total, stream);
+        free(start);
+        if (!is_read)
+            break;
+    }
+    return state;
+}
+
+static void check_first_frame(struct scan *scan)
+{
+    struct dicom_file *file = scan->file;
+    struct dicom_codestream stream;
+    switch (read_first_frame(scan, &stream)) {
+    case CODESTREAM_BAD:
+        ts_dicom_refuse(scan, stream.code, "%s", stream.text);
+        return;
+    case CODESTREAM_SHORT:
+        ts_dicom_refuse(scan, "dicom-bad-fragments",
+                        "the first compressed frame cannot be read, or its header has no end");
+        return;
+    case CODESTREAM_GOOD:
+        break;
+    }
+    file->lossy = stream.lossy;
+    if (file->syntax == DICOM_JPEG_2000 && stream.precision != file->bits_stored) {
+        file->bits_stored = stream.precision;
+        ts_dicom_warn(scan, "the compressed frame has other bits than Bits Stored says, and is read with its own");
+    }
+    if (file->syntax == DICOM_JPEG_2000)
+        file->high_bit = file->bits_stored - 1;
+}
+
+void ts_dicom_check_encoded(struct scan *scan)
+{
+    const struct dicom_file *file = scan->file;
+    const int64_t encoded = scan->compressed_bytes, decoded = ts_dicom_frame_bytes(file) * file->frames;
+    if (encoded == 0)
+        ts_dicom_refuse(scan, "dicom-pixels-missing", "the compressed pixel data is empty");
+    else if (decoded > DICOM_RATIO_FREE_BYTES && decoded / DICOM_MAX_RATIO > encoded)
+        ts_dicom_refuse(scan, "dicom-ratio",
+                        "the header claims %" PRId64 " bytes of pixels from %" PRId64 " compressed ones, limit %d to 1",
+                        decoded, encoded, (int)DICOM_MAX_RATIO);
+    else
+        check_first_frame(scan);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This chooses the series of a run: the one that the user names, or else the only one that is fit for a volume. Where
+ * another group of files may hold slices of it, nothing is chosen unless the user names the series or allows damaged
+ * files.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/dicom_series/dicom_completeness.h"
+#include "io/dicom_series/dicom_group.h"
+#include "io/dicom_series/dicom_non_images.h"
+
+enum { MAX_LISTED = 40, LINE_BYTES = 512 };
+
+static void list_series(const struct dicom_series *series, size_t n, struct ts_diag *diag)
+{
+    for (size_t i = 0; i < n && i < MAX_LISTED; i++) {
+        char line[LINE_BYTES];
+        ts_dicom_series_line(&series[i], false, line, sizeof line);
+        ts_diag_note(diag, &(struct diag_site){.code = "series"}, "series %d: %s%s%s", series[i].number, line,
+                     series[i].refusal ? "; would be refused: " : "", series[i].refusal ? series[i].refusal : "");
+    }
+    if (n > MAX_LISTED)
+        ts_diag_note(diag, &(struct diag_site){.code = "series"}, "%zu more series are not listed", n - MAX_LISTED);
+}
+
+static enum ts_status take(const struct dicom_series *series, const struct dicom_series **chosen, struct ts_diag *diag)
+{
+    if (series->refusal) {
+        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = series->refusal_code}, "series %d (%s): %s",
+                      series->number, *series->modality ? series->modality : "no modality", series->refusal);
+        if (series->hint)
+            ts_diag_hint(diag, "%s", series->hint);
+        return TS_BAD_INPUT;
+    }
+    *chosen = series;
+    return TS_OK;
+}
+
+/* Finds a refused group that may hold a slice of the series: damaged files with its UID, or without any. */
+static const struct dicom_series *find_doubt(const struct dicom_series *series, size_t n,
+                                             const struct dicom_series *candidate)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool related = !*series[i].series || !strcmp(series[i].series, candidate->series);
+        bool localizer = series[i].refusal && !strcmp(series[i].refusal_code, "localizer");
+        if (&series[i] != candidate && series[i].refusal && related && !localizer)
+            return &series[i];
+    }
+    return NULL;
+}
+
+/* Takes a series that the user named, or the only one where damaged files are allowed. A warning states what it may
+ * lack.
+ */
+static enum ts_status take_named(const struct dicom_series *series, size_t n, const struct dicom_series *named,
+                                 const struct dicom_series **chosen, struct ts_diag *diag)
+{
+    const struct dicom_series *doubt = find_doubt(series, n, named);
+    if (doubt && !named->refusal)
+        ts_diag_warning(diag, &(struct diag_site){.code = doubt->refusal_code},
+                        "series %d may lack slices that series %d holds: %s", named->number, doubt->number,
+                        doubt->refusal);
+    return take(named, chosen, diag);
+}
+
+/* Returns true where the choice is the UID of the series, its description, or # and its Series Number. */
+static bool has_name(const struct dicom_series *series, const char *choice)
+{
+    const struct dicom_file *file = series->images[0]->file;
+    char number[32] = "";
+    if (!isnan(file->series_number))
+        snprintf(number, sizeof number, "#%.0f", file->series_number);
+    return (*series->series && !strcmp(choice, series->series)) ||
+           (*file->description && !strcmp(choice, file->description)) || (*number && !strcmp(choice, number));
+}
+
+static enum ts_status choose_named(const struct dicom_series *series, size_t n, const char *choice,
+                                   const struct dicom_series **chosen, struct ts_diag *diag)
+{
+    const struct dicom_series *match = NULL;
+    size_t matches = 0;
+    for (size_t i = 0; i < n; i++) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", series[i].number);
+        if (!strcmp(choice, number) && !series[i].left_out)
+            return take_named(series, n, &series[i], chosen, diag);
+        if (has_name(&series[i], choice) && !series[i].left_out) {
+            match = &series[i];
+            matches++;
+        }
+    }
+    if (matches == 1)
+        return take_named(series, n, match, chosen, diag);
+    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = matches ? "series-ambiguous" : "series-unknown"},
+                  matches ? "%zu groups of images share the UID, number or description '%s'"
+                          : "%zu series have the number, UID or description '%s'",
+                  matches, choice);
+    ts_diag_hint(diag, "give the number of one of the %zu below", n);
+    list_series(series, n, diag);
+    return TS_BAD_INPUT;
+}
+
+static enum ts_status choose_only(const struct dicom_series *series, size_t n, bool skip,
+                                  const struct dicom_series **chosen, struct ts_diag *diag)
+{
+    const struct dicom_series *fit = NULL;
+    size_t n_fit = 0, n_left = 0;
+    for (size_t i = 0; i < n; i++) {
+        n_left += !series[i].left_out;
+        if (!series[i].refusal && !series[i].left_out) {
+            fit = &series[i];
+            n_fit++;
+        }
+    }
+    if (n == 1 && n_left == 1)
+        return take(&series[0], chosen, diag);
+    const struct dicom_series *doubt = n_fit == 1 ? find_doubt(series, n, fit) : NULL;
+    if (n_fit == 1 && (!doubt || (skip && ts_dicom_is_damage(doubt->refusal_code))))
+        return take_named(series, n, fit, chosen, diag);
+    if (doubt) {
+        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = doubt->refusal_code},
+                      "series %d may lack slices that series %d holds: %s", fit->number, doubt->number, doubt->refusal);
+        ts_diag_hint(diag, "mend or remove those files, or say series: %d", fit->number);
+    } else if (n_left == 0) {
+        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "take-unknown"},
+                      "none of the %zu series in the input has what `take` says", n);
+        ts_diag_hint(diag,
+                     "look at `tomostage info`; a number chooses a volume, a number with ms, s or s/mm2 a value, a "
+                     "word a kind");
+    } else if (n_fit == 0) {
+        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-volume"},
+                      "none of the %zu series in the input is one clean volume", n);
+        ts_diag_hint(diag, "choose one with series: N to see its way out");
+    } else {
+        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "several-series"},
+                      "the input holds %zu series, %zu of them fit for a run", n, n_fit);
+        ts_diag_hint(diag, "choose one with series: N");
+    }
+    list_series(series, n, diag);
+    return TS_BAD_INPUT;
+}
+
+enum ts_status ts_dicom_choose(const struct dicom_series *series, size_t n_series, const char *choice,
+                               const struct dicom_folder *folder, const struct dicom_series **chosen,
+                               struct ts_diag *diag)
+{
+    *chosen = NULL;
+    if (n_series == 0) {
+        char reasons[LINE_BYTES];
+        ts_dicom_passed_over(folder, reasons, sizeof reasons);
+        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-images"},
+                      "no DICOM image in the input (%zu files seen%s%s)", folder->n_seen, *reasons ? "; " : "",
+                      reasons);
+        return ts_diag_hint(diag, "give the folder that holds the DICOM files");
+    }
+    if (choice && *choice)
+        return choose_named(series, n_series, choice, chosen, diag);
+    return choose_only(series, n_series, folder->skip, chosen, diag);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Works out what the values of a series are: value = stored * slope + intercept, slice by slice in double. The element
+ * type is the smallest integer that holds every possible value of every slice (from Bits Stored, sign, slope and
+ * intercept, never from the first slice alone), f32 where a slope or intercept is not whole. Unit and quantity come
+ * from modality, Rescale Type and Units. Source: DICOM PS3.3 C.11.1.1.2 (rescale), C.8.2.1 (CT), C.8.9.1 (PET units).
+ */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/path.h"
+#include "io/dicom_frames/dicom_cells.h"
+#include "io/dicom_series/dicom_geometry.h"
+
+static const double FLOAT_WHOLE_MAX = 16777216; /* 2^24: every integer up to it is a 32-bit float */
+
+static void choose_dtype(struct dicom_series *series)
+{
+    static const enum ts_dtype candidates[] = {TS_U8, TS_I8, TS_U16, TS_I16, TS_U32, TS_I32};
+    double low = INFINITY, high = -INFINITY;
+    bool whole = true;
+    for (size_t i = 0; i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i];
+        double slice_low, slice_high;
+        const struct dicom_cells cells = {.bits_stored = image->file->bits_stored,
+                                          .is_signed = image->file->pixel_representation == 1};
+        whole &= ts_dicom_value_range(&cells, image->slope, image->intercept, &slice_low, &slice_high);
+        low = fmin(low, slice_low);
+        high = fmax(high, slice_high);
+    }
+    series->image.dtype = TS_F32;
+    if (!(low >= -FLT_MAX && high <= FLT_MAX)) {
+        ts_dicom_series_refuse(series, "rescale-overflow", "correct Rescale Slope and Intercept",
+                               "values may reach from %g to %g, more than a 32-bit float holds", low, high);
+        return;
+    }
+    for (size_t i = 0; whole && i < sizeof candidates / sizeof *candidates; i++) {
+        double type_low, type_high;
+        ts_dtype_range(candidates[i], &type_low, &type_high);
+        if (low >= type_low && high <= type_high) {
+            series->image.dtype = candidates[i];
+            return;
+        }
+    }
+    if (whole && fmax(-low, high) > FLOAT_WHOLE_MAX)
+        ts_dicom_series_warn(series, "values beyond 16,777,216 are rounded to 32-bit float");
+}
+
+static bool is_hounsfield(const struct dicom_image *image)
+{
+    return image->have_slope && (!*image->rescale_type || !strcmp(image->rescale_type, "HU"));
+}
+
+static const char *pet_unit(const char *units)
+{
+    static const char *const names[][2] = {{"BQML", "Bq/ml"},      {"GML", "g/ml"}, {"CNTS", "counts"},
+                                           {"PROPCNTS", "counts"}, {"NONE", "1"},   {"", "1"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(units, names[i][0]))
+            return names[i][1];
+    return units;
+}
+
+static void choose_unit(struct dicom_series *series)
+{
+    const struct dicom_image *first = series->images[0];
+    series->image.quantity = TS_INTENSITY;
+    series->image.unit = "1";
+    if (!strcmp(first->file->modality, "CT")) {
+        if (is_hounsfield(first)) {
+            series->image.quantity = TS_HU;
+            series->image.unit = "HU";
+            return;
+        }
+        if (*first->rescale_type && strcmp(first->rescale_type, "US"))
+            series->image.unit = first->rescale_type;
+        ts_dicom_series_warn(series, "the CT values are not in Hounsfield units: %s",
+                             first->have_slope ? "Rescale Type says otherwise" : "Rescale Slope is absent");
+    } else if (!strcmp(first->file->modality, "PT")) {
+        series->image.unit = pet_unit(first->file->units);
+    }
+}
+
+void ts_dicom_quantify(struct dicom_series *series)
+{
+    const struct dicom_image *first = series->images[0];
+    size_t without = 0;
+    for (size_t i = 0; i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i];
+        without += !image->have_slope;
+        bool same = !strcmp(image->rescale_type, first->rescale_type) &&
+                    !strcmp(image->file->units, first->file->units) &&
+                    !strcmp(image->file->photometric, first->file->photometric);
+        if (!same) {
+            ts_dicom_series_refuse(series, "units-mixed", "supply slices of one kind",
+                                   "%s and %s disagree in Rescale Type, Units or Photometric Interpretation",
+                                   ts_base_name(first->file->path), ts_base_name(image->file->path));
+            return;
+        }
+    }
+    if (without > 0 && without < series->n_images) {
+        ts_dicom_series_refuse(series, "rescale-missing", "supply slices that all carry their rescale values",
+                               "Rescale Slope is missing in %zu of %zu slices", without, series->n_images);
+        return;
+    }
+    if (!strcmp(first->file->photometric, "MONOCHROME1")) {
+        ts_dicom_series_warn(series, "MONOCHROME1: low values are meant to be shown bright; they are not inverted");
+    }
+    choose_unit(series);
+    choose_dtype(series);
+}
