@@ -54,6 +54,11 @@ static inline double ts_axis_spacing(const struct ts_axis *axis)
 {
     return axis->spacing > 0 ? axis->spacing : 1;
 }
+/* Returns the position of index i along an axis, in its unit. */
+static inline double ts_axis_position(const struct ts_axis *axis, int64_t i)
+{
+    return axis->positions ? axis->positions[i] : axis->first + (double)i * ts_axis_spacing(axis);
+}
 /* Returns the first element of slice z, counted within `image`. */
 void *ts_slice_data(const struct ts_image *image, int64_t z);
 

@@ -232,7 +232,7 @@ TS_PUBLIC void ts_plan_stop(struct ts_plan *plan);
  * async-signal-safe; only _exit may follow. */
 TS_PUBLIC void ts_plan_abandon(const struct ts_plan *plan);
 
-/* Returns the version of this library, such as "0.1.0". */
+/* Returns the version of this library, such as "0.2.0". */
 TS_PUBLIC const char *ts_version(void);
 
 #ifdef __cplusplus

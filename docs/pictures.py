@@ -25,7 +25,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 from drawing import Panel, draw_image  # noqa: E402
 
 CHAINS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../datasets/chains")
-HEAD = """tomostage: 1
+HEAD = """tomostage: 2
 input: {{dicom: {data}/ct/philips_head_5mm_mixed/dicom, series: 6}}
 stages:
   - box: {{radius: 1}}
@@ -36,7 +36,7 @@ stages:
   - radon: {{views: 180}}
 output: {{hdf5: head.h5}}
 """
-SOFT = """tomostage: 1
+SOFT = """tomostage: 2
 input: {{dicom: {data}/ct/philips_head_5mm_mixed/dicom}}
 stages:
   - box: {{radius: 1}}
@@ -44,7 +44,7 @@ stages:
   - window: {{center: 40, width: 400, unit: HU}}
 output: {{hdf5: soft.h5}}
 """
-TOOTH = """tomostage: 1
+TOOTH = """tomostage: 2
 input: {{exchange: {data}/projections/tomopy_tooth/tooth.h5, pixel_size: 0.001}}
 inputs:
   flats: {{exchange: {data}/projections/tomopy_tooth/tooth.h5, pixel_size: 0.001, frames: flats}}

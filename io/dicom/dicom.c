@@ -14,6 +14,7 @@
 #include "io/dicom_header/dicom_kernel.h"
 #include "io/dicom_header/dicom_scan.h"
 #include "io/dicom_series/dicom_group.h"
+#include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
 #include "io/dicom_series/dicom_take.h"
 #include "io/source/source_slices.h"
@@ -212,7 +213,7 @@ static const struct header_text allowed[] = {
     {"photometric", false, offsetof(struct dicom_file, photometric)},
     {"rescale_type", true, offsetof(struct dicom_image, rescale_type)},
 };
-enum { N_ALLOWED = sizeof allowed / sizeof allowed[0], MAX_ATTRIBUTES = N_ALLOWED + 4 };
+enum { N_ALLOWED = sizeof allowed / sizeof allowed[0], MAX_ATTRIBUTES = N_ALLOWED + 7 };
 
 /* Adds an attribute unless its value is empty. Backslashes divide values and stay; characters that are not printable
  * ASCII become question marks. */
@@ -264,10 +265,15 @@ static enum ts_status list_attributes(struct dicom_source *source, const struct 
     if (n_skipped > 0)
         snprintf(skipped, sizeof skipped, "%zu", n_skipped);
     ts_dicom_passed_over(folder, passed_over, sizeof passed_over);
-    const struct source_attribute reports[MAX_ATTRIBUTES - N_ALLOWED] = {{"burned_in_annotation", burned_in(series)},
-                                                                         {"files_passed_over", passed_over},
-                                                                         {"files_skipped", skipped},
-                                                                         {"warnings", warnings}};
+    const struct dicom_loss loss = ts_dicom_loss(series);
+    const struct source_attribute reports[MAX_ATTRIBUTES - N_ALLOWED] = {
+        {"burned_in_annotation", burned_in(series)},
+        {"files_passed_over", passed_over},
+        {"files_skipped", skipped},
+        {"lossy_image_compression", loss.n_images > 0 ? "01" : ""},
+        {"lossy_image_compression_method", loss.method},
+        {"lossy_image_compression_ratio", loss.ratio},
+        {"warnings", warnings}};
     for (size_t i = 0; status == TS_OK && i < sizeof reports / sizeof reports[0]; i++)
         status = add_attribute(source, reports[i].name, reports[i].value, diag);
     return status;

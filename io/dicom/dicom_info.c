@@ -10,6 +10,7 @@
 #include "core/json.h"
 #include "io/dicom_header/dicom_scan.h"
 #include "io/dicom_series/dicom_group.h"
+#include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
 
 enum { LINE_BYTES = 2048 };
@@ -56,6 +57,17 @@ static void write_volume_axis(struct json *json, const struct ts_axis *axis)
     ts_json_close(json, '}');
 }
 
+/* Writes the members of a series that was compressed with loss; others have none. */
+static void write_loss(struct json *json, const struct dicom_series *series)
+{
+    const struct dicom_loss loss = ts_dicom_loss(series);
+    if (loss.n_images == 0)
+        return;
+    ts_json_member_integer(json, "lossy_images", (int64_t)loss.n_images);
+    ts_json_member_text(json, "lossy_method", loss.method);
+    ts_json_member_text(json, "lossy_ratio", loss.ratio);
+}
+
 static void write_series(struct json *json, const struct dicom_series *series)
 {
     const struct dicom_file *file = series->images[0]->file;
@@ -77,6 +89,7 @@ static void write_series(struct json *json, const struct dicom_series *series)
     if (series->n_volumes > 1)
         write_volume_axis(json, &series->volume_axis);
     ts_json_member_text(json, "transfer_syntax", file->syntax_uid);
+    write_loss(json, series);
     if (series->refusal)
         write_refusal(json, "refused", series->refusal_code, series->refusal, series->hint);
     else

@@ -15,6 +15,7 @@
 #include "core/path.h"
 #include "io/dicom_series/dicom_completeness.h"
 #include "io/dicom_series/dicom_geometry.h"
+#include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
 #include "io/dicom_series/dicom_take.h"
 
@@ -275,6 +276,8 @@ static enum ts_status judge_all(struct grouping *grouping, const struct dicom_fo
             ts_dicom_arrange(series, is_split_by_orientation(grouping, i));
         if (!series->refusal)
             ts_dicom_quantify(series);
+        if (!series->refusal)
+            ts_dicom_warn_of_loss(series);
     }
     if (!split_volumes(grouping, folder->split))
         return ts_diag_no_memory(diag, 0);

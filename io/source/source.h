@@ -28,7 +28,7 @@ struct source_attribute { /* allow-listed text of the whole input: modality, ker
     const char *name, *value;
 };
 
-/* How the files hold the pixels, on which the time to read them depends. */
+/* This says how the files hold the pixels, on which the time to read them depends. */
 enum source_coding {
     SOURCE_STORED,   /* as they are */
     SOURCE_DEFLATED, /* in compressed chunks, which threads inflate */
@@ -40,7 +40,7 @@ struct source {
     struct ts_image image; /* the whole volume; data NULL. dtype holds every value of every slice exactly, or is f32 */
     int64_t n_slices;      /* of one volume, == image.axes[0].n */
     /* A series of volumes of one shape, such as the time points of a scan. `image` describes any of them. Slice z of
-     * volume v has the number v * n_slices + z, for read(), prefetch() and `slices`. */
+     * volume v has the number v * n_whole + z, for read(), prefetch() and `slices`. */
     int64_t n_volumes;          /* 1: a single volume */
     struct ts_axis volume_axis; /* of n_volumes > 1: kind TS_AXIS_TIME, TS_AXIS_ECHO or TS_AXIS_B, with positions */
     struct source_slice *slices;

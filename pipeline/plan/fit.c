@@ -80,8 +80,14 @@ static void count_bytes(struct ts_plan *plan, struct simulation *simulation, int
                      ts_stage_reduced_bytes(&node->context, ts_plan_reduced_slices(plan, i));
     }
     const int32_t n = ts_plan_outputs(plan, outputs);
-    for (int32_t i = 0; i < n; i++)
-        images[i] = ts_plan_written(plan, outputs[i]);
+    for (int32_t i = 0; i < n; i++) {
+        const struct ts_image written = ts_plan_written(plan, outputs[i]);
+        images[i] = ts_plan_with_volumes(plan, outputs[i], &written);
+    }
+    for (int32_t i = 0; i < plan->chain->output.n_sinks; i++) {
+        const struct sink_request request = ts_plan_sink_request(plan, i);
+        bytes += ts_sink_memory_bytes(plan->chain->output.sinks[i].format, &request);
+    }
     plan->memory_bytes = (int64_t)(bytes + ts_hdf5_memory_bytes(images, (size_t)n, plan->threads));
     plan->gpu_bytes = (int64_t)device;
 }
@@ -232,7 +238,7 @@ enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag)
     if (!ts_simulation_init(&simulation, plan))
         return ts_diag_no_memory(diag, (size_t)plan->n_nodes * sizeof *simulation.steps);
     int64_t nz = 1;
-    for (int32_t i = 0; i < plan->n_sources; i++)
+    for (int32_t i = 0; i < plan->n_nodes; i++)
         nz = plan->nodes[i].out.axes[0].n > nz ? plan->nodes[i].out.axes[0].n : nz;
     const int64_t most = preferred_slab(plan, nz), enough = enough_slices(plan, most);
     for (int32_t i = 0; i < plan->n_nodes; i++)

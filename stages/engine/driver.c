@@ -159,7 +159,8 @@ enum ts_status ts_driver_pad(struct stage_driver *driver, const struct ts_image 
 {
     const struct stage_reach reach = ts_stage_reach(&driver->context);
     const struct ts_image *whole = &driver->context.in;
-    const int64_t nz = whole->axes[0].n, first = z - reach.halo, count = n + 2 * reach.halo;
+    const struct stage_slices read = ts_stage_reads(&driver->context, z, z + n);
+    const int64_t nz = whole->axes[0].n, first = read.first, count = read.end - read.first;
     const struct ts_image *holder = part_of(parts, n_parts, first);
     *padded = *whole;
     padded->axes[0].n = count;
@@ -198,7 +199,7 @@ enum ts_status ts_driver_slab(struct stage_driver *driver, const struct ts_image
 enum ts_status ts_driver_run(struct stage_driver *driver, const struct stage_images *images,
                              struct stage_context *context, struct ts_image *out)
 {
-    const int64_t nz = context->in.axes[0].n, slab = driver->slab_slices;
+    const int64_t nz = context->out.axes[0].n, slab = driver->slab_slices;
     enum ts_status status = ts_driver_reduce(driver, images->feed, images->from);
     if (status == TS_OK && ts_stage_finds_axes(context)) {
         status = ts_stage_find_axes(context, ts_stage_reduced_result(driver->reduced));

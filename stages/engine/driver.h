@@ -83,15 +83,15 @@ typedef enum ts_status stage_feed(void *from, int input, int64_t z, int64_t n, s
 /* Runs all rounds of the reductions over volumes, in slabs of the driver's size that `feed` brings. */
 enum ts_status ts_driver_reduce(struct stage_driver *driver, stage_feed *feed, void *from);
 
-/* Describes in *padded the input slices of output slices [z, z + n) with the reach's halo. The parts, in rising
- * z_first, hold together the slices needed. Where one part holds all of it, *padded is a view of that part; else the
- * slices are copied to driver->padded, with the border rule at the ends of the volume. It uses calls->copy, context and
- * padded of the driver alone. */
+/* Describes in *padded the input slices of output slices [z, z + n), as ts_stage_reads() states them. The parts, in
+ * rising z_first, hold together the slices needed. Where one part holds all of it, *padded is a view of that part; else
+ * the slices are copied to driver->padded, with the border rule at the ends of the volume. It uses calls->copy, context
+ * and padded of the driver alone. */
 enum ts_status ts_driver_pad(struct stage_driver *driver, const struct ts_image *parts, int n_parts, int64_t z,
                              int64_t n, struct ts_image *padded);
 /* Runs one slab: reduces its slices, where the stage reduces slice by slice, and maps them to `out`, where it maps.
  * slices[0] are the slices of the input without halo, slices[1 + i] those of a reference that streams with it, and the
- * parts are as for ts_driver_pad. Overwrites slices[0] by the padded slab. */
+ * parts are as for ts_driver_pad. Overwrites slices[0] by the padded slab. A stage with reads() needs no `slices`. */
 enum ts_status ts_driver_slab(struct stage_driver *driver, const struct ts_image *parts, int n_parts,
                               struct ts_image slices[STAGE_INPUTS], struct ts_image *out);
 

@@ -39,6 +39,11 @@ struct stage_reach {
     bool recomputes; /* map() computes the halo as well, so that a slab shorter than it costs a multiple */
 };
 
+/* Slices [first, end) of an image. */
+struct stage_slices {
+    int64_t first, end;
+};
+
 /* The context is everything that a stage's code may see. `in` and `out` describe whole images and have no data. */
 struct stage_context {
     const struct stage *stage;
@@ -248,7 +253,13 @@ struct stage {
      * reduced: partial_bytes() of it is 0. NULL: none streams. */
     bool (*streams_with_input)(const struct stage_context *, int reference);
     struct stage_reach (*reach)(const struct stage_context *); /* NULL: slice by slice */
-    const struct stage_reduction *reduction;                   /* NULL: none */
+    /* For a stage whose output has slices of its own, in another number, place or order than the input's: returns the
+     * input slices, at least one and all within the input, from which output slices [first, end) are made. map() finds
+     * these in in[0], from its z_first on, without halo. Such a stage has no reach, reduces nothing slice by slice, has
+     * no tables of its map, and no reference streams with its input. NULL: output slice z is made from input slice z
+     * and those within the reach of it. */
+    struct stage_slices (*reads)(const struct stage_context *, int64_t first, int64_t end);
+    const struct stage_reduction *reduction; /* NULL: none */
     /* Describes the Fourier transforms on the CPU that the stage's functions find in context->transforms, and returns
      * how many there are. Pure. Runs on a CUDA device have them too, for the stage's code on the host. A transform has
      * its own batch whatever the slab: calls fill it up with zeros, so that results do not depend on how z is cut.

@@ -201,7 +201,7 @@ static size_t gaussian_scratch_bytes(const struct stage_context *context, int64_
     return gaussian_describe(context, n).bytes;
 }
 
-/* Where the sums down the rows go: n rows, at most SUM_ROWS. The samples of the next rows, of so many bytes each, are
+/* The sums down the rows go here: n rows, at most SUM_ROWS. The samples of the next rows, of so many bytes each, are
  * fetched meanwhile. */
 struct row_sums {
     float *out;
