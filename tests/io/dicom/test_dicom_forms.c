@@ -12,6 +12,7 @@
 #include "io/dicom_header/dicom_scan.h"
 #include "tests/files/dicom_fixture.h"
 #include "tests/files/dicom_open.h"
+#include "tests/support/support.h"
 
 enum { SLICES = 4, PIXELS = FIXTURE_ROWS * FIXTURE_COLUMNS, ENTRIES = 4096, MAX_BYTES = 65536 };
 
@@ -300,4 +301,46 @@ Test(dicom_forms, groups_that_do_not_fit_their_frames_are_refused)
         ts_arena_destroy(arena);
         ts_test_remove_folder(folder);
     }
+}
+
+/* Slice 2 comes once more, in another encoding: the same, or with one pixel changed. */
+static void write_copy(const char *folder, bool rle, bool changed)
+{
+    char path[300];
+    struct dicom_fixture fixture;
+    ts_fixture_init(&fixture, 2);
+    if (changed)
+        ts_fixture_find(&fixture, FIXTURE_PIXELS)->bytes[7] ^= 1;
+    if (rle)
+        ts_fixture_rle(&fixture);
+    else
+        ts_fixture_syntax(&fixture, FIXTURE_IMPLICIT_LE);
+    snprintf(path, sizeof path, "%s/copy.dcm", folder);
+    ts_fixture_write(&fixture, path);
+    ts_fixture_clear(&fixture);
+}
+
+Test(dicom_forms, equal_pixels_in_two_encodings_are_one_slice)
+{
+    for (int i = 0; i < 4; i++) {
+        const bool changed = i & 1;
+        char folder[256];
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source;
+        ts_test_folder_in_memory(folder, sizeof folder);
+        ts_fixture_series(folder, SLICES, NULL, NULL);
+        write_copy(folder, i / 2, changed);
+        const enum ts_status status = ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag);
+        cr_assert_eq(status, changed ? TS_BAD_INPUT : TS_OK, "case %d", i);
+        if (changed) {
+            ts_test_expect(diag, "duplicate-differs", "have one SOP Instance UID but different content");
+        } else {
+            cr_expect_eq(source->n_slices, SLICES);
+            ts_test_expect_warning(diag, "dicom-series", "1 identical copy of a slice was dropped");
+            source->ops->close(source);
+        }
+        ts_diag_destroy(diag);
+        ts_test_remove_folder(folder);
+    }
+    ts_test_no_children();
 }
