@@ -40,22 +40,10 @@ static void write_volume(struct json *json, const struct ts_image *image)
     write_numbers(json, "spacing_mm", spacing, 3);
     write_numbers(json, "origin_mm", image->origin_mm, 3);
     write_numbers(json, "direction", image->direction, 9);
-    write_numbers(json, "step_z_mm", image->step_z_mm, 3);
     ts_json_member_text(json, "orientation", orientation);
     ts_json_member_text(json, "dtype", ts_dtype_name(image->dtype));
     ts_json_member_text(json, "quantity", ts_quantity_name(image->quantity));
     ts_json_member_text(json, "unit", image->unit);
-}
-
-/* Writes the members of a series that was compressed with loss; others have none. */
-static void write_loss(struct json *json, const struct dicom_series *series)
-{
-    const struct dicom_loss loss = ts_dicom_loss(series);
-    if (loss.n_images == 0)
-        return;
-    ts_json_member_integer(json, "lossy_images", (int64_t)loss.n_images);
-    ts_json_member_text(json, "lossy_method", loss.method);
-    ts_json_member_text(json, "lossy_ratio", loss.ratio);
 }
 
 static void write_volume_axis(struct json *json, const struct ts_axis *axis)
@@ -67,6 +55,17 @@ static void write_volume_axis(struct json *json, const struct ts_axis *axis)
     if (axis->positions)
         write_numbers(json, "positions", axis->positions, (int)axis->n);
     ts_json_close(json, '}');
+}
+
+/* Writes the members of a series that was compressed with loss; others have none. */
+static void write_loss(struct json *json, const struct dicom_series *series)
+{
+    const struct dicom_loss loss = ts_dicom_loss(series);
+    if (loss.n_images == 0)
+        return;
+    ts_json_member_integer(json, "lossy_images", (int64_t)loss.n_images);
+    ts_json_member_text(json, "lossy_method", loss.method);
+    ts_json_member_text(json, "lossy_ratio", loss.ratio);
 }
 
 static void write_series(struct json *json, const struct dicom_series *series)
@@ -218,15 +217,6 @@ enum ts_status ts_dicom_info(const char *path, bool json, FILE *stream, struct t
         status = status != TS_OK ? status : ts_dicom_choose(series, n, NULL, &folder, &none, diag);
     } else if (status == TS_OK) {
         (json ? write_json : print_all)(stream, &folder, series, n);
-        size_t n_refused = 0;
-        while (n_refused < n && series[n_refused].refusal)
-            n_refused++;
-        if (n_refused == n) {
-            status = ts_diag_error(
-                diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-volume"},
-                n == 1 ? "the one series is no clean volume" : "none of the %zu series is one clean volume", n);
-            ts_diag_hint(diag, "the way out of each stands beside it");
-        }
     }
     ts_arena_destroy(arena);
     return status;
