@@ -210,7 +210,7 @@ enum ts_status ts_dicom_info(const char *path, bool json, FILE *stream, struct t
         return ts_diag_no_memory(diag, 0);
     enum ts_status status = ts_dicom_scan(&path, 1, arena, &folder, diag);
     if (status == TS_OK)
-        status = ts_dicom_group(&folder, arena, &series, &n, diag);
+        status = ts_dicom_group(&folder, &ts_dicom_default_rules, arena, &series, &n, diag);
     if (status == TS_OK && n == 0) {
         const struct dicom_series *none = NULL;
         status = ts_dicom_refuse_unreadable(&folder, diag);

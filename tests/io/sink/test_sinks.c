@@ -11,10 +11,12 @@
 #include <unistd.h>
 
 #include "io/sink/sink.h"
+#include "io/volume/nifti_header.h"
 #include "tests/support/chain_run.h"
 #include "tests/support/chain_text.h"
 #include "tests/support/program.h"
 #include "tests/support/support.h"
+#include "tests/support/test_device.h"
 
 static char folder[256], names[4096];
 
@@ -170,6 +172,77 @@ Test(sinks, names_are_taken_back_where_one_cannot_be_given)
     close_nifti(sinks[0]);
     expect_names("first.nii in ");
     expect_text("first.nii", "old");
+    ts_diag_destroy(diag);
+}
+
+/* On a device the values leave it for all outputs alike, also where the HDF5 file has halves of them. */
+TEST_ON_BOTH(sinks, get_the_values_that_hdf5_gets)
+{
+    static const char *const forms[] = {"", ", compression: none", ", dtype: f16"};
+    char chain[512];
+    size_t length, first_length = 0;
+    char *first = NULL;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        snprintf(chain, sizeof chain,
+                 "tomostage: 2\ninput: {dicom: in}\nstages: [gaussian: {sigma: 1, unit: pixel}]\n"
+                 "output: {hdf5: a.h5, nifti: a.nii, tiff: a.tif%s}\n",
+                 forms[i]);
+        ts_test_chain_runs(chain, folder);
+        char *bytes = ts_test_read(in_folder("a.nii"), &length);
+        if (first)
+            cr_assert(length == first_length && !memcmp(bytes, first, length), "%s", forms[i]);
+        else
+            first = bytes;
+        if (first != bytes)
+            free(bytes);
+        first_length = length;
+    }
+    ts_test_chain_runs("dicom in | gaussian sigma=1 unit=pixel | hdf5 a.h5", folder);
+    ts_test_chain_runs("result a.h5 | save name=same | nifti b.nii", folder);
+    char *alone = ts_test_read(in_folder("b.nii"), &length);
+    cr_assert(length == first_length && !memcmp(alone, first, length)); /* as where HDF5 was the only output */
+    free(alone);
+    free(first);
+}
+
+/* Volumes follow each other; their axis is the fourth, with the step of time in seconds. */
+Test(sinks, a_series_of_volumes_is_one_nifti)
+{
+    enum { NX = 4, NY = 3, NZ = 2, N = 3 };
+    static const double seconds[N] = {0, 2, 4};
+    const struct ts_axis time = {.kind = TS_AXIS_TIME, .n = N, .unit = "s", .positions = seconds};
+    int16_t values[NZ * NY * NX];
+    struct ts_image image = {.rank = 3,
+                             .axes = {{TS_AXIS_Z, NZ, 2, "mm", NULL, 0},
+                                      {TS_AXIS_Y, NY, 1, "mm", NULL, 0},
+                                      {TS_AXIS_X, NX, 1, "mm", NULL, 0}},
+                             .dtype = TS_I16,
+                             .quantity = TS_INTENSITY,
+                             .unit = "1"};
+    struct ts_diag *diag = ts_diag_create();
+    const struct sink_request request = {
+        .path = in_folder("a.nii"), .image = &image, .volumes = &time, .name = "data", .threads = 2};
+    struct sink *sink;
+    struct nifti_header header;
+    cr_assert_eq(ts_sink_open(&nifti_sink, &request, &sink, diag), TS_OK);
+    image.data = values;
+    for (int v = 0; v < N; v++) {
+        for (int i = 0; i < NZ * NY * NX; i++)
+            values[i] = (int16_t)(100 * v + i);
+        image.z_first = v * NZ;
+        cr_assert_eq(ts_sink_put(sink, &image, diag), TS_OK);
+    }
+    cr_assert(ts_sink_finish(sink, diag) == TS_OK && ts_sinks_publish(&sink, 1, diag) == TS_OK);
+    ts_sink_close(sink);
+    size_t length;
+    char *bytes = ts_test_read(in_folder("a.nii"), &length);
+    cr_assert_null(ts_nifti_decode((unsigned char *)bytes, length, &header));
+    cr_assert(header.dim[0] == 4 && header.dim[3] == NZ && header.dim[4] == N && header.pixdim[4] == 2);
+    cr_assert_eq(length, NIFTI_1_BYTES + 4 + sizeof values * N);
+    memcpy(values, bytes + NIFTI_1_BYTES + 4 + 2 * sizeof values, sizeof values);
+    cr_assert(values[0] == 200 && values[NZ * NY * NX - 1] == 223);
+    free(bytes);
+    cr_assert(dicom_sink.refusal(&request) && png_sink.refusal(&request) == NULL);
     ts_diag_destroy(diag);
 }
 
