@@ -11,15 +11,19 @@
 #include "io/source/source.h"
 #include "io/source/unreadable.h"
 
-enum dicom_burned_in { BURNED_IN_REFUSE, BURNED_IN_ALLOW };
+enum dicom_burned_in { BURNED_IN_REFUSE, BURNED_IN_ALLOW, BURNED_IN_MASK };
 enum dicom_incomplete { INCOMPLETE_REFUSE, INCOMPLETE_ALLOW };
 
 struct dicom_params {
     struct ts_texts dicom; /* folders or files */
     const char *series;    /* number or UID; "" where there is only one */
     int32_t burned_in;     /* enum dicom_burned_in */
-    int32_t unreadable;    /* enum unreadable */
-    int32_t incomplete;    /* enum dicom_incomplete */
+    struct ts_numbers mask_boxes;
+    double mask_value;
+    int32_t deidentify;       /* enum dicom_deidentify */
+    const char *uid_key_file; /* "": none */
+    int32_t unreadable;       /* enum unreadable */
+    int32_t incomplete;       /* enum dicom_incomplete */
     struct ts_numbers slices;
 };
 

@@ -5,13 +5,15 @@
  * folders unless the file cannot be read.
  */
 #include <stdio.h>
+#include <string.h>
 
-#include "core/json.h"
+#include "io/dicom/dicom_metadata.h"
 #include "io/dicom_header/dicom_scan.h"
 #include "io/dicom_series/dicom_group.h"
 #include "io/dicom_series/dicom_non_images.h"
+#include "io/source/metadata.h"
 
-enum { LINE_BYTES = 2048 };
+enum { LINE_BYTES = 2048, LINE_COLUMNS = 100 };
 
 /* ---- JSON --------------------------------------------------------------------------------------- */
 
@@ -44,7 +46,7 @@ static void write_volume(struct json *json, const struct ts_image *image)
     ts_json_member_text(json, "unit", image->unit);
 }
 
-static void write_series(struct json *json, const struct dicom_series *series)
+static void write_series(struct json *json, const struct dicom_series *series, const struct dicom_metadata *metadata)
 {
     struct dicom_lack lacks[DICOM_MAX_LACKS];
     const size_t n_lacks = ts_dicom_lacks(series, lacks);
@@ -62,6 +64,9 @@ static void write_series(struct json *json, const struct dicom_series *series)
         write_refusal(json, "refused", series->refusal_code, series->refusal, series->hint);
     else
         write_volume(json, &series->image);
+    ts_json_open_member(json, "metadata", '{');
+    ts_metadata_json(json, metadata->items, metadata->n);
+    ts_json_close(json, '}');
     ts_json_open_member(json, "warnings", '[');
     for (size_t i = 0; i < series->n_warnings; i++)
         ts_json_text(json, series->warnings[i]);
@@ -76,7 +81,8 @@ static void write_series(struct json *json, const struct dicom_series *series)
     ts_json_close(json, '}');
 }
 
-static void write_json(FILE *stream, const struct dicom_folder *folder, const struct dicom_series *series, size_t n)
+static void write_json(FILE *stream, const struct dicom_folder *folder, const struct dicom_series *series,
+                       const struct dicom_metadata *metadata, size_t n)
 {
     char text[LINE_BYTES];
     struct json json;
@@ -99,7 +105,7 @@ static void write_json(FILE *stream, const struct dicom_folder *folder, const st
     ts_json_close(&json, ']');
     ts_json_open_member(&json, "series", '[');
     for (size_t i = 0; i < n; i++)
-        write_series(&json, &series[i]);
+        write_series(&json, &series[i], &metadata[i]);
     ts_json_close(&json, ']');
     ts_json_open_member(&json, "warnings", '[');
     ts_dicom_others_text(folder, text, sizeof text);
@@ -125,7 +131,25 @@ static void print_refusal(FILE *stream, const char *code, const char *reason, co
     print_line(stream, "     way out: ", hint ? hint : "none");
 }
 
-static void print_series(FILE *stream, const struct dicom_series *series)
+/* Prints what is known of the acquisition, on lines of at most LINE_COLUMNS letters where words allow it. */
+static void print_metadata(FILE *stream, const struct dicom_metadata *metadata)
+{
+    char line[LINE_BYTES] = "", item[LINE_BYTES / 2];
+    for (size_t i = 0; i < metadata->n; i++) {
+        ts_metadata_format(&metadata->items[i], item, sizeof item);
+        if (*line && strlen(line) + strlen(item) > LINE_COLUMNS) {
+            print_line(stream, "     ", line);
+            *line = '\0';
+        }
+        const size_t length = strlen(line);
+        snprintf(line + length, sizeof line - length, "%s%s%s", length > 0 ? " " : "", item,
+                 i + 1 < metadata->n ? "," : "");
+    }
+    if (*line)
+        print_line(stream, "     ", line);
+}
+
+static void print_series(FILE *stream, const struct dicom_series *series, const struct dicom_metadata *metadata)
 {
     struct dicom_lack lacks[DICOM_MAX_LACKS];
     const size_t n_lacks = ts_dicom_lacks(series, lacks);
@@ -137,6 +161,7 @@ static void print_series(FILE *stream, const struct dicom_series *series)
     snprintf(line, sizeof line, "%zu file%s, transfer syntax %s, series %s", series->n_files,
              series->n_files == 1 ? "" : "s", syntax, *series->series ? series->series : "unknown");
     print_line(stream, "     ", line);
+    print_metadata(stream, metadata);
     for (size_t i = 0; i < series->n_warnings; i++)
         print_line(stream, "     warning: ", series->warnings[i]);
     if (series->refusal)
@@ -145,13 +170,14 @@ static void print_series(FILE *stream, const struct dicom_series *series)
         print_refusal(stream, lacks[i].code, lacks[i].reason, lacks[i].hint);
 }
 
-static void print_all(FILE *stream, const struct dicom_folder *folder, const struct dicom_series *series, size_t n)
+static void print_all(FILE *stream, const struct dicom_folder *folder, const struct dicom_series *series,
+                      const struct dicom_metadata *metadata, size_t n)
 {
     char text[LINE_BYTES];
     fprintf(stream, "%zu series in %zu images of %zu files (rows x columns x slices)\n", n, folder->n_files,
             folder->n_seen);
     for (size_t i = 0; i < n; i++)
-        print_series(stream, &series[i]);
+        print_series(stream, &series[i], &metadata[i]);
     ts_dicom_others_text(folder, text, sizeof text);
     if (*text)
         print_line(stream, "warning: ", text);
@@ -166,6 +192,18 @@ static void print_all(FILE *stream, const struct dicom_folder *folder, const str
         }
     if (folder->n_of[DICOM_UNREADABLE] > 0)
         print_line(stream, "way out: ", DICOM_UNREADABLE_HINT);
+}
+
+/* Lists the metadata of n series as a run would record them; NULL where memory is out. */
+static struct dicom_metadata *list_metadata(const struct dicom_series *series, size_t n, struct arena *arena,
+                                            struct ts_diag *diag)
+{
+    const struct dicom_identity identity = {.keep = false};
+    struct dicom_metadata *metadata = ts_arena_alloc(arena, (n + 1) * sizeof *metadata);
+    for (size_t i = 0; metadata && i < n; i++)
+        if (ts_dicom_metadata(&series[i], &identity, arena, &metadata[i], diag) != TS_OK)
+            return NULL;
+    return metadata;
 }
 
 enum ts_status ts_dicom_info(const char *path, bool json, FILE *stream, struct ts_diag *diag)
@@ -184,7 +222,11 @@ enum ts_status ts_dicom_info(const char *path, bool json, FILE *stream, struct t
         status = ts_dicom_refuse_unreadable(&folder, diag);
         status = status != TS_OK ? status : ts_dicom_choose(series, n, NULL, &folder, &none, diag);
     } else if (status == TS_OK) {
-        (json ? write_json : print_all)(stream, &folder, series, n);
+        const struct dicom_metadata *metadata = list_metadata(series, n, arena, diag);
+        if (metadata)
+            (json ? write_json : print_all)(stream, &folder, series, metadata, n);
+        else
+            status = ts_diag_no_memory(diag, n * sizeof *metadata);
     }
     ts_arena_destroy(arena);
     return status;

@@ -26,6 +26,7 @@ enum dicom_syntax {
 enum { DICOM_UID_MAX = 65, DICOM_TEXT_MAX = 65, DICOM_CODE_MAX = 33 };
 
 struct dicom_image;
+struct dicom_value;
 
 /* One DICOM image file: what its header states of the file as a whole. Every number was checked against the file. An
  * empty text is absent. */
@@ -44,7 +45,7 @@ struct dicom_file {
         frame_of_reference[DICOM_UID_MAX], syntax_uid[DICOM_UID_MAX];
     enum dicom_syntax syntax;
     char modality[DICOM_TEXT_MAX], image_type[DICOM_TEXT_MAX * 2], photometric[DICOM_TEXT_MAX], units[DICOM_TEXT_MAX],
-        kernel[DICOM_TEXT_MAX], burned_in[DICOM_TEXT_MAX], description[DICOM_TEXT_MAX];
+        burned_in[DICOM_TEXT_MAX], description[DICOM_TEXT_MAX];
     int rows, columns, samples_per_pixel, bits_allocated, bits_stored, high_bit, pixel_representation;
     int64_t frames;
     double tilt_degree;                             /* only to warn; NaN if absent */
@@ -78,8 +79,9 @@ struct dicom_image {
     double acquired_s, time_offset_s, trigger_ms; /* times whose differences count; NaN if absent */
     double vendor_kind;                           /* a vendor's number for the kind of image; NaN if absent */
     bool have_gradient;
-    double gradient[3]; /* direction of the diffusion weighting; NaN if absent */
-    double along_mm;    /* position along the normal of its series, once that has been arranged */
+    double gradient[3];               /* direction of the diffusion weighting; NaN if absent */
+    const struct dicom_value *values; /* what describes the acquisition (dicom_fields.h); arena */
+    double along_mm;                  /* position along the normal of its series, once that has been arranged */
 };
 
 enum { DICOM_NAMED = -1 };
