@@ -14,6 +14,7 @@
 #include "io/dicom_frames/dicom_source.h"
 #include "io/dicom_header/dicom_scan.h"
 #include "io/dicom_series/dicom_group.h"
+#include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
 #include "io/source/source_slices.h"
 
@@ -82,7 +83,7 @@ static size_t native_bytes(const struct source *source, int threads, int64_t ahe
 static bool holds(const struct source *base, dev_t device, ino_t inode)
 {
     const struct dicom_source *source = (const struct dicom_source *)base;
-    for (int64_t z = 0; z < base->n_slices; z++)
+    for (int64_t z = 0; z < ts_source_total(base); z++)
         if (source->frames[z].image->file->device == device && source->frames[z].image->file->inode == inode)
             return true;
     return false;
@@ -171,7 +172,8 @@ enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct aren
     if (status == TS_OK)
         *source = (struct dicom_source){.base = {.image = series->image,
                                                  .n_slices = series->image.axes[0].n,
-                                                 .n_volumes = 1,
+                                                 .n_volumes = (int64_t)series->n_volumes,
+                                                 .volume_axis = series->volume_axis,
                                                  .n_files = (int64_t)series->n_files,
                                                  .slices = slices},
                                         .arena = arena,
@@ -243,12 +245,16 @@ static enum ts_status list_attributes(struct dicom_source *source, const struct 
     if (n_skipped > 0)
         snprintf(skipped, sizeof skipped, "%zu", n_skipped);
     ts_dicom_passed_over(folder, passed_over, sizeof passed_over);
+    const struct dicom_loss loss = ts_dicom_loss(series);
     const struct source_attribute reports[] = {
         {.name = series_number, .value = number},
         {.name = "burned_in_annotation", .value = ts_dicom_burned_in(series)},
         {.name = "pixels_masked", .value = source->mask.boxes ? "YES" : ""},
         {.name = "files_passed_over", .value = passed_over},
         {.name = "files_skipped", .value = skipped},
+        {.name = "lossy_image_compression", .value = loss.n_images > 0 ? "01" : ""},
+        {.name = "lossy_image_compression_method", .value = loss.method},
+        {.name = "lossy_image_compression_ratio", .value = loss.ratio},
         {.name = "warnings", .value = warnings},
     };
     enum ts_status status = ts_dicom_metadata(series, identity, source->arena, &list, diag);

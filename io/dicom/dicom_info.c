@@ -10,6 +10,7 @@
 #include "io/dicom/dicom_metadata.h"
 #include "io/dicom_header/dicom_scan.h"
 #include "io/dicom_series/dicom_group.h"
+#include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
 #include "io/source/metadata.h"
 
@@ -46,6 +47,17 @@ static void write_volume(struct json *json, const struct ts_image *image)
     ts_json_member_text(json, "unit", image->unit);
 }
 
+/* Writes the members of a series that was compressed with loss; others have none. */
+static void write_loss(struct json *json, const struct dicom_series *series)
+{
+    const struct dicom_loss loss = ts_dicom_loss(series);
+    if (loss.n_images == 0)
+        return;
+    ts_json_member_integer(json, "lossy_images", (int64_t)loss.n_images);
+    ts_json_member_text(json, "lossy_method", loss.method);
+    ts_json_member_text(json, "lossy_ratio", loss.ratio);
+}
+
 static void write_series(struct json *json, const struct dicom_series *series, const struct dicom_metadata *metadata)
 {
     struct dicom_lack lacks[DICOM_MAX_LACKS];
@@ -60,6 +72,7 @@ static void write_series(struct json *json, const struct dicom_series *series, c
     ts_json_member_text(json, "series", series->series);
     ts_json_member_text(json, "modality", series->modality);
     ts_json_member_text(json, "transfer_syntax", series->images[0]->file->syntax_uid);
+    write_loss(json, series);
     if (series->refusal)
         write_refusal(json, "refused", series->refusal_code, series->refusal, series->hint);
     else
@@ -131,19 +144,32 @@ static void print_refusal(FILE *stream, const char *code, const char *reason, co
     print_line(stream, "     way out: ", hint ? hint : "none");
 }
 
+/* The fields that tell people what a series is; JSON has all. */
+static const enum dicom_field shown[] = {
+    DICOM_FIELD_manufacturer,       DICOM_FIELD_manufacturer_model, DICOM_FIELD_magnetic_field_strength,
+    DICOM_FIELD_tube_voltage,       DICOM_FIELD_tube_current,       DICOM_FIELD_exposure,
+    DICOM_FIELD_convolution_kernel, DICOM_FIELD_repetition_time,    DICOM_FIELD_echo_time,
+    DICOM_FIELD_inversion_time,     DICOM_FIELD_flip_angle,         DICOM_FIELD_diffusion_b_value,
+    DICOM_FIELD_slice_thickness,
+};
+
 /* Prints what is known of the acquisition, on lines of at most LINE_COLUMNS letters where words allow it. */
 static void print_metadata(FILE *stream, const struct dicom_metadata *metadata)
 {
     char line[LINE_BYTES] = "", item[LINE_BYTES / 2];
-    for (size_t i = 0; i < metadata->n; i++) {
+    for (size_t k = 0; k < sizeof shown / sizeof *shown; k++) {
+        size_t i = 0;
+        while (i < metadata->n && strcmp(metadata->items[i].name, ts_dicom_fields[shown[k]].name) != 0)
+            i++;
+        if (i == metadata->n)
+            continue;
         ts_metadata_format(&metadata->items[i], item, sizeof item);
-        if (*line && strlen(line) + strlen(item) > LINE_COLUMNS) {
+        size_t length = strlen(line);
+        if (length > 0 && length + strlen(item) > LINE_COLUMNS) {
             print_line(stream, "     ", line);
-            *line = '\0';
+            length = 0;
         }
-        const size_t length = strlen(line);
-        snprintf(line + length, sizeof line - length, "%s%s%s", length > 0 ? " " : "", item,
-                 i + 1 < metadata->n ? "," : "");
+        snprintf(line + length, sizeof line - length, "%s%s", length > 0 ? ", " : "", item);
     }
     if (*line)
         print_line(stream, "     ", line);

@@ -53,7 +53,7 @@ int ts_dicom_frame_open(const struct dicom_file *file, struct dicom_reply *reply
 
 enum ts_status ts_dicom_check_range(const struct dicom_source *source, int64_t z, int64_t n, struct ts_diag *diag)
 {
-    const int64_t n_slices = source->base.n_slices;
+    const int64_t n_slices = ts_source_total(&source->base);
     if (z >= 0 && n >= 0 && z <= n_slices - n)
         return TS_OK;
     return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "slice-out-of-range"},

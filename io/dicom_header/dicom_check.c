@@ -74,8 +74,7 @@ static void check_pixels(struct scan *scan)
         ts_dicom_refuse(scan, "dicom-pixels-missing", "the image has no pixel data");
         return;
     }
-    bool native =
-        file->syntax == DICOM_IMPLICIT_LE || file->syntax == DICOM_EXPLICIT_LE || file->syntax == DICOM_EXPLICIT_BE;
+    const bool native = !dicom_is_compressed(file->syntax);
     if (native == scan->encapsulated) {
         ts_dicom_refuse(scan, "dicom-encoding", "the meta group says %s pixels, the pixel data is %s",
                         native ? "uncompressed" : "compressed", native ? "compressed" : "uncompressed");

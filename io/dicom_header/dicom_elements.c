@@ -13,6 +13,24 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/file/inflate_file.h"
+
+/* Returns how many bytes at `offset` the buffer now holds; -1 with errno where they cannot be read. */
+static ssize_t fill_buffer(struct dicom_reader *reader, int64_t offset)
+{
+    ssize_t got;
+    if (reader->inflated) {
+        const int64_t left = reader->file_bytes - offset;
+        const size_t n = left < DICOM_BUFFER_BYTES ? (size_t)left : DICOM_BUFFER_BYTES;
+        const enum inflate_end end = ts_inflate_file_read(reader->inflated, offset, reader->buffer, n);
+        return end == INFLATE_WHOLE ? (ssize_t)n : end == INFLATE_UNREADABLE ? -1 : 0;
+    }
+    do {
+        got = pread(reader->fd, reader->buffer, DICOM_BUFFER_BYTES, offset);
+    } while (got < 0 && errno == EINTR);
+    return got;
+}
+
 bool ts_dicom_read(struct dicom_reader *reader, int64_t offset, void *out, size_t n)
 {
     if (offset < 0 || offset > reader->file_bytes || (uint64_t)n > (uint64_t)(reader->file_bytes - offset))
@@ -21,10 +39,7 @@ bool ts_dicom_read(struct dicom_reader *reader, int64_t offset, void *out, size_
     while (n > 0) {
         int64_t at = offset - reader->buffer_offset;
         if (at < 0 || at >= (int64_t)reader->buffer_bytes) {
-            ssize_t got;
-            do {
-                got = pread(reader->fd, reader->buffer, DICOM_BUFFER_BYTES, offset);
-            } while (got < 0 && errno == EINTR);
+            const ssize_t got = fill_buffer(reader, offset);
             reader->buffer_offset = offset;
             reader->buffer_bytes = got > 0 ? (size_t)got : 0;
             if (got <= 0) {

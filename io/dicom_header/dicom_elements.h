@@ -15,6 +15,7 @@
 #define DICOM_TAG(group, element) ((uint32_t)(group) << 16 | (uint32_t)(element))
 #define DICOM_UNDEFINED UINT32_MAX
 #define DICOM_PIXEL_DATA DICOM_TAG(0x7FE0, 0x0010)
+#define DICOM_FRAME_OFFSETS DICOM_TAG(0x7FE0, 0x0001)
 #define DICOM_FLOAT_PIXELS DICOM_TAG(0x7FE0, 0x0008)
 #define DICOM_DOUBLE_PIXELS DICOM_TAG(0x7FE0, 0x0009)
 #define DICOM_ITEM DICOM_TAG(0xFFFE, 0xE000)
@@ -28,11 +29,15 @@ enum {
     DICOM_MAX_VALUE_BYTES = 64 << 20 /* limit of any value but pixels */
 };
 
-/* Reads a file at any place through one small buffer, so that a header costs one read and pixels none. */
+struct inflate_file;
+
+/* Reads a file, or the inflated bytes of its data set, at any place through one small buffer, so that a header costs
+ * one read and pixels none. */
 struct dicom_reader {
     int fd;
-    int error; /* errno of the first read that failed; 0 while none has */
-    int64_t file_bytes;
+    struct inflate_file *inflated; /* NULL: the bytes of the file */
+    int error;                     /* errno of the first read that failed; 0 while none has */
+    int64_t file_bytes;            /* of what is read */
     int64_t buffer_offset;
     size_t buffer_bytes;
     unsigned char buffer[DICOM_BUFFER_BYTES];

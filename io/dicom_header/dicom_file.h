@@ -13,20 +13,19 @@
 #include <sys/types.h>
 #include <time.h>
 
-enum dicom_syntax {
-    DICOM_IMPLICIT_LE,   /* 1.2.840.10008.1.2 */
-    DICOM_EXPLICIT_LE,   /* .2.1 */
-    DICOM_EXPLICIT_BE,   /* .2.2 */
-    DICOM_RLE,           /* .2.5 */
-    DICOM_JPEG_LOSSLESS, /* .2.4.57, .2.4.70 */
-    DICOM_JPEG_LS,       /* .2.4.80; .81 (near-lossless) is refused by name unless its NEAR is 0 */
-    DICOM_OTHER          /* recognized, not in this build: named in the refusal */
-};
+#include "io/dicom_header/dicom_syntax.h"
 
 enum { DICOM_UID_MAX = 65, DICOM_TEXT_MAX = 65, DICOM_CODE_MAX = 33 };
 
 struct dicom_image;
 struct dicom_value;
+
+/* The compressed stream of one frame: fragments that follow each other, each behind an item header of 8 bytes. */
+struct dicom_stream {
+    int64_t offset; /* of the first fragment's header */
+    int64_t bytes;  /* of all fragments with their headers */
+    int n_fragments;
+};
 
 /* One DICOM image file: what its header states of the file as a whole. Every number was checked against the file. An
  * empty text is absent. */
@@ -52,8 +51,12 @@ struct dicom_file {
     double images_in_acquisition, series_instances; /* as the file claims; NaN if absent */
     double series_number, repetition_ms, temporal_positions, temporal_resolution_ms; /* NaN if absent */
     int64_t pixel_offset,
-        pixel_bytes;            /* native: the value field. Encapsulated: of all fragments, from the first item on */
-    int n_fragments;            /* encapsulated; single frame files only */
+        pixel_bytes;        /* value of the pixel data; of compressed pixels the fragments and their headers */
+    int64_t deflate_offset; /* where the stream of a deflated data set begins; all other offsets are in its inflated
+                               bytes */
+    struct dicom_stream *streams; /* compressed pixels: one for each of `frames`; arena */
+    bool lossy;                   /* the compressed frame itself says that it is not exact */
+    char lossy_compression[DICOM_TEXT_MAX], lossy_ratio[DICOM_TEXT_MAX], lossy_method[DICOM_TEXT_MAX]; /* as stated */
     struct dicom_image *images; /* n_images, at least one, in the order of the pixel data; arena */
     size_t n_images;
 };

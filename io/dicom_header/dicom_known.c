@@ -135,10 +135,6 @@ const char *const ts_dicom_units[] = {
     "CM2", "PCNT", "CPS", "BQML", "MGMINML", "UMOLMINML", "MLMING", "MLG", "1CM", "UMOLML", "PROPCNTS", "PROPCPS",
     "MLMINML", "MLML", "GML", "STDDEV", "SUV", NULL};
 
-const char *const ts_dicom_lossy[] = {
-    "00", "01", "ISO_10918_1", "ISO_14495_1", "ISO_15444_1", "ISO_15444_15", "ISO_18181_1", "ISO_13818_2",
-    "ISO_14496_10", "ISO_23008_2", NULL};
-
 const char *const ts_dicom_pet[] = {
     "STATIC", "DYNAMIC", "GATED", "WHOLE BODY", "IMAGE", "REPROJECTION", "EMISSION", "TRANSMISSION", "NONE", "START",
     "ADMIN", "DLYD", "SING", NULL};

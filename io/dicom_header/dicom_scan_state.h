@@ -41,8 +41,9 @@ struct scan {
     double mosaic_tiles;    /* as a private element states it; NaN if absent */
     char media_class[DICOM_UID_MAX];
     bool met_pixels, encapsulated, pixels_truncated, pixel_words;
-    int64_t pixels_claimed;                  /* length of native pixel data, as the element states it */
-    int64_t fragment_offset, fragment_bytes; /* the first fragment of encapsulated pixel data */
+    int64_t pixels_claimed;                /* length of native pixel data, as the element states it */
+    int64_t offsets_offset, offsets_bytes; /* the value of an extended offset table */
+    int64_t compressed_bytes;              /* of all fragments, without their headers */
 };
 
 /* Records why the file cannot be part of a volume. The first reason stands; `code` is a literal. */

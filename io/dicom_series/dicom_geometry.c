@@ -16,6 +16,7 @@
 #include "core/path.h"
 #include "core/search.h"
 #include "io/dicom_series/dicom_repeats.h"
+#include "io/dicom_series/dicom_volumes.h"
 
 static const double EVEN_RELATIVE = 1e-3, JITTER_RELATIVE = 1e-2, DRIFT_RELATIVE = 5e-2;
 static const double MAX_SHEAR_DEGREE = 0.05;
@@ -225,7 +226,7 @@ void ts_dicom_arrange(struct dicom_series *series, bool mixed)
     for (size_t i = 0; i < series->n_images; i++)
         series->images[i]->along_mm = dot(series->images[i]->position_mm, image->direction + 6);
     qsort(series->images, series->n_images, sizeof *series->images, compare_along);
-    series->n_slices = series->n_images;
+    ts_dicom_split_volumes(series);
     const struct dicom_image *first = series->images[0];
     image->rank = 3;
     image->axes[0] = (struct ts_axis){.kind = TS_AXIS_Z, .n = (int64_t)series->n_slices, .unit = "mm"};
@@ -235,6 +236,6 @@ void ts_dicom_arrange(struct dicom_series *series, bool mixed)
         (struct ts_axis){.kind = TS_AXIS_X, .n = first->columns, .spacing = first->spacing_mm[1], .unit = "mm"};
     image->has_geometry = true;
     memcpy(image->origin_mm, first->position_mm, sizeof image->origin_mm);
-    if (!ts_dicom_refuse_repeats(series))
+    if (!series->refusal)
         place_slices(series, mixed);
 }

@@ -15,6 +15,7 @@
 #include "core/path.h"
 #include "io/dicom_series/dicom_completeness.h"
 #include "io/dicom_series/dicom_geometry.h"
+#include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
 
 enum { MAX_ORIENTATIONS = 256 }; /* limit of one run; a series that has more is no set of volumes */
@@ -240,6 +241,8 @@ static enum ts_status judge_all(struct grouping *grouping, bool skip, struct dic
             ts_dicom_arrange(series, is_split_by_orientation(grouping, i));
         if (!series->refusal)
             ts_dicom_quantify(series);
+        if (!series->refusal)
+            ts_dicom_warn_of_loss(series);
     }
     *out = ts_arena_copy(grouping->arena, grouping->series, grouping->n, sizeof **out);
     return *out ? TS_OK : ts_diag_no_memory(diag, grouping->n * sizeof **out);

@@ -15,13 +15,18 @@
 
 #include "core/path.h"
 
-/* The stored bytes of an image's frame. */
+/* Returns how many bytes store an image's frame, and where they begin. Of a deflated data set, only all of it can be
+ * compared without inflating it. */
 static int64_t bytes_of(const struct dicom_image *image, int64_t *offset)
 {
     const struct dicom_file *file = image->file;
-    const bool native = file->syntax <= DICOM_EXPLICIT_BE;
-    *offset = native ? ts_dicom_frame_offset(image) : file->pixel_offset;
-    return native ? ts_dicom_frame_bytes(file) : file->pixel_bytes;
+    if (dicom_is_compressed(file->syntax)) {
+        *offset = file->streams[image->frame].offset;
+        return file->streams[image->frame].bytes;
+    }
+    const bool deflated = file->syntax == DICOM_DEFLATED_LE;
+    *offset = deflated ? file->deflate_offset : ts_dicom_frame_offset(image);
+    return deflated ? file->file_bytes - file->deflate_offset : ts_dicom_frame_bytes(file);
 }
 
 /* Returns true where the frames of both images hold the same bytes, read anew. Where one cannot be read *error is the
@@ -134,7 +139,7 @@ static const char *name_difference(struct dicom_image *const *images, size_t n)
     return difference;
 }
 
-bool ts_dicom_refuse_repeats(struct dicom_series *series)
+void ts_dicom_refuse_repeats(struct dicom_series *series)
 {
     struct dicom_image *const *images = series->images;
     size_t n = series->n_images, positions = n > 0, repeated = 0, first = 0;
@@ -143,8 +148,6 @@ bool ts_dicom_refuse_repeats(struct dicom_series *series)
             positions++;
         else if (repeated++ == 0)
             first = i - 1;
-    if (repeated == 0)
-        return false;
     size_t same = 2;
     while (first + same < n && images[first + same]->along_mm - images[first]->along_mm <= DICOM_SAME_POSITION_MM)
         same++;
@@ -170,5 +173,4 @@ bool ts_dicom_refuse_repeats(struct dicom_series *series)
                                same, images[first]->along_mm, ts_base_name(images[first]->file->path),
                                ts_base_name(images[first + 1]->file->path), n, positions);
     }
-    return true;
 }

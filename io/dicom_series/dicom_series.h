@@ -16,9 +16,10 @@ enum { DICOM_MAX_WARNINGS = 16, DICOM_MAX_NAMED = 3 };
 struct dicom_series {
     int number; /* as shown to the user, from 1; the order is that of study and series UID, not of file names */
     char series[DICOM_UID_MAX], modality[DICOM_TEXT_MAX], image_type[DICOM_TEXT_MAX * 2];
-    struct dicom_image **images;               /* in order of position along the normal; duplicates dropped */
-    size_t n_images, n_files, n_duplicates;    /* n_files: that hold the images */
-    size_t n_slices;                           /* of one volume; the first n_slices images are its slices */
+    struct dicom_image **images; /* in order of position along the normal, volume by volume; duplicates dropped */
+    size_t n_images, n_files, n_duplicates; /* n_files: that hold the images */
+    size_t n_slices, n_volumes; /* image v * n_slices + z is slice z of volume v; 0 before the series was arranged */
+    struct ts_axis volume_axis; /* of several volumes: TS_AXIS_TIME (s), TS_AXIS_ECHO (ms) or TS_AXIS_B (s/mm2) */
     const char *refusal, *refusal_code, *hint; /* refusal NULL: one clean volume */
     struct ts_image image;                     /* where clean: shape, spacing, geometry, dtype, unit, quantity */
     char **warnings;                           /* e.g. that Spacing Between Slices disagrees with the positions */

@@ -16,7 +16,7 @@
 
 #include "io/file/file_bytes.h"
 
-const struct sink_format *const ts_sink_formats[] = {&nifti_sink, NULL};
+const struct sink_format *const ts_sink_formats[] = {&nifti_sink, &tiff_sink, &png_sink, &dicom_sink, NULL};
 
 static const char *const hdf5_suffixes[] = {".h5", ".hdf5", ".nxs"};
 

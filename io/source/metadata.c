@@ -73,15 +73,19 @@ void ts_metadata_json(struct json *json, const struct source_attribute *attribut
 void ts_metadata_format(const struct source_attribute *attribute, char *out, size_t size)
 {
     double low = INFINITY, high = -INFINITY;
+    char name[KEY_BYTES];
+    snprintf(name, sizeof name, "%s", attribute->name);
+    for (char *c = name; *c; c++)
+        *c = *c == '_' ? ' ' : *c;
     for (int64_t i = 0; attribute->numbers && i < attribute->n; i++) {
         low = fmin(low, attribute->numbers[i]);
         high = fmax(high, attribute->numbers[i]);
     }
     const char *space = attribute->unit && *attribute->unit ? " " : "";
     if (!attribute->numbers)
-        snprintf(out, size, "%s %s", attribute->name, attribute->value);
+        snprintf(out, size, "%s %s", name, attribute->value);
     else if (low < high)
-        snprintf(out, size, "%s %.9g to %.9g%s%s", attribute->name, low, high, space, attribute->unit);
+        snprintf(out, size, "%s %.9g to %.9g%s%s", name, low, high, space, attribute->unit);
     else
-        snprintf(out, size, "%s %.9g%s%s", attribute->name, low, space, attribute->unit);
+        snprintf(out, size, "%s %.9g%s%s", name, low, space, attribute->unit);
 }

@@ -13,7 +13,7 @@
 /* Writes each attribute as a member of the object that is open: a text, a list of texts where backslashes divide its
  * values, a number, or a list of numbers where slices differ. */
 void ts_metadata_json(struct json *json, const struct source_attribute *attributes, size_t n);
-/* Writes one attribute as text: "echo_time 7.38 ms", "tube_current 120 to 240 mA", "modality CT". */
+/* Writes one attribute as text: "echo time 7.38 ms", "tube current 120 to 240 mA", "modality CT". */
 void ts_metadata_format(const struct source_attribute *attribute, char *out, size_t size);
 
 #endif

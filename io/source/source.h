@@ -95,6 +95,12 @@ struct source_format {
     void (*resolve)(struct param_set *set, const struct source *source);
 };
 
+/* Returns how many slices the source has in all its volumes. */
+static inline int64_t ts_source_total(const struct source *source)
+{
+    return source->n_slices * (source->n_volumes > 1 ? source->n_volumes : 1);
+}
+
 /* ---- for the formats ----------------------------------------------------------------------------- */
 
 /* Returns the unit of values that are stored as this quantity: "counts", "HU", "1/mm" or "1". */

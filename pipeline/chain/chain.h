@@ -51,6 +51,7 @@ struct chain_output {
     int32_t compression; /* enum chain_compression */
     int32_t dtype;       /* enum chain_dtype */
     struct ts_numbers window;
+    int32_t codec; /* enum sink_codec */
 };
 
 struct ts_chain {
@@ -66,7 +67,7 @@ struct ts_chain {
 };
 
 /* The table of the output's parameters beside its paths. */
-enum { CHAIN_OUTPUT_PARAMS = 3 };
+enum { CHAIN_OUTPUT_PARAMS = 4 };
 extern const struct param ts_chain_output_params[CHAIN_OUTPUT_PARAMS];
 
 /* Returns the chain with every parameter written out, as YAML without any path, for the provenance; free() it. NULL

@@ -81,6 +81,7 @@ struct sink_request ts_plan_sink_request(const struct ts_plan *plan, int32_t i)
                                    .name = node->dataset,
                                    .attributes = source->attributes,
                                    .n_attributes = source->n_attributes,
+                                   .codec = (enum sink_codec)output->codec,
                                    .threads = plan->threads,
                                    .force = plan->force};
     if (output->window.rows > 0) {

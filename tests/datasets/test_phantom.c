@@ -295,10 +295,10 @@ Test(phantom, an_instance_that_cannot_be_written_is_an_error)
                                      .spacing_z_mm = 1};
     const double position[3] = {0};
     const uint16_t stored[4] = {0};
-    char folder[256], path[300], instance[CT_UID_BYTES];
+    char folder[256], path[300], instance[DICOM_UID_BYTES];
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/1.dcm", folder);
-    ts_ct_uid(instance, "instance");
+    ts_dicom_uid(instance, "instance");
     for (int i = 0; i < 2; i++) {
         struct ts_diag *diag = ts_diag_create();
         cr_assert_eq(ts_ct_write(path, &series, 1, instance, position, stored, diag), i ? TS_RUN_FAILED : TS_OK);

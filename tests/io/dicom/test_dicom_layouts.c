@@ -103,3 +103,77 @@ Test(dicom_layouts, frames_lie_where_the_reference_has_them)
         compare("mr/philips_classic_vs_enhanced_2001/dicom_enhanced", number, reference, true, i < 2 ? 1e-3 : 0.25);
     }
 }
+
+/* Each mosaic is a volume, of which the reference has two. */
+Test(dicom_layouts, tiles_of_a_mosaic_lie_where_the_reference_has_them)
+{
+    SKIP_WITHOUT_DATA("dicom_layouts/tiles_of_a_mosaic_lie_where_the_reference_has_them");
+    static const char *const cases[][2] = {{"ax/axasc35", "ax_asc_35sl_6"},
+                                           {"ax/axdesc36", "ax_desc_36sl_10"},
+                                           {"cor/corint35", "cor_int_35sl_18"},
+                                           {"sag/sagdesc36", "sag_desc_36sl_20"}};
+    for (int i = 0; i < 4; i++) {
+        char folder[256], reference[256];
+        snprintf(folder, sizeof folder, "mr/siemens_mosaic/dicom/%s", cases[i][0]);
+        snprintf(reference, sizeof reference, "mr/siemens_mosaic/ref_dcm2niix/%s.nii", cases[i][1]);
+        compare(folder, NULL, reference, false, 0);
+    }
+}
+
+/* The field map, in Hz, has another collapse flag than the magnitude. */
+Test(dicom_layouts, time_points_and_kinds_agree_with_the_reference)
+{
+    SKIP_WITHOUT_DATA("dicom_layouts/time_points_and_kinds_agree_with_the_reference");
+    compare("mr/ge_epi_4d_interleaved", NULL, "mr/ge_epi_4d_interleaved/ref_dcm2niix/DCM2NIIX_regression_test_4.nii",
+            false, 0);
+    compare("mr/ge_b0map_brain/dicom", "1", "mr/ge_b0map_brain/ref_dcm2niix/GE_6_CV_Neuro_HH_Adv_fieldmaphz.nii", false,
+            0);
+    compare("mr/ge_b0map_brain/dicom", "2", "mr/ge_b0map_brain/ref_dcm2niix/GE_6_CV_Neuro_HH_Adv.nii", false, 0);
+}
+
+/* The axis of time has the differences of the acquisition times, or multiples of the repetition time without them. */
+Test(dicom_layouts, the_axis_of_time_has_positions)
+{
+    SKIP_WITHOUT_DATA("dicom_layouts/the_axis_of_time_has_positions");
+    static const struct {
+        const char *folder;
+        int64_t volumes, slices;
+        double step, tolerance;
+    } cases[] = {{"mr/siemens_mosaic/dicom/ax/axasc35", 2, 35, 3.01, 1e-6},
+                 {"mr/ge_epi_4d_interleaved", 10, 15, 5, 0},
+                 {"mr/siemens_enhanced_vs_agfa/Siemens", 4, 25, 1.22, 1e-3}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source = open_series(cases[i].folder, NULL, diag);
+        const struct ts_axis *axis = &source->volume_axis;
+        cr_assert_eq(source->n_volumes, cases[i].volumes);
+        cr_assert_eq(source->n_slices, cases[i].slices);
+        cr_assert(axis->kind == TS_AXIS_TIME && axis->n == cases[i].volumes && strcmp(axis->unit, "s") == 0);
+        for (int64_t v = 0; v < axis->n; v++)
+            cr_expect_float_eq(axis->positions[v], (double)v * cases[i].step, cases[i].tolerance, "%s: %.17g",
+                               cases[i].folder, axis->positions[v]);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
+}
+
+/* A PACS has renumbered private groups of the same files. */
+Test(dicom_layouts, renumbered_private_groups_change_nothing)
+{
+    SKIP_WITHOUT_DATA("dicom_layouts/renumbered_private_groups_change_nothing");
+    struct ts_diag *diag = ts_diag_create();
+    struct source *sources[] = {open_series("mr/siemens_enhanced_vs_agfa/Siemens", NULL, diag),
+                                open_series("mr/siemens_enhanced_vs_agfa/Agfa", NULL, diag)};
+    const size_t n = (size_t)ts_source_total(sources[0]), bytes = n * ts_slice_bytes(&sources[0]->image);
+    void *data[] = {malloc(bytes), malloc(bytes)};
+    for (int i = 0; i < 2; i++)
+        cr_assert_eq(sources[i]->ops->read(sources[i], 0, (int64_t)n, data[i], diag), TS_OK);
+    cr_expect_eq(memcmp(data[0], data[1], bytes), 0);
+    for (size_t k = 0; k < n; k++)
+        cr_expect_str_eq(sources[0]->slices[k].pixel_sha256, sources[1]->slices[k].pixel_sha256);
+    for (int i = 0; i < 2; i++) {
+        free(data[i]);
+        sources[i]->ops->close(sources[i]);
+    }
+    ts_diag_destroy(diag);
+}

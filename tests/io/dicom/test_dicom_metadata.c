@@ -126,7 +126,7 @@ Test(dicom_metadata, numbers_are_of_the_volume_or_of_each_slice)
     cr_expect(time->n == 3 && time->numbers[0] == 0 && time->numbers[1] == 1 && time->numbers[2] == 2.5);
     char line[128];
     ts_metadata_format(current, line, sizeof line);
-    cr_expect_str_eq(line, "tube_current 100 to 200 mA");
+    cr_expect_str_eq(line, "tube current 100 to 200 mA");
     end(&study);
 }
 
