@@ -16,6 +16,7 @@
 #include "io/dicom_series/dicom_group.h"
 #include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
+#include "io/dicom_series/dicom_take.h"
 #include "io/source/source_slices.h"
 
 static const struct choice burned_in_choices[] = {
@@ -38,9 +39,16 @@ static const struct param dicom_params[] = {
     PARAM(struct dicom_params, dicom, .required = true, .unit = "",
           .doc = "folder that is searched for DICOM files, or a list of files and folders"),
     PARAM(struct dicom_params, series, .unit = "", .init.text = "",
+          .doc = "which series to read, where there are several: its number as `tomostage info` shows it, its Series "
+                 "Instance UID, its description, or # and its Series Number"),
+    PARAM(struct dicom_params, split, .optional = true, .unit = "",
           .doc =
-              "which series to read, where there are several: its number as `tomostage info` shows it, or its Series "
-              "Instance UID"),
+              "what makes series of their own of images at one position: a list of `echo`, `time` and `b`, or `none`; "
+              "what is left becomes an axis of volumes; absent: `echo`; kinds, such as phase, always do"),
+    PARAM(struct dicom_params, take, .optional = true, .unit = "",
+          .doc =
+              "which of several volumes or kinds to read: a number counts volumes from 0, a number with ms, s or s/mm2 "
+              "is an echo time, a time or a b-value, a word is a kind, such as `phase`; a list combines them"),
     PARAM(struct dicom_params, burned_in, .unit = "", .choices = burned_in_choices, .init.choice = BURNED_IN_REFUSE,
           .doc = "what to do with images whose header says that text is burned into the pixels (Burned In Annotation "
                  "YES)"),
@@ -307,6 +315,43 @@ static enum ts_status check_lacks(const struct dicom_params *params, const struc
     return TS_OK;
 }
 
+/* Reads `split`: which differences make series of their own. */
+static enum ts_status read_split(const struct param_set *set, unsigned *split, struct ts_diag *diag)
+{
+    static const struct {
+        const char *name;
+        unsigned bit;
+    } names[] = {{"echo", DICOM_SPLIT_ECHO}, {"time", DICOM_SPLIT_TIME}, {"b", DICOM_SPLIT_B}, {"none", 0}};
+    const struct ts_texts *texts = &((const struct dicom_params *)set->values)->split;
+    *split = texts->n > 0 ? 0 : *split;
+    for (int64_t i = 0; i < texts->n; i++) {
+        size_t k = 0;
+        while (k < sizeof names / sizeof *names && strcmp(texts->items[i], names[k].name) != 0)
+            k++;
+        if (k == sizeof names / sizeof *names)
+            return ts_param_error(set, "split", "split-unknown", diag, "'%s' is none of echo, time, b and none",
+                                  texts->items[i]);
+        *split |= names[k].bit;
+    }
+    return TS_OK;
+}
+
+/* Chooses the series that `series` and `take` name, and of its volumes the one that `take` names. */
+static enum ts_status choose_and_take(const struct param_set *set, struct dicom_series *series, size_t n,
+                                      const struct dicom_folder *folder, const struct dicom_series **chosen,
+                                      struct ts_diag *diag)
+{
+    const struct dicom_params *params = set->values;
+    struct dicom_takes takes;
+    if (!ts_dicom_read_takes(&params->take, &takes))
+        return ts_param_error(set, "take", "take-syntax", diag,
+                              "expected at most %d numbers of volumes, values with ms, s or s/mm2, and kinds",
+                              (int)DICOM_MAX_TAKES);
+    ts_dicom_leave_out(series, n, &takes);
+    enum ts_status status = ts_dicom_choose(series, n, params->series, folder, chosen, diag);
+    return status == TS_OK ? ts_dicom_take_volume(&series[*chosen - series], &takes, diag) : status;
+}
+
 /* Scans and groups. What the user must know of the files is reported in every case, also where
  * no series is chosen. */
 static enum ts_status choose_series(const struct param_set *set, struct arena *arena, struct dicom_folder *folder,
@@ -317,6 +362,8 @@ static enum ts_status choose_series(const struct param_set *set, struct arena *a
     size_t n_series = 0;
     enum ts_status status = ts_dicom_scan(params->dicom.items, (size_t)params->dicom.n, arena, folder, diag);
     folder->skip = params->unreadable == UNREADABLE_SKIP;
+    if (status == TS_OK)
+        status = read_split(set, &folder->split, diag);
     if (status == TS_OK && !folder->skip)
         status = ts_dicom_refuse_unreadable(folder, diag);
     if (status == TS_OK)
@@ -325,7 +372,7 @@ static enum ts_status choose_series(const struct param_set *set, struct arena *a
         return status;
     if (n_series > 0)
         ts_dicom_warn_of_others(folder, diag);
-    status = ts_dicom_choose(series, n_series, params->series, folder, chosen, diag);
+    status = choose_and_take(set, series, n_series, folder, chosen, diag);
     if (status == TS_OK)
         status = check_lacks(params, *chosen, diag);
     return status == TS_OK ? refuse_burned_in(set, *chosen, diag) : status;

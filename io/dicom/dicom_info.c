@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage info` of DICOM files: each series with the volume that it would become, or why it would be refused. No
- * text of a header that identifies a patient is printed. File names appear only within a reason, and without their
- * folders unless the file cannot be read.
+ * `tomostage info` of DICOM files: each series with the volume that it would become, or why it would be refused, and
+ * what a run would record of its acquisition. No text of a header that identifies a patient is printed, but for the
+ * descriptions of series, which the caller allows where only the user of the files sees them. File names appear only
+ * within a reason, and without their folders unless the file cannot be read.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +17,14 @@
 #include "io/source/metadata.h"
 
 enum { LINE_BYTES = 2048, LINE_COLUMNS = 100 };
+
+/* The series that are described. */
+struct shown_series {
+    const struct dicom_series *series; /* n, like their metadata */
+    const struct dicom_metadata *metadata;
+    size_t n;
+    bool names; /* with their descriptions */
+};
 
 /* ---- JSON --------------------------------------------------------------------------------------- */
 
@@ -58,8 +68,21 @@ static void write_loss(struct json *json, const struct dicom_series *series)
     ts_json_member_text(json, "lossy_ratio", loss.ratio);
 }
 
-static void write_series(struct json *json, const struct dicom_series *series, const struct dicom_metadata *metadata)
+static void write_volume_axis(struct json *json, const struct ts_axis *axis)
 {
+    ts_json_open_member(json, "volumes", '{');
+    ts_json_member_integer(json, "n", axis->n);
+    ts_json_member_text(json, "axis", ts_axis_name(axis->kind));
+    ts_json_member_text(json, "unit", axis->unit);
+    if (axis->positions)
+        write_numbers(json, "positions", axis->positions, (int)axis->n);
+    ts_json_close(json, '}');
+}
+
+static void write_series(struct json *json, const struct dicom_series *series, const struct dicom_metadata *metadata,
+                         bool names)
+{
+    const struct dicom_file *file = series->images[0]->file;
     struct dicom_lack lacks[DICOM_MAX_LACKS];
     const size_t n_lacks = ts_dicom_lacks(series, lacks);
     ts_json_open(json, '{');
@@ -71,7 +94,14 @@ static void write_series(struct json *json, const struct dicom_series *series, c
     ts_json_member_integer(json, "duplicates", (int64_t)series->n_duplicates);
     ts_json_member_text(json, "series", series->series);
     ts_json_member_text(json, "modality", series->modality);
-    ts_json_member_text(json, "transfer_syntax", series->images[0]->file->syntax_uid);
+    if (names)
+        ts_json_member_text(json, "description", file->description);
+    if (!isnan(file->series_number))
+        ts_json_member_real(json, "series_number", file->series_number);
+    ts_json_member_text(json, "told_apart_by", series->label);
+    if (series->n_volumes > 1)
+        write_volume_axis(json, &series->volume_axis);
+    ts_json_member_text(json, "transfer_syntax", file->syntax_uid);
     write_loss(json, series);
     if (series->refusal)
         write_refusal(json, "refused", series->refusal_code, series->refusal, series->hint);
@@ -94,8 +124,7 @@ static void write_series(struct json *json, const struct dicom_series *series, c
     ts_json_close(json, '}');
 }
 
-static void write_json(FILE *stream, const struct dicom_folder *folder, const struct dicom_series *series,
-                       const struct dicom_metadata *metadata, size_t n)
+static void write_json(FILE *stream, const struct dicom_folder *folder, const struct shown_series *shown)
 {
     char text[LINE_BYTES];
     struct json json;
@@ -117,8 +146,8 @@ static void write_json(FILE *stream, const struct dicom_folder *folder, const st
         }
     ts_json_close(&json, ']');
     ts_json_open_member(&json, "series", '[');
-    for (size_t i = 0; i < n; i++)
-        write_series(&json, &series[i], &metadata[i]);
+    for (size_t i = 0; i < shown->n; i++)
+        write_series(&json, &shown->series[i], &shown->metadata[i], shown->names);
     ts_json_close(&json, ']');
     ts_json_open_member(&json, "warnings", '[');
     ts_dicom_others_text(folder, text, sizeof text);
@@ -145,7 +174,7 @@ static void print_refusal(FILE *stream, const char *code, const char *reason, co
 }
 
 /* The fields that tell people what a series is; JSON has all. */
-static const enum dicom_field shown[] = {
+static const enum dicom_field fields_shown[] = {
     DICOM_FIELD_manufacturer,       DICOM_FIELD_manufacturer_model, DICOM_FIELD_magnetic_field_strength,
     DICOM_FIELD_tube_voltage,       DICOM_FIELD_tube_current,       DICOM_FIELD_exposure,
     DICOM_FIELD_convolution_kernel, DICOM_FIELD_repetition_time,    DICOM_FIELD_echo_time,
@@ -157,9 +186,9 @@ static const enum dicom_field shown[] = {
 static void print_metadata(FILE *stream, const struct dicom_metadata *metadata)
 {
     char line[LINE_BYTES] = "", item[LINE_BYTES / 2];
-    for (size_t k = 0; k < sizeof shown / sizeof *shown; k++) {
+    for (size_t k = 0; k < sizeof fields_shown / sizeof *fields_shown; k++) {
         size_t i = 0;
-        while (i < metadata->n && strcmp(metadata->items[i].name, ts_dicom_fields[shown[k]].name) != 0)
+        while (i < metadata->n && strcmp(metadata->items[i].name, ts_dicom_fields[fields_shown[k]].name) != 0)
             i++;
         if (i == metadata->n)
             continue;
@@ -175,13 +204,14 @@ static void print_metadata(FILE *stream, const struct dicom_metadata *metadata)
         print_line(stream, "     ", line);
 }
 
-static void print_series(FILE *stream, const struct dicom_series *series, const struct dicom_metadata *metadata)
+static void print_series(FILE *stream, const struct dicom_series *series, const struct dicom_metadata *metadata,
+                         bool names)
 {
     struct dicom_lack lacks[DICOM_MAX_LACKS];
     const size_t n_lacks = ts_dicom_lacks(series, lacks);
     const char *syntax = *series->images[0]->file->syntax_uid ? series->images[0]->file->syntax_uid : "unknown";
     char line[512], number[16];
-    ts_dicom_series_line(series, line, sizeof line);
+    ts_dicom_series_line(series, names, line, sizeof line);
     snprintf(number, sizeof number, "%3d  ", series->number);
     print_line(stream, number, line);
     snprintf(line, sizeof line, "%zu file%s, transfer syntax %s, series %s", series->n_files,
@@ -196,14 +226,13 @@ static void print_series(FILE *stream, const struct dicom_series *series, const 
         print_refusal(stream, lacks[i].code, lacks[i].reason, lacks[i].hint);
 }
 
-static void print_all(FILE *stream, const struct dicom_folder *folder, const struct dicom_series *series,
-                      const struct dicom_metadata *metadata, size_t n)
+static void print_all(FILE *stream, const struct dicom_folder *folder, const struct shown_series *shown)
 {
     char text[LINE_BYTES];
-    fprintf(stream, "%zu series in %zu images of %zu files (rows x columns x slices)\n", n, folder->n_files,
+    fprintf(stream, "%zu series in %zu images of %zu files (rows x columns x slices)\n", shown->n, folder->n_files,
             folder->n_seen);
-    for (size_t i = 0; i < n; i++)
-        print_series(stream, &series[i], &metadata[i]);
+    for (size_t i = 0; i < shown->n; i++)
+        print_series(stream, &shown->series[i], &shown->metadata[i], shown->names);
     ts_dicom_others_text(folder, text, sizeof text);
     if (*text)
         print_line(stream, "warning: ", text);
@@ -232,7 +261,7 @@ static struct dicom_metadata *list_metadata(const struct dicom_series *series, s
     return metadata;
 }
 
-enum ts_status ts_dicom_info(const char *path, bool json, FILE *stream, struct ts_diag *diag)
+enum ts_status ts_dicom_info(const char *path, bool json, bool names, FILE *stream, struct ts_diag *diag)
 {
     struct arena *arena = ts_arena_create();
     struct dicom_folder folder;
@@ -250,9 +279,18 @@ enum ts_status ts_dicom_info(const char *path, bool json, FILE *stream, struct t
     } else if (status == TS_OK) {
         const struct dicom_metadata *metadata = list_metadata(series, n, arena, diag);
         if (metadata)
-            (json ? write_json : print_all)(stream, &folder, series, metadata, n);
+            (json ? write_json : print_all)(stream, &folder, &(struct shown_series){series, metadata, n, names});
         else
             status = ts_diag_no_memory(diag, n * sizeof *metadata);
+        size_t n_refused = 0;
+        while (n_refused < n && series[n_refused].refusal)
+            n_refused++;
+        if (n_refused == n) {
+            status = ts_diag_error(
+                diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-volume"},
+                n == 1 ? "the one series is no clean volume" : "none of the %zu series is one clean volume", n);
+            ts_diag_hint(diag, "the way out of each stands beside it");
+        }
     }
     ts_arena_destroy(arena);
     return status;

@@ -2,8 +2,7 @@
  *
  * This keeps what is found about a series until it is printed or turned into an error: why it is no volume, and
  * warnings. Texts lie in the arena of the series. Warnings are limited, because a damaged folder could have one for
- * each of a hundred thousand files; those beyond the limit are counted in a last one. The line that describes a series
- * is written here as well, so that `info` and the list of series in an error have the same form.
+ * each of a hundred thousand files; those beyond the limit are counted in a last one.
  */
 #include "io/dicom_series/dicom_series.h"
 
@@ -117,19 +116,4 @@ void ts_dicom_orientation_name(const struct ts_image *image, char *out, size_t s
         snprintf(out, size, "%s", names[main_axis]);
     else
         snprintf(out, size, "%s, oblique %.1f degrees", names[main_axis], lean);
-}
-
-void ts_dicom_series_line(const struct dicom_series *series, char *out, size_t size)
-{
-    const struct ts_axis *axes = series->image.axes;
-    const char *modality = *series->modality ? series->modality : "?";
-    if (series->refusal) {
-        snprintf(out, size, "%s, %d x %d x %lld", modality, (int)axes[1].n, (int)axes[2].n, (long long)axes[0].n);
-        return;
-    }
-    char orientation[64];
-    ts_dicom_orientation_name(&series->image, orientation, sizeof orientation);
-    snprintf(out, size, "%s, %d x %d x %lld, %.4g x %.4g x %.4g mm, %s, %s %s", modality, (int)axes[1].n,
-             (int)axes[2].n, (long long)axes[0].n, axes[1].spacing, axes[2].spacing, axes[0].spacing, orientation,
-             ts_dtype_name(series->image.dtype), series->image.unit);
 }

@@ -40,18 +40,18 @@ static bool is_orthonormal(const double direction[9])
 static const char *geometry_wrong(const struct ts_image *image)
 {
     const double *step = image->step_z_mm, *normal = image->direction + 6;
+    const struct ts_axis *z = &image->axes[image->rank == TS_MAX_RANK]; /* behind the axis of several volumes */
     if (!is_finite(image->origin_mm, 3) || !is_finite(image->direction, 9) || !is_finite(step, 3))
         return "its geometry has numbers that are not finite";
     if (!is_orthonormal(image->direction))
         return "its directions are not unit vectors at right angles";
-    if (image->axes[0].n == 1) /* a single slice has no step to check */
+    if (z->n == 1) /* a single slice has no step to check */
         return NULL;
     const double along = dot(step, normal), length = sqrt(dot(step, step));
     const double off[3] = {step[0] - along * normal[0], step[1] - along * normal[1], step[2] - along * normal[2]};
     if (!(along > 0) || sqrt(dot(off, off)) > lean * length)
         return "the step between its slices is not along their normal";
-    if (!strcmp(image->axes[0].unit, "mm") && image->axes[0].spacing > 0 &&
-        fabs(length - image->axes[0].spacing) > step_error * length)
+    if (!strcmp(z->unit, "mm") && z->spacing > 0 && fabs(length - z->spacing) > step_error * length)
         return "the step between its slices is not as long as their spacing";
     return NULL;
 }
@@ -61,6 +61,8 @@ static bool is_unit_of(enum ts_axis_kind kind, const char *unit)
 {
     if (kind == TS_AXIS_VIEW)
         return !strcmp(unit, "degree") || !strcmp(unit, "");
+    if (kind >= TS_AXIS_TIME)
+        return !*unit || !strcmp(unit, kind == TS_AXIS_TIME ? "s" : kind == TS_AXIS_ECHO ? "ms" : "s/mm2");
     return !strcmp(unit, "mm") || !strcmp(unit, "pixel");
 }
 

@@ -418,7 +418,7 @@ Test(dicom_series, chooses_only_where_there_is_no_doubt)
         }
         cr_expect_eq(choose(&group, "1", &chosen), kinds == 3 ? TS_BAD_INPUT : TS_OK);
         cr_expect_eq(choose(&group, "77", &chosen), TS_BAD_INPUT);
-        cr_expect_str_eq(ts_diag_get(group.diag, 0)->message, "0 series have the number or UID '77'");
+        cr_expect_str_eq(ts_diag_get(group.diag, 0)->message, "0 series have the number, UID or description '77'");
         cr_expect_eq(choose(&group, "1.2.826.0.1.3680043.10.1.2", &chosen), TS_BAD_INPUT);
         cr_expect_str_eq(ts_diag_get(group.diag, 0)->code, "series-ambiguous");
         if (kinds == 2) {
@@ -485,10 +485,11 @@ Test(dicom_series, info_shows_series_but_no_patient)
         char *text = NULL;
         size_t size = 0;
         FILE *stream = open_memstream(&text, &size);
-        cr_assert_eq(ts_dicom_info(group.folder, json, stream, group.diag), TS_OK);
+        cr_assert_eq(ts_dicom_info(group.folder, json, true, stream, group.diag), TS_OK);
         fclose(stream);
-        cr_expect(strstr(text, json ? "\"spacing_mm\": [1.3" : "CT, 7 x 5 x 6, 0.5 x 0.7 x 1.3 mm, axial, i16 HU"),
-                  "%s", text);
+        cr_expect(
+            strstr(text, json ? "\"spacing_mm\": [1.3" : "CT, AXIAL, 7 x 5 x 6, 0.5 x 0.7 x 1.3 mm, axial, i16 HU"),
+            "%s", text);
         cr_expect_not_null(strstr(text, "localizer"));
         cr_expect_not_null(strstr(text, "dicom-bad-size"));
         cr_expect_null(strstr(text, "Nobody"));
