@@ -10,11 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "io/dicom/dicom_metadata.h"
+#include "io/dicom/dicom_record.h"
 #include "io/dicom_frames/dicom_source.h"
 #include "io/dicom_header/dicom_scan.h"
 #include "io/dicom_series/dicom_group.h"
-#include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
 #include "io/dicom_series/dicom_take.h"
 #include "io/source/source_slices.h"
@@ -32,8 +31,26 @@ static const struct choice incomplete_choices[] = {
     {NULL, 0, NULL},
 };
 
-/* The attribute that holds the number of the series among those of the input. */
-static const char series_number[] = "series_of_input";
+static const struct choice positions_choices[] = {
+    {"fit", POSITIONS_FIT,
+     "a line is fitted through them by least squares, and every slice lies within spacing_tolerance of its place on "
+     "it"},
+    {"ends", POSITIONS_ENDS,
+     "the line from the first to the last is taken, and every gap is within 1 % of the median gap"},
+    {NULL, 0, NULL},
+};
+
+static const struct choice tilt_choices[] = {
+    {"keep", TILT_KEEP, "it is read with its exact step; stages that look at neighboring slices refuse it"},
+    {"refuse", TILT_REFUSE, "it is refused"},
+    {NULL, 0, NULL},
+};
+
+static const struct choice duplicates_choices[] = {
+    {"refuse", DUPLICATES_REFUSE, "the series is refused"},
+    {"first", DUPLICATES_FIRST, "the one of the lowest Instance Number is taken; the output records how many are not"},
+    {NULL, 0, NULL},
+};
 
 static const struct param dicom_params[] = {
     PARAM(struct dicom_params, dicom, .required = true, .unit = "",
@@ -65,6 +82,23 @@ static const struct param dicom_params[] = {
     UNREADABLE_PARAM(struct dicom_params),
     PARAM(struct dicom_params, incomplete, .unit = "", .choices = incomplete_choices, .init.choice = INCOMPLETE_REFUSE,
           .doc = "what to do where a series has fewer files than its Number of Series Related Instances says"),
+    PARAM(struct dicom_params, positions, .unit = "", .choices = positions_choices, .init.choice = POSITIONS_FIT,
+          .old = {.until = 1, .init.choice = POSITIONS_ENDS},
+          .doc = "how the positions of the slices become spacing, origin and step"),
+    PARAM(struct dicom_params, spacing_tolerance, .unit = "%", .min = 0, .max = DICOM_MOST_TOLERANCE,
+          .init.r = DICOM_SPACING_TOLERANCE,
+          .doc = "with positions fit: how far a slice may lie from its place on the line, along the normal or beside "
+                 "it, in percent of the spacing; 0.001 mm is always accepted"),
+    PARAM(struct dicom_params, tilt, .unit = "", .choices = tilt_choices, .init.choice = TILT_KEEP,
+          .old = {.until = 1, .init.choice = TILT_REFUSE},
+          .doc = "what to do with a series whose step from slice to slice leans off their normal, as behind a tilted "
+                 "gantry"),
+    PARAM(struct dicom_params, duplicates, .unit = "", .choices = duplicates_choices, .init.choice = DUPLICATES_REFUSE,
+          .doc = "what to do with different images at one position"),
+    PARAM(struct dicom_params, stack, .unit = "", .min = 1, .max = 1e6,
+          .derived = "all slices, which then have to be one stack",
+          .doc = "which stack to read, where the spacing changes on the way: stacks of even spacing count from 1 along "
+                 "the normal"),
     SLICES_PARAM(struct dicom_params),
 };
 
@@ -199,81 +233,6 @@ enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct aren
     return status;
 }
 
-/* ---- what the result records of the input ------------------------------------------------------- */
-
-/* Returns the warnings as one text, or NULL where memory is out. */
-static const char *join_warnings(const struct dicom_source *source, const struct dicom_params *params,
-                                 const struct dicom_series *series)
-{
-    const char *text = params->incomplete == INCOMPLETE_ALLOW && series->incomplete ? series->incomplete : "";
-    for (size_t i = 0; text && i < series->n_warnings; i++)
-        text = ts_arena_printf(source->arena, "%s%s%s", text, *text ? "; " : "", series->warnings[i]);
-    return text;
-}
-
-/* States how far the headers were made anonymous. Nothing is claimed of the pixels.
- * Source: DICOM PS3.15, Annex E; PS3.16, CID 7050 (the codes). */
-static enum ts_status add_deidentification(struct dicom_metadata *list, const struct dicom_identity *identity,
-                                           struct ts_diag *diag)
-{
-    const bool moved = identity->key_bytes > 0;
-    const struct source_attribute texts[] = {
-        {.name = "deidentification_method",
-         .value = identity->keep ? "" : "tomostage: nothing but an allow-list of attributes is recorded"},
-        {.name = "deidentification_codes",
-         .value = identity->keep ? ""
-                  : moved        ? "113100\\113107"
-                                 : "113100"},
-        {.name = "longitudinal_temporal_information_modified",
-         .value = identity->keep ? "UNMODIFIED"
-                  : moved        ? "MODIFIED"
-                                 : "REMOVED"},
-        {.name = "contains_phi", .value = identity->keep ? "YES" : ""},
-    };
-    enum ts_status status = TS_OK;
-    for (size_t i = 0; status == TS_OK && i < sizeof texts / sizeof *texts; i++)
-        status = ts_dicom_metadata_add(list, texts[i].name, NULL, texts[i].value, diag);
-    return status;
-}
-
-/* Lists what the result records of the headers, and the reports of files that were left out. The reports come without
- * names of files, which may be those of patients. */
-static enum ts_status list_attributes(struct dicom_source *source, const struct dicom_params *params,
-                                      const struct dicom_identity *identity, const struct dicom_folder *folder,
-                                      const struct dicom_series *series, struct ts_diag *diag)
-{
-    char passed_over[512], skipped[32] = "", number[16];
-    const size_t n_skipped = series->n_suspects + series->n_dropped + folder->n_of[DICOM_UNREADABLE] +
-                             (series->damaged ? series->damaged->n_images : 0);
-    const char *warnings = join_warnings(source, params, series);
-    struct dicom_metadata list;
-    if (warnings == NULL)
-        return ts_diag_no_memory(diag, sizeof list);
-    snprintf(number, sizeof number, "%d", series->number);
-    if (n_skipped > 0)
-        snprintf(skipped, sizeof skipped, "%zu", n_skipped);
-    ts_dicom_passed_over(folder, passed_over, sizeof passed_over);
-    const struct dicom_loss loss = ts_dicom_loss(series);
-    const struct source_attribute reports[] = {
-        {.name = series_number, .value = number},
-        {.name = "burned_in_annotation", .value = ts_dicom_burned_in(series)},
-        {.name = "pixels_masked", .value = source->mask.boxes ? "YES" : ""},
-        {.name = "files_passed_over", .value = passed_over},
-        {.name = "files_skipped", .value = skipped},
-        {.name = "lossy_image_compression", .value = loss.n_images > 0 ? "01" : ""},
-        {.name = "lossy_image_compression_method", .value = loss.method},
-        {.name = "lossy_image_compression_ratio", .value = loss.ratio},
-        {.name = "warnings", .value = warnings},
-    };
-    enum ts_status status = ts_dicom_metadata(series, identity, source->arena, &list, diag);
-    for (size_t i = 0; status == TS_OK && i < sizeof reports / sizeof reports[0]; i++)
-        status = ts_dicom_metadata_add(&list, reports[i].name, NULL, reports[i].value, diag);
-    status = status == TS_OK ? add_deidentification(&list, identity, diag) : status;
-    source->base.attributes = list.items;
-    source->base.n_attributes = list.n;
-    return status;
-}
-
 /* ---- choosing and opening ----------------------------------------------------------------------- */
 
 static enum ts_status refuse_burned_in(const struct param_set *set, const struct dicom_series *series,
@@ -358,6 +317,11 @@ static enum ts_status choose_series(const struct param_set *set, struct arena *a
                                     const struct dicom_series **chosen, struct ts_diag *diag)
 {
     const struct dicom_params *params = set->values;
+    const struct dicom_rules rules = {.positions = params->positions,
+                                      .tilt = params->tilt,
+                                      .duplicates = params->duplicates,
+                                      .spacing_tolerance = params->spacing_tolerance,
+                                      .stack = params->stack};
     struct dicom_series *series = NULL;
     size_t n_series = 0;
     enum ts_status status = ts_dicom_scan(params->dicom.items, (size_t)params->dicom.n, arena, folder, diag);
@@ -367,7 +331,7 @@ static enum ts_status choose_series(const struct param_set *set, struct arena *a
     if (status == TS_OK && !folder->skip)
         status = ts_dicom_refuse_unreadable(folder, diag);
     if (status == TS_OK)
-        status = ts_dicom_group(folder, arena, &series, &n_series, diag);
+        status = ts_dicom_group(folder, &rules, arena, &series, &n_series, diag);
     if (status != TS_OK)
         return status;
     if (n_series > 0)
@@ -425,7 +389,7 @@ static enum ts_status open_dicom(const struct param_set *set, struct source **so
         ts_diag_warning(diag, &(struct diag_site){.code = "dicom-series"}, "%s", series->warnings[i]);
     status = take_mask(set, (struct dicom_source *)*source, diag);
     if (status == TS_OK)
-        status = list_attributes((struct dicom_source *)*source, params, &identity, &folder, series, diag);
+        status = ts_dicom_record((struct dicom_source *)*source, params, &identity, &folder, series, diag);
     if (status != TS_OK) {
         close_source(*source);
         *source = NULL;
@@ -439,11 +403,15 @@ static void resolve(struct param_set *set, const struct source *source)
 {
     struct dicom_params *params = set->values;
     for (size_t i = 0; i < source->n_attributes && *params->series; i++)
-        if (strcmp(source->attributes[i].name, series_number) == 0)
+        if (strcmp(source->attributes[i].name, DICOM_SERIES_OF_INPUT) == 0)
             params->series = source->attributes[i].value;
     ts_param_idle(set, "uid_key_file");
     if (params->burned_in != BURNED_IN_MASK)
         ts_param_idle(set, "mask_value");
+    if (params->positions == POSITIONS_ENDS)
+        ts_param_idle(set, "spacing_tolerance");
+    if (!ts_param_given(set, "stack"))
+        ts_param_idle(set, "stack");
 }
 
 const struct source_format dicom_format = {

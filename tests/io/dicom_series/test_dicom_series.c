@@ -12,6 +12,7 @@
 #include "io/dicom_header/dicom_scan.h"
 #include "io/dicom_series/dicom_group.h"
 #include "tests/files/dicom_fixture.h"
+#include "tests/files/dicom_study.h"
 
 /* A folder of files, scanned and grouped. */
 struct group {
@@ -30,11 +31,11 @@ static void group_open(struct group *group)
     group->diag = ts_diag_create();
 }
 
-static void group_read(struct group *group)
+static void group_read(struct group *g)
 {
-    const char *paths[] = {group->folder};
-    cr_assert_eq(ts_dicom_scan(paths, 1, group->arena, &group->files, group->diag), TS_OK);
-    cr_assert_eq(ts_dicom_group(&group->files, group->arena, &group->series, &group->n, group->diag), TS_OK);
+    const char *paths[] = {g->folder};
+    cr_assert_eq(ts_dicom_scan(paths, 1, g->arena, &g->files, g->diag), TS_OK);
+    cr_assert_eq(ts_dicom_group(&g->files, &ts_test_version_1, g->arena, &g->series, &g->n, g->diag), TS_OK);
 }
 
 static void group_close(struct group *group)
