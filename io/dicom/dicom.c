@@ -169,7 +169,7 @@ static const struct source_ops ring_ops = {
 static bool values_fit(const struct dicom_frame *frame, enum ts_dtype dtype)
 {
     double low, high, dtype_low, dtype_high;
-    const bool whole = ts_dicom_value_range(&frame->cells, frame->slope, frame->intercept, &low, &high);
+    const bool whole = ts_dicom_image_range(frame->image, &low, &high);
     ts_dtype_range(dtype, &dtype_low, &dtype_high);
     return ts_dtype_is_integer(dtype) ? whole && low >= dtype_low && high <= dtype_high
                                       : isfinite((float)low) && isfinite((float)high);
@@ -183,11 +183,7 @@ static enum ts_status open_frame(struct dicom_source *source, int64_t z, const s
     struct source_slice *slice = &source->base.slices[z];
     *frame = (struct dicom_frame){
         .image = image,
-        .cells = {.bits_allocated = file->bits_allocated,
-                  .bits_stored = file->bits_stored,
-                  .high_bit = file->high_bit,
-                  .is_signed = file->pixel_representation == 1,
-                  .big_endian = file->syntax == DICOM_EXPLICIT_BE},
+        .cells = ts_dicom_cells(file),
         .slope = image->have_slope ? image->slope : 1.0,
         .intercept = image->have_intercept ? image->intercept : 0.0,
     };
