@@ -33,8 +33,7 @@ static void group_open(struct group *group)
 
 static void group_read(struct group *g)
 {
-    const char *paths[] = {g->folder};
-    cr_assert_eq(ts_dicom_scan(paths, 1, g->arena, &g->files, g->diag), TS_OK);
+    cr_assert_eq(ts_dicom_scan((const char *[]){g->folder}, 1, g->arena, &g->files, g->diag), TS_OK);
     cr_assert_eq(ts_dicom_group(&g->files, &ts_test_version_1, g->arena, &g->series, &g->n, g->diag), TS_OK);
 }
 
