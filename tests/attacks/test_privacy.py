@@ -127,6 +127,8 @@ def plant(data):
     for element in (0x1010, 0x1020):
         data.add_new(0x00290000 | element, "OB", csa([canary(), canary()]))
     data.ConvolutionKernel = "CANARYQKERNX"
+    data.ImageType = [*data.ImageType[:3], canary()]
+    data.RescaleType = canary()
     for keyword in ("PatientName", "PatientID", "InstitutionName", "StationName", "AccessionNumber", "StudyDescription",
                     "SeriesDescription"):
         setattr(data, keyword, canary())
