@@ -31,6 +31,27 @@ static const struct choice incomplete_choices[] = {
     {NULL, 0, NULL},
 };
 
+static const struct choice positions_choices[] = {
+    {"fit", POSITIONS_FIT,
+     "a line is fitted through them by least squares, and every slice lies within spacing_tolerance of its place on "
+     "it"},
+    {"ends", POSITIONS_ENDS,
+     "the line from the first to the last is taken, and every gap is within 1 % of the median gap"},
+    {NULL, 0, NULL},
+};
+
+static const struct choice tilt_choices[] = {
+    {"keep", TILT_KEEP, "it is read with its exact step; stages that look at neighboring slices refuse it"},
+    {"refuse", TILT_REFUSE, "it is refused"},
+    {NULL, 0, NULL},
+};
+
+static const struct choice duplicates_choices[] = {
+    {"refuse", DUPLICATES_REFUSE, "the series is refused"},
+    {"first", DUPLICATES_FIRST, "the one of the lowest Instance Number is taken; the output records how many are not"},
+    {NULL, 0, NULL},
+};
+
 static const struct param dicom_params[] = {
     PARAM(struct dicom_params, dicom, .required = true, .unit = "",
           .doc = "folder that is searched for DICOM files, or a list of files and folders"),
@@ -51,6 +72,23 @@ static const struct param dicom_params[] = {
     UNREADABLE_PARAM(struct dicom_params),
     PARAM(struct dicom_params, incomplete, .unit = "", .choices = incomplete_choices, .init.choice = INCOMPLETE_REFUSE,
           .doc = "what to do where a series has fewer files than its Number of Series Related Instances says"),
+    PARAM(struct dicom_params, positions, .unit = "", .choices = positions_choices, .init.choice = POSITIONS_FIT,
+          .old = {.until = 1, .init.choice = POSITIONS_ENDS},
+          .doc = "how the positions of the slices become spacing, origin and step"),
+    PARAM(struct dicom_params, spacing_tolerance, .unit = "%", .min = 0, .max = DICOM_MOST_TOLERANCE,
+          .init.r = DICOM_SPACING_TOLERANCE,
+          .doc = "with positions fit: how far a slice may lie from its place on the line, along the normal or beside "
+                 "it, in percent of the spacing; 0.001 mm is always accepted"),
+    PARAM(struct dicom_params, tilt, .unit = "", .choices = tilt_choices, .init.choice = TILT_KEEP,
+          .old = {.until = 1, .init.choice = TILT_REFUSE},
+          .doc = "what to do with a series whose step from slice to slice leans off their normal, as behind a tilted "
+                 "gantry"),
+    PARAM(struct dicom_params, duplicates, .unit = "", .choices = duplicates_choices, .init.choice = DUPLICATES_REFUSE,
+          .doc = "what to do with different images at one position"),
+    PARAM(struct dicom_params, stack, .unit = "", .min = 1, .max = 1e6,
+          .derived = "all slices, which then have to be one stack",
+          .doc = "which stack to read, where the spacing changes on the way: stacks of even spacing count from 1 along "
+                 "the normal"),
     SLICES_PARAM(struct dicom_params),
 };
 
@@ -105,7 +143,7 @@ static const struct source_ops ring_ops = {
 static bool values_fit(const struct dicom_frame *frame, enum ts_dtype dtype)
 {
     double low, high, dtype_low, dtype_high;
-    const bool whole = ts_dicom_value_range(&frame->cells, frame->slope, frame->intercept, &low, &high);
+    const bool whole = ts_dicom_image_range(frame->image, &low, &high);
     ts_dtype_range(dtype, &dtype_low, &dtype_high);
     return ts_dtype_is_integer(dtype) ? whole && low >= dtype_low && high <= dtype_high
                                       : isfinite((float)low) && isfinite((float)high);
@@ -119,11 +157,7 @@ static enum ts_status open_frame(struct dicom_source *source, int64_t z, const s
     struct source_slice *slice = &source->base.slices[z];
     *frame = (struct dicom_frame){
         .image = image,
-        .cells = {.bits_allocated = file->bits_allocated,
-                  .bits_stored = file->bits_stored,
-                  .high_bit = file->high_bit,
-                  .is_signed = file->pixel_representation == 1,
-                  .big_endian = file->syntax == DICOM_EXPLICIT_BE},
+        .cells = ts_dicom_cells(file),
         .slope = image->have_slope ? image->slope : 1.0,
         .intercept = image->have_intercept ? image->intercept : 0.0,
     };
@@ -361,6 +395,11 @@ static enum ts_status choose_series(const struct param_set *set, struct arena *a
                                     const struct dicom_series **chosen, struct ts_diag *diag)
 {
     const struct dicom_params *params = set->values;
+    const struct dicom_rules rules = {.positions = params->positions,
+                                      .tilt = params->tilt,
+                                      .duplicates = params->duplicates,
+                                      .spacing_tolerance = params->spacing_tolerance,
+                                      .stack = params->stack};
     struct dicom_series *series = NULL;
     size_t n_series = 0;
     enum ts_status status = ts_dicom_scan(params->dicom.items, (size_t)params->dicom.n, arena, folder, diag);
@@ -370,7 +409,7 @@ static enum ts_status choose_series(const struct param_set *set, struct arena *a
     if (status == TS_OK && !folder->skip)
         status = ts_dicom_refuse_unreadable(folder, diag);
     if (status == TS_OK)
-        status = ts_dicom_group(folder, arena, &series, &n_series, diag);
+        status = ts_dicom_group(folder, &rules, arena, &series, &n_series, diag);
     if (status != TS_OK)
         return status;
     if (n_series > 0)
@@ -407,6 +446,16 @@ static enum ts_status open_dicom(const struct param_set *set, struct source **so
     return status;
 }
 
+static void resolve(struct param_set *set, const struct source *source)
+{
+    const struct dicom_params *params = set->values;
+    (void)source;
+    if (params->positions == POSITIONS_ENDS)
+        ts_param_idle(set, "spacing_tolerance");
+    if (!ts_param_given(set, "stack"))
+        ts_param_idle(set, "stack");
+}
+
 const struct source_format dicom_format = {
     .name = "dicom",
     .summary = "one series of DICOM files: CT, MR, PET and other single-frame images as one volume",
@@ -414,4 +463,5 @@ const struct source_format dicom_format = {
     .n_params = sizeof dicom_params / sizeof dicom_params[0],
     .params_bytes = sizeof(struct dicom_params),
     .open = open_dicom,
+    .resolve = resolve,
 };

@@ -22,6 +22,11 @@ struct dicom_params {
     int32_t burned_in;     /* enum dicom_burned_in */
     int32_t unreadable;    /* enum unreadable */
     int32_t incomplete;    /* enum dicom_incomplete */
+    int32_t positions;     /* enum dicom_positions */
+    double spacing_tolerance;
+    int32_t tilt;       /* enum dicom_tilt */
+    int32_t duplicates; /* enum dicom_duplicates */
+    int64_t stack;
     struct ts_numbers slices;
 };
 

@@ -46,17 +46,6 @@ static void write_volume(struct json *json, const struct ts_image *image)
     ts_json_member_text(json, "unit", image->unit);
 }
 
-/* Writes the members of a series that was compressed with loss; others have none. */
-static void write_loss(struct json *json, const struct dicom_series *series)
-{
-    const struct dicom_loss loss = ts_dicom_loss(series);
-    if (loss.n_images == 0)
-        return;
-    ts_json_member_integer(json, "lossy_images", (int64_t)loss.n_images);
-    ts_json_member_text(json, "lossy_method", loss.method);
-    ts_json_member_text(json, "lossy_ratio", loss.ratio);
-}
-
 static void write_volume_axis(struct json *json, const struct ts_axis *axis)
 {
     ts_json_open_member(json, "volumes", '{');
@@ -66,6 +55,17 @@ static void write_volume_axis(struct json *json, const struct ts_axis *axis)
     if (axis->positions)
         write_numbers(json, "positions", axis->positions, (int)axis->n);
     ts_json_close(json, '}');
+}
+
+/* Writes the members of a series that was compressed with loss; others have none. */
+static void write_loss(struct json *json, const struct dicom_series *series)
+{
+    const struct dicom_loss loss = ts_dicom_loss(series);
+    if (loss.n_images == 0)
+        return;
+    ts_json_member_integer(json, "lossy_images", (int64_t)loss.n_images);
+    ts_json_member_text(json, "lossy_method", loss.method);
+    ts_json_member_text(json, "lossy_ratio", loss.ratio);
 }
 
 static void write_series(struct json *json, const struct dicom_series *series)
@@ -210,22 +210,13 @@ enum ts_status ts_dicom_info(const char *path, bool json, FILE *stream, struct t
         return ts_diag_no_memory(diag, 0);
     enum ts_status status = ts_dicom_scan(&path, 1, arena, &folder, diag);
     if (status == TS_OK)
-        status = ts_dicom_group(&folder, arena, &series, &n, diag);
+        status = ts_dicom_group(&folder, &ts_dicom_default_rules, arena, &series, &n, diag);
     if (status == TS_OK && n == 0) {
         const struct dicom_series *none = NULL;
         status = ts_dicom_refuse_unreadable(&folder, diag);
         status = status != TS_OK ? status : ts_dicom_choose(series, n, NULL, &folder, &none, diag);
     } else if (status == TS_OK) {
         (json ? write_json : print_all)(stream, &folder, series, n);
-        size_t n_refused = 0;
-        while (n_refused < n && series[n_refused].refusal)
-            n_refused++;
-        if (n_refused == n) {
-            status = ts_diag_error(
-                diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-volume"},
-                n == 1 ? "the one series is no clean volume" : "none of the %zu series is one clean volume", n);
-            ts_diag_hint(diag, "the way out of each stands beside it");
-        }
     }
     ts_arena_destroy(arena);
     return status;

@@ -38,6 +38,7 @@ struct dicom_job {
     int64_t tile_offset; /* pixels of the frame before the first of the slice */
     double slope, intercept;
     struct dicom_cells cells;
+    struct dicom_lut lut;
     enum ts_dtype dtype; /* dtype of the volume */
     bool have_padding, have_padding_limit;
     int32_t padding, padding_limit;

@@ -17,6 +17,18 @@
 
 enum { DICOM_UID_MAX = 65, DICOM_TEXT_MAX = 65, DICOM_CODE_MAX = 33 };
 
+/* Where a value lies in the file. */
+struct dicom_place {
+    int64_t offset;
+    uint32_t length;
+};
+
+/* A Modality LUT: the value of a stored one is that of entry (stored - first), or of the first or last entry beyond. */
+struct dicom_lut {
+    int entries, first, bits; /* entries 0: there is none */
+    struct dicom_place data;  /* one byte or one 16-bit word an entry, by its length */
+};
+
 struct dicom_image;
 
 /* The compressed stream of one frame: fragments that follow each other, each behind an item header of 8 bytes. */
@@ -45,6 +57,8 @@ struct dicom_file {
     char modality[DICOM_TEXT_MAX], image_type[DICOM_TEXT_MAX * 2], photometric[DICOM_TEXT_MAX], units[DICOM_TEXT_MAX],
         kernel[DICOM_TEXT_MAX], burned_in[DICOM_TEXT_MAX], description[DICOM_TEXT_MAX];
     int rows, columns, samples_per_pixel, bits_allocated, bits_stored, high_bit, pixel_representation;
+    struct dicom_lut lut;
+    int float_bits; /* the pixels are floats (32) or doubles (64); 0: integers */
     int64_t frames;
     double tilt_degree;                             /* only to warn; NaN if absent */
     double images_in_acquisition, series_instances; /* as the file claims; NaN if absent */

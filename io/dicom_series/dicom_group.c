@@ -14,7 +14,6 @@
 #include "core/memory.h"
 #include "core/path.h"
 #include "io/dicom_series/dicom_completeness.h"
-#include "io/dicom_series/dicom_geometry.h"
 #include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
 #include "io/dicom_series/dicom_take.h"
@@ -259,8 +258,8 @@ static bool split_volumes(struct grouping *grouping, unsigned split)
     return ok;
 }
 
-static enum ts_status judge_all(struct grouping *grouping, const struct dicom_folder *folder, struct dicom_series **out,
-                                struct ts_diag *diag)
+static enum ts_status judge_all(struct grouping *grouping, const struct dicom_folder *folder,
+                                const struct dicom_rules *rules, struct dicom_series **out, struct ts_diag *diag)
 {
     for (size_t i = 0; i < grouping->n; i++) {
         struct dicom_series *series = &grouping->series[i];
@@ -273,7 +272,7 @@ static enum ts_status judge_all(struct grouping *grouping, const struct dicom_fo
         series->image.axes[1].n = series->images[0]->rows;
         series->image.axes[2].n = series->images[0]->columns;
         if (!series->refusal)
-            ts_dicom_arrange(series, is_split_by_orientation(grouping, i));
+            ts_dicom_arrange(series, is_split_by_orientation(grouping, i), rules);
         if (!series->refusal)
             ts_dicom_quantify(series);
         if (!series->refusal)
@@ -294,8 +293,8 @@ static size_t count_images(const struct dicom_folder *folder)
     return n;
 }
 
-enum ts_status ts_dicom_group(struct dicom_folder *folder, struct arena *arena, struct dicom_series **series,
-                              size_t *n_series, struct ts_diag *diag)
+enum ts_status ts_dicom_group(struct dicom_folder *folder, const struct dicom_rules *rules, struct arena *arena,
+                              struct dicom_series **series, size_t *n_series, struct ts_diag *diag)
 {
     struct grouping grouping = {.arena = arena};
     size_t n = 0, bytes = 2 * count_images(folder) * sizeof(struct dicom_image *);
@@ -317,7 +316,7 @@ enum ts_status ts_dicom_group(struct dicom_folder *folder, struct arena *arena, 
         first = end;
     }
     if (status == TS_OK)
-        status = judge_all(&grouping, folder, series, diag);
+        status = judge_all(&grouping, folder, rules, series, diag);
     if (status == TS_OK)
         ts_dicom_check_completeness(*series, grouping.n);
     for (size_t i = 0; status == TS_OK && i < grouping.n; i++)

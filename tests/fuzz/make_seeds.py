@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the first inputs of the harnesses: small files of every kind that is read, all from phantoms and by hand.
 
-usage: make_seeds.py PROGRAM FOLDER. Needs dcmtk, libopenjp2-tools, python3-h5py and
-python3-pydicom. `run.sh --merge FOLDER` then adds to the corpora what
-of them reaches new code.
+usage: make_seeds.py PROGRAM FOLDER. Needs dcmtk, libopenjp2-tools, python3-h5py and python3-pydicom. `run.sh --merge FOLDER`
+then adds to the corpora what of them reaches new code.
 """
 import glob
 import io
@@ -17,6 +16,8 @@ import zlib
 import h5py
 import numpy as np
 import pydicom
+from pydicom.dataset import Dataset
+from pydicom.sequence import Sequence
 
 PROGRAM, OUT = os.path.abspath(sys.argv[1]), sys.argv[2]
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -87,10 +88,64 @@ def dicom(work):
     put("fragments", "extended", struct.pack("<HBQQ", 2, 16, 0, 26) + items + end)
     table = struct.pack("<HHIII", 0xFFFE, 0xE000, 8, 0, 26)
     put("fragments", "basic", struct.pack("<HB", 2, 0) + table + items[8:] + end)
+    layouts(slice_file)
     frame = struct.pack("<16I", 2, 64, 69, *[0] * 13) + bytes([251, 7, 1, 1, 2]) + bytes([5, 1, 2, 3, 4, 5, 6])
     put("rle", "two segments", bytes([6, 0, 1]) + frame)
     put("rle", "one segment", bytes([16, 0, 0]) + struct.pack("<16I", 1, 64, *[0] * 14) + bytes([241, 9]))
     put("codestream", "rle", struct.pack("<BHHHB", 0, 8, 8, 15, 0) + frame)
+
+
+def item(**values):
+    made = Dataset()
+    for name, value in values.items():
+        setattr(made, name, Sequence([value]) if isinstance(value, Dataset) else value)
+    return made
+
+
+def csa(tags):
+    """A CSA2 header of Siemens: named tags with items of text."""
+    out = b"SV10\4\3\2\1" + struct.pack("<2I", len(tags), 77)
+    for name, values in tags:
+        out += struct.pack("<64si4siii", name, len(values), b"FD", 4, len(values), 77)
+        for value in values:
+            padded = value + bytes(-len(value) % 4)
+            out += struct.pack("<4i", len(value), len(value), 77, len(value)) + padded
+    return out
+
+
+def layouts(slice_file):
+    """A file of three frames with functional groups, a mosaic of nine tiles, a Modality LUT, and doubles."""
+    made = pydicom.dcmread(slice_file)
+    made.SOPClassUID, made.Modality, made.NumberOfFrames = "1.2.840.10008.5.1.4.1.1.4.1", "MR", 3
+    made.PixelData *= 3
+    del made.ImagePositionPatient, made.RescaleSlope, made.RescaleIntercept
+    made.SharedFunctionalGroupsSequence = Sequence([item(
+        PlaneOrientationSequence=item(ImageOrientationPatient=[1, 0, 0, 0, 1, 0]), PixelMeasuresSequence=item(PixelSpacing=[1, 2]))])
+    made.PerFrameFunctionalGroupsSequence = Sequence([item(
+        PlanePositionSequence=item(ImagePositionPatient=[0, 0, k]), MREchoSequence=item(EffectiveEchoTime=2.5),
+        FrameContentSequence=item(TemporalPositionIndex=1, StackID="1"),
+        PixelValueTransformationSequence=item(RescaleSlope=k + 1, RescaleIntercept=0, RescaleType="US")) for k in range(3)])
+    made.save_as(slice_file + ".f")
+    put("dicom", "frames", content(slice_file + ".f"))
+    made = pydicom.dcmread(slice_file)
+    made.ImageType, made.Modality, made.SpacingBetweenSlices = ["ORIGINAL", "PRIMARY", "M", "ND", "MOSAIC"], "MR", 3
+    made.Rows = made.Columns = 12
+    made.PixelData = bytes(range(144)) * 2
+    made.add_new(0x00290010, "LO", "SIEMENS CSA HEADER")
+    made.add_new(0x00291010, "OB", csa([(b"NumberOfImagesInMosaic", [b"9"]), (b"SliceNormalVector", [b"0.0", b"0.0", b"1.0"])]))
+    made.save_as(slice_file + ".m")
+    put("dicom", "mosaic", content(slice_file + ".m"))
+    made = pydicom.dcmread(slice_file)
+    del made.RescaleSlope, made.RescaleIntercept
+    made.ModalityLUTSequence = Sequence([item(LUTDescriptor=[4, 0, 16], ModalityLUTType="HU", LUTData=bytes(range(8)))])
+    made.save_as(slice_file + ".l")
+    put("dicom", "table", content(slice_file + ".l"))
+    made = pydicom.dcmread(slice_file)
+    made.BitsAllocated = 64
+    made.DoubleFloatPixelData = np.arange(64.0).tobytes()
+    del made.PixelData, made.BitsStored, made.HighBit, made.PixelRepresentation
+    made.save_as(slice_file + ".d")
+    put("dicom", "doubles", content(slice_file + ".d"))
 
 
 def tiff(order, bits, kind, compression=1, tiled=False, pages=2):

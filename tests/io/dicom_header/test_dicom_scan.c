@@ -303,7 +303,20 @@ static void wide_columns(struct dicom_fixture *f)
 }
 static void modality_lut(struct dicom_fixture *f)
 {
-    ts_fixture_bytes(f, 0x00283000, "SQ", "", 0);
+    /* An item with a descriptor of 4096 entries from 0 of 16 bits, and no entries. */
+    static const char item[] = "\xFE\xFF\x00\xE0\x0E\0\0\0"
+                               "\x28\0\x02\x30US\x06\0\0\x10\0\0\x10\0";
+    ts_fixture_bytes(f, 0x00283000, "SQ", item, sizeof item - 1);
+}
+static void float_pixels_of_32_bits(struct dicom_fixture *f)
+{
+    static const char zeros[7 * 5 * 4];
+    ts_fixture_remove(f, FIXTURE_PIXELS);
+    ts_fixture_remove(f, 0x00280101);
+    ts_fixture_remove(f, 0x00280102);
+    ts_fixture_remove(f, 0x00280103);
+    ts_fixture_us(f, 0x00280100, 32);
+    ts_fixture_bytes(f, 0x7FE00008, "OF", zeros, sizeof zeros);
 }
 static void float_pixels(struct dicom_fixture *f)
 {
