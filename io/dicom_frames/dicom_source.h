@@ -9,6 +9,7 @@
 
 #include "core/arena.h"
 #include "io/dicom_frames/dicom_cells.h"
+#include "io/dicom_frames/dicom_mask.h"
 #include "io/dicom_header/dicom_codestream.h"
 #include "io/dicom_header/dicom_file.h"
 #include "io/file/inflate_file.h"
@@ -79,6 +80,7 @@ struct dicom_source {
     struct dicom_frame *frames;
     size_t cell_bytes; /* the most that the cells of a frame need */
     bool noted_dirty;
+    struct dicom_mask mask; /* blackened in each slice that is read */
 
     struct read_ahead *native; /* reads slices that are not compressed; NULL until started */
     int n_threads;

@@ -30,6 +30,7 @@ struct dicom_lut {
 };
 
 struct dicom_image;
+struct dicom_value;
 
 /* The compressed stream of one frame: fragments that follow each other, each behind an item header of 8 bytes. */
 struct dicom_stream {
@@ -55,7 +56,7 @@ struct dicom_file {
         frame_of_reference[DICOM_UID_MAX], syntax_uid[DICOM_UID_MAX];
     enum dicom_syntax syntax;
     char modality[DICOM_TEXT_MAX], image_type[DICOM_TEXT_MAX * 2], photometric[DICOM_TEXT_MAX], units[DICOM_TEXT_MAX],
-        kernel[DICOM_TEXT_MAX], burned_in[DICOM_TEXT_MAX], description[DICOM_TEXT_MAX];
+        burned_in[DICOM_TEXT_MAX], description[DICOM_TEXT_MAX];
     int rows, columns, samples_per_pixel, bits_allocated, bits_stored, high_bit, pixel_representation;
     struct dicom_lut lut;
     int float_bits; /* the pixels are floats (32) or doubles (64); 0: integers */
@@ -97,7 +98,8 @@ struct dicom_image {
     bool have_gradient;
     double gradient[3]; /* direction of the diffusion weighting; NaN if absent */
     double echo_key;    /* echo_time_ms where echoes are series of their own, else NaN; once images are grouped */
-    double along_mm;    /* position along the normal of its series, once that has been arranged */
+    const struct dicom_value *values; /* what describes the acquisition (dicom_fields.h); arena */
+    double along_mm;                  /* position along the normal of its series, once that has been arranged */
 };
 
 enum { DICOM_NAMED = -1 };

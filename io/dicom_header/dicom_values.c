@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_header/dicom_parse.h"
 
 enum value_kind {
@@ -68,7 +69,6 @@ static const struct wanted wanted[] = {
     {0, PUBLIC, TAG(0x0018, 0x0088), VALUE_ADVICE, "Spacing Between Slices", FIELD(spacing_between_slices_mm), 1, 0},
     {0, PUBLIC, TAG(0x0018, 0x1060), VALUE_ADVICE, "Trigger Time", FIELD(trigger_ms), 1, 0},
     {0, PUBLIC, TAG(0x0018, 0x1120), VALUE_ADVICE, "Gantry/Detector Tilt", FILE_FIELD(tilt_degree), 1, 0},
-    {0, PUBLIC, TAG(0x0018, 0x1210), VALUE_TEXT, "Convolution Kernel", FILE_TEXT(kernel)},
     {0, PUBLIC, TAG(0x0018, 0x9087), VALUE_ADVICE, "Diffusion b-value", FIELD(b_value), 1, 0},
     {0, PUBLIC, TAG(0x0020, 0x000D), VALUE_UID, "Study Instance UID", FILE_TEXT(study)},
     {0, PUBLIC, TAG(0x0020, 0x000E), VALUE_UID, "Series Instance UID", FILE_TEXT(series)},
@@ -320,6 +320,7 @@ void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk, const struc
     if (element->parent == 0 && (element->tag >> 16 & 1) && (element->tag & 0xFFFF) >= 0x10 &&
         (element->tag & 0xFFFF) <= 0xFF)
         take_creator(scan, element);
+    ts_dicom_take_field(scan, element, walk->big_endian);
     const int i = find(scan, element->parent, element->tag);
     if (i < 0 || !has_value(scan, i, element))
         return;

@@ -344,3 +344,87 @@ Test(dicom_forms, equal_pixels_in_two_encodings_are_one_slice)
     }
     ts_test_no_children();
 }
+
+enum { VOLUMES = 3, SERIES_SLICES = 4 };
+enum volumes { WEIGHTED, WEIGHTED_AMISS, ECHOES, ECHOES_IN_TIME, TIMED, BY_NUMBER, BY_NUMBER_STATED, SHIFTED };
+
+/* File i of a series of volumes; the files are in no order. */
+static void make_volume(struct dicom_fixture *f, int i, void *user)
+{
+    const enum volumes what = *(const enum volumes *)user;
+    const int place = 7 * i % (VOLUMES * SERIES_SLICES), v = place / SERIES_SLICES, z = place % SERIES_SLICES;
+    const double b = v == 0 ? 0 : 1000, gradient[3] = {v == 1, v == 2, 0};
+    char text[64];
+    ts_fixture_text(f, 0x00080060, "CS", "MR");
+    snprintf(text, sizeof text, "%s\\-31.25\\%.4f", what == SHIFTED && v == 1 ? "-21.5" : "-20.5", 100.125 + 1.3 * z);
+    ts_fixture_text(f, 0x00200032, "DS", text);
+    snprintf(text, sizeof text, "%d", 1 + place);
+    ts_fixture_text(f, 0x00200013, "IS", text);
+    if (what == WEIGHTED || what == WEIGHTED_AMISS) {
+        const double amiss[3] = {0, 0, 1};
+        ts_fixture_bytes(f, 0x00189087, "FD", &b, sizeof b);
+        ts_fixture_bytes(f, 0x00189089, "FD", what == WEIGHTED_AMISS && place == 6 ? amiss : gradient, sizeof gradient);
+    }
+    if (what == ECHOES || what == ECHOES_IN_TIME)
+        ts_fixture_text(f, 0x00180081, "DS", v == 0 || what == ECHOES_IN_TIME ? "2.5" : v == 1 ? "5" : "7.5");
+    if (what == ECHOES_IN_TIME && v == 2)
+        ts_fixture_text(f, 0x00180081, "DS", "5");
+    if (what == TIMED || what == WEIGHTED || what == SHIFTED) {
+        snprintf(text, sizeof text, "1059%02d.%d", 50 + 2 * v, z);
+        ts_fixture_text(f, 0x00080032, "TM", text);
+    }
+    if (what == BY_NUMBER_STATED)
+        ts_fixture_text(f, 0x00200105, "IS", "3");
+}
+
+Test(dicom_forms, volumes_are_told_apart_by_what_differs)
+{
+    static const struct {
+        enum volumes what;
+        const char *split;
+        enum ts_axis_kind kind;
+        double positions[VOLUMES];
+        const char *unit, *code, *message;
+    } rows[] = {
+        {WEIGHTED, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL},
+        {WEIGHTED_AMISS, "", 0, {0}, NULL, "position-repeated", "3 different images at 100.125 mm"},
+        {ECHOES, "none", TS_AXIS_ECHO, {2.5, 5, 7.5}, "ms", NULL, NULL},
+        {ECHOES, "", 0, {0}, NULL, "several-series", "the input holds 3 series, 3 of them fit"},
+        {ECHOES_IN_TIME, "none", 0, {0}, NULL, "position-repeated", "differ in Echo Time and in more"},
+        {TIMED, "", TS_AXIS_TIME, {0, 2, 4}, "s", NULL, NULL},
+        {BY_NUMBER, "", 0, {0}, NULL, "position-repeated", "12 images at 4 positions"},
+        {BY_NUMBER_STATED, "", TS_AXIS_TIME, {0}, "", NULL, NULL},
+        {SHIFTED, "", 0, {0}, NULL, "volumes-shifted", "is 1.000 mm off"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char folder[256];
+        const char *path = folder;
+        enum volumes what = rows[i].what;
+        struct dicom_params params = {0};
+        struct param_set set = {
+            .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &params, .owner = "input"};
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source = NULL;
+        ts_test_folder_in_memory(folder, sizeof folder);
+        ts_fixture_series(folder, VOLUMES * SERIES_SLICES, make_volume, &what);
+        ts_params_init(&set);
+        params.dicom = (struct ts_texts){1, &path};
+        params.split = (struct ts_texts){*rows[i].split != '\0', &rows[i].split};
+        const enum ts_status status = dicom_format.open(&set, &source, diag);
+        cr_assert_eq(status == TS_OK, rows[i].code == NULL, "row %zu: %s", i,
+                     ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
+        if (rows[i].code)
+            ts_test_expect(diag, rows[i].code, rows[i].message);
+        for (int v = 0; source && v < VOLUMES; v++) {
+            const struct ts_axis *axis = &source->volume_axis;
+            cr_expect(source->n_volumes == VOLUMES && source->n_slices == SERIES_SLICES && axis->kind == rows[i].kind);
+            cr_expect_str_eq(axis->unit, rows[i].unit, "row %zu", i);
+            cr_expect(axis->positions ? fabs(axis->positions[v] - rows[i].positions[v]) < 1e-9 : !*rows[i].unit,
+                      "row %zu, volume %d", i, v);
+        }
+        if (source)
+            source->ops->close(source);
+        ts_diag_destroy(diag);
+        ts_test_remove_folder(folder);
+    }
+}

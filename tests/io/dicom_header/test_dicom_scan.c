@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_header/dicom_scan.h"
 #include "tests/files/dicom_fixture.h"
 
@@ -454,7 +455,7 @@ Test(dicom_scan, reads_the_same_values_in_every_encoding)
         cr_expect(file.images->b_value == 1000.5 && file.images->echo_time_ms == 4.6 && isnan(file.tilt_degree));
         cr_expect_str_eq(file.image_type, "ORIGINAL\\PRIMARY\\AXIAL");
         cr_expect_str_eq(file.series, "1.2.826.0.1.3680043.10.1.2");
-        cr_expect_str_eq(file.kernel, "STANDARD");
+        cr_expect_str_eq(ts_dicom_field_text(file.images, DICOM_FIELD_convolution_kernel), "STANDARD");
         cr_expect_eq(file.pixel_bytes, 70);
         uint16_t first = ts_fixture_stored(0, 0, 4);
         bool big = expected[i] == DICOM_EXPLICIT_BE;

@@ -72,12 +72,10 @@ static void burn(double seconds)
 /* Frees what it took last first, so that the end of the heap is free. */
 static void return_memory(void)
 {
-    enum { BLOCKS = 300, BYTES = 100000 };
-    char *blocks[BLOCKS];
-    for (int i = 0; i < BLOCKS; i++)
-        if ((blocks[i] = malloc(BYTES)))
-            memset(blocks[i], i, BYTES);
-    for (int i = BLOCKS; i-- > 0;)
+    void *blocks[300];
+    for (int i = 0; i < 300; i++)
+        blocks[i] = calloc(100, 1000);
+    for (int i = 300; i-- > 0;)
         free(blocks[i]);
 }
 
