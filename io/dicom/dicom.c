@@ -29,6 +29,12 @@ static const struct choice incomplete_choices[] = {
     {NULL, 0, NULL},
 };
 
+static const struct choice padding_choices[] = {
+    {"value", PADDING_VALUE, "they are pixels like any other"},
+    {"exclude", PADDING_EXCLUDE, "they are invalid: no stage takes them for measured values (docs/padding.md)"},
+    {NULL, 0, NULL},
+};
+
 static const struct param dicom_params[] = {
     PARAM(struct dicom_params, dicom, .required = true, .unit = "",
           .doc = "folder that is searched for DICOM files, or a list of files and folders"),
@@ -42,6 +48,8 @@ static const struct param dicom_params[] = {
     UNREADABLE_PARAM(struct dicom_params),
     PARAM(struct dicom_params, incomplete, .unit = "", .choices = incomplete_choices, .init.choice = INCOMPLETE_REFUSE,
           .doc = "what to do where a series has fewer files than its Number of Series Related Instances says"),
+    PARAM(struct dicom_params, padding, .unit = "", .choices = padding_choices, .init.choice = PADDING_VALUE,
+          .doc = "what pixels at the header's Pixel Padding Value, or in its range, are"),
     SLICES_PARAM(struct dicom_params),
 };
 
@@ -315,6 +323,13 @@ static enum ts_status choose_series(const struct param_set *set, struct arena *a
     return status == TS_OK ? refuse_burned_in(set, *chosen, diag) : status;
 }
 
+/* Notes which values are padding. The image is masked where any slice has such. */
+static void exclude_padding(struct dicom_source *source)
+{
+    for (int64_t z = 0; z < source->base.n_slices; z++)
+        source->base.image.masked |= ts_dicom_padding(source, z, &source->base.slices[z].invalid);
+}
+
 static enum ts_status open_dicom(const struct param_set *set, struct source **source, struct ts_diag *diag)
 {
     struct dicom_folder folder = {0};
@@ -333,6 +348,8 @@ static enum ts_status open_dicom(const struct param_set *set, struct source **so
         return status;
     for (size_t i = 0; i < series->n_warnings; i++)
         ts_diag_warning(diag, &(struct diag_site){.code = "dicom-series"}, "%s", series->warnings[i]);
+    if (((const struct dicom_params *)set->values)->padding == PADDING_EXCLUDE)
+        exclude_padding((struct dicom_source *)*source);
     status = list_attributes((struct dicom_source *)*source, set->values, &folder, series, diag);
     if (status != TS_OK) {
         close_source(*source);

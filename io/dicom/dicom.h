@@ -13,6 +13,7 @@
 
 enum dicom_burned_in { BURNED_IN_REFUSE, BURNED_IN_ALLOW };
 enum dicom_incomplete { INCOMPLETE_REFUSE, INCOMPLETE_ALLOW };
+enum dicom_padding { PADDING_VALUE, PADDING_EXCLUDE };
 
 struct dicom_params {
     struct ts_texts dicom; /* folders or files */
@@ -20,6 +21,7 @@ struct dicom_params {
     int32_t burned_in;     /* enum dicom_burned_in */
     int32_t unreadable;    /* enum unreadable */
     int32_t incomplete;    /* enum dicom_incomplete */
+    int32_t padding;       /* enum dicom_padding */
     struct ts_numbers slices;
 };
 

@@ -234,6 +234,8 @@ static enum ts_status run_all(struct run *run)
     enum ts_status status = ts_run_walk(run, report_progress);
     if (status == TS_OK)
         status = report_counts(run);
+    if (status == TS_OK)
+        status = ts_run_write_masks(run);
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)
         status = ts_provenance_node(run->plan, i, ts_run_reduced(run, i), run->writer, run->diag);
     return status == TS_OK ? ts_provenance_end(run->plan, run->writer, run->diag) : status;

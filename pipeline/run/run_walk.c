@@ -18,6 +18,8 @@ static struct ts_image target_of(struct run *run, int32_t i, int span, int64_t *
     const struct span todo = run->now[i].todo.at[span];
     struct ts_image whole = plan->out;
     whole.data = node->buffer + (size_t)(run->slab_number % node->copies) * node->copy_bytes;
+    if (whole.masked)
+        whole.valid = (uint64_t *)(void *)(node->valid + (size_t)(run->slab_number % node->copies) * node->valid_bytes);
     if (plan->keep) {
         node->parts[0] = whole;
         node->n_parts = 1;
@@ -26,6 +28,7 @@ static struct ts_image target_of(struct run *run, int32_t i, int span, int64_t *
     whole.axes[0].n = todo.end - todo.first;
     whole.z_first = todo.first;
     whole.data = ts_slice_data(&whole, *offset);
+    whole.valid = ts_slice_valid(&whole, *offset);
     *offset += whole.axes[0].n;
     node->parts[span] = whole;
     node->n_parts = span + 1;
@@ -45,6 +48,7 @@ static struct ts_image view_of(const struct run *run, int32_t index, int64_t z, 
     view.axes[0].n = n;
     view.z_first = z;
     view.data = ts_slice_data(part, z - part->z_first);
+    view.valid = ts_slice_valid(part, z - part->z_first);
     return view;
 }
 
@@ -72,7 +76,8 @@ static enum ts_status compute(struct run *run, int32_t i, struct ts_image *targe
     struct ts_image slices[STAGE_INPUTS];
     if (plan->source) {
         run->bytes_done += (int64_t)ts_image_bytes(target);
-        return run->back_end->read(run, i, target);
+        const enum ts_status status = run->back_end->read(run, i, target);
+        return status == TS_OK && target->masked ? ts_run_mark(run, i, target) : status;
     }
     const struct run_node *from = &run->nodes[run->plan->nodes[plan->inputs[0]].image_node];
     views_of(run, i, 0, target->z_first, target->axes[0].n, slices);
@@ -137,6 +142,8 @@ static enum ts_status serve_demands(struct run *run, int32_t domain, int64_t z, 
                 status = plan->on_slices(plan->slices_user, i, &slices);
             if (status == TS_OK)
                 status = run->back_end->write(run, i, &slices);
+            if (status == TS_OK)
+                status = ts_run_save_valid(run, i, &slices);
         }
     }
     return status;

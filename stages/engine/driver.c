@@ -12,13 +12,29 @@
 #include "stages/engine/border.h"
 #include "stages/engine/prepare.h"
 #include "stages/engine/traits.h"
+#include "stages/engine/validity.h"
 
 /* ---- set-up ------------------------------------------------------------------------------------ */
 
+/* Returns true where invalid pixels are replaced before the map. */
+static bool replaces(const struct stage_context *context)
+{
+    return context->in.masked && context->stage->invalid_value;
+}
+
+/* The bits lie behind the values of the slab. */
+static size_t valid_offset(const struct stage_context *context, int64_t slices)
+{
+    const size_t bytes = (size_t)slices * ts_slice_bytes(&context->in);
+    return context->in.masked ? (bytes + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT : bytes;
+}
+
 size_t ts_driver_padded_bytes(const struct stage_context *context, int64_t n)
 {
-    const int64_t halo = ts_stage_reach(context).halo;
-    return halo == 0 ? 0 : (size_t)(n + 2 * halo) * ts_slice_bytes(&context->in);
+    const int64_t halo = ts_stage_reach(context).halo, slices = n + 2 * halo;
+    return halo == 0 && !replaces(context)
+               ? 0
+               : valid_offset(context, slices) + (size_t)slices * ts_valid_bytes(&context->in);
 }
 
 size_t ts_driver_scratch_bytes(const struct stage_context *context, int64_t n)
@@ -152,6 +168,22 @@ static const struct ts_image *part_of(const struct ts_image *parts, int n_parts,
     return NULL;
 }
 
+/* Copies `run` slices of a part, from slice `index` of the volume on, to place k of the padded slab, with their bits.
+ * Without a part one slice gets the border's constant, which is valid. */
+static enum ts_status copy_slices(struct stage_driver *driver, const struct ts_image *part, int64_t index, int64_t k,
+                                  int64_t run, const struct ts_image *padded)
+{
+    const int64_t from = part ? index - part->z_first : 0;
+    const size_t valid_bytes = (size_t)run * ts_valid_bytes(padded);
+    const enum ts_status status =
+        driver->calls->copy(driver, ts_slice_data(padded, k), part ? ts_slice_data(part, from) : NULL,
+                            (size_t)run * ts_slice_bytes(padded));
+    if (status != TS_OK || valid_bytes == 0)
+        return status;
+    return part ? driver->calls->copy(driver, ts_slice_valid(padded, k), ts_slice_valid(part, from), valid_bytes)
+                : driver->calls->set(driver, ts_slice_valid(padded, k), valid_bytes);
+}
+
 /* Slices that are neighbors in the slab and in a part are copied at once: a copy on a device costs more than its bytes.
  */
 enum ts_status ts_driver_pad(struct stage_driver *driver, const struct ts_image *parts, int n_parts, int64_t z,
@@ -165,8 +197,11 @@ enum ts_status ts_driver_pad(struct stage_driver *driver, const struct ts_image 
     padded->axes[0].n = count;
     padded->z_first = first;
     padded->data = driver->padded;
-    if (holder && first + count <= holder->z_first + holder->axes[0].n) {
+    if (whole->masked)
+        padded->valid = (uint64_t *)(void *)((char *)driver->padded + valid_offset(&driver->context, count));
+    if (!replaces(&driver->context) && holder && first + count <= holder->z_first + holder->axes[0].n) {
         padded->data = ts_slice_data(holder, first - holder->z_first);
+        padded->valid = ts_slice_valid(holder, first - holder->z_first);
         return TS_OK;
     }
     enum ts_status status = TS_OK;
@@ -176,23 +211,26 @@ enum ts_status ts_driver_pad(struct stage_driver *driver, const struct ts_image 
         for (run = 1; part && k + run < count && index + run < part->z_first + part->axes[0].n &&
                       ts_border_index(first + k + run, nz, reach.border) == index + run;)
             run++;
-        status = driver->calls->copy(driver, ts_slice_data(padded, k),
-                                     part ? ts_slice_data(part, index - part->z_first) : NULL,
-                                     (size_t)run * ts_slice_bytes(whole));
+        status = copy_slices(driver, part, index, k, run, padded);
     }
-    return status;
+    return status == TS_OK && replaces(&driver->context) ? driver->calls->replace(driver, padded) : status;
 }
 
 enum ts_status ts_driver_slab(struct stage_driver *driver, const struct ts_image *parts, int n_parts,
                               struct ts_image slices[STAGE_INPUTS], struct ts_image *out)
 {
+    const uint64_t *valid = slices[0].valid;
     enum ts_status status = TS_OK;
     if (ts_stage_reduces_slices(&driver->context))
         status = ts_driver_reduce_slices(driver, slices);
     if (status != TS_OK || !driver->context.stage->map)
         return status;
     status = ts_driver_pad(driver, parts, n_parts, out->z_first, out->axes[0].n, &slices[0]);
-    return status == TS_OK ? driver->calls->map(driver, slices, out) : status;
+    if (status == TS_OK)
+        status = driver->calls->map(driver, slices, out);
+    return status == TS_OK && out->valid
+               ? driver->calls->copy(driver, out->valid, valid, (size_t)out->axes[0].n * ts_valid_bytes(out))
+               : status;
 }
 
 enum ts_status ts_driver_run(struct stage_driver *driver, const struct stage_images *images,
@@ -257,6 +295,20 @@ static enum ts_status host_copy(struct stage_driver *driver, void *to, const voi
     return TS_OK;
 }
 
+static enum ts_status host_set(struct stage_driver *driver, void *to, size_t bytes)
+{
+    (void)driver;
+    memset(to, 0xFF, bytes);
+    return TS_OK;
+}
+
+static enum ts_status host_replace(struct stage_driver *driver, const struct ts_image *padded)
+{
+    const struct stage_context *context = &driver->context;
+    ts_valid_fill(padded, context->stage->invalid_value(context), context->threads);
+    return TS_OK;
+}
+
 static enum ts_status host_restart(struct stage_driver *driver)
 {
     if (!ts_stage_has_state(&driver->context))
@@ -279,6 +331,8 @@ const struct stage_driver_calls ts_driver_host = {.add = host_add,
                                                   .reduce_slices = host_reduce_slices,
                                                   .map = host_map,
                                                   .copy = host_copy,
+                                                  .set = host_set,
+                                                  .replace = host_replace,
                                                   .restart = host_restart,
                                                   .destroy = host_destroy};
 

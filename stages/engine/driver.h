@@ -23,6 +23,10 @@ struct stage_driver_calls {
     enum ts_status (*map)(struct stage_driver *driver, const struct ts_image *slices, struct ts_image *out);
     /* Copies slices to the slab that is padded. Where `from` is NULL it fills one slice with the border's constant. */
     enum ts_status (*copy)(struct stage_driver *driver, void *to, const void *from, size_t bytes);
+    /* Sets the bits of valid pixels. */
+    enum ts_status (*set)(struct stage_driver *driver, void *to, size_t bytes);
+    /* Sets invalid pixels of the padded slab to the value that the stage asks for. */
+    enum ts_status (*replace)(struct stage_driver *driver, const struct ts_image *padded);
     enum ts_status (*restart)(struct stage_driver *driver);
     enum ts_status (*renew)(struct stage_driver *driver);
     void (*destroy)(struct stage_driver *driver);
@@ -36,8 +40,8 @@ struct stage_driver {
     void *padded;                  /* borrowed: holds a slab with its halo, where the device has its images */
 };
 
-/* Return the bytes of a slab of n slices with its halo (0 where the stage looks at each slice alone), and those of the
- * scratch of a map of n slices on the CPU. */
+/* Return the bytes of a slab of n slices with its halo, and of the bits of a masked one (0 where the stage looks at
+ * each slice alone, as it is), and those of the scratch of a map of n slices on the CPU. */
 size_t ts_driver_padded_bytes(const struct stage_context *context, int64_t n);
 size_t ts_driver_scratch_bytes(const struct stage_context *context, int64_t n);
 /* Returns the bytes of the Fourier transforms that a driver holds on the host. */
