@@ -54,15 +54,18 @@ enum ts_status ts_border_check(const struct stage_context *context, enum ts_bord
                               ts_choice_name(ts_border_choices, border));
     if (border != BORDER_CONSTANT)
         ts_param_idle(context->set, "constant");
-    if (border != BORDER_CONSTANT || !ts_dtype_is_integer(context->in.dtype))
-        return TS_OK;
+    return border == BORDER_CONSTANT ? ts_constant_check(context, "constant", constant) : TS_OK;
+}
+
+enum ts_status ts_constant_check(const struct stage_context *context, const char *name, double constant)
+{
     double low, high;
     ts_dtype_range(context->in.dtype, &low, &high);
-    if (constant < low || constant > high || constant != floor(constant))
-        return ts_param_error(context->set, "constant", "value-range", context->diag,
-                              "%g is no value of the image, whose dtype %s holds the integers %.0f to %.0f", constant,
-                              ts_dtype_name(context->in.dtype), low, high);
-    return TS_OK;
+    if (!ts_dtype_is_integer(context->in.dtype) || (constant >= low && constant <= high && constant == floor(constant)))
+        return TS_OK;
+    return ts_param_error(context->set, name, "value-range", context->diag,
+                          "%g is no value of the image, whose dtype %s holds the integers %.0f to %.0f", constant,
+                          ts_dtype_name(context->in.dtype), low, high);
 }
 
 void ts_constant_fill(void *data, enum ts_dtype dtype, double value, int64_t n)
