@@ -21,7 +21,7 @@ if(TOMOSTAGE_SHARED)
   install(TARGETS tomostage_shared LIBRARY DESTINATION lib COMPONENT bundle EXCLUDE_FROM_ALL NAMELINK_SKIP)
   rpath_of_installed_library(tomostage_shared lib COMPONENT bundle EXCLUDE_FROM_ALL)
 endif()
-install(FILES LICENSE README.md DESTINATION . COMPONENT bundle EXCLUDE_FROM_ALL)
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION . COMPONENT bundle EXCLUDE_FROM_ALL)
 install(DIRECTORY datasets/chains DESTINATION ${bundle_share}/datasets COMPONENT bundle EXCLUDE_FROM_ALL)
 # Tests hold the pages to what the program accepts.
 install(FILES README.md DESTINATION ${bundle_share} COMPONENT bundle EXCLUDE_FROM_ALL)

@@ -9,7 +9,7 @@ set(licenses
   "libyaml|MIT" "libhdf5|BSD-3-Clause" "lib(crypto|ssl)|Apache-2.0" "libdeflate|MIT" "libisal|BSD-3-Clause" "libpng|libpng-2.0" "libtiff|libtiff"
   "libfftw3f?|GPL-2.0-or-later" "libkissfft[a-z-]*|BSD-3-Clause" "lib(dcm|of)[a-z]*|BSD-3-Clause" "libijg|IJG"
   "libcharls|BSD-3-Clause" "lib(gomp|gcc|gcc_s|gcc_eh|stdc\\+\\+)|GPL-3.0-or-later WITH GCC-exception-3.1"
-  "(lib(c|m|dl|pthread|rt|resolv|c_nonshared)|ld-linux[a-z0-9-]*)|LGPL-2.1-or-later" "libz|Zlib"
+  "(lib(c|m|dl|pthread|rt|resolv|c_nonshared)|ld-linux[a-z0-9-]*)|LGPL-2.1-or-later" "libz|Zlib" "libopenjp2|BSD-2-Clause"
   "libzstd|BSD-3-Clause OR GPL-2.0-only" "libjpeg|IJG AND BSD-3-Clause AND Zlib" "lib(webp|sharpyuv)|BSD-3-Clause"
   "libLerc|Apache-2.0" "libjbig|GPL-2.0-or-later" "libcurl[a-z-]*|curl" "lib(sz|aec)|BSD-2-Clause" "libnghttp2|MIT"
   "libpsl|MIT" "libbrotli[a-z]*|MIT" "lib(gnutls|tasn1|rtmp)|LGPL-2.1-or-later" "lib(gssapi_krb5|k5crypto|krb5|krb5support)|MIT"

@@ -26,6 +26,7 @@ struct ts_diag {
     pthread_mutex_t lock; /* the writer's threads report too */
     struct arena *arena;
     const struct source_text *source;
+    char *(*spell)(const char *hint); /* NULL: hints stay as they are */
     struct entry *entries;
     size_t count, capacity, errors, errors_dropped;
     size_t lost;                   /* warnings and notes that found no memory */
@@ -223,11 +224,20 @@ enum ts_status ts_diag_hint(struct ts_diag *diag, const char *format, ...)
     pthread_mutex_lock(&diag->lock);
     const enum ts_status status = diag->newest;
     /* After the limit the newest record is not the one that was dropped. */
-    if (diag->count > 0 && diag->errors_dropped == 0)
-        diag->entries[diag->count - 1].record.hint = format_text(diag, format, arguments);
+    if (diag->count > 0 && diag->errors_dropped == 0) {
+        const char *hint = format_text(diag, format, arguments);
+        char *spelled = hint && diag->spell ? diag->spell(hint) : NULL;
+        diag->entries[diag->count - 1].record.hint = spelled ? copy_text(diag, spelled, hint) : hint;
+        free(spelled);
+    }
     pthread_mutex_unlock(&diag->lock);
     va_end(arguments);
     return status;
+}
+
+void ts_diag_spell_hints(struct ts_diag *diag, char *(*spell)(const char *hint))
+{
+    diag->spell = spell;
 }
 
 /* add() takes its arguments as a list, which a function with an ellipsis has. */

@@ -32,6 +32,9 @@ void ts_diag_note(struct ts_diag *diag, const struct diag_site *site, const char
 /* Sets the hint of the newest record, which says what the user can do. Returns that record's status, so that a failing
  * function can end in `return ts_diag_hint(...)`. */
 enum ts_status ts_diag_hint(struct ts_diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Has every later hint rewritten by `spell`, which returns a new text, or NULL to keep the hint; free() releases it.
+ * NULL: hints stay as they are. */
+void ts_diag_spell_hints(struct ts_diag *diag, char *(*spell)(const char *hint));
 /* Adds copies of the records of another list, whose spans belong to the same text. */
 void ts_diag_append(struct ts_diag *diag, const struct ts_diag *from);
 /* Removes the errors that name this stage, from record `from` on, because another one turned out to be their cause. */

@@ -62,7 +62,7 @@ const char *ts_beam_name(enum ts_beam_kind kind)
 
 const char *ts_axis_name(enum ts_axis_kind kind)
 {
-    static const char *const names[] = {"z", "y", "x", "view", "detector", "bin", "item"};
+    static const char *const names[] = {"z", "y", "x", "view", "detector", "bin", "item", "time", "echo", "b"};
     return names[kind];
 }
 

@@ -35,7 +35,7 @@ uint32_t ts_dtype_sign_bit(enum ts_dtype dtype);
 void ts_dtype_range(enum ts_dtype dtype, double *low, double *high);
 const char *ts_quantity_name(enum ts_quantity quantity); /* "counts" ... "intensity" */
 const char *ts_beam_name(enum ts_beam_kind kind);        /* "parallel", "fan-arc", "fan-flat" */
-const char *ts_axis_name(enum ts_axis_kind kind);        /* "z", "y", "x", "view", "detector", "bin", "item" */
+const char *ts_axis_name(enum ts_axis_kind kind);        /* "z", "y", "x", "view", "detector", "bin", "item", ... */
 
 /* Computes a * b in *product. Returns false where it does not fit. */
 bool ts_mul_size(size_t a, size_t b, size_t *product);
@@ -60,6 +60,11 @@ struct ts_image ts_image_slices(const struct ts_image *image, int64_t first, int
 static inline double ts_axis_spacing(const struct ts_axis *axis)
 {
     return axis->spacing > 0 ? axis->spacing : 1;
+}
+/* Returns the position of index i along an axis, in its unit. */
+static inline double ts_axis_position(const struct ts_axis *axis, int64_t i)
+{
+    return axis->positions ? axis->positions[i] : axis->first + (double)i * ts_axis_spacing(axis);
 }
 /* Returns the first element of slice z, counted within `image`. */
 void *ts_slice_data(const struct ts_image *image, int64_t z);

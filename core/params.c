@@ -36,8 +36,14 @@ void ts_params_init(struct param_set *set)
         const struct param *param = &set->params[i];
         if (!param->required && !param->optional && !param->derived &&
             param->kind <= PARAM_TEXT) /* lists have no init */
-            memcpy(ts_param_field(set, i), &param->init, ts_param_bytes(param->kind));
+            memcpy(ts_param_field(set, i), ts_param_keeps_old(set, i) ? &param->old.init : &param->init,
+                   ts_param_bytes(param->kind));
     }
+}
+
+bool ts_param_keeps_old(const struct param_set *set, size_t i)
+{
+    return set->version > 0 && set->version <= set->params[i].old.until && !(set->given >> i & 1);
 }
 
 const struct param *ts_param_find(const struct param *params, size_t n_params, const char *name, size_t *index)
@@ -232,10 +238,8 @@ static int format_numbers(const struct ts_numbers *numbers, char *out, size_t si
     return append(out, size, used, "]");
 }
 
-int ts_param_format(const struct param_set *set, size_t i, char *out, size_t size)
+int ts_param_format_value(const struct param *param, const void *at, char *out, size_t size)
 {
-    const struct param *param = &set->params[i];
-    const void *at = ts_param_field(set, i);
     if (size > 0)
         out[0] = '\0';
     switch (param->kind) {
@@ -266,6 +270,11 @@ int ts_param_format(const struct param_set *set, size_t i, char *out, size_t siz
     }
     }
     return 0;
+}
+
+int ts_param_format(const struct param_set *set, size_t i, char *out, size_t size)
+{
+    return ts_param_format_value(&set->params[i], ts_param_field(set, i), out, size);
 }
 
 /* Edits that make b of a (insert, delete, replace, swap neighbors), given up past `limit`. */

@@ -46,6 +46,15 @@ struct choice {
     bool alias;       /* another name of the choice of this value before it, which is the one that is recorded */
 };
 
+/* The default of a parameter; the member of its kind holds. */
+union param_default {
+    int64_t i;
+    double r;
+    int32_t choice;
+    bool b;
+    const char *text;
+};
+
 struct param {
     const char *name; /* == field name == YAML key */
     enum param_kind kind;
@@ -60,15 +69,14 @@ struct param {
     const char *frames;
     /* Exactly one of these four holds, and defines the value of an absent key: */
     bool required;
-    bool optional;       /* TEXTS, NUMBERS, REFERENCE, TEXT: absent means empty, and the doc says what follows */
-    const char *derived; /* formula, computed by the stage's resolve() from the input or from other parameters */
-    union {              /* else: this value. Set the one of the kind. */
-        int64_t i;
-        double r;
-        int32_t choice;
-        bool b;
-        const char *text;
-    } init;
+    bool optional;            /* TEXTS, NUMBERS, REFERENCE, TEXT: absent means empty, and the doc says what follows */
+    const char *derived;      /* formula, computed by the stage's resolve() from the input or from other parameters */
+    union param_default init; /* else: this value */
+    /* The default before it changed, which chains keep whose version is at most `until`; 0: it has not changed. */
+    struct {
+        int32_t until;
+        union param_default init;
+    } old;
 };
 
 /* clang-format off */
@@ -92,6 +100,7 @@ struct param_set {
     struct ts_span spans[PARAMS_MAX]; /* where the given values stand in the text */
     struct ts_span span;              /* where the stage or source itself stands */
     const char *owner;                /* "box", "input" */
+    int32_t version;                  /* of the chain that the values come from; 0: the newest */
     bool resolved;                    /* derived parameters have their values */
     uint32_t idle;                    /* bit i: params[i] plays no part with the values of the others; not recorded */
 };
@@ -100,8 +109,10 @@ struct param_set {
 size_t ts_param_bytes(enum param_kind kind);
 /* Returns the field of parameter i in the parameter struct. */
 void *ts_param_field(const struct param_set *set, size_t i);
-/* Fills every parameter that has an init value. */
+/* Fills every parameter that has a default, with that of the set's version. */
 void ts_params_init(struct param_set *set);
+/* Returns true where parameter i has a default that newer chains no longer have. */
+bool ts_param_keeps_old(const struct param_set *set, size_t i);
 const struct param *ts_param_find(const struct param *params, size_t n_params, const char *name, size_t *index);
 bool ts_param_given(const struct param_set *set, const char *name);
 /* Marks the named parameter as idle: it plays no part with the values of the others. For resolve(). */
@@ -118,6 +129,8 @@ enum ts_status ts_param_check(const struct param_set *set, size_t i, struct ts_d
 /* Writes the value as YAML text, which is the same for equal values on every machine: reals become the shortest text
  * that reads back. Returns the length as snprintf does. */
 int ts_param_format(const struct param_set *set, size_t i, char *out, size_t size);
+/* Writes a value of this parameter in the same way; `at` points to the field, or to a default of it. */
+int ts_param_format_value(const struct param *param, const void *at, char *out, size_t size);
 /* Writes the shortest decimal text that reads back as the same double, and returns its length as snprintf does. */
 int ts_real_format(double value, char *out, size_t size);
 /* For parameters that choose an enum ts_beam_kind. */

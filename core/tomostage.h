@@ -86,8 +86,20 @@ TS_PUBLIC void ts_diag_print(const struct ts_diag *diag, FILE *stream);
 /* The element types. Only tables, not images, have TS_U64 and TS_F64. TS_F16 is a type of files alone: 32-bit floats
  * are rounded to it where they are written, and become 32-bit floats again where they are read. */
 enum ts_dtype { TS_U8, TS_I8, TS_U16, TS_I16, TS_U32, TS_I32, TS_F32, TS_U64, TS_F64, TS_F16 };
-/* An axis counts slices, rows, columns, projection angles, detector pixels, or the bins or items of a table. */
-enum ts_axis_kind { TS_AXIS_Z, TS_AXIS_Y, TS_AXIS_X, TS_AXIS_VIEW, TS_AXIS_DETECTOR, TS_AXIS_BIN, TS_AXIS_ITEM };
+/* An axis counts slices, rows, columns, projection angles, detector pixels, the bins or items of a table, or the
+ * volumes of a series by time (s), echo time (ms) or diffusion weighting b (s/mm2). */
+enum ts_axis_kind {
+    TS_AXIS_Z,
+    TS_AXIS_Y,
+    TS_AXIS_X,
+    TS_AXIS_VIEW,
+    TS_AXIS_DETECTOR,
+    TS_AXIS_BIN,
+    TS_AXIS_ITEM,
+    TS_AXIS_TIME,
+    TS_AXIS_ECHO,
+    TS_AXIS_B
+};
 /* The quantity is what the values of an image measure. */
 enum ts_quantity {
     TS_COUNTS,        /* detector counts */
@@ -223,7 +235,7 @@ TS_PUBLIC void ts_plan_stop(struct ts_plan *plan);
  * async-signal-safe; only _exit may follow. */
 TS_PUBLIC void ts_plan_abandon(const struct ts_plan *plan);
 
-/* Returns the version of this library, such as "0.1.0". */
+/* Returns the version of this library, such as "0.2.0". */
 TS_PUBLIC const char *ts_version(void);
 
 #ifdef __cplusplus

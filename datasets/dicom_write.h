@@ -8,18 +8,15 @@
 #define DATASETS_DICOM_WRITE_H
 
 #include "core/diag.h"
-
-enum { CT_UID_BYTES = 65 };
+#include "io/sink/dicom_encode.h"
 
 struct ct_series {
     const char *patient_name, *patient_id, *description;
-    char study[CT_UID_BYTES], series[CT_UID_BYTES], frame_of_reference[CT_UID_BYTES];
+    char study[DICOM_UID_BYTES], series[DICOM_UID_BYTES], frame_of_reference[DICOM_UID_BYTES];
     int64_t nx, ny;
     double spacing_x_mm, spacing_y_mm, spacing_z_mm;
 };
 
-/* Makes a UID under 2.25 from the SHA-256 of the text, so that the same text has the same UID. */
-void ts_ct_uid(char out[CT_UID_BYTES], const char *text);
 /* Writes instance `number` (from 1) with the center of its first pixel at position_mm. Stored values are HU + 1024 in
  * 12 of 16 bits, ny rows of nx. The file must not exist. TS_RUN_FAILED: it could not be written; nothing is left of it.
  */

@@ -84,11 +84,11 @@ static bool file_path(char out[PATH_BYTES], const char *folder, int64_t z)
 }
 
 /* Makes the UID of one part of the phantom, such as "study". */
-static void make_uid(const struct job *job, const char *part, char out[CT_UID_BYTES])
+static void make_uid(const struct job *job, const char *part, char out[DICOM_UID_BYTES])
 {
     char text[600];
     snprintf(text, sizeof text, "%s %s", job->identity, part);
-    ts_ct_uid(out, text);
+    ts_dicom_uid(out, text);
 }
 
 static void describe(struct job *job)
@@ -133,7 +133,7 @@ static void to_stored(const struct phantom_options *options, int64_t z, const do
 static enum ts_status write_slice(const struct job *job, int64_t z, double *hu, uint16_t *stored, struct ts_diag *diag)
 {
     const struct phantom_options *options = job->options;
-    char path[PATH_BYTES], part[40], instance[CT_UID_BYTES];
+    char path[PATH_BYTES], part[40], instance[DICOM_UID_BYTES];
     const double position_mm[3] = {-0.5 * (double)(options->nx - 1) * options->spacing_x_mm,
                                    -0.5 * (double)(options->ny - 1) * options->spacing_y_mm,
                                    ((double)z - 0.5 * (double)(options->nz - 1)) * options->spacing_z_mm};

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the pictures of README.md, tutorial.md and reconstruction-study.md from results of the program: it runs the chains that
+"""Makes the pictures of README.md, tutorial.md, padding.md and reconstruction-study.md from results of the program: it runs the chains that
 those pages show and draws what they wrote, with titles, axes in units, and scale bars.
 
 Usage: pictures.py PROGRAM DATA FOLDER
@@ -25,7 +25,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 from drawing import Panel, draw_image  # noqa: E402
 
 CHAINS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../datasets/chains")
-HEAD = """tomostage: 1
+HEAD = """tomostage: 2
 input: {{dicom: {data}/ct/philips_head_5mm_mixed/dicom, series: 6}}
 stages:
   - box: {{radius: 1}}
@@ -36,7 +36,7 @@ stages:
   - radon: {{views: 180}}
 output: {{hdf5: head.h5}}
 """
-SOFT = """tomostage: 1
+SOFT = """tomostage: 2
 input: {{dicom: {data}/ct/philips_head_5mm_mixed/dicom}}
 stages:
   - box: {{radius: 1}}
@@ -44,7 +44,7 @@ stages:
   - window: {{center: 40, width: 400, unit: HU}}
 output: {{hdf5: soft.h5}}
 """
-TOOTH = """tomostage: 1
+TOOTH = """tomostage: 2
 input: {{exchange: {data}/projections/tomopy_tooth/tooth.h5, pixel_size: 0.001}}
 inputs:
   flats: {{exchange: {data}/projections/tomopy_tooth/tooth.h5, pixel_size: 0.001, frames: flats}}
@@ -57,6 +57,12 @@ stages:
   - ring: {{}}
   - fbp: {{filter: hann}}
 output: {{hdf5: tooth.h5}}
+"""
+PADDING = """tomostage: 2
+input: {{dicom: {data}/syntax/htj2k/CT1_UNC, padding: {padding}}}
+stages:
+  - equalize: {{}}
+output: {{hdf5: {padding}.h5}}
 """
 
 
@@ -109,6 +115,14 @@ def tooth(program, data, folder, out):
         figure.savefig(os.path.join(out, "tooth.png"), dpi=90)
 
 
+def padding(program, data, folder, out):
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4.6), constrained_layout={"w_pad": 0.12, "h_pad": 0.08})
+    for i, (how, title) in enumerate([("value", "equalized with padding as values"), ("exclude", "equalized without it")]):
+        with run(program, folder, how, PADDING.format(data=data, padding=how)) as file:
+            draw_image(axes[i], Panel(file, "data", title, 0, 0, 1))
+    figure.savefig(os.path.join(out, "padding.png"), dpi=90)
+
+
 def study(program, out):
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(os.path.join(CHAINS, "reconstruction-study.yaml"), folder)
@@ -129,4 +143,5 @@ if __name__ == "__main__":
         readme(sys.argv[1], os.path.abspath(sys.argv[2]), scratch, sys.argv[3])
         soft(sys.argv[1], os.path.abspath(sys.argv[2]), scratch, sys.argv[3])
         tooth(sys.argv[1], os.path.abspath(sys.argv[2]), scratch, sys.argv[3])
+        padding(sys.argv[1], os.path.abspath(sys.argv[2]), scratch, sys.argv[3])
     study(sys.argv[1], sys.argv[3])

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The noise estimate. A thread makes one coefficient after another of a row: it reads 4 x 4 pixels, mostly from the
- * first cache, and has from them four second differences in double, the same on every device, and their sum for the
- * coefficient. The block adds the absolute differences up, each thread its own and then by halving, so that the order
- * of the sum depends on the shape alone; a second kernel does the same for the rows of a slice. Coefficients go to
- * scratch memory as floats, NaN where they are 0, and cuda/counting/percentile.cuh finds their median. The image is
+ * This makes the noise estimate. A thread makes one coefficient after another of a row: it reads 4 x 4 pixels, mostly
+ * from the first cache, and has from them four second differences in double, the same on every device, and their sum
+ * for the coefficient. The block adds the absolute differences up, each thread its own and then by halving, so that the
+ * order of the sum depends on the shape alone; a second kernel does the same for the rows of a slice. Coefficients go
+ * to scratch memory as floats, NaN where they are 0, and cuda/counting/percentile.cuh finds their median. The image is
  * read once, twice for the median of a volume; a coefficient for every four pixels is written and read again.
  *
  * 256 threads a block cover the 512 columns of a common slice at once.

@@ -54,7 +54,7 @@ static const struct cuda_reduction reduction = {
     .collect = collect,
 };
 
-/* The percentile that the noise estimate asks for. */
+/* The constant is the percentile that the noise estimate asks for. */
 static size_t constants_bytes(const struct stage_context *)
 {
     return sizeof(double);
@@ -67,7 +67,7 @@ static void constants(const struct stage_context *, void *host)
 
 /* ---- the map ------------------------------------------------------------------------------------- */
 
-/* Sizes of the tiles and of the bordered image. */
+/* These are the sizes of the tiles and of the bordered image. */
 struct nlm_plan {
     int warps; /* of a block; 0: no tile fits */
     size_t shared_bytes;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The kernel of nlm. A block brings a tile of the image, with the border of its search windows, into shared memory, and
- * goes through all shifts with it. A warp has NLM_ROWS rows of 64 columns, two neighboring ones a lane. For one shift a
- * lane has the squared differences of its columns in registers, and sums them down the columns (through the slices
- * while they are made). The sums along the rows are made of the sums of two columns that lanes to the right have, so
- * that 64 - 2 R columns have a result. Sums of 2 R + 1 values down are made from sums of 2 and 4, for all rows at once.
- * Numerators and denominators stay in registers to the end. For each slice of the patch a shift costs a pixel 1 + 2 R /
- * NLM_ROWS differences of a value from shared memory; then about 3 additions down, 3 along with (R + 1)/2 shuffles, and
- * one exponential. The image is read once.
+ * This is the kernel of nlm. A block brings a tile of the image, with the border of its search windows, into shared
+ * memory, and goes through all shifts with it. A warp has NLM_ROWS rows of 64 columns, two neighboring ones a lane. For
+ * one shift a lane has the squared differences of its columns in registers, and sums them down the columns (through the
+ * slices while they are made). The sums along the rows are made of the sums of two columns that lanes to the right
+ * have, so that 64 - 2 R columns have a result. Sums of 2 R + 1 values down are made from sums of 2 and 4, for all rows
+ * at once. Numerators and denominators stay in registers to the end. For each slice of the patch a shift costs a pixel
+ * 1 + 2 R / NLM_ROWS differences of a value from shared memory; then about 3 additions down, 3 along with (R + 1)/2
+ * shuffles, and one exponential. The image is read once.
  *
  * Two columns a lane halve the shuffles, which one column made the limit. 8 rows are then as many as the registers hold
  * beside the values at the pixels themselves. The warps of a block stand one below the other and share the rows between
@@ -24,7 +24,7 @@ extern "C" {
 
 enum { NLM_LANES = 32, NLM_COLUMNS = 2 * NLM_LANES, NLM_ROWS = 8, NLM_MOST_WARPS = 8 };
 
-/* The image as floats with its border. Its rows and columns reach to the end of the last tile. */
+/* The image is held as floats with its border. Its rows and columns reach to the end of the last tile. */
 struct nlm_job {
     const float *image;
     int64_t plane;
@@ -111,7 +111,7 @@ template <int R> static __device__ inline void nlm_sum_along(float *even, float 
     }
 }
 
-/* Where a column of the tile stands in its row. */
+/* Returns the place of a column of the tile within its row: even columns stand before odd ones. */
 static __device__ inline int nlm_column(int column, int half)
 {
     return column % 2 * half + column / 2;
@@ -129,7 +129,7 @@ static __device__ inline void nlm_load_tile(const struct nlm_job &job, const flo
     __syncthreads();
 }
 
-/* Two columns of the tile, from the first row of a lane's patches on. */
+/* These point to two columns of the tile, from the first row of a lane's patches on. */
 struct nlm_columns {
     const float *even, *odd;
 };
@@ -139,7 +139,7 @@ static __device__ inline struct nlm_columns nlm_columns_at(const float *row, int
     return {row + nlm_column(column, half), row + nlm_column(column + 1, half)};
 }
 
-/* The rows' sums of one lane. */
+/* One lane has these sums of its rows. */
 struct nlm_sums {
     float sums[2][NLM_ROWS], totals[2][NLM_ROWS];
 };
@@ -151,7 +151,7 @@ static __device__ inline void nlm_add_shifts(struct nlm_sums *sums, struct nlm_c
                                              struct nlm_columns values, int plane, int width,
                                              const struct nlm_weight &weight, bool rician)
 {
-    /* Where slices are unrolled, the values at the pixels themselves stay in registers from shift to shift. */
+    /* The loop over slices, if unrolled, keeps the values at the pixels themselves in registers from shift to shift. */
     enum { ROWS = NLM_ROWS, UNROLLED = R < 2 ? 2 * RZ + 1 : 1 };
     float even[N][ROWS + 2 * R] = {}, odd[N][ROWS + 2 * R] = {};
 #pragma unroll UNROLLED
@@ -199,7 +199,7 @@ static __global__ void __launch_bounds__(NLM_LANES *NLM_MOST_WARPS) nlm_tiles(st
     nlm_load_tile(job, job.image + z * job.plane + (int64_t)tile_y * warps * ROWS * job.pitch + tile_x * COLUMNS,
                   2 * (job.depth + RZ) + 1, height, half, tile);
     const struct nlm_weight weight = nlm_weight_of(job, z);
-    /* The first row of the patches of this lane's pixels, and its columns. */
+    /* `first` is the first row of the patches of this lane's pixels, and `here` its columns. */
     const float *first = tile + (job.depth + RZ) * plane + (warp * ROWS + d) * width + lane;
     const struct nlm_columns here = nlm_columns_at(first, d, half);
     struct nlm_sums sums = {};

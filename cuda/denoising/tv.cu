@@ -17,7 +17,7 @@ extern "C" {
 
 enum { THREADS = 256, EACH = 8, CHUNK = THREADS * EACH, DECIDE_THREADS = 1024, MOST_BLOCKS_Z = 65535 };
 
-/* One call of map(). */
+/* This describes one call of map(). */
 struct job {
     const struct stage_context *context;
     const struct tv_params *params;
@@ -46,7 +46,7 @@ static void lay_out(struct job *job, struct memory_layout *layout)
     job->done = (int32_t *)ts_layout_add(layout, (size_t)job->planes.n * sizeof(int32_t));
 }
 
-/* A job with n planes held. */
+/* Returns the job of a call that holds n planes. */
 static struct job describe(const struct stage_context *context, int64_t n)
 {
     struct job job;
@@ -156,7 +156,7 @@ static __device__ double distance_of(double gap, double pixels)
     return gap <= 0 ? 0 : sqrt(2 * gap / pixels);
 }
 
-/* One block: a warp sums the gap of a plane and records it, then the first thread sums those of the planes. */
+/* One block runs: a warp sums the gap of a plane and records it, then the first thread sums those of the planes. */
 static __global__ void __launch_bounds__(DECIDE_THREADS) decide(struct decision d, double *gaps)
 {
     __shared__ int32_t all;

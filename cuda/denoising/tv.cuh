@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The planes that tv iterates together on the device, and iterations of them (cuda/denoising/tv_step.cu).
+ * This describes the planes that tv iterates together on the device, and enqueues iterations
+ * (cuda/denoising/tv_step.cu).
  */
 #ifndef CUDA_DENOISING_TV_CUH
 #define CUDA_DENOISING_TV_CUH
@@ -11,7 +12,7 @@ extern "C" {
 #include "stages/denoising/tv.h"
 }
 
-/* The dual field along x, y and z, and x of primal-dual. */
+/* `q` is the dual field along x, y and z, and `image` x of primal-dual. */
 struct tv_fields {
     float *q[3], *image;
 };
@@ -26,7 +27,7 @@ struct tv_planes {
     const int32_t *done; /* per plane; in 3D of the volume, all alike. A plane that is done is left alone */
 };
 
-/* How many iterations one launch carries out at most. */
+/* One launch carries out so many iterations at most. */
 enum { TV_STEPS_2D = 4, TV_STEPS_3D = 3, TV_MOST_STEPS = 4 };
 /* Returns how many of the iterations left the next launch carries out. */
 int ts_cuda_tv_steps(const struct tv_planes *planes, int64_t left);
@@ -36,7 +37,7 @@ enum ts_status ts_cuda_tv_step(const struct stage_context *context, const struct
                                const struct tv_fields *from, const struct tv_fields *to, const struct tv_step *steps,
                                int n_steps, int64_t first, int64_t end, cudaStream_t stream);
 
-/* One pixel. */
+/* This is the place of one pixel. */
 struct tv_at {
     int64_t i; /* of the arrays */
     int64_t z;

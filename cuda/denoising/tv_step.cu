@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * K iterations of tv in one pass over the fields. A warp has a row of 32 pixels, and each thread marches through the
- * planes (in 2D through the rows of a slice). At plane s it reads q and f, and iteration j works out m of plane s - j
- * and, from it, the new q of the plane before, which iteration j + 1 finds in registers. Neighbors along x are in other
- * lanes; in 3D those along y are in other warps of a block of 32 x 32 threads, and come through shared memory. Each
- * iteration needs one more pixel on every side, so that 32 - 2 K pixels of 32 come out; the neighboring block computes
- * the others again.
+ * This carries out K iterations of tv in one pass over the fields. A warp has a row of 32 pixels, and each thread
+ * marches through the planes (in 2D through the rows of a slice). At plane s it reads q and f, and iteration j works
+ * out m of plane s - j and, from it, the new q of the plane before, which iteration j + 1 finds in registers. Neighbors
+ * along x are in other lanes; in 3D those along y are in other warps of a block of 32 x 32 threads, and come through
+ * shared memory. Each iteration needs one more pixel on every side, so that 32 - 2 K pixels of 32 come out; the
+ * neighboring block computes the others again.
  *
  * The sums are those of the CPU in the same order, so that a pixel's bytes depend neither on K nor on where in a block
  * it lies. K iterations move 28 bytes a pixel in 3D and 20 in 2D, 8 more with primal-dual; what two blocks read is
@@ -19,12 +19,12 @@ template <int K> struct tv_steps {
     struct tv_step at[K];
 };
 
-/* The values of one pixel that are read. `along` is q along the axis of the march, `across` q along y in 3D. */
+/* These values of one pixel are read. `along` is q along the axis of the march, `across` q along y in 3D. */
 struct pixel {
     float x, across, along, value, image;
 };
 
-/* Where a thread marches: at `at` + s * stride, for s in [first, end). */
+/* A thread marches over the elements `at` + s * stride, for s in [first, end). */
 struct march {
     int64_t at, stride;
     int first, end, n; /* n: planes, or rows of a slice */
@@ -49,12 +49,12 @@ static __device__ __forceinline__ struct pixel read_pixel(const struct tv_planes
     return pixel;
 }
 
-/* What a thread keeps of an iteration from plane to plane: q and m of the plane before, and the new x of it. */
+/* A thread keeps this of an iteration from plane to plane: q and m of the plane before, and its new x. */
 struct tv_stage {
     float x, across, along, point, image, value;
 };
 
-/* The values of other warps: of this plane, and of the one before. */
+/* Warps exchange these values: those of this plane, and of the one before. */
 template <int K> struct tv_shared {
     float across[K][2][WARPS_3D][LANES], point[K][2][WARPS_3D][LANES];
 };

@@ -18,7 +18,7 @@ struct apply {
     const struct ts_image *const *references;
     struct ts_image *out;
     int64_t slab;
-    void *inputs[STAGE_INPUTS]; /* on the device: slabs, with halo for input 0 */
+    void *inputs[STAGE_INPUTS]; /* on the device: slabs, with halo for input 0, or all of it for a stage with reads() */
     void *valid[STAGE_INPUTS];  /* the bits of masked ones */
     unsigned char *output;      /* on the device: guard, slab, guard */
     void *padded;               /* on the device: of the driver, which pads a slab where it replaces invalid pixels */
@@ -33,10 +33,12 @@ static const struct ts_image *image_of(const struct apply *apply, int input)
 static enum ts_status allocate_memory(struct apply *apply)
 {
     const struct stage_reach reach = ts_stage_reach(apply->context);
+    const int64_t nz = apply->in->axes[0].n;
     bool complete = true;
     for (int input = 0; input < STAGE_INPUTS; input++) {
         const struct ts_image *image = image_of(apply, input);
-        const int64_t slices = apply->slab + (input == 0 ? 2 * reach.halo : 0);
+        const int64_t slab = apply->context->stage->reads && input == 0 && nz > apply->slab ? nz : apply->slab;
+        const int64_t slices = slab + (input == 0 ? 2 * reach.halo : 0);
         if (image && complete)
             complete =
                 (apply->inputs[input] = ts_cuda_allocate(apply->session, (size_t)slices * ts_slice_bytes(image))) &&
@@ -137,7 +139,9 @@ static enum ts_status slab(void *from, int64_t z, int64_t n)
     struct apply *apply = from;
     const int64_t halo = ts_stage_reach(apply->context).halo;
     struct ts_image slices[STAGE_INPUTS], padded;
-    enum ts_status status = feed(apply, 0, z, n, slices);
+    const struct stage_slices read = ts_stage_reads(apply->context, z, z + n);
+    enum ts_status status = apply->context->stage->reads ? feed(apply, 0, read.first, read.end - read.first, slices)
+                                                         : feed(apply, 0, z, n, slices);
     if (status != TS_OK || !apply->context->stage->map)
         return status == TS_OK ? ts_driver_slab(apply->driver, NULL, 0, slices, NULL) : status;
     padded = slices[0];
@@ -156,7 +160,7 @@ enum ts_status ts_cuda_apply(struct stage_context *context, const struct ts_imag
                              const struct ts_image *const references[STAGE_REFERENCES], int64_t slab_slices,
                              struct stage_reduced **reduced)
 {
-    const int64_t nz = in->axes[0].n;
+    const int64_t nz = ts_stage_most_slices(context);
     struct apply apply = {.context = context, .in = in, .references = references, .out = out};
     apply.slab = slab_slices > 0 && slab_slices < nz ? slab_slices : nz;
     /* A reference may have more slices than the input. */

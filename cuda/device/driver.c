@@ -417,11 +417,15 @@ static enum ts_status set(struct stage_driver *base, void *to, size_t bytes)
     return ts_cuda_fill(cuda_of(base)->session, CUDA_COMPUTE, to, 0xFF, bytes);
 }
 
-static enum ts_status replace(struct stage_driver *base, const struct ts_image *padded)
+static enum ts_status fill_invalid(struct stage_driver *base, const struct ts_image *slices, double value)
 {
-    const struct stage_context *context = &base->context;
-    return ts_cuda_valid_fill(context, padded, context->stage->invalid_value(context),
-                              ts_cuda_stream(cuda_of(base)->session, CUDA_COMPUTE));
+    return ts_cuda_valid_fill(&base->context, slices, value, ts_cuda_stream(cuda_of(base)->session, CUDA_COMPUTE));
+}
+
+static enum ts_status mark_zeros(struct stage_driver *base, const struct ts_image *slices)
+{
+    return ts_cuda_valid_mark(base->context.device, slices, &(struct invalid_range){0, 0},
+                              ts_cuda_stream(cuda_of(base)->session, CUDA_COMPUTE), base->context.diag);
 }
 
 static const struct stage_driver_calls calls = {.add = add,
@@ -430,7 +434,8 @@ static const struct stage_driver_calls calls = {.add = add,
                                                 .map = map,
                                                 .copy = copy,
                                                 .set = set,
-                                                .replace = replace,
+                                                .fill = fill_invalid,
+                                                .mark = mark_zeros,
                                                 .restart = restart,
                                                 .renew = renew,
                                                 .destroy = destroy};

@@ -5,7 +5,7 @@
  * hold the sums between two passes in scratch: 4 or 8 bytes a pixel, in 3D twice.
  */
 #include "cuda/filters/box.cuh"
-#include "cuda/filters/masked_means.cuh"
+#include "cuda/filters/masked_windows.cuh"
 
 static struct box_launch describe(const struct stage_context *context, int64_t n)
 {

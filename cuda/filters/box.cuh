@@ -145,7 +145,7 @@ static inline struct box_passes<T, SUM> box_passes_of(const struct box_launch *l
     return passes;
 }
 
-/* One launcher for each method, in box_direct.cu (direct, unrolled), box_separable.cu, box_running.cu, box_tile.cu,
+/* Each method has a launcher, in box_direct.cu (direct, unrolled), box_separable.cu, box_running.cu, box_tile.cu,
  * box_fused.cu and box_texture.cu. */
 typedef enum ts_status
 box_launcher(const struct box_launch *launch);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the kernels that carry running sums share: a window's sum, with the NaN and infinities in it; the pass down
+ * The kernels that carry running sums share this: a window's sum, with the NaN and infinities in it; the pass down
  * columns; and the pass along rows for kernels whose threads read their own rows (cuda/filters/box_texture.cu, and
  * cuda/study/box_study.cu for comparison). box_running.cu says why so.
  */

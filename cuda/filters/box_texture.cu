@@ -11,7 +11,7 @@
  */
 #include "cuda/filters/box_running.cuh"
 
-/* Sample x of one row of a texture. */
+/* Reads sample x of one row of a texture. */
 template <typename T> struct texture_row {
     cudaTextureObject_t texture;
     int first;

@@ -4,7 +4,7 @@
  * in a file each.
  */
 #include "cuda/filters/gaussian.cuh"
-#include "cuda/filters/masked_means.cuh"
+#include "cuda/filters/masked_windows.cuh"
 
 /* Returns how many floats the weights of an axis take, which start at a multiple of 16 bytes. */
 static int weights_of(int radius)

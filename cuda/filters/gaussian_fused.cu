@@ -24,7 +24,7 @@ extern "C" {
 
 enum { COLUMNS = 64, ROWS = 32, RUN = 4, THREADS = COLUMNS / RUN * ROWS, SUMS = 8, AHEAD = 3, TILES = AHEAD + 1 };
 
-/* The tile of a slice with its halo. */
+/* These are the sizes of the tile of a slice with its halo. */
 template <int R> struct fused_tile {
     enum {
         HALO = (R + RUN - 1) / RUN * RUN, /* columns on both sides, so that quads of columns are aligned */
@@ -54,7 +54,7 @@ struct fused_plan {
     int32_t *flags; /* of blocks that met a NaN or an infinity; NULL: no weight is 0 */
 };
 
-/* Where a thread finds its quads of samples. Integers wait in registers, as they lie in the image. */
+/* A thread finds its quads of samples by `at`. Integers wait in registers, as they lie in the image. */
 template <int LOADS> struct fused_quads {
     uint32_t raw[LOADS][RUN];
     int at[LOADS]; /* the first sample in the slice, where the quad is one access; GATHER; or NONE */
@@ -367,7 +367,7 @@ static __global__ void __launch_bounds__(THREADS, 1) gaussian_fused(const __grid
 
 /* ---- launch ------------------------------------------------------------------------------------ */
 
-/* The smallest R of a kernel that the radii fit. */
+/* Returns the smallest R of a kernel that the radii fit. */
 static int kernel_radius(const struct gaussian_job *job)
 {
     int most = 2;

@@ -11,7 +11,7 @@
  */
 #include "cuda/filters/median.cuh"
 
-#include "cuda/filters/median_masked.cuh"
+#include "cuda/filters/masked_windows.cuh"
 
 extern "C" {
 #include "stages/filters/median.h"

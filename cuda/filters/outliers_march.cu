@@ -19,7 +19,7 @@ template <typename T, int HALF> struct march_row {
     T values[RUN], beside[HALF];
 };
 
-/* The lane's first column; the columns beside the warp that its first or last lane reads. */
+/* `x` is the lane's first column; the first or last lane of a warp reads the columns `beside` it. */
 template <int HALF> struct march_place {
     int64_t x, beside[HALF];
     bool whole; /* all four at once */
@@ -62,11 +62,12 @@ static __device__ void widen(const struct march_row<T, HALF> &fetched, uint32_t 
     }
 }
 
-/* Where a warp works; false where there is nothing for it. */
+/* A warp works on these rows of a plane. */
 struct march_strip {
-    int64_t plane, first, end; /* rows */
+    int64_t plane, first, end;
 };
 
+/* Finds them for this warp. Returns false if there are none. */
 template <int HALF>
 static __device__ bool find_strip(const struct plane_job &job, struct march_strip *strip,
                                   struct march_place<HALF> *place)

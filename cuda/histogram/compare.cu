@@ -51,7 +51,7 @@ static __device__ void join(struct compare_sums *into, const struct compare_sums
     into->n_windows += from.n_windows;
 }
 
-/* Halving with stride over a power of two of threads. */
+/* Joins the sums of a block by halving with stride over a power of two of threads. */
 static __device__ void join_block(struct compare_sums *all, struct compare_sums own, struct compare_sums *out)
 {
     all[threadIdx.x] = own;

@@ -74,7 +74,8 @@ static uint32_t clamped_key(double key, uint32_t n_keys)
     return key <= 0 ? 0 : key >= n_keys - 1 ? n_keys - 1 : (uint32_t)key;
 }
 
-/* Where the range is known, only the keys within it matter, and one on each side for all that lie outside. */
+/* Finds the keys that matter: all of them, or if the range is known those within it, and one on each side that stands
+ * for all that lie outside. */
 static void key_window(const struct stage_context *context, int input, uint32_t *first, uint32_t *last)
 {
     const enum ts_dtype dtype = ts_stage_input(context, input)->dtype;

@@ -122,7 +122,7 @@ static __global__ void __launch_bounds__(ROWS_THREADS)
     const struct cuda_beam beam = table->beams[pair % size.n_views];
     const int n_major = beam.along_rows ? size.ny : size.nx, n_minor = beam.along_rows ? size.nx : size.ny;
     const int window = (int)blockIdx.y * WINDOW, n = min(WINDOW, size.n_detectors - window);
-    /* Where positions fall with rising detector index the vector is filled from its end. */
+    /* If positions fall as the detector index rises, the vector is filled from its end. */
     const bool mirrored = beam.per_detector < 0;
     const double per_detector = fabs(beam.per_detector), per_sample = 1 / per_detector;
     const double origin = beam.base + (double)(mirrored ? window + n - 1 : window) * beam.per_detector;

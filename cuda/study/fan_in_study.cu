@@ -176,7 +176,7 @@ static struct cuda_runner *own(struct fan_in_runner *runner)
     return (struct cuda_runner *)runner;
 }
 
-/* Threads that join a bin at once, at the most. */
+/* At most so many threads join a bin at once. */
 static int64_t table_threads(const struct cuda_runner *cuda, const struct fan_in_job *job)
 {
     const int64_t rows = job->order == FAN_IN_STRIDE ? ts_cuda_stride_of(job->n) : CUDA_TABLE_ROWS,
@@ -344,7 +344,7 @@ static enum ts_status prepare(struct cuda_runner *cuda, const struct device_numb
     cuda->begin = ts_cuda_event_create(cuda->session);
     cuda->end = ts_cuda_event_create(cuda->session);
     cuda->values = (float *)ts_cuda_allocate(cuda->session, bytes);
-    /* Partial results of half the values, keys and the scratch of their sort, or twice as many keys. */
+    /* `parts` holds partial results of half the values, keys and the scratch of their sort, or twice as many keys. */
     cuda->parts =
         ts_cuda_allocate(cuda->session, (size_t)n * 2 * sizeof *cuda->sorted + ts_cuda_radix_sort_bytes(n, 1));
     cuda->tables = (uint32_t *)ts_cuda_allocate(cuda->session, tables);

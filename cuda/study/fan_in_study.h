@@ -12,7 +12,7 @@
 #include "cuda/device/device.h"
 #include "stages/values/fan_in.h"
 
-/* The work: n values are joined in double, or n tables of counts to their sum; or n values are sorted. */
+/* This is the work: n values are joined in double, or n tables of counts to their sum; or n values are sorted. */
 enum fan_in_work {
     FAN_IN_SUM,
     FAN_IN_PRODUCT,
@@ -31,18 +31,18 @@ enum { FAN_IN_BINS = 4096, FAN_IN_LEAST_TABLES = 16 };
  * overflow. */
 #define FAN_IN_FACTOR(value) (1 + ((double)(value)-0.5) * 0x1p-12)
 
-/* A partial result of the variance, sum((v - s)^2)/n - (sum(v - s)/n)^2 with s near the mean, which loses no digits (T.
- * F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for computing the sample variance", 1983). */
+/* This is a partial result of the variance, sum((v - s)^2)/n - (sum(v - s)/n)^2 with s near the mean, which loses no
+ * digits (T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for computing the sample variance", 1983). */
 struct fan_in_moments {
     double sum, squares;
 };
 #define FAN_IN_SHIFT 0.5
 
-/* The order of the joins: those that stages have (stages/values/fan_in.h), and two to compare them with. Serial: one
- * processor takes one value, or table, after the other. Adjacent: value 0 takes in 1, 2 takes in 3, ...; then 0 takes
- * in 2, 4 takes in 6, ...: as many joins and steps as halving with stride, but neighboring processors work on values
- * that lie ever farther apart. A sort is none of these: radix is what stages use (stages/values/radix_sort.h), and the
- * tree of merges joins sorted runs two by two. */
+/* This is the order of the joins: those that stages have (stages/values/fan_in.h), and two to compare them with.
+ * Serial: one processor takes one value, or table, after the other. Adjacent: value 0 takes in 1, 2 takes in 3, ...;
+ * then 0 takes in 2, 4 takes in 6, ...: as many joins and steps as halving with stride, but neighboring processors work
+ * on values that lie ever farther apart. A sort is none of these: radix is what stages use
+ * (stages/values/radix_sort.h), and the tree of merges joins sorted runs two by two. */
 enum fan_in_order {
     FAN_IN_SERIAL = REDUCTION_AUTO,
     FAN_IN_STRIDE = REDUCTION_FAN_IN,

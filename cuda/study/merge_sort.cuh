@@ -8,7 +8,7 @@
 
 #include "cuda/device/launch.cuh"
 
-/* Fewest keys that ts_cuda_merge_sort() sorts. */
+/* ts_cuda_merge_sort() sorts so many keys at least. */
 enum { CUDA_MERGE_LEAST = 1024 };
 
 /* Enqueues the sort of n keys in rising order; n is a power of two from CUDA_MERGE_LEAST on. `scratch` holds 2 n keys;

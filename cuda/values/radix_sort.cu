@@ -23,7 +23,8 @@ enum {
     TILE = THREADS * KEYS_A_THREAD
 };
 
-/* The work of one launch on one digit: slice z has n keys at from + z * n, counts [digit][tile] and totals [digit]. */
+/* This is the work of one launch on one digit: slice z has n keys at from + z * n, counts [digit][tile] and totals
+ * [digit]. */
 struct sort_job {
     const uint32_t *from;
     uint32_t *to, *counts, *totals;

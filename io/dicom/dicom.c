@@ -14,6 +14,7 @@
 #include "io/dicom_header/dicom_kernel.h"
 #include "io/dicom_header/dicom_scan.h"
 #include "io/dicom_series/dicom_group.h"
+#include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
 #include "io/source/source_slices.h"
 
@@ -48,7 +49,8 @@ static const struct param dicom_params[] = {
     UNREADABLE_PARAM(struct dicom_params),
     PARAM(struct dicom_params, incomplete, .unit = "", .choices = incomplete_choices, .init.choice = INCOMPLETE_REFUSE,
           .doc = "what to do where a series has fewer files than its Number of Series Related Instances says"),
-    PARAM(struct dicom_params, padding, .unit = "", .choices = padding_choices, .init.choice = PADDING_VALUE,
+    PARAM(struct dicom_params, padding, .unit = "", .choices = padding_choices, .init.choice = PADDING_EXCLUDE,
+          .old = {.until = 1, .init.choice = PADDING_VALUE},
           .doc = "what pixels at the header's Pixel Padding Value, or in its range, are"),
     SLICES_PARAM(struct dicom_params),
 };
@@ -76,8 +78,8 @@ static size_t native_bytes(const struct source *source, int threads, int64_t ahe
 static bool holds(const struct source *base, dev_t device, ino_t inode)
 {
     const struct dicom_source *source = (const struct dicom_source *)base;
-    for (int64_t z = 0; z < base->n_slices; z++)
-        if (source->frames[z].file->device == device && source->frames[z].file->inode == inode)
+    for (int64_t z = 0; z < ts_source_total(base); z++)
+        if (source->frames[z].image->file->device == device && source->frames[z].image->file->inode == inode)
             return true;
     return false;
 }
@@ -110,24 +112,27 @@ static bool values_fit(const struct dicom_frame *frame, enum ts_dtype dtype)
                                       : isfinite((float)low) && isfinite((float)high);
 }
 
-static enum ts_status open_frame(struct dicom_source *source, int64_t z, const struct dicom_file *file,
+static enum ts_status open_frame(struct dicom_source *source, int64_t z, const struct dicom_image *image,
                                  struct ts_diag *diag)
 {
+    const struct dicom_file *file = image->file;
     struct dicom_frame *frame = &source->frames[z];
     struct source_slice *slice = &source->base.slices[z];
     *frame = (struct dicom_frame){
-        .file = file,
+        .image = image,
         .cells = {.bits_allocated = file->bits_allocated,
                   .bits_stored = file->bits_stored,
                   .high_bit = file->high_bit,
                   .is_signed = file->pixel_representation == 1,
                   .big_endian = file->syntax == DICOM_EXPLICIT_BE},
-        .slope = file->have_slope ? file->slope : 1.0,
-        .intercept = file->have_intercept ? file->intercept : 0.0,
+        .slope = image->have_slope ? image->slope : 1.0,
+        .intercept = image->have_intercept ? image->intercept : 0.0,
     };
+    if (source->cell_bytes < (size_t)ts_dicom_frame_bytes(file))
+        source->cell_bytes = (size_t)ts_dicom_frame_bytes(file);
     slice->slope = frame->slope;
     slice->intercept = frame->intercept;
-    memcpy(slice->position_mm, file->position_mm, sizeof slice->position_mm);
+    memcpy(slice->position_mm, image->position_mm, sizeof slice->position_mm);
     if (values_fit(frame, source->base.image.dtype))
         return TS_OK;
     return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "values-out-of-range"},
@@ -138,7 +143,7 @@ static enum ts_status open_frame(struct dicom_source *source, int64_t z, const s
 enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct arena *arena, struct source **out,
                                   struct ts_diag *diag)
 {
-    const size_t n = series->n_files;
+    const size_t n = series->n_images;
     struct dicom_source *source = ts_arena_alloc(arena, sizeof *source);
     struct source_slice *slices = ts_arena_alloc(arena, n * sizeof *slices);
     struct dicom_frame *frames = ts_arena_alloc(arena, n * sizeof *frames);
@@ -146,12 +151,14 @@ enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct aren
     if (status == TS_OK)
         *source = (struct dicom_source){.base = {.image = series->image,
                                                  .n_slices = series->image.axes[0].n,
-                                                 .n_files = series->image.axes[0].n,
+                                                 .n_volumes = (int64_t)series->n_volumes,
+                                                 .volume_axis = series->volume_axis,
+                                                 .n_files = (int64_t)series->n_files,
                                                  .slices = slices},
                                         .arena = arena,
                                         .frames = frames};
     for (size_t z = 0; status == TS_OK && z < n; z++)
-        status = open_frame(source, (int64_t)z, series->files[z], diag);
+        status = open_frame(source, (int64_t)z, series->images[z], diag);
     if (status == TS_OK) {
         const bool native = ts_dicom_is_native(source);
         source->base.ops = native ? &native_ops : &ring_ops;
@@ -165,13 +172,24 @@ enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct aren
 
 /* ---- what the result records of the input ------------------------------------------------------- */
 
-/* The field's text where all slices agree, "mixed" where they do not. `offset` is that of a char array in dicom_file.
- */
-static const char *common_text(const struct dicom_series *series, size_t offset)
+/* A text of the header: a char array in struct dicom_image or in struct dicom_file. */
+struct header_text {
+    const char *name;
+    bool of_image;
+    size_t offset;
+};
+
+static const char *text_of(const struct dicom_image *image, const struct header_text *text)
 {
-    const char *first = (const char *)series->files[0] + offset;
-    for (size_t i = 1; i < series->n_files; i++)
-        if (strcmp(first, (const char *)series->files[i] + offset) != 0)
+    return (text->of_image ? (const char *)image : (const char *)image->file) + text->offset;
+}
+
+/* Returns the text where all slices agree, "mixed" where they do not. */
+static const char *common_text(const struct dicom_series *series, const struct header_text *text)
+{
+    const char *first = text_of(series->images[0], text);
+    for (size_t i = 1; i < series->n_images; i++)
+        if (strcmp(first, text_of(series->images[i], text)) != 0)
             return "mixed";
     return first;
 }
@@ -180,26 +198,23 @@ static const char *common_text(const struct dicom_series *series, size_t offset)
 static const char *burned_in(const struct dicom_series *series)
 {
     size_t n_no = 0;
-    for (size_t i = 0; i < series->n_files; i++) {
-        if (strcmp(series->files[i]->burned_in, "YES") == 0)
+    for (size_t i = 0; i < series->n_images; i++) {
+        if (strcmp(series->images[i]->file->burned_in, "YES") == 0)
             return "YES";
-        n_no += strcmp(series->files[i]->burned_in, "NO") == 0;
+        n_no += strcmp(series->images[i]->file->burned_in, "NO") == 0;
     }
-    return n_no == series->n_files ? "NO" : "UNKNOWN";
+    return n_no == series->n_images ? "NO" : "UNKNOWN";
 }
 
 /* The only texts of the header that reach an output: a new one needs a line here. */
-static const struct {
-    const char *name;
-    size_t offset;
-} allowed[] = {
-    {"modality", offsetof(struct dicom_file, modality)},
-    {"image_type", offsetof(struct dicom_file, image_type)},
-    {"convolution_kernel", offsetof(struct dicom_file, kernel)},
-    {"photometric", offsetof(struct dicom_file, photometric)},
-    {"rescale_type", offsetof(struct dicom_file, rescale_type)},
+static const struct header_text allowed[] = {
+    {"modality", false, offsetof(struct dicom_file, modality)},
+    {"image_type", false, offsetof(struct dicom_file, image_type)},
+    {"convolution_kernel", false, offsetof(struct dicom_file, kernel)},
+    {"photometric", false, offsetof(struct dicom_file, photometric)},
+    {"rescale_type", true, offsetof(struct dicom_image, rescale_type)},
 };
-enum { N_ALLOWED = sizeof allowed / sizeof allowed[0], MAX_ATTRIBUTES = N_ALLOWED + 4 };
+enum { N_ALLOWED = sizeof allowed / sizeof allowed[0], MAX_ATTRIBUTES = N_ALLOWED + 7 };
 
 /* Adds an attribute unless its value is empty. Backslashes divide values and stay; characters that are not printable
  * ASCII become question marks. */
@@ -236,25 +251,30 @@ static enum ts_status list_attributes(struct dicom_source *source, const struct 
 {
     char passed_over[512], skipped[32] = "";
     const size_t n_skipped = series->n_suspects + series->n_dropped + folder->n_of[DICOM_UNREADABLE] +
-                             (series->damaged ? series->damaged->n_files : 0);
+                             (series->damaged ? series->damaged->n_images : 0);
     const char *warnings = join_warnings(source, params, series);
     enum ts_status status = TS_OK;
     source->base.attributes = ts_arena_alloc(source->arena, MAX_ATTRIBUTES * sizeof *source->base.attributes);
     if (source->base.attributes == NULL || warnings == NULL)
         return ts_diag_no_memory(diag, MAX_ATTRIBUTES * sizeof *source->base.attributes);
     for (size_t i = 0; status == TS_OK && i < N_ALLOWED; i++) {
-        const char *text = common_text(series, allowed[i].offset);
-        if (allowed[i].offset == offsetof(struct dicom_file, kernel) && !ts_dicom_kernel_is_known(text))
+        const char *text = common_text(series, &allowed[i]);
+        if (strcmp(allowed[i].name, "convolution_kernel") == 0 && !ts_dicom_kernel_is_known(text))
             text = "unrecognized"; /* people can write into it */
         status = add_attribute(source, allowed[i].name, text, diag);
     }
     if (n_skipped > 0)
         snprintf(skipped, sizeof skipped, "%zu", n_skipped);
     ts_dicom_passed_over(folder, passed_over, sizeof passed_over);
-    const struct source_attribute reports[MAX_ATTRIBUTES - N_ALLOWED] = {{"burned_in_annotation", burned_in(series)},
-                                                                         {"files_passed_over", passed_over},
-                                                                         {"files_skipped", skipped},
-                                                                         {"warnings", warnings}};
+    const struct dicom_loss loss = ts_dicom_loss(series);
+    const struct source_attribute reports[MAX_ATTRIBUTES - N_ALLOWED] = {
+        {"burned_in_annotation", burned_in(series)},
+        {"files_passed_over", passed_over},
+        {"files_skipped", skipped},
+        {"lossy_image_compression", loss.n_images > 0 ? "01" : ""},
+        {"lossy_image_compression_method", loss.method},
+        {"lossy_image_compression_ratio", loss.ratio},
+        {"warnings", warnings}};
     for (size_t i = 0; status == TS_OK && i < sizeof reports / sizeof reports[0]; i++)
         status = add_attribute(source, reports[i].name, reports[i].value, diag);
     return status;
@@ -323,11 +343,23 @@ static enum ts_status choose_series(const struct param_set *set, struct arena *a
     return status == TS_OK ? refuse_burned_in(set, *chosen, diag) : status;
 }
 
-/* Notes which values are padding. The image is masked where any slice has such. */
-static void exclude_padding(struct dicom_source *source)
+/* Notes which values are padding. The image is masked where any slice has such, and they are to be excluded. */
+static void find_padding(struct dicom_source *source, const struct dicom_params *params)
 {
-    for (int64_t z = 0; z < source->base.n_slices; z++)
-        source->base.image.masked |= ts_dicom_padding(source, z, &source->base.slices[z].invalid);
+    bool any = false;
+    for (int64_t z = 0; z < ts_source_total(&source->base); z++)
+        any |= ts_dicom_padding(source, z, &source->base.slices[z].invalid);
+    source->base.image.masked = any && params->padding == PADDING_EXCLUDE;
+}
+
+/* The parameter `padding` decides nothing where no header states a padding value. */
+static void resolve_dicom(struct param_set *set, const struct source *source)
+{
+    bool any = false;
+    for (int64_t z = 0; z < ts_source_total(source); z++)
+        any |= !isnan(source->slices[z].invalid.low);
+    if (!any)
+        ts_param_idle(set, "padding");
 }
 
 static enum ts_status open_dicom(const struct param_set *set, struct source **source, struct ts_diag *diag)
@@ -348,8 +380,7 @@ static enum ts_status open_dicom(const struct param_set *set, struct source **so
         return status;
     for (size_t i = 0; i < series->n_warnings; i++)
         ts_diag_warning(diag, &(struct diag_site){.code = "dicom-series"}, "%s", series->warnings[i]);
-    if (((const struct dicom_params *)set->values)->padding == PADDING_EXCLUDE)
-        exclude_padding((struct dicom_source *)*source);
+    find_padding((struct dicom_source *)*source, set->values);
     status = list_attributes((struct dicom_source *)*source, set->values, &folder, series, diag);
     if (status != TS_OK) {
         close_source(*source);
@@ -365,4 +396,5 @@ const struct source_format dicom_format = {
     .n_params = sizeof dicom_params / sizeof dicom_params[0],
     .params_bytes = sizeof(struct dicom_params),
     .open = open_dicom,
+    .resolve = resolve_dicom,
 };

@@ -9,6 +9,7 @@
 #include "core/json.h"
 #include "io/dicom_header/dicom_scan.h"
 #include "io/dicom_series/dicom_group.h"
+#include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
 
 enum { LINE_BYTES = 2048 };
@@ -44,6 +45,17 @@ static void write_volume(struct json *json, const struct ts_image *image)
     ts_json_member_text(json, "unit", image->unit);
 }
 
+/* Writes the members of a series that was compressed with loss; others have none. */
+static void write_loss(struct json *json, const struct dicom_series *series)
+{
+    const struct dicom_loss loss = ts_dicom_loss(series);
+    if (loss.n_images == 0)
+        return;
+    ts_json_member_integer(json, "lossy_images", (int64_t)loss.n_images);
+    ts_json_member_text(json, "lossy_method", loss.method);
+    ts_json_member_text(json, "lossy_ratio", loss.ratio);
+}
+
 static void write_series(struct json *json, const struct dicom_series *series)
 {
     struct dicom_lack lacks[DICOM_MAX_LACKS];
@@ -57,7 +69,8 @@ static void write_series(struct json *json, const struct dicom_series *series)
     ts_json_member_integer(json, "duplicates", (int64_t)series->n_duplicates);
     ts_json_member_text(json, "series", series->series);
     ts_json_member_text(json, "modality", series->modality);
-    ts_json_member_text(json, "transfer_syntax", series->files[0]->syntax_uid);
+    ts_json_member_text(json, "transfer_syntax", series->images[0]->file->syntax_uid);
+    write_loss(json, series);
     if (series->refusal)
         write_refusal(json, "refused", series->refusal_code, series->refusal, series->hint);
     else
@@ -129,7 +142,7 @@ static void print_series(FILE *stream, const struct dicom_series *series)
 {
     struct dicom_lack lacks[DICOM_MAX_LACKS];
     const size_t n_lacks = ts_dicom_lacks(series, lacks);
-    const char *syntax = *series->files[0]->syntax_uid ? series->files[0]->syntax_uid : "unknown";
+    const char *syntax = *series->images[0]->file->syntax_uid ? series->images[0]->file->syntax_uid : "unknown";
     char line[512], number[16];
     ts_dicom_series_line(series, line, sizeof line);
     snprintf(number, sizeof number, "%3d  ", series->number);

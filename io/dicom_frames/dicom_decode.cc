@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This thin shim over DCMTK decodes one JPEG lossless or JPEG-LS frame of a file that our own scan has checked. It runs
- * in worker processes only, never in the program itself. Frames are taken with DcmPixelData::getUncompressedFrame,
- * which writes into a buffer of our size; chooseRepresentation and DicomImage are not used, since both trust the
- * header's sizes.
+ * This thin shim over DCMTK decodes one frame of JPEG or JPEG-LS. It runs in worker processes only, never in the
+ * program itself. DCMTK's codecs want a data set: it is made here, of the few numbers that the frame's own header and
+ * ours agree on, so that DCMTK parses no file. Frames are taken with DcmPixelData::getUncompressedFrame, which writes
+ * into a buffer of our size.
  */
 #include "io/dicom_frames/dicom_decode.h"
 
@@ -21,9 +21,9 @@
 #include "dcmtk/dcmdata/dcdatset.h"
 #include "dcmtk/dcmdata/dcdeftag.h"
 #include "dcmtk/dcmdata/dcdict.h"
-#include "dcmtk/dcmdata/dcfilefo.h"
-#include "dcmtk/dcmdata/dcistrmb.h"
 #include "dcmtk/dcmdata/dcpixel.h"
+#include "dcmtk/dcmdata/dcpixseq.h"
+#include "dcmtk/dcmdata/dcpxitem.h"
 #include "dcmtk/dcmdata/dcuid.h"
 #include "dcmtk/dcmjpeg/djdecode.h"
 #include "dcmtk/dcmjpls/djdecode.h"
@@ -35,6 +35,9 @@ namespace
 {
 
 namespace log = dcmtk::log4cplus;
+
+/* Some writers leave out the last coefficient of a sequential scan, which has them all in any case. */
+const char *const harmless_warning = "Invalid SOS parameters for sequential JPEG";
 
 /* Takes the place of every output of DCMTK's log: keeps the first warning, prints nothing. */
 class FirstWarning : public log::Appender
@@ -60,7 +63,7 @@ class FirstWarning : public log::Appender
   protected:
     void append(const log::spi::InternalLoggingEvent &event) override
     {
-        if (text.empty())
+        if (text.empty() && event.getMessage() != harmless_warning)
             text = event.getMessage();
     }
 
@@ -76,25 +79,73 @@ int fail(char *error, size_t error_bytes, const char *what, const char *why)
     return 1;
 }
 
-int decode(const void *bytes, size_t n_bytes, void *out, size_t out_bytes, char *error, size_t error_bytes)
+E_TransferSyntax dcmtk_syntax(enum dicom_syntax syntax)
 {
-    DcmFileFormat file;
-    DcmInputBufferStream stream;
-    stream.setBuffer(bytes, static_cast<offile_off_t>(n_bytes));
-    stream.setEos();
-    file.transferInit();
-    OFCondition condition = file.read(stream, EXS_Unknown, EGL_noChange, DCM_MaxReadLength);
-    file.transferEnd();
-    if (condition.bad())
-        return fail(error, error_bytes, "DCMTK cannot read the file", condition.text());
-    DcmElement *element = nullptr;
-    condition = file.getDataset()->findAndGetElement(DCM_PixelData, element);
-    DcmPixelData *pixels = dynamic_cast<DcmPixelData *>(element);
-    if (condition.bad() || pixels == nullptr)
-        return fail(error, error_bytes, "DCMTK finds no pixel data", condition.text());
+    switch (syntax) {
+    case DICOM_JPEG_BASELINE:
+        return EXS_JPEGProcess1;
+    case DICOM_JPEG_EXTENDED:
+        return EXS_JPEGProcess2_4;
+    case DICOM_JPEG_SPECTRAL:
+        return EXS_JPEGProcess6_8;
+    case DICOM_JPEG_PROGRESSIVE:
+        return EXS_JPEGProcess10_12;
+    case DICOM_JPEG_LOSSLESS:
+        return EXS_JPEGProcess14;
+    case DICOM_JPEG_LOSSLESS_FIRST_ORDER:
+        return EXS_JPEGProcess14SV1;
+    case DICOM_JPEG_LS:
+        return EXS_JPEGLSLossless;
+    default:
+        return EXS_JPEGLSLossy;
+    }
+}
 
+/* Puts an item into the sequence, which owns it from then on. */
+OFCondition add_item(DcmPixelSequence &sequence, const void *bytes, size_t n)
+{
+    DcmPixelItem *item = new DcmPixelItem(DCM_PixelItemTag);
+    OFCondition condition = sequence.insert(item);
+    if (condition.good() && n > 0)
+        condition = item->putUint8Array(static_cast<const Uint8 *>(bytes), static_cast<unsigned long>(n));
+    return condition;
+}
+
+/* Makes a data set of one image, whose pixels are one fragment. */
+OFCondition make_data_set(const struct dicom_frame_form &form, int precision, const void *stream, size_t bytes,
+                          DcmDataset &set, DcmPixelData *&pixels)
+{
+    const struct {
+        DcmTagKey tag;
+        int value;
+    } numbers[] = {{DCM_Rows, form.rows},       {DCM_Columns, form.columns},
+                   {DCM_SamplesPerPixel, 1},    {DCM_BitsAllocated, precision > 8 ? 16 : 8},
+                   {DCM_BitsStored, precision}, {DCM_HighBit, precision - 1},
+                   {DCM_PixelRepresentation, 0}};
+    OFCondition condition = set.putAndInsertString(DCM_PhotometricInterpretation, "MONOCHROME2");
+    for (const auto &number : numbers)
+        if (condition.good())
+            condition = set.putAndInsertUint16(number.tag, static_cast<Uint16>(number.value));
+    pixels = new DcmPixelData(DCM_PixelData);
+    if (condition.good())
+        condition = set.insert(pixels);
+    DcmPixelSequence *sequence = new DcmPixelSequence(DCM_PixelSequenceTag);
+    pixels->putOriginalRepresentation(dcmtk_syntax(form.syntax), nullptr, sequence);
+    if (condition.good())
+        condition = add_item(*sequence, nullptr, 0); /* the offset table */
+    return condition.good() ? add_item(*sequence, stream, bytes) : condition;
+}
+
+int decode(const struct dicom_frame_form &form, int precision, const void *stream, size_t bytes, void *out,
+           size_t out_bytes, char *error, size_t error_bytes)
+{
+    DcmDataset set;
+    DcmPixelData *pixels = nullptr;
+    OFCondition condition = make_data_set(form, precision, stream, bytes, set, pixels);
+    if (condition.bad())
+        return fail(error, error_bytes, "DCMTK cannot take the frame", condition.text());
     Uint32 frame_bytes = 0;
-    condition = pixels->getUncompressedFrameSize(file.getDataset(), frame_bytes);
+    condition = pixels->getUncompressedFrameSize(&set, frame_bytes);
     if (condition.bad())
         return fail(error, error_bytes, "DCMTK cannot tell the size of the frame", condition.text());
     /* It rounds odd sizes up: the decoder swaps pairs of bytes. */
@@ -107,8 +158,8 @@ int decode(const void *bytes, size_t n_bytes, void *out, size_t out_bytes, char 
     Uint32 first_fragment = 0;
     OFString color_model;
     first_warning->clear();
-    condition = pixels->getUncompressedFrame(file.getDataset(), 0, first_fragment, frame.data(),
-                                             static_cast<Uint32>(frame.size()), color_model);
+    condition = pixels->getUncompressedFrame(&set, 0, first_fragment, frame.data(), static_cast<Uint32>(frame.size()),
+                                             color_model);
     if (condition.bad())
         return fail(error, error_bytes, "the compressed pixel data is damaged", condition.text());
     if (first_warning->message() != nullptr)
@@ -156,13 +207,13 @@ int ts_dicom_decode_init(char *error, size_t error_bytes) noexcept
     }
 }
 
-int ts_dicom_decode_frame(const void *file, size_t file_bytes, void *out, size_t out_bytes, char *error,
-                          size_t error_bytes) noexcept
+int ts_dicom_decode_frame(const struct dicom_frame_form *form, int precision, const void *stream, size_t bytes,
+                          void *out, size_t out_bytes, char *error, size_t error_bytes) noexcept
 {
     try {
-        return decode(file, file_bytes, out, out_bytes, error, error_bytes);
+        return decode(*form, precision, stream, bytes, out, out_bytes, error, error_bytes);
     } catch (const std::bad_alloc &) {
-        return fail(error, error_bytes, "the file needs more memory to decode", "the limit of the worker is reached");
+        return fail(error, error_bytes, "the frame needs more memory to decode", "the limit of the worker is reached");
     } catch (const std::exception &exception) {
         return fail(error, error_bytes, "the pixel data could not be decoded", exception.what());
     } catch (...) {

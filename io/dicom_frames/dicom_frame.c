@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This decodes one slice, in a worker process where it is compressed: it reads cells from the file's descriptor (at the
- * offset that the scan found, or through DCMTK), makes stored values of them, digests, counts padding, and rescales.
+ * This decodes one slice, in a worker process where it is compressed: it gets cells (from the file, inflated, or of a
+ * decoder), makes stored values of them, digests, counts padding, and rescales.
  *
  * pixel_sha256 = SHA-256(p), p the stored values, little-endian, sign-extended to BitsAllocated.
  * instance_hmac = HMAC-SHA256(key, SOP Instance UID), key = SHA-256(p || "tomostage instance key"): who holds the image
@@ -16,83 +16,106 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/dicom_frames/dicom_decode.h"
-#include "io/dicom_frames/dicom_rle.h"
-#include "io/dicom_frames/dicom_source.h"
+#include "io/dicom_frames/dicom_decompress.h"
+#include "io/dicom_header/dicom_pixels.h"
 #include "io/file/file_bytes.h"
 
 static const char key_label[] = "tomostage instance key";
 
 size_t ts_dicom_cell_bytes(const struct dicom_source *source)
 {
-    return ts_slice_count(&source->base.image) * (size_t)(source->frames[0].cells.bits_allocated / 8);
+    return source->cell_bytes;
 }
 
 struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
 {
     const struct dicom_frame *frame = &source->frames[z];
-    const struct dicom_file *file = frame->file;
-    struct dicom_job job = {.pixel_offset = file->pixel_offset,
-                            .pixel_bytes = file->pixel_bytes,
-                            .file_bytes = file->file_bytes,
+    const struct dicom_image *image = frame->image;
+    const struct dicom_file *file = image->file;
+    struct dicom_job job = {.deflate_offset = file->deflate_offset,
+                            .device = file->device,
+                            .inode = file->inode,
+                            .form = ts_dicom_frame_form(file),
                             .n = ts_slice_count(&source->base.image),
+                            .frame_n = (size_t)file->rows * (size_t)file->columns,
+                            .columns = image->columns,
+                            .tile_offset = (int64_t)image->tile_row * file->columns + image->tile_column,
                             .slope = frame->slope,
                             .intercept = frame->intercept,
                             .cells = frame->cells,
-                            .syntax = file->syntax,
                             .dtype = source->base.image.dtype,
-                            .have_padding = file->have_padding,
-                            .have_padding_limit = file->have_padding_limit,
-                            .padding = file->padding,
-                            .padding_limit = file->padding_limit};
+                            .have_padding = image->have_padding,
+                            .have_padding_limit = image->have_padding_limit,
+                            .padding = image->padding,
+                            .padding_limit = image->padding_limit};
+    if (dicom_is_compressed(file->syntax))
+        job.stream = file->streams[image->frame];
+    else
+        job.stream.offset = ts_dicom_frame_offset(image);
     snprintf(job.sop_instance, sizeof job.sop_instance, "%s", file->sop_instance);
     return job;
 }
 
-/* Refuses where a decoder has already written the text. */
-static void refuse_code(struct dicom_reply *reply, const char *code)
+void ts_dicom_reply_refuse(struct dicom_reply *reply, const char *code, const char *text)
 {
     reply->failed = 1;
     snprintf(reply->code, sizeof reply->code, "%s", code);
+    if (text)
+        snprintf(reply->text, sizeof reply->text, "%s", text);
 }
 
-static void refuse(struct dicom_reply *reply, const char *code, const char *text)
+bool ts_dicom_scratch_init(struct dicom_scratch *scratch, size_t cell_bytes)
 {
-    refuse_code(reply, code);
-    snprintf(reply->text, sizeof reply->text, "%s", text);
+    *scratch = (struct dicom_scratch){.cells = malloc(cell_bytes)};
+    return scratch->cells != NULL;
 }
 
-static bool read_at(int fd, void *out, size_t bytes, int64_t offset, struct dicom_reply *reply)
+void ts_dicom_scratch_clear(struct dicom_scratch *scratch)
+{
+    free(scratch->cells);
+    ts_inflate_file_destroy(scratch->inflated);
+    *scratch = (struct dicom_scratch){.cells = NULL};
+}
+
+bool ts_dicom_read_pixels(int fd, void *out, size_t bytes, int64_t offset, struct dicom_reply *reply)
 {
     if (ts_file_read_at(fd, out, bytes, (uint64_t)offset))
         return true;
-    refuse(reply, "file-not-readable", errno ? ts_errno_text(errno) : "the file ends inside of its pixel data");
+    ts_dicom_reply_refuse(reply, "file-not-readable",
+                          errno ? ts_errno_text(errno) : "the file ends inside of its pixel data");
     return false;
 }
 
-/* Decodes a frame from the file's compressed bytes in memory. The scan found one RLE fragment: an item header of 8
- * bytes, then the frame. DCMTK decodes the whole file, since a worker can open nothing. */
-static bool read_compressed(int fd, const struct dicom_job *job, void *cells, size_t bytes, struct dicom_reply *reply)
+/* Reads pixels of a deflated data set. Frames of one file that are read in order inflate it once. */
+static bool read_inflated(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, size_t bytes,
+                          int64_t offset, struct dicom_reply *reply)
 {
-    const bool rle = job->syntax == DICOM_RLE;
-    const size_t n = (size_t)(rle ? job->pixel_bytes : job->file_bytes);
-    void *encoded = malloc(n);
-    if (encoded == NULL) {
-        refuse(reply, "no-memory",
-               rle ? "the worker's memory does not hold the compressed slice"
-                   : "the worker's memory does not hold the compressed file");
+    if (!scratch->inflated && !(scratch->inflated = ts_inflate_file_create())) {
+        ts_dicom_reply_refuse(reply, "no-memory", "memory is out");
         return false;
     }
-    bool ok = read_at(fd, encoded, n, rle ? job->pixel_offset + 8 : 0, reply);
-    if (ok) {
-        ok = rle ? ts_dicom_rle_decode(encoded, n, cells, job->n, (size_t)job->cells.bits_allocated / 8, reply->text,
-                                       sizeof reply->text)
-                 : ts_dicom_decode_frame(encoded, n, cells, bytes, reply->text, sizeof reply->text) == 0;
-        if (!ok)
-            refuse_code(reply, "pixel-data-damaged");
+    ts_inflate_file_choose(scratch->inflated, fd, job->device, job->inode, job->deflate_offset);
+    switch (ts_inflate_file_read(scratch->inflated, offset, scratch->cells, bytes)) {
+    case INFLATE_WHOLE:
+        return true;
+    case INFLATE_UNREADABLE:
+        ts_dicom_reply_refuse(reply, "file-not-readable", ts_errno_text(errno));
+        return false;
+    default: /* the scan has inflated it */
+        ts_dicom_reply_refuse(reply, "file-changed", "the file was changed after its header was checked");
+        return false;
     }
-    free(encoded);
-    return ok;
+}
+
+/* Reads the rows of the slice, whole, from pixel `first` of the frame on. */
+static bool read_rows(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, int64_t first,
+                      struct dicom_reply *reply)
+{
+    const size_t cell = (size_t)job->cells.bits_allocated / 8;
+    const size_t bytes = job->n / (size_t)job->columns * (size_t)job->form.columns * cell;
+    const int64_t offset = job->stream.offset + first * (int64_t)cell;
+    return job->form.syntax == DICOM_DEFLATED_LE ? read_inflated(job, fd, scratch, bytes, offset, reply)
+                                                 : ts_dicom_read_pixels(fd, scratch->cells, bytes, offset, reply);
 }
 
 static bool digest(const void *stored, size_t bytes, const char *uid, struct dicom_reply *reply)
@@ -111,7 +134,7 @@ static bool digest(const void *stored, size_t bytes, const char *uid, struct dic
     EVP_MD_CTX_free(pixels);
     EVP_MD_CTX_free(keyed);
     if (!ok)
-        refuse(reply, "digest-failed", "the SHA-256 of the pixels could not be computed");
+        ts_dicom_reply_refuse(reply, "digest-failed", "the SHA-256 of the pixels could not be computed");
     return ok;
 }
 
@@ -154,12 +177,35 @@ bool ts_dicom_padding(const struct dicom_source *source, int64_t z, struct inval
     return true;
 }
 
-void ts_dicom_frame_decode(const struct dicom_job *job, int fd, void *cells, void *out, struct dicom_reply *reply)
+/* Moves the cells of a tile, whose first one stands at cell `first` of the frame, to the beginning of the buffer. */
+static void cut_tile(const struct dicom_job *job, void *cells, size_t first)
+{
+    const size_t cell = (size_t)job->cells.bits_allocated / 8, row = (size_t)job->columns * cell;
+    unsigned char *bytes = cells;
+    for (size_t y = 0; y < job->n / (size_t)job->columns; y++)
+        memmove(bytes + y * row, bytes + (first + y * (size_t)job->form.columns) * cell, row);
+}
+
+/* Reads the cells of the slice into the beginning of the buffer. Of a frame that is not compressed only the rows of the
+ * slice are read. */
+static bool read_cells(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, struct dicom_reply *reply)
+{
+    const bool compressed = dicom_is_compressed(job->form.syntax);
+    const int64_t columns = job->form.columns, row = compressed ? 0 : job->tile_offset / columns * columns;
+    const bool ok =
+        compressed ? ts_dicom_decompress(job, fd, scratch->cells, reply) : read_rows(job, fd, scratch, row, reply);
+    if (ok && job->n < job->frame_n)
+        cut_tile(job, scratch->cells, (size_t)(job->tile_offset - row));
+    return ok;
+}
+
+void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, void *out,
+                           struct dicom_reply *reply)
 {
     const size_t bytes = job->n * (size_t)(job->cells.bits_allocated / 8);
     const enum ts_dtype stored = ts_dicom_stored_dtype(&job->cells);
-    if (!(job->syntax <= DICOM_EXPLICIT_BE ? read_at(fd, cells, bytes, job->pixel_offset, reply)
-                                           : read_compressed(fd, job, cells, bytes, reply)))
+    void *cells = scratch->cells;
+    if (!read_cells(job, fd, scratch, reply))
         return;
     reply->dirty = ts_dicom_cells_to_stored(cells, job->n, &job->cells);
     if (!digest(cells, bytes, job->sop_instance, reply))

@@ -13,8 +13,8 @@
 
 bool ts_dicom_is_native(const struct dicom_source *source)
 {
-    for (int64_t z = 0; z < source->base.n_slices; z++)
-        if (source->frames[z].file->syntax > DICOM_EXPLICIT_BE)
+    for (int64_t z = 0; z < ts_source_total(&source->base); z++)
+        if (dicom_is_compressed(source->frames[z].image->file->syntax))
             return false;
     return true;
 }
@@ -27,15 +27,16 @@ struct reading {
 };
 
 /* Reads slice z. The file must be the one that was checked before and after, so that no part of the pixels is newer. */
-static void read_slice(const struct dicom_source *source, int64_t z, void *cells, void *out, struct dicom_reply *reply)
+static void read_slice(const struct dicom_source *source, int64_t z, struct dicom_scratch *scratch, void *out,
+                       struct dicom_reply *reply)
 {
     const struct dicom_job job = ts_dicom_job(source, z);
-    const int fd = ts_dicom_frame_open(source->frames[z].file, reply);
+    const int fd = ts_dicom_frame_open(source->frames[z].image->file, reply);
     if (fd < 0)
         return;
-    ts_dicom_frame_decode(&job, fd, cells, out, reply);
+    ts_dicom_frame_decode(&job, fd, scratch, out, reply);
     if (!reply->failed)
-        ts_dicom_frame_check(source->frames[z].file, fd, reply);
+        ts_dicom_frame_check(source->frames[z].image->file, fd, reply);
     close(fd);
 }
 
@@ -45,9 +46,10 @@ static enum ts_status read_part(void *user, int thread, int64_t i, struct ts_dia
     struct dicom_source *source = reading->source;
     const size_t bytes = ts_slice_bytes(&source->base.image), cell_bytes = ts_dicom_cell_bytes(source);
     struct dicom_reply reply = {0};
-    if (!source->cells[thread] && !(source->cells[thread] = malloc(cell_bytes)))
+    struct dicom_scratch *scratch = &source->scratch[thread];
+    if (!scratch->cells && !ts_dicom_scratch_init(scratch, cell_bytes))
         return ts_diag_no_memory(diag, cell_bytes);
-    read_slice(source, reading->z + i, source->cells[thread], reading->out + (size_t)i * bytes, &reply);
+    read_slice(source, reading->z + i, scratch, reading->out + (size_t)i * bytes, &reply);
     return ts_dicom_accept(source, reading->z + i, &reply, diag);
 }
 
@@ -63,7 +65,7 @@ static const struct read_rule rule = {read_range, 1, SIZE_MAX};
 
 static int useful_threads(const struct dicom_source *source, int threads)
 {
-    return source->base.n_slices < threads ? (int)source->base.n_slices : threads;
+    return ts_source_total(&source->base) < threads ? (int)ts_source_total(&source->base) : threads;
 }
 
 size_t ts_dicom_native_bytes(const struct dicom_source *source, int threads, int64_t ahead)
@@ -78,9 +80,9 @@ enum ts_status ts_dicom_native_start(struct source *base, int threads, int64_t a
     if (source->native)
         return TS_OK;
     source->n_threads = useful_threads(source, threads);
-    source->cells = calloc((size_t)source->n_threads, sizeof *source->cells);
-    if (!source->cells)
-        return ts_diag_no_memory(diag, (size_t)source->n_threads * sizeof *source->cells);
+    source->scratch = calloc((size_t)source->n_threads, sizeof *source->scratch);
+    if (!source->scratch)
+        return ts_diag_no_memory(diag, (size_t)source->n_threads * sizeof *source->scratch);
     return ts_read_ahead_start(base, &rule, source->n_threads, ahead, &source->native, diag);
 }
 
@@ -108,8 +110,8 @@ void ts_dicom_native_end(struct dicom_source *source)
 {
     ts_read_ahead_destroy(source->native);
     source->native = NULL;
-    for (int t = 0; source->cells && t < source->n_threads; t++)
-        free(source->cells[t]);
-    free(source->cells);
-    source->cells = NULL;
+    for (int t = 0; source->scratch && t < source->n_threads; t++)
+        ts_dicom_scratch_clear(&source->scratch[t]);
+    free(source->scratch);
+    source->scratch = NULL;
 }

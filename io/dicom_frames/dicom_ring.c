@@ -14,6 +14,7 @@
 
 #include "core/path.h"
 #include "io/dicom_frames/dicom_decode.h"
+#include "io/dicom_frames/dicom_jpeg_2000.h"
 #include "io/dicom_frames/dicom_source.h"
 #include "io/source/read_ahead.h"
 
@@ -33,12 +34,12 @@ static int64_t clamp(int64_t n, int64_t most)
 
 static int64_t clamp_slots(const struct dicom_source *source, int64_t ahead)
 {
-    return clamp(clamp(ahead, source->base.n_slices), SLOTS_MAX);
+    return clamp(clamp(ahead, ts_source_total(&source->base)), SLOTS_MAX);
 }
 
 static int clamp_workers(const struct dicom_source *source, int threads, int64_t slots)
 {
-    return (int)clamp(clamp(clamp(threads, slots), source->base.n_slices), WORKERS_MAX);
+    return (int)clamp(clamp(clamp(threads, slots), ts_source_total(&source->base)), WORKERS_MAX);
 }
 
 static size_t slot_bytes(const struct dicom_source *source)
@@ -49,12 +50,18 @@ static size_t slot_bytes(const struct dicom_source *source)
 /* Returns the memory that a worker may need to decode any slice. */
 static size_t worker_bytes(const struct dicom_source *source)
 {
-    int64_t largest = 0;
-    for (int64_t z = 0; z < source->base.n_slices; z++)
-        if (source->frames[z].file->syntax > DICOM_EXPLICIT_BE && source->frames[z].file->file_bytes > largest)
-            largest = source->frames[z].file->file_bytes;
+    size_t largest = 0, decoder = 0;
+    for (int64_t z = 0; z < ts_source_total(&source->base); z++) {
+        const struct dicom_image *image = source->frames[z].image;
+        const struct dicom_file *file = image->file;
+        const size_t bytes = dicom_is_compressed(file->syntax) ? (size_t)file->streams[image->frame].bytes : 0;
+        const size_t own =
+            file->syntax == DICOM_JPEG_2000 ? ts_dicom_jpeg_2000_bytes((size_t)file->rows * (size_t)file->columns) : 0;
+        largest = bytes > largest ? bytes : largest;
+        decoder = own > decoder ? own : decoder;
+    }
     /* The cells twice, the compressed bytes twice, and the heap and touched pages of a process. */
-    return ((size_t)8 << 20) + 2 * ts_dicom_cell_bytes(source) + 2 * (size_t)largest;
+    return ((size_t)8 << 20) + 2 * ts_dicom_cell_bytes(source) + 2 * largest + decoder;
 }
 
 size_t ts_dicom_ring_bytes(const struct dicom_source *source, int threads, int64_t ahead)
@@ -75,7 +82,7 @@ struct decoder_setup {
 struct decoder {
     unsigned char *slots; /* shared with the program */
     size_t slot_bytes;
-    void *cells; /* one frame as it comes from the file */
+    struct dicom_scratch scratch;
 };
 
 static bool prepare(const void *setup, size_t bytes, char *error, size_t error_bytes)
@@ -86,6 +93,7 @@ static bool prepare(const void *setup, size_t bytes, char *error, size_t error_b
         snprintf(error, error_bytes, "the crypto library has no SHA-256");
         return false;
     }
+    ts_dicom_jpeg_2000_prepare();
     return !decoder->codecs || ts_dicom_decode_init(error, error_bytes) == 0;
 }
 
@@ -93,16 +101,16 @@ static void *begin(const void *setup, void *memory)
 {
     static struct decoder decoder;
     const struct decoder_setup *sizes = setup;
-    decoder = (struct decoder){memory, sizes->slot_bytes, malloc(sizes->cell_bytes)};
-    return decoder.cells ? &decoder : NULL;
+    decoder = (struct decoder){.slots = memory, .slot_bytes = sizes->slot_bytes};
+    return ts_dicom_scratch_init(&decoder.scratch, sizes->cell_bytes) ? &decoder : NULL;
 }
 
 static void work(void *state, const void *bytes, int fd, void *reply)
 {
-    const struct decoder *decoder = state;
+    struct decoder *decoder = state;
     struct dicom_job job;
     memcpy(&job, bytes, sizeof job);
-    ts_dicom_frame_decode(&job, fd, decoder->cells, decoder->slots + (size_t)job.place * decoder->slot_bytes, reply);
+    ts_dicom_frame_decode(&job, fd, &decoder->scratch, decoder->slots + (size_t)job.place * decoder->slot_bytes, reply);
 }
 
 static const struct worker_kind decoder_kind = {
@@ -121,8 +129,8 @@ _Static_assert(sizeof(struct dicom_job) <= WORKER_JOB_MAX && sizeof(struct dicom
 
 static bool needs_codecs(const struct dicom_source *source)
 {
-    for (int64_t z = 0; z < source->base.n_slices; z++)
-        if (source->frames[z].file->syntax > DICOM_RLE)
+    for (int64_t z = 0; z < ts_source_total(&source->base); z++)
+        if (dicom_needs_dcmtk(source->frames[z].image->file->syntax))
             return true;
     return false;
 }
@@ -141,12 +149,12 @@ enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahe
     if (!ts_mul_size((size_t)places, source->slot_bytes, &memory_bytes))
         return ts_diag_no_memory(diag, SIZE_MAX);
     source->slots = calloc((size_t)source->n_slots, sizeof *source->slots);
-    source->slot_of = malloc((size_t)base->n_slices * sizeof *source->slot_of);
+    source->slot_of = malloc((size_t)ts_source_total(base) * sizeof *source->slot_of);
     if (source->slots == NULL || source->slot_of == NULL) {
         ts_dicom_ring_end(source);
-        return ts_diag_no_memory(diag, (size_t)base->n_slices * sizeof *source->slot_of);
+        return ts_diag_no_memory(diag, (size_t)ts_source_total(base) * sizeof *source->slot_of);
     }
-    memset(source->slot_of, 0xFF, (size_t)base->n_slices * sizeof *source->slot_of);
+    memset(source->slot_of, 0xFF, (size_t)ts_source_total(base) * sizeof *source->slot_of);
     const struct decoder_setup decoder = {source->slot_bytes, ts_dicom_cell_bytes(source), needs_codecs(source)};
     const struct worker_setup setup = {
         .kind = &decoder_kind,
@@ -177,7 +185,7 @@ static bool submit(struct dicom_source *source, int64_t slot, int64_t z)
     struct dicom_slot *at = &source->slots[slot];
     at->z = z;
     at->reply = (struct dicom_reply){0};
-    const int fd = ts_dicom_frame_open(source->frames[z].file, &at->reply);
+    const int fd = ts_dicom_frame_open(source->frames[z].image->file, &at->reply);
     bool queued = fd < 0;
     at->state = SLOT_READY;
     if (fd >= 0) {
@@ -252,7 +260,7 @@ static void pump(struct dicom_source *source, const struct slice_range *wanted)
 void ts_dicom_ring_prefetch(struct source *base, int64_t z, int64_t n)
 {
     struct dicom_source *source = (struct dicom_source *)base;
-    if (z < 0 || n <= 0 || z + n > base->n_slices || source->n_pending == DICOM_PENDING_MAX)
+    if (z < 0 || n <= 0 || z + n > ts_source_total(base) || source->n_pending == DICOM_PENDING_MAX)
         return;
     source->pending[source->n_pending++] = (struct slice_range){z, n};
     if (source->pool != NULL)
@@ -264,10 +272,10 @@ static enum ts_status report_loss(const struct dicom_source *source, uint64_t jo
 {
     struct diag_site site = {.code = "decoder-died"};
     int64_t z = (int64_t)(job & UINT32_MAX);
-    if (job == UINT64_MAX || z >= source->base.n_slices)
+    if (job == UINT64_MAX || z >= ts_source_total(&source->base))
         return ts_diag_error(diag, TS_RUN_FAILED, &site, "a process that decodes slices %s", what);
     ts_diag_error(diag, TS_BAD_INPUT, &site, "slice %lld (%s): the process that decoded it %s", (long long)z,
-                  ts_base_name(source->frames[z].file->path), what);
+                  ts_base_name(source->frames[z].image->file->path), what);
     return ts_diag_hint(diag, "the file is probably damaged: copy it again from its archive, or leave it out");
 }
 

@@ -53,7 +53,7 @@ int ts_dicom_frame_open(const struct dicom_file *file, struct dicom_reply *reply
 
 enum ts_status ts_dicom_check_range(const struct dicom_source *source, int64_t z, int64_t n, struct ts_diag *diag)
 {
-    const int64_t n_slices = source->base.n_slices;
+    const int64_t n_slices = ts_source_total(&source->base);
     if (z >= 0 && n >= 0 && z <= n_slices - n)
         return TS_OK;
     return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "slice-out-of-range"},
@@ -65,7 +65,7 @@ enum ts_status ts_dicom_accept(struct dicom_source *source, int64_t z, const str
                                struct ts_diag *diag)
 {
     struct source_slice *slice = &source->base.slices[z];
-    const char *name = ts_base_name(source->frames[z].file->path);
+    const char *name = ts_base_name(source->frames[z].image->file->path);
     char sha256[sizeof slice->pixel_sha256];
     if (reply->failed) {
         struct diag_site site = {.code = reply->code};
@@ -77,7 +77,7 @@ enum ts_status ts_dicom_accept(struct dicom_source *source, int64_t z, const str
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "file-changed"},
                              "slice %lld (%s): the pixels differ from those read before", (long long)z, name);
     memcpy(slice->pixel_sha256, sha256, sizeof sha256);
-    if (source->frames[z].file->sop_instance[0] != '\0')
+    if (source->frames[z].image->file->sop_instance[0] != '\0')
         ts_digest_format(slice->instance_hmac, reply->instance_hmac);
     slice->padding_count = reply->padding_count;
     source->frames[z].dirty = reply->dirty;
@@ -93,6 +93,6 @@ void ts_dicom_note_dirty(struct dicom_source *source, int64_t z, int64_t n, stru
                 diag, &(struct diag_site){.code = "unused-bits-set"},
                 "bits outside of Bits Stored are set (an embedded overlay, perhaps), first in slice %lld (%s); "
                 "they were dropped",
-                (long long)i, ts_base_name(source->frames[i].file->path));
+                (long long)i, ts_base_name(source->frames[i].image->file->path));
         }
 }

@@ -9,15 +9,17 @@
 
 #include "core/arena.h"
 #include "io/dicom_frames/dicom_cells.h"
+#include "io/dicom_header/dicom_codestream.h"
 #include "io/dicom_header/dicom_file.h"
+#include "io/file/inflate_file.h"
 #include "io/sandbox/workers.h"
 #include "io/source/read_ahead.h"
 
 enum { DIGEST_BYTES = 32, DICOM_TEXT_BYTES = 320, DICOM_JOB_SECONDS = 60, DICOM_PENDING_MAX = 64 };
 
-/* One slice: its file as it was when its header was read. */
+/* One slice: its image, with the file as it was when its header was read. */
 struct dicom_frame {
-    const struct dicom_file *file;
+    const struct dicom_image *image;
     struct dicom_cells cells;
     double slope, intercept; /* as applied */
     bool dirty;              /* found while reading: bits outside of BitsStored were dropped */
@@ -25,16 +27,27 @@ struct dicom_frame {
 
 /* The job of decoding one slice, as a worker gets it. The file comes beside it, as a descriptor. */
 struct dicom_job {
-    int64_t place;                                 /* where the result goes in the worker's memory, in slices */
-    int64_t pixel_offset, pixel_bytes, file_bytes; /* as in struct dicom_file */
-    size_t n;                                      /* pixels */
+    int64_t place;              /* where the result goes in the worker's memory, in slices */
+    struct dicom_stream stream; /* where the frame lies; without fragments where it is not compressed */
+    int64_t deflate_offset;     /* as in struct dicom_file, and so the next two */
+    dev_t device;
+    ino_t inode;
+    struct dicom_frame_form form;
+    size_t n, frame_n;   /* pixels of the slice and of its frame: a slice may be a tile */
+    int columns;         /* of the slice */
+    int64_t tile_offset; /* pixels of the frame before the first of the slice */
     double slope, intercept;
     struct dicom_cells cells;
-    enum dicom_syntax syntax;
     enum ts_dtype dtype; /* dtype of the volume */
     bool have_padding, have_padding_limit;
     int32_t padding, padding_limit;
     char sop_instance[DICOM_UID_MAX];
+};
+
+/* What a thread or a worker keeps from one job to the next. */
+struct dicom_scratch {
+    void *cells;                   /* one frame, as it comes from the file */
+    struct inflate_file *inflated; /* the deflated data set that was read last; NULL until there was one */
 };
 
 /* A worker's answer to a job. The pixels lie in the memory that the worker shares. */
@@ -63,11 +76,12 @@ struct dicom_source {
     struct source base; /* first */
     struct arena *arena;
     struct dicom_frame *frames;
+    size_t cell_bytes; /* the most that the cells of a frame need */
     bool noted_dirty;
 
     struct read_ahead *native; /* reads slices that are not compressed; NULL until started */
     int n_threads;
-    void **cells; /* one frame for each thread, as it comes from the file */
+    struct dicom_scratch *scratch; /* of each thread */
 
     struct worker_pool *pool; /* decodes compressed slices; NULL until started */
     int n_workers;
@@ -90,13 +104,20 @@ int ts_dicom_frame_open(const struct dicom_file *file, struct dicom_reply *reply
 /* Returns true where an open file is the one whose header was checked; else the reply has the reason. */
 bool ts_dicom_frame_check(const struct dicom_file *file, int fd, struct dicom_reply *reply);
 /* Decodes the frame of one slice into out (n elements of job->dtype), in a worker or, where it is not compressed,
- * anywhere. `cells` holds the frame as it comes
- * from the file. */
-void ts_dicom_frame_decode(const struct dicom_job *job, int fd, void *cells, void *out, struct dicom_reply *reply);
+ * anywhere. */
+void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, void *out,
+                           struct dicom_reply *reply);
+/* Makes the scratch of a thread or worker. Returns false where memory is out. */
+bool ts_dicom_scratch_init(struct dicom_scratch *scratch, size_t cell_bytes);
+void ts_dicom_scratch_clear(struct dicom_scratch *scratch);
+/* Reads bytes of the file. Returns false with the reason in the reply. */
+bool ts_dicom_read_pixels(int fd, void *out, size_t bytes, int64_t offset, struct dicom_reply *reply);
+/* Fills in why a frame is refused; `text` is NULL where a decoder has written it to the reply. */
+void ts_dicom_reply_refuse(struct dicom_reply *reply, const char *code, const char *text);
 /* Makes the crypto library load what it needs from files, before the worker is locked. Returns false where it
  * cannot. */
 bool ts_dicom_frame_prepare(void);
-/* Returns the bytes of the cells of one frame. */
+/* Returns the bytes of the cells of one frame of the files. */
 size_t ts_dicom_cell_bytes(const struct dicom_source *source);
 
 /* Keeps the facts about slice z, or reports why it cannot be used. Threads may do so for different slices. */

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "io/dicom_header/dicom_groups.h"
 #include "io/dicom_header/dicom_pixels.h"
 #include "io/dicom_header/dicom_values.h"
 
@@ -20,16 +21,9 @@ static void check_kind(struct scan *scan)
 {
     static const char *const multi_frame[] = {"2.1", "2.2", "4.1", "4.3", "4.4", "128.1", "130", NULL};
     const struct dicom_file *file = scan->file;
-    if (file->frames != 1 && ts_dicom_has(scan, DICOM_TAG(0x0028, 0x0008)))
+    if (ts_dicom_is_class(file->sop_class, multi_frame) && !scan->has_groups)
         ts_dicom_refuse(scan, "dicom-multi-frame",
-                        file->frames > 1 ? "%" PRId64 " frames in one file: multi-frame images are not in this build"
-                                         : "Number of Frames is %" PRId64 ", expected 1",
-                        file->frames);
-    if (ts_dicom_is_class(file->sop_class, multi_frame))
-        ts_dicom_refuse(scan, "dicom-multi-frame",
-                        "an enhanced multi-frame object: multi-frame images are not in this build");
-    if (strstr(file->image_type, "MOSAIC"))
-        ts_dicom_refuse(scan, "dicom-mosaic", "a mosaic of many slices in one image: mosaics are not in this build");
+                        "an enhanced object without functional groups, which would say where its frames lie");
     if (ts_dicom_has(scan, DICOM_FLOAT_PIXELS) || ts_dicom_has(scan, DICOM_DOUBLE_PIXELS))
         ts_dicom_refuse(scan, "dicom-float-pixels", "pixels stored as floating point are not in this build");
     if (ts_dicom_has(scan, DICOM_TAG(0x0028, 0x3000)))
@@ -80,8 +74,7 @@ static void check_pixels(struct scan *scan)
         ts_dicom_refuse(scan, "dicom-pixels-missing", "the image has no pixel data");
         return;
     }
-    bool native =
-        file->syntax == DICOM_IMPLICIT_LE || file->syntax == DICOM_EXPLICIT_LE || file->syntax == DICOM_EXPLICIT_BE;
+    const bool native = !dicom_is_compressed(file->syntax);
     if (native == scan->encapsulated) {
         ts_dicom_refuse(scan, "dicom-encoding", "the meta group says %s pixels, the pixel data is %s",
                         native ? "uncompressed" : "compressed", native ? "compressed" : "uncompressed");
@@ -93,32 +86,32 @@ static void check_pixels(struct scan *scan)
         return;
     if (native) {
         ts_dicom_check_native(scan);
-        if (file->pixel_bytes > ts_dicom_frame_bytes(file) + 1)
-            ts_dicom_warn(scan, "more pixel data than one frame needs; the rest was passed over");
+        if (file->pixel_bytes > file->frames * ts_dicom_frame_bytes(file) + 1)
+            ts_dicom_warn(scan, file->frames > 1 ? "more pixel data than the frames need; the rest was passed over"
+                                                 : "more pixel data than one frame needs; the rest was passed over");
     } else {
         ts_dicom_check_encoded(scan);
     }
 }
 
-static void check_values(struct scan *scan)
+static void check_values(struct scan *scan, struct dicom_image *image)
 {
-    struct dicom_file *file = scan->file;
-    if (file->have_slope && file->slope == 0)
+    if (image->have_slope && image->slope == 0)
         ts_dicom_refuse(scan, "dicom-rescale", "Rescale Slope is 0: every pixel would have one value");
-    if (file->have_slope != file->have_intercept)
+    if (image->have_slope != image->have_intercept)
         ts_dicom_refuse(scan, "dicom-rescale", "Rescale %s is given without Rescale %s",
-                        file->have_slope ? "Slope" : "Intercept", file->have_slope ? "Intercept" : "Slope");
-    if (file->have_spacing && !(file->spacing_mm[0] > 0 && file->spacing_mm[1] > 0 &&
-                                file->spacing_mm[0] <= MAX_POSITION_MM && file->spacing_mm[1] <= MAX_POSITION_MM))
+                        image->have_slope ? "Slope" : "Intercept", image->have_slope ? "Intercept" : "Slope");
+    if (image->have_spacing && !(image->spacing_mm[0] > 0 && image->spacing_mm[1] > 0 &&
+                                 image->spacing_mm[0] <= MAX_POSITION_MM && image->spacing_mm[1] <= MAX_POSITION_MM))
         ts_dicom_refuse(scan, "dicom-bad-spacing", "Pixel Spacing is %g by %g mm, expected more than 0 and at most %g",
-                        file->spacing_mm[0], file->spacing_mm[1], MAX_POSITION_MM);
+                        image->spacing_mm[0], image->spacing_mm[1], MAX_POSITION_MM);
     for (int i = 0; i < 3; i++) {
-        if (!(fabs(file->position_mm[i]) <= MAX_POSITION_MM))
+        if (!(fabs(image->position_mm[i]) <= MAX_POSITION_MM))
             ts_dicom_refuse(scan, "dicom-bad-position", "Image Position (Patient) is %g mm away, expected at most %g",
-                            fabs(file->position_mm[i]), MAX_POSITION_MM);
+                            fabs(image->position_mm[i]), MAX_POSITION_MM);
     }
-    if (file->have_orientation) {
-        const double *o = file->orientation;
+    if (image->have_orientation) {
+        const double *o = image->orientation;
         double row = sqrt(o[0] * o[0] + o[1] * o[1] + o[2] * o[2]);
         double column = sqrt(o[3] * o[3] + o[4] * o[4] + o[5] * o[5]);
         double dot = o[0] * o[3] + o[1] * o[4] + o[2] * o[5];
@@ -127,16 +120,19 @@ static void check_values(struct scan *scan)
                             "Image Orientation is not orthonormal: lengths %.6g and %.6g, dot product %.6g", row,
                             column, dot);
     }
-    if (file->pixel_representation == 1) {
-        file->padding = (int16_t)file->padding;
-        file->padding_limit = (int16_t)file->padding_limit;
+    if (scan->file->pixel_representation == 1) {
+        image->padding = (int16_t)image->padding;
+        image->padding_limit = (int16_t)image->padding_limit;
     }
 }
 
 void ts_dicom_check(struct scan *scan)
 {
+    if (!ts_dicom_list_images(scan))
+        return;
     check_kind(scan);
     check_layout(scan);
-    check_values(scan);
+    for (size_t i = 0; i < scan->file->n_images; i++)
+        check_values(scan, &scan->file->images[i]);
     check_pixels(scan);
 }

@@ -9,7 +9,8 @@
 
 #include "io/dicom_header/dicom_scan_state.h"
 
-/* Checks kind of image, layout, values and pixel data against each other; scan->file->refusal states what is wrong. */
+/* Lists the images of the file, which are NULL where memory is out. Checks kind of image, layout, values and pixel data
+ * against each other; scan->file->refusal states what is wrong. */
 void ts_dicom_check(struct scan *scan);
 
 #endif

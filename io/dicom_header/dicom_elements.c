@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The element walk. A stack of fixed size holds the levels, which are sequences and items. Levels of known length end
- * where the offset reaches their end, the others at their delimiter. The walk checks nested elements but hands out
- * only the top-level ones, since a volume needs no others.
+ * where the offset reaches their end, the others at their delimiter. The walk checks all nested elements but hands out
+ * few, since a volume needs no others.
  */
 #include "io/dicom_header/dicom_elements.h"
 
@@ -13,6 +13,24 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/file/inflate_file.h"
+
+/* Returns how many bytes at `offset` the buffer now holds; -1 with errno where they cannot be read. */
+static ssize_t fill_buffer(struct dicom_reader *reader, int64_t offset)
+{
+    ssize_t got;
+    if (reader->inflated) {
+        const int64_t left = reader->file_bytes - offset;
+        const size_t n = left < DICOM_BUFFER_BYTES ? (size_t)left : DICOM_BUFFER_BYTES;
+        const enum inflate_end end = ts_inflate_file_read(reader->inflated, offset, reader->buffer, n);
+        return end == INFLATE_WHOLE ? (ssize_t)n : end == INFLATE_UNREADABLE ? -1 : 0;
+    }
+    do {
+        got = pread(reader->fd, reader->buffer, DICOM_BUFFER_BYTES, offset);
+    } while (got < 0 && errno == EINTR);
+    return got;
+}
+
 bool ts_dicom_read(struct dicom_reader *reader, int64_t offset, void *out, size_t n)
 {
     if (offset < 0 || offset > reader->file_bytes || (uint64_t)n > (uint64_t)(reader->file_bytes - offset))
@@ -21,10 +39,7 @@ bool ts_dicom_read(struct dicom_reader *reader, int64_t offset, void *out, size_
     while (n > 0) {
         int64_t at = offset - reader->buffer_offset;
         if (at < 0 || at >= (int64_t)reader->buffer_bytes) {
-            ssize_t got;
-            do {
-                got = pread(reader->fd, reader->buffer, DICOM_BUFFER_BYTES, offset);
-            } while (got < 0 && errno == EINTR);
+            const ssize_t got = fill_buffer(reader, offset);
             reader->buffer_offset = offset;
             reader->buffer_bytes = got > 0 ? (size_t)got : 0;
             if (got <= 0) {
@@ -82,7 +97,11 @@ static enum dicom_step broken(struct dicom_walk *walk, const char *code, const c
 void ts_dicom_walk_init(struct dicom_walk *walk, struct dicom_reader *reader, int64_t offset, bool implicit,
                         bool big_endian)
 {
-    *walk = (struct dicom_walk){.reader = reader, .offset = offset, .implicit = implicit, .big_endian = big_endian};
+    *walk = (struct dicom_walk){.reader = reader,
+                                .offset = offset,
+                                .implicit = implicit,
+                                .big_endian = big_endian,
+                                .max_elements = DICOM_MAX_ELEMENTS};
 }
 
 static uint32_t tag_of(const unsigned char *bytes, bool big_endian)
@@ -137,12 +156,12 @@ static enum dicom_step read_header(struct dicom_walk *walk, bool implicit, struc
     }
     walk->offset += header;
     element->offset = walk->offset;
-    if (++walk->n_elements > DICOM_MAX_ELEMENTS)
-        return broken(walk, "dicom-too-many-elements", "more than %d elements", (int)DICOM_MAX_ELEMENTS);
+    if (++walk->n_elements > walk->max_elements)
+        return broken(walk, "dicom-too-many-elements", "more than %" PRId64 " elements", walk->max_elements);
     return DICOM_STEP_ELEMENT;
 }
 
-static enum dicom_step push(struct dicom_walk *walk, bool is_item, bool implicit, uint32_t length)
+static enum dicom_step push(struct dicom_walk *walk, uint32_t tag, bool is_item, bool implicit, uint32_t length)
 {
     if (walk->n_levels == 2 * DICOM_MAX_NESTING)
         return broken(walk, "dicom-too-deep", "sequences nested deeper than %d", (int)DICOM_MAX_NESTING);
@@ -155,16 +174,21 @@ static enum dicom_step push(struct dicom_walk *walk, bool is_item, bool implicit
                           length, walk->offset, limit - walk->offset);
         end = walk->offset + (int64_t)length;
     }
-    walk->levels[walk->n_levels++] = (struct dicom_level){.end = end, .is_item = is_item, .implicit = implicit};
+    if (walk->n_levels == 0)
+        walk->open = walk->is_open && walk->is_open(tag);
+    walk->levels[walk->n_levels++] =
+        (struct dicom_level){.end = end, .tag = tag, .is_item = is_item, .implicit = implicit};
     return DICOM_STEP_ELEMENT;
 }
 
 /* Takes the element between two items, which must be an item or the end of the sequence. */
 static enum dicom_step step_in_sequence(struct dicom_walk *walk, const struct dicom_element *element)
 {
-    const struct dicom_level *level = &walk->levels[walk->n_levels - 1];
-    if (element->tag == DICOM_ITEM)
-        return push(walk, true, level->implicit, element->length);
+    struct dicom_level *level = &walk->levels[walk->n_levels - 1];
+    if (element->tag == DICOM_ITEM) {
+        level->n_items++;
+        return push(walk, level->tag, true, level->implicit, element->length);
+    }
     if (element->tag == DICOM_SEQUENCE_END && level->end < 0 && element->length == 0) {
         walk->n_levels--;
         return DICOM_STEP_ELEMENT;
@@ -183,7 +207,7 @@ static enum dicom_step enter_or_skip(struct dicom_walk *walk, struct dicom_eleme
     bool sequence = !strcmp(element->vr, "SQ") || (undefined && (implicit || !strcmp(element->vr, "UN")));
     if (sequence) {
         /* PS3.5 6.2.2: UN of undefined length holds implicit VR little endian. */
-        return push(walk, false, implicit || !strcmp(element->vr, "UN"), element->length);
+        return push(walk, element->tag, false, implicit || !strcmp(element->vr, "UN"), element->length);
     }
     int64_t left = limit_of(walk) - walk->offset;
     if (undefined)
@@ -206,22 +230,35 @@ static enum dicom_step enter_or_skip(struct dicom_walk *walk, struct dicom_eleme
     return DICOM_STEP_ELEMENT;
 }
 
+/* Notes where the element stands, whose sequences the walk has entered. Returns whether it is handed out: `depth` is
+ * the number of levels around it. */
+static bool note_place(const struct dicom_walk *walk, int depth, struct dicom_element *element)
+{
+    if (depth == 0)
+        return true;
+    element->root = walk->levels[0].tag;
+    element->item = walk->levels[0].n_items - 1;
+    element->parent = walk->levels[depth - 1].tag;
+    return walk->open;
+}
+
 enum dicom_step ts_dicom_walk_next(struct dicom_walk *walk, struct dicom_element *out)
 {
     for (;;) {
         while (walk->n_levels > 0 && walk->levels[walk->n_levels - 1].end == walk->offset)
             walk->n_levels--;
-        bool top = walk->n_levels == 0;
-        if (top && walk->offset == walk->reader->file_bytes)
+        const int depth = walk->n_levels;
+        if (depth == 0 && walk->offset == walk->reader->file_bytes)
             return DICOM_STEP_END;
-        const struct dicom_level *level = top ? NULL : &walk->levels[walk->n_levels - 1];
-        bool implicit = top ? walk->implicit : level->implicit;
+        const struct dicom_level *level = depth == 0 ? NULL : &walk->levels[depth - 1];
+        bool implicit = level ? level->implicit : walk->implicit, given = false;
         struct dicom_element element;
         enum dicom_step step = read_header(walk, implicit, &element);
         if (step != DICOM_STEP_ELEMENT)
             return step;
         if (level && !level->is_item) {
             step = step_in_sequence(walk, &element);
+            given = element.tag == DICOM_ITEM;
         } else if (level && element.tag == DICOM_ITEM_END && level->end < 0 && element.length == 0) {
             walk->n_levels--;
         } else if (element.tag >> 16 == 0xFFFE) {
@@ -229,12 +266,13 @@ enum dicom_step ts_dicom_walk_next(struct dicom_walk *walk, struct dicom_element
                           element.tag >> 16, element.tag & 0xFFFF, walk->offset);
         } else {
             step = enter_or_skip(walk, &element, implicit);
-            if (step == DICOM_STEP_ELEMENT && top) {
-                *out = element;
-                return step;
-            }
+            given = true;
         }
         if (step != DICOM_STEP_ELEMENT)
             return step;
+        if (given && note_place(walk, depth, &element)) {
+            *out = element;
+            return step;
+        }
     }
 }

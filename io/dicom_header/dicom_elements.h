@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Walks the elements of a DICOM data set without recursion: hands out the top-level ones, checks the nested ones. Every
- * length is held against the rest of the file and of the enclosing item before it is used.
+ * Walks the elements of a DICOM data set without recursion. It hands out the top-level ones, and those inside of a few
+ * sequences that the caller names; all other nested ones are only checked. Every length is held against the rest of the
+ * file and of the enclosing item before it is used.
  * Source: DICOM PS3.5, 7 (data set), 7.5 (sequences), 6.2.2 (UN of undefined length).
  */
 #ifndef IO_DICOM_DICOM_ELEMENTS_H
@@ -14,6 +15,7 @@
 #define DICOM_TAG(group, element) ((uint32_t)(group) << 16 | (uint32_t)(element))
 #define DICOM_UNDEFINED UINT32_MAX
 #define DICOM_PIXEL_DATA DICOM_TAG(0x7FE0, 0x0010)
+#define DICOM_FRAME_OFFSETS DICOM_TAG(0x7FE0, 0x0001)
 #define DICOM_FLOAT_PIXELS DICOM_TAG(0x7FE0, 0x0008)
 #define DICOM_DOUBLE_PIXELS DICOM_TAG(0x7FE0, 0x0009)
 #define DICOM_ITEM DICOM_TAG(0xFFFE, 0xE000)
@@ -27,11 +29,15 @@ enum {
     DICOM_MAX_VALUE_BYTES = 64 << 20 /* limit of any value but pixels */
 };
 
-/* Reads a file at any place through one small buffer, so that a header costs one read and pixels none. */
+struct inflate_file;
+
+/* Reads a file, or the inflated bytes of its data set, at any place through one small buffer, so that a header costs
+ * one read and pixels none. */
 struct dicom_reader {
     int fd;
-    int error; /* errno of the first read that failed; 0 while none has */
-    int64_t file_bytes;
+    struct inflate_file *inflated; /* NULL: the bytes of the file */
+    int error;                     /* errno of the first read that failed; 0 while none has */
+    int64_t file_bytes;            /* of what is read */
     int64_t buffer_offset;
     size_t buffer_bytes;
     unsigned char buffer[DICOM_BUFFER_BYTES];
@@ -46,10 +52,16 @@ struct dicom_element {
     uint32_t length; /* as claimed; DICOM_UNDEFINED only for pixel data */
     int64_t offset;  /* where the value begins */
     bool truncated;  /* pixel data alone: the file ends before the value does */
+    /* Inside of a sequence that the caller named: the tag of that sequence, the number of its item, from 0, and the tag
+     * of the innermost sequence around the element. At the top level all are 0. */
+    uint32_t root, parent;
+    int64_t item;
 };
 
 struct dicom_level {
-    int64_t end; /* first byte behind, or -1: a delimiter ends it */
+    int64_t end;     /* first byte behind, or -1: a delimiter ends it */
+    uint32_t tag;    /* of the sequence; of an item that of its sequence */
+    int64_t n_items; /* of a sequence: how many have begun */
     bool is_item;
     bool implicit;
 };
@@ -58,8 +70,10 @@ struct dicom_walk {
     struct dicom_reader *reader;
     int64_t offset; /* where the next element begins; the caller moves it behind encapsulated pixel data */
     bool implicit, big_endian;
-    int64_t n_elements;
+    bool (*is_open)(uint32_t tag); /* whether the elements inside of this top-level sequence are handed out; NULL: no */
+    int64_t n_elements, max_elements;
     int n_levels;
+    bool open; /* the walk is inside of a sequence that is open */
     struct dicom_level levels[2 * DICOM_MAX_NESTING];
     const char *code; /* where broken */
     char message[192];
@@ -70,7 +84,9 @@ enum dicom_step { DICOM_STEP_ELEMENT, DICOM_STEP_END, DICOM_STEP_BROKEN };
 /* Begins a walk from `offset` to the end of the file, in this encoding. */
 void ts_dicom_walk_init(struct dicom_walk *walk, struct dicom_reader *reader, int64_t offset, bool implicit,
                         bool big_endian);
-/* Gives the next top-level element. The walk goes on behind its value, but for encapsulated pixel data. */
+/* Gives the next top-level element, or the next one inside of an open sequence, where the beginning of each of its
+ * items is given as an element DICOM_ITEM too. The walk goes on behind the element's value, but for a sequence, whose
+ * items come next, and for encapsulated pixel data. */
 enum dicom_step ts_dicom_walk_next(struct dicom_walk *walk, struct dicom_element *element);
 /* Returns the tag of the next element without moving on, or 0 at the end. */
 uint32_t ts_dicom_walk_peek(struct dicom_walk *walk);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This compares SOP Class UIDs with a list of classes. The lists leave out the prefix that all storage classes share.
- * An entry that ends with a dot stands for a whole family, such as all presentation states; any other entry must be the
- * rest of the UID, so that 2 does not stand for 20.
+ * This computes where frames lie, and compares SOP Class UIDs with a list of classes. The lists leave out the prefix
+ * that all storage classes share. An entry that ends with a dot stands for a whole family, such as all presentation
+ * states; any other entry must be the rest of the UID, so that 2 does not stand for 20.
  */
 #include "io/dicom_header/dicom_file.h"
 
@@ -18,4 +18,14 @@ bool ts_dicom_is_class(const char *uid, const char *const *classes)
             return true;
     }
     return false;
+}
+
+int64_t ts_dicom_frame_bytes(const struct dicom_file *file)
+{
+    return (int64_t)file->rows * file->columns * file->samples_per_pixel * (file->bits_allocated / 8);
+}
+
+int64_t ts_dicom_frame_offset(const struct dicom_image *image)
+{
+    return image->file->pixel_offset + image->frame * ts_dicom_frame_bytes(image->file);
 }

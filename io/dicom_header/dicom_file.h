@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These structs hold what the headers state about the files of a DICOM input: images, names that are no images, and the
- * folder as a whole. All parts of this folder share them.
+ * These structs hold what the headers state about a DICOM input: its files, the images in them, names that are no
+ * images, and the folder as a whole. A file holds one image or, where it has several frames, one for each. All parts of
+ * the rooms for DICOM share them.
  */
 #ifndef IO_DICOM_DICOM_FILE_H
 #define IO_DICOM_DICOM_FILE_H
@@ -12,19 +13,20 @@
 #include <sys/types.h>
 #include <time.h>
 
-enum dicom_syntax {
-    DICOM_IMPLICIT_LE,   /* 1.2.840.10008.1.2 */
-    DICOM_EXPLICIT_LE,   /* .2.1 */
-    DICOM_EXPLICIT_BE,   /* .2.2 */
-    DICOM_RLE,           /* .2.5 */
-    DICOM_JPEG_LOSSLESS, /* .2.4.57, .2.4.70 */
-    DICOM_JPEG_LS,       /* .2.4.80; .81 (near-lossless) is refused by name unless its NEAR is 0 */
-    DICOM_OTHER          /* recognized, not in this build: named in the refusal */
+#include "io/dicom_header/dicom_syntax.h"
+
+enum { DICOM_UID_MAX = 65, DICOM_TEXT_MAX = 65, DICOM_CODE_MAX = 33 };
+
+struct dicom_image;
+
+/* The compressed stream of one frame: fragments that follow each other, each behind an item header of 8 bytes. */
+struct dicom_stream {
+    int64_t offset; /* of the first fragment's header */
+    int64_t bytes;  /* of all fragments with their headers */
+    int n_fragments;
 };
 
-enum { DICOM_UID_MAX = 65, DICOM_TEXT_MAX = 65 };
-
-/* One DICOM image file. Every number was checked against the file. Flags `have_...` state which values are there; an
+/* One DICOM image file: what its header states of the file as a whole. Every number was checked against the file. An
  * empty text is absent. */
 struct dicom_file {
     const char *path; /* arena */
@@ -40,20 +42,47 @@ struct dicom_file {
     char sop_class[DICOM_UID_MAX], sop_instance[DICOM_UID_MAX], study[DICOM_UID_MAX], series[DICOM_UID_MAX],
         frame_of_reference[DICOM_UID_MAX], syntax_uid[DICOM_UID_MAX];
     enum dicom_syntax syntax;
-    char modality[DICOM_TEXT_MAX], image_type[DICOM_TEXT_MAX * 2], photometric[DICOM_TEXT_MAX],
-        rescale_type[DICOM_TEXT_MAX], units[DICOM_TEXT_MAX], kernel[DICOM_TEXT_MAX], burned_in[DICOM_TEXT_MAX];
+    char modality[DICOM_TEXT_MAX], image_type[DICOM_TEXT_MAX * 2], photometric[DICOM_TEXT_MAX], units[DICOM_TEXT_MAX],
+        kernel[DICOM_TEXT_MAX], burned_in[DICOM_TEXT_MAX], description[DICOM_TEXT_MAX];
     int rows, columns, samples_per_pixel, bits_allocated, bits_stored, high_bit, pixel_representation;
     int64_t frames;
-    bool have_position, have_orientation, have_spacing, have_slope, have_intercept, have_padding, have_padding_limit;
-    double position_mm[3], orientation[6]; /* row cosines, then column cosines */
-    double spacing_mm[2];                  /* between rows (y), between columns (x): the DICOM order */
-    double slope, intercept, spacing_between_slices_mm, tilt_degree; /* the last two only to warn; NaN if absent */
-    int32_t padding, padding_limit;                                  /* by pixel_representation */
-    double echo_time_ms, temporal_position, acquisition_number, b_value, instance_number; /* NaN if absent */
+    double tilt_degree;                             /* only to warn; NaN if absent */
     double images_in_acquisition, series_instances; /* as the file claims; NaN if absent */
+    double series_number, repetition_ms, temporal_positions, temporal_resolution_ms; /* NaN if absent */
     int64_t pixel_offset,
-        pixel_bytes; /* native: the value field. Encapsulated: of all fragments, from the first item on */
-    int n_fragments; /* encapsulated; single frame files only */
+        pixel_bytes;        /* value of the pixel data; of compressed pixels the fragments and their headers */
+    int64_t deflate_offset; /* where the stream of a deflated data set begins; all other offsets are in its inflated
+                               bytes */
+    struct dicom_stream *streams; /* compressed pixels: one for each of `frames`; arena */
+    bool lossy;                   /* the compressed frame itself says that it is not exact */
+    char lossy_compression[DICOM_TEXT_MAX], lossy_ratio[DICOM_TEXT_MAX], lossy_method[DICOM_TEXT_MAX]; /* as stated */
+    struct dicom_image *images; /* n_images, at least one, in the order of the pixel data; arena */
+    size_t n_images;
+};
+
+/* One image of a file. It may become a slice of a volume. Flags `have_...` state which values are there; an empty text
+ * is absent. */
+struct dicom_image {
+    const struct dicom_file *file;
+    int64_t frame;                   /* which frame of the file holds its pixels, from 0 */
+    int rows, columns;               /* of the image: those of the file, or of a tile of a mosaic */
+    int tile, tile_row, tile_column; /* of a mosaic: its number from 0, and its first row and column in the frame */
+    char frame_type[DICOM_TEXT_MAX]; /* Image Type, of a frame its own */
+    char kind[DICOM_CODE_MAX];       /* value 3 of it, such as AXIAL, LOCALIZER, M or PHASE MAP */
+    char component[DICOM_CODE_MAX];  /* of a complex MR image: MAGNITUDE, PHASE, REAL or IMAGINARY */
+    char stack[DICOM_CODE_MAX];      /* which stack of slices of its file holds the frame */
+    char rescale_type[DICOM_TEXT_MAX];
+    bool have_position, have_orientation, have_spacing, have_slope, have_intercept, have_padding, have_padding_limit;
+    double position_mm[3], orientation[6];              /* row cosines, then column cosines */
+    double spacing_mm[2];                               /* between rows (y), between columns (x): the DICOM order */
+    double slope, intercept, spacing_between_slices_mm; /* the last one only to warn; NaN if absent */
+    int32_t padding, padding_limit;                     /* by pixel_representation */
+    double echo_time_ms, temporal_position, acquisition_number, b_value, instance_number; /* NaN if absent */
+    double acquired_s, time_offset_s, trigger_ms; /* times whose differences count; NaN if absent */
+    double vendor_kind;                           /* a vendor's number for the kind of image; NaN if absent */
+    bool have_gradient;
+    double gradient[3]; /* direction of the diffusion weighting; NaN if absent */
+    double along_mm;    /* position along the normal of its series, once that has been arranged */
 };
 
 enum { DICOM_NAMED = -1 };
@@ -100,6 +129,10 @@ struct dicom_folder {
     bool skip;     /* the chain allows that files cannot be read */
 };
 
+/* Returns where the pixels of a frame begin that are not compressed. */
+int64_t ts_dicom_frame_offset(const struct dicom_image *image);
+/* Returns the bytes of one decoded frame; rows, columns and bits_allocated must have been checked. */
+int64_t ts_dicom_frame_bytes(const struct dicom_file *file);
 /* Returns true where a SOP Class UID is 1.2.840.10008.5.1.4.1.1.X for an X of the list, which NULL ends. An X that ends
  * in a dot stands for all classes that begin with it. Source: DICOM PS3.4 B.5 (Standard SOP Classes). */
 bool ts_dicom_is_class(const char *uid, const char *const *classes);

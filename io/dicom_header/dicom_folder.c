@@ -265,6 +265,9 @@ static enum ts_status search_and_scan(struct search *search)
         if (!folder->files || !folder->others)
             status = ts_diag_no_memory(search->diag, folder->n_files * sizeof *images);
     }
+    for (size_t i = 0; status == TS_OK && i < folder->n_files; i++)
+        for (size_t k = 0; k < folder->files[i].n_images; k++)
+            folder->files[i].images[k].file = &folder->files[i];
     free(images);
     free(others);
     return status;

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Checks pixel data against the header before any decoder sees it: sizes of native data; items, fragments and the first
- * headers (RLE, JPEG lossless, JPEG-LS) of encapsulated data. ts_dicom_refuse records faults. Source: DICOM PS3.5, 8
- * and annexes A.4, G; ITU-T T.81 B.2 (JPEG), T.87 C.2 (JPEG-LS).
+ * Checks pixel data against the header before any decoder sees it: sizes of native data, and the first frame's own
+ * header where frames are compressed. ts_dicom_refuse records faults. Source: DICOM PS3.5 8 and annex A.4.
  */
 #ifndef IO_DICOM_DICOM_PIXELS_H
 #define IO_DICOM_DICOM_PIXELS_H
 
+#include "io/dicom_header/dicom_codestream.h"
 #include "io/dicom_header/dicom_scan_state.h"
 
-/* Walks offset table and fragments, fills pixel_offset, pixel_bytes and n_fragments of the file and the place of the
- * first fragment, and moves the walk behind them. */
-void ts_dicom_walk_fragments(struct scan *scan, struct dicom_walk *walk);
-/* Returns the bytes of one decoded frame; rows, columns and bits_allocated must have been checked. */
-int64_t ts_dicom_frame_bytes(const struct dicom_file *file);
+/* A file may claim a thousand times its size only where the claim is small: a run-length coded slice of air is honest.
+ */
+enum { DICOM_MAX_RATIO = 1000, DICOM_RATIO_FREE_BYTES = 16 << 20 };
+
+/* Returns what the header says of each compressed frame. */
+struct dicom_frame_form ts_dicom_frame_form(const struct dicom_file *file);
 /* Compares the bytes of native pixel data with those that rows, columns and bits need. */
 void ts_dicom_check_native(struct scan *scan);
-/* Compares the compressed stream's own header with Rows, Columns and Bits Stored. */
+/* Compares the first compressed frame's own header with Rows, Columns and bits. JPEG 2000 is believed where it has
+ * other bits: they become those of the file. */
 void ts_dicom_check_encoded(struct scan *scan);
 
 #endif

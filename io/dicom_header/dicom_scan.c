@@ -8,49 +8,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/dicom_header/dicom_check.h"
-#include "io/dicom_header/dicom_pixels.h"
+#include "io/dicom_header/dicom_deflated.h"
+#include "io/dicom_header/dicom_fragments.h"
+#include "io/dicom_header/dicom_groups.h"
 #include "io/dicom_header/dicom_values.h"
+#include "io/file/inflate_file.h"
 
 enum { PREAMBLE_BYTES = 128, MAGIC_END = 132 };
-
-struct syntax_name {
-    const char *uid, *name;
-    enum dicom_syntax syntax;
-};
-
-static const struct syntax_name syntax_names[] = {
-    {"1.2.840.10008.1.2", "implicit VR little endian", DICOM_IMPLICIT_LE},
-    {"1.2.840.10008.1.2.1", "explicit VR little endian", DICOM_EXPLICIT_LE},
-    {"1.2.840.10008.1.2.2", "explicit VR big endian", DICOM_EXPLICIT_BE},
-    {"1.2.840.10008.1.2.5", "RLE lossless", DICOM_RLE},
-    {"1.2.840.10008.1.2.4.57", "JPEG lossless", DICOM_JPEG_LOSSLESS},
-    {"1.2.840.10008.1.2.4.70", "JPEG lossless, first-order prediction", DICOM_JPEG_LOSSLESS},
-    {"1.2.840.10008.1.2.4.80", "JPEG-LS lossless", DICOM_JPEG_LS},
-    {"1.2.840.10008.1.2.4.81", "JPEG-LS near-lossless", DICOM_JPEG_LS},
-    {"1.2.840.10008.1.2.1.99", "deflated explicit VR little endian", DICOM_OTHER},
-    {"1.2.840.10008.1.2.8.1", "deflated image frame", DICOM_OTHER},
-    {"1.2.840.10008.1.2.4.50", "JPEG baseline, lossy", DICOM_OTHER},
-    {"1.2.840.10008.1.2.4.51", "JPEG extended, lossy", DICOM_OTHER},
-    {"1.2.840.10008.1.2.4.53", "JPEG spectral selection, lossy", DICOM_OTHER},
-    {"1.2.840.10008.1.2.4.55", "JPEG full progression, lossy", DICOM_OTHER},
-    {"1.2.840.10008.1.2.4.90", "JPEG 2000 lossless", DICOM_OTHER},
-    {"1.2.840.10008.1.2.4.91", "JPEG 2000", DICOM_OTHER},
-    {"1.2.840.10008.1.2.4.92", "JPEG 2000 multi-component lossless", DICOM_OTHER},
-    {"1.2.840.10008.1.2.4.93", "JPEG 2000 multi-component", DICOM_OTHER},
-    {"1.2.840.10008.1.2.4.100", "MPEG-2", DICOM_OTHER},
-    {"1.2.840.10008.1.2.4.102", "MPEG-4", DICOM_OTHER},
-    {"1.2.840.10008.1.2.4.110", "JPEG XL lossless", DICOM_OTHER},
-    {"1.2.840.10008.1.2.4.111", "JPEG XL recompression", DICOM_OTHER},
-    {"1.2.840.10008.1.2.4.112", "JPEG XL", DICOM_OTHER},
-    {"1.2.840.10008.1.2.4.201", "HTJ2K lossless", DICOM_OTHER},
-    {"1.2.840.10008.1.2.4.202", "HTJ2K lossless RPCL", DICOM_OTHER},
-    {"1.2.840.10008.1.2.4.203", "HTJ2K", DICOM_OTHER},
-};
 
 static void read_text_value(struct scan *scan, const struct dicom_element *element, char *out, size_t size)
 {
@@ -81,25 +51,18 @@ static bool read_meta(struct scan *scan, struct dicom_walk *walk)
     return true;
 }
 
-/* Returns false where the data set cannot be walked at all. */
+/* Returns false where the file meta group names none. */
 static bool choose_syntax(struct scan *scan)
 {
     const char *uid = scan->file->syntax_uid;
-    scan->file->syntax = DICOM_OTHER;
-    if (!*uid) {
+    const struct dicom_syntax_name *name = ts_dicom_syntax(uid);
+    scan->file->syntax = name ? name->syntax : DICOM_OTHER;
+    if (!*uid)
         ts_dicom_refuse(scan, "dicom-syntax-missing", "the file meta group names no transfer syntax");
-        return false;
-    }
-    const char *name = "unknown";
-    for (size_t i = 0; i < sizeof syntax_names / sizeof *syntax_names; i++) {
-        if (text_equals(uid, syntax_names[i].uid)) {
-            scan->file->syntax = syntax_names[i].syntax;
-            name = syntax_names[i].name;
-        }
-    }
-    if (scan->file->syntax == DICOM_OTHER)
-        ts_dicom_refuse(scan, "dicom-syntax", "transfer syntax %s (%s) is not in this build", uid, name);
-    return !text_equals(uid, "1.2.840.10008.1.2.1.99");
+    else if (scan->file->syntax == DICOM_OTHER)
+        ts_dicom_refuse(scan, "dicom-syntax", "transfer syntax %s (%s) is not in this build", uid,
+                        name ? name->name : "unknown");
+    return *uid != '\0';
 }
 
 /* Returns true where the data set is encoded as the meta group states, judged by its first element. */
@@ -136,7 +99,7 @@ static void take_pixels(struct scan *scan, struct dicom_walk *walk, const struct
     scan->pixels_truncated = element->truncated;
     scan->pixels_claimed = element->length;
     file->pixel_offset = element->offset;
-    file->pixel_bytes = element->truncated ? file->file_bytes - element->offset : (int64_t)element->length;
+    file->pixel_bytes = element->truncated ? scan->reader.file_bytes - element->offset : (int64_t)element->length;
 }
 
 /* Data sets of these classes are never images, however they go on: structured reports, documents, waveforms,
@@ -149,7 +112,7 @@ static const char *const image_classes[] = {"2", "2.1", "2.2", "4", "4.1", "4.4"
 /* Elements behind the pixels may pad or sign them, but not change the header. */
 static bool is_end_padding(struct scan *scan, const struct dicom_walk *walk)
 {
-    int64_t left = scan->file->file_bytes - walk->offset;
+    int64_t left = scan->reader.file_bytes - walk->offset;
     return left > 0 && (left < 8 || ts_dicom_walk_peek((struct dicom_walk *)walk) == 0);
 }
 
@@ -157,7 +120,7 @@ static void read_data_set(struct scan *scan, struct dicom_walk *walk)
 {
     struct dicom_element element;
     for (;;) {
-        if (scan->met_pixels && is_end_padding(scan, walk)) {
+        if (scan->met_pixels && walk->n_levels == 0 && is_end_padding(scan, walk)) {
             ts_dicom_warn(scan, "bytes behind the pixel data were passed over");
             return;
         }
@@ -168,7 +131,7 @@ static void read_data_set(struct scan *scan, struct dicom_walk *walk)
             ts_dicom_refuse(scan, walk->code, "%s", walk->message);
             return;
         }
-        if (scan->met_pixels && element.tag <= DICOM_PIXEL_DATA) {
+        if (scan->met_pixels && element.root == 0 && element.tag <= DICOM_PIXEL_DATA) {
             ts_dicom_refuse(scan, "dicom-tag-order", "element (%04x,%04x) stands behind the pixel data",
                             element.tag >> 16, element.tag & 0xFFFF);
             return;
@@ -179,19 +142,30 @@ static void read_data_set(struct scan *scan, struct dicom_walk *walk)
                 return;
             continue;
         }
-        ts_dicom_take(scan, walk, &element);
+        if (element.tag == DICOM_FRAME_OFFSETS && element.root == 0) {
+            scan->offsets_offset = element.offset;
+            scan->offsets_bytes = element.length;
+        }
+        if (element.root != 0)
+            ts_dicom_take_group(scan, walk, &element);
+        else
+            ts_dicom_take(scan, walk, &element);
         if (ts_dicom_is_class(scan->file->sop_class, document_classes))
             return;
     }
 }
 
-static void init_file(struct dicom_file *file, const char *path)
+static void init_scan(struct scan *scan, const char *path)
 {
-    *file = (struct dicom_file){.path = path, .folder = DICOM_NAMED, .frames = 1};
-    file->slope = 1;
-    file->spacing_between_slices_mm = file->tilt_degree = file->echo_time_ms = file->temporal_position =
-        file->acquisition_number = file->b_value = file->instance_number = file->images_in_acquisition =
-            file->series_instances = NAN;
+    struct dicom_image *image = &scan->image;
+    *scan->file = (struct dicom_file){.path = path, .folder = DICOM_NAMED, .frames = 1};
+    scan->file->tilt_degree = scan->file->images_in_acquisition = scan->file->series_instances = NAN;
+    scan->file->series_number = scan->file->repetition_ms = scan->file->temporal_positions =
+        scan->file->temporal_resolution_ms = scan->mosaic_tiles = NAN;
+    image->slope = 1;
+    image->spacing_between_slices_mm = image->echo_time_ms = image->temporal_position = image->acquisition_number =
+        image->b_value = image->instance_number = image->acquired_s = image->time_offset_s = image->trigger_ms =
+            image->vendor_kind = image->gradient[0] = image->gradient[1] = image->gradient[2] = NAN;
 }
 
 /* Returns true where these 8 bytes are the header of an element of one of the groups that come first in a file or a
@@ -251,10 +225,11 @@ static bool scan_open_file(struct scan *scan, struct dicom_other *other)
         return true;
     if (text_equals(scan->media_class, "1.2.840.10008.1.3.10"))
         return is_not(other, DICOM_DICOMDIR);
-    if (!choose_syntax(scan))
+    if (!choose_syntax(scan) || (file->syntax == DICOM_DEFLATED_LE && !ts_dicom_inflate(scan, &walk)))
         return true;
     ts_dicom_walk_init(&walk, &scan->reader, walk.offset, file->syntax == DICOM_IMPLICIT_LE,
                        file->syntax == DICOM_EXPLICIT_BE);
+    walk.is_open = ts_dicom_is_groups;
     if (encoding_agrees(scan, &walk))
         read_data_set(scan, &walk);
     bool document = ts_dicom_is_class(file->sop_class, document_classes);
@@ -272,7 +247,7 @@ bool ts_dicom_scan_file(const char *path, struct arena *arena, struct dicom_file
 {
     struct scan scan = {.arena = arena, .file = file};
     struct stat status;
-    init_file(file, path);
+    init_scan(&scan, path);
     *other = (struct dicom_other){.path = path, .kind = DICOM_UNREADABLE, .folder = DICOM_NAMED};
     /* O_NONBLOCK: a FIFO must not hold us up; it has no effect on the regular files that are read. */
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
@@ -299,7 +274,13 @@ bool ts_dicom_scan_file(const char *path, struct arena *arena, struct dicom_file
             other->error = scan.reader.error;
             is_image = is_not(other, DICOM_UNREADABLE);
         }
+        if (is_image && !file->images && !ts_dicom_list_images(&scan)) {
+            other->error = ENOMEM;
+            is_image = is_not(other, DICOM_UNREADABLE);
+        }
     }
+    ts_inflate_file_destroy(scan.reader.inflated);
+    free(scan.frames);
     close(fd);
     return is_image;
 }

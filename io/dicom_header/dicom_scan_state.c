@@ -9,6 +9,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "core/memory.h"
+
 void ts_dicom_refuse(struct scan *scan, const char *code, const char *format, ...)
 {
     char text[320];
@@ -21,6 +23,24 @@ void ts_dicom_refuse(struct scan *scan, const char *code, const char *format, ..
     const char *kept = ts_arena_text(scan->arena, text, strlen(text));
     scan->file->refusal = kept ? kept : "memory is out";
     scan->file->refusal_code = code;
+}
+
+struct dicom_image *ts_dicom_current_image(struct scan *scan)
+{
+    return scan->n_frames > 0 ? &scan->frames[scan->n_frames - 1] : &scan->image;
+}
+
+struct dicom_image *ts_dicom_add_image(struct scan *scan)
+{
+    struct dicom_image *grown = ts_memory_grow(scan->frames, scan->n_frames, &scan->frames_capacity, sizeof *grown);
+    if (!grown) {
+        ts_dicom_refuse(scan, "no-memory", "memory is out");
+        return NULL;
+    }
+    scan->frames = grown;
+    grown += scan->n_frames++;
+    *grown = scan->image;
+    return grown;
 }
 
 void ts_dicom_warn(struct scan *scan, const char *text)

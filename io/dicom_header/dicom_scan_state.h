@@ -12,20 +12,49 @@
 #include "io/dicom_header/dicom_elements.h"
 #include "io/dicom_header/dicom_file.h"
 
+enum { DICOM_MAX_WANTED = 96, DICOM_MAX_BLOCKS = 32 };
+
+/* A block of private elements: the element that reserves it, and for whom (enum creator of dicom_values.c). */
+struct dicom_block {
+    uint32_t tag;
+    int creator;
+};
+
+struct dicom_place {
+    int64_t offset;
+    uint32_t length;
+};
+
 struct scan {
     struct arena *arena;
     struct dicom_file *file;
+    struct dicom_image image;   /* the values that hold for every image of the file */
+    struct dicom_image *frames; /* those of each frame or tile, once they are known; to be freed */
+    size_t n_frames, frames_capacity;
+    bool has_groups; /* the file has functional groups */
     struct dicom_reader reader;
-    uint64_t met, filled; /* bit i: row i of the table of wanted elements was met, and held a value */
+    bool met[DICOM_MAX_WANTED],
+        filled[DICOM_MAX_WANTED]; /* row i of the table of wanted elements was met, held a value */
+    struct dicom_block blocks[DICOM_MAX_BLOCKS];
+    int n_blocks;
+    struct dicom_place csa; /* Siemens' private header of the image, which the mosaic needs; length 0: none */
+    double mosaic_tiles;    /* as a private element states it; NaN if absent */
     char media_class[DICOM_UID_MAX];
     bool met_pixels, encapsulated, pixels_truncated, pixel_words;
-    int64_t pixels_claimed;                  /* length of native pixel data, as the element states it */
-    int64_t fragment_offset, fragment_bytes; /* the first fragment of encapsulated pixel data */
+    int64_t pixels_claimed;                /* length of native pixel data, as the element states it */
+    int64_t offsets_offset, offsets_bytes; /* the value of an extended offset table */
+    int64_t compressed_bytes;              /* of all fragments, without their headers */
 };
 
 /* Records why the file cannot be part of a volume. The first reason stands; `code` is a literal. */
 void ts_dicom_refuse(struct scan *scan, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Returns the image to which elements belong now: the frame whose functional groups are read, or the one that stands
+ * for all. */
+struct dicom_image *ts_dicom_current_image(struct scan *scan);
+/* Adds a frame or a tile to scan->frames, as a copy of what is known of all images. Returns NULL, and refuses the file,
+ * where memory is out. */
+struct dicom_image *ts_dicom_add_image(struct scan *scan);
 /* Records what was passed over. The first warning stands; `text` is a literal. */
 void ts_dicom_warn(struct scan *scan, const char *text);
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of wanted elements and their strict parsing. A value that is wrong in part is wrong as a whole: a position
- * of two numbers, or a number with a comma, must not become a place that looks right.
+ * The table of wanted elements, and where their values go: to the file, to every image of it, or, inside of the
+ * functional groups of a multi-frame file, to one frame. Private elements are known by the text that reserves their
+ * block, since a block's number differs from file to file. Source: DICOM PS3.6 (tags), PS3.3 C.7.6.16 (functional
+ * groups), PS3.5 7.8 (private elements); the vendors' conformance statements.
  */
 #include "io/dicom_header/dicom_values.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <locale.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "io/dicom_header/dicom_parse.h"
 
 enum value_kind {
     VALUE_UID,      /* text that must fit */
@@ -18,184 +19,189 @@ enum value_kind {
     VALUE_SHORT,    /* int, from 16 bits; a US or SS by PixelRepresentation is kept as raw bits */
     VALUE_DECIMALS, /* exactly `count` doubles */
     VALUE_INTEGER,  /* int64_t */
-    VALUE_ADVICE,   /* DS, IS, US or FD as double; NaN where it is not one number: it only tells images apart */
+    VALUE_ADVICE,   /* a number of any VR as double; NaN where it is not one number: it only tells images apart */
+    VALUE_BINARY,   /* the same, of `count` numbers of a VR that is not text */
+    VALUE_TIME,     /* TM or DT in seconds; NaN where it is none */
+    VALUE_PLACE,    /* struct dicom_place: where the value lies */
     VALUE_PRESENCE  /* nothing is kept but that the element is there */
 };
 
+/* The texts that reserve blocks of private elements. */
+enum creator { PUBLIC, SIEMENS_CSA, SIEMENS_MR, GE_PARAMETERS, GE_ACQUISITION, PHILIPS_IMAGING, CREATORS };
+static const char *const creators[CREATORS] = {
+    [SIEMENS_CSA] = "SIEMENS CSA HEADER",
+    [SIEMENS_MR] = "SIEMENS MR HEADER",
+    [GE_PARAMETERS] = "GEMS_PARM_01",
+    [GE_ACQUISITION] = "GEMS_ACQU_01",
+    [PHILIPS_IMAGING] = "Philips Imaging DD 001",
+};
+
 struct wanted {
+    uint32_t parent;      /* the sequence in which the element stands; 0: none */
+    enum creator creator; /* of a private element, whose `tag` is then without the number of the block */
     uint32_t tag;
     enum value_kind kind;
     const char *name;
-    size_t offset, size; /* field of struct dicom_file; size: bytes of a text, count of numbers */
-    size_t have;         /* offset of the have_ flag; 0: none (path stands there) */
+    enum target { OF_FILE, OF_IMAGE, OF_SCAN } target; /* the struct that holds the field */
+    size_t offset, size;                               /* the field; size: bytes of a text, count of numbers */
+    size_t have; /* offset of the have_ flag in struct dicom_image; 0: none (the file stands there) */
 };
 
-#define FIELD(field) offsetof(struct dicom_file, field)
-#define TEXT(field) FIELD(field), sizeof(((struct dicom_file *)0)->field), 0
+#define FIELD(field) OF_IMAGE, offsetof(struct dicom_image, field)
+#define FLAG(field) offsetof(struct dicom_image, field)
+#define TEXT(field) FIELD(field), sizeof(((struct dicom_image *)0)->field), 0
+#define FILE_FIELD(field) OF_FILE, offsetof(struct dicom_file, field)
+#define FILE_TEXT(field) FILE_FIELD(field), sizeof(((struct dicom_file *)0)->field), 0
+#define SCAN_FIELD(field) OF_SCAN, offsetof(struct scan, field)
+#define TAG DICOM_TAG
 
 static const struct wanted wanted[] = {
-    {DICOM_TAG(0x0008, 0x0008), VALUE_TEXT, "Image Type", TEXT(image_type)},
-    {DICOM_TAG(0x0008, 0x0016), VALUE_UID, "SOP Class UID", TEXT(sop_class)},
-    {DICOM_TAG(0x0008, 0x0018), VALUE_UID, "SOP Instance UID", TEXT(sop_instance)},
-    {DICOM_TAG(0x0008, 0x0060), VALUE_TEXT, "Modality", TEXT(modality)},
-    {DICOM_TAG(0x0018, 0x0081), VALUE_ADVICE, "Echo Time", FIELD(echo_time_ms), 1, 0},
-    {DICOM_TAG(0x0018, 0x0088), VALUE_ADVICE, "Spacing Between Slices", FIELD(spacing_between_slices_mm), 1, 0},
-    {DICOM_TAG(0x0018, 0x1120), VALUE_ADVICE, "Gantry/Detector Tilt", FIELD(tilt_degree), 1, 0},
-    {DICOM_TAG(0x0018, 0x1210), VALUE_TEXT, "Convolution Kernel", TEXT(kernel)},
-    {DICOM_TAG(0x0018, 0x9087), VALUE_ADVICE, "Diffusion b-value", FIELD(b_value), 1, 0},
-    {DICOM_TAG(0x0020, 0x000D), VALUE_UID, "Study Instance UID", TEXT(study)},
-    {DICOM_TAG(0x0020, 0x000E), VALUE_UID, "Series Instance UID", TEXT(series)},
-    {DICOM_TAG(0x0020, 0x0012), VALUE_ADVICE, "Acquisition Number", FIELD(acquisition_number), 1, 0},
-    {DICOM_TAG(0x0020, 0x0013), VALUE_ADVICE, "Instance Number", FIELD(instance_number), 1, 0},
-    {DICOM_TAG(0x0020, 0x0032), VALUE_DECIMALS, "Image Position (Patient)", FIELD(position_mm), 3,
-     FIELD(have_position)},
-    {DICOM_TAG(0x0020, 0x0037), VALUE_DECIMALS, "Image Orientation (Patient)", FIELD(orientation), 6,
-     FIELD(have_orientation)},
-    {DICOM_TAG(0x0020, 0x0052), VALUE_UID, "Frame of Reference UID", TEXT(frame_of_reference)},
-    {DICOM_TAG(0x0020, 0x0100), VALUE_ADVICE, "Temporal Position Identifier", FIELD(temporal_position), 1, 0},
-    {DICOM_TAG(0x0020, 0x1002), VALUE_ADVICE, "Images in Acquisition", FIELD(images_in_acquisition), 1, 0},
-    {DICOM_TAG(0x0020, 0x1209), VALUE_ADVICE, "Number of Series Related Instances", FIELD(series_instances), 1, 0},
-    {DICOM_TAG(0x0028, 0x0002), VALUE_SHORT, "Samples per Pixel", FIELD(samples_per_pixel), 1, 0},
-    {DICOM_TAG(0x0028, 0x0004), VALUE_TEXT, "Photometric Interpretation", TEXT(photometric)},
-    {DICOM_TAG(0x0028, 0x0008), VALUE_INTEGER, "Number of Frames", FIELD(frames), 1, 0},
-    {DICOM_TAG(0x0028, 0x0010), VALUE_SHORT, "Rows", FIELD(rows), 1, 0},
-    {DICOM_TAG(0x0028, 0x0011), VALUE_SHORT, "Columns", FIELD(columns), 1, 0},
-    {DICOM_TAG(0x0028, 0x0030), VALUE_DECIMALS, "Pixel Spacing", FIELD(spacing_mm), 2, FIELD(have_spacing)},
-    {DICOM_TAG(0x0028, 0x0100), VALUE_SHORT, "Bits Allocated", FIELD(bits_allocated), 1, 0},
-    {DICOM_TAG(0x0028, 0x0101), VALUE_SHORT, "Bits Stored", FIELD(bits_stored), 1, 0},
-    {DICOM_TAG(0x0028, 0x0102), VALUE_SHORT, "High Bit", FIELD(high_bit), 1, 0},
-    {DICOM_TAG(0x0028, 0x0103), VALUE_SHORT, "Pixel Representation", FIELD(pixel_representation), 1, 0},
-    {DICOM_TAG(0x0028, 0x0120), VALUE_SHORT, "Pixel Padding Value", FIELD(padding), 1, FIELD(have_padding)},
-    {DICOM_TAG(0x0028, 0x0121), VALUE_SHORT, "Pixel Padding Range Limit", FIELD(padding_limit), 1,
-     FIELD(have_padding_limit)},
-    {DICOM_TAG(0x0028, 0x0301), VALUE_TEXT, "Burned In Annotation", TEXT(burned_in)},
-    {DICOM_TAG(0x0028, 0x1052), VALUE_DECIMALS, "Rescale Intercept", FIELD(intercept), 1, FIELD(have_intercept)},
-    {DICOM_TAG(0x0028, 0x1053), VALUE_DECIMALS, "Rescale Slope", FIELD(slope), 1, FIELD(have_slope)},
-    {DICOM_TAG(0x0028, 0x1054), VALUE_TEXT, "Rescale Type", TEXT(rescale_type)},
-    {DICOM_TAG(0x0028, 0x3000), VALUE_PRESENCE, "Modality LUT Sequence", 0, 0, 0},
-    {DICOM_TAG(0x0054, 0x1001), VALUE_TEXT, "Units", TEXT(units)},
-    {DICOM_FLOAT_PIXELS, VALUE_PRESENCE, "Float Pixel Data", 0, 0, 0},
-    {DICOM_DOUBLE_PIXELS, VALUE_PRESENCE, "Double Float Pixel Data", 0, 0, 0},
+    {0, PUBLIC, TAG(0x0008, 0x0008), VALUE_TEXT, "Image Type", FILE_TEXT(image_type)},
+    {0, PUBLIC, TAG(0x0008, 0x0016), VALUE_UID, "SOP Class UID", FILE_TEXT(sop_class)},
+    {0, PUBLIC, TAG(0x0008, 0x0018), VALUE_UID, "SOP Instance UID", FILE_TEXT(sop_instance)},
+    {0, PUBLIC, TAG(0x0008, 0x0060), VALUE_TEXT, "Modality", FILE_TEXT(modality)},
+    {0, PUBLIC, TAG(0x0008, 0x0032), VALUE_TIME, "Acquisition Time", FIELD(acquired_s), 1, 0},
+    {0, PUBLIC, TAG(0x0008, 0x103E), VALUE_TEXT, "Series Description", FILE_TEXT(description)},
+    {0, PUBLIC, TAG(0x0008, 0x9208), VALUE_TEXT, "Complex Image Component", TEXT(component)},
+    {0, PUBLIC, TAG(0x0018, 0x0080), VALUE_ADVICE, "Repetition Time", FILE_FIELD(repetition_ms), 1, 0},
+    {0, PUBLIC, TAG(0x0018, 0x0081), VALUE_ADVICE, "Echo Time", FIELD(echo_time_ms), 1, 0},
+    {0, PUBLIC, TAG(0x0018, 0x0088), VALUE_ADVICE, "Spacing Between Slices", FIELD(spacing_between_slices_mm), 1, 0},
+    {0, PUBLIC, TAG(0x0018, 0x1060), VALUE_ADVICE, "Trigger Time", FIELD(trigger_ms), 1, 0},
+    {0, PUBLIC, TAG(0x0018, 0x1120), VALUE_ADVICE, "Gantry/Detector Tilt", FILE_FIELD(tilt_degree), 1, 0},
+    {0, PUBLIC, TAG(0x0018, 0x1210), VALUE_TEXT, "Convolution Kernel", FILE_TEXT(kernel)},
+    {0, PUBLIC, TAG(0x0018, 0x9087), VALUE_ADVICE, "Diffusion b-value", FIELD(b_value), 1, 0},
+    {0, PUBLIC, TAG(0x0020, 0x000D), VALUE_UID, "Study Instance UID", FILE_TEXT(study)},
+    {0, PUBLIC, TAG(0x0020, 0x000E), VALUE_UID, "Series Instance UID", FILE_TEXT(series)},
+    {0, PUBLIC, TAG(0x0018, 0x9089), VALUE_BINARY, "Diffusion Gradient Orientation", FIELD(gradient), 3,
+     FLAG(have_gradient)},
+    {0, PUBLIC, TAG(0x0020, 0x0011), VALUE_ADVICE, "Series Number", FILE_FIELD(series_number), 1, 0},
+    {0, PUBLIC, TAG(0x0020, 0x0012), VALUE_ADVICE, "Acquisition Number", FIELD(acquisition_number), 1, 0},
+    {0, PUBLIC, TAG(0x0020, 0x0013), VALUE_ADVICE, "Instance Number", FIELD(instance_number), 1, 0},
+    {0, PUBLIC, TAG(0x0020, 0x0032), VALUE_DECIMALS, "Image Position (Patient)", FIELD(position_mm), 3,
+     FLAG(have_position)},
+    {0, PUBLIC, TAG(0x0020, 0x0037), VALUE_DECIMALS, "Image Orientation (Patient)", FIELD(orientation), 6,
+     FLAG(have_orientation)},
+    {0, PUBLIC, TAG(0x0020, 0x0052), VALUE_UID, "Frame of Reference UID", FILE_TEXT(frame_of_reference)},
+    {0, PUBLIC, TAG(0x0020, 0x0100), VALUE_ADVICE, "Temporal Position Identifier", FIELD(temporal_position), 1, 0},
+    {0, PUBLIC, TAG(0x0020, 0x0105), VALUE_ADVICE, "Number of Temporal Positions", FILE_FIELD(temporal_positions), 1,
+     0},
+    {0, PUBLIC, TAG(0x0020, 0x0110), VALUE_ADVICE, "Temporal Resolution", FILE_FIELD(temporal_resolution_ms), 1, 0},
+    {0, PUBLIC, TAG(0x0020, 0x1002), VALUE_ADVICE, "Images in Acquisition", FILE_FIELD(images_in_acquisition), 1, 0},
+    {0, PUBLIC, TAG(0x0020, 0x1209), VALUE_ADVICE, "Number of Series Related Instances", FILE_FIELD(series_instances),
+     1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0002), VALUE_SHORT, "Samples per Pixel", FILE_FIELD(samples_per_pixel), 1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0004), VALUE_TEXT, "Photometric Interpretation", FILE_TEXT(photometric)},
+    {0, PUBLIC, TAG(0x0028, 0x0008), VALUE_INTEGER, "Number of Frames", FILE_FIELD(frames), 1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0010), VALUE_SHORT, "Rows", FILE_FIELD(rows), 1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0011), VALUE_SHORT, "Columns", FILE_FIELD(columns), 1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0030), VALUE_DECIMALS, "Pixel Spacing", FIELD(spacing_mm), 2, FLAG(have_spacing)},
+    {0, PUBLIC, TAG(0x0028, 0x0100), VALUE_SHORT, "Bits Allocated", FILE_FIELD(bits_allocated), 1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0101), VALUE_SHORT, "Bits Stored", FILE_FIELD(bits_stored), 1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0102), VALUE_SHORT, "High Bit", FILE_FIELD(high_bit), 1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0103), VALUE_SHORT, "Pixel Representation", FILE_FIELD(pixel_representation), 1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0120), VALUE_SHORT, "Pixel Padding Value", FIELD(padding), 1, FLAG(have_padding)},
+    {0, PUBLIC, TAG(0x0028, 0x0121), VALUE_SHORT, "Pixel Padding Range Limit", FIELD(padding_limit), 1,
+     FLAG(have_padding_limit)},
+    {0, PUBLIC, TAG(0x0028, 0x0301), VALUE_TEXT, "Burned In Annotation", FILE_TEXT(burned_in)},
+    {0, PUBLIC, TAG(0x0028, 0x1052), VALUE_DECIMALS, "Rescale Intercept", FIELD(intercept), 1, FLAG(have_intercept)},
+    {0, PUBLIC, TAG(0x0028, 0x1053), VALUE_DECIMALS, "Rescale Slope", FIELD(slope), 1, FLAG(have_slope)},
+    {0, PUBLIC, TAG(0x0028, 0x1054), VALUE_TEXT, "Rescale Type", TEXT(rescale_type)},
+    {0, PUBLIC, TAG(0x0028, 0x2110), VALUE_TEXT, "Lossy Image Compression", FILE_TEXT(lossy_compression)},
+    {0, PUBLIC, TAG(0x0028, 0x2112), VALUE_TEXT, "Lossy Image Compression Ratio", FILE_TEXT(lossy_ratio)},
+    {0, PUBLIC, TAG(0x0028, 0x2114), VALUE_TEXT, "Lossy Image Compression Method", FILE_TEXT(lossy_method)},
+    {0, PUBLIC, TAG(0x0028, 0x3000), VALUE_PRESENCE, "Modality LUT Sequence", OF_FILE, 0, 0, 0},
+    {0, PUBLIC, TAG(0x0054, 0x1001), VALUE_TEXT, "Units", FILE_TEXT(units)},
+    {0, PUBLIC, DICOM_FLOAT_PIXELS, VALUE_PRESENCE, "Float Pixel Data", OF_FILE, 0, 0, 0},
+    {0, PUBLIC, DICOM_DOUBLE_PIXELS, VALUE_PRESENCE, "Double Float Pixel Data", OF_FILE, 0, 0, 0},
+    /* Elements of functional groups. */
+    {TAG(0x0018, 0x9114), PUBLIC, TAG(0x0018, 0x9082), VALUE_BINARY, "Effective Echo Time", FIELD(echo_time_ms), 1, 0},
+    {TAG(0x0018, 0x9117), PUBLIC, TAG(0x0018, 0x9087), VALUE_BINARY, "Diffusion b-value", FIELD(b_value), 1, 0},
+    {TAG(0x0018, 0x9076), PUBLIC, TAG(0x0018, 0x9089), VALUE_BINARY, "Diffusion Gradient Orientation", FIELD(gradient),
+     3, FLAG(have_gradient)},
+    {TAG(0x0018, 0x9226), PUBLIC, TAG(0x0008, 0x9007), VALUE_TEXT, "Frame Type", TEXT(frame_type)},
+    {TAG(0x0018, 0x9329), PUBLIC, TAG(0x0008, 0x9007), VALUE_TEXT, "Frame Type", TEXT(frame_type)},
+    {TAG(0x0018, 0x9751), PUBLIC, TAG(0x0008, 0x9007), VALUE_TEXT, "Frame Type", TEXT(frame_type)},
+    {TAG(0x0018, 0x9226), PUBLIC, TAG(0x0008, 0x9208), VALUE_TEXT, "Complex Image Component", TEXT(component)},
+    {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0018, 0x9074), VALUE_TIME, "Frame Acquisition DateTime", FIELD(acquired_s), 1,
+     0},
+    {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0020, 0x9056), VALUE_TEXT, "Stack ID", TEXT(stack)},
+    {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0020, 0x9128), VALUE_BINARY, "Temporal Position Index",
+     FIELD(temporal_position), 1, 0},
+    {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0020, 0x9156), VALUE_BINARY, "Frame Acquisition Number",
+     FIELD(acquisition_number), 1, 0},
+    {TAG(0x0020, 0x9113), PUBLIC, TAG(0x0020, 0x0032), VALUE_DECIMALS, "Image Position (Patient)", FIELD(position_mm),
+     3, FLAG(have_position)},
+    {TAG(0x0020, 0x9116), PUBLIC, TAG(0x0020, 0x0037), VALUE_DECIMALS, "Image Orientation (Patient)",
+     FIELD(orientation), 6, FLAG(have_orientation)},
+    {TAG(0x0020, 0x9310), PUBLIC, TAG(0x0020, 0x930D), VALUE_BINARY, "Temporal Position Time Offset",
+     FIELD(time_offset_s), 1, 0},
+    {TAG(0x0028, 0x9110), PUBLIC, TAG(0x0018, 0x0088), VALUE_ADVICE, "Spacing Between Slices",
+     FIELD(spacing_between_slices_mm), 1, 0},
+    {TAG(0x0028, 0x9110), PUBLIC, TAG(0x0028, 0x0030), VALUE_DECIMALS, "Pixel Spacing", FIELD(spacing_mm), 2,
+     FLAG(have_spacing)},
+    {TAG(0x0028, 0x9145), PUBLIC, TAG(0x0028, 0x1052), VALUE_DECIMALS, "Rescale Intercept", FIELD(intercept), 1,
+     FLAG(have_intercept)},
+    {TAG(0x0028, 0x9145), PUBLIC, TAG(0x0028, 0x1053), VALUE_DECIMALS, "Rescale Slope", FIELD(slope), 1,
+     FLAG(have_slope)},
+    {TAG(0x0028, 0x9145), PUBLIC, TAG(0x0028, 0x1054), VALUE_TEXT, "Rescale Type", TEXT(rescale_type)},
+    /* Private elements. */
+    {0, SIEMENS_CSA, TAG(0x0029, 0x0010), VALUE_PLACE, "CSA Image Header Info", SCAN_FIELD(csa), 1, 0},
+    {0, SIEMENS_MR, TAG(0x0019, 0x000A), VALUE_BINARY, "Number of Images in Mosaic", SCAN_FIELD(mosaic_tiles), 1, 0},
+    {0, SIEMENS_MR, TAG(0x0019, 0x000C), VALUE_ADVICE, "b-value", FIELD(b_value), 1, 0},
+    {0, SIEMENS_MR, TAG(0x0019, 0x000E), VALUE_BINARY, "gradient direction", FIELD(gradient), 3, FLAG(have_gradient)},
+    {0, GE_PARAMETERS, TAG(0x0043, 0x0030), VALUE_BINARY, "collapse flag", FIELD(vendor_kind), 1, 0},
+    {0, PHILIPS_IMAGING, TAG(0x2001, 0x0003), VALUE_BINARY, "b-value", FIELD(b_value), 1, 0},
 };
 enum { WANTED_COUNT = sizeof wanted / sizeof *wanted };
-_Static_assert(WANTED_COUNT <= 64, "struct scan has a bit for each");
+_Static_assert(sizeof wanted / sizeof *wanted <= DICOM_MAX_WANTED, "struct scan has a flag for each");
 
-static int find(uint32_t tag)
+/* Returns the creator of a private element's block as the file states it; PUBLIC where it is none of the known ones. */
+static enum creator creator_of(const struct scan *scan, uint32_t tag)
 {
-    for (int i = 0; i < WANTED_COUNT; i++)
-        if (wanted[i].tag == tag)
+    const uint32_t block = (tag & 0xFFFF0000) | (tag & 0xFFFF) >> 8;
+    for (int i = 0; i < scan->n_blocks; i++)
+        if (scan->blocks[i].tag == block)
+            return scan->blocks[i].creator;
+    return PUBLIC;
+}
+
+static int find(const struct scan *scan, uint32_t parent, uint32_t tag)
+{
+    const bool private = tag >> 16 & 1;
+    const enum creator creator = private && parent == 0 ? creator_of(scan, tag) : PUBLIC;
+    const uint32_t wanted_tag = private ? tag & 0xFFFF00FF : tag;
+    for (int i = 0; i < WANTED_COUNT && (!private || creator != PUBLIC); i++)
+        if (wanted[i].tag == wanted_tag && wanted[i].parent == parent && wanted[i].creator == creator)
             return i;
     return -1;
 }
 
+/* Notes which block of private elements a known text reserves. */
+static void take_creator(struct scan *scan, const struct dicom_element *element)
+{
+    char bytes[64];
+    const char *text = bytes;
+    size_t length = element->length;
+    if (length > sizeof bytes || scan->n_blocks == DICOM_MAX_BLOCKS ||
+        !ts_dicom_read(&scan->reader, element->offset, bytes, length))
+        return;
+    ts_dicom_trim(&text, &length);
+    for (int i = PUBLIC + 1; i < CREATORS; i++)
+        if (strlen(creators[i]) == length && !memcmp(creators[i], text, length))
+            scan->blocks[scan->n_blocks++] = (struct dicom_block){element->tag, i};
+}
+
 bool ts_dicom_has(const struct scan *scan, uint32_t tag)
 {
-    const int i = find(tag);
-    return i >= 0 && (scan->filled >> i & 1);
+    const int i = find(scan, 0, tag);
+    return i >= 0 && scan->filled[i];
 }
 
 void ts_dicom_need(struct scan *scan, uint32_t tag)
 {
     if (!ts_dicom_has(scan, tag))
-        ts_dicom_refuse(scan, "dicom-missing-element", "%s (%04x,%04x) is missing", wanted[find(tag)].name, tag >> 16,
-                        tag & 0xFFFF);
-}
-
-static void trim(const char **text, size_t *length)
-{
-    while (*length > 0 && ((*text)[*length - 1] == ' ' || (*text)[*length - 1] == '\0'))
-        --*length;
-    while (*length > 0 && **text == ' ') {
-        ++*text;
-        --*length;
-    }
-}
-
-static bool parse_decimal(const char *text, size_t length, double *value)
-{
-    char copy[64];
-    trim(&text, &length);
-    if (length == 0 || length >= sizeof copy)
-        return false;
-    for (size_t i = 0; i < length; i++) {
-        if (!strchr("0123456789+-.eE", text[i]) || text[i] == '\0')
-            return false;
-        copy[i] = text[i];
-    }
-    copy[length] = '\0';
-    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (!c_locale)
-        return false;
-    char *end = NULL;
-    double parsed = strtod_l(copy, &end, c_locale);
-    freelocale(c_locale);
-    if (end != copy + length || !isfinite(parsed))
-        return false;
-    *value = parsed;
-    return true;
-}
-
-static bool parse_integer(const char *text, size_t length, int64_t *value)
-{
-    char copy[24];
-    trim(&text, &length);
-    if (length == 0 || length >= sizeof copy)
-        return false;
-    for (size_t i = 0; i < length; i++) {
-        bool sign = i == 0 && (text[i] == '-' || text[i] == '+');
-        if (!sign && (text[i] < '0' || text[i] > '9'))
-            return false;
-        copy[i] = text[i];
-    }
-    copy[length] = '\0';
-    char *end = NULL;
-    errno = 0;
-    *value = strtoll(copy, &end, 10);
-    return end == copy + length && end != copy && errno == 0;
-}
-
-enum { MAX_DECIMALS = 6 };
-
-/* Parses all numbers or none: a value that is wrong in part leaves its field as it was. */
-static bool parse_decimals(const char *text, size_t length, double *values, size_t count)
-{
-    double parsed[MAX_DECIMALS];
-    for (size_t i = 0; i < count; i++) {
-        const char *end = memchr(text, '\\', length);
-        size_t n = end ? (size_t)(end - text) : length;
-        if ((end == NULL) != (i == count - 1) || !parse_decimal(text, n, &parsed[i]))
-            return false;
-        if (end) {
-            text += n + 1;
-            length -= n + 1;
-        }
-    }
-    memcpy(values, parsed, count * sizeof *values);
-    return true;
-}
-
-static double parse_advice(const char *bytes, size_t length, const char *vr, bool big_endian)
-{
-    double value = NAN;
-    if (!strcmp(vr, "FD") || (!*vr && length == 8)) {
-        /* Implicit encoding cannot tell FD from a decimal string of eight letters: the string is tried first. */
-        if (!*vr && parse_decimal(bytes, length, &value))
-            return value;
-        if (length != 8)
-            return NAN;
-        const unsigned char *raw = (const unsigned char *)bytes;
-        uint64_t first = ts_dicom_u32(raw, big_endian), second = ts_dicom_u32(raw + 4, big_endian);
-        uint64_t bits = big_endian ? first << 32 | second : second << 32 | first;
-        memcpy(&value, &bits, sizeof value);
-        return isfinite(value) ? value : NAN;
-    }
-    return parse_decimal(bytes, length, &value) ? value : NAN;
-}
-
-static bool is_text_vr(const char *vr)
-{
-    return !*vr || (strcmp(vr, "US") && strcmp(vr, "SS") && strcmp(vr, "UL") && strcmp(vr, "SL") && strcmp(vr, "FD") &&
-                    strcmp(vr, "FL") && strcmp(vr, "OB") && strcmp(vr, "OW") && strcmp(vr, "SQ"));
+        ts_dicom_refuse(scan, "dicom-missing-element", "%s (%04x,%04x) is missing", wanted[find(scan, 0, tag)].name,
+                        tag >> 16, tag & 0xFFFF);
 }
 
 static bool is_short_vr(const char *vr)
@@ -203,18 +209,39 @@ static bool is_short_vr(const char *vr)
     return !*vr || !strcmp(vr, "US") || !strcmp(vr, "SS") || !strcmp(vr, "UN");
 }
 
+/* Returns the field of the value: that of the frame whose functional groups are read, or of the file or all images. */
+static void *field_of(struct scan *scan, const struct wanted *want)
+{
+    char *const targets[] = {
+        [OF_FILE] = (char *)scan->file,
+        [OF_IMAGE] = (char *)ts_dicom_current_image(scan),
+        [OF_SCAN] = (char *)scan,
+    };
+    return targets[want->target] + want->offset;
+}
+
+/* Stores `count` binary numbers; a value that has fewer leaves NaN. */
+static void store_binary(const struct wanted *want, const char *bytes, size_t length,
+                         const struct dicom_element *element, bool big_endian, double *field)
+{
+    const size_t each = length / want->size;
+    for (size_t i = 0; i < want->size; i++)
+        field[i] =
+            ts_dicom_parse_number(bytes + i * each, want->size == 1 ? length : each, element->vr, true, big_endian);
+}
+
 /* Stores the value in its field; false where it is not of its kind. */
 static bool store(const struct wanted *want, const char *bytes, size_t length, const struct dicom_element *element,
-                  bool big_endian, struct dicom_file *file)
+                  bool big_endian, struct scan *scan)
 {
-    void *field = (char *)file + want->offset;
+    void *field = field_of(scan, want);
     const unsigned char *raw = (const unsigned char *)bytes;
     int64_t integer = 0;
     switch (want->kind) {
     case VALUE_UID:
     case VALUE_TEXT:
-        trim(&bytes, &length);
-        if (!is_text_vr(element->vr) || (want->kind == VALUE_UID && length >= want->size))
+        ts_dicom_trim(&bytes, &length);
+        if (!ts_dicom_is_text_vr(element->vr) || (want->kind == VALUE_UID && length >= want->size))
             return false;
         length = length < want->size ? length : want->size - 1;
         memcpy(field, bytes, length);
@@ -226,15 +253,22 @@ static bool store(const struct wanted *want, const char *bytes, size_t length, c
         *(int *)field = ts_dicom_u16(raw, big_endian);
         return true;
     case VALUE_DECIMALS:
-        return is_text_vr(element->vr) && parse_decimals(bytes, length, field, want->size);
+        return ts_dicom_is_text_vr(element->vr) && ts_dicom_parse_decimals(bytes, length, field, want->size);
     case VALUE_INTEGER:
-        if (!is_text_vr(element->vr) || !parse_integer(bytes, length, &integer))
+        if (!ts_dicom_is_text_vr(element->vr) || !ts_dicom_parse_integer(bytes, length, &integer))
             return false;
         *(int64_t *)field = integer;
         return true;
     case VALUE_ADVICE:
-        *(double *)field = parse_advice(bytes, length, element->vr, big_endian);
+        *(double *)field = ts_dicom_parse_number(bytes, length, element->vr, false, big_endian);
         return true;
+    case VALUE_BINARY:
+        store_binary(want, bytes, length, element, big_endian, field);
+        return true;
+    case VALUE_TIME:
+        *(double *)field = ts_dicom_parse_time(bytes, length);
+        return true;
+    case VALUE_PLACE:
     case VALUE_PRESENCE:
         return true;
     }
@@ -259,25 +293,41 @@ static void refuse_value(struct scan *scan, const struct wanted *want, const str
                         length < 40 ? (int)length : 40, text, expected);
 }
 
+/* Returns true where the element, which is wanted, has a value to be read; its presence is noted. */
+static bool has_value(struct scan *scan, int i, const struct dicom_element *element)
+{
+    const struct wanted *want = &wanted[i];
+    if (scan->met[i] && want->creator != PUBLIC)
+        return false; /* tools that copy private blocks may leave two; the first one is the scanner's */
+    if (scan->met[i]) {
+        ts_dicom_refuse(scan, "dicom-repeated-element", "%s (%04x,%04x) is given twice", want->name, element->tag >> 16,
+                        element->tag & 0xFFFF);
+        return false;
+    }
+    scan->met[i] = true;
+    scan->filled[i] |= want->kind == VALUE_PRESENCE;
+    if (want->kind == VALUE_PLACE && element->length > 0) {
+        *(struct dicom_place *)field_of(scan, want) = (struct dicom_place){element->offset, element->length};
+        scan->filled[i] = true;
+    }
+    return want->kind != VALUE_PRESENCE && want->kind != VALUE_PLACE && element->length > 0;
+}
+
 void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk, const struct dicom_element *element)
 {
     char bytes[512];
-    const int i = find(element->tag);
-    if (i < 0)
+    if (element->parent == 0 && (element->tag >> 16 & 1) && (element->tag & 0xFFFF) >= 0x10 &&
+        (element->tag & 0xFFFF) <= 0xFF)
+        take_creator(scan, element);
+    const int i = find(scan, element->parent, element->tag);
+    if (i < 0 || !has_value(scan, i, element))
         return;
     const struct wanted *want = &wanted[i];
-    const uint64_t bit = (uint64_t)1 << i;
     const unsigned group = element->tag >> 16, number = element->tag & 0xFFFF;
-    if (scan->met & bit) {
-        ts_dicom_refuse(scan, "dicom-repeated-element", "%s (%04x,%04x) is given twice", want->name, group, number);
-        return;
-    }
-    scan->met |= bit;
-    scan->filled |= want->kind == VALUE_PRESENCE ? bit : 0;
-    if (want->kind == VALUE_PRESENCE || element->length == 0)
-        return;
     const size_t length = element->length < sizeof bytes ? element->length : sizeof bytes;
-    if (length < element->length && want->kind != VALUE_TEXT && want->kind != VALUE_ADVICE) {
+    const bool tolerant = want->kind == VALUE_TEXT || want->kind == VALUE_ADVICE || want->kind == VALUE_BINARY ||
+                          want->kind == VALUE_TIME;
+    if (length < element->length && !tolerant) {
         ts_dicom_refuse(scan, "dicom-bad-value", "%s (%04x,%04x) is %" PRIu32 " bytes long", want->name, group, number,
                         element->length);
         return;
@@ -288,16 +338,24 @@ void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk, const struc
     }
     const char *text = bytes;
     size_t text_length = length;
-    const bool is_text = want->kind != VALUE_SHORT && strcmp(element->vr, "FD") != 0;
+    const bool is_number = want->kind == VALUE_BINARY || !strcmp(element->vr, "FD") ||
+                           (want->kind == VALUE_ADVICE && !ts_dicom_is_text_vr(element->vr));
+    const bool is_text = want->kind != VALUE_SHORT && !is_number;
     if (is_text)
-        trim(&text, &text_length);
+        ts_dicom_trim(&text, &text_length);
     if (is_text && text_length == 0)
         return; /* nothing but padding: absent */
-    if (!store(want, bytes, length, element, walk->big_endian, scan->file)) {
+    if (!store(want, bytes, length, element, walk->big_endian, scan)) {
         refuse_value(scan, want, element, text, text_length);
         return;
     }
-    scan->filled |= bit;
+    scan->filled[i] = true;
     if (want->have)
-        *(bool *)((char *)scan->file + want->have) = true;
+        *(bool *)((char *)ts_dicom_current_image(scan) + want->have) = true;
+}
+
+void ts_dicom_forget_groups(struct scan *scan)
+{
+    for (int i = 0; i < WANTED_COUNT; i++)
+        scan->met[i] = scan->met[i] && wanted[i].parent == 0;
 }

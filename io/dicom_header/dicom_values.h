@@ -8,12 +8,14 @@
 
 #include "io/dicom_header/dicom_scan_state.h"
 
-/* Stores the element in scan->file if it is wanted, and refuses the file where it is given twice or its value is not of
- * its kind. */
+/* Stores the element if it is wanted, in the file, in its images or in the scan, and refuses the file where it is given
+ * twice or its value is not of its kind. */
 void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk, const struct dicom_element *element);
 /* Returns true where the wanted tag came with a value; a sequence or float pixels need only be there. */
 bool ts_dicom_has(const struct scan *scan, uint32_t tag);
 /* Refuses the file unless ts_dicom_has. */
 void ts_dicom_need(struct scan *scan, uint32_t tag);
+/* Allows the elements of functional groups to come once more, for the next frame. */
+void ts_dicom_forget_groups(struct scan *scan);
 
 #endif

@@ -18,10 +18,10 @@
  * is a way of counting, not a loss. */
 enum { MAX_BEFORE = 10 };
 
-/* The numbers in the files of all groups that share a series UID, since a series may have been split by orientation or
+/* The numbers of the images of all groups that share a series UID, since a series may have been split by orientation or
  * by kind. */
 struct relatives {
-    size_t n_files, n_numbers;
+    size_t n_images, n_files, n_numbers;
     double *numbers, *acquisitions; /* sorted; acquisitions of files without one are -INFINITY */
 };
 
@@ -30,19 +30,19 @@ static bool gather(const struct dicom_series *all, size_t first, size_t end, str
 {
     struct arena *arena = all[first].arena;
     size_t n = 0;
-    *relatives = (struct relatives){.n_files = 0};
+    *relatives = (struct relatives){.n_files = ts_dicom_count_files(all + first, end - first)};
     for (size_t i = first; i < end; i++)
-        relatives->n_files += all[i].n_files;
-    relatives->numbers = ts_arena_alloc(arena, relatives->n_files * sizeof(double));
-    relatives->acquisitions = ts_arena_alloc(arena, relatives->n_files * sizeof(double));
-    if (!relatives->numbers || !relatives->acquisitions)
+        relatives->n_images += all[i].n_images;
+    relatives->numbers = ts_arena_alloc(arena, relatives->n_images * sizeof(double));
+    relatives->acquisitions = ts_arena_alloc(arena, relatives->n_images * sizeof(double));
+    if (!relatives->numbers || !relatives->acquisitions || relatives->n_files == 0)
         return false;
     for (size_t i = first; i < end; i++) {
-        for (size_t k = 0; k < all[i].n_files; k++) {
-            const struct dicom_file *file = all[i].files[k];
-            relatives->acquisitions[n++] = isnan(file->acquisition_number) ? -INFINITY : file->acquisition_number;
-            if (!isnan(file->instance_number))
-                relatives->numbers[relatives->n_numbers++] = file->instance_number;
+        for (size_t k = 0; k < all[i].n_images; k++) {
+            const struct dicom_image *image = all[i].images[k];
+            relatives->acquisitions[n++] = isnan(image->acquisition_number) ? -INFINITY : image->acquisition_number;
+            if (!isnan(image->instance_number))
+                relatives->numbers[relatives->n_numbers++] = image->instance_number;
         }
     }
     qsort(relatives->numbers, relatives->n_numbers, sizeof(double), ts_compare_doubles);
@@ -93,14 +93,14 @@ static size_t count_missing(const struct relatives *relatives, double from, doub
  * are missing than there are, the numbers are not those of slices. */
 static void warn_of_gaps(struct dicom_series *series, const struct relatives *relatives)
 {
-    const size_t n = series->n_files;
+    const size_t n = series->n_images;
     double *numbers = ts_arena_alloc(series->arena, n * sizeof *numbers), first = NAN, ignored = NAN;
     size_t missing = 0;
     series->no_memory |= !numbers;
     if (!numbers || n < 3)
         return;
     for (size_t i = 0; i < n; i++) {
-        numbers[i] = series->files[i]->instance_number;
+        numbers[i] = series->images[i]->instance_number;
         if (!(fabs(numbers[i]) <= INT32_MAX) || numbers[i] != rint(numbers[i]))
             return;
     }
@@ -124,13 +124,13 @@ static void warn_of_gaps(struct dicom_series *series, const struct relatives *re
 
 static void warn_of_acquisition(struct dicom_series *series, const struct relatives *relatives)
 {
-    for (size_t i = 0; i < series->n_files; i++) {
-        const struct dicom_file *file = series->files[i];
-        const double acquisition = isnan(file->acquisition_number) ? -INFINITY : file->acquisition_number;
-        const size_t here = count_equal(relatives->acquisitions, relatives->n_files, acquisition);
-        if (file->images_in_acquisition > (double)here) {
+    for (size_t i = 0; i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i];
+        const double acquisition = isnan(image->acquisition_number) ? -INFINITY : image->acquisition_number;
+        const size_t here = count_equal(relatives->acquisitions, relatives->n_images, acquisition);
+        if (image->file->images_in_acquisition > (double)here) {
             ts_dicom_series_warn(series, "Images in Acquisition says %g, %zu are in the input; slices may be missing",
-                                 file->images_in_acquisition, here);
+                                 image->file->images_in_acquisition, here);
             return;
         }
     }
@@ -165,23 +165,23 @@ static const struct dicom_series *find_damaged(const struct dicom_series *all, s
  * unlike one who gives a folder. */
 static bool is_listed(const struct dicom_series *series)
 {
-    for (size_t i = 0; i < series->n_files; i++)
-        if (series->files[i]->folder != DICOM_NAMED)
+    for (size_t i = 0; i < series->n_images; i++)
+        if (series->images[i]->file->folder != DICOM_NAMED)
             return false;
     return true;
 }
 
 /* Returns true where the file lies where the next slice of the series would, before its first or behind its last
  * one. */
-static bool is_next_slice(const struct dicom_series *series, const struct dicom_file *file)
+static bool is_next_slice(const struct dicom_series *series, const struct dicom_image *image)
 {
     const double *step = series->image.step_z_mm, tolerance = 1e-3 + 0.02 * series->image.axes[0].spacing;
-    bool before = file->have_position, behind = file->have_position;
+    bool before = image->have_position, behind = image->have_position;
     for (int i = 0; i < 3; i++) {
-        const double first = series->files[0]->position_mm[i],
-                     last = series->files[series->n_files - 1]->position_mm[i];
-        before = before && fabs(file->position_mm[i] - first + step[i]) <= tolerance;
-        behind = behind && fabs(file->position_mm[i] - last - step[i]) <= tolerance;
+        const double first = series->images[0]->position_mm[i],
+                     last = series->images[series->n_slices - 1]->position_mm[i];
+        before = before && fabs(image->position_mm[i] - first + step[i]) <= tolerance;
+        behind = behind && fabs(image->position_mm[i] - last - step[i]) <= tolerance;
     }
     return before || behind;
 }
@@ -191,15 +191,15 @@ static bool is_next_slice(const struct dicom_series *series, const struct dicom_
 static bool may_hold_slices_of(const struct dicom_series *group, const struct dicom_series *series)
 {
     return !*group->series || !strcmp(group->series, series->series) ||
-           (group->n_files == 1 && group->files[0]->folder == series->files[0]->folder);
+           (group->n_images == 1 && group->images[0]->file->folder == series->images[0]->file->folder);
 }
 
 /* Warns of images of other groups with which the series would be a longer volume. */
 static void warn_of_next_slices(struct dicom_series *all, size_t n, struct dicom_series *series)
 {
     for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; &all[i] != series && may_hold_slices_of(&all[i], series) && k < all[i].n_files; k++) {
-            if (is_next_slice(series, all[i].files[k])) {
+        for (size_t k = 0; &all[i] != series && may_hold_slices_of(&all[i], series) && k < all[i].n_images; k++) {
+            if (is_next_slice(series, all[i].images[k])) {
                 ts_dicom_series_warn(series,
                                      "an image of series %d lies where the next slice would; slices may be missing",
                                      all[i].number);
@@ -212,8 +212,8 @@ static void warn_of_next_slices(struct dicom_series *all, size_t n, struct dicom
 static void check_one(struct dicom_series *series, const struct relatives *relatives)
 {
     double claimed = 0;
-    for (size_t i = 0; i < series->n_files; i++)
-        claimed = fmax(claimed, series->files[i]->series_instances);
+    for (size_t i = 0; i < series->n_images; i++)
+        claimed = fmax(claimed, series->images[i]->file->series_instances);
     if (claimed > (double)relatives->n_files) {
         const char *text =
             ts_arena_printf(series->arena, "Number of Series Related Instances says %g, %zu are in the input", claimed,
@@ -254,8 +254,8 @@ static void mark_doubtful_uids(struct dicom_series *all, size_t n, size_t first,
 {
     bool usable = false;
     for (size_t i = first; i < end; i++)
-        for (size_t k = 0; k < all[i].n_files; k++)
-            usable = usable || !all[i].files[k]->refusal;
+        for (size_t k = 0; k < all[i].n_images; k++)
+            usable = usable || !all[i].images[k]->file->refusal;
     for (size_t i = first; i < end; i++) {
         const struct dicom_series *group = &all[i];
         const bool damaged = is_damaged(group) && strcmp(group->refusal_code, "dicom-pixels-short") != 0 &&
@@ -283,6 +283,6 @@ void ts_dicom_check_completeness(struct dicom_series *all, size_t n)
         mark_doubtful_uids(all, n, first, end, relatives.n_files);
     }
     for (size_t i = 0; i < n; i++)
-        if (!all[i].refusal && all[i].n_files > 2)
+        if (!all[i].refusal && all[i].n_images > 2)
             warn_of_next_slices(all, n, &all[i]);
 }

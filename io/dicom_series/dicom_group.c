@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Groups files into series. Files are sorted by everything that makes a series but its orientation, and each run of
+ * Groups images into series. Images are sorted by everything that makes a series but its orientation, and each run of
  * equal ones is split by orientation, so that the result depends neither on names nor on the order in which files were
  * found.
  */
@@ -15,21 +15,11 @@
 #include "core/path.h"
 #include "io/dicom_series/dicom_completeness.h"
 #include "io/dicom_series/dicom_geometry.h"
+#include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
 
 enum { MAX_ORIENTATIONS = 256 }; /* limit of one run; a series that has more is no set of volumes */
 static const double SAME_ORIENTATION = 1e-4;
-
-/* Copies value 3 of Image Type, such as AXIAL, LOCALIZER, M or PHASE MAP. */
-static void third_value(const char *image_type, char out[DICOM_TEXT_MAX])
-{
-    for (int i = 0; i < 2 && image_type; i++) {
-        image_type = strchr(image_type, '\\');
-        image_type = image_type ? image_type + 1 : NULL;
-    }
-    size_t length = image_type ? strcspn(image_type, "\\") : 0;
-    snprintf(out, DICOM_TEXT_MAX, "%.*s", (int)length, image_type ? image_type : "");
-}
 
 static int compare_numbers(double a, double b)
 {
@@ -39,34 +29,31 @@ static int compare_numbers(double a, double b)
 }
 
 /* Compares everything that separates series from series, but orientation. */
-static int compare_keys(const struct dicom_file *a, const struct dicom_file *b)
+static int compare_keys(const struct dicom_image *a, const struct dicom_image *b)
 {
-    int order = strcmp(a->study, b->study);
-    order = order ? order : strcmp(a->series, b->series);
-    order = order ? order : strcmp(a->modality, b->modality);
-    order = order ? order : strcmp(a->sop_class, b->sop_class);
-    if (!order) {
-        char first[DICOM_TEXT_MAX], second[DICOM_TEXT_MAX];
-        third_value(a->image_type, first);
-        third_value(b->image_type, second);
-        order = strcmp(first, second);
-    }
+    int order = strcmp(a->file->study, b->file->study);
+    order = order ? order : strcmp(a->file->series, b->file->series);
+    order = order ? order : strcmp(a->file->modality, b->file->modality);
+    order = order ? order : strcmp(a->file->sop_class, b->file->sop_class);
+    order = order ? order : strcmp(a->kind, b->kind);
+    order = order ? order : strcmp(a->component, b->component);
+    order = order ? order : compare_numbers(a->vendor_kind, b->vendor_kind);
     order = order ? order : compare_numbers(a->rows, b->rows);
     order = order ? order : compare_numbers(a->columns, b->columns);
-    order = order ? order : compare_numbers(a->samples_per_pixel, b->samples_per_pixel);
-    order = order ? order : strcmp(a->frame_of_reference, b->frame_of_reference);
+    order = order ? order : compare_numbers(a->file->samples_per_pixel, b->file->samples_per_pixel);
+    order = order ? order : strcmp(a->file->frame_of_reference, b->file->frame_of_reference);
+    order = order ? order : strcmp(a->stack, b->stack);
     return order ? order : compare_numbers(a->echo_time_ms, b->echo_time_ms);
 }
 
-static int compare_files(const void *a, const void *b)
+static int compare_images(const void *a, const void *b)
 {
-    const struct dicom_file *first = *(struct dicom_file *const *)a, *second = *(struct dicom_file *const *)b;
+    const struct dicom_image *first = *(struct dicom_image *const *)a, *second = *(struct dicom_image *const *)b;
     int order = compare_keys(first, second);
-    order = order ? order : strcmp(first->sop_instance, second->sop_instance);
-    return order ? order : strcmp(first->path, second->path);
+    return order ? order : ts_dicom_compare_images(first, second);
 }
 
-static bool same_orientation(const struct dicom_file *a, const struct dicom_file *b)
+static bool same_orientation(const struct dicom_image *a, const struct dicom_image *b)
 {
     bool same = a->have_orientation == b->have_orientation;
     for (int i = 0; i < 6; i++)
@@ -80,34 +67,37 @@ struct grouping {
     size_t n, capacity;
 };
 
-static bool add_series(struct grouping *grouping, struct dicom_file **files, size_t n)
+static bool add_series(struct grouping *grouping, struct dicom_image **images, size_t n)
 {
     struct dicom_series *grown = ts_memory_grow(grouping->series, grouping->n, &grouping->capacity, sizeof *grown);
     if (!grown)
         return false;
     grouping->series = grown;
     struct dicom_series *series = &grouping->series[grouping->n];
-    *series = (struct dicom_series){.number = (int)++grouping->n, .n_files = n, .arena = grouping->arena};
-    series->files = ts_arena_copy(grouping->arena, files, n, sizeof *files);
-    if (!series->files)
+    *series = (struct dicom_series){.number = (int)++grouping->n, .n_images = n, .arena = grouping->arena};
+    series->images = ts_arena_copy(grouping->arena, images, n, sizeof *images);
+    if (!series->images)
         return false;
-    memcpy(series->series, files[0]->series, sizeof series->series);
-    memcpy(series->modality, files[0]->modality, sizeof series->modality);
-    memcpy(series->image_type, files[0]->image_type, sizeof series->image_type);
+    series->n_files = ts_dicom_count_files(series, 1);
+    const struct dicom_file *file = images[0]->file;
+    memcpy(series->series, file->series, sizeof series->series);
+    memcpy(series->modality, file->modality, sizeof series->modality);
+    memcpy(series->image_type, file->image_type, sizeof series->image_type);
     return true;
 }
 
-/* Splits a run of files with equal keys by orientation, keeping their order. `files` is rearranged, scratch as long. */
-static bool split_run(struct grouping *grouping, struct dicom_file **files, size_t n, struct dicom_file **scratch)
+/* Splits a run of images with equal keys by orientation, keeping their order. `images` is rearranged, scratch as long.
+ */
+static bool split_run(struct grouping *grouping, struct dicom_image **images, size_t n, struct dicom_image **scratch)
 {
     for (int round = 0; n > 0; round++) {
         size_t same = 0, rest = 0;
-        const struct dicom_file *first = files[0];
+        const struct dicom_image *first = images[0];
         for (size_t i = 0; i < n; i++)
-            if (round >= MAX_ORIENTATIONS || same_orientation(first, files[i]))
-                scratch[same++] = files[i];
+            if (round >= MAX_ORIENTATIONS || same_orientation(first, images[i]))
+                scratch[same++] = images[i];
             else
-                files[rest++] = files[i];
+                images[rest++] = images[i];
         if (!add_series(grouping, scratch, same))
             return false;
         if (round >= MAX_ORIENTATIONS)
@@ -123,23 +113,21 @@ static void refuse_without(struct dicom_series *series, size_t without, const ch
 {
     if (without > 0)
         ts_dicom_series_refuse(series, code, "supply files with their whole headers: this cannot be guessed",
-                               "no %s in %zu of %zu slices", name, without, series->n_files);
+                               "no %s in %zu of %zu slices", name, without, series->n_images);
 }
 
 static void check_kind(struct dicom_series *series)
 {
     static const char *const secondary_captures[] = {"7", "7.", NULL};
-    const struct dicom_file *first = series->files[0];
-    char kind[DICOM_TEXT_MAX];
-    third_value(first->image_type, kind);
-    if (ts_dicom_is_class(first->sop_class, secondary_captures))
+    const struct dicom_image *first = series->images[0];
+    if (ts_dicom_is_class(first->file->sop_class, secondary_captures))
         ts_dicom_series_refuse(series, "secondary-capture", "choose a series of CT, MR or PET slices",
                                "secondary captures: pictures of a screen or a page, not measured slices");
     if (*series->modality && strcmp(series->modality, "CT") && strcmp(series->modality, "MR") &&
         strcmp(series->modality, "PT"))
         ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices",
                                "modality %s, expected CT, MR or PT", series->modality);
-    if (!strcmp(kind, "LOCALIZER"))
+    if (!strcmp(first->kind, "LOCALIZER"))
         ts_dicom_series_refuse(series, "localizer", "choose another series",
                                "a localizer: an overview for planning, not part of a volume");
 }
@@ -166,16 +154,17 @@ static const char *hint_for(const char *code)
 static void check_files(struct dicom_series *series)
 {
     size_t refused = 0, warned = 0, no_position = 0, no_orientation = 0, no_spacing = 0;
-    const struct dicom_file *bad = NULL, *odd = NULL, *first = series->files[0];
-    for (size_t i = 0; i < series->n_files; i++) {
-        const struct dicom_file *file = series->files[i];
-        bad = !bad && file->refusal ? file : bad;
-        odd = !odd && file->warning ? file : odd;
-        refused += file->refusal != NULL;
-        warned += file->warning != NULL;
-        no_position += !file->have_position;
-        no_orientation += !file->have_orientation;
-        no_spacing += !file->have_spacing;
+    const struct dicom_file *bad = NULL, *odd = NULL;
+    const struct dicom_image *first = series->images[0];
+    for (size_t i = 0; i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i];
+        bad = !bad && image->file->refusal ? image->file : bad;
+        odd = !odd && image->file->warning ? image->file : odd;
+        refused += image->file->refusal != NULL;
+        warned += image->file->warning != NULL && image == image->file->images;
+        no_position += !image->have_position;
+        no_orientation += !image->have_orientation;
+        no_spacing += !image->have_spacing;
     }
     if (bad) {
         ts_dicom_series_refuse(series, bad->refusal_code, hint_for(bad->refusal_code),
@@ -190,14 +179,14 @@ static void check_files(struct dicom_series *series)
     refuse_without(series, no_position, "position-missing", "Image Position (Patient)");
     refuse_without(series, no_orientation, "orientation-missing", "Image Orientation (Patient)");
     refuse_without(series, no_spacing, "pixel-spacing-missing", "Pixel Spacing");
-    for (size_t i = 1; i < series->n_files; i++) {
-        const struct dicom_file *file = series->files[i];
+    for (size_t i = 1; i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i];
         for (int k = 0; k < 2; k++) {
-            if (!(fabs(file->spacing_mm[k] - first->spacing_mm[k]) <= 1e-4 * fabs(first->spacing_mm[k])))
+            if (!(fabs(image->spacing_mm[k] - first->spacing_mm[k]) <= 1e-4 * fabs(first->spacing_mm[k])))
                 ts_dicom_series_refuse(series, "pixel-spacing-mixed", "supply slices of one reconstruction",
                                        "Pixel Spacing is %g by %g mm in %s and %g by %g mm in %s", first->spacing_mm[0],
-                                       first->spacing_mm[1], ts_base_name(first->path), file->spacing_mm[0],
-                                       file->spacing_mm[1], ts_base_name(file->path));
+                                       first->spacing_mm[1], ts_base_name(first->file->path), image->spacing_mm[0],
+                                       image->spacing_mm[1], ts_base_name(image->file->path));
         }
     }
 }
@@ -209,7 +198,7 @@ static bool is_split_by_orientation(const struct grouping *grouping, size_t i)
     for (int side = -1; side <= 1; side += 2) {
         size_t other = i + (size_t)side;
         if (other < grouping->n && ts_dicom_same_series(&series[i], &series[other]) &&
-            !same_orientation(series[i].files[0], series[other].files[0]))
+            !same_orientation(series[i].images[0], series[other].images[0]))
             return true;
     }
     return false;
@@ -220,17 +209,18 @@ static void drop_damaged(struct dicom_series *series)
 {
     const char *reason = NULL;
     size_t kept = 0;
-    for (size_t i = 0; i < series->n_files; i++) {
-        struct dicom_file *file = series->files[i];
-        if (!ts_dicom_is_damage(file->refusal_code))
-            series->files[kept++] = file;
+    for (size_t i = 0; i < series->n_images; i++) {
+        struct dicom_image *image = series->images[i];
+        if (!ts_dicom_is_damage(image->file->refusal_code))
+            series->images[kept++] = image;
         else if (!reason)
-            reason = file->refusal;
+            reason = image->file->refusal;
     }
-    if (kept == 0 || kept == series->n_files)
+    if (kept == 0 || kept == series->n_images)
         return;
-    series->n_dropped = series->n_files - kept;
-    series->n_files = kept;
+    series->n_dropped = series->n_images - kept;
+    series->n_images = kept;
+    series->n_files -= series->n_dropped; /* a damaged file is one image */
     ts_dicom_series_warn(series, "%zu damaged file%s skipped: %s", series->n_dropped,
                          series->n_dropped == 1 ? " was" : "s were", reason);
 }
@@ -244,34 +234,45 @@ static enum ts_status judge_all(struct grouping *grouping, bool skip, struct dic
         check_kind(series);
         check_files(series);
         series->image.rank = 3;
-        series->image.axes[0].n = (int64_t)series->n_files;
-        series->image.axes[1].n = series->files[0]->rows;
-        series->image.axes[2].n = series->files[0]->columns;
+        series->image.axes[0].n = (int64_t)series->n_images;
+        series->image.axes[1].n = series->images[0]->rows;
+        series->image.axes[2].n = series->images[0]->columns;
         if (!series->refusal)
             ts_dicom_arrange(series, is_split_by_orientation(grouping, i));
         if (!series->refusal)
             ts_dicom_quantify(series);
+        if (!series->refusal)
+            ts_dicom_warn_of_loss(series);
     }
     *out = ts_arena_copy(grouping->arena, grouping->series, grouping->n, sizeof **out);
     return *out ? TS_OK : ts_diag_no_memory(diag, grouping->n * sizeof **out);
+}
+
+static size_t count_images(const struct dicom_folder *folder)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < folder->n_files; i++)
+        n += folder->files[i].n_images;
+    return n;
 }
 
 enum ts_status ts_dicom_group(struct dicom_folder *folder, struct arena *arena, struct dicom_series **series,
                               size_t *n_series, struct ts_diag *diag)
 {
     struct grouping grouping = {.arena = arena};
-    size_t n = folder->n_files, bytes = 2 * n * sizeof(struct dicom_file *);
-    struct dicom_file **files = malloc(bytes + 1);
-    enum ts_status status = files ? ts_dicom_mark_suspects(folder, arena, diag) : ts_diag_no_memory(diag, bytes);
-    for (size_t i = 0; files && i < n; i++)
-        files[i] = &folder->files[i];
+    size_t n = 0, bytes = 2 * count_images(folder) * sizeof(struct dicom_image *);
+    struct dicom_image **images = malloc(bytes + 1);
+    enum ts_status status = images ? ts_dicom_mark_suspects(folder, arena, diag) : ts_diag_no_memory(diag, bytes);
+    for (size_t i = 0; images && i < folder->n_files; i++)
+        for (size_t k = 0; k < folder->files[i].n_images; k++)
+            images[n++] = &folder->files[i].images[k];
     if (status == TS_OK && n > 0)
-        qsort(files, n, sizeof *files, compare_files);
+        qsort(images, n, sizeof *images, compare_images);
     for (size_t first = 0; status == TS_OK && first < n;) {
         size_t end = first + 1;
-        while (end < n && compare_keys(files[first], files[end]) == 0)
+        while (end < n && compare_keys(images[first], images[end]) == 0)
             end++;
-        if (!split_run(&grouping, files + first, end - first, files + n))
+        if (!split_run(&grouping, images + first, end - first, images + n))
             status = ts_diag_no_memory(diag, 0);
         first = end;
     }
@@ -286,6 +287,6 @@ enum ts_status ts_dicom_group(struct dicom_folder *folder, struct arena *arena, 
         status = ts_dicom_count_suspects(folder, arena, *series, grouping.n, diag);
     *n_series = status == TS_OK ? grouping.n : 0;
     free(grouping.series);
-    free(files);
+    free(images);
     return status;
 }

@@ -19,8 +19,8 @@ static bool index_slices(struct name_index *index, const struct dicom_series *se
 {
     bool ok = true;
     for (size_t i = 0; i < n_series; i++)
-        for (size_t k = 0; ok && k < series[i].n_files && !series[i].doubtful_uid; k++) {
-            const struct dicom_file *file = series[i].files[k];
+        for (size_t k = 0; ok && k < series[i].n_images && !series[i].doubtful_uid; k++) {
+            const struct dicom_file *file = series[i].images[k]->file;
             char stem[NAME_BYTES];
             ts_dicom_name_stem(file->path, stem, sizeof stem);
             ok = (!*stem || ts_name_add(index, ANYWHERE, stem, i)) &&
@@ -79,8 +79,8 @@ static size_t list_candidates(const struct dicom_folder *folder, const struct di
         n += folder->others[i].suspect;
     }
     for (size_t i = 0; i < n_series; i++)
-        for (size_t k = 0; series[i].doubtful_uid && k < series[i].n_files; k++, n++) {
-            const struct dicom_file *file = series[i].files[k];
+        for (size_t k = 0; series[i].doubtful_uid && k < series[i].n_images; k++, n++) {
+            const struct dicom_file *file = series[i].images[k]->file;
             if (out)
                 out[n] = (struct dicom_other){.path = file->path, .kind = DICOM_DAMAGED, .folder = file->folder};
         }

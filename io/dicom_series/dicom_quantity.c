@@ -21,12 +21,12 @@ static void choose_dtype(struct dicom_series *series)
     static const enum ts_dtype candidates[] = {TS_U8, TS_I8, TS_U16, TS_I16, TS_U32, TS_I32};
     double low = INFINITY, high = -INFINITY;
     bool whole = true;
-    for (size_t i = 0; i < series->n_files; i++) {
-        const struct dicom_file *file = series->files[i];
+    for (size_t i = 0; i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i];
         double slice_low, slice_high;
-        const struct dicom_cells cells = {.bits_stored = file->bits_stored,
-                                          .is_signed = file->pixel_representation == 1};
-        whole &= ts_dicom_value_range(&cells, file->slope, file->intercept, &slice_low, &slice_high);
+        const struct dicom_cells cells = {.bits_stored = image->file->bits_stored,
+                                          .is_signed = image->file->pixel_representation == 1};
+        whole &= ts_dicom_value_range(&cells, image->slope, image->intercept, &slice_low, &slice_high);
         low = fmin(low, slice_low);
         high = fmax(high, slice_high);
     }
@@ -48,9 +48,9 @@ static void choose_dtype(struct dicom_series *series)
         ts_dicom_series_warn(series, "values beyond 16,777,216 are rounded to 32-bit float");
 }
 
-static bool is_hounsfield(const struct dicom_file *file)
+static bool is_hounsfield(const struct dicom_image *image)
 {
-    return file->have_slope && (!*file->rescale_type || !strcmp(file->rescale_type, "HU"));
+    return image->have_slope && (!*image->rescale_type || !strcmp(image->rescale_type, "HU"));
 }
 
 static const char *pet_unit(const char *units)
@@ -65,10 +65,10 @@ static const char *pet_unit(const char *units)
 
 static void choose_unit(struct dicom_series *series)
 {
-    const struct dicom_file *first = series->files[0];
+    const struct dicom_image *first = series->images[0];
     series->image.quantity = TS_INTENSITY;
     series->image.unit = "1";
-    if (!strcmp(first->modality, "CT")) {
+    if (!strcmp(first->file->modality, "CT")) {
         if (is_hounsfield(first)) {
             series->image.quantity = TS_HU;
             series->image.unit = "HU";
@@ -78,33 +78,34 @@ static void choose_unit(struct dicom_series *series)
             series->image.unit = first->rescale_type;
         ts_dicom_series_warn(series, "the CT values are not in Hounsfield units: %s",
                              first->have_slope ? "Rescale Type says otherwise" : "Rescale Slope is absent");
-    } else if (!strcmp(first->modality, "PT")) {
-        series->image.unit = pet_unit(first->units);
+    } else if (!strcmp(first->file->modality, "PT")) {
+        series->image.unit = pet_unit(first->file->units);
     }
 }
 
 void ts_dicom_quantify(struct dicom_series *series)
 {
-    const struct dicom_file *first = series->files[0];
+    const struct dicom_image *first = series->images[0];
     size_t without = 0;
-    for (size_t i = 0; i < series->n_files; i++) {
-        const struct dicom_file *file = series->files[i];
-        without += !file->have_slope;
-        bool same = !strcmp(file->rescale_type, first->rescale_type) && !strcmp(file->units, first->units) &&
-                    !strcmp(file->photometric, first->photometric);
+    for (size_t i = 0; i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i];
+        without += !image->have_slope;
+        bool same = !strcmp(image->rescale_type, first->rescale_type) &&
+                    !strcmp(image->file->units, first->file->units) &&
+                    !strcmp(image->file->photometric, first->file->photometric);
         if (!same) {
             ts_dicom_series_refuse(series, "units-mixed", "supply slices of one kind",
                                    "%s and %s disagree in Rescale Type, Units or Photometric Interpretation",
-                                   ts_base_name(first->path), ts_base_name(file->path));
+                                   ts_base_name(first->file->path), ts_base_name(image->file->path));
             return;
         }
     }
-    if (without > 0 && without < series->n_files) {
+    if (without > 0 && without < series->n_images) {
         ts_dicom_series_refuse(series, "rescale-missing", "supply slices that all carry their rescale values",
-                               "Rescale Slope is missing in %zu of %zu slices", without, series->n_files);
+                               "Rescale Slope is missing in %zu of %zu slices", without, series->n_images);
         return;
     }
-    if (!strcmp(first->photometric, "MONOCHROME1")) {
+    if (!strcmp(first->file->photometric, "MONOCHROME1")) {
         ts_dicom_series_warn(series, "MONOCHROME1: low values are meant to be shown bright; they are not inverted");
     }
     choose_unit(series);

@@ -10,13 +10,44 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { TEXT_BYTES = 512 };
 
+int ts_dicom_compare_images(const struct dicom_image *a, const struct dicom_image *b)
+{
+    int order = strcmp(a->file->sop_instance, b->file->sop_instance);
+    order = order ? order : (a->frame > b->frame) - (a->frame < b->frame);
+    order = order ? order : a->tile - b->tile;
+    return order ? order : strcmp(a->file->path, b->file->path);
+}
+
+static int compare_pointers(const void *a, const void *b)
+{
+    const uintptr_t first = (uintptr_t) * (const void *const *)a, second = (uintptr_t) * (const void *const *)b;
+    return (first > second) - (first < second);
+}
+
+size_t ts_dicom_count_files(const struct dicom_series *series, size_t n)
+{
+    size_t n_images = 0, count = 0, files = 0;
+    for (size_t i = 0; i < n; i++)
+        n_images += series[i].n_images;
+    const void **all = ts_arena_alloc(series->arena, n_images * sizeof *all);
+    for (size_t i = 0; all && i < n; i++)
+        for (size_t k = 0; k < series[i].n_images; k++)
+            all[count++] = series[i].images[k]->file;
+    if (count > 0)
+        qsort(all, count, sizeof *all, compare_pointers);
+    for (size_t i = 0; i < count; i++)
+        files += i == 0 || all[i] != all[i - 1];
+    return files;
+}
+
 bool ts_dicom_same_series(const struct dicom_series *a, const struct dicom_series *b)
 {
-    return !strcmp(a->series, b->series) && !strcmp(a->files[0]->study, b->files[0]->study);
+    return !strcmp(a->series, b->series) && !strcmp(a->images[0]->file->study, b->images[0]->file->study);
 }
 
 /* Returns the arena's copy of the text, or NULL, which the series remembers. */

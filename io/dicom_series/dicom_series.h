@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A series holds its files in order along the normal of its slices, the description of the volume that they make, or
+ * A series holds its images in order along the normal of its slices, the description of the volume that they make, or
  * the reason why they make none, and warnings. io/dicom_series/dicom_group.c makes the series of an input, and the
  * checks of this folder fill them in turn.
  */
@@ -16,8 +16,10 @@ enum { DICOM_MAX_WARNINGS = 16, DICOM_MAX_NAMED = 3 };
 struct dicom_series {
     int number; /* as shown to the user, from 1; the order is that of study and series UID, not of file names */
     char series[DICOM_UID_MAX], modality[DICOM_TEXT_MAX], image_type[DICOM_TEXT_MAX * 2];
-    struct dicom_file **files; /* in order of position along the normal; duplicates dropped */
-    size_t n_files, n_duplicates;
+    struct dicom_image **images; /* in order of position along the normal, volume by volume; duplicates dropped */
+    size_t n_images, n_files, n_duplicates; /* n_files: that hold the images */
+    size_t n_slices, n_volumes; /* image v * n_slices + z is slice z of volume v; 0 before the series was arranged */
+    struct ts_axis volume_axis; /* of several volumes: TS_AXIS_TIME (s), TS_AXIS_ECHO (ms) or TS_AXIS_B (s/mm2) */
     const char *refusal, *refusal_code, *hint; /* refusal NULL: one clean volume */
     struct ts_image image;                     /* where clean: shape, spacing, geometry, dtype, unit, quantity */
     char **warnings;                           /* e.g. that Spacing Between Slices disagrees with the positions */
@@ -35,7 +37,11 @@ struct dicom_series {
     bool no_memory;      /* a text or a check of this series found no memory: ts_dicom_group fails */
 };
 
-/* Returns true where two groups of files have the same study and series UID. */
+/* Compares two images by instance, frame and path, for an order that does not depend on how they were found. */
+int ts_dicom_compare_images(const struct dicom_image *a, const struct dicom_image *b);
+/* Counts the files that hold the images of n series. Returns 0 where memory is out. */
+size_t ts_dicom_count_files(const struct dicom_series *series, size_t n);
+/* Returns true where two groups of images have the same study and series UID. */
 bool ts_dicom_same_series(const struct dicom_series *a, const struct dicom_series *b);
 /* Records why the series is no volume; the first reason stands. `hint` is a literal, arena text, or NULL. */
 void ts_dicom_series_refuse(struct dicom_series *series, const char *code, const char *hint, const char *format, ...)

@@ -21,10 +21,11 @@
 #include "core/number.h"
 #include "core/path.h"
 #include "io/file/file_bytes.h"
+#include "io/file/new_folder.h"
 
 static const char temporary_mark[] = ".tomostage-tmp.";
 
-static char *folder_name(const char *path)
+char *ts_file_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
     if (!slash)
@@ -39,7 +40,7 @@ static enum ts_status fail(struct ts_diag *diag, const char *code, const char *w
 }
 
 /* Warns only, because `bytes` are those without compression. A disk that is really full is met while writing. */
-static void check_space(const char *folder, int64_t bytes, struct ts_diag *diag)
+void ts_file_check_space(const char *folder, int64_t bytes, struct ts_diag *diag)
 {
     struct statvfs disk;
     /* A file system without blocks does not report its size. */
@@ -57,7 +58,7 @@ static void check_space(const char *folder, int64_t bytes, struct ts_diag *diag)
     ts_diag_hint(diag, "free some space or write the output to another disk");
 }
 
-static bool temporary_path(const char *folder, const char *base, char **path)
+bool ts_file_temporary_path(const char *folder, const char *base, char **path)
 {
     uint64_t random = 0;
     if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
@@ -83,7 +84,7 @@ static int open_scratch(const char *folder, const char *base)
     int fd = open_unnamed(folder);
     if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
         return fd;
-    if (!temporary_path(folder, base, &path)) {
+    if (!ts_file_temporary_path(folder, base, &path)) {
         errno = ENOMEM;
         return -1;
     }
@@ -127,7 +128,7 @@ static enum ts_status try_folder(const char *path, const char *folder, struct ts
     return ts_diag_hint(diag, "choose another folder for the output");
 }
 
-static enum ts_status check_folder(const char *path, const char *folder, struct ts_diag *diag)
+enum ts_status ts_file_check_folder(const char *path, const char *folder, struct ts_diag *diag)
 {
     struct stat status;
     const bool found = stat(folder, &status) == 0;
@@ -142,7 +143,7 @@ static enum ts_status check_folder(const char *path, const char *folder, struct 
         fail(diag, "output-folder-not-writable", "write to the output folder", folder, errno);
         return ts_diag_hint(diag, "give yourself the right to write there, or choose another output");
     }
-    return TS_OK;
+    return try_folder(path, folder, diag);
 }
 
 static enum ts_status check_existing(const char *path, bool force, struct ts_diag *diag)
@@ -175,16 +176,14 @@ enum ts_status ts_file_check(const char *path, bool force, int64_t bytes, struct
         return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-path"},
                              "the output's name is %zu bytes long, %zu are possible", strlen(base),
                              NAME_MAX - sizeof temporary_mark - 40);
-    char *folder = folder_name(path);
+    char *folder = ts_file_folder(path);
     if (!folder)
         return ts_diag_no_memory(diag, strlen(path));
-    enum ts_status status = check_folder(path, folder, diag);
+    enum ts_status status = ts_file_check_folder(path, folder, diag);
     if (status == TS_OK)
         status = check_existing(path, force, diag);
     if (status == TS_OK)
-        status = try_folder(path, folder, diag);
-    if (status == TS_OK)
-        check_space(folder, bytes, diag);
+        ts_file_check_space(folder, bytes, diag);
     free(folder);
     return status;
 }
@@ -204,7 +203,7 @@ static pid_t owner_of(const char *name, const char *base)
     return end > digits && *end == '.' && pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
 }
 
-static void remove_stale(const char *folder, const char *base, struct ts_diag *diag)
+void ts_file_remove_stale(const char *folder, const char *base, struct ts_diag *diag)
 {
     DIR *directory = opendir(folder);
     if (!directory)
@@ -214,7 +213,16 @@ static void remove_stale(const char *folder, const char *base, struct ts_diag *d
         pid_t pid = owner_of(entry->d_name, base);
         if (pid == 0 || kill(pid, 0) == 0 || errno != ESRCH)
             continue;
-        if (unlinkat(dirfd(directory), entry->d_name, 0) == 0)
+        bool removed = unlinkat(dirfd(directory), entry->d_name, 0) == 0;
+        if (!removed && errno == EISDIR) {
+            char *path = NULL;
+            if (asprintf(&path, "%s/%s", folder, entry->d_name) > 0) {
+                ts_temporary_folder_remove(path);
+                removed = access(path, F_OK) != 0;
+                free(path);
+            }
+        }
+        if (removed)
             ts_diag_note(diag, &(struct diag_site){.code = "stale-temporary-removed"},
                          "removed '%s', left by a run that was killed", entry->d_name);
     }
@@ -228,11 +236,11 @@ enum ts_status ts_file_create(struct file_commit *file, const char *path, bool f
     if (status != TS_OK)
         return status;
     file->path = strdup(path);
-    file->folder = folder_name(path);
+    file->folder = ts_file_folder(path);
     if (!file->path || !file->folder)
         return ts_diag_no_memory(diag, strlen(path));
-    remove_stale(file->folder, ts_base_name(path), diag);
-    if (!temporary_path(file->folder, ts_base_name(path), &file->temporary)) {
+    ts_file_remove_stale(file->folder, ts_base_name(path), diag);
+    if (!ts_file_temporary_path(file->folder, ts_base_name(path), &file->temporary)) {
         file->temporary = NULL;
         return ts_diag_no_memory(diag, strlen(path) + 64);
     }
@@ -304,9 +312,9 @@ static int publish(struct file_commit *file)
     return rename(file->temporary, file->path) == 0 ? 0 : errno;
 }
 
-static void sync_folder(const struct file_commit *file, struct ts_diag *diag)
+void ts_file_sync_folder(const char *folder, const char *path, struct ts_diag *diag)
 {
-    int fd = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int error = fd < 0 ? errno : 0;
     if (fd >= 0 && fsync(fd) != 0 && errno != EINVAL) /* EINVAL: folders cannot be synced here */
         error = errno;
@@ -315,7 +323,7 @@ static void sync_folder(const struct file_commit *file, struct ts_diag *diag)
     if (error)
         /* The file is whole and has its name; only its survival of a power cut in the next seconds is open. */
         ts_diag_warning(diag, &(struct diag_site){.code = "output-folder-sync"},
-                        "the output '%s' is complete, but its folder could not be synced: %s (%d)", file->path,
+                        "the output '%s' is complete, but its folder could not be synced: %s (%d)", path,
                         ts_errno_text(error), error);
 }
 
@@ -332,7 +340,7 @@ enum ts_status ts_file_publish(struct file_commit *file, struct ts_diag *diag)
     if (error)
         return fail(diag, "output-rename", "give the finished file the name", file->path, error);
     file->named = false; /* the temporary name is gone */
-    sync_folder(file, diag);
+    ts_file_sync_folder(file->folder, file->path, diag);
     return TS_OK;
 }
 

@@ -32,6 +32,20 @@ enum ts_status ts_file_sync(const struct file_commit *file, struct ts_diag *diag
 enum ts_status ts_file_publish(struct file_commit *file, struct ts_diag *diag);
 /* Removes the temporary file where there is one, closes it and frees the struct's texts. */
 void ts_file_clear(struct file_commit *file);
+/* Removes what dead processes have left of an output of this name in the folder, files and folders, with a note each.
+ */
+void ts_file_remove_stale(const char *folder, const char *base, struct ts_diag *diag);
+/* Makes a name for something that is not finished: `.BASE.tomostage-tmp.PID.RANDOM` in the folder. The caller frees
+ * *path. Returns false where memory is out. */
+bool ts_file_temporary_path(const char *folder, const char *base, char **path);
+/* Returns the folder of a path, allocated; NULL where memory is out. */
+char *ts_file_folder(const char *path);
+/* Warns where the folder's disk has too little space for so many bytes. */
+void ts_file_check_space(const char *folder, int64_t bytes, struct ts_diag *diag);
+/* Checks that the folder of an output is there and takes files. */
+enum ts_status ts_file_check_folder(const char *path, const char *folder, struct ts_diag *diag);
+/* Syncs a folder, so that a new name in it survives a power cut. A failure is a warning: what `path` names is whole. */
+void ts_file_sync_folder(const char *folder, const char *path, struct ts_diag *diag);
 /* Opens a file without a name in the same folder, for data that are moved into the output later. Returns -1 with errno
  * where it cannot. */
 int ts_file_scratch(const struct file_commit *file);

@@ -28,10 +28,11 @@ static bool is_orthonormal(const double direction[9])
 {
     const double *x = direction, *y = direction + 3, *z = direction + 6;
     const double cross[3] = {x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]};
+    const double hand = dot(cross, z) < 0 ? -1 : 1; /* `reorient` makes left-handed volumes too */
     bool sound = true;
     for (int i = 0; i < 3; i++) {
         sound = sound && fabs(sqrt(dot(direction + 3 * i, direction + 3 * i)) - 1) <= orthonormal_error;
-        sound = sound && fabs(cross[i] - z[i]) <= orthonormal_error; /* right-handed, and z at a right angle */
+        sound = sound && fabs(hand * cross[i] - z[i]) <= orthonormal_error; /* z at a right angle to both */
     }
     return sound && fabs(dot(x, y)) <= orthonormal_error;
 }

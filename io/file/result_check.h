@@ -8,9 +8,9 @@
 
 #include "core/image.h"
 
-/* Checks the geometry (origin finite, directions orthonormal and right-handed, the step between slices along their
- * normal and as long as their spacing), the axes (units, spacings) and the unit of the values. Returns NULL where all
- * is well, else a text about the fault, with the record's code in *code: result-geometry, result-spacing or
+/* Checks the geometry (origin finite, directions orthonormal, right-handed or left-handed, the step between slices
+ * along their normal and as long as their spacing), the axes (units, spacings) and the unit of the values. Returns NULL
+ * where all is well, else a text about the fault, with the record's code in *code: result-geometry, result-spacing or
  * result-units. */
 const char *ts_result_wrong(const struct ts_image *image, const char **code);
 

@@ -22,9 +22,10 @@ static void name_slices(const struct hdf5_dataset *dataset, int64_t index, char 
 {
     int64_t start[TS_MAX_RANK];
     const size_t inside = ts_chunk_place(&dataset->grid, index, start);
-    const int64_t last = start[0] + (int64_t)((inside + dataset->slice_bytes - 1) / dataset->slice_bytes) - 1;
-    snprintf(what, SLICES_BYTES, "slices %lld to %lld of %lld of %.300s", (long long)start[0], (long long)last,
-             (long long)dataset->grid.n[0], dataset->path);
+    const int64_t first = dataset->grid.rank == TS_MAX_RANK ? start[0] * dataset->grid.n[1] + start[1] : start[0];
+    const int64_t last = first + (int64_t)((inside + dataset->slice_bytes - 1) / dataset->slice_bytes) - 1;
+    snprintf(what, SLICES_BYTES, "slices %lld to %lld of %lld of %.300s", (long long)first, (long long)last,
+             (long long)dataset->n_slices, dataset->path);
 }
 
 static bool fail_damaged(struct hdf5_writer *writer, const struct hdf5_dataset *dataset, int64_t index)

@@ -86,13 +86,16 @@ static bool prepare(struct hdf5_writer *writer, struct hdf5_dataset *dataset, co
                             path);
     if (value->frames)
         ts_chunk_grid_part(&dataset->grid);
+    /* An array of rank 4 holds volumes one after the other: its slices are those of all of them. */
+    const int first = value->rank == TS_MAX_RANK ? 2 : 1;
     dataset->slice_bytes = value->element_bytes;
-    for (int d = 1; d < value->rank; d++)
+    for (int d = first; d < value->rank; d++)
         dataset->slice_bytes *= (size_t)value->n[d];
+    dataset->n_slices = value->n[0] * (first == 2 ? value->n[1] : 1);
     dataset->filters = (struct chunk_filters){.element_bytes = value->element_bytes,
                                               .level = value->frames ? 0 : writer->options.level,
                                               .plain = value->frames};
-    dataset->digest = ts_digest_tree_create((uint64_t)value->n[0] * dataset->slice_bytes);
+    dataset->digest = ts_digest_tree_create((uint64_t)dataset->n_slices * dataset->slice_bytes);
     dataset->scratching = !value->data && writer->n_images > 0 && dataset->filters.level > 0;
     if (!dataset->path || !dataset->digest)
         return ts_hdf5_fail_memory(writer, strlen(path));
@@ -277,9 +280,9 @@ static bool finish(struct hdf5_writer *writer, int id)
 {
     struct hdf5_dataset *dataset = writer->datasets[id];
     const uint64_t slices = ts_hdf5_dataset_bytes(dataset) / dataset->slice_bytes;
-    if ((int64_t)slices != dataset->grid.n[0])
+    if ((int64_t)slices != dataset->n_slices)
         return ts_hdf5_fail(writer, "output-incomplete", "'%s' got %lld of its %lld slices", dataset->path,
-                            (long long)slices, (long long)dataset->grid.n[0]);
+                            (long long)slices, (long long)dataset->n_slices);
     if (dataset->largest > 0)
         return ts_hdf5_fail_range(writer, dataset);
     if (dataset->scratching && !move_chunks(writer, id))

@@ -198,12 +198,12 @@ enum ts_status ts_hdf5_write(struct hdf5_writer *writer, int id, const struct ts
     const int64_t n = slab->axes[0].n, z_next = (int64_t)(bytes / dataset->slice_bytes);
     const bool rounds = dataset->half && slab->dtype == TS_F32;
     const size_t slice_bytes = ts_slice_bytes(slab) / (rounds ? 2 : 1);
-    if (slab->z_first != z_next || bytes % dataset->slice_bytes > 0 || n < 0 || n > dataset->grid.n[0] - z_next ||
+    if (slab->z_first != z_next || bytes % dataset->slice_bytes > 0 || n < 0 || n > dataset->n_slices - z_next ||
         slice_bytes != dataset->slice_bytes) {
         ts_hdf5_fail(writer, "output-order",
                      "%s got slices %lld to %lld of %zu bytes each, expected slice %lld of %lld with %zu bytes",
                      dataset->path, (long long)slab->z_first, (long long)(slab->z_first + n - 1), slice_bytes,
-                     (long long)z_next, (long long)dataset->grid.n[0], dataset->slice_bytes);
+                     (long long)z_next, (long long)dataset->n_slices, dataset->slice_bytes);
         return ts_hdf5_state(writer);
     }
     return ts_hdf5_dataset_write(writer, id, n, slab->data, rounds);

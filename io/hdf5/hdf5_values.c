@@ -114,7 +114,7 @@ static enum ts_status put_value(struct hdf5_writer *writer, const char *path, co
                      ATTRIBUTE_BYTES);
     } else if (!at && value->rank > 0 && value->bytes > COMPACT_BYTES) {
         if (ts_hdf5_dataset_create(writer, path, value, &id) == TS_OK)
-            (void)ts_hdf5_dataset_write(writer, id, value->n[0], value->data, false);
+            (void)ts_hdf5_dataset_write(writer, id, writer->datasets[id]->n_slices, value->data, false);
         return ts_hdf5_settle(writer);
     } else {
         ts_hdf5_enter();

@@ -46,7 +46,7 @@ static void take_axes(struct sense *sense, const char *line)
         return;
     sense->image.rank = (int)(bytes / width);
     for (int d = 0; d < sense->image.rank; d++)
-        for (enum ts_axis_kind kind = TS_AXIS_Z; kind <= TS_AXIS_ITEM; kind++)
+        for (enum ts_axis_kind kind = TS_AXIS_Z; kind <= TS_AXIS_B; kind++)
             if (strlen(ts_axis_name(kind)) == strnlen(names + (size_t)d * width, width) &&
                 strncmp(names + (size_t)d * width, ts_axis_name(kind), width) == 0)
                 sense->image.axes[d].kind = kind;

@@ -23,6 +23,7 @@
 struct hdf5_dataset {
     char *path;
     size_t slice_bytes;
+    int64_t n_slices; /* indices of the first axis; of the first two where the rank is 4, which are volumes of slices */
     struct chunk_grid grid;
     struct chunk_filters filters;
     unsigned char fill[8]; /* one element: NaN for floats, so that a lost chunk cannot pass for values; else zeros */
@@ -112,7 +113,7 @@ enum ts_status ts_hdf5_dataset_create(struct hdf5_writer *writer, const char *pa
                                       int *id);
 /* Returns how many bytes of values have come. */
 uint64_t ts_hdf5_dataset_bytes(const struct hdf5_dataset *dataset);
-/* Writes the next `slices` indices of the first axis. The data are cut into chunks before it returns. They have the
+/* Writes the next `slices` slices. The data are cut into chunks before it returns. They have the
  * dataset's type, or are 32-bit floats (`rounds`) for a dataset of halves. */
 enum ts_status ts_hdf5_dataset_write(struct hdf5_writer *writer, int id, int64_t slices, const void *data, bool rounds);
 /* Moves chunks from the scratch file to the output, writes the digest and closes the dataset. Called at commit, when

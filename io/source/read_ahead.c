@@ -61,7 +61,7 @@ static int64_t divide_up(int64_t n, int64_t by)
 static struct blocks find_blocks(const struct source *source, const struct read_rule *rule, int64_t ahead)
 {
     const size_t slice = ts_slice_bytes(&source->image);
-    const int64_t n = source->n_slices, most = (int64_t)(rule->limit / slice);
+    const int64_t n = ts_source_total(source), most = (int64_t)(rule->limit / slice);
     struct blocks blocks = {.n_slices = n, .slice_bytes = slice};
     blocks.chunk = rule->chunk < n ? rule->chunk : n;
     blocks.per_chunk = most > 0 ? divide_up(blocks.chunk, most) : blocks.chunk;

@@ -12,7 +12,7 @@
 
 enum { READ_AHEAD_BYTES = 512 << 20 }; /* that a source may hold unless the plan says otherwise */
 
-/* How a source reads. */
+/* This says how a source reads. */
 struct read_rule {
     /* Reads slices [z, z + n) to `out` by the threads of `readers`, and notes the facts about them. */
     enum ts_status (*read)(struct source *source, struct readers *readers, int64_t z, int64_t n, void *out,

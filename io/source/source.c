@@ -37,6 +37,7 @@ enum ts_status ts_source_make_slices(struct source *source, struct ts_diag *diag
 {
     const struct ts_image *image = &source->image;
     const int64_t n = source->n_slices = image->axes[0].n;
+    source->n_volumes = 1;
     source->slices = calloc((size_t)n, sizeof *source->slices);
     if (!source->slices)
         return ts_diag_no_memory(diag, (size_t)n * sizeof *source->slices);

@@ -29,7 +29,7 @@ struct source_attribute { /* allow-listed text of the whole input: modality, ker
     const char *name, *value;
 };
 
-/* How the files hold the pixels, on which the time to read them depends. */
+/* This says how the files hold the pixels, on which the time to read them depends. */
 enum source_coding {
     SOURCE_STORED,   /* as they are */
     SOURCE_DEFLATED, /* in compressed chunks, which threads inflate */
@@ -40,7 +40,11 @@ struct source {
     const struct source_ops *ops;
     struct ts_image image; /* the whole volume; data NULL. masked: slices[].invalid says which pixels are not valid.
                               dtype holds every value of every slice exactly, or is f32 */
-    int64_t n_slices;      /* == image.axes[0].n */
+    int64_t n_slices;      /* of one volume, == image.axes[0].n */
+    /* A series of volumes of one shape, such as the time points of a scan. `image` describes any of them. Slice z of
+     * volume v has the number v * n_whole + z, for read(), prefetch() and `slices`. */
+    int64_t n_volumes;          /* 1: a single volume */
+    struct ts_axis volume_axis; /* of n_volumes > 1: kind TS_AXIS_TIME, TS_AXIS_ECHO or TS_AXIS_B, with positions */
     struct source_slice *slices;
     int64_t first_slice; /* number in the input of the first slice, where a range is read (io/source/source_slices.h) */
     int64_t n_whole;     /* slices of the input; ts_source_open sets it */
@@ -86,6 +90,12 @@ struct source_format {
      * nothing to do. */
     void (*resolve)(struct param_set *set, const struct source *source);
 };
+
+/* Returns how many slices the source has in all its volumes. */
+static inline int64_t ts_source_total(const struct source *source)
+{
+    return source->n_slices * (source->n_volumes > 1 ? source->n_volumes : 1);
+}
 
 /* ---- for the formats ----------------------------------------------------------------------------- */
 

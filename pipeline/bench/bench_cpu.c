@@ -100,7 +100,8 @@ enum ts_status ts_bench_cpu(const struct bench_case *cases, int n, int threads, 
     if (status == TS_OK)
         status = fill_ring(&ring, cases, diag);
     for (int i = 0; status == TS_OK && i < n; i++)
-        status = ts_driver_create(&ring.stages[i].context, cases[i].nz, NULL, &ring.drivers[i]);
+        status = ts_driver_create(&ring.stages[i].context, ts_stage_most_slices(&ring.stages[i].context), NULL,
+                                  &ring.drivers[i]);
     if (status == TS_OK) {
         copy = ts_memory_aligned(ring.input_bytes);
         status = copy ? TS_OK : ts_diag_no_memory(diag, ring.input_bytes);

@@ -147,7 +147,7 @@ static enum ts_status run_cold(struct cuda_bench *bench, double *seconds)
     enum ts_status status = TS_OK;
     for (int i = 0; status == TS_OK && i < ring->n; i++) {
         const struct stage_context *context = &ring->stages[i].context;
-        status = ts_cuda_driver_create(bench->session, context, context->in.axes[0].n, NULL, &ring->drivers[i]);
+        status = ts_cuda_driver_create(bench->session, context, ts_stage_most_slices(context), NULL, &ring->drivers[i]);
     }
     if (status == TS_OK)
         status = ts_bench_ring_run(ring, 0);

@@ -169,6 +169,7 @@ struct ts_image ts_bench_describe_image(const struct bench_case *which)
     struct ts_image image = {.rank = 3,
                              .dtype = which->dtype,
                              .unit = "1",
+                             .has_geometry = true,
                              .direction = {1, 0, 0, 0, 1, 0, 0, 0, 1},
                              .step_z_mm = {0, 0, 1}};
     for (size_t q = 0; q < sizeof preferred / sizeof *preferred; q++)

@@ -94,7 +94,7 @@ static void write_chain(const struct runs_job *job, FILE *file)
     const struct scan_options scan = {.n_detectors = job->size};
     if (job->scans)
         fprintf(file,
-                "tomostage: 1\n"
+                "tomostage: 2\n"
                 "input: {nexus: ./%s.nxs}\n"
                 "inputs:\n"
                 "  flats: {nexus: ./%s.nxs, frames: flats}\n"
@@ -107,7 +107,7 @@ static void write_chain(const struct runs_job *job, FILE *file)
                 job->name, job->name, job->name, ts_scan_axis(&scan));
     else
         fprintf(file,
-                "tomostage: 1\n"
+                "tomostage: 2\n"
                 "input: {dicom: ./%s-01}\n"
                 "stages:\n"
                 "  - box: {radius: 2}\n"

@@ -7,10 +7,13 @@
 
 #include "core/diag.h"
 #include "core/params.h"
+#include "io/sink/sink.h"
 #include "io/source/source.h"
 #include "stages/engine/stage.h"
 
 enum { CHAIN_MAX_STAGES = 256, CHAIN_MAX_SOURCES = 16 };
+/* The newest version of the chain's form. Defaults differ between versions, see struct param. */
+enum { CHAIN_VERSION = 2 };
 
 struct chain_source {
     const char *name; /* "input", or the key under inputs: */
@@ -33,16 +36,28 @@ struct chain_stage {
 enum chain_compression { CHAIN_DEFLATE, CHAIN_STORED, CHAIN_SMALL };
 enum chain_dtype { CHAIN_OWN, CHAIN_F16 };
 
-struct chain_output {
-    const char *path; /* joined to the chain's folder; NULL: none given */
+/* An output of another format than HDF5. */
+struct chain_sink {
+    const struct sink_format *format;
+    const char *path; /* joined to the chain's folder */
     struct ts_span span;
+};
+
+struct chain_output {
+    const char *path; /* of the HDF5 file, joined to the chain's folder; NULL: none given */
+    struct ts_span span;
+    struct chain_sink sinks[SINK_FORMATS]; /* beside the HDF5 file or in its place */
+    int32_t n_sinks;
     int32_t compression; /* enum chain_compression */
     int32_t dtype;       /* enum chain_dtype */
+    struct ts_numbers window;
+    int32_t codec; /* enum sink_codec */
 };
 
 struct ts_chain {
     char *source_name, *text; /* for messages */
     size_t text_length;
+    int32_t version; /* 1 to CHAIN_VERSION */
     struct chain_source sources[CHAIN_MAX_SOURCES];
     int32_t n_sources;
     struct chain_stage *stages;
@@ -51,8 +66,8 @@ struct ts_chain {
     struct arena *arena; /* owns every string, list and parameter struct above */
 };
 
-/* The table of the output's parameters beside its path. */
-enum { CHAIN_OUTPUT_PARAMS = 2 };
+/* The table of the output's parameters beside its paths. */
+enum { CHAIN_OUTPUT_PARAMS = 4 };
 extern const struct param ts_chain_output_params[CHAIN_OUTPUT_PARAMS];
 
 /* Returns the chain with every parameter written out, as YAML without any path, for the provenance; free() it. NULL

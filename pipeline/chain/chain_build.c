@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds sources, stages and output from the tree of a chain's text. Stages are named in a first pass, which reports
+ * Builds sources and stages from the tree of a chain's text. Stages are named in a first pass, which reports
  * nothing, so that a name that stands too late is told apart from one that stands nowhere.
  */
 #include "pipeline/chain/chain_build.h"
@@ -20,7 +20,10 @@ static const char *const stage_keys[] = {"name", "input"};
 
 static struct load loader(const struct builder *builder)
 {
-    return (struct load){.arena = builder->chain->arena, .diag = builder->diag, .folder = builder->folder};
+    return (struct load){.arena = builder->chain->arena,
+                         .diag = builder->diag,
+                         .folder = builder->folder,
+                         .version = builder->chain->version};
 }
 
 static void report(const struct builder *builder, const struct node *node, const char *code, const char *owner,
@@ -343,64 +346,6 @@ static void build_stages(struct builder *builder, const struct node *list)
 
 /* ---- the whole ---------------------------------------------------------------------------------- */
 
-static const struct choice compressions[] = {
-    {"deflate", CHAIN_DEFLATE, .doc = "shuffle and deflate, which every program that reads HDF5 can inflate"},
-    {"small", CHAIN_SMALL,
-     .doc = "deflate that looks longer for what repeats: integers get smaller, and the CPU takes longer"},
-    {"none", CHAIN_STORED, .doc = "values as they are: faster where the disk is fast, and larger"},
-    {NULL}};
-
-static const struct choice dtypes[] = {
-    {"own", CHAIN_OWN, .doc = "each image keeps its type"},
-    {"f16", CHAIN_F16, .doc = "images of 32-bit floats are rounded to 16-bit floats, and others keep their type"},
-    {NULL}};
-
-const struct param ts_chain_output_params[CHAIN_OUTPUT_PARAMS] = {
-    PARAM(struct chain_output, compression, .unit = "", .choices = compressions, .init.choice = CHAIN_DEFLATE,
-          .doc = "how the values of images are stored"),
-    PARAM(struct chain_output, dtype, .unit = "", .choices = dtypes, .init.choice = CHAIN_OWN,
-          .doc = "the type in which the values of images are stored")};
-
-struct param_set ts_chain_output_set(struct ts_chain *chain)
-{
-    return (struct param_set){
-        .params = ts_chain_output_params, .n_params = CHAIN_OUTPUT_PARAMS, .values = &chain->output, .owner = "output"};
-}
-
-static void build_path(struct builder *builder, const struct node *entry)
-{
-    const struct load load = loader(builder);
-    const char *path = entry->kind == NODE_LIST ? NULL : ts_load_text(builder->diag, entry, "output.hdf5", "a path");
-    if (entry->kind == NODE_LIST)
-        ts_load_expected(builder->diag, entry, "output.hdf5", "one path");
-    if (path && !*path)
-        report(builder, entry, "path-empty", "output.hdf5", "the path is empty");
-    else if (path)
-        builder->chain->output.path = ts_load_path(&load, path);
-    builder->chain->output.span = entry->span;
-}
-
-static void build_output(struct builder *builder, const struct node *map)
-{
-    static const char *const names[] = {"hdf5", "compression", "dtype"};
-    const struct load load = loader(builder);
-    struct param_set set = ts_chain_output_set(builder->chain);
-    if (map->kind != NODE_MAP || map->n == 0) {
-        ts_load_expected(builder->diag, map, "output", "a map such as {hdf5: result.h5}");
-        return;
-    }
-    for (const struct node *entry = map->first; entry; entry = entry->next) {
-        size_t param;
-        if (strcmp(entry->key->text, "hdf5") == 0)
-            build_path(builder, entry);
-        else if (ts_param_find(set.params, set.n_params, entry->key->text, &param))
-            ts_load_value(&load, entry, &set, param);
-        else
-            ts_load_unknown(builder->diag, entry->key->text, entry->key->span, "output", "format", names,
-                            sizeof names / sizeof *names);
-    }
-}
-
 static void check_version(struct builder *builder, const struct node *root, const struct node *version)
 {
     char shown[TREE_SHOWN_BYTES];
@@ -408,17 +353,20 @@ static void check_version(struct builder *builder, const struct node *root, cons
         ts_diag_error(builder->diag, TS_BAD_CHAIN,
                       &(struct diag_site){.code = "version-missing", .span = {root->span.line, root->span.column, 1}},
                       "the key `tomostage` is missing");
-        ts_diag_hint(builder->diag, "the first line of a chain is: tomostage: 1");
+        ts_diag_hint(builder->diag, "the first line of a chain is: tomostage: 2");
         return;
     }
-    const char *text = ts_load_text(builder->diag, version, "tomostage", "1");
+    const char *text = ts_load_text(builder->diag, version, "tomostage", "2");
     const struct diag_site site = {.code = "version-unknown", .span = version->span, .stage = "tomostage"};
     if (text && version->quoted)
         ts_diag_error(builder->diag, TS_BAD_CHAIN, &site, "'%s' is a text in quotes, not a number",
                       ts_tree_shown(text, shown));
-    else if (text && strcmp(text, "1"))
+    else if (text && !strcmp(text, "1"))
+        builder->chain->version = 1;
+    else if (text && strcmp(text, "2"))
         ts_diag_error(builder->diag, TS_BAD_CHAIN, &site,
-                      "'%s' is not a version of the chain's form; this program reads 1", ts_tree_shown(text, shown));
+                      "'%s' is not a version of the chain's form; this program reads 1 and 2",
+                      ts_tree_shown(text, shown));
 }
 
 void ts_chain_build(struct ts_chain *chain, const struct node *root, const char *folder, struct ts_diag *diag)
@@ -428,6 +376,7 @@ void ts_chain_build(struct ts_chain *chain, const struct node *root, const char 
     const struct node *values[N_KEYS] = {NULL};
     struct builder builder = {.chain = chain, .diag = diag, .folder = folder};
     bool meant_stages = false;
+    chain->version = CHAIN_VERSION;
     if (root->kind != NODE_MAP) {
         ts_load_expected(diag, root, NULL, "a map with the keys tomostage, input, stages and output");
         return;
@@ -451,5 +400,5 @@ void ts_chain_build(struct ts_chain *chain, const struct node *root, const char 
                       &(struct diag_site){.code = "stages-missing", .span = {root->span.line, root->span.column, 1}},
                       "the key `stages` is missing");
     if (values[OUTPUT])
-        build_output(&builder, values[OUTPUT]);
+        ts_chain_build_output(chain, values[OUTPUT], folder, diag);
 }

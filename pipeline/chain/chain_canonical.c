@@ -102,14 +102,15 @@ static bool write_stage(FILE *out, const struct ts_chain *chain, int32_t index)
     return ok;
 }
 
-/* The output's path is left out, and so is every parameter that has its default. */
+/* The output's paths are left out, and so is every parameter that has its default. */
 static bool write_output(FILE *out, const struct ts_chain *chain)
 {
     struct chain_output output = chain->output;
     struct param_set set = {
         .params = ts_chain_output_params, .n_params = CHAIN_OUTPUT_PARAMS, .values = &output, .owner = "output"};
     for (size_t i = 0; i < set.n_params; i++)
-        if (*(int32_t *)ts_param_field(&set, i) == set.params[i].init.choice)
+        if (set.params[i].kind == PARAM_CHOICE ? *(int32_t *)ts_param_field(&set, i) == set.params[i].init.choice
+                                               : is_silent(&set, i))
             set.idle |= 1u << i;
     if (set.idle == (1u << set.n_params) - 1)
         return true;
@@ -127,7 +128,7 @@ char *ts_chain_canonical(const struct ts_chain *chain)
     if (!out)
         return NULL;
     bool ok = true;
-    fputs("tomostage: 1\n", out);
+    fprintf(out, "tomostage: %d\n", chain->version);
     if (chain->sources[0].format)
         ok = write_source(out, &chain->sources[0]);
     if (chain->n_sources > 1)

@@ -49,6 +49,7 @@ static enum ts_status parse(const char *text, size_t length, const char *name, c
         ts_diag_no_memory(diag, length);
     if (chain && tree.arena) {
         const bool oneline = may_be_oneline && length <= TREE_MAX_BYTES && ts_oneline_is(text, length);
+        ts_diag_spell_hints(diag, oneline ? ts_oneline_hint : NULL);
         if (oneline ? ts_oneline_read(&tree) : ts_yaml_read(&tree))
             ts_chain_build(chain, tree.root, folder, diag);
     }
@@ -86,6 +87,20 @@ static ssize_t read_text(const char *path, char *out)
     return n < 0 ? -1 : length;
 }
 
+/* A path that leads nowhere may be the name of a stage. */
+static void hint_for(const char *path, struct ts_diag *diag)
+{
+    const char *names[CHAIN_MAX_STAGES];
+    size_t n = 0;
+    for (; ts_stages[n] && n < sizeof names / sizeof *names; n++)
+        names[n] = ts_stages[n]->name;
+    const char *nearest = ts_nearest_name(path, names, n);
+    if (nearest)
+        ts_diag_hint(diag, "did you mean the stage '%s'?", nearest);
+    else
+        ts_diag_hint(diag, "a chain is a file, or one line such as 'dicom ./study | box radius=2 | hdf5 out.h5'");
+}
+
 enum ts_status ts_chain_load(const char *path, struct ts_chain **chain, struct ts_diag *diag)
 {
     *chain = NULL;
@@ -98,6 +113,7 @@ enum ts_status ts_chain_load(const char *path, struct ts_chain **chain, struct t
     if (length < 0) {
         status = ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "chain-unreadable"},
                                "cannot read the chain %s: %s", path, strerror(errno));
+        hint_for(path, diag);
         goto done;
     }
     folder = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup("");

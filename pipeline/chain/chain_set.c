@@ -13,7 +13,7 @@
 enum ts_status ts_chain_set_input(struct ts_chain *chain, const char *path, struct ts_diag *diag)
 {
     struct chain_source *source = &chain->sources[0];
-    struct load load = {.arena = chain->arena, .diag = diag};
+    struct load load = {.arena = chain->arena, .diag = diag, .version = chain->version};
     const size_t count = ts_diag_count(diag), errors = ts_diag_error_count(diag);
     const struct node value = {.kind = NODE_SCALAR, .quoted = true, .text = path};
     struct param_set set = source->set;
@@ -37,8 +37,18 @@ enum ts_status ts_chain_set_output(struct ts_chain *chain, const char *path, str
     const char *copy = ts_arena_text(chain->arena, path, strlen(path));
     if (!copy)
         return ts_diag_no_memory(diag, strlen(path));
-    chain->output.path = copy;
+    const struct sink_format *format = ts_sink_of_path(path);
+    if (!format && !ts_sink_is_hdf5(path)) {
+        char known[256];
+        ts_sink_list_suffixes(known, sizeof known);
+        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "output-suffix", .stage = "output"},
+                      "'%s' does not end in the suffix of an output format", path);
+        return ts_diag_hint(diag, "known: %s; a folder has a key in the chain", known);
+    }
+    chain->output.path = format ? NULL : copy;
     chain->output.span = (struct ts_span){0};
+    chain->output.n_sinks = format != NULL;
+    chain->output.sinks[0] = (struct chain_sink){.format = format, .path = copy};
     return TS_OK;
 }
 

@@ -61,19 +61,17 @@ static void *default_values(const struct stage *stage)
     return set.values;
 }
 
-static void format_default(const struct stage *stage, size_t i, char *out, size_t size)
+static void format_default(const struct param *param, char *out, size_t size)
 {
-    const struct param *param = &stage->params[i];
-    struct param_set set = {.params = stage->params, .n_params = stage->n_params};
-    snprintf(out, size, "%s",
-             param->required   ? "required"
-             : param->derived  ? param->derived
-             : param->optional ? "none"
-                               : "?");
-    if (param->required || param->optional || param->derived || !(set.values = default_values(stage)))
+    const char *word = param->required ? "required" : param->derived ? param->derived : param->optional ? "none" : NULL;
+    char now[128], old[128];
+    if (!word)
+        ts_param_format_value(param, &param->init, now, sizeof now);
+    snprintf(out, size, "%s", word ? word : now);
+    if (param->old.until == 0)
         return;
-    ts_param_format(&set, i, out, size);
-    free(set.values);
+    ts_param_format_value(param, &param->old.init, old, sizeof old);
+    snprintf(out, size, "%s (%s in chains of version %d)", now, old, param->old.until);
 }
 
 /* ---- words for a stage ------------------------------------------------------------------------- */
@@ -228,7 +226,7 @@ static void print_param(const struct stage *stage, size_t i, FILE *stream)
     const struct param *param = &stage->params[i];
     char range[120], given[256];
     format_range(param, range, sizeof range);
-    format_default(stage, i, given, sizeof given);
+    format_default(param, given, sizeof given);
     fprintf(stream, "\n  %s: %s%s%s%s%s; %s%s\n", param->name, kind_names[param->kind], *range ? ", " : "", range,
             param->unit && *param->unit ? ", unit " : "", param->unit ? param->unit : "",
             param->required ? "" : "default ", given);
@@ -277,7 +275,7 @@ static void print_docs_params(const struct stage *stage, FILE *stream)
         const struct param *param = &stage->params[i];
         char range[120], given[256];
         format_range(param, range, sizeof range);
-        format_default(stage, i, given, sizeof given);
+        format_default(param, given, sizeof given);
         fprintf(stream, "| `%s` | %s | %s | %s | ", param->name, kind_names[param->kind], range,
                 param->unit ? param->unit : "");
         print_cell(given, stream);

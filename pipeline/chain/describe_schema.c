@@ -122,10 +122,16 @@ static void write_default(struct json *json, const struct param *param)
 
 static void write_param(struct json *json, const struct param *param)
 {
-    char description[1024];
-    snprintf(description, sizeof description, "%s%s%s%s%s%s%s", param->doc, param->unit && *param->unit ? " [" : "",
-             param->unit && *param->unit ? param->unit : "", param->unit && *param->unit ? "]" : "",
-             param->derived ? " (default: " : "", param->derived ? param->derived : "", param->derived ? ")" : "");
+    char description[1024], old[128];
+    const int length =
+        snprintf(description, sizeof description, "%s%s%s%s%s%s%s", param->doc, param->unit && *param->unit ? " [" : "",
+                 param->unit && *param->unit ? param->unit : "", param->unit && *param->unit ? "]" : "",
+                 param->derived ? " (default: " : "", param->derived ? param->derived : "", param->derived ? ")" : "");
+    if (param->old.until > 0 && length > 0 && (size_t)length < sizeof description) {
+        ts_param_format_value(param, &param->old.init, old, sizeof old);
+        snprintf(description + length, sizeof description - (size_t)length, " (default in chains of version %d: %s)",
+                 param->old.until, old);
+    }
     ts_json_open_member(json, param->name, '{');
     ts_json_member_text(json, "description", description);
     switch (param->kind) {
@@ -279,8 +285,11 @@ void ts_describe_schema(FILE *stream)
     ts_json_member_text(&json, "type", "object");
     ts_json_open_member(&json, "properties", '{');
     ts_json_open_member(&json, "tomostage", '{');
-    ts_json_member_integer(&json, "const", 1);
-    ts_json_member_text(&json, "description", "version of the chain's language");
+    ts_json_open_member(&json, "enum", '[');
+    for (int version = CHAIN_VERSION; version > 0; version--)
+        ts_json_integer(&json, version);
+    ts_json_close(&json, ']');
+    ts_json_member_text(&json, "description", "version of the chain's form, on which some defaults depend");
     ts_json_close(&json, '}');
     ts_json_key(&json, "input");
     write_reference(&json, "the images to work on");
@@ -293,9 +302,11 @@ void ts_describe_schema(FILE *stream)
     write_stages(&json);
     ts_json_key(&json, "output");
     open_typed(&json, "object");
-    ts_json_member_text(&json, "description", "the file to write");
+    ts_json_member_text(&json, "description", "the files to write");
     ts_json_open_member(&json, "properties", '{');
     write_described_text(&json, "hdf5", "path of the HDF5 file (NeXus layout)");
+    for (size_t i = 0; ts_sink_formats[i]; i++)
+        write_described_text(&json, ts_sink_formats[i]->name, ts_sink_formats[i]->summary);
     for (size_t i = 0; i < CHAIN_OUTPUT_PARAMS; i++)
         write_param(&json, &ts_chain_output_params[i]);
     close_properties(&json, NULL, 0, false);

@@ -14,7 +14,8 @@ enum { MOST_ELSEWHERE = 3 };
 bool ts_load_begin(const struct load *load, const struct param *params, size_t n_params, size_t bytes,
                    const char *owner, struct ts_span span, struct param_set *set)
 {
-    *set = (struct param_set){.params = params, .n_params = n_params, .owner = owner, .span = span};
+    *set = (struct param_set){
+        .params = params, .n_params = n_params, .owner = owner, .span = span, .version = load->version};
     set->values = ts_arena_alloc(load->arena, bytes + 1);
     if (!set->values) {
         ts_diag_no_memory(load->diag, bytes);
@@ -32,8 +33,8 @@ static bool is_other_key(const struct load *load, const char *key)
     return false;
 }
 
-/* Where the parameters are a stage's, lists the other stages that have one of this name. Returns false where there are
- * none or too many. */
+/* Lists the other stages that have a parameter of this name. Returns false if there are none or too many, or if the
+ * parameters are no stage's. */
 static bool list_elsewhere(const struct param_set *set, const char *name, char *out, size_t size)
 {
     const char *names[MOST_ELSEWHERE];
@@ -72,6 +73,33 @@ static uint32_t report_unknown(const struct load *load, const struct node *key, 
     return nearest && ts_param_find(set->params, set->n_params, nearest, &i) ? UINT32_C(1) << i : 0;
 }
 
+/* Reports the required parameters that are not among those seen: one by its own name, several in one message. */
+static void report_missing(const struct load *load, const struct param_set *set, uint32_t seen)
+{
+    const struct param *missing[PARAMS_MAX];
+    const char *names[PARAMS_MAX];
+    char list[512], hint[1024] = "";
+    size_t n = 0, used = 0;
+    for (size_t i = 0; i < set->n_params; i++)
+        if (set->params[i].required && !(seen >> i & 1)) {
+            missing[n] = &set->params[i];
+            names[n++] = set->params[i].name;
+        }
+    if (n == 0)
+        return;
+    for (size_t i = 0; i < n && used < sizeof hint; i++)
+        used +=
+            (size_t)snprintf(hint + used, sizeof hint - used, "%s%s: %s", i > 0 ? "; " : "", names[i], missing[i]->doc);
+    ts_load_list_names(list, sizeof list, names, n);
+    if (n == 1)
+        ts_param_error(set, names[0], "parameter-missing", load->diag, "required, but not given");
+    else
+        ts_diag_error(load->diag, TS_BAD_CHAIN,
+                      &(struct diag_site){.code = "parameter-missing", .span = set->span, .stage = set->owner},
+                      "%zu parameters are required, but not given: %s", n, list);
+    ts_diag_hint(load->diag, "%s", hint);
+}
+
 void ts_load_params(const struct load *load, const struct node *map, struct param_set *set)
 {
     uint32_t seen = 0; /* a value that was refused is not missing as well */
@@ -88,10 +116,6 @@ void ts_load_params(const struct load *load, const struct node *map, struct para
             seen |= report_unknown(load, entry->key, set);
         }
     }
-    for (size_t i = 0; i < set->n_params; i++)
-        if (set->params[i].required && !map->incomplete && !(seen >> i & 1)) {
-            const struct param *param = &set->params[i];
-            ts_param_error(set, param->name, "parameter-missing", load->diag, "required, but not given");
-            ts_diag_hint(load->diag, "%s: %s", param->name, param->doc);
-        }
+    if (!map->incomplete)
+        report_missing(load, set, seen);
 }

@@ -16,6 +16,7 @@ struct load {
     const char *path;              /* name of the parameter that holds paths, or NULL */
     const char *const *other_keys; /* keys of the map that belong to no parameter, read elsewhere */
     size_t n_other_keys;
+    int32_t version; /* of the chain; 0: the newest */
 };
 
 /* Prepares *set for a table of parameters: allocates and fills the parameter struct. Returns false where memory is out

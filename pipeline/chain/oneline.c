@@ -8,13 +8,17 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "io/sink/sink.h"
 #include "io/source/source.h"
 #include "stages/engine/stage.h"
+
+enum { CHAIN_NAMES = 128 }; /* more than there are stages, or formats */
 
 struct reader {
     struct tree *tree;
     size_t at;
     bool to_end; /* spaces and | are part of a value */
+    int depth;   /* of the brackets around the item that is read */
 };
 
 /* A word of a segment; key_length > 0 for key=value. */
@@ -80,19 +84,21 @@ static void skip_spaces(struct reader *reader)
 static bool ends_item(const struct reader *reader, bool commas)
 {
     const char c = peek(reader);
+    if (reader->depth > 0 && (c == ']' || c == ' '))
+        return true;
     return at_end(reader) || (commas && c == ',') || (!reader->to_end && (is_space(c) || c == '|'));
 }
 
-/* Reads a text between double quotes, without them. */
+/* Reads a text between quotes, without them. Only between double ones does a backslash keep the next character. */
 static struct node *read_quoted(struct reader *reader)
 {
-    const char *bytes = reader->tree->text;
+    const char *bytes = reader->tree->text, quote = peek(reader);
     const size_t start = reader->at++;
-    for (; !at_end(reader) && peek(reader) != '"'; reader->at++)
-        if (peek(reader) == '\\')
+    for (; !at_end(reader) && peek(reader) != quote; reader->at++)
+        if (peek(reader) == '\\' && quote == '"')
             reader->at++;
     if (at_end(reader)) {
-        refuse(reader, start, 1, "this double quote is not closed");
+        refuse(reader, start, 1, quote == '"' ? "this double quote is not closed" : "this single quote is not closed");
         return NULL;
     }
     const size_t end = reader->at++;
@@ -101,7 +107,7 @@ static struct node *read_quoted(struct reader *reader)
         return NULL;
     size_t length = 0;
     for (size_t i = start + 1; i < end; i++) {
-        i += bytes[i] == '\\';
+        i += bytes[i] == '\\' && quote == '"';
         text[length++] = bytes[i];
     }
     return ts_tree_scalar(reader->tree, span_at(start, reader->at - start), text, length, true);
@@ -110,10 +116,13 @@ static struct node *read_quoted(struct reader *reader)
 static struct node *read_item(struct reader *reader, bool commas)
 {
     struct node *item;
-    if (peek(reader) == '"') {
+    if (peek(reader) == '"' || peek(reader) == '\'') {
+        const bool doubled = peek(reader) == '"';
         item = read_quoted(reader);
         if (item && !ends_item(reader, commas)) {
-            refuse(reader, reader->at, 1, "a space or the end of the value is expected after the double quote");
+            refuse(reader, reader->at, 1,
+                   doubled ? "a space or the end of the value is expected after the double quote"
+                           : "a space or the end of the value is expected after the single quote");
             return NULL;
         }
         return item;
@@ -125,11 +134,43 @@ static struct node *read_item(struct reader *reader, bool commas)
     return ts_tree_scalar(reader->tree, span_at(start, length), reader->tree->text + start, length, false);
 }
 
-/* Reads one item, or a list of items between commas. */
+/* Reads a list between brackets: items, or lists of items. */
+static struct node *read_brackets(struct reader *reader)
+{
+    const size_t start = reader->at++;
+    struct node *list = ts_tree_node(reader->tree, NODE_LIST, span_at(start, 1));
+    if (!list)
+        return NULL;
+    reader->depth++;
+    for (skip_spaces(reader); peek(reader) != ']'; skip_spaces(reader)) {
+        struct node *item = peek(reader) == '[' && reader->depth == 1 ? read_brackets(reader) : read_item(reader, true);
+        if (!item)
+            return NULL;
+        ts_tree_append(list, item);
+        skip_spaces(reader);
+        if (peek(reader) != ',' && peek(reader) != ']') {
+            refuse(reader, start, 1, "this bracket is not closed");
+            return NULL;
+        }
+        reader->at += peek(reader) == ',';
+    }
+    reader->at++;
+    reader->depth--;
+    list->span = span_at(start, reader->at - start);
+    return list;
+}
+
+/* Reads one item, a list of items between commas, or one between brackets. */
 static struct node *read_value(struct reader *reader)
 {
     const size_t start = reader->at;
-    struct node *item = read_item(reader, true);
+    struct node *item = peek(reader) == '[' ? read_brackets(reader) : read_item(reader, true);
+    if (item && item->kind == NODE_LIST) {
+        if (ends_item(reader, false))
+            return item;
+        refuse(reader, reader->at, 1, "a space or the end of the value is expected after the bracket");
+        return NULL;
+    }
     if (!item || peek(reader) != ',')
         return item;
     struct node *list = ts_tree_node(reader->tree, NODE_LIST, item->span);
@@ -247,34 +288,93 @@ static bool read_parameters(struct reader *reader, struct node *map)
     return true;
 }
 
-/* Reads the name at the start of a segment; NULL where it is missing (reported). */
+/* Reads the name at the start of a segment; NULL where it is missing, or where something stands against it (reported).
+ */
 static struct node *read_name(struct reader *reader)
 {
+    char name[64];
     skip_spaces(reader);
     const size_t start = reader->at;
+    size_t letters = start;
+    while (letters < reader->tree->length && is_name_character(reader->tree->text[letters]))
+        letters++;
     while (!at_end(reader) && !is_space(peek(reader)) && peek(reader) != '|')
         reader->at++;
     if (reader->at == start) {
         refuse(reader, start, 1, "the name of a stage is expected here");
         return NULL;
     }
+    snprintf(name, sizeof name, "%.*s", (int)(letters - start), reader->tree->text + start);
+    if (letters < reader->at && ts_stage_find(name)) {
+        refuse(reader, letters, reader->at - letters, "a space is expected after the name of the stage");
+        ts_diag_hint(reader->tree->diag, "%s PARAMETER=VALUE", name);
+        return NULL;
+    }
     return ts_tree_scalar(reader->tree, span_at(start, reader->at - start), reader->tree->text + start,
                           reader->at - start, false);
 }
 
-static bool is_last_segment(const struct reader *reader)
+static bool is_output(const char *text, size_t length)
 {
-    bool quoted = false;
-    for (size_t i = reader->at; i < reader->tree->length; i++) {
-        const char c = reader->tree->text[i];
-        if (c == '\\' && quoted)
+    char name[16];
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), text);
+    return strlen(name) == length && (!strcmp(name, "hdf5") || ts_sink_find(name));
+}
+
+/* Returns true where every segment behind this one is an output, too. */
+static bool only_outputs_follow(const struct reader *reader)
+{
+    const char *text = reader->tree->text;
+    const size_t length = reader->tree->length;
+    char quote = '\0';
+    for (size_t i = reader->at; i < length; i++) {
+        const char c = text[i];
+        if (c == '\\' && quote == '"') {
             i++;
-        else if (c == '"')
-            quoted = !quoted;
-        else if (c == '|' && !quoted)
-            return false;
+        } else if (quote ? c == quote : c == '"' || c == '\'') {
+            quote = quote ? '\0' : c;
+        } else if (c == '|' && !quote) {
+            size_t start = i + 1, end;
+            while (start < length && is_space(text[start]))
+                start++;
+            for (end = start; end < length && !is_space(text[end]) && text[end] != '|'; end++)
+                ;
+            if (!is_output(text + start, end - start))
+                return false;
+        }
     }
     return true;
+}
+
+/* Reads the paths and parameters of an output into the map of all outputs, which the first of them makes. */
+static bool read_output(struct reader *reader, const struct node *name, struct node *map)
+{
+    struct node *root = reader->tree->root;
+    struct node *outputs = (struct node *)ts_tree_find(root, "output");
+    return outputs ? read_paths(reader, outputs, name)
+                   : read_paths(reader, map, name) && enter(reader, root, "output", name->span, map);
+}
+
+/* Returns true where the first segment, of a name that is no stage's, is a source. A source has a path; a word that is
+ * nearest to a stage's name is a stage that was misspelled. */
+static bool is_source(const struct reader *reader, const char *name)
+{
+    const char *names[2 * CHAIN_NAMES];
+    size_t n = 0;
+    for (size_t i = 0; ts_source_formats[i] && n < CHAIN_NAMES; i++)
+        names[n++] = ts_source_formats[i]->name;
+    for (size_t i = 0; ts_stages[i] && n < 2 * CHAIN_NAMES; i++)
+        names[n++] = ts_stages[i]->name;
+    const char *nearest = ts_nearest_name(name, names, n);
+    if (ts_source_format_find(name) || (nearest && ts_source_format_find(nearest)))
+        return true;
+    /* key=value right after the name: no path, and so a stage. */
+    const char *rest = reader->tree->text + reader->at;
+    rest += strspn(rest, " \t");
+    size_t key = 0;
+    while (is_name_character(rest[key]))
+        key++;
+    return !nearest && !(key > 0 && rest[key] == '=');
 }
 
 /* Reads one segment into the root's input, stages or output. */
@@ -285,11 +385,10 @@ static bool read_segment(struct reader *reader, struct node *stages, bool first)
     struct node *map = name ? ts_tree_node(reader->tree, NODE_MAP, name->span) : NULL;
     if (!map)
         return false;
-    const bool is_source = first && (ts_source_format_find(name->text) || !ts_stage_find(name->text));
-    if (is_source)
+    if (first && !ts_stage_find(name->text) && is_source(reader, name->text))
         return read_paths(reader, map, name) && enter(reader, root, "input", name->span, map);
-    if (!strcmp(name->text, "hdf5") && is_last_segment(reader))
-        return read_paths(reader, map, name) && enter(reader, root, "output", name->span, map);
+    if (is_output(name->text, strlen(name->text)) && only_outputs_follow(reader))
+        return read_output(reader, name, map);
     struct node *stage = read_parameters(reader, map) ? ts_tree_node(reader->tree, NODE_MAP, name->span) : NULL;
     if (!stage)
         return false;
@@ -306,7 +405,7 @@ bool ts_oneline_read(struct tree *tree)
         return false;
     tree->root = ts_tree_node(tree, NODE_MAP, start);
     struct node *stages = ts_tree_node(tree, NODE_LIST, start);
-    if (!tree->root || !stages || !enter(&reader, tree->root, "tomostage", start, text_node(&reader, start, "1")) ||
+    if (!tree->root || !stages || !enter(&reader, tree->root, "tomostage", start, text_node(&reader, start, "2")) ||
         !enter(&reader, tree->root, "stages", start, stages))
         return false;
     for (bool first = true;; first = false) {

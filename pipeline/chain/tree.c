@@ -85,20 +85,20 @@ const struct node *ts_tree_find(const struct node *map, const char *key)
 static const char *key_problem(const struct node *map, const struct node *key, char *message, size_t size)
 {
     char shown[TREE_SHOWN_BYTES];
+    const struct node *earlier = key->kind == NODE_SCALAR ? ts_tree_find(map, key->text) : NULL;
+    const char *code = NULL;
     if (key->kind != NODE_SCALAR) {
+        code = "key-not-text";
         snprintf(message, size, "a key must be a text, not a %s", key->kind == NODE_LIST ? "list" : "map");
-        return "key-not-text";
-    }
-    if (!key->quoted && !strcmp(key->text, "<<")) {
+    } else if (!key->quoted && !strcmp(key->text, "<<")) {
+        code = "merge-key";
         snprintf(message, size, "merge keys (<<) are not supported");
-        return "merge-key";
+    } else if (earlier) {
+        code = "duplicate-key";
+        snprintf(message, size, "the key '%s' stands twice, first in line %d", ts_tree_shown(key->text, shown),
+                 earlier->key->span.line);
     }
-    const struct node *earlier = ts_tree_find(map, key->text);
-    if (!earlier)
-        return NULL;
-    snprintf(message, size, "the key '%s' stands twice, first in line %d", ts_tree_shown(key->text, shown),
-             earlier->key->span.line);
-    return "duplicate-key";
+    return code;
 }
 
 bool ts_tree_key_check(struct tree *tree, struct node *map, const struct node *key)

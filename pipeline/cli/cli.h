@@ -10,7 +10,7 @@
 #include "pipeline/view/window.h"
 
 extern const struct command ts_cli_run, ts_cli_check, ts_cli_stages, ts_cli_schema, ts_cli_info, ts_cli_phantom,
-    ts_cli_preview, ts_cli_plot, ts_cli_view, ts_cli_verify, ts_cli_doctor;
+    ts_cli_preview, ts_cli_plot, ts_cli_view, ts_cli_verify, ts_cli_export, ts_cli_doctor;
 
 /* ---- run, check and view --------------------------------------------------------------------------- */
 
@@ -37,7 +37,7 @@ command_parse ts_cli_parse_set, ts_cli_parse_device;
 #define CLI_CHAIN_OPTIONS                                                                                              \
     {"input", 'i', OPTION_TEXT, OPTION_AT(struct cli_chain, input), "PATH", "the input, instead of the chain's"},      \
     {"output", 'o', OPTION_TEXT, OPTION_AT(struct cli_chain, output), "FILE",                                          \
-     "the output file, instead of the chain's"},                                                                       \
+     "the output, instead of the chain's; its suffix names the format"},                                                                       \
     {"set", 0, OPTION_PARSED, 0, 0, "NAME=VALUE",                                                                      \
      "one parameter: box.radius=3, box#2.radius=3 for the second box,\n"                                               \
      "input.series=2; may be given several times", .parse = ts_cli_parse_set},                                         \

@@ -40,6 +40,14 @@ bool ts_cli_parse_device(const struct command *command, const struct command_opt
     return is_device;
 }
 
+/* Returns the length of the name of a stage, format or parameter at the start of the text. */
+static size_t name_length(const char *text)
+{
+    return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
+}
+
+/* A text that names no file is a chain where it has the form of one, even with an unknown stage: then the message names
+ * the stage, and not a file that nobody meant. */
 bool ts_cli_is_one_line(const char *text)
 {
     struct stat status;
@@ -49,12 +57,16 @@ bool ts_cli_is_one_line(const char *text)
     if (strchr(text, '|'))
         return true;
     text += strspn(text, " \t");
-    const size_t length = strcspn(text, " \t");
+    const size_t length = name_length(text);
     if (length >= sizeof word)
         return false;
     memcpy(word, text, length);
     word[length] = '\0';
-    return ts_stage_find(word) || (text[length] && ts_source_format_find(word));
+    const char *rest = text + length + strspn(text + length, " \t");
+    const bool apart = rest > text + length;
+    if (ts_stage_find(word))
+        return apart || !*rest || strchr("([{", *rest);
+    return length > 0 && apart && (ts_source_format_find(word) || rest[name_length(rest)] == '=');
 }
 
 /* Refuses an image, and hints at what it can be used for: as an input, or for the chain that a result holds. */

@@ -35,10 +35,11 @@ static bool print_codecs(void)
 {
     char error[256] = "";
     puts("decoders");
-    printf("  %-14s ok: uncompressed (little and big endian), RLE\n", "built in");
+    printf("  %-14s ok: uncompressed (little and big endian), deflated, RLE\n", "built in");
+    printf("  %-14s ok: JPEG 2000, HTJ2K\n", "OpenJPEG");
     const bool ready = ts_dicom_decode_init(error, sizeof error) == 0;
     if (ready) {
-        printf("  %-14s ok: JPEG lossless, JPEG-LS lossless; the data dictionary is there\n", "DCMTK");
+        printf("  %-14s ok: JPEG, JPEG lossless, JPEG-LS; the data dictionary is there\n", "DCMTK");
         return true;
     }
     printf("  %-14s missing: %s\n", "DCMTK", error);

@@ -86,15 +86,29 @@ static void clear_line(struct progress *progress)
     progress->drawn = false;
 }
 
+/* Prints the path and the size of an output; a folder has none. */
+static void print_output(const char *path)
+{
+    struct stat found;
+    char size[32] = "?", shown[4096];
+    const bool there = stat(path, &found) == 0;
+    if (there)
+        ts_command_format_bytes((double)found.st_size, size, sizeof size);
+    ts_text_escape(shown, sizeof shown, path);
+    printf("wrote %s: %s", shown, there && S_ISDIR(found.st_mode) ? "a folder of one file a slice" : size);
+}
+
 static void print_summary(const struct progress *progress)
 {
-    struct stat status;
-    char size[32] = "?", path[4096], device[512];
-    if (stat(progress->output, &status) == 0)
-        ts_command_format_bytes((double)status.st_size, size, sizeof size);
-    ts_text_escape(path, sizeof path, progress->output);
+    const struct chain_output *output = &progress->plan->chain->output;
+    char device[512];
+    print_output(progress->output);
     ts_plan_device_text(progress->plan, device, sizeof device);
-    printf("wrote %s: %s in %.2f s on %s\n", path, size, progress->seconds, device);
+    printf(" in %.2f s on %s\n", progress->seconds, device);
+    for (int32_t i = output->path ? 0 : 1; i < output->n_sinks; i++) {
+        print_output(output->sinks[i].path);
+        putchar('\n');
+    }
 }
 
 /* --picture is named here for the sake of its error alone. */

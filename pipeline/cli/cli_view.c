@@ -142,6 +142,11 @@ static enum ts_status show(const char *path, struct ts_diag *diag)
         status = shown->keeps_output ? TS_OK : refuse_missing(path, diag);
         if (status == TS_OK)
             status = ts_cli_chain_load(path, &shown->chain, diag);
+        if (status == TS_OK && shown->keeps_output && !shown->chain->output.path && shown->chain->output.n_sinks > 0) {
+            status = ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "view-output"},
+                                   "run --view shows the HDF5 output, and the chain has none");
+            ts_diag_hint(diag, "add hdf5: FILE.h5 to the output, or leave --view out");
+        }
     }
     shown->options = arguments->options;
     shown->running = follow_signals;

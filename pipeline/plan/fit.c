@@ -83,11 +83,16 @@ static void count_bytes(struct ts_plan *plan, struct simulation *simulation, int
     const int32_t n = ts_plan_outputs(plan, outputs);
     size_t n_images = 0;
     for (int32_t i = 0; i < n; i++) {
-        images[n_images++] = ts_plan_written(plan, outputs[i]);
+        const struct ts_image written = ts_plan_written(plan, outputs[i]), mask = ts_plan_mask(plan, outputs[i]);
+        images[n_images++] = ts_plan_with_volumes(plan, outputs[i], &written);
         if (!plan->nodes[outputs[i]].out.masked)
             continue;
-        images[n_images++] = ts_plan_mask(plan, outputs[i]);
-        bytes += ts_plan_saved_bytes(plan, outputs[i]) + ts_slice_count(&plan->nodes[outputs[i]].out);
+        images[n_images++] = ts_plan_with_volumes(plan, outputs[i], &mask);
+        bytes += ts_plan_saved_bytes(plan, outputs[i]) + ts_slice_count(&mask);
+    }
+    for (int32_t i = 0; i < plan->chain->output.n_sinks; i++) {
+        const struct sink_request request = ts_plan_sink_request(plan, i);
+        bytes += ts_sink_memory_bytes(plan->chain->output.sinks[i].format, &request);
     }
     plan->memory_bytes = (int64_t)(bytes + ts_hdf5_memory_bytes(images, n_images, plan->threads));
     plan->gpu_bytes = (int64_t)device;
@@ -239,7 +244,7 @@ enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag)
     if (!ts_simulation_init(&simulation, plan))
         return ts_diag_no_memory(diag, (size_t)plan->n_nodes * sizeof *simulation.steps);
     int64_t nz = 1;
-    for (int32_t i = 0; i < plan->n_sources; i++)
+    for (int32_t i = 0; i < plan->n_nodes; i++)
         nz = plan->nodes[i].out.axes[0].n > nz ? plan->nodes[i].out.axes[0].n : nz;
     const int64_t most = preferred_slab(plan, nz), enough = enough_slices(plan, most);
     for (int32_t i = 0; i < plan->n_nodes; i++)

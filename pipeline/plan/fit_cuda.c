@@ -35,12 +35,12 @@ size_t ts_plan_download_bytes(const struct ts_plan *plan)
     size_t largest = 0;
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         struct plan_encode encode;
-        const struct ts_image written = ts_plan_written(plan, i);
+        const struct ts_image leaving = ts_plan_device_rounds(plan, i) ? ts_plan_written(plan, i) : plan->nodes[i].out;
         size_t bytes = 0;
         if (ts_plan_encode(plan, i, &encode))
             bytes = encode.piece_bytes;
         else if (plan->nodes[i].dataset)
-            bytes = piece_bytes(plan, &written, plan->slab_slices);
+            bytes = piece_bytes(plan, &leaving, plan->slab_slices);
         bytes = ts_cuda_stride(bytes);
         largest = bytes > largest ? bytes : largest;
     }
@@ -50,7 +50,7 @@ size_t ts_plan_download_bytes(const struct ts_plan *plan)
 size_t ts_plan_halves_bytes(const struct ts_plan *plan, int32_t i)
 {
     const struct ts_image written = ts_plan_written(plan, i);
-    const bool halves = ts_plan_is_output(plan, i) && ts_plan_rounds(plan, i) && !ts_plan_encodes(plan);
+    const bool halves = ts_plan_is_output(plan, i) && ts_plan_device_rounds(plan, i) && !ts_plan_encodes(plan);
     return halves ? ts_cuda_stride((size_t)plan->slab_slices * ts_slice_bytes(&written)) : 0;
 }
 
@@ -93,5 +93,8 @@ void ts_plan_cuda_transfers(struct ts_plan *plan, const int64_t *computed)
             node->tables_bytes =
                 (int64_t)ts_cuda_driver_transfers(&node->context, maps ? computed[i] : node->out.axes[0].n);
         }
+        node->upload_bytes *= plan->n_volumes;
+        node->download_bytes *= node->by_volume ? plan->n_volumes : 1;
+        node->tables_bytes *= plan->n_volumes;
     }
 }

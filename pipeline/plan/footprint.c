@@ -3,6 +3,8 @@
  * This computes the memory of a plan that is cut into slabs: which images it stores, and how much of each is held at
  * once. The runner allocates by the same functions, so the memory planned is the memory used.
  */
+#include <string.h>
+
 #include "pipeline/plan/plan.h"
 
 /* Returns the largest number of bytes that any stage needs for the most slices that it computes in one call. */
@@ -65,6 +67,40 @@ bool ts_plan_rounds(const struct ts_plan *plan, int32_t i)
     return plan->chain->output.dtype == CHAIN_F16 && plan->nodes[i].out.dtype == TS_F32;
 }
 
+bool ts_plan_device_rounds(const struct ts_plan *plan, int32_t i)
+{
+    return ts_plan_rounds(plan, i) && plan->chain->output.n_sinks == 0;
+}
+
+int32_t ts_plan_sink_node(const struct ts_plan *plan)
+{
+    const int32_t last = plan->n_nodes - 1;
+    int32_t i = 0;
+    while (i < last && !(plan->nodes[i].dataset && plan->nodes[i].axes_node == plan->nodes[last].axes_node))
+        i++;
+    return i;
+}
+
+struct sink_request ts_plan_sink_request(const struct ts_plan *plan, int32_t i)
+{
+    const struct chain_output *output = &plan->chain->output;
+    const struct plan_node *node = &plan->nodes[ts_plan_sink_node(plan)];
+    const struct source *source = plan->nodes[0].source;
+    struct sink_request request = {.path = output->sinks[i].path,
+                                   .image = &node->out,
+                                   .name = node->dataset,
+                                   .attributes = source->attributes,
+                                   .n_attributes = source->n_attributes,
+                                   .codec = (enum sink_codec)output->codec,
+                                   .threads = plan->threads,
+                                   .force = plan->force};
+    if (output->window.rows > 0) {
+        const double center = output->window.values[0], width = output->window.values[1];
+        request.window = (struct sink_window){true, center - width / 2, center + width / 2};
+    }
+    return request;
+}
+
 struct ts_image ts_plan_written(const struct ts_plan *plan, int32_t i)
 {
     struct ts_image image = plan->nodes[i].out;
@@ -76,7 +112,8 @@ struct ts_image ts_plan_written(const struct ts_plan *plan, int32_t i)
 size_t ts_plan_saved_bytes(const struct ts_plan *plan, int32_t i)
 {
     const struct ts_image *image = &plan->nodes[i].out;
-    return ts_plan_is_output(plan, i) ? (size_t)image->axes[0].n * ts_valid_bytes(image) : 0;
+    const int64_t slices = image->axes[0].n * (plan->nodes[i].by_volume ? plan->n_volumes : 1);
+    return ts_plan_is_output(plan, i) ? (size_t)slices * ts_valid_bytes(image) : 0;
 }
 
 struct ts_image ts_plan_mask(const struct ts_plan *plan, int32_t i)
@@ -87,15 +124,28 @@ struct ts_image ts_plan_mask(const struct ts_plan *plan, int32_t i)
     return image;
 }
 
+struct ts_image ts_plan_with_volumes(const struct ts_plan *plan, int32_t i, const struct ts_image *image)
+{
+    struct ts_image all = *image;
+    if (plan->n_volumes == 1 || !plan->nodes[i].by_volume)
+        return all;
+    memmove(all.axes + 1, image->axes, (size_t)image->rank * sizeof *image->axes);
+    all.axes[0] = plan->volume_axis;
+    all.rank++;
+    return all;
+}
+
+/* A chunk may end in another volume than it began in, which the device's encoder does not follow. */
 bool ts_plan_encodes(const struct ts_plan *plan)
 {
-    return plan->cuda && plan->chain->output.compression != CHAIN_STORED;
+    return plan->cuda && plan->n_volumes == 1 && plan->chain->output.compression != CHAIN_STORED &&
+           plan->chain->output.n_sinks == 0;
 }
 
 int ts_plan_copies(const struct ts_plan *plan, int32_t i)
 {
     const bool moves = plan->cuda && !plan->nodes[i].keep,
-               leaves = ts_plan_stored(plan, i) > 0 && !ts_plan_encodes(plan) && !ts_plan_rounds(plan, i);
+               leaves = ts_plan_stored(plan, i) > 0 && !ts_plan_encodes(plan) && !ts_plan_device_rounds(plan, i);
     return moves && (i < plan->n_sources || leaves) ? PLAN_RING : 1;
 }
 

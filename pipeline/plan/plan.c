@@ -170,6 +170,17 @@ enum ts_status ts_plan_resolve(struct ts_plan *plan, int32_t index, struct ts_di
     return status;
 }
 
+/* One file has one set of axes, so a stage may not find others for each volume. */
+static enum ts_status refuse_found_axes(const struct plan_node *node, struct ts_diag *diag)
+{
+    if (!node->by_volume || !ts_stage_finds_axes(&node->context))
+        return TS_OK;
+    ts_diag_error(diag, TS_BAD_CHAIN,
+                  &(struct diag_site){.code = "volumes-axes", .span = node->set.span, .stage = node->label},
+                  "would find other axes in each of the volumes, and a result has one set of axes");
+    return ts_diag_hint(diag, "state what it would find, or choose one volume with `take:` beside the input");
+}
+
 static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool *usable, struct ts_diag *diag)
 {
     const int32_t index = plan->n_sources + stage_index;
@@ -188,9 +199,13 @@ static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool
     if (ts_plan_resolve(plan, index, diag) != TS_OK)
         return TS_OK;
     const struct plan_node *from = &plan->nodes[node->inputs[0]];
-    node->domain = from->domain;
+    node->domain = stage->stage->reads ? index : from->domain;
     node->image_node = stage->stage->map ? index : from->image_node;
     node->axes_node = stage->stage->map || stage->stage->shape ? index : from->axes_node;
+    for (int input = 0; input < STAGE_INPUTS; input++)
+        node->by_volume |= node->inputs[input] >= 0 && plan->nodes[node->inputs[input]].by_volume;
+    if (refuse_found_axes(node, diag) != TS_OK)
+        return TS_OK;
     join_domains(plan, index);
     find_passes(plan, node);
     usable[index] = true;
@@ -204,6 +219,7 @@ static enum ts_status plan_stages(struct ts_plan *plan, struct ts_diag *diag)
     for (int32_t i = 0; i < plan->n_sources; i++) {
         struct plan_node *node = &plan->nodes[i];
         node->image_node = node->axes_node = node->domain = i;
+        node->by_volume = node->source->n_volumes > 1;
         node->level = 0;
         node->upload_bytes = node->download_bytes = node->tables_bytes = 0;
         for (int input = 0; input < STAGE_INPUTS; input++)
@@ -235,7 +251,7 @@ static void name_outputs(struct ts_plan *plan)
             plan->n_passes = node->level + 1;
         const struct ts_image written = ts_plan_written(plan, i);
         if (node->dataset)
-            plan->output_bytes += (int64_t)ts_image_bytes(&written);
+            plan->output_bytes += (int64_t)ts_image_bytes(&written) * (node->by_volume ? plan->n_volumes : 1);
     }
 }
 
@@ -271,6 +287,36 @@ static enum ts_status check_names(const struct ts_plan *plan, struct ts_diag *di
                           &(struct diag_site){.code = "name-reserved", .span = stage->name_span, .stage = "save.name"},
                           "'%s' is a name that the output file uses itself", stage->name);
     }
+    return ts_diag_status(diag);
+}
+
+/* Refuses outputs that cannot hold the last image, and warns of images that no output holds. */
+static enum ts_status check_sinks(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    const struct chain_output *output = &plan->chain->output;
+    const int64_t columns = output->window.rows > 0 ? output->window.columns : 2;
+    if (columns != 2 || output->window.rows > 1 || (output->window.rows == 1 && !(output->window.values[1] > 0)))
+        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "window", .stage = "output.window"},
+                      "[center, width] is expected, with a width above 0");
+    for (int32_t i = 0; i < output->n_sinks && columns == 2; i++) {
+        const struct sink_format *format = output->sinks[i].format;
+        const struct sink_request request = ts_plan_sink_request(plan, i);
+        const char *refusal = format->refusal(&request);
+        char stage[64];
+        snprintf(stage, sizeof stage, "output.%s", format->name);
+        if (refusal)
+            ts_diag_error(
+                diag, TS_BAD_CHAIN,
+                &(struct diag_site){.code = "output-cannot-hold", .span = output->sinks[i].span, .stage = stage},
+                "it cannot hold the image '%s': %s", request.name, refusal);
+    }
+    for (int32_t i = plan->n_sources; output->n_sinks > 0 && !output->path && i < plan->n_nodes - 1; i++)
+        if (plan->nodes[i].dataset) {
+            ts_diag_warning(diag, &(struct diag_site){.code = "output-drops-image", .span = plan->nodes[i].set.span},
+                            "no output holds the image '%s': others than HDF5 hold the last image alone",
+                            plan->nodes[i].dataset);
+            ts_diag_hint(diag, "add hdf5: FILE.h5 to the output");
+        }
     return ts_diag_status(diag);
 }
 
@@ -315,7 +361,34 @@ enum ts_status ts_plan_work_out(struct ts_plan *plan, struct ts_diag *diag)
         return status;
     name_outputs(plan);
     check_names(plan, diag);
+    check_sinks(plan, diag);
     return check_uses(plan, diag) == TS_OK ? ts_plan_fit(plan, diag) : ts_diag_status(diag);
+}
+
+/* Lists the defaults that an older chain keeps: one note for all, since the chain's first line decides about all. */
+static void note_old_defaults(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    char list[1024] = "";
+    size_t used = 0;
+    for (int32_t n = 0; n < plan->n_nodes; n++) {
+        const struct param_set *set = &plan->nodes[n].set;
+        for (size_t i = 0; i < set->n_params && used < sizeof list; i++) {
+            const struct param *param = &set->params[i];
+            if (!ts_param_keeps_old(set, i) || ts_param_is_idle(set, i))
+                continue;
+            char old[64], now[64];
+            ts_param_format_value(param, &param->old.init, old, sizeof old);
+            ts_param_format_value(param, &param->init, now, sizeof now);
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s.%s is %s, now %s", used > 0 ? "; " : "",
+                                     set->owner, param->name, old, now);
+        }
+    }
+    if (used == 0)
+        return;
+    ts_diag_note(diag, &(struct diag_site){.code = "version-defaults"},
+                 "the chain is of version %d and keeps its defaults: %s", plan->chain->version, list);
+    ts_diag_hint(diag, "`tomostage: %d` takes the new ones; a value that is written is taken in every version",
+                 CHAIN_VERSION);
 }
 
 enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_options *given, struct ts_plan **result,
@@ -334,6 +407,7 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
     }
     plan->chain = chain;
     plan->piece_bytes = PLAN_PIECE_BYTES;
+    plan->n_volumes = 1;
     plan->n_sources = chain->n_sources;
     plan->n_nodes = chain->n_sources + chain->n_stages;
     ts_diag_set_source(diag, chain->source_name, chain->text, chain->text_length);
@@ -351,6 +425,7 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
     }
     ts_plan_warn_axis(plan, diag);
     ts_plan_warn_padding(plan, diag);
+    note_old_defaults(plan, diag);
     ts_plan_predict(plan);
     ts_trace_add(plan->trace, TRACE_PLAN, 0, 0);
     *result = plan;

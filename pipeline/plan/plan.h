@@ -7,7 +7,8 @@
  * slab ts_plan_step lists which slices every node needs (halos included) and which it must compute. Slices that a later
  * slab or pass needs again are computed again, unless the node is kept whole in memory: the plan keeps nodes as far as
  * they fit the budget. Plan and run use the same ts_plan_step, so the memory counted is the memory used. A domain is
- * one z axis: that of a source, or of several whose images stream together (an image and its mask).
+ * one z axis: that of a source, of a stage whose output has slices of its own, or of several whose images stream
+ * together (an image and its mask).
  */
 #ifndef PIPELINE_PLAN_PLAN_H
 #define PIPELINE_PLAN_PLAN_H
@@ -42,13 +43,14 @@ struct plan_node {
     int32_t inputs[STAGE_INPUTS]; /* nodes; -1: none. [0] the image, then the references in the order of params */
     int32_t image_node; /* the node that computes this node's image: itself, or for a pass-through stage its input's */
     int32_t axes_node;  /* the node that sets its axes: as image_node, or a pass-through stage with a shape() */
-    int32_t domain;     /* the source that its z axis comes from; of sources that stream together, the first */
+    int32_t domain;     /* the node that its z axis comes from; of those that stream together, the first */
     int level;          /* the first pass in which its image can be computed */
     /* The first passes in which the axes of its inputs and of its image are known; 0: at plan time. */
     int input_axes_pass, axes_pass;
     int first_pass, rounds;            /* passes of its whole-volume reduction; rounds 0: it has none */
     int tables_pass;                   /* pass of tables per slice that do not feed its map; -1: none */
     const char *dataset;               /* name in the output file where its image is written, else NULL */
+    bool by_volume;                    /* its image differs from volume to volume; false: it is the same for all */
     bool keep;                         /* held whole in memory from its first computation on */
     int64_t buffer_slices, run_slices; /* most slices held at once (not kept), most slices computed in one call */
     /* Bytes that are copied to and from a CUDA device in the whole run: those of a source, of an output, and of partial
@@ -65,6 +67,10 @@ struct ts_plan {
     struct arena *arena;
     struct plan_node *nodes;
     int32_t n_nodes, n_sources;
+    /* A run goes over the volumes of its sources one after the other, each in n_passes. Sources of one volume serve all
+     * of them. */
+    int64_t n_volumes;
+    struct ts_axis volume_axis;
     int n_passes;
     int64_t slab_slices;
     bool weighing;                     /* while choosing what to keep, which ignores reductions of a few slices */
@@ -152,13 +158,25 @@ bool ts_plan_rounds(const struct ts_plan *plan, int32_t node);
 /* Returns the bytes of the bits of a whole masked image that the output file holds under this node, which a run keeps
  * until its end: only then is it known whether any pixel is invalid. 0 for other nodes. */
 size_t ts_plan_saved_bytes(const struct ts_plan *plan, int32_t node);
-/* Describes the mask that the output file may hold beside the image of this node: u8, of the same axes. */
+/* Describes the mask that the output file may hold beside one volume of the image of this node: u8, of the
+ * same axes. */
 struct ts_image ts_plan_mask(const struct ts_plan *plan, int32_t node);
-/* Returns the image of a node as the output file holds it. */
+/* Returns one volume of a node's image as the output file holds it. */
 struct ts_image ts_plan_written(const struct ts_plan *plan, int32_t node);
+/* Returns `image`, which belongs to this node, with the axis of volumes before its own where it has one image for each
+ * of several volumes. */
+struct ts_image ts_plan_with_volumes(const struct ts_plan *plan, int32_t node, const struct ts_image *image);
+/* Returns true where a CUDA device rounds the image to halves before it leaves: not where outputs of other formats want
+ * it as well. */
+bool ts_plan_device_rounds(const struct ts_plan *plan, int32_t node);
+/* Returns the node of the last image, as the outputs of other formats than HDF5 write it. */
+int32_t ts_plan_sink_node(const struct ts_plan *plan);
+/* Describes output i of the chain's sinks, with the image that it gets. */
+struct sink_request ts_plan_sink_request(const struct ts_plan *plan, int32_t i);
 /* Slabs under way at once on a CUDA device: one is uploaded, one computed, one downloaded. */
 enum { PLAN_RING = 3 };
-/* Returns true where the run's CUDA device compresses the outputs before they leave it. */
+/* Returns true where the run's CUDA device compresses the outputs before they leave it: not where outputs of other
+ * formats want their values as well. */
 bool ts_plan_encodes(const struct ts_plan *plan);
 /* Returns how many slabs of this node's image are held side by side. */
 int ts_plan_copies(const struct ts_plan *plan, int32_t node);

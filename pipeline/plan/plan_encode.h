@@ -11,7 +11,7 @@
 #include "io/file/chunks.h"
 #include "pipeline/plan/plan.h"
 
-/* How one output is encoded, and the device memory for it. */
+/* These sizes state how one output is encoded, and how much device memory that takes. */
 struct plan_encode {
     struct chunk_grid grid;
     enum cuda_deflate_level level;

@@ -147,6 +147,9 @@ static void print_text(const struct ts_plan *plan, FILE *stream)
                     node->input_axes_pass > 0 ? ", and what is derived from them," : "", node->axes_pass + 1);
     }
     print_device(plan, stream);
+    if (plan->n_volumes > 1)
+        fprintf(stream, "the chain runs over %" PRId64 " volumes, one after the other (axis %s)\n", plan->n_volumes,
+                ts_axis_name(plan->volume_axis.kind));
     fprintf(stream,
             "%d %s over z in slabs of %" PRId64 " slices, %d %s; memory %.1f MiB of a budget of %.1f MiB; "
             "output %.1f MiB%s before compression\n",
@@ -229,6 +232,7 @@ static void print_json(const struct ts_plan *plan, FILE *stream)
         print_node_json(plan, i, &json);
     ts_json_close(&json, ']');
     ts_json_member_integer(&json, "passes", plan->n_passes);
+    ts_json_member_integer(&json, "volumes", plan->n_volumes);
     ts_json_member_integer(&json, "slab_slices", plan->slab_slices);
     ts_json_member_integer(&json, "threads", plan->threads);
     ts_json_member_integer(&json, "memory_bytes", plan->memory_bytes);

@@ -55,6 +55,28 @@ static enum ts_status open_source(struct ts_plan *plan, int32_t index, struct ts
     return ts_diag_hint(diag, "slices: [first, end] here too says which of them are those of `input`");
 }
 
+/* Finds how many volumes the run goes over. Sources of several must have as many, which are read side by side. */
+static enum ts_status count_volumes(struct ts_plan *plan, struct ts_diag *diag)
+{
+    const struct plan_node *first = NULL;
+    for (int32_t i = 0; i < plan->n_sources; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        const int64_t n = node->source ? node->source->n_volumes : 0;
+        if (n > 1 && first && n != plan->n_volumes)
+            return ts_diag_error(
+                diag, TS_BAD_CHAIN,
+                &(struct diag_site){.code = "volumes-differ", .span = node->set.span, .stage = node->label},
+                "has %" PRId64 " volumes and `%s` %" PRId64 ": those of several inputs are processed side by side", n,
+                first->label, plan->n_volumes);
+        if (n > 1 && !first) {
+            first = node;
+            plan->n_volumes = n;
+            plan->volume_axis = node->source->volume_axis;
+        }
+    }
+    return TS_OK;
+}
+
 enum ts_status ts_plan_open_sources(struct ts_plan *plan, struct ts_diag *diag)
 {
     const struct ts_chain *chain = plan->chain;
@@ -72,5 +94,6 @@ enum ts_status ts_plan_open_sources(struct ts_plan *plan, struct ts_diag *diag)
         memcpy(node->set.values, source->set.values, source->format->params_bytes);
         open_source(plan, i, diag); /* recorded; the others are opened as well */
     }
+    (void)count_volumes(plan, diag);
     return ts_diag_status(diag);
 }

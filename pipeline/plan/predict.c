@@ -81,7 +81,7 @@ static void add_read(struct prediction_run *run, int pass, int32_t node, int64_t
     const struct plan_node *source = &run->plan->nodes[node];
     const double bytes = (double)n * (double)ts_slice_bytes(&source->out);
     add_threads(run, pass, PREDICT_READ, bytes, RATE_READ);
-    if (run->digested[node] < source->out.axes[0].n)
+    if (run->digested[node] < source->out.axes[0].n * (source->by_volume ? run->plan->n_volumes : 1))
         add_threads(run, pass, PREDICT_DIGEST, bytes, RATE_DIGEST);
     run->digested[node] += n;
     if (source->source->coding != SOURCE_STORED)
@@ -239,7 +239,8 @@ static void join_passes(struct prediction_run *run)
     double bytes = 0;
     for (int32_t i = 0; i < run->n_outputs; i++) {
         const struct ts_image image = ts_plan_written(run->plan, run->outputs[i]);
-        bytes += (double)ts_image_bytes(&image);
+        bytes += (double)ts_image_bytes(&image) *
+                 (run->plan->nodes[run->outputs[i]].by_volume ? (double)run->plan->n_volumes : 1);
     }
     prediction->ratio = bytes > 0 ? prediction->parts[PREDICT_WRITE].bytes / bytes : 1;
 }
@@ -260,7 +261,8 @@ enum ts_status ts_predict(const struct ts_plan *plan, const struct rates *rates,
     run.passes = ts_arena_alloc(plan->arena, (size_t)plan->n_passes * sizeof *run.passes);
     if (!prediction->stage_seconds || !run.passes || !ts_simulation_init(&simulation, plan))
         return ts_diag_no_memory(diag, (size_t)plan->n_nodes * sizeof(double));
-    ts_simulation_run(plan, &simulation, plan->slab_slices, add_slab, &run);
+    for (int64_t volume = 0; volume < plan->n_volumes; volume++)
+        ts_simulation_run(plan, &simulation, plan->slab_slices, add_slab, &run);
     ts_simulation_clear(&simulation, plan->n_nodes);
     join_passes(&run);
     return TS_OK;

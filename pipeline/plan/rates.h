@@ -30,7 +30,7 @@ enum rate {
     RATES
 };
 
-/* How fast a stage works with its default method: on the CPU with all threads, or on the device. */
+/* This is the speed of a stage with its default method: on the CPU with all threads, or on the device. */
 struct stage_rate {
     char stage[32];
     bool cuda;

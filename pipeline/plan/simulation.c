@@ -36,7 +36,7 @@ void ts_simulation_run(const struct ts_plan *plan, struct simulation *simulation
     for (int32_t i = 0; i < plan->n_nodes; i++)
         memset(simulation->done[i], 0, (size_t)plan->nodes[i].out.axes[0].n);
     for (int pass = 0; pass < plan->n_passes; pass++)
-        for (int32_t domain = 0; domain < plan->n_sources; domain++) {
+        for (int32_t domain = 0; domain < plan->n_nodes; domain++) {
             const int64_t nz = plan->nodes[domain].out.axes[0].n;
             if (!ts_plan_pass_uses(plan, pass, domain))
                 continue;

@@ -42,13 +42,15 @@ static void add_span(struct spans *spans, int64_t first, int64_t end)
     spans->n = n;
 }
 
-/* Adds the slices of an input of nz slices that `todo` needs. Reflected and nearest slices always lie inside the
+/* Adds the slices of a stage's input that `todo` needs. Reflected and nearest slices always lie inside the
  * clipped window; only wrapping reaches to the other end. */
-static void add_padded(struct spans *need, struct span todo, const struct stage_reach *reach, int64_t nz)
+static void add_padded(struct spans *need, struct span todo, const struct stage_context *context)
 {
-    const int64_t first = todo.first - reach->halo, end = todo.end + reach->halo;
+    const struct stage_reach reach = ts_stage_reach(context);
+    const struct stage_slices read = ts_stage_reads(context, todo.first, todo.end);
+    const int64_t first = read.first, end = read.end, nz = context->in.axes[0].n;
     add_span(need, first > 0 ? first : 0, end < nz ? end : nz);
-    if (reach->border != BORDER_WRAP || reach->halo == 0)
+    if (reach.border != BORDER_WRAP || reach.halo == 0)
         return;
     if (first < 0)
         add_span(need, -first < nz ? nz + first : 0, nz);
@@ -144,11 +146,11 @@ void ts_plan_step(const struct ts_plan *plan, int pass, int32_t domain, int64_t 
         find_todo(&steps[i], node->keep ? done[i] : NULL);
         if (!node->chain_stage)
             continue;
-        const struct stage_reach reach = ts_stage_reach(&node->context);
         for (int s = 0; s < steps[i].todo.n; s++) {
             const struct span *todo = &steps[i].todo.at[s];
-            add_padded(&steps[plan->nodes[node->inputs[0]].image_node].need, *todo, &reach, node->context.in.axes[0].n);
-            add_streaming(plan, i, 0, todo->first, todo->end, steps);
+            add_padded(&steps[plan->nodes[node->inputs[0]].image_node].need, *todo, &node->context);
+            if (!node->context.stage->reads)
+                add_streaming(plan, i, 0, todo->first, todo->end, steps);
         }
     }
 }

@@ -129,10 +129,9 @@ static enum ts_status write_parameters(const struct plan_node *node, const char 
 
 /* ---- stages ------------------------------------------------------------------------------------ */
 
-static enum ts_status write_tables(const struct stage_reduced *reduced, const char *process, struct hdf5_writer *writer)
+static enum ts_status write_tables(const struct stage_table *tables, int n, const char *process,
+                                   struct hdf5_writer *writer)
 {
-    const struct stage_table *tables;
-    const int n = ts_stage_reduced_tables(reduced, &tables);
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "%s/tables", process);
     enum ts_status status = n > 0 ? ts_hdf5_group(writer, path, "NXcollection") : TS_OK;
@@ -146,8 +145,8 @@ static enum ts_status write_tables(const struct stage_reduced *reduced, const ch
     return status;
 }
 
-static enum ts_status write_stage(const struct ts_plan *plan, int32_t index, const struct stage_reduced *reduced,
-                                  struct hdf5_writer *writer)
+static enum ts_status write_stage(const struct ts_plan *plan, int32_t index, const struct stage_table *tables,
+                                  int n_tables, struct hdf5_writer *writer)
 {
     const struct plan_node *node = &plan->nodes[index];
     const int32_t sequence = index - plan->n_sources + 1;
@@ -166,22 +165,35 @@ static enum ts_status write_stage(const struct ts_plan *plan, int32_t index, con
         status = write_texts(writer, process, texts, sizeof texts / sizeof *texts);
     if (status == TS_OK)
         status = write_parameters(node, process, writer);
-    return status == TS_OK && reduced ? write_tables(reduced, process, writer) : status;
+    return status == TS_OK ? write_tables(tables, n_tables, process, writer) : status;
 }
 
 /* ---- sources ----------------------------------------------------------------------------------- */
 
+/* Returns how many slices were read, those of all volumes. */
+static size_t n_slices_of(const struct source *source)
+{
+    return (size_t)(source->n_slices * (source->n_volumes > 1 ? source->n_volumes : 1));
+}
+
+/* Returns slice i of all volumes one after the other. */
+static const struct source_slice *slice_of(const struct source *source, size_t i)
+{
+    const size_t n = (size_t)source->n_slices;
+    return &source->slices[i / n * (size_t)source->n_whole + i % n];
+}
+
 static enum ts_status write_hashes(const struct source *source, const char *group, struct hdf5_writer *writer,
                                    struct ts_diag *diag)
 {
-    const size_t n = (size_t)source->n_slices;
+    const size_t n = n_slices_of(source);
     const char **hashes = calloc(2 * n, sizeof *hashes);
     char path[PATH_BYTES];
     if (!hashes)
         return ts_diag_no_memory(diag, 2 * n * sizeof *hashes);
     for (size_t i = 0; i < n; i++) {
-        hashes[i] = source->slices[i].pixel_sha256;
-        hashes[n + i] = source->slices[i].instance_hmac;
+        hashes[i] = slice_of(source, i)->pixel_sha256;
+        hashes[n + i] = slice_of(source, i)->instance_hmac;
     }
     snprintf(path, sizeof path, "%s/slice_pixel_sha256", group);
     enum ts_status status = ts_hdf5_texts(writer, path, hashes, n);
@@ -195,7 +207,7 @@ static enum ts_status write_hashes(const struct source *source, const char *grou
 static enum ts_status write_slices(const struct source *source, const char *group, const char *unit,
                                    struct hdf5_writer *writer, struct ts_diag *diag)
 {
-    const int64_t n = source->n_slices, shape[] = {n, 3};
+    const int64_t n = (int64_t)n_slices_of(source), shape[] = {n, 3};
     const char *length = source->image.has_geometry ? "mm" : source->image.axes[0].unit;
     double *values = calloc((size_t)n * 5, sizeof *values);
     if (!values)
@@ -203,10 +215,11 @@ static enum ts_status write_slices(const struct source *source, const char *grou
     double *slope = values, *intercept = values + n, *position = values + 2 * n;
     uint64_t padding = 0;
     for (int64_t i = 0; i < n; i++) {
-        slope[i] = source->slices[i].slope;
-        intercept[i] = source->slices[i].intercept;
-        memcpy(position + 3 * i, source->slices[i].position_mm, 3 * sizeof *position);
-        padding += (uint64_t)source->slices[i].padding_count;
+        const struct source_slice *slice = slice_of(source, (size_t)i);
+        slope[i] = slice->slope;
+        intercept[i] = slice->intercept;
+        memcpy(position + 3 * i, slice->position_mm, 3 * sizeof *position);
+        padding += (uint64_t)slice->padding_count;
     }
     enum ts_status status = write_array(writer, group, "slice_slope", TS_F64, unit, 1, shape, slope);
     if (status == TS_OK)
@@ -250,11 +263,11 @@ static enum ts_status write_source(const struct plan_node *node, struct hdf5_wri
     return status == TS_OK ? write_slices(node->source, group, node->out.unit, writer, diag) : status;
 }
 
-enum ts_status ts_provenance_node(const struct ts_plan *plan, int32_t index, const struct stage_reduced *reduced,
-                                  struct hdf5_writer *writer, struct ts_diag *diag)
+enum ts_status ts_provenance_node(const struct ts_plan *plan, int32_t index, const struct stage_table *tables,
+                                  int n_tables, struct hdf5_writer *writer, struct ts_diag *diag)
 {
     const struct plan_node *node = &plan->nodes[index];
-    return node->source ? write_source(node, writer, diag) : write_stage(plan, index, reduced, writer);
+    return node->source ? write_source(node, writer, diag) : write_stage(plan, index, tables, n_tables, writer);
 }
 
 /* ---- the whole --------------------------------------------------------------------------------- */

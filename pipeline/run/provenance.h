@@ -12,9 +12,9 @@
 
 /* Writes the entry group with its title, default and program. Call it before any image. */
 enum ts_status ts_provenance_begin(const struct ts_plan *plan, struct hdf5_writer *writer);
-/* Writes one node after the last pass: a source's slices, or a stage's NXprocess with parameters and tables. */
-enum ts_status ts_provenance_node(const struct ts_plan *plan, int32_t node, const struct stage_reduced *reduced,
-                                  struct hdf5_writer *writer, struct ts_diag *diag);
+/* Writes one node after the last pass: a source's slices, or a stage's NXprocess with parameters and its n tables. */
+enum ts_status ts_provenance_node(const struct ts_plan *plan, int32_t node, const struct stage_table *tables,
+                                  int n_tables, struct hdf5_writer *writer, struct ts_diag *diag);
 /* Writes the chain, the build, and the links to images that several names share. */
 enum ts_status ts_provenance_end(const struct ts_plan *plan, struct hdf5_writer *writer, struct ts_diag *diag);
 

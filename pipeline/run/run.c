@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Carries a plan out. The sources' workers start before a device is opened and the writer's threads last. The first
- * slab is read, and the output created, while the device opens. A whole output file is left or none.
+ * slab is read, and the output created, while the device opens. All output files are left whole, or none is.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "core/thread.h"
-#include "io/file/file_commit.h"
 #include "pipeline/run/profile.h"
 #include "pipeline/run/provenance.h"
 #include "pipeline/run/run.h"
@@ -27,7 +25,9 @@ static void report(struct run *run, enum ts_event_kind kind, const char *output)
         return;
     const double seconds = seconds_since(&run->started);
     const double done = (double)run->slices_done / (double)(run->n_slices > 0 ? run->n_slices : 1);
-    const double part = fmin(1, ((double)run->pass + done) / (double)run->plan->n_passes);
+    const int64_t passes = run->volume * run->plan->n_passes + run->pass;
+    const double all = (double)run->plan->n_passes * (double)run->plan->n_volumes;
+    const double part = fmin(1, ((double)passes + done) / all);
     const struct ts_event event = {.kind = kind,
                                    .pass = run->pass < run->plan->n_passes ? run->pass + 1 : run->plan->n_passes,
                                    .n_passes = run->plan->n_passes,
@@ -78,15 +78,12 @@ static void *free_back_end(void *data)
     return NULL;
 }
 
-/* Ends the run's file. The back end is freed meanwhile, which takes a tenth of a second on a device. */
-static enum ts_status finish_file(struct run *run, enum ts_status status)
+/* Ends the run's files. The back end is freed meanwhile, which takes a tenth of a second on a device. */
+static enum ts_status finish_files(struct run *run, enum ts_status status)
 {
     pthread_t thread;
     const bool apart = status == TS_OK && ts_thread_start(&thread, free_back_end, run) == 0;
-    if (status == TS_OK)
-        status = ts_hdf5_commit(run->writer);
-    else if (run->writer)
-        ts_hdf5_abandon(run->writer);
+    status = ts_run_end_outputs(run, status);
     if (apart)
         pthread_join(thread, NULL);
     else
@@ -98,6 +95,7 @@ static void free_run(struct run *run)
 {
     for (int32_t i = 0; run->nodes && i < run->plan->n_nodes; i++)
         free(run->nodes[i].done);
+    ts_run_free_tables(run);
     free(run->nodes);
     free(run->done);
     free(run->now);
@@ -119,60 +117,12 @@ static enum ts_status start_sources(struct run *run)
     return TS_OK;
 }
 
-/* Returns the input that the output would replace: "the chain itself", a source's name, or NULL. */
-static const char *replaced_input(const struct ts_plan *plan)
-{
-    struct stat output, chain;
-    if (stat(plan->chain->output.path, &output) != 0)
-        return NULL;
-    for (int32_t i = 0; i < plan->n_sources; i++) {
-        const struct source *source = plan->nodes[i].source;
-        if (source->ops->holds && source->ops->holds(source, output.st_dev, output.st_ino))
-            return plan->nodes[i].label;
-    }
-    /* A chain that came from elsewhere has a name, but no file. */
-    if (stat(plan->chain->source_name, &chain) == 0 && S_ISREG(chain.st_mode) && chain.st_dev == output.st_dev &&
-        chain.st_ino == output.st_ino)
-        return "the chain itself";
-    return NULL;
-}
-
-static enum ts_status check_output(const struct ts_plan *plan, struct ts_diag *diag)
-{
-    const char *path = plan->chain->output.path, *replaced = path ? replaced_input(plan) : NULL;
-    if (replaced) {
-        const struct diag_site site = {.code = "output-is-input", .span = plan->chain->output.span};
-        ts_diag_error(diag, TS_BAD_CHAIN, &site, "the output '%s' is a file that the run reads: %s", path, replaced);
-        return ts_diag_hint(diag,
-                            "give the output a name of its own: output: {hdf5: FILE.h5} in the chain, or -o FILE.h5");
-    }
-    if (path)
-        return ts_file_check(path, plan->force, plan->output_bytes, diag);
-    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-output"}, "the chain names no output file");
-    return ts_diag_hint(diag, "output: {hdf5: FILE.h5} in the chain, or -o FILE.h5");
-}
-
-void ts_plan_warn_output(const struct ts_plan *plan, struct ts_diag *diag)
-{
-    struct ts_diag *found = plan->chain->output.path ? ts_diag_create() : NULL;
-    if (!found)
-        return;
-    (void)ts_file_check(plan->chain->output.path, true, plan->output_bytes, found);
-    for (size_t i = 0; i < ts_diag_count(found); i++) {
-        const struct ts_diag_record *record = ts_diag_get(found, i);
-        if (record->severity != TS_WARNING)
-            continue;
-        ts_diag_warning(diag, &(struct diag_site){.code = record->code}, "%s", record->message);
-        if (record->hint)
-            ts_diag_hint(diag, "%s", record->hint);
-    }
-    ts_diag_destroy(found);
-}
-
 static enum ts_status create_output(struct run *run)
 {
     static const int levels[] = {[CHAIN_DEFLATE] = 1, [CHAIN_STORED] = 0, [CHAIN_SMALL] = 6};
     struct ts_plan *plan = run->plan;
+    if (!plan->chain->output.path)
+        return ts_run_create_datasets(run, 0);
     const struct hdf5_options options = {.level = levels[plan->chain->output.compression],
                                          .threads = plan->threads,
                                          .force = plan->force,
@@ -219,13 +169,21 @@ static enum ts_status report_counts(const struct run *run)
 {
     enum ts_status status = TS_OK;
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++) {
-        const struct stage_table *tables;
+        const struct stage_table *tables, *of_map;
         const struct stage_reduced *reduced = ts_run_reduced(run, i);
-        const int n = reduced ? ts_stage_reduced_map_tables(reduced, &tables) : 0;
-        for (int t = 0; status == TS_OK && t < n; t++)
+        const int n = reduced ? ts_stage_reduced_map_tables(reduced, &of_map) : 0;
+        const int all = ts_run_tables(run, i, &tables);
+        for (int t = all - n; status == TS_OK && t < all; t++) /* those of the map are the last */
             status = report_count(&run->plan->nodes[i].context, &tables[t], run->diag);
     }
     return status;
+}
+
+static enum ts_status write_node(const struct run *run, int32_t i)
+{
+    const struct stage_table *tables = NULL;
+    const int n = ts_run_tables(run, i, &tables);
+    return ts_provenance_node(run->plan, i, tables, n, run->writer, run->diag);
 }
 
 static enum ts_status run_all(struct run *run)
@@ -236,8 +194,10 @@ static enum ts_status run_all(struct run *run)
         status = report_counts(run);
     if (status == TS_OK)
         status = ts_run_write_masks(run);
+    if (!run->writer)
+        return status;
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)
-        status = ts_provenance_node(run->plan, i, ts_run_reduced(run, i), run->writer, run->diag);
+        status = write_node(run, i);
     return status == TS_OK ? ts_provenance_end(run->plan, run->writer, run->diag) : status;
 }
 
@@ -254,10 +214,10 @@ static const struct run_back_end *back_end_of(const struct ts_plan *plan)
 
 enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
 {
-    struct run run = {.plan = plan, .diag = diag, .back_end = back_end_of(plan)};
+    struct run run = {.plan = plan, .diag = diag, .back_end = back_end_of(plan), .sink_node = ts_plan_sink_node(plan)};
     clock_gettime(CLOCK_MONOTONIC, &run.started);
     ts_diag_set_source(diag, plan->chain->source_name, plan->chain->text, plan->chain->text_length);
-    enum ts_status status = check_output(plan, diag);
+    enum ts_status status = ts_run_check_outputs(plan, diag);
     const double begin = ts_trace_begin(plan->trace);
     if (status == TS_OK && plan->profile)
         status = ts_profile_check(plan->profile, diag);
@@ -278,11 +238,12 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
         status = run_all(&run);
     const double finishing = ts_trace_begin(plan->trace);
     atomic_store(&plan->committing, status == TS_OK);
-    status = finish_file(&run, status);
+    status = finish_files(&run, status);
     atomic_store(&plan->temporary, NULL);
     ts_trace_add(plan->trace, TRACE_FINISH, finishing, 0);
     if (status == TS_OK)
-        report(&run, TS_EVENT_FINISHED, plan->chain->output.path);
+        report(&run, TS_EVENT_FINISHED,
+               plan->chain->output.path ? plan->chain->output.path : plan->chain->output.sinks[0].path);
     free_run(&run);
     if (status == TS_OK && plan->profile)
         status = ts_profile_write(plan->trace, plan->profile, diag);

@@ -25,6 +25,8 @@ struct run_node {
     unsigned char *done;         /* kept: per slice */
     struct stage_driver *driver; /* driver of a stage that computes something, else NULL */
     int dataset;                 /* the writer's id, or -1 */
+    struct stage_table tables[STAGE_TABLES]; /* those of all volumes, where there are several */
+    int n_tables;
 };
 
 struct run {
@@ -35,9 +37,13 @@ struct run {
     struct run_node *nodes;
     unsigned char **done; /* nodes[i].done, as ts_plan_step takes them */
     struct plan_step *now, *next;
-    bool first_planned; /* `now` is the first slab of the pass already */
-    struct hdf5_writer *writer;
+    bool first_planned;               /* `now` is the first slab of the pass already */
+    struct hdf5_writer *writer;       /* NULL where the chain has no HDF5 output */
+    struct sink *sinks[SINK_FORMATS]; /* the outputs of other formats, which take the image of sink_node */
+    int n_sinks;                      /* that are opened */
+    int32_t sink_node;
     struct timespec started;
+    int64_t volume;
     int pass;
     int64_t slab_number; /* slabs of all passes, counted from 0 */
     int64_t slices_done, n_slices, bytes_done;
@@ -80,6 +86,29 @@ static inline const struct stage_reduced *ts_run_reduced(const struct run *run, 
     return run->nodes[node].driver ? run->nodes[node].driver->reduced : NULL;
 }
 
+/* Returns the slice of a source by which read() and prefetch() know slice z of the run's volume. */
+static inline int64_t ts_run_slice(const struct run *run, const struct source *source, int64_t z)
+{
+    return source->n_volumes > 1 ? run->volume * source->n_whole + z : z;
+}
+
+/* Points *tables to all tables of a node, those of several volumes with the axis of volumes first. Returns how many
+ * there are. */
+int ts_run_tables(const struct run *run, int32_t node, const struct stage_table **tables);
+/* Keeps the tables of the volume that has ended, and makes everything ready for the next one. */
+enum ts_status ts_run_next_volume(struct run *run);
+/* Frees what ts_run_next_volume kept. */
+void ts_run_free_tables(struct run *run);
+/* Checks before a run that every output is named, can be written, and replaces no input. */
+enum ts_status ts_run_check_outputs(const struct ts_plan *plan, struct ts_diag *diag);
+/* Opens the outputs of other formats than HDF5 once the axes of their image are known, in this pass and not before. */
+enum ts_status ts_run_open_sinks(struct run *run, int pass);
+/* Returns true where an output holds the image of this node. */
+bool ts_run_holds(const struct run *run, int32_t node);
+/* Hands slices in host memory to every output that holds the node's image. */
+enum ts_status ts_run_put(struct run *run, int32_t node, const struct ts_image *slices);
+/* Completes all outputs and gives them their names, or removes them all where the status is not TS_OK or becomes so. */
+enum ts_status ts_run_end_outputs(struct run *run, enum ts_status status);
 /* Creates the datasets of the images whose axes are known in this pass, and not before. */
 enum ts_status ts_run_create_datasets(struct run *run, int pass);
 /* Applies the axes that the reductions of run->pass found: resolves the stages that wait for them again, and creates

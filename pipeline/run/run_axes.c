@@ -95,9 +95,10 @@ enum ts_status ts_run_create_datasets(struct run *run, int pass)
     const int32_t n = ts_plan_outputs(run->plan, outputs);
     enum ts_status status = TS_OK;
     bool drained = pass == 0;
-    for (int32_t i = 0; status == TS_OK && i < n; i++) {
+    for (int32_t i = 0; status == TS_OK && run->writer && i < n; i++) {
         const struct plan_node *node = &run->plan->nodes[outputs[i]];
-        const struct ts_image written = ts_plan_written(run->plan, outputs[i]);
+        const struct ts_image volume = ts_plan_written(run->plan, outputs[i]);
+        const struct ts_image written = ts_plan_with_volumes(run->plan, outputs[i], &volume);
         char path[128];
         if (node->axes_pass != pass)
             continue;
@@ -109,7 +110,7 @@ enum ts_status ts_run_create_datasets(struct run *run, int pass)
         if (status == TS_OK)
             status = ts_hdf5_image(run->writer, path, &written, &run->nodes[outputs[i]].dataset);
     }
-    return status;
+    return status == TS_OK ? ts_run_open_sinks(run, pass) : status;
 }
 
 enum ts_status ts_run_find_axes(struct run *run)

@@ -242,7 +242,8 @@ static enum ts_status read_piece(struct run *run, struct source *source, const s
         status = ts_run_cuda_trace_piece(run, TRACE_UPLOAD, &device->up, place);
     const double begin = ts_trace_begin(run->plan->trace);
     if (status == TS_OK)
-        status = source->ops->read(source, slices->z_first, slices->axes[0].n, piece, run->diag);
+        status =
+            source->ops->read(source, ts_run_slice(run, source, slices->z_first), slices->axes[0].n, piece, run->diag);
     ts_trace_add(run->plan->trace, TRACE_READ, begin, ts_image_bytes(slices));
     if (status == TS_OK)
         status = ts_cuda_event_record(device->session, device->up.started[place], CUDA_UPLOAD);

@@ -42,7 +42,7 @@ struct encoder {
 /* An output's slab that is to be downloaded once it is computed. */
 struct download {
     int64_t slab_number;
-    int dataset;
+    int32_t node;
     struct ts_image slices;        /* on the device; those that no piece has been asked for yet */
     const struct encoder *encoder; /* NULL: values. Else chunks [first, end) of the slab's, without such a piece */
     int64_t first, end;
@@ -51,7 +51,7 @@ struct download {
 /* A piece on its way to the writer. */
 struct arrival {
     int64_t slab_number;
-    int dataset;
+    int32_t node;
     struct ts_image slices;        /* in pinned memory */
     const struct encoder *encoder; /* NULL: values. Else chunks [first, end) of the slab's, in slices.data */
     int64_t first, end;

@@ -85,15 +85,15 @@ static enum ts_status host_read(struct run *run, int32_t node, struct ts_image *
 {
     struct source *source = run->plan->nodes[node].source;
     const double begin = ts_trace_begin(run->plan->trace);
-    const enum ts_status status =
-        source->ops->read(source, target->z_first, target->axes[0].n, target->data, run->diag);
+    const enum ts_status status = source->ops->read(source, ts_run_slice(run, source, target->z_first),
+                                                    target->axes[0].n, target->data, run->diag);
     ts_trace_add(run->plan->trace, TRACE_READ, begin, ts_image_bytes(target));
     return status;
 }
 
 static enum ts_status host_write(struct run *run, int32_t node, const struct ts_image *slices)
 {
-    return ts_hdf5_write(run->writer, run->nodes[node].dataset, slices);
+    return ts_run_put(run, node, slices);
 }
 
 static enum ts_status host_mark(struct run *run, const struct ts_image *slices, const struct invalid_range *range)

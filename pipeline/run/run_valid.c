@@ -17,7 +17,8 @@ static bool same_range(const struct invalid_range *a, const struct invalid_range
 /* Neighboring slices mostly have one range, and are marked in one call. */
 enum ts_status ts_run_mark(struct run *run, int32_t node, const struct ts_image *slices)
 {
-    const struct source_slice *of = run->plan->nodes[node].source->slices + slices->z_first;
+    const struct source *source = run->plan->nodes[node].source;
+    const struct source_slice *of = source->slices + ts_run_slice(run, source, slices->z_first);
     const int64_t n = slices->axes[0].n;
     enum ts_status status = TS_OK;
     for (int64_t z = 0, end; status == TS_OK && z < n; z = end) {
@@ -48,7 +49,7 @@ static enum ts_status write_slices(struct run *run, const struct ts_image *image
     for (mask.z_first = 0; status == TS_OK && mask.z_first < image->axes[0].n; mask.z_first++) {
         const uint64_t *valid = ts_slice_valid(image, mask.z_first);
         for (size_t i = 0; i < n; i++)
-            values[i] = !(valid[i / 64] >> i % 64 & 1);
+            values[i] = !ts_valid_at(valid, i);
         status = ts_hdf5_write(run->writer, dataset, &mask);
     }
     return status;
@@ -57,6 +58,7 @@ static enum ts_status write_slices(struct run *run, const struct ts_image *image
 static enum ts_status write_mask(struct run *run, int32_t node, struct ts_image *image)
 {
     struct ts_image mask = ts_plan_mask(run->plan, node);
+    const struct ts_image all = ts_plan_with_volumes(run->plan, node, &mask);
     const size_t bytes = ts_plan_saved_bytes(run->plan, node);
     char path[128];
     int dataset;
@@ -67,7 +69,7 @@ static enum ts_status write_mask(struct run *run, int32_t node, struct ts_image 
     if (!mask.data)
         return ts_diag_no_memory(run->diag, ts_slice_count(image));
     snprintf(path, sizeof path, "/entry/%s", run->plan->nodes[node].dataset);
-    status = ts_hdf5_pixel_mask(run->writer, path, &mask, &dataset);
+    status = ts_hdf5_pixel_mask(run->writer, path, &all, &dataset);
     if (status == TS_OK)
         status = write_slices(run, image, mask, dataset);
     free(mask.data);
@@ -78,9 +80,10 @@ static enum ts_status write_mask(struct run *run, int32_t node, struct ts_image 
 static void warn_of(struct run *run, int32_t node)
 {
     const struct source *source = run->plan->nodes[node].source;
-    const double all = (double)ts_image_count(&source->image);
+    const int64_t n_slices = ts_source_total(source);
+    const double all = (double)n_slices * (double)ts_slice_count(&source->image);
     int64_t n = 0;
-    for (int64_t z = 0; source->image.masked && z < source->n_slices; z++)
+    for (int64_t z = 0; source->image.masked && z < n_slices; z++)
         n += source->slices[z].padding_count;
     if (n == 0)
         return;
@@ -97,11 +100,12 @@ enum ts_status ts_run_write_masks(struct run *run)
     enum ts_status status = TS_OK;
     for (int32_t i = 0; i < run->plan->n_sources; i++)
         warn_of(run, i);
-    for (int32_t i = 0; status == TS_OK && i < n; i++) {
-        struct ts_image image = run->plan->nodes[outputs[i]].out;
+    for (int32_t i = 0; status == TS_OK && run->writer && i < n; i++) {
+        struct ts_image image = run->plan->nodes[outputs[i]].out; /* of all volumes, one behind the other */
         const size_t bytes = ts_plan_saved_bytes(run->plan, outputs[i]);
         if (bytes == 0)
             continue;
+        image.axes[0].n = (int64_t)(bytes / ts_valid_bytes(&image));
         image.valid = malloc(bytes);
         status = image.valid ? write_mask(run, outputs[i], &image) : ts_diag_no_memory(run->diag, bytes);
         free(image.valid);

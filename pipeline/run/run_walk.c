@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A run goes pass by pass and slab by slab: in each slab the nodes compute the slices that ts_plan_step() lists, in
- * list order, and then hand it to reductions, tables and the file. While a slab is computed the sources' workers decode
- * the next one and the writer's threads compress the last one.
+ * A run goes volume by volume, pass by pass and slab by slab: in each slab the nodes compute the slices that
+ * ts_plan_step() lists, in list order, and then hand it to reductions, tables and the file. While a slab is computed
+ * the sources' workers decode the next one and the writer's threads compress the last one.
  */
 #include <assert.h>
 
@@ -80,7 +80,8 @@ static enum ts_status compute(struct run *run, int32_t i, struct ts_image *targe
         return status == TS_OK && target->masked ? ts_run_mark(run, i, target) : status;
     }
     const struct run_node *from = &run->nodes[run->plan->nodes[plan->inputs[0]].image_node];
-    views_of(run, i, 0, target->z_first, target->axes[0].n, slices);
+    if (!plan->context.stage->reads)
+        views_of(run, i, 0, target->z_first, target->axes[0].n, slices);
     const double begin = ts_trace_begin(run->plan->trace);
     const enum ts_status status = ts_driver_slab(run->nodes[i].driver, from->parts, from->n_parts, slices, target);
     trace_compute(run, begin, target);
@@ -127,6 +128,13 @@ static enum ts_status serve_reductions(struct run *run, int32_t i, int32_t domai
     return status;
 }
 
+/* Sends slices of an output to where they are written, and keeps which of their pixels are valid. */
+static enum ts_status write_slices(struct run *run, int32_t i, const struct ts_image *slices)
+{
+    const enum ts_status status = run->back_end->write(run, i, slices);
+    return status == TS_OK ? ts_run_save_valid(run, i, slices) : status;
+}
+
 /* Hands the slab to those that it was computed for: reductions, tables and the file. */
 static enum ts_status serve_demands(struct run *run, int32_t domain, int64_t z, int64_t n)
 {
@@ -135,15 +143,14 @@ static enum ts_status serve_demands(struct run *run, int32_t domain, int64_t z, 
     for (int32_t i = 0; status == TS_OK && i < plan->n_nodes; i++) {
         if (plan->nodes[i].chain_stage)
             status = serve_reductions(run, i, domain, z, n);
-        if (status == TS_OK && plan->nodes[i].domain == domain && run->nodes[i].dataset >= 0 &&
+        if (status == TS_OK && plan->nodes[i].domain == domain && ts_run_holds(run, i) &&
             ts_plan_writes(plan, run->pass, i)) {
-            const struct ts_image slices = view_of(run, i, z, n);
-            if (plan->on_slices)
+            struct ts_image slices = view_of(run, i, z, n);
+            if (plan->on_slices && run->volume == 0)
                 status = plan->on_slices(plan->slices_user, i, &slices);
-            if (status == TS_OK)
-                status = run->back_end->write(run, i, &slices);
-            if (status == TS_OK)
-                status = ts_run_save_valid(run, i, &slices);
+            slices.z_first += plan->nodes[i].by_volume ? run->volume * plan->nodes[i].out.axes[0].n : 0;
+            if (status == TS_OK && (run->volume == 0 || plan->nodes[i].by_volume))
+                status = write_slices(run, i, &slices);
         }
     }
     return status;
@@ -174,13 +181,14 @@ static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int
 }
 
 /* Announces to the sources which slices the step of a slab will read. */
-static void prefetch(struct run *run, int32_t domain, const struct plan_step *steps)
+static void prefetch(struct run *run, const struct plan_step *steps)
 {
     for (int32_t s = 0; s < run->plan->n_sources; s++) {
         struct source *source = run->plan->nodes[s].source;
         const struct spans *todo = &steps[s].todo;
-        for (int i = 0; run->plan->nodes[s].domain == domain && source->ops->prefetch && i < todo->n; i++)
-            source->ops->prefetch(source, todo->at[i].first, todo->at[i].end - todo->at[i].first);
+        for (int i = 0; source->ops->prefetch && i < todo->n; i++)
+            source->ops->prefetch(source, ts_run_slice(run, source, todo->at[i].first),
+                                  todo->at[i].end - todo->at[i].first);
     }
 }
 
@@ -193,13 +201,12 @@ static enum ts_status run_slab(struct run *run, int32_t domain, int64_t z, int64
         if (i == plan->n_sources && following < nz) {
             const int64_t count = nz - following < plan->slab_slices ? nz - following : plan->slab_slices;
             ts_plan_step(plan, run->pass, domain, following, count, run->done, run->next);
-            prefetch(run, domain, run->next);
+            prefetch(run, run->next);
         }
         if (i >= plan->n_sources && atomic_load(&plan->stop))
             return TS_STOPPED;
         const size_t n_records = ts_diag_count(run->diag);
-        if (plan->nodes[i].domain == domain)
-            status = compute_node(run, i);
+        status = compute_node(run, i);
         if (status != TS_OK && plan->nodes[i].chain_stage)
             status = find_cause(run, i, z, n, n_records, status);
     }
@@ -228,13 +235,13 @@ static void plan_first(struct run *run, int32_t domain)
 void ts_run_announce(struct run *run)
 {
     int32_t first = 0;
-    while (first < run->plan->n_sources && !ts_plan_pass_uses(run->plan, run->pass, first))
+    while (first < run->plan->n_nodes && !ts_plan_pass_uses(run->plan, run->pass, first))
         first++;
-    if (first == run->plan->n_sources)
+    if (first == run->plan->n_nodes)
         return;
     plan_first(run, first);
     run->first_planned = true;
-    prefetch(run, first, run->now);
+    prefetch(run, run->now);
 }
 
 static enum ts_status run_domain(struct run *run, int32_t domain, void (*on_slab)(struct run *))
@@ -260,10 +267,10 @@ static enum ts_status run_pass(struct run *run, void (*on_slab)(struct run *))
     const struct ts_plan *plan = run->plan;
     enum ts_status status = TS_OK;
     run->slices_done = run->n_slices = 0;
-    for (int32_t domain = 0; domain < plan->n_sources; domain++)
+    for (int32_t domain = 0; domain < plan->n_nodes; domain++)
         if (ts_plan_pass_uses(plan, run->pass, domain))
             run->n_slices += plan->nodes[domain].out.axes[0].n;
-    for (int32_t domain = 0; status == TS_OK && domain < plan->n_sources; domain++)
+    for (int32_t domain = 0; status == TS_OK && domain < plan->n_nodes; domain++)
         if (ts_plan_pass_uses(plan, run->pass, domain))
             status = run_domain(run, domain, on_slab);
     for (int32_t i = plan->n_sources; status == TS_OK && i < plan->n_nodes; i++) {
@@ -279,7 +286,13 @@ static enum ts_status run_pass(struct run *run, void (*on_slab)(struct run *))
 enum ts_status ts_run_walk(struct run *run, void (*on_slab)(struct run *))
 {
     enum ts_status status = TS_OK;
-    for (; status == TS_OK && run->pass < run->plan->n_passes; run->pass++)
-        status = run_pass(run, on_slab);
-    return status == TS_OK ? run->back_end->drain(run) : status;
+    for (; status == TS_OK && run->volume < run->plan->n_volumes; run->volume++) {
+        for (run->pass = 0; status == TS_OK && run->pass < run->plan->n_passes; run->pass++)
+            status = run_pass(run, on_slab);
+        if (status == TS_OK)
+            status = run->back_end->drain(run);
+        if (status == TS_OK && run->plan->n_volumes > 1)
+            status = ts_run_next_volume(run);
+    }
+    return status;
 }

@@ -12,10 +12,8 @@
 enum ts_status ts_run_cuda_write(struct run *run, int32_t i, const struct ts_image *slices)
 {
     struct device *device = run->back;
-    struct download download = {.slab_number = run->slab_number,
-                                .dataset = run->nodes[i].dataset,
-                                .slices = *slices,
-                                .encoder = device->encoders[i]};
+    struct download download = {
+        .slab_number = run->slab_number, .node = i, .slices = *slices, .encoder = device->encoders[i]};
     const enum ts_status status = download.encoder ? ts_run_cuda_encode(run, i, slices, &download.end)
                                                    : ts_run_cuda_half(run, i, &download.slices);
     if (download.encoder ? download.end > 0 : slices->axes[0].n > 0)
@@ -69,8 +67,8 @@ static enum ts_status start_piece(struct run *run)
     struct staging *down = &device->down;
     const int place = (int)(down->n_used++ % PLAN_PIECES);
     struct arrival *arrival = &device->arrivals[place];
-    *arrival = (struct arrival){
-        .slab_number = download->slab_number, .dataset = download->dataset, .encoder = download->encoder};
+    *arrival =
+        (struct arrival){.slab_number = download->slab_number, .node = download->node, .encoder = download->encoder};
     const void *from = download->encoder ? take_chunks(device, download, arrival, &down->bytes[place])
                                          : take_slices(run, download, arrival, &down->bytes[place]);
     arrival->slices.data = down->pieces[place];
@@ -118,7 +116,8 @@ static enum ts_status write_chunks(struct run *run, const struct arrival *arriva
             return ts_diag_no_memory(run->diag, (size_t)place->bytes);
         memcpy(encoded, (const unsigned char *)arrival->slices.data + (place->offset - first->place->offset),
                (size_t)place->bytes);
-        status = ts_hdf5_write_chunk_take(run->writer, arrival->dataset, encoded, (size_t)place->bytes);
+        status =
+            ts_hdf5_write_chunk_take(run->writer, run->nodes[arrival->node].dataset, encoded, (size_t)place->bytes);
     }
     return status;
 }
@@ -135,14 +134,14 @@ enum ts_status ts_run_cuda_move(struct run *run, int64_t slab_number)
         const int place = (int)(device->n_arrived % PLAN_PIECES);
         const struct arrival *arrival = &device->arrivals[place];
         struct cuda_event *copied = device->down.copied[place];
-        if (arrival->slab_number > slab_number && (!ts_cuda_event_passed(copied) || ts_hdf5_is_full(run->writer)))
+        if (arrival->slab_number > slab_number &&
+            (!ts_cuda_event_passed(copied) || (run->writer && ts_hdf5_is_full(run->writer))))
             return TS_OK;
         status = ts_cuda_host_waits(device->session, copied);
         if (status == TS_OK)
             status = ts_run_cuda_trace_piece(run, TRACE_DOWNLOAD, &device->down, place);
         if (status == TS_OK)
-            status = arrival->encoder ? write_chunks(run, arrival)
-                                      : ts_hdf5_write(run->writer, arrival->dataset, &arrival->slices);
+            status = arrival->encoder ? write_chunks(run, arrival) : ts_run_put(run, arrival->node, &arrival->slices);
         device->n_arrived++;
     }
 }

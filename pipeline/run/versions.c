@@ -10,11 +10,13 @@
 #include <png.h>
 #include <stdio.h>
 #include <yaml.h>
+#include <zlib.h>
 
 #include "core/fft.h"
 #include "core/tomostage.h"
 #include "cuda/device/device.h"
 #include "io/dicom_frames/dicom_decode.h"
+#include "io/dicom_frames/dicom_jpeg_2000.h"
 #include "io/file/zlib_stream.h"
 #include "io/hdf5/hdf5_error.h"
 
@@ -42,6 +44,8 @@ int ts_versions(struct version versions[VERSIONS_MAX])
     add(versions, &n, "OpenSSL", OpenSSL_version(OPENSSL_VERSION_STRING));
     add(versions, &n, "libdeflate", LIBDEFLATE_VERSION_STRING);
     add(versions, &n, "ISA-L", ts_zlib_isal_version() ? ts_zlib_isal_version() : "none");
+    add(versions, &n, "zlib", zlibVersion());
+    add(versions, &n, "OpenJPEG", ts_dicom_jpeg_2000_version());
     add(versions, &n, "libpng", png_get_libpng_ver(NULL));
     add(versions, &n, "FFT", ts_fft_library());
     const int cufft = ts_cuda_fft_version();

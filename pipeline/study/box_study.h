@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the studies box-ladder and box-grain share: cases of the stage box and of its published ways.
+ * The studies box-ladder and box-grain share this: cases of the stage box and of its published ways.
  */
 #ifndef PIPELINE_STUDY_BOX_STUDY_H
 #define PIPELINE_STUDY_BOX_STUDY_H
@@ -8,7 +8,7 @@
 #include "cuda/study/box_study.h"
 #include "pipeline/study/study_way.h"
 
-/* One line of a study of box: a method of the stage, or a way. */
+/* This is one line of a study of box: a method of the stage, or a way. */
 struct box_line {
     const char *name;   /* in the table and the chart */
     const char *method; /* of the stage; NULL: `way` */

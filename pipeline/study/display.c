@@ -146,17 +146,17 @@ static enum ts_status write_slice(const struct ts_image *written, int64_t z, con
                                .spacing_x_mm = 1,
                                .spacing_y_mm = 1,
                                .spacing_z_mm = 1};
-    char instance[CT_UID_BYTES], text[64], path[PATH_BYTES + 32];
+    char instance[DICOM_UID_BYTES], text[64], path[PATH_BYTES + 32];
     uint16_t *stored = malloc((size_t)n * sizeof *stored);
     if (!stored)
         return ts_diag_no_memory(diag, (size_t)n * sizeof *stored);
     for (int64_t i = 0; i < n; i++)
         stored[i] = (uint16_t)(values[i] + STORED_OFFSET);
-    ts_ct_uid(series.study, "tomostage display study");
-    ts_ct_uid(series.series, "tomostage display series");
-    ts_ct_uid(series.frame_of_reference, "tomostage display frame");
+    ts_dicom_uid(series.study, "tomostage display study");
+    ts_dicom_uid(series.series, "tomostage display series");
+    ts_dicom_uid(series.frame_of_reference, "tomostage display frame");
     snprintf(text, sizeof text, "tomostage display slice %lld", (long long)z);
-    ts_ct_uid(instance, text);
+    ts_dicom_uid(instance, text);
     snprintf(path, sizeof path, "%s/%lld.dcm", folder, (long long)z + 1);
     const enum ts_status status = ts_ct_write(path, &series, z + 1, instance, position_mm, stored, diag);
     free(stored);

@@ -13,7 +13,7 @@
 
 enum quantity { TIME, SPEED_UP, EFFICIENCY, QUANTITIES };
 
-/* What a panel shows; all rows of it are those of `first`'s device and work. */
+/* A panel shows this; all rows of it are those of `first`'s device and work. */
 struct view {
     const struct fan_in_row *rows, *first;
     int n;

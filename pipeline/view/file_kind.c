@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Signatures: DICOM has "DICM" behind a preamble of 128 bytes, TIFF a byte order and 42 or 43, HDF5 its own. A folder
- * may hold DICOM files or the pages of a scan.
+ * Signatures: DICOM has "DICM" behind a preamble of 128 bytes, TIFF a byte order and 42 or 43, NIfTI "n+1" at
+ * the end of its header, NRRD and HDF5 their own. A folder may hold DICOM files or the pages of a scan.
  */
 #include "pipeline/view/file_kind.h"
 
@@ -18,13 +18,12 @@ const char *ts_file_kind(const char *path, const char **format)
     static const struct {
         const char *name, *format, *bytes;
         size_t offset;
-    } kinds[] = {{"a DICOM file", "dicom", "DICM", 128},
-                 {"a TIFF file", "tiff", "II*\0", 0},
-                 {"a TIFF file", "tiff", "MM\0*", 0},
-                 {"a TIFF file", "tiff", "II+\0", 0},
-                 {"a TIFF file", "tiff", "MM\0+", 0}};
+    } kinds[] = {{"a DICOM file", "dicom", "DICM", 128}, {"a TIFF file", "tiff", "II*\0", 0},
+                 {"a TIFF file", "tiff", "MM\0*", 0},    {"a TIFF file", "tiff", "II+\0", 0},
+                 {"a TIFF file", "tiff", "MM\0+", 0},    {"a NRRD file", "nrrd", "NRRD", 0},
+                 {"a NIfTI file", "nifti", "n+1\0", 344}};
     struct stat found;
-    char start[132] = "", reason[256];
+    char start[348] = "", reason[256];
     *format = "dicom";
     if (stat(path, &found) != 0)
         return NULL;

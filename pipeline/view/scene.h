@@ -17,7 +17,7 @@
  * columns (sagittal). */
 enum { SCENE_PLANES = 3 };
 
-/* What a key or the mouse asks of the viewer beyond the scene itself. */
+/* A key or the mouse may ask this of the viewer, which goes beyond the scene itself. */
 enum scene_wish { WISH_NOTHING, WISH_QUIT, WISH_IMAGE, WISH_TABLE, WISH_SCREENSHOT, WISH_SLIDER, WISH_UNKNOWN };
 
 struct scene {

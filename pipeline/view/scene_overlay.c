@@ -11,11 +11,6 @@
 
 enum { MARGIN = 8, LINE = FONT_HEIGHT + 3 };
 
-static double position(const struct ts_axis *axis, int64_t i)
-{
-    return axis->positions ? axis->positions[i] : axis->first + (double)i * ts_axis_spacing(axis);
-}
-
 /* Returns the unit as it follows a number: " mm", nothing for none, and the sign of a degree close to the number. */
 static const char *unit_of(const char *unit, char text[32])
 {
@@ -51,7 +46,7 @@ static void name_pane(const struct scene *scene, struct canvas *canvas, struct r
     char text[128], unit[32];
     snprintf(text, sizeof text, "%s %s %lld/%lld  %.5g%s", ts_image_is_sinogram(scene->image) ? "" : volume[plane],
              ts_axis_name(axis->kind), (long long)scene->at[plane] + 1, (long long)axis->n,
-             position(axis, scene->at[plane]), unit_of(axis->unit, unit));
+             ts_axis_position(axis, scene->at[plane]), unit_of(axis->unit, unit));
     ts_canvas_text(canvas, place.left + MARGIN, place.top + MARGIN, text + (*text == ' '), INK_TEXT, INK_DARK);
 }
 
@@ -85,7 +80,7 @@ static void describe_sample(const struct scene *scene, const int64_t at[3], char
     for (int axis = 2; axis >= 0 && used < size; axis--) {
         const struct ts_axis *of = &scene->image->axes[axis];
         used += (size_t)snprintf(text + used, size - used, "%s %lld (%.5g%s)  ", ts_axis_name(of->kind),
-                                 (long long)at[axis], position(of, at[axis]), unit_of(of->unit, unit));
+                                 (long long)at[axis], ts_axis_position(of, at[axis]), unit_of(of->unit, unit));
     }
     if (used < size && scene->ready <= at[0])
         snprintf(text + used, size - used, "not computed yet");

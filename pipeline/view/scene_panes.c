@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the planes lie on the picture and which samples their pixels show. A sample is as wide and high as its spacings
- * say, where two axes share a unit; else samples are squares. Planes across the slices of a volume have the last slice
- * on top, which in DICOM is the head's side.
+ * This decides where the planes lie on the picture and which samples their pixels show. A sample is as wide and high as
+ * its spacings say, where two axes share a unit; else samples are squares. Planes across the slices of a volume have
+ * the last slice on top, which in DICOM is the head's side.
  */
 #include <math.h>
 #include <string.h>

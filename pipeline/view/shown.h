@@ -13,7 +13,7 @@
 #include "io/hdf5/hdf5_slice.h"
 #include "pipeline/plan/plan.h"
 
-/* What to open, as the command line states it. */
+/* The command line states what to open. */
 struct shown_request {
     const char *path;        /* of an image; NULL: `chain` is shown */
     const char *const *sets; /* assignments to the source of an image: "input.series=2" */
@@ -40,7 +40,7 @@ struct shown {
     struct ts_chain *file_chain; /* owns the description of `image` */
     struct ts_plan *plan;
     struct ts_image image; /* with data */
-    /* A running chain. */
+    /* These belong to a running chain. */
     pthread_t thread;
     struct ts_diag *run_diag;
     int32_t node;              /* whose image is shown */

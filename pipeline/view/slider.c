@@ -75,6 +75,8 @@ enum ts_status ts_slider_find(struct slider *slider, const struct ts_chain *chai
         return refuse(diag, name, "the parameter is neither a number nor a choice");
     if (!slider->stage->stage->map)
         return refuse(diag, name, "the stage passes its image on as it is");
+    if (slider->stage->stage->reads)
+        return refuse(diag, name, "the slices that the stage makes are not those of its input");
     for (size_t i = 0; i < set->n_params; i++)
         if (set->params[i].kind == PARAM_REFERENCE && ((struct ts_reference *)ts_param_field(set, i))->name)
             return refuse(diag, name, "the stage takes another image, which a slider does not have");

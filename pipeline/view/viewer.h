@@ -56,7 +56,7 @@ enum ts_status ts_viewer_picture(struct viewer *viewer, int32_t width, int32_t h
 
 /* Draws a picture to host memory: ts_renderer_draw, or a way through OpenGL that ends there. */
 typedef enum ts_status viewer_draw(void *user, const struct view_picture *picture, void *pixels);
-/* What came of it. */
+/* ts_viewer_frames() counts and times its frames. */
 struct viewer_frames {
     int64_t n;
     double seconds; /* median of a frame, from the slice or the slider to the picture in host memory */

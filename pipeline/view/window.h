@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a program with windows adds to the viewer. The program tomostage-view has it (pipeline/view/window_*.c); the
+ * A program with windows adds this to the viewer. The program tomostage-view has it (pipeline/view/window_*.c); the
  * program tomostage, which must start fast, links no OpenGL and has none.
  */
 #ifndef PIPELINE_VIEW_WINDOW_H

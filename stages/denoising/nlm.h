@@ -34,7 +34,7 @@ struct nlm_numbers {
     double sigma, h;
 };
 
-/* What finish() hands to the map, where sigma is estimated. */
+/* finish() hands this to the map, where sigma is estimated. */
 struct nlm_result {
     struct nlm_numbers numbers;
     struct noise_result noise;
@@ -60,7 +60,7 @@ struct nlm_weight {
     float offset, scale, bias;
 };
 
-/* Where h is 0, patches that are not equal have no weight. */
+/* Returns the terms of the weight. If h is 0, patches that are not equal have no weight. */
 #ifdef __CUDACC__
 __host__ __device__
 #endif

@@ -29,8 +29,31 @@ static size_t valid_offset(const struct stage_context *context, int64_t slices)
     return context->in.masked ? (bytes + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT : bytes;
 }
 
+/* Returns true where the stage moves the validity of pixels as it moves values: a slice of its output at a time, as
+ * bytes. */
+static bool moves(const struct stage_context *context)
+{
+    return context->out.masked && context->stage->map && context->stage->validity == VALIDITY_MOVES;
+}
+
+/* Returns the bytes of the input slices that an output slice is made from, and its own, of a byte for each pixel. */
+static size_t moving_bytes(const struct stage_context *context, size_t *in_bytes)
+{
+    int64_t most = 0;
+    for (int64_t z = 0; z < context->out.axes[0].n; z++) {
+        const struct stage_slices read = ts_stage_reads(context, z, z + 1);
+        most = read.end - read.first > most ? read.end - read.first : most;
+    }
+    *in_bytes =
+        ((size_t)most * ts_slice_count(&context->in) + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
+    return *in_bytes + ts_slice_count(&context->out);
+}
+
 size_t ts_driver_padded_bytes(const struct stage_context *context, int64_t n)
 {
+    size_t in_bytes;
+    if (moves(context))
+        return moving_bytes(context, &in_bytes);
     const int64_t halo = ts_stage_reach(context).halo, slices = n + 2 * halo;
     return halo == 0 && !replaces(context)
                ? 0
@@ -191,7 +214,8 @@ enum ts_status ts_driver_pad(struct stage_driver *driver, const struct ts_image 
 {
     const struct stage_reach reach = ts_stage_reach(&driver->context);
     const struct ts_image *whole = &driver->context.in;
-    const int64_t nz = whole->axes[0].n, first = z - reach.halo, count = n + 2 * reach.halo;
+    const struct stage_slices read = ts_stage_reads(&driver->context, z, z + n);
+    const int64_t nz = whole->axes[0].n, first = read.first, count = read.end - read.first;
     const struct ts_image *holder = part_of(parts, n_parts, first);
     *padded = *whole;
     padded->axes[0].n = count;
@@ -213,13 +237,58 @@ enum ts_status ts_driver_pad(struct stage_driver *driver, const struct ts_image 
             run++;
         status = copy_slices(driver, part, index, k, run, padded);
     }
-    return status == TS_OK && replaces(&driver->context) ? driver->calls->replace(driver, padded) : status;
+    return status == TS_OK && replaces(&driver->context)
+               ? driver->calls->fill(driver, padded, driver->context.stage->invalid_value(&driver->context))
+               : status;
+}
+
+/* Has the stage map bytes that are 0 where a pixel of its input is invalid: what is 0 in the output is invalid there.
+ * The context describes bytes meanwhile. */
+static enum ts_status move_valid(struct stage_driver *driver, const struct ts_image *read, const struct ts_image *out)
+{
+    const struct stage_context context = driver->context;
+    size_t in_bytes;
+    enum ts_status status = TS_OK;
+    moving_bytes(&context, &in_bytes);
+    driver->context.in.dtype = driver->context.out.dtype = TS_U8;
+    for (int64_t z = out->z_first; status == TS_OK && z < out->z_first + out->axes[0].n; z++) {
+        const struct stage_slices from = ts_stage_reads(&context, z, z + 1);
+        struct ts_image bytes = driver->context.in, moved = driver->context.out;
+        bytes.axes[0].n = from.end - from.first;
+        bytes.z_first = from.first;
+        bytes.data = driver->padded;
+        bytes.valid = ts_slice_valid(read, from.first - read->z_first);
+        moved.axes[0].n = 1;
+        moved.z_first = z;
+        moved.data = (char *)driver->padded + in_bytes;
+        moved.valid = ts_slice_valid(out, z - out->z_first);
+        status = driver->calls->set(driver, bytes.data, ts_image_bytes(&bytes));
+        if (status == TS_OK)
+            status = driver->calls->fill(driver, &bytes, 0);
+        if (status == TS_OK)
+            status = driver->calls->map(driver, &bytes, &moved);
+        if (status == TS_OK)
+            status = driver->calls->mark(driver, &moved);
+    }
+    driver->context.in = context.in;
+    driver->context.out = context.out;
+    return status;
+}
+
+/* Writes which pixels of the output are valid. `read` is what map() was given, `valid` the bits of the input's slices.
+ */
+static enum ts_status write_valid(struct stage_driver *driver, const struct ts_image *read, const uint64_t *valid,
+                                  const struct ts_image *out)
+{
+    return moves(&driver->context)
+               ? move_valid(driver, read, out)
+               : driver->calls->copy(driver, out->valid, valid, (size_t)out->axes[0].n * ts_valid_bytes(out));
 }
 
 enum ts_status ts_driver_slab(struct stage_driver *driver, const struct ts_image *parts, int n_parts,
                               struct ts_image slices[STAGE_INPUTS], struct ts_image *out)
 {
-    const uint64_t *valid = slices[0].valid;
+    const uint64_t *valid = driver->context.stage->reads ? NULL : slices[0].valid;
     enum ts_status status = TS_OK;
     if (ts_stage_reduces_slices(&driver->context))
         status = ts_driver_reduce_slices(driver, slices);
@@ -228,15 +297,13 @@ enum ts_status ts_driver_slab(struct stage_driver *driver, const struct ts_image
     status = ts_driver_pad(driver, parts, n_parts, out->z_first, out->axes[0].n, &slices[0]);
     if (status == TS_OK)
         status = driver->calls->map(driver, slices, out);
-    return status == TS_OK && out->valid
-               ? driver->calls->copy(driver, out->valid, valid, (size_t)out->axes[0].n * ts_valid_bytes(out))
-               : status;
+    return status == TS_OK && out->valid ? write_valid(driver, &slices[0], valid, out) : status;
 }
 
 enum ts_status ts_driver_run(struct stage_driver *driver, const struct stage_images *images,
                              struct stage_context *context, struct ts_image *out)
 {
-    const int64_t nz = context->in.axes[0].n, slab = driver->slab_slices;
+    const int64_t nz = context->out.axes[0].n, slab = driver->slab_slices;
     enum ts_status status = ts_driver_reduce(driver, images->feed, images->from);
     if (status == TS_OK && ts_stage_finds_axes(context)) {
         status = ts_stage_find_axes(context, ts_stage_reduced_result(driver->reduced));
@@ -302,10 +369,15 @@ static enum ts_status host_set(struct stage_driver *driver, void *to, size_t byt
     return TS_OK;
 }
 
-static enum ts_status host_replace(struct stage_driver *driver, const struct ts_image *padded)
+static enum ts_status host_fill(struct stage_driver *driver, const struct ts_image *slices, double value)
 {
-    const struct stage_context *context = &driver->context;
-    ts_valid_fill(padded, context->stage->invalid_value(context), context->threads);
+    ts_valid_fill(slices, value, driver->context.threads);
+    return TS_OK;
+}
+
+static enum ts_status host_mark(struct stage_driver *driver, const struct ts_image *slices)
+{
+    ts_valid_mark(slices, &(struct invalid_range){0, 0}, driver->context.threads);
     return TS_OK;
 }
 
@@ -332,7 +404,8 @@ const struct stage_driver_calls ts_driver_host = {.add = host_add,
                                                   .map = host_map,
                                                   .copy = host_copy,
                                                   .set = host_set,
-                                                  .replace = host_replace,
+                                                  .fill = host_fill,
+                                                  .mark = host_mark,
                                                   .restart = host_restart,
                                                   .destroy = host_destroy};
 

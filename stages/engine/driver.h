@@ -23,10 +23,12 @@ struct stage_driver_calls {
     enum ts_status (*map)(struct stage_driver *driver, const struct ts_image *slices, struct ts_image *out);
     /* Copies slices to the slab that is padded. Where `from` is NULL it fills one slice with the border's constant. */
     enum ts_status (*copy)(struct stage_driver *driver, void *to, const void *from, size_t bytes);
-    /* Sets the bits of valid pixels. */
+    /* Sets all bits. */
     enum ts_status (*set)(struct stage_driver *driver, void *to, size_t bytes);
-    /* Sets invalid pixels of the padded slab to the value that the stage asks for. */
-    enum ts_status (*replace)(struct stage_driver *driver, const struct ts_image *padded);
+    /* Sets invalid pixels to a value. */
+    enum ts_status (*fill)(struct stage_driver *driver, const struct ts_image *slices, double value);
+    /* Writes slices->valid: invalid are pixels of value 0. */
+    enum ts_status (*mark)(struct stage_driver *driver, const struct ts_image *slices);
     enum ts_status (*restart)(struct stage_driver *driver);
     enum ts_status (*renew)(struct stage_driver *driver);
     void (*destroy)(struct stage_driver *driver);
@@ -41,7 +43,8 @@ struct stage_driver {
 };
 
 /* Return the bytes of a slab of n slices with its halo, and of the bits of a masked one (0 where the stage looks at
- * each slice alone, as it is), and those of the scratch of a map of n slices on the CPU. */
+ * each slice alone, as it is), or of what moves the bits where the stage moves values; and those of the scratch of a
+ * map of n slices on the CPU. */
 size_t ts_driver_padded_bytes(const struct stage_context *context, int64_t n);
 size_t ts_driver_scratch_bytes(const struct stage_context *context, int64_t n);
 /* Returns the bytes of the Fourier transforms that a driver holds on the host. */
@@ -87,15 +90,15 @@ typedef enum ts_status stage_feed(void *from, int input, int64_t z, int64_t n, s
 /* Runs all rounds of the reductions over volumes, in slabs of the driver's size that `feed` brings. */
 enum ts_status ts_driver_reduce(struct stage_driver *driver, stage_feed *feed, void *from);
 
-/* Describes in *padded the input slices of output slices [z, z + n) with the reach's halo. The parts, in rising
- * z_first, hold together the slices needed. Where one part holds all of it, *padded is a view of that part; else the
- * slices are copied to driver->padded, with the border rule at the ends of the volume. It uses calls->copy, context and
- * padded of the driver alone. */
+/* Describes in *padded the input slices of output slices [z, z + n), as ts_stage_reads() states them. The parts, in
+ * rising z_first, hold together the slices needed. Where one part holds all of it, *padded is a view of that part; else
+ * the slices are copied to driver->padded, with the border rule at the ends of the volume. It uses calls->copy, context
+ * and padded of the driver alone. */
 enum ts_status ts_driver_pad(struct stage_driver *driver, const struct ts_image *parts, int n_parts, int64_t z,
                              int64_t n, struct ts_image *padded);
 /* Runs one slab: reduces its slices, where the stage reduces slice by slice, and maps them to `out`, where it maps.
  * slices[0] are the slices of the input without halo, slices[1 + i] those of a reference that streams with it, and the
- * parts are as for ts_driver_pad. Overwrites slices[0] by the padded slab. */
+ * parts are as for ts_driver_pad. Overwrites slices[0] by the padded slab. A stage with reads() needs no `slices`. */
 enum ts_status ts_driver_slab(struct stage_driver *driver, const struct ts_image *parts, int n_parts,
                               struct ts_image slices[STAGE_INPUTS], struct ts_image *out);
 

@@ -21,7 +21,8 @@ static enum ts_status slab(void *from, int64_t z, int64_t n)
 {
     struct whole *whole = from;
     struct ts_image slices[STAGE_INPUTS], target = ts_image_slices(whole->out, z, n);
-    feed(whole, 0, z, n, slices);
+    if (!whole->driver->context.stage->reads)
+        feed(whole, 0, z, n, slices);
     return ts_driver_slab(whole->driver, &whole->images[0], 1, slices, &target);
 }
 
@@ -35,7 +36,8 @@ enum ts_status ts_stage_apply_slice(struct stage_driver *driver, const struct ts
         return status;
     one.axes[0].n = 1;
     one.z_first = z;
-    feed(&whole, 0, z, 1, slices);
+    if (!driver->context.stage->reads)
+        feed(&whole, 0, z, 1, slices);
     return ts_driver_slab(driver, in, 1, slices, &one);
 }
 
@@ -53,7 +55,7 @@ enum ts_status ts_stage_apply(struct stage_context *context, const struct ts_ima
                               const struct ts_image *const references[STAGE_REFERENCES], int64_t slab_slices,
                               struct stage_reduced **reduced)
 {
-    const int64_t nz = in->axes[0].n;
+    const int64_t nz = ts_stage_most_slices(context);
     struct whole whole = {.images = {*in}, .out = out};
     for (int i = 0; references && i < STAGE_REFERENCES; i++)
         if (references[i])

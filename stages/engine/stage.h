@@ -31,9 +31,11 @@ enum ts_border { BORDER_REFLECT, BORDER_MIRROR, BORDER_NEAREST, BORDER_CONSTANT,
 
 /* What a stage's map does with invalid pixels of a masked input (core/tomostage.h: struct ts_image). */
 enum stage_validity {
-    VALIDITY_UNAWARE, /* it takes their values for measured ones, of which the plan warns. An output of the input's
-                       * shape is masked as the input is; another one is not */
+    VALIDITY_UNAWARE, /* it takes their values for measured ones, of which the plan warns; the output is not masked */
+    VALIDITY_SPREADS, /* it takes them so as well, of which the plan warns; the output is masked as the input is */
     VALIDITY_SAME,    /* a pixel of the output is as valid as that of the input, and follows from valid ones alone */
+    VALIDITY_MOVES,   /* it moves values and never changes them, and does so in every dtype alike: the framework has it
+                       * move the validity of the pixels as it moves their values */
     VALIDITY_ENDS     /* a pixel of the output belongs to no pixel of the input: the output is not masked */
 };
 
@@ -45,6 +47,11 @@ struct stage_reach {
     enum ts_border border;
     double constant; /* of BORDER_CONSTANT, in values of the input */
     bool recomputes; /* map() computes the halo as well, so that a slab shorter than it costs a multiple */
+};
+
+/* Slices [first, end) of an image. */
+struct stage_slices {
+    int64_t first, end;
 };
 
 /* The context is everything that a stage's code may see. `in` and `out` describe whole images and have no data. */
@@ -260,7 +267,13 @@ struct stage {
      * reduced: partial_bytes() of it is 0. NULL: none streams. */
     bool (*streams_with_input)(const struct stage_context *, int reference);
     struct stage_reach (*reach)(const struct stage_context *); /* NULL: slice by slice */
-    const struct stage_reduction *reduction;                   /* NULL: none */
+    /* For a stage whose output has slices of its own, in another number, place or order than the input's: returns the
+     * input slices, at least one and all within the input, from which output slices [first, end) are made. map() finds
+     * these in in[0], from its z_first on, without halo. Such a stage has no reach, reduces nothing slice by slice, has
+     * no tables of its map, and no reference streams with its input. NULL: output slice z is made from input slice z
+     * and those within the reach of it. */
+    struct stage_slices (*reads)(const struct stage_context *, int64_t first, int64_t end);
+    const struct stage_reduction *reduction; /* NULL: none */
     /* Describes the Fourier transforms on the CPU that the stage's functions find in context->transforms, and returns
      * how many there are. Pure. Runs on a CUDA device have them too, for the stage's code on the host. A transform has
      * its own batch whatever the slab: calls fill it up with zeros, so that results do not depend on how z is cut.

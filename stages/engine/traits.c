@@ -28,6 +28,19 @@ struct stage_reach ts_stage_reach(const struct stage_context *context)
     return context->stage->reach ? context->stage->reach(context) : (struct stage_reach){0};
 }
 
+struct stage_slices ts_stage_reads(const struct stage_context *context, int64_t first, int64_t end)
+{
+    const int64_t halo = ts_stage_reach(context).halo;
+    return context->stage->reads ? context->stage->reads(context, first, end)
+                                 : (struct stage_slices){first - halo, end + halo};
+}
+
+int64_t ts_stage_most_slices(const struct stage_context *context)
+{
+    const int64_t in = context->in.axes[0].n, out = context->out.axes[0].n;
+    return in > out ? in : out;
+}
+
 int ts_stage_rounds(const struct stage_context *context)
 {
     const struct stage_reduction *reduction = context->stage->reduction;

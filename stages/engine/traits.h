@@ -13,6 +13,11 @@ const struct ts_image *ts_stage_input(const struct stage_context *context, int i
 struct stage_tolerance ts_stage_tolerance(const struct stage_context *context);
 /* Returns the reach in z, with halo 0 where the stage looks at each slice alone. */
 struct stage_reach ts_stage_reach(const struct stage_context *context);
+/* Returns the input slices that the map of output slices [first, end) is given. Those of the reach's halo may lie
+ * beyond the ends of the volume. */
+struct stage_slices ts_stage_reads(const struct stage_context *context, int64_t first, int64_t end);
+/* Returns the slices of the input or of the output, whichever has more. */
+int64_t ts_stage_most_slices(const struct stage_context *context);
 /* Returns the rounds of the reduction, 0 where there is none. */
 int ts_stage_rounds(const struct stage_context *context);
 /* Returns true where reference i is given and streams with the input. */

@@ -72,7 +72,7 @@ void ts_valid_fill(const struct ts_image *slices, double value, int threads)
         const uint64_t *valid = ts_slice_valid(slices, z);
         char *values = ts_slice_data(slices, z);
         for (size_t i = 0; i < n; i++)
-            if (!(valid[i / WORD] >> i % WORD & 1))
+            if (!ts_valid_at(valid, i))
                 memcpy(values + i * element, &bytes, element);
     }
 }
@@ -193,7 +193,7 @@ void ts_stage_pack(const struct stage_context *context, int input, const struct 
 bool ts_stage_takes_invalid(const struct stage_context *context)
 {
     const struct stage_reduction *reduction = context->stage->reduction;
-    bool takes = context->in.masked && context->stage->map && context->stage->validity == VALIDITY_UNAWARE;
+    bool takes = context->in.masked && context->stage->map && context->stage->validity <= VALIDITY_SPREADS;
     for (int input = 0; reduction && !reduction->order_free && input < STAGE_INPUTS; input++) {
         const struct ts_image *image = ts_stage_input(context, input);
         takes |= image && image->masked &&
@@ -205,8 +205,6 @@ bool ts_stage_takes_invalid(const struct stage_context *context)
 bool ts_stage_passes_mask(const struct stage_context *context)
 {
     const struct stage *stage = context->stage;
-    const struct ts_image *in = &context->in, *out = &context->out;
-    if (!in->masked || stage->validity == VALIDITY_ENDS)
-        return false;
-    return !stage->map || (in->axes[0].n == out->axes[0].n && ts_slice_count(in) == ts_slice_count(out));
+    return context->in.masked &&
+           (!stage->map || (stage->validity != VALIDITY_UNAWARE && stage->validity != VALIDITY_ENDS));
 }

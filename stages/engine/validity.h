@@ -17,6 +17,12 @@
 
 /* ---- bits -------------------------------------------------------------------------------------- */
 
+/* Returns true where pixel i of the slice with these bits is valid. */
+static inline bool ts_valid_at(const uint64_t *valid, size_t i)
+{
+    return valid[i / 64] >> i % 64 & 1;
+}
+
 /* Writes slices->valid from the values, on this many threads. */
 void ts_valid_mark(const struct ts_image *slices, const struct invalid_range *range, int threads);
 /* Returns how many of the slices' pixels are valid. */

@@ -215,7 +215,7 @@ static size_t gaussian_scratch_bytes(const struct stage_context *context, int64_
     return context->in.masked ? run.outside + ts_masked_means_bytes(context, &window) : run.bytes;
 }
 
-/* Where the sums down the rows go: n rows, at most SUM_ROWS. The samples of the next rows, of so many bytes each, are
+/* The sums down the rows go here: n rows, at most SUM_ROWS. The samples of the next rows, of so many bytes each, are
  * fetched meanwhile. */
 struct row_sums {
     float *out;

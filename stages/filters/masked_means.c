@@ -10,6 +10,7 @@
 
 #include "stages/engine/border.h"
 #include "stages/engine/scratch.h"
+#include "stages/engine/validity.h"
 
 /* One slab, and where its parts of the scratch stand. */
 struct means_run {
@@ -50,11 +51,6 @@ static const void *row_of(const struct ts_image *image, int64_t z, int64_t y)
     return (const char *)ts_slice_data(image, z) + row;
 }
 
-static bool is_valid(const uint64_t *valid, int64_t i)
-{
-    return valid[i / 64] >> i % 64 & 1;
-}
-
 /* Sums row y along z, around output slice z. `values` is scratch for a row. */
 static void sum_along_z(const struct means_run *run, int64_t z, int64_t y, double *values, struct masked_sum *sums)
 {
@@ -66,7 +62,7 @@ static void sum_along_z(const struct means_run *run, int64_t z, int64_t y, doubl
         const double weight = weight_of(run->window, 0, k);
         ts_load_f64(values, row_of(run->in, z + k, y), run->in->dtype, (size_t)run->nx);
         for (int64_t x = 0; x < run->nx; x++)
-            if (is_valid(valid, y * run->nx + x)) {
+            if (ts_valid_at(valid, (size_t)(y * run->nx + x))) {
                 sums[x].value += weight * values[x];
                 sums[x].weight += weight;
             }
@@ -139,7 +135,7 @@ static void sum_across(const struct means_run *run, int64_t z, int64_t y, const 
     ts_load_f64(values, row_of(&middle, 0, y), middle.dtype, (size_t)run->nx);
     for (int64_t x = 0; x < run->nx; x++) {
         struct masked_sum sum = {0, 0};
-        if (!is_valid(middle.valid, y * run->nx + x))
+        if (!ts_valid_at(middle.valid, (size_t)(y * run->nx + x)))
             continue;
         for (int64_t i = 0; i < width; i++)
             add(&sum, line[x + i], weight_of(run->window, 2, i));

@@ -10,6 +10,7 @@
 
 #include "stages/engine/border.h"
 #include "stages/engine/scratch.h"
+#include "stages/engine/validity.h"
 #include "stages/filters/median.h"
 #include "stages/values/value_keys.h"
 
@@ -78,11 +79,6 @@ size_t ts_median_masked_bytes(const struct stage_context *context)
     return describe(context).bytes;
 }
 
-static bool is_valid(const uint64_t *valid, int64_t i)
-{
-    return valid[i / 64] >> i % 64 & 1;
-}
-
 /* Loads a row, which may lie outside of its slice, with its border. */
 static void load_row(const struct masked_run *run, int64_t slice, int64_t row, int32_t *keys, uint8_t *valid)
 {
@@ -96,7 +92,7 @@ static void load_row(const struct masked_run *run, int64_t slice, int64_t row, i
                            plain, run->nx);
     for (int64_t i = 0; i < run->line; i++) {
         const int64_t column = from < 0 ? -1 : run->columns[i];
-        valid[i] = column < 0 || is_valid(bits, from * run->nx + column);
+        valid[i] = column < 0 || ts_valid_at(bits, (size_t)(from * run->nx + column));
         if (column < 0)
             keys[i] = run->constant;
         else if (i < run->radius || i >= run->radius + run->nx)

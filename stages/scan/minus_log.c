@@ -26,7 +26,8 @@ static const struct choice nonfinite_choices[] = {
 };
 
 static const struct param minus_log_params[] = {
-    PARAM(struct minus_log_params, nonpositive, .choices = nonpositive_choices, .init.choice = MINUS_LOG_ERROR,
+    PARAM(struct minus_log_params, nonpositive, .choices = nonpositive_choices, .init.choice = MINUS_LOG_FLOOR,
+          .old = {.until = 1, .init.choice = MINUS_LOG_ERROR},
           .doc = "what happens to zero and negative transmissions, which have no logarithm"),
     PARAM(struct minus_log_params, floor, .unit = "1", .min = 1e-30, .max = 1, .init.r = 1e-6,
           .doc = "with nonpositive floor: the smallest transmission"),
@@ -160,17 +161,28 @@ static enum ts_status refuse(const struct stage_context *context, enum minus_log
     static const struct {
         const char *code, *one, *many, *hint;
     } texts[] = {
-        [KIND_ZERO] = {"transmission-zero", "is 0", "are 0",
-                       "dead pixels or a beam that was blocked; nonpositive: floor takes `floor` in their place"},
-        [KIND_NEGATIVE] = {"transmission-negative", "is negative", "are negative",
-                           "the dark field may be brighter than the projections; nonpositive: floor takes `floor` in "
-                           "their place"},
+        [KIND_ZERO] = {.code = "transmission-zero",
+                       .one = "is 0",
+                       .many = "are 0",
+                       .hint =
+                           "dead pixels or a beam that was blocked; nonpositive: floor takes `floor` in their place"},
+        [KIND_NEGATIVE] =
+            {.code = "transmission-negative",
+             .one = "is negative",
+             .many = "are negative",
+             .hint = "the dark field may be brighter than the projections; nonpositive: floor takes `floor` in "
+                     "their place"},
         [KIND_NAN] =
-            {"transmission-nan", "is NaN", "are NaN",
-             "rows of dead pixels (table `dead` of flat_field) and views without a beam (`blocked` of air) give "
-             "them; nonfinite: nan lets them pass"},
-        [KIND_INFINITE] = {"transmission-infinite", "is infinite", "are infinite",
-                           "a flat field of 0 gives them; nonfinite: nan lets them pass as NaN"},
+            {.code = "transmission-nan",
+             .one = "is NaN",
+             .many = "are NaN",
+             .hint =
+                 "rows of dead pixels (table `dead` of flat_field) and views without a beam (`blocked` of air) give "
+                 "them; nonfinite: nan lets them pass"},
+        [KIND_INFINITE] = {.code = "transmission-infinite",
+                           .one = "is infinite",
+                           .many = "are infinite",
+                           .hint = "a flat field of 0 gives them; nonfinite: nan lets them pass as NaN"},
     };
     const struct ts_axis *axes = context->in.axes;
     const unsigned long long count = found->count[kind], at = ~found->not_first[kind];
@@ -185,6 +197,29 @@ static enum ts_status refuse(const struct stage_context *context, enum minus_log
     return ts_diag_hint(context->diag, "%s", texts[kind].hint);
 }
 
+/* Warns of the values that `floor` took the place of, and refuses an image of nothing else: a line integral that is the
+ * same everywhere would look like a result. */
+static enum ts_status report_floor(const struct stage_context *context, const struct minus_log_found *found)
+{
+    const unsigned long long *count = found->count, all = (unsigned long long)ts_image_count(&context->in);
+    const unsigned long long floored = count[KIND_ZERO] + count[KIND_NEGATIVE] + count[KIND_RAISED];
+    struct diag_site site = {.span = context->set->span, .stage = context->stage->name};
+    if (floored == 0)
+        return TS_OK;
+    if (count[KIND_ZERO] + count[KIND_NEGATIVE] == all) {
+        site.code = "nothing-left";
+        ts_diag_error(context->diag, TS_BAD_INPUT, &site, "all %llu transmissions are 0 or negative", all);
+        return ts_diag_hint(context->diag, "the dark field may be brighter than the projections, or no beam was there");
+    }
+    site.code = "transmission-floored";
+    ts_diag_warning(context->diag, &site,
+                    "%llu of %llu transmissions were taken as %g, the floor: %llu of them are 0, and %llu are negative",
+                    floored, all, params_of(context)->floor, count[KIND_ZERO], count[KIND_NEGATIVE]);
+    ts_diag_hint(context->diag, "the table `floored` counts them by slice; nonpositive: error ends the run instead, "
+                                "and says where the first one is");
+    return TS_OK;
+}
+
 static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
                              const struct ts_image *tables)
 {
@@ -196,6 +231,8 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     for (int kind = 0; kind < KIND_RAISED; kind++)
         if (found->count[kind] && (kind < KIND_NAN ? params->nonpositive : params->nonfinite) == MINUS_LOG_ERROR)
             status = refuse(context, (enum minus_log_kind)kind, found);
+    if (status == TS_OK && params->nonpositive == MINUS_LOG_FLOOR)
+        status = report_floor(context, found);
     int table = 0;
     if (params->nonpositive != MINUS_LOG_ERROR)
         for (int64_t z = 0, own = table++; z < context->in.axes[0].n; z++)
@@ -267,10 +304,14 @@ const struct stage minus_log_stage = {
     .doc =
         "`y = -log(t)` with `t = I/I0` the transmission (the law of Beer and Lambert): the line integral of the "
         "attenuation, which has no unit. `fbp` and the other reconstructions take these.\n\n"
-        "A transmission of 0 or below, NaN or infinity has no logarithm. By default the run then fails, and each "
-        "kind has its own message. With `nonpositive: floor` or `nan` and `nonfinite: nan` it goes on, and the "
-        "values of each slice that were treated so are counted in the tables `floored`, `nonpositive` and "
-        "`nonfinite` (z). Nothing is mended unseen.\n\n"
+        "A transmission of 0 or below has no logarithm: noise and dead pixels give a few in most scans. They, and "
+        "small positive ones, are taken as `floor`, the run warns of their number, and the table `floored` (z) counts "
+        "them slice by slice; it fails where all are 0 or below. `nonpositive: nan` makes them NaN, counted in the "
+        "table `nonpositive` (z), and "
+        "`nonpositive: error` ends the run with the place of the first one; chains of version 1 do so by default. "
+        "The default floor of 1e-6 lies below the least step of a 16-bit detector, 1.5e-5, and gives 13.8.\n\n"
+        "NaN and infinity have no logarithm either, and end the run; `nonfinite: nan` passes them on as NaN and counts "
+        "them in the table `nonfinite` (z).\n\n"
         "Counts become a transmission by `flat_field`, without flats by `air`, and numbers that stand for one, such as "
         "0 to 65535 for 0 to 1, by `rescale: {range: [0, 65535], quantity: transmission}`; what is a line integral "
         "already is refused, because a "
@@ -292,6 +333,6 @@ const struct stage minus_log_stage = {
     .reduction = &reduction,
     .map = map,
     .cuda = STAGE_CUDA(minus_log_cuda),
-    .bench = "|nonpositive=floor",
+    .bench = "|nonpositive=error",
     .tolerance = {.relative = 9e-8, .why = "the logarithm in single precision; each value is within 9e-8 of itself"},
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the two parts of the library `probe` share: what is tried and where it is reported (tests/attacks/probe.c).
+ * The two parts of the library `probe` share this: what is tried and where it is reported (tests/attacks/probe.c).
  */
 #ifndef TESTS_ATTACKS_PROBE_H
 #define TESTS_ATTACKS_PROBE_H

@@ -184,7 +184,7 @@ TEST_ON_BOTH(chains, real_ct_comes_back_in_hu)
     SKIP_WITHOUT_DATA("real_ct_comes_back_in_hu");
     ts_test_folder_in_memory(folder, sizeof folder);
     snprintf(text, sizeof text,
-             "tomostage: 1\ninput: {dicom: %s/ct/philips_head_5mm_mixed/dicom, series: 6, slices: [4, 5]}\nstages:\n"
+             "tomostage: 2\ninput: {dicom: %s/ct/philips_head_5mm_mixed/dicom, series: 6, slices: [4, 5]}\nstages:\n"
              "  - save: {name: hu}\n  - to_attenuation: {water: 0.0206}\n  - radon: {views: 720}\n"
              "  - fbp: {rows: %d, columns: %d}\n  - to_hu: {water: 0.0206}\noutput: {hdf5: hu.h5}\n",
              ts_test_data(), N, N);

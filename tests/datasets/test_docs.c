@@ -21,10 +21,10 @@ static void parses(const char *page, const char *text, size_t length, enum ts_st
     ts_diag_destroy(diag);
 }
 
-/* Blocks that are indented by four and have a line `tomostage: 1`: the lines from there on, up to one that is not. */
+/* Blocks that are indented by four and have a line `tomostage: 2`: the lines from there on, up to one that is not. */
 static int blocks(const char *page, const char *text)
 {
-    static const char start[] = "    tomostage: 1\n", typo[] = "    # typo.yaml\n";
+    static const char start[] = "    tomostage: 2\n", typo[] = "    # typo.yaml\n";
     const ptrdiff_t head = sizeof typo - 1;
     int n = 0;
     for (const char *at = strstr(text, start); at; at = strstr(at, start), n++) {

@@ -159,10 +159,12 @@ Test(phantom, written_files)
         cr_assert(ts_dicom_scan_file(path, arena, &file, &other));
         cr_assert_null(file.refusal, "%s", file.refusal);
         cr_assert(file.rows == 23 && file.columns == 37 && file.bits_stored == 12 && file.pixel_representation == 0);
-        cr_assert(file.spacing_mm[0] == 1.1 && file.spacing_mm[1] == 0.7 && file.slope == 1 && file.intercept == -1024);
-        cr_assert_float_eq(file.position_mm[0], -18 * 0.7, 1e-9);
-        cr_assert_float_eq(file.position_mm[1], -11 * 1.1, 1e-9);
-        cr_assert_float_eq(file.position_mm[2], (z - 2) * 3, 1e-9);
+        const struct dicom_image *image = file.images;
+        cr_assert(image->spacing_mm[0] == 1.1 && image->spacing_mm[1] == 0.7);
+        cr_assert(image->slope == 1 && image->intercept == -1024);
+        cr_assert_float_eq(image->position_mm[0], -18 * 0.7, 1e-9);
+        cr_assert_float_eq(image->position_mm[1], -11 * 1.1, 1e-9);
+        cr_assert_float_eq(image->position_mm[2], (z - 2) * 3, 1e-9);
         cr_assert_str_eq(file.modality, "CT");
         cr_assert_str_eq(file.burned_in, "NO");
         cr_assert_eq(strncmp(file.sop_instance, "2.25.", 5), 0);
@@ -293,10 +295,10 @@ Test(phantom, an_instance_that_cannot_be_written_is_an_error)
                                      .spacing_z_mm = 1};
     const double position[3] = {0};
     const uint16_t stored[4] = {0};
-    char folder[256], path[300], instance[CT_UID_BYTES];
+    char folder[256], path[300], instance[DICOM_UID_BYTES];
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/1.dcm", folder);
-    ts_ct_uid(instance, "instance");
+    ts_dicom_uid(instance, "instance");
     for (int i = 0; i < 2; i++) {
         struct ts_diag *diag = ts_diag_create();
         cr_assert_eq(ts_ct_write(path, &series, 1, instance, position, stored, diag), i ? TS_RUN_FAILED : TS_OK);

@@ -154,7 +154,7 @@ Test(phantom_scan, reconstructs_to_its_attenuation)
     size_t n;
     free(scan_frames(&plain, "scan.nxs"));
     snprintf(text, sizeof text,
-             "tomostage: 1\n"
+             "tomostage: 2\n"
              "input: {nexus: ./scan.nxs}\n"
              "inputs:\n"
              "  flats: {nexus: ./scan.nxs, frames: flats}\n"

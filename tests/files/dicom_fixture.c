@@ -4,6 +4,7 @@
  */
 #include "tests/files/dicom_fixture.h"
 
+#include <libdeflate.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,7 @@ void ts_fixture_syntax(struct dicom_fixture *fixture, const char *uid)
     snprintf(fixture->syntax, sizeof fixture->syntax, "%s", uid);
     fixture->implicit = strcmp(uid, FIXTURE_IMPLICIT_LE) == 0;
     fixture->big_endian = strcmp(uid, FIXTURE_EXPLICIT_BE) == 0;
+    fixture->deflated = strcmp(uid, FIXTURE_DEFLATED) == 0;
 }
 
 uint16_t ts_fixture_stored(int x, int y, int z)
@@ -224,6 +226,17 @@ static void put_element(struct output *out, const struct fixture_element *elemen
     }
 }
 
+static void put_deflated(struct output *out, const void *bytes, size_t n)
+{
+    struct libdeflate_compressor *compressor = libdeflate_alloc_compressor(6);
+    const size_t bound = libdeflate_deflate_compress_bound(compressor, n);
+    void *deflated = malloc(bound);
+    must(compressor != NULL && deflated != NULL);
+    put(out, deflated, libdeflate_deflate_compress(compressor, bytes, n, deflated, bound));
+    free(deflated);
+    libdeflate_free_compressor(compressor);
+}
+
 static void put_meta(const struct dicom_fixture *fixture, struct output *out)
 {
     struct dicom_fixture meta = {.n = 0};
@@ -264,10 +277,16 @@ size_t ts_fixture_encode(const struct dicom_fixture *fixture, unsigned char **by
     if (!fixture->no_meta) {
         put_meta(fixture, &out);
     }
+    struct output set = {.bytes = NULL};
     for (int i = 0; i < fixture->n; i++) {
-        put_element(&out, &fixture->elements[i], fixture->implicit, fixture->big_endian);
+        put_element(&set, &fixture->elements[i], fixture->implicit, fixture->big_endian);
     }
-    put(&out, fixture->tail, fixture->tail_bytes);
+    put(&set, fixture->tail, fixture->tail_bytes);
+    if (fixture->deflated)
+        put_deflated(&out, set.bytes, set.length);
+    else
+        put(&out, set.bytes, set.length);
+    free(set.bytes);
     *bytes = out.bytes;
     return out.length;
 }
@@ -303,6 +322,15 @@ void ts_fixture_encapsulate(struct dicom_fixture *fixture, const char *syntax_ui
     ts_fixture_bytes(fixture, FIXTURE_PIXELS, "OB", out.bytes, out.length);
     ts_fixture_claim(fixture, FIXTURE_PIXELS, UINT32_MAX);
     free(out.bytes);
+}
+
+void ts_fixture_deflate_frame(struct dicom_fixture *fixture)
+{
+    const struct fixture_element *pixels = find(fixture, FIXTURE_PIXELS);
+    struct output frame = {.bytes = NULL};
+    put_deflated(&frame, pixels->bytes, pixels->length);
+    ts_fixture_encapsulate(fixture, FIXTURE_DEFLATED_FRAME, frame.bytes, frame.length);
+    free(frame.bytes);
 }
 
 void ts_fixture_rle(struct dicom_fixture *fixture)

@@ -19,7 +19,9 @@ enum { FIXTURE_ROWS = 7, FIXTURE_COLUMNS = 5, FIXTURE_SLICES = 11, FIXTURE_ELEME
 #define FIXTURE_IMPLICIT_LE "1.2.840.10008.1.2"
 #define FIXTURE_EXPLICIT_LE "1.2.840.10008.1.2.1"
 #define FIXTURE_EXPLICIT_BE "1.2.840.10008.1.2.2"
+#define FIXTURE_DEFLATED "1.2.840.10008.1.2.1.99"
 #define FIXTURE_RLE "1.2.840.10008.1.2.5"
+#define FIXTURE_DEFLATED_FRAME "1.2.840.10008.1.2.8.1"
 #define FIXTURE_PIXELS 0x7FE00010u
 
 struct fixture_element {
@@ -34,8 +36,8 @@ struct fixture_element {
 struct dicom_fixture {
     struct fixture_element elements[FIXTURE_ELEMENTS];
     int n;
-    char syntax[65];           /* what the meta group says; "" leaves it out */
-    bool implicit, big_endian; /* how the data set is encoded; ts_fixture_syntax sets all three */
+    char syntax[65];                     /* what the meta group says; "" leaves it out */
+    bool implicit, big_endian, deflated; /* how the data set is encoded; ts_fixture_syntax sets all four */
     bool no_preamble, no_meta;
     const void *tail; /* appended as it is */
     size_t tail_bytes;
@@ -59,6 +61,8 @@ void ts_fixture_claim(struct dicom_fixture *fixture, uint32_t tag, uint32_t leng
 void ts_fixture_encapsulate(struct dicom_fixture *fixture, const char *syntax_uid, const void *fragment, size_t length);
 /* The present native 8 or 16-bit pixels as one valid RLE frame. */
 void ts_fixture_rle(struct dicom_fixture *fixture);
+/* The present native pixels as one deflated frame. */
+void ts_fixture_deflate_frame(struct dicom_fixture *fixture);
 const struct fixture_element *ts_fixture_find(const struct dicom_fixture *fixture, uint32_t tag);
 
 /* The whole file; the caller frees *bytes. */

@@ -30,7 +30,6 @@ bool ts_test_open_file(const char *path, const char *allowed, struct source **so
 {
     struct arena *arena = ts_arena_create();
     struct dicom_file *file = ts_arena_alloc(arena, sizeof *file);
-    struct dicom_file **files = ts_arena_alloc(arena, sizeof *files);
     struct dicom_other other;
     *source = NULL;
     *code = "no-image";
@@ -47,11 +46,21 @@ bool ts_test_open_file(const char *path, const char *allowed, struct source **so
                                       .bits_stored = file->bits_stored,
                                       .high_bit = file->high_bit,
                                       .is_signed = file->pixel_representation == 1};
-    file->have_slope = file->have_intercept = false;
-    files[0] = file;
-    struct dicom_series series = {.files = files, .n_files = 1};
+    const size_t n = (size_t)file->frames;
+    struct dicom_image *frames = ts_arena_alloc(arena, n * sizeof *frames);
+    struct dicom_image **images = ts_arena_alloc(arena, n * sizeof *images);
+    for (size_t i = 0; i < n; i++) {
+        images[i] = &frames[i];
+        frames[i] = file->images[0];
+        frames[i].frame = (int64_t)i;
+        frames[i].rows = file->rows; /* a mosaic as the one image that it is */
+        frames[i].columns = file->columns;
+        frames[i].tile_row = frames[i].tile_column = 0;
+        frames[i].have_slope = frames[i].have_intercept = false;
+    }
+    struct dicom_series series = {.images = images, .n_images = n, .n_files = 1, .n_slices = n, .n_volumes = 1};
     series.image = (struct ts_image){.rank = 3,
-                                     .axes = {{.kind = TS_AXIS_Z, .n = 1},
+                                     .axes = {{.kind = TS_AXIS_Z, .n = file->frames},
                                               {.kind = TS_AXIS_Y, .n = file->rows},
                                               {.kind = TS_AXIS_X, .n = file->columns}},
                                      .dtype = ts_dicom_stored_dtype(&cells),

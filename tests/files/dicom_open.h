@@ -10,8 +10,8 @@
 /* Opens what `input: {dicom: path, series: series, burned_in: ...}` opens; with series NULL the default. */
 enum ts_status ts_test_open_dicom(const char *path, const char *series, int32_t burned_in, struct source **source,
                                   struct ts_diag *diag);
-/* One file as a volume of one slice in its stored values: slope and intercept are left out. False: no image, or refused
- * by the scan for another reason than `allowed` (a code, or NULL); *code then says why. */
+/* One file as a volume of its frames in their stored values: slope and intercept are left out. False: no image, or
+ * refused by the scan for another reason than `allowed` (a code, or NULL); *code then says why. */
 bool ts_test_open_file(const char *path, const char *allowed, struct source **source, const char **code,
                        struct ts_diag *diag);
 /* Reads everything; free() the result. Fails the test with the first record where it cannot. */

@@ -21,14 +21,15 @@ static void decode(const struct dicom_source *source)
         return;
     const struct dicom_job job = ts_dicom_job(source, 0);
     struct dicom_reply reply = {0};
-    void *cells = malloc(cell_bytes), *out = malloc(ts_slice_bytes(&source->base.image));
+    struct dicom_scratch scratch;
+    void *out = malloc(ts_slice_bytes(&source->base.image));
     const int fd = open(source->frames[0].file->path, O_RDONLY | O_CLOEXEC);
-    if (cells && out && fd >= 0)
-        ts_dicom_frame_decode(&job, fd, cells, out, &reply);
+    if (ts_dicom_scratch_init(&scratch, cell_bytes) && out && fd >= 0)
+        ts_dicom_frame_decode(&job, fd, &scratch, out, &reply);
     if (fd >= 0)
         close(fd);
     free(out);
-    free(cells);
+    ts_dicom_scratch_clear(&scratch);
 }
 
 static void prepare(void)

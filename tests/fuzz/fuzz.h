@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the fuzz harnesses share: a file in memory-backed storage that holds the input under test.
+ * The fuzz harnesses share this: a file in memory-backed storage that holds the input under test.
  */
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a sandboxed HDF5 reader answers, once an input has taken it over: the parent must not believe a word. The input
+ * Once an input has taken over a sandboxed HDF5 reader, the parent must not believe a word of its answers. The input
  * under test is the stream of bytes that the child sends, after one byte that chooses what reads it. libhdf5 itself is
  * not fuzzed here; its crashes are the sandbox's to contain (tests/attacks/test_flips.py).
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What tomostage-bench-peers asks of other libraries: the same work on the same buffers of the device.
+ * tomostage-bench-peers asks other libraries for the same work on the same buffers of the device.
  */
 #ifndef TESTS_PEERS_H
 #define TESTS_PEERS_H

@@ -117,7 +117,7 @@ PEERS = {
 }
 CHAINS = {
     "A": "dicom A | box radius=2 | equalize | hdf5 ours.h5",
-    "B": """tomostage: 1
+    "B": """tomostage: 2
 input: {nexus: B.nxs}
 inputs:
   flats: {nexus: B.nxs, frames: flats}

@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from make_scan import write_scan  # noqa: E402
 
 # A scan with its flats and darks cannot be said in one line.
-SCAN = """tomostage: 1
+SCAN = """tomostage: 2
 input: {{nexus: {scan}}}
 inputs:
   flats: {{nexus: {scan}, frames: flats}}

@@ -6,7 +6,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "$1" phantom disc -o "$folder/study"
 cat >"$folder/chain.yaml" <<YAML
-tomostage: 1
+tomostage: 2
 input: {dicom: study}
 stages:
   - box: {radius: 1}

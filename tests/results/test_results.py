@@ -357,7 +357,7 @@ def the_recorded_chain_gives_the_same_file_again(folder):
         run("run", f"{folder}/again{i}.yaml", "-i", study, "-o", again, "--quiet")
         assert filecmp.cmp(first, again, shallow=False), chain
     matched = f"{folder}/matched.yaml"
-    open(matched, "w").write("tomostage: 1\ninput: {dicom: study}\ninputs: {atlas: {dicom: atlas}}\n"
+    open(matched, "w").write("tomostage: 2\ninput: {dicom: study}\ninputs: {atlas: {dicom: atlas}}\n"
                              "stages: [{box: {radius: 1}}, {histogram: {reference: atlas}}, {equalize: {reference: atlas}}]\n")
     run("run", matched, "-o", f"{folder}/m1.h5")
     with h5py.File(f"{folder}/m1.h5") as f:

@@ -55,7 +55,7 @@ void ts_test_tooth_chain(char *text, size_t size)
     char path[2000];
     snprintf(path, sizeof path, "%s/projections/tomopy_tooth/tooth.h5", ts_test_data());
     snprintf(text, size,
-             "tomostage: 1\ninput: {exchange: %s}\ninputs:\n  flats: {exchange: %s, frames: flats}\n"
+             "tomostage: 2\ninput: {exchange: %s}\ninputs:\n  flats: {exchange: %s, frames: flats}\n"
              "  darks: {exchange: %s, frames: darks}\nstages:\n  - flat_field: {flats: flats, darks: darks}\n",
              path, path, path);
 }

@@ -40,7 +40,7 @@ void ts_test_mask(struct ts_image *image, enum masked_pixels which, double hidde
 
 bool ts_test_is_valid(const struct ts_image *image, int64_t z, size_t i)
 {
-    return ts_slice_valid(image, z)[i / 64] >> i % 64 & 1;
+    return ts_valid_at(ts_slice_valid(image, z), i);
 }
 
 size_t ts_test_valid_values(const struct ts_image *image, const struct ts_image *mask, int64_t z, int64_t n,

@@ -52,9 +52,13 @@ static enum ts_status open_memory(const struct param_set *set, struct source **s
     opened->index = !strcmp(set->owner, "atlas");
     opened->base.image = owner->images[opened->index];
     opened->base.image.data = NULL;
-    opened->base.n_slices = opened->base.image.axes[0].n;
-    opened->base.slices = calloc((size_t)opened->base.n_slices, sizeof *opened->base.slices);
-    for (int64_t z = 0; z < opened->base.n_slices; z++)
+    const int64_t all = opened->base.image.axes[0].n;
+    const int64_t n_volumes = opened->index == 0 && owner->n_volumes > 1 ? owner->n_volumes : 1;
+    opened->base.n_volumes = n_volumes;
+    opened->base.volume_axis = (struct ts_axis){.kind = TS_AXIS_TIME, .n = n_volumes, .spacing = 2, .unit = "s"};
+    opened->base.n_slices = opened->base.image.axes[0].n = all / n_volumes;
+    opened->base.slices = calloc((size_t)all, sizeof *opened->base.slices);
+    for (int64_t z = 0; z < all; z++)
         opened->base.slices[z] =
             (struct source_slice){.slope = 1, .invalid = owner->invalid, .position_mm = {0, 0, 2.0 * (double)z}};
     *source = &opened->base;

@@ -14,6 +14,7 @@ struct memory_chain {
     struct ts_chain chain;
     struct chain_stage stages[MEMORY_MAX];
     struct ts_image images[2];    /* sources 0 (input) and 1 (atlas) */
+    int64_t n_volumes;            /* of source 0, whose image holds them one after the other; 0: one */
     int64_t fail_at;              /* reading this slice of source 0 fails; -1: never */
     struct ts_plan *stop_at_plan; /* with stop_slice: reading that slice asks this plan to stop */
     int64_t stop_slice;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What tests show to the eye: PNG files in the folder that the environment variable TOMOSTAGE_PICTURES names, or in
+ * Tests show this to the eye: PNG files in the folder that the environment variable TOMOSTAGE_PICTURES names, or in
  * pictures/ beside the test program.
  */
 #ifndef TESTS_PICTURES_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the leak checker of a sanitizer build overlooks: leaks of other people's code, named as narrowly as they can be.
+ * The leak checker of a sanitizer build overlooks these leaks of other people's code, named as narrowly as they can be.
  */
 #ifdef TS_SANITIZED
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which code of a build runs on which device: a device takes its own machine code or its major's before it, then PTX.
+ * A build has code for several devices: a device takes its own machine code or its major's before it, then PTX.
  */
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a plan chooses its device, on machines without one: a driver of the tests' own (tests/support/fake_driver.c)
- * stands before the real one.
+ * A plan chooses its device, on machines without one: a driver of the tests' own (tests/support/fake_driver.c) stands
+ * before the real one.
  */
 #include <criterion/criterion.h>
 #include <dlfcn.h>

@@ -112,6 +112,8 @@ static void edit_syntax(struct dicom_fixture *fixture, int z, void *user)
     (void)z;
     if (strcmp(user, FIXTURE_RLE) == 0)
         ts_fixture_rle(fixture);
+    else if (strcmp(user, FIXTURE_DEFLATED_FRAME) == 0)
+        ts_fixture_deflate_frame(fixture);
     else
         ts_fixture_syntax(fixture, user);
 }
@@ -156,13 +158,15 @@ static void check_any_order(char *syntax)
 Test(dicom, any_order_same_bytes)
 {
     check_any_order(FIXTURE_EXPLICIT_LE);
+    check_any_order(FIXTURE_DEFLATED);
     check_any_order(FIXTURE_RLE);
 }
 
 Test(dicom, syntaxes)
 {
-    char *uids[] = {FIXTURE_IMPLICIT_LE, FIXTURE_EXPLICIT_LE, FIXTURE_EXPLICIT_BE, FIXTURE_RLE};
-    for (size_t i = 0; i < 4; i++) {
+    char *uids[] = {FIXTURE_IMPLICIT_LE, FIXTURE_EXPLICIT_LE, FIXTURE_EXPLICIT_BE,
+                    FIXTURE_DEFLATED,    FIXTURE_RLE,         FIXTURE_DEFLATED_FRAME};
+    for (size_t i = 0; i < sizeof uids / sizeof *uids; i++) {
         struct study study = open_study(4, edit_syntax, uids[i]);
         check_values(&study, 0);
         close_study(&study);
@@ -321,7 +325,7 @@ Test(dicom, changed_truncated_and_missing_files)
 Test(dicom, a_file_changed_while_it_is_read_is_noticed)
 {
     struct study study = open_study(3, NULL, NULL);
-    const struct dicom_file *file = ((struct dicom_source *)study.source)->frames[1].file;
+    const struct dicom_file *file = ((struct dicom_source *)study.source)->frames[1].image->file;
     const struct timespec times[2] = {{.tv_sec = 5}, {.tv_sec = 5}};
     struct dicom_reply reply = {0};
     const int fd = ts_dicom_frame_open(file, &reply);

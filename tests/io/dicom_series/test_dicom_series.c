@@ -273,11 +273,11 @@ Test(dicom_series, says_of_each_series_what_is_wrong)
         const struct dicom_series *series = &group.series[0];
         const char *warning = series->n_warnings > 0 ? series->warnings[0] : NULL;
         if (getenv("TOMOSTAGE_SHOW")) {
-            fprintf(stderr, "%d | %zu | %s | %s | %s | %s\n", i, series->n_files,
+            fprintf(stderr, "%d | %zu | %s | %s | %s | %s\n", i, series->n_images,
                     series->refusal ? series->refusal_code : "", series->refusal ? series->refusal : "",
                     series->hint ? series->hint : "", warning ? warning : "");
         }
-        cr_expect_eq(series->n_files, expected->slices ? expected->slices : FIXTURE_SLICES, "trouble %d", i);
+        cr_expect_eq(series->n_images, expected->slices ? expected->slices : FIXTURE_SLICES, "trouble %d", i);
         cr_expect(same_text(series->refusal_code, expected->code), "trouble %d: code %s", i, series->refusal_code);
         cr_expect(same_text(series->refusal, expected->refusal), "trouble %d: %s", i, series->refusal);
         cr_expect(!series->refusal || (series->hint && expected->hint && !strcmp(series->hint, expected->hint)),
@@ -305,7 +305,7 @@ Test(dicom_series, makes_one_volume_of_a_good_series)
     cr_expect(image->axes[0].kind == TS_AXIS_Z && image->axes[1].kind == TS_AXIS_Y && image->axes[2].kind == TS_AXIS_X);
     cr_expect(image->dtype == TS_I16 && image->quantity == TS_HU && !strcmp(image->unit, "HU"));
     for (size_t z = 0; z < 11; z++) {
-        cr_expect_eq(group.series[0].files[z]->instance_number, (double)(z + 1));
+        cr_expect_eq(group.series[0].images[z]->instance_number, (double)(z + 1));
     }
     group_close(&group);
 }
@@ -409,7 +409,7 @@ Test(dicom_series, chooses_only_where_there_is_no_doubt)
         enum ts_status status = choose(&group, "", &chosen);
         const struct ts_diag_record *first = ts_diag_count(group.diag) ? ts_diag_get(group.diag, 0) : NULL;
         if (kinds == 1) { /* the localizer does not stand in the way */
-            cr_expect(status == TS_OK && chosen && chosen->n_files == 10 && chosen->number == 1);
+            cr_expect(status == TS_OK && chosen && chosen->n_images == 10 && chosen->number == 1);
         } else {
             cr_assert(status == TS_BAD_INPUT && !chosen && first);
             cr_expect_str_eq(first->code, "several-series");
@@ -423,7 +423,7 @@ Test(dicom_series, chooses_only_where_there_is_no_doubt)
         cr_expect_str_eq(ts_diag_get(group.diag, 0)->code, "series-ambiguous");
         if (kinds == 2) {
             cr_expect_eq(choose(&group, "1.2.826.0.1.3680043.10.1.2.9", &chosen), TS_OK);
-            cr_expect(chosen && chosen->n_files == 4);
+            cr_expect(chosen && chosen->n_images == 4);
         }
         group_close(&group);
     }
@@ -451,7 +451,7 @@ Test(dicom_series, does_not_lose_a_slice_that_it_cannot_read)
                      "series 2 may lack slices that series 1 holds: 1 of 1 files cannot be used; IM000.dcm: element "
                      "(0010,0010) claims 60000 bytes at byte 412, 426 are left");
     cr_expect_str_eq(record->hint, "mend or remove those files, or say series: 2");
-    cr_expect(choose(&group, "2", &chosen) == TS_OK && chosen->n_files == 10);
+    cr_expect(choose(&group, "2", &chosen) == TS_OK && chosen->n_images == 10);
     cr_assert_eq(ts_diag_count(group.diag), 1);
     cr_expect(ts_diag_get(group.diag, 0)->severity == TS_WARNING);
     group_close(&group);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is said about HDF5 files: own ones, foreign ones, and such as would lead a reader astray.
+ * `info` describes HDF5 files: own ones, foreign ones, and such as would lead a reader astray.
  */
 #define H5_USE_110_API
 #include <criterion/criterion.h>

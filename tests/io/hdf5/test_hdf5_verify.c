@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What verify finds in a result: every changed, missing and added byte, edits that keep HDF5's own checksums right, and
- * the digests of older files.
+ * `verify` finds every changed, missing and added byte of a result, also after edits that keep HDF5's own checksums
+ * right, and knows the digests of older files.
  */
 #define H5_USE_110_API
 #include <criterion/criterion.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a child that was taken over by its input could try. Each attempt has a child of its own, which the filter must
- * kill; the same attempt in a process without a filter must succeed, so that the test cannot pass by failing.
+ * A child that was taken over by its input could try all this. Each attempt has a child of its own, which the filter
+ * must kill; the same attempt in a process without a filter must succeed, so that the test cannot pass by failing.
  */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>

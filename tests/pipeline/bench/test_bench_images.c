@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the benchmark times its stages on.
+ * The benchmark times its stages on these images.
  */
 #include <criterion/criterion.h>
 #include <math.h>

@@ -190,7 +190,7 @@ Test(chain, one_line_is_the_same_chain)
     static const char line[] =
         "dicom ./study series=2 | box radius=2 border=mirror | statistics percentiles=5,50 name=s | "
         "histogram reference=s | save name=\"kept\" | radon angles=0,10,20 | hdf5 result.h5";
-    static const char yaml[] = "tomostage: 1\n"
+    static const char yaml[] = "tomostage: 2\n"
                                "input: {dicom: ./study, series: 2}\n"
                                "stages:\n"
                                "  - box: {radius: 2, border: mirror}\n"
@@ -222,6 +222,33 @@ Test(chain, one_line_is_the_same_chain)
     cr_expect_null(chains[0]->output.path);
     ts_chain_destroy(chains[0]);
     ts_diag_destroy(diags[0]);
+}
+
+/* The version is kept and written, and so is every default that follows from it. */
+Test(chain, version_decides_about_defaults)
+{
+    static const struct {
+        const char *text, *assignment, *expected;
+    } cases[] = {
+        {"tomostage: 1\nstages: [minus_log]\n", NULL, "tomostage: 1\nstages:\n  - minus_log: {nonpositive: error, "},
+        {"tomostage: 2\nstages: [minus_log]\n", NULL, "tomostage: 2\nstages:\n  - minus_log: {nonpositive: floor, "},
+        {"stages: [minus_log]\ntomostage: 1\n", NULL, "tomostage: 1\nstages:\n  - minus_log: {nonpositive: error, "},
+        {"minus_log", NULL, "tomostage: 2\nstages:\n  - minus_log: {nonpositive: floor, "},
+        {"tomostage: 1\nstages: [minus_log]\n", "minus_log.nonpositive=nan",
+         "tomostage: 1\nstages:\n  - minus_log: {nonpositive: nan, "},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ts_diag *diag;
+        struct ts_chain *chain;
+        cr_assert_eq(ts_test_parse(cases[i].text, &chain, &diag), TS_OK, "%s", ts_test_errors(diag));
+        if (cases[i].assignment)
+            cr_assert_eq(ts_chain_set(chain, cases[i].assignment, diag), TS_OK);
+        char *text = ts_chain_canonical(chain);
+        cr_expect(!strncmp(text, cases[i].expected, strlen(cases[i].expected)), "%s gives\n%s", cases[i].text, text);
+        free(text);
+        ts_chain_destroy(chain);
+        ts_diag_destroy(diag);
+    }
 }
 
 Test(chain, one_line_may_leave_the_source_to_the_command_line)

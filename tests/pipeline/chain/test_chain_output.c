@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a chain says of its output beside the path.
+ * A chain names more than the path of its output: compression and dtype.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -26,6 +26,8 @@ Test(chain_output, has_a_compression_and_a_dtype)
          CHAIN_STORED, CHAIN_F16, "output: {compression: none, dtype: f16}\n"},
         {"tomostage: 1\ninput: {dicom: x}\nstages: [fbp]\noutput: {compression: none}\n", NULL, CHAIN_STORED, CHAIN_OWN,
          "output: {compression: none}\n"},
+        {"dicom x | fbp | png a window=40,400", NULL, CHAIN_DEFLATE, CHAIN_OWN, "output: {window: [40, 400]}\n"},
+        {"dicom x | fbp | hdf5 a.h5 | dicom a codec=rle", NULL, CHAIN_DEFLATE, CHAIN_OWN, "output: {codec: rle}\n"},
         {"dicom x | fbp", "output.compression=none", CHAIN_STORED, CHAIN_OWN, "output: {compression: none}\n"},
         {"dicom x | fbp", "output.dtype=f16", CHAIN_DEFLATE, CHAIN_F16, "output: {dtype: f16}\n"},
         {"dicom x | fbp | hdf5 a.h5 compression=none", "output.compression=deflate", CHAIN_DEFLATE, CHAIN_OWN, ""},

@@ -12,6 +12,7 @@
 
 #include "cuda/device/device.h"
 #include "io/source/source.h"
+#include "pipeline/chain/chain.h"
 #include "stages/engine/execute.h"
 
 struct table {
@@ -114,6 +115,26 @@ static void check_default(const struct table *table, const struct param *param)
                "its default is outside its range");
 }
 
+/* An older default is one that its parameter takes, and it differs from today's. */
+static void check_old_default(const struct table *table, const struct param *param)
+{
+    char now[128], old[128];
+    if (param->old.until == 0)
+        return;
+    const bool stated = param->required || param->optional || param->derived || param->kind > PARAM_TEXT;
+    expect(param->old.until > 0 && param->old.until < CHAIN_VERSION, table->owner, param->name,
+           "its older default is of no older version");
+    expect(!stated, table->owner, param->name, "has an older default, but none today");
+    if (stated)
+        return;
+    if (param->choices)
+        expect(ts_choice_name(param->choices, param->old.init.choice) != NULL, table->owner, param->name,
+               "its older default is not among its choices");
+    ts_param_format_value(param, &param->init, now, sizeof now);
+    ts_param_format_value(param, &param->old.init, old, sizeof old);
+    expect(strcmp(now, old) != 0, table->owner, param->name, "its older default is today's");
+}
+
 static void check_frames(const struct table *table, const struct param *param)
 {
     const bool known = param->frames && (!strcmp(param->frames, "flats") || !strcmp(param->frames, "darks"));
@@ -150,6 +171,7 @@ static void check_param(const struct table *table, size_t i)
     }
     check_choices(table, param);
     check_default(table, param);
+    check_old_default(table, param);
     check_frames(table, param);
 }
 

@@ -54,7 +54,7 @@ Test(cli, tells_its_version)
 {
     ts_program_run(folder, ARGUMENTS("--version"), &outcome);
     cr_assert_eq(outcome.code, 0);
-    cr_assert_str_eq(outcome.out, "tomostage 0.1.0\n");
+    cr_assert_str_eq(outcome.out, "tomostage 0.2.0\n");
 }
 
 static const struct {

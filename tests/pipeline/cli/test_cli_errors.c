@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the program says when it is stopped, when its standard streams are closed or full, and when their reader goes
+ * The program reports when it is stopped, when its standard streams are closed or full, and when their reader goes
  * away. A shell arranges the streams; $P is the program, and the folder holds a study.
  */
 #include <criterion/criterion.h>

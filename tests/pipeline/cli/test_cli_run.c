@@ -108,26 +108,28 @@ Test(cli_run, keeps_an_existing_output_without_force)
 /* By its name, by a link or by another name of the same file, forced or not. */
 Test(cli_run, an_input_is_never_the_output)
 {
-    static const char slice[] = "study/IM0001.dcm";
+    static const char slice[] = "study/IM0001.h5"; /* the suffix says nothing of an input */
     static const struct {
         const char *chain, *output, *named;
     } cases[] = {{CHAIN, slice, "input"},
-                 {CHAIN, "symbolic", "input"},
-                 {CHAIN, "hard", "input"},
-                 {"chain.yaml", "hard", "atlas"},
-                 {"chain.yaml", "chain.yaml", "the chain itself"},
-                 {"chain.yaml", "./study/../chain.yaml", "the chain itself"}};
+                 {CHAIN, "symbolic.h5", "input"},
+                 {CHAIN, "hard.h5", "input"},
+                 {"chain.nxs", "hard.h5", "atlas"},
+                 {"chain.nxs", "chain.nxs", "the chain itself"},
+                 {"chain.nxs", "./study/../chain.nxs", "the chain itself"}};
     static const char chain[] = "tomostage: 1\ninput: {dicom: ./other}\ninputs: {atlas: {dicom: ./study}}\n"
                                 "stages:\n  - histogram: {reference: atlas}\n  - invert\noutput: {hdf5: out.h5}\n";
     char from[512], to[512];
     size_t length, length_after;
     ts_program_run(folder, ARGUMENTS("phantom", "disc", "-o", "other", "--size", "32", "--slices", "3"), &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
-    write_file("chain.yaml", chain);
-    snprintf(from, sizeof from, "%s/%s", folder, slice);
-    snprintf(to, sizeof to, "%s/hard", folder);
-    cr_assert_eq(link(from, to), 0);
-    snprintf(to, sizeof to, "%s/symbolic", folder);
+    write_file("chain.nxs", chain);
+    snprintf(from, sizeof from, "%s/study/IM0001.dcm", folder);
+    snprintf(to, sizeof to, "%s/%s", folder, slice);
+    cr_assert_eq(rename(from, to), 0);
+    snprintf(from, sizeof from, "%s/hard.h5", folder);
+    cr_assert_eq(link(to, from), 0);
+    snprintf(to, sizeof to, "%s/symbolic.h5", folder);
     cr_assert_eq(symlink(slice, to), 0);
     char *before = read_file(slice, &length);
     for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
@@ -137,16 +139,16 @@ Test(cli_run, an_input_is_never_the_output)
         const char *message = strstr(outcome.err, "is a file that the run reads: ");
         cr_assert(message && !strncmp(strchr(message, ':') + 2, expected, strlen(expected)), "%s", outcome.err);
     }
-    char *after = read_file(slice, &length_after), *chain_after = read_file("chain.yaml", &length_after);
+    char *after = read_file(slice, &length_after), *chain_after = read_file("chain.nxs", &length_after);
     cr_assert_eq(memcmp(before, after, length), 0);
     cr_assert(length_after == strlen(chain) && !memcmp(chain, chain_after, length_after));
     free(before);
     free(after);
     free(chain_after);
-    expect_names("chain.yaml hard other study symbolic ");
+    expect_names("chain.nxs hard.h5 other study symbolic.h5 ");
     /* Any other file may be replaced. */
     write_file("out.h5", "mine");
-    ts_program_run(folder, ARGUMENTS("run", "chain.yaml", "--force"), &outcome);
+    ts_program_run(folder, ARGUMENTS("run", "chain.nxs", "--force"), &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
 }
 
@@ -272,7 +274,10 @@ Test(cli_run, a_line_can_begin_with_a_stage)
     cr_assert(strstr(outcome.err, "the chain names no output file"), "%s", outcome.err);
     ts_program_run(folder, ARGUMENTS("check", "bocks radius=1", "-i", "study"), &outcome);
     cr_assert_eq(outcome.code, 2);
-    cr_assert(strstr(outcome.err, "No such file"), "%s", outcome.err);
+    cr_assert(strstr(outcome.err, "unknown stage 'bocks'"), "%s", outcome.err);
+    ts_program_run(folder, ARGUMENTS("check", "medain"), &outcome);
+    cr_assert_eq(outcome.code, 2);
+    cr_assert(strstr(outcome.err, "did you mean the stage 'median'?"), "%s", outcome.err);
     write_file("invert", "tomostage: 1\ninput: {dicom: ./study}\nstages:\n  - box: {radius: 1}\n");
     ts_program_run(folder, ARGUMENTS("check", "invert"), &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);

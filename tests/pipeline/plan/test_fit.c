@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How long the slabs are that a plan chooses.
+ * A plan chooses how long its slabs are.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>

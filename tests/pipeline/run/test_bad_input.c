@@ -133,6 +133,52 @@ TEST_ON_BOTH(bad_input, ends_the_run_with_nothing_written)
     }
 }
 
+/* Runs minus_log, with these parameters, over the named frames in a chain of this version. Returns the status, and the
+ * codes of all records, each after a space. */
+static enum ts_status run_version(int version, const char *frames, const char *parameters, char *codes, size_t size)
+{
+    char text[1024];
+    size_t used = 0;
+    snprintf(text, sizeof text,
+             "tomostage: %d\ninput: {hdf5: scan.h5, path: %s, axes: [view, z, detector], angles: degrees, "
+             "quantity: transmission}\nstages: [{minus_log: {%s}}]\noutput: {hdf5: out.h5}\n",
+             version, frames, parameters);
+    struct ts_diag *diag = ts_diag_create();
+    const enum ts_status status = ts_test_chain(text, ts_scan_file.folder, diag);
+    codes[0] = '\0';
+    for (size_t i = 0; i < ts_diag_count(diag) && used < size; i++)
+        used += (size_t)snprintf(codes + used, size - used, " %s", ts_diag_get(diag, i)->code);
+    ts_diag_destroy(diag);
+    return status;
+}
+
+/* Version 1 of the chain ends the run where version 2 floors, and tells so once. */
+TEST_ON_BOTH(bad_input, version_of_the_chain_decides_what_zero_does)
+{
+    static const struct {
+        int version;
+        const char *frames, *parameters;
+        enum ts_status status;
+        const char *codes;
+    } cases[] = {
+        {1, "zero", "", TS_BAD_INPUT, " version-defaults transmission-zero"},
+        {1, "good", "", TS_OK, " version-defaults"},
+        {1, "zero", "nonpositive: floor", TS_OK, " transmission-floored"},
+        {1, "good", "nonpositive: error", TS_OK, ""},
+        {2, "zero", "", TS_OK, " transmission-floored"},
+        {2, "good", "", TS_OK, ""},
+        {2, "dark", "", TS_BAD_INPUT, " nothing-left"},
+        {2, "zero", "nonpositive: error", TS_BAD_INPUT, " transmission-zero"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char codes[512];
+        const enum ts_status status =
+            run_version(cases[i].version, cases[i].frames, cases[i].parameters, codes, sizeof codes);
+        cr_expect_eq(status, cases[i].status, "case %zu: %d", i, status);
+        cr_expect_str_eq(codes, cases[i].codes, "case %zu", i);
+    }
+}
+
 Test(bad_input, ends_the_plan_with_nothing_written)
 {
     char text[1024];

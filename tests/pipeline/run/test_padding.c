@@ -133,6 +133,49 @@ TEST_ON_BOTH(padding, the_mask_of_an_output_is_that_of_its_input)
     free(image.data);
 }
 
+/* A crop moves the validity of pixels with their values, whatever slabs are. */
+TEST_ON_BOTH(padding, a_crop_takes_the_mask_along)
+{
+    enum { Z = 3, Y = 2, X = 5, CZ = 6, CY = 9, CX = 11 };
+    struct ts_image image = make_image(true), cropped = ts_test_image(CZ, CY, CX, TS_I16, VALUES_CONSTANT, 1);
+    struct memory_chain memory;
+    for (size_t i = 0; i < ts_image_count(&cropped); i++) {
+        const size_t z = Z + i / (CY * CX), y = Y + i / CX % CY, x = X + i % CX;
+        ((int16_t *)cropped.data)[i] = ((const int16_t *)image.data)[(z * NY + y) * NX + x];
+    }
+    begin_chain(&memory, &image, NULL);
+    memory_chain_add(&memory, "crop z=3,9 y=2,11 x=5,16", NULL);
+    memory_chain_add(&memory, "statistics", NULL);
+    for (int run = 0; run < 2; run++) {
+        struct ts_plan *plan = make_plan(&memory, 0, 2);
+        if (run)
+            cr_assert(ts_test_plan_fits(plan, ts_test_plan_least(plan)));
+        ts_test_plan_run(plan);
+        expect_mask("/entry/data/pixel_mask", &cropped);
+        ts_plan_destroy(plan);
+    }
+    memory_chain_clear(&memory);
+    free(image.data);
+    free(cropped.data);
+}
+
+/* Volumes of a series have their masks one behind the other, as they have their images. */
+TEST_ON_BOTH(padding, every_volume_has_its_mask)
+{
+    enum { VOLUMES = 11 };
+    struct ts_image image = make_image(true);
+    struct memory_chain memory;
+    begin_chain(&memory, &image, NULL);
+    memory.n_volumes = VOLUMES;
+    memory_chain_add(&memory, "rescale", NULL);
+    struct ts_plan *plan = make_plan(&memory, 0, 2);
+    ts_test_plan_run(plan);
+    expect_mask("/entry/data/pixel_mask", &image);
+    ts_plan_destroy(plan);
+    memory_chain_clear(&memory);
+    free(image.data);
+}
+
 /* Where no pixel is invalid there is no mask, and the values are those of an image that is not masked. */
 TEST_ON_BOTH(padding, without_invalid_pixels_nothing_changes)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a result says of its inputs: where the views lie, which rows were read, and in which unit lengths are.
+ * A result records facts of its inputs: where the views lie, which rows were read, and in which unit lengths are.
  */
 #include <criterion/criterion.h>
 #include <hdf5.h>

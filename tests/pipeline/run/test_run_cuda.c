@@ -119,6 +119,22 @@ Test(run_cuda, halos_wider_than_the_volume)
     free(image.data);
 }
 
+/* Volumes one after the other, with reductions, tables and a kept image that each begins anew. */
+Test(run_cuda, several_volumes)
+{
+    struct ts_image image = ts_test_image(21, 29, 31, TS_U16, VALUES_CT, 2);
+    struct memory_chain memory;
+    ts_test_begin_cuda();
+    memory_chain_init(&memory, &image, NULL, NULL);
+    memory.n_volumes = 3;
+    memory_chain_add(&memory, "box radius=2 dimensions=3d border=wrap", NULL);
+    memory_chain_add(&memory, "histogram scope=slice bins=11", NULL);
+    memory_chain_add(&memory, "equalize", NULL);
+    compare_devices(&memory, 0);
+    memory_chain_clear(&memory);
+    free(image.data);
+}
+
 static void check_masks(const struct ts_image *image, const struct ts_image *mask, bool moved)
 {
     for (int slices = 0; slices < 2; slices++) {

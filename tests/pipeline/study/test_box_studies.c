@@ -11,29 +11,11 @@
 #include "cuda/study/neighborhood_study.h"
 #include "pipeline/study/box_study.h"
 #include "stages/engine/border.h"
+#include "tests/pipeline/study/study_text.h"
 #include "tests/support/oracles.h"
-#include "tests/support/program.h"
 #include "tests/support/stage_check.h"
 
 TestSuite(box_studies);
-
-/* Carries a study out on the smallest image and returns what it printed. */
-static char *study_text(const struct study *study, bool json)
-{
-    const struct study_request request = {
-        .device = ts_test_device ? "cuda" : "cpu", .most = 1, .runs = 1, .json = json, .compare = ts_oracle_compare};
-    struct ts_diag *diag = ts_diag_create();
-    char *text = NULL;
-    size_t length = 0;
-    FILE *stream = open_memstream(&text, &length);
-    const enum ts_status status = ts_study_run(study, &request, stream, diag);
-    fclose(stream);
-    ts_diag_print(diag, stderr);
-    cr_assert_eq(status, TS_OK);
-    cr_assert(!json || ts_test_is_json(text, length), "%s", text);
-    ts_diag_destroy(diag);
-    return text;
-}
 
 static int count(const char *text, const char *what)
 {
@@ -46,7 +28,8 @@ static int count(const char *text, const char *what)
 /* Expects so many rows of each method, all of them compared with the oracle. */
 static void expect_rows(const struct study *study, const char *const methods[], const int rows[])
 {
-    char *text = study_text(study, true), member[80];
+    struct study_request request = {.most = 1, .json = true, .compare = ts_oracle_compare};
+    char *text = ts_test_study(study, request), member[80];
     int all = 0;
     for (int i = 0; methods[i]; i++) {
         snprintf(member, sizeof member, "\"method\": \"%s\"", methods[i]);

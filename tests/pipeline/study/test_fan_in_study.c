@@ -9,33 +9,18 @@
 #include <sys/stat.h>
 
 #include "pipeline/study/fan_in_study.h"
-#include "pipeline/study/study.h"
 #include "tests/files/output_fixture.h"
+#include "tests/pipeline/study/study_text.h"
 #include "tests/support/program.h"
 #include "tests/support/stage_check.h"
-
-static char *study(const char *device, int64_t most, enum ts_status *status, struct ts_diag *diag)
-{
-    const struct study_request request = {.device = device, .most = most, .runs = 1, .json = true};
-    char *text = NULL;
-    size_t length = 0;
-    FILE *stream = open_memstream(&text, &length);
-    *status = ts_study_run(&ts_fan_in_study, &request, stream, diag);
-    fclose(stream);
-    cr_assert(*status != TS_OK || ts_test_is_json(text, length), "%s", text);
-    return text;
-}
 
 /* Each work by each order, of one size and of another, with speed-up and efficiency; a result that is wrong ends the
  * study. Tables are not paired. */
 TEST_ON_BOTH(fan_in_study, every_work_by_every_order)
 {
     static const char *const methods[] = {"fan-in", "two-level", "adjacent"};
-    enum ts_status status;
-    struct ts_diag *diag = ts_diag_create();
-    char *text = study(ts_test_device ? "cuda" : "cpu", ts_test_few() ? 1 << 10 : 1 << 22, &status, diag);
-    ts_diag_print(diag, stderr);
-    cr_assert_eq(status, TS_OK);
+    const struct study_request request = {.most = ts_test_few() ? 1 << 10 : 1 << 22, .json = true};
+    char *text = ts_test_study(&ts_fan_in_study, request);
     size_t rows = 0, rated = 0, sizes = 0;
     for (const char *row = text; (row = strchr(row, '{')); row++, rows++) {
         long long n = 0, processors = 0;
@@ -59,7 +44,6 @@ TEST_ON_BOTH(fan_in_study, every_work_by_every_order)
             cr_assert(strstr(text, pair), "%s: %s", pair, text);
         }
     free(text);
-    ts_diag_destroy(diag);
 }
 
 /* Sums of numbers so different that the order of the joins decides what is left of a 1: the pairs 2^60 and -2^60 cancel
@@ -141,9 +125,10 @@ Test(fan_in_study, a_result_is_right_or_wrong)
 
 Test(fan_in_study, refuses_a_device_that_it_does_not_know)
 {
+    const struct study_request request = {.device = "cudo", .most = 1024};
     enum ts_status status;
     struct ts_diag *diag = ts_diag_create();
-    free(study("cudo", 1024, &status, diag));
+    free(ts_test_study_tried(&ts_fan_in_study, request, &status, diag));
     cr_assert_eq(status, TS_BAD_CHAIN);
     cr_assert_str_eq(ts_diag_get(diag, 0)->code, "device");
     ts_diag_destroy(diag);

@@ -9,34 +9,17 @@
 #include <string.h>
 
 #include "pipeline/study/histogram_study.h"
-#include "tests/support/program.h"
+#include "tests/pipeline/study/study_text.h"
 #include "tests/support/stage_check.h"
 #include "tests/support/support.h"
 
 /* ---- rows --------------------------------------------------------------------------------------- */
 
-/* Runs the study on images of 256 x 256, and returns its rows as JSON. */
-static char *rows_of(const struct study *study)
-{
-    const struct study_request request = {
-        .device = ts_test_device ? "cuda" : "cpu", .most = 256 * 256, .runs = 1, .json = true};
-    struct ts_diag *diag = ts_diag_create();
-    char *text = NULL;
-    size_t length = 0;
-    FILE *stream = open_memstream(&text, &length);
-    const enum ts_status status = ts_study_run(study, &request, stream, diag);
-    fclose(stream);
-    ts_diag_print(diag, stderr);
-    cr_assert_eq(status, TS_OK);
-    cr_assert(ts_test_is_json(text, length), "%s", text);
-    ts_diag_destroy(diag);
-    return text;
-}
-
 static void expect_rows(const struct study *study, const char *const subjects[], const char *const methods[],
                         size_t n_rows)
 {
-    char *text = rows_of(study), pair[128];
+    const struct study_request request = {.most = 256 * 256, .json = true};
+    char *text = ts_test_study(study, request), pair[128];
     size_t n = 0;
     for (const char *row = text; (row = strchr(row, '{')); row++)
         n++;
@@ -217,8 +200,8 @@ static void expect_counts(struct device_image *image, struct gray_job job)
         }
 }
 
-/* What a kernel has beside its result: tables to be summed, threads, and shared memory for tables of a block, of a lane
- * or of warps. */
+/* A kernel leaves tables to be summed beside its result, and has threads, and shared memory for tables of a block, of a
+ * lane or of warps. */
 static const struct {
     struct gray_job job;
     int64_t threads, tables; /* tables -1: of as many blocks as the device holds */

@@ -8,35 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/study/study.h"
 #include "tests/files/output_fixture.h"
+#include "tests/pipeline/study/study_text.h"
 #include "tests/support/oracles.h"
-#include "tests/support/program.h"
 #include "tests/support/stage_check.h"
 
-/* Carries a study out on slices of 256 x 256 on the test's device, and draws it into a folder (NULL: does not); the
- * caller frees the rows. */
-static char *rows_of(const struct study *study, const char *folder)
-{
-    const struct study_request request = {.device = ts_test_device ? "cuda" : "cpu",
-                                          .most = 256 * 256,
-                                          .runs = 1,
-                                          .threads = 2,
-                                          .json = true,
-                                          .folder = folder,
-                                          .compare = ts_oracle_compare};
-    struct ts_diag *diag = ts_diag_create();
-    char *text = NULL;
-    size_t length = 0;
-    FILE *stream = open_memstream(&text, &length);
-    const enum ts_status status = ts_study_run(study, &request, stream, diag);
-    fclose(stream);
-    ts_diag_print(diag, stderr);
-    cr_assert_eq(status, TS_OK);
-    cr_assert(ts_test_is_json(text, length), "%s", text);
-    ts_diag_destroy(diag);
-    return text;
-}
+static const struct study_request small = {.most = 256 * 256, .threads = 2, .json = true, .compare = ts_oracle_compare};
 
 /* Returns a number of the row of a method; NAN: there is no such row. */
 static double number_of(const char *text, const char *method, const char *key)
@@ -55,7 +32,7 @@ TEST_ON_BOTH(radon_studies, by_input_and_by_output_agree_with_the_oracle)
 {
     static const char *const on_cpu[] = {"row-fan-in", "joseph", NULL}, *const on_cuda[] = {"row-fan-in", "ray",
                                                                                             "stack", NULL};
-    char *text = rows_of(&ts_radon_input_study, NULL);
+    char *text = ts_test_study(&ts_radon_input_study, small);
     for (const char *const *method = ts_test_device ? on_cuda : on_cpu; *method; method++)
         cr_expect(number_of(text, *method, "error") <= 1e-5, "%s: %s", *method, text);
     free(text);
@@ -67,7 +44,9 @@ TEST_ON_BOTH(radon_studies, the_phantom_comes_back_by_every_method)
     char folder[256], path[300], *chart;
     size_t bytes;
     ts_test_folder(folder, sizeof folder);
-    char *text = rows_of(&ts_inverse_radon_study, folder);
+    struct study_request request = small;
+    request.folder = folder;
+    char *text = ts_test_study(&ts_inverse_radon_study, request);
     const double fbp = number_of(text, "fbp", "rms"), linear = number_of(text, "fourier, linear", "rms"),
                  sinc = number_of(text, "fourier, sinc", "rms");
     cr_expect(fbp > 0.020 && fbp < 0.022, "%g", fbp);

@@ -8,8 +8,7 @@
 
 #include "pipeline/study/fan_in_study.h"
 #include "pipeline/study/merge_sort.h"
-#include "pipeline/study/study.h"
-#include "tests/support/program.h"
+#include "tests/pipeline/study/study_text.h"
 #include "tests/support/stage_check.h"
 
 static int by_key(const void *a, const void *b)
@@ -75,17 +74,9 @@ Test(reductions_study, a_wrong_result_is_an_error)
 TEST_ON_BOTH(reductions_study, every_work_by_every_method)
 {
     static const char *const works[] = {"sum", "product", "min", "max", "variance", "sort"};
-    const char *const first = ts_test_device ? "tree" : "serial", *const device = ts_test_device ? "cuda" : "cpu";
-    const struct study_request request = {.device = device, .most = 1 << 16, .runs = 1, .json = true};
-    struct ts_diag *diag = ts_diag_create();
-    char *text = NULL;
-    size_t length = 0;
-    FILE *stream = open_memstream(&text, &length);
-    const enum ts_status status = ts_study_run(&ts_reductions_study, &request, stream, diag);
-    fclose(stream);
-    ts_diag_print(diag, stderr);
-    cr_assert_eq(status, TS_OK);
-    cr_assert(ts_test_is_json(text, length));
+    const char *const first = ts_test_device ? "tree" : "serial";
+    const struct study_request request = {.most = 1 << 16, .json = true};
+    char *text = ts_test_study(&ts_reductions_study, request);
     for (size_t i = 0; i < sizeof works / sizeof *works; i++)
         for (int k = 0; k < 2; k++) {
             char row[96];
@@ -97,7 +88,6 @@ TEST_ON_BOTH(reductions_study, every_work_by_every_method)
             cr_expect(strstr(text, row), "%s: %s", row, text);
         }
     free(text);
-    ts_diag_destroy(diag);
 }
 
 static int do_nothing(const struct fan_in_job *job, const float *values, void *result, void *scratch, size_t *bytes,
@@ -116,14 +106,12 @@ static int do_nothing(const struct fan_in_job *job, const float *values, void *r
 TEST_ON_BOTH(reductions_study, a_peer_that_gives_nothing_is_found)
 {
     static const struct fan_in_peer idle = {"idle", do_nothing};
-    const struct study_request request = {
-        .device = ts_test_device ? "cuda" : "cpu", .most = 1 << 14, .runs = 1, .json = true};
+    const struct study_request request = {.most = 1 << 14, .json = true};
     struct ts_diag *diag = ts_diag_create();
-    FILE *sink = fopen("/dev/null", "w");
+    enum ts_status status;
     ts_study_use_peer(&idle);
-    const enum ts_status status = ts_study_run(&ts_reductions_study, &request, sink, diag);
+    free(ts_test_study_tried(&ts_reductions_study, request, &status, diag));
     ts_study_use_peer(NULL);
-    fclose(sink);
     cr_assert_eq(status, ts_test_device ? TS_RUN_FAILED : TS_OK); /* peers work on devices */
     cr_assert(!ts_test_device || !strcmp(ts_diag_get(diag, 0)->code, "study-result"));
     ts_diag_destroy(diag);

@@ -18,22 +18,41 @@ enum { NZ = 9, NY = 20, NX = 30 };
 
 static struct ts_image make_image(enum ts_quantity quantity)
 {
-    struct ts_image image = {.rank = 3, .dtype = TS_I16, .quantity = quantity, .unit = quantity == TS_HU ? "HU" : "1"};
+    struct ts_image made = {.rank = 3, .dtype = TS_I16, .quantity = quantity, .unit = quantity == TS_HU ? "HU" : "1"};
     const struct ts_axis axes[] = {{TS_AXIS_Z, NZ, 4, "mm"}, {TS_AXIS_Y, NY, 0.5, "mm"}, {TS_AXIS_X, NX, 1, "mm"}};
-    memcpy(image.axes, axes, sizeof axes);
-    image.data = malloc(ts_image_bytes(&image));
-    for (size_t i = 0; i < ts_image_count(&image); i++)
-        ((int16_t *)image.data)[i] = (int16_t)((i * 7919) % 1000 - 200);
-    return image;
+    memcpy(made.axes, axes, sizeof axes);
+    made.data = malloc(ts_image_bytes(&made));
+    for (size_t i = 0; i < ts_image_count(&made); i++)
+        ((int16_t *)made.data)[i] = (int16_t)((i * 7919) % 1000 - 200);
+    return made;
 }
 
-static struct scene make_scene(const struct ts_image *image, struct display_histogram *histogram)
+static struct scene make_scene(const struct ts_image *of, struct display_histogram *counts)
 {
-    struct scene scene = {.width = 640, .height = 480, .image_name = "data", .title = "test", .ready = NZ};
-    ts_display_histogram(image, 0, image->axes[0].n, histogram);
-    ts_scene_begin(&scene, image, histogram);
-    return scene;
+    struct scene made = {.width = 640, .height = 480, .image_name = "data", .title = "test", .ready = NZ};
+    ts_display_histogram(of, 0, of->axes[0].n, counts);
+    ts_scene_begin(&made, of, counts);
+    return made;
 }
+
+/* Every test begins with a scene of an image in HU. */
+static struct ts_image image;
+static struct display_histogram histogram;
+static struct scene scene;
+
+static void begin(void)
+{
+    image = make_image(TS_HU);
+    scene = make_scene(&image, &histogram);
+}
+
+static void end(void)
+{
+    free(image.data);
+}
+
+TestSuite(view_scene, .init = begin, .fini = end);
+TestSuite(view_slider, .init = begin, .fini = end);
 
 Test(view_scene, presets_are_in_hu)
 {
@@ -41,9 +60,7 @@ Test(view_scene, presets_are_in_hu)
         int key;
         double low, high;
     } windows[] = {{'1', -160, 240}, {'2', -1350, 150}, {'3', -500, 1300}, {'4', 0, 80}, {'5', -200, 799}};
-    struct display_histogram histogram;
-    struct ts_image image = make_image(TS_HU), other = make_image(TS_INTENSITY);
-    struct scene scene = make_scene(&image, &histogram);
+    struct ts_image other = make_image(TS_INTENSITY);
     cr_assert(scene.low == -160 && scene.high == 240, "HU begins with the abdomen");
     for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
         ts_scene_key(&scene, windows[i].key);
@@ -53,16 +70,12 @@ Test(view_scene, presets_are_in_hu)
     const double low = scene.low;
     ts_scene_key(&scene, '2');
     cr_assert(scene.low == low && strstr(scene.note, "in HU"), "%s", scene.note);
-    free(image.data);
     free(other.data);
 }
 
 /* Dragging right widens the window, dragging down raises its center. */
 Test(view_scene, dragging_changes_window_and_level)
 {
-    struct display_histogram histogram;
-    struct ts_image image = make_image(TS_HU);
-    struct scene scene = make_scene(&image, &histogram);
     ts_scene_drag(&scene, 100, 100, -1);
     ts_scene_drag(&scene, 164, 100, BUTTON_RIGHT);
     cr_assert_float_eq(scene.high - scene.low, 600, 1e-9);
@@ -70,15 +83,11 @@ Test(view_scene, dragging_changes_window_and_level)
     ts_scene_drag(&scene, 164, 148, BUTTON_RIGHT);
     cr_assert_float_eq((scene.high + scene.low) / 2, 40 + 150, 1e-9);
     cr_assert_null(scene.window_name);
-    free(image.data);
 }
 
 /* A millimeter is as long in every direction of every plane, and the last slice is on top of the planes across. */
 Test(view_scene, planes_have_the_right_shape)
 {
-    struct display_histogram histogram;
-    struct ts_image image = make_image(TS_HU);
-    struct scene scene = make_scene(&image, &histogram);
     struct view_picture picture;
     ts_scene_picture(&scene, &picture);
     cr_assert_eq(picture.n_panes, 3);
@@ -88,15 +97,11 @@ Test(view_scene, planes_have_the_right_shape)
     cr_assert_float_eq(sagittal->du * 0.5, -sagittal->dv * 4, 1e-12);
     cr_assert(axial->n_u == NX && axial->n_v == NY && coronal->n_v == NZ && sagittal->n_u == NY);
     cr_assert_eq((const char *)sagittal->data - (const char *)image.data, (NX - 1) / 2 * 2);
-    free(image.data);
 }
 
 /* A click puts the cross-hair on the sample under the pointer: the pane's own rule, turned around. */
 Test(view_scene, the_pointer_finds_the_sample_that_is_drawn)
 {
-    struct display_histogram histogram;
-    struct ts_image image = make_image(TS_HU);
-    struct scene scene = make_scene(&image, &histogram);
     struct view_picture picture;
     ts_scene_key(&scene, '+');
     ts_view_colors(COLORS_GRAY, picture.colors);
@@ -117,15 +122,11 @@ Test(view_scene, the_pointer_finds_the_sample_that_is_drawn)
         cr_assert_arr_eq(scene.at, at, sizeof at);
         ts_scene_picture(&scene, &picture);
     }
-    free(image.data);
 }
 
 /* Slices that a running chain has yet to compute are not drawn, and their value is not stated. */
 Test(view_scene, slices_to_come_are_left_out)
 {
-    struct display_histogram histogram;
-    struct ts_image image = make_image(TS_HU);
-    struct scene scene = make_scene(&image, &histogram);
     struct view_picture picture;
     scene.ready = 3;
     ts_view_colors(COLORS_GRAY, picture.colors);
@@ -141,14 +142,10 @@ Test(view_scene, slices_to_come_are_left_out)
     ts_scene_picture(&scene, &picture);
     const struct view_pane *axial = &picture.panes[0];
     cr_assert_neq(ts_view_pane_pixel(axial, picture.colors, axial->width / 2, axial->height / 2), VIEW_OUTSIDE);
-    free(image.data);
 }
 
 Test(view_scene, scrolling_stays_within_the_image)
 {
-    struct display_histogram histogram;
-    struct ts_image image = make_image(TS_HU);
-    struct scene scene = make_scene(&image, &histogram);
     ts_scene_key(&scene, '>');
     cr_assert_eq(scene.at[0], NZ - 1);
     ts_scene_key(&scene, ',');
@@ -159,18 +156,16 @@ Test(view_scene, scrolling_stays_within_the_image)
     cr_assert_eq(scene.at[1], 0);
     cr_assert_eq(ts_scene_key(&scene, 'q'), WISH_QUIT);
     cr_assert_eq(ts_scene_key(&scene, ']'), WISH_NOTHING, "there is no slider");
-    free(image.data);
 }
 
 /* The curve of equalization is the part of the values up to a bin; NaN and infinities are left out. */
 Test(view_scene, histogram_and_curve)
 {
-    struct display_histogram histogram;
     float values[] = {0, 1, 2, 3, 4, 5, 6, 256, NAN, INFINITY};
-    struct ts_image image = {.rank = 3, .dtype = TS_F32, .data = values};
-    image.axes[0].n = image.axes[1].n = 1;
-    image.axes[2].n = sizeof values / sizeof *values;
-    ts_display_histogram(&image, 0, 1, &histogram);
+    struct ts_image row = {.rank = 3, .dtype = TS_F32, .data = values};
+    row.axes[0].n = row.axes[1].n = 1;
+    row.axes[2].n = sizeof values / sizeof *values;
+    ts_display_histogram(&row, 0, 1, &histogram);
     cr_assert(histogram.low == 0 && histogram.high == 256);
     for (int i = 0; i < DISPLAY_BINS; i++) {
         cr_assert_eq(histogram.counts[i], i < 7 || i == 255, "bin %d", i);
@@ -182,9 +177,6 @@ Test(view_scene, histogram_and_curve)
 Test(view_scene, the_overlay_is_cut_off_at_the_edges)
 {
     enum { GUARD = 64 };
-    struct display_histogram histogram;
-    struct ts_image image = make_image(TS_HU);
-    struct scene scene = make_scene(&image, &histogram);
     ts_scene_key(&scene, '?');
     for (int32_t width = SCENE_LEAST; width < 800; width += 97)
         for (int32_t height = SCENE_LEAST; height < 600; height += 89) {
@@ -199,7 +191,6 @@ Test(view_scene, the_overlay_is_cut_off_at_the_edges)
                 cr_assert(i < GUARD || i >= n + GUARD ? inks[i] == 0xA5 : inks[i] < VIEW_INKS);
             free(inks);
         }
-    free(image.data);
 }
 
 Test(view_scene, letters_are_counted_by_character)
@@ -244,7 +235,6 @@ static void try_slider(const char *chain_text, const char *name, double value)
     struct ts_chain *chain = NULL;
     struct slider slider;
     struct renderer renderer;
-    struct ts_image image = make_image(TS_HU);
     cr_assert_eq(ts_chain_parse(chain_text, strlen(chain_text), "test", NULL, &chain, diag), TS_OK);
     cr_assert_eq(ts_slider_find(&slider, chain, name, diag), TS_OK);
     cr_assert_eq(ts_renderer_create(&renderer, ts_test_device, 2, diag), TS_OK);
@@ -269,7 +259,6 @@ static void try_slider(const char *chain_text, const char *name, double value)
     ts_renderer_destroy(&renderer);
     ts_chain_destroy(chain);
     ts_diag_destroy(diag);
-    free(image.data);
 }
 
 TEST_ON_BOTH(view_slider, the_slice_is_that_of_a_run)
@@ -292,7 +281,6 @@ Test(view_slider, steps_are_short_decimals)
                                             {"dicom x | noise photons=10000", "noise.photons"},
                                             {"dicom x | window center=40 width=400", "window.center"}};
     struct ts_diag *diag = ts_diag_create();
-    struct ts_image image = make_image(TS_HU);
     for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
         struct ts_chain *chain = NULL;
         struct slider slider;
@@ -317,7 +305,6 @@ Test(view_slider, steps_are_short_decimals)
         ts_chain_destroy(chain);
     }
     ts_diag_destroy(diag);
-    free(image.data);
 }
 
 /* Returns whether a line of text stands somewhere on the canvas, on the panel's shade. */
@@ -344,12 +331,9 @@ static bool stands_on(const struct canvas *canvas, const char *text)
 Test(view_slider, the_panel_describes_what_is_shown)
 {
     static const char text[] = "dicom x | gaussian sigma=1";
-    struct display_histogram histogram;
     struct ts_diag *diag = ts_diag_create();
     struct ts_chain *chain = NULL;
     struct slider slider;
-    struct ts_image image = make_image(TS_HU);
-    struct scene scene = make_scene(&image, &histogram);
     struct canvas canvas = {640, 480, malloc((size_t)640 * 480)};
     cr_assert_eq(ts_chain_parse(text, strlen(text), "test", NULL, &chain, diag), TS_OK);
     cr_assert_eq(ts_slider_find(&slider, chain, "gaussian.sigma", diag), TS_OK);
@@ -363,7 +347,6 @@ Test(view_slider, the_panel_describes_what_is_shown)
     ts_slider_close(&slider);
     ts_chain_destroy(chain);
     ts_diag_destroy(diag);
-    free(image.data);
 }
 
 Test(view_slider, says_why_there_is_none)

@@ -124,26 +124,48 @@ Test(validity, packs_valid_values_in_their_order)
         }
 }
 
-Test(validity, the_output_of_a_map_is_masked_as_its_input)
+/* The stage's output with its bits, over slabs of three slices; free both. */
+static struct ts_image masked_output(const struct stage *stage, const struct ts_image *image)
 {
-    struct ts_image image = ts_test_image(4, 6, 7, TS_U8, VALUES_RANDOM, 1), out;
     struct param_set set;
     struct stage_context context;
     struct ts_diag *diag = ts_diag_create();
-    const size_t bits = 4 * ((6 * 7 + 63) / 64) * sizeof(uint64_t);
-    ts_test_mask(&image, MASKED_SOME, 0, 1);
-    ts_test_params(&invert_stage, "", &set);
-    cr_assert_eq(ts_stage_prepare(&invert_stage, &set, &image, NULL, 1, NULL, diag, &context), TS_OK);
-    out = context.out;
+    ts_test_params(stage, "", &set);
+    cr_assert_eq(ts_stage_prepare(stage, &set, image, NULL, 1, NULL, diag, &context), TS_OK);
+    struct ts_image out = context.out;
     cr_assert(out.masked && !out.valid);
     out.data = malloc(ts_image_bytes(&out));
-    out.valid = malloc(bits);
-    cr_assert_eq(ts_stage_apply(&context, &image, &out, NULL, 3, NULL), TS_OK);
-    cr_assert(!memcmp(out.valid, image.valid, bits));
+    out.valid = malloc((size_t)out.axes[0].n * ts_valid_bytes(&out));
+    cr_assert_eq(ts_stage_apply(&context, image, &out, NULL, 3, NULL), TS_OK);
+    ts_test_params_clear(&set);
+    ts_diag_destroy(diag);
+    return out;
+}
+
+Test(validity, the_output_of_a_map_is_masked_as_its_input)
+{
+    struct ts_image image = ts_test_image(4, 6, 7, TS_U8, VALUES_RANDOM, 1);
+    ts_test_mask(&image, MASKED_SOME, 0, 1);
+    const struct ts_image out = masked_output(&invert_stage, &image);
+    cr_assert(!memcmp(out.valid, image.valid, 4 * ts_valid_bytes(&image)));
     free(out.data);
     free(out.valid);
     free(image.data);
     free(image.valid);
-    ts_test_params_clear(&set);
-    ts_diag_destroy(diag);
+}
+
+Test(validity, moves_with_the_values)
+{
+    enum { NX = 71 };
+    struct ts_image image = ts_test_image(4, 6, NX, TS_F32, VALUES_RANDOM, 1);
+    ts_test_mask(&image, MASKED_SOME, 0, 1);
+    ts_test_sinogram(&image);
+    const struct ts_image out = masked_output(&flip_stage, &image);
+    for (int64_t z = 0; z < 4; z++)
+        for (size_t i = 0; i < ts_slice_count(&image); i++)
+            cr_assert_eq(ts_test_is_valid(&out, z, i), ts_test_is_valid(&image, z, i / NX * NX + NX - 1 - i % NX));
+    free(out.data);
+    free(out.valid);
+    free(image.data);
+    free(image.valid);
 }

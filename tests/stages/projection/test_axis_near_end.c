@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What fbp and fourier say of a rotation axis near an end of the detector.
+ * fbp and fourier warn of a rotation axis near an end of the detector.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What backprojection on tensor cores says of itself. test_fbp.c compares it in the loop of all methods.
+ * Backprojection on tensor cores keeps to its stated errors. test_fbp.c compares it in the loop of all methods.
  */
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What radon's methods on tensor cores say of themselves. test_radon.c compares them in the loop of all methods.
+ * Radon's methods on tensor cores keep to their stated errors. test_radon.c compares them in the loop of all methods.
  */
 #include <criterion/criterion.h>
 #include <math.h>

@@ -99,11 +99,11 @@ TEST_ON_BOTH(minus_log, says_which_transmissions_have_no_logarithm)
     float *values = in.data;
     values[3 * 77 + 2 * 11 + 5] = 0;
     values[4 * 77] = -0.0f;
-    expect_failure("", &in, "transmission-zero",
+    expect_failure("nonpositive=error", &in, "transmission-zero",
                    "2 transmissions are 0 and have no logarithm; the first is at z 3, view 2, detector 5");
     values[3 * 77 + 2 * 11 + 5] = values[4 * 77] = 1;
     values[5 * 77 - 1] = -0.25f;
-    expect_failure("nonfinite=nan", &in, "transmission-negative",
+    expect_failure("nonpositive=error nonfinite=nan", &in, "transmission-negative",
                    "1 transmission is negative and has no logarithm; the first is at z 4, view 6, detector 10");
     values[5 * 77 - 1] = NAN;
     expect_failure("nonpositive=floor", &in, "transmission-nan",
@@ -127,7 +127,12 @@ TEST_ON_BOTH(minus_log, counts_what_a_rule_treats)
     values[2 * slice + 1] = 1e-7f;
     values[2 * slice + 2] = FLT_TRUE_MIN;
     struct stage_run run;
-    cr_assert_eq(ts_test_run(&run, &minus_log_stage, "nonpositive=floor nonfinite=nan", &in, NULL, 2, 2), TS_OK);
+    cr_assert_eq(ts_test_run(&run, &minus_log_stage, "nonfinite=nan", &in, NULL, 2, 2), TS_OK);
+    cr_assert_eq(ts_diag_count(run.diag), 1);
+    cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, "transmission-floored");
+    cr_assert_str_eq(ts_diag_get(run.diag, 0)->message,
+                     "1002 of 101010 transmissions were taken as 1e-06, the floor: 500 of them are 0, and 500 are "
+                     "negative");
     const double floored[] = {0, 1000, 2}, nonfinite[] = {2, 0, 0};
     for (int z = 0; z < 3; z++) {
         cr_assert_eq(ts_test_table_at(&run, "floored", z), floored[z]);
@@ -138,6 +143,7 @@ TEST_ON_BOTH(minus_log, counts_what_a_rule_treats)
     cr_assert(out[slice] == lowest && out[slice + 17] == lowest && out[2 * slice + 2] == lowest);
     ts_test_run_clear(&run);
     cr_assert_eq(ts_test_run(&run, &minus_log_stage, "nonpositive=nan nonfinite=nan", &in, NULL, 0, 1), TS_OK);
+    cr_assert_eq(ts_diag_count(run.diag), 0);
     cr_assert_eq(ts_test_table_at(&run, "nonpositive", 1), 1000);
     cr_assert_eq(ts_test_table_at(&run, "nonpositive", 2), 0);
     cr_assert(isnan(((float *)run.out.data)[slice]));
@@ -177,7 +183,7 @@ Test(minus_log, refuses_a_floor_without_use)
 {
     struct ts_image in = transmission(1, 2, 3, 9);
     struct stage_run run;
-    cr_assert_eq(ts_test_run(&run, &minus_log_stage, "floor=0.1", &in, NULL, 0, 1), TS_BAD_CHAIN);
+    cr_assert_eq(ts_test_run(&run, &minus_log_stage, "nonpositive=error floor=0.1", &in, NULL, 0, 1), TS_BAD_CHAIN);
     cr_assert_str_eq(ts_diag_get(run.diag, 0)->code, "parameter-unused");
     ts_test_run_clear(&run);
     free(in.data);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * reorient on a CUDA device: its move of pixels, which the kernels of moves.cu carry out.
+ */
+#include "cuda/grid/moves.cuh"
+
+extern "C" {
+#include "stages/grid/reorient.h"
+}
+
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                          const struct cuda_call *call)
+{
+    const struct moves moves = ts_reorient_moves(context);
+    return ts_cuda_moves(context, &moves, in, out, call);
+}
+
+const struct stage_cuda reorient_cuda = {.map = map};

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A frame is joined of its fragments in memory, so that it costs what it takes itself and not the whole file. Its
+ * header is checked once more, in these bytes: the scan has seen only the start of the first frame. RLE and deflate are
+ * decoded here, JPEG 2000 by OpenJPEG, JPEG and JPEG-LS by DCMTK.
+ */
+#include "io/dicom_frames/dicom_decompress.h"
+
+#include <libdeflate.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/dicom_frames/dicom_decode.h"
+#include "io/dicom_frames/dicom_jpeg_2000.h"
+#include "io/dicom_frames/dicom_rle.h"
+#include "io/dicom_header/dicom_fragments.h"
+
+/* Decodes one deflate stream (DICOM PS3.5 A.4.14). A byte behind the pixels may make their length even. */
+static bool inflate_frame(const unsigned char *data, size_t bytes, unsigned char *cells, size_t cell_bytes, char *error,
+                          size_t error_bytes)
+{
+    size_t got = 0;
+    struct libdeflate_decompressor *inflater = libdeflate_alloc_decompressor();
+    unsigned char *room = malloc(cell_bytes + 1);
+    const enum libdeflate_result result =
+        inflater && room ? libdeflate_deflate_decompress(inflater, data, bytes, room, cell_bytes + 1, &got)
+                         : LIBDEFLATE_INSUFFICIENT_SPACE;
+    const bool whole = result == LIBDEFLATE_SUCCESS && got >= cell_bytes && got - cell_bytes <= (cell_bytes & 1);
+    if (whole)
+        memcpy(cells, room, cell_bytes);
+    else if (result == LIBDEFLATE_BAD_DATA)
+        snprintf(error, error_bytes, "the deflated frame is damaged");
+    else
+        snprintf(error, error_bytes, "the deflated frame does not hold the %zu bytes of its pixels", cell_bytes);
+    free(room);
+    libdeflate_free_decompressor(inflater);
+    return whole;
+}
+
+/* Widens cells in place from `from` bytes each to `to`. The last comes first, as each lies behind what it is made of.
+ */
+static void widen(unsigned char *cells, size_t n, size_t from, size_t to)
+{
+    for (size_t i = n; from < to && i-- > 0;) {
+        memmove(cells + i * to, cells + i * from, from);
+        memset(cells + i * to + from, 0, to - from);
+    }
+}
+
+static bool decode_by_dcmtk(const struct dicom_job *job, const struct dicom_codestream *stream,
+                            const unsigned char *data, size_t bytes, unsigned char *cells, struct dicom_reply *reply)
+{
+    const size_t decoded = stream->precision > 8 ? 2 : 1;
+    if (ts_dicom_decode_frame(&job->form, stream->precision, data, bytes, cells, job->frame_n * decoded, reply->text,
+                              sizeof reply->text) != 0)
+        return false;
+    widen(cells, job->frame_n, decoded, (size_t)job->cells.bits_allocated / 8);
+    return true;
+}
+
+static bool decode(const struct dicom_job *job, const struct dicom_codestream *stream, const unsigned char *data,
+                   size_t bytes, unsigned char *cells, struct dicom_reply *reply)
+{
+    const size_t cell = (size_t)job->cells.bits_allocated / 8;
+    switch (job->form.syntax) {
+    case DICOM_RLE:
+        return ts_dicom_rle_decode(data, bytes, cells, job->frame_n, cell, reply->text, sizeof reply->text);
+    case DICOM_DEFLATED_FRAME:
+        return inflate_frame(data, bytes, cells, job->frame_n * cell, reply->text, sizeof reply->text);
+    case DICOM_JPEG_2000:
+        return ts_dicom_jpeg_2000_decode(&job->form, stream, job->cells.is_signed, data, bytes, cells, reply->text,
+                                         sizeof reply->text);
+    default:
+        return decode_by_dcmtk(job, stream, data, bytes, cells, reply);
+    }
+}
+
+bool ts_dicom_decompress(const struct dicom_job *job, int fd, unsigned char *cells, struct dicom_reply *reply)
+{
+    const size_t bytes = (size_t)ts_dicom_stream_bytes(&job->stream);
+    unsigned char *data = malloc((size_t)job->stream.bytes);
+    struct dicom_codestream stream;
+    bool ok = false;
+    if (!data) {
+        ts_dicom_reply_refuse(reply, "no-memory", "the worker's memory does not hold the compressed slice");
+    } else if (!ts_dicom_read_pixels(fd, data, (size_t)job->stream.bytes, job->stream.offset, reply)) {
+        ; /* the reply says why */
+    } else if (!ts_dicom_stream_join(&job->stream, data)) {
+        ts_dicom_reply_refuse(reply, "file-changed", "the fragments are not those that were checked");
+    } else if (ts_dicom_codestream(&job->form, data, bytes, (int64_t)bytes, &stream) != CODESTREAM_GOOD) {
+        ts_dicom_reply_refuse(reply, stream.code, stream.text);
+    } else if (!(ok = decode(job, &stream, data, bytes, cells, reply))) {
+        ts_dicom_reply_refuse(reply, "pixel-data-damaged", NULL);
+    }
+    free(data);
+    return ok;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A multi-frame file states in functional groups where each of its frames lies and what it shows: once for all frames
+ * in the shared groups, and frame by frame in the per-frame groups. This reads them, and lists the images of a file.
+ * Source: DICOM PS3.3 C.7.6.16 (Multi-frame Functional Groups).
+ */
+#ifndef IO_DICOM_DICOM_GROUPS_H
+#define IO_DICOM_DICOM_GROUPS_H
+
+#include "io/dicom_header/dicom_scan_state.h"
+
+/* Returns true for the sequences of functional groups. */
+bool ts_dicom_is_groups(uint32_t tag);
+/* Takes an element inside of them. A frame is added to scan->frames for each item of the per-frame groups; the file is
+ * refused where there are more items than frames. */
+void ts_dicom_take_group(struct scan *scan, struct dicom_walk *walk, const struct dicom_element *element);
+/* Lists the images of the file, after its header was read: its frames, or the one image that it is. It refuses a file
+ * of several frames whose groups are missing, or are not one for each frame. Returns false where memory is out. */
+bool ts_dicom_list_images(struct scan *scan);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The method is the one that the header states, or else the one of the transfer syntax. Both texts reach the result, so
+ * that only what can be a method or a ratio is taken of the header: people can write into any text.
+ */
+#include "io/dicom_series/dicom_lossy.h"
+
+#include <string.h>
+
+static bool is_lossy(const struct dicom_file *file)
+{
+    return file->lossy || strcmp(file->lossy_compression, "01") == 0;
+}
+
+static const char *known(const char *text, const char *letters)
+{
+    return text[strspn(text, letters)] == '\0' ? text : "unrecognized";
+}
+
+static const char *method_of(const struct dicom_file *file)
+{
+    const struct dicom_syntax_name *name = ts_dicom_syntax(file->syntax_uid);
+    return *file->lossy_method    ? known(file->lossy_method, "ISO_0123456789\\ ")
+           : name && name->method ? name->method
+                                  : "";
+}
+
+static const char *join(const char *all, const char *one)
+{
+    return !all || strcmp(all, one) == 0 ? one : "mixed";
+}
+
+struct dicom_loss ts_dicom_loss(const struct dicom_series *series)
+{
+    struct dicom_loss loss = {.n_images = 0};
+    for (size_t i = 0; i < series->n_images; i++) {
+        const struct dicom_file *file = series->images[i]->file;
+        if (!is_lossy(file))
+            continue;
+        loss.n_images++;
+        loss.ratio = join(loss.ratio, known(file->lossy_ratio, "0123456789.eE+-\\ "));
+        loss.method = join(loss.method, method_of(file));
+    }
+    loss.ratio = loss.ratio ? loss.ratio : "";
+    loss.method = loss.method ? loss.method : "";
+    return loss;
+}
+
+void ts_dicom_warn_of_loss(struct dicom_series *series)
+{
+    const struct dicom_loss loss = ts_dicom_loss(series);
+    if (loss.n_images > 0)
+        ts_dicom_series_warn(series,
+                             "%zu of %zu images were compressed with loss (method %s, ratio %s): values differ from "
+                             "those that were measured",
+                             loss.n_images, series->n_images, *loss.method ? loss.method : "unknown",
+                             *loss.ratio ? loss.ratio : "unknown");
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This finds copies of images, and different images at one position, in a series.
+ */
+#ifndef IO_DICOM_DICOM_REPEATS_H
+#define IO_DICOM_DICOM_REPEATS_H
+
+#include "io/dicom_series/dicom_series.h"
+
+/* Images that lie closer together along the normal have one position. */
+#define DICOM_SAME_POSITION_MM 1e-3
+
+/* Drops identical copies of one instance, which stand side by side in the group's order, and refuses the series where
+ * copies differ or cannot be read. */
+void ts_dicom_drop_duplicates(struct dicom_series *series);
+/* Refuses a series with several images at one position, and says in what they differ. The images are in order along the
+ * normal. */
+void ts_dicom_refuse_repeats(struct dicom_series *series);
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Elements have their tag, VR, length and value. RLE has a segment for each byte of the pixels, the high one first, and
+ * packs each row by itself, as the standard demands: runs of three and more equal bytes as a count and the byte, others
+ * as they are.
+ */
+#include "io/sink/dicom_encode.h"
+
+#include <openssl/evp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    PREAMBLE_BYTES = 128,
+    META_LENGTH_AT = PREAMBLE_BYTES + 4 + 8,
+    RLE_HEADER_BYTES = 64,
+    SHORTEST_RUN = 3,
+    LONGEST_RUN = 128
+};
+
+void ts_dicom_uid(char out[DICOM_UID_BYTES], const char *text)
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    char digits[40];
+    int n = 0;
+    EVP_Digest(text, strlen(text), digest, NULL, EVP_sha256(), NULL);
+    /* 2.25 stands for a UUID: version 8 (own scheme), variant 1. */
+    digest[6] = (unsigned char)((digest[6] & 0x0F) | 0x80);
+    digest[8] = (unsigned char)((digest[8] & 0x3F) | 0x80);
+    unsigned __int128 value = 0;
+    for (int i = 0; i < 16; i++)
+        value = value << 8 | digest[i];
+    while (value != 0) {
+        digits[n++] = (char)('0' + (int)(value % 10));
+        value /= 10;
+    }
+    strcpy(out, "2.25.");
+    char *to = out + 5;
+    while (n > 0)
+        *to++ = digits[--n];
+    *to = '\0';
+}
+
+void ts_dicom_put_number(struct dicom_header *header, uint32_t value, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        header->bytes[header->n++] = (unsigned char)(value >> (8 * i));
+}
+
+static bool has_long_length(const char *vr)
+{
+    return strcmp(vr, "OB") == 0 || strcmp(vr, "OW") == 0;
+}
+
+void ts_dicom_put_element(struct dicom_header *header, uint32_t tag, const char *vr, uint32_t length)
+{
+    ts_dicom_put_number(header, tag >> 16, 2);
+    ts_dicom_put_number(header, tag & 0xFFFF, 2);
+    header->bytes[header->n++] = (unsigned char)vr[0];
+    header->bytes[header->n++] = (unsigned char)vr[1];
+    if (has_long_length(vr)) {
+        ts_dicom_put_number(header, 0, 2);
+        ts_dicom_put_number(header, length, 4);
+    } else {
+        ts_dicom_put_number(header, length, 2);
+    }
+}
+
+void ts_dicom_put_text(struct dicom_header *header, uint32_t tag, const char *vr, const char *format, ...)
+{
+    char text[257];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text - 1, format, arguments);
+    va_end(arguments);
+    size_t length = strlen(text);
+    if (length % 2 != 0)
+        text[length++] = strcmp(vr, "UI") == 0 ? '\0' : ' ';
+    ts_dicom_put_element(header, tag, vr, (uint32_t)length);
+    memcpy(header->bytes + header->n, text, length);
+    header->n += length;
+}
+
+void ts_dicom_put_short(struct dicom_header *header, uint32_t tag, uint32_t value)
+{
+    ts_dicom_put_element(header, tag, "US", 2);
+    ts_dicom_put_number(header, value, 2);
+}
+
+void ts_dicom_put_meta(struct dicom_header *header, const char *object_class, const char *instance, const char *syntax)
+{
+    char implementation[DICOM_UID_BYTES];
+    ts_dicom_uid(implementation, "tomostage implementation class");
+    memset(header->bytes, 0, PREAMBLE_BYTES);
+    memcpy(header->bytes + PREAMBLE_BYTES, "DICM", 4);
+    header->n = PREAMBLE_BYTES + 4;
+    ts_dicom_put_element(header, 0x00020000, "UL", 4);
+    ts_dicom_put_number(header, 0, 4);
+    const size_t start = header->n;
+    ts_dicom_put_element(header, 0x00020001, "OB", 2);
+    ts_dicom_put_number(header, 0x0100, 2);
+    ts_dicom_put_text(header, 0x00020002, "UI", "%s", object_class);
+    ts_dicom_put_text(header, 0x00020003, "UI", "%s", instance);
+    ts_dicom_put_text(header, 0x00020010, "UI", "%s", syntax);
+    ts_dicom_put_text(header, 0x00020012, "UI", "%s", implementation);
+    ts_dicom_put_text(header, 0x00020013, "SH", "TOMOSTAGE");
+    const size_t end = header->n;
+    header->n = META_LENGTH_AT;
+    ts_dicom_put_number(header, (uint32_t)(end - start), 4);
+    header->n = end;
+}
+
+void ts_dicom_decimal(double value, char out[DICOM_NUMBER_BYTES])
+{
+    char text[32];
+    int digits = 17;
+    do
+        snprintf(text, sizeof text, "%.*g", digits--, value);
+    while (strlen(text) >= DICOM_NUMBER_BYTES);
+    strcpy(out, text);
+}
+
+/* ---- RLE --------------------------------------------------------------------------------------- */
+
+size_t ts_dicom_rle_bound(size_t rows, size_t columns)
+{
+    return RLE_HEADER_BYTES + 2 * (rows * (columns + columns / LONGEST_RUN + 1) + 1);
+}
+
+/* Returns how many equal bytes, which stand two apart, begin here, up to `most`. */
+static size_t run_at(const unsigned char *at, size_t most)
+{
+    size_t run = 1;
+    while (run < most && at[2 * run] == *at)
+        run++;
+    return run;
+}
+
+/* Packs one row of bytes, which stand two apart. Returns the bytes written: at most one more for each 128 of the row.
+ */
+static size_t pack_row(const unsigned char *row, size_t n, unsigned char *out)
+{
+    size_t done = 0, written = 0;
+    while (done < n) {
+        const size_t left = n - done, run = run_at(row + 2 * done, left < LONGEST_RUN ? left : LONGEST_RUN);
+        if (run >= SHORTEST_RUN) {
+            out[written++] = (unsigned char)(257 - run);
+            out[written++] = row[2 * done];
+            done += run;
+            continue;
+        }
+        unsigned char *control = &out[written++];
+        size_t plain = 0;
+        do {
+            out[written++] = row[2 * done++];
+            plain++;
+        } while (plain < LONGEST_RUN && done < n &&
+                 run_at(row + 2 * done, n - done < SHORTEST_RUN ? n - done : SHORTEST_RUN) < SHORTEST_RUN);
+        *control = (unsigned char)(plain - 1);
+    }
+    return written;
+}
+
+size_t ts_dicom_rle(const uint16_t *pixels, size_t rows, size_t columns, unsigned char *out)
+{
+    size_t at = RLE_HEADER_BYTES;
+    memset(out, 0, RLE_HEADER_BYTES);
+    out[0] = 2;
+    for (size_t segment = 0; segment < 2; segment++) {
+        for (size_t i = 0; i < 4; i++)
+            out[4 * (segment + 1) + i] = (unsigned char)(at >> 8 * i);
+        for (size_t y = 0; y < rows; y++)
+            at += pack_row((const unsigned char *)(pixels + y * columns) + (1 - segment), columns, out + at);
+        if (at % 2 != 0)
+            out[at++] = 0;
+    }
+    return at;
+}

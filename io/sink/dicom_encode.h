@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This encodes DICOM files in explicit VR little endian, element by element in rising order of tags, and frames in RLE.
+ * The callers know which elements an object needs. Source: DICOM PS3.5 7.1 and annex G, PS3.10 7.
+ */
+#ifndef IO_SINK_DICOM_ENCODE_H
+#define IO_SINK_DICOM_ENCODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { DICOM_HEADER_BYTES = 8192, DICOM_UID_BYTES = 65, DICOM_NUMBER_BYTES = 17 };
+
+#define DICOM_EXPLICIT_SYNTAX "1.2.840.10008.1.2.1"
+#define DICOM_RLE_SYNTAX "1.2.840.10008.1.2.5"
+
+/* The elements before the pixels, which are made in memory because the length of the first group stands before it. */
+struct dicom_header {
+    unsigned char bytes[DICOM_HEADER_BYTES];
+    size_t n;
+};
+
+/* Makes a UID of a text, the same for equal texts: a UUID of version 8 out of its SHA-256, under 2.25. */
+void ts_dicom_uid(char out[DICOM_UID_BYTES], const char *text);
+/* Begins a file: preamble and file meta information. */
+void ts_dicom_put_meta(struct dicom_header *header, const char *object_class, const char *instance, const char *syntax);
+/* Puts the start of an element whose value of `length` bytes follows. */
+void ts_dicom_put_element(struct dicom_header *header, uint32_t tag, const char *vr, uint32_t length);
+/* Puts a text of at most 255 bytes, padded to an even length: UIDs with a zero, others with a space. */
+void ts_dicom_put_text(struct dicom_header *header, uint32_t tag, const char *vr, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Puts an element of VR US. */
+void ts_dicom_put_short(struct dicom_header *header, uint32_t tag, uint32_t value);
+/* Puts the lowest bytes of a number, little-endian. */
+void ts_dicom_put_number(struct dicom_header *header, uint32_t value, int bytes);
+/* Writes a number as the 16 characters of VR DS allow, with as many digits as they hold. */
+void ts_dicom_decimal(double value, char out[DICOM_NUMBER_BYTES]);
+
+/* Returns the bytes that `out` of ts_dicom_rle must have. */
+size_t ts_dicom_rle_bound(size_t rows, size_t columns);
+/* Encodes a frame of 16-bit pixels. Returns its length, which is even. */
+size_t ts_dicom_rle(const uint16_t *pixels, size_t rows, size_t columns, unsigned char *out);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The list of the formats, and what they share: names and suffixes, checks, and the order in which outputs are
+ * finished, published and closed.
+ */
+#include "io/sink/sink.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "io/file/file_bytes.h"
+
+const struct sink_format *const ts_sink_formats[] = {&nifti_sink, &tiff_sink, &png_sink, &dicom_sink, NULL};
+
+static const char *const hdf5_suffixes[] = {".h5", ".hdf5", ".nxs"};
+
+static bool ends_in(const char *path, const char *suffix)
+{
+    const size_t length = strlen(path), end = strlen(suffix);
+    return length > end && strcasecmp(path + length - end, suffix) == 0;
+}
+
+/* ---- names ------------------------------------------------------------------------------------- */
+
+const struct sink_format *ts_sink_find(const char *name)
+{
+    for (size_t i = 0; ts_sink_formats[i]; i++)
+        if (strcmp(ts_sink_formats[i]->name, name) == 0)
+            return ts_sink_formats[i];
+    return NULL;
+}
+
+bool ts_sink_is_file(const struct sink_format *format, const char *path)
+{
+    for (int i = 0; i < SINK_SUFFIXES && format->suffixes[i]; i++)
+        if (ends_in(path, format->suffixes[i]))
+            return true;
+    return false;
+}
+
+const struct sink_format *ts_sink_of_path(const char *path)
+{
+    for (size_t i = 0; ts_sink_formats[i]; i++)
+        if (ts_sink_is_file(ts_sink_formats[i], path))
+            return ts_sink_formats[i];
+    return NULL;
+}
+
+bool ts_sink_is_hdf5(const char *path)
+{
+    for (size_t i = 0; i < sizeof hdf5_suffixes / sizeof *hdf5_suffixes; i++)
+        if (ends_in(path, hdf5_suffixes[i]))
+            return true;
+    return false;
+}
+
+void ts_sink_list_suffixes(char *out, size_t size)
+{
+    size_t used =
+        (size_t)snprintf(out, size, "%s, %s, %s (HDF5)", hdf5_suffixes[0], hdf5_suffixes[1], hdf5_suffixes[2]);
+    for (size_t i = 0; ts_sink_formats[i]; i++) {
+        const struct sink_format *format = ts_sink_formats[i];
+        for (int s = 0; s < SINK_SUFFIXES && format->suffixes[s] && used < size; s++)
+            used += (size_t)snprintf(out + used, size - used, ", %s", format->suffixes[s]);
+    }
+}
+
+/* ---- checks ------------------------------------------------------------------------------------ */
+
+enum ts_status ts_sink_check(const struct sink_format *format, const struct sink_request *request, struct ts_diag *diag)
+{
+    const int64_t bytes = request->image ? (int64_t)ts_image_bytes(request->image) : 0;
+    const char *refusal = request->image ? format->refusal(request) : NULL;
+    if (refusal)
+        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "output-cannot-hold", .stage = "output"},
+                             "%s cannot hold the image '%s': %s", format->name, request->name, refusal);
+    return ts_sink_is_file(format, request->path)
+               ? ts_file_check(request->path, request->force, bytes, diag)
+               : ts_staged_check_folder(request->path, format->part, request->force, bytes, diag);
+}
+
+size_t ts_sink_memory_bytes(const struct sink_format *format, const struct sink_request *request)
+{
+    return format->memory_bytes ? format->memory_bytes(request) : 0;
+}
+
+/* ---- the life of a sink ------------------------------------------------------------------------ */
+
+enum ts_status ts_sink_open(const struct sink_format *format, const struct sink_request *request, struct sink **out,
+                            struct ts_diag *diag)
+{
+    struct sink *sink = calloc(1, format->sink_bytes);
+    *out = NULL;
+    if (!sink)
+        return ts_diag_no_memory(diag, format->sink_bytes);
+    sink->format = format;
+    sink->request = *request;
+    sink->image = *request->image;
+    sink->image.data = NULL;
+    for (int i = 0; i < SINK_STAGED; i++)
+        sink->staged[i].file.fd = -1;
+    sink->n_staged = 1;
+    enum ts_status status = ts_sink_check(format, request, diag);
+    if (status == TS_OK)
+        status = ts_sink_is_file(format, request->path)
+                     ? ts_staged_file(&sink->staged[0], request->path, request->force, diag)
+                     : ts_staged_folder(&sink->staged[0], request->path, format->part, request->force, diag);
+    if (status == TS_OK)
+        status = format->open(sink, diag);
+    if (status == TS_OK)
+        *out = sink;
+    else
+        ts_sink_close(sink);
+    return status;
+}
+
+enum ts_status ts_sink_put(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag)
+{
+    return sink->format->put(sink, slab, diag);
+}
+
+/* Syncs the files of a staged folder, and then the folder. */
+static enum ts_status sync_parts(const struct sink *sink, const struct staged *staged, struct ts_diag *diag)
+{
+    DIR *directory = opendir(staged->temporary);
+    int error = directory ? 0 : errno;
+    for (const struct dirent *entry = directory ? readdir(directory) : NULL; entry && !error;
+         entry = readdir(directory)) {
+        const int fd = *entry->d_name == '.' ? -1 : openat(dirfd(directory), entry->d_name, O_RDONLY | O_CLOEXEC);
+        if (fd >= 0 && fsync(fd) != 0)
+            error = errno;
+        if (fd >= 0)
+            close(fd);
+    }
+    if (directory)
+        closedir(directory);
+    return error ? ts_sink_failed(sink, error, diag) : TS_OK;
+}
+
+enum ts_status ts_sink_finish(struct sink *sink, struct ts_diag *diag)
+{
+    enum ts_status status = sink->format->finish ? sink->format->finish(sink, diag) : TS_OK;
+    for (int i = 0; i < sink->n_staged && status == TS_OK; i++)
+        status = sink->staged[i].is_folder ? sync_parts(sink, &sink->staged[i], diag)
+                                           : ts_file_sync(&sink->staged[i].file, diag);
+    return status;
+}
+
+enum ts_status ts_sinks_publish(struct sink *const *sinks, int n, struct ts_diag *diag)
+{
+    enum ts_status status = TS_OK;
+    for (int i = 0; i < n && status == TS_OK; i++)
+        for (int j = 0; j < sinks[i]->n_staged && status == TS_OK; j++)
+            status = ts_staged_publish(&sinks[i]->staged[j], diag);
+    if (status != TS_OK)
+        ts_sinks_retract(sinks, n);
+    return status;
+}
+
+void ts_sinks_retract(struct sink *const *sinks, int n)
+{
+    for (int i = n - 1; i >= 0; i--)
+        for (int j = sinks[i]->n_staged - 1; j >= 0; j--)
+            ts_staged_retract(&sinks[i]->staged[j]);
+}
+
+void ts_sink_close(struct sink *sink)
+{
+    if (!sink)
+        return;
+    if (sink->format->free)
+        sink->format->free(sink);
+    for (int i = 0; i < SINK_STAGED; i++)
+        ts_staged_clear(&sink->staged[i]);
+    free(sink);
+}
+
+/* ---- for the formats ----------------------------------------------------------------------------- */
+
+enum ts_status ts_sink_failed(const struct sink *sink, int error, struct ts_diag *diag)
+{
+    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-write"},
+                         "cannot write the output '%s': %s (%d)", sink->request.path, ts_errno_text(error), error);
+}
+
+const char *ts_sink_attribute(const struct sink_request *request, const char *name)
+{
+    for (size_t i = 0; i < request->n_attributes; i++)
+        if (strcmp(request->attributes[i].name, name) == 0)
+            return request->attributes[i].value;
+    return NULL;
+}
+
+void ts_sink_transform(const struct ts_image *image, double rows[3][4])
+{
+    const struct ts_axis *axes = image->axes;
+    for (int i = 0; i < 3; i++)
+        for (int d = 0; d < 4; d++)
+            rows[i][d] = 0;
+    for (int i = 0; i < 3 && image->has_geometry; i++) {
+        rows[i][0] = image->direction[i] * ts_axis_spacing(&axes[2]);
+        rows[i][1] = image->direction[3 + i] * ts_axis_spacing(&axes[1]);
+        /* A volume of one slice has no step. */
+        rows[i][2] = axes[0].spacing > 0 ? image->step_z_mm[i] : image->direction[6 + i];
+        rows[i][3] = image->origin_mm[i];
+    }
+    for (int i = 0; i < 3 && !image->has_geometry; i++) {
+        const struct ts_axis *axis = &axes[2 - i];
+        rows[i][i] = axis->spacing != 0 ? axis->spacing : 1;
+        rows[i][3] = axis->positions ? axis->positions[0] : axis->first;
+    }
+}
+
+const char *ts_sink_no_volume(const struct sink_request *request)
+{
+    return ts_image_is_sinogram(request->image) ? "a sinogram is no volume" : NULL;
+}

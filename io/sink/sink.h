@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A sink is an opened output of another format than HDF5: it takes the slices of one image in rising order. A sink
+ * format is a table, as a source format is. Sinks are finished one by one, and then published together, so that all
+ * their files get their names or none does.
+ */
+#ifndef IO_SINK_SINK_H
+#define IO_SINK_SINK_H
+
+#include "io/file/staged.h"
+#include "io/source/source.h"
+
+enum { SINK_FORMATS = 4, SINK_SUFFIXES = 3, SINK_STAGED = 2 };
+
+/* How values become gray: [low, high] of them are black and white. */
+struct sink_window {
+    bool given;
+    double low, high;
+};
+
+enum sink_codec { SINK_CODEC_NONE, SINK_CODEC_RLE }; /* of DICOM's pixels */
+
+struct sink_request {
+    const char *path;
+    const struct ts_image *image; /* the whole image; data is not looked at */
+    const char *name;             /* of the image: "data", or what `save` called it */
+    /* Facts about the input that may be written: nothing of them identifies a patient. */
+    const struct source_attribute *attributes;
+    size_t n_attributes;
+    struct sink_window window;
+    enum sink_codec codec;
+    int threads;
+    bool force; /* what has this name may be replaced */
+};
+
+struct sink {
+    const struct sink_format *format;
+    struct sink_request request; /* its pointers must outlive the sink */
+    struct ts_image image;
+    struct staged staged[SINK_STAGED]; /* the output, and a file beside it where the format has one */
+    int n_staged;
+};
+
+struct sink_format {
+    const char *name; /* the key under `output:` whose value is the path */
+    const char *summary;
+    /* Of files; the first is the usual one. A format that writes folders has `part` too. */
+    const char *suffixes[SINK_SUFFIXES];
+    const char *part;  /* suffix of the files in a folder; NULL: the format writes files alone */
+    size_t sink_bytes; /* of its struct, which begins with struct sink */
+    /* Returns why the format cannot hold such an image: a phrase such as "a sinogram is no volume". NULL: it can. */
+    const char *(*refusal)(const struct sink_request *request);
+    size_t (*memory_bytes)(const struct sink_request *request); /* that the sink holds; NULL: none */
+    /* Begins; the staged output is there. */
+    enum ts_status (*open)(struct sink *sink, struct ts_diag *diag);
+    /* Takes a slab, whose place is z_first. */
+    enum ts_status (*put)(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag);
+    /* Writes what is left. Files of one output are synced by ts_sink_finish. NULL: nothing is left. */
+    enum ts_status (*finish)(struct sink *sink, struct ts_diag *diag);
+    void (*free)(struct sink *sink); /* what the format allocated; NULL: nothing */
+};
+
+extern const struct sink_format *const ts_sink_formats[]; /* NULL ends the list */
+const struct sink_format *ts_sink_find(const char *name);
+/* Returns the format of a file of this name, by its suffix in any case; NULL where no format has that. */
+const struct sink_format *ts_sink_of_path(const char *path);
+/* Returns true where the format writes a file of this name; else it writes a folder, if it can. */
+bool ts_sink_is_file(const struct sink_format *format, const char *path);
+/* Writes the suffixes of all formats, with those of HDF5: ".h5, .hdf5, .nxs; .nii, .nii.gz; ..." */
+void ts_sink_list_suffixes(char *out, size_t size);
+/* Returns true where a file of this name is taken for HDF5. */
+bool ts_sink_is_hdf5(const char *path);
+
+/* Checks before a run whether the output can be written: its place, and the image where it is known already (NULL:
+ * not). TS_RUN_FAILED or TS_BAD_CHAIN. */
+enum ts_status ts_sink_check(const struct sink_format *format, const struct sink_request *request,
+                             struct ts_diag *diag);
+size_t ts_sink_memory_bytes(const struct sink_format *format, const struct sink_request *request);
+/* Opens an output under a temporary name. Where it fails nothing is left. */
+enum ts_status ts_sink_open(const struct sink_format *format, const struct sink_request *request, struct sink **sink,
+                            struct ts_diag *diag);
+/* Takes a slab of the image. Each slice comes once, in rising order. */
+enum ts_status ts_sink_put(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag);
+/* Completes the output and brings it to the disk, still without its name. */
+enum ts_status ts_sink_finish(struct sink *sink, struct ts_diag *diag);
+/* Gives all outputs their names. On failure none has its own, and what they replaced is there again. */
+enum ts_status ts_sinks_publish(struct sink *const *sinks, int n, struct ts_diag *diag);
+/* Takes the names of published outputs back. */
+void ts_sinks_retract(struct sink *const *sinks, int n);
+/* Frees the sink, and removes what was not published. NULL does nothing. */
+void ts_sink_close(struct sink *sink);
+
+/* ---- for the formats ----------------------------------------------------------------------------- */
+
+/* Reports that writing failed with this errno. Returns TS_RUN_FAILED. */
+enum ts_status ts_sink_failed(const struct sink *sink, int error, struct ts_diag *diag);
+/* Finds the attribute of the input of this name; NULL where there is none. */
+const char *ts_sink_attribute(const struct sink_request *request, const char *name);
+/* The transform of voxel indices (x, y, z, 1) to coordinates in mm, three rows of four: LPS of the patient, or the
+ * positions along the axes where the image has no geometry. */
+void ts_sink_transform(const struct ts_image *image, double rows[3][4]);
+/* Returns a phrase for sinks that hold volumes alone, where the image is a sinogram; else NULL. */
+const char *ts_sink_no_volume(const struct sink_request *request);
+
+extern const struct sink_format nifti_sink, tiff_sink, png_sink, dicom_sink;
+
+#endif

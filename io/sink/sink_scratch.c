@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Each slice gives every k-th value to the sample, so that a sample has at most 4 million values and is the same
+ * however the slices came. The file is opened under a temporary name, which is removed at once.
+ */
+#include "io/sink/sink_scratch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/path.h"
+#include "core/search.h"
+#include "io/file/file_bytes.h"
+
+enum { SLICE_SAMPLE = 4096, MOST_SAMPLE = 4 << 20, BLOCK = 1024 };
+
+/* Returns how many values lie between two that are taken from a slice. */
+static size_t step_of(const struct ts_image *image)
+{
+    const size_t count = ts_slice_count(image), slices = (size_t)image->axes[0].n;
+    size_t wanted = MOST_SAMPLE / slices < SLICE_SAMPLE ? MOST_SAMPLE / slices : SLICE_SAMPLE;
+    wanted = wanted > 0 ? wanted : 1;
+    return (count + wanted - 1) / wanted;
+}
+
+static int open_file(const struct sink *sink)
+{
+    const struct staged *staged = &sink->staged[0];
+    const char *folder = staged->is_folder ? staged->folder : staged->file.folder;
+    char *path = NULL;
+    if (!ts_file_temporary_path(folder, ts_base_name(sink->request.path), &path)) {
+        errno = ENOMEM;
+        return -1;
+    }
+    const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600), error = errno;
+    if (fd >= 0)
+        unlink(path);
+    free(path);
+    errno = error;
+    return fd;
+}
+
+enum ts_status ts_scratch_create(struct sink_scratch *scratch, const struct sink *sink, struct ts_diag *diag)
+{
+    const size_t step = step_of(&sink->image), count = ts_slice_count(&sink->image);
+    *scratch = (struct sink_scratch){.fd = open_file(sink), .low = INFINITY, .high = -INFINITY};
+    if (scratch->fd < 0)
+        return ts_sink_failed(sink, errno, diag);
+    scratch->most_sample = (size_t)sink->image.axes[0].n * ((count + step - 1) / step);
+    scratch->sample = malloc(scratch->most_sample * sizeof *scratch->sample);
+    scratch->digest = ts_digest_create();
+    return scratch->sample && scratch->digest ? TS_OK : ts_diag_no_memory(diag, scratch->most_sample * sizeof(float));
+}
+
+/* Looks at the values of one slice: their range, whether all are finite, and the sample. */
+static void look(struct sink_scratch *scratch, const struct ts_image *slab, const unsigned char *slice, size_t step)
+{
+    const size_t count = ts_slice_count(slab), width = ts_dtype_bytes(slab->dtype);
+    double values[BLOCK], low = scratch->low, high = scratch->high;
+    bool finite = true;
+    size_t next = 0;
+    for (size_t done = 0; done < count; done += BLOCK) {
+        const size_t n = count - done < BLOCK ? count - done : BLOCK;
+        ts_load_f64(values, slice + done * width, slab->dtype, n);
+        for (size_t i = 0; i < n; i++) {
+            const bool is = isfinite(values[i]);
+            finite = finite && is;
+            low = is && values[i] < low ? values[i] : low;
+            high = is && values[i] > high ? values[i] : high;
+        }
+        for (; next < done + n; next += step)
+            if (isfinite(values[next - done]))
+                scratch->sample[scratch->n_sample++] = (float)values[next - done];
+    }
+    scratch->low = low;
+    scratch->high = high;
+    scratch->has_nan = scratch->has_nan || !finite;
+}
+
+enum ts_status ts_scratch_put(struct sink_scratch *scratch, const struct sink *sink, const struct ts_image *slab,
+                              struct ts_diag *diag)
+{
+    const size_t bytes = ts_slice_bytes(slab), step = step_of(&sink->image);
+    for (int64_t z = 0; z < slab->axes[0].n; z++)
+        look(scratch, slab, ts_slice_data(slab, z), step);
+    if (!ts_digest_add(scratch->digest, slab->data, ts_image_bytes(slab)))
+        return ts_diag_no_memory(diag, bytes);
+    return ts_file_write_at(scratch->fd, slab->data, ts_image_bytes(slab), (uint64_t)slab->z_first * bytes)
+               ? TS_OK
+               : ts_sink_failed(sink, errno, diag);
+}
+
+enum ts_status ts_scratch_end(struct sink_scratch *scratch, struct ts_diag *diag)
+{
+    return ts_digest_end(scratch->digest, scratch->digest_text) ? TS_OK : ts_diag_no_memory(diag, DIGEST_TEXT_BYTES);
+}
+
+bool ts_scratch_read(const struct sink_scratch *scratch, const struct sink *sink, int64_t z, void *out)
+{
+    const size_t bytes = ts_slice_bytes(&sink->image);
+    return ts_file_read_at(scratch->fd, out, bytes, (uint64_t)z * bytes);
+}
+
+struct sink_window ts_scratch_window(struct sink_scratch *scratch, const struct sink *sink)
+{
+    struct sink_window window = sink->request.window;
+    if (window.given)
+        return window;
+    const size_t n = scratch->n_sample;
+    qsort(scratch->sample, n, sizeof *scratch->sample, ts_compare_floats);
+    window.low = n > 0 ? (double)scratch->sample[(n - 1) / 100] : 0;
+    window.high = n > 0 ? (double)scratch->sample[n - 1 - (n - 1) / 100] : 0;
+    if (!(window.high > window.low) && scratch->low < scratch->high) {
+        window.low = scratch->low;
+        window.high = scratch->high;
+    }
+    if (!(window.high > window.low))
+        window.high = window.low + 1;
+    return window;
+}
+
+void ts_scratch_clear(struct sink_scratch *scratch)
+{
+    if (scratch->fd > 0)
+        close(scratch->fd);
+    free(scratch->sample);
+    ts_digest_destroy(scratch->digest);
+    *scratch = (struct sink_scratch){.fd = -1};
+}

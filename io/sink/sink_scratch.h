@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A scratch file keeps the slices of a sink whose output depends on all of them: on the range of the values, on their
+ * percentiles, or on a digest. It has no name and lies on the output's disk.
+ */
+#ifndef IO_SINK_SINK_SCRATCH_H
+#define IO_SINK_SINK_SCRATCH_H
+
+#include "io/file/digest.h"
+#include "io/sink/sink.h"
+
+struct sink_scratch {
+    int fd;
+    double low, high; /* range of the values that are finite; low > high where there is none */
+    bool has_nan;     /* some values are not finite */
+    float *sample;    /* some values of every slice, evenly taken, but for those that are not finite */
+    size_t n_sample, most_sample;
+    struct digest *digest;
+    char digest_text[DIGEST_TEXT_BYTES]; /* of all values, after ts_scratch_end */
+};
+
+/* Creates the file. ts_scratch_clear ends it in every case. */
+enum ts_status ts_scratch_create(struct sink_scratch *scratch, const struct sink *sink, struct ts_diag *diag);
+/* Appends a slab. */
+enum ts_status ts_scratch_put(struct sink_scratch *scratch, const struct sink *sink, const struct ts_image *slab,
+                              struct ts_diag *diag);
+/* Ends the digest. After it slices are read. */
+enum ts_status ts_scratch_end(struct sink_scratch *scratch, struct ts_diag *diag);
+/* Reads slice z to `out`; several threads may call it. Returns false with errno. */
+bool ts_scratch_read(const struct sink_scratch *scratch, const struct sink *sink, int64_t z, void *out);
+/* Returns the window that the request asks for, or the range from the 1st to the 99th percentile of the sample (nearest
+ * rank). Where that is empty, it is the range of the values, and where they are all one, that value and a width of 1.
+ */
+struct sink_window ts_scratch_window(struct sink_scratch *scratch, const struct sink *sink);
+void ts_scratch_clear(struct sink_scratch *scratch);
+
+#endif

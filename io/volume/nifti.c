@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The header gives axes, type, scale and a transform to RAS coordinates, whose first two signs are changed for LPS.
+ * sform goes before qform, as in nibabel. Files of several volumes are refused until a chain can run over them.
+ */
+#include "io/volume/nifti.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "io/file/file_bytes.h"
+#include "io/file/gzip_reader.h"
+#include "io/source/source_slices.h"
+#include "io/volume/nifti_header.h"
+#include "io/volume/volume_source.h"
+
+static const struct param nifti_params[] = {
+    PARAM(struct nifti_params, nifti, .required = true, .unit = "",
+          .doc = "a NIfTI file of one volume: .nii, .nii.gz, or .hdr with the file .img beside it"),
+    VOLUME_QUANTITY_PARAM(struct nifti_params),
+    SLICES_PARAM(struct nifti_params),
+};
+
+/* Where the values can begin at most: behind a header and extensions, which are short texts. */
+enum { MOST_OFFSET = 1 << 28 };
+
+static bool ends_in(const char *path, const char *suffix)
+{
+    const size_t length = strlen(path), end = strlen(suffix);
+    return length > end && strcmp(path + length - end, suffix) == 0;
+}
+
+static enum ts_status read_header(struct volume_layout *layout, struct nifti_header *header, struct ts_diag *diag)
+{
+    unsigned char bytes[NIFTI_2_BYTES];
+    const char *wrong = NULL;
+    size_t n = NIFTI_2_BYTES;
+    layout->gzip = ts_gzip_is(layout->fd, 0);
+    if (layout->gzip) {
+        struct gzip_reader *gzip = ts_gzip_reader_create(layout->fd, 0);
+        if (!gzip)
+            return ts_diag_no_memory(diag, sizeof bytes);
+        wrong = ts_gzip_reader_read(gzip, bytes, n = NIFTI_1_BYTES);
+        if (!wrong && !ts_gzip_reader_read(gzip, bytes + n, NIFTI_2_BYTES - n))
+            n = NIFTI_2_BYTES;
+        ts_gzip_reader_destroy(gzip);
+    } else {
+        n = layout->found.st_size < NIFTI_2_BYTES ? (size_t)layout->found.st_size : NIFTI_2_BYTES;
+        if (!ts_file_read_at(layout->fd, bytes, n, 0))
+            wrong = "cannot be read";
+    }
+    if (!wrong)
+        wrong = ts_nifti_decode(bytes, n, header);
+    return wrong ? ts_volume_refuse(layout, "nifti-header", diag, "%s", wrong) : TS_OK;
+}
+
+static enum ts_status take_axes(struct volume_layout *layout, const struct nifti_header *header, struct ts_diag *diag)
+{
+    const int rank = (int)header->dim[0];
+    if (rank < 2 || rank > 7)
+        return ts_volume_refuse(layout, "nifti-header", diag, "has %g axes, expected 2 to 7", header->dim[0]);
+    for (int d = 0; d < 3; d++) {
+        const double n = d < rank ? header->dim[1 + d] : 1;
+        layout->n[d] = n >= 1 && n <= INT32_MAX ? (int64_t)n : 0;
+    }
+    for (int d = 3; d < rank; d++)
+        if (header->dim[1 + d] != 1) {
+            ts_volume_refuse(layout, "nifti-volumes", diag, "holds several volumes: its axis %d has %g elements", d + 1,
+                             header->dim[1 + d]);
+            return ts_diag_hint(diag, "a chain reads one volume; split the file first: `fslsplit FILE`, or "
+                                      "nibabel.four_to_three in Python");
+        }
+    return TS_OK;
+}
+
+static enum ts_status take_type(struct volume_layout *layout, const struct nifti_header *header, struct ts_diag *diag)
+{
+    const int datatype = (int)header->datatype;
+    if (!ts_nifti_dtype(datatype, &layout->stored)) {
+        ts_volume_refuse(layout, "nifti-type", diag,
+                         "holds %s (datatype %d), not integers of at most 32 bits or floats", ts_nifti_name(datatype),
+                         datatype);
+        return ts_diag_hint(diag, "convert it with another program first, for example nibabel in Python");
+    }
+    layout->swapped = header->swapped;
+    /* A slope of 0 says that there is no scale. */
+    if (header->slope != 0 && isfinite(header->slope)) {
+        layout->slope = header->slope;
+        layout->intercept = header->intercept;
+    }
+    return TS_OK;
+}
+
+/* Returns mm in one of the header's lengths. A header without a unit means mm, as programs take it. */
+static double unit_mm(const struct nifti_header *header)
+{
+    switch ((int)header->units & NIFTI_LENGTHS) {
+    case NIFTI_METER:
+        return 1000;
+    case NIFTI_MICRON:
+        return 0.001;
+    default:
+        return 1;
+    }
+}
+
+/* The spacings are pixdim's, which the transform's lengths only repeat, where the two agree. */
+static void take_geometry(struct volume_layout *layout, const struct nifti_header *header)
+{
+    const double mm = unit_mm(header);
+    layout->has_transform = ts_nifti_transform(header, layout->transform);
+    for (int d = 0; d < 3; d++) {
+        double length = 0;
+        for (int i = 0; i < 3; i++) {
+            layout->transform[i][d] *= mm * (i < 2 ? -1 : 1);
+            length += layout->transform[i][d] * layout->transform[i][d];
+        }
+        layout->transform[d][3] *= mm * (d < 2 ? -1 : 1);
+        length = sqrt(length);
+        const double spacing = fabs(header->pixdim[1 + d]) * mm;
+        const bool agree = !layout->has_transform || fabs(spacing - length) <= 1e-5 * length;
+        layout->spacing[d] = agree ? spacing : length;
+        if (!(layout->spacing[d] < 1e9))
+            layout->spacing[d] = 0;
+    }
+}
+
+/* The values lie behind the header, or in the file of the same name that ends in .img. */
+static enum ts_status find_values(struct volume_layout *layout, const struct nifti_header *header,
+                                  const struct param_set *set, struct ts_diag *diag)
+{
+    const size_t head = header->version == 1 ? NIFTI_1_BYTES : NIFTI_2_BYTES;
+    const double least = header->pair ? 0 : (double)head;
+    if (!(header->offset >= least && header->offset <= MOST_OFFSET))
+        return ts_volume_refuse(layout, "nifti-header", diag,
+                                "has its values at byte %g, which lies before the header's end or is absurd",
+                                header->offset);
+    if (header->pair) {
+        struct volume_layout values;
+        if (!ends_in(layout->path, ".hdr"))
+            return ts_volume_refuse(layout, "nifti-header", diag,
+                                    "is the header of a pair of files, whose name should end in .hdr");
+        char *path = ts_arena_text(layout->arena, layout->path, strlen(layout->path));
+        if (!path)
+            return ts_diag_no_memory(diag, strlen(layout->path));
+        memcpy(path + strlen(path) - 4, ".img", 4);
+        const enum ts_status status = ts_volume_open(&values, set, path, diag);
+        ts_volume_close(layout);
+        *layout = values;
+        if (status != TS_OK)
+            return status;
+        layout->gzip = ts_gzip_is(layout->fd, 0);
+    }
+    layout->start = layout->gzip ? 0 : (uint64_t)header->offset;
+    layout->skip = layout->gzip ? (uint64_t)header->offset : 0;
+    return TS_OK;
+}
+
+static enum ts_status open_nifti(const struct param_set *set, struct source **source, struct ts_diag *diag)
+{
+    const struct nifti_params *params = set->values;
+    struct volume_layout layout;
+    struct nifti_header header;
+    *source = NULL;
+    enum ts_status status = ts_volume_open(&layout, set, params->nifti, diag);
+    if (status == TS_OK)
+        status = read_header(&layout, &header, diag);
+    if (status == TS_OK)
+        status = find_values(&layout, &header, set, diag);
+    if (status == TS_OK)
+        status = take_axes(&layout, &header, diag);
+    if (status == TS_OK)
+        status = take_type(&layout, &header, diag);
+    if (status != TS_OK) {
+        ts_volume_close(&layout);
+        return status;
+    }
+    layout.quantity = (enum ts_quantity)params->quantity;
+    take_geometry(&layout, &header);
+    return ts_volume_source_take(&layout, source, diag);
+}
+
+const struct source_format nifti_format = {
+    .name = "nifti",
+    .summary = "a volume in a NIfTI file",
+    .params = nifti_params,
+    .n_params = sizeof nifti_params / sizeof nifti_params[0],
+    .params_bytes = sizeof(struct nifti_params),
+    .open = open_nifti,
+};

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This is the header of a NIfTI file, of version 1 (348 bytes) or 2 (540 bytes), as numbers: one table knows where each
+ * field stands in both versions, to read and to write it. Source: R. W. Cox et al., NIfTI-1 (2004) and NIfTI-2 (2011)
+ * data formats, nifti.nimh.nih.gov.
+ */
+#ifndef IO_VOLUME_NIFTI_HEADER_H
+#define IO_VOLUME_NIFTI_HEADER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/image.h"
+
+enum { NIFTI_1_BYTES = 348, NIFTI_2_BYTES = 540, NIFTI_TEXT_BYTES = 81 };
+/* Values of `units`: lengths, and times beside them. */
+enum { NIFTI_METER = 1, NIFTI_MM = 2, NIFTI_MICRON = 3, NIFTI_LENGTHS = 7, NIFTI_SECONDS = 8 };
+/* A transform's code: none, or to the coordinates of the scanner. */
+enum { NIFTI_UNKNOWN = 0, NIFTI_SCANNER = 1 };
+/* The greatest length of an axis in version 1. */
+enum { NIFTI_1_LONGEST = 32767 };
+
+/* Integers are held as double, which holds those of all files that can exist. */
+struct nifti_header {
+    int version;  /* 1 or 2 */
+    bool swapped; /* its bytes are in the order that is not the machine's */
+    bool pair;    /* the values lie in a file of their own */
+    double dim[8], datatype, bits, pixdim[8], offset, slope, intercept, units;
+    double qform, sform;       /* codes */
+    double b, c, d, origin[3]; /* quaternion and offset of qform */
+    double rows[12];           /* rows x, y and z of sform: voxel (i, j, k, 1) to RAS */
+    char text[NIFTI_TEXT_BYTES];
+};
+
+/* Reads a header out of the first bytes of a file. Numbers of 32 bits become the shortest decimal that stands for them,
+ * so that 0.7 is 0.7. Returns NULL, or what is wrong: a phrase such as "is no NIFTI file". */
+const char *ts_nifti_decode(const unsigned char *bytes, size_t n, struct nifti_header *header);
+/* Writes the header of its version, in the machine's order, and the four bytes behind it that state that no extension
+ * follows. Returns the number of bytes, at which the values begin. */
+size_t ts_nifti_encode(const struct nifti_header *header, unsigned char bytes[NIFTI_2_BYTES + 4]);
+
+/* Returns the code of an element type; 0 where NIfTI has none. */
+int ts_nifti_datatype(enum ts_dtype dtype);
+/* Finds the element type of a code. Returns false where there is none. */
+bool ts_nifti_dtype(int datatype, enum ts_dtype *dtype);
+/* Returns the name of a code that ts_nifti_dtype does not know, for messages. */
+const char *ts_nifti_name(int datatype);
+
+/* The transform of voxel indices (i, j, k) to RAS in the header's unit: three rows of four. Returns false where the
+ * header has none. sform goes before qform. */
+bool ts_nifti_transform(const struct nifti_header *header, double rows[3][4]);
+/* Sets both transforms of a header from one in mm. A transform that is sheared is in sform alone, as qform can only
+ * turn. */
+void ts_nifti_set_transform(struct nifti_header *header, const double rows[3][4]);
+
+#endif

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The header is text: a line `field: value` each, up to an empty line. Fields that change what the values mean are
+ * understood or refused; others, and pairs `key:=value`, are passed over. The space must be that of a patient, or the
+ * volume has spacings alone. Source: G. Kindlmann, Definition of NRRD File Format, teem.sourceforge.net/nrrd.
+ */
+#include "io/volume/nrrd.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/number.h"
+#include "core/path.h"
+#include "io/file/file_bytes.h"
+#include "io/file/gzip_reader.h"
+#include "io/source/source_slices.h"
+#include "io/volume/volume_source.h"
+
+enum { HEADER_BYTES = 64 << 10, AXES = 3 };
+
+static const struct param nrrd_params[] = {
+    PARAM(struct nrrd_params, nrrd, .required = true, .unit = "",
+          .doc = "a NRRD file of one volume: .nrrd, or a header .nhdr beside the file of its values"),
+    VOLUME_QUANTITY_PARAM(struct nrrd_params),
+    SLICES_PARAM(struct nrrd_params),
+};
+
+static const struct {
+    const char *names; /* separated by bars */
+    enum ts_dtype dtype;
+} types[] = {
+    {"|signed char|int8|int8_t|", TS_I8},
+    {"|uchar|unsigned char|uint8|uint8_t|", TS_U8},
+    {"|short|short int|signed short|signed short int|int16|int16_t|", TS_I16},
+    {"|ushort|unsigned short|unsigned short int|uint16|uint16_t|", TS_U16},
+    {"|int|signed int|int32|int32_t|", TS_I32},
+    {"|uint|unsigned int|uint32|uint32_t|", TS_U32},
+    {"|float|", TS_F32},
+    {"|double|", TS_F64},
+};
+
+/* Signs of a space's axes towards LPS, by its name. */
+static const struct {
+    const char *name, *letters;
+    double signs[3];
+} spaces[] = {{"left-posterior-superior", "LPS", {1, 1, 1}},
+              {"right-anterior-superior", "RAS", {-1, -1, 1}},
+              {"left-anterior-superior", "LAS", {1, -1, 1}}};
+
+/* What was found in the header. */
+struct nrrd {
+    struct volume_layout *layout;
+    struct ts_diag *diag;
+    char *text;    /* the header, whose lines become texts of their own */
+    size_t length; /* to its end, with the empty line */
+    int rank;
+    bool has_type, has_sizes, has_encoding, has_endian, has_directions, has_origin, patient;
+    double signs[3];
+    double directions[3][3], origin[3]; /* directions[d]: of axis d */
+    int64_t skip;
+    const char *data_file;
+};
+
+static enum ts_status refuse(const struct nrrd *nrrd, const char *code, const char *what, const char *value)
+{
+    char shown[128];
+    ts_text_escape(shown, sizeof shown, value);
+    return ts_volume_refuse(nrrd->layout, code, nrrd->diag, "%s: '%s'", what, shown);
+}
+
+/* ---- numbers ------------------------------------------------------------------------------------- */
+
+/* Reads the next number, which ends at a blank, a comma, a bracket or the end; moves *at behind it. */
+static bool next_number(const char **at, double *value)
+{
+    char text[64];
+    const char *start = *at + strspn(*at, " \t");
+    const size_t n = strcspn(start, " \t,()");
+    if (n == 0 || n >= sizeof text)
+        return false;
+    memcpy(text, start, n);
+    text[n] = '\0';
+    *at = start + n;
+    if (!strcasecmp(text, "nan")) {
+        *value = 0;
+        return true;
+    }
+    return ts_number_real(text, value) == NULL && isfinite(*value);
+}
+
+/* Reads n numbers, separated by blanks. */
+static bool read_numbers(const char *text, int n, double *values)
+{
+    for (int i = 0; i < n; i++)
+        if (!next_number(&text, &values[i]))
+            return false;
+    return text[strspn(text, " \t")] == '\0';
+}
+
+/* Reads n vectors such as (1,0,0). */
+static bool read_vectors(const char *text, int n, double (*vectors)[3])
+{
+    for (int i = 0; i < n; i++) {
+        text += strspn(text, " \t");
+        if (*text++ != '(')
+            return false;
+        for (int d = 0; d < 3; d++) {
+            if (!next_number(&text, &vectors[i][d]))
+                return false;
+            text += strspn(text, " \t");
+            if (*text++ != (d < 2 ? ',' : ')'))
+                return false;
+        }
+    }
+    return text[strspn(text, " \t")] == '\0';
+}
+
+/* ---- fields -------------------------------------------------------------------------------------- */
+
+static enum ts_status take_type(struct nrrd *nrrd, const char *value)
+{
+    char name[64];
+    snprintf(name, sizeof name, "|%s|", value);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strstr(types[i].names, name)) {
+            nrrd->layout->stored = types[i].dtype;
+            nrrd->has_type = true;
+            return TS_OK;
+        }
+    return refuse(nrrd, "nrrd-type", "holds values of a type that is not read", value);
+}
+
+static enum ts_status take_dimension(struct nrrd *nrrd, const char *value)
+{
+    int64_t rank = 0;
+    if (ts_number_integer(value, &rank) == NULL && (rank == 2 || rank == 3)) {
+        nrrd->rank = (int)rank;
+        return TS_OK;
+    }
+    refuse(nrrd, "nrrd-volumes", "has another number of axes than 3", value);
+    return ts_diag_hint(nrrd->diag, "a chain reads one volume of single values; take one out with another program "
+                                    "first, for example `unu slice`");
+}
+
+static enum ts_status take_sizes(struct nrrd *nrrd, const char *value)
+{
+    double sizes[AXES] = {1, 1, 1};
+    if (nrrd->rank == 0 || !read_numbers(value, nrrd->rank, sizes))
+        return refuse(nrrd, "nrrd-header", "has sizes that do not fit its dimension", value);
+    for (int d = 0; d < AXES; d++)
+        nrrd->layout->n[d] = sizes[d] >= 1 && sizes[d] <= INT32_MAX ? (int64_t)sizes[d] : 0;
+    nrrd->has_sizes = true;
+    return TS_OK;
+}
+
+static enum ts_status take_encoding(struct nrrd *nrrd, const char *value)
+{
+    nrrd->layout->gzip = !strcasecmp(value, "gzip") || !strcasecmp(value, "gz");
+    nrrd->has_encoding = true;
+    if (nrrd->layout->gzip || !strcasecmp(value, "raw"))
+        return TS_OK;
+    refuse(nrrd, "nrrd-encoding", "has an encoding that is not read", value);
+    return ts_diag_hint(nrrd->diag, "raw and gzip are read: `unu save -f nrrd -e gzip`");
+}
+
+static enum ts_status take_endian(struct nrrd *nrrd, const char *value)
+{
+    const uint16_t one = 1;
+    const bool little = *(const unsigned char *)&one == 1, says_little = !strcasecmp(value, "little");
+    nrrd->has_endian = true;
+    nrrd->layout->swapped = little != says_little;
+    return says_little || !strcasecmp(value, "big") ? TS_OK
+                                                    : refuse(nrrd, "nrrd-header", "has an unknown byte order", value);
+}
+
+static enum ts_status take_space(struct nrrd *nrrd, const char *value)
+{
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+        if (!strcasecmp(value, spaces[i].name) || !strcasecmp(value, spaces[i].letters)) {
+            nrrd->patient = true;
+            memcpy(nrrd->signs, spaces[i].signs, sizeof nrrd->signs);
+        }
+    return TS_OK;
+}
+
+static enum ts_status take_spacings(struct nrrd *nrrd, const char *value)
+{
+    double spacings[AXES] = {0};
+    if (nrrd->rank == 0 || !read_numbers(value, nrrd->rank, spacings))
+        return refuse(nrrd, "nrrd-header", "has spacings that do not fit its dimension", value);
+    for (int d = 0; d < AXES; d++)
+        nrrd->layout->spacing[d] = fabs(spacings[d]);
+    return TS_OK;
+}
+
+static enum ts_status take_directions(struct nrrd *nrrd, const char *value)
+{
+    nrrd->has_directions = nrrd->rank == AXES && read_vectors(value, AXES, nrrd->directions);
+    return nrrd->has_directions ? TS_OK
+                                : refuse(nrrd, "nrrd-header", "has directions that are no three vectors", value);
+}
+
+static enum ts_status take_origin(struct nrrd *nrrd, const char *value)
+{
+    nrrd->has_origin = read_vectors(value, 1, &nrrd->origin);
+    return nrrd->has_origin ? TS_OK : refuse(nrrd, "nrrd-header", "has an origin that is no vector", value);
+}
+
+static enum ts_status take_units(struct nrrd *nrrd, const char *value)
+{
+    return !strchr(value, '"') || strstr(value, "\"mm\"") || strstr(value, "\"millimeter\"") || strstr(value, "\"\"")
+               ? TS_OK
+               : refuse(nrrd, "nrrd-header", "has lengths in another unit than mm", value);
+}
+
+static enum ts_status take_kinds(struct nrrd *nrrd, const char *value)
+{
+    static const char *const plain[] = {"domain", "space", "none", "???"};
+    for (const char *at = value + strspn(value, " \t"); *at; at += strspn(at, " \t")) {
+        const size_t n = strcspn(at, " \t");
+        bool known = false;
+        for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+            known |= strlen(plain[i]) == n && !strncasecmp(at, plain[i], n);
+        if (!known)
+            return refuse(nrrd, "nrrd-volumes", "has an axis that is none of space", value);
+        at += n;
+    }
+    return TS_OK;
+}
+
+static enum ts_status take_skip(struct nrrd *nrrd, const char *value)
+{
+    return ts_number_integer(value, &nrrd->skip) == NULL && nrrd->skip >= -1 && nrrd->skip <= 1 << 28
+               ? TS_OK
+               : refuse(nrrd, "nrrd-header", "has a byte skip that is not read", value);
+}
+
+static enum ts_status take_line_skip(struct nrrd *nrrd, const char *value)
+{
+    return strcmp(value, "0") ? refuse(nrrd, "nrrd-header", "skips lines before its values", value) : TS_OK;
+}
+
+/* The values' file lies beside the header or below: a header may not point anywhere else. */
+static enum ts_status take_data_file(struct nrrd *nrrd, const char *value)
+{
+    if (*value == '/' || strstr(value, "..") || strchr(value, '%') || !strncmp(value, "LIST", 4))
+        return refuse(nrrd, "nrrd-data-file", "names values outside of its folder, or in several files", value);
+    nrrd->data_file = value;
+    return TS_OK;
+}
+
+static const struct {
+    const char *name;
+    enum ts_status (*take)(struct nrrd *nrrd, const char *value);
+} fields[] = {{"type", take_type},           {"dimension", take_dimension},
+              {"sizes", take_sizes},         {"encoding", take_encoding},
+              {"endian", take_endian},       {"space", take_space},
+              {"spacings", take_spacings},   {"space directions", take_directions},
+              {"space origin", take_origin}, {"space units", take_units},
+              {"units", take_units},         {"kinds", take_kinds},
+              {"byte skip", take_skip},      {"byteskip", take_skip},
+              {"line skip", take_line_skip}, {"lineskip", take_line_skip},
+              {"data file", take_data_file}, {"datafile", take_data_file}};
+
+/* Takes one line, which ends in a zero. */
+static enum ts_status take_line(struct nrrd *nrrd, char *line)
+{
+    char *colon = strchr(line, ':');
+    if (*line == '#' || (colon && colon[1] == '='))
+        return TS_OK;
+    if (!colon || colon[1] != ' ')
+        return refuse(nrrd, "nrrd-header", "has a line that is no field", line);
+    *colon = '\0';
+    char *value = colon + 1 + strspn(colon + 1, " \t");
+    for (size_t n = strlen(value); n > 0 && isspace((unsigned char)value[n - 1]); n--)
+        value[n - 1] = '\0';
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (!strcasecmp(line, fields[i].name))
+            return fields[i].take(nrrd, value);
+    return TS_OK;
+}
+
+/* ---- the file ------------------------------------------------------------------------------------ */
+
+/* Reads the header, and finds its end: an empty line, or the end of a file that names another. */
+static enum ts_status read_header(struct nrrd *nrrd)
+{
+    struct volume_layout *layout = nrrd->layout;
+    const size_t n = layout->found.st_size < HEADER_BYTES ? (size_t)layout->found.st_size : HEADER_BYTES;
+    nrrd->text = ts_arena_alloc(layout->arena, n + 1);
+    if (!nrrd->text)
+        return ts_diag_no_memory(nrrd->diag, n);
+    if (!ts_file_read_at(layout->fd, nrrd->text, n, 0))
+        return ts_volume_refuse(layout, "input-unreadable", nrrd->diag, "cannot be read");
+    if (n < 8 || memcmp(nrrd->text, "NRRD000", 7) != 0)
+        return ts_volume_refuse(layout, "nrrd-header", nrrd->diag, "is no NRRD file");
+    enum ts_status status = TS_OK;
+    bool first = true, ended = false;
+    while (nrrd->length < n && !ended && status == TS_OK) {
+        char *line = nrrd->text + nrrd->length, *end = memchr(line, '\n', n - nrrd->length);
+        if (!end && n == HEADER_BYTES)
+            return ts_volume_refuse(layout, "nrrd-header", nrrd->diag, "has a header that does not end");
+        const size_t length = end ? (size_t)(end - line) : n - nrrd->length;
+        nrrd->length += length + (end != NULL);
+        line[length] = '\0';
+        if (length > 0 && line[length - 1] == '\r')
+            line[length - 1] = '\0';
+        ended = *line == '\0';
+        if (!first && !ended)
+            status = take_line(nrrd, line);
+        first = false;
+    }
+    if (status == TS_OK && !ended && !nrrd->data_file)
+        return ts_volume_refuse(layout, "nrrd-header", nrrd->diag, "has a header that does not end");
+    return status;
+}
+
+static enum ts_status check_fields(const struct nrrd *nrrd)
+{
+    const char *missing = !nrrd->rank                                                     ? "dimension"
+                          : !nrrd->has_type                                               ? "type"
+                          : !nrrd->has_sizes                                              ? "sizes"
+                          : !nrrd->has_encoding                                           ? "encoding"
+                          : !nrrd->has_endian && ts_dtype_bytes(nrrd->layout->stored) > 1 ? "endian"
+                                                                                          : NULL;
+    return missing ? ts_volume_refuse(nrrd->layout, "nrrd-header", nrrd->diag, "lacks the field '%s'", missing) : TS_OK;
+}
+
+static void take_geometry(const struct nrrd *nrrd)
+{
+    struct volume_layout *layout = nrrd->layout;
+    for (int d = 0; nrrd->has_directions && d < 3; d++) {
+        const double *v = nrrd->directions[d];
+        layout->spacing[d] = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+    }
+    layout->has_transform = nrrd->has_directions && nrrd->patient && nrrd->has_origin;
+    for (int i = 0; i < 3 && layout->has_transform; i++) {
+        for (int d = 0; d < 3; d++)
+            layout->transform[i][d] = nrrd->signs[i] * nrrd->directions[d][i];
+        layout->transform[i][3] = nrrd->signs[i] * nrrd->origin[i];
+    }
+}
+
+/* Opens the file of the values where that is another one, and finds where they begin. */
+static enum ts_status find_values(struct nrrd *nrrd, const struct param_set *set)
+{
+    struct volume_layout *layout = nrrd->layout;
+    uint64_t start = nrrd->length;
+    if (nrrd->data_file) {
+        struct volume_layout values;
+        const size_t folder = (size_t)(ts_base_name(layout->path) - layout->path);
+        const char *path = ts_arena_printf(layout->arena, "%.*s%s", (int)folder, layout->path, nrrd->data_file);
+        if (!path)
+            return ts_diag_no_memory(nrrd->diag, folder);
+        const enum ts_status status = ts_volume_open(&values, set, path, nrrd->diag);
+        if (status != TS_OK) {
+            ts_volume_close(&values);
+            return status;
+        }
+        struct volume_layout header = *layout;
+        layout->path = values.path;
+        layout->fd = values.fd;
+        layout->found = values.found;
+        layout->arena = values.arena;
+        ts_volume_close(&header);
+        start = 0;
+    }
+    uint64_t bytes = ts_dtype_bytes(layout->stored);
+    for (int d = 0; d < 3; d++)
+        bytes = layout->n[d] > 0 && bytes <= (uint64_t)INT64_MAX / (uint64_t)layout->n[d]
+                    ? bytes * (uint64_t)layout->n[d]
+                    : INT64_MAX;
+    const uint64_t file = (uint64_t)layout->found.st_size;
+    layout->start = start;
+    if (nrrd->skip < 0 && !layout->gzip && bytes <= file) /* the values stand at the file's end */
+        layout->start = file - bytes;
+    else if (nrrd->skip > 0 && layout->gzip)
+        layout->skip = (uint64_t)nrrd->skip;
+    else if (nrrd->skip > 0)
+        layout->start += (uint64_t)nrrd->skip;
+    return layout->gzip && !ts_gzip_is(layout->fd, layout->start)
+               ? ts_volume_refuse(layout, "nrrd-encoding", nrrd->diag, "says gzip, and its values are not")
+               : TS_OK;
+}
+
+static enum ts_status open_nrrd(const struct param_set *set, struct source **source, struct ts_diag *diag)
+{
+    const struct nrrd_params *params = set->values;
+    struct volume_layout layout;
+    struct nrrd nrrd = {.layout = &layout, .diag = diag};
+    *source = NULL;
+    enum ts_status status = ts_volume_open(&layout, set, params->nrrd, diag);
+    if (status == TS_OK)
+        status = read_header(&nrrd);
+    if (status == TS_OK)
+        status = check_fields(&nrrd);
+    if (status == TS_OK) {
+        take_geometry(&nrrd);
+        status = find_values(&nrrd, set);
+    }
+    if (status != TS_OK) {
+        ts_volume_close(&layout);
+        return status;
+    }
+    layout.quantity = (enum ts_quantity)params->quantity;
+    return ts_volume_source_take(&layout, source, diag);
+}
+
+const struct source_format nrrd_format = {
+    .name = "nrrd",
+    .summary = "a volume in a NRRD file",
+    .params = nrrd_params,
+    .n_params = sizeof nrrd_params / sizeof nrrd_params[0],
+    .params_bytes = sizeof(struct nrrd_params),
+    .open = open_nrrd,
+};

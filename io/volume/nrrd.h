@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This is the source format `nrrd`, which reads a volume from a NRRD file: .nrrd with its values behind the header, or
+ * a header .nhdr that names the file of its values.
+ */
+#ifndef IO_VOLUME_NRRD_H
+#define IO_VOLUME_NRRD_H
+
+#include "io/source/source.h"
+
+struct nrrd_params {
+    const char *nrrd;
+    int32_t quantity; /* enum ts_quantity */
+    struct ts_numbers slices;
+};
+
+extern const struct source_format nrrd_format;
+
+#endif

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Values are read slice by slice by the source's threads, or inflated in one go, since a gzip stream has no place to
+ * begin at. They are then turned to the machine's byte order, scaled, and their rows reversed where the transform says
+ * so. A gzip stream cannot be longer than 1032 times its file, so that what a header claims is bounded by the file.
+ */
+#include "io/volume/volume_source.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/file/file_bytes.h"
+#include "io/file/gzip_reader.h"
+#include "io/file/regular_file.h"
+#include "io/source/read_ahead.h"
+
+struct volume_source {
+    struct rule_source in; /* first */
+    struct volume_layout layout;
+    bool flip_rows, as_stored; /* as_stored: neither scaled nor of another type */
+};
+
+const struct choice ts_volume_quantity_choices[] = {
+    {"hu", TS_HU, "Hounsfield units"},
+    {"attenuation", TS_ATTENUATION, "attenuation in 1/mm"},
+    {"intensity", TS_INTENSITY, "anything else"},
+    {NULL, 0, NULL},
+};
+
+enum ts_status ts_volume_refuse(const struct volume_layout *layout, const char *code, struct ts_diag *diag,
+                                const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return ts_diag_error(diag, TS_BAD_INPUT,
+                         &(struct diag_site){.code = code, .span = layout->span, .stage = layout->site}, "%s %s",
+                         layout->path, text);
+}
+
+enum ts_status ts_volume_attribute(struct volume_layout *layout, struct ts_diag *diag, const char *name,
+                                   const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const char *copy = ts_arena_text(layout->arena, text, strlen(text));
+    if (!copy)
+        return ts_diag_no_memory(diag, sizeof text);
+    layout->attributes[layout->n_attributes++] = (struct source_attribute){name, copy};
+    return TS_OK;
+}
+
+enum ts_status ts_volume_open(struct volume_layout *layout, const struct param_set *set, const char *path,
+                              struct ts_diag *diag)
+{
+    char reason[256];
+    *layout = (struct volume_layout){
+        .arena = ts_arena_create(), .fd = -1, .slope = 1, .site = set->owner, .span = set->spans[0]};
+    layout->path = layout->arena ? ts_arena_text(layout->arena, path, strlen(path)) : NULL;
+    if (!layout->path)
+        return ts_diag_no_memory(diag, strlen(path));
+    layout->fd = ts_regular_file_open(path, &layout->found, reason, sizeof reason);
+    return layout->fd < 0 ? ts_volume_refuse(layout, "input-unreadable", diag, "%s", reason) : TS_OK;
+}
+
+void ts_volume_close(struct volume_layout *layout)
+{
+    if (layout->fd >= 0)
+        close(layout->fd);
+    ts_arena_destroy(layout->arena);
+    *layout = (struct volume_layout){.fd = -1};
+}
+
+/* ---- reading ----------------------------------------------------------------------------------- */
+
+static size_t stored_bytes(const struct volume_source *source)
+{
+    return ts_slice_count(&source->in.base.image) * ts_dtype_bytes(source->layout.stored);
+}
+
+static void swap(unsigned char *data, size_t n, size_t width)
+{
+    for (size_t i = 0; i < n; i++, data += width)
+        for (size_t j = 0; j < width / 2; j++) {
+            const unsigned char byte = data[j];
+            data[j] = data[width - 1 - j];
+            data[width - 1 - j] = byte;
+        }
+}
+
+#define SCALE_TO(suffix, type)                                                                                         \
+    case TS_##suffix:                                                                                                  \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            ((type *)out)[i] = (type)(slope * row[i] + intercept);                                                     \
+        break;
+
+/* Scales one row, whose numbers `row` has as double. */
+static void scale_row(const struct volume_source *source, const double *row, size_t n, void *out)
+{
+    const double slope = source->layout.slope, intercept = source->layout.intercept;
+    switch (source->in.base.image.dtype) {
+        TS_IMAGE_DTYPES(SCALE_TO)
+    default:
+        break;
+    }
+}
+
+/* Makes a slice of the stored bytes in `data`; `row` has space for one row as double. */
+static void make_slice(const struct volume_source *source, unsigned char *data, double *row, unsigned char *out)
+{
+    const struct ts_image *image = &source->in.base.image;
+    const int64_t rows = image->axes[1].n;
+    const size_t n = (size_t)image->axes[2].n, width = ts_dtype_bytes(source->layout.stored);
+    const size_t pitch = n * ts_dtype_bytes(image->dtype);
+    if (source->layout.swapped)
+        swap(data, n * (size_t)rows, width);
+    for (int64_t y = 0; y < rows; y++) {
+        const unsigned char *from = data + (size_t)(source->flip_rows ? rows - 1 - y : y) * n * width;
+        if (source->as_stored) {
+            memcpy(out + (size_t)y * pitch, from, pitch);
+        } else {
+            ts_load_f64(row, from, source->layout.stored, n);
+            scale_row(source, row, n, out + (size_t)y * pitch);
+        }
+    }
+}
+
+/* Slices [z, z + n) while they are read to `out`; each thread has space for a stored slice and a row. */
+struct reading {
+    struct volume_source *source;
+    int64_t z;
+    unsigned char *out, *scratch;
+    size_t scratch_bytes; /* of one thread */
+};
+
+static size_t thread_bytes(const struct volume_source *source)
+{
+    const size_t row = (size_t)source->in.base.image.axes[2].n * sizeof(double), align = sizeof(double);
+    return (stored_bytes(source) + align - 1) / align * align + row;
+}
+
+static void finish_slice(const struct reading *reading, int thread, int64_t i)
+{
+    unsigned char *stored = reading->scratch + (size_t)thread * reading->scratch_bytes;
+    const size_t row = (size_t)reading->source->in.base.image.axes[2].n * sizeof(double);
+    make_slice(reading->source, stored, (double *)(stored + reading->scratch_bytes - row),
+               reading->out + (size_t)i * ts_slice_bytes(&reading->source->in.base.image));
+}
+
+static enum ts_status read_slice(void *user, int thread, int64_t i, struct ts_diag *diag)
+{
+    const struct reading *reading = user;
+    const struct volume_layout *layout = &reading->source->layout;
+    const size_t bytes = stored_bytes(reading->source);
+    if (!ts_file_read_at(layout->fd, reading->scratch + (size_t)thread * reading->scratch_bytes, bytes,
+                         layout->start + (uint64_t)(reading->z + i) * bytes))
+        return ts_volume_refuse(layout, "input-unreadable", diag, "could not be read to its end");
+    finish_slice(reading, thread, i);
+    return TS_OK;
+}
+
+static enum ts_status inflate_slices(const struct reading *reading, int64_t n, struct ts_diag *diag)
+{
+    const struct volume_layout *layout = &reading->source->layout;
+    const size_t bytes = stored_bytes(reading->source);
+    struct gzip_reader *gzip = ts_gzip_reader_create(layout->fd, layout->start);
+    if (!gzip)
+        return ts_diag_no_memory(diag, bytes);
+    const char *wrong = ts_gzip_reader_skip(gzip, layout->skip + (uint64_t)reading->z * bytes);
+    for (int64_t i = 0; i < n && !wrong; i++) {
+        wrong = ts_gzip_reader_read(gzip, reading->scratch, bytes);
+        if (!wrong)
+            finish_slice(reading, 0, i);
+    }
+    ts_gzip_reader_destroy(gzip);
+    return wrong ? ts_volume_refuse(layout, "input-unreadable", diag, "%s", wrong) : TS_OK;
+}
+
+static enum ts_status read_range(struct source *base, struct readers *readers, int64_t z, int64_t n, void *out,
+                                 struct ts_diag *diag)
+{
+    struct volume_source *source = (struct volume_source *)base;
+    const int threads = source->layout.gzip ? 1 : ts_readers_threads(readers);
+    struct reading reading = {source, z, out, NULL, thread_bytes(source)};
+    reading.scratch = malloc((size_t)threads * reading.scratch_bytes);
+    if (!reading.scratch)
+        return ts_diag_no_memory(diag, (size_t)threads * reading.scratch_bytes);
+    const enum ts_status status = source->layout.gzip ? inflate_slices(&reading, n, diag)
+                                                      : ts_readers_run(readers, threads, n, read_slice, &reading, diag);
+    free(reading.scratch);
+    return status == TS_OK ? ts_source_digest(base, readers, z, n, out, diag) : status;
+}
+
+static size_t memory_bytes(const struct source *base, int threads, int64_t ahead)
+{
+    const struct volume_source *source = (const struct volume_source *)base;
+    return (source->layout.gzip ? 1 : (size_t)threads) * thread_bytes(source) +
+           ts_read_ahead_bytes(base, &source->in.rule, ahead);
+}
+
+static bool holds(const struct source *base, dev_t device, ino_t inode)
+{
+    const struct stat *found = &((const struct volume_source *)base)->layout.found;
+    return found->st_dev == device && found->st_ino == inode;
+}
+
+static void close_source(struct source *base)
+{
+    struct volume_source *source = (struct volume_source *)base;
+    ts_read_ahead_destroy(source->in.reading);
+    ts_volume_close(&source->layout);
+    free(base->slices);
+    free(source);
+}
+
+static const struct source_ops plain_ops = {.may_hold = ts_rule_may_hold,
+                                            .memory_bytes = memory_bytes,
+                                            .start = ts_rule_start,
+                                            .prefetch = ts_rule_prefetch,
+                                            .read = ts_rule_read,
+                                            .holds = holds,
+                                            .close = close_source};
+/* A gzip stream is inflated once, and the volume held, whatever the plan would have it hold. */
+static const struct source_ops gzip_ops = {.memory_bytes = memory_bytes,
+                                           .start = ts_rule_start,
+                                           .prefetch = ts_rule_prefetch,
+                                           .read = ts_rule_read,
+                                           .holds = holds,
+                                           .close = close_source};
+
+/* ---- what the volume is ------------------------------------------------------------------------ */
+
+static double dot(const double a[3], const double b[3])
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+/* Makes the geometry of the transform's columns. Returns what is wrong with them, or NULL. */
+static const char *take_transform(struct volume_source *source, const double transform[3][4], struct ts_image *image)
+{
+    enum { X, Y, Z };
+    const double tolerance = 1e-3;
+    double columns[3][3], lengths[3], *u = image->direction;
+    for (int d = 0; d < 3; d++) {
+        for (int i = 0; i < 3; i++)
+            columns[d][i] = transform[i][d];
+        lengths[d] = sqrt(dot(columns[d], columns[d]));
+        if (!(lengths[d] > 1e-9 && lengths[d] < 1e9))
+            return "has an axis whose spacing is no positive number of mm";
+        image->origin_mm[d] = transform[d][3];
+        if (!isfinite(image->origin_mm[d]))
+            return "has an origin that is not finite";
+    }
+    for (int d = 0; d < 3; d++)
+        if (fabs(dot(columns[d], columns[(d + 1) % 3])) > tolerance * lengths[d] * lengths[(d + 1) % 3])
+            return "has axes that are not at right angles, as after a gantry tilt; resample it to a grid first";
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < 3; i++)
+            u[i] = columns[X][i] / lengths[X];
+        const double along = dot(columns[Y], u);
+        for (int i = 0; i < 3; i++)
+            u[3 + i] = columns[Y][i] - along * u[i];
+        const double length = sqrt(dot(u + 3, u + 3));
+        for (int i = 0; i < 3; i++)
+            u[3 + i] /= length;
+        for (int i = 0; i < 3; i++)
+            u[6 + i] = u[(i + 1) % 3] * u[3 + (i + 2) % 3] - u[(i + 2) % 3] * u[3 + (i + 1) % 3];
+        if (dot(columns[Z], u + 6) > 0)
+            break;
+        source->flip_rows = true;
+        for (int i = 0; i < 3; i++) {
+            image->origin_mm[i] += (double)(image->axes[1].n - 1) * columns[Y][i];
+            columns[Y][i] = -columns[Y][i];
+        }
+    }
+    for (int i = 0; i < 3; i++)
+        image->step_z_mm[i] = image->axes[0].spacing * u[6 + i];
+    image->has_geometry = true;
+    return NULL;
+}
+
+/* Chooses the type that holds every scaled value: the stored one, the smallest integers where slope and intercept are
+ * whole, or 32-bit floats. */
+static enum ts_dtype dtype_of(const struct volume_layout *layout)
+{
+    static const enum ts_dtype integers[] = {TS_I16, TS_U16, TS_I32, TS_U32};
+    double low, high, least, most;
+    if (!ts_dtype_is_integer(layout->stored))
+        return TS_F32;
+    if (layout->slope == 1 && layout->intercept == 0)
+        return layout->stored;
+    ts_dtype_range(layout->stored, &low, &high);
+    const double a = layout->slope * low + layout->intercept, b = layout->slope * high + layout->intercept;
+    for (size_t i = 0; i < sizeof integers / sizeof *integers; i++) {
+        ts_dtype_range(integers[i], &least, &most);
+        if (rint(layout->slope) == layout->slope && rint(layout->intercept) == layout->intercept &&
+            fmin(a, b) >= least && fmax(a, b) <= most)
+            return integers[i];
+    }
+    return TS_F32;
+}
+
+/* Checks the claimed size against the file's. */
+static enum ts_status check_size(const struct volume_layout *layout, struct ts_diag *diag)
+{
+    const uint64_t bytes = (uint64_t)layout->found.st_size, most = (uint64_t)INT64_MAX;
+    uint64_t wanted = ts_dtype_bytes(layout->stored);
+    for (int d = 0; d < 3; d++) {
+        if (layout->n[d] < 1 || layout->n[d] > INT32_MAX)
+            return ts_volume_refuse(layout, "volume-size", diag, "has %lld elements along an axis",
+                                    (long long)layout->n[d]);
+        if (wanted > most / (uint64_t)layout->n[d])
+            return ts_volume_refuse(layout, "volume-size", diag, "claims more values than can be counted");
+        wanted *= (uint64_t)layout->n[d];
+    }
+    const uint64_t there = bytes < layout->start ? 0 : bytes - layout->start;
+    const uint64_t held =
+        layout->gzip ? (there < most / GZIP_MOST_EXPANSION ? there * GZIP_MOST_EXPANSION : most) : there;
+    return held >= wanted ? TS_OK
+                          : ts_volume_refuse(layout, "volume-truncated", diag,
+                                             "claims %llu bytes of values, and has %s%llu", (unsigned long long)wanted,
+                                             layout->gzip ? "room for at most " : "", (unsigned long long)held);
+}
+
+static enum ts_status describe(struct volume_source *source, struct ts_diag *diag)
+{
+    static const enum ts_axis_kind kinds[] = {TS_AXIS_Z, TS_AXIS_Y, TS_AXIS_X};
+    struct volume_layout *layout = &source->layout;
+    struct ts_image *image = &source->in.base.image;
+    enum ts_status status = check_size(layout, diag);
+    if (status != TS_OK)
+        return status;
+    if (!isfinite(layout->slope) || !isfinite(layout->intercept))
+        return ts_volume_refuse(layout, "volume-scale", diag, "has a slope or an intercept that is not finite");
+    image->rank = 3;
+    image->dtype = dtype_of(layout);
+    image->quantity = layout->quantity;
+    image->unit = ts_source_unit(layout->quantity);
+    for (int d = 0; d < 3; d++)
+        image->axes[d] = ts_source_axis(kinds[d], layout->n[2 - d], layout->spacing[2 - d]);
+    source->as_stored = image->dtype == layout->stored && layout->slope == 1 && layout->intercept == 0;
+    const char *wrong = layout->has_transform ? take_transform(source, layout->transform, image) : NULL;
+    if (wrong)
+        return ts_volume_refuse(layout, "volume-geometry", diag, "%s", wrong);
+    if (source->flip_rows)
+        status = ts_volume_attribute(layout, diag, "rows_reversed", "yes: x, y and z of the file are left-handed");
+    return status == TS_OK ? ts_source_make_slices(&source->in.base, diag) : status;
+}
+
+enum ts_status ts_volume_source_take(struct volume_layout *layout, struct source **out, struct ts_diag *diag)
+{
+    struct volume_source *source = calloc(1, sizeof *source);
+    *out = NULL;
+    if (!source) {
+        ts_volume_close(layout);
+        return ts_diag_no_memory(diag, sizeof *source);
+    }
+    struct source *base = &source->in.base;
+    source->layout = *layout;
+    *layout = (struct volume_layout){.fd = -1};
+    base->ops = source->layout.gzip ? &gzip_ops : &plain_ops;
+    base->coding = source->layout.gzip ? SOURCE_DEFLATED : SOURCE_STORED;
+    base->n_files = 1;
+    const enum ts_status status = describe(source, diag);
+    if (status != TS_OK) {
+        close_source(base);
+        return status;
+    }
+    base->attributes = source->layout.attributes;
+    base->n_attributes = source->layout.n_attributes;
+    source->in.rule = (struct read_rule){.read = read_range, .chunk = 1, .limit = READ_AHEAD_BYTES};
+    if (source->layout.gzip) {
+        source->in.rule.chunk = base->n_slices;
+        source->in.rule.limit = ts_image_bytes(&base->image);
+    }
+    *out = base;
+    return TS_OK;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This makes a source of a volume whose values lie in one file, one after the other with x fastest, as they are or in a
+ * gzip stream. A format describes where they lie; volume_source.c reads them.
+ *
+ * The volume keeps the order in which the file has it, but for one case: where x, y and z of the file make a
+ * left-handed system in the patient, its rows are read from the last to the first. So the image is right-handed, as one
+ * from DICOM is, and the twins of a series in DICOM and in NIfTI are the same image.
+ */
+#ifndef IO_VOLUME_VOLUME_SOURCE_H
+#define IO_VOLUME_VOLUME_SOURCE_H
+
+#include <sys/stat.h>
+
+#include "core/arena.h"
+#include "io/source/source.h"
+
+extern const struct choice ts_volume_quantity_choices[];
+#define VOLUME_QUANTITY_PARAM(type)                                                                                    \
+    PARAM(type, quantity, .unit = "", .choices = ts_volume_quantity_choices, .init.choice = TS_INTENSITY,              \
+          .doc = "what the values are, which the file does not state")
+
+struct volume_layout {
+    struct arena *arena; /* owns the texts; the source's from ts_volume_source_take on */
+    const char *path;    /* of the file with the values, for messages */
+    int fd;              /* that file, open */
+    struct stat found;   /* what it was when it was opened */
+    bool gzip;
+    uint64_t start;         /* where the values begin, or the gzip stream */
+    uint64_t skip;          /* gzip: bytes of the inflated stream before the values */
+    int64_t n[3];           /* of x, y and z */
+    double spacing[3];      /* of x, y and z in mm; 0: not known */
+    bool has_transform;     /* the file says how the volume lies in the patient */
+    double transform[3][4]; /* of voxel (x, y, z, 1) to LPS in mm */
+    enum ts_dtype stored;
+    bool swapped;
+    double slope, intercept; /* value = slope * stored + intercept */
+    enum ts_quantity quantity;
+    const char *site; /* name of the source, for messages */
+    struct ts_span span;
+    struct source_attribute attributes[4];
+    size_t n_attributes;
+};
+
+/* Opens the file of a path that the set's first parameter holds, or of another path, and notes it in the layout. */
+enum ts_status ts_volume_open(struct volume_layout *layout, const struct param_set *set, const char *path,
+                              struct ts_diag *diag);
+/* Reports that the file is refused: "PATH ...". Returns TS_BAD_INPUT. */
+enum ts_status ts_volume_refuse(const struct volume_layout *layout, const char *code, struct ts_diag *diag,
+                                const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* Adds an attribute of the source, formatted into the arena. */
+enum ts_status ts_volume_attribute(struct volume_layout *layout, struct ts_diag *diag, const char *name,
+                                   const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* Makes the source. It checks sizes against the bytes that there are, before it allocates anything by them, and the
+ * transform: one whose axes are not at right angles is refused. The layout's file and arena belong to the source, or
+ * are closed where this fails. */
+enum ts_status ts_volume_source_take(struct volume_layout *layout, struct source **source, struct ts_diag *diag);
+/* Closes what the layout holds, for a format that gives up before that. */
+void ts_volume_close(struct volume_layout *layout);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Builds the outputs of a chain from the tree of its text: the path of each format, and the parameters beside them. A
+ * path whose suffix belongs to another format is refused, since people name files by what they want to have.
+ */
+#include <string.h>
+
+#include "pipeline/chain/chain_build.h"
+
+struct builder {
+    struct ts_chain *chain;
+    struct ts_diag *diag;
+    const char *folder;
+};
+
+static struct load loader(const struct builder *builder)
+{
+    return (struct load){.arena = builder->chain->arena,
+                         .diag = builder->diag,
+                         .folder = builder->folder,
+                         .version = builder->chain->version};
+}
+
+static void report(const struct builder *builder, const struct node *node, const char *code, const char *owner,
+                   const char *message)
+{
+    ts_diag_error(builder->diag, TS_BAD_CHAIN, &(struct diag_site){.code = code, .span = node->span, .stage = owner},
+                  "%s", message);
+}
+
+static const struct choice compressions[] = {
+    {"deflate", CHAIN_DEFLATE, .doc = "shuffle and deflate, which every program that reads HDF5 can inflate"},
+    {"small", CHAIN_SMALL,
+     .doc = "deflate that looks longer for what repeats: integers get smaller, and the CPU takes longer"},
+    {"none", CHAIN_STORED, .doc = "values as they are: faster where the disk is fast, and larger"},
+    {NULL}};
+
+static const struct choice dtypes[] = {
+    {"own", CHAIN_OWN, .doc = "each image keeps its type"},
+    {"f16", CHAIN_F16, .doc = "images of 32-bit floats are rounded to 16-bit floats, and others keep their type"},
+    {NULL}};
+
+static const struct choice codecs[] = {{"none", SINK_CODEC_NONE, .doc = "values as they are"},
+                                       {"rle", SINK_CODEC_RLE, .doc = "RLE Lossless, which every reader has"},
+                                       {NULL}};
+
+const struct param ts_chain_output_params[CHAIN_OUTPUT_PARAMS] = {
+    PARAM(struct chain_output, compression, .unit = "", .choices = compressions, .init.choice = CHAIN_DEFLATE,
+          .doc = "how an HDF5 file stores the values of images"),
+    PARAM(struct chain_output, dtype, .unit = "", .choices = dtypes, .init.choice = CHAIN_OWN,
+          .doc = "the type in which an HDF5 file stores the values of images"),
+    PARAM(struct chain_output, window, .optional = true, .unit = "value",
+          .doc = "[center, width] of the values that pictures show from black to white; absent: those between the 1st "
+                 "and the 99th percentile"),
+    PARAM(struct chain_output, codec, .unit = "", .choices = codecs, .init.choice = SINK_CODEC_NONE,
+          .doc = "how DICOM files hold their pixels, without loss")};
+
+struct param_set ts_chain_output_set(struct ts_chain *chain)
+{
+    return (struct param_set){
+        .params = ts_chain_output_params, .n_params = CHAIN_OUTPUT_PARAMS, .values = &chain->output, .owner = "output"};
+}
+
+/* Returns the path of an output, joined to the chain's folder, or NULL (reported). */
+static const char *output_path(struct builder *builder, const struct node *entry, const char *owner)
+{
+    const struct load load = loader(builder);
+    const char *path = entry->kind == NODE_LIST ? NULL : ts_load_text(builder->diag, entry, owner, "a path");
+    if (entry->kind == NODE_LIST)
+        ts_load_expected(builder->diag, entry, owner, "one path");
+    if (path && *path)
+        return ts_load_path(&load, path);
+    if (path)
+        report(builder, entry, "path-empty", owner, "the path is empty");
+    return NULL;
+}
+
+/* Refuses a path whose suffix is that of another format, or is none where the format writes files alone. */
+static bool check_suffix(const struct builder *builder, const struct node *entry, const char *path,
+                         const struct sink_format *format)
+{
+    const struct sink_format *other = ts_sink_of_path(path);
+    const bool fits =
+        format ? ts_sink_is_file(format, path) || (format->part && !other && !ts_sink_is_hdf5(path)) : other == NULL;
+    if (fits)
+        return true;
+    char owner[64], known[256];
+    snprintf(owner, sizeof owner, "output.%s", format ? format->name : "hdf5");
+    report(builder, entry, "output-suffix", owner, "the path ends in the suffix of another format, or in none");
+    ts_sink_list_suffixes(known, sizeof known);
+    ts_diag_hint(builder->diag, "the suffixes of all formats: %s", known);
+    return false;
+}
+
+static void build_sink(struct builder *builder, const struct node *entry, const struct sink_format *format)
+{
+    struct chain_output *output = &builder->chain->output;
+    char owner[64];
+    snprintf(owner, sizeof owner, "output.%s", format->name);
+    const char *path = output_path(builder, entry, owner);
+    if (path && check_suffix(builder, entry, path, format))
+        output->sinks[output->n_sinks++] = (struct chain_sink){format, path, entry->span};
+}
+
+void ts_chain_build_output(struct ts_chain *chain, const struct node *map, const char *folder, struct ts_diag *diag)
+{
+    struct builder made = {.chain = chain, .diag = diag, .folder = folder}, *builder = &made;
+    const char *names[SINK_FORMATS + 1 + CHAIN_OUTPUT_PARAMS] = {"hdf5"};
+    size_t n = 1;
+    const struct load load = loader(builder);
+    struct chain_output *output = &builder->chain->output;
+    struct param_set set = ts_chain_output_set(builder->chain);
+    if (map->kind != NODE_MAP || map->n == 0) {
+        ts_load_expected(builder->diag, map, "output", "a map such as {hdf5: result.h5}");
+        return;
+    }
+    for (size_t i = 0; ts_sink_formats[i]; i++)
+        names[n++] = ts_sink_formats[i]->name;
+    for (size_t i = 0; i < set.n_params; i++)
+        names[n++] = set.params[i].name;
+    for (const struct node *entry = map->first; entry; entry = entry->next) {
+        size_t param;
+        const struct sink_format *format = ts_sink_find(entry->key->text);
+        if (format) {
+            build_sink(builder, entry, format);
+        } else if (strcmp(entry->key->text, "hdf5") == 0) {
+            const char *path = output_path(builder, entry, "output.hdf5");
+            output->path = path && check_suffix(builder, entry, path, NULL) ? path : NULL;
+            output->span = entry->span;
+        } else if (ts_param_find(set.params, set.n_params, entry->key->text, &param)) {
+            ts_load_value(&load, entry, &set, param);
+        } else {
+            ts_load_unknown(builder->diag, entry->key->text, entry->key->span, "output", "format", names, n);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tomostage export`: writes an image of a finished result to a file or folder of another format, through the same
+ * sinks that a run writes to. Slices are read and handed on in pieces, so that the image need not fit memory.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/scan/result.h"
+#include "io/sink/sink.h"
+#include "io/source/read_ahead.h"
+#include "io/source/source_slices.h"
+#include "pipeline/cli/cli.h"
+
+enum { PIECE_BYTES = 64 << 20 };
+
+static struct arguments {
+    const char *output, *dataset, *format;
+    double window[2]; /* center, width; width 0: not given */
+    bool force;
+} arguments;
+
+static bool parse_window(const struct command *command, const struct command_option *option, const char *value)
+{
+    char end;
+    const bool fits = sscanf(value, "%lf,%lf%c", &arguments.window[0], &arguments.window[1], &end) == 2;
+    if (fits && arguments.window[1] > 0)
+        return true;
+    ts_command_wrong(command, "--%s=%s: CENTER,WIDTH is expected, with a width above 0", option->name, value);
+    return false;
+}
+
+static const struct command_option options[] = {
+    {"output", 'o', OPTION_TEXT, OPTION_AT(struct arguments, output), "PATH", "the file or folder to write"},
+    {"dataset", 0, OPTION_TEXT, OPTION_AT(struct arguments, dataset), "NAME",
+     "the image: what `save` called it; default: data, the last one"},
+    {"format", 0, OPTION_TEXT, OPTION_AT(struct arguments, format), "FORMAT",
+     "nifti, tiff, png or dicom; default: what the suffix of PATH says"},
+    {"window", 0, OPTION_PARSED, 0, 0, "CENTER,WIDTH", "values that pictures show from black to white",
+     .parse = parse_window},
+    {"force", 0, OPTION_FLAG, OPTION_AT(struct arguments, force), NULL, "replace an existing output"}};
+
+/* Returns the format by its name or by the suffix; NULL where it is neither (reported). */
+static const struct sink_format *find_format(struct ts_diag *diag)
+{
+    const struct sink_format *format =
+        arguments.format ? ts_sink_find(arguments.format) : ts_sink_of_path(arguments.output);
+    const bool fits = format && (ts_sink_is_file(format, arguments.output) ||
+                                 (format->part && arguments.format && !ts_sink_of_path(arguments.output)));
+    if (fits)
+        return format;
+    char known[256];
+    ts_sink_list_suffixes(known, sizeof known);
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "output-suffix"},
+                  "'%s' is no file or folder that export writes%s%s", arguments.output, arguments.format ? " as " : "",
+                  arguments.format ? arguments.format : "");
+    ts_diag_hint(diag, "known: %s; --format tiff, png or dicom writes a folder", known);
+    return NULL;
+}
+
+/* Returns the name of an image, which may be given as its path in the file. */
+static const char *image_name(struct arena *arena, const char *dataset)
+{
+    const size_t start = strncmp(dataset, "/entry/", 7) == 0 ? 7 : 0;
+    size_t length = strlen(dataset + start);
+    if (start > 0 && length > 5 && strcmp(dataset + start + length - 5, "/data") == 0)
+        length -= 5;
+    return ts_arena_text(arena, dataset + start, length);
+}
+
+static enum ts_status open_result(const char *path, const char *image, struct source **source, struct ts_diag *diag)
+{
+    struct result_params params = {0};
+    struct param_set set = {
+        .params = result_format.params, .n_params = result_format.n_params, .values = &params, .owner = "export"};
+    ts_params_init(&set);
+    params.result = path;
+    params.image = image;
+    return ts_source_open(&result_format, &set, source, diag);
+}
+
+static enum ts_status copy_slices(struct source *source, struct sink *sink, struct ts_diag *diag)
+{
+    const size_t bytes = ts_slice_bytes(&source->image);
+    const int64_t most = bytes < PIECE_BYTES ? (int64_t)(PIECE_BYTES / bytes) : 1;
+    struct ts_image slab = source->image;
+    enum ts_status status = TS_OK;
+    slab.data = malloc((size_t)most * bytes);
+    if (!slab.data)
+        return ts_diag_no_memory(diag, (size_t)most * bytes);
+    for (int64_t z = 0; z < source->n_slices && status == TS_OK; z += most) {
+        slab.z_first = z;
+        slab.axes[0].n = source->n_slices - z < most ? source->n_slices - z : most;
+        status = source->ops->read(source, z, slab.axes[0].n, slab.data, diag);
+        if (status == TS_OK)
+            status = ts_sink_put(sink, &slab, diag);
+    }
+    free(slab.data);
+    return status;
+}
+
+static enum ts_status write_image(struct source *source, const char *image, const struct sink_format *format,
+                                  struct ts_diag *diag)
+{
+    const double center = arguments.window[0], width = arguments.window[1];
+    const struct sink_request request = {.path = arguments.output,
+                                         .image = &source->image,
+                                         .name = image,
+                                         .attributes = source->attributes,
+                                         .n_attributes = source->n_attributes,
+                                         .window = {width > 0, center - width / 2, center + width / 2},
+                                         .threads = ts_read_ahead_processors(),
+                                         .force = arguments.force};
+    struct sink *sink;
+    enum ts_status status = ts_sink_open(format, &request, &sink, diag);
+    if (status != TS_OK)
+        return status;
+    status = copy_slices(source, sink, diag);
+    if (status == TS_OK)
+        status = ts_sink_finish(sink, diag);
+    if (status == TS_OK)
+        status = ts_sinks_publish(&sink, 1, diag);
+    ts_sink_close(sink);
+    return status;
+}
+
+static enum ts_status export_file(const char *path, struct ts_diag *diag)
+{
+    struct arena *arena = ts_arena_create();
+    const char *image = arena ? image_name(arena, arguments.dataset ? arguments.dataset : "data") : NULL;
+    const struct sink_format *format = image ? find_format(diag) : NULL;
+    struct source *source = NULL;
+    enum ts_status status = !image    ? ts_diag_no_memory(diag, sizeof *source)
+                            : !format ? TS_BAD_CHAIN
+                                      : open_result(path, image, &source, diag);
+    if (status == TS_OK)
+        status = write_image(source, image, format, diag);
+    if (status == TS_OK) {
+        ts_command_written(arguments.output);
+        printf("wrote %s: the image '%s', %lld slices\n", arguments.output, image, (long long)source->n_slices);
+    }
+    if (source)
+        source->ops->close(source);
+    ts_arena_destroy(arena);
+    return status;
+}
+
+static int export_command(char **operands)
+{
+    if (!arguments.output)
+        return ts_command_wrong(&ts_cli_export, "-o PATH is missing");
+    struct ts_diag *diag = ts_command_diag();
+    return diag ? ts_command_finish_take(diag, export_file(operands[0], diag), false) : TS_RUN_FAILED;
+}
+
+const struct command ts_cli_export = {
+    .name = "export",
+    .usage = "FILE.h5 -o PATH [--dataset NAME] [--format FORMAT] [--window CENTER,WIDTH] [--force]",
+    .summary = "write an image of a result as NIfTI, TIFF, PNG or DICOM",
+    COMMAND_ARGUMENTS(options, arguments),
+    .operands = {1, 1, "a FILE"},
+    .run = export_command,
+};

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The outputs of a run: the HDF5 file, which holds every image and how it was made, and outputs of other formats, which
+ * hold the last image. Slices go to all of them. At the end the others are completed, then get their names, and the
+ * HDF5 file gets its own last; where that fails the others lose theirs again.
+ */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "pipeline/run/run.h"
+
+/* ---- before the run ---------------------------------------------------------------------------- */
+
+/* Returns the input that an output would replace: "the chain itself", a source's name, or NULL. */
+static const char *replaced_input(const struct ts_plan *plan, const char *path)
+{
+    struct stat output, chain;
+    if (stat(path, &output) != 0)
+        return NULL;
+    for (int32_t i = 0; i < plan->n_sources; i++) {
+        const struct source *source = plan->nodes[i].source;
+        if (source->ops->holds && source->ops->holds(source, output.st_dev, output.st_ino))
+            return plan->nodes[i].label;
+    }
+    /* A chain that came from elsewhere has a name, but no file. */
+    if (stat(plan->chain->source_name, &chain) == 0 && S_ISREG(chain.st_mode) && chain.st_dev == output.st_dev &&
+        chain.st_ino == output.st_ino)
+        return "the chain itself";
+    return NULL;
+}
+
+static enum ts_status check_replaced(const struct ts_plan *plan, const char *path, struct ts_span span,
+                                     struct ts_diag *diag)
+{
+    const char *replaced = path ? replaced_input(plan, path) : NULL;
+    if (!replaced)
+        return TS_OK;
+    const struct diag_site site = {.code = "output-is-input", .span = span};
+    ts_diag_error(diag, TS_BAD_CHAIN, &site, "the output '%s' is a file that the run reads: %s", path, replaced);
+    return ts_diag_hint(diag, "give the output a name of its own: output: {hdf5: FILE.h5} in the chain, or -o FILE.h5");
+}
+
+enum ts_status ts_run_check_outputs(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    const struct chain_output *output = &plan->chain->output;
+    enum ts_status status = check_replaced(plan, output->path, output->span, diag);
+    for (int32_t i = 0; i < output->n_sinks && status == TS_OK; i++)
+        status = check_replaced(plan, output->sinks[i].path, output->sinks[i].span, diag);
+    if (status == TS_OK && output->path)
+        status = ts_file_check(output->path, plan->force, plan->output_bytes, diag);
+    for (int32_t i = 0; i < output->n_sinks && status == TS_OK; i++) {
+        const struct sink_request request = ts_plan_sink_request(plan, i);
+        status = ts_sink_check(output->sinks[i].format, &request, diag);
+    }
+    if (status != TS_OK || output->path || output->n_sinks > 0)
+        return status;
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-output"}, "the chain names no output file");
+    return ts_diag_hint(diag, "output: {hdf5: FILE.h5} in the chain, or -o FILE.h5");
+}
+
+void ts_plan_warn_output(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    struct ts_diag *found = plan->chain->output.path ? ts_diag_create() : NULL;
+    if (!found)
+        return;
+    (void)ts_file_check(plan->chain->output.path, true, plan->output_bytes, found);
+    for (size_t i = 0; i < ts_diag_count(found); i++) {
+        const struct ts_diag_record *record = ts_diag_get(found, i);
+        if (record->severity != TS_WARNING)
+            continue;
+        ts_diag_warning(diag, &(struct diag_site){.code = record->code}, "%s", record->message);
+        if (record->hint)
+            ts_diag_hint(diag, "%s", record->hint);
+    }
+    ts_diag_destroy(found);
+}
+
+/* ---- during the run ---------------------------------------------------------------------------- */
+
+enum ts_status ts_run_open_sinks(struct run *run, int pass)
+{
+    const struct chain_output *output = &run->plan->chain->output;
+    enum ts_status status = TS_OK;
+    if (run->plan->nodes[run->sink_node].axes_pass != pass)
+        return TS_OK;
+    for (int32_t i = 0; i < output->n_sinks && status == TS_OK; i++) {
+        const struct sink_request request = ts_plan_sink_request(run->plan, i);
+        status = ts_sink_open(output->sinks[i].format, &request, &run->sinks[i], run->diag);
+        run->n_sinks += status == TS_OK;
+    }
+    return status;
+}
+
+bool ts_run_holds(const struct run *run, int32_t node)
+{
+    return run->nodes[node].dataset >= 0 || (run->n_sinks > 0 && node == run->sink_node);
+}
+
+enum ts_status ts_run_put(struct run *run, int32_t node, const struct ts_image *slices)
+{
+    enum ts_status status = TS_OK;
+    if (run->nodes[node].dataset >= 0)
+        status = ts_hdf5_write(run->writer, run->nodes[node].dataset, slices);
+    for (int i = 0; i < run->n_sinks && node == run->sink_node && status == TS_OK; i++)
+        status = ts_sink_put(run->sinks[i], slices, run->diag);
+    return status;
+}
+
+enum ts_status ts_run_end_outputs(struct run *run, enum ts_status status)
+{
+    for (int i = 0; i < run->n_sinks && status == TS_OK; i++)
+        status = ts_sink_finish(run->sinks[i], run->diag);
+    if (status == TS_OK)
+        status = ts_sinks_publish(run->sinks, run->n_sinks, run->diag);
+    if (run->writer && status == TS_OK) {
+        status = ts_hdf5_commit(run->writer);
+        if (status != TS_OK)
+            ts_sinks_retract(run->sinks, run->n_sinks);
+    } else if (run->writer) {
+        ts_hdf5_abandon(run->writer);
+    }
+    for (int i = 0; i < run->n_sinks; i++)
+        ts_sink_close(run->sinks[i]);
+    return status;
+}

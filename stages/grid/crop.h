@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * crop keeps a box of a volume, given by indices or by positions in mm along its axes, and drops the rest. The origin
+ * and the positions along the axes follow, so that every pixel that is kept stays where it was in the patient. The
+ * parameters stand here because the CPU code and cuda/grid/crop.cu both read them.
+ */
+#ifndef STAGES_GRID_CROP_H
+#define STAGES_GRID_CROP_H
+
+#include "stages/grid/moves.h"
+
+enum crop_unit { CROP_PIXEL, CROP_MM };
+
+struct crop_params {
+    struct ts_numbers z, y, x;
+    int32_t unit; /* enum crop_unit */
+};
+
+/* Returns the move that crops, from resolved parameters. */
+struct moves ts_crop_moves(const struct stage_context *context);
+
+#endif

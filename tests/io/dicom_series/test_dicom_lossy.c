@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Series of which some images were compressed with loss: the warning, and what the result records.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "io/dicom_frames/dicom_source.h"
+#include "tests/files/dicom_fixture.h"
+#include "tests/files/dicom_open.h"
+#include "tests/support/support.h"
+
+struct loss {
+    int n_lossy; /* the first slices */
+    const char *ratio, *method;
+};
+
+static void edit_loss(struct dicom_fixture *fixture, int z, void *user)
+{
+    const struct loss *loss = user;
+    ts_fixture_text(fixture, 0x00282110, "CS", z < loss->n_lossy ? "01" : "00");
+    ts_fixture_text(fixture, 0x00282112, "DS", loss->ratio);
+    ts_fixture_text(fixture, 0x00282114, "CS", loss->method);
+}
+
+static const char *attribute(const struct source *source, const char *name)
+{
+    for (size_t i = 0; i < source->n_attributes; i++)
+        if (strcmp(source->attributes[i].name, name) == 0)
+            return source->attributes[i].value;
+    return "";
+}
+
+static void check(struct loss loss, const char *warning, const char *ratio, const char *method)
+{
+    char folder[256];
+    struct source *source = NULL;
+    struct ts_diag *diag = ts_diag_create();
+    ts_test_folder_in_memory(folder, sizeof folder);
+    ts_fixture_series(folder, 4, edit_loss, &loss);
+    cr_assert_eq(ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag), TS_OK);
+    cr_assert_eq(ts_diag_count(diag), *warning ? 1 : 0);
+    if (*warning)
+        ts_test_expect_warning(diag, "dicom-series", warning);
+    cr_assert_str_eq(attribute(source, "lossy_image_compression"), *warning ? "01" : "");
+    cr_assert_str_eq(attribute(source, "lossy_image_compression_ratio"), ratio);
+    cr_assert_str_eq(attribute(source, "lossy_image_compression_method"), method);
+    source->ops->close(source);
+    ts_diag_destroy(diag);
+    ts_test_remove_folder(folder);
+}
+
+Test(dicom_lossy, loss_is_said_once_and_recorded)
+{
+    check((struct loss){0, "", ""}, "", "", "");
+    check((struct loss){4, "10.5", "ISO_10918_1"},
+          "4 of 4 images were compressed with loss (method ISO_10918_1, ratio 10.5): values differ", "10.5",
+          "ISO_10918_1");
+    check((struct loss){1, "", ""}, "1 of 4 images were compressed with loss (method unknown, ratio unknown)", "", "");
+    check((struct loss){2, "3\\4", "ISO_15444_1\\ISO_10918_1"}, "method ISO_15444_1\\ISO_10918_1, ratio 3\\4", "3\\4",
+          "ISO_15444_1\\ISO_10918_1");
+}
+
+/* What is no method and no ratio may be a name. */
+Test(dicom_lossy, other_texts_stay_out_of_the_result)
+{
+    check((struct loss){4, "Nobody", "NOBODY"}, "method unrecognized, ratio unrecognized", "unrecognized",
+          "unrecognized");
+}
+
+/* Frames that say it themselves, in files whose header says nothing of it. */
+Test(dicom_lossy, a_frame_says_it_too)
+{
+    SKIP_WITHOUT_DATA("dicom_lossy/a_frame_says_it_too");
+    static const struct {
+        const char *file;
+        bool lossy;
+    } files[] = {{"JPEGProcess1TransferSyntax_1.2.840.10008.1.2.4.50", true},
+                 {"JPEGProcess2_4TransferSyntax_1.2.840.10008.1.2.4.51", true},
+                 {"JPEGProcess14SV1TransferSyntax_1.2.840.10008.1.2.4.70", false},
+                 {"JPEGLSLossyTransferSyntax_1.2.840.10008.1.2.4.81", true},
+                 {"JPEGLSLosslessTransferSyntax_1.2.840.10008.1.2.4.80", false},
+                 {"JPEG2000LosslessOnlyTransferSyntax_1.2.840.10008.1.2.4.90", false}};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        char path[1024];
+        const char *code;
+        struct source *source;
+        struct ts_diag *diag = ts_diag_create();
+        snprintf(path, sizeof path, "%s/syntax/ct_all_syntaxes/CTImage.dcm_%s.dcm", ts_test_data(), files[i].file);
+        cr_assert(ts_test_open_file(path, NULL, &source, &code, diag), "%s", code);
+        const struct dicom_source *dicom = (const struct dicom_source *)source;
+        cr_expect_eq(dicom->frames[0].image->file->lossy, files[i].lossy, "%s", files[i].file);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
+}

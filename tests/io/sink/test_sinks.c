@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Outputs of several formats appear together or not at all: where one is refused, or its name comes into being during
+ * the run, nothing of the others is left, and what they would have replaced is there as before.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io/sink/sink.h"
+#include "tests/support/chain_run.h"
+#include "tests/support/chain_text.h"
+#include "tests/support/program.h"
+#include "tests/support/support.h"
+
+static char folder[256], names[4096];
+
+static void begin(void)
+{
+    static struct program_outcome outcome;
+    ts_test_folder(folder, sizeof folder);
+    ts_program_run(folder, (const char *[]){"phantom", "disc", "-o", "in", "--size", "32", "--slices", "3", NULL},
+                   &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+}
+
+static void end(void)
+{
+    ts_program_folder_remove(folder);
+}
+
+TestSuite(sinks, .init = begin, .fini = end);
+
+static const char *in_folder(const char *name)
+{
+    static char paths[4][512];
+    static int next;
+    char *path = paths[next++ % 4];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+static void write_text(const char *name, const char *text)
+{
+    FILE *file = fopen(in_folder(name), "w");
+    cr_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+static void expect_text(const char *name, const char *text)
+{
+    size_t length;
+    char *found = ts_test_read(in_folder(name), &length);
+    cr_assert(found && !strcmp(found, text), "%s: %s", name, found ? found : "gone");
+    free(found);
+}
+
+static void expect_names(const char *expected)
+{
+    ts_program_folder_list(folder, names, sizeof names);
+    cr_assert_str_eq(names, expected);
+}
+
+#define CHAIN(outputs) "tomostage: 1\ninput: {dicom: in}\nstages: [invert]\noutput: {" outputs "}\n"
+
+Test(sinks, are_written_beside_and_instead_of_hdf5)
+{
+    ts_test_chain_runs(CHAIN("hdf5: a.h5, nifti: a.nii.gz"), folder);
+    expect_names("a.h5 a.json a.nii.gz in ");
+    ts_test_chain_runs(CHAIN("nifti: b.nii"), folder);
+    expect_names("a.h5 a.json a.nii.gz b.json b.nii in ");
+    ts_test_chain_runs("dicom in | invert | hdf5 c.h5 | nifti c.nii compression=none", folder);
+    expect_names("a.h5 a.json a.nii.gz b.json b.nii c.h5 c.json c.nii in ");
+}
+
+/* An output that exists ends the run before it begins, and the names of the others stay free. */
+Test(sinks, one_that_exists_keeps_all_from_being_written)
+{
+    static const char *const taken[] = {"a.h5", "a.json", "a.nii"};
+    static struct program_outcome outcome;
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+        char expected[64];
+        write_text(taken[i], "mine");
+        ts_program_run(folder, (const char *[]){"run", "dicom in | invert | hdf5 a.h5 | nifti a.nii", NULL}, &outcome);
+        cr_assert(outcome.code == 1 && strstr(outcome.err, "already exists"), "%s", outcome.err);
+        snprintf(expected, sizeof expected, "%s in ", taken[i]);
+        expect_names(expected);
+        expect_text(taken[i], "mine");
+        unlink(in_folder(taken[i]));
+    }
+}
+
+Test(sinks, wrong_suffixes_are_refused)
+{
+    ts_test_chain_refused(CHAIN("hdf5: a.nii"), folder, TS_BAD_CHAIN, "output-suffix");
+    ts_test_chain_refused(CHAIN("nifti: a.h5"), folder, TS_BAD_CHAIN, "output-suffix");
+    ts_test_chain_refused(CHAIN("nifti: a"), folder, TS_BAD_CHAIN, "output-suffix");
+    ts_test_chain_refused(CHAIN("nifty: a.nii"), folder, TS_BAD_CHAIN, "unknown-format");
+    struct ts_diag *diag;
+    struct ts_chain *chain;
+    cr_assert_eq(ts_test_parse(CHAIN("hdf5: a.h5"), &chain, &diag), TS_OK);
+    cr_assert_eq(ts_chain_set_output(chain, "a.foo", diag), TS_BAD_CHAIN);
+    cr_assert(ts_test_record(diag, "output-suffix") && strstr(ts_diag_get(diag, 0)->hint, ".nii.gz"));
+    cr_assert(strstr(chain->output.path, "a.h5") && chain->output.n_sinks == 0);
+    cr_assert_eq(ts_chain_set_output(chain, "b.NII", diag), TS_OK);
+    cr_assert(!chain->output.path && chain->output.n_sinks == 1);
+    cr_assert_eq(ts_chain_set_output(chain, "b.nxs", diag), TS_OK);
+    cr_assert(chain->output.path && chain->output.n_sinks == 0);
+    ts_chain_destroy(chain);
+    ts_diag_destroy(diag);
+}
+
+Test(sinks, a_sinogram_is_no_nifti)
+{
+    ts_test_chain_refused("dicom in | radon | nifti a.nii", folder, TS_BAD_CHAIN, "output-cannot-hold");
+}
+
+static struct sink *open_nifti(const struct ts_image *image, const char *name, bool force, struct ts_diag *diag)
+{
+    struct sink *sink;
+    const struct sink_request request = {
+        .path = strdup(in_folder(name)), .image = image, .name = "data", .threads = 2, .force = force};
+    cr_assert_eq(ts_sink_open(&nifti_sink, &request, &sink, diag), TS_OK, "%s", ts_test_errors(diag));
+    cr_assert_eq(ts_sink_put(sink, image, diag), TS_OK);
+    cr_assert_eq(ts_sink_finish(sink, diag), TS_OK);
+    return sink;
+}
+
+static void close_nifti(struct sink *sink)
+{
+    char *path = (char *)sink->request.path;
+    ts_sink_close(sink);
+    free(path);
+}
+
+/* The second name comes into being after its check: the first one is taken back, and what it replaced is there. */
+Test(sinks, names_are_taken_back_where_one_cannot_be_given)
+{
+    static int16_t values[2 * 3 * 4];
+    const struct ts_image image = {.rank = 3,
+                                   .axes = {{TS_AXIS_Z, 2, 1, "pixel", NULL, 0},
+                                            {TS_AXIS_Y, 3, 1, "pixel", NULL, 0},
+                                            {TS_AXIS_X, 4, 1, "pixel", NULL, 0}},
+                                   .dtype = TS_I16,
+                                   .quantity = TS_INTENSITY,
+                                   .unit = "1",
+                                   .data = values};
+    struct ts_diag *diag = ts_diag_create();
+    for (int force = 0; force < 2; force++) {
+        if (force)
+            write_text("first.nii", "old");
+        struct sink *sinks[] = {open_nifti(&image, "first.nii", force, diag),
+                                open_nifti(&image, "second.nii", false, diag)};
+        write_text("second.nii", "came");
+        cr_assert_eq(ts_sinks_publish(sinks, 2, diag), TS_RUN_FAILED);
+        cr_assert(ts_test_record(diag, "output-exists"));
+        for (int i = 0; i < 2; i++)
+            close_nifti(sinks[i]);
+        expect_names(force ? "first.nii in second.nii " : "in second.nii ");
+        if (force)
+            expect_text("first.nii", "old");
+        expect_text("second.nii", "came");
+        unlink(in_folder("second.nii"));
+    }
+    struct sink *sinks[] = {open_nifti(&image, "first.nii", true, diag)};
+    cr_assert_eq(ts_sinks_publish(sinks, 1, diag), TS_OK);
+    ts_sinks_retract(sinks, 1); /* as where the HDF5 file fails at last */
+    close_nifti(sinks[0]);
+    expect_names("first.nii in ");
+    expect_text("first.nii", "old");
+    ts_diag_destroy(diag);
+}
+
+/* The bytes of a gzip file depend neither on the slabs nor on the number of threads. */
+Test(sinks, gzip_is_the_same_for_all_threads_and_slabs)
+{
+    enum { NX = 300, NY = 200, NZ = 40 };
+    static float values[NX * NY * NZ];
+    struct ts_image image = {.rank = 3,
+                             .axes = {{TS_AXIS_Z, NZ, 1, "mm", NULL, 0},
+                                      {TS_AXIS_Y, NY, 1, "mm", NULL, 0},
+                                      {TS_AXIS_X, NX, 1, "mm", NULL, 0}},
+                             .dtype = TS_F32,
+                             .quantity = TS_INTENSITY,
+                             .unit = "1"};
+    struct ts_diag *diag = ts_diag_create();
+    char *first = NULL;
+    size_t first_length = 0, length;
+    for (int i = 0; i < NX * NY * NZ; i++)
+        values[i] = (float)(i % 1000) * 0.25F;
+    for (int threads = 1; threads <= 4; threads++) {
+        struct sink *sink;
+        const struct sink_request request = {
+            .path = in_folder("a.nii.gz"), .image = &image, .name = "data", .threads = threads, .force = true};
+        cr_assert_eq(ts_sink_open(&nifti_sink, &request, &sink, diag), TS_OK);
+        image.data = values;
+        for (int64_t z = 0; z < NZ; z += threads) {
+            const struct ts_image slab = ts_image_slices(&image, z, NZ - z < threads ? NZ - z : threads);
+            cr_assert_eq(ts_sink_put(sink, &slab, diag), TS_OK);
+        }
+        cr_assert_eq(ts_sink_finish(sink, diag), TS_OK);
+        cr_assert_eq(ts_sinks_publish(&sink, 1, diag), TS_OK);
+        ts_sink_close(sink);
+        char *bytes = ts_test_read(in_folder("a.nii.gz"), &length);
+        if (!first) {
+            first = bytes;
+            first_length = length;
+            continue;
+        }
+        cr_assert(length == first_length && !memcmp(bytes, first, length), "%d threads", threads);
+        free(bytes);
+    }
+    free(first);
+    ts_diag_destroy(diag);
+}

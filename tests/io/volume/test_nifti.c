@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The nifti source on files that are built here byte by byte: types, byte orders, versions, transforms, and headers
+ * that are wrong or absurd.
+ */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/volume/nifti_header.h"
+#include "tests/files/volume_fixture.h"
+#include "tests/support/folders.h"
+#include "tests/support/support.h"
+
+enum { NX = 5, NY = 4, NZ = 1, MOST = 4096 };
+
+struct file {
+    unsigned char bytes[MOST];
+    size_t n;
+};
+
+/* A header of the volume, x to the left and y to the back as in DICOM, with a spacing of (0.7, 0.8, 2) mm. */
+static struct nifti_header header_of(enum ts_dtype dtype, int version, int64_t nz)
+{
+    static const double rows[3][4] = {{-0.7, 0, 0, 10}, {0, -0.8, 0, 20}, {0, 0, 2, -30}};
+    struct nifti_header header = {.version = version,
+                                  .dim = {3, NX, NY, (double)nz, 1, 1, 1, 1},
+                                  .datatype = ts_nifti_datatype(dtype),
+                                  .bits = 8 * (double)ts_dtype_bytes(dtype),
+                                  .offset = version == 1 ? NIFTI_1_BYTES + 4 : NIFTI_2_BYTES + 4,
+                                  .units = NIFTI_MM};
+    ts_nifti_set_transform(&header, rows);
+    return header;
+}
+
+/* Exchanges the bytes of a number. */
+static void turn(unsigned char *at, size_t width)
+{
+    for (size_t i = 0; i < width / 2; i++) {
+        const unsigned char byte = at[i];
+        at[i] = at[width - 1 - i];
+        at[width - 1 - i] = byte;
+    }
+}
+
+/* Brings the fields that the reader looks at to the other byte order, by their places in the standard. */
+static void turn_header(unsigned char *bytes, int version)
+{
+    static const struct {
+        size_t offset, width;
+        int n;
+    } fields[2][16] = {{{0, 4, 1}, {40, 2, 8}, {70, 2, 2}, {76, 4, 11}, {252, 2, 2}, {256, 4, 18}},
+                       {{0, 4, 1}, {12, 2, 2}, {16, 8, 8}, {104, 8, 11}, {344, 4, 2}, {352, 8, 18}, {500, 4, 1}}};
+    for (size_t f = 0; fields[version - 1][f].n > 0; f++)
+        for (int i = 0; i < fields[version - 1][f].n; i++)
+            turn(bytes + fields[version - 1][f].offset + (size_t)i * fields[version - 1][f].width,
+                 fields[version - 1][f].width);
+}
+
+static void build(struct file *file, const struct nifti_header *header, enum ts_dtype dtype, bool swapped)
+{
+    const size_t width = ts_dtype_bytes(dtype);
+    file->n = ts_nifti_encode(header, file->bytes);
+    if (swapped)
+        turn_header(file->bytes, header->version);
+    for (int64_t i = 0; i < NX * NY * (int64_t)header->dim[3]; i++, file->n += width) {
+        const int64_t z = i / (NX * NY), y = i / NX % NY, x = i % NX;
+        const double value = (double)(100 * z + 10 * y + x);
+        if (dtype == TS_F64)
+            memcpy(file->bytes + file->n, &value, sizeof value);
+        else
+            ts_test_store(file->bytes + file->n, dtype, 0, value);
+        if (swapped)
+            turn(file->bytes + file->n, width);
+    }
+}
+
+static char folder[256], path[300];
+static struct file built;
+
+static void begin(void)
+{
+    ts_test_folder_in_memory(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/a.nii", folder);
+}
+
+static void end(void)
+{
+    ts_test_remove_folder(folder);
+}
+
+TestSuite(nifti, .init = begin, .fini = end);
+
+Test(nifti, every_type_order_version_and_gzip)
+{
+    static const enum ts_dtype dtypes[] = {TS_U8, TS_I8, TS_U16, TS_I16, TS_U32, TS_I32, TS_F32, TS_F64};
+    int n = 0;
+    for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
+        for (int version = 1; version <= 2; version++)
+            for (int swapped = 0; swapped < 2; swapped++)
+                for (int gzip = 0; gzip < 2; gzip++, n++) {
+                    const int64_t nz = ts_dtype_bytes(dtypes[d]) == 1 ? 1 : 3; /* 100 z fits the type */
+                    const struct nifti_header header = header_of(dtypes[d], version, nz);
+                    build(&built, &header, dtypes[d], swapped);
+                    ts_volume_write(path, built.bytes, built.n, gzip);
+                    struct source *source = ts_volume_opened("nifti", path);
+                    const struct ts_image *image = &source->image;
+                    cr_assert_eq(image->dtype, dtypes[d] == TS_F64 ? TS_F32 : dtypes[d]);
+                    cr_assert(image->axes[0].n == nz && image->axes[1].n == NY && image->axes[2].n == NX);
+                    cr_assert(image->axes[2].spacing == 0.7 && image->axes[1].spacing == 0.8);
+                    cr_assert(image->has_geometry && image->origin_mm[0] == -10 && image->origin_mm[2] == -30);
+                    cr_assert(image->direction[0] == 1 && image->direction[4] == 1 && image->step_z_mm[2] == 2);
+                    ts_volume_check(source, false);
+                    source->ops->close(source);
+                }
+    cr_assert_eq(n, 64);
+}
+
+/* Left-handed axes are made right-handed by the order of the rows; qform counts where there is no sform. */
+Test(nifti, rows_are_reversed_where_the_axes_are_left_handed)
+{
+    static const double left[3][4] = {{-0.7, 0, 0, 10}, {0, 0.8, 0, 20}, {0, 0, 2, -30}};
+    struct nifti_header header = header_of(TS_I16, 1, 3);
+    for (int quaternion = 0; quaternion < 2; quaternion++) {
+        ts_nifti_set_transform(&header, left);
+        if (quaternion)
+            header.sform = 0;
+        build(&built, &header, TS_I16, false);
+        ts_volume_write(path, built.bytes, built.n, false);
+        struct source *source = ts_volume_opened("nifti", path);
+        const struct ts_image *image = &source->image;
+        cr_assert(image->direction[0] == 1 && image->direction[4] == 1 && image->direction[8] == 1);
+        cr_assert_float_eq(image->origin_mm[1], -20 - 3 * 0.8, 1e-6);
+        ts_volume_check(source, true);
+        source->ops->close(source);
+    }
+}
+
+Test(nifti, a_transform_of_any_turn_is_the_same_by_its_quaternion)
+{
+    uint64_t state = 1;
+    for (int i = 0; i < 1000; i++) {
+        struct nifti_header header = {.version = 1};
+        double q[4], norm = 0, rows[3][4], found[3][4];
+        for (int k = 0; k < 4; k++) {
+            q[k] = ts_random_unit(&state) - 0.5;
+            norm += q[k] * q[k];
+        }
+        for (int k = 0; k < 4; k++)
+            q[k] *= (q[0] < 0 ? -1 : 1) / sqrt(norm);
+        header.b = q[1];
+        header.c = q[2];
+        header.d = q[3];
+        header.qform = 1;
+        header.pixdim[0] = i % 2 ? -1 : 1;
+        for (int k = 0; k < 3; k++) {
+            header.pixdim[1 + k] = 0.1 + ts_random_unit(&state);
+            header.origin[k] = 100 * ts_random_unit(&state);
+        }
+        cr_assert(ts_nifti_transform(&header, rows));
+        ts_nifti_set_transform(&header, (const double(*)[4])rows);
+        cr_assert(header.qform == 1 && header.sform == 1 && header.pixdim[0] == (i % 2 ? -1 : 1));
+        header.sform = 0;
+        cr_assert(ts_nifti_transform(&header, found));
+        for (int r = 0; r < 3; r++)
+            for (int c = 0; c < 4; c++)
+                cr_assert_float_eq(rows[r][c], found[r][c], 1e-12);
+    }
+}
+
+Test(nifti, scales_and_units)
+{
+    struct nifti_header header = header_of(TS_I16, 2, 3);
+    header.slope = 1;
+    header.intercept = 0;
+    header.units = NIFTI_MICRON;
+    build(&built, &header, TS_I16, false);
+    ts_volume_write(path, built.bytes, built.n, false);
+    struct source *source = ts_volume_opened("nifti", path);
+    cr_assert_float_eq(source->image.axes[0].spacing, 0.002, 1e-15);
+    cr_assert_eq(source->image.dtype, TS_I16);
+    source->ops->close(source);
+    header.slope = 0.5;
+    build(&built, &header, TS_I16, false);
+    ts_volume_write(path, built.bytes, built.n, false);
+    source = ts_volume_opened("nifti", path);
+    float slice[NX * NY];
+    struct ts_diag *diag = ts_diag_create();
+    cr_assert(source->image.dtype == TS_F32 && source->ops->read(source, 2, 1, slice, diag) == TS_OK);
+    cr_assert_eq(slice[NX + 1], 105.5F);
+    source->ops->close(source);
+    ts_diag_destroy(diag);
+}
+
+Test(nifti, what_is_refused)
+{
+    static const struct {
+        const char *code;
+        size_t offset; /* of a 16-bit integer of version 1 */
+        int16_t value;
+    } cases[] = {{"nifti-header", 40, 0},
+                 {"nifti-header", 40, 8},
+                 {"nifti-volumes", 40, 4},
+                 {"nifti-type", 70, 32},
+                 {"nifti-type", 70, 1},
+                 {"nifti-type", 70, 1024},
+                 {"nifti-type", 70, 128},
+                 {"nifti-type", 70, 7},
+                 {"volume-size", 42, 0},
+                 {"volume-size", 44, -3},
+                 {"volume-truncated", 46, 4},
+                 {"volume-truncated", 42, 32767},
+                 {"nifti-header", 344, 0x316E},
+                 {"nifti-header", 0, 349},
+                 {"volume-geometry", 280 + 18, 0x4000},
+                 {"volume-geometry", 296 + 6, 0x7F80},
+                 {"nifti-header", 110, 0},
+                 {"nifti-header", 110, 0x7F80}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nifti_header header = header_of(TS_I16, 1, 3);
+        header.dim[4] = 2;
+        build(&built, &header, TS_I16, false);
+        memcpy(built.bytes + cases[i].offset, &cases[i].value, sizeof cases[i].value);
+        ts_volume_write(path, built.bytes, built.n, false);
+        ts_volume_refused("nifti", path, cases[i].code);
+    }
+    for (size_t n = 0; n < built.n; n += 7) { /* cut anywhere */
+        struct nifti_header header = header_of(TS_I16, 1, 3);
+        build(&built, &header, TS_I16, false);
+        ts_volume_write(path, built.bytes, n, false);
+        ts_volume_refused("nifti", path, n < NIFTI_1_BYTES ? "nifti-header" : "volume-truncated");
+    }
+}
+
+/* The volume that a small gzip file claims is refused before memory is taken for it, or ends where the data do. */
+Test(nifti, a_gzip_file_that_claims_more_is_refused)
+{
+    struct nifti_header header = header_of(TS_I16, 2, 3);
+    build(&built, &header, TS_I16, false);
+    header.dim[3] = 1e12;
+    ts_nifti_encode(&header, built.bytes);
+    ts_volume_write(path, built.bytes, built.n, true);
+    ts_volume_refused("nifti", path, "volume-size");
+    header.dim[3] = 1e9;
+    ts_nifti_encode(&header, built.bytes);
+    ts_volume_write(path, built.bytes, built.n, true);
+    ts_volume_refused("nifti", path, "volume-truncated");
+    header.dim[3] = 100;
+    ts_nifti_encode(&header, built.bytes);
+    ts_volume_write(path, built.bytes, built.n, true);
+    ts_volume_refused("nifti", path, "input-unreadable");
+}
+
+/* Any byte of the header may be any other: the file is read or refused. */
+Test(nifti, no_header_crashes)
+{
+    uint64_t state = 7;
+    for (int i = 0; i < 4000; i++) {
+        struct nifti_header header = header_of(TS_I16, 1 + i % 2, 3);
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source;
+        build(&built, &header, TS_I16, false);
+        for (int k = 0; k < 1 + i % 3; k++)
+            built.bytes[ts_random_next(&state) % built.n] = (unsigned char)ts_random_next(&state);
+        ts_volume_write(path, built.bytes, built.n, i % 4 == 0);
+        if (ts_volume_chain_open("nifti", path, &source, diag) == TS_OK) {
+            void *slice = malloc(ts_slice_bytes(&source->image));
+            (void)source->ops->read(source, source->n_slices - 1, 1, slice, diag);
+            free(slice);
+            source->ops->close(source);
+        } else {
+            cr_assert(ts_diag_count(diag) > 0);
+        }
+        ts_diag_destroy(diag);
+    }
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The nrrd source on files that are written here: attached and detached, raw and gzip, both byte orders, spaces, and
+ * headers that are refused.
+ */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/files/volume_fixture.h"
+#include "tests/support/folders.h"
+#include "tests/support/support.h"
+
+enum { NX = 5, NY = 4, NZ = 3, VALUES_BYTES = NX * NY * NZ * 2 };
+
+#define SHAPE "type: short\ndimension: 3\nsizes: 5 4 3\nendian: little\n"
+#define PLACE                                                                                                          \
+    "space: left-posterior-superior\nspace directions: (0.7,0,0) (0,0.8,0) (0,0,2)\nspace origin: (-10,-20,-30)\n"
+
+static char folder[256], path[300], data_path[300];
+static unsigned char values[VALUES_BYTES], bytes[8192];
+
+static void begin(void)
+{
+    ts_test_folder_in_memory(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/a.nrrd", folder);
+    snprintf(data_path, sizeof data_path, "%s/a.raw", folder);
+    for (int i = 0; i < NX * NY * NZ; i++)
+        ts_test_store(values, TS_I16, (size_t)i, 100 * (i / (NX * NY)) + 10 * (i / NX % NY) + i % NX);
+}
+
+static void end(void)
+{
+    ts_test_remove_folder(folder);
+}
+
+TestSuite(nrrd, .init = begin, .fini = end);
+
+/* Writes the header, and behind it the values, or the content of a file that was written. */
+static void write_nrrd(const char *header, const void *data, size_t n)
+{
+    const int length = snprintf((char *)bytes, sizeof bytes, "NRRD0005\n%s%s", header, n > 0 ? "\n" : "");
+    memcpy(bytes + length, data, n);
+    ts_volume_write(path, bytes, (size_t)length + n, false);
+}
+
+static void check_place(struct source *source)
+{
+    const struct ts_image *image = &source->image;
+    cr_assert(image->axes[2].spacing == 0.7 && image->axes[1].spacing == 0.8 && image->axes[0].spacing == 2);
+    cr_assert(image->has_geometry && image->origin_mm[0] == -10 && image->origin_mm[1] == -20);
+    cr_assert(image->direction[0] == 1 && image->direction[4] == 1 && image->step_z_mm[2] == 2);
+    ts_volume_check(source, false);
+    source->ops->close(source);
+}
+
+Test(nrrd, attached_and_detached_raw_and_gzip)
+{
+    unsigned char packed[1024];
+    write_nrrd("# a comment\n" SHAPE "encoding: raw\nkey:=value\n" PLACE, values, sizeof values);
+    check_place(ts_volume_opened("nrrd", path));
+    ts_volume_write(data_path, values, sizeof values, true);
+    FILE *file = fopen(data_path, "rb");
+    const size_t n = fread(packed, 1, sizeof packed, file);
+    fclose(file);
+    write_nrrd(SHAPE "encoding: gzip\n" PLACE, packed, n);
+    check_place(ts_volume_opened("nrrd", path));
+    write_nrrd(SHAPE "encoding: gz\n" PLACE "data file: a.raw\n", "", 0);
+    check_place(ts_volume_opened("nrrd", path));
+    ts_volume_write(data_path, values, sizeof values, false);
+    write_nrrd(SHAPE "encoding: raw\n" PLACE "data file: ./a.raw\r\nbyte skip: -1\n", "", 0);
+    check_place(ts_volume_opened("nrrd", path));
+    for (int i = 0; i < NX * NY * NZ; i++) { /* the other byte order */
+        const unsigned char low = values[2 * i];
+        values[2 * i] = values[2 * i + 1];
+        values[2 * i + 1] = low;
+    }
+    write_nrrd("type: int16\ndimension: 3\nsizes: 5 4 3\nendian: big\nencoding: raw\n" PLACE, values, sizeof values);
+    check_place(ts_volume_opened("nrrd", path));
+}
+
+Test(nrrd, spaces_become_lps)
+{
+    write_nrrd(SHAPE "encoding: raw\nspace: right-anterior-superior\n"
+                     "space directions: (-0.7,0,0) (0,-0.8,0) (0,0,2)\nspace origin: (10,20,-30)\n",
+               values, sizeof values);
+    check_place(ts_volume_opened("nrrd", path));
+    write_nrrd(SHAPE "encoding: raw\nspace: LAS\nspace directions: (0.7,0,0) (0,0.8,0) (0,0,2)\n"
+                     "space origin: (-10,20,-30)\n",
+               values, sizeof values);
+    struct source *source = ts_volume_opened("nrrd", path);
+    cr_assert_float_eq(source->image.origin_mm[1], -20 - 3 * 0.8, 1e-12);
+    ts_volume_check(source, true);
+    source->ops->close(source);
+    write_nrrd(SHAPE "encoding: raw\nspacings: 0.7 0.8 nan\n", values, sizeof values);
+    source = ts_volume_opened("nrrd", path);
+    cr_assert(!source->image.has_geometry && source->image.axes[1].spacing == 0.8);
+    cr_assert_str_eq(source->image.axes[0].unit, "pixel");
+    source->ops->close(source);
+}
+
+Test(nrrd, what_is_refused)
+{
+    static const struct {
+        const char *header, *code;
+    } cases[] = {
+        {"", "nrrd-header"},
+        {SHAPE, "nrrd-header"},
+        {"dimension: 3\nsizes: 5 4 3\nencoding: raw\nendian: little\n", "nrrd-header"},
+        {SHAPE "encoding: raw\nno field\n", "nrrd-header"},
+        {SHAPE "encoding: hex\n", "nrrd-encoding"},
+        {SHAPE "encoding: bzip2\n", "nrrd-encoding"},
+        {SHAPE "encoding: gzip\n", "nrrd-encoding"},
+        {"type: block\n", "nrrd-type"},
+        {"type: long long\n", "nrrd-type"},
+        {"dimension: 4\n", "nrrd-volumes"},
+        {SHAPE "encoding: raw\nkinds: vector domain domain\n", "nrrd-volumes"},
+        {SHAPE "encoding: raw\ndata file: /etc/passwd\n", "nrrd-data-file"},
+        {SHAPE "encoding: raw\ndata file: ../a.raw\n", "nrrd-data-file"},
+        {SHAPE "encoding: raw\ndata file: LIST\n", "nrrd-data-file"},
+        {SHAPE "encoding: raw\ndata file: gone.raw\n", "input-unreadable"},
+        {SHAPE "encoding: raw\nspace directions: (1,0,0) none (0,0,1)\n", "nrrd-header"},
+        {SHAPE "encoding: raw\nspace: LPS\nspace directions: (1,0,0) (1,1,0) (0,0,1)\nspace origin: (0,0,0)\n",
+         "volume-geometry"},
+        {SHAPE "encoding: raw\nspace units: \"um\" \"um\" \"um\"\n", "nrrd-header"},
+        {"type: short\ndimension: 3\nsizes: 5 4\n", "nrrd-header"},
+        {"type: short\ndimension: 3\nsizes: 5 4 0\nencoding: raw\nendian: little\n", "volume-size"},
+        {"type: short\ndimension: 3\nsizes: 5 4 4\nencoding: raw\nendian: little\n", "volume-truncated"},
+        {"type: short\ndimension: 3\nsizes: 2147483647 2147483647 2147483647\nencoding: raw\nendian: little\n",
+         "volume-size"},
+        {SHAPE "encoding: raw\nline skip: 1\n", "nrrd-header"},
+        {SHAPE "encoding: raw\nbyte skip: 9\n", "volume-truncated"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_nrrd(cases[i].header, values, sizeof values);
+        ts_volume_refused("nrrd", path, cases[i].code);
+    }
+}
+
+Test(nrrd, no_header_crashes)
+{
+    static const char header[] = "NRRD0005\n" SHAPE "encoding: raw\n" PLACE "kinds: domain domain domain\n\n";
+    uint64_t state = 3;
+    const size_t length = sizeof header - 1, n = length + sizeof values;
+    for (int i = 0; i < 4000; i++) {
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source;
+        memcpy(bytes, header, length);
+        memcpy(bytes + length, values, sizeof values);
+        for (int k = 0; k < 1 + i % 4; k++)
+            bytes[8 + ts_random_next(&state) % (length - 8)] = (unsigned char)ts_random_next(&state);
+        ts_volume_write(path, bytes, i % 5 ? n : ts_random_next(&state) % n, false);
+        if (ts_volume_chain_open("nrrd", path, &source, diag) == TS_OK) {
+            void *slice = malloc(ts_slice_bytes(&source->image));
+            (void)source->ops->read(source, source->n_slices - 1, 1, slice, diag);
+            free(slice);
+            source->ops->close(source);
+        } else {
+            cr_assert(ts_diag_count(diag) > 0);
+        }
+        ts_diag_destroy(diag);
+    }
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the one-line form adds to the tests of chains: brackets, single quotes, names of stages that are misspelled, and
+ * hints in its own spelling.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/chain/chain_build.h"
+#include "pipeline/chain/oneline.h"
+#include "stages/filters/convolve.h"
+#include "stages/projection/radon.h"
+#include "tests/support/chain_text.h"
+
+TestSuite(oneline);
+
+Test(oneline, brackets_make_lists_and_rows)
+{
+    struct ts_diag *diag;
+    struct ts_chain *chain;
+    cr_assert_eq(ts_test_parse("dicom x | convolve kernel=custom weights=[[0, 1,0], [1,4,1],[0,1,0]] | "
+                               "radon angles=[0,10, 20] | radon angles=[5]",
+                               &chain, &diag),
+                 TS_OK, "%s", ts_test_errors(diag));
+    const struct convolve_params *convolve = chain->stages[0].set.values;
+    cr_expect_eq(convolve->weights.rows, 3);
+    cr_expect_eq(convolve->weights.columns, 3);
+    cr_expect_eq(convolve->weights.values[4], 4);
+    cr_expect_eq(((const struct radon_params *)chain->stages[1].set.values)->angles.columns, 3);
+    cr_expect_eq(((const struct radon_params *)chain->stages[2].set.values)->angles.values[0], 5);
+    cr_expect_eq(ts_chain_set(chain, "radon#2.angles=[1, 2]", diag), TS_OK);
+    cr_expect_eq(((const struct radon_params *)chain->stages[2].set.values)->angles.values[1], 2);
+    ts_chain_destroy(chain);
+    ts_diag_destroy(diag);
+}
+
+Test(oneline, single_quotes_keep_everything_between_them)
+{
+    struct ts_diag *diag;
+    struct ts_chain *chain;
+    cr_assert_eq(
+        ts_test_parse("dicom 'my study' \"it's\" '\\|' series='a b' | save name='kept' | hdf5 'a|b.h5'", &chain, &diag),
+        TS_OK, "%s", ts_test_errors(diag));
+    const struct ts_texts *paths = chain->sources[0].set.values;
+    cr_assert_eq(paths->n, 3);
+    cr_expect_str_eq(paths->items[0], "folder/my study");
+    cr_expect_str_eq(paths->items[1], "folder/it's");
+    cr_expect_str_eq(paths->items[2], "folder/\\|");
+    cr_expect_str_eq(chain->stages[0].name, "kept");
+    cr_expect_str_eq(chain->output.path, "folder/a|b.h5");
+    ts_chain_destroy(chain);
+    ts_diag_destroy(diag);
+}
+
+Test(oneline, what_is_wrong_is_named_at_its_place)
+{
+    static const char *const cases[][2] = {
+        {"medain radius=3", "1:1: error: unknown stage 'medain'; did you mean 'median'?\n"},
+        {"foo radius=3 | equalize", "1:1: error: unknown stage 'foo'\n"},
+        {"medain | equalize", "1:1: error: unknown stage 'medain'; did you mean 'median'?\n"},
+        {"foo ./study | equalize", "1:1: error: input: unknown format 'foo'\n"},
+        {"dicom x | box(radius=2)", "1:14: error: a space is expected after the name of the stage\n"},
+        {"dicom x | radon angles=[1,2", "1:24: error: this bracket is not closed\n"},
+        {"dicom x | radon angles=[1,2]]",
+         "1:29: error: a space or the end of the value is expected after the bracket\n"},
+        {"dicom x | radon angles=[[[1]]]",
+         "1:30: error: a space or the end of the value is expected after the bracket\n"},
+        {"dicom x | radon angles=[]", "1:24: error: radon.angles: the list is empty\n"},
+        {"dicom x | radon views=[3]", "1:23: error: radon.views: an integer is expected, found a list\n"},
+        {"dicom 'x'y | equalize", "1:10: error: a space or the end of the value is expected after the single quote\n"},
+        {"dicom 'x | equalize", "1:7: error: this single quote is not closed\n"},
+        {"tiff x | equalize", "1:1: error: input: 2 parameters are required, but not given: pages, pixel_size\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ts_diag *diag;
+        struct ts_chain *chain;
+        cr_expect_eq(ts_test_parse(cases[i][0], &chain, &diag), TS_BAD_CHAIN, "%s", cases[i][0]);
+        char *found = ts_test_errors(diag);
+        cr_expect_str_eq(found, cases[i][1], "%s:\n%sinstead of\n%s", cases[i][0], found, cases[i][1]);
+        free(found);
+        ts_chain_destroy(chain);
+        ts_diag_destroy(diag);
+    }
+}
+
+Test(oneline, hints_are_spelled_as_the_line)
+{
+    static const char *const cases[][2] = {
+        {"center: {center: 12.5} takes what the file says, center: {} searches",
+         "center center=12.5 takes what the file says, center searches"},
+        {"put `to_hu: {water: 0.02}` before it", "put `to_hu water=0.02` before it"},
+        {"write range: [low, high], or limits: data", "write range=low,high, or limits=data"},
+        {"weights: [[0, 1, 0], [1, 1, 1], [0, 1, 0]]", "weights=[[0,1,0],[1,1,1],[0,1,0]]"},
+        {"choose one with series: N", "choose one with series=N"},
+        {"scope: slice, or percentile_method: histogram.", "scope=slice, or percentile_method=histogram."},
+        {"output: {hdf5: FILE.h5} in the chain, or -o FILE.h5", "hdf5 FILE.h5 in the chain, or -o FILE.h5"},
+        {"circle: {radius: 5, outside: nan} and clip: false", "circle radius=5 outside=nan and clip=false"},
+        /* Prose stays, and so does what no table knows or what is cut off. */
+        {"radius: half width of the window", "radius: half width of the window"},
+        {"known: box, median", "known: box, median"},
+        {"angles: their number; method: whatever", "angles: their number; method: whatever"},
+        {"- box: {...}, or", "- box ..., or"},
+        {"box: {radius", "box: {radius"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *spelled = ts_oneline_hint(cases[i][0]);
+        cr_expect_str_eq(spelled, cases[i][1]);
+        free(spelled);
+    }
+}
+
+/* A hint that comes after the chain was read is spelled as the chain is. */
+Test(oneline, hints_follow_the_form_of_the_chain)
+{
+    static const char yaml[] = "tomostage: 2\ninput: {dicom: x}\nstages: {box: {radius: 2}}\n";
+    struct ts_diag *diag;
+    struct ts_chain *chain;
+    cr_assert_eq(ts_test_parse(yaml, &chain, &diag), TS_BAD_CHAIN);
+    cr_expect_str_eq(ts_diag_get(diag, 0)->hint, "each stage stands in its own line: - box: {radius: 2}");
+    ts_diag_destroy(diag);
+    cr_assert_eq(ts_test_parse("dicom x | equalize", &chain, &diag), TS_OK);
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "test"}, "wrong");
+    ts_diag_hint(diag, "use scope: volume, or %s: {%s: %d}", "box", "radius", 3);
+    cr_expect_str_eq(ts_diag_get(diag, 0)->hint, "use scope=volume, or box radius=3");
+    ts_chain_destroy(chain);
+    ts_diag_destroy(diag);
+}

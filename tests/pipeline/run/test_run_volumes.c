@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A chain over a series of volumes gives, for each of them, what the chain gives for that volume alone: images, which
+ * get the axis of the volumes, and tables. The bytes depend neither on slabs nor on threads.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/files/hdf5_data.h"
+#include "tests/support/folders.h"
+#include "tests/support/memory_chain.h"
+#include "tests/support/plan_run.h"
+#include "tests/support/stage_check.h"
+
+enum { N_VOLUMES = 3, NZ = 7, NY = 14, NX = 19 };
+
+static char folder[256], output[300], single[300];
+
+static void make_folder(void)
+{
+    ts_test_folder(folder, sizeof folder);
+    snprintf(output, sizeof output, "%s/out.h5", folder);
+    snprintf(single, sizeof single, "%s/single.h5", folder);
+}
+
+static void remove_folder(void)
+{
+    unlink(output);
+    unlink(single);
+    cr_assert_eq(rmdir(folder), 0, "%s holds more than the outputs", folder);
+}
+
+/* Halos, a kept image, reductions over the volume and per slice, tables of both, and a change of axes. */
+static void add_stages(struct memory_chain *memory)
+{
+    memory_chain_add(memory, "box radius=2 dimensions=3d border=wrap", NULL);
+    memory_chain_add(memory, "statistics", NULL);
+    memory_chain_add(memory, "rescale method=z-score", NULL);
+    memory_chain_add(memory, "equalize", NULL);
+    memory_chain_add(memory, "save", "equalized");
+    memory_chain_add(memory, "histogram scope=slice bins=11", NULL);
+    memory_chain_add(memory, "radon views=7", NULL);
+}
+
+static void run_chain(const struct memory_chain *memory, int threads, int64_t budget)
+{
+    const struct ts_options options = {.device = "cpu", .threads = threads, .memory_bytes = budget, .force = true};
+    struct ts_plan *plan = ts_test_plan(memory, &options);
+    cr_assert(plan);
+    ts_test_plan_run(plan);
+    ts_plan_destroy(plan);
+}
+
+/* Compares part `volume` of a dataset with the whole one of the volume alone. */
+static void check_part(const char *dataset, int volume)
+{
+    size_t n_all, n;
+    double *all = ts_test_read_hdf5_at(output, dataset, &n_all), *one = ts_test_read_hdf5_at(single, dataset, &n);
+    cr_assert_eq(n_all, N_VOLUMES * n, "%s has %zu elements for %d volumes, one has %zu", dataset, n_all,
+                 (int)N_VOLUMES, n);
+    cr_expect_eq(memcmp(all + (size_t)volume * n, one, n * sizeof *one), 0, "%s differs in volume %d", dataset, volume);
+    free(all);
+    free(one);
+}
+
+Test(run_volumes, each_volume_is_as_alone)
+{
+    static const char *const datasets[] = {"/entry/equalized/data", "/entry/data/data",
+                                           "/entry/process_2_statistics/tables/mean",
+                                           "/entry/process_6_histogram/tables/counts"};
+    struct ts_image image = ts_test_image(N_VOLUMES * NZ, NY, NX, TS_I16, VALUES_CT, 5);
+    struct memory_chain memory, alone;
+    make_folder();
+    memory_chain_init(&memory, &image, NULL, output);
+    memory.n_volumes = N_VOLUMES;
+    add_stages(&memory);
+    run_chain(&memory, 2, 0);
+    cr_expect_geq(memory.slices_read, N_VOLUMES * NZ);
+    for (int volume = 0; volume < N_VOLUMES; volume++) {
+        const struct ts_image part = ts_image_slices(&image, volume * NZ, NZ);
+        struct ts_image own = part;
+        own.z_first = 0;
+        memory_chain_init(&alone, &own, NULL, single);
+        add_stages(&alone);
+        run_chain(&alone, 1, 0);
+        for (size_t i = 0; i < sizeof datasets / sizeof *datasets; i++)
+            check_part(datasets[i], volume);
+        memory_chain_clear(&alone);
+    }
+    size_t n;
+    double *times = ts_test_read_hdf5_at(output, "/entry/data/time", &n);
+    cr_assert_eq(n, N_VOLUMES);
+    cr_expect_eq(times[2], 4.0, "the third volume is at %g s", times[2]);
+    free(times);
+    memory_chain_clear(&memory);
+    free(image.data);
+    remove_folder();
+}
+
+Test(run_volumes, same_bytes_for_slabs_and_threads)
+{
+    struct ts_image image = ts_test_image(N_VOLUMES * NZ, NY, NX, TS_I16, VALUES_CT, 6);
+    struct memory_chain memory;
+    unsigned char *first = NULL;
+    size_t first_size = 0;
+    make_folder();
+    memory_chain_init(&memory, &image, NULL, output);
+    memory.n_volumes = N_VOLUMES;
+    add_stages(&memory);
+    for (int threads = 1; threads <= 3; threads += 2) {
+        const struct ts_options options = {.device = "cpu", .threads = threads};
+        struct ts_plan *plan = ts_test_plan(&memory, &options);
+        const int64_t least = ts_test_plan_least(plan);
+        ts_plan_destroy(plan);
+        run_chain(&memory, threads, least);
+        ts_test_same_file(output, &first, &first_size, "slabs and threads");
+        run_chain(&memory, threads, 0);
+        ts_test_same_file(output, &first, &first_size, "slabs and threads");
+    }
+    free(first);
+    memory_chain_clear(&memory);
+    free(image.data);
+    remove_folder();
+}
+
+/* A reference of one volume serves all, and a stage that would find other axes in each is refused. */
+Test(run_volumes, one_reference_serves_all_and_found_axes_are_refused)
+{
+    struct ts_image image = ts_test_image(N_VOLUMES * NZ, NY, NX, TS_U16, VALUES_CT, 7);
+    struct ts_image atlas = ts_test_image(NZ, NY, NX, TS_U16, VALUES_CT, 8);
+    struct memory_chain memory;
+    make_folder();
+    memory_chain_init(&memory, &image, &atlas, output);
+    memory.n_volumes = N_VOLUMES;
+    memory_chain_add(&memory, "equalize reference=atlas", NULL);
+    run_chain(&memory, 2, 0);
+    size_t n;
+    free(ts_test_read_hdf5_at(output, "/entry/data/data", &n));
+    cr_expect_eq(n, (size_t)N_VOLUMES * NZ * NY * NX);
+    memory_chain_clear(&memory);
+    memory_chain_init(&memory, &image, NULL, output);
+    memory_chain_add(&memory, "radon views=16", NULL);
+    memory_chain_add(&memory, "center", NULL);
+    const struct ts_options options = {.device = "cpu"};
+    struct ts_plan *plan = ts_test_plan(&memory, &options);
+    cr_expect(plan, "one volume is accepted");
+    ts_plan_destroy(plan);
+    memory.n_volumes = N_VOLUMES;
+    cr_expect(!ts_test_plan(&memory, &options), "found axes of several volumes are accepted");
+    memory_chain_clear(&memory);
+    free(image.data);
+    free(atlas.data);
+    remove_folder();
+}

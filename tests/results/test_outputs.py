@@ -1,0 +1,355 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Reads outputs of every format with the libraries that people use, and compares values and geometry with the HDF5 output of
+the same run.
+
+usage: test_outputs.py PROGRAM. The public images are found through TOMOSTAGE_DATA. Ends with 77, which counts as
+skipped, where a module is missing; tests of data are left out, with a line that says so, where the data are."""
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import zlib
+
+try:
+    import h5py
+    import nibabel
+    import numpy as np
+    import pydicom
+    import tifffile
+except ImportError as missing:
+    print(f"SKIPPED: {missing}; ./bootstrap.sh test installs what the tests need")
+    sys.exit(77)
+
+PROGRAM = os.path.abspath(sys.argv[1])
+DATA = os.environ.get("TOMOSTAGE_DATA")
+TESTS = []
+
+
+class Skip(Exception):
+    pass
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def run(*arguments, expect=0):
+    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, errors="replace")
+    assert done.returncode == expect, f"{arguments}: exit {done.returncode}, expected {expect}\n{done.stderr}"
+    return done
+
+
+def result(path, name="data"):
+    """The array of an image and the transform of its voxels (x, y, z, 1) to LPS."""
+    with h5py.File(path) as file:
+        group = file[f"/entry/{name}"]
+        data, lps = group["data"][:], np.eye(4)
+        if "origin_mm" in group.attrs:
+            direction = np.asarray(group.attrs["direction"]).reshape(3, 3)
+            lps[:3, 0] = direction[0] * group["x"].attrs["spacing"]
+            lps[:3, 1] = direction[1] * group["y"].attrs["spacing"]
+            lps[:3, 2] = group.attrs["step_z_mm"]
+            lps[:3, 3] = group.attrs["origin_mm"]
+        return data, lps
+
+
+TO_RAS = np.diag([-1.0, -1, 1, 1])
+
+
+def check_nifti(path, data, lps):
+    image = nibabel.load(path)
+    values = np.asarray(image.dataobj)
+    assert values.dtype == data.dtype and np.array_equal(values.transpose(2, 1, 0), data), path
+    assert np.allclose(image.affine, TO_RAS @ lps, rtol=0, atol=1e-4), (image.affine, TO_RAS @ lps)
+    assert np.allclose(image.get_sform(), image.get_qform(), rtol=0, atol=1e-4)
+    assert image.header.get_xyzt_units() == ("mm", "sec")
+    assert image.header["sform_code"] == 1 and image.header["qform_code"] == 1
+
+
+@test
+def nifti_of_a_phantom(folder):
+    chain = phantom(folder)
+    for name in "a.nii", "a.nii.gz":
+        run("run", f"{chain} | box radius=1 | hdf5 {folder}/a.h5 | nifti {folder}/{name}", "--force")
+        check_nifti(f"{folder}/{name}", *result(f"{folder}/a.h5"))
+    with open(f"{folder}/a.json", encoding="utf-8") as file:
+        facts = json.load(file)
+    assert facts["Modality"] == "CT" and facts["Units"] == "HU" and facts["GeneratedBy"][0]["Name"] == "tomostage"
+    # What was written is read to the same volume.
+    run("run", f"nifti {folder}/a.nii.gz quantity=hu | invert | hdf5 {folder}/b.h5")
+    run("run", f"result {folder}/a.h5 | invert | hdf5 {folder}/c.h5")
+    (data, lps), (expected, expected_lps) = result(f"{folder}/b.h5"), result(f"{folder}/c.h5")
+    assert np.array_equal(data, expected) and np.allclose(lps, expected_lps, rtol=0, atol=1e-4)
+
+
+@test
+def nifti_2_of_a_long_axis(folder):
+    values = np.arange(40000 * 2 * 2, dtype=np.int32).reshape(40000, 2, 2)
+    nibabel.save(nibabel.Nifti2Image(values, np.diag([-1, -1, 3, 1])), f"{folder}/long.nii")
+    run("run", f"nifti {folder}/long.nii | save name=same | nifti {folder}/out.nii")
+    image = nibabel.load(f"{folder}/out.nii")
+    assert isinstance(image, nibabel.Nifti2Image) and image.shape == (40000, 2, 2)
+    assert np.array_equal(np.asarray(image.dataobj), values)
+
+
+@test
+def nifti_that_nibabel_wrote(folder):
+    random = np.random.default_rng(1)
+    for dtype in np.uint8, np.int8, np.uint16, np.int16, np.int32, np.float32, np.float64:
+        for order in "<>":
+            for signs in (-1, -1, 1), (1, 1, 1), (-1, 1, 1), (1, -1, -1):
+                values = (random.random((6, 5, 4)) * 100).astype(dtype)
+                turn = np.linalg.qr(random.random((3, 3)))[0]
+                turn *= np.linalg.det(turn)
+                affine = np.eye(4)
+                affine[:3, :3] = turn @ np.diag(np.array(signs) * (0.7, 0.8, 1.5))
+                affine[:3, 3] = (10, -20, 30)
+                header = nibabel.Nifti1Header(endianness=order)
+                header.set_data_dtype(np.dtype(dtype).newbyteorder(order))
+                image = nibabel.Nifti1Image(values, affine, header)
+                nibabel.save(image, f"{folder}/in.nii.gz")
+                run("run", f"nifti {folder}/in.nii.gz | save name=same | hdf5 {folder}/out.h5", "--force")
+                data, lps = result(f"{folder}/out.h5")
+                expected, wanted = values.transpose(2, 1, 0).astype(np.float32), TO_RAS @ affine
+                if np.linalg.det(wanted[:3, :3]) < 0:  # its rows are read from the last one on
+                    expected = expected[:, ::-1]
+                    wanted = wanted @ np.array([[1, 0, 0, 0], [0, -1, 0, 4], [0, 0, 1, 0], [0, 0, 0, 1]])
+                assert np.array_equal(data.astype(np.float32), expected), (dtype, order, signs)
+                assert np.allclose(lps, wanted, rtol=0, atol=1e-4), (lps, wanted)
+
+
+@test
+def twins_in_dicom_and_nifti(folder):
+    if not DATA:
+        raise Skip
+    pairs = [(f"{DATA}/ct/ibsi_sts001/dicom/{name}/image", f"{DATA}/ct/ibsi_sts001/ref_nifti/{nifti}_image.nii.gz")
+             for name, nifti in (("CT", "CT"), ("PET", "PET"), ("MR_T1", "MR_T1"))]
+    for dicom, nifti in pairs:
+        run("run", f"dicom {dicom} | save name=same | hdf5 {folder}/d.h5", "--force")
+        run("run", f"nifti {nifti} | save name=same | hdf5 {folder}/n.h5", "--force")
+        (data, lps), (other, other_lps) = result(f"{folder}/d.h5"), result(f"{folder}/n.h5")
+        scale = np.abs(data.astype(float)).max()
+        assert data.shape == other.shape and np.abs(data.astype(float) - other).max() <= 1e-6 * scale, dicom
+        assert np.allclose(lps, other_lps, rtol=0, atol=1e-3), (lps, other_lps)
+
+
+def phantom(folder, *arguments):
+    run("phantom", "asymmetric", "-o", f"{folder}/in", "--size", "48", "--slices", "7", *arguments)
+    return f"dicom {folder}/in"
+
+
+@test
+def tiff_for_imagej(folder):
+    chain = phantom(folder)
+    for stage in "save name=same", "gaussian sigma=1 unit=pixel", "rescale out_low=0 out_high=255 dtype=u8":
+        run("run", f"{chain} | {stage} | hdf5 {folder}/a.h5 | tiff {folder}/a.tif", "--force")
+        run("export", f"{folder}/a.h5", "--format", "tiff", "-o", f"{folder}/pages", "--force")
+        data, lps = result(f"{folder}/a.h5")
+        with tifffile.TiffFile(f"{folder}/a.tif") as file:
+            assert np.array_equal(file.asarray(), data) and file.asarray().dtype == data.dtype, stage
+            facts, tags = file.imagej_metadata, file.pages[0].tags
+            assert facts["unit"] == "mm" and facts["slices"] == 7 and abs(facts["spacing"] - lps[2, 2]) < 1e-6, facts
+            for name, spacing in ("XResolution", lps[0, 0]), ("YResolution", lps[1, 1]):
+                over, under = tags[name].value
+                assert abs(under / over / spacing - 1) < 1e-6, (name, over, under)
+        assert sorted(os.listdir(f"{folder}/pages")) == [f"slice_{z + 1:04d}.tif" for z in range(7)]
+        for z in range(7):
+            assert np.array_equal(tifffile.imread(f"{folder}/pages/slice_{z + 1:04d}.tif"), data[z])
+
+
+def read_png(path):
+    """The gray values of a picture whose rows are filtered by differences (Sub), and its comment."""
+    with open(path, "rb") as file:
+        data = file.read()
+    at, chunks = 8, {}
+    while at < len(data):
+        length, name = struct.unpack(">I4s", data[at:at + 8])
+        body = data[at + 8:at + 8 + length]
+        assert struct.unpack(">I", data[at + 8 + length:at + 12 + length])[0] == zlib.crc32(name + body)
+        chunks[name], at = body, at + 12 + length
+    width, height, bits = struct.unpack(">IIB", chunks[b"IHDR"][:9])
+    bytes_each = bits // 8
+    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(height, 1 + width * bytes_each)
+    assert (rows[:, 0] == 1).all()
+    gray = np.cumsum(rows[:, 1:].reshape(height, width, bytes_each), axis=1, dtype=np.uint64).astype(np.uint8)
+    gray = gray[..., 0] if bits == 8 else gray[..., 0].astype(np.uint16) * 256 + gray[..., 1]
+    return gray, chunks[b"tEXt"].decode(), struct.unpack(">IIB", chunks[b"pHYs"])
+
+
+def shade(values, low, high):
+    return np.clip(np.rint((values.astype(float) - low) / (high - low) * 255), 0, 255).astype(np.uint8)
+
+
+@test
+def png_with_a_window(folder):
+    chain = phantom(folder)
+    run("run", f"{chain} | save name=same | hdf5 {folder}/a.h5 | png {folder}/given window=40,400")
+    data, lps = result(f"{folder}/a.h5")
+    for z in range(7):
+        gray, comment, physical = read_png(f"{folder}/given/slice_{z + 1:04d}.png")
+        assert np.array_equal(gray, shade(data[z], -160, 240)) and "black is -160, white is 240" in comment, comment
+        assert physical == (round(1000 / lps[0, 0]), round(1000 / lps[1, 1]), 1)
+    # Without one: the same window for all slices, from percentiles of the whole.
+    run("export", f"{folder}/a.h5", "--format", "png", "-o", f"{folder}/own")
+    low, high = np.sort(data.ravel())[[(data.size - 1) // 100, data.size - 1 - (data.size - 1) // 100]]
+    for z in range(7):
+        assert np.array_equal(read_png(f"{folder}/own/slice_{z + 1:04d}.png")[0], shade(data[z], low, high))
+    # Values without a sign are kept.
+    for dtype, limit in ("u8", 255), ("u16", 65535):
+        run("run", f"{chain} | rescale out_low=0 out_high={limit} dtype={dtype} | hdf5 {folder}/b.h5 | png {folder}/kept", "--force")
+        data, _ = result(f"{folder}/b.h5")
+        for z in range(7):
+            gray = read_png(f"{folder}/kept/slice_{z + 1:04d}.png")[0]
+            assert np.array_equal(gray, data[z]) and gray.dtype == data.dtype
+    run("run", f"{chain} | save name=same | png {folder}/one.png", expect=2)
+
+
+def read_dicom(folder):
+    """Values, transform to LPS, and the files of a series, in the order of the instance numbers."""
+    files = [pydicom.dcmread(f"{folder}/{name}") for name in sorted(os.listdir(folder))]
+    values = np.stack([file.pixel_array.astype(float) * float(file.RescaleSlope) + float(file.RescaleIntercept)
+                       for file in files])
+    lps = np.eye(4)
+    places = np.array([file.ImagePositionPatient for file in files], float)
+    orientation = np.array(files[0].ImageOrientationPatient, float).reshape(2, 3)
+    lps[:3, 0] = orientation[0] * files[0].PixelSpacing[1]
+    lps[:3, 1] = orientation[1] * files[0].PixelSpacing[0]
+    lps[:3, 2] = (places[-1] - places[0]) / (len(files) - 1)
+    lps[:3, 3] = places[0]
+    return values, lps, files
+
+
+def check_dicom(program_result, folder):
+    data, lps = program_result
+    values, found, files = read_dicom(folder)
+    half = 0 if data.dtype.kind in "iu" and data.dtype.itemsize < 4 else 0.5001 * float(files[0].RescaleSlope)
+    assert np.abs(values - data.astype(float)).max() <= half, np.abs(values - data.astype(float)).max()
+    assert np.allclose(found, lps, rtol=0, atol=1e-4), (found, lps)
+    first = files[0]
+    assert len({file.SOPInstanceUID for file in files}) == len(files)
+    assert len({file.SeriesInstanceUID for file in files}) == 1 and first.ImageType[:2] == ["DERIVED", "SECONDARY"]
+    assert not first.PatientName and not first.PatientID and first.PatientIdentityRemoved == "YES"
+    if shutil.which("dciodvfy"):
+        report = subprocess.run(["dciodvfy", f"{folder}/slice_0002.dcm"], capture_output=True, text=True).stderr
+        assert "Error" not in report, report
+    return first
+
+
+@test
+def dicom_is_read_back(folder):
+    chain = phantom(folder)
+    stages = ["save name=same", "rescale out_low=0 out_high=255 dtype=u8", "rescale out_low=0 out_high=60000 dtype=u16",
+              "gaussian sigma=1 unit=pixel", "rescale out_low=-0.01 out_high=0.02"]
+    for stage in stages:
+        for codec in "none", "rle":
+            run("run", f"{chain} | {stage} | hdf5 {folder}/a.h5 | dicom {folder}/derived codec={codec}", "--force")
+            first = check_dicom(result(f"{folder}/a.h5"), f"{folder}/derived")
+            assert first.file_meta.TransferSyntaxUID == "1.2.840.10008.1.2." + {"none": "1", "rle": "5"}[codec]
+            run("run", f"dicom {folder}/derived | save name=same | hdf5 {folder}/b.h5", "--force")
+            (data, lps), (again, lps_again) = result(f"{folder}/a.h5"), result(f"{folder}/b.h5")
+            half = 0.5001 * float(first.RescaleSlope) if data.dtype.itemsize == 4 else 0
+            assert np.abs(data.astype(float) - again).max() <= half + 1e-6 * np.abs(again).max() * (half > 0), stage
+            assert np.allclose(lps, lps_again, rtol=0, atol=1e-6)
+    # Equal results have equal files.
+    run("export", f"{folder}/a.h5", "--format", "dicom", "-o", f"{folder}/again")
+    run("export", f"{folder}/a.h5", "--format", "dicom", "-o", f"{folder}/twice")
+    for name in os.listdir(f"{folder}/again"):
+        with open(f"{folder}/again/{name}", "rb") as one, open(f"{folder}/twice/{name}", "rb") as two:
+            assert one.read() == two.read()
+
+
+@test
+def dicom_of_wide_integers_and_of_what_is_no_number(folder):
+    random = np.random.default_rng(2)
+    affine = np.diag([-0.5, -0.5, 2, 1])
+    narrow = random.integers(100000, 165536, (6, 5, 4), dtype=np.int32)
+    wide = random.integers(-2**31, 2**31 - 1, (6, 5, 4), dtype=np.int32)
+    broken = random.random((6, 5, 4), dtype=np.float32)
+    broken[1, 2, 3] = np.nan
+    broken[2, 2, 2] = np.inf
+    for values in narrow, wide, broken:
+        nibabel.save(nibabel.Nifti1Image(values, affine, dtype=values.dtype), f"{folder}/in.nii")
+        run("run", f"nifti {folder}/in.nii quantity=attenuation | save name=same | dicom {folder}/derived", "--force")
+        found, lps, files = read_dicom(f"{folder}/derived")
+        slope, numbers = float(files[0].RescaleSlope), np.isfinite(values.transpose(2, 1, 0))
+        error = np.abs(found - values.transpose(2, 1, 0))[numbers].max()
+        assert error <= (0 if values is narrow else 0.5001 * slope), error
+        assert np.allclose(lps, TO_RAS @ affine, rtol=0, atol=1e-6) and files[0].Modality == "CT"
+        stored = np.stack([file.pixel_array for file in files])
+        if values is broken:
+            assert files[0].PixelPaddingValue == 0 and np.array_equal(stored == 0, ~numbers)
+
+
+@test
+def dicom_of_real_series(folder):
+    if not DATA:
+        raise Skip
+    for name in "CT", "MR_T1", "PET":
+        run("run", f"dicom {DATA}/ct/ibsi_sts001/dicom/{name}/image | save name=same | hdf5 {folder}/a.h5 | "
+            f"dicom {folder}/derived codec=rle | nifti {folder}/a.nii.gz | tiff {folder}/a.tif", "--force")
+        check_dicom(result(f"{folder}/a.h5"), f"{folder}/derived")
+        check_nifti(f"{folder}/a.nii.gz", *result(f"{folder}/a.h5"))
+
+
+@test
+def dcm2niix_agrees(folder):
+    if not DATA or not shutil.which("dcm2niix"):
+        raise Skip
+    for name in "CT", "MR_T1":
+        os.makedirs(f"{folder}/{name}")
+        source = f"{DATA}/ct/ibsi_sts001/dicom/{name}/image"
+        subprocess.run(["dcm2niix", "-b", "n", "-z", "n", "-f", "x", "-o", f"{folder}/{name}", source], check=True,
+                       capture_output=True)
+        run("run", f"dicom {source} | save name=same | nifti {folder}/{name}.nii")
+        run("run", f"nifti {folder}/{name}/x.nii | save name=same | nifti {folder}/back.nii", "--force")
+        ours, theirs = nibabel.load(f"{folder}/{name}.nii"), nibabel.load(f"{folder}/{name}/x.nii")
+        # dcm2niix reverses rows; both say so in the transform, so that RAS volumes are equal.
+        one, other = nibabel.as_closest_canonical(ours), nibabel.as_closest_canonical(theirs)
+        assert np.array_equal(one.get_fdata(), other.get_fdata()) and np.allclose(one.affine, other.affine, atol=1e-3)
+        back = nibabel.load(f"{folder}/back.nii")
+        assert np.array_equal(np.asarray(back.dataobj), np.asarray(ours.dataobj))
+        assert np.allclose(back.affine, ours.affine, rtol=0, atol=1e-3)
+
+
+@test
+def nothing_is_replaced_unasked(folder):
+    chain = phantom(folder)
+    os.makedirs(f"{folder}/mine")
+    with open(f"{folder}/mine/notes.txt", "w", encoding="utf-8") as file:
+        file.write("mine")
+    for force in [], ["--force"]:
+        done = run("run", f"{chain} | invert | hdf5 {folder}/a.h5 | png {folder}/mine", *force, expect=1)
+        assert "not empty" in done.stderr and os.listdir(f"{folder}/mine") == ["notes.txt"]
+        assert not os.path.exists(f"{folder}/a.h5")
+    run("run", f"{chain} | invert | png {folder}/pages")
+    run("run", f"{chain} | invert | png {folder}/pages", expect=1)
+    run("run", f"{chain} | invert | png {folder}/pages", "--force")
+    run("export", f"{folder}/pages", "-o", f"{folder}/x.nii", expect=3)
+    assert sorted(os.listdir(folder)) == ["in", "mine", "pages"]
+
+
+def main():
+    failed = skipped = 0
+    for function in TESTS:
+        folder = tempfile.mkdtemp()
+        try:
+            function(folder)
+            print("passed:", function.__name__)
+        except Skip:
+            skipped += 1
+            print("SKIPPED:", function.__name__, "- TOMOSTAGE_DATA is not set, or dcm2niix is missing")
+        except AssertionError as error:
+            failed += 1
+            print("FAILED:", function.__name__, error)
+        finally:
+            shutil.rmtree(folder)
+    print(f"{len(TESTS) - failed - skipped} passed, {failed} failed, {skipped} skipped")
+    return failed > 0
+
+
+sys.exit(main())
