@@ -131,6 +131,21 @@ bool ts_image_is_fan(const struct ts_image *image)
     return image->beam.kind != TS_BEAM_PARALLEL;
 }
 
+double ts_image_lean_degree(const struct ts_image *image)
+{
+    const double *step = image->step_z_mm, *normal = image->direction + 6;
+    double along = 0, across = 0;
+    if (!image->has_geometry || image->axes[image->rank == TS_MAX_RANK].n < 2) /* z, behind the axis of volumes */
+        return 0;
+    for (int i = 0; i < 3; i++) {
+        const int j = (i + 1) % 3, k = (i + 2) % 3;
+        const double cross = step[j] * normal[k] - step[k] * normal[j];
+        along += step[i] * normal[i];
+        across += cross * cross;
+    }
+    return atan2(sqrt(across), along) * (180 / M_PI);
+}
+
 bool ts_image_same_layout(const struct ts_image *a, const struct ts_image *b)
 {
     bool same = a->rank == b->rank && a->dtype == b->dtype && a->quantity == b->quantity && !strcmp(a->unit, b->unit) &&

@@ -51,6 +51,13 @@ size_t ts_valid_bytes(const struct ts_image *image);
 bool ts_image_is_sinogram(const struct ts_image *image);
 /* Returns true where its beam is one of the fans. */
 bool ts_image_is_fan(const struct ts_image *image);
+/* A volume is upright where the step between its slices leans off their normal by at most TS_UPRIGHT_DEGREE. Behind a
+ * gantry, which tilts by 30 degrees at most, none leans further than TS_MOST_LEAN_DEGREE. */
+#define TS_UPRIGHT_DEGREE 0.05
+#define TS_MOST_LEAN_DEGREE 45.0
+/* Returns the angle between step_z_mm and direction[6..8] in degrees; 0 where the image has no geometry or one slice.
+ */
+double ts_image_lean_degree(const struct ts_image *image);
 /* Returns true where the two agree in rank, axes, dtype, quantity, unit and beam. Positions, geometry and data may
  * differ. */
 bool ts_image_same_layout(const struct ts_image *a, const struct ts_image *b);

@@ -140,8 +140,8 @@ struct ts_axis {
 /* The one data type: a volume (z, y, x) or a sinogram (z, view, detector), row-major, the last axis fastest.
  * origin_mm and direction are DICOM patient coordinates (LPS): the center of voxel (0, 0, 0), and the unit vectors of
  * increasing x, y and z, one after the other. step_z_mm is the exact vector from one slice to the next, which is not
- * parallel to direction[6..8] where the gantry was tilted. A sinogram keeps those of the volume that was projected, but
- * its origin is the rotation center of its first slice. */
+ * parallel to direction[6..8] where the gantry was tilted; its length along direction[6..8] is the spacing of axis 0. A
+ * sinogram keeps those of the volume that was projected, but its origin is the rotation center of its first slice. */
 struct ts_image {
     int rank;
     struct ts_axis axes[TS_MAX_RANK];

@@ -88,7 +88,7 @@ def codes_of(root):
         shared.update(takers(text)[0])
     for path, text in texts.items():
         names = {**shared, **takers(text)[1]}
-        places = [(expression.end(), 0, "") for expression in re.finditer(r"\bcode = ", text)]
+        places = [(expression.end(), 0, "") for expression in re.finditer(r"\bcode(?:\[\])? = ", text)]
         for call in re.finditer(r"\b(\w+)\(", text):
             if call[1] in names:
                 # An unknown name has a code for each kind of name: unknown-stage, unknown-key.

@@ -16,6 +16,8 @@
 #include "io/dicom_series/dicom_group.h"
 #include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
+#include "io/dicom_series/dicom_take.h"
+#include "io/source/source_padding.h"
 #include "io/source/source_slices.h"
 
 static const struct choice burned_in_choices[] = {
@@ -30,9 +32,24 @@ static const struct choice incomplete_choices[] = {
     {NULL, 0, NULL},
 };
 
-static const struct choice padding_choices[] = {
-    {"value", PADDING_VALUE, "they are pixels like any other"},
-    {"exclude", PADDING_EXCLUDE, "they are invalid: no stage takes them for measured values (docs/padding.md)"},
+static const struct choice positions_choices[] = {
+    {"fit", POSITIONS_FIT,
+     "a line is fitted through them by least squares, and every slice lies within spacing_tolerance of its place on "
+     "it"},
+    {"ends", POSITIONS_ENDS,
+     "the line from the first to the last is taken, and every gap is within 1 % of the median gap"},
+    {NULL, 0, NULL},
+};
+
+static const struct choice tilt_choices[] = {
+    {"keep", TILT_KEEP, "it is read with its exact step; stages that look at neighboring slices refuse it"},
+    {"refuse", TILT_REFUSE, "it is refused"},
+    {NULL, 0, NULL},
+};
+
+static const struct choice duplicates_choices[] = {
+    {"refuse", DUPLICATES_REFUSE, "the series is refused"},
+    {"first", DUPLICATES_FIRST, "the one of the lowest Instance Number is taken; the output records how many are not"},
     {NULL, 0, NULL},
 };
 
@@ -40,18 +57,40 @@ static const struct param dicom_params[] = {
     PARAM(struct dicom_params, dicom, .required = true, .unit = "",
           .doc = "folder that is searched for DICOM files, or a list of files and folders"),
     PARAM(struct dicom_params, series, .unit = "", .init.text = "",
+          .doc = "which series to read, where there are several: its number as `tomostage info` shows it, its Series "
+                 "Instance UID, its description, or # and its Series Number"),
+    PARAM(struct dicom_params, split, .optional = true, .unit = "",
           .doc =
-              "which series to read, where there are several: its number as `tomostage info` shows it, or its Series "
-              "Instance UID"),
+              "what makes series of their own of images at one position: a list of `echo`, `time` and `b`, or `none`; "
+              "what is left becomes an axis of volumes; absent: `echo`; kinds, such as phase, always do"),
+    PARAM(struct dicom_params, take, .optional = true, .unit = "",
+          .doc =
+              "which of several volumes or kinds to read: a number counts volumes from 0, a number with ms, s or s/mm2 "
+              "is an echo time, a time or a b-value, a word is a kind, such as `phase`; a list combines them"),
     PARAM(struct dicom_params, burned_in, .unit = "", .choices = burned_in_choices, .init.choice = BURNED_IN_REFUSE,
           .doc = "what to do with images whose header says that text is burned into the pixels (Burned In Annotation "
                  "YES)"),
     UNREADABLE_PARAM(struct dicom_params),
     PARAM(struct dicom_params, incomplete, .unit = "", .choices = incomplete_choices, .init.choice = INCOMPLETE_REFUSE,
           .doc = "what to do where a series has fewer files than its Number of Series Related Instances says"),
-    PARAM(struct dicom_params, padding, .unit = "", .choices = padding_choices, .init.choice = PADDING_EXCLUDE,
-          .old = {.until = 1, .init.choice = PADDING_VALUE},
-          .doc = "what pixels at the header's Pixel Padding Value, or in its range, are"),
+    PADDING_PARAM(struct dicom_params, "the header's Pixel Padding Value, or in its range,"),
+    PARAM(struct dicom_params, positions, .unit = "", .choices = positions_choices, .init.choice = POSITIONS_FIT,
+          .old = {.until = 1, .init.choice = POSITIONS_ENDS},
+          .doc = "how the positions of the slices become spacing, origin and step"),
+    PARAM(struct dicom_params, spacing_tolerance, .unit = "%", .min = 0, .max = DICOM_MOST_TOLERANCE,
+          .init.r = DICOM_SPACING_TOLERANCE,
+          .doc = "with positions fit: how far a slice may lie from its place on the line, along the normal or beside "
+                 "it, in percent of the spacing; 0.001 mm is always accepted"),
+    PARAM(struct dicom_params, tilt, .unit = "", .choices = tilt_choices, .init.choice = TILT_KEEP,
+          .old = {.until = 1, .init.choice = TILT_REFUSE},
+          .doc = "what to do with a series whose step from slice to slice leans off their normal, as behind a tilted "
+                 "gantry"),
+    PARAM(struct dicom_params, duplicates, .unit = "", .choices = duplicates_choices, .init.choice = DUPLICATES_REFUSE,
+          .doc = "what to do with different images at one position"),
+    PARAM(struct dicom_params, stack, .unit = "", .min = 1, .max = 1e6,
+          .derived = "all slices, which then have to be one stack",
+          .doc = "which stack to read, where the spacing changes on the way: stacks of even spacing count from 1 along "
+                 "the normal"),
     SLICES_PARAM(struct dicom_params),
 };
 
@@ -133,8 +172,10 @@ static enum ts_status open_frame(struct dicom_source *source, int64_t z, const s
     slice->slope = frame->slope;
     slice->intercept = frame->intercept;
     memcpy(slice->position_mm, image->position_mm, sizeof slice->position_mm);
-    if (values_fit(frame, source->base.image.dtype))
+    if (values_fit(frame, source->base.image.dtype)) {
+        ts_dicom_padding(source, z, &slice->invalid);
         return TS_OK;
+    }
     return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "values-out-of-range"},
                          "%s: Rescale Slope %.17g and Intercept %.17g take stored values out of the range of %s",
                          file->path, frame->slope, frame->intercept, ts_dtype_name(source->base.image.dtype));
@@ -319,47 +360,72 @@ static enum ts_status check_lacks(const struct dicom_params *params, const struc
     return TS_OK;
 }
 
+/* Reads `split`: which differences make series of their own. */
+static enum ts_status read_split(const struct param_set *set, unsigned *split, struct ts_diag *diag)
+{
+    static const struct {
+        const char *name;
+        unsigned bit;
+    } names[] = {{"echo", DICOM_SPLIT_ECHO}, {"time", DICOM_SPLIT_TIME}, {"b", DICOM_SPLIT_B}, {"none", 0}};
+    const struct ts_texts *texts = &((const struct dicom_params *)set->values)->split;
+    *split = texts->n > 0 ? 0 : *split;
+    for (int64_t i = 0; i < texts->n; i++) {
+        size_t k = 0;
+        while (k < sizeof names / sizeof *names && strcmp(texts->items[i], names[k].name) != 0)
+            k++;
+        if (k == sizeof names / sizeof *names)
+            return ts_param_error(set, "split", "split-unknown", diag, "'%s' is none of echo, time, b and none",
+                                  texts->items[i]);
+        *split |= names[k].bit;
+    }
+    return TS_OK;
+}
+
+/* Chooses the series that `series` and `take` name, and of its volumes the one that `take` names. */
+static enum ts_status choose_and_take(const struct param_set *set, struct dicom_series *series, size_t n,
+                                      const struct dicom_folder *folder, const struct dicom_series **chosen,
+                                      struct ts_diag *diag)
+{
+    const struct dicom_params *params = set->values;
+    struct dicom_takes takes;
+    if (!ts_dicom_read_takes(&params->take, &takes))
+        return ts_param_error(set, "take", "take-syntax", diag,
+                              "expected at most %d numbers of volumes, values with ms, s or s/mm2, and kinds",
+                              (int)DICOM_MAX_TAKES);
+    ts_dicom_leave_out(series, n, &takes);
+    enum ts_status status = ts_dicom_choose(series, n, params->series, folder, chosen, diag);
+    return status == TS_OK ? ts_dicom_take_volume(&series[*chosen - series], &takes, diag) : status;
+}
+
 /* Scans and groups. What the user must know of the files is reported in every case, also where
  * no series is chosen. */
 static enum ts_status choose_series(const struct param_set *set, struct arena *arena, struct dicom_folder *folder,
                                     const struct dicom_series **chosen, struct ts_diag *diag)
 {
     const struct dicom_params *params = set->values;
+    const struct dicom_rules rules = {.positions = params->positions,
+                                      .tilt = params->tilt,
+                                      .duplicates = params->duplicates,
+                                      .spacing_tolerance = params->spacing_tolerance,
+                                      .stack = params->stack};
     struct dicom_series *series = NULL;
     size_t n_series = 0;
     enum ts_status status = ts_dicom_scan(params->dicom.items, (size_t)params->dicom.n, arena, folder, diag);
     folder->skip = params->unreadable == UNREADABLE_SKIP;
+    if (status == TS_OK)
+        status = read_split(set, &folder->split, diag);
     if (status == TS_OK && !folder->skip)
         status = ts_dicom_refuse_unreadable(folder, diag);
     if (status == TS_OK)
-        status = ts_dicom_group(folder, arena, &series, &n_series, diag);
+        status = ts_dicom_group(folder, &rules, arena, &series, &n_series, diag);
     if (status != TS_OK)
         return status;
     if (n_series > 0)
         ts_dicom_warn_of_others(folder, diag);
-    status = ts_dicom_choose(series, n_series, params->series, folder, chosen, diag);
+    status = choose_and_take(set, series, n_series, folder, chosen, diag);
     if (status == TS_OK)
         status = check_lacks(params, *chosen, diag);
     return status == TS_OK ? refuse_burned_in(set, *chosen, diag) : status;
-}
-
-/* Notes which values are padding. The image is masked where any slice has such, and they are to be excluded. */
-static void find_padding(struct dicom_source *source, const struct dicom_params *params)
-{
-    bool any = false;
-    for (int64_t z = 0; z < ts_source_total(&source->base); z++)
-        any |= ts_dicom_padding(source, z, &source->base.slices[z].invalid);
-    source->base.image.masked = any && params->padding == PADDING_EXCLUDE;
-}
-
-/* The parameter `padding` decides nothing where no header states a padding value. */
-static void resolve_dicom(struct param_set *set, const struct source *source)
-{
-    bool any = false;
-    for (int64_t z = 0; z < ts_source_total(source); z++)
-        any |= !isnan(source->slices[z].invalid.low);
-    if (!any)
-        ts_param_idle(set, "padding");
 }
 
 static enum ts_status open_dicom(const struct param_set *set, struct source **source, struct ts_diag *diag)
@@ -380,13 +446,23 @@ static enum ts_status open_dicom(const struct param_set *set, struct source **so
         return status;
     for (size_t i = 0; i < series->n_warnings; i++)
         ts_diag_warning(diag, &(struct diag_site){.code = "dicom-series"}, "%s", series->warnings[i]);
-    find_padding((struct dicom_source *)*source, set->values);
+    ts_source_set_padding(*source, (enum source_padding)((const struct dicom_params *)set->values)->padding);
     status = list_attributes((struct dicom_source *)*source, set->values, &folder, series, diag);
     if (status != TS_OK) {
         close_source(*source);
         *source = NULL;
     }
     return status;
+}
+
+static void resolve(struct param_set *set, const struct source *source)
+{
+    const struct dicom_params *params = set->values;
+    ts_source_resolve_padding(set, source);
+    if (params->positions == POSITIONS_ENDS)
+        ts_param_idle(set, "spacing_tolerance");
+    if (!ts_param_given(set, "stack"))
+        ts_param_idle(set, "stack");
 }
 
 const struct source_format dicom_format = {
@@ -396,5 +472,5 @@ const struct source_format dicom_format = {
     .n_params = sizeof dicom_params / sizeof dicom_params[0],
     .params_bytes = sizeof(struct dicom_params),
     .open = open_dicom,
-    .resolve = resolve_dicom,
+    .resolve = resolve,
 };

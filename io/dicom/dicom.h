@@ -13,15 +13,21 @@
 
 enum dicom_burned_in { BURNED_IN_REFUSE, BURNED_IN_ALLOW };
 enum dicom_incomplete { INCOMPLETE_REFUSE, INCOMPLETE_ALLOW };
-enum dicom_padding { PADDING_VALUE, PADDING_EXCLUDE };
 
 struct dicom_params {
     struct ts_texts dicom; /* folders or files */
     const char *series;    /* number or UID; "" where there is only one */
+    struct ts_texts split; /* what makes series of their own: "echo", "time", "b", or "none" */
+    struct ts_texts take;  /* which of several volumes or kinds (dicom_take.h) */
     int32_t burned_in;     /* enum dicom_burned_in */
     int32_t unreadable;    /* enum unreadable */
     int32_t incomplete;    /* enum dicom_incomplete */
-    int32_t padding;       /* enum dicom_padding */
+    int32_t padding;       /* enum source_padding */
+    int32_t positions;     /* enum dicom_positions */
+    double spacing_tolerance;
+    int32_t tilt;       /* enum dicom_tilt */
+    int32_t duplicates; /* enum dicom_duplicates */
+    int64_t stack;
     struct ts_numbers slices;
 };
 

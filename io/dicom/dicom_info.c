@@ -4,6 +4,7 @@
  * text of a header that identifies a patient is printed. File names appear only within a reason, and without their
  * folders unless the file cannot be read.
  */
+#include <math.h>
 #include <stdio.h>
 
 #include "core/json.h"
@@ -45,6 +46,17 @@ static void write_volume(struct json *json, const struct ts_image *image)
     ts_json_member_text(json, "unit", image->unit);
 }
 
+static void write_volume_axis(struct json *json, const struct ts_axis *axis)
+{
+    ts_json_open_member(json, "volumes", '{');
+    ts_json_member_integer(json, "n", axis->n);
+    ts_json_member_text(json, "axis", ts_axis_name(axis->kind));
+    ts_json_member_text(json, "unit", axis->unit);
+    if (axis->positions)
+        write_numbers(json, "positions", axis->positions, (int)axis->n);
+    ts_json_close(json, '}');
+}
+
 /* Writes the members of a series that was compressed with loss; others have none. */
 static void write_loss(struct json *json, const struct dicom_series *series)
 {
@@ -58,6 +70,7 @@ static void write_loss(struct json *json, const struct dicom_series *series)
 
 static void write_series(struct json *json, const struct dicom_series *series)
 {
+    const struct dicom_file *file = series->images[0]->file;
     struct dicom_lack lacks[DICOM_MAX_LACKS];
     const size_t n_lacks = ts_dicom_lacks(series, lacks);
     ts_json_open(json, '{');
@@ -69,7 +82,13 @@ static void write_series(struct json *json, const struct dicom_series *series)
     ts_json_member_integer(json, "duplicates", (int64_t)series->n_duplicates);
     ts_json_member_text(json, "series", series->series);
     ts_json_member_text(json, "modality", series->modality);
-    ts_json_member_text(json, "transfer_syntax", series->images[0]->file->syntax_uid);
+    ts_json_member_text(json, "description", file->description);
+    if (!isnan(file->series_number))
+        ts_json_member_real(json, "series_number", file->series_number);
+    ts_json_member_text(json, "told_apart_by", series->label);
+    if (series->n_volumes > 1)
+        write_volume_axis(json, &series->volume_axis);
+    ts_json_member_text(json, "transfer_syntax", file->syntax_uid);
     write_loss(json, series);
     if (series->refusal)
         write_refusal(json, "refused", series->refusal_code, series->refusal, series->hint);
@@ -144,7 +163,7 @@ static void print_series(FILE *stream, const struct dicom_series *series)
     const size_t n_lacks = ts_dicom_lacks(series, lacks);
     const char *syntax = *series->images[0]->file->syntax_uid ? series->images[0]->file->syntax_uid : "unknown";
     char line[512], number[16];
-    ts_dicom_series_line(series, line, sizeof line);
+    ts_dicom_series_line(series, true, line, sizeof line);
     snprintf(number, sizeof number, "%3d  ", series->number);
     print_line(stream, number, line);
     snprintf(line, sizeof line, "%zu file%s, transfer syntax %s, series %s", series->n_files,
@@ -191,7 +210,7 @@ enum ts_status ts_dicom_info(const char *path, bool json, FILE *stream, struct t
         return ts_diag_no_memory(diag, 0);
     enum ts_status status = ts_dicom_scan(&path, 1, arena, &folder, diag);
     if (status == TS_OK)
-        status = ts_dicom_group(&folder, arena, &series, &n, diag);
+        status = ts_dicom_group(&folder, &ts_dicom_default_rules, arena, &series, &n, diag);
     if (status == TS_OK && n == 0) {
         const struct dicom_series *none = NULL;
         status = ts_dicom_refuse_unreadable(&folder, diag);

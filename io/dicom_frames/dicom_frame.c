@@ -159,7 +159,7 @@ static int64_t count_padding(const struct dicom_job *job, const void *stored, en
 
 /* The ends of the range are rescaled as the pixels are. So a pixel lies between them exactly where its stored value
  * lies in the range, as far as the type of the volume tells neighboring stored values apart. */
-bool ts_dicom_padding(const struct dicom_source *source, int64_t z, struct invalid_range *range)
+void ts_dicom_padding(const struct dicom_source *source, int64_t z, struct invalid_range *range)
 {
     const struct dicom_job job = ts_dicom_job(source, z);
     int64_t low, high;
@@ -168,13 +168,12 @@ bool ts_dicom_padding(const struct dicom_source *source, int64_t z, struct inval
     *range = (struct invalid_range){(double)NAN, (double)NAN};
     ts_dicom_stored_range(&job.cells, &least, &most);
     if (!find_padding(&job, &low, &high) || job.slope == 0 || (double)high < least || (double)low > most)
-        return false;
+        return;
     const uint32_t stored[2] = {(uint32_t)(int64_t)fmax((double)low, least),
                                 (uint32_t)(int64_t)fmin((double)high, most)};
     ts_dicom_rescale(values, job.dtype, stored, job.cells.is_signed ? TS_I32 : TS_U32, 2, job.slope, job.intercept);
     ts_load_f64(ends, values, job.dtype, 2);
     *range = (struct invalid_range){fmin(ends[0], ends[1]), fmax(ends[0], ends[1])};
-    return true;
 }
 
 /* Moves the cells of a tile, whose first one stands at cell `first` of the frame, to the beginning of the buffer. */

@@ -82,6 +82,7 @@ struct dicom_image {
     double vendor_kind;                           /* a vendor's number for the kind of image; NaN if absent */
     bool have_gradient;
     double gradient[3]; /* direction of the diffusion weighting; NaN if absent */
+    double echo_key;    /* echo_time_ms where echoes are series of their own, else NaN; once images are grouped */
     double along_mm;    /* position along the normal of its series, once that has been arranged */
 };
 
@@ -116,6 +117,9 @@ struct dicom_other {
     bool suspect;                         /* it may have been a slice; dicom_lost_slices.c decides */
 };
 
+/* What may tell apart images at one position, beside their kind, which always makes a series of its own. */
+enum dicom_split { DICOM_SPLIT_ECHO = 1, DICOM_SPLIT_TIME = 2, DICOM_SPLIT_B = 4 };
+
 /* All that was found in the input, sorted by path. */
 struct dicom_folder {
     struct dicom_file *files;
@@ -125,8 +129,9 @@ struct dicom_folder {
     size_t n_same; /* names of files that were left out because another name leads to the same file */
     size_t n_idle; /* paths that the user named and that brought no image, where there are several */
     const char *idle;
-    int n_folders; /* that were searched */
-    bool skip;     /* the chain allows that files cannot be read */
+    int n_folders;  /* that were searched */
+    bool skip;      /* the chain allows that files cannot be read */
+    unsigned split; /* enum dicom_split bits: what makes series of their own of images under one UID */
 };
 
 /* Returns where the pixels of a frame begin that are not compressed. */

@@ -294,7 +294,7 @@ enum ts_status ts_dicom_scan(const char *const *paths, size_t n_paths, struct ar
 {
     struct search search = {.arena = arena, .folder = folder, .diag = diag};
     enum ts_status status = TS_OK;
-    *folder = (struct dicom_folder){.files = NULL};
+    *folder = (struct dicom_folder){.split = DICOM_SPLIT_ECHO};
     for (size_t i = 0; i < n_paths && status == TS_OK; i++)
         status = start_at(&search, paths[i], i);
     if (status == TS_OK)

@@ -17,7 +17,7 @@
 #define FRAME_GROUPS DICOM_TAG(0x5200, 0x9230)
 
 /* Most frames of one file, and the elements that the groups of one frame may have beside those of any file. */
-enum { MAX_FRAMES = 100000, ELEMENTS_OF_FRAME = 1000 };
+enum { MAX_FRAMES = 100000, ELEMENTS_OF_FRAME = 1000, MAX_VALUES = 6 };
 
 bool ts_dicom_is_groups(uint32_t tag)
 {
@@ -87,34 +87,36 @@ static const char *value_of(const char *text, int i, size_t *length)
     return text ? text : "";
 }
 
-/* Finds the part of a complex MR image in the values of Image Type, where vendors put it since no attribute of classic
- * images has a place for it: M, M_FFE or MAGNITUDE, and P, R and I likewise, or PHASE MAP. */
-static void find_component(const char *image_type, char out[DICOM_CODE_MAX])
+/* Finds the part of a complex MR image among the values of a text, from number `first` on: M, M_FFE or MAGNITUDE, and
+ * P, R and I likewise, or PHASE MAP. */
+static const char *find_component(const char *text, int first)
 {
     static const char *const names[] = {"MAGNITUDE", "PHASE", "REAL", "IMAGINARY"};
-    for (int i = 2; i < 8; i++) {
+    for (int i = first; i < first + MAX_VALUES; i++) {
         size_t length;
-        const char *value = value_of(image_type, i, &length);
+        const char *value = value_of(text, i, &length);
         for (size_t k = 0; k < sizeof names / sizeof *names && length > 0; k++) {
             const size_t whole = strlen(names[k]);
-            const bool letter = value[0] == names[k][0] && (length == 1 || value[1] == '_');
-            if (letter || (length >= whole && !strncmp(value, names[k], whole))) {
-                copy_code(names[k], whole, out);
-                return;
-            }
+            if ((value[0] == names[k][0] && (length == 1 || value[1] == '_')) ||
+                (length >= whole && !strncmp(value, names[k], whole)))
+                return names[k];
         }
     }
+    return "";
 }
 
-/* Names what the image shows, from its own Frame Type or from the Image Type of the file. */
+/* Names what the image shows, from its own Frame Type or from the Image Type of the file. Vendors put the part of a
+ * complex image there too, since classic images have no attribute for it. */
 static void name_kind(const struct dicom_file *file, struct dicom_image *image)
 {
-    const char *type = *image->frame_type ? image->frame_type : file->image_type;
+    const char *type = *image->frame_type ? image->frame_type : file->image_type, *component = "";
     size_t length;
     const char *kind = value_of(type, 2, &length);
     copy_code(kind, length, image->kind);
-    if (!*image->component && !strcmp(file->modality, "MR"))
-        find_component(type, image->component);
+    if (!strcmp(file->modality, "MR"))
+        component =
+            *find_component(image->component, 0) ? find_component(image->component, 0) : find_component(type, 2);
+    copy_code(component, strlen(component), image->component);
 }
 
 bool ts_dicom_list_images(struct scan *scan)

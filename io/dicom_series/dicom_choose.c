@@ -4,6 +4,7 @@
  * another group of files may hold slices of it, nothing is chosen unless the user names the series or allows damaged
  * files.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ static void list_series(const struct dicom_series *series, size_t n, struct ts_d
 {
     for (size_t i = 0; i < n && i < MAX_LISTED; i++) {
         char line[LINE_BYTES];
-        ts_dicom_series_line(&series[i], line, sizeof line);
+        ts_dicom_series_line(&series[i], false, line, sizeof line);
         ts_diag_note(diag, &(struct diag_site){.code = "series"}, "series %d: %s%s%s", series[i].number, line,
                      series[i].refusal ? "; would be refused: " : "", series[i].refusal ? series[i].refusal : "");
     }
@@ -66,6 +67,17 @@ static enum ts_status take_named(const struct dicom_series *series, size_t n, co
     return take(named, chosen, diag);
 }
 
+/* Returns true where the choice is the UID of the series, its description, or # and its Series Number. */
+static bool has_name(const struct dicom_series *series, const char *choice)
+{
+    const struct dicom_file *file = series->images[0]->file;
+    char number[32] = "";
+    if (!isnan(file->series_number))
+        snprintf(number, sizeof number, "#%.0f", file->series_number);
+    return (*series->series && !strcmp(choice, series->series)) ||
+           (*file->description && !strcmp(choice, file->description)) || (*number && !strcmp(choice, number));
+}
+
 static enum ts_status choose_named(const struct dicom_series *series, size_t n, const char *choice,
                                    const struct dicom_series **chosen, struct ts_diag *diag)
 {
@@ -74,9 +86,9 @@ static enum ts_status choose_named(const struct dicom_series *series, size_t n, 
     for (size_t i = 0; i < n; i++) {
         char number[16];
         snprintf(number, sizeof number, "%d", series[i].number);
-        if (!strcmp(choice, number))
+        if (!strcmp(choice, number) && !series[i].left_out)
             return take_named(series, n, &series[i], chosen, diag);
-        if (*series[i].series && !strcmp(choice, series[i].series)) {
+        if (has_name(&series[i], choice) && !series[i].left_out) {
             match = &series[i];
             matches++;
         }
@@ -84,7 +96,8 @@ static enum ts_status choose_named(const struct dicom_series *series, size_t n, 
     if (matches == 1)
         return take_named(series, n, match, chosen, diag);
     ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = matches ? "series-ambiguous" : "series-unknown"},
-                  matches ? "%zu groups of images share the series UID '%s'" : "%zu series have the number or UID '%s'",
+                  matches ? "%zu groups of images share the UID, number or description '%s'"
+                          : "%zu series have the number, UID or description '%s'",
                   matches, choice);
     ts_diag_hint(diag, "give the number of one of the %zu below", n);
     list_series(series, n, diag);
@@ -95,14 +108,15 @@ static enum ts_status choose_only(const struct dicom_series *series, size_t n, b
                                   const struct dicom_series **chosen, struct ts_diag *diag)
 {
     const struct dicom_series *fit = NULL;
-    size_t n_fit = 0;
+    size_t n_fit = 0, n_left = 0;
     for (size_t i = 0; i < n; i++) {
-        if (!series[i].refusal) {
+        n_left += !series[i].left_out;
+        if (!series[i].refusal && !series[i].left_out) {
             fit = &series[i];
             n_fit++;
         }
     }
-    if (n == 1)
+    if (n == 1 && n_left == 1)
         return take(&series[0], chosen, diag);
     const struct dicom_series *doubt = n_fit == 1 ? find_doubt(series, n, fit) : NULL;
     if (n_fit == 1 && (!doubt || (skip && ts_dicom_is_damage(doubt->refusal_code))))
@@ -111,6 +125,12 @@ static enum ts_status choose_only(const struct dicom_series *series, size_t n, b
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = doubt->refusal_code},
                       "series %d may lack slices that series %d holds: %s", fit->number, doubt->number, doubt->refusal);
         ts_diag_hint(diag, "mend or remove those files, or say series: %d", fit->number);
+    } else if (n_left == 0) {
+        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "take-unknown"},
+                      "none of the %zu series in the input has what `take` says", n);
+        ts_diag_hint(diag,
+                     "look at `tomostage info`; a number chooses a volume, a number with ms, s or s/mm2 a value, a "
+                     "word a kind");
     } else if (n_fit == 0) {
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-volume"},
                       "none of the %zu series in the input is one clean volume", n);

@@ -32,13 +32,13 @@ static bool gather(const struct dicom_series *all, size_t first, size_t end, str
     size_t n = 0;
     *relatives = (struct relatives){.n_files = ts_dicom_count_files(all + first, end - first)};
     for (size_t i = first; i < end; i++)
-        relatives->n_images += all[i].n_images;
+        relatives->n_images += all[i].n_images + all[i].n_unused;
     relatives->numbers = ts_arena_alloc(arena, relatives->n_images * sizeof(double));
     relatives->acquisitions = ts_arena_alloc(arena, relatives->n_images * sizeof(double));
     if (!relatives->numbers || !relatives->acquisitions || relatives->n_files == 0)
         return false;
     for (size_t i = first; i < end; i++) {
-        for (size_t k = 0; k < all[i].n_images; k++) {
+        for (size_t k = 0; k < all[i].n_images + all[i].n_unused; k++) {
             const struct dicom_image *image = all[i].images[k];
             relatives->acquisitions[n++] = isnan(image->acquisition_number) ? -INFINITY : image->acquisition_number;
             if (!isnan(image->instance_number))

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This finds order and spacing of slices. With row and column cosines r and c (made orthonormal), normal n = r x c,
- * slice i lies at t_i = dot(position_i, n); slices are ordered by t. The step is the mean vector from one slice to the
- * next; its length along n is the spacing. Spacing is even where every gap is within max(1e-3 mm, 0.1 %) of the median
- * one, accepted with a warning up to 1 %, refused beyond. Source: DICOM PS3.3 C.7.6.2.1.1 (positions and orientations,
- * LPS, mm).
+ * slice i lies at t_i = dot(position_i, n); slices are ordered by t. A line is fitted through the positions p_i of n
+ * slices by least squares, p = origin + i * step: with m = (n - 1) / 2,
+ *     step = sum((i - m) (p_i - p_0)) / (n (n^2 - 1) / 12),   origin = p_0 + mean(p_i - p_0) - m step.
+ * The spacing is the length of the step along n. Where the step leans off n, as behind a tilted gantry, the volume is
+ * sheared. Source: DICOM PS3.3 C.7.6.2.1.1 (positions and orientations, LPS, mm).
  */
 #include "io/dicom_series/dicom_geometry.h"
 
@@ -16,10 +17,12 @@
 #include "core/path.h"
 #include "core/search.h"
 #include "io/dicom_series/dicom_repeats.h"
+#include "io/dicom_series/dicom_stacks.h"
 #include "io/dicom_series/dicom_volumes.h"
 
 static const double EVEN_RELATIVE = 1e-3, JITTER_RELATIVE = 1e-2, DRIFT_RELATIVE = 5e-2;
-static const double MAX_SHEAR_DEGREE = 0.05;
+
+const struct dicom_rules ts_dicom_default_rules = {.spacing_tolerance = DICOM_SPACING_TOLERANCE};
 
 static double dot(const double *a, const double *b)
 {
@@ -64,40 +67,112 @@ static int compare_along(const void *a, const void *b)
     return ts_dicom_compare_images(first, second);
 }
 
-/* The step from slice to slice, and how far it leans off the normal. */
-struct step {
-    double vector_mm[3], spacing_mm, shear_degree;
+/* The line through the positions: slice 0 lies at the origin, and each further one a step behind the one before. */
+struct line {
+    double origin_mm[3], step_mm[3], spacing_mm, lean_degree;
 };
 
-static struct step measure_step(const struct dicom_series *series)
+/* How far slices lie from their places on the line: along the normal, and beside it within their own plane. */
+struct misfit {
+    double along_mm, beside_mm;
+    size_t along, beside; /* the slices that do so */
+};
+
+/* Sets what follows from the step. */
+static void finish_line(const struct dicom_series *series, struct line *line)
 {
-    struct step step;
-    const size_t n = series->n_slices;
-    const struct dicom_image *first = series->images[0], *last = series->images[n - 1];
     const double *normal = series->image.direction + 6;
     double in_plane[3];
-    step.spacing_mm = (last->along_mm - first->along_mm) / (double)(n - 1);
-    for (int i = 0; i < 3; i++) {
-        step.vector_mm[i] = (last->position_mm[i] - first->position_mm[i]) / (double)(n - 1);
-        in_plane[i] = step.vector_mm[i] - step.spacing_mm * normal[i];
-    }
-    step.shear_degree = atan2(length_of(in_plane), step.spacing_mm) * (180 / M_PI);
-    return step;
+    line->spacing_mm = dot(line->step_mm, normal);
+    for (int i = 0; i < 3; i++)
+        in_plane[i] = line->step_mm[i] - line->spacing_mm * normal[i];
+    line->lean_degree = atan2(length_of(in_plane), line->spacing_mm) * (180 / M_PI);
 }
 
-static void refuse_uneven(struct dicom_series *series, const double *sorted_gaps, double median,
-                          const struct step *step)
+static struct line fit_line(const struct dicom_series *series)
+{
+    struct line line = {.spacing_mm = 0};
+    const double n = (double)series->n_slices, middle = (n - 1) / 2;
+    const double *first = series->images[0]->position_mm;
+    for (int k = 0; k < 3; k++) {
+        double sum = 0, moment = 0;
+        for (size_t i = 0; i < series->n_slices; i++) {
+            const double from_first = series->images[i]->position_mm[k] - first[k];
+            sum += from_first;
+            moment += ((double)i - middle) * from_first;
+        }
+        line.step_mm[k] = moment / (n * (n * n - 1) / 12);
+        line.origin_mm[k] = first[k] + (sum / n - middle * line.step_mm[k]);
+    }
+    finish_line(series, &line);
+    return line;
+}
+
+/* The line of version 1 of chains: from the first slice to the last. */
+static struct line join_ends(const struct dicom_series *series)
+{
+    struct line line = {.spacing_mm = 0};
+    const struct dicom_image *first = series->images[0], *last = series->images[series->n_slices - 1];
+    memcpy(line.origin_mm, first->position_mm, sizeof line.origin_mm);
+    for (int k = 0; k < 3; k++)
+        line.step_mm[k] = (last->position_mm[k] - first->position_mm[k]) / (double)(series->n_slices - 1);
+    finish_line(series, &line);
+    line.spacing_mm = (last->along_mm - first->along_mm) / (double)(series->n_slices - 1);
+    return line;
+}
+
+static struct misfit measure_misfit(const struct dicom_series *series, const struct line *line)
+{
+    struct misfit misfit = {.along_mm = 0};
+    for (size_t i = 0; i < series->n_slices; i++) {
+        double off[3];
+        for (int k = 0; k < 3; k++)
+            off[k] = series->images[i]->position_mm[k] - line->origin_mm[k] - (double)i * line->step_mm[k];
+        const double along = fabs(dot(off, series->image.direction + 6));
+        const double beside = sqrt(fmax(0, dot(off, off) - along * along));
+        misfit.along = along > misfit.along_mm ? i : misfit.along;
+        misfit.beside = beside > misfit.beside_mm ? i : misfit.beside;
+        misfit.along_mm = fmax(misfit.along_mm, along);
+        misfit.beside_mm = fmax(misfit.beside_mm, beside);
+    }
+    return misfit;
+}
+
+/* The distances of neighbors along the normal. */
+struct gaps {
+    double *sorted;
+    double median, worst; /* worst: how far a gap is off the median */
+};
+
+static bool measure_gaps(struct dicom_series *series, struct gaps *gaps)
+{
+    const size_t n = series->n_slices;
+    gaps->sorted = ts_arena_alloc(series->arena, n * sizeof *gaps->sorted);
+    series->no_memory |= !gaps->sorted;
+    if (!gaps->sorted)
+        return false;
+    for (size_t i = 1; i < n; i++)
+        gaps->sorted[i - 1] = series->images[i]->along_mm - series->images[i - 1]->along_mm;
+    qsort(gaps->sorted, n - 1, sizeof *gaps->sorted, ts_compare_doubles);
+    gaps->median = (gaps->sorted[(n - 2) / 2] + gaps->sorted[(n - 1) / 2]) / 2;
+    gaps->worst = fmax(gaps->median - gaps->sorted[0], gaps->sorted[n - 2] - gaps->median);
+    return true;
+}
+
+/* Refuses slices of which gaps are off the median by more than this share of it. */
+static void refuse_uneven(struct dicom_series *series, const struct gaps *gaps, double relative,
+                          const struct line *line, const struct dicom_rules *rules)
 {
     struct dicom_image *const *images = series->images;
     /* Where slices are missing, half of few gaps may be wide ones: the lower middle one is the step. */
-    const double common = sorted_gaps[(series->n_slices - 2) / 2];
-    const double tolerance = fmax(DICOM_SAME_POSITION_MM, JITTER_RELATIVE * common);
+    const double common = gaps->sorted[(series->n_slices - 2) / 2];
+    const double tolerance = fmax(DICOM_SAME_POSITION_MM, relative * common);
     size_t n = series->n_slices, worst = 1, wide = 1, missing = 0;
     bool only_missing = true;
     for (size_t i = n - 1; i > 0; i--) {
         double gap = images[i]->along_mm - images[i - 1]->along_mm, whole = rint(gap / common);
         /* The lowest ones remain. */
-        worst = fabs(gap - median) > JITTER_RELATIVE * median ? i : worst;
+        worst = fabs(gap - gaps->median) > relative * gaps->median ? i : worst;
         if (fabs(gap - common) <= tolerance)
             continue;
         wide = i;
@@ -109,92 +184,126 @@ static void refuse_uneven(struct dicom_series *series, const double *sorted_gaps
     const char *after = ts_base_name(images[worst]->file->path);
     double from = images[worst - 1]->along_mm, to = images[worst]->along_mm;
     if (only_missing && missing > 0) {
-        ts_dicom_series_refuse(series, "slice-missing", "supply the missing slices; none are made up",
+        const char *supply = "supply the missing slices; none are made up";
+        ts_dicom_series_refuse(series, "slice-missing", ts_dicom_stacks_hint(series, rules, supply, supply),
                                "%zu slice%s missing: a gap of %.3f mm between %s (%.3f) and %s (%.3f), expected %.3f",
                                missing, missing == 1 ? "" : "s", to - from, before, from, after, to, common);
         return;
     }
     char tilt[64] = "";
-    if (step->shear_degree > MAX_SHEAR_DEGREE)
-        snprintf(tilt, sizeof tilt, "; it is also sheared by %.2f degrees", step->shear_degree);
-    ts_dicom_series_refuse(series, "spacing-varies",
-                           "put the slices of one spacing into a folder of their own, or resample with another tool",
+    if (line->lean_degree > TS_UPRIGHT_DEGREE)
+        snprintf(tilt, sizeof tilt, "; it is also sheared by %.2f degrees", line->lean_degree);
+    const char *apart = "put the slices of one spacing into a folder of their own, or resample with another tool";
+    ts_dicom_series_refuse(series, "spacing-varies", ts_dicom_stacks_hint(series, rules, "", apart),
                            "slice spacing varies from %.3f to %.3f mm (median %.3f), first between %s and %s%s",
-                           sorted_gaps[0], sorted_gaps[n - 2], median, before, after, tilt);
+                           gaps->sorted[0], gaps->sorted[n - 2], gaps->median, before, after, tilt);
 }
 
-static void check_spacing(struct dicom_series *series, const struct step *step)
+/* Refuses slices that lie off an even grid though their gaps are alike. */
+static void refuse_drift(struct dicom_series *series, double off_mm, const struct line *line, const char *hint)
 {
-    struct dicom_image *const *images = series->images;
-    size_t n = series->n_slices;
-    double *gaps = ts_arena_alloc(series->arena, n * sizeof *gaps);
-    if (!gaps) {
-        series->no_memory = true;
+    ts_dicom_series_refuse(series, "spacing-varies", hint, "slices lie up to %.3f mm off an even grid of %.3f mm",
+                           off_mm, line->spacing_mm);
+}
+
+static void refuse_shift(struct dicom_series *series, const struct misfit *misfit, const struct dicom_rules *rules)
+{
+    const char *supply = "supply slices that lie on one line";
+    ts_dicom_series_refuse(series, "slice-shifted", ts_dicom_stacks_hint(series, rules, supply, supply),
+                           "%s lies %.3f mm beside the line through the other slices",
+                           ts_base_name(series->images[misfit->beside]->file->path), misfit->beside_mm);
+}
+
+/* Returns the smallest tolerance, in whole tenths of a percent, that takes the slices, where the chain may state it. */
+static const char *tolerance_hint(struct dicom_series *series, const struct misfit *misfit, const struct line *line)
+{
+    const double percent = ceil(misfit->along_mm / line->spacing_mm * 1000) / 10;
+    const char *hint = percent > DICOM_MOST_TOLERANCE
+                           ? "resample the series with another tool first"
+                           : ts_arena_printf(series->arena, "spacing_tolerance: %g takes them as even", percent);
+    series->no_memory |= hint == NULL;
+    return hint;
+}
+
+static void check_fit(struct dicom_series *series, const struct gaps *gaps, const struct line *line,
+                      const struct dicom_rules *rules)
+{
+    const double relative = rules->spacing_tolerance / 100;
+    const double tolerance = fmax(DICOM_SAME_POSITION_MM, relative * line->spacing_mm);
+    const struct misfit misfit = measure_misfit(series, line);
+    const double off = fmax(misfit.along_mm, misfit.beside_mm);
+    if (misfit.along_mm > tolerance && gaps->worst > fmax(tolerance, relative * gaps->median))
+        refuse_uneven(series, gaps, relative, line, rules);
+    else if (misfit.along_mm > tolerance)
+        refuse_drift(series, misfit.along_mm, line, tolerance_hint(series, &misfit, line));
+    else if (misfit.beside_mm > tolerance)
+        refuse_shift(series, &misfit, rules);
+    else if (off > DICOM_SAME_POSITION_MM)
+        ts_dicom_series_warn(series,
+                             "slices lie up to %.4f mm (%.2g %%) off a line of even steps; the fitted spacing, "
+                             "%.4f mm, is used",
+                             off, 100 * off / line->spacing_mm, line->spacing_mm);
+}
+
+/* The rule of version 1 of chains. Spacing is even where every gap is within max(1e-3 mm, 0.1 %) of the median one,
+ * accepted with a warning up to 1 %, refused beyond. */
+static void check_gaps(struct dicom_series *series, const struct gaps *gaps, const struct line *line,
+                       const struct dicom_rules *rules)
+{
+    const struct misfit misfit = measure_misfit(series, line);
+    double drift = 0;
+    for (size_t i = 0; i < series->n_slices; i++)
+        drift =
+            fmax(drift, fabs(series->images[i]->along_mm - series->images[0]->along_mm - (double)i * line->spacing_mm));
+    const bool even = gaps->worst <= fmax(DICOM_SAME_POSITION_MM, EVEN_RELATIVE * gaps->median);
+    if (!even && gaps->worst > JITTER_RELATIVE * gaps->median)
+        refuse_uneven(series, gaps, JITTER_RELATIVE, line, rules);
+    else if (!(drift <= fmax(DICOM_SAME_POSITION_MM, DRIFT_RELATIVE * gaps->median)))
+        refuse_drift(series, drift, line, "resample the series with another tool first");
+    else if (misfit.beside_mm > fmax(1e-2, JITTER_RELATIVE * line->spacing_mm))
+        refuse_shift(series, &misfit, rules);
+    else if (!even)
+        ts_dicom_series_warn(series, "slice spacing varies from %.4f to %.4f mm; the mean, %.4f, is used",
+                             gaps->sorted[0], gaps->sorted[series->n_slices - 2], line->spacing_mm);
+}
+
+/* Judges how far the slices lean off their normal. */
+static void check_tilt(struct dicom_series *series, const struct line *line, const struct dicom_rules *rules)
+{
+    if (line->lean_degree <= TS_UPRIGHT_DEGREE)
         return;
-    }
-    for (size_t i = 1; i < n; i++)
-        gaps[i - 1] = images[i]->along_mm - images[i - 1]->along_mm;
-    qsort(gaps, n - 1, sizeof *gaps, ts_compare_doubles);
-    double median = (gaps[(n - 2) / 2] + gaps[(n - 1) / 2]) / 2;
-    double worst = fmax(median - gaps[0], gaps[n - 2] - median), drift = 0;
-    for (size_t i = 0; i < n; i++)
-        drift = fmax(drift, fabs(images[i]->along_mm - images[0]->along_mm - (double)i * step->spacing_mm));
-    bool even = worst <= fmax(DICOM_SAME_POSITION_MM, EVEN_RELATIVE * median);
-    bool jitter = worst <= JITTER_RELATIVE * median;
-    if (!even && !jitter) {
-        refuse_uneven(series, gaps, median, step);
-    } else if (!(drift <= fmax(DICOM_SAME_POSITION_MM, DRIFT_RELATIVE * median))) {
-        ts_dicom_series_refuse(series, "spacing-varies", "resample the series with another tool first",
-                               "slices lie up to %.3f mm off an even grid of %.3f mm", drift, step->spacing_mm);
-    } else if (!even) {
-        ts_dicom_series_warn(series, "slice spacing varies from %.4f to %.4f mm; the mean, %.4f, is used", gaps[0],
-                             gaps[n - 2], step->spacing_mm);
-    }
-}
-
-/* Refuses slices that lean off the normal, all alike (a tilted gantry) or one by one. */
-static void check_shear(struct dicom_series *series, const struct step *step)
-{
-    struct dicom_image *const *images = series->images;
-    if (step->shear_degree > MAX_SHEAR_DEGREE) {
-        ts_dicom_series_refuse(series, "gantry-tilt", "resample the series to an upright grid with another tool first",
+    if (rules->tilt == TILT_REFUSE || line->lean_degree > TS_MOST_LEAN_DEGREE)
+        ts_dicom_series_refuse(series, "gantry-tilt",
+                               line->lean_degree > TS_MOST_LEAN_DEGREE ? "supply slices that lie one behind the other"
+                                                                       : "tilt: keep reads it with its exact step",
                                "the volume is sheared: the step between slices leans %.2f degrees off their normal",
-                               step->shear_degree);
-        return;
-    }
-    for (size_t i = 0; i < series->n_slices; i++) {
-        double off[3];
-        for (int k = 0; k < 3; k++)
-            off[k] = images[i]->position_mm[k] - images[0]->position_mm[k] - (double)i * step->vector_mm[k];
-        double along = dot(off, series->image.direction + 6);
-        double shift = sqrt(fmax(0, dot(off, off) - along * along));
-        if (shift > fmax(1e-2, JITTER_RELATIVE * step->spacing_mm)) {
-            ts_dicom_series_refuse(series, "slice-shifted", "supply slices that lie on one line",
-                                   "%s lies %.3f mm beside the line through the other slices",
-                                   ts_base_name(images[i]->file->path), shift);
-            return;
-        }
-    }
+                               line->lean_degree);
+    else if (!series->refusal)
+        ts_dicom_series_warn(series,
+                             "the volume is sheared: the step between slices leans %.2f degrees off their normal, "
+                             "as behind a tilted gantry; it is kept",
+                             line->lean_degree);
 }
 
-static void warn_of_tags(struct dicom_series *series, const struct step *step)
+static void warn_of_tags(struct dicom_series *series, const struct line *line)
 {
     const struct dicom_image *first = series->images[0];
     double claimed = first->spacing_between_slices_mm;
-    if (!(fabs(claimed - step->spacing_mm) <= fmax(DICOM_SAME_POSITION_MM, JITTER_RELATIVE * step->spacing_mm)) &&
+    if (!(fabs(claimed - line->spacing_mm) <= fmax(DICOM_SAME_POSITION_MM, JITTER_RELATIVE * line->spacing_mm)) &&
         !isnan(claimed)) {
         ts_dicom_series_warn(series, "Spacing Between Slices says %g mm, the positions %.3f; the positions are used",
-                             claimed, step->spacing_mm);
+                             claimed, line->spacing_mm);
     }
-    if (fabs(first->file->tilt_degree) > MAX_SHEAR_DEGREE) {
+    if (fabs(first->file->tilt_degree) > TS_UPRIGHT_DEGREE && line->lean_degree <= TS_UPRIGHT_DEGREE) {
         ts_dicom_series_warn(series, "Gantry/Detector Tilt says %g degrees, the positions none; the positions are used",
                              first->file->tilt_degree);
     }
 }
 
-static void place_slices(struct dicom_series *series, bool mixed)
+static void place_slices(struct dicom_series *series, bool mixed, const struct dicom_rules *rules)
 {
     struct ts_image *image = &series->image;
+    struct gaps gaps;
     size_t n = series->n_slices;
     if (n == 1) {
         ts_dicom_series_warn(series, "a single slice: the spacing in z is unknown and stored as 0");
@@ -207,16 +316,20 @@ static void place_slices(struct dicom_series *series, bool mixed)
                                      : "2 slices are one gap, which nothing confirms: a volume needs 3 or more");
         return;
     }
-    struct step step = measure_step(series);
-    check_spacing(series, &step);
-    check_shear(series, &step);
+    if (!measure_gaps(series, &gaps))
+        return;
+    const bool fit = rules->positions == POSITIONS_FIT;
+    const struct line line = fit ? fit_line(series) : join_ends(series);
+    (fit ? check_fit : check_gaps)(series, &gaps, &line, rules);
+    check_tilt(series, &line, rules);
     if (!series->refusal)
-        warn_of_tags(series, &step);
-    image->axes[0].spacing = step.spacing_mm;
-    memcpy(image->step_z_mm, step.vector_mm, sizeof image->step_z_mm);
+        warn_of_tags(series, &line);
+    image->axes[0].spacing = line.spacing_mm;
+    memcpy(image->origin_mm, line.origin_mm, sizeof image->origin_mm);
+    memcpy(image->step_z_mm, line.step_mm, sizeof image->step_z_mm);
 }
 
-void ts_dicom_arrange(struct dicom_series *series, bool mixed)
+void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dicom_rules *rules)
 {
     struct ts_image *image = &series->image;
     ts_dicom_drop_duplicates(series);
@@ -226,7 +339,11 @@ void ts_dicom_arrange(struct dicom_series *series, bool mixed)
     for (size_t i = 0; i < series->n_images; i++)
         series->images[i]->along_mm = dot(series->images[i]->position_mm, image->direction + 6);
     qsort(series->images, series->n_images, sizeof *series->images, compare_along);
+    if (rules->duplicates == DUPLICATES_FIRST)
+        ts_dicom_keep_first(series);
     ts_dicom_split_volumes(series);
+    if (!series->refusal && rules->stack > 0)
+        ts_dicom_take_stack(series, rules);
     const struct dicom_image *first = series->images[0];
     image->rank = 3;
     image->axes[0] = (struct ts_axis){.kind = TS_AXIS_Z, .n = (int64_t)series->n_slices, .unit = "mm"};
@@ -237,5 +354,5 @@ void ts_dicom_arrange(struct dicom_series *series, bool mixed)
     image->has_geometry = true;
     memcpy(image->origin_mm, first->position_mm, sizeof image->origin_mm);
     if (!series->refusal)
-        place_slices(series, mixed);
+        place_slices(series, mixed, rules);
 }

@@ -14,9 +14,9 @@
 #include "core/memory.h"
 #include "core/path.h"
 #include "io/dicom_series/dicom_completeness.h"
-#include "io/dicom_series/dicom_geometry.h"
 #include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
+#include "io/dicom_series/dicom_take.h"
 
 enum { MAX_ORIENTATIONS = 256 }; /* limit of one run; a series that has more is no set of volumes */
 static const double SAME_ORIENTATION = 1e-4;
@@ -43,7 +43,7 @@ static int compare_keys(const struct dicom_image *a, const struct dicom_image *b
     order = order ? order : compare_numbers(a->file->samples_per_pixel, b->file->samples_per_pixel);
     order = order ? order : strcmp(a->file->frame_of_reference, b->file->frame_of_reference);
     order = order ? order : strcmp(a->stack, b->stack);
-    return order ? order : compare_numbers(a->echo_time_ms, b->echo_time_ms);
+    return order ? order : compare_numbers(a->echo_key, b->echo_key);
 }
 
 static int compare_images(const void *a, const void *b)
@@ -225,11 +225,45 @@ static void drop_damaged(struct dicom_series *series)
                          series->n_dropped == 1 ? " was" : "s were", reason);
 }
 
-static enum ts_status judge_all(struct grouping *grouping, bool skip, struct dicom_series **out, struct ts_diag *diag)
+/* Returns how many series of their own the volumes of a series make. */
+static size_t parts_of(const struct dicom_series *series, unsigned split)
+{
+    const enum ts_axis_kind kind = series->volume_axis.kind;
+    const unsigned bit = kind == TS_AXIS_ECHO ? DICOM_SPLIT_ECHO : kind == TS_AXIS_B ? DICOM_SPLIT_B : DICOM_SPLIT_TIME;
+    return series->n_volumes > 1 && (split & bit) ? series->n_volumes : 1;
+}
+
+/* Makes a series of each volume where the chain wants that. */
+static bool split_volumes(struct grouping *grouping, unsigned split)
+{
+    struct grouping parts = {.arena = grouping->arena};
+    bool ok = true;
+    for (size_t i = 0; ok && i < grouping->n; i++) {
+        const size_t n = parts_of(&grouping->series[i], split);
+        for (size_t v = 0; ok && v < n; v++) {
+            struct dicom_series *grown = ts_memory_grow(parts.series, parts.n, &parts.capacity, sizeof *grown);
+            ok = grown != NULL;
+            if (!ok)
+                break;
+            parts.series = grown;
+            grown += parts.n;
+            *grown = grouping->series[i];
+            grown->number = (int)++parts.n;
+            if (n > 1)
+                ts_dicom_keep_volume(grown, v);
+        }
+    }
+    free(grouping->series);
+    *grouping = parts;
+    return ok;
+}
+
+static enum ts_status judge_all(struct grouping *grouping, const struct dicom_folder *folder,
+                                const struct dicom_rules *rules, struct dicom_series **out, struct ts_diag *diag)
 {
     for (size_t i = 0; i < grouping->n; i++) {
         struct dicom_series *series = &grouping->series[i];
-        if (skip)
+        if (folder->skip)
             drop_damaged(series);
         check_kind(series);
         check_files(series);
@@ -238,12 +272,15 @@ static enum ts_status judge_all(struct grouping *grouping, bool skip, struct dic
         series->image.axes[1].n = series->images[0]->rows;
         series->image.axes[2].n = series->images[0]->columns;
         if (!series->refusal)
-            ts_dicom_arrange(series, is_split_by_orientation(grouping, i));
+            ts_dicom_arrange(series, is_split_by_orientation(grouping, i), rules);
         if (!series->refusal)
             ts_dicom_quantify(series);
         if (!series->refusal)
             ts_dicom_warn_of_loss(series);
     }
+    if (!split_volumes(grouping, folder->split))
+        return ts_diag_no_memory(diag, 0);
+    ts_dicom_label(grouping->series, grouping->n);
     *out = ts_arena_copy(grouping->arena, grouping->series, grouping->n, sizeof **out);
     return *out ? TS_OK : ts_diag_no_memory(diag, grouping->n * sizeof **out);
 }
@@ -256,16 +293,18 @@ static size_t count_images(const struct dicom_folder *folder)
     return n;
 }
 
-enum ts_status ts_dicom_group(struct dicom_folder *folder, struct arena *arena, struct dicom_series **series,
-                              size_t *n_series, struct ts_diag *diag)
+enum ts_status ts_dicom_group(struct dicom_folder *folder, const struct dicom_rules *rules, struct arena *arena,
+                              struct dicom_series **series, size_t *n_series, struct ts_diag *diag)
 {
     struct grouping grouping = {.arena = arena};
     size_t n = 0, bytes = 2 * count_images(folder) * sizeof(struct dicom_image *);
     struct dicom_image **images = malloc(bytes + 1);
     enum ts_status status = images ? ts_dicom_mark_suspects(folder, arena, diag) : ts_diag_no_memory(diag, bytes);
     for (size_t i = 0; images && i < folder->n_files; i++)
-        for (size_t k = 0; k < folder->files[i].n_images; k++)
+        for (size_t k = 0; k < folder->files[i].n_images; k++) {
             images[n++] = &folder->files[i].images[k];
+            images[n - 1]->echo_key = folder->split & DICOM_SPLIT_ECHO ? images[n - 1]->echo_time_ms : NAN;
+        }
     if (status == TS_OK && n > 0)
         qsort(images, n, sizeof *images, compare_images);
     for (size_t first = 0; status == TS_OK && first < n;) {
@@ -277,7 +316,7 @@ enum ts_status ts_dicom_group(struct dicom_folder *folder, struct arena *arena, 
         first = end;
     }
     if (status == TS_OK)
-        status = judge_all(&grouping, folder->skip, series, diag);
+        status = judge_all(&grouping, folder, rules, series, diag);
     if (status == TS_OK)
         ts_dicom_check_completeness(*series, grouping.n);
     for (size_t i = 0; status == TS_OK && i < grouping.n; i++)

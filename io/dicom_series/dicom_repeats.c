@@ -139,6 +139,35 @@ static const char *name_difference(struct dicom_image *const *images, size_t n)
     return difference;
 }
 
+/* An image without Instance Number comes after those that have one. */
+static bool comes_before(const struct dicom_image *a, const struct dicom_image *b)
+{
+    const double first = isnan(a->instance_number) ? INFINITY : a->instance_number;
+    const double second = isnan(b->instance_number) ? INFINITY : b->instance_number;
+    return first < second || (first == second && ts_dicom_compare_images(a, b) < 0);
+}
+
+void ts_dicom_keep_first(struct dicom_series *series)
+{
+    struct dicom_image *const *images = series->images;
+    const size_t n = series->n_images;
+    bool *left = ts_arena_alloc(series->arena, n * sizeof *left);
+    series->no_memory |= !left;
+    if (!left)
+        return;
+    for (size_t first = 0, best = 0, i = 0; i < n; i++) {
+        const bool next = i == 0 || images[i]->along_mm - images[first]->along_mm > DICOM_SAME_POSITION_MM;
+        left[best] = !next && comes_before(images[i], images[best]);
+        first = next ? i : first;
+        left[i] = !next && !left[best];
+        best = left[i] ? best : i;
+    }
+    ts_dicom_series_leave_out(series, left);
+    if (series->n_images < n)
+        ts_dicom_series_warn(series, "of images at one position the first is taken; %zu of %zu images are left out",
+                             n - series->n_images, n);
+}
+
 void ts_dicom_refuse_repeats(struct dicom_series *series)
 {
     struct dicom_image *const *images = series->images;

@@ -13,6 +13,9 @@
 /* Drops identical copies of one instance, which stand side by side in the group's order, and refuses the series where
  * copies differ or cannot be read. */
 void ts_dicom_drop_duplicates(struct dicom_series *series);
+/* Keeps one image of each position, that of the lowest Instance Number, and warns of how many are left out. The images
+ * are in order along the normal. */
+void ts_dicom_keep_first(struct dicom_series *series);
 /* Refuses a series with several images at one position, and says in what they differ. The images are in order along the
  * normal. */
 void ts_dicom_refuse_repeats(struct dicom_series *series);

@@ -2,8 +2,7 @@
  *
  * This keeps what is found about a series until it is printed or turned into an error: why it is no volume, and
  * warnings. Texts lie in the arena of the series. Warnings are limited, because a damaged folder could have one for
- * each of a hundred thousand files; those beyond the limit are counted in a last one. The line that describes a series
- * is written here as well, so that `info` and the list of series in an error have the same form.
+ * each of a hundred thousand files; those beyond the limit are counted in a last one.
  */
 #include "io/dicom_series/dicom_series.h"
 
@@ -33,11 +32,14 @@ size_t ts_dicom_count_files(const struct dicom_series *series, size_t n)
 {
     size_t n_images = 0, count = 0, files = 0;
     for (size_t i = 0; i < n; i++)
-        n_images += series[i].n_images;
+        n_images += series[i].n_images + series[i].n_unused;
     const void **all = ts_arena_alloc(series->arena, n_images * sizeof *all);
-    for (size_t i = 0; all && i < n; i++)
+    for (size_t i = 0; all && i < n; i++) {
         for (size_t k = 0; k < series[i].n_images; k++)
             all[count++] = series[i].images[k]->file;
+        for (size_t k = 0; k < series[i].n_unused; k++)
+            all[count++] = series[i].unused[k]->file;
+    }
     if (count > 0)
         qsort(all, count, sizeof *all, compare_pointers);
     for (size_t i = 0; i < count; i++)
@@ -105,6 +107,22 @@ void ts_dicom_series_warn(struct dicom_series *series, const char *format, ...)
         series->warnings[series->n_warnings++] = kept;
 }
 
+void ts_dicom_series_leave_out(struct dicom_series *series, const bool *left)
+{
+    struct dicom_image **unused = ts_arena_alloc(series->arena, (series->n_unused + series->n_images) * sizeof *unused);
+    size_t kept = 0, n = series->n_unused;
+    series->no_memory |= !unused;
+    if (!unused)
+        return;
+    if (n > 0)
+        memcpy(unused, series->unused, n * sizeof *unused);
+    for (size_t i = 0; i < series->n_images; i++)
+        *(left[i] ? &unused[n++] : &series->images[kept++]) = series->images[i];
+    series->unused = unused;
+    series->n_unused = n;
+    series->n_images = kept;
+}
+
 void ts_dicom_orientation_name(const struct ts_image *image, char *out, size_t size)
 {
     static const char *const names[] = {"sagittal", "coronal", "axial"};
@@ -113,23 +131,9 @@ void ts_dicom_orientation_name(const struct ts_image *image, char *out, size_t s
     for (int i = 1; i < 3; i++)
         main_axis = fabs(normal[i]) > fabs(normal[main_axis]) ? i : main_axis;
     double lean = acos(fmin(1, fabs(normal[main_axis]))) * (180 / M_PI);
-    if (lean < 1)
-        snprintf(out, size, "%s", names[main_axis]);
-    else
-        snprintf(out, size, "%s, oblique %.1f degrees", names[main_axis], lean);
-}
-
-void ts_dicom_series_line(const struct dicom_series *series, char *out, size_t size)
-{
-    const struct ts_axis *axes = series->image.axes;
-    const char *modality = *series->modality ? series->modality : "?";
-    if (series->refusal) {
-        snprintf(out, size, "%s, %d x %d x %lld", modality, (int)axes[1].n, (int)axes[2].n, (long long)axes[0].n);
-        return;
-    }
-    char orientation[64];
-    ts_dicom_orientation_name(&series->image, orientation, sizeof orientation);
-    snprintf(out, size, "%s, %d x %d x %lld, %.4g x %.4g x %.4g mm, %s, %s %s", modality, (int)axes[1].n,
-             (int)axes[2].n, (long long)axes[0].n, axes[1].spacing, axes[2].spacing, axes[0].spacing, orientation,
-             ts_dtype_name(series->image.dtype), series->image.unit);
+    const double shear = ts_image_lean_degree(image);
+    int used = lean < 1 ? snprintf(out, size, "%s", names[main_axis])
+                        : snprintf(out, size, "%s, oblique %.1f degrees", names[main_axis], lean);
+    if (shear > TS_UPRIGHT_DEGREE && (size_t)used < size)
+        snprintf(out + used, size - (size_t)used, ", sheared %.1f degrees", shear);
 }

@@ -11,15 +11,19 @@
 #include "core/image.h"
 #include "io/dicom_header/dicom_file.h"
 
-enum { DICOM_MAX_WARNINGS = 16, DICOM_MAX_NAMED = 3 };
+enum { DICOM_MAX_WARNINGS = 16, DICOM_MAX_NAMED = 3, DICOM_LABEL_MAX = 128 };
 
 struct dicom_series {
     int number; /* as shown to the user, from 1; the order is that of study and series UID, not of file names */
     char series[DICOM_UID_MAX], modality[DICOM_TEXT_MAX], image_type[DICOM_TEXT_MAX * 2];
     struct dicom_image **images; /* in order of position along the normal, volume by volume; duplicates dropped */
     size_t n_images, n_files, n_duplicates; /* n_files: that hold the images */
-    size_t n_slices, n_volumes; /* image v * n_slices + z is slice z of volume v; 0 before the series was arranged */
-    struct ts_axis volume_axis; /* of several volumes: TS_AXIS_TIME (s), TS_AXIS_ECHO (ms) or TS_AXIS_B (s/mm2) */
+    struct dicom_image **unused; /* n_unused images of other stacks or at repeated positions, as the chain chose */
+    size_t n_unused;
+    size_t n_slices, n_volumes;  /* image v * n_slices + z is slice z of volume v; 0 before the series was arranged */
+    struct ts_axis volume_axis;  /* of several volumes: TS_AXIS_TIME (s), TS_AXIS_ECHO (ms) or TS_AXIS_B (s/mm2) */
+    char label[DICOM_LABEL_MAX]; /* what tells it apart from others of its UID: "TE 7.38 ms, PHASE"; else "" */
+    bool left_out;               /* the chain wants another one (dicom_take.h) */
     const char *refusal, *refusal_code, *hint; /* refusal NULL: one clean volume */
     struct ts_image image;                     /* where clean: shape, spacing, geometry, dtype, unit, quantity */
     char **warnings;                           /* e.g. that Spacing Between Slices disagrees with the positions */
@@ -39,7 +43,7 @@ struct dicom_series {
 
 /* Compares two images by instance, frame and path, for an order that does not depend on how they were found. */
 int ts_dicom_compare_images(const struct dicom_image *a, const struct dicom_image *b);
-/* Counts the files that hold the images of n series. Returns 0 where memory is out. */
+/* Counts the files that hold the images of n series, unused ones too. Returns 0 where memory is out. */
 size_t ts_dicom_count_files(const struct dicom_series *series, size_t n);
 /* Returns true where two groups of images have the same study and series UID. */
 bool ts_dicom_same_series(const struct dicom_series *a, const struct dicom_series *b);
@@ -48,9 +52,14 @@ void ts_dicom_series_refuse(struct dicom_series *series, const char *code, const
     __attribute__((format(printf, 4, 5)));
 /* Adds a warning. Those beyond DICOM_MAX_WARNINGS are counted in a last one. */
 void ts_dicom_series_warn(struct dicom_series *series, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Writes "axial", "coronal", "sagittal", or "axial, oblique 12.3 degrees". */
+/* Moves those of the n_images that `left` marks to the unused ones. */
+void ts_dicom_series_leave_out(struct dicom_series *series, const bool *left);
+/* Writes "axial", "coronal", "sagittal", or "axial, oblique 12.3 degrees", or "axial, sheared 14.0 degrees". */
 void ts_dicom_orientation_name(const struct ts_image *image, char *out, size_t size);
-/* Writes one line for people, rows x columns x slices: "CT, 512 x 512 x 28, 0.488 x 0.488 x 5 mm, axial, i16 HU". */
-void ts_dicom_series_line(const struct dicom_series *series, char *out, size_t size);
+/* Writes one line for people, rows x columns x slices: "CT, 512 x 512 x 28, 0.488 x 0.488 x 5 mm, axial, i16 HU". With
+ * `names` the Series Description and Number stand behind the modality: 'MR "gre_field" #5, TE 7.38 ms, ...'. */
+void ts_dicom_series_line(const struct dicom_series *series, bool names, char *out, size_t size);
+/* Fills the labels of all series, which are in the order of their UIDs. */
+void ts_dicom_label(struct dicom_series *series, size_t n);
 
 #endif

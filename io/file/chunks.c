@@ -44,6 +44,9 @@ bool ts_chunk_grid_init(struct chunk_grid *grid, int rank, const int64_t *n, siz
             most = 1;
         whole = whole && most == n[d];
         int64_t parts = (n[d] + most - 1) / most;
+        /* Slices of several volumes have chunks of one size, so that they can be read as one volume after the other. */
+        while (rank == TS_MAX_RANK && d == 1 && n[d] % parts != 0)
+            parts++;
         grid->n[d] = n[d];
         grid->chunk[d] = (n[d] + parts - 1) / parts; /* even parts: little padding in the last one */
         grid->n_chunks *= (n[d] + grid->chunk[d] - 1) / grid->chunk[d];

@@ -29,8 +29,8 @@ struct chunk_filters {
 };
 
 /* The chunk shape follows from shape and element size alone: whole slices of together at most 4 MiB, a slice of up to 8
- * MiB alone, else parts of one slice. The rank is 1 to TS_MAX_RANK. Returns false where a size is 0 or the product does
- * not fit. */
+ * MiB alone, else parts of one slice. Where the rank is 4, chunks along the second axis are all of one size. The rank
+ * is 1 to TS_MAX_RANK. Returns false where a size is 0 or the product does not fit. */
 bool ts_chunk_grid_init(struct chunk_grid *grid, int rank, const int64_t *n, size_t element_bytes);
 /* Cuts the array of a grid so that no two indices of the first axis share a chunk. */
 void ts_chunk_grid_part(struct chunk_grid *grid);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Directions are made orthonormal when they are read, so they are so up to rounding. Slices may lean off their normal
- * by as much as the DICOM reader accepts, 0.05 degrees, and no more.
+ * Directions are made orthonormal when they are read, so they are so up to rounding. The step between slices leans off
+ * their normal where the gantry was tilted; its length along the normal is the spacing.
  */
 #include "io/file/result_check.h"
 
@@ -9,7 +9,6 @@
 #include <string.h>
 
 static const double orthonormal_error = 1e-6, step_error = 1e-5;
-static const double lean = 0.00088; /* a little more than sin(0.05 degrees) */
 
 static double dot(const double a[3], const double b[3])
 {
@@ -40,18 +39,17 @@ static bool is_orthonormal(const double direction[9])
 static const char *geometry_wrong(const struct ts_image *image)
 {
     const double *step = image->step_z_mm, *normal = image->direction + 6;
+    const struct ts_axis *z = &image->axes[image->rank == TS_MAX_RANK]; /* behind the axis of several volumes */
     if (!is_finite(image->origin_mm, 3) || !is_finite(image->direction, 9) || !is_finite(step, 3))
         return "its geometry has numbers that are not finite";
     if (!is_orthonormal(image->direction))
         return "its directions are not unit vectors at right angles";
-    if (image->axes[0].n == 1) /* a single slice has no step to check */
+    if (z->n == 1) /* a single slice has no step to check */
         return NULL;
-    const double along = dot(step, normal), length = sqrt(dot(step, step));
-    const double off[3] = {step[0] - along * normal[0], step[1] - along * normal[1], step[2] - along * normal[2]};
-    if (!(along > 0) || sqrt(dot(off, off)) > lean * length)
+    const double along = dot(step, normal);
+    if (!(along > 0) || ts_image_lean_degree(image) > TS_MOST_LEAN_DEGREE)
         return "the step between its slices is not along their normal";
-    if (!strcmp(image->axes[0].unit, "mm") && image->axes[0].spacing > 0 &&
-        fabs(length - image->axes[0].spacing) > step_error * length)
+    if (!strcmp(z->unit, "mm") && z->spacing > 0 && fabs(along - z->spacing) > step_error * along)
         return "the step between its slices is not as long as their spacing";
     return NULL;
 }
@@ -61,6 +59,8 @@ static bool is_unit_of(enum ts_axis_kind kind, const char *unit)
 {
     if (kind == TS_AXIS_VIEW)
         return !strcmp(unit, "degree") || !strcmp(unit, "");
+    if (kind >= TS_AXIS_TIME)
+        return !*unit || !strcmp(unit, kind == TS_AXIS_TIME ? "s" : kind == TS_AXIS_ECHO ? "ms" : "s/mm2");
     return !strcmp(unit, "mm") || !strcmp(unit, "pixel");
 }
 

@@ -34,11 +34,34 @@ static bool find_type(struct hdf5_stack *stack, int rank)
     return true;
 }
 
+/* Makes one axis of the first two of four, where chunks in their order are then still those of the file: each holds
+ * whole indices of the first axis, or they divide the second one evenly. */
+static void fold(struct hdf5_stack *stack)
+{
+    struct hdf5_storage *storage = &stack->storage;
+    int64_t *n = storage->n, *chunk = storage->chunk, product;
+    const bool chunked = storage->layout == STORAGE_CHUNKED;
+    const bool even = !chunked || chunk[1] == n[1] || (chunk[0] == 1 && chunk[1] > 0 && n[1] % chunk[1] == 0);
+    if (storage->rank != TS_MAX_RANK || !even || __builtin_mul_overflow(n[0], n[1], &product))
+        return;
+    stack->n_volumes = n[0];
+    n[0] = product;
+    chunk[0] = chunked && chunk[1] == n[1] ? chunk[0] * chunk[1] : chunk[1];
+    for (int d = 1; d < 3; d++) {
+        n[d] = n[d + 1];
+        chunk[d] = chunk[d + 1];
+    }
+    storage->rank = 3;
+}
+
 static enum ts_status check_sizes(const struct hdf5_input *input, struct hdf5_stack *stack, int rank)
 {
     const int64_t *n = stack->storage.n;
+    if (rank == TS_MAX_RANK)
+        fold(stack);
     const int n_axes = stack->storage.rank;
     size_t bytes = ts_dtype_bytes(stack->stored);
+    rank = rank == TS_MAX_RANK ? 3 : rank;
     if (rank > 1 ? n_axes != rank : n_axes > rank)
         return ts_hdf5_input_refuse(input, "hdf5-rank", "%s has %d axes, expected %d", stack->name, n_axes, rank);
     for (int d = 0; d < 3; d++) {
@@ -154,8 +177,10 @@ enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_re
 {
     char shown[HDF5_INPUT_PATH];
     ts_text_escape(shown, sizeof shown, name);
-    *stack = (struct hdf5_stack){
-        .dataset = *dataset, .fd = input->files[dataset->file].fd, .file_bytes = input->files[dataset->file].bytes};
+    *stack = (struct hdf5_stack){.dataset = *dataset,
+                                 .n_volumes = 1,
+                                 .fd = input->files[dataset->file].fd,
+                                 .file_bytes = input->files[dataset->file].bytes};
     stack->name = ts_arena_text(input->arena, shown, strlen(shown));
     enum ts_status status = stack->name ? TS_OK : ts_diag_no_memory(input->diag, sizeof shown);
     if (status == TS_OK && dataset->kind != FINDER_DATASET)

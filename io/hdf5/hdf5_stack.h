@@ -24,6 +24,7 @@ struct hdf5_stack {
     void *compact;               /* the values of a compact dataset; else NULL */
     struct storage_chunk *table; /* where the chunks of a chunked one lie; NULL until they are located */
     int64_t n[3];                /* axes past the rank have length 1 */
+    int64_t n_volumes;           /* the first axis holds so many volumes one after the other; 1 unless it was folded */
     enum ts_dtype stored, dtype; /* in the file (f16, f64 too; u64: any 64-bit integers of lists) and as read */
     bool swapped;                /* stored in the other byte order */
     int64_t chunk[3];            /* shape of a chunk, and its bytes; 0: not chunked */
@@ -43,7 +44,8 @@ struct hdf5_box {
 };
 
 /* Checks the dataset's type, sizes, storage and filters; no chunk is looked for yet. Integers of 64 bits are accepted
- * with rank 1 alone, to be read as doubles. The stack may be closed whether this fails or not. */
+ * with rank 1 alone, to be read as doubles. With the rank TS_MAX_RANK it may have three axes, or four, of which the
+ * first two are then one. The stack may be closed whether this fails or not. */
 enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_ref *dataset, const char *name, int rank,
                                   struct hdf5_stack *stack);
 /* Lets the child find the place of every chunk. Call it before reading. */

@@ -14,6 +14,7 @@
 #include "io/hdf5/hdf5_list.h"
 #include "io/hdf5/hdf5_session.h"
 #include "io/hdf5/hdf5_verify.h"
+#include "io/scan/hdf5_guess.h"
 #include "io/scan/hdf5_info.h"
 #include "io/scan/hdf5_scan.h"
 
@@ -58,10 +59,13 @@ static void print_text(const struct hdf5_listing *listing, const struct hdf5_sca
                                         "external link, not followed",
                                         "link of unknown kind, not followed",
                                         "another name of an object above"};
+    const struct hdf5_guess guess = ts_hdf5_guess(listing);
     ts_text_print(stream, "", path);
     fprintf(stream, "\n  %s\n", state);
     if (scan->format != SCAN_NONE)
         ts_hdf5_scan_print(scan, stream);
+    else if (!listing->ours)
+        ts_hdf5_guess_print(&guess, path, stream);
     fputc('\n', stream);
     for (const struct hdf5_listed *entry = listing->objects; entry; entry = entry->next) {
         ts_text_print(stream, "", entry->path);
@@ -167,6 +171,10 @@ static void print_json(const struct hdf5_listing *listing, const struct hdf5_sca
     if (scan->format != SCAN_NONE) {
         ts_json_key(&json, "scan");
         ts_hdf5_scan_json(scan, &json);
+    } else if (!listing->ours) {
+        const struct hdf5_guess guess = ts_hdf5_guess(listing);
+        ts_json_key(&json, "looks_like");
+        ts_hdf5_guess_json(&guess, &json);
     }
     ts_json_open_member(&json, "objects", '[');
     for (const struct hdf5_listed *entry = listing->objects; entry; entry = entry->next)

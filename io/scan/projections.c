@@ -268,6 +268,8 @@ static enum ts_status fill(struct projection_source *source)
         status = ts_diag_no_memory(diag, (size_t)projections->n_views * sizeof(double));
     if (status == TS_OK && ts_image_bytes(image) > INT64_MAX)
         status = ts_hdf5_input_refuse(&projections->input, "hdf5-size", "the size of the scan cannot be addressed");
+    source->in.base.n_volumes = projections->stack.n_volumes;
+    source->in.base.volume_axis = projections->volume_axis;
     if (status == TS_OK)
         status = ts_source_make_slices(&source->in.base, diag);
     if (status == TS_OK)

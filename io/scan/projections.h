@@ -51,6 +51,7 @@ struct projections {
     enum ts_quantity quantity;
     /* The whole image, where the file describes it, in place of the fields from `angles` on; else NULL. */
     const struct ts_image *described;
+    struct ts_axis volume_axis; /* of a stack of several volumes */
     struct source_attribute attributes[12];
     size_t n_attributes;
 };

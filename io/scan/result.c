@@ -71,7 +71,7 @@ static enum ts_status take_positions(struct projections *projections, const char
 }
 
 static enum ts_status read_axis(struct projections *projections, const struct hdf5_ref *group, enum ts_axis_kind kind,
-                                int d, struct ts_axis *axis)
+                                int64_t n_samples, struct ts_axis *axis)
 {
     struct hdf5_input *input = &projections->input;
     const char *name = ts_axis_name(kind);
@@ -84,7 +84,7 @@ static enum ts_status read_axis(struct projections *projections, const struct hd
         status = unlike(projections, "an axis has no positions");
     if (status != TS_OK)
         return status;
-    *axis = (struct ts_axis){.kind = kind, .n = projections->stack.n[d]};
+    *axis = (struct ts_axis){.kind = kind, .n = n_samples};
     status = get_text(input, &dataset, "units", &axis->unit);
     if (status == TS_OK)
         status = ts_hdf5_input_numbers(input, &dataset, "spacing", 1, &spacing, &found);
@@ -93,6 +93,23 @@ static enum ts_status read_axis(struct projections *projections, const struct hd
     axis->spacing = spacing;
     axis->positions = found > 0 ? NULL : positions;
     return status == TS_OK ? take_positions(projections, name, positions, n, axis) : status;
+}
+
+/* Reads the axis of several volumes, which stands before the others. */
+static enum ts_status read_volume_axis(struct projections *projections, const struct hdf5_ref *group)
+{
+    for (enum ts_axis_kind kind = TS_AXIS_TIME; kind <= TS_AXIS_B; kind++) {
+        double index = -1;
+        int found;
+        char name[32];
+        snprintf(name, sizeof name, "%s_indices", ts_axis_name(kind));
+        const enum ts_status status = ts_hdf5_input_numbers(&projections->input, group, name, 1, &index, &found);
+        if (status != TS_OK)
+            return status;
+        if (found > 0 && index == 0)
+            return read_axis(projections, group, kind, projections->stack.n_volumes, &projections->volume_axis);
+    }
+    return unlike(projections, "its first axis is neither time nor echo nor b");
 }
 
 static enum ts_status read_axes(struct projections *projections, const struct hdf5_ref *group, struct ts_image *image)
@@ -104,6 +121,7 @@ static enum ts_status read_axes(struct projections *projections, const struct hd
     int found;
     enum ts_status status = ts_hdf5_input_numbers(input, group, "detector_indices", 1, &index, &found);
     const bool sinogram = found >= 0;
+    const int64_t n_volumes = projections->stack.n_volumes;
     projections->volume = status == TS_OK && !sinogram;
     image->rank = 3;
     for (int d = 0; d < 3 && status == TS_OK; d++) {
@@ -111,12 +129,13 @@ static enum ts_status read_axes(struct projections *projections, const struct hd
         char name[32];
         snprintf(name, sizeof name, "%s_indices", ts_axis_name(kind));
         status = ts_hdf5_input_numbers(input, group, name, 1, &index, &found);
-        if (status == TS_OK && (found < 1 || index != d))
+        if (status == TS_OK && (found < 1 || index != d + (n_volumes > 1)))
             status = unlike(projections, "its axes are neither z, y and x nor z, view and detector");
         if (status == TS_OK)
-            status = read_axis(projections, group, kind, d, &image->axes[d]);
+            status = read_axis(projections, group, kind, projections->stack.n[d] / (d == 0 ? n_volumes : 1),
+                               &image->axes[d]);
     }
-    return status;
+    return status == TS_OK && n_volumes > 1 ? read_volume_axis(projections, group) : status;
 }
 
 static enum ts_status read_quantity(struct projections *projections, struct ts_image *image)
@@ -284,7 +303,7 @@ static enum ts_status find_all(struct projections *projections, const struct par
     if (status == TS_OK && !name)
         status = ts_diag_no_memory(input->diag, sizeof path);
     if (status == TS_OK)
-        status = ts_hdf5_stack_open(input, &dataset, name, 3, &projections->stack);
+        status = ts_hdf5_stack_open(input, &dataset, name, TS_MAX_RANK, &projections->stack);
     for (int d = 0; d < 3; d++)
         projections->order[d] = d;
     projections->n_views = projections->stack.n[1];

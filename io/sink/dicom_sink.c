@@ -38,8 +38,8 @@ static const char *refusal(const struct sink_request *request)
 {
     const struct ts_image *image = request->image;
     const char *wrong = ts_sink_no_volume(request);
-    if (wrong)
-        return wrong;
+    if (wrong || request->volumes)
+        return wrong ? wrong : "a series of volumes; nifti and tiff hold one";
     for (int d = 1; d < 3; d++)
         if (image->axes[d].n > LONGEST_SIDE)
             return "a side of its slices is longer than 65535 pixels";

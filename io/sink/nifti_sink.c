@@ -4,7 +4,7 @@
  * The values keep their type and their order, x fastest and row 0 first: the transform states how they lie, and no row
  * is moved. LPS becomes RAS by the signs of the first two coordinates. A volume without a place in a patient gets the
  * positions along its axes as its coordinates. Beside the file goes NAME.json with the facts about the input, under
- * keys as those of BIDS sidecars.
+ * keys as those of BIDS sidecars. A series of volumes has a fourth axis, of which NAME.json states the positions.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -53,6 +53,15 @@ static void make_header(const struct sink *sink, struct nifti_header *header)
     }
     for (int d = 4; d < 8; d++)
         header->pixdim[d] = 1;
+    if (sink->request.volumes) {
+        const struct ts_axis *volumes = sink->request.volumes;
+        header->dim[0] = 4;
+        header->dim[4] = (double)volumes->n;
+        header->version = volumes->n > NIFTI_1_LONGEST ? 2 : header->version;
+        if (volumes->kind == TS_AXIS_TIME && volumes->n > 1) /* the mean step, in seconds */
+            header->pixdim[4] =
+                (ts_axis_position(volumes, volumes->n - 1) - ts_axis_position(volumes, 0)) / (double)(volumes->n - 1);
+    }
     header->datatype = ts_nifti_datatype(image->dtype);
     header->bits = 8 * (double)ts_dtype_bytes(image->dtype);
     header->offset = header->version == 1 ? NIFTI_1_BYTES + 4 : NIFTI_2_BYTES + 4;
@@ -107,6 +116,16 @@ static void write_sidecar(FILE *stream, const struct sink_request *request)
     for (size_t i = 0; i < request->n_attributes; i++) {
         write_key(&json, request->attributes[i].name);
         ts_json_text(&json, request->attributes[i].value);
+    }
+    if (request->volumes) {
+        ts_json_open_member(&json, "Volumes", '{');
+        ts_json_member_text(&json, "Axis", ts_axis_name(request->volumes->kind));
+        ts_json_member_text(&json, "Units", request->volumes->unit);
+        ts_json_open_member(&json, "Positions", '[');
+        for (int64_t i = 0; i < request->volumes->n; i++)
+            ts_json_real(&json, ts_axis_position(request->volumes, i));
+        ts_json_close(&json, ']');
+        ts_json_close(&json, '}');
     }
     ts_json_open_member(&json, "GeneratedBy", '[');
     ts_json_open(&json, '{');

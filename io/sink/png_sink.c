@@ -33,7 +33,7 @@ static bool is_raw(const struct sink_request *request)
 static const char *refusal(const struct sink_request *request)
 {
     const struct ts_image *image = request->image;
-    if (ts_sink_is_file(&png_sink, request->path) && image->axes[0].n > 1)
+    if (ts_sink_is_file(&png_sink, request->path) && (image->axes[0].n > 1 || request->volumes))
         return "a PNG file is one slice; name a folder, as in output: {png: FOLDER}";
     return image->axes[1].n > LONGEST_SIDE || image->axes[2].n > LONGEST_SIDE ? "its slices are too large" : NULL;
 }
@@ -124,7 +124,7 @@ static void make_gray(const struct png_files *files, const struct sink_window *w
 static int create_file(const struct sink *sink, int64_t z)
 {
     return sink->staged[0].is_folder
-               ? ts_staged_create_part(&sink->staged[0], z + 1, sink->image.axes[0].n, sink->format->part)
+               ? ts_staged_create_part(&sink->staged[0], z + 1, ts_sink_slices(sink), sink->format->part)
                : dup(sink->staged[0].file.fd);
 }
 
@@ -196,7 +196,7 @@ static enum ts_status finish(struct sink *sink, struct ts_diag *diag)
         snprintf(comment, sizeof comment, "black is %.9g, white is %.9g (%s in %s)", window.low, window.high,
                  ts_quantity_name(sink->image.quantity), sink->image.unit);
 #pragma omp parallel for schedule(dynamic) num_threads(sink->request.threads)
-    for (int64_t z = 0; z < sink->image.axes[0].n; z++) {
+    for (int64_t z = 0; z < ts_sink_slices(sink); z++) {
         unsigned char *slice = malloc(ts_slice_bytes(&sink->image));
         int error = !slice ? ENOMEM : ts_scratch_read(&files->scratch, sink, z, slice) ? 0 : errno ? errno : EIO;
         if (!error)

@@ -75,7 +75,8 @@ void ts_sink_list_suffixes(char *out, size_t size)
 
 enum ts_status ts_sink_check(const struct sink_format *format, const struct sink_request *request, struct ts_diag *diag)
 {
-    const int64_t bytes = request->image ? (int64_t)ts_image_bytes(request->image) : 0;
+    const int64_t volumes = request->volumes ? request->volumes->n : 1;
+    const int64_t bytes = request->image ? volumes * (int64_t)ts_image_bytes(request->image) : 0;
     const char *refusal = request->image ? format->refusal(request) : NULL;
     if (refusal)
         return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "output-cannot-hold", .stage = "output"},
@@ -187,6 +188,11 @@ enum ts_status ts_sink_failed(const struct sink *sink, int error, struct ts_diag
 {
     return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-write"},
                          "cannot write the output '%s': %s (%d)", sink->request.path, ts_errno_text(error), error);
+}
+
+int64_t ts_sink_slices(const struct sink *sink)
+{
+    return sink->image.axes[0].n * (sink->request.volumes ? sink->request.volumes->n : 1);
 }
 
 const char *ts_sink_attribute(const struct sink_request *request, const char *name)

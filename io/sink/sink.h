@@ -22,8 +22,9 @@ enum sink_codec { SINK_CODEC_NONE, SINK_CODEC_RLE }; /* of DICOM's pixels */
 
 struct sink_request {
     const char *path;
-    const struct ts_image *image; /* the whole image; data is not looked at */
-    const char *name;             /* of the image: "data", or what `save` called it */
+    const struct ts_image *image;  /* the whole image, or one volume of a series; data is not looked at */
+    const struct ts_axis *volumes; /* the axis of a series of volumes; NULL: there is one */
+    const char *name;              /* of the image: "data", or what `save` called it */
     /* Facts about the input that may be written: nothing of them identifies a patient. */
     const struct source_attribute *attributes;
     size_t n_attributes;
@@ -53,7 +54,7 @@ struct sink_format {
     size_t (*memory_bytes)(const struct sink_request *request); /* that the sink holds; NULL: none */
     /* Begins; the staged output is there. */
     enum ts_status (*open)(struct sink *sink, struct ts_diag *diag);
-    /* Takes a slab, whose place is z_first. */
+    /* Takes a slab, whose place is z_first, counted through all volumes. */
     enum ts_status (*put)(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag);
     /* Writes what is left. Files of one output are synced by ts_sink_finish. NULL: nothing is left. */
     enum ts_status (*finish)(struct sink *sink, struct ts_diag *diag);
@@ -94,6 +95,8 @@ void ts_sink_close(struct sink *sink);
 
 /* Reports that writing failed with this errno. Returns TS_RUN_FAILED. */
 enum ts_status ts_sink_failed(const struct sink *sink, int error, struct ts_diag *diag);
+/* Returns the slices of all volumes. */
+int64_t ts_sink_slices(const struct sink *sink);
 /* Finds the attribute of the input of this name; NULL where there is none. */
 const char *ts_sink_attribute(const struct sink_request *request, const char *name);
 /* The transform of voxel indices (x, y, z, 1) to coordinates in mm, three rows of four: LPS of the patient, or the

@@ -18,9 +18,9 @@
 enum { SLICE_SAMPLE = 4096, MOST_SAMPLE = 4 << 20, BLOCK = 1024 };
 
 /* Returns how many values lie between two that are taken from a slice. */
-static size_t step_of(const struct ts_image *image)
+static size_t step_of(const struct sink *sink)
 {
-    const size_t count = ts_slice_count(image), slices = (size_t)image->axes[0].n;
+    const size_t count = ts_slice_count(&sink->image), slices = (size_t)ts_sink_slices(sink);
     size_t wanted = MOST_SAMPLE / slices < SLICE_SAMPLE ? MOST_SAMPLE / slices : SLICE_SAMPLE;
     wanted = wanted > 0 ? wanted : 1;
     return (count + wanted - 1) / wanted;
@@ -45,11 +45,11 @@ static int open_file(const struct sink *sink)
 
 enum ts_status ts_scratch_create(struct sink_scratch *scratch, const struct sink *sink, struct ts_diag *diag)
 {
-    const size_t step = step_of(&sink->image), count = ts_slice_count(&sink->image);
+    const size_t step = step_of(sink), count = ts_slice_count(&sink->image);
     *scratch = (struct sink_scratch){.fd = open_file(sink), .low = INFINITY, .high = -INFINITY};
     if (scratch->fd < 0)
         return ts_sink_failed(sink, errno, diag);
-    scratch->most_sample = (size_t)sink->image.axes[0].n * ((count + step - 1) / step);
+    scratch->most_sample = (size_t)ts_sink_slices(sink) * ((count + step - 1) / step);
     scratch->sample = malloc(scratch->most_sample * sizeof *scratch->sample);
     scratch->digest = ts_digest_create();
     return scratch->sample && scratch->digest ? TS_OK : ts_diag_no_memory(diag, scratch->most_sample * sizeof(float));
@@ -83,7 +83,7 @@ static void look(struct sink_scratch *scratch, const struct ts_image *slab, cons
 enum ts_status ts_scratch_put(struct sink_scratch *scratch, const struct sink *sink, const struct ts_image *slab,
                               struct ts_diag *diag)
 {
-    const size_t bytes = ts_slice_bytes(slab), step = step_of(&sink->image);
+    const size_t bytes = ts_slice_bytes(slab), step = step_of(sink);
     for (int64_t z = 0; z < slab->axes[0].n; z++)
         look(scratch, slab, ts_slice_data(slab, z), step);
     if (!ts_digest_add(scratch->digest, slab->data, ts_image_bytes(slab)))

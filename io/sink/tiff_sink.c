@@ -74,7 +74,7 @@ static enum ts_status fail(struct tiff_pages_file *file, struct ts_diag *diag)
                          "cannot write the output '%s': %s", file->sink.request.path, file->problem);
 }
 
-static bool set_fields(TIFF *tiff, const struct ts_image *image, int64_t pages)
+static bool set_fields(TIFF *tiff, const struct ts_image *image, int64_t pages, int64_t volumes)
 {
     const uint32_t width = (uint32_t)image->axes[2].n, height = (uint32_t)image->axes[1].n;
     const size_t row = width * ts_dtype_bytes(image->dtype);
@@ -85,7 +85,9 @@ static bool set_fields(TIFF *tiff, const struct ts_image *image, int64_t pages)
     int n = snprintf(text, sizeof text, "ImageJ=1.53t\n");
     if (pages > 1)
         n += snprintf(text + n, sizeof text - (size_t)n, "images=%lld\nslices=%lld\n", (long long)pages,
-                      (long long)pages);
+                      (long long)(pages / volumes));
+    if (volumes > 1)
+        n += snprintf(text + n, sizeof text - (size_t)n, "frames=%lld\nhyperstack=true\n", (long long)volumes);
     snprintf(text + n, sizeof text - (size_t)n, "unit=%s\nspacing=%.9g\nloop=false\n", *unit ? unit : "pixel",
              ts_axis_spacing(&image->axes[0]));
     return TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, width) && TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, height) &&
@@ -104,10 +106,10 @@ static bool set_fields(TIFF *tiff, const struct ts_image *image, int64_t pages)
            TIFFSetField(tiff, TIFFTAG_SOFTWARE, "tomostage") && TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, text);
 }
 
-/* Writes a page; pages: how many the file will have. */
-static bool write_page(TIFF *tiff, const struct ts_image *image, unsigned char *slice, int64_t pages)
+/* Writes a page; pages and volumes: how many the file will have. */
+static bool write_page(TIFF *tiff, const struct ts_image *image, unsigned char *slice, int64_t pages, int64_t volumes)
 {
-    if (!set_fields(tiff, image, pages))
+    if (!set_fields(tiff, image, pages, volumes))
         return false;
     const tmsize_t strip = TIFFStripSize(tiff), all = (tmsize_t)ts_slice_bytes(image);
     for (tmsize_t done = 0; done < all; done += strip)
@@ -122,18 +124,18 @@ static enum ts_status open_file(struct sink *sink, struct ts_diag *diag)
     struct tiff_pages_file *file = (struct tiff_pages_file *)sink;
     if (sink->staged[0].is_folder)
         return TS_OK;
-    file->tiff = open_tiff(file, sink->staged[0].file.fd, ts_image_bytes(&sink->image));
+    file->tiff = open_tiff(file, sink->staged[0].file.fd, (size_t)ts_sink_slices(sink) * ts_slice_bytes(&sink->image));
     return file->tiff ? TS_OK : fail(file, diag);
 }
 
 static bool write_part(struct tiff_pages_file *file, int64_t z, unsigned char *slice)
 {
     struct sink *sink = &file->sink;
-    const int fd = ts_staged_create_part(&sink->staged[0], z + 1, sink->image.axes[0].n, sink->format->part);
+    const int fd = ts_staged_create_part(&sink->staged[0], z + 1, ts_sink_slices(sink), sink->format->part);
     if (fd < 0)
         return false;
     TIFF *tiff = open_tiff(file, fd, ts_slice_bytes(&sink->image));
-    const bool done = tiff && write_page(tiff, &sink->image, slice, 1);
+    const bool done = tiff && write_page(tiff, &sink->image, slice, 1, 1);
     if (tiff)
         TIFFClose(tiff);
     return close(fd) == 0 && done && !file->problem[0];
@@ -142,10 +144,12 @@ static bool write_part(struct tiff_pages_file *file, int64_t z, unsigned char *s
 static enum ts_status put(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag)
 {
     struct tiff_pages_file *file = (struct tiff_pages_file *)sink;
+    const int64_t slices = ts_sink_slices(sink);
     for (int64_t z = 0; z < slab->axes[0].n; z++) {
         unsigned char *slice = ts_slice_data(slab, z);
-        const bool done = file->tiff ? write_page(file->tiff, &sink->image, slice, sink->image.axes[0].n)
-                                     : write_part(file, slab->z_first + z, slice);
+        const bool done = file->tiff
+                              ? write_page(file->tiff, &sink->image, slice, slices, slices / sink->image.axes[0].n)
+                              : write_part(file, slab->z_first + z, slice);
         if (!done)
             return fail(file, diag);
     }

@@ -36,16 +36,18 @@ struct ts_axis ts_source_axis(enum ts_axis_kind kind, int64_t n, double spacing_
 enum ts_status ts_source_make_slices(struct source *source, struct ts_diag *diag)
 {
     const struct ts_image *image = &source->image;
-    const int64_t n = source->n_slices = image->axes[0].n;
-    source->n_volumes = 1;
+    source->n_slices = image->axes[0].n;
+    source->n_volumes = source->n_volumes > 1 ? source->n_volumes : 1;
+    const int64_t n = ts_source_total(source);
     source->slices = calloc((size_t)n, sizeof *source->slices);
     if (!source->slices)
         return ts_diag_no_memory(diag, (size_t)n * sizeof *source->slices);
-    for (int64_t z = 0; z < n; z++) {
-        struct source_slice *slice = &source->slices[z];
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t z = i % source->n_slices;
+        struct source_slice *slice = &source->slices[i];
         slice->slope = 1;
-        for (int i = 0; i < 3 && image->has_geometry; i++)
-            slice->position_mm[i] = image->origin_mm[i] + (double)z * image->step_z_mm[i];
+        for (int d = 0; d < 3 && image->has_geometry; d++)
+            slice->position_mm[d] = image->origin_mm[d] + (double)z * image->step_z_mm[d];
         if (!image->has_geometry)
             slice->position_mm[2] = image->axes[0].first + (double)z * image->axes[0].spacing;
     }

@@ -104,7 +104,7 @@ const char *ts_source_unit(enum ts_quantity quantity);
 /* Returns an even axis of n elements that are spacing_mm apart, or one pixel for 0. Positions of a detector count from
  * its middle. */
 struct ts_axis ts_source_axis(enum ts_axis_kind kind, int64_t n, double spacing_mm);
-/* Makes source->slices with the places of the image's slices, and sets n_slices. */
+/* Makes source->slices with the places of the image's slices, those of n_volumes volumes, and sets n_slices. */
 enum ts_status ts_source_make_slices(struct source *source, struct ts_diag *diag);
 /* Notes the digests of slices [z, z + n), which were read to `data`, where they are not known yet. The readers compute
  * them, a slice each. */

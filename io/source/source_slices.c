@@ -135,14 +135,6 @@ enum ts_status ts_source_open(const struct source_format *format, const struct p
     enum ts_status status = format->open(set, &whole, diag);
     if (status != TS_OK)
         return status;
-    if (whole->n_volumes > 1) {
-        ts_diag_error(diag, TS_BAD_INPUT,
-                      &(struct diag_site){.code = "several-volumes", .span = set->span, .stage = set->owner},
-                      "the input is a series of %" PRId64 " volumes along the axis %s; one volume is read at a time",
-                      whole->n_volumes, ts_axis_name(whole->volume_axis.kind));
-        whole->ops->close(whole);
-        return ts_diag_hint(diag, "choose one beside the path, from take: 0 to take: %" PRId64, whole->n_volumes - 1);
-    }
     whole->n_whole = whole->n_slices;
     if (!slices || slices->rows == 0) {
         *source = whole;

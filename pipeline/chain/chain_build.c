@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds sources and stages from the tree of a chain's text. Stages are named in a first pass, which reports
+ * Builds sources, stages and output from the tree of a chain's text. Stages are named in a first pass, which reports
  * nothing, so that a name that stands too late is told apart from one that stands nowhere.
  */
 #include "pipeline/chain/chain_build.h"
@@ -399,6 +399,7 @@ void ts_chain_build(struct ts_chain *chain, const struct node *root, const char 
         ts_diag_error(diag, TS_BAD_CHAIN,
                       &(struct diag_site){.code = "stages-missing", .span = {root->span.line, root->span.column, 1}},
                       "the key `stages` is missing");
+    const struct load load = loader(&builder);
     if (values[OUTPUT])
-        ts_chain_build_output(chain, values[OUTPUT], folder, diag);
+        ts_chain_build_output(chain, &load, values[OUTPUT]);
 }

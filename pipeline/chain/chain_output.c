@@ -1,31 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Builds the outputs of a chain from the tree of its text: the path of each format, and the parameters beside them. A
- * path whose suffix belongs to another format is refused, since people name files by what they want to have.
+ * Builds the output of a chain from the tree of its text: the paths of its formats, of which each must have a suffix of
+ * its own, and the parameters that stand beside them.
  */
 #include <string.h>
 
 #include "pipeline/chain/chain_build.h"
 
-struct builder {
+struct output_builder {
     struct ts_chain *chain;
-    struct ts_diag *diag;
-    const char *folder;
+    const struct load *load;
 };
 
-static struct load loader(const struct builder *builder)
-{
-    return (struct load){.arena = builder->chain->arena,
-                         .diag = builder->diag,
-                         .folder = builder->folder,
-                         .version = builder->chain->version};
-}
-
-static void report(const struct builder *builder, const struct node *node, const char *code, const char *owner,
+static void report(const struct output_builder *builder, const struct node *node, const char *code, const char *owner,
                    const char *message)
 {
-    ts_diag_error(builder->diag, TS_BAD_CHAIN, &(struct diag_site){.code = code, .span = node->span, .stage = owner},
-                  "%s", message);
+    if (node->kind != NODE_REFUSED)
+        ts_diag_error(builder->load->diag, TS_BAD_CHAIN,
+                      &(struct diag_site){.code = code, .span = node->span, .stage = owner}, "%s", message);
 }
 
 static const struct choice compressions[] = {
@@ -62,21 +54,20 @@ struct param_set ts_chain_output_set(struct ts_chain *chain)
 }
 
 /* Returns the path of an output, joined to the chain's folder, or NULL (reported). */
-static const char *output_path(struct builder *builder, const struct node *entry, const char *owner)
+static const char *output_path(const struct output_builder *builder, const struct node *entry, const char *owner)
 {
-    const struct load load = loader(builder);
-    const char *path = entry->kind == NODE_LIST ? NULL : ts_load_text(builder->diag, entry, owner, "a path");
+    const char *path = entry->kind == NODE_LIST ? NULL : ts_load_text(builder->load->diag, entry, owner, "a path");
     if (entry->kind == NODE_LIST)
-        ts_load_expected(builder->diag, entry, owner, "one path");
+        ts_load_expected(builder->load->diag, entry, owner, "one path");
     if (path && *path)
-        return ts_load_path(&load, path);
+        return ts_load_path(builder->load, path);
     if (path)
         report(builder, entry, "path-empty", owner, "the path is empty");
     return NULL;
 }
 
 /* Refuses a path whose suffix is that of another format, or is none where the format writes files alone. */
-static bool check_suffix(const struct builder *builder, const struct node *entry, const char *path,
+static bool check_suffix(const struct output_builder *builder, const struct node *entry, const char *path,
                          const struct sink_format *format)
 {
     const struct sink_format *other = ts_sink_of_path(path);
@@ -88,11 +79,11 @@ static bool check_suffix(const struct builder *builder, const struct node *entry
     snprintf(owner, sizeof owner, "output.%s", format ? format->name : "hdf5");
     report(builder, entry, "output-suffix", owner, "the path ends in the suffix of another format, or in none");
     ts_sink_list_suffixes(known, sizeof known);
-    ts_diag_hint(builder->diag, "the suffixes of all formats: %s", known);
+    ts_diag_hint(builder->load->diag, "the suffixes of all formats: %s", known);
     return false;
 }
 
-static void build_sink(struct builder *builder, const struct node *entry, const struct sink_format *format)
+static void build_sink(const struct output_builder *builder, const struct node *entry, const struct sink_format *format)
 {
     struct chain_output *output = &builder->chain->output;
     char owner[64];
@@ -102,16 +93,15 @@ static void build_sink(struct builder *builder, const struct node *entry, const 
         output->sinks[output->n_sinks++] = (struct chain_sink){format, path, entry->span};
 }
 
-void ts_chain_build_output(struct ts_chain *chain, const struct node *map, const char *folder, struct ts_diag *diag)
+void ts_chain_build_output(struct ts_chain *chain, const struct load *load, const struct node *map)
 {
-    struct builder made = {.chain = chain, .diag = diag, .folder = folder}, *builder = &made;
     const char *names[SINK_FORMATS + 1 + CHAIN_OUTPUT_PARAMS] = {"hdf5"};
     size_t n = 1;
-    const struct load load = loader(builder);
-    struct chain_output *output = &builder->chain->output;
-    struct param_set set = ts_chain_output_set(builder->chain);
+    const struct output_builder builder = {chain, load};
+    struct chain_output *output = &chain->output;
+    struct param_set set = ts_chain_output_set(chain);
     if (map->kind != NODE_MAP || map->n == 0) {
-        ts_load_expected(builder->diag, map, "output", "a map such as {hdf5: result.h5}");
+        ts_load_expected(load->diag, map, "output", "a map such as {hdf5: result.h5}");
         return;
     }
     for (size_t i = 0; ts_sink_formats[i]; i++)
@@ -122,15 +112,15 @@ void ts_chain_build_output(struct ts_chain *chain, const struct node *map, const
         size_t param;
         const struct sink_format *format = ts_sink_find(entry->key->text);
         if (format) {
-            build_sink(builder, entry, format);
+            build_sink(&builder, entry, format);
         } else if (strcmp(entry->key->text, "hdf5") == 0) {
-            const char *path = output_path(builder, entry, "output.hdf5");
-            output->path = path && check_suffix(builder, entry, path, NULL) ? path : NULL;
+            const char *path = output_path(&builder, entry, "output.hdf5");
+            output->path = path && check_suffix(&builder, entry, path, NULL) ? path : NULL;
             output->span = entry->span;
         } else if (ts_param_find(set.params, set.n_params, entry->key->text, &param)) {
-            ts_load_value(&load, entry, &set, param);
+            ts_load_value(load, entry, &set, param);
         } else {
-            ts_load_unknown(builder->diag, entry->key->text, entry->key->span, "output", "format", names, n);
+            ts_load_unknown(load->diag, entry->key->text, entry->key->span, "output", "format", names, n);
         }
     }
 }

@@ -82,6 +82,8 @@ static enum ts_status refuse_image(const char *path, struct ts_diag *diag)
                      "tomostage run chain.yaml -i INPUT; as an input: 'result %s | STAGE | hdf5 OUT.h5', or of a scan "
                      "'nexus %s' or 'exchange %s'",
                      path, path, path, path);
+    else if (!strcmp(format, "gzip"))
+        ts_diag_hint(diag, "gunzip it first");
     else if (!strcmp(kind, "a folder"))
         ts_diag_hint(diag, "as an input: 'dicom %s | STAGE | hdf5 OUT.h5', or of a scan 'tiff %s'", path, path);
     else

@@ -88,9 +88,10 @@ static enum ts_status copy_slices(struct source *source, struct sink *sink, stru
     slab.data = malloc((size_t)most * bytes);
     if (!slab.data)
         return ts_diag_no_memory(diag, (size_t)most * bytes);
-    for (int64_t z = 0; z < source->n_slices && status == TS_OK; z += most) {
+    const int64_t end = ts_source_total(source);
+    for (int64_t z = 0; z < end && status == TS_OK; z += most) {
         slab.z_first = z;
-        slab.axes[0].n = source->n_slices - z < most ? source->n_slices - z : most;
+        slab.axes[0].n = end - z < most ? end - z : most;
         status = source->ops->read(source, z, slab.axes[0].n, slab.data, diag);
         if (status == TS_OK)
             status = ts_sink_put(sink, &slab, diag);
@@ -105,6 +106,7 @@ static enum ts_status write_image(struct source *source, const char *image, cons
     const double center = arguments.window[0], width = arguments.window[1];
     const struct sink_request request = {.path = arguments.output,
                                          .image = &source->image,
+                                         .volumes = source->n_volumes > 1 ? &source->volume_axis : NULL,
                                          .name = image,
                                          .attributes = source->attributes,
                                          .n_attributes = source->n_attributes,
@@ -137,7 +139,7 @@ static enum ts_status export_file(const char *path, struct ts_diag *diag)
         status = write_image(source, image, format, diag);
     if (status == TS_OK) {
         ts_command_written(arguments.output);
-        printf("wrote %s: the image '%s', %lld slices\n", arguments.output, image, (long long)source->n_slices);
+        printf("wrote %s: the image '%s', %lld slices\n", arguments.output, image, (long long)ts_source_total(source));
     }
     if (source)
         source->ops->close(source);

@@ -170,12 +170,6 @@ static enum ts_status write_stage(const struct ts_plan *plan, int32_t index, con
 
 /* ---- sources ----------------------------------------------------------------------------------- */
 
-/* Returns how many slices were read, those of all volumes. */
-static size_t n_slices_of(const struct source *source)
-{
-    return (size_t)(source->n_slices * (source->n_volumes > 1 ? source->n_volumes : 1));
-}
-
 /* Returns slice i of all volumes one after the other. */
 static const struct source_slice *slice_of(const struct source *source, size_t i)
 {
@@ -186,7 +180,7 @@ static const struct source_slice *slice_of(const struct source *source, size_t i
 static enum ts_status write_hashes(const struct source *source, const char *group, struct hdf5_writer *writer,
                                    struct ts_diag *diag)
 {
-    const size_t n = n_slices_of(source);
+    const size_t n = (size_t)ts_source_total(source);
     const char **hashes = calloc(2 * n, sizeof *hashes);
     char path[PATH_BYTES];
     if (!hashes)
@@ -207,7 +201,7 @@ static enum ts_status write_hashes(const struct source *source, const char *grou
 static enum ts_status write_slices(const struct source *source, const char *group, const char *unit,
                                    struct hdf5_writer *writer, struct ts_diag *diag)
 {
-    const int64_t n = (int64_t)n_slices_of(source), shape[] = {n, 3};
+    const int64_t n = ts_source_total(source), shape[] = {n, 3};
     const char *length = source->image.has_geometry ? "mm" : source->image.axes[0].unit;
     double *values = calloc((size_t)n * 5, sizeof *values);
     if (!values)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Signatures: DICOM has "DICM" behind a preamble of 128 bytes, TIFF a byte order and 42 or 43, NIfTI "n+1" at
- * the end of its header, NRRD and HDF5 their own. A folder may hold DICOM files or the pages of a scan.
+ * the end of its header; NRRD, HDF5 and gzip their own. A folder may hold DICOM files or the pages of a scan.
  */
 #include "pipeline/view/file_kind.h"
 
@@ -17,11 +17,11 @@ const char *ts_file_kind(const char *path, const char **format)
 {
     static const struct {
         const char *name, *format, *bytes;
-        size_t offset;
-    } kinds[] = {{"a DICOM file", "dicom", "DICM", 128}, {"a TIFF file", "tiff", "II*\0", 0},
-                 {"a TIFF file", "tiff", "MM\0*", 0},    {"a TIFF file", "tiff", "II+\0", 0},
-                 {"a TIFF file", "tiff", "MM\0+", 0},    {"a NRRD file", "nrrd", "NRRD", 0},
-                 {"a NIfTI file", "nifti", "n+1\0", 344}};
+        size_t n_bytes, offset;
+    } kinds[] = {{"a DICOM file", "dicom", "DICM", 4, 128},  {"a TIFF file", "tiff", "II*\0", 4, 0},
+                 {"a TIFF file", "tiff", "MM\0*", 4, 0},     {"a TIFF file", "tiff", "II+\0", 4, 0},
+                 {"a TIFF file", "tiff", "MM\0+", 4, 0},     {"a NRRD file", "nrrd", "NRRD", 4, 0},
+                 {"a NIfTI file", "nifti", "n+1\0", 4, 344}, {"a file that gzip compressed", "gzip", "\x1F\x8B", 2, 0}};
     struct stat found;
     char start[348] = "", reason[256];
     *format = "dicom";
@@ -35,9 +35,12 @@ const char *ts_file_kind(const char *path, const char **format)
     const bool is_hdf5 = ts_hdf5_has_signature(fd), is_read = pread(fd, start, sizeof start, 0) >= 4;
     close(fd);
     for (size_t i = 0; is_read && i < sizeof kinds / sizeof *kinds; i++)
-        if (!memcmp(start + kinds[i].offset, kinds[i].bytes, 4)) {
-            *format = kinds[i].format;
-            return kinds[i].name;
+        if (!memcmp(start + kinds[i].offset, kinds[i].bytes, kinds[i].n_bytes)) {
+            const char *ending = strrchr(path, '.');
+            const bool nifti =
+                !strcmp(kinds[i].format, "gzip") && ending && ending - path > 4 && !strncmp(ending - 4, ".nii.gz", 7);
+            *format = nifti ? "nifti" : kinds[i].format;
+            return nifti ? "a NIfTI file" : kinds[i].name;
         }
     *format = "result";
     return is_hdf5 ? "an HDF5 file" : NULL;
@@ -52,7 +55,7 @@ int ts_view_formats(const char *path, const char *formats[VIEW_FORMATS])
         formats[n++] = "nexus";
     } else if (kind && !strcmp(kind, "a folder")) {
         formats[n++] = "tiff";
-    } else if (!kind) {
+    } else if (!kind || !strcmp(formats[0], "gzip")) {
         formats[0] = "dicom";
     }
     return n;

@@ -57,15 +57,17 @@ enum ts_status ts_border_check(const struct stage_context *context, enum ts_bord
     return border == BORDER_CONSTANT ? ts_constant_check(context, "constant", constant) : TS_OK;
 }
 
-enum ts_status ts_constant_check(const struct stage_context *context, const char *name, double constant)
+enum ts_status ts_constant_check(const struct stage_context *context, const char *param, double value)
 {
     double low, high;
-    ts_dtype_range(context->in.dtype, &low, &high);
-    if (!ts_dtype_is_integer(context->in.dtype) || (constant >= low && constant <= high && constant == floor(constant)))
+    if (!ts_dtype_is_integer(context->in.dtype))
         return TS_OK;
-    return ts_param_error(context->set, name, "value-range", context->diag,
-                          "%g is no value of the image, whose dtype %s holds the integers %.0f to %.0f", constant,
-                          ts_dtype_name(context->in.dtype), low, high);
+    ts_dtype_range(context->in.dtype, &low, &high);
+    if (value < low || value > high || value != floor(value))
+        return ts_param_error(context->set, param, "value-range", context->diag,
+                              "%g is no value of the image, whose dtype %s holds the integers %.0f to %.0f", value,
+                              ts_dtype_name(context->in.dtype), low, high);
+    return TS_OK;
 }
 
 void ts_constant_fill(void *data, enum ts_dtype dtype, double value, int64_t n)

@@ -29,8 +29,8 @@ void ts_border_fill(int64_t *index, int64_t first, int64_t count, int64_t n, enu
 /* Checks that the parameter `constant` is given only with border `constant`, and is a value of the dtype for integer
  * images. */
 enum ts_status ts_border_check(const struct stage_context *context, enum ts_border border, double constant);
-/* Checks that a parameter's value is one of the dtype for integer images. */
-enum ts_status ts_constant_check(const struct stage_context *context, const char *name, double constant);
+/* Checks that the value of the named parameter is a value of the dtype of an integer image. */
+enum ts_status ts_constant_check(const struct stage_context *context, const char *param, double value);
 /* Writes n times `value`, which the dtype holds, as elements of an image's dtype. */
 void ts_constant_fill(void *data, enum ts_dtype dtype, double value, int64_t n);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A stage is prepared in one order: values against their ranges, the image against what the table accepts, resolve(),
- * then what depends on resolved values (methods of one device, slices of references, counters of 32 bits), and shape()
- * last. Each step may rely on those before it, and a caller that fills in parameters by itself passes the same checks.
+ * then what depends on resolved values (methods of one device, slices of references, the reach in a sheared volume,
+ * counters of 32 bits), and shape() last. Each step may rely on those before it, and a caller that fills in parameters
+ * by itself passes the same checks.
  */
 #include "stages/engine/prepare.h"
 
@@ -124,6 +125,21 @@ static enum ts_status check_choices(const struct stage_context *context)
     return TS_OK;
 }
 
+/* Refuses to look into neighboring slices where these do not lie straight behind each other: the window in z would be
+ * askew. A stage whose output has slices of its own decides for itself. */
+static enum ts_status check_upright(const struct stage_context *context)
+{
+    const double lean = ts_image_lean_degree(&context->in);
+    if (ts_stage_reach(context).halo == 0 || lean <= TS_UPRIGHT_DEGREE)
+        return TS_OK;
+    const struct diag_site site = {.code = "stage-sheared", .span = context->set->span, .stage = context->stage->name};
+    ts_diag_error(context->diag, TS_BAD_CHAIN, &site,
+                  "looks into neighboring slices, and the volume is sheared: its slices lean %.2f degrees off their "
+                  "normal",
+                  lean);
+    return ts_diag_hint(context->diag, "`unshear` before it, or work slice by slice");
+}
+
 /* Refuses slices with more pixels than the counters of a CUDA device hold, which have 32 bits per slice. */
 static enum ts_status check_slice_size(const struct stage_context *context)
 {
@@ -164,6 +180,8 @@ enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set
         status = check_choices(context);
     if (status == TS_OK)
         status = check_streaming(context);
+    if (status == TS_OK)
+        status = check_upright(context);
     if (status == TS_OK)
         status = check_slice_size(context);
     if (status != TS_OK)

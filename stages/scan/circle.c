@@ -22,21 +22,13 @@ STAGE_PARAMS_OF(circle_params)
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
     const double value = ((const struct circle_params *)values)->value;
-    double low, high;
     if (context->in.axes[1].unit && context->in.axes[2].unit &&
         strcmp(context->in.axes[1].unit, context->in.axes[2].unit))
         return ts_diag_error(
             context->diag, TS_BAD_CHAIN,
             &(struct diag_site){.code = "circle-units", .span = context->set->span, .stage = context->stage->name},
             "rows are %s apart and columns %s, expected one unit", context->in.axes[1].unit, context->in.axes[2].unit);
-    if (!ts_dtype_is_integer(context->in.dtype))
-        return TS_OK;
-    ts_dtype_range(context->in.dtype, &low, &high);
-    if (value < low || value > high || value != floor(value))
-        return ts_param_error(context->set, "value", "value-range", context->diag,
-                              "%g is no value of the image, whose dtype %s holds the integers %.0f to %.0f", value,
-                              ts_dtype_name(context->in.dtype), low, high);
-    return TS_OK;
+    return ts_constant_check(context, "value", value);
 }
 
 /* Distances are in units of the finer spacing, so that square pixels are 1 apart exactly. */

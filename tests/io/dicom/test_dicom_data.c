@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/dicom_frames/dicom_source.h"
 #include "tests/files/dicom_open.h"
 #include "tests/files/nifti.h"
 #include "tests/support/support.h"
@@ -213,4 +214,57 @@ Test(dicom_data, damaged_streams_are_contained, .timeout = 240)
         cr_assert(failed > 0 || !streams[i].notices);
     }
     ts_test_no_children();
+}
+
+/* A frame that ends in the middle, in a file that is whole otherwise: no decoder may fill in the rest without a word.
+ */
+static void check_cut(const char *relative)
+{
+    char path[PATH_BYTES], copy[] = "/tmp/tomostage-cut-XXXXXX";
+    size_t length;
+    const char *code;
+    struct source *source;
+    struct ts_diag *diag = ts_diag_create();
+    unsigned char *bytes = (unsigned char *)read_file(data_path(path, relative), &length);
+    cr_assert(ts_test_open_file(path, NULL, &source, &code, diag), "%s: %s", relative, code);
+    const struct dicom_stream *stream = &((struct dicom_source *)source)->frames[0].image->file->streams[0];
+    const size_t at = (size_t)stream->offset, half = (size_t)stream->bytes / 4 * 2;
+    source->ops->close(source);
+    for (int i = 0; i < 4; i++)
+        bytes[at + 4 + (size_t)i] = (unsigned char)(half >> 8 * i);
+    memcpy(bytes + at + 8 + half, "\xFE\xFF\xDD\xE0\0\0\0", 8);
+    const int fd = mkstemp(copy);
+    cr_assert(fd >= 0 && write(fd, bytes, at + 8 + half + 8) == (ssize_t)(at + 8 + half + 8));
+    close(fd);
+    cr_assert(ts_test_open_file(copy, NULL, &source, &code, diag), "%s: %s", relative, code);
+    void *data = malloc(ts_image_bytes(&source->image));
+    source->ops->start(source, 1, 1, diag);
+    cr_expect_eq(source->ops->read(source, 0, 1, data, diag), TS_BAD_INPUT, "%s", relative);
+    cr_expect_str_eq(ts_diag_get(diag, ts_diag_count(diag) - 1)->code, "pixel-data-damaged", "%s", relative);
+    source->ops->close(source);
+    unlink(copy);
+    free(data);
+    free(bytes);
+    ts_diag_destroy(diag);
+}
+
+Test(dicom_data, a_frame_that_ends_early_is_noticed, .timeout = 60)
+{
+    SKIP_WITHOUT_DATA("dicom_data/a_frame_that_ends_early_is_noticed");
+    static const char *const names[] = {"JPEGProcess14SV1TransferSyntax_1.2.840.10008.1.2.4.70",
+                                        "JPEGProcess14TransferSyntax_1.2.840.10008.1.2.4.57",
+                                        "JPEGLSLosslessTransferSyntax_1.2.840.10008.1.2.4.80",
+                                        "JPEGLSLossyTransferSyntax_1.2.840.10008.1.2.4.81",
+                                        "JPEGProcess1TransferSyntax_1.2.840.10008.1.2.4.50",
+                                        "JPEGProcess2_4TransferSyntax_1.2.840.10008.1.2.4.51",
+                                        "JPEGProcess6_8TransferSyntax_1.2.840.10008.1.2.4.53",
+                                        "JPEGProcess10_12TransferSyntax_1.2.840.10008.1.2.4.55",
+                                        "JPEG2000LosslessOnlyTransferSyntax_1.2.840.10008.1.2.4.90",
+                                        "JPEG2000TransferSyntax_1.2.840.10008.1.2.4.91"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char relative[256];
+        snprintf(relative, sizeof relative, "syntax/ct_all_syntaxes/CTImage.dcm_%s.dcm", names[i]);
+        check_cut(relative);
+    }
+    check_cut("syntax/htj2k/CT1_JPH");
 }

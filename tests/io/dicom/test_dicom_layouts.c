@@ -177,3 +177,92 @@ Test(dicom_layouts, renumbered_private_groups_change_nothing)
     }
     ts_diag_destroy(diag);
 }
+
+/* Opens a series with `split` and `take`, of which an empty text stands for none; NULL where it is refused. */
+static struct source *open_with(const char *folder, const char *series, const char *split, const char *take,
+                                struct ts_diag *diag)
+{
+    char path[PATH_BYTES];
+    const char *paths = data_path(path, folder);
+    struct dicom_params params = {0};
+    struct param_set set = {
+        .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &params, .owner = "input"};
+    struct source *source = NULL;
+    ts_params_init(&set);
+    params.dicom = (struct ts_texts){1, &paths};
+    params.series = series;
+    params.split = (struct ts_texts){*split != '\0', &split};
+    params.take = (struct ts_texts){*take != '\0', &take};
+    return dicom_format.open(&set, &source, diag) == TS_OK ? source : NULL;
+}
+
+/* Each row is what the chain says, and the volumes and slices that it gives, or the code of the refusal. */
+Test(dicom_layouts, split_and_take_choose_volumes)
+{
+    SKIP_WITHOUT_DATA("dicom_layouts/split_and_take_choose_volumes");
+    static const char epi[] = "mr/ge_epi_4d_interleaved",
+                      phase[] = "mr/philips_classic_vs_enhanced_2001/dicom_enhanced";
+    static const struct {
+        const char *folder, *series, *split, *take;
+        int64_t volumes, slices;
+        const char *code;
+    } rows[] = {
+        {epi, "", "", "", 10, 15, NULL},
+        {epi, "", "", "3", 1, 15, NULL},
+        {epi, "", "", "15 s", 1, 15, NULL},
+        {epi, "", "", "10", 0, 0, "take-unknown"},
+        {epi, "", "", "7 s", 0, 0, "take-unknown"},
+        {epi, "", "", "3 miles", 0, 0, "take-syntax"},
+        {epi, "", "slices", "", 0, 0, "split-unknown"},
+        {epi, "", "time", "", 0, 0, "several-series"},
+        {epi, "4", "time", "", 1, 15, NULL},
+        {epi, "", "time", "15 s", 1, 15, NULL},
+        {epi, "#4", "", "", 10, 15, NULL},
+        {epi, "Axial EPI-FMRI (Interleaved I to S)", "", "", 10, 15, NULL},
+        {epi, "#5", "", "", 0, 0, "series-unknown"},
+        {phase, "", "", "", 0, 0, "several-series"},
+        {phase, "", "", "phase", 0, 0, "several-series"},
+        {phase, "", "none", "phase", 2, 53, NULL},
+        {phase, "", "none", "4.6 ms", 0, 0, "several-series"},
+        {phase, "1", "none", "4.6 ms", 1, 53, NULL},
+        {phase, "3", "", "4.6 ms", 0, 0, "series-unknown"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source = open_with(rows[i].folder, rows[i].series, rows[i].split, rows[i].take, diag);
+        cr_expect_eq(source == NULL, rows[i].code != NULL, "row %zu: %s", i,
+                     source ? "opened" : ts_diag_get(diag, 0)->message);
+        if (source && !rows[i].code) {
+            cr_expect_eq(source->n_volumes, rows[i].volumes, "row %zu: %lld volumes", i, (long long)source->n_volumes);
+            cr_expect_eq(source->n_slices, rows[i].slices, "row %zu: %lld slices", i, (long long)source->n_slices);
+            source->ops->close(source);
+        } else if (rows[i].code) {
+            ts_test_expect(diag, rows[i].code, "");
+        }
+        ts_diag_destroy(diag);
+    }
+}
+
+/* Echoes that are not split are an axis of their own, whose volumes are the series of each echo. */
+Test(dicom_layouts, echoes_become_an_axis)
+{
+    SKIP_WITHOUT_DATA("dicom_layouts/echoes_become_an_axis");
+    struct ts_diag *diag = ts_diag_create();
+    static const char folder[] = "mr/philips_classic_vs_enhanced_2001/dicom_classic";
+    struct source *both = open_with(folder, "1", "none", "", diag);
+    cr_assert(both && both->n_volumes == 2 && both->volume_axis.kind == TS_AXIS_ECHO);
+    cr_expect(both->volume_axis.positions[0] == 2.3 && both->volume_axis.positions[1] == 4.6);
+    const size_t bytes = 53 * ts_slice_bytes(&both->image);
+    unsigned char *data = malloc(2 * bytes);
+    cr_assert_eq(both->ops->read(both, 0, 2 * 53, data, diag), TS_OK);
+    for (int v = 0; v < 2; v++) {
+        struct source *one = open_series(folder, v ? "2" : "1", diag);
+        void *volume = ts_test_read_all(one, diag);
+        cr_expect_eq(memcmp(volume, data + (size_t)v * bytes, bytes), 0, "echo %d", v);
+        free(volume);
+        one->ops->close(one);
+    }
+    both->ops->close(both);
+    free(data);
+    ts_diag_destroy(diag);
+}

@@ -203,7 +203,8 @@ Test(dicom_incomplete, no_warning_is_lost_where_memory_runs_out)
         cr_assert_eq(ts_dicom_scan(&path, 1, arena, &folder, lost.diag), TS_OK);
         if (after >= 0)
             ts_allocations_fail(after, false);
-        const enum ts_status status = ts_dicom_group(&folder, arena, &series, &n_series, lost.diag);
+        const enum ts_status status =
+            ts_dicom_group(&folder, &ts_dicom_default_rules, arena, &series, &n_series, lost.diag);
         failed = after >= 0 ? ts_allocations_restore() : 1;
         if (after < 0)
             expected = series->n_warnings;

@@ -262,7 +262,7 @@ Test(dicom_lost, files_beside_other_series_are_warned_of)
         const char *paths[] = {path};
         struct arena *arena = ts_arena_create();
         cr_assert_eq(ts_dicom_scan(paths, 1, arena, &folder, lost.diag), TS_OK);
-        cr_assert_eq(ts_dicom_group(&folder, arena, &series, &n, lost.diag), TS_OK);
+        cr_assert_eq(ts_dicom_group(&folder, &ts_dicom_default_rules, arena, &series, &n, lost.diag), TS_OK);
         cr_assert_eq(n, 2);
         const bool other = strcmp(series[i].series, "1.2.826.0.1.3680043.10.1.7") == 0;
         cr_expect_eq(series[i].n_suspects, other ? 1 : 0);

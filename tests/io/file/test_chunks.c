@@ -138,3 +138,15 @@ Test(chunks, digest_is_sha256)
     cr_assert(ts_digest_of("", 0, text));
     cr_assert_str_eq(text, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
+
+/* Chunks of the slices of a volume divide it evenly, so that volumes one after the other are cut as one. */
+Test(chunks, volumes_are_cut_alike)
+{
+    static const int64_t shapes[][4] = {{3, 9, 1024, 1024}, {2, 10, 1024, 1024}, {4, 7, 30, 31}, {2, 5, 4096, 4096}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        struct chunk_grid grid;
+        cr_assert(ts_chunk_grid_init(&grid, 4, shapes[i], 4));
+        cr_expect(grid.chunk[1] == shapes[i][1] || (grid.chunk[0] == 1 && shapes[i][1] % grid.chunk[1] == 0),
+                  "%lld slices in chunks of %lld", (long long)shapes[i][1], (long long)grid.chunk[1]);
+    }
+}

@@ -300,7 +300,7 @@ Test(result, what_makes_no_sense_is_refused)
         {"/entry/data", "direction", "result-geometry", NULL, 1, 1, 1e-5},
         {"/entry/data", "direction", "result-geometry", NULL, 8, -1, 0},
         {"/entry/data", "origin_mm", "result-geometry", NULL, 2, NAN, 0},
-        {"/entry/data", "step_z_mm", "result-geometry", NULL, 0, 1, 0.01},
+        {"/entry/data", "step_z_mm", "result-geometry", NULL, 0, 1, 100},
         {"/entry/data", "step_z_mm", "result-geometry", NULL, 2, -1, 0},
         {"/entry/data", "step_z_mm", "result-geometry", NULL, 2, 1.01, 0},
         {"/entry/data/x", "spacing", "result-spacing", NULL, 0, 2, 0},

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "io/sink/sink.h"
+#include "io/volume/nifti_header.h"
 #include "tests/support/chain_run.h"
 #include "tests/support/chain_text.h"
 #include "tests/support/program.h"
@@ -170,6 +171,47 @@ Test(sinks, names_are_taken_back_where_one_cannot_be_given)
     close_nifti(sinks[0]);
     expect_names("first.nii in ");
     expect_text("first.nii", "old");
+    ts_diag_destroy(diag);
+}
+
+/* Volumes follow each other; their axis is the fourth, with the step of time in seconds. */
+Test(sinks, a_series_of_volumes_is_one_nifti)
+{
+    enum { NX = 4, NY = 3, NZ = 2, N = 3 };
+    static const double seconds[N] = {0, 2, 4};
+    const struct ts_axis time = {.kind = TS_AXIS_TIME, .n = N, .unit = "s", .positions = seconds};
+    int16_t values[NZ * NY * NX];
+    struct ts_image image = {.rank = 3,
+                             .axes = {{TS_AXIS_Z, NZ, 2, "mm", NULL, 0},
+                                      {TS_AXIS_Y, NY, 1, "mm", NULL, 0},
+                                      {TS_AXIS_X, NX, 1, "mm", NULL, 0}},
+                             .dtype = TS_I16,
+                             .quantity = TS_INTENSITY,
+                             .unit = "1"};
+    struct ts_diag *diag = ts_diag_create();
+    const struct sink_request request = {
+        .path = in_folder("a.nii"), .image = &image, .volumes = &time, .name = "data", .threads = 2};
+    struct sink *sink;
+    struct nifti_header header;
+    cr_assert_eq(ts_sink_open(&nifti_sink, &request, &sink, diag), TS_OK);
+    image.data = values;
+    for (int v = 0; v < N; v++) {
+        for (int i = 0; i < NZ * NY * NX; i++)
+            values[i] = (int16_t)(100 * v + i);
+        image.z_first = v * NZ;
+        cr_assert_eq(ts_sink_put(sink, &image, diag), TS_OK);
+    }
+    cr_assert(ts_sink_finish(sink, diag) == TS_OK && ts_sinks_publish(&sink, 1, diag) == TS_OK);
+    ts_sink_close(sink);
+    size_t length;
+    char *bytes = ts_test_read(in_folder("a.nii"), &length);
+    cr_assert_null(ts_nifti_decode((unsigned char *)bytes, length, &header));
+    cr_assert(header.dim[0] == 4 && header.dim[3] == NZ && header.dim[4] == N && header.pixdim[4] == 2);
+    cr_assert_eq(length, NIFTI_1_BYTES + 4 + sizeof values * N);
+    memcpy(values, bytes + NIFTI_1_BYTES + 4 + 2 * sizeof values, sizeof values);
+    cr_assert(values[0] == 200 && values[NZ * NY * NX - 1] == 223);
+    free(bytes);
+    cr_assert(dicom_sink.refusal(&request) && png_sink.refusal(&request) == NULL);
     ts_diag_destroy(diag);
 }
 

@@ -275,9 +275,6 @@ Test(cli_run, a_line_can_begin_with_a_stage)
     ts_program_run(folder, ARGUMENTS("check", "bocks radius=1", "-i", "study"), &outcome);
     cr_assert_eq(outcome.code, 2);
     cr_assert(strstr(outcome.err, "unknown stage 'bocks'"), "%s", outcome.err);
-    ts_program_run(folder, ARGUMENTS("check", "medain"), &outcome);
-    cr_assert_eq(outcome.code, 2);
-    cr_assert(strstr(outcome.err, "did you mean the stage 'median'?"), "%s", outcome.err);
     write_file("invert", "tomostage: 1\ninput: {dicom: ./study}\nstages:\n  - box: {radius: 1}\n");
     ts_program_run(folder, ARGUMENTS("check", "invert"), &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);

@@ -125,6 +125,43 @@ Test(run_volumes, same_bytes_for_slabs_and_threads)
     remove_folder();
 }
 
+/* A result is a series of volumes again where it is the input of another run. */
+Test(run_volumes, a_result_is_read_as_it_was_written)
+{
+    struct ts_image image = ts_test_image(N_VOLUMES * NZ, NY, NX, TS_I16, VALUES_CT, 9);
+    struct memory_chain memory;
+    char text[1024];
+    make_folder();
+    memory_chain_init(&memory, &image, NULL, output);
+    memory.n_volumes = N_VOLUMES;
+    memory_chain_add(&memory, "box radius=1", NULL);
+    run_chain(&memory, 2, 0);
+    struct ts_diag *diag = ts_diag_create();
+    struct ts_chain *chain = NULL;
+    struct ts_plan *plan = NULL;
+    const struct ts_options options = {.device = "cpu", .threads = 2};
+    snprintf(text, sizeof text, "result %s | save name=again | hdf5 %s", output, single);
+    enum ts_status status = ts_chain_parse(text, strlen(text), "test", NULL, &chain, diag);
+    status = status == TS_OK ? ts_plan_create(chain, &options, &plan, diag) : status;
+    status = status == TS_OK ? ts_plan_run(plan, diag) : status;
+    if (status != TS_OK)
+        ts_diag_print(diag, stderr);
+    cr_assert_eq(status, TS_OK);
+    size_t n_written, n_again;
+    double *written = ts_test_read_hdf5_at(output, "/entry/data/data", &n_written),
+           *again = ts_test_read_hdf5_at(single, "/entry/again/data", &n_again);
+    cr_assert_eq(n_again, n_written);
+    cr_expect_eq(memcmp(again, written, n_written * sizeof *written), 0);
+    free(written);
+    free(again);
+    ts_plan_destroy(plan);
+    ts_chain_destroy(chain);
+    ts_diag_destroy(diag);
+    memory_chain_clear(&memory);
+    free(image.data);
+    remove_folder();
+}
+
 /* A reference of one volume serves all, and a stage that would find other axes in each is refused. */
 Test(run_volumes, one_reference_serves_all_and_found_axes_are_refused)
 {

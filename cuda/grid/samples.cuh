@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The CUDA side of stages/grid/samples.h, which resample and unshear share.
+ */
+#ifndef CUDA_GRID_SAMPLES_CUH
+#define CUDA_GRID_SAMPLES_CUH
+
+#include "cuda/device/launch.cuh"
+
+extern "C" {
+#include "stages/grid/samples.h"
+}
+
+/* Enqueues what ts_sampling_map does, for slabs in device memory. */
+enum ts_status ts_cuda_sampling(const struct stage_context *context, const struct sampling *sampling,
+                                const struct ts_image *in, const struct ts_image *out, const struct cuda_call *call);
+
+#endif

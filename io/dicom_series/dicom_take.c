@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A text is a number of a volume, a number with a unit, which is the value of an axis, or the name of a kind of image.
+ * Values are typed as `tomostage info` prints them, with six digits, and compared accordingly.
+ */
+#include "io/dicom_series/dicom_take.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static bool read_one(const char *text, struct dicom_take *take)
+{
+    static const struct {
+        const char *unit;
+        enum ts_axis_kind axis;
+    } units[] = {{"ms", TS_AXIS_ECHO}, {"s", TS_AXIS_TIME}, {"s/mm2", TS_AXIS_B}};
+    char *end;
+    *take = (struct dicom_take){.what = TAKE_KIND, .text = text, .number = strtod(text, &end)};
+    if (end == text)
+        return *text != '\0';
+    const char *unit = end + strspn(end, " ");
+    if (*unit == '\0') {
+        take->what = TAKE_INDEX;
+        return take->number >= 0 && take->number == rint(take->number);
+    }
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (!strcmp(unit, units[i].unit)) {
+            take->what = TAKE_VALUE;
+            take->axis = units[i].axis;
+            return true;
+        }
+    return false;
+}
+
+bool ts_dicom_read_takes(const struct ts_texts *texts, struct dicom_takes *takes)
+{
+    takes->n = 0;
+    for (int64_t i = 0; i < texts->n; i++)
+        if (i >= DICOM_MAX_TAKES || !read_one(texts->items[i], &takes->items[takes->n++]))
+            return false;
+    return true;
+}
+
+static bool is_near(double value, double wanted)
+{
+    return fabs(value - wanted) <= 1e-5 * fabs(wanted) + 1e-6;
+}
+
+/* Counts the volumes that have what the text says. *last is the number of the last of them. */
+static size_t count_volumes(const struct dicom_series *series, const struct dicom_take *take, size_t *last)
+{
+    const struct ts_axis *axis = &series->volume_axis;
+    size_t count = 0;
+    for (size_t v = 0; v < series->n_volumes; v++) {
+        const bool same = take->what == TAKE_INDEX ? take->number == (double)v
+                                                   : axis->kind == take->axis && axis->positions &&
+                                                         is_near(axis->positions[v], take->number);
+        *last = same ? v : *last;
+        count += same;
+    }
+    return count;
+}
+
+/* Returns true where the text is about the volumes of the series, rather than about all of it. */
+static bool is_about_volumes(const struct dicom_series *series, const struct dicom_take *take)
+{
+    return series->n_volumes > 1 &&
+           (take->what == TAKE_INDEX || (take->what == TAKE_VALUE && take->axis == series->volume_axis.kind));
+}
+
+static bool has_what(const struct dicom_series *series, const struct dicom_take *take)
+{
+    const struct dicom_image *image = series->images[0];
+    size_t last;
+    if (is_about_volumes(series, take))
+        return count_volumes(series, take, &last) > 0;
+    if (take->what == TAKE_KIND)
+        return !strcasecmp(take->text, image->kind) || !strcasecmp(take->text, image->component);
+    if (take->what == TAKE_INDEX)
+        return take->number == 0;
+    if (series->volume_axis.kind == take->axis && series->volume_axis.positions)
+        return is_near(series->volume_axis.positions[0], take->number);
+    return take->axis == TS_AXIS_ECHO ? is_near(image->echo_time_ms, take->number)
+           : take->axis == TS_AXIS_B  ? is_near(image->b_value, take->number)
+                                      : false;
+}
+
+void ts_dicom_leave_out(struct dicom_series *series, size_t n, const struct dicom_takes *takes)
+{
+    for (size_t i = 0; i < n; i++) {
+        series[i].left_out = false;
+        for (size_t k = 0; k < takes->n; k++)
+            series[i].left_out |= !has_what(&series[i], &takes->items[k]);
+    }
+}
+
+void ts_dicom_keep_volume(struct dicom_series *series, size_t v)
+{
+    series->images += v * series->n_slices;
+    series->n_images = series->n_slices;
+    series->n_volumes = 1;
+    series->volume_axis.n = 1;
+    series->volume_axis.first += (double)v * series->volume_axis.spacing;
+    if (series->volume_axis.positions)
+        series->volume_axis.positions += v;
+    series->n_files = ts_dicom_count_files(series, 1);
+    series->no_memory |= series->n_files == 0;
+}
+
+enum ts_status ts_dicom_take_volume(struct dicom_series *series, const struct dicom_takes *takes, struct ts_diag *diag)
+{
+    for (size_t i = 0; i < takes->n; i++) {
+        size_t v = 0;
+        if (!is_about_volumes(series, &takes->items[i]))
+            continue;
+        const size_t count = count_volumes(series, &takes->items[i], &v);
+        if (count != 1) {
+            ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "take-ambiguous"},
+                          "%zu of the %zu volumes of series %d are '%s'", count, series->n_volumes, series->number,
+                          takes->items[i].text);
+            return ts_diag_hint(diag, "take one by its number, from 0 to %zu", series->n_volumes - 1);
+        }
+        ts_dicom_keep_volume(series, v);
+    }
+    return series->no_memory ? ts_diag_no_memory(diag, 0) : TS_OK;
+}

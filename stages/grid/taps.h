@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The samples of one axis from which a value between them is made, and their weights. A position is in samples from the
+ * first. Positions on the axis reach from -1/2 to n - 1/2, which are the edges of the outermost pixels; beyond the
+ * outermost centers these pixels are repeated. Positions count as equal where they differ by less than TAPS_SLACK, so
+ * that a grid that coincides with the input's gives the input's values, whatever rounding made of its positions.
+ *
+ *     nearest   the sample at floor(t + 1/2): halfway between two, the one of the larger index
+ *     linear    1 - f, f for the samples at floor(t) and floor(t) + 1, with f = t - floor(t)
+ *     cubic     the convolution kernel with a = -1/2 of four samples, which passes through the samples and is exact for
+ *               parabolas; also called Catmull-Rom (R. Keys, IEEE Trans. ASSP 29, 1981)
+ *
+ * A tap of weight 0 plays no part. The weights of a value sum to 1, so that values of which some are not valid can be
+ * made of the others by leaving out their taps and dividing by the weights that are left. The CPU code and the kernels
+ * of cuda/grid/samples.cu share this header, and with it every weight.
+ */
+#ifndef STAGES_GRID_TAPS_H
+#define STAGES_GRID_TAPS_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define TAPS_FUNCTION static __host__ __device__ inline
+#else
+#define TAPS_FUNCTION static inline
+#endif
+
+enum interpolation { INTERPOLATION_NEAREST, INTERPOLATION_LINEAR, INTERPOLATION_CUBIC };
+
+enum { TAPS_MOST = 4 };
+#define TAPS_SLACK 1e-6
+
+struct taps {
+    int32_t index[TAPS_MOST];
+    float weight[TAPS_MOST];
+};
+
+/* Returns how many taps a kind has: 1, 2 or 4. */
+TAPS_FUNCTION int ts_taps_count(int interpolation)
+{
+    return interpolation == INTERPOLATION_NEAREST ? 1 : interpolation == INTERPOLATION_LINEAR ? 2 : 4;
+}
+
+TAPS_FUNCTION bool ts_taps_inside(double t, int64_t n)
+{
+    return t >= -0.5 - TAPS_SLACK && t <= (double)n - 0.5 + TAPS_SLACK;
+}
+
+/* Finds the taps at position t of an axis of n samples; t must be inside. A tap of weight 0 has the index of the sample
+ * before t. */
+TAPS_FUNCTION void ts_taps_find(double t, int64_t n, int interpolation, struct taps *taps)
+{
+    const bool nearest = interpolation == INTERPOLATION_NEAREST, cubic = interpolation == INTERPOLATION_CUBIC;
+    const double before = floor(t + (nearest ? 0.5 : 0) + TAPS_SLACK);
+    const int32_t i = (int32_t)before, last = (int32_t)n - 1, from = cubic ? 1 : 0;
+    const int count = ts_taps_count(interpolation);
+    double f = t - before;
+    f = nearest || fabs(f) <= TAPS_SLACK ? 0 : f;
+    const double cubics[TAPS_MOST] = {((-0.5 * f + 1) * f - 0.5) * f, (1.5 * f - 2.5) * f * f + 1,
+                                      ((-1.5 * f + 2) * f + 0.5) * f, (0.5 * f - 0.5) * f * f};
+    const double linears[2] = {1 - f, f};
+    for (int k = 0; k < count; k++) {
+        const double weight = cubic ? cubics[k] : nearest ? 1 : linears[k];
+        const int32_t at = weight == 0 ? i : i + k - from;
+        taps->weight[k] = (float)weight;
+        taps->index[k] = at < 0 ? 0 : at > last ? last : at;
+    }
+}
+
+#endif

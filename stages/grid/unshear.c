@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * unshear: the step from slice to slice is h n + a u + b v, with the normal n, and u and v along x and y of the slice.
+ * Slice z is then shifted by (a z, b z) mm against slice 0. The output's pixels have the input's spacing and stand over
+ * those of slice 0, in as many more columns and rows as hold every slice, and its slices are h mm apart along n. So
+ * pixel (z, y, x) of the output lies at column x + x0 - a z / dx and row y + y0 - b z / dy of the input's slice z: no
+ * value is made from two slices, and a gantry that was tilted about x moves pixels along y alone.
+ */
+#include "stages/grid/unshear.h"
+
+#include "stages/engine/border.h"
+
+static const struct param unshear_params[] = {SAMPLING_PARAMS(struct unshear_params)};
+
+STAGE_PARAMS_OF(unshear_params)
+
+/* A shift of the last slice by less than this part of a pixel is rounding. */
+static const double least_shift = 1e-3;
+
+/* Finds the step's part along an axis of the slice, in pixels. */
+static double shift_of(const struct ts_image *in, int d)
+{
+    const double *unit = in->direction + 6 - 3 * d, *step = in->step_z_mm;
+    const double shift = (step[0] * unit[0] + step[1] * unit[1] + step[2] * unit[2]) / ts_axis_spacing(&in->axes[d]);
+    return fabs(shift) * (double)(in->axes[0].n - 1) < least_shift ? 0 : shift;
+}
+
+struct sampling ts_unshear_sampling(const struct stage_context *context)
+{
+    const struct unshear_params *params = params_of(context);
+    const struct ts_image *in = &context->in;
+    struct sampling sampling = {.interpolation = params->interpolation, .outside = params->outside};
+    for (int d = 0; d < 3; d++) {
+        sampling.n_in[d] = sampling.n_out[d] = in->axes[d].n;
+        sampling.matrix[d][d] = 1;
+    }
+    for (int d = 1; d < 3 && in->has_geometry; d++) {
+        const double shift = shift_of(in, d), far = shift * (double)(in->axes[0].n - 1);
+        /* Whole pixels, so that the output's stand over those of slice 0; none for a part that is rounding. */
+        const double more = ceil(fabs(far) - least_shift);
+        sampling.matrix[d][0] = -shift;
+        sampling.offset[d] = far < 0 ? -more : 0;
+        sampling.n_out[d] += (int64_t)more;
+    }
+    return sampling;
+}
+
+static enum ts_status resolve(const struct stage_context *context, void *values)
+{
+    const struct ts_image *in = &context->in;
+    const char *code = !in->has_geometry ? "unshear-geometry" : in->axes[0].positions ? "axis-uneven" : NULL;
+    if (code)
+        return ts_diag_error(
+            context->diag, TS_BAD_CHAIN,
+            &(struct diag_site){.code = code, .span = context->set->span, .stage = context->stage->name},
+            in->has_geometry ? "the positions along z are listed one by one, and must be evenly spaced"
+                             : "the image has no geometry: its input does not say how its slices lie");
+    const double most = 64; /* times the size of a slice: a tilt that is no tilt */
+    for (int d = 1; d < 3; d++)
+        if (fabs(shift_of(in, d)) * (double)(in->axes[0].n - 1) > most * (double)in->axes[d].n)
+            return ts_diag_error(
+                context->diag, TS_BAD_CHAIN,
+                &(struct diag_site){.code = "unshear-size", .span = context->set->span, .stage = context->stage->name},
+                "the last slice lies %.3g pixels along %s beside the first, more than %g times its size",
+                fabs(shift_of(in, d)) * (double)(in->axes[0].n - 1), ts_axis_name(in->axes[d].kind), most);
+    return ts_constant_check(context, "outside", ((struct unshear_params *)values)->outside);
+}
+
+static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
+{
+    const struct sampling sampling = ts_unshear_sampling(context);
+    const double *normal = out->direction + 6, *step = context->in.step_z_mm;
+    const double along = step[0] * normal[0] + step[1] * normal[1] + step[2] * normal[2];
+    for (int d = 1; d < 3; d++) {
+        struct ts_axis *axis = &out->axes[d];
+        const double moved = sampling.offset[d] * ts_axis_spacing(axis);
+        axis->n = sampling.n_out[d];
+        axis->first += moved;
+        for (int i = 0; i < 3; i++)
+            out->origin_mm[i] += moved * out->direction[6 - 3 * d + i];
+    }
+    if (out->axes[0].spacing > 0)
+        out->axes[0].spacing = along;
+    for (int i = 0; i < 3; i++)
+        out->step_z_mm[i] = along * normal[i];
+    return TS_OK;
+}
+
+static size_t scratch_bytes(const struct stage_context *context, int64_t n)
+{
+    const struct sampling sampling = ts_unshear_sampling(context);
+    (void)n;
+    return ts_sampling_scratch(&sampling, context->threads);
+}
+
+static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                          void *scratch)
+{
+    const struct sampling sampling = ts_unshear_sampling(context);
+    ts_sampling_map(&sampling, in, out, scratch, context->threads);
+    return TS_OK;
+}
+
+const struct stage unshear_stage = {
+    .name = "unshear",
+    .summary = "slices of a tilted gantry, shifted so that they lie straight over each other",
+    .doc =
+        "With a tilted gantry each slice lies shifted against the one before it: the step from slice to slice is not "
+        "along "
+        "their normal. Every slice is shifted back within its plane, by a part of a pixel where needed. The output's "
+        "pixels have the input's spacing and stand over those of the first slice; it has as many more rows and columns "
+        "as "
+        "hold all slices, and where a slice does not reach stands `outside`. Its slices are as far apart as the "
+        "input's "
+        "planes are along their normal. Nothing is lost, and no value is made from two slices; a gantry that was "
+        "tilted "
+        "about x moves pixels along y alone.\n\n"
+        "Rules of interpolation, rounding and NaN are those of `resample`. A volume whose last slice is shifted by "
+        "less "
+        "than a thousandth of a pixel is copied as it is. Sheared volumes need not be straightened for `resample` with "
+        "`like`, which places them as they lie.",
+    .axes = AXES_VOLUME,
+    .dtypes = TS_ANY_DTYPE,
+    .quantities = TS_ANY_QUANTITY,
+    STAGE_PARAMS(unshear_params, struct unshear_params),
+    .resolve = resolve,
+    .shape = shape,
+    .scratch_bytes = scratch_bytes,
+    .map = map,
+    .cuda = STAGE_CUDA(unshear_cuda),
+    .bench = "|interpolation=cubic",
+    .tolerance = {.relative = 1e-6,
+                  .why =
+                      "float sums along two axes at most, of cubic weights, whose magnitudes sum to 1.25 at most: 10 "
+                      "roundings of 2^-24; integers are off by the rounding of the sum besides"},
+};

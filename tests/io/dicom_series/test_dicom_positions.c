@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the positions of slices become: the fitted line, the tolerance, shear, stacks, and images at one position.
+ */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/files/dicom_fixture.h"
+#include "tests/files/dicom_study.h"
+
+enum { MOST_SLICES = 48 };
+
+/* The slices that a test writes. */
+struct slices {
+    int n;
+    double position_mm[MOST_SLICES][3];
+    const char *orientation; /* NULL: that of the fixture */
+};
+
+static char folder[256];
+
+static void begin(void)
+{
+    ts_test_folder_in_memory(folder, sizeof folder);
+}
+
+static void end(void)
+{
+    ts_test_remove_folder(folder);
+}
+
+TestSuite(dicom_positions, .init = begin, .fini = end);
+
+static void place(struct dicom_fixture *f, int z, void *user)
+{
+    const struct slices *slices = user;
+    char text[128];
+    snprintf(text, sizeof text, "%.6f\\%.6f\\%.6f", slices->position_mm[z][0], slices->position_mm[z][1],
+             slices->position_mm[z][2]);
+    ts_fixture_text(f, 0x00200032, "DS", text);
+    if (slices->orientation)
+        ts_fixture_text(f, 0x00200037, "DS", slices->orientation);
+}
+
+static struct dicom_series *judge(struct dicom_study *study, struct slices *slices, const struct dicom_rules *rules)
+{
+    ts_fixture_series(folder, slices->n, place, slices);
+    ts_test_study_open(study, folder, rules);
+    cr_assert_eq(study->n, 1);
+    return &study->series[0];
+}
+
+/* Judges and expects a refusal of this code with these texts in its message and its hint. */
+static void refused(struct slices *slices, const struct dicom_rules *rules, const char *code, const char *text,
+                    const char *hint)
+{
+    struct dicom_study study;
+    const struct dicom_series *series = judge(&study, slices, rules);
+    cr_assert(series->refusal && !strcmp(series->refusal_code, code), "%s: %s", code, series->refusal);
+    cr_expect(strstr(series->refusal, text), "%s", series->refusal);
+    cr_expect(strstr(series->hint, hint), "%s", series->hint);
+    ts_test_study_close(&study);
+}
+
+/* The line by the normal equations, n b + sum(i) a = sum(p) and sum(i) b + sum(i^2) a = sum(i p), solved by Cramer. */
+static void naive_line(const struct slices *slices, int k, long double *origin, long double *step)
+{
+    long double n = slices->n, i1 = 0, i2 = 0, p1 = 0, ip = 0;
+    for (int i = 0; i < slices->n; i++) {
+        i1 += i;
+        i2 += (long double)i * i;
+        p1 += (long double)slices->position_mm[i][k];
+        ip += (long double)i * (long double)slices->position_mm[i][k];
+    }
+    *step = (n * ip - i1 * p1) / (n * i2 - i1 * i1);
+    *origin = (i2 * p1 - i1 * ip) / (n * i2 - i1 * i1);
+}
+
+static void expect_line(const struct slices *slices, const struct ts_image *image)
+{
+    for (int k = 0; k < 3; k++) {
+        long double origin, step;
+        naive_line(slices, k, &origin, &step);
+        cr_expect(fabsl((long double)image->origin_mm[k] - origin) <= 1e-11L, "origin %d: %.17g", k,
+                  image->origin_mm[k]);
+        cr_expect(fabsl((long double)image->step_z_mm[k] - step) <= 1e-12L, "step %d: %.17g", k, image->step_z_mm[k]);
+    }
+}
+
+/* A brain, 7 mm from slice to slice, tilted 9 degrees, whose positions were rounded to 0.1 mm. */
+static struct slices rounded_brain(void)
+{
+    struct slices slices = {.n = 20, .orientation = "1\\0\\0\\0\\0.98768834\\-0.15643447"};
+    for (int i = 0; i < slices.n; i++) {
+        slices.position_mm[i][0] = -119.4;
+        slices.position_mm[i][1] = round((-101.53 + i * 7 * 0.15643447) * 10) / 10;
+        slices.position_mm[i][2] = round((-48.27 + i * 7 * 0.98768834) * 10) / 10;
+    }
+    return slices;
+}
+
+Test(dicom_positions, rounded_ones_are_fitted)
+{
+    struct slices slices = rounded_brain();
+    struct dicom_study study;
+    refused(&slices, &ts_test_version_1, "spacing-varies", "slice spacing varies from 6.", "another tool");
+    const struct dicom_series *series = judge(&study, &slices, &ts_dicom_default_rules);
+    cr_assert_null(series->refusal, "%s", series->refusal);
+    expect_line(&slices, &series->image);
+    cr_expect(fabs(series->image.axes[0].spacing - 7) <= 5e-3, "%g", series->image.axes[0].spacing);
+    cr_assert_eq(series->n_warnings, 1);
+    const char *warning = series->warnings[0];
+    double off, percent, spacing;
+    cr_assert_eq(sscanf(warning, "slices lie up to %lf mm (%lf %%) off a line of even steps; the fitted spacing, %lf",
+                        &off, &percent, &spacing),
+                 3, "%s", warning);
+    cr_expect(off > 0.03 && off < 0.07 && fabs(percent - 100 * off / 7) < 0.01 && fabs(spacing - 7) < 5e-3, "%s",
+              warning);
+    ts_test_study_close(&study);
+}
+
+/* Steps that begin wide and end narrow: no gap stands out, but the slices drift off an even grid. */
+Test(dicom_positions, the_tolerance_is_that_of_the_chain)
+{
+    struct slices slices = {.n = 41};
+    struct dicom_rules rules = ts_dicom_default_rules;
+    struct dicom_study study;
+    for (int i = 0; i < slices.n; i++)
+        slices.position_mm[i][2] = 1.3 * i + 0.006 * (i <= 20 ? i : 40 - i);
+    refused(&slices, &rules, "spacing-varies", "slices lie up to 0.061 mm off an even grid of 1.300 mm",
+            "spacing_tolerance: 4.8 takes them as even");
+    rules.spacing_tolerance = 4.8;
+    const struct dicom_series *series = judge(&study, &slices, &rules);
+    cr_assert_null(series->refusal, "%s", series->refusal);
+    expect_line(&slices, &series->image);
+    ts_test_study_close(&study);
+    rules.spacing_tolerance = 4.6;
+    refused(&slices, &rules, "spacing-varies", "slices lie up to 0.061 mm", "spacing_tolerance: 4.8");
+}
+
+Test(dicom_positions, a_slice_beside_the_line_is_named)
+{
+    struct slices slices = {.n = 11};
+    for (int i = 0; i < slices.n; i++) {
+        slices.position_mm[i][0] = i == 6 ? 0.5 : 0;
+        slices.position_mm[i][2] = 1.3 * i;
+    }
+    refused(&slices, &ts_dicom_default_rules, "slice-shifted", "IM004.dcm lies 0.450 mm beside the line",
+            "supply slices that lie on one line");
+}
+
+/* The least share of the spacing by which a slice is off the line behind a gap is 11 %, of three slices. */
+Test(dicom_positions, no_tolerance_hides_a_missing_slice)
+{
+    static const int counts[] = {3, 4, 5, 8, 21};
+    struct dicom_rules rules = ts_dicom_default_rules;
+    rules.spacing_tolerance = DICOM_MOST_TOLERANCE;
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+        for (int gap = 1; gap < counts[c]; gap++) {
+            struct slices slices = {.n = counts[c]};
+            for (int i = 0; i < slices.n; i++)
+                slices.position_mm[i][2] = 2.5 * (i + (i >= gap));
+            refused(&slices, &rules, "slice-missing", "1 slice missing: a gap of 5.000 mm between IM",
+                    "supply the missing slices; none are made up");
+        }
+}
+
+Test(dicom_positions, a_tilted_series_keeps_its_exact_step)
+{
+    struct slices slices = {.n = 11};
+    struct dicom_study study;
+    for (int i = 0; i < slices.n; i++) {
+        slices.position_mm[i][1] = -0.25 * i;
+        slices.position_mm[i][2] = 10 + 1.5 * i;
+    }
+    refused(&slices, &ts_test_version_1, "gantry-tilt", "leans 9.46 degrees", "tilt: keep");
+    const struct dicom_series *series = judge(&study, &slices, &ts_dicom_default_rules);
+    const struct ts_image *image = &series->image;
+    cr_assert_null(series->refusal, "%s", series->refusal);
+    cr_expect(image->step_z_mm[0] == 0 && image->step_z_mm[1] == -0.25 && image->step_z_mm[2] == 1.5);
+    cr_expect(image->axes[0].spacing == 1.5 && image->direction[8] == 1 && image->origin_mm[2] == 10);
+    cr_expect(fabs(ts_image_lean_degree(image) - atan(0.25 / 1.5) * 180 / M_PI) <= 1e-12);
+    cr_expect(series->n_warnings == 1 && strstr(series->warnings[0], "the volume is sheared"), "%s",
+              series->warnings[0]);
+    char line[256];
+    ts_dicom_series_line(series, line, sizeof line);
+    cr_expect(strstr(line, "axial, sheared 9.5 degrees"), "%s", line);
+    ts_test_study_close(&study);
+    for (int i = 0; i < slices.n; i++)
+        slices.position_mm[i][1] = -2 * i;
+    refused(&slices, &ts_dicom_default_rules, "gantry-tilt", "leans 53.13 degrees", "one behind the other");
+}
+
+/* Five slices of 4 mm, then four of 7 mm, 1.5 mm behind them. */
+Test(dicom_positions, one_of_several_stacks_is_taken)
+{
+    static const int first[] = {0, 5}, counts[] = {5, 4};
+    struct slices slices = {.n = 9};
+    struct dicom_rules rules = ts_dicom_default_rules;
+    for (int i = 0; i < slices.n; i++)
+        slices.position_mm[i][2] = i < 5 ? 4 * i : 17.5 + 7 * (i - 5);
+    refused(&slices, &rules, "spacing-varies", "from 1.500 to 7.000 mm",
+            "stack: N takes one of the stacks of even spacing: 1 has 5 slices of 4.000 mm, 2 has 4 slices of 7.000 mm");
+    for (int stack = 1; stack <= 2; stack++) {
+        struct dicom_study study;
+        rules.stack = stack;
+        const struct dicom_series *series = judge(&study, &slices, &rules);
+        const int from = first[stack - 1], n = counts[stack - 1];
+        cr_assert_null(series->refusal, "%s", series->refusal);
+        cr_expect(series->image.axes[0].n == n && series->n_images == (size_t)n && series->n_slices == (size_t)n);
+        cr_expect(series->n_unused == (size_t)(9 - n) && series->n_warnings == 1 && !series->incomplete);
+        cr_expect(strstr(series->warnings[0], "of the 9 slices; the others are left out"), "%s", series->warnings[0]);
+        cr_expect(series->image.axes[0].spacing == (stack == 1 ? 4 : 7));
+        cr_expect(series->image.origin_mm[2] == slices.position_mm[from][2]);
+        for (int i = 0; i < n; i++)
+            cr_expect_eq(series->images[i]->instance_number, from + i + 1);
+        ts_test_study_close(&study);
+    }
+    rules.stack = 3;
+    refused(&slices, &rules, "stack-unknown", "there is no stack 3: the slices have 2", "stack: 1");
+}
+
+/* A series that is one stack is its stack 1, whole. */
+Test(dicom_positions, stack_1_of_an_even_series_is_all_of_it)
+{
+    struct slices slices = rounded_brain();
+    struct dicom_study study;
+    struct dicom_rules rules = ts_dicom_default_rules;
+    rules.stack = 1;
+    const struct dicom_series *series = judge(&study, &slices, &rules);
+    cr_assert_null(series->refusal, "%s", series->refusal);
+    cr_expect(series->n_images == 20 && series->n_unused == 0);
+    ts_test_study_close(&study);
+}
+
+/* Each position twice, at the first three of them in the other order of Instance Number. */
+Test(dicom_positions, the_first_image_of_each_position_is_taken)
+{
+    struct slices slices = {.n = 12};
+    struct dicom_study study;
+    struct dicom_rules rules = ts_dicom_default_rules;
+    for (int i = 0; i < slices.n; i++)
+        slices.position_mm[i][2] = i == 11 ? 2 * 6 : 2 * (i < 6 ? i : i - 6);
+    rules.duplicates = DUPLICATES_FIRST;
+    const struct dicom_series *series = judge(&study, &slices, &rules);
+    cr_assert_null(series->refusal, "%s", series->refusal);
+    cr_expect(series->n_images == 7 && series->n_slices == 7 && series->n_unused == 5);
+    for (int i = 0; i < 7; i++)
+        cr_expect_eq(series->images[i]->instance_number, i < 6 ? i + 1 : 12);
+    cr_expect(strstr(series->warnings[0], "the first is taken; 5 of 12 images are left out"), "%s",
+              series->warnings[0]);
+    ts_test_study_close(&study);
+}
