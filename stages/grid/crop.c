@@ -162,6 +162,7 @@ const struct stage crop_stage = {
     .shape = shape,
     .reads = reads,
     .map = map,
+    .validity = VALIDITY_MOVES,
     .cuda = STAGE_CUDA(crop_cuda),
     .bench = "|x=[16,400] y=[30,500]",
     .tolerance = {.why = "values are copied"},
