@@ -140,7 +140,7 @@ static void check_row(const struct row *row, const char *errors, struct counts *
         only = groups++ == 0 ? series : NULL;
         found += series->n_images + series->n_duplicates;
         if (series->images[0]->rows != series->images[0]->file->rows)
-            continue; /* the table has a mosaic as one image */
+            continue;                                                          /* the table has a mosaic as one image */
         const bool copies = series->n_images == 1 && series->n_duplicates > 0; /* one slice in several encodings */
         n += series->refusal == NULL;
         if (series->refusal)
