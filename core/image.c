@@ -111,6 +111,16 @@ void *ts_slice_data(const struct ts_image *image, int64_t z)
     return (unsigned char *)image->data + (size_t)z * ts_slice_bytes(image);
 }
 
+size_t ts_valid_bytes(const struct ts_image *image)
+{
+    return image->masked ? (ts_slice_count(image) + 63) / 64 * sizeof *image->valid : 0;
+}
+
+uint64_t *ts_slice_valid(const struct ts_image *image, int64_t z)
+{
+    return image->valid ? image->valid + (size_t)z * (ts_valid_bytes(image) / sizeof *image->valid) : NULL;
+}
+
 bool ts_image_is_sinogram(const struct ts_image *image)
 {
     return image->rank == 3 && image->axes[1].kind == TS_AXIS_VIEW;
@@ -153,6 +163,7 @@ struct ts_image ts_image_slices(const struct ts_image *image, int64_t first, int
     view.z_first += first;
     if (view.data)
         view.data = ts_slice_data(image, first);
+    view.valid = ts_slice_valid(image, first);
     return view;
 }
 

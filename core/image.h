@@ -20,6 +20,11 @@
 #define TS_BEAM_BIT(kind) (1u << (kind))
 #define TS_ANY_BEAM 0x7u
 
+/* The values that mark a pixel as invalid: those in [low, high]. NAN: none do. */
+struct invalid_range {
+    double low, high;
+};
+
 size_t ts_dtype_bytes(enum ts_dtype dtype);     /* size of one element */
 const char *ts_dtype_name(enum ts_dtype dtype); /* "u8" ... "f32" */
 bool ts_dtype_is_integer(enum ts_dtype dtype);
@@ -40,6 +45,8 @@ size_t ts_image_bytes(const struct ts_image *image);
 /* Return the elements and bytes of one slice, over all axes but the first. */
 size_t ts_slice_count(const struct ts_image *image);
 size_t ts_slice_bytes(const struct ts_image *image);
+/* Returns the bytes of the bits `valid` of one slice, or 0 where the image is not masked. */
+size_t ts_valid_bytes(const struct ts_image *image);
 /* Returns true where the axes are (z, view, detector). */
 bool ts_image_is_sinogram(const struct ts_image *image);
 /* Returns true where its beam is one of the fans. */
@@ -54,7 +61,7 @@ double ts_image_lean_degree(const struct ts_image *image);
 /* Returns true where the two agree in rank, axes, dtype, quantity, unit and beam. Positions, geometry and data may
  * differ. */
 bool ts_image_same_layout(const struct ts_image *a, const struct ts_image *b);
-/* Returns a view of slices [first, first + n), counted within `image`; z_first moves along. */
+/* Returns a view of slices [first, first + n), counted within `image`; z_first and `valid` move along. */
 struct ts_image ts_image_slices(const struct ts_image *image, int64_t first, int64_t n);
 /* Returns the distance of neighboring samples of an axis in its unit, or 1 where the axis states none. */
 static inline double ts_axis_spacing(const struct ts_axis *axis)
@@ -68,6 +75,8 @@ static inline double ts_axis_position(const struct ts_axis *axis, int64_t i)
 }
 /* Returns the first element of slice z, counted within `image`. */
 void *ts_slice_data(const struct ts_image *image, int64_t z);
+/* Returns the first word of `valid` of slice z, or NULL where the image has none. */
+uint64_t *ts_slice_valid(const struct ts_image *image, int64_t z);
 
 /* Converts n elements of any dtype to float or to double. */
 void ts_load_f32(float *out, const void *data, enum ts_dtype dtype, size_t n);

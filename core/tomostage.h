@@ -153,6 +153,9 @@ struct ts_image {
     struct ts_beam beam; /* the beam of a sinogram; every field is 0 for a volume */
     int64_t z_first;     /* index in the whole image of this slab's first slice */
     void *data;          /* host memory, or NULL for a description */
+    bool masked;         /* some pixels may be invalid: their values are no measurements, such as a CT's padding */
+    uint64_t *valid; /* of a masked image with data: a bit for each pixel, 1 where it is valid. Each slice begins at a
+                      * word of its own, and pixel i of it is bit i % 64 of word i / 64; the last bits are 0 */
 };
 
 /* ---- chains, plans, runs ---------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the pictures of README.md, tutorial.md and reconstruction-study.md from results of the program: it runs the chains that
+"""Makes the pictures of README.md, tutorial.md, padding.md and reconstruction-study.md from results of the program: it runs the chains that
 those pages show and draws what they wrote, with titles, axes in units, and scale bars.
 
 Usage: pictures.py PROGRAM DATA FOLDER
@@ -58,6 +58,12 @@ stages:
   - fbp: {{filter: hann}}
 output: {{hdf5: tooth.h5}}
 """
+PADDING = """tomostage: 2
+input: {{dicom: {data}/syntax/htj2k/CT1_UNC, padding: {padding}}}
+stages:
+  - equalize: {{}}
+output: {{hdf5: {padding}.h5}}
+"""
 
 
 def run(program, folder, name, chain=None):
@@ -109,6 +115,14 @@ def tooth(program, data, folder, out):
         figure.savefig(os.path.join(out, "tooth.png"), dpi=90)
 
 
+def padding(program, data, folder, out):
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4.6), constrained_layout={"w_pad": 0.12, "h_pad": 0.08})
+    for i, (how, title) in enumerate([("value", "equalized with padding as values"), ("exclude", "equalized without it")]):
+        with run(program, folder, how, PADDING.format(data=data, padding=how)) as file:
+            draw_image(axes[i], Panel(file, "data", title, 0, 0, 1))
+    figure.savefig(os.path.join(out, "padding.png"), dpi=90)
+
+
 def study(program, out):
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(os.path.join(CHAINS, "reconstruction-study.yaml"), folder)
@@ -129,4 +143,5 @@ if __name__ == "__main__":
         readme(sys.argv[1], os.path.abspath(sys.argv[2]), scratch, sys.argv[3])
         soft(sys.argv[1], os.path.abspath(sys.argv[2]), scratch, sys.argv[3])
         tooth(sys.argv[1], os.path.abspath(sys.argv[2]), scratch, sys.argv[3])
+        padding(sys.argv[1], os.path.abspath(sys.argv[2]), scratch, sys.argv[3])
     study(sys.argv[1], sys.argv[3])

@@ -19,7 +19,9 @@ struct apply {
     struct ts_image *out;
     int64_t slab;
     void *inputs[STAGE_INPUTS]; /* on the device: slabs, with halo for input 0, or all of it for a stage with reads() */
+    void *valid[STAGE_INPUTS];  /* the bits of masked ones */
     unsigned char *output;      /* on the device: guard, slab, guard */
+    void *padded;               /* on the device: of the driver, which pads a slab where it replaces invalid pixels */
     struct stage_driver pads;   /* on the host: puts a slab with its halo together, and nothing else */
 };
 
@@ -39,7 +41,8 @@ static enum ts_status allocate_memory(struct apply *apply)
         const int64_t slices = slab + (input == 0 ? 2 * reach.halo : 0);
         if (image && complete)
             complete =
-                (apply->inputs[input] = ts_cuda_allocate(apply->session, (size_t)slices * ts_slice_bytes(image)));
+                (apply->inputs[input] = ts_cuda_allocate(apply->session, (size_t)slices * ts_slice_bytes(image))) &&
+                (apply->valid[input] = ts_cuda_allocate(apply->session, (size_t)slices * ts_valid_bytes(image)));
     }
     if (complete && apply->context->stage->cuda->map)
         complete = (apply->output = ts_cuda_allocate(
@@ -47,15 +50,26 @@ static enum ts_status allocate_memory(struct apply *apply)
     if (!complete)
         return TS_RUN_FAILED;
     const size_t padded = ts_driver_padded_bytes(apply->context, apply->slab);
+    apply->padded = ts_cuda_allocate(apply->session, padded);
+    if (!apply->padded)
+        return TS_RUN_FAILED;
     apply->pads =
         (struct stage_driver){&ts_driver_host, .context = *apply->context, .padded = ts_memory_aligned(padded)};
     return apply->pads.padded ? TS_OK : ts_diag_no_memory(apply->context->diag, padded);
 }
 
-static enum ts_status upload(struct apply *apply, int input, const struct ts_image *from)
+/* Uploads slices, which lie on the device afterwards. */
+static enum ts_status upload(struct apply *apply, int input, struct ts_image *slices)
 {
-    return ts_cuda_copy(apply->session, CUDA_COMPUTE, CUDA_TO_DEVICE, apply->inputs[input], from->data,
-                        ts_image_bytes(from));
+    const size_t valid_bytes = (size_t)slices->axes[0].n * ts_valid_bytes(slices);
+    enum ts_status status = ts_cuda_copy(apply->session, CUDA_COMPUTE, CUDA_TO_DEVICE, apply->inputs[input],
+                                         slices->data, ts_image_bytes(slices));
+    if (status == TS_OK && valid_bytes > 0)
+        status =
+            ts_cuda_copy(apply->session, CUDA_COMPUTE, CUDA_TO_DEVICE, apply->valid[input], slices->valid, valid_bytes);
+    slices->data = apply->inputs[input];
+    slices->valid = valid_bytes > 0 ? apply->valid[input] : NULL;
+    return status;
 }
 
 /* Uploads slices of an input, and the same slices of the references that stream with it. */
@@ -68,7 +82,6 @@ static enum ts_status feed(void *from, int input, int64_t z, int64_t n, struct t
             continue;
         slices[other - input] = ts_image_slices(image_of(apply, other), z, n);
         status = upload(apply, other, &slices[other - input]);
-        slices[other - input].data = apply->inputs[other];
     }
     return status;
 }
@@ -101,6 +114,7 @@ static enum ts_status map_slab(struct apply *apply, const struct ts_image *padde
     struct ts_image target = *out;
     unsigned char guards[2 * GUARD], *end = apply->output + GUARD + bytes;
     target.data = apply->output + GUARD;
+    target.valid = NULL; /* only runs carry on what is valid */
     enum ts_status status = fill(apply, apply->output, GUARD_BYTE, GUARD);
     if (status == TS_OK)
         status = fill(apply, target.data, POISON_BYTE, bytes);
@@ -135,8 +149,8 @@ static enum ts_status slab(void *from, int64_t z, int64_t n)
         status = ts_driver_pad(&apply->pads, apply->in, 1, z, n, &padded);
         if (status == TS_OK)
             status = upload(apply, 0, &padded);
-        padded.data = apply->inputs[0];
         slices[0].data = ts_slice_data(&padded, halo);
+        slices[0].valid = ts_slice_valid(&padded, halo);
     }
     struct ts_image out = ts_image_slices(apply->out, z, n);
     return status == TS_OK ? map_slab(apply, &padded, slices, &out) : status;
@@ -159,7 +173,7 @@ enum ts_status ts_cuda_apply(struct stage_context *context, const struct ts_imag
     if (status == TS_OK)
         status = allocate_memory(&apply);
     if (status == TS_OK)
-        status = ts_cuda_driver_create(apply.session, context, apply.slab, NULL, &apply.driver);
+        status = ts_cuda_driver_create(apply.session, context, apply.slab, apply.padded, &apply.driver);
     if (status == TS_OK)
         status = ts_driver_run(apply.driver, &(struct stage_images){feed, slab, &apply}, context, out);
     if (status == TS_OK)

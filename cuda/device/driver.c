@@ -13,8 +13,11 @@
 #include "cuda/device/driver_bytes.h"
 #include "cuda/device/fft.h"
 #include "cuda/device/launch.h"
+#include "cuda/device/packed.h"
 #include "cuda/device/texture.h"
+#include "cuda/device/validity.h"
 #include "stages/engine/border.h"
+#include "stages/engine/validity.h"
 
 struct cuda_driver {
     struct stage_driver base;
@@ -31,6 +34,7 @@ struct cuda_driver {
     struct cuda_texture_set *textures; /* of the inputs of map() so far */
     size_t host_result_bytes, constants_bytes;
     struct cuda_timer *timer;
+    struct cuda_packed packed; /* used where pixels are left out */
 };
 
 static struct cuda_driver *cuda_of(struct stage_driver *driver)
@@ -162,6 +166,8 @@ static enum ts_status create_on_device(struct cuda_driver *driver)
         status = create_outside(driver);
     if (status == TS_OK && context->stage->reduction)
         status = create_reduction(driver);
+    if (status == TS_OK && ts_cuda_packed_bytes(context, slab) > 0)
+        status = ts_cuda_packed_create(driver->session, context, slab, &driver->packed);
     return status == TS_OK && driver->base.reduced ? create_tables(driver) : status;
 }
 
@@ -232,12 +238,50 @@ static enum ts_status mark(struct cuda_driver *driver, enum ts_status status)
     return ts_cuda_event_record(driver->session, timer->events[timer->n++], CUDA_COMPUTE);
 }
 
+/* Returns the bytes from a slice's partial to the next; 0 where the volume has one. */
+static size_t partial_stride(const struct cuda_driver *driver, bool of_slices)
+{
+    return of_slices ? ts_cuda_stride(driver->cuda->reduction->partial_bytes(&driver->base.context, 0)) : 0;
+}
+
+/* Reduces the pixels of each slice that are not left out. A slice without any adds nothing: its partial is empty, which
+ * is written where reduce() would have overwritten it. */
+static enum ts_status reduce_packed(struct cuda_driver *driver, int input, const struct ts_image *slices,
+                                    bool of_slices)
+{
+    const struct cuda_reduction *reduction = driver->cuda->reduction;
+    const struct stage_context *context = &driver->base.context;
+    const size_t stride = partial_stride(driver, of_slices);
+    enum ts_status status = ts_cuda_packed_bring(driver->session, context, input, slices, &driver->packed);
+    for (int64_t i = 0; status == TS_OK && i < slices->axes[0].n; i++) {
+        struct ts_image views[STAGE_INPUTS];
+        struct cuda_call call = call_of(driver);
+        char *partial = (char *)driver->partials[input] + (size_t)i * stride;
+        ts_cuda_packed_slice(&driver->packed, context, input, slices, i, views);
+        if (of_slices)
+            call.result = (const char *)driver->results + (size_t)i * ts_cuda_result_stride(context);
+        if (views[0].axes[2].n > 0)
+            status = reduction->reduce(context, input, views, partial, &call);
+        else if (of_slices)
+            status = fill(driver, partial, stride);
+    }
+    return status;
+}
+
+/* Enqueues the reduction of these slices into the partial of the volume, or into those of the slices. */
+static enum ts_status reduce(struct cuda_driver *driver, int input, const struct ts_image *slices, bool of_slices)
+{
+    const struct cuda_call call = call_of(driver);
+    if (ts_stage_packs(&driver->base.context, input))
+        return reduce_packed(driver, input, slices, of_slices);
+    return driver->cuda->reduction->reduce(&driver->base.context, input, slices, driver->partials[input], &call);
+}
+
 static enum ts_status add(struct stage_driver *base, int input, const struct ts_image *slices)
 {
     struct cuda_driver *driver = cuda_of(base);
     const struct cuda_reduction *reduction = driver->cuda->reduction;
     const size_t bytes = reduction->partial_bytes(&base->context, input);
-    const struct cuda_call call = call_of(driver);
     if (bytes == 0)
         return TS_OK;
     enum ts_status status = mark(driver, TS_OK);
@@ -245,7 +289,7 @@ static enum ts_status add(struct stage_driver *base, int input, const struct ts_
         status = fill(driver, driver->partials[input], bytes);
     driver->begun[input] = true;
     if (status == TS_OK)
-        status = reduction->reduce(&base->context, input, slices, driver->partials[input], &call);
+        status = reduce(driver, input, slices, false);
     return mark(driver, status);
 }
 
@@ -301,16 +345,11 @@ static enum ts_status finish(struct stage_driver *base)
     return status;
 }
 
-static size_t slice_stride(const struct cuda_driver *driver)
-{
-    return ts_cuda_stride(driver->cuda->reduction->partial_bytes(&driver->base.context, 0));
-}
-
 /* Writes the total of slice i, for ts_stage_reduced_slices(). */
 static void collect_slice(const void *of_driver, int64_t i, void *total)
 {
     const struct cuda_driver *driver = of_driver;
-    const char *partial = (const char *)driver->pinned + (size_t)i * slice_stride(driver);
+    const char *partial = (const char *)driver->pinned + (size_t)i * partial_stride(driver, true);
     driver->cuda->reduction->collect(&driver->base.context, 0, partial, total);
 }
 
@@ -318,7 +357,7 @@ static void collect_slice(const void *of_driver, int64_t i, void *total)
 static enum ts_status finish_slices(struct cuda_driver *driver, int round, int64_t z_first, int64_t n)
 {
     struct stage_reduced *reduced = driver->base.reduced;
-    enum ts_status status = fetch(driver, driver->partials[0], (size_t)n * slice_stride(driver));
+    enum ts_status status = fetch(driver, driver->partials[0], (size_t)n * partial_stride(driver, true));
     if (status == TS_OK)
         status = ts_stage_reduced_slices(reduced, round, z_first, n, collect_slice, driver);
     return status == TS_OK ? send_results(driver, ts_stage_reduced_result(reduced), n) : status;
@@ -337,9 +376,9 @@ static enum ts_status reduce_slices(struct stage_driver *base, const struct ts_i
         context->round = round;
         status = mark(driver, TS_OK);
         if (status == TS_OK && (!reduction->overwrites || !reduction->overwrites(context)))
-            status = fill(driver, driver->partials[0], (size_t)n * slice_stride(driver));
+            status = fill(driver, driver->partials[0], (size_t)n * partial_stride(driver, true));
         if (status == TS_OK)
-            status = reduction->reduce(context, 0, slices, driver->partials[0], &call);
+            status = reduce(driver, 0, slices, true);
         if (status == TS_OK && driver->finishes)
             status = reduction->finish(context, driver->partials[0], driver->results, n, &call);
         status = mark(driver, status);
@@ -373,11 +412,30 @@ static enum ts_status copy(struct stage_driver *base, void *to, const void *from
     return ts_cuda_copy(driver->session, CUDA_COMPUTE, CUDA_ON_DEVICE, to, from ? from : driver->outside, bytes);
 }
 
+static enum ts_status set(struct stage_driver *base, void *to, size_t bytes)
+{
+    return ts_cuda_fill(cuda_of(base)->session, CUDA_COMPUTE, to, 0xFF, bytes);
+}
+
+static enum ts_status fill_invalid(struct stage_driver *base, const struct ts_image *slices, double value)
+{
+    return ts_cuda_valid_fill(&base->context, slices, value, ts_cuda_stream(cuda_of(base)->session, CUDA_COMPUTE));
+}
+
+static enum ts_status mark_zeros(struct stage_driver *base, const struct ts_image *slices)
+{
+    return ts_cuda_valid_mark(base->context.device, slices, &(struct invalid_range){0, 0},
+                              ts_cuda_stream(cuda_of(base)->session, CUDA_COMPUTE), base->context.diag);
+}
+
 static const struct stage_driver_calls calls = {.add = add,
                                                 .finish = finish,
                                                 .reduce_slices = reduce_slices,
                                                 .map = map,
                                                 .copy = copy,
+                                                .set = set,
+                                                .fill = fill_invalid,
+                                                .mark = mark_zeros,
                                                 .restart = restart,
                                                 .renew = renew,
                                                 .destroy = destroy};

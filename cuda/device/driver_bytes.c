@@ -7,6 +7,7 @@
 
 #include "cuda/device/fft.h"
 #include "cuda/device/launch.h"
+#include "cuda/device/packed.h"
 
 static size_t largest_partial(const struct stage_context *context, int input)
 {
@@ -114,7 +115,7 @@ size_t ts_cuda_driver_bytes(const struct stage_context *context, int64_t slab_sl
 {
     size_t bytes = tables_bytes(context) + ts_cuda_scratch_bytes(context, slab_slices) +
                    ts_cuda_constants_bytes(context) + ts_cuda_transforms_bytes(context, true) +
-                   ts_cuda_stride(ts_cuda_outside_bytes(context));
+                   ts_cuda_stride(ts_cuda_outside_bytes(context)) + ts_cuda_packed_bytes(context, slab_slices);
     if (!context->stage->reduction)
         return bytes;
     for (int input = 0; input < STAGE_INPUTS; input++)
@@ -137,7 +138,7 @@ size_t ts_cuda_pinned_bytes(const struct stage_context *context, int64_t slab_sl
 
 size_t ts_cuda_driver_host_bytes(const struct stage_context *context, int64_t slab_slices)
 {
-    return ts_cuda_pinned_bytes(context, slab_slices) +
+    return ts_cuda_pinned_bytes(context, slab_slices) + ts_cuda_packed_pinned_bytes(context, slab_slices) +
            ts_cuda_outside_bytes(context); /* the slice, while it is copied */
 }
 

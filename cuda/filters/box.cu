@@ -5,6 +5,7 @@
  * hold the sums between two passes in scratch: 4 or 8 bytes a pixel, in 3D twice.
  */
 #include "cuda/filters/box.cuh"
+#include "cuda/filters/masked_windows.cuh"
 
 static struct box_launch describe(const struct stage_context *context, int64_t n)
 {
@@ -34,6 +35,8 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
     const struct box_params *params = (const struct box_params *)context->params;
     const struct box_launch launch = describe(context, n);
     const size_t bytes = ts_cuda_stride(ts_cuda_box_between_bytes(&launch));
+    if (context->in.masked)
+        return ts_cuda_masked_means_bytes(context, n);
     if (params->method == BOX_SEPARABLE || params->method == BOX_RUNNING_SUM || params->method == BOX_TEXTURE)
         return params->dimensions == BOX_3D ? 2 * bytes : bytes;
     return 0;
@@ -58,6 +61,10 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 {
     const struct box_params *params = (const struct box_params *)context->params;
     const struct box_launch launch = ts_cuda_box_launch(context, in, out, call);
+    if (context->in.masked) {
+        const struct masked_window window = ts_box_masked_window(context);
+        return ts_cuda_masked_means(context, &window, in, out, call);
+    }
     switch (params->method) {
     case BOX_DIRECT:
         return ts_cuda_box_direct(&launch);
@@ -78,7 +85,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 
 static bool textures(const struct stage_context *context)
 {
-    return ((const struct box_params *)context->params)->method == BOX_TEXTURE;
+    return ((const struct box_params *)context->params)->method == BOX_TEXTURE && !context->in.masked;
 }
 
 extern "C" {

@@ -4,6 +4,7 @@
  * in a file each.
  */
 #include "cuda/filters/gaussian.cuh"
+#include "cuda/filters/masked_windows.cuh"
 
 /* Returns how many floats the weights of an axis take, which start at a multiple of 16 bytes. */
 static int weights_of(int radius)
@@ -50,7 +51,23 @@ static void constants(const struct stage_context *context, void *host)
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 {
     const struct gaussian_job job = describe(context, n, NULL);
+    if (context->in.masked)
+        return ts_cuda_masked_means_bytes(context, n);
     return is_fused(context) ? ts_cuda_gaussian_fused_bytes(context, &job) : ts_cuda_gaussian_separable_bytes(&job);
+}
+
+/* The weights of the job are those of the CPU, axis by axis. */
+static enum ts_status map_masked(const struct stage_context *context, const struct gaussian_job *job,
+                                 const struct ts_image *in, struct ts_image *out, const struct cuda_call *call)
+{
+    struct masked_window window = {};
+    window.border = (enum ts_border)job->border;
+    window.constant = ((const struct gaussian_params *)context->params)->constant;
+    for (int axis = 0; axis < 3; axis++) {
+        window.radius[axis] = job->radius[axis];
+        window.weights[axis] = job->weights[axis];
+    }
+    return ts_cuda_masked_means(context, &window, in, out, call);
 }
 
 static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
@@ -59,6 +76,8 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     struct gaussian_job job = describe(context, out->axes[0].n, (const float *)call->constants);
     job.in = in->data;
     job.out = (float *)out->data;
+    if (context->in.masked)
+        return map_masked(context, &job, in, out, call);
     return (is_fused(context) ? ts_cuda_gaussian_fused : ts_cuda_gaussian_separable)(context, &job, call);
 }
 

@@ -11,7 +11,7 @@
  */
 #include "cuda/filters/median.cuh"
 
-#include "cuda/filters/median_job.cuh"
+#include "cuda/filters/masked_windows.cuh"
 
 extern "C" {
 #include "stages/filters/median.h"
@@ -97,6 +97,8 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         ts_constant_fill(&job.outside, in->dtype, params->constant, 1);
     job.outside ^= job.flip;
     job.constant = in->dtype == TS_F32 ? ts_float_key((int32_t)job.outside) : (int32_t)job.outside;
+    if (context->in.masked)
+        return ts_cuda_median_masked(context, in, out, &job, call);
     if (params->method == MEDIAN_NETWORK && params->dimensions == MEDIAN_2D)
         return (params->radius == 1 ? ts_cuda_median_direct : ts_cuda_median_tile)(context, in, out, &job, call);
 #define LAUNCH(T) launch<T>(params, in, out, job, call->stream)

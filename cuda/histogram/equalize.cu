@@ -5,8 +5,8 @@
  *
  * 8- and 16-bit images without a reference stay on the device: value_counts.cuh counts every value, equalize_finish.cu
  * makes the maps, and equalize_values.cu applies them. All others take the counts to the host, whose code makes the
- * maps: images with a reference, and bins, whose edges follow from the range (value_range.cuh, table_job.cuh,
- * equalize_bins.cu).
+ * maps: images with a reference or with pixels that are left out, and bins, whose edges follow from the range
+ * (value_range.cuh, table_job.cuh, equalize_bins.cu).
  */
 #include "cuda/counting/table_job.cuh"
 #include "cuda/counting/value_counts.cuh"
@@ -15,6 +15,7 @@
 
 extern "C" {
 #include "stages/engine/traits.h"
+#include "stages/engine/validity.h"
 #include "stages/values/scope.h"
 }
 
@@ -35,7 +36,7 @@ static bool ranging(const struct stage_context *context)
 
 static bool finishes(const struct stage_context *context)
 {
-    return by_value(context, 0) && !context->references[0];
+    return by_value(context, 0) && !context->references[0] && !ts_stage_packs(context, 0);
 }
 
 static size_t partial_bytes(const struct stage_context *context, int input)

@@ -16,6 +16,7 @@
 #include "io/dicom_series/dicom_group.h"
 #include "io/dicom_series/dicom_non_images.h"
 #include "io/dicom_series/dicom_take.h"
+#include "io/source/source_padding.h"
 #include "io/source/source_slices.h"
 
 static const struct choice burned_in_choices[] = {
@@ -82,6 +83,7 @@ static const struct param dicom_params[] = {
     UNREADABLE_PARAM(struct dicom_params),
     PARAM(struct dicom_params, incomplete, .unit = "", .choices = incomplete_choices, .init.choice = INCOMPLETE_REFUSE,
           .doc = "what to do where a series has fewer files than its Number of Series Related Instances says"),
+    PADDING_PARAM(struct dicom_params, "the header's Pixel Padding Value, or in its range,"),
     PARAM(struct dicom_params, positions, .unit = "", .choices = positions_choices, .init.choice = POSITIONS_FIT,
           .old = {.until = 1, .init.choice = POSITIONS_ENDS},
           .doc = "how the positions of the slices become spacing, origin and step"),
@@ -192,8 +194,10 @@ static enum ts_status open_frame(struct dicom_source *source, int64_t z, const s
     slice->slope = frame->slope;
     slice->intercept = frame->intercept;
     memcpy(slice->position_mm, image->position_mm, sizeof slice->position_mm);
-    if (values_fit(frame, source->base.image.dtype))
+    if (values_fit(frame, source->base.image.dtype)) {
+        ts_dicom_padding(source, z, &slice->invalid);
         return TS_OK;
+    }
     return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "values-out-of-range"},
                          "%s: Rescale Slope %.17g and Intercept %.17g take stored values out of the range of %s",
                          file->path, frame->slope, frame->intercept, ts_dtype_name(source->base.image.dtype));
@@ -383,6 +387,7 @@ static enum ts_status open_dicom(const struct param_set *set, struct source **so
         return status;
     for (size_t i = 0; i < series->n_warnings; i++)
         ts_diag_warning(diag, &(struct diag_site){.code = "dicom-series"}, "%s", series->warnings[i]);
+    ts_source_set_padding(*source, (enum source_padding)((const struct dicom_params *)set->values)->padding);
     status = take_mask(set, (struct dicom_source *)*source, diag);
     if (status == TS_OK)
         status = ts_dicom_record((struct dicom_source *)*source, params, &identity, &folder, series, diag);
@@ -404,6 +409,7 @@ static void resolve(struct param_set *set, const struct source *source)
     ts_param_idle(set, "uid_key_file");
     if (params->burned_in != BURNED_IN_MASK)
         ts_param_idle(set, "mask_value");
+    ts_source_resolve_padding(set, source);
     if (params->positions == POSITIONS_ENDS)
         ts_param_idle(set, "spacing_tolerance");
     if (!ts_param_given(set, "stack"))

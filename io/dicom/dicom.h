@@ -26,6 +26,7 @@ struct dicom_params {
     const char *uid_key_file; /* "": none */
     int32_t unreadable;       /* enum unreadable */
     int32_t incomplete;       /* enum dicom_incomplete */
+    int32_t padding;          /* enum source_padding */
     int32_t positions;        /* enum dicom_positions */
     double spacing_tolerance;
     int32_t tilt;       /* enum dicom_tilt */

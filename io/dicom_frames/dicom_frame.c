@@ -139,17 +139,42 @@ static bool digest(const void *stored, size_t bytes, const char *uid, struct dic
     return ok;
 }
 
-/* Counts the pixels of the padding value, or of the range from it to its limit, in stored values. */
-static int64_t count_padding(const struct dicom_job *job, const void *stored, enum ts_dtype dtype)
+/* Gives the padding value, or the range from it to its limit, in stored values. Returns false where there is none. */
+static bool find_padding(const struct dicom_job *job, int64_t *low, int64_t *high)
 {
-    if (!job->have_padding)
-        return 0;
     const bool is_signed = job->cells.is_signed;
-    int64_t first = is_signed ? (int64_t)job->padding : (int64_t)(uint32_t)job->padding;
+    const int64_t first = is_signed ? (int64_t)job->padding : (int64_t)(uint32_t)job->padding;
     int64_t last = first;
     if (job->have_padding_limit)
         last = is_signed ? (int64_t)job->padding_limit : (int64_t)(uint32_t)job->padding_limit;
-    return ts_dicom_count_range(stored, dtype, job->n, first < last ? first : last, first < last ? last : first);
+    *low = first < last ? first : last;
+    *high = first < last ? last : first;
+    return job->have_padding;
+}
+
+static int64_t count_padding(const struct dicom_job *job, const void *stored, enum ts_dtype dtype)
+{
+    int64_t low, high;
+    return find_padding(job, &low, &high) ? ts_dicom_count_range(stored, dtype, job->n, low, high) : 0;
+}
+
+/* The ends of the range are rescaled as the pixels are. So a pixel lies between them exactly where its stored value
+ * lies in the range, as far as the type of the volume tells neighboring stored values apart. */
+void ts_dicom_padding(const struct dicom_source *source, int64_t z, struct invalid_range *range)
+{
+    const struct dicom_job job = ts_dicom_job(source, z);
+    int64_t low, high;
+    double least, most, ends[2];
+    uint32_t values[2];
+    *range = (struct invalid_range){(double)NAN, (double)NAN};
+    ts_dicom_stored_range(&job.cells, &least, &most);
+    if (!find_padding(&job, &low, &high) || job.slope == 0 || (double)high < least || (double)low > most)
+        return;
+    const uint32_t stored[2] = {(uint32_t)(int64_t)fmax((double)low, least),
+                                (uint32_t)(int64_t)fmin((double)high, most)};
+    ts_dicom_rescale(values, job.dtype, stored, job.cells.is_signed ? TS_I32 : TS_U32, 2, job.slope, job.intercept);
+    ts_load_f64(ends, values, job.dtype, 2);
+    *range = (struct invalid_range){fmin(ends[0], ends[1]), fmax(ends[0], ends[1])};
 }
 
 /* Moves the cells of a tile, whose first one stands at cell `first` of the frame, to the beginning of the buffer. */

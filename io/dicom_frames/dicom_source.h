@@ -98,6 +98,9 @@ struct dicom_source {
 
 /* Returns the job of slice z, with the place of its result still 0. */
 struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z);
+/* Gives the values of slice z that its header says are padding, rescaled as its pixels are; NAN where there are
+ * none. */
+void ts_dicom_padding(const struct dicom_source *source, int64_t z, struct invalid_range *range);
 /* Opens the slice's file. Returns -1 with the reason in the reply where it cannot, or where it is not the file whose
  * header was checked. */
 int ts_dicom_frame_open(const struct dicom_file *file, struct dicom_reply *reply);

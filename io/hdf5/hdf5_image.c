@@ -185,6 +185,15 @@ enum ts_status ts_hdf5_image(struct hdf5_writer *writer, const char *path, const
     return ts_hdf5_state(writer);
 }
 
+enum ts_status ts_hdf5_pixel_mask(struct hdf5_writer *writer, const char *group, const struct ts_image *mask, int *id)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%.960s/pixel_mask", group);
+    (void)create_data(writer, path, mask, false, id);
+    put_text(writer, path, "long_name", "pixel mask (0: valid, 1: nothing was measured)");
+    return ts_hdf5_state(writer);
+}
+
 enum ts_status ts_hdf5_write(struct hdf5_writer *writer, int id, const struct ts_image *slab)
 {
     if (ts_hdf5_failed(writer))

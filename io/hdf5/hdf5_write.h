@@ -46,6 +46,10 @@ enum ts_status ts_hdf5_image(struct hdf5_writer *writer, const char *path, const
  * chunk, and which are stored as they are, as detectors do: a reader then reads the rows that it wants. Their digests
  * guard them. Slabs follow through ts_hdf5_write. */
 enum ts_status ts_hdf5_frames(struct hdf5_writer *writer, const char *path, const struct ts_image *image, int *id);
+/* Creates the dataset "pixel_mask" in the group of an image that ts_hdf5_image created, for u8 values of the same
+ * shape: 0 where a pixel is valid, 1 where nothing was measured, as bit 0 of NXdetector's pixel_mask says. Slabs follow
+ * through ts_hdf5_write. */
+enum ts_status ts_hdf5_pixel_mask(struct hdf5_writer *writer, const char *path, const struct ts_image *mask, int *id);
 /* Copies the slab, whose place is z_first, into the queue; z rises, and each slice comes once. For an image of rank 4 a
  * slab has rank 3, and slice z of volume v comes at v * nz + z. Waits while the queue is
  * full. An error of writing shows in a later call, in ts_hdf5_commit at the latest, and is reported once. */

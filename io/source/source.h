@@ -16,8 +16,9 @@
 /* Facts about a slice that provenance records. Nothing here identifies a patient. */
 struct source_slice {
     double slope, intercept;
-    double position_mm[3];  /* (0, 0, z) for an image without geometry, in the unit of its z axis */
-    int64_t padding_count;  /* pixels equal to the padding value or in its range; known after reading */
+    struct invalid_range invalid; /* where the image is masked: the values that are no measurements */
+    double position_mm[3];        /* (0, 0, z) for an image without geometry, in the unit of its z axis */
+    int64_t padding_count;        /* pixels equal to the padding value or in its range; known after reading */
     char pixel_sha256[65];  /* of the decoded stored values, little-endian, sign-extended to BitsAllocated; "" before
                              * reading */
     char instance_hmac[65]; /* HMAC-SHA256 of the SOP Instance UID under the key SHA-256(stored values as above ||
@@ -43,7 +44,8 @@ enum source_coding {
 
 struct source {
     const struct source_ops *ops;
-    struct ts_image image; /* the whole volume; data NULL. dtype holds every value of every slice exactly, or is f32 */
+    struct ts_image image; /* the whole volume; data NULL. masked: slices[].invalid says which pixels are not valid.
+                              dtype holds every value of every slice exactly, or is f32 */
     int64_t n_slices;      /* of one volume, == image.axes[0].n */
     /* A series of volumes of one shape, such as the time points of a scan. `image` describes any of them. Slice z of
      * volume v has the number v * n_whole + z, for read(), prefetch() and `slices`. */

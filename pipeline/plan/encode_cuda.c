@@ -31,16 +31,6 @@ static int64_t chunks_of(const struct chunk_grid *grid, int64_t n)
     return grid->split == 0 ? (slices + c - 1) / c : slices * (grid->n_chunks / grid->n[0]);
 }
 
-bool ts_plan_is_output(const struct ts_plan *plan, int32_t node)
-{
-    int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
-    const int32_t n = ts_plan_outputs(plan, outputs);
-    for (int32_t i = 0; i < n; i++)
-        if (outputs[i] == node)
-            return true;
-    return false;
-}
-
 bool ts_plan_encode(const struct ts_plan *plan, int32_t i, struct plan_encode *encode)
 {
     const struct ts_image image = ts_plan_written(plan, i);

@@ -53,7 +53,8 @@ static size_t image_bytes(const struct ts_plan *plan)
         const struct plan_node *node = &plan->nodes[i];
         const size_t slices = (size_t)(node->keep ? node->out.axes[0].n : node->buffer_slices);
         if (node->image_node == i)
-            bytes += slices * ts_slice_bytes(&node->out);
+            bytes += slices * (ts_slice_bytes(&node->out) + ts_valid_bytes(&node->out));
+        bytes += ts_plan_saved_bytes(plan, i);
     }
     return bytes;
 }
@@ -62,7 +63,7 @@ static size_t image_bytes(const struct ts_plan *plan)
 static void count_bytes(struct ts_plan *plan, struct simulation *simulation, int64_t slab)
 {
     int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
-    struct ts_image images[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
+    struct ts_image images[2 * (CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES)];
     size_t bytes = FIXED_BYTES, device = 0, host = 0;
     simulate(plan, simulation, slab);
     plan->slab_slices = slab;
@@ -80,15 +81,20 @@ static void count_bytes(struct ts_plan *plan, struct simulation *simulation, int
                      ts_stage_reduced_bytes(&node->context, ts_plan_reduced_slices(plan, i));
     }
     const int32_t n = ts_plan_outputs(plan, outputs);
+    size_t n_images = 0;
     for (int32_t i = 0; i < n; i++) {
-        const struct ts_image written = ts_plan_written(plan, outputs[i]);
-        images[i] = ts_plan_with_volumes(plan, outputs[i], &written);
+        const struct ts_image written = ts_plan_written(plan, outputs[i]), mask = ts_plan_mask(plan, outputs[i]);
+        images[n_images++] = ts_plan_with_volumes(plan, outputs[i], &written);
+        if (!plan->nodes[outputs[i]].out.masked)
+            continue;
+        images[n_images++] = ts_plan_with_volumes(plan, outputs[i], &mask);
+        bytes += ts_plan_saved_bytes(plan, outputs[i]) + ts_slice_count(&mask);
     }
     for (int32_t i = 0; i < plan->chain->output.n_sinks; i++) {
         const struct sink_request request = ts_plan_sink_request(plan, i);
         bytes += ts_sink_memory_bytes(plan->chain->output.sinks[i].format, &request);
     }
-    plan->memory_bytes = (int64_t)(bytes + ts_hdf5_memory_bytes(images, (size_t)n, plan->threads));
+    plan->memory_bytes = (int64_t)(bytes + ts_hdf5_memory_bytes(images, n_images, plan->threads));
     plan->gpu_bytes = (int64_t)device;
 }
 

@@ -42,6 +42,16 @@ int32_t ts_plan_outputs(const struct ts_plan *plan, int32_t nodes[CHAIN_MAX_STAG
     return n;
 }
 
+bool ts_plan_is_output(const struct ts_plan *plan, int32_t node)
+{
+    int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
+    const int32_t n = ts_plan_outputs(plan, outputs);
+    for (int32_t i = 0; i < n; i++)
+        if (outputs[i] == node)
+            return true;
+    return false;
+}
+
 int ts_plan_stored(const struct ts_plan *plan, int32_t i)
 {
     int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
@@ -97,6 +107,21 @@ struct ts_image ts_plan_written(const struct ts_plan *plan, int32_t i)
     struct ts_image image = plan->nodes[i].out;
     if (ts_plan_rounds(plan, i))
         image.dtype = TS_F16;
+    return image;
+}
+
+size_t ts_plan_saved_bytes(const struct ts_plan *plan, int32_t i)
+{
+    const struct ts_image *image = &plan->nodes[i].out;
+    const int64_t slices = image->axes[0].n * (plan->nodes[i].by_volume ? plan->n_volumes : 1);
+    return ts_plan_is_output(plan, i) ? (size_t)slices * ts_valid_bytes(image) : 0;
+}
+
+struct ts_image ts_plan_mask(const struct ts_plan *plan, int32_t i)
+{
+    struct ts_image image = plan->nodes[i].out;
+    image.dtype = TS_U8;
+    image.masked = false;
     return image;
 }
 

@@ -144,6 +144,8 @@ size_t ts_plan_padded_bytes(const struct ts_plan *plan);
 size_t ts_plan_scratch_bytes(const struct ts_plan *plan);
 /* Lists the nodes of the whole images that the output file will hold, each once. Returns how many there are. */
 int32_t ts_plan_outputs(const struct ts_plan *plan, int32_t nodes[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES]);
+/* Returns true for a node whose image becomes a dataset of the output file. */
+bool ts_plan_is_output(const struct ts_plan *plan, int32_t node);
 /* Returns the most slices that a stage's reduction sees at once. */
 int64_t ts_plan_reduced_slices(const struct ts_plan *plan, int32_t node);
 /* Returns how many images of the output file this node computes: several where it is stored with the axes of several
@@ -153,6 +155,12 @@ int ts_plan_stored(const struct ts_plan *plan, int32_t node);
  * it.
  */
 bool ts_plan_rounds(const struct ts_plan *plan, int32_t node);
+/* Returns the bytes of the bits of a whole masked image that the output file holds under this node, which a run keeps
+ * until its end: only then is it known whether any pixel is invalid. 0 for other nodes. */
+size_t ts_plan_saved_bytes(const struct ts_plan *plan, int32_t node);
+/* Describes the mask that the output file may hold beside one volume of the image of this node: u8, of the
+ * same axes. */
+struct ts_image ts_plan_mask(const struct ts_plan *plan, int32_t node);
 /* Returns one volume of a node's image as the output file holds it. */
 struct ts_image ts_plan_written(const struct ts_plan *plan, int32_t node);
 /* Returns `image`, which belongs to this node, with the axis of volumes before its own where it has one image for each

@@ -25,8 +25,6 @@ struct plan_encode {
     size_t scratch_bytes; /* scratch memory of a call */
 };
 
-/* Returns true for a node whose image becomes a dataset of the output file. */
-bool ts_plan_is_output(const struct ts_plan *plan, int32_t node);
 /* Fills in how the output of a node is encoded. Returns false where it leaves the device as values: on the CPU, without
  * compression, and for nodes that are no output. */
 bool ts_plan_encode(const struct ts_plan *plan, int32_t node, struct plan_encode *encode);

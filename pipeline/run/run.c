@@ -192,6 +192,8 @@ static enum ts_status run_all(struct run *run)
     enum ts_status status = ts_run_walk(run, report_progress);
     if (status == TS_OK)
         status = report_counts(run);
+    if (status == TS_OK)
+        status = ts_run_write_masks(run);
     if (!run->writer)
         return status;
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)

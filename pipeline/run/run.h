@@ -18,9 +18,13 @@ struct run_node {
     unsigned char *buffer; /* where parts lie: the kept image, or `copies` slabs side by side, used one after another */
     int copies;
     size_t copy_bytes;
-    unsigned char *done;                     /* kept: per slice */
-    struct stage_driver *driver;             /* driver of a stage that computes something, else NULL */
-    int dataset;                             /* the writer's id, or -1 */
+    /* Of a masked image, beside `buffer`: the bits of its valid pixels, valid_bytes for each copy. */
+    unsigned char *valid;
+    size_t valid_bytes;
+    unsigned char *saved;        /* of a masked output: the bits of the whole image, for the file. NULL: it has none */
+    unsigned char *done;         /* kept: per slice */
+    struct stage_driver *driver; /* driver of a stage that computes something, else NULL */
+    int dataset;                 /* the writer's id, or -1 */
     struct stage_table tables[STAGE_TABLES]; /* those of all volumes, where there are several */
     int n_tables;
 };
@@ -63,6 +67,12 @@ struct run_back_end {
      * maps have reached the nodes' states. */
     enum ts_status (*write)(struct run *run, int32_t node, const struct ts_image *slices);
     enum ts_status (*drain)(struct run *run);
+    /* Writes slices->valid: invalid are values in the range. */
+    enum ts_status (*mark)(struct run *run, const struct ts_image *slices, const struct invalid_range *range);
+    /* Copies bits to run_node.saved. */
+    enum ts_status (*save)(struct run *run, void *saved, const void *valid, size_t bytes);
+    /* Copies bits from run_node.saved to host memory. */
+    enum ts_status (*fetch)(struct run *run, void *host, const void *saved, size_t bytes);
 };
 
 extern const struct run_back_end ts_run_host;
@@ -104,6 +114,16 @@ enum ts_status ts_run_create_datasets(struct run *run, int pass);
 /* Applies the axes that the reductions of run->pass found: resolves the stages that wait for them again, and creates
  * the datasets that have them. */
 enum ts_status ts_run_find_axes(struct run *run);
+/* ---- invalid pixels (pipeline/run/run_valid.c) ----------------------------------------------------- */
+
+/* Marks the invalid pixels of slices that a source has read. */
+enum ts_status ts_run_mark(struct run *run, int32_t node, const struct ts_image *slices);
+/* Keeps the bits of an output's slices for ts_run_write_masks. */
+enum ts_status ts_run_save_valid(struct run *run, int32_t node, const struct ts_image *slices);
+/* Writes the mask of each output that has invalid pixels beside its image, and warns of invalid pixels of the inputs.
+ * Called once, after the walk. */
+enum ts_status ts_run_write_masks(struct run *run);
+
 /* Announces the slices of the first slab to the sources, so that they are read while the back end attaches. */
 void ts_run_announce(struct run *run);
 /* Runs all passes, and calls on_slab after each slab. */

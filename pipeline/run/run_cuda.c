@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 
 #include "core/memory.h"
+#include "cuda/device/validity.h"
 
 /* ---- the profile ------------------------------------------------------------------------------- */
 
@@ -126,10 +127,13 @@ static enum ts_status attach_images(struct run *run, int32_t i)
     const size_t slices = (size_t)(plan->keep ? plan->out.axes[0].n : plan->buffer_slices);
     node->copies = ts_plan_copies(run->plan, i);
     node->copy_bytes = ts_cuda_stride(slices * ts_slice_bytes(&plan->out));
-    if (plan->image_node != i || slices == 0)
-        return TS_OK;
+    node->valid_bytes = ts_cuda_stride(slices * ts_valid_bytes(&plan->out));
+    node->saved = ts_cuda_allocate(device->session, ts_plan_saved_bytes(run->plan, i));
+    if (!node->saved || plan->image_node != i || slices == 0)
+        return node->saved ? TS_OK : TS_RUN_FAILED;
     node->buffer = ts_cuda_allocate(device->session, (size_t)node->copies * node->copy_bytes);
-    return node->buffer ? TS_OK : TS_RUN_FAILED;
+    node->valid = ts_cuda_allocate(device->session, (size_t)node->copies * node->valid_bytes);
+    return node->buffer && node->valid ? TS_OK : TS_RUN_FAILED;
 }
 
 /* Pins the pieces of one direction. */
@@ -299,6 +303,26 @@ static enum ts_status device_drain(struct run *run)
     return status;
 }
 
+static enum ts_status device_mark(struct run *run, const struct ts_image *slices, const struct invalid_range *range)
+{
+    const struct device *device = run->back;
+    return ts_cuda_valid_mark(ts_cuda_session_device(device->session), slices, range,
+                              ts_cuda_stream(device->session, CUDA_COMPUTE), run->diag);
+}
+
+static enum ts_status device_save(struct run *run, void *saved, const void *valid, size_t bytes)
+{
+    const struct device *device = run->back;
+    return ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_ON_DEVICE, saved, valid, bytes);
+}
+
+static enum ts_status device_fetch(struct run *run, void *host, const void *saved, size_t bytes)
+{
+    const struct device *device = run->back;
+    const enum ts_status status = ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_TO_HOST, host, saved, bytes);
+    return status == TS_OK ? ts_cuda_wait(device->session, CUDA_COMPUTE) : status;
+}
+
 const struct run_back_end ts_run_cuda = {
     .returns_early = true,
     .allocate = device_allocate,
@@ -310,4 +334,7 @@ const struct run_back_end ts_run_cuda = {
     .read = device_read,
     .write = ts_run_cuda_write,
     .drain = device_drain,
+    .mark = device_mark,
+    .save = device_save,
+    .fetch = device_fetch,
 };

@@ -4,9 +4,24 @@
  * be begun, ended or waited for. All drivers share one padded slab and one scratch: their calls follow one another.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/memory.h"
 #include "pipeline/run/run.h"
+#include "stages/engine/validity.h"
+
+/* Allocates the bits of a masked image: of the slices at hand, and of the whole one where it is an output. */
+static enum ts_status allocate_valid(struct run *run, int32_t i, int64_t slices)
+{
+    const struct plan_node *plan = &run->plan->nodes[i];
+    struct run_node *node = &run->nodes[i];
+    const size_t bytes = plan->image_node == i ? (size_t)slices * ts_valid_bytes(&plan->out) : 0;
+    const size_t saved = ts_plan_saved_bytes(run->plan, i);
+    node->valid = bytes > 0 ? ts_memory_aligned(bytes) : NULL;
+    node->saved = saved > 0 ? ts_memory_aligned(saved) : NULL;
+    return (node->valid || bytes == 0) && (node->saved || saved == 0) ? TS_OK
+                                                                      : ts_diag_no_memory(run->diag, bytes + saved);
+}
 
 static enum ts_status allocate_node(struct run *run, int32_t i)
 {
@@ -20,6 +35,9 @@ static enum ts_status allocate_node(struct run *run, int32_t i)
         if (!node->buffer)
             return ts_diag_no_memory(run->diag, bytes);
     }
+    const enum ts_status status = allocate_valid(run, i, slices);
+    if (status != TS_OK)
+        return status;
     if (!plan->chain_stage)
         return TS_OK;
     return ts_driver_create(&plan->context, ts_plan_reduced_slices(run->plan, i), run->back, &node->driver);
@@ -46,6 +64,8 @@ static void host_free(struct run *run)
     struct stage_buffers *buffers = run->back;
     for (int32_t i = 0; run->nodes && i < run->plan->n_nodes; i++) {
         free(run->nodes[i].buffer);
+        free(run->nodes[i].valid);
+        free(run->nodes[i].saved);
         ts_driver_destroy(run->nodes[i].driver);
     }
     if (buffers) {
@@ -76,6 +96,19 @@ static enum ts_status host_write(struct run *run, int32_t node, const struct ts_
     return ts_run_put(run, node, slices);
 }
 
+static enum ts_status host_mark(struct run *run, const struct ts_image *slices, const struct invalid_range *range)
+{
+    ts_valid_mark(slices, range, run->plan->threads);
+    return TS_OK;
+}
+
+static enum ts_status host_copy(struct run *run, void *to, const void *from, size_t bytes)
+{
+    (void)run;
+    memcpy(to, from, bytes);
+    return TS_OK;
+}
+
 const struct run_back_end ts_run_host = {
     .allocate = host_allocate,
     .attach = nothing,
@@ -85,4 +118,7 @@ const struct run_back_end ts_run_host = {
     .read = host_read,
     .write = host_write,
     .drain = nothing,
+    .mark = host_mark,
+    .save = host_copy,
+    .fetch = host_copy,
 };

@@ -18,6 +18,8 @@ static struct ts_image target_of(struct run *run, int32_t i, int span, int64_t *
     const struct span todo = run->now[i].todo.at[span];
     struct ts_image whole = plan->out;
     whole.data = node->buffer + (size_t)(run->slab_number % node->copies) * node->copy_bytes;
+    if (whole.masked)
+        whole.valid = (uint64_t *)(void *)(node->valid + (size_t)(run->slab_number % node->copies) * node->valid_bytes);
     if (plan->keep) {
         node->parts[0] = whole;
         node->n_parts = 1;
@@ -26,6 +28,7 @@ static struct ts_image target_of(struct run *run, int32_t i, int span, int64_t *
     whole.axes[0].n = todo.end - todo.first;
     whole.z_first = todo.first;
     whole.data = ts_slice_data(&whole, *offset);
+    whole.valid = ts_slice_valid(&whole, *offset);
     *offset += whole.axes[0].n;
     node->parts[span] = whole;
     node->n_parts = span + 1;
@@ -45,6 +48,7 @@ static struct ts_image view_of(const struct run *run, int32_t index, int64_t z, 
     view.axes[0].n = n;
     view.z_first = z;
     view.data = ts_slice_data(part, z - part->z_first);
+    view.valid = ts_slice_valid(part, z - part->z_first);
     return view;
 }
 
@@ -72,7 +76,8 @@ static enum ts_status compute(struct run *run, int32_t i, struct ts_image *targe
     struct ts_image slices[STAGE_INPUTS];
     if (plan->source) {
         run->bytes_done += (int64_t)ts_image_bytes(target);
-        return run->back_end->read(run, i, target);
+        const enum ts_status status = run->back_end->read(run, i, target);
+        return status == TS_OK && target->masked ? ts_run_mark(run, i, target) : status;
     }
     const struct run_node *from = &run->nodes[run->plan->nodes[plan->inputs[0]].image_node];
     if (!plan->context.stage->reads)
@@ -123,6 +128,13 @@ static enum ts_status serve_reductions(struct run *run, int32_t i, int32_t domai
     return status;
 }
 
+/* Sends slices of an output to where they are written, and keeps which of their pixels are valid. */
+static enum ts_status write_slices(struct run *run, int32_t i, const struct ts_image *slices)
+{
+    const enum ts_status status = run->back_end->write(run, i, slices);
+    return status == TS_OK ? ts_run_save_valid(run, i, slices) : status;
+}
+
 /* Hands the slab to those that it was computed for: reductions, tables and the file. */
 static enum ts_status serve_demands(struct run *run, int32_t domain, int64_t z, int64_t n)
 {
@@ -138,7 +150,7 @@ static enum ts_status serve_demands(struct run *run, int32_t domain, int64_t z, 
                 status = plan->on_slices(plan->slices_user, i, &slices);
             slices.z_first += plan->nodes[i].by_volume ? run->volume * plan->nodes[i].out.axes[0].n : 0;
             if (status == TS_OK && (run->volume == 0 || plan->nodes[i].by_volume))
-                status = run->back_end->write(run, i, &slices);
+                status = write_slices(run, i, &slices);
         }
     }
     return status;

@@ -259,6 +259,7 @@ const struct stage clahe_stage = {
     .shape = clahe_shape,
     .scratch_bytes = clahe_scratch_bytes,
     .map = clahe_map,
+    .validity = VALIDITY_SPREADS,
     .cuda = STAGE_CUDA(clahe_cuda),
     .counts_values = true,
     .tolerance = {.why = "counts and tables are integers, and the few float operations have the tools' own order"},

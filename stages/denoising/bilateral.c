@@ -268,6 +268,7 @@ const struct stage bilateral_stage = {
     .reach = reach,
     .scratch_bytes = scratch_bytes,
     .map = map,
+    .validity = VALIDITY_SPREADS,
     .cuda = STAGE_CUDA(bilateral_cuda),
     .tolerance =
         {.relative = 3e-6,

@@ -252,6 +252,7 @@ const struct stage nlm_stage = {
     .reduction = &reduction,
     .scratch_bytes = ts_nlm_scratch_bytes,
     .map = ts_nlm_map,
+    .validity = VALIDITY_SPREADS,
     .cuda = STAGE_CUDA(nlm_cuda),
     .tolerance = {.relative = 1e-5, .why = "squared differences, weights and their sums in float"},
     .bench = "|sigma=20 h=16|patch_size=7 patch_distance=11 sigma=20|"

@@ -156,6 +156,7 @@ const struct stage tv_stage = {
     .tables = tables,
     .scratch_bytes = ts_tv_scratch_bytes,
     .map = ts_tv_map,
+    .validity = VALIDITY_SPREADS,
     .cuda = STAGE_CUDA(tv_cuda),
     .tolerance = {.relative = 2e-6, .why = "errors of float sums pass from iteration to iteration"},
     .bench = "weight=20 iterations=20|weight=20 iterations=20 dimensions=3d",

@@ -12,13 +12,52 @@
 #include "stages/engine/border.h"
 #include "stages/engine/prepare.h"
 #include "stages/engine/traits.h"
+#include "stages/engine/validity.h"
 
 /* ---- set-up ------------------------------------------------------------------------------------ */
 
+/* Returns true where invalid pixels are replaced before the map. */
+static bool replaces(const struct stage_context *context)
+{
+    return context->in.masked && context->stage->invalid_value;
+}
+
+/* The bits lie behind the values of the slab. */
+static size_t valid_offset(const struct stage_context *context, int64_t slices)
+{
+    const size_t bytes = (size_t)slices * ts_slice_bytes(&context->in);
+    return context->in.masked ? (bytes + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT : bytes;
+}
+
+/* Returns true where the stage moves the validity of pixels as it moves values: a slice of its output at a time, as
+ * bytes. */
+static bool moves(const struct stage_context *context)
+{
+    return context->out.masked && context->stage->map && context->stage->validity == VALIDITY_MOVES;
+}
+
+/* Returns the bytes of the input slices that an output slice is made from, and its own, of a byte for each pixel. */
+static size_t moving_bytes(const struct stage_context *context, size_t *in_bytes)
+{
+    int64_t most = 0;
+    for (int64_t z = 0; z < context->out.axes[0].n; z++) {
+        const struct stage_slices read = ts_stage_reads(context, z, z + 1);
+        most = read.end - read.first > most ? read.end - read.first : most;
+    }
+    *in_bytes =
+        ((size_t)most * ts_slice_count(&context->in) + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
+    return *in_bytes + ts_slice_count(&context->out);
+}
+
 size_t ts_driver_padded_bytes(const struct stage_context *context, int64_t n)
 {
-    const int64_t halo = ts_stage_reach(context).halo;
-    return halo == 0 ? 0 : (size_t)(n + 2 * halo) * ts_slice_bytes(&context->in);
+    size_t in_bytes;
+    if (moves(context))
+        return moving_bytes(context, &in_bytes);
+    const int64_t halo = ts_stage_reach(context).halo, slices = n + 2 * halo;
+    return halo == 0 && !replaces(context)
+               ? 0
+               : valid_offset(context, slices) + (size_t)slices * ts_valid_bytes(&context->in);
 }
 
 size_t ts_driver_scratch_bytes(const struct stage_context *context, int64_t n)
@@ -152,6 +191,22 @@ static const struct ts_image *part_of(const struct ts_image *parts, int n_parts,
     return NULL;
 }
 
+/* Copies `run` slices of a part, from slice `index` of the volume on, to place k of the padded slab, with their bits.
+ * Without a part one slice gets the border's constant, which is valid. */
+static enum ts_status copy_slices(struct stage_driver *driver, const struct ts_image *part, int64_t index, int64_t k,
+                                  int64_t run, const struct ts_image *padded)
+{
+    const int64_t from = part ? index - part->z_first : 0;
+    const size_t valid_bytes = (size_t)run * ts_valid_bytes(padded);
+    const enum ts_status status =
+        driver->calls->copy(driver, ts_slice_data(padded, k), part ? ts_slice_data(part, from) : NULL,
+                            (size_t)run * ts_slice_bytes(padded));
+    if (status != TS_OK || valid_bytes == 0)
+        return status;
+    return part ? driver->calls->copy(driver, ts_slice_valid(padded, k), ts_slice_valid(part, from), valid_bytes)
+                : driver->calls->set(driver, ts_slice_valid(padded, k), valid_bytes);
+}
+
 /* Slices that are neighbors in the slab and in a part are copied at once: a copy on a device costs more than its bytes.
  */
 enum ts_status ts_driver_pad(struct stage_driver *driver, const struct ts_image *parts, int n_parts, int64_t z,
@@ -166,8 +221,11 @@ enum ts_status ts_driver_pad(struct stage_driver *driver, const struct ts_image 
     padded->axes[0].n = count;
     padded->z_first = first;
     padded->data = driver->padded;
-    if (holder && first + count <= holder->z_first + holder->axes[0].n) {
+    if (whole->masked)
+        padded->valid = (uint64_t *)(void *)((char *)driver->padded + valid_offset(&driver->context, count));
+    if (!replaces(&driver->context) && holder && first + count <= holder->z_first + holder->axes[0].n) {
         padded->data = ts_slice_data(holder, first - holder->z_first);
+        padded->valid = ts_slice_valid(holder, first - holder->z_first);
         return TS_OK;
     }
     enum ts_status status = TS_OK;
@@ -177,23 +235,69 @@ enum ts_status ts_driver_pad(struct stage_driver *driver, const struct ts_image 
         for (run = 1; part && k + run < count && index + run < part->z_first + part->axes[0].n &&
                       ts_border_index(first + k + run, nz, reach.border) == index + run;)
             run++;
-        status = driver->calls->copy(driver, ts_slice_data(padded, k),
-                                     part ? ts_slice_data(part, index - part->z_first) : NULL,
-                                     (size_t)run * ts_slice_bytes(whole));
+        status = copy_slices(driver, part, index, k, run, padded);
     }
+    return status == TS_OK && replaces(&driver->context)
+               ? driver->calls->fill(driver, padded, driver->context.stage->invalid_value(&driver->context))
+               : status;
+}
+
+/* Has the stage map bytes that are 0 where a pixel of its input is invalid: what is 0 in the output is invalid there.
+ * The context describes bytes meanwhile. */
+static enum ts_status move_valid(struct stage_driver *driver, const struct ts_image *read, const struct ts_image *out)
+{
+    const struct stage_context context = driver->context;
+    size_t in_bytes;
+    enum ts_status status = TS_OK;
+    moving_bytes(&context, &in_bytes);
+    driver->context.in.dtype = driver->context.out.dtype = TS_U8;
+    for (int64_t z = out->z_first; status == TS_OK && z < out->z_first + out->axes[0].n; z++) {
+        const struct stage_slices from = ts_stage_reads(&context, z, z + 1);
+        struct ts_image bytes = driver->context.in, moved = driver->context.out;
+        bytes.axes[0].n = from.end - from.first;
+        bytes.z_first = from.first;
+        bytes.data = driver->padded;
+        bytes.valid = ts_slice_valid(read, from.first - read->z_first);
+        moved.axes[0].n = 1;
+        moved.z_first = z;
+        moved.data = (char *)driver->padded + in_bytes;
+        moved.valid = ts_slice_valid(out, z - out->z_first);
+        status = driver->calls->set(driver, bytes.data, ts_image_bytes(&bytes));
+        if (status == TS_OK)
+            status = driver->calls->fill(driver, &bytes, 0);
+        if (status == TS_OK)
+            status = driver->calls->map(driver, &bytes, &moved);
+        if (status == TS_OK)
+            status = driver->calls->mark(driver, &moved);
+    }
+    driver->context.in = context.in;
+    driver->context.out = context.out;
     return status;
+}
+
+/* Writes which pixels of the output are valid. `read` is what map() was given, `valid` the bits of the input's slices.
+ */
+static enum ts_status write_valid(struct stage_driver *driver, const struct ts_image *read, const uint64_t *valid,
+                                  const struct ts_image *out)
+{
+    return moves(&driver->context)
+               ? move_valid(driver, read, out)
+               : driver->calls->copy(driver, out->valid, valid, (size_t)out->axes[0].n * ts_valid_bytes(out));
 }
 
 enum ts_status ts_driver_slab(struct stage_driver *driver, const struct ts_image *parts, int n_parts,
                               struct ts_image slices[STAGE_INPUTS], struct ts_image *out)
 {
+    const uint64_t *valid = driver->context.stage->reads ? NULL : slices[0].valid;
     enum ts_status status = TS_OK;
     if (ts_stage_reduces_slices(&driver->context))
         status = ts_driver_reduce_slices(driver, slices);
     if (status != TS_OK || !driver->context.stage->map)
         return status;
     status = ts_driver_pad(driver, parts, n_parts, out->z_first, out->axes[0].n, &slices[0]);
-    return status == TS_OK ? driver->calls->map(driver, slices, out) : status;
+    if (status == TS_OK)
+        status = driver->calls->map(driver, slices, out);
+    return status == TS_OK && out->valid ? write_valid(driver, &slices[0], valid, out) : status;
 }
 
 enum ts_status ts_driver_run(struct stage_driver *driver, const struct stage_images *images,
@@ -258,6 +362,25 @@ static enum ts_status host_copy(struct stage_driver *driver, void *to, const voi
     return TS_OK;
 }
 
+static enum ts_status host_set(struct stage_driver *driver, void *to, size_t bytes)
+{
+    (void)driver;
+    memset(to, 0xFF, bytes);
+    return TS_OK;
+}
+
+static enum ts_status host_fill(struct stage_driver *driver, const struct ts_image *slices, double value)
+{
+    ts_valid_fill(slices, value, driver->context.threads);
+    return TS_OK;
+}
+
+static enum ts_status host_mark(struct stage_driver *driver, const struct ts_image *slices)
+{
+    ts_valid_mark(slices, &(struct invalid_range){0, 0}, driver->context.threads);
+    return TS_OK;
+}
+
 static enum ts_status host_restart(struct stage_driver *driver)
 {
     if (!ts_stage_has_state(&driver->context))
@@ -280,6 +403,9 @@ const struct stage_driver_calls ts_driver_host = {.add = host_add,
                                                   .reduce_slices = host_reduce_slices,
                                                   .map = host_map,
                                                   .copy = host_copy,
+                                                  .set = host_set,
+                                                  .fill = host_fill,
+                                                  .mark = host_mark,
                                                   .restart = host_restart,
                                                   .destroy = host_destroy};
 

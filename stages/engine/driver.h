@@ -23,6 +23,12 @@ struct stage_driver_calls {
     enum ts_status (*map)(struct stage_driver *driver, const struct ts_image *slices, struct ts_image *out);
     /* Copies slices to the slab that is padded. Where `from` is NULL it fills one slice with the border's constant. */
     enum ts_status (*copy)(struct stage_driver *driver, void *to, const void *from, size_t bytes);
+    /* Sets all bits. */
+    enum ts_status (*set)(struct stage_driver *driver, void *to, size_t bytes);
+    /* Sets invalid pixels to a value. */
+    enum ts_status (*fill)(struct stage_driver *driver, const struct ts_image *slices, double value);
+    /* Writes slices->valid: invalid are pixels of value 0. */
+    enum ts_status (*mark)(struct stage_driver *driver, const struct ts_image *slices);
     enum ts_status (*restart)(struct stage_driver *driver);
     enum ts_status (*renew)(struct stage_driver *driver);
     void (*destroy)(struct stage_driver *driver);
@@ -36,8 +42,9 @@ struct stage_driver {
     void *padded;                  /* borrowed: holds a slab with its halo, where the device has its images */
 };
 
-/* Return the bytes of a slab of n slices with its halo (0 where the stage looks at each slice alone), and those of the
- * scratch of a map of n slices on the CPU. */
+/* Return the bytes of a slab of n slices with its halo, and of the bits of a masked one (0 where the stage looks at
+ * each slice alone, as it is), or of what moves the bits where the stage moves values; and those of the scratch of a
+ * map of n slices on the CPU. */
 size_t ts_driver_padded_bytes(const struct stage_context *context, int64_t n);
 size_t ts_driver_scratch_bytes(const struct stage_context *context, int64_t n);
 /* Returns the bytes of the Fourier transforms that a driver holds on the host. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "stages/engine/traits.h"
+#include "stages/engine/validity.h"
 
 static enum ts_status refuse(const struct stage_context *context, const char *code, const char *what, const char *is)
 {
@@ -164,6 +165,7 @@ enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set
                                       .device = device,
                                       .diag = diag};
     context->in.data = NULL;
+    context->in.valid = NULL;
     context->in.z_first = 0;
     for (int i = 0; references && i < STAGE_REFERENCES; i++)
         context->references[i] = references[i];
@@ -188,6 +190,7 @@ enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set
     context->out = context->in;
     if (stage->shape)
         status = stage->shape(context, &context->out);
+    context->out.masked = ts_stage_passes_mask(context);
     if (status == TS_OK && ts_image_bytes(&context->out) == SIZE_MAX)
         return ts_diag_error(diag, TS_BAD_CHAIN,
                              &(struct diag_site){.code = "too-large", .span = set->span, .stage = stage->name},

@@ -12,6 +12,7 @@
 
 #include "core/memory.h"
 #include "stages/engine/traits.h"
+#include "stages/engine/validity.h"
 
 struct stage_reduced {
     struct stage_context context; /* a copy: round and result belong to this state */
@@ -24,6 +25,8 @@ struct stage_reduced {
     bool begun[STAGE_INPUTS];
     void *partials; /* slots of partial_bytes */
     int64_t n_slots;
+    void *packed; /* the valid pixels of a slice, for each slot; NULL where nothing is packed here */
+    size_t packed_bytes;
     void *result; /* one, or slab_slices of them for a reduction per slice */
     void *reference_result;
     struct ts_diag *quiet; /* of a reduction per slice: records of slices that run side by side, which nobody reads */
@@ -57,6 +60,12 @@ static int64_t slot_count(const struct stage_context *context, int64_t slab_slic
     return one_a_thread && context->threads < slab_slices ? context->threads : slab_slices;
 }
 
+/* Returns the bytes of a slot's packed pixels. A CUDA device packs them itself. */
+static size_t packed_bytes(const struct stage_context *context)
+{
+    return context->device ? 0 : ts_stage_packed_bytes(context);
+}
+
 size_t ts_stage_reduced_bytes(const struct stage_context *context, int64_t slab_slices)
 {
     const struct stage_reduction *reduction = context->stage->reduction;
@@ -68,7 +77,7 @@ size_t ts_stage_reduced_bytes(const struct stage_context *context, int64_t slab_
     size_t bytes = sizeof(struct stage_reduced) + 64 * MEMORY_ALIGNMENT;
     if (reduction)
         bytes += STAGE_INPUTS * largest_partial(context) +
-                 (size_t)slot_count(context, slab_slices) * largest_partial(context) +
+                 (size_t)slot_count(context, slab_slices) * (largest_partial(context) + packed_bytes(context)) +
                  (ts_stage_reduces_slices(context) ? (size_t)slab_slices + 1 : 1) *
                      padded_bytes(reduction->result_bytes(context));
     for (int i = 0; i < n_tables; i++)
@@ -89,6 +98,10 @@ static bool create_totals(struct stage_reduced *reduced)
             complete &= reduced->totals[input] != NULL;
         }
     reduced->partials = ts_memory_zeroed((size_t)reduced->n_slots * reduced->partial_bytes);
+    reduced->packed_bytes = packed_bytes(context);
+    if (reduced->packed_bytes > 0)
+        reduced->packed = ts_memory_aligned((size_t)reduced->n_slots * reduced->packed_bytes);
+    complete &= reduced->packed || reduced->packed_bytes == 0;
     reduced->result = ts_memory_zeroed((reduced->per_slice ? (size_t)reduced->slab_slices : 1) * reduced->result_bytes);
     reduced->reference_result = ts_memory_zeroed(reduced->result_bytes);
     reduced->quiet = reduced->per_slice ? ts_diag_create() : NULL;
@@ -153,6 +166,7 @@ void ts_stage_reduced_destroy(struct stage_reduced *reduced)
     for (int input = 0; input < STAGE_INPUTS; input++)
         free(reduced->totals[input]);
     free(reduced->partials);
+    free(reduced->packed);
     free(reduced->result);
     free(reduced->reference_result);
     ts_diag_destroy(reduced->quiet);
@@ -162,6 +176,21 @@ void ts_stage_reduced_destroy(struct stage_reduced *reduced)
 static void *slot(const struct stage_reduced *reduced, int64_t i)
 {
     return (unsigned char *)reduced->partials + (size_t)i * reduced->partial_bytes;
+}
+
+/* Views slices [first, first + n) of a slab. Where the stage wants valid pixels alone n is 1, and they are packed into
+ * the memory of a slot. */
+static void take_slices(const struct stage_reduced *reduced, int input, const struct ts_image *slab, int64_t first,
+                        int64_t n, int64_t slot, struct ts_image slices[STAGE_INPUTS])
+{
+    struct ts_image views[STAGE_INPUTS];
+    if (!ts_stage_packs(&reduced->context, input)) {
+        ts_stage_slices(&reduced->context, input, slab, first, n, slices);
+        return;
+    }
+    ts_stage_slices(&reduced->context, input, slab, first, n, views);
+    ts_stage_pack(&reduced->context, input, views, (char *)reduced->packed + (size_t)slot * reduced->packed_bytes,
+                  slices);
 }
 
 void ts_stage_reduced_add(struct stage_reduced *reduced, int input, const struct ts_image *slab)
@@ -174,15 +203,15 @@ void ts_stage_reduced_add(struct stage_reduced *reduced, int input, const struct
     if (bytes == 0)
         return;
     for (int64_t done = 0; done < n;) {
-        /* Exact merging: each slot gets a contiguous group of slices. Else each slot gets one slice, again and again.
-         */
+        /* Exact merging: each slot gets a contiguous group of slices. Else, and where slices are packed, each slot gets
+         * one slice, again and again. */
         const int64_t left = n - done, groups = left < reduced->n_slots ? left : reduced->n_slots;
-        const int64_t taken = reduction->exact ? left : groups;
+        const int64_t taken = reduction->exact && !ts_stage_packs(context, input) ? left : groups;
 #pragma omp parallel for schedule(static, 1) num_threads(context->threads)
         for (int64_t group = 0; group < groups; group++) {
             const int64_t first = done + taken * group / groups, end = done + taken * (group + 1) / groups;
             struct ts_image slices[STAGE_INPUTS];
-            ts_stage_slices(context, input, slab, first, end - first, slices);
+            take_slices(reduced, input, slab, first, end - first, group, slices);
             reduction->reduce(context, input, slices, slot(reduced, group));
         }
         for (int64_t group = 0; group < groups; group++) {
@@ -267,14 +296,16 @@ static enum ts_status take_slice(const struct stage_reduced *reduced, const stru
     return finish_slice(reduced, &context, job->z_first + i, total, result);
 }
 
+/* Reduces slice i of the job with the memory of a slot. */
 static enum ts_status reduce_slice(const struct stage_reduced *reduced, const struct slices_job *job, int64_t i,
-                                   void *partial, struct ts_diag *diag)
+                                   int64_t with, struct ts_diag *diag)
 {
+    void *partial = slot(reduced, with);
     struct ts_image slices[STAGE_INPUTS];
     enum ts_status status = TS_OK;
     if (job->total_of)
         return take_slice(reduced, job, i, partial, diag);
-    ts_stage_slices(&reduced->context, 0, job->slab, i, 1, slices);
+    take_slices(reduced, 0, job->slab, i, 1, with, slices);
     for (int round = 0; status == TS_OK && round < ts_stage_rounds(&reduced->context); round++) {
         void *result;
         const struct stage_context context = slice_context(reduced, round, i, diag, &result);
@@ -292,13 +323,13 @@ static enum ts_status reduce_slices(struct stage_reduced *reduced, const struct 
 #pragma omp parallel for schedule(static, 1) num_threads(reduced->context.threads)
     for (int64_t group = 0; group < groups; group++)
         for (int64_t i = n * group / groups; i < n * (group + 1) / groups; i++)
-            if (reduce_slice(reduced, job, i, slot(reduced, group), reduced->quiet) != TS_OK) {
+            if (reduce_slice(reduced, job, i, group, reduced->quiet) != TS_OK) {
 #pragma omp critical(stage_reduced_failed)
                 failed = i < failed ? i : failed;
                 break;
             }
     /* The first slice that failed is reduced again with the run's diagnostics: one message, whatever the threads. */
-    return failed < n ? reduce_slice(reduced, job, failed, slot(reduced, 0), reduced->context.diag) : TS_OK;
+    return failed < n ? reduce_slice(reduced, job, failed, 0, reduced->context.diag) : TS_OK;
 }
 
 enum ts_status ts_stage_reduced_slab(struct stage_reduced *reduced, const struct ts_image *slab)

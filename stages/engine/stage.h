@@ -29,6 +29,16 @@ enum stage_axes { AXES_VOLUME = 1, AXES_SINOGRAM = 2 };
 /* scipy.ndimage's five borders. */
 enum ts_border { BORDER_REFLECT, BORDER_MIRROR, BORDER_NEAREST, BORDER_CONSTANT, BORDER_WRAP };
 
+/* What a stage's map does with invalid pixels of a masked input (core/tomostage.h: struct ts_image). */
+enum stage_validity {
+    VALIDITY_UNAWARE, /* it takes their values for measured ones, of which the plan warns; the output is not masked */
+    VALIDITY_SPREADS, /* it takes them so as well, of which the plan warns; the output is masked as the input is */
+    VALIDITY_SAME,    /* a pixel of the output is as valid as that of the input, and follows from valid ones alone */
+    VALIDITY_MOVES,   /* it moves values and never changes them, and does so in every dtype alike: the framework has it
+                       * move the validity of the pixels as it moves their values */
+    VALIDITY_ENDS     /* a pixel of the output belongs to no pixel of the input: the output is not masked */
+};
+
 /* The reach of a stage is how far it looks in z. The runner gives map() a slab with `halo` more slices on both sides,
  * which the border rule has filled at the ends of the volume, so that map() never sees the ends. With halo 0 each slice
  * is mapped alone. */
@@ -86,6 +96,10 @@ struct stage_reduction {
     /* True where merging in any grouping gives the same bytes, as with integer counts. Where false, each slice has a
      * partial of its own. */
     bool exact;
+    /* True where the result does not depend on where in its slice a pixel lies. reduce() then gets slices of which
+     * invalid pixels are left out, and those that the parameter `mask` leaves out (stages/engine/validity.h): images of
+     * shape (1, 1, n), where n may be 0. */
+    bool order_free;
     /* True where the map needs the finished result (equalize), false where only the tables matter (histogram). */
     bool feeds_map;
     /* The result holds numbers of the output's axes, such as a center that is found. After the last finish() shape() is
@@ -277,6 +291,11 @@ struct stage {
      * volume. in[1 + reference] are the slices of a reference that streams with the input. scratch is 64-byte aligned
      * and not cleared. The bytes of the result depend neither on how z is cut nor on the threads. */
     enum ts_status (*map)(const struct stage_context *, const struct ts_image *in, struct ts_image *out, void *scratch);
+    /* What map() does with invalid pixels. Where its input is masked, in[0].valid has the bits of the slab and its
+     * halo; the framework writes those of the output. */
+    enum stage_validity validity;
+    /* Returns the value that map() finds in place of invalid pixels. NULL: it finds what the input has there. */
+    double (*invalid_value)(const struct stage_context *);
     /* The CUDA side, such as STAGE_CUDA(box_cuda), defined in cuda/filters/box.cu. NULL where the stage has neither
      * map() nor a reduction, and where cpu_only is set. */
     const struct stage_cuda *cuda;

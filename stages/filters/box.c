@@ -242,8 +242,19 @@ static bool takes_loops(const struct box_params *params)
            (params->method == BOX_DIRECT && params->radius > DIRECT_RADIUS);
 }
 
+struct masked_window ts_box_masked_window(const struct stage_context *context)
+{
+    const struct box_params *params = context->params;
+    return (struct masked_window){.radius = {box_reach(context).halo, params->radius, params->radius},
+                                  .border = (enum ts_border)params->border,
+                                  .constant = params->constant};
+}
+
 static size_t box_scratch_bytes(const struct stage_context *context, int64_t n)
 {
+    const struct masked_window window = ts_box_masked_window(context);
+    if (context->in.masked)
+        return ts_masked_means_bytes(context, &window);
     if (takes_loops(context->params))
         return ts_box_loops_scratch_bytes(context, n);
     return box_describe(context, n).bytes;
@@ -371,6 +382,11 @@ static void box_chunk(const struct box_run *run, const char *slice, int64_t chun
 static enum ts_status box_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                               void *scratch)
 {
+    const struct masked_window window = ts_box_masked_window(context);
+    if (context->in.masked) {
+        ts_masked_means(context, &window, in, out, scratch);
+        return TS_OK;
+    }
     if (takes_loops(context->params)) {
         ts_box_loops_map(context, in, out, scratch);
         return TS_OK;
@@ -410,6 +426,10 @@ static const char box_doc[] =
     "contain it and nowhere else. `direct` and `dimensions: 3d` make sums of up to 9 rows in float, so magnitudes "
     "above 3e37 overflow.\n"
     "\n"
+    "**Masked images.** Where pixels are invalid, such as a CT's padding, the mean is that of the valid pixels of the "
+    "window, whatever `method` says: sums of values and of pixels in double, divided, and integers are rounded to the "
+    "nearest, the even one of two. An invalid pixel keeps its value.\n"
+    "\n"
     "**Cost.** `direct` adds every sample of each window; on the CPU, up to a radius of 4, the rows of each window and "
     "then the samples along them. `unrolled` does so in loops of a fixed length, `separable` and `tile` add 2 radius + "
     "1 samples along each axis. `running-sum` keeps, for one row of "
@@ -448,6 +468,7 @@ const struct stage box_stage = {
     .reach = box_reach,
     .scratch_bytes = box_scratch_bytes,
     .map = box_map,
+    .validity = VALIDITY_SAME,
     .tolerance = {.relative = 1e-6,
                   .why =
                       "direct float sums round at most 16 times in a row (2^-24 each), those of fused in 3d up to 50 "

@@ -9,6 +9,7 @@
 
 #include "stages/engine/stage.h"
 #include "stages/filters/box_march.h"
+#include "stages/filters/masked_means.h"
 
 enum box_dimensions { BOX_2D, BOX_3D };
 enum box_method {
@@ -28,6 +29,9 @@ struct box_params {
     double constant;
     int32_t method;
 };
+
+/* Returns the window in which the valid pixels of a masked image have their mean. */
+struct masked_window ts_box_masked_window(const struct stage_context *context);
 
 /* The tile of the method `tile`: nz x ny outputs of BOX_TILE_COLUMNS, and with its halo depth x height x width samples.
  * along_x and along_y are the offsets of the sums along x and y in the shared memory of its block, after the

@@ -428,6 +428,7 @@ const struct stage convolve_stage = {
     .shape = convolve_shape,
     .scratch_bytes = convolve_scratch_bytes,
     .map = convolve_map,
+    .validity = VALIDITY_SPREADS,
     .cuda = STAGE_CUDA(convolve_cuda),
     .tolerance = {.relative = 6e-8, .why = "one rounding to f32 (2^-24) of a sum in double"},
 };

@@ -15,6 +15,7 @@
 #include "core/vectors.h"
 #include "stages/engine/border.h"
 #include "stages/engine/scratch.h"
+#include "stages/filters/masked_means.h"
 
 enum {
     SUM_ROWS = 4,    /* rows of sums that are made at once */
@@ -196,9 +197,22 @@ static struct gaussian_run gaussian_describe(const struct stage_context *context
     return run;
 }
 
+/* Describes the window of a masked image, whose weights lie in scratch as those of any other. */
+static struct masked_window masked_window(const struct gaussian_run *run, const char *scratch)
+{
+    struct masked_window window = {.border = (enum ts_border)run->params->border, .constant = run->params->constant};
+    for (int axis = 0; axis < 3; axis++) {
+        window.radius[axis] = run->radius[axis];
+        window.weights[axis] = (const float *)(scratch + run->weights[axis]);
+    }
+    return window;
+}
+
 static size_t gaussian_scratch_bytes(const struct stage_context *context, int64_t n)
 {
-    return gaussian_describe(context, n).bytes;
+    const struct gaussian_run run = gaussian_describe(context, n);
+    const struct masked_window window = masked_window(&run, NULL);
+    return context->in.masked ? run.outside + ts_masked_means_bytes(context, &window) : run.bytes;
 }
 
 /* The sums down the rows go here: n rows, at most SUM_ROWS. The samples of the next rows, of so many bytes each, are
@@ -316,6 +330,11 @@ static enum ts_status gaussian_map(const struct stage_context *context, const st
     const bool volume = run.radius[0] > 0;
     for (int axis = 0; axis < 3; axis++)
         ts_gaussian_weights(ts_gaussian_line(context, axis), (float *)((char *)scratch + run.weights[axis]));
+    if (context->in.masked) {
+        const struct masked_window window = masked_window(&run, scratch);
+        ts_masked_means(context, &window, in, out, (char *)scratch + run.outside);
+        return TS_OK;
+    }
     int64_t *outside = (int64_t *)((char *)scratch + run.outside);
     ts_border_fill(outside, -run.radius[2], run.radius[2], run.nx, (enum ts_border)run.params->border);
     ts_border_fill(outside + run.radius[2], run.nx, run.radius[2], run.nx, (enum ts_border)run.params->border);
@@ -351,6 +370,12 @@ static const char gaussian_doc[] =
     "The result is f32. It keeps quantity and unit, because the weights sum to 1. A NaN or an infinity shows in the "
     "windows that contain it and nowhere else.\n"
     "\n"
+    "**Masked images.** Where pixels are invalid, such as a CT's padding, the weights of the valid pixels of the "
+    "window "
+    "are divided by their sum: F(valid * in) / F(valid), normalized convolution (H. Knutsson, C.-F. Westin, 1993), "
+    "with "
+    "sums in double. An invalid pixel keeps its value.\n"
+    "\n"
     "**Exactness.** Weights are rounded to float, and sums are made in float. The error is at most (radius + 3) 2^-24 "
     "of "
     "the largest magnitude for each axis, 2.0e-6 for sigma 2 in 3d; roundings up and down leave about a tenth of it.\n"
@@ -372,6 +397,7 @@ const struct stage gaussian_stage = {
     .reach = gaussian_reach,
     .scratch_bytes = gaussian_scratch_bytes,
     .map = gaussian_map,
+    .validity = VALIDITY_SAME,
     .tolerance =
         {.relative = 2e-6,
          .why = "sums in float: (radius + 3) 2^-24 for each axis is 2e-6 for sigma 2 in 3d; larger windows have more "

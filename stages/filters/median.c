@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "stages/engine/border.h"
+#include "stages/filters/median_masked.h"
 #include "stages/values/value_keys.h"
 
 enum {
@@ -129,6 +130,8 @@ static size_t columns_bytes(const struct stage_context *context)
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 {
     (void)n;
+    if (context->in.masked)
+        return ts_median_masked_bytes(context);
     return columns_bytes(context) + (size_t)context->threads * worker_bytes(context);
 }
 
@@ -212,35 +215,6 @@ static inline void find_bin(struct histogram *histogram, uint32_t middle)
     histogram->below = below;
 }
 
-/* Returns the key that would stand at index `rank` if the n keys were sorted. This is quickselect; the keys are those
- * of the window that lie in the median's bin. */
-static int32_t select_key(int32_t *keys, int64_t n, uint32_t rank)
-{
-    int64_t first = 0, last = n - 1;
-    while (first < last) {
-        const int32_t pivot = keys[first + (last - first) / 2];
-        int64_t i = first, j = last;
-        while (i <= j) {
-            while (keys[i] < pivot)
-                i++;
-            while (keys[j] > pivot)
-                j--;
-            if (i <= j) {
-                const int32_t key = keys[i];
-                keys[i++] = keys[j];
-                keys[j--] = key;
-            }
-        }
-        if (rank <= j)
-            last = j;
-        else if (rank >= i)
-            first = i;
-        else
-            break;
-    }
-    return keys[rank];
-}
-
 static int32_t search_bin(const struct job *job, const struct histogram *histogram, const int32_t *const lines[],
                           int64_t n_lines, int64_t x, uint32_t middle)
 {
@@ -251,7 +225,7 @@ static int32_t search_bin(const struct job *job, const struct histogram *histogr
             keys[n] = lines[i][x + k];
             n += bin_of(job, histogram, keys[n]) == histogram->bin;
         }
-    return select_key(keys, n, middle - histogram->below);
+    return ts_select_key(keys, n, middle - histogram->below);
 }
 
 static void histogram_line(const struct job *job, const struct worker *worker, const int32_t *const lines[],
@@ -318,8 +292,13 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     const enum ts_dtype dtype = in->dtype;
     const int64_t nz = out->axes[0].n, ny = out->axes[1].n, nx = out->axes[2].n;
     const int64_t chunks = (ny + CHUNK_ROWS - 1) / CHUNK_ROWS, width = 2 * params->radius + 1;
+    const int32_t constant = params->border == BORDER_CONSTANT ? key_of(dtype, params->constant) : 0;
     double low, high;
     ts_dtype_range(dtype, &low, &high);
+    if (context->in.masked) {
+        ts_median_masked(context, in, out, constant, scratch);
+        return TS_OK;
+    }
     struct job job = {context,
                       in,
                       out,
@@ -330,7 +309,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
                       .depth = params->dimensions == MEDIAN_3D ? width : 1,
                       .line_keys = keys_of_line(context),
                       .columns = scratch,
-                      .constant = params->border == BORDER_CONSTANT ? key_of(dtype, params->constant) : 0,
+                      .constant = constant,
                       .lowest = dtype == TS_F32 ? INT32_MIN : key_of(dtype, low),
                       .bits = 8 * (int)ts_dtype_bytes(dtype)};
     ts_border_fill(scratch, -params->radius, nx + 2 * params->radius, nx, (enum ts_border)params->border);
@@ -365,6 +344,11 @@ const struct stage median_stage = {
         "both "
         "devices. A NaN orders above every number, or below where its sign is set, as a sort of the bits does.\n"
         "\n"
+        "**Masked images.** Where pixels are invalid, such as a CT's padding, the median is that of the valid pixels "
+        "of "
+        "the window, of n values the one at place n / 2 of the sorted ones, counted from 0. An invalid pixel keeps its "
+        "value.\n"
+        "\n"
         "**Cost.** A `network` takes about n^2 / 5 comparisons for a window of n values, on vectors. `histogram` takes "
         "2 n / (2 radius + 1) counts per pixel on the CPU (T. S. Huang, G. J. Yang, G. Y. Tang, *A fast "
         "two-dimensional "
@@ -375,6 +359,7 @@ const struct stage median_stage = {
     .reach = reach,
     .scratch_bytes = scratch_bytes,
     .map = map,
+    .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(median_cuda),
     .tolerance = {.why = "values are chosen, not computed"},
     .bench = "radius=1|radius=2|radius=3|radius=7|radius=1 dimensions=3d|radius=3 dimensions=3d",

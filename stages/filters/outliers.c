@@ -317,6 +317,7 @@ const struct stage outliers_stage = {
     .tables = tables,
     .scratch_bytes = scratch_bytes,
     .map = map,
+    .validity = VALIDITY_SPREADS,
     .cuda = STAGE_CUDA(outliers_cuda),
     .bench = "threshold=500|threshold=500 plane=sinogram|threshold=500 size=5 kind=both|threshold=500 size=9|"
              "threshold=0 kind=both|threshold=0 kind=both size=5",

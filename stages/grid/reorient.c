@@ -165,6 +165,7 @@ const struct stage reorient_stage = {
     .shape = shape,
     .reads = reads,
     .map = map,
+    .validity = VALIDITY_MOVES,
     .cuda = STAGE_CUDA(reorient_cuda),
     .bench = "to=RAS|to=LAS|to=SAL",
     .tolerance = {.why = "values are copied"},

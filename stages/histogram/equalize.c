@@ -16,6 +16,7 @@
 
 #include "stages/counting/value_maps.h"
 #include "stages/engine/traits.h"
+#include "stages/engine/validity.h"
 #include "stages/values/scope.h"
 
 enum { MAX_BINS = 65536, SKIMAGE_BINS = 256, CHUNK = 16384, STEP_BLOCK = 2048, ALIGNMENT = 64 };
@@ -43,6 +44,7 @@ static const struct param equalize_params[] = {
     PARAM(struct equalize_params, reference, .optional = true,
           .doc = "an image whose histogram (of all its slices) the result shall have, in its values and unit "
                  "(skimage.exposure.match_histograms); absent: none"),
+    MASK_PARAM(struct equalize_params),
 };
 
 STAGE_PARAMS_OF(equalize_params)
@@ -92,7 +94,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
         ts_param_error(context->set, "reference", "opencv-reference", context->diag, "OpenCV's rule has no reference");
         return ts_diag_hint(context->diag, "leave method out, or set it to skimage");
     }
-    return TS_OK;
+    return ts_stage_check_mask(context);
 }
 
 static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
@@ -119,6 +121,8 @@ static bool ranging(const struct stage_context *context)
 
 static size_t partial_bytes(const struct stage_context *context, int input)
 {
+    if (input == EQUALIZE_MASK)
+        return 0;
     if (ranging(context))
         return by_value(context, input) ? 0 : sizeof(struct value_range);
     return by_value(context, input) ? ts_value_counts_bytes(ts_stage_input(context, input)->dtype)
@@ -181,8 +185,10 @@ static struct distribution distribution_of(const struct stage_context *context, 
         const struct value_counts *values = total;
         double low, high;
         ts_dtype_range(ts_stage_input(context, input)->dtype, &low, &high);
+        if (values->n == 0)
+            return (struct distribution){.counts = values->counts, .first = low, .step = 1};
         return (struct distribution){.counts = values->counts + values->low,
-                                     .n = values->n ? values->high - values->low + 1 : 0,
+                                     .n = values->high - values->low + 1,
                                      .first_key = values->low,
                                      .first = low + values->low,
                                      .step = 1};
@@ -192,6 +198,26 @@ static struct distribution distribution_of(const struct stage_context *context, 
                                  .n = (size_t)bins->n,
                                  .first = result->single[input] ? bins->low : bins->low + bins->step / 2,
                                  .step = bins->step};
+}
+
+/* Pixels that are left out may have keys beyond those that were counted, and take the entry of the nearest. A CUDA
+ * device has levels as the values of the type that they stand for. */
+static void extend_map(const struct stage_context *context, struct equalize_result *equalize)
+{
+    const uint32_t n_keys = ts_value_counts_keys(context->in.dtype), bias = ts_dtype_sign_bit(context->in.dtype);
+    uint32_t *entries = (uint32_t *)(equalize + 1);
+    for (uint32_t key = 0; key < equalize->low; key++)
+        entries[key] = entries[equalize->low];
+    for (uint32_t key = equalize->high + 1; key < n_keys; key++)
+        entries[key] = entries[equalize->high];
+    equalize->low = 0;
+    equalize->high = n_keys - 1;
+    if (!context->device || params_of(context)->method != EQUALIZE_OPENCV)
+        return;
+    for (uint32_t key = 0; key < n_keys; key++) {
+        const uint32_t value = entries[key] ^ bias; /* entry `key` is read before its bytes are written */
+        memcpy((char *)entries + key * ts_dtype_bytes(context->in.dtype), &value, ts_dtype_bytes(context->in.dtype));
+    }
 }
 
 /* Fills the map: one entry per key from distribution->first_key on (floats, or integers of the type for OpenCV's rule),
@@ -256,12 +282,15 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     if (totals[0]) {
         const struct distribution distribution = distribution_of(context, 0, totals[0], equalize);
         fill_map(context, &distribution, result);
+        if (by_value(context, 0) && ts_stage_packs(context, 0))
+            extend_map(context, equalize);
     }
     return TS_OK;
 }
 
 static const struct stage_reduction reduction = {
     .per_slice = ts_scope_per_slice,
+    .order_free = true,
     .exact = true,
     .feeds_map = true,
     .rounds = rounds,
@@ -393,7 +422,10 @@ const struct stage equalize_stage = {
         "rank, not on the result: where the reference's values are sparse, a small difference of rank moves the "
         "result as far as its neighboring values lie apart. Values of a reference counted in bins are taken "
         "in the middles of its bins, half a bin's width off at most, with the share up to the bin's end.\n\n"
-        "NaN stays NaN and counts nowhere; infinite values take the values of the ends.\n\n"
+        "NaN stays NaN and counts nowhere; infinite values take the values of the ends. Invalid pixels, such as a "
+        "CT's padding, and those that `mask` leaves out count nowhere and are mapped all the same: a value beyond "
+        "those "
+        "that count as the nearest of them. Where no pixel of the volume or slice counts, the result is 0.\n\n"
         "Cost: one pass for the histogram (one more to find the range, for 32-bit integers and floats), one to map.",
     STAGE_TAKES_ALL,
     .bench = "method=opencv|method=skimage|method=opencv scope=slice|method=skimage scope=slice|method=skimage "
@@ -401,8 +433,10 @@ const struct stage equalize_stage = {
     STAGE_PARAMS(equalize_params, struct equalize_params),
     .resolve = resolve,
     .shape = shape,
+    .streams_with_input = ts_stage_streams_mask,
     .reduction = &reduction,
     .map = map,
+    .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(equalize_cuda),
     .counts_values = true,
     .tolerance = {.relative = 1.2e-7, .why = "rounding of a share to f32; levels of integers are exact"},

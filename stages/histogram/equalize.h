@@ -16,8 +16,10 @@ struct equalize_params {
     int32_t method; /* enum equalize_method */
     int64_t bins;
     int32_t scope; /* enum scope */
-    struct ts_reference reference;
+    struct ts_reference reference, mask;
 };
+
+enum { EQUALIZE_REFERENCE = 1, EQUALIZE_MASK = 2 }; /* inputs */
 
 /* The head of the result. The map follows (a float or an integer per value, or a double per bin), then the reference's
  * quantiles. bins[0] belong to the image and bins[1] to the reference, both only where the type is not counted by

@@ -13,6 +13,7 @@
 
 #include "stages/counting/label_counts.h"
 #include "stages/engine/traits.h"
+#include "stages/engine/validity.h"
 #include "stages/histogram/histogram_methods.h"
 #include "stages/histogram/histogram_tables.h"
 #include "stages/values/limits.h"
@@ -82,6 +83,7 @@ static const struct param histogram_params[] = {
     PARAM(struct histogram_params, n_labels, .min = 1, .max = MAX_LABELS, .init.i = 256,
           .doc = "labels 0 to n_labels - 1 have a histogram each; values under any other label are counted together; "
                  "(n_labels + 1) (bins + 3) counts, at most 536870912, are held in memory"),
+    MASK_PARAM(struct histogram_params),
 };
 
 /* Bins, and the reference's counts, which a reduction per slice needs again for each slice. */
@@ -219,6 +221,8 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     if (status == TS_OK)
         status = check_labels(context, params);
     if (status == TS_OK)
+        status = ts_stage_check_mask(context);
+    if (status == TS_OK)
         status = resolve_method(context, params);
     return status == TS_OK ? resolve_merge(context, params) : status;
 }
@@ -244,7 +248,7 @@ bool ts_histogram_binned(const struct stage_context *context, int input)
 static bool streams_with_input(const struct stage_context *context, int reference)
 {
     (void)context;
-    return reference == HISTOGRAM_LABELS - 1;
+    return reference == HISTOGRAM_LABELS - 1 || reference == HISTOGRAM_MASK - 1;
 }
 
 static int rounds(const struct stage_context *context)
@@ -263,7 +267,7 @@ static size_t partial_bytes(const struct stage_context *context, int input)
 {
     if (ts_histogram_ranging(context))
         return input == 0 ? sizeof(struct value_range) : 0;
-    if (input == HISTOGRAM_LABELS)
+    if (input == HISTOGRAM_LABELS || input == HISTOGRAM_MASK)
         return 0;
     if (input == 0 && labels_of(context))
         return ts_label_counts_bytes(params_of(context)->n_labels, params_of(context)->bins);
@@ -417,6 +421,7 @@ static enum ts_status finish(const struct stage_context *context, const void *co
 
 static const struct stage_reduction reduction = {
     .per_slice = ts_scope_per_slice,
+    .order_free = true,
     .exact = true,
     .rounds = rounds,
     .partial_bytes = partial_bytes,
@@ -434,7 +439,8 @@ const struct stage histogram_stage = {
         "`counts[i]` is the number of values with `edge[i] <= v < edge[i+1]`, `edge[i] = low + i*(high - low)/bins` in "
         "double precision; the last bin is closed and holds `v == high` (the rule of `numpy.histogram`, and its "
         "default range). Values below, above and NaN are counted apart, so that all counts add up to the number of "
-        "values. 8- and 16-bit integers are counted value by value and exactly; `limits: dtype, bins: 65536` gives "
+        "values. Invalid pixels, such as a CT's padding, and those that `mask` leaves out count nowhere. 8- and 16-bit "
+        "integers are counted value by value and exactly; `limits: dtype, bins: 65536` gives "
         "those counts.\n\n"
         "With `reference` the reference's values are counted in the same bins, and three distances of the two "
         "distributions are written: total variation and Kolmogorov-Smirnov (`distances`), and 1-Wasserstein "

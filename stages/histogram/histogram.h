@@ -37,9 +37,10 @@ struct histogram_params {
     int32_t merge;  /* enum histogram_merge */
     struct ts_reference reference, labels;
     int64_t n_labels;
+    struct ts_reference mask;
 };
 
-enum { HISTOGRAM_REFERENCE = 1, HISTOGRAM_LABELS = 2 }; /* inputs */
+enum { HISTOGRAM_REFERENCE = 1, HISTOGRAM_LABELS = 2, HISTOGRAM_MASK = 3 }; /* inputs */
 
 /* A total for finish(), of an input that a CUDA device counted by value and made bins of. */
 struct histogram_binned {

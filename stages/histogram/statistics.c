@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "stages/engine/validity.h"
 #include "stages/values/scope.h"
 
 static const struct choice noise_choices[] = {
@@ -38,6 +39,7 @@ static const struct param statistics_params[] = {
           .doc = "how percentiles of 32-bit integers and floats are found"),
     PARAM(struct statistics_params, noise, .choices = noise_choices, .init.choice = NOISE_NONE,
           .doc = "estimates of the standard deviation of white noise, from each slice's finest detail"),
+    MASK_PARAM(struct statistics_params),
 };
 
 enum {
@@ -55,7 +57,8 @@ enum {
     TABLE_PRODUCT_SIGN,
     TABLE_PERCENTILES,
     TABLE_IMMERKAER,
-    TABLE_WAVELET
+    TABLE_WAVELET,
+    TABLE_LEFT_OUT
 };
 
 STAGE_PARAMS_OF(statistics_params)
@@ -92,6 +95,16 @@ static void write_square(const char *unit, char *out, size_t size)
         snprintf(out, size, compound ? "(%s)^2" : "%s^2", unit);
 }
 
+/* The estimates look at neighboring pixels, which are not neighbors any more where others are left out. */
+static enum ts_status check_noise(const struct stage_context *context, const struct statistics_params *params)
+{
+    if (params->noise == NOISE_NONE || !ts_stage_packs(context, 0))
+        return TS_OK;
+    ts_param_error(context->set, "noise", "noise-of-masked", context->diag,
+                   "is estimated from all pixels of a slice, and some are left out: padding, or by `mask`");
+    return ts_diag_hint(context->diag, "crop the image to what was measured, or write padding: value beside the input");
+}
+
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
     struct statistics_params *params = values;
@@ -117,7 +130,8 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     if (params->percentile_method == PERCENTILE_AUTO)
         params->percentile_method = PERCENTILE_HISTOGRAM;
     write_square(context->in.unit, params->square_unit, sizeof params->square_unit);
-    return TS_OK;
+    const enum ts_status status = ts_stage_check_mask(context);
+    return status == TS_OK ? check_noise(context, params) : status;
 }
 
 /* ---- reduction --------------------------------------------------------------------------------- */
@@ -196,7 +210,8 @@ size_t ts_statistics_noise_in_total(const struct stage_context *context)
 
 static size_t partial_bytes(const struct stage_context *context, int input)
 {
-    (void)input;
+    if (input > 0)
+        return 0;
     return is_noise_round(context)
                ? ts_statistics_noise_in_total(context) + ts_noise_partial_bytes(context, noise_of(context))
                : own_partial_bytes(context);
@@ -307,7 +322,15 @@ static bool has_table(const struct stage_context *context, int table)
         return ts_statistics_percentiles(context) > 0;
     if (table == TABLE_IMMERKAER)
         return ts_noise_has_sums(noise_of(context));
+    if (table == TABLE_LEFT_OUT)
+        return ts_stage_packs(context, 0);
     return table != TABLE_WAVELET || ts_noise_has_coefficients(noise_of(context));
+}
+
+/* Returns how many pixels the volume has, or a slice. */
+static uint64_t pixels_of(const struct stage_context *context)
+{
+    return ts_scope_is_slice(context) ? ts_slice_count(&context->in) : ts_image_count(&context->in);
 }
 
 static void write_tables(const struct stage_context *context, const struct statistics_result *result,
@@ -337,7 +360,9 @@ static void write_tables(const struct stage_context *context, const struct stati
     if (has_table(context, TABLE_IMMERKAER))
         *(double *)tables++->data = noise->immerkaer;
     if (has_table(context, TABLE_WAVELET))
-        *(double *)tables->data = noise->wavelet;
+        *(double *)tables++->data = noise->wavelet;
+    if (has_table(context, TABLE_LEFT_OUT))
+        *(uint64_t *)tables->data = pixels_of(context) - moments->n - result->range.n_nan - result->range.n_infinite;
 }
 
 static void finish_own(const struct stage_context *context, const void *const totals[],
@@ -405,13 +430,14 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
         [TABLE_PERCENTILES] = {"percentiles", "in the order of the parameter", true},
         [TABLE_IMMERKAER] = {"noise_immerkaer", "standard deviation of the noise, from second differences", true},
         [TABLE_WAVELET] = {"noise_wavelet", "standard deviation of the noise, from wavelet coefficients", true},
+        [TABLE_LEFT_OUT] = {"left_out", "pixels that are invalid, or that `mask` leaves out", false},
     };
     int n = 0;
-    for (int i = 0; i <= TABLE_WAVELET; i++) {
+    for (int i = 0; i <= TABLE_LEFT_OUT; i++) {
         if (!has_table(context, i))
             continue;
-        out[n] =
-            ts_scope_table(context, texts[i].name, texts[i].doc, i < TABLE_MIN ? TS_U64 : TS_F64, texts[i].in_values);
+        out[n] = ts_scope_table(context, texts[i].name, texts[i].doc,
+                                i < TABLE_MIN || i == TABLE_LEFT_OUT ? TS_U64 : TS_F64, texts[i].in_values);
         if (i == TABLE_VARIANCE)
             out[n].image.unit = params_of(context)->square_unit;
         if (i == TABLE_PERCENTILES)
@@ -423,6 +449,7 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
 
 static const struct stage_reduction reduction = {
     .per_slice = ts_scope_per_slice,
+    .order_free = true,
     .exact = true, /* moments stay apart by slice until the end */
     .rounds = rounds,
     .partial_bytes = partial_bytes,
@@ -437,7 +464,8 @@ const struct stage statistics_stage = {
     .name = "statistics",
     .summary = "count, range, sum, mean, variance, product and percentiles; the image passes on",
     .doc =
-        "Numbers of the finite values; NaN and infinite values are counted apart. The variance is "
+        "Numbers of the finite values; NaN and infinite values are counted apart. Invalid pixels, such as a CT's "
+        "padding, and those that `mask` leaves out are in the table `left_out` and nowhere else. The variance is "
         "`sum((v - mean)^2)/(count - ddof)`. The product leaves zeros out (they are counted) and is given as the "
         "natural logarithm of its absolute value and its sign, since the product itself fits no number. "
         "Percentiles follow the rule `linear`, the default of `numpy.percentile`, and are exact: rank "
@@ -458,6 +486,7 @@ const struct stage statistics_stage = {
     STAGE_TAKES_ALL,
     STAGE_PARAMS(statistics_params, struct statistics_params),
     .resolve = resolve,
+    .streams_with_input = ts_stage_streams_mask,
     .reduction = &reduction,
     .cuda = STAGE_CUDA(statistics_cuda),
     .counts_values = true,

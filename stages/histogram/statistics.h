@@ -19,7 +19,8 @@ struct statistics_params {
     int32_t method;            /* enum reduction_method */
     int32_t percentile_method; /* enum percentile_method */
     int32_t noise;             /* enum noise_estimate */
-    char square_unit[64];      /* no row: the unit of the variance, written by resolve() */
+    struct ts_reference mask;
+    char square_unit[64]; /* no row: the unit of the variance, written by resolve() */
 };
 
 /* A total for finish(), unless it is counts of single values: this struct, then the moments of the slices, then the

@@ -6,6 +6,7 @@
  */
 #include "stages/intensity/invert.h"
 
+#include "stages/engine/validity.h"
 #include "stages/values/limits.h"
 #include "stages/values/point_map.h"
 #include "stages/values/scope.h"
@@ -27,6 +28,7 @@ static const struct param invert_params[] = {
           .doc = "where the range comes from without `range`"),
     PARAM(struct invert_params, scope, .choices = ts_scope_choices, .init.choice = SCOPE_VOLUME,
           .doc = "with limits data: range of the volume, or of every slice"),
+    MASK_PARAM(struct invert_params),
 };
 
 STAGE_PARAMS_OF(invert_params)
@@ -38,7 +40,9 @@ static bool of_data(const struct stage_context *context)
 
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
-    return ts_limits_check_range(context, "range", &((const struct invert_params *)values)->range);
+    const enum ts_status status =
+        ts_limits_check_range(context, "range", &((const struct invert_params *)values)->range);
+    return status == TS_OK ? ts_stage_check_mask(context) : status;
 }
 
 static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
@@ -83,6 +87,7 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
 
 static const struct stage_reduction reduction = {
     .per_slice = ts_scope_per_slice,
+    .order_free = true,
     .exact = true,
     .feeds_map = true,
     .rounds = rounds,
@@ -122,13 +127,17 @@ const struct stage invert_stage = {
         "`y = low + high - x`, in the type of the image. By default `[low, high]` is the range of the type, as in "
         "`skimage.util.invert`: 255 - x for u8, -1 - x for i16, 1 - x for f32 (meant for values in [0, 1]). For a CT "
         "in HU, `limits: data` or `range: [-1024, 3071]` keeps the values where they were. Integers saturate; a sum "
-        "that is no integer rounds half to even. NaN stays NaN. The result is an intensity, no longer HU.",
+        "that is no integer rounds half to even. NaN stays NaN. Invalid pixels, such as a CT's padding, and those that "
+        "`mask` leaves out have no part in a range that is found, and are turned over like any other value. The result "
+        "is an intensity, no longer HU.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(invert_params, struct invert_params),
     .resolve = resolve,
     .shape = shape,
+    .streams_with_input = ts_stage_streams_mask,
     .reduction = &reduction,
     .map = map,
+    .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(invert_cuda),
     .tolerance = {.relative = 1.2e-7, .why = "rounding to f32; integers are exact"},
 };

@@ -13,6 +13,7 @@ struct invert_params {
     struct ts_numbers range;
     int32_t limits; /* enum invert_limits */
     int32_t scope;  /* enum scope */
+    struct ts_reference mask;
 };
 enum invert_limits { INVERT_DTYPE, INVERT_DATA };
 

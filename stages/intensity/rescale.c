@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "stages/counting/moments.h"
+#include "stages/engine/validity.h"
 #include "stages/values/limits.h"
 #include "stages/values/point_map.h"
 #include "stages/values/scope.h"
@@ -51,6 +52,7 @@ static const struct param rescale_params[] = {
     PARAM(struct rescale_params, out_high, .derived = OUT_HIGH_DERIVED, .doc = "result at the upper end of the range"),
     PARAM(struct rescale_params, quantity, .choices = quantity_choices, .init.choice = TS_INTENSITY,
           .doc = "what the result is; other than intensity where `range` is given, and as f32, alone"),
+    MASK_PARAM(struct rescale_params),
 };
 
 STAGE_PARAMS_OF(rescale_params)
@@ -119,7 +121,9 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
                               "%g %% is not above low_percentile, %g %%", params->high_percentile,
                               params->low_percentile);
     status = params->method == RESCALE_Z_SCORE ? resolve_z_score(context, params) : TS_OK;
-    return status == TS_OK ? check_quantity(context, params) : status;
+    if (status == TS_OK)
+        status = check_quantity(context, params);
+    return status == TS_OK ? ts_stage_check_mask(context) : status;
 }
 
 static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
@@ -153,7 +157,8 @@ static int rounds(const struct stage_context *context)
 
 static size_t partial_bytes(const struct stage_context *context, int input)
 {
-    (void)input;
+    if (input > 0)
+        return 0;
     if (by_value(context))
         return ts_value_counts_bytes(context->in.dtype);
     switch (params_of(context)->method) {
@@ -282,6 +287,7 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
 
 static const struct stage_reduction reduction = {
     .per_slice = ts_scope_per_slice,
+    .order_free = true,
     .exact = true, /* moments stay apart by slice until the end */
     .feeds_map = true,
     .rounds = rounds,
@@ -347,6 +353,9 @@ const struct stage rescale_stage = {
         "(`skimage.exposure.rescale_intensity`). `[a, b]` is `range`, the smallest and largest finite value, the "
         "limits of the type, or the values at two percentiles (rule `linear` of `numpy.percentile`, exact for "
         "every type). `z-score`: `y = (x - mean)/standard deviation`, the deviation of the image itself (ddof 0).\n\n"
+        "Invalid pixels, such as a CT's padding, and those that `mask` leaves out have no part in the numbers found; "
+        "they are scaled like any other value, and clipped. Where no pixel counts, the numbers are NaN, and so is the "
+        "result: 0 in integers.\n\n"
         "An image of one value becomes out_low, or 0 with z-score. NaN stays NaN in f32 and becomes 0 in integers. "
         "The numbers found are written as tables `low` and `high`, or `mean` and `standard_deviation`.\n\n"
         "The result is an intensity. With `range` it may be said to be more: `rescale: {range: [0, 65535], quantity: "
@@ -358,8 +367,10 @@ const struct stage rescale_stage = {
     STAGE_PARAMS(rescale_params, struct rescale_params),
     .resolve = resolve,
     .shape = shape,
+    .streams_with_input = ts_stage_streams_mask,
     .reduction = &reduction,
     .map = map,
+    .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(rescale_cuda),
     .counts_values = true,
     .tolerance = {.relative = 1.2e-7, .why = "rounding to f32"},

@@ -22,6 +22,7 @@ struct rescale_params {
     int32_t dtype; /* enum out_dtype */
     double out_low, out_high;
     int32_t quantity; /* enum ts_quantity */
+    struct ts_reference mask;
 };
 
 /* The numbers that the map uses: the ends of the range, or mean and standard deviation. */

@@ -103,6 +103,7 @@ const struct stage to_attenuation_stage = {
     .shape = shape,
     .tables = tables,
     .map = map,
+    .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(to_attenuation_cuda),
     .bench = "water=0.0206|water=0.0206 negative=keep",
     .tolerance = {.relative = 6e-8, .why = "rounding to f32"},

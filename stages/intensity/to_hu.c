@@ -71,6 +71,7 @@ const struct stage to_hu_stage = {
     .resolve = resolve,
     .shape = shape,
     .map = map,
+    .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(to_hu_cuda),
     .bench = "water=0.02",
     .tolerance = {.relative = 6e-8, .why = "rounding to f32"},

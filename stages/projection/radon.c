@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "stages/engine/border.h"
 #include "stages/geometry/view_angles.h"
 #include "stages/projection/joseph.h"
 #include "stages/projection/radon_rows.h"
@@ -167,6 +168,23 @@ static void warn_of_hu(const struct stage_context *context)
                  "them, with vacuum outside; `to_hu` after a reconstruction leads back");
 }
 
+/* Rays pass through invalid pixels, which need a value: that of air, as far as the type reaches. */
+static enum ts_status resolve_padding(const struct stage_context *context, struct radon_params *params)
+{
+    double low, high;
+    ts_dtype_range(context->in.dtype, &low, &high);
+    if (!ts_param_given(context->set, "padding_value"))
+        params->padding_value = context->in.quantity == TS_HU ? fmax(-1000, low) : 0;
+    if (!context->in.masked)
+        ts_param_idle(context->set, "padding_value");
+    return ts_constant_check(context, "padding_value", params->padding_value);
+}
+
+static double padding_value(const struct stage_context *context)
+{
+    return ((const struct radon_params *)context->params)->padding_value;
+}
+
 static enum ts_status radon_resolve(const struct stage_context *context, void *values)
 {
     struct radon_params *params = values;
@@ -175,6 +193,8 @@ static enum ts_status radon_resolve(const struct stage_context *context, void *v
     enum ts_status status = resolve_views(context, params);
     if (status == TS_OK)
         status = resolve_source(context, params);
+    if (status == TS_OK)
+        status = resolve_padding(context, params);
     if (status != TS_OK)
         return status;
     const bool fan = params->beam != TS_BEAM_PARALLEL;
@@ -288,6 +308,8 @@ static const struct param radon_params[] = {
           .doc = "detector index of the rotation axis, which is also the center of the slice"),
     PARAM(struct radon_params, method, .init.choice = RADON_AUTO, .choices = method_choices, .unit = "",
           .doc = "how the same sums over pixels are worked out"),
+    PARAM(struct radon_params, padding_value, .unit = "value", .derived = "that of air: -1000 of hu, else 0",
+          .doc = "the value that invalid pixels, such as a CT's padding, are taken for"),
 };
 
 const struct stage radon_stage = {
@@ -310,7 +332,8 @@ const struct stage radon_stage = {
         "Joseph's method (P. M. Joseph, IEEE Trans. Med. Imaging 1, 1982): along a ray closer to the columns' "
         "direction, one sample in every row, interpolated linearly between two columns; along others one in every "
         "column. Outside the slice is 0. The sum is multiplied by the length of ray between two samples. The same "
-        "weights, transposed, make the exact adjoint. A pixel that is NaN or infinite reaches every ray that it is a "
+        "weights, transposed, make the exact adjoint. Invalid pixels are taken for `padding_value`. A pixel that is "
+        "NaN or infinite reaches every ray that it is a "
         "neighbor of.\n\n"
         "scikit-image's `radon` has its rotation center at pixel n // 2 in place of (n - 1) / 2, gives sums per pixel "
         "length in place of mm, and lays its sinogram out as (detector, view); its angles turn the same way.\n\n"
@@ -323,6 +346,8 @@ const struct stage radon_stage = {
     .shape = radon_shape,
     .scratch_bytes = radon_scratch,
     .map = radon_map,
+    .validity = VALIDITY_ENDS,
+    .invalid_value = padding_value,
     .cuda = STAGE_CUDA(radon_cuda),
     .bench = "views=720 detectors=512|views=720 detectors=512 beam=fan-flat source_axis=1000 source_detector=1500 "
              "detector_spacing=1.7|views=720 detectors=512 beam=fan-arc source_axis=1000 source_detector=1500 "

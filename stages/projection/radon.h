@@ -29,6 +29,7 @@ struct radon_params {
     double detector_spacing; /* mm */
     double center;           /* index on the detector where the rotation axis is */
     int32_t method;          /* enum radon_method */
+    double padding_value;    /* value that invalid pixels have */
     char unit[64];           /* in no table: the unit of the result, written by resolve() */
 };
 

@@ -114,6 +114,7 @@ const struct stage circle_stage = {
     .resolve = resolve,
     .scratch_bytes = scratch_bytes,
     .map = map,
+    .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(circle_cuda),
     .bench = "",
     .tolerance = {.why = "values are copied"},

@@ -73,6 +73,7 @@ const struct stage flip_stage = {
     .resolve = resolve,
     .shape = shape,
     .map = map,
+    .validity = VALIDITY_MOVES,
     .cuda = STAGE_CUDA(flip_cuda),
     .bench = "",
     .tolerance = {.why = "values are copied"},

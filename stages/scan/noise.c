@@ -143,6 +143,7 @@ const struct stage noise_stage = {
     .resolve = resolve,
     .tables = tables,
     .map = map,
+    .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(noise_cuda),
     .bench = "photons=100000 electronic=10|photons=1000000",
     .tolerance = {.relative = 6e-8, .absolute = 1e-12, .why = "rounding to f32; the samples are the same"},

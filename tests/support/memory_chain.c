@@ -59,7 +59,8 @@ static enum ts_status open_memory(const struct param_set *set, struct source **s
     opened->base.n_slices = opened->base.image.axes[0].n = all / n_volumes;
     opened->base.slices = calloc((size_t)all, sizeof *opened->base.slices);
     for (int64_t z = 0; z < all; z++)
-        opened->base.slices[z] = (struct source_slice){.slope = 1, .position_mm = {0, 0, 2.0 * (double)z}};
+        opened->base.slices[z] =
+            (struct source_slice){.slope = 1, .invalid = owner->invalid, .position_mm = {0, 0, 2.0 * (double)z}};
     *source = &opened->base;
     return TS_OK;
 }

@@ -18,6 +18,7 @@ struct memory_chain {
     int64_t fail_at;              /* reading this slice of source 0 fails; -1: never */
     struct ts_plan *stop_at_plan; /* with stop_slice: reading that slice asks this plan to stop */
     int64_t stop_slice;
+    struct invalid_range invalid; /* values of masked sources that are invalid */
     int64_t slices_read;
     void (*at_read)(void); /* called by every read; NULL: none */
 };

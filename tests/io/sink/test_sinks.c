@@ -65,7 +65,7 @@ static void expect_names(const char *expected)
     cr_assert_str_eq(names, expected);
 }
 
-#define CHAIN(outputs) "tomostage: 1\ninput: {dicom: in}\nstages: [invert]\noutput: {" outputs "}\n"
+#define CHAIN(outputs) "tomostage: 2\ninput: {dicom: in}\nstages: [invert]\noutput: {" outputs "}\n"
 
 Test(sinks, are_written_beside_and_instead_of_hdf5)
 {

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parameter `padding` of formats whose files can state which values are no measurements.
+ */
+#ifndef IO_SOURCE_SOURCE_PADDING_H
+#define IO_SOURCE_SOURCE_PADDING_H
+
+#include "io/source/source.h"
+
+enum source_padding { PADDING_VALUE, PADDING_EXCLUDE };
+extern const struct choice ts_source_padding_choices[];
+
+/* The parameter of a format whose parameter struct has the field `int32_t padding`. */
+#define PADDING_PARAM(type, which)                                                                                     \
+    PARAM(type, padding, .unit = "", .choices = ts_source_padding_choices, .init.choice = PADDING_EXCLUDE,             \
+          .old = {.until = 1, .init.choice = PADDING_VALUE}, .doc = "what pixels at " which " are")
+
+/* Makes the image masked where any of the slices' ranges of invalid values holds one, and `padding` says so. */
+void ts_source_set_padding(struct source *source, enum source_padding padding);
+/* Marks `padding` as idle where no slice states such values. For resolve() of the format. */
+void ts_source_resolve_padding(struct param_set *set, const struct source *source);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Invalid pixels in a run: those of a source are marked when they are read, the walk carries the bits along, and the
+ * bits of outputs are kept until the run ends. Only then is it known whether any pixel is invalid, and where none is
+ * the file has no mask.
+ */
+#include <stdlib.h>
+
+#include "pipeline/run/run.h"
+#include "stages/engine/validity.h"
+
+static bool same_range(const struct invalid_range *a, const struct invalid_range *b)
+{
+    return a->low == b->low && a->high == b->high;
+}
+
+/* Neighboring slices mostly have one range, and are marked in one call. */
+enum ts_status ts_run_mark(struct run *run, int32_t node, const struct ts_image *slices)
+{
+    const struct source *source = run->plan->nodes[node].source;
+    const struct source_slice *of = source->slices + ts_run_slice(run, source, slices->z_first);
+    const int64_t n = slices->axes[0].n;
+    enum ts_status status = TS_OK;
+    for (int64_t z = 0, end; status == TS_OK && z < n; z = end) {
+        for (end = z + 1; end < n && same_range(&of[z].invalid, &of[end].invalid);)
+            end++;
+        const struct ts_image alike = ts_image_slices(slices, z, end - z);
+        status = run->back_end->mark(run, &alike, &of[z].invalid);
+    }
+    return status;
+}
+
+enum ts_status ts_run_save_valid(struct run *run, int32_t node, const struct ts_image *slices)
+{
+    const size_t slice_bytes = ts_valid_bytes(slices);
+    if (slice_bytes == 0)
+        return TS_OK;
+    return run->back_end->save(run, run->nodes[node].saved + (size_t)slices->z_first * slice_bytes, slices->valid,
+                               (size_t)slices->axes[0].n * slice_bytes);
+}
+
+/* Writes the mask slice by slice, through memory for one slice of bytes. */
+static enum ts_status write_slices(struct run *run, const struct ts_image *image, struct ts_image mask, int dataset)
+{
+    uint8_t *values = mask.data;
+    const size_t n = ts_slice_count(image);
+    enum ts_status status = TS_OK;
+    mask.axes[0].n = 1;
+    for (mask.z_first = 0; status == TS_OK && mask.z_first < image->axes[0].n; mask.z_first++) {
+        const uint64_t *valid = ts_slice_valid(image, mask.z_first);
+        for (size_t i = 0; i < n; i++)
+            values[i] = !ts_valid_at(valid, i);
+        status = ts_hdf5_write(run->writer, dataset, &mask);
+    }
+    return status;
+}
+
+static enum ts_status write_mask(struct run *run, int32_t node, struct ts_image *image)
+{
+    struct ts_image mask = ts_plan_mask(run->plan, node);
+    const struct ts_image all = ts_plan_with_volumes(run->plan, node, &mask);
+    const size_t bytes = ts_plan_saved_bytes(run->plan, node);
+    char path[128];
+    int dataset;
+    enum ts_status status = run->back_end->fetch(run, image->valid, run->nodes[node].saved, bytes);
+    if (status != TS_OK || ts_valid_count(image) == ts_image_count(image))
+        return status;
+    mask.data = malloc(ts_slice_count(image));
+    if (!mask.data)
+        return ts_diag_no_memory(run->diag, ts_slice_count(image));
+    snprintf(path, sizeof path, "/entry/%s", run->plan->nodes[node].dataset);
+    status = ts_hdf5_pixel_mask(run->writer, path, &all, &dataset);
+    if (status == TS_OK)
+        status = write_slices(run, image, mask, dataset);
+    free(mask.data);
+    return status;
+}
+
+/* The counts of the sources are those of the slices that were read. */
+static void warn_of(struct run *run, int32_t node)
+{
+    const struct source *source = run->plan->nodes[node].source;
+    const int64_t n_slices = ts_source_total(source);
+    const double all = (double)n_slices * (double)ts_slice_count(&source->image);
+    int64_t n = 0;
+    for (int64_t z = 0; source->image.masked && z < n_slices; z++)
+        n += source->slices[z].padding_count;
+    if (n == 0)
+        return;
+    ts_diag_warning(run->diag, &(struct diag_site){.code = "padding-excluded", .stage = run->plan->nodes[node].label},
+                    "%lld of its pixels (%.3g %%) are padding: nothing was measured there, and they are left out",
+                    (long long)n, 100 * (double)n / all);
+    ts_diag_hint(run->diag, "the output's pixel_mask shows them; padding: value takes them for measured values");
+}
+
+enum ts_status ts_run_write_masks(struct run *run)
+{
+    int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
+    const int32_t n = ts_plan_outputs(run->plan, outputs);
+    enum ts_status status = TS_OK;
+    for (int32_t i = 0; i < run->plan->n_sources; i++)
+        warn_of(run, i);
+    for (int32_t i = 0; status == TS_OK && run->writer && i < n; i++) {
+        struct ts_image image = run->plan->nodes[outputs[i]].out; /* of all volumes, one behind the other */
+        const size_t bytes = ts_plan_saved_bytes(run->plan, outputs[i]);
+        if (bytes == 0)
+            continue;
+        image.axes[0].n = (int64_t)(bytes / ts_valid_bytes(&image));
+        image.valid = malloc(bytes);
+        status = image.valid ? write_mask(run, outputs[i], &image) : ts_diag_no_memory(run->diag, bytes);
+        free(image.valid);
+    }
+    return status;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Bits are handled a word of 64 at a time. Words of which all bits are set are the most frequent by far, and a run of
+ * 64 values is then copied at once.
+ */
+#include "stages/engine/validity.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "stages/engine/border.h"
+#include "stages/engine/traits.h"
+
+enum { WORD = 64 };
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- bits -------------------------------------------------------------------------------------- */
+
+/* A comparison with NAN is false, so that a range of NAN holds nothing and a pixel that is NaN is valid. */
+#define MARK(suffix, type)                                                                                             \
+    case TS_##suffix:                                                                                                  \
+        for (size_t i = 0; i < n; i++) {                                                                               \
+            const double value = (double)((const type *)values)[i];                                                    \
+            bits |= (uint64_t) !(value >= range->low && value <= range->high) << i;                                    \
+        }                                                                                                              \
+        break;
+
+static uint64_t mark_word(const void *values, enum ts_dtype dtype, size_t n, const struct invalid_range *range)
+{
+    uint64_t bits = 0;
+    switch (dtype) {
+        TS_IMAGE_DTYPES(MARK)
+    default:
+        break;
+    }
+    return bits;
+}
+
+void ts_valid_mark(const struct ts_image *slices, const struct invalid_range *range, int threads)
+{
+    const size_t n = ts_slice_count(slices), element = ts_dtype_bytes(slices->dtype);
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t z = 0; z < slices->axes[0].n; z++) {
+        const char *values = ts_slice_data(slices, z);
+        uint64_t *valid = ts_slice_valid(slices, z);
+        for (size_t i = 0; i < n; i += WORD)
+            valid[i / WORD] = mark_word(values + i * element, slices->dtype, smaller(n - i, WORD), range);
+    }
+}
+
+uint64_t ts_valid_count(const struct ts_image *slices)
+{
+    const size_t words = (size_t)slices->axes[0].n * (ts_valid_bytes(slices) / sizeof *slices->valid);
+    uint64_t count = 0;
+    for (size_t i = 0; i < words; i++)
+        count += (uint64_t)__builtin_popcountll(slices->valid[i]);
+    return count;
+}
+
+void ts_valid_fill(const struct ts_image *slices, double value, int threads)
+{
+    const size_t n = ts_slice_count(slices), element = ts_dtype_bytes(slices->dtype);
+    uint32_t bytes;
+    ts_constant_fill(&bytes, slices->dtype, value, 1);
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t z = 0; z < slices->axes[0].n; z++) {
+        const uint64_t *valid = ts_slice_valid(slices, z);
+        char *values = ts_slice_data(slices, z);
+        for (size_t i = 0; i < n; i++)
+            if (!ts_valid_at(valid, i))
+                memcpy(values + i * element, &bytes, element);
+    }
+}
+
+/* ---- stages ------------------------------------------------------------------------------------ */
+
+int ts_stage_mask(const struct stage_context *context)
+{
+    int reference = 0;
+    for (size_t i = 0; i < context->stage->n_params; i++) {
+        const struct param *param = &context->stage->params[i];
+        if (param->kind != PARAM_REFERENCE)
+            continue;
+        if (!strcmp(param->name, "mask"))
+            return context->references[reference] ? reference : -1;
+        reference++;
+    }
+    return -1;
+}
+
+bool ts_stage_streams_mask(const struct stage_context *context, int reference)
+{
+    return reference == ts_stage_mask(context);
+}
+
+enum ts_status ts_stage_check_mask(const struct stage_context *context)
+{
+    const int mask = ts_stage_mask(context);
+    if (mask >= 0)
+        return ts_stage_same_shape(context, mask);
+    ts_param_idle(context->set, "mask");
+    return TS_OK;
+}
+
+bool ts_stage_packs(const struct stage_context *context, int input)
+{
+    const struct stage_reduction *reduction = context->stage->reduction;
+    const struct ts_image *image = ts_stage_input(context, input);
+    return reduction && reduction->order_free && image &&
+           (image->masked || (input == 0 && ts_stage_mask(context) >= 0));
+}
+
+static size_t packed_slice_bytes(const struct ts_image *image)
+{
+    return (ts_slice_bytes(image) + MEMORY_ALIGNMENT - 1) / MEMORY_ALIGNMENT * MEMORY_ALIGNMENT;
+}
+
+size_t ts_stage_packed_bytes(const struct stage_context *context)
+{
+    size_t bytes = 0, together = 0;
+    for (int input = 0; input < STAGE_INPUTS; input++) {
+        if (!ts_stage_packs(context, input) && !(input > 0 && ts_stage_streams(context, input - 1)))
+            continue;
+        const size_t slice = packed_slice_bytes(ts_stage_input(context, input));
+        together += input == 0 || ts_stage_streams(context, input - 1) ? slice : 0;
+        bytes = slice > bytes ? slice : bytes;
+    }
+    return ts_stage_packs(context, 0) && together > bytes ? together : bytes;
+}
+
+/* Returns the bits of word i: of pixels that are valid in the image, and where there is a mask, in it and not 0. */
+static uint64_t word_of(const struct ts_image *slice, const struct ts_image *mask, size_t i, size_t n)
+{
+    const size_t first = i * WORD, count = smaller(n - first, WORD);
+    uint64_t bits = slice->valid ? slice->valid[i] : UINT64_MAX >> (WORD - count);
+    if (!mask)
+        return bits;
+    double values[WORD];
+    uint64_t chosen = 0;
+    ts_load_f64(values, (const char *)mask->data + first * ts_dtype_bytes(mask->dtype), mask->dtype, count);
+    for (size_t k = 0; k < count; k++)
+        chosen |= (uint64_t)(values[k] != 0 && !isnan(values[k])) << k;
+    return bits & chosen & (mask->valid ? mask->valid[i] : UINT64_MAX);
+}
+
+/* Appends the values of a word's set bits to `out`. Returns how many they are. */
+static size_t append(char *out, const char *values, size_t element, uint64_t bits)
+{
+    size_t n = 0;
+    if (bits == UINT64_MAX) {
+        memcpy(out, values, WORD * element);
+        return WORD;
+    }
+    for (; bits; bits &= bits - 1)
+        memcpy(out + n++ * element, values + (size_t)__builtin_ctzll(bits) * element, element);
+    return n;
+}
+
+static size_t pack_values(const struct ts_image *slice, const struct ts_image *chosen, const struct ts_image *mask,
+                          char *out)
+{
+    const size_t n = ts_slice_count(slice), element = ts_dtype_bytes(slice->dtype);
+    size_t packed = 0;
+    for (size_t i = 0; i * WORD < n; i++)
+        packed += append(out + packed * element, (const char *)slice->data + i * WORD * element, element,
+                         word_of(chosen, mask, i, n));
+    return packed;
+}
+
+void ts_stage_pack(const struct stage_context *context, int input, const struct ts_image slices[STAGE_INPUTS],
+                   void *memory, struct ts_image packed[STAGE_INPUTS])
+{
+    const int mask = input == 0 ? ts_stage_mask(context) : -1;
+    char *out = memory;
+    for (int i = 0; i < (input == 0 ? STAGE_INPUTS : 1); i++) {
+        if (i > 0 && (i - 1 == mask || !ts_stage_streams(context, i - 1)))
+            continue;
+        packed[i] = slices[i];
+        packed[i].data = out;
+        packed[i].axes[1].n = 1;
+        packed[i].axes[2].n = (int64_t)pack_values(&slices[i], &slices[0], mask < 0 ? NULL : &slices[1 + mask], out);
+        packed[i].masked = false;
+        packed[i].valid = NULL;
+        out += packed_slice_bytes(&slices[i]);
+    }
+}
+
+bool ts_stage_takes_invalid(const struct stage_context *context)
+{
+    const struct stage_reduction *reduction = context->stage->reduction;
+    bool takes = context->in.masked && context->stage->map && context->stage->validity <= VALIDITY_SPREADS;
+    for (int input = 0; reduction && !reduction->order_free && input < STAGE_INPUTS; input++) {
+        const struct ts_image *image = ts_stage_input(context, input);
+        takes |= image && image->masked &&
+                 (ts_stage_reduces_volume(context, input) || (input == 0 && ts_stage_reduces_slices(context)));
+    }
+    return takes;
+}
+
+bool ts_stage_passes_mask(const struct stage_context *context)
+{
+    const struct stage *stage = context->stage;
+    return context->in.masked &&
+           (!stage->map || (stage->validity != VALIDITY_UNAWARE && stage->validity != VALIDITY_ENDS));
+}

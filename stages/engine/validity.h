@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An image that is masked has a bit for each pixel which says whether its value was measured (struct ts_image: masked,
+ * valid). The framework makes these bits, moves them along with the image, and hands the valid pixels alone to a
+ * reduction whose result does not depend on where a pixel lies: packed side by side, slice by slice. So the code of
+ * such a stage needs no line for padding, and the parameter `mask` of a stage works in the same way.
+ */
+#ifndef STAGES_ENGINE_VALIDITY_H
+#define STAGES_ENGINE_VALIDITY_H
+
+#include "stages/engine/stage.h"
+
+/* The parameter of a stage whose reduction is order_free. Its struct has `struct ts_reference mask`. */
+#define MASK_PARAM(type)                                                                                               \
+    PARAM(type, mask, .optional = true,                                                                                \
+          .doc = "an image of the same shape: only pixels where it is not 0 are counted; absent: all")
+
+/* ---- bits -------------------------------------------------------------------------------------- */
+
+/* Returns true where pixel i of the slice with these bits is valid. */
+static inline bool ts_valid_at(const uint64_t *valid, size_t i)
+{
+    return valid[i / 64] >> i % 64 & 1;
+}
+
+/* Writes slices->valid from the values, on this many threads. */
+void ts_valid_mark(const struct ts_image *slices, const struct invalid_range *range, int threads);
+/* Returns how many of the slices' pixels are valid. */
+uint64_t ts_valid_count(const struct ts_image *slices);
+/* Sets invalid pixels to the value, which the dtype holds. */
+void ts_valid_fill(const struct ts_image *slices, double value, int threads);
+
+/* ---- stages ------------------------------------------------------------------------------------ */
+
+/* Returns the index of the reference that the parameter `mask` names, or -1 where it is not given. */
+int ts_stage_mask(const struct stage_context *context);
+/* The streams_with_input() of a stage whose one reference that streams is its mask. */
+bool ts_stage_streams_mask(const struct stage_context *context, int reference);
+/* Refuses a mask that does not have the input's shape (code reference-shape); without a mask the parameter plays no
+ * part. For resolve(). */
+enum ts_status ts_stage_check_mask(const struct stage_context *context);
+/* Returns true where reduce() gets valid pixels of this input alone. */
+bool ts_stage_packs(const struct stage_context *context, int input);
+/* Returns the bytes of the packed pixels of a slice, of all inputs that stream together. */
+size_t ts_stage_packed_bytes(const struct stage_context *context);
+/* Packs the valid pixels of one slice of an input into `memory`. slices[1 + i] is the same slice of a reference that
+ * streams with it, of which the same pixels are packed. packed[0] and packed[1 + i] become images of shape (1, 1, n).
+ */
+void ts_stage_pack(const struct stage_context *context, int input, const struct ts_image slices[STAGE_INPUTS],
+                   void *memory, struct ts_image packed[STAGE_INPUTS]);
+/* Returns true where a stage takes invalid pixels for measured values: in its map, or in its reduction. */
+bool ts_stage_takes_invalid(const struct stage_context *context);
+/* Returns true where the output of the stage is masked. */
+bool ts_stage_passes_mask(const struct stage_context *context);
+
+#endif
