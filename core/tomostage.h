@@ -174,8 +174,8 @@ TS_PUBLIC void ts_chain_destroy(struct ts_chain *chain);
  * name, "box#2.radius=3". TS_BAD_CHAIN: there is no such parameter, or the value is wrong; the chain is then as before.
  */
 TS_PUBLIC enum ts_status ts_chain_set(struct ts_chain *chain, const char *assignment, struct ts_diag *diag);
-/* Replace the path of the chain's input, which stays the kind of file that it is (DICOM where the chain names none),
- * and of its output. The path is relative to the current folder. TS_BAD_CHAIN: it is empty. */
+/* Replace the path of the input, which stays the kind of file that it is (DICOM where none is named), and all outputs
+ * by one, whose suffix names its format. Paths are relative to the current folder. TS_BAD_CHAIN: empty, no suffix. */
 TS_PUBLIC enum ts_status ts_chain_set_input(struct ts_chain *chain, const char *path, struct ts_diag *diag);
 TS_PUBLIC enum ts_status ts_chain_set_output(struct ts_chain *chain, const char *path, struct ts_diag *diag);
 
@@ -186,7 +186,7 @@ struct ts_event {
     int64_t slices_done, n_slices; /* slices of this pass */
     double seconds;                /* since the run began */
     double bytes_per_second, seconds_left;
-    const char *output; /* TS_EVENT_FINISHED: the file's path, else NULL */
+    const char *output; /* TS_EVENT_FINISHED: the path of the HDF5 file, or of the first output; else NULL */
 };
 
 struct ts_options {
@@ -222,7 +222,7 @@ TS_PUBLIC enum ts_status ts_plan_create(const struct ts_chain *chain, const stru
 TS_PUBLIC void ts_plan_destroy(struct ts_plan *plan);
 /* Writes the table of `tomostage check`, or the same as one JSON object where json is set. */
 TS_PUBLIC void ts_plan_print(const struct ts_plan *plan, FILE *stream, bool json);
-/* Carries the plan out. The output file appears whole under its name, or not at all. TS_RUN_FAILED, TS_BAD_INPUT, or
+/* Carries the plan out. All outputs appear whole under their names, or none does. TS_RUN_FAILED, TS_BAD_INPUT, or
  * TS_STOPPED after ts_plan_stop. */
 TS_PUBLIC enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag);
 /* Writes the table of the parts of the run that has ended: when each began and ended, how long it was busy, how many

@@ -150,14 +150,21 @@ static double pixel_mean(const struct phantom_shape *shape, double x, double y, 
     return sum / (PHANTOM_SUPERSAMPLING * PHANTOM_SUPERSAMPLING);
 }
 
+double ts_phantom_shift_mm(const struct phantom_options *options, int64_t z)
+{
+    const double height_mm = ((double)z - 0.5 * (double)(options->nz - 1)) * options->spacing_z_mm;
+    return options->tilt_degree == 0 ? 0 : height_mm * tan(options->tilt_degree * (M_PI / 180));
+}
+
 void ts_phantom_render(const struct phantom *phantom, const struct phantom_options *options, int64_t z, double *out)
 {
     const double unit = plane_unit(options);
     const double dx = options->spacing_x_mm / unit, dy = options->spacing_y_mm / unit;
+    const double shift = ts_phantom_shift_mm(options, z) / unit;
     const double height = ((double)z - 0.5 * (double)(options->nz - 1)) * options->spacing_z_mm / z_unit(options);
 #pragma omp parallel for
     for (int64_t row = 0; row < options->ny; row++) {
-        const double y = (0.5 * (double)(options->ny - 1) - (double)row) * dy;
+        const double y = (0.5 * (double)(options->ny - 1) - (double)row) * dy - shift;
         for (int64_t column = 0; column < options->nx; column++) {
             const double x = ((double)column - 0.5 * (double)(options->nx - 1)) * dx;
             double value = PHANTOM_AIR_HU;

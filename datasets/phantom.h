@@ -36,6 +36,9 @@ struct phantom_options {
     double spacing_x_mm, spacing_y_mm, spacing_z_mm;
     double noise_hu; /* standard deviation of added normal noise; 0: none */
     uint64_t seed;   /* seed of the noise */
+    /* The gantry's tilt: the slices stay axial, and each lies tan(tilt) times the distance from the middle one along
+     * increasing row. 0: they lie straight behind each other. */
+    double tilt_degree;
 };
 #define PHANTOM_OPTIONS_DEFAULT                                                                                        \
     {                                                                                                                  \
@@ -47,6 +50,8 @@ enum { PHANTOM_AIR_HU = -1000, PHANTOM_SUPERSAMPLING = 4 };
 /* Returns f in HU at a point in millimeters from the center of the field. */
 double ts_phantom_value(const struct phantom *phantom, const struct phantom_options *options, double x_mm, double y_mm,
                         double z_mm);
+/* Returns how far slice z lies along increasing row, in mm, because of the tilt. */
+double ts_phantom_shift_mm(const struct phantom_options *options, int64_t z);
 /* Renders slice z as the mean of f over PHANTOM_SUPERSAMPLING x PHANTOM_SUPERSAMPLING points of each pixel in the plane
  * of the slice's center, before noise and rounding: nx * ny values, rows from top to bottom. */
 void ts_phantom_render(const struct phantom *phantom, const struct phantom_options *options, int64_t z, double *out);

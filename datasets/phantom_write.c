@@ -48,7 +48,8 @@ static enum ts_status check_options(const struct phantom_options *options, struc
     } lengths[] = {{"spacing_x_mm", options->spacing_x_mm, 1e-4, 1000, "mm"},
                    {"spacing_y_mm", options->spacing_y_mm, 1e-4, 1000, "mm"},
                    {"spacing_z_mm", options->spacing_z_mm, 1e-4, 1000, "mm"},
-                   {"noise_hu", options->noise_hu, 0, 1000, "HU"}};
+                   {"noise_hu", options->noise_hu, 0, 1000, "HU"},
+                   {"tilt_degree", options->tilt_degree, -45, 45, "degrees"}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i].value < 1 || sizes[i].value > sizes[i].max)
             return ts_diag_error(diag, TS_BAD_CHAIN, &site, "%s: %lld is outside [1, %lld] pixel", sizes[i].name,
@@ -98,6 +99,9 @@ static void describe(struct job *job)
     snprintf(job->identity, sizeof job->identity, "tomostage phantom %s %lld %lld %lld %.17g %.17g %.17g %.17g %llu",
              name, (long long)options->nx, (long long)options->ny, (long long)options->nz, options->spacing_x_mm,
              options->spacing_y_mm, options->spacing_z_mm, options->noise_hu, (unsigned long long)options->seed);
+    if (options->tilt_degree != 0)
+        snprintf(job->identity + strlen(job->identity), sizeof job->identity - strlen(job->identity), " %.17g",
+                 options->tilt_degree);
     snprintf(job->patient_name, sizeof job->patient_name, "PHANTOM^%s", name);
     for (char *c = job->patient_name; *c != '\0'; c++)
         *c = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
@@ -135,7 +139,8 @@ static enum ts_status write_slice(const struct job *job, int64_t z, double *hu, 
     const struct phantom_options *options = job->options;
     char path[PATH_BYTES], part[40], instance[DICOM_UID_BYTES];
     const double position_mm[3] = {-0.5 * (double)(options->nx - 1) * options->spacing_x_mm,
-                                   -0.5 * (double)(options->ny - 1) * options->spacing_y_mm,
+                                   -0.5 * (double)(options->ny - 1) * options->spacing_y_mm +
+                                       ts_phantom_shift_mm(options, z),
                                    ((double)z - 0.5 * (double)(options->nz - 1)) * options->spacing_z_mm};
     ts_phantom_render(job->phantom, options, z, hu);
     to_stored(options, z, hu, stored, (size_t)(options->nx * options->ny));

@@ -27,7 +27,7 @@ class Panel:
             self.across, self.down = axis_of(entry["detector"]), axis_of(entry["view"])
         else:
             # Pixels are counted from the corner of the slice.
-            self.across, self.down = ((0, last - first, unit) for first, last, unit in map(axis_of, (entry["x"], entry["y"])))
+            self.across, self.down = ((0, abs(last - first), unit) for first, last, unit in map(axis_of, (entry["x"], entry["y"])))
         self.low, self.high = gray_range(self) if low is None else (low, high)
 
     def gray(self):

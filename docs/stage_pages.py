@@ -25,12 +25,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CHAINS, PAGES = os.path.join(HERE, "../datasets/chains/stages"), os.path.join(HERE, "stages")
 MADE = [
     ["{program}", "phantom", "head", "-o", "study", "--size", "256", "--slices", "3", "--noise", "25", "--quiet"],
+    ["{program}", "phantom", "head", "-o", "tilted", "--size", "128", "--tilt", "20", "--quiet"],
     [sys.executable, os.path.join(HERE, "../datasets/make_scan.py"), "scan.nxs"],
     [sys.executable, os.path.join(HERE, "../datasets/make_scan.py"), "zingers.nxs", "--zingers", "300"],
     [sys.executable, os.path.join(HERE, "../datasets/make_scan.py"), "wide.nxs", "--wide"],
 ]
 MADE_SAYS = {
     "./study": "tomostage phantom head -o study --size 256 --slices 3 --noise 25",
+    "./tilted": "tomostage phantom head -o tilted --size 128 --tilt 20",
     "./scan.nxs": "python3 datasets/make_scan.py scan.nxs",
     "./zingers.nxs": "python3 datasets/make_scan.py zingers.nxs --zingers 300",
     "./wide.nxs": "python3 datasets/make_scan.py wide.nxs --wide",

@@ -10,11 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "io/dicom/dicom_record.h"
 #include "io/dicom_frames/dicom_source.h"
-#include "io/dicom_header/dicom_kernel.h"
 #include "io/dicom_header/dicom_scan.h"
 #include "io/dicom_series/dicom_group.h"
-#include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
 #include "io/dicom_series/dicom_take.h"
 #include "io/source/source_padding.h"
@@ -23,6 +22,7 @@
 static const struct choice burned_in_choices[] = {
     {"refuse", BURNED_IN_REFUSE, "an image that says so is refused"},
     {"allow", BURNED_IN_ALLOW, "it is read; the output records burned_in_annotation YES"},
+    {"mask", BURNED_IN_MASK, "it is read, and the rectangles mask_boxes of every slice get the value mask_value"},
     {NULL, 0, NULL},
 };
 
@@ -70,6 +70,16 @@ static const struct param dicom_params[] = {
     PARAM(struct dicom_params, burned_in, .unit = "", .choices = burned_in_choices, .init.choice = BURNED_IN_REFUSE,
           .doc = "what to do with images whose header says that text is burned into the pixels (Burned In Annotation "
                  "YES)"),
+    PARAM(struct dicom_params, mask_boxes, .unit = "", .optional = true,
+          .doc = "rectangles to be blackened: a list of [first row, first column, end row, end column], from 0 and "
+                 "without the ends; absent: none"),
+    PARAM(struct dicom_params, mask_value, .unit = "", .derived = "none; burned_in: mask needs it",
+          .doc = "what stands in the rectangles, in the unit of the volume"),
+    PARAM(struct dicom_params, deidentify, .unit = "", .choices = ts_dicom_deidentify_choices,
+          .init.choice = DEIDENTIFY_BASIC, .doc = "what the result records of texts, UIDs and dates of the headers"),
+    PARAM(struct dicom_params, uid_key_file, .unit = "", .optional = true,
+          .doc = "file of 16 to 4096 secret bytes, which only its owner may read: UIDs are replaced and dates moved by "
+                 "it; absent: none is recorded"),
     UNREADABLE_PARAM(struct dicom_params),
     PARAM(struct dicom_params, incomplete, .unit = "", .choices = incomplete_choices, .init.choice = INCOMPLETE_REFUSE,
           .doc = "what to do where a series has fewer files than its Number of Series Related Instances says"),
@@ -123,11 +133,27 @@ static bool holds(const struct source *base, dev_t device, ino_t inode)
     return false;
 }
 
+static enum ts_status read_native(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
+{
+    const enum ts_status status = ts_dicom_native_read(base, z, n, out, diag);
+    if (status == TS_OK)
+        ts_dicom_mask_slices(&((struct dicom_source *)base)->mask, &base->image, n, out);
+    return status;
+}
+
+static enum ts_status read_ring(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
+{
+    const enum ts_status status = ts_dicom_ring_read(base, z, n, out, diag);
+    if (status == TS_OK)
+        ts_dicom_mask_slices(&((struct dicom_source *)base)->mask, &base->image, n, out);
+    return status;
+}
+
 static const struct source_ops native_ops = {
     .memory_bytes = native_bytes,
     .start = ts_dicom_native_start,
     .prefetch = ts_dicom_native_prefetch,
-    .read = ts_dicom_native_read,
+    .read = read_native,
     .holds = holds,
     .close = close_source,
 };
@@ -136,7 +162,7 @@ static const struct source_ops ring_ops = {
     .memory_bytes = ring_bytes,
     .start = ts_dicom_ring_start,
     .prefetch = ts_dicom_ring_prefetch,
-    .read = ts_dicom_ring_read,
+    .read = read_ring,
     .holds = holds,
     .close = close_source,
 };
@@ -145,7 +171,7 @@ static const struct source_ops ring_ops = {
 static bool values_fit(const struct dicom_frame *frame, enum ts_dtype dtype)
 {
     double low, high, dtype_low, dtype_high;
-    const bool whole = ts_dicom_value_range(&frame->cells, frame->slope, frame->intercept, &low, &high);
+    const bool whole = ts_dicom_image_range(frame->image, &low, &high);
     ts_dtype_range(dtype, &dtype_low, &dtype_high);
     return ts_dtype_is_integer(dtype) ? whole && low >= dtype_low && high <= dtype_high
                                       : isfinite((float)low) && isfinite((float)high);
@@ -159,11 +185,7 @@ static enum ts_status open_frame(struct dicom_source *source, int64_t z, const s
     struct source_slice *slice = &source->base.slices[z];
     *frame = (struct dicom_frame){
         .image = image,
-        .cells = {.bits_allocated = file->bits_allocated,
-                  .bits_stored = file->bits_stored,
-                  .high_bit = file->high_bit,
-                  .is_signed = file->pixel_representation == 1,
-                  .big_endian = file->syntax == DICOM_EXPLICIT_BE},
+        .cells = ts_dicom_cells(file),
         .slope = image->have_slope ? image->slope : 1.0,
         .intercept = image->have_intercept ? image->intercept : 0.0,
     };
@@ -211,128 +233,20 @@ enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct aren
     return status;
 }
 
-/* ---- what the result records of the input ------------------------------------------------------- */
-
-/* A text of the header: a char array in struct dicom_image or in struct dicom_file. */
-struct header_text {
-    const char *name;
-    bool of_image;
-    size_t offset;
-};
-
-static const char *text_of(const struct dicom_image *image, const struct header_text *text)
-{
-    return (text->of_image ? (const char *)image : (const char *)image->file) + text->offset;
-}
-
-/* Returns the text where all slices agree, "mixed" where they do not. */
-static const char *common_text(const struct dicom_series *series, const struct header_text *text)
-{
-    const char *first = text_of(series->images[0], text);
-    for (size_t i = 1; i < series->n_images; i++)
-        if (strcmp(first, text_of(series->images[i], text)) != 0)
-            return "mixed";
-    return first;
-}
-
-/* Returns YES where any slice states it, NO where all state that, else UNKNOWN. */
-static const char *burned_in(const struct dicom_series *series)
-{
-    size_t n_no = 0;
-    for (size_t i = 0; i < series->n_images; i++) {
-        if (strcmp(series->images[i]->file->burned_in, "YES") == 0)
-            return "YES";
-        n_no += strcmp(series->images[i]->file->burned_in, "NO") == 0;
-    }
-    return n_no == series->n_images ? "NO" : "UNKNOWN";
-}
-
-/* The only texts of the header that reach an output: a new one needs a line here. */
-static const struct header_text allowed[] = {
-    {"modality", false, offsetof(struct dicom_file, modality)},
-    {"image_type", false, offsetof(struct dicom_file, image_type)},
-    {"convolution_kernel", false, offsetof(struct dicom_file, kernel)},
-    {"photometric", false, offsetof(struct dicom_file, photometric)},
-    {"rescale_type", true, offsetof(struct dicom_image, rescale_type)},
-};
-enum { N_ALLOWED = sizeof allowed / sizeof allowed[0], MAX_ATTRIBUTES = N_ALLOWED + 7 };
-
-/* Adds an attribute unless its value is empty. Backslashes divide values and stay; characters that are not printable
- * ASCII become question marks. */
-static enum ts_status add_attribute(struct dicom_source *source, const char *name, const char *text,
-                                    struct ts_diag *diag)
-{
-    char *value = ts_arena_text(source->arena, text, strlen(text));
-    if (value == NULL)
-        return ts_diag_no_memory(diag, strlen(text));
-    for (char *c = value; *c; c++)
-        if (*c < 0x20 || *c > 0x7E)
-            *c = '?';
-    if (*value != '\0')
-        ((struct source_attribute *)source->base.attributes)[source->base.n_attributes++] =
-            (struct source_attribute){name, value};
-    return TS_OK;
-}
-
-/* Returns the warnings as one text, or NULL where memory is out. */
-static const char *join_warnings(const struct dicom_source *source, const struct dicom_params *params,
-                                 const struct dicom_series *series)
-{
-    const char *text = params->incomplete == INCOMPLETE_ALLOW && series->incomplete ? series->incomplete : "";
-    for (size_t i = 0; text && i < series->n_warnings; i++)
-        text = ts_arena_printf(source->arena, "%s%s%s", text, *text ? "; " : "", series->warnings[i]);
-    return text;
-}
-
-/* Lists what the result records of the header, and the reports of files that were left out. The reports come without
- * names of files, which may be those of patients. */
-static enum ts_status list_attributes(struct dicom_source *source, const struct dicom_params *params,
-                                      const struct dicom_folder *folder, const struct dicom_series *series,
-                                      struct ts_diag *diag)
-{
-    char passed_over[512], skipped[32] = "";
-    const size_t n_skipped = series->n_suspects + series->n_dropped + folder->n_of[DICOM_UNREADABLE] +
-                             (series->damaged ? series->damaged->n_images : 0);
-    const char *warnings = join_warnings(source, params, series);
-    enum ts_status status = TS_OK;
-    source->base.attributes = ts_arena_alloc(source->arena, MAX_ATTRIBUTES * sizeof *source->base.attributes);
-    if (source->base.attributes == NULL || warnings == NULL)
-        return ts_diag_no_memory(diag, MAX_ATTRIBUTES * sizeof *source->base.attributes);
-    for (size_t i = 0; status == TS_OK && i < N_ALLOWED; i++) {
-        const char *text = common_text(series, &allowed[i]);
-        if (strcmp(allowed[i].name, "convolution_kernel") == 0 && !ts_dicom_kernel_is_known(text))
-            text = "unrecognized"; /* people can write into it */
-        status = add_attribute(source, allowed[i].name, text, diag);
-    }
-    if (n_skipped > 0)
-        snprintf(skipped, sizeof skipped, "%zu", n_skipped);
-    ts_dicom_passed_over(folder, passed_over, sizeof passed_over);
-    const struct dicom_loss loss = ts_dicom_loss(series);
-    const struct source_attribute reports[MAX_ATTRIBUTES - N_ALLOWED] = {
-        {"burned_in_annotation", burned_in(series)},
-        {"files_passed_over", passed_over},
-        {"files_skipped", skipped},
-        {"lossy_image_compression", loss.n_images > 0 ? "01" : ""},
-        {"lossy_image_compression_method", loss.method},
-        {"lossy_image_compression_ratio", loss.ratio},
-        {"warnings", warnings}};
-    for (size_t i = 0; status == TS_OK && i < sizeof reports / sizeof reports[0]; i++)
-        status = add_attribute(source, reports[i].name, reports[i].value, diag);
-    return status;
-}
-
 /* ---- choosing and opening ----------------------------------------------------------------------- */
 
 static enum ts_status refuse_burned_in(const struct param_set *set, const struct dicom_series *series,
                                        struct ts_diag *diag)
 {
     const struct dicom_params *params = set->values;
-    if (params->burned_in == BURNED_IN_ALLOW || strcmp(burned_in(series), "YES") != 0)
+    if (params->burned_in != BURNED_IN_REFUSE || strcmp(ts_dicom_burned_in(series), "YES") != 0)
         return TS_OK;
     struct diag_site site = {.code = "burned-in-annotation", .span = set->spans[0], .stage = set->owner};
     ts_diag_error(diag, TS_BAD_INPUT, &site,
                   "Burned In Annotation is YES: the pixels may show a patient's name, and the output would too");
-    return ts_diag_hint(diag, "look at the images; write burned_in: allow beside the path to read them all the same");
+    return ts_diag_hint(diag,
+                        "look at the images; write burned_in: allow beside the path to read them all the same, or "
+                        "burned_in: mask with mask_boxes and mask_value to blacken the text");
 }
 
 /* Reports what the chosen series may lack: as an error, or as a warning where the chain allows it. */
@@ -428,15 +342,42 @@ static enum ts_status choose_series(const struct param_set *set, struct arena *a
     return status == TS_OK ? refuse_burned_in(set, *chosen, diag) : status;
 }
 
+/* Checks the parameters of the mask and keeps them with the source. */
+static enum ts_status take_mask(const struct param_set *set, struct dicom_source *source, struct ts_diag *diag)
+{
+    const struct dicom_params *params = set->values;
+    const struct ts_numbers *boxes = &params->mask_boxes;
+    const bool masked = params->burned_in == BURNED_IN_MASK;
+    const char *missing = !ts_param_given(set, "mask_value") ? "mask_value" : boxes->rows == 0 ? "mask_boxes" : NULL;
+    if (!masked && (boxes->rows > 0 || ts_param_given(set, "mask_value")))
+        return ts_param_error(set, boxes->rows > 0 ? "mask_boxes" : "mask_value", "parameter-unused", diag,
+                              "it belongs to burned_in: mask");
+    if (!masked)
+        return TS_OK;
+    if (missing)
+        return ts_param_error(set, missing, "parameter-missing", diag, "burned_in: mask needs it");
+    struct ts_numbers *kept = ts_arena_copy(source->arena, boxes, 1, sizeof *boxes);
+    if (kept)
+        kept->values =
+            ts_arena_copy(source->arena, boxes->values, (size_t)(boxes->rows * boxes->columns), sizeof *boxes->values);
+    if (!kept || !kept->values)
+        return ts_diag_no_memory(diag, sizeof *kept);
+    source->mask = (struct dicom_mask){kept, params->mask_value};
+    return ts_dicom_mask_check(set, &source->mask, &source->base.image, diag);
+}
+
 static enum ts_status open_dicom(const struct param_set *set, struct source **source, struct ts_diag *diag)
 {
+    const struct dicom_params *params = set->values;
+    struct dicom_identity identity;
     struct dicom_folder folder = {0};
     const struct dicom_series *series = NULL;
     struct arena *arena = ts_arena_create();
     *source = NULL;
     if (arena == NULL)
         return ts_diag_no_memory(diag, sizeof *series);
-    enum ts_status status = choose_series(set, arena, &folder, &series, diag);
+    enum ts_status status = ts_dicom_identity_read(set, params->deidentify, params->uid_key_file, &identity, diag);
+    status = status == TS_OK ? choose_series(set, arena, &folder, &series, diag) : status;
     if (status != TS_OK) {
         ts_arena_destroy(arena);
         return status;
@@ -446,8 +387,10 @@ static enum ts_status open_dicom(const struct param_set *set, struct source **so
         return status;
     for (size_t i = 0; i < series->n_warnings; i++)
         ts_diag_warning(diag, &(struct diag_site){.code = "dicom-series"}, "%s", series->warnings[i]);
-    ts_source_set_padding(*source, (enum source_padding)((const struct dicom_params *)set->values)->padding);
-    status = list_attributes((struct dicom_source *)*source, set->values, &folder, series, diag);
+    ts_source_set_padding(*source, (enum source_padding)params->padding);
+    status = take_mask(set, (struct dicom_source *)*source, diag);
+    if (status == TS_OK)
+        status = ts_dicom_record((struct dicom_source *)*source, params, &identity, &folder, series, diag);
     if (status != TS_OK) {
         close_source(*source);
         *source = NULL;
@@ -455,10 +398,18 @@ static enum ts_status open_dicom(const struct param_set *set, struct source **so
     return status;
 }
 
+/* Prepares what is recorded of the parameters: the series as its number, since its UID leads to a patient; no path of
+ * the key; and no value that plays no part. */
 static void resolve(struct param_set *set, const struct source *source)
 {
-    const struct dicom_params *params = set->values;
+    struct dicom_params *params = set->values;
     ts_source_resolve_padding(set, source);
+    for (size_t i = 0; i < source->n_attributes && *params->series; i++)
+        if (strcmp(source->attributes[i].name, DICOM_SERIES_OF_INPUT) == 0)
+            params->series = source->attributes[i].value;
+    ts_param_idle(set, "uid_key_file");
+    if (params->burned_in != BURNED_IN_MASK)
+        ts_param_idle(set, "mask_value");
     if (params->positions == POSITIONS_ENDS)
         ts_param_idle(set, "spacing_tolerance");
     if (!ts_param_given(set, "stack"))

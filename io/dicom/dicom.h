@@ -11,7 +11,7 @@
 #include "io/source/source.h"
 #include "io/source/unreadable.h"
 
-enum dicom_burned_in { BURNED_IN_REFUSE, BURNED_IN_ALLOW };
+enum dicom_burned_in { BURNED_IN_REFUSE, BURNED_IN_ALLOW, BURNED_IN_MASK };
 enum dicom_incomplete { INCOMPLETE_REFUSE, INCOMPLETE_ALLOW };
 
 struct dicom_params {
@@ -20,10 +20,14 @@ struct dicom_params {
     struct ts_texts split; /* what makes series of their own: "echo", "time", "b", or "none" */
     struct ts_texts take;  /* which of several volumes or kinds (dicom_take.h) */
     int32_t burned_in;     /* enum dicom_burned_in */
-    int32_t unreadable;    /* enum unreadable */
-    int32_t incomplete;    /* enum dicom_incomplete */
-    int32_t padding;       /* enum source_padding */
-    int32_t positions;     /* enum dicom_positions */
+    struct ts_numbers mask_boxes;
+    double mask_value;
+    int32_t deidentify;       /* enum dicom_deidentify */
+    const char *uid_key_file; /* "": none */
+    int32_t unreadable;       /* enum unreadable */
+    int32_t incomplete;       /* enum dicom_incomplete */
+    int32_t padding;          /* enum source_padding */
+    int32_t positions;        /* enum dicom_positions */
     double spacing_tolerance;
     int32_t tilt;       /* enum dicom_tilt */
     int32_t duplicates; /* enum dicom_duplicates */

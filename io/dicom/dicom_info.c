@@ -1,19 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage info` of DICOM files: each series with the volume that it would become, or why it would be refused. No
- * text of a header that identifies a patient is printed. File names appear only within a reason, and without their
- * folders unless the file cannot be read.
+ * `tomostage info` of DICOM files: each series with the volume that it would become, or why it would be refused, and
+ * what a run would record of its acquisition. No text of a header that identifies a patient is printed, but for the
+ * descriptions of series, which the caller allows where only the user of the files sees them. File names appear only
+ * within a reason, and without their folders unless the file cannot be read.
  */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
-#include "core/json.h"
+#include "io/dicom/dicom_metadata.h"
 #include "io/dicom_header/dicom_scan.h"
 #include "io/dicom_series/dicom_group.h"
 #include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
+#include "io/source/metadata.h"
 
-enum { LINE_BYTES = 2048 };
+enum { LINE_BYTES = 2048, LINE_COLUMNS = 100 };
+
+/* The series that are described. */
+struct shown_series {
+    const struct dicom_series *series; /* n, like their metadata */
+    const struct dicom_metadata *metadata;
+    size_t n;
+    bool names; /* with their descriptions */
+};
 
 /* ---- JSON --------------------------------------------------------------------------------------- */
 
@@ -68,7 +79,8 @@ static void write_loss(struct json *json, const struct dicom_series *series)
     ts_json_member_text(json, "lossy_ratio", loss.ratio);
 }
 
-static void write_series(struct json *json, const struct dicom_series *series)
+static void write_series(struct json *json, const struct dicom_series *series, const struct dicom_metadata *metadata,
+                         bool names)
 {
     const struct dicom_file *file = series->images[0]->file;
     struct dicom_lack lacks[DICOM_MAX_LACKS];
@@ -82,7 +94,8 @@ static void write_series(struct json *json, const struct dicom_series *series)
     ts_json_member_integer(json, "duplicates", (int64_t)series->n_duplicates);
     ts_json_member_text(json, "series", series->series);
     ts_json_member_text(json, "modality", series->modality);
-    ts_json_member_text(json, "description", file->description);
+    if (names)
+        ts_json_member_text(json, "description", file->description);
     if (!isnan(file->series_number))
         ts_json_member_real(json, "series_number", file->series_number);
     ts_json_member_text(json, "told_apart_by", series->label);
@@ -94,6 +107,9 @@ static void write_series(struct json *json, const struct dicom_series *series)
         write_refusal(json, "refused", series->refusal_code, series->refusal, series->hint);
     else
         write_volume(json, &series->image);
+    ts_json_open_member(json, "metadata", '{');
+    ts_metadata_json(json, metadata->items, metadata->n);
+    ts_json_close(json, '}');
     ts_json_open_member(json, "warnings", '[');
     for (size_t i = 0; i < series->n_warnings; i++)
         ts_json_text(json, series->warnings[i]);
@@ -108,7 +124,7 @@ static void write_series(struct json *json, const struct dicom_series *series)
     ts_json_close(json, '}');
 }
 
-static void write_json(FILE *stream, const struct dicom_folder *folder, const struct dicom_series *series, size_t n)
+static void write_json(FILE *stream, const struct dicom_folder *folder, const struct shown_series *shown)
 {
     char text[LINE_BYTES];
     struct json json;
@@ -130,8 +146,8 @@ static void write_json(FILE *stream, const struct dicom_folder *folder, const st
         }
     ts_json_close(&json, ']');
     ts_json_open_member(&json, "series", '[');
-    for (size_t i = 0; i < n; i++)
-        write_series(&json, &series[i]);
+    for (size_t i = 0; i < shown->n; i++)
+        write_series(&json, &shown->series[i], &shown->metadata[i], shown->names);
     ts_json_close(&json, ']');
     ts_json_open_member(&json, "warnings", '[');
     ts_dicom_others_text(folder, text, sizeof text);
@@ -157,18 +173,51 @@ static void print_refusal(FILE *stream, const char *code, const char *reason, co
     print_line(stream, "     way out: ", hint ? hint : "none");
 }
 
-static void print_series(FILE *stream, const struct dicom_series *series)
+/* The fields that tell people what a series is; JSON has all. */
+static const enum dicom_field fields_shown[] = {
+    DICOM_FIELD_manufacturer,       DICOM_FIELD_manufacturer_model, DICOM_FIELD_magnetic_field_strength,
+    DICOM_FIELD_tube_voltage,       DICOM_FIELD_tube_current,       DICOM_FIELD_exposure,
+    DICOM_FIELD_convolution_kernel, DICOM_FIELD_repetition_time,    DICOM_FIELD_echo_time,
+    DICOM_FIELD_inversion_time,     DICOM_FIELD_flip_angle,         DICOM_FIELD_diffusion_b_value,
+    DICOM_FIELD_slice_thickness,
+};
+
+/* Prints what is known of the acquisition, on lines of at most LINE_COLUMNS letters where words allow it. */
+static void print_metadata(FILE *stream, const struct dicom_metadata *metadata)
+{
+    char line[LINE_BYTES] = "", item[LINE_BYTES / 2];
+    for (size_t k = 0; k < sizeof fields_shown / sizeof *fields_shown; k++) {
+        size_t i = 0;
+        while (i < metadata->n && strcmp(metadata->items[i].name, ts_dicom_fields[fields_shown[k]].name) != 0)
+            i++;
+        if (i == metadata->n)
+            continue;
+        ts_metadata_format(&metadata->items[i], item, sizeof item);
+        size_t length = strlen(line);
+        if (length > 0 && length + strlen(item) > LINE_COLUMNS) {
+            print_line(stream, "     ", line);
+            length = 0;
+        }
+        snprintf(line + length, sizeof line - length, "%s%s", length > 0 ? ", " : "", item);
+    }
+    if (*line)
+        print_line(stream, "     ", line);
+}
+
+static void print_series(FILE *stream, const struct dicom_series *series, const struct dicom_metadata *metadata,
+                         bool names)
 {
     struct dicom_lack lacks[DICOM_MAX_LACKS];
     const size_t n_lacks = ts_dicom_lacks(series, lacks);
     const char *syntax = *series->images[0]->file->syntax_uid ? series->images[0]->file->syntax_uid : "unknown";
     char line[512], number[16];
-    ts_dicom_series_line(series, true, line, sizeof line);
+    ts_dicom_series_line(series, names, line, sizeof line);
     snprintf(number, sizeof number, "%3d  ", series->number);
     print_line(stream, number, line);
     snprintf(line, sizeof line, "%zu file%s, transfer syntax %s, series %s", series->n_files,
              series->n_files == 1 ? "" : "s", syntax, *series->series ? series->series : "unknown");
     print_line(stream, "     ", line);
+    print_metadata(stream, metadata);
     for (size_t i = 0; i < series->n_warnings; i++)
         print_line(stream, "     warning: ", series->warnings[i]);
     if (series->refusal)
@@ -177,13 +226,13 @@ static void print_series(FILE *stream, const struct dicom_series *series)
         print_refusal(stream, lacks[i].code, lacks[i].reason, lacks[i].hint);
 }
 
-static void print_all(FILE *stream, const struct dicom_folder *folder, const struct dicom_series *series, size_t n)
+static void print_all(FILE *stream, const struct dicom_folder *folder, const struct shown_series *shown)
 {
     char text[LINE_BYTES];
-    fprintf(stream, "%zu series in %zu images of %zu files (rows x columns x slices)\n", n, folder->n_files,
+    fprintf(stream, "%zu series in %zu images of %zu files (rows x columns x slices)\n", shown->n, folder->n_files,
             folder->n_seen);
-    for (size_t i = 0; i < n; i++)
-        print_series(stream, &series[i]);
+    for (size_t i = 0; i < shown->n; i++)
+        print_series(stream, &shown->series[i], &shown->metadata[i], shown->names);
     ts_dicom_others_text(folder, text, sizeof text);
     if (*text)
         print_line(stream, "warning: ", text);
@@ -200,7 +249,19 @@ static void print_all(FILE *stream, const struct dicom_folder *folder, const str
         print_line(stream, "way out: ", DICOM_UNREADABLE_HINT);
 }
 
-enum ts_status ts_dicom_info(const char *path, bool json, FILE *stream, struct ts_diag *diag)
+/* Lists the metadata of n series as a run would record them; NULL where memory is out. */
+static struct dicom_metadata *list_metadata(const struct dicom_series *series, size_t n, struct arena *arena,
+                                            struct ts_diag *diag)
+{
+    const struct dicom_identity identity = {.keep = false};
+    struct dicom_metadata *metadata = ts_arena_alloc(arena, (n + 1) * sizeof *metadata);
+    for (size_t i = 0; metadata && i < n; i++)
+        if (ts_dicom_metadata(&series[i], &identity, arena, &metadata[i], diag) != TS_OK)
+            return NULL;
+    return metadata;
+}
+
+enum ts_status ts_dicom_info(const char *path, bool json, bool names, FILE *stream, struct ts_diag *diag)
 {
     struct arena *arena = ts_arena_create();
     struct dicom_folder folder;
@@ -216,7 +277,20 @@ enum ts_status ts_dicom_info(const char *path, bool json, FILE *stream, struct t
         status = ts_dicom_refuse_unreadable(&folder, diag);
         status = status != TS_OK ? status : ts_dicom_choose(series, n, NULL, &folder, &none, diag);
     } else if (status == TS_OK) {
-        (json ? write_json : print_all)(stream, &folder, series, n);
+        const struct dicom_metadata *metadata = list_metadata(series, n, arena, diag);
+        if (metadata)
+            (json ? write_json : print_all)(stream, &folder, &(struct shown_series){series, metadata, n, names});
+        else
+            status = ts_diag_no_memory(diag, n * sizeof *metadata);
+        size_t n_refused = 0;
+        while (n_refused < n && series[n_refused].refusal)
+            n_refused++;
+        if (n_refused == n) {
+            status = ts_diag_error(
+                diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-volume"},
+                n == 1 ? "the one series is no clean volume" : "none of the %zu series is one clean volume", n);
+            ts_diag_hint(diag, "the way out of each stands beside it");
+        }
     }
     ts_arena_destroy(arena);
     return status;

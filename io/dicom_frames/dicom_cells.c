@@ -8,9 +8,22 @@
 #include "io/dicom_frames/dicom_cells.h"
 
 #include <math.h>
+#include <string.h>
+
+struct dicom_cells ts_dicom_cells(const struct dicom_file *file)
+{
+    return (struct dicom_cells){.bits_allocated = file->bits_allocated,
+                                .bits_stored = file->bits_stored,
+                                .high_bit = file->high_bit,
+                                .is_signed = file->pixel_representation == 1,
+                                .big_endian = file->syntax == DICOM_EXPLICIT_BE,
+                                .is_float = file->float_bits != 0};
+}
 
 enum ts_dtype ts_dicom_stored_dtype(const struct dicom_cells *cells)
 {
+    if (cells->is_float)
+        return TS_F32;
     switch (cells->bits_allocated) {
     case 8:
         return cells->is_signed ? TS_I8 : TS_U8;
@@ -36,6 +49,22 @@ bool ts_dicom_value_range(const struct dicom_cells *cells, double slope, double 
     *low = fmin(first, last);
     *high = fmax(first, last);
     return slope == rint(slope) && intercept == rint(intercept);
+}
+
+bool ts_dicom_image_range(const struct dicom_image *image, double *low, double *high)
+{
+    const struct dicom_cells cells = ts_dicom_cells(image->file);
+    if (cells.is_float) {
+        *low = *high = 0;
+        return false;
+    }
+    if (image->file->lut.entries > 0) {
+        *low = 0;
+        *high = ldexp(1.0, image->file->lut.bits) - 1;
+        return true;
+    }
+    return ts_dicom_value_range(&cells, image->have_slope ? image->slope : 1,
+                                image->have_intercept ? image->intercept : 0, low, high);
 }
 
 /* Convert cells in place. The bits outside of the field are clean where they are all zero, or above a negative value
@@ -86,8 +115,34 @@ CELLS(8, )
 CELLS(16, __builtin_bswap16)
 CELLS(32, __builtin_bswap32)
 
+static void swap_64(uint64_t *data, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        data[i] = __builtin_bswap64(data[i]);
+}
+
+bool ts_dicom_round_doubles(void *data, size_t n)
+{
+    bool fits = true;
+    for (size_t i = 0; i < n; i++) {
+        double value;
+        memcpy(&value, (const char *)data + i * sizeof value, sizeof value);
+        const float rounded = (float)value;
+        fits = fits && (isfinite(rounded) || !isfinite(value));
+        memcpy((char *)data + i * sizeof rounded, &rounded, sizeof rounded);
+    }
+    return fits;
+}
+
 bool ts_dicom_cells_to_stored(void *data, size_t n, const struct dicom_cells *cells)
 {
+    if (cells->is_float) {
+        if (cells->big_endian && cells->bits_allocated == 64)
+            swap_64(data, n);
+        else if (cells->big_endian)
+            swap_32(data, n);
+        return false;
+    }
     switch (cells->bits_allocated) {
     case 8:
         return to_stored_8(data, n, cells);
@@ -146,12 +201,26 @@ VALUES(i16, int16_t, INT16_MIN, INT16_MAX)
 VALUES(u32, uint32_t, 0, (int64_t)UINT32_MAX)
 VALUES(i32, int32_t, INT32_MIN, INT32_MAX)
 
+static int64_t count_f32(const void *restrict stored, size_t n, int64_t low, int64_t high)
+{
+    (void)stored, (void)n, (void)low, (void)high;
+    return 0;
+}
+
+static void rescale_f32(void *out, enum ts_dtype dtype, const void *stored, size_t n, double slope, double intercept)
+{
+    (void)dtype; /* F32, to which every series with floats belongs */
+    for (size_t i = 0; i < n; i++)
+        ((float *)out)[i] = (float)((double)((const float *)stored)[i] * slope + intercept);
+}
+
 static const struct {
     int64_t (*count)(const void *stored, size_t n, int64_t low, int64_t high);
     void (*rescale)(void *out, enum ts_dtype dtype, const void *stored, size_t n, double slope, double intercept);
 } by_dtype[] = {
     [TS_U8] = {count_u8, rescale_u8},    [TS_I8] = {count_i8, rescale_i8},    [TS_U16] = {count_u16, rescale_u16},
     [TS_I16] = {count_i16, rescale_i16}, [TS_U32] = {count_u32, rescale_u32}, [TS_I32] = {count_i32, rescale_i32},
+    [TS_F32] = {count_f32, rescale_f32},
 };
 
 int64_t ts_dicom_count_range(const void *stored, enum ts_dtype dtype, size_t n, int64_t low, int64_t high)

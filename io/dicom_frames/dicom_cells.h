@@ -8,24 +8,34 @@
 #define IO_DICOM_DICOM_CELLS_H
 
 #include "core/image.h"
+#include "io/dicom_header/dicom_file.h"
 
 struct dicom_cells {
-    int bits_allocated; /* 8, 16, 32 */
+    int bits_allocated; /* 8, 16, 32; 64 of doubles */
     int bits_stored, high_bit;
     bool is_signed, big_endian;
+    bool is_float; /* floats or doubles, of which bits_stored, high_bit and is_signed say nothing */
 };
 
-/* Returns the dtype of stored values, U8 ... I32, by BitsAllocated and sign. */
+/* Returns the cells of a file's frames. */
+struct dicom_cells ts_dicom_cells(const struct dicom_file *file);
+
+/* Returns the dtype of stored values, U8 ... I32, by BitsAllocated and sign, or F32, to which doubles are rounded. */
 enum ts_dtype ts_dicom_stored_dtype(const struct dicom_cells *cells);
 /* Gives the lowest and highest stored value that the format allows. */
 void ts_dicom_stored_range(const struct dicom_cells *cells, double *low, double *high);
 /* Gives the lowest and highest value that slope and intercept make of them. Returns whether every value is an integer.
  */
 bool ts_dicom_value_range(const struct dicom_cells *cells, double slope, double intercept, double *low, double *high);
+/* Gives the lowest and highest value that the header of an image allows, and returns whether all are integers. Floats,
+ * whose range only the pixels show, count as 0, and not as integers. */
+bool ts_dicom_image_range(const struct dicom_image *image, double *low, double *high);
 /* Converts n cells in place to stored values in host order, of the dtype above. Returns whether bits outside of
  * BitsStored were set that are not the extension of the sign; they are dropped. */
 bool ts_dicom_cells_to_stored(void *data, size_t n, const struct dicom_cells *cells);
-/* Counts the stored values in [low, high]. */
+/* Rounds n doubles in place to floats. Returns false where a finite one becomes infinite. */
+bool ts_dicom_round_doubles(void *data, size_t n);
+/* Counts the stored values in [low, high]. 0 for floats, which have no padding value. */
 int64_t ts_dicom_count_range(const void *stored, enum ts_dtype dtype, size_t n, int64_t low, int64_t high);
 /* Computes out = stored * slope + intercept in double, rounded once to f32. Integer dtypes are exact; slope and
  * intercept must then be integers, and every value in range. */

@@ -43,6 +43,7 @@ struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
                             .slope = frame->slope,
                             .intercept = frame->intercept,
                             .cells = frame->cells,
+                            .lut = file->lut,
                             .dtype = source->base.image.dtype,
                             .have_padding = image->have_padding,
                             .have_padding_limit = image->have_padding_limit,
@@ -148,7 +149,7 @@ static bool find_padding(const struct dicom_job *job, int64_t *low, int64_t *hig
         last = is_signed ? (int64_t)job->padding_limit : (int64_t)(uint32_t)job->padding_limit;
     *low = first < last ? first : last;
     *high = first < last ? last : first;
-    return job->have_padding;
+    return job->have_padding && !job->cells.is_float;
 }
 
 static int64_t count_padding(const struct dicom_job *job, const void *stored, enum ts_dtype dtype)
@@ -198,6 +199,37 @@ static bool read_cells(const struct dicom_job *job, int fd, struct dicom_scratch
     return ok;
 }
 
+/* Makes values of stored ones by the table in the file, a part of the slice at a time. */
+static bool look_up(const struct dicom_job *job, int fd, const void *stored, enum ts_dtype dtype, void *out,
+                    struct dicom_reply *reply)
+{
+    enum { PART = 1024 };
+    const struct dicom_lut *lut = &job->lut;
+    const bool words = lut->data.length == 2 * (uint32_t)lut->entries;
+    const double last = lut->entries - 1;
+    unsigned char *table = malloc(lut->data.length);
+    unsigned high = 0;
+    if (!table)
+        ts_dicom_reply_refuse(reply, "no-memory", "memory is out");
+    const bool read = table && ts_dicom_read_pixels(fd, table, lut->data.length, lut->data.offset, reply);
+    for (size_t first = 0; read && first < job->n; first += PART) {
+        const size_t n = job->n - first < PART ? job->n - first : PART;
+        double from[PART];
+        uint16_t to[PART];
+        ts_load_f64(from, (const char *)stored + first * ts_dtype_bytes(dtype), dtype, n);
+        for (size_t i = 0; i < n; i++) {
+            const size_t entry = (size_t)fmin(fmax(from[i] - lut->first, 0), last);
+            to[i] = words ? ts_dicom_u16(table + 2 * entry, job->cells.big_endian) : table[entry];
+            high |= to[i];
+        }
+        ts_dicom_rescale((char *)out + first * ts_dtype_bytes(job->dtype), job->dtype, to, TS_U16, n, 1, 0);
+    }
+    free(table);
+    if (high >> lut->bits)
+        ts_dicom_reply_refuse(reply, "values-out-of-range", "a value of the Modality LUT has more bits than it states");
+    return read && !reply->failed;
+}
+
 void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, void *out,
                            struct dicom_reply *reply)
 {
@@ -209,8 +241,15 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scr
     reply->dirty = ts_dicom_cells_to_stored(cells, job->n, &job->cells);
     if (!digest(cells, bytes, job->sop_instance, reply))
         return;
+    if (job->cells.is_float && job->cells.bits_allocated == 64 && !ts_dicom_round_doubles(cells, job->n)) {
+        ts_dicom_reply_refuse(reply, "values-out-of-range", "a 64-bit value is beyond the range of a 32-bit float");
+        return;
+    }
     reply->padding_count = count_padding(job, cells, stored);
-    ts_dicom_rescale(out, job->dtype, cells, stored, job->n, job->slope, job->intercept);
+    if (job->lut.entries > 0)
+        look_up(job, fd, cells, stored, out, reply);
+    else
+        ts_dicom_rescale(out, job->dtype, cells, stored, job->n, job->slope, job->intercept);
 }
 
 bool ts_dicom_frame_prepare(void)

@@ -9,6 +9,7 @@
 
 #include "core/arena.h"
 #include "io/dicom_frames/dicom_cells.h"
+#include "io/dicom_frames/dicom_mask.h"
 #include "io/dicom_header/dicom_codestream.h"
 #include "io/dicom_header/dicom_file.h"
 #include "io/file/inflate_file.h"
@@ -38,6 +39,7 @@ struct dicom_job {
     int64_t tile_offset; /* pixels of the frame before the first of the slice */
     double slope, intercept;
     struct dicom_cells cells;
+    struct dicom_lut lut;
     enum ts_dtype dtype; /* dtype of the volume */
     bool have_padding, have_padding_limit;
     int32_t padding, padding_limit;
@@ -78,6 +80,7 @@ struct dicom_source {
     struct dicom_frame *frames;
     size_t cell_bytes; /* the most that the cells of a frame need */
     bool noted_dirty;
+    struct dicom_mask mask; /* blackened in each slice that is read */
 
     struct read_ahead *native; /* reads slices that are not compressed; NULL until started */
     int n_threads;

@@ -24,11 +24,26 @@ static void check_kind(struct scan *scan)
     if (ts_dicom_is_class(file->sop_class, multi_frame) && !scan->has_groups)
         ts_dicom_refuse(scan, "dicom-multi-frame",
                         "an enhanced object without functional groups, which would say where its frames lie");
-    if (ts_dicom_has(scan, DICOM_FLOAT_PIXELS) || ts_dicom_has(scan, DICOM_DOUBLE_PIXELS))
-        ts_dicom_refuse(scan, "dicom-float-pixels", "pixels stored as floating point are not in this build");
-    if (ts_dicom_has(scan, DICOM_TAG(0x0028, 0x3000)))
-        ts_dicom_refuse(scan, "dicom-modality-lut",
-                        "values are given by a Modality LUT Sequence, which is not in this build");
+}
+
+static void check_bits(struct scan *scan)
+{
+    const struct dicom_file *file = scan->file;
+    const int bits = file->bits_allocated;
+    if (file->float_bits && bits != file->float_bits)
+        ts_dicom_refuse(scan, "dicom-bad-bits", "Bits Allocated is %d, expected %d for floating point pixels", bits,
+                        file->float_bits);
+    if (file->float_bits)
+        return;
+    if (bits != 8 && bits != 16 && bits != 32)
+        ts_dicom_refuse(scan, "dicom-bad-bits", "Bits Allocated is %d, expected 8, 16 or 32", bits);
+    if (file->bits_stored < 1 || file->bits_stored > bits || file->high_bit >= bits ||
+        file->high_bit < file->bits_stored - 1)
+        ts_dicom_refuse(scan, "dicom-bad-bits", "Bits Allocated %d, Bits Stored %d, High Bit %d do not fit together",
+                        bits, file->bits_stored, file->high_bit);
+    if (file->pixel_representation > 1)
+        ts_dicom_refuse(scan, "dicom-bad-bits", "Pixel Representation is %d, expected 0 or 1",
+                        file->pixel_representation);
 }
 
 /* Checks sizes and bits, so that every later product is safe and every stored value has one meaning. */
@@ -40,12 +55,13 @@ static void check_layout(struct scan *scan)
         DICOM_TAG(0x0028, 0x0011), /* Columns */
         DICOM_TAG(0x0028, 0x0002), /* Samples per Pixel */
         DICOM_TAG(0x0028, 0x0100), /* Bits Allocated */
+        DICOM_TAG(0x0028, 0x0004), /* Photometric Interpretation */
         DICOM_TAG(0x0028, 0x0101), /* Bits Stored */
         DICOM_TAG(0x0028, 0x0102), /* High Bit */
         DICOM_TAG(0x0028, 0x0103), /* Pixel Representation */
-        DICOM_TAG(0x0028, 0x0004), /* Photometric Interpretation */
     };
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+    enum { OF_FLOATS = 5 }; /* floating point pixels have no more */
+    for (size_t i = 0; i < (file->float_bits ? OF_FLOATS : sizeof needed / sizeof *needed); i++)
         ts_dicom_need(scan, needed[i]);
     if (file->rows < 1 || file->columns < 1)
         ts_dicom_refuse(scan, "dicom-bad-size", "the image has %d rows and %d columns", file->rows, file->columns);
@@ -55,16 +71,32 @@ static void check_layout(struct scan *scan)
     if (strcmp(file->photometric, "MONOCHROME1") && strcmp(file->photometric, "MONOCHROME2"))
         ts_dicom_refuse(scan, "dicom-color", "photometric interpretation %s, expected MONOCHROME2 or MONOCHROME1",
                         file->photometric);
-    int bits = file->bits_allocated;
-    if (bits != 8 && bits != 16 && bits != 32)
-        ts_dicom_refuse(scan, "dicom-bad-bits", "Bits Allocated is %d, expected 8, 16 or 32", bits);
-    if (file->bits_stored < 1 || file->bits_stored > bits || file->high_bit >= bits ||
-        file->high_bit < file->bits_stored - 1)
-        ts_dicom_refuse(scan, "dicom-bad-bits", "Bits Allocated %d, Bits Stored %d, High Bit %d do not fit together",
-                        bits, file->bits_stored, file->high_bit);
-    if (file->pixel_representation > 1)
-        ts_dicom_refuse(scan, "dicom-bad-bits", "Pixel Representation is %d, expected 0 or 1",
-                        file->pixel_representation);
+    check_bits(scan);
+}
+
+/* Checks the Modality LUT against its descriptor, where there is one. */
+static void check_lut(struct scan *scan)
+{
+    struct dicom_file *file = scan->file;
+    struct dicom_lut *lut = &file->lut;
+    const double *descriptor = scan->lut_descriptor;
+    const bool described = descriptor[0] >= 0 && descriptor[1] >= -32768 && descriptor[2] >= 1 && descriptor[2] <= 16;
+    if (!described && lut->data.length == 0 && isnan(descriptor[0]))
+        return;
+    const uint32_t entries = !described ? 0 : descriptor[0] == 0 ? 65536 : (uint32_t)descriptor[0];
+    if (!described || (lut->data.length != 2 * entries && lut->data.length != entries + (entries & 1)))
+        ts_dicom_refuse(scan, "dicom-modality-lut",
+                        "the Modality LUT has %" PRIu32 " bytes, which do not fit its descriptor", lut->data.length);
+    else if (file->float_bits || scan->image.have_slope || file->syntax == DICOM_DEFLATED_LE)
+        ts_dicom_refuse(scan, "dicom-modality-lut", "a Modality LUT stands beside %s, expected it alone",
+                        file->float_bits         ? "floating point pixels"
+                        : scan->image.have_slope ? "a Rescale Slope"
+                                                 : "a deflated data set");
+    if (file->refusal)
+        return;
+    lut->entries = (int)entries;
+    lut->bits = (int)descriptor[2];
+    lut->first = file->pixel_representation == 1 ? (int16_t)(int)descriptor[1] : (int)descriptor[1];
 }
 
 static void check_pixels(struct scan *scan)
@@ -132,6 +164,7 @@ void ts_dicom_check(struct scan *scan)
         return;
     check_kind(scan);
     check_layout(scan);
+    check_lut(scan);
     for (size_t i = 0; i < scan->file->n_images; i++)
         check_values(scan, &scan->file->images[i]);
     check_pixels(scan);

@@ -82,6 +82,11 @@ bool ts_dicom_is_vr(const char *letters)
     return is_one_of(letters, "AEASATCSDADSDTFLFDISLOLTOBODOFOLOVOWPNSHSLSQSSSTSVTMUCUIULUNURUSUTUV");
 }
 
+bool ts_dicom_is_pixels(uint32_t tag)
+{
+    return tag == DICOM_PIXEL_DATA || tag == DICOM_FLOAT_PIXELS || tag == DICOM_DOUBLE_PIXELS;
+}
+
 static enum dicom_step broken(struct dicom_walk *walk, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static enum dicom_step broken(struct dicom_walk *walk, const char *code, const char *format, ...)
@@ -201,8 +206,8 @@ static enum dicom_step step_in_sequence(struct dicom_walk *walk, const struct di
 static enum dicom_step enter_or_skip(struct dicom_walk *walk, struct dicom_element *element, bool implicit)
 {
     bool top = walk->n_levels == 0, undefined = element->length == DICOM_UNDEFINED;
-    bool pixels = top && element->tag == DICOM_PIXEL_DATA;
-    if (pixels && undefined)
+    bool pixels = top && ts_dicom_is_pixels(element->tag);
+    if (undefined && top && element->tag == DICOM_PIXEL_DATA)
         return DICOM_STEP_ELEMENT;
     bool sequence = !strcmp(element->vr, "SQ") || (undefined && (implicit || !strcmp(element->vr, "UN")));
     if (sequence) {

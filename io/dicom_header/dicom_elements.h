@@ -94,6 +94,8 @@ uint32_t ts_dicom_walk_peek(struct dicom_walk *walk);
 /* Read unsigned integers of 2 and 4 bytes. */
 uint16_t ts_dicom_u16(const unsigned char *bytes, bool big_endian);
 uint32_t ts_dicom_u32(const unsigned char *bytes, bool big_endian);
+/* Returns true for pixel data of integers, of floats and of doubles. */
+bool ts_dicom_is_pixels(uint32_t tag);
 bool ts_dicom_is_vr(const char *letters); /* one of the standard's two-letter names */
 
 #endif

@@ -17,7 +17,20 @@
 
 enum { DICOM_UID_MAX = 65, DICOM_TEXT_MAX = 65, DICOM_CODE_MAX = 33 };
 
+/* Where a value lies in the file. */
+struct dicom_place {
+    int64_t offset;
+    uint32_t length;
+};
+
+/* A Modality LUT: the value of a stored one is that of entry (stored - first), or of the first or last entry beyond. */
+struct dicom_lut {
+    int entries, first, bits; /* entries 0: there is none */
+    struct dicom_place data;  /* one byte or one 16-bit word an entry, by its length */
+};
+
 struct dicom_image;
+struct dicom_value;
 
 /* The compressed stream of one frame: fragments that follow each other, each behind an item header of 8 bytes. */
 struct dicom_stream {
@@ -43,8 +56,10 @@ struct dicom_file {
         frame_of_reference[DICOM_UID_MAX], syntax_uid[DICOM_UID_MAX];
     enum dicom_syntax syntax;
     char modality[DICOM_TEXT_MAX], image_type[DICOM_TEXT_MAX * 2], photometric[DICOM_TEXT_MAX], units[DICOM_TEXT_MAX],
-        kernel[DICOM_TEXT_MAX], burned_in[DICOM_TEXT_MAX], description[DICOM_TEXT_MAX];
+        burned_in[DICOM_TEXT_MAX], description[DICOM_TEXT_MAX];
     int rows, columns, samples_per_pixel, bits_allocated, bits_stored, high_bit, pixel_representation;
+    struct dicom_lut lut;
+    int float_bits; /* the pixels are floats (32) or doubles (64); 0: integers */
     int64_t frames;
     double tilt_degree;                             /* only to warn; NaN if absent */
     double images_in_acquisition, series_instances; /* as the file claims; NaN if absent */
@@ -83,7 +98,8 @@ struct dicom_image {
     bool have_gradient;
     double gradient[3]; /* direction of the diffusion weighting; NaN if absent */
     double echo_key;    /* echo_time_ms where echoes are series of their own, else NaN; once images are grouped */
-    double along_mm;    /* position along the normal of its series, once that has been arranged */
+    const struct dicom_value *values; /* what describes the acquisition (dicom_fields.h); arena */
+    double along_mm;                  /* position along the normal of its series, once that has been arranged */
 };
 
 enum { DICOM_NAMED = -1 };

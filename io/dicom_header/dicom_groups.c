@@ -24,6 +24,11 @@ bool ts_dicom_is_groups(uint32_t tag)
     return tag == SHARED_GROUPS || tag == FRAME_GROUPS;
 }
 
+bool ts_dicom_is_open(uint32_t tag)
+{
+    return ts_dicom_is_groups(tag) || tag == DICOM_TAG(0x0028, 0x3000);
+}
+
 /* An image plane that stands outside of the groups is that of no frame. */
 static void begin_groups(struct scan *scan, struct dicom_walk *walk)
 {

@@ -9,6 +9,8 @@
 
 #include "io/dicom_header/dicom_scan_state.h"
 
+/* Returns true for the sequences whose elements are wanted: the functional groups and the Modality LUT. */
+bool ts_dicom_is_open(uint32_t tag);
 /* Returns true for the sequences of functional groups. */
 bool ts_dicom_is_groups(uint32_t tag);
 /* Takes an element inside of them. A frame is added to scan->frames for each item of the per-frame groups; the file is

@@ -91,6 +91,7 @@ static void take_pixels(struct scan *scan, struct dicom_walk *walk, const struct
     struct dicom_file *file = scan->file;
     scan->met_pixels = true;
     scan->encapsulated = element->length == DICOM_UNDEFINED;
+    scan->file->float_bits = element->tag == DICOM_FLOAT_PIXELS ? 32 : element->tag == DICOM_DOUBLE_PIXELS ? 64 : 0;
     scan->pixel_words = strcmp(element->vr, "OB") != 0;
     if (scan->encapsulated) {
         ts_dicom_walk_fragments(scan, walk);
@@ -136,7 +137,7 @@ static void read_data_set(struct scan *scan, struct dicom_walk *walk)
                             element.tag >> 16, element.tag & 0xFFFF);
             return;
         }
-        if (element.tag == DICOM_PIXEL_DATA) {
+        if (element.root == 0 && ts_dicom_is_pixels(element.tag)) {
             take_pixels(scan, walk, &element);
             if (scan->file->refusal && scan->encapsulated)
                 return;
@@ -146,7 +147,7 @@ static void read_data_set(struct scan *scan, struct dicom_walk *walk)
             scan->offsets_offset = element.offset;
             scan->offsets_bytes = element.length;
         }
-        if (element.root != 0)
+        if (ts_dicom_is_groups(element.root))
             ts_dicom_take_group(scan, walk, &element);
         else
             ts_dicom_take(scan, walk, &element);
@@ -161,7 +162,8 @@ static void init_scan(struct scan *scan, const char *path)
     *scan->file = (struct dicom_file){.path = path, .folder = DICOM_NAMED, .frames = 1};
     scan->file->tilt_degree = scan->file->images_in_acquisition = scan->file->series_instances = NAN;
     scan->file->series_number = scan->file->repetition_ms = scan->file->temporal_positions =
-        scan->file->temporal_resolution_ms = scan->mosaic_tiles = NAN;
+        scan->file->temporal_resolution_ms = scan->mosaic_tiles = scan->lut_descriptor[0] = scan->lut_descriptor[1] =
+            scan->lut_descriptor[2] = NAN;
     image->slope = 1;
     image->spacing_between_slices_mm = image->echo_time_ms = image->temporal_position = image->acquisition_number =
         image->b_value = image->instance_number = image->acquired_s = image->time_offset_s = image->trigger_ms =
@@ -229,12 +231,11 @@ static bool scan_open_file(struct scan *scan, struct dicom_other *other)
         return true;
     ts_dicom_walk_init(&walk, &scan->reader, walk.offset, file->syntax == DICOM_IMPLICIT_LE,
                        file->syntax == DICOM_EXPLICIT_BE);
-    walk.is_open = ts_dicom_is_groups;
+    walk.is_open = ts_dicom_is_open;
     if (encoding_agrees(scan, &walk))
         read_data_set(scan, &walk);
     bool document = ts_dicom_is_class(file->sop_class, document_classes);
     bool image = scan->met_pixels || file->refusal || ts_dicom_has(scan, DICOM_TAG(0x0028, 0x0010)) ||
-                 ts_dicom_has(scan, DICOM_FLOAT_PIXELS) || ts_dicom_has(scan, DICOM_DOUBLE_PIXELS) ||
                  ts_dicom_is_class(scan->media_class, image_classes) ||
                  ts_dicom_is_class(file->sop_class, image_classes);
     if (document || !image)

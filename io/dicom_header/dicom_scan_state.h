@@ -20,11 +20,6 @@ struct dicom_block {
     int creator;
 };
 
-struct dicom_place {
-    int64_t offset;
-    uint32_t length;
-};
-
 struct scan {
     struct arena *arena;
     struct dicom_file *file;
@@ -37,8 +32,9 @@ struct scan {
         filled[DICOM_MAX_WANTED]; /* row i of the table of wanted elements was met, held a value */
     struct dicom_block blocks[DICOM_MAX_BLOCKS];
     int n_blocks;
-    struct dicom_place csa; /* Siemens' private header of the image, which the mosaic needs; length 0: none */
-    double mosaic_tiles;    /* as a private element states it; NaN if absent */
+    struct dicom_place csa;   /* Siemens' private header of the image, which the mosaic needs; length 0: none */
+    double lut_descriptor[3]; /* of the Modality LUT: entries, first stored value, bits; NaN if absent */
+    double mosaic_tiles;      /* as a private element states it; NaN if absent */
     char media_class[DICOM_UID_MAX];
     bool met_pixels, encapsulated, pixels_truncated, pixel_words;
     int64_t pixels_claimed;                /* length of native pixel data, as the element states it */

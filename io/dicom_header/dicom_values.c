@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_header/dicom_parse.h"
 
 enum value_kind {
@@ -68,7 +69,6 @@ static const struct wanted wanted[] = {
     {0, PUBLIC, TAG(0x0018, 0x0088), VALUE_ADVICE, "Spacing Between Slices", FIELD(spacing_between_slices_mm), 1, 0},
     {0, PUBLIC, TAG(0x0018, 0x1060), VALUE_ADVICE, "Trigger Time", FIELD(trigger_ms), 1, 0},
     {0, PUBLIC, TAG(0x0018, 0x1120), VALUE_ADVICE, "Gantry/Detector Tilt", FILE_FIELD(tilt_degree), 1, 0},
-    {0, PUBLIC, TAG(0x0018, 0x1210), VALUE_TEXT, "Convolution Kernel", FILE_TEXT(kernel)},
     {0, PUBLIC, TAG(0x0018, 0x9087), VALUE_ADVICE, "Diffusion b-value", FIELD(b_value), 1, 0},
     {0, PUBLIC, TAG(0x0020, 0x000D), VALUE_UID, "Study Instance UID", FILE_TEXT(study)},
     {0, PUBLIC, TAG(0x0020, 0x000E), VALUE_UID, "Series Instance UID", FILE_TEXT(series)},
@@ -109,10 +109,11 @@ static const struct wanted wanted[] = {
     {0, PUBLIC, TAG(0x0028, 0x2110), VALUE_TEXT, "Lossy Image Compression", FILE_TEXT(lossy_compression)},
     {0, PUBLIC, TAG(0x0028, 0x2112), VALUE_TEXT, "Lossy Image Compression Ratio", FILE_TEXT(lossy_ratio)},
     {0, PUBLIC, TAG(0x0028, 0x2114), VALUE_TEXT, "Lossy Image Compression Method", FILE_TEXT(lossy_method)},
-    {0, PUBLIC, TAG(0x0028, 0x3000), VALUE_PRESENCE, "Modality LUT Sequence", OF_FILE, 0, 0, 0},
+    {TAG(0x0028, 0x3000), PUBLIC, TAG(0x0028, 0x3002), VALUE_BINARY, "LUT Descriptor", SCAN_FIELD(lut_descriptor), 3,
+     0},
+    {TAG(0x0028, 0x3000), PUBLIC, TAG(0x0028, 0x3004), VALUE_TEXT, "Modality LUT Type", TEXT(rescale_type)},
+    {TAG(0x0028, 0x3000), PUBLIC, TAG(0x0028, 0x3006), VALUE_PLACE, "LUT Data", FILE_FIELD(lut.data), 1, 0},
     {0, PUBLIC, TAG(0x0054, 0x1001), VALUE_TEXT, "Units", FILE_TEXT(units)},
-    {0, PUBLIC, DICOM_FLOAT_PIXELS, VALUE_PRESENCE, "Float Pixel Data", OF_FILE, 0, 0, 0},
-    {0, PUBLIC, DICOM_DOUBLE_PIXELS, VALUE_PRESENCE, "Double Float Pixel Data", OF_FILE, 0, 0, 0},
     /* Elements of functional groups. */
     {TAG(0x0018, 0x9114), PUBLIC, TAG(0x0018, 0x9082), VALUE_BINARY, "Effective Echo Time", FIELD(echo_time_ms), 1, 0},
     {TAG(0x0018, 0x9117), PUBLIC, TAG(0x0018, 0x9087), VALUE_BINARY, "Diffusion b-value", FIELD(b_value), 1, 0},
@@ -319,6 +320,7 @@ void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk, const struc
     if (element->parent == 0 && (element->tag >> 16 & 1) && (element->tag & 0xFFFF) >= 0x10 &&
         (element->tag & 0xFFFF) <= 0xFF)
         take_creator(scan, element);
+    ts_dicom_take_field(scan, element, walk->big_endian);
     const int i = find(scan, element->parent, element->tag);
     if (i < 0 || !has_value(scan, i, element))
         return;

@@ -17,7 +17,8 @@ enum ts_status ts_dicom_group(struct dicom_folder *folder, const struct dicom_ru
 enum ts_status ts_dicom_choose(const struct dicom_series *series, size_t n_series, const char *choice,
                                const struct dicom_folder *folder, const struct dicom_series **chosen,
                                struct ts_diag *diag);
-/* Writes what `tomostage info PATH` shows. TS_BAD_INPUT: there is no image, or the path cannot be read. */
-enum ts_status ts_dicom_info(const char *path, bool json, FILE *stream, struct ts_diag *diag);
+/* Writes what `tomostage info PATH` shows; with `names` the descriptions of the series too, into which people write.
+ * TS_BAD_INPUT: there is no image, or the path cannot be read. */
+enum ts_status ts_dicom_info(const char *path, bool json, bool names, FILE *stream, struct ts_diag *diag);
 
 #endif

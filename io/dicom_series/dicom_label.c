@@ -65,13 +65,13 @@ void ts_dicom_label(struct dicom_series *series, size_t n)
     }
 }
 
-/* Writes "MR", or with names 'MR "gre_field" #5'. */
+/* Writes "MR #5", or with names 'MR "gre_field" #5'. */
 static void write_name(const struct dicom_series *series, bool names, char *out, size_t size)
 {
     const struct dicom_file *file = series->images[0]->file;
     const char *quote = names && *file->description ? "\"" : "";
     char number[32] = "";
-    if (names && !isnan(file->series_number))
+    if (!isnan(file->series_number))
         snprintf(number, sizeof number, " #%.0f", file->series_number);
     snprintf(out, size, "%s%s%s%s%s%s%s%s", *series->modality ? series->modality : "?", *quote ? " " : "", quote,
              *quote ? file->description : "", quote, number, *series->label ? ", " : "", series->label);

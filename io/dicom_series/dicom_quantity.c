@@ -20,17 +20,18 @@ static void choose_dtype(struct dicom_series *series)
 {
     static const enum ts_dtype candidates[] = {TS_U8, TS_I8, TS_U16, TS_I16, TS_U32, TS_I32};
     double low = INFINITY, high = -INFINITY;
-    bool whole = true;
+    bool whole = true, doubles = false;
     for (size_t i = 0; i < series->n_images; i++) {
         const struct dicom_image *image = series->images[i];
         double slice_low, slice_high;
-        const struct dicom_cells cells = {.bits_stored = image->file->bits_stored,
-                                          .is_signed = image->file->pixel_representation == 1};
-        whole &= ts_dicom_value_range(&cells, image->slope, image->intercept, &slice_low, &slice_high);
+        doubles |= image->file->float_bits == 64;
+        whole &= ts_dicom_image_range(image, &slice_low, &slice_high);
         low = fmin(low, slice_low);
         high = fmax(high, slice_high);
     }
     series->image.dtype = TS_F32;
+    if (doubles)
+        ts_dicom_series_warn(series, "64-bit floating point values are rounded to 32 bits");
     if (!(low >= -FLT_MAX && high <= FLT_MAX)) {
         ts_dicom_series_refuse(series, "rescale-overflow", "correct Rescale Slope and Intercept",
                                "values may reach from %g to %g, more than a 32-bit float holds", low, high);
@@ -50,7 +51,8 @@ static void choose_dtype(struct dicom_series *series)
 
 static bool is_hounsfield(const struct dicom_image *image)
 {
-    return image->have_slope && (!*image->rescale_type || !strcmp(image->rescale_type, "HU"));
+    const bool named = !strcmp(image->rescale_type, "HU");
+    return named || (image->have_slope && !*image->rescale_type);
 }
 
 static const char *pet_unit(const char *units)
@@ -77,7 +79,8 @@ static void choose_unit(struct dicom_series *series)
         if (*first->rescale_type && strcmp(first->rescale_type, "US"))
             series->image.unit = first->rescale_type;
         ts_dicom_series_warn(series, "the CT values are not in Hounsfield units: %s",
-                             first->have_slope ? "Rescale Type says otherwise" : "Rescale Slope is absent");
+                             first->have_slope || *first->rescale_type ? "Rescale Type says otherwise"
+                                                                       : "Rescale Slope is absent");
     } else if (!strcmp(first->file->modality, "PT")) {
         series->image.unit = pet_unit(first->file->units);
     }

@@ -6,60 +6,12 @@
  */
 #include "io/dicom_series/dicom_repeats.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/path.h"
-
-/* Returns how many bytes store an image's frame, and where they begin. Of a deflated data set, only all of it can be
- * compared without inflating it. */
-static int64_t bytes_of(const struct dicom_image *image, int64_t *offset)
-{
-    const struct dicom_file *file = image->file;
-    if (dicom_is_compressed(file->syntax)) {
-        *offset = file->streams[image->frame].offset;
-        return file->streams[image->frame].bytes;
-    }
-    const bool deflated = file->syntax == DICOM_DEFLATED_LE;
-    *offset = deflated ? file->deflate_offset : ts_dicom_frame_offset(image);
-    return deflated ? file->file_bytes - file->deflate_offset : ts_dicom_frame_bytes(file);
-}
-
-/* Returns true where the frames of both images hold the same bytes, read anew. Where one cannot be read *error is the
- * errno. */
-static bool same_pixels(const struct dicom_image *a, const struct dicom_image *b, int *error)
-{
-    const struct dicom_image *images[] = {a, b};
-    int64_t offsets[2];
-    const int64_t n_bytes = bytes_of(a, &offsets[0]);
-    bool same = bytes_of(b, &offsets[1]) == n_bytes && !strcmp(a->file->syntax_uid, b->file->syntax_uid);
-    int fds[2] = {-1, -1};
-    char bytes[2][8192];
-    *error = 0;
-    for (int i = 0; i < 2 && *error == 0; i++) {
-        fds[i] = open(images[i]->file->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-        *error = fds[i] < 0 ? errno : 0;
-    }
-    for (int64_t done = 0; same && *error == 0 && done < n_bytes;) {
-        int64_t left = n_bytes - done;
-        size_t n = left < (int64_t)sizeof bytes[0] ? (size_t)left : sizeof bytes[0];
-        for (int i = 0; i < 2 && *error == 0; i++) {
-            ssize_t got = pread(fds[i], bytes[i], n, offsets[i] + done);
-            *error = got < 0 ? errno : 0;
-            same = same && got == (ssize_t)n;
-        }
-        same = same && *error == 0 && memcmp(bytes[0], bytes[1], n) == 0;
-        done += (int64_t)n;
-    }
-    for (int i = 0; i < 2; i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
-    return same && *error == 0;
-}
+#include "io/dicom_series/dicom_same.h"
 
 static bool same_instance(const struct dicom_image *a, const struct dicom_image *b)
 {
@@ -67,33 +19,64 @@ static bool same_instance(const struct dicom_image *a, const struct dicom_image 
            a->tile == b->tile;
 }
 
+static void refuse_different(struct dicom_series *series, const struct dicom_image *a, const struct dicom_image *b)
+{
+    ts_dicom_series_refuse(series, "duplicate-differs", "remove the one that is wrong",
+                           "%s and %s have one SOP Instance UID but different content", ts_base_name(a->file->path),
+                           ts_base_name(b->file->path));
+}
+
+/* Pairs of images of one instance whose bytes differ, and which must be decoded to be compared. */
+struct pairs {
+    struct dicom_image **items; /* two of each pair */
+    size_t n;
+};
+
+/* Compares an image with the one before it, of the same instance. Returns false where they differ, or cannot be
+ * compared; the series is then refused. */
+static bool is_copy(struct dicom_series *series, struct dicom_image *image, struct dicom_image *before,
+                    struct pairs *pairs)
+{
+    int error = 0;
+    const bool alike = !memcmp(image->position_mm, before->position_mm, sizeof image->position_mm) &&
+                       image->slope == before->slope && image->intercept == before->intercept;
+    if (alike && ts_dicom_same_bytes(image, before, &error))
+        return true;
+    if (error != 0) {
+        ts_dicom_series_refuse(series, "input-unreadable", "check the files and their permissions",
+                               "cannot compare the pixels of %s and %s, of one SOP Instance UID: %s",
+                               ts_base_name(before->file->path), ts_base_name(image->file->path), strerror(error));
+        return false;
+    }
+    if (!alike || !ts_dicom_may_be_same(image, before)) {
+        refuse_different(series, before, image);
+        return false;
+    }
+    pairs->items[pairs->n++] = before;
+    pairs->items[pairs->n++] = image;
+    return true;
+}
+
 void ts_dicom_drop_duplicates(struct dicom_series *series)
 {
+    struct pairs pairs = {.items = ts_arena_alloc(series->arena, 2 * series->n_images * sizeof *pairs.items)};
     size_t kept = 0;
-    for (size_t i = 0; i < series->n_images; i++) {
+    series->no_memory |= !pairs.items;
+    for (size_t i = 0; pairs.items && i < series->n_images; i++) {
         struct dicom_image *image = series->images[i], *before = kept > 0 ? series->images[kept - 1] : NULL;
-        if (before && same_instance(image, before)) {
-            int error = 0;
-            bool same = !memcmp(image->position_mm, before->position_mm, sizeof image->position_mm) &&
-                        image->slope == before->slope && image->intercept == before->intercept &&
-                        same_pixels(image, before, &error);
-            if (error != 0) {
-                ts_dicom_series_refuse(series, "input-unreadable", "check the files and their permissions",
-                                       "cannot compare the pixels of %s and %s, of one SOP Instance UID: %s",
-                                       ts_base_name(before->file->path), ts_base_name(image->file->path),
-                                       strerror(error));
-                return;
-            }
-            if (!same) {
-                ts_dicom_series_refuse(series, "duplicate-differs", "remove the one that is wrong",
-                                       "%s and %s have one SOP Instance UID but different content",
-                                       ts_base_name(before->file->path), ts_base_name(image->file->path));
-                return;
-            }
+        if (!before || !same_instance(image, before))
+            series->images[kept++] = image;
+        else if (is_copy(series, image, before, &pairs))
             series->n_duplicates++;
-            continue;
-        }
-        series->images[kept++] = image;
+        else
+            return;
+    }
+    if (!pairs.items)
+        return;
+    const size_t n = pairs.n / 2, differs = n > 0 ? ts_dicom_find_different(pairs.items, n) : 0;
+    if (differs < n) {
+        refuse_different(series, pairs.items[2 * differs], pairs.items[2 * differs + 1]);
+        return;
     }
     series->n_images = kept;
     if (series->n_duplicates > 0)
@@ -107,7 +90,8 @@ static bool all_same_pixels(struct dicom_image *const *images, size_t n)
     int error;
     for (size_t i = 1; i < n; i++) {
         const struct dicom_image *image = images[i];
-        if (image->slope != first->slope || image->intercept != first->intercept || !same_pixels(image, first, &error))
+        if (image->slope != first->slope || image->intercept != first->intercept ||
+            !ts_dicom_same_bytes(image, first, &error))
             return false;
     }
     return true;

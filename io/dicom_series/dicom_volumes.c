@@ -241,7 +241,13 @@ void ts_dicom_split_volumes(struct dicom_series *series)
     const bool echoes = differs(items, n, VALUE(echo_time_ms));
     const enum ts_axis_kind kind = echoes ? TS_AXIS_ECHO : weighted ? TS_AXIS_B : TS_AXIS_TIME;
     if (positions < 2 || !find_order(series, items, positions, volumes, kind)) {
-        ts_dicom_refuse_repeats(series);
+        if (echoes && positions > 1)
+            ts_dicom_series_refuse(
+                series, "position-repeated",
+                "write `split: echo` beside the path: each echo is then a series of its own",
+                "images at one position differ in Echo Time and in more: %zu images at %zu positions", n, positions);
+        else
+            ts_dicom_refuse_repeats(series);
         return;
     }
     series->n_slices = positions;

@@ -2,7 +2,9 @@
  *
  * This writes an image as NXdata: "data" in the image's axis order, one dataset per axis with its positions, geometry
  * as attributes of the group. Position of index i: axis.positions[i], else first + i * spacing, else (no spacing) i. An
- * evenly spaced axis has the attribute spacing. Source: NeXus NXdata (signal, axes, AXISNAME_indices).
+ * evenly spaced axis has the attribute spacing. Along y, positions and spacing are written with the other sign: y falls
+ * with the row, as docs/geometry.md defines it, and viewers that draw y upwards then have row 0 at the top. Source:
+ * NeXus NXdata (signal, axes, AXISNAME_indices).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -72,14 +74,17 @@ static void write_axis(struct hdf5_writer *writer, const char *group, const stru
     for (int64_t i = 0; i < axis->n; i++) {
         const double even = axis->spacing != 0 ? axis->first + (double)i * axis->spacing : (double)i;
         positions[i] = axis->positions ? axis->positions[i] : even;
+        if (axis->kind == TS_AXIS_Y)
+            positions[i] = 0 - positions[i];
     }
     struct ts_image values = {.rank = 1, .axes = {{.n = axis->n}}, .dtype = TS_F64, .unit = unit, .data = positions};
     snprintf(path, sizeof path, "%.960s/%s", group, kind);
     format_name(name, sizeof name, kind, unit);
     (void)ts_hdf5_values(writer, path, &values);
     put_text(writer, path, "long_name", name);
-    if (!axis->positions && axis->spacing != 0)
-        put_numbers(writer, path, "spacing", &axis->spacing, 1, 1);
+    const double spacing = axis->kind == TS_AXIS_Y ? -axis->spacing : axis->spacing;
+    if (!axis->positions && spacing != 0)
+        put_numbers(writer, path, "spacing", &spacing, 1, 1);
     free(positions);
 }
 

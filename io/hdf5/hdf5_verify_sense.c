@@ -5,6 +5,7 @@
  * of the digests did not cover attributes at all. An image is an NXdata group with the attribute "axes"; it is put
  * together from the lines of the listing, in which the axes and the values follow their group.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +60,8 @@ static void take_attribute(struct sense *sense, const char *line)
     if (sense->axis >= 0) {
         (void)get_value(line, "units", "|S", sense->axis_units[sense->axis], UNIT_BYTES - 1);
         (void)get_value(line, "spacing", "<f8", &image->axes[sense->axis].spacing, sizeof(double));
+        if (image->axes[sense->axis].kind == TS_AXIS_Y) /* y falls with the row; in older files it rises */
+            image->axes[sense->axis].spacing = fabs(image->axes[sense->axis].spacing);
     } else if (sense->values) {
         (void)get_value(line, "units", "|S", sense->unit, UNIT_BYTES - 1);
         (void)get_value(line, "quantity", "|S", quantity, UNIT_BYTES - 1);

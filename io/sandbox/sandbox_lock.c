@@ -10,10 +10,12 @@
 #include "io/sandbox/sandbox_lock.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +32,7 @@
 #define NATIVE_ARCHITECTURE AUDIT_ARCH_AARCH64
 #endif
 
-enum { CHILD_FILES_MAX = 24 };
+enum { CHILD_FILES_MAX = 24, LARGEST_BLOCK = 32 << 20 };
 
 bool ts_sandbox_is_instrumented(void)
 {
@@ -212,6 +214,13 @@ static bool drop_capabilities(void)
     return syscall(SYS_capset, &head, none) == 0;
 }
 
+/* Makes malloc() keep what it has freed, in blocks as large as its heaps take. Before it gives memory of a thread's
+ * heap back, it looks into a file of /proc, and the filter kills for that. */
+static bool keep_memory(void)
+{
+    return mallopt(M_TRIM_THRESHOLD, INT_MAX) == 1 && mallopt(M_MMAP_THRESHOLD, LARGEST_BLOCK) == 1;
+}
+
 bool ts_sandbox_lock(const struct sandbox_limits *limits, int channel)
 {
     if (!limit_addresses(limits->address_bytes) || !limit(RLIMIT_CORE, 0) || !limit(RLIMIT_FSIZE, 0) ||
@@ -223,5 +232,5 @@ bool ts_sandbox_lock(const struct sandbox_limits *limits, int channel)
     if (!limit(RLIMIT_NPROC, 0) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || !take_files_and_network() ||
         !drop_capabilities())
         return false;
-    return !ts_sandbox_has_seccomp() || filter_calls(channel);
+    return keep_memory() && (!ts_sandbox_has_seccomp() || filter_calls(channel));
 }

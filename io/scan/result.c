@@ -70,6 +70,17 @@ static enum ts_status take_positions(struct projections *projections, const char
     return TS_OK;
 }
 
+/* Files of today have y falling with the row, and positions of an image rise with its index; those of older versions
+ * have y rising, and stay as they are. */
+static void turn_y(double *positions, int64_t n, double *spacing)
+{
+    if (!(*spacing < 0 || (*spacing == 0 && n > 1 && positions[n - 1] < positions[0])))
+        return;
+    *spacing = 0 - *spacing;
+    for (int64_t i = 0; i < n; i++)
+        positions[i] = 0 - positions[i];
+}
+
 static enum ts_status read_axis(struct projections *projections, const struct hdf5_ref *group, enum ts_axis_kind kind,
                                 int64_t n_samples, struct ts_axis *axis)
 {
@@ -90,6 +101,8 @@ static enum ts_status read_axis(struct projections *projections, const struct hd
         status = ts_hdf5_input_numbers(input, &dataset, "spacing", 1, &spacing, &found);
     if (status == TS_OK)
         status = ts_hdf5_stack_list(input, &dataset, name, 1 << 20, &positions, &n);
+    if (status == TS_OK && kind == TS_AXIS_Y)
+        turn_y(positions, n, &spacing);
     axis->spacing = spacing;
     axis->positions = found > 0 ? NULL : positions;
     return status == TS_OK ? take_positions(projections, name, positions, n, axis) : status;

@@ -274,20 +274,17 @@ static bool write_file(int fd, const struct dicom_files *files, struct dicom_hea
            ts_file_write_at(fd, end.bytes, end.n, header->n + n);
 }
 
-/* Writes slice z. Returns 0, or an errno. */
-static int write_slice(const struct dicom_files *files, int64_t z)
+static int write_slice(const struct sink *sink, int64_t z, const unsigned char *slice)
 {
-    const struct sink *sink = &files->sink;
+    const struct dicom_files *files = (const struct dicom_files *)sink;
     const struct ts_image *image = &sink->image;
     const bool rle = sink->request.codec == SINK_CODEC_RLE;
-    unsigned char *slice = malloc(ts_slice_bytes(image)), *packed = NULL;
+    unsigned char *packed = NULL;
     uint16_t *stored = malloc(ts_slice_count(image) * sizeof *stored);
     struct dicom_header *header = malloc(sizeof *header);
     if (rle)
         packed = malloc(ts_dicom_rle_bound((size_t)image->axes[1].n, (size_t)image->axes[2].n));
-    int error = slice && stored && header && (packed || !rle) ? 0 : ENOMEM;
-    if (!error && !ts_scratch_read(&files->scratch, sink, z, slice))
-        error = errno ? errno : EIO;
+    int error = stored && header && (packed || !rle) ? 0 : ENOMEM;
     if (!error) {
         store(files, slice, stored);
         make_header(files, z, header);
@@ -297,7 +294,6 @@ static int write_slice(const struct dicom_files *files, int64_t z)
         if (fd >= 0 && close(fd) != 0 && !error)
             error = errno;
     }
-    free(slice);
     free(packed);
     free(stored);
     free(header);
@@ -352,7 +348,6 @@ static enum ts_status put(struct sink *sink, const struct ts_image *slab, struct
 static enum ts_status finish(struct sink *sink, struct ts_diag *diag)
 {
     struct dicom_files *files = (struct dicom_files *)sink;
-    int failed = 0;
     const enum ts_status status = ts_scratch_end(&files->scratch, diag);
     if (status != TS_OK)
         return status;
@@ -361,15 +356,7 @@ static enum ts_status finish(struct sink *sink, struct ts_diag *diag)
     files->window = ts_scratch_window(&files->scratch, sink);
     ts_sink_transform(&sink->image, files->transform);
     make_uids(files);
-#pragma omp parallel for schedule(dynamic) num_threads(sink->request.threads)
-    for (int64_t z = 0; z < sink->image.axes[0].n; z++) {
-        const int error = write_slice(files, z);
-        if (error) {
-#pragma omp atomic write
-            failed = error;
-        }
-    }
-    return failed ? ts_sink_failed(sink, failed, diag) : TS_OK;
+    return ts_scratch_write_all(&files->scratch, sink, write_slice, diag);
 }
 
 static void free_files(struct sink *sink)

@@ -6,17 +6,16 @@
  * positions along its axes as its coordinates. Beside the file goes NAME.json with the facts about the input, under
  * keys as those of BIDS sidecars. A series of volumes has a fourth axis, of which NAME.json states the positions.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "core/json.h"
 #include "io/file/file_bytes.h"
 #include "io/file/gzip_writer.h"
 #include "io/sink/sink.h"
+#include "io/source/metadata.h"
 #include "io/volume/nifti_header.h"
 
 struct nifti_file {
@@ -87,24 +86,6 @@ static bool put_bytes(struct nifti_file *file, const void *data, size_t bytes)
 
 /* ---- the sidecar --------------------------------------------------------------------------------- */
 
-/* Writes a name as BIDS does: "burned_in_annotation" becomes "BurnedInAnnotation". */
-static void write_key(struct json *json, const char *name)
-{
-    char key[128];
-    size_t n = 0;
-    bool upper = true;
-    for (; *name && n + 1 < sizeof key; name++) {
-        if (*name == '_') {
-            upper = true;
-            continue;
-        }
-        key[n++] = (char)(upper ? toupper((unsigned char)*name) : *name);
-        upper = false;
-    }
-    key[n] = '\0';
-    ts_json_key(json, key);
-}
-
 static void write_sidecar(FILE *stream, const struct sink_request *request)
 {
     struct json json;
@@ -113,10 +94,7 @@ static void write_sidecar(FILE *stream, const struct sink_request *request)
     ts_json_member_text(&json, "Quantity", ts_quantity_name(request->image->quantity));
     ts_json_member_text(&json, "Units", request->image->unit);
     ts_json_member_text(&json, "Image", request->name);
-    for (size_t i = 0; i < request->n_attributes; i++) {
-        write_key(&json, request->attributes[i].name);
-        ts_json_text(&json, request->attributes[i].value);
-    }
+    ts_metadata_json(&json, request->attributes, request->n_attributes);
     if (request->volumes) {
         ts_json_open_member(&json, "Volumes", '{');
         ts_json_member_text(&json, "Axis", ts_axis_name(request->volumes->kind));

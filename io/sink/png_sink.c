@@ -22,6 +22,8 @@ struct png_files {
     struct sink sink; /* first */
     struct sink_scratch scratch;
     bool raw; /* values are stored as they are */
+    struct sink_window window;
+    char comment[HEAD_BYTES / 4];
 };
 
 /* Returns true where an image's values can be the gray values themselves. */
@@ -99,9 +101,9 @@ static void filter_rows(unsigned char *out, const unsigned char *gray, int64_t r
 }
 
 /* Turns a slice to gray bytes, 16-bit ones high byte first. */
-static void make_gray(const struct png_files *files, const struct sink_window *window, const unsigned char *slice,
-                      unsigned char *gray)
+static void make_gray(const struct png_files *files, const unsigned char *slice, unsigned char *gray)
 {
+    const struct sink_window *window = &files->window;
     const struct ts_image *image = &files->sink.image;
     const size_t n = ts_slice_count(image), width = ts_dtype_bytes(image->dtype);
     for (size_t i = 0; i < n; i++) {
@@ -128,10 +130,9 @@ static int create_file(const struct sink *sink, int64_t z)
                : dup(sink->staged[0].file.fd);
 }
 
-/* Writes slice z, whose values are in `slice`. Returns 0, or an errno. */
-static int write_picture(const struct png_files *files, const struct sink_window *window, const char *comment,
-                         int64_t z, const unsigned char *slice)
+static int write_picture(const struct sink *sink, int64_t z, const unsigned char *slice)
 {
+    const struct png_files *files = (const struct png_files *)sink;
     const struct ts_image *image = &files->sink.image;
     const bool wide = files->raw && image->dtype == TS_U16;
     const size_t width = wide ? 2 : 1, pitch = (size_t)image->axes[2].n * width;
@@ -142,9 +143,9 @@ static int write_picture(const struct png_files *files, const struct sink_window
     struct zlib_coder *coder = ts_zlib_coder_create();
     int error = gray && filtered && picture.bytes && coder ? 0 : ENOMEM;
     if (!error) {
-        make_gray(files, window, slice, gray);
+        make_gray(files, slice, gray);
         filter_rows(filtered, gray, rows, pitch, width);
-        put_head(&picture, image, wide, comment);
+        put_head(&picture, image, wide, files->comment);
         const size_t packed = ts_zlib_deflate(coder, DEFLATE_LEVEL, filtered, n, picture.bytes + picture.n + 8, bound);
         error = packed > 0 && packed <= INT32_MAX ? 0 : ENOMEM;
         if (!error) {
@@ -152,7 +153,7 @@ static int write_picture(const struct png_files *files, const struct sink_window
             end_chunk(&picture, "IEND", 0);
         }
     }
-    const int fd = error ? -1 : create_file(&files->sink, z);
+    const int fd = error ? -1 : create_file(sink, z);
     if (!error && (fd < 0 || !ts_file_write_at(fd, picture.bytes, picture.n, 0)))
         error = errno;
     if (fd >= 0 && close(fd) != 0 && !error)
@@ -186,28 +187,14 @@ static enum ts_status put(struct sink *sink, const struct ts_image *slab, struct
 static enum ts_status finish(struct sink *sink, struct ts_diag *diag)
 {
     struct png_files *files = (struct png_files *)sink;
-    const struct sink_window window = ts_scratch_window(&files->scratch, sink);
-    char comment[HEAD_BYTES / 4];
-    int failed = 0;
+    const char *quantity = ts_quantity_name(sink->image.quantity), *unit = sink->image.unit;
+    files->window = ts_scratch_window(&files->scratch, sink);
     if (files->raw)
-        snprintf(comment, sizeof comment, "gray values are %s in %s", ts_quantity_name(sink->image.quantity),
-                 sink->image.unit);
+        snprintf(files->comment, sizeof files->comment, "gray values are %s in %s", quantity, unit);
     else
-        snprintf(comment, sizeof comment, "black is %.9g, white is %.9g (%s in %s)", window.low, window.high,
-                 ts_quantity_name(sink->image.quantity), sink->image.unit);
-#pragma omp parallel for schedule(dynamic) num_threads(sink->request.threads)
-    for (int64_t z = 0; z < ts_sink_slices(sink); z++) {
-        unsigned char *slice = malloc(ts_slice_bytes(&sink->image));
-        int error = !slice ? ENOMEM : ts_scratch_read(&files->scratch, sink, z, slice) ? 0 : errno ? errno : EIO;
-        if (!error)
-            error = write_picture(files, &window, comment, z, slice);
-        free(slice);
-        if (error) {
-#pragma omp atomic write
-            failed = error;
-        }
-    }
-    return failed ? ts_sink_failed(sink, failed, diag) : TS_OK;
+        snprintf(files->comment, sizeof files->comment, "black is %.9g, white is %.9g (%s in %s)", files->window.low,
+                 files->window.high, quantity, unit);
+    return ts_scratch_write_all(&files->scratch, sink, write_picture, diag);
 }
 
 static void free_files(struct sink *sink)

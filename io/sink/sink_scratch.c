@@ -98,10 +98,26 @@ enum ts_status ts_scratch_end(struct sink_scratch *scratch, struct ts_diag *diag
     return ts_digest_end(scratch->digest, scratch->digest_text) ? TS_OK : ts_diag_no_memory(diag, DIGEST_TEXT_BYTES);
 }
 
-bool ts_scratch_read(const struct sink_scratch *scratch, const struct sink *sink, int64_t z, void *out)
+enum ts_status ts_scratch_write_all(const struct sink_scratch *scratch, const struct sink *sink, scratch_write *write,
+                                    struct ts_diag *diag)
 {
     const size_t bytes = ts_slice_bytes(&sink->image);
-    return ts_file_read_at(scratch->fd, out, bytes, (uint64_t)z * bytes);
+    int failed = 0;
+#pragma omp parallel for schedule(dynamic) num_threads(sink->request.threads)
+    for (int64_t z = 0; z < ts_sink_slices(sink); z++) {
+        unsigned char *slice = malloc(bytes);
+        int error = slice ? 0 : ENOMEM;
+        if (!error && !ts_file_read_at(scratch->fd, slice, bytes, (uint64_t)z * bytes))
+            error = errno ? errno : EIO;
+        if (!error)
+            error = write(sink, z, slice);
+        free(slice);
+        if (error) {
+#pragma omp atomic write
+            failed = error;
+        }
+    }
+    return failed ? ts_sink_failed(sink, failed, diag) : TS_OK;
 }
 
 struct sink_window ts_scratch_window(struct sink_scratch *scratch, const struct sink *sink)

@@ -24,10 +24,13 @@ enum ts_status ts_scratch_create(struct sink_scratch *scratch, const struct sink
 /* Appends a slab. */
 enum ts_status ts_scratch_put(struct sink_scratch *scratch, const struct sink *sink, const struct ts_image *slab,
                               struct ts_diag *diag);
-/* Ends the digest. After it slices are read. */
+/* Ends the digest. Slices are read after it. */
 enum ts_status ts_scratch_end(struct sink_scratch *scratch, struct ts_diag *diag);
-/* Reads slice z to `out`; several threads may call it. Returns false with errno. */
-bool ts_scratch_read(const struct sink_scratch *scratch, const struct sink *sink, int64_t z, void *out);
+/* Writes slice z, whose values are in `slice`. Returns 0, or an errno. */
+typedef int scratch_write(const struct sink *sink, int64_t z, const unsigned char *slice);
+/* Reads every slice and calls `write` for it, by the threads of the sink. Reports the failure of one of them. */
+enum ts_status ts_scratch_write_all(const struct sink_scratch *scratch, const struct sink *sink, scratch_write *write,
+                                    struct ts_diag *diag);
 /* Returns the window that the request asks for, or the range from the 1st to the 99th percentile of the sample (nearest
  * rank). Where that is empty, it is the range of the values, and where they are all one, that value and a width of 1.
  */

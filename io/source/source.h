@@ -25,8 +25,14 @@ struct source_slice {
                              * "tomostage instance key"); after reading, "" if none */
 };
 
-struct source_attribute { /* allow-listed text of the whole input: modality, kernel, burned-in, ... */
-    const char *name, *value;
+/* A fact about the acquisition or the reading that is in no one's identity: a text of the whole input, or numbers. */
+struct source_attribute {
+    const char *name, *value; /* value: the text; "" beside numbers */
+    const double *numbers;    /* NULL: a text. NaN where a slice has none */
+    int64_t n;                /* of numbers: 1 for the whole input, or one for each slice */
+    const char *unit;         /* of the numbers; "" for none */
+    const char *key;          /* in JSON, where a number is multiplied by key_scale; NULL: the name in camel case */
+    double key_scale;
 };
 
 /* This says how the files hold the pixels, on which the time to read them depends. */

@@ -61,6 +61,7 @@ static void close_source(struct source *base)
 {
     struct source *whole = whole_of(base);
     whole->ops->close(whole);
+    free((void *)base->attributes);
     free(base);
 }
 
@@ -72,12 +73,29 @@ static const struct source_ops cut_ops = {.may_hold = may_hold,
                                           .holds = holds,
                                           .close = close_source};
 
+/* Returns a copy of the attributes in which those of slices are those of [first, first + n). */
+static struct source_attribute *cut_attributes(const struct source *whole, int64_t first, int64_t n)
+{
+    struct source_attribute *cut = calloc(whole->n_attributes + 1, sizeof *cut);
+    for (size_t i = 0; cut && i < whole->n_attributes; i++) {
+        cut[i] = whole->attributes[i];
+        if (cut[i].n == whole->n_slices && cut[i].n > 1) {
+            cut[i].numbers += first;
+            cut[i].n = n;
+        }
+    }
+    return cut;
+}
+
 /* Makes a source of slices [first, first + n), which owns the whole one; NULL where memory is out. */
 static struct source *cut_take(struct source *whole, int64_t first, int64_t n)
 {
     struct cut_source *cut = calloc(1, sizeof *cut);
-    if (!cut) {
+    struct source_attribute *attributes = cut_attributes(whole, first, n);
+    if (!cut || !attributes) {
         whole->ops->close(whole);
+        free(attributes);
+        free(cut);
         return NULL;
     }
     struct ts_image *image = &cut->base.image;
@@ -85,6 +103,7 @@ static struct source *cut_take(struct source *whole, int64_t first, int64_t n)
     cut->whole = whole;
     cut->base = *whole;
     cut->base.ops = &cut_ops;
+    cut->base.attributes = attributes;
     cut->base.n_slices = z->n = n;
     cut->base.first_slice = first;
     cut->base.slices = whole->slices + first;

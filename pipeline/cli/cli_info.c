@@ -16,6 +16,21 @@
 #include "pipeline/cli/cli.h"
 #include "pipeline/view/file_kind.h"
 
+static struct arguments {
+    bool json, names;
+} arguments;
+
+static const struct command_option options[] = {
+    {"json", 0, OPTION_FLAG, OPTION_AT(struct arguments, json), NULL, "one JSON object instead"},
+    {"names", 0, OPTION_FLAG, OPTION_AT(struct arguments, names), NULL,
+     "the descriptions of series, which people write, also where the output is no terminal"}};
+
+/* A terminal shows descriptions to the user of the files alone; logs and pipes go further. */
+static bool shows_names(void)
+{
+    return arguments.names || isatty(STDOUT_FILENO);
+}
+
 static bool holds_name_with(const char *path, const char *const *endings)
 {
     DIR *folder = opendir(path);
@@ -44,7 +59,7 @@ static enum ts_status describe_folder(const char *path, bool json, struct ts_dia
     struct ts_diag *found = ts_diag_create();
     if (!found)
         return ts_diag_no_memory(diag, sizeof found);
-    enum ts_status status = ts_dicom_info(path, json, stdout, found);
+    enum ts_status status = ts_dicom_info(path, json, shows_names(), stdout, found);
     const struct ts_diag_record *first = ts_diag_get(found, 0);
     const bool no_images = status == TS_BAD_INPUT && first && !strcmp(first->code, "no-images");
     if (no_images && holds_name_with(path, tiff))
@@ -80,15 +95,8 @@ static enum ts_status describe(const char *path, bool json, struct ts_diag *diag
     if (known && !strcmp(format, "gzip"))
         return refuse_gzip(path, "is", diag);
     return known && !strcmp(format, "tiff") ? ts_tiff_info(path, json, stdout, diag)
-                                            : ts_dicom_info(path, json, stdout, diag);
+                                            : ts_dicom_info(path, json, shows_names(), stdout, diag);
 }
-
-static struct arguments {
-    bool json;
-} arguments;
-
-static const struct command_option options[] = {
-    {"json", 0, OPTION_FLAG, OPTION_AT(struct arguments, json), NULL, "one JSON object instead"}};
 
 static int info(char **operands)
 {
@@ -99,7 +107,7 @@ static int info(char **operands)
 
 const struct command ts_cli_info = {
     .name = "info",
-    .usage = "PATH [--json]",
+    .usage = "PATH [--json] [--names]",
     .summary = "report what a DICOM folder, an HDF5 file or TIFF pages hold",
     .help =
         "A DICOM folder or file: its series, sizes, spacing and orientation, what would be refused and why.\n"

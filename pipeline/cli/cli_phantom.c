@@ -12,7 +12,7 @@
 
 static struct arguments {
     const char *path;
-    int64_t size, slices, views, noise, seed;
+    int64_t size, slices, views, noise, seed, tilt;
     bool force, quiet;
 } arguments = {.size = 256, .slices = 24, .noise = -1};
 
@@ -28,6 +28,8 @@ static const struct command_option options[] = {
      "standard deviation of added noise; default 0; of `scan` in percent of\n"
      "that of counted photons; default 100",
      0, 4095, " HU"},
+    {"tilt", 0, OPTION_INTEGER, OPTION_AT(struct arguments, tilt), "DEGREES",
+     "tilt of the gantry, by which slices lie shifted against each other; default 0", -45, 45, " degrees"},
     {"seed", 0, OPTION_INTEGER, OPTION_AT(struct arguments, seed), "N", "of the noise; default 0", 0, INT64_MAX},
     {"force", 0, OPTION_FLAG, OPTION_AT(struct arguments, force), NULL, "replace an existing file of `scan`"},
     {"quiet", 0, OPTION_FLAG, OPTION_AT(struct arguments, quiet), NULL, "no summary"}};
@@ -47,6 +49,7 @@ static enum ts_status write_series(const char *name, struct ts_diag *diag, char 
     made.nz = arguments.slices;
     made.noise_hu = arguments.noise > 0 ? (double)arguments.noise : 0;
     made.seed = (uint64_t)arguments.seed;
+    made.tilt_degree = (double)arguments.tilt;
     snprintf(what, size, "%lld DICOM files of %lld x %lld pixels", (long long)made.nz, (long long)made.nx,
              (long long)made.ny);
     return ts_phantom_write(name, &made, arguments.path, diag);
@@ -74,6 +77,8 @@ static int phantom(char **operands)
         return ts_command_wrong(&ts_cli_phantom, "the %s is missing: -o PATH", scans ? "file" : "folder");
     if (arguments.views && !scans)
         return ts_command_wrong(&ts_cli_phantom, "'--views' is an option of `tomostage phantom scan`");
+    if (arguments.tilt && scans)
+        return ts_command_wrong(&ts_cli_phantom, "'--tilt' is an option of the DICOM series");
     if (arguments.force && !scans)
         return ts_command_wrong(&ts_cli_phantom, "'--force' is an option of `tomostage phantom scan`");
     struct ts_diag *diag = ts_command_diag();

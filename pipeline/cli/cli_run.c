@@ -46,6 +46,14 @@ static void print_event(const struct ts_plan *plan, const struct ts_event *event
     ts_json_member_real(&json, "seconds_left", event->seconds_left > 0 ? event->seconds_left : 0);
     if (event->output)
         ts_json_member_text(&json, "output", event->output);
+    if (event->output && plan->chain->output.n_sinks > 0) {
+        ts_json_open_member(&json, "outputs", '[');
+        if (plan->chain->output.path)
+            ts_json_text(&json, plan->chain->output.path);
+        for (int32_t i = 0; i < plan->chain->output.n_sinks; i++)
+            ts_json_text(&json, plan->chain->output.sinks[i].path);
+        ts_json_close(&json, ']');
+    }
     ts_json_close(&json, '}');
     ts_command_flush();
 }

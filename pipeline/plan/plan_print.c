@@ -157,6 +157,8 @@ static void print_text(const struct ts_plan *plan, FILE *stream)
             plan->threads == 1 ? "thread" : "threads", (double)plan->memory_bytes / 1048576.0,
             (double)plan->budget_bytes / 1048576.0, (double)plan->output_bytes / 1048576.0,
             plan->chain->output.dtype == CHAIN_F16 ? " (f32 stored as f16)" : "");
+    for (int32_t i = 0; i < plan->chain->output.n_sinks; i++)
+        fprintf(stream, "output of the last image as %s\n", plan->chain->output.sinks[i].format->name);
     ts_predict_print(plan, stream);
 }
 

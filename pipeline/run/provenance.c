@@ -243,6 +243,15 @@ static enum ts_status write_angles(const struct ts_image *image, const char *gro
     return status;
 }
 
+/* Writes an attribute of the input: a text, a number, or a number for each slice. */
+static enum ts_status write_attribute(const struct source_attribute *attribute, const char *group,
+                                      struct hdf5_writer *writer)
+{
+    return attribute->numbers ? write_array(writer, group, attribute->name, TS_F64, attribute->unit, attribute->n > 1,
+                                            &attribute->n, attribute->numbers)
+                              : write_text(writer, group, attribute->name, attribute->value);
+}
+
 static enum ts_status write_source(const struct plan_node *node, struct hdf5_writer *writer, struct ts_diag *diag)
 {
     char group[PATH_BYTES];
@@ -251,7 +260,7 @@ static enum ts_status write_source(const struct plan_node *node, struct hdf5_wri
     if (status == TS_OK)
         status = write_text(writer, group, "format", node->chain_source->format->name);
     for (size_t i = 0; status == TS_OK && i < node->source->n_attributes; i++)
-        status = write_text(writer, group, node->source->attributes[i].name, node->source->attributes[i].value);
+        status = write_attribute(&node->source->attributes[i], group, writer);
     if (status == TS_OK)
         status = write_angles(&node->source->image, group, writer, diag);
     return status == TS_OK ? write_slices(node->source, group, node->out.unit, writer, diag) : status;

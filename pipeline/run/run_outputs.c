@@ -60,10 +60,15 @@ enum ts_status ts_run_check_outputs(const struct ts_plan *plan, struct ts_diag *
 
 void ts_plan_warn_output(const struct ts_plan *plan, struct ts_diag *diag)
 {
-    struct ts_diag *found = plan->chain->output.path ? ts_diag_create() : NULL;
+    struct ts_diag *found = ts_diag_create();
     if (!found)
         return;
-    (void)ts_file_check(plan->chain->output.path, true, plan->output_bytes, found);
+    if (plan->chain->output.path)
+        (void)ts_file_check(plan->chain->output.path, true, plan->output_bytes, found);
+    for (int32_t i = 0; i < plan->chain->output.n_sinks; i++) {
+        const struct sink_request request = ts_plan_sink_request(plan, i);
+        (void)ts_sink_check(plan->chain->output.sinks[i].format, &request, found);
+    }
     for (size_t i = 0; i < ts_diag_count(found); i++) {
         const struct ts_diag_record *record = ts_diag_get(found, i);
         if (record->severity != TS_WARNING)

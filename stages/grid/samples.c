@@ -5,13 +5,12 @@
  * next output row needs most of them again. On other grids every voxel finds its own taps. Nearest samples are copied
  * by their size, so that they keep their bits.
  */
-#include "stages/grid/samples.h"
+#include "stages/grid/samples_row.h"
 
 #include <omp.h>
 #include <string.h>
 
 #include "core/vectors.h"
-#include "stages/engine/border.h"
 #include "stages/engine/scratch.h"
 
 enum { RING_ROWS = 8, BLOCK_ROWS = 32 };
@@ -35,7 +34,7 @@ bool ts_sampling_is_aligned(const struct sampling *sampling)
 
 struct stage_slices ts_sampling_reads(const struct sampling *sampling, int64_t first, int64_t end)
 {
-    enum { REACH = 2 }; /* of a cubic, and enough for the slack */
+    enum { REACH = 2 }; /* of a cubic */
     const int64_t n = sampling->n_in[0];
     double low = INFINITY, high = -INFINITY;
     for (int corner = 0; corner < 8; corner++) {
@@ -46,7 +45,7 @@ struct stage_slices ts_sampling_reads(const struct sampling *sampling, int64_t f
         high = fmax(high, t);
     }
     low = fmin(fmax(floor(low) - REACH + 1, 0), (double)(n - 1));
-    high = fmin(fmax(floor(high) + REACH + 1, low + 1), (double)n);
+    high = fmin(fmax(floor(high + TAPS_SLACK) + REACH + 1, low + 1), (double)n);
     return (struct stage_slices){(int64_t)low, (int64_t)high};
 }
 
@@ -133,42 +132,6 @@ static void add_row(const void *in, enum ts_dtype dtype, float weight, bool begi
     }
 }
 
-/* Rounds half to even and saturates. The bounds are floats, so that the largest of 32 bits are never reached. */
-#define STORE(suffix, type, low, high, least, most)                                                                    \
-    TS_VECTORIZED static void store_##suffix(const float *in, type *out, int64_t n)                                    \
-    {                                                                                                                  \
-        for (int64_t x = 0; x < n; x++) {                                                                              \
-            const float whole = rintf(in[x]);                                                                          \
-            out[x] = whole <= (low) ? (type)(least) : whole >= (high) ? (type)(most) : (type)whole;                    \
-        }                                                                                                              \
-    }
-STORE(U8, uint8_t, 0.F, 255.F, 0, UINT8_MAX)
-STORE(I8, int8_t, -128.F, 127.F, INT8_MIN, INT8_MAX)
-STORE(U16, uint16_t, 0.F, 65535.F, 0, UINT16_MAX)
-STORE(I16, int16_t, -32768.F, 32767.F, INT16_MIN, INT16_MAX)
-STORE(U32, uint32_t, 0.F, 4294967296.F, 0, UINT32_MAX)
-STORE(I32, int32_t, -2147483648.F, 2147483648.F, INT32_MIN, INT32_MAX)
-#undef STORE
-TS_VECTORIZED static void store_F32(const float *in, float *out, int64_t n)
-{
-    for (int64_t x = 0; x < n; x++)
-        out[x] = in[x];
-}
-
-static void store_row(const float *in, void *out, enum ts_dtype dtype, int64_t n)
-{
-    switch (dtype) {
-#define CASE(suffix, type)                                                                                             \
-    case TS_##suffix:                                                                                                  \
-        store_##suffix(in, (type *)out, n);                                                                            \
-        break;
-        TS_IMAGE_DTYPES(CASE)
-#undef CASE
-    default:
-        break;
-    }
-}
-
 /* Tap k of a pixel is row[index[k * stride]]. A tap of weight 0 is left out, so that a NaN there plays no part. */
 TS_VECTORIZED static void gather_2(const float *row, const int32_t *index, const float *weight, int64_t stride,
                                    float *out, int64_t n)
@@ -214,19 +177,6 @@ static void gather_words(const void *row, const int32_t *index, void *out, int64
 
 /* ---- aligned grids ----------------------------------------------------------------------------- */
 
-struct sampled {
-    const struct sampling *sampling;
-    const struct ts_image *in, *out;
-    size_t bytes; /* of an element */
-    int taps;
-};
-
-static const char *row_of(const struct sampled *of, int64_t z, int64_t y)
-{
-    const int64_t nx = of->sampling->n_in[2], row = (z - of->in->z_first) * of->sampling->n_in[1] + y;
-    return (const char *)of->in->data + (size_t)(row * nx) * of->bytes;
-}
-
 /* Finds the taps of the columns of output slice z. Those inside follow one another, because the grid is straight. */
 static void find_columns(const struct sampled *of, int64_t z, struct columns *columns)
 {
@@ -267,7 +217,7 @@ static const float *row_along_z(const struct sampled *of, struct part *part, int
     for (int k = 0; k < of->taps; k++) {
         if (part->z.weight[k] == 0)
             continue;
-        add_row(row_of(of, part->z.index[k], y), of->in->dtype, part->z.weight[k], begin, ring->rows[place],
+        add_row(ts_sampled_row(of, part->z.index[k], y), of->in->dtype, part->z.weight[k], begin, ring->rows[place],
                 of->sampling->n_in[2]);
         begin = false;
     }
@@ -292,11 +242,6 @@ static const float *row_along_y(const struct sampled *of, struct part *part, dou
     return part->row;
 }
 
-static void fill_pixels(const struct sampled *of, char *row, int64_t first, int64_t end)
-{
-    ts_constant_fill(row + (size_t)first * of->bytes, of->out->dtype, of->sampling->outside, end - first);
-}
-
 static void make_row(const struct sampled *of, struct part *part, int64_t z, int64_t y, char *out)
 {
     const struct sampling *sampling = of->sampling;
@@ -304,28 +249,28 @@ static void make_row(const struct sampled *of, struct part *part, int64_t z, int
     const int64_t nx = sampling->n_out[2], first = columns->first, n = columns->end - first;
     const double t = ts_sampling_position(sampling, 1, z, y, 0);
     if (!part->z_inside || n <= 0 || !ts_taps_inside(t, sampling->n_in[1])) {
-        fill_pixels(of, out, 0, nx);
+        ts_sampled_fill(of, out, 0, nx);
         return;
     }
     char *at = out + (size_t)first * of->bytes;
-    fill_pixels(of, out, 0, first);
-    fill_pixels(of, out, columns->end, nx);
+    ts_sampled_fill(of, out, 0, first);
+    ts_sampled_fill(of, out, columns->end, nx);
     if (of->taps == 1) {
         struct taps rows;
         ts_taps_find(t, sampling->n_in[1], sampling->interpolation, &rows);
-        gather_words(row_of(of, part->z.index[0], rows.index[0]), columns->index + first, at, n, of->bytes);
+        gather_words(ts_sampled_row(of, part->z.index[0], rows.index[0]), columns->index + first, at, n, of->bytes);
         return;
     }
     const float *row = row_along_y(of, part, t);
     const int32_t *index = columns->index + first;
     if (columns->copied) {
-        store_row(row + index[of->taps == 4 ? nx : 0], at, of->out->dtype, n);
+        ts_sampled_store(row + index[of->taps == 4 ? nx : 0], at, of->out->dtype, n);
         return;
     }
     float *line = of->out->dtype == TS_F32 ? (float *)(void *)at : part->line;
     (of->taps == 2 ? gather_2 : gather_4)(row, index, columns->weight + first, nx, line, n);
     if (of->out->dtype != TS_F32)
-        store_row(line, at, of->out->dtype, n);
+        ts_sampled_store(line, at, of->out->dtype, n);
 }
 
 /* Prepares a thread's memory for output slice z. */
@@ -344,55 +289,6 @@ static void begin_slice(const struct sampled *of, struct part *part, int64_t z)
         ts_taps_find(t, sampling->n_in[0], sampling->interpolation, &part->z);
     if (first || sampling->matrix[2][0] != 0)
         find_columns(of, z, &part->columns);
-}
-
-/* ---- other grids ------------------------------------------------------------------------------- */
-
-static float value_of(const struct sampled *of, const struct taps taps[3])
-{
-    float sum = 0;
-    for (int i = 0; i < of->taps; i++) {
-        float along_y = 0;
-        for (int j = 0; taps[2].weight[i] != 0 && j < of->taps; j++) {
-            float along_z = 0, value;
-            for (int k = 0; taps[1].weight[j] != 0 && k < of->taps; k++) {
-                if (taps[0].weight[k] == 0)
-                    continue;
-                ts_load_f32(&value,
-                            row_of(of, taps[0].index[k], taps[1].index[j]) + (size_t)taps[2].index[i] * of->bytes,
-                            of->in->dtype, 1);
-                along_z += taps[0].weight[k] * value;
-            }
-            along_y += taps[1].weight[j] != 0 ? taps[1].weight[j] * along_z : 0;
-        }
-        sum += taps[2].weight[i] != 0 ? taps[2].weight[i] * along_y : 0;
-    }
-    return sum;
-}
-
-static void make_voxels(const struct sampled *of, struct part *part, int64_t z, int64_t y, char *out)
-{
-    const struct sampling *sampling = of->sampling;
-    for (int64_t x = 0; x < sampling->n_out[2]; x++) {
-        struct taps taps[3];
-        bool inside = true;
-        for (int d = 0; inside && d < 3; d++) {
-            const double t = ts_sampling_position(sampling, d, z, y, x);
-            inside = ts_taps_inside(t, sampling->n_in[d]);
-            if (inside)
-                ts_taps_find(t, sampling->n_in[d], sampling->interpolation, &taps[d]);
-        }
-        char *at = out + (size_t)x * of->bytes;
-        if (!inside) {
-            fill_pixels(of, out, x, x + 1);
-        } else if (of->taps == 1) {
-            memcpy(at, row_of(of, taps[0].index[0], taps[1].index[0]) + (size_t)taps[2].index[0] * of->bytes,
-                   of->bytes);
-        } else {
-            part->line[0] = value_of(of, taps);
-            store_row(part->line, at, of->out->dtype, 1);
-        }
-    }
 }
 
 /* ---- slabs ------------------------------------------------------------------------------------- */
@@ -414,8 +310,13 @@ void ts_sampling_map(const struct sampling *sampling, const struct ts_image *in,
             const int64_t slice = block / blocks, z = out->z_first + slice, first = block % blocks * BLOCK_ROWS;
             if (aligned)
                 begin_slice(&of, &part, z);
-            for (int64_t y = first; y < ny && y < first + BLOCK_ROWS; y++)
-                (aligned ? make_row : make_voxels)(&of, &part, z, y, (char *)out->data + (slice * ny + y) * row_bytes);
+            for (int64_t y = first; y < ny && y < first + BLOCK_ROWS; y++) {
+                char *row = (char *)out->data + (slice * ny + y) * row_bytes;
+                if (aligned)
+                    make_row(&of, &part, z, y, row);
+                else
+                    ts_sampled_free_row(&of, z, y, part.line, row);
+            }
         }
     }
 }

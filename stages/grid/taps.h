@@ -48,23 +48,34 @@ TAPS_FUNCTION bool ts_taps_inside(double t, int64_t n)
     return t >= -0.5 - TAPS_SLACK && t <= (double)n - 0.5 + TAPS_SLACK;
 }
 
+/* Writes the weights at position t and returns the sample before it, which has the first weight, or of a cubic the
+ * second. */
+TAPS_FUNCTION int32_t ts_taps_weigh(double t, int interpolation, float weight[TAPS_MOST])
+{
+    const bool nearest = interpolation == INTERPOLATION_NEAREST;
+    const double before = floor(t + (nearest ? 0.5 : 0) + TAPS_SLACK), past = t - before,
+                 f = nearest || fabs(past) <= TAPS_SLACK ? 0 : past;
+    if (interpolation == INTERPOLATION_CUBIC) {
+        weight[0] = (float)(((-0.5 * f + 1) * f - 0.5) * f);
+        weight[1] = (float)((1.5 * f - 2.5) * f * f + 1);
+        weight[2] = (float)(((-1.5 * f + 2) * f + 0.5) * f);
+        weight[3] = (float)((0.5 * f - 0.5) * f * f);
+    } else {
+        weight[0] = (float)(1 - f);
+        weight[1] = (float)f;
+    }
+    return (int32_t)before;
+}
+
 /* Finds the taps at position t of an axis of n samples; t must be inside. A tap of weight 0 has the index of the sample
  * before t. */
 TAPS_FUNCTION void ts_taps_find(double t, int64_t n, int interpolation, struct taps *taps)
 {
-    const bool nearest = interpolation == INTERPOLATION_NEAREST, cubic = interpolation == INTERPOLATION_CUBIC;
-    const double before = floor(t + (nearest ? 0.5 : 0) + TAPS_SLACK);
-    const int32_t i = (int32_t)before, last = (int32_t)n - 1, from = cubic ? 1 : 0;
     const int count = ts_taps_count(interpolation);
-    double f = t - before;
-    f = nearest || fabs(f) <= TAPS_SLACK ? 0 : f;
-    const double cubics[TAPS_MOST] = {((-0.5 * f + 1) * f - 0.5) * f, (1.5 * f - 2.5) * f * f + 1,
-                                      ((-1.5 * f + 2) * f + 0.5) * f, (0.5 * f - 0.5) * f * f};
-    const double linears[2] = {1 - f, f};
+    const int32_t i = ts_taps_weigh(t, interpolation, taps->weight), last = (int32_t)n - 1,
+                  from = interpolation == INTERPOLATION_CUBIC ? 1 : 0;
     for (int k = 0; k < count; k++) {
-        const double weight = cubic ? cubics[k] : nearest ? 1 : linears[k];
-        const int32_t at = weight == 0 ? i : i + k - from;
-        taps->weight[k] = (float)weight;
+        const int32_t at = taps->weight[k] == 0 ? i : i + k - from;
         taps->index[k] = at < 0 ? 0 : at > last ? last : at;
     }
 }

@@ -12,7 +12,7 @@ import time
 
 from attack import FOLDER, PROGRAM, SANITIZER, fail, finish
 
-HEAD = "tomostage: 1\ninput: {dicom: ./s}\nstages:\n"
+HEAD = "tomostage: 2\ninput: {dicom: ./s}\nstages:\n"
 TAIL = "output: {hdf5: r.h5}\n"
 laughs = "a: &a [x,x,x,x,x,x,x,x,x]\n"
 for i in range(1, 10):
@@ -25,9 +25,9 @@ BOMBS = {
     "1 MiB of spaces": HEAD + " " * (1 << 20),
     "2 MiB": "#" * (2 << 20),
     "long scalar": HEAD + "  - box: {radius: " + "9" * 900000 + "}\n" + TAIL,
-    "80,000 keys": "tomostage: 1\n" + "".join(f"k{i}: 1\n" for i in range(80000)),
+    "80,000 keys": "tomostage: 2\n" + "".join(f"k{i}: 1\n" for i in range(80000)),
     "duplicate keys": HEAD + "  - box: {radius: 1, radius: 2}\n" + TAIL,
-    "merge keys": "tomostage: 1\nx: &x {a: 1}\ninput: {<<: *x, dicom: s}\n",
+    "merge keys": "tomostage: 2\nx: &x {a: 1}\ninput: {<<: *x, dicom: s}\n",
     "anchor to itself": "a: &a [*a]\n",
     "tags": "!!python/object:os.system {a: 1}\n",
     "NUL": HEAD + "  - box: {radius: 1\0}\n" + TAIL,

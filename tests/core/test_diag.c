@@ -46,7 +46,7 @@ Test(diag, info_of_a_damaged_file_shows_text_alone)
     struct ts_diag *diag = ts_diag_create();
     snprintf(path, sizeof path, "%s/corrupt/synthetic/80_flip_16.dcm", ts_test_data());
     FILE *stream = open_memstream(&text, &size);
-    cr_assert_eq(ts_dicom_info(path, false, stream, diag), TS_OK);
+    cr_assert_eq(ts_dicom_info(path, false, true, stream, diag), TS_OK);
     fclose(stream);
     cr_assert_gt(size, 100);
     for (size_t i = 0, bytes; i < size; i += bytes) {

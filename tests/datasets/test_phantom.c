@@ -80,6 +80,24 @@ Test(phantom, render_is_the_mean_of_the_subsamples)
         }
 }
 
+/* A tilt by which every slice lies two rows further than the one before moves the picture by two rows a slice. */
+Test(phantom, a_tilted_gantry_shifts_slices)
+{
+    static double straight[37 * 23], tilted[37 * 23];
+    const struct phantom *phantom = ts_phantom_find("head");
+    struct phantom_options options = odd;
+    options.tilt_degree = atan(2 * odd.spacing_y_mm / odd.spacing_z_mm) * (180 / M_PI);
+    for (int64_t z = 0; z < odd.nz; z++) {
+        const int64_t rows = 2 * (z - odd.nz / 2);
+        ts_phantom_render(phantom, &odd, z, straight);
+        ts_phantom_render(phantom, &options, z, tilted);
+        cr_assert_float_eq(ts_phantom_shift_mm(&options, z), (double)rows * odd.spacing_y_mm, 1e-12);
+        for (int64_t row = rows < 0 ? -rows : 0; row < odd.ny - (rows > 0 ? rows : 0); row++)
+            for (int64_t i = 0; i < odd.nx; i++)
+                cr_assert_float_eq(tilted[row * odd.nx + i], straight[(row + rows) * odd.nx + i], 1e-6);
+    }
+}
+
 /* Composite midpoint rule along the line; its error at a jump is at most half a step times the jump, a few jumps a
  * line. */
 Test(phantom, integrals_agree_with_quadrature)

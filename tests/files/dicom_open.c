@@ -42,10 +42,8 @@ bool ts_test_open_file(const char *path, const char *allowed, struct source **so
         ts_arena_destroy(arena);
         return false;
     }
-    const struct dicom_cells cells = {.bits_allocated = file->bits_allocated,
-                                      .bits_stored = file->bits_stored,
-                                      .high_bit = file->high_bit,
-                                      .is_signed = file->pixel_representation == 1};
+    const struct dicom_cells cells = ts_dicom_cells(file);
+    file->lut.entries = 0;
     const size_t n = (size_t)file->frames;
     struct dicom_image *frames = ts_arena_alloc(arena, n * sizeof *frames);
     struct dicom_image **images = ts_arena_alloc(arena, n * sizeof *images);

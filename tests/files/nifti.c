@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEADER_BYTES = 348, TYPE_I16 = 4, TYPE_F32 = 16, TYPE_U16 = 512 };
+enum { HEADER_BYTES = 348, TYPE_I16 = 4, TYPE_F32 = 16, TYPE_F64 = 64, TYPE_U16 = 512 };
 
 static char *read_whole(const char *path)
 {
@@ -41,12 +41,21 @@ static double value_of(const char *bytes, int type, size_t i)
     int16_t integer;
     uint16_t natural;
     float real;
-    memcpy(&integer, bytes + i * (type == TYPE_F32 ? 4 : 2), sizeof integer);
-    memcpy(&natural, &integer, sizeof natural);
-    if (type != TYPE_F32)
-        return type == TYPE_I16 ? integer : natural;
-    memcpy(&real, bytes + i * sizeof real, sizeof real);
-    return real;
+    double exact;
+    switch (type) {
+    case TYPE_I16:
+        memcpy(&integer, bytes + i * sizeof integer, sizeof integer);
+        return integer;
+    case TYPE_U16:
+        memcpy(&natural, bytes + i * sizeof natural, sizeof natural);
+        return natural;
+    case TYPE_F32:
+        memcpy(&real, bytes + i * sizeof real, sizeof real);
+        return real;
+    default:
+        memcpy(&exact, bytes + i * sizeof exact, sizeof exact);
+        return exact;
+    }
 }
 
 struct nifti ts_nifti_read(const char *path)
@@ -63,7 +72,7 @@ struct nifti ts_nifti_read(const char *path)
     memcpy(&intercept, bytes + 116, sizeof intercept);
     memcpy(&sform, bytes + 254, sizeof sform);
     memcpy(rows, bytes + 280, sizeof rows);
-    cr_assert(type == TYPE_I16 || type == TYPE_F32 || type == TYPE_U16, "%s: type %d", path, type);
+    cr_assert(type == TYPE_I16 || type == TYPE_F32 || type == TYPE_F64 || type == TYPE_U16, "%s: type %d", path, type);
     const bool scaled = slope != 0 && !isnan(slope);
     size_t count = 1;
     nifti.slope = scaled ? (double)slope : 1;

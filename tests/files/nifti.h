@@ -17,7 +17,7 @@ struct nifti {
     float *values;       /* with the scale of the header applied; free() them */
 };
 
-/* Reads the file, or fails the test. Little-endian int16, uint16 or float32. */
+/* Reads the file, or fails the test. Little-endian int16, uint16, float32 or float64. */
 struct nifti ts_nifti_read(const char *path);
 /* Compares volume t of the reference with an image of which `data` holds the values: every voxel of the reference must
  * lie within 0.02 voxels of one of the image, and have its value times `factor`, up to `tolerance`. Returns the largest

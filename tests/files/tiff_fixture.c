@@ -101,7 +101,7 @@ enum ts_status ts_tiff_chain_open(const char *rest, const char *path, struct sou
     char input[512], text[700];
     struct ts_chain *chain = NULL;
     snprintf(input, sizeof input, "tiff: %s, %s", path, rest);
-    snprintf(text, sizeof text, "tomostage: 1\ninput: {%s}\nstages: [save: {name: a}]\noutput: {hdf5: r.h5}\n", input);
+    snprintf(text, sizeof text, "tomostage: 2\ninput: {%s}\nstages: [save: {name: a}]\noutput: {hdf5: r.h5}\n", input);
     *source = NULL;
     enum ts_status status = ts_chain_parse(text, strlen(text), "test", NULL, &chain, diag);
     if (status == TS_OK)

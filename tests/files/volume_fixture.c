@@ -23,7 +23,7 @@ enum ts_status ts_volume_chain_open(const char *format, const char *path, struct
     char text[1024];
     struct ts_chain *chain;
     struct ts_diag *parsed;
-    snprintf(text, sizeof text, "tomostage: 1\ninput: {%s: \"%s\"}\nstages: [invert]\n", format, path);
+    snprintf(text, sizeof text, "tomostage: 2\ninput: {%s: \"%s\"}\nstages: [invert]\n", format, path);
     cr_assert_eq(ts_test_parse(text, &chain, &parsed), TS_OK, "%s", ts_test_errors(parsed));
     const enum ts_status status = ts_source_open(chain->sources[0].format, &chain->sources[0].set, source, diag);
     ts_diag_destroy(parsed);

@@ -23,7 +23,7 @@ static void decode(const struct dicom_source *source)
     struct dicom_reply reply = {0};
     struct dicom_scratch scratch;
     void *out = malloc(ts_slice_bytes(&source->base.image));
-    const int fd = open(source->frames[0].file->path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(source->frames[0].image->file->path, O_RDONLY | O_CLOEXEC);
     if (ts_dicom_scratch_init(&scratch, cell_bytes) && out && fd >= 0)
         ts_dicom_frame_decode(&job, fd, &scratch, out, &reply);
     if (fd >= 0)
@@ -40,7 +40,7 @@ static void prepare(void)
         abort();
 }
 
-void fuzz_frame(const uint8_t *data, size_t bytes, bool compressed)
+void fuzz_frame(const uint8_t *data, size_t bytes, bool by_library)
 {
     char path[FUZZ_PATH];
     prepare();
@@ -55,7 +55,7 @@ void fuzz_frame(const uint8_t *data, size_t bytes, bool compressed)
     struct source *source = NULL;
     if (dicom_format.open(&set, &source, diag) == TS_OK) {
         const struct dicom_source *dicom = (const struct dicom_source *)source;
-        if ((dicom->frames[0].file->syntax > DICOM_RLE) == compressed)
+        if ((dicom->frames[0].image->file->syntax >= DICOM_JPEG_2000) == by_library)
             decode(dicom);
         source->ops->close(source);
     }

@@ -9,7 +9,7 @@
 
 #include "tests/fuzz/fuzz.h"
 
-/* Decodes the frame where it is compressed for DCMTK, or where it is not. */
-void fuzz_frame(const uint8_t *data, size_t bytes, bool compressed);
+/* Decodes the frame where another library does that, or where this program's own code does. */
+void fuzz_frame(const uint8_t *data, size_t bytes, bool by_library);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DICOM files that DCMTK decodes: JPEG lossless and JPEG-LS. DCMTK is not instrumented; its overruns of the heap are
- * found all the same, because its allocations are AddressSanitizer's.
+ * DICOM files that DCMTK and OpenJPEG decode: JPEG, JPEG-LS, JPEG 2000. These libraries are not instrumented; their
+ * overruns of the heap are found all the same, because their allocations are AddressSanitizer's.
  */
 #include "tests/fuzz/frame.h"
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the first inputs of the harnesses: small files of every kind that is read, all from phantoms and by hand.
 
-usage: make_seeds.py PROGRAM FOLDER. Needs dcmtk and python3-h5py. `run.sh --merge FOLDER` then adds to the corpora what
+usage: make_seeds.py PROGRAM FOLDER. Needs dcmtk, libopenjp2-tools, python3-h5py and
+python3-pydicom. `run.sh --merge FOLDER` then adds to the corpora what
 of them reaches new code.
 """
 import glob
+import io
 import os
 import struct
 import subprocess
@@ -14,6 +16,9 @@ import zlib
 
 import h5py
 import numpy as np
+import pydicom
+from pydicom.dataset import Dataset
+from pydicom.sequence import Sequence
 
 PROGRAM, OUT = os.path.abspath(sys.argv[1]), sys.argv[2]
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -30,20 +35,118 @@ def content(path):
         return file.read()
 
 
+def encapsulated(slice_file, syntax, fragments, frames=1):
+    """The slice with these fragments as its pixels."""
+    data_set = pydicom.dcmread(slice_file)
+    items = b"".join(struct.pack("<HHI", 0xFFFE, 0xE000, len(f) + len(f) % 2) + f + bytes(len(f) % 2) for f in [b"", *fragments])
+    data_set.file_meta.TransferSyntaxUID, data_set.NumberOfFrames = syntax, frames
+    data_set.PixelData = items
+    data_set["PixelData"].VR, data_set["PixelData"].is_undefined_length = "OB", True
+    file = io.BytesIO()
+    data_set.save_as(file)
+    return file.getvalue(), items
+
+
+def first_fragment(path):
+    data = pydicom.dcmread(path).PixelData
+    table = 8 + struct.unpack("<I", data[4:8])[0]
+    return data[table + 8:table + 8 + struct.unpack("<I", data[table + 4:table + 8])[0]]
+
+
 def dicom(work):
-    """One slice in every encoding that is read. RLE frames also go to their own harness, after three bytes of size."""
+    """One slice in every encoding that is read. Frames also go to the harnesses of their headers and of fragments."""
     subprocess.run([PROGRAM, "phantom", "shepp-logan", "-o", work + "/s", "--size", "8", "--slices", "3", "--quiet"], check=True)
     slice_file = sorted(glob.glob(work + "/s/*"))[1]
     put("dicom", "explicit", content(slice_file))
+    form = {"jpeg": 9, "jpeg1": 10, "jpegls": 11, "jpegnear": 12, "jpegbaseline": 3, "jpegextended": 4}
     for name, tool in (("implicit", ["dcmconv", "+ti"]), ("big", ["dcmconv", "+tb"]), ("undefined", ["dcmconv", "-e"]),
-                       ("rle", ["dcmcrle"]), ("jpeg", ["dcmcjpeg", "+el"]), ("jpeg1", ["dcmcjpeg", "+e1"]),
-                       ("jpegls", ["dcmcjpls", "+el"])):
+                       ("deflated", ["dcmconv", "+td"]), ("rle", ["dcmcrle"]), ("jpeg", ["dcmcjpeg", "+el"]),
+                       ("jpeg1", ["dcmcjpeg", "+e1"]), ("jpegls", ["dcmcjpls", "+el"]), ("jpegnear", ["dcmcjpls", "+en"]),
+                       ("jpegbaseline", ["dcmcjpeg", "+eb"]), ("jpegextended", ["dcmcjpeg", "+ee"])):
         target = os.path.join(work, name)
         subprocess.run([*tool, slice_file, target], check=True)
         put("codec" if name.startswith("jpeg") else "dicom", name, content(target))
+        if name in form:
+            put("codestream", name, struct.pack("<BHHHB", form[name] - 1, 8, 8, 15, 0) + first_fragment(target))
+    pixels = pydicom.dcmread(slice_file).PixelData
+    with open(work + "/raw.raw", "wb") as file:
+        file.write(pixels)
+    for name, options in (("j2k", []), ("j2ktiles", ["-t", "32,32"]), ("j2klossy", ["-I", "-r", "4"])):
+        subprocess.run(["opj_compress", "-i", work + "/raw.raw", "-F", "8,8,1,16,u", "-n", "2", "-o",
+                        f"{work}/{name}.j2k", *options],
+                       check=True, stdout=subprocess.DEVNULL)
+        frame = content(f"{work}/{name}.j2k")
+        put("codec", name, encapsulated(slice_file, "1.2.840.10008.1.2.4.91", [frame[:50], frame[50:]])[0])
+        put("codestream", name, struct.pack("<BHHHB", 2, 8, 8, 15, 0) + frame)
+    deflater = zlib.compressobj(6, zlib.DEFLATED, -15)
+    whole, _ = encapsulated(slice_file, "1.2.840.10008.1.2.4.90", [deflater.compress(pixels) + deflater.flush()])
+    put("dicom", "deflated frame", whole.replace(b"1.2.840.10008.1.2.4.90", b"1.2.840.10008.1.2.8.1\0"))
+    jpeg = b"\xff\xd8\xff\xe0"
+    _, items = encapsulated(slice_file, "1.2.840.10008.1.2.4.70", [jpeg + b"12", b"3456", jpeg + b"78"], 2)
+    end = struct.pack("<HHI", 0xFFFE, 0xE0DD, 0)
+    put("fragments", "markers", struct.pack("<HB", 2, 0) + items + end)
+    put("fragments", "counts", struct.pack("<HB", 3, 0) + items + end)
+    put("fragments", "extended", struct.pack("<HBQQ", 2, 16, 0, 26) + items + end)
+    table = struct.pack("<HHIII", 0xFFFE, 0xE000, 8, 0, 26)
+    put("fragments", "basic", struct.pack("<HB", 2, 0) + table + items[8:] + end)
+    layouts(slice_file)
     frame = struct.pack("<16I", 2, 64, 69, *[0] * 13) + bytes([251, 7, 1, 1, 2]) + bytes([5, 1, 2, 3, 4, 5, 6])
     put("rle", "two segments", bytes([6, 0, 1]) + frame)
     put("rle", "one segment", bytes([16, 0, 0]) + struct.pack("<16I", 1, 64, *[0] * 14) + bytes([241, 9]))
+    put("codestream", "rle", struct.pack("<BHHHB", 0, 8, 8, 15, 0) + frame)
+
+
+def item(**values):
+    made = Dataset()
+    for name, value in values.items():
+        setattr(made, name, Sequence([value]) if isinstance(value, Dataset) else value)
+    return made
+
+
+def csa(tags):
+    """A CSA2 header of Siemens: named tags with items of text."""
+    out = b"SV10\4\3\2\1" + struct.pack("<2I", len(tags), 77)
+    for name, values in tags:
+        out += struct.pack("<64si4siii", name, len(values), b"FD", 4, len(values), 77)
+        for value in values:
+            padded = value + bytes(-len(value) % 4)
+            out += struct.pack("<4i", len(value), len(value), 77, len(value)) + padded
+    return out
+
+
+def layouts(slice_file):
+    """A file of three frames with functional groups, a mosaic of nine tiles, a Modality LUT, and doubles."""
+    made = pydicom.dcmread(slice_file)
+    made.SOPClassUID, made.Modality, made.NumberOfFrames = "1.2.840.10008.5.1.4.1.1.4.1", "MR", 3
+    made.PixelData *= 3
+    del made.ImagePositionPatient, made.RescaleSlope, made.RescaleIntercept
+    made.SharedFunctionalGroupsSequence = Sequence([item(
+        PlaneOrientationSequence=item(ImageOrientationPatient=[1, 0, 0, 0, 1, 0]), PixelMeasuresSequence=item(PixelSpacing=[1, 2]))])
+    made.PerFrameFunctionalGroupsSequence = Sequence([item(
+        PlanePositionSequence=item(ImagePositionPatient=[0, 0, k]), MREchoSequence=item(EffectiveEchoTime=2.5),
+        FrameContentSequence=item(TemporalPositionIndex=1, StackID="1"),
+        PixelValueTransformationSequence=item(RescaleSlope=k + 1, RescaleIntercept=0, RescaleType="US")) for k in range(3)])
+    made.save_as(slice_file + ".f")
+    put("dicom", "frames", content(slice_file + ".f"))
+    made = pydicom.dcmread(slice_file)
+    made.ImageType, made.Modality, made.SpacingBetweenSlices = ["ORIGINAL", "PRIMARY", "M", "ND", "MOSAIC"], "MR", 3
+    made.Rows = made.Columns = 12
+    made.PixelData = bytes(range(144)) * 2
+    made.add_new(0x00290010, "LO", "SIEMENS CSA HEADER")
+    made.add_new(0x00291010, "OB", csa([(b"NumberOfImagesInMosaic", [b"9"]), (b"SliceNormalVector", [b"0.0", b"0.0", b"1.0"])]))
+    made.save_as(slice_file + ".m")
+    put("dicom", "mosaic", content(slice_file + ".m"))
+    made = pydicom.dcmread(slice_file)
+    del made.RescaleSlope, made.RescaleIntercept
+    made.ModalityLUTSequence = Sequence([item(LUTDescriptor=[4, 0, 16], ModalityLUTType="HU", LUTData=bytes(range(8)))])
+    made.save_as(slice_file + ".l")
+    put("dicom", "table", content(slice_file + ".l"))
+    made = pydicom.dcmread(slice_file)
+    made.BitsAllocated = 64
+    made.DoubleFloatPixelData = np.arange(64.0).tobytes()
+    del made.PixelData, made.BitsStored, made.HighBit, made.PixelRepresentation
+    made.save_as(slice_file + ".d")
+    put("dicom", "doubles", content(slice_file + ".d"))
 
 
 def tiff(order, bits, kind, compression=1, tiled=False, pages=2):

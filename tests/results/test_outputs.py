@@ -7,6 +7,7 @@ usage: test_outputs.py PROGRAM. The public images are found through TOMOSTAGE_DA
 skipped, where a module is missing; tests of data are left out, with a line that says so, where the data are."""
 import json
 import os
+import resource
 import shutil
 import struct
 import subprocess
@@ -52,7 +53,7 @@ def result(path, name="data"):
         if "origin_mm" in group.attrs:
             direction = np.asarray(group.attrs["direction"]).reshape(3, 3)
             lps[:3, 0] = direction[0] * group["x"].attrs["spacing"]
-            lps[:3, 1] = direction[1] * group["y"].attrs["spacing"]
+            lps[:3, 1] = direction[1] * -group["y"].attrs["spacing"]  # y falls with the row
             lps[:3, 2] = group.attrs["step_z_mm"]
             lps[:3, 3] = group.attrs["origin_mm"]
         return data, lps
@@ -331,6 +332,22 @@ def nothing_is_replaced_unasked(folder):
     run("run", f"{chain} | invert | png {folder}/pages", "--force")
     run("export", f"{folder}/pages", "-o", f"{folder}/x.nii", expect=3)
     assert sorted(os.listdir(folder)) == ["in", "mine", "pages"]
+
+
+@test
+def a_full_disk_leaves_nothing(folder):
+    """A limit on the size of files makes writing fail, as a full disk does."""
+    chain = phantom(folder)
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))
+
+    for output in "nifti a.nii", "nifti a.nii.gz", "tiff a.tif", "tiff pages", "png pages", "dicom pages":
+        name, path = output.split()
+        done = subprocess.run([PROGRAM, "run", f"{chain} | gaussian sigma=1 unit=pixel | hdf5 {folder}/a.h5 | {name} {folder}/{path}"],
+                              capture_output=True, text=True, preexec_fn=limit)
+        assert done.returncode == 1 and "cannot" in done.stderr, (output, done.returncode, done.stderr)
+        assert sorted(os.listdir(folder)) == ["in"], (output, os.listdir(folder))
 
 
 def main():

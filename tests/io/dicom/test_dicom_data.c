@@ -216,6 +216,34 @@ Test(dicom_data, damaged_streams_are_contained, .timeout = 240)
     ts_test_no_children();
 }
 
+/* Two frames in one file: as they are, in eleven fragments without a table, and in two with one. */
+Test(dicom_data, frames_in_fragments_agree)
+{
+    SKIP_WITHOUT_DATA("dicom_data/frames_in_fragments_agree");
+    static const char *const names[] = {"explicit_little_endian", "fragmented_no_bot_jpeg_lossless.57",
+                                        "fragmented_no_bot_jpeg_lossless.70", "fragmented_no_bot_jpeg_ls.80",
+                                        "not_fragmented_bot_rle"};
+    void *expected = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char relative[256], path[PATH_BYTES];
+        const char *code;
+        struct source *source;
+        struct ts_diag *diag = ts_diag_create();
+        snprintf(relative, sizeof relative, "syntax/fragments_multiframe/CT0012.%s.dcm", names[i]);
+        cr_assert(ts_test_open_file(data_path(path, relative), NULL, &source, &code, diag), "%s: %s", names[i], code);
+        void *data = ts_test_read_all(source, diag);
+        cr_assert_eq(source->n_slices, 2);
+        cr_assert(!expected || memcmp(data, expected, ts_image_bytes(&source->image)) == 0, "%s", names[i]);
+        if (expected)
+            free(data);
+        else
+            expected = data;
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
+    free(expected);
+}
+
 /* A frame that ends in the middle, in a file that is whole otherwise: no decoder may fill in the rest without a word.
  */
 static void check_cut(const char *relative)

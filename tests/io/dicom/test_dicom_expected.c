@@ -65,11 +65,10 @@ static const char *trusted_digest(const struct row *row)
     return sign || begins(trust, "native") || begins(trust, "agree-") ? row->at[SHA256] : NULL;
 }
 
-/* Images that are no slices: colors, pictures of a screen or a page, segmentations; and layouts that are not read. */
+/* Images that are no slices: colors, pictures of a screen or a page, segmentations; and frames that nothing places. */
 static bool may_be_refused(const struct row *row, const char *code)
 {
-    static const char *const codes[] = {"dicom-color",        "dicom-multi-frame",  "dicom-mosaic",
-                                        "dicom-float-pixels", "dicom-modality-lut", "secondary-capture"};
+    static const char *const codes[] = {"dicom-color", "dicom-multi-frame", "secondary-capture"};
     if (begins(row->at[FILE_NAME], "corrupt/") || strcmp(row->at[SAMPLES], "3") == 0)
         return true;
     if (strcmp(row->at[ALLOCATED], "1") == 0) /* a segmentation */
@@ -131,7 +130,8 @@ static void check_values(const struct row *row, const char *digest, struct sourc
     const enum ts_status status = source->ops->read(source, 0, source->n_slices, data, diag);
     const char *code = ts_diag_count(diag) > 0 ? ts_diag_get(diag, ts_diag_count(diag) - 1)->code : "";
     /* The table's decoders leave bits outside of Bits Stored as they are. */
-    const bool masked = status == TS_OK && strcmp(code, "unused-bits-set") == 0;
+    const bool wide = strstr(row->at[FILE_NAME], "mlut_18") != NULL; /* 4095 in 12 bits with a sign, which are -1 */
+    const bool masked = status == TS_OK && (wide || strcmp(code, "unused-bits-set") == 0);
     const bool lossy = strstr(row->at[TRUST], "lossy") != NULL;
     char found[65] = "";
     hash(data, ts_image_bytes(&source->image), found);

@@ -131,6 +131,25 @@ Test(dicom_layouts, time_points_and_kinds_agree_with_the_reference)
     compare("mr/ge_b0map_brain/dicom", "2", "mr/ge_b0map_brain/ref_dcm2niix/GE_6_CV_Neuro_HH_Adv.nii", false, 0);
 }
 
+/* Series of several vendors, one with another slope and intercept in each slice, against volumes of dicom2nifti. */
+Test(dicom_layouts, volumes_of_several_vendors_agree_with_the_reference)
+{
+    SKIP_WITHOUT_DATA("dicom_layouts/volumes_of_several_vendors_agree_with_the_reference");
+    static const struct {
+        const char *folder, *reference;
+        double tolerance;
+    } rows[] = {{"ge/anatomical/001", "ge/anatomical/001_ground_truth", 0},
+                {"generic/anatomical/001", "generic/anatomical/001_ground_truth", 0},
+                {"generic/anatomical/002_non_isotropic", "generic/anatomical/002_non_isotropic_ground_truth", 1e-5},
+                {"siemens/anatomical/001", "siemens/anatomical/001_ground_truth", 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char folder[256], reference[256];
+        snprintf(folder, sizeof folder, "mr/vendors_small/%s", rows[i].folder);
+        snprintf(reference, sizeof reference, "mr/vendors_small/%s.nii.gz", rows[i].reference);
+        compare(folder, NULL, reference, false, rows[i].tolerance);
+    }
+}
+
 /* The axis of time has the differences of the acquisition times, or multiples of the repetition time without them. */
 Test(dicom_layouts, the_axis_of_time_has_positions)
 {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_header/dicom_scan.h"
 #include "tests/files/dicom_fixture.h"
 
@@ -303,7 +304,20 @@ static void wide_columns(struct dicom_fixture *f)
 }
 static void modality_lut(struct dicom_fixture *f)
 {
-    ts_fixture_bytes(f, 0x00283000, "SQ", "", 0);
+    /* An item with a descriptor of 4096 entries from 0 of 16 bits, and no entries. */
+    static const char item[] = "\xFE\xFF\x00\xE0\x0E\0\0\0"
+                               "\x28\0\x02\x30US\x06\0\0\x10\0\0\x10\0";
+    ts_fixture_bytes(f, 0x00283000, "SQ", item, sizeof item - 1);
+}
+static void float_pixels_of_32_bits(struct dicom_fixture *f)
+{
+    static const char zeros[7 * 5 * 4];
+    ts_fixture_remove(f, FIXTURE_PIXELS);
+    ts_fixture_remove(f, 0x00280101);
+    ts_fixture_remove(f, 0x00280102);
+    ts_fixture_remove(f, 0x00280103);
+    ts_fixture_us(f, 0x00280100, 32);
+    ts_fixture_bytes(f, 0x7FE00008, "OF", zeros, sizeof zeros);
 }
 static void float_pixels(struct dicom_fixture *f)
 {
@@ -441,7 +455,7 @@ Test(dicom_scan, reads_the_same_values_in_every_encoding)
         cr_expect(file.images->b_value == 1000.5 && file.images->echo_time_ms == 4.6 && isnan(file.tilt_degree));
         cr_expect_str_eq(file.image_type, "ORIGINAL\\PRIMARY\\AXIAL");
         cr_expect_str_eq(file.series, "1.2.826.0.1.3680043.10.1.2");
-        cr_expect_str_eq(file.kernel, "STANDARD");
+        cr_expect_str_eq(ts_dicom_field_text(file.images, DICOM_FIELD_convolution_kernel), "STANDARD");
         cr_expect_eq(file.pixel_bytes, 70);
         uint16_t first = ts_fixture_stored(0, 0, 4);
         bool big = expected[i] == DICOM_EXPLICIT_BE;

@@ -185,7 +185,7 @@ Test(dicom_positions, a_tilted_series_keeps_its_exact_step)
     cr_expect(series->n_warnings == 1 && strstr(series->warnings[0], "the volume is sheared"), "%s",
               series->warnings[0]);
     char line[256];
-    ts_dicom_series_line(series, line, sizeof line);
+    ts_dicom_series_line(series, false, line, sizeof line);
     cr_expect(strstr(line, "axial, sheared 9.5 degrees"), "%s", line);
     ts_test_study_close(&study);
     for (int i = 0; i < slices.n; i++)

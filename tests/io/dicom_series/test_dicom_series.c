@@ -33,8 +33,7 @@ static void group_open(struct group *group)
 
 static void group_read(struct group *g)
 {
-    const char *paths[] = {g->folder};
-    cr_assert_eq(ts_dicom_scan(paths, 1, g->arena, &g->files, g->diag), TS_OK);
+    cr_assert_eq(ts_dicom_scan((const char *[]){g->folder}, 1, g->arena, &g->files, g->diag), TS_OK);
     cr_assert_eq(ts_dicom_group(&g->files, &ts_test_version_1, g->arena, &g->series, &g->n, g->diag), TS_OK);
 }
 
@@ -486,7 +485,7 @@ Test(dicom_series, info_shows_series_but_no_patient)
         char *text = NULL;
         size_t size = 0;
         FILE *stream = open_memstream(&text, &size);
-        cr_assert_eq(ts_dicom_info(group.folder, json, stream, group.diag), TS_OK);
+        cr_assert_eq(ts_dicom_info(group.folder, json, true, stream, group.diag), TS_OK);
         fclose(stream);
         cr_expect(
             strstr(text, json ? "\"spacing_mm\": [1.3" : "CT, AXIAL, 7 x 5 x 6, 0.5 x 0.7 x 1.3 mm, axial, i16 HU"),

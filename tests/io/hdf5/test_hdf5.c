@@ -202,7 +202,7 @@ static void expect_axis(hid_t file, const char *path, const struct ts_axis *axis
     hid_t dataset = H5Dopen2(file, path, H5P_DEFAULT);
     cr_assert_geq(H5Dread(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, found), 0);
     for (int64_t i = 0; i < axis->n; i++)
-        cr_assert_eq(found[i], axis->first + (double)i * axis->spacing);
+        cr_assert_eq(found[i], (axis->kind == TS_AXIS_Y ? -1 : 1) * (axis->first + (double)i * axis->spacing));
     H5Dclose(dataset);
     expect_text(file, path, "units", axis->unit);
     free(found);

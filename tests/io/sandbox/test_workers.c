@@ -18,7 +18,7 @@
 #include "io/sandbox/workers.h"
 #include "tests/support/support.h"
 
-enum { JOB_CRASH = 1000000, JOB_SPIN, JOB_SLEEP, JOB_HOARD, JOB_EXIT, JOB_READ, JOB_BURN };
+enum { JOB_CRASH = 1000000, JOB_SPIN, JOB_SLEEP, JOB_HOARD, JOB_EXIT, JOB_READ, JOB_BURN, JOB_RETURN };
 
 struct answer {
     uint64_t square;
@@ -69,6 +69,16 @@ static void burn(double seconds)
         ;
 }
 
+/* Frees what it took last first, so that the end of the heap is free. */
+static void return_memory(void)
+{
+    void *blocks[300];
+    for (int i = 0; i < 300; i++)
+        blocks[i] = calloc(100, 1000);
+    for (int i = 300; i-- > 0;)
+        free(blocks[i]);
+}
+
 static void *begin(const void *setup, void *memory)
 {
     static int state;
@@ -99,6 +109,9 @@ static void work(void *state, const void *bytes, int fd, void *reply)
         _exit(7);
     case JOB_READ:
         answer->square = (uint64_t)pread(fd, answer->text, sizeof answer->text - 1, 0);
+        break;
+    case JOB_RETURN:
+        return_memory();
         break;
     case JOB_BURN:
         burn(0.05);
@@ -279,6 +292,22 @@ Test(workers, old_ones_retire, .timeout = 60)
         last = answer.pid;
     }
     cr_assert_neq(last, first);
+    ts_workers_destroy(pool);
+    ts_test_no_children();
+}
+
+/* Giving memory back to the system takes calls that the filter forbids. */
+Test(workers, memory_can_be_freed, .timeout = 30)
+{
+    struct worker_setup setup = setup_of(1);
+    struct worker_pool *pool = create(&setup);
+    struct answer answer;
+    char what[WORKER_TEXT_MAX] = "";
+    uint64_t job;
+    for (int i = 0; i < 3; i++) {
+        cr_assert(submit(pool, JOB_RETURN));
+        cr_assert_eq(ts_workers_wait(pool, &job, &answer, what), WORKER_REPLIED, "the worker %s", what);
+    }
     ts_workers_destroy(pool);
     ts_test_no_children();
 }

@@ -127,11 +127,11 @@ TEST_ON_BOTH(result, goes_on_as_one_chain)
     H5Fclose(ts_scan_file_exchange(NULL, SCAN_FRAMES, theta));
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
         char text[2048];
-        snprintf(text, sizeof text, "tomostage: 1\n%sstages:\n%s  - save: {name: middle}\n%soutput: {hdf5: one.h5}\n",
+        snprintf(text, sizeof text, "tomostage: 2\n%sstages:\n%s  - save: {name: middle}\n%soutput: {hdf5: one.h5}\n",
                  cuts[i].input, cuts[i].before, cuts[i].after);
         ts_test_chain_runs(text, ts_scan_file.folder);
         snprintf(text, sizeof text,
-                 "tomostage: 1\ninput: {result: one.h5, image: middle}\nstages:\n  - save: {name: middle}\n%soutput: "
+                 "tomostage: 2\ninput: {result: one.h5, image: middle}\nstages:\n  - save: {name: middle}\n%soutput: "
                  "{hdf5: two.h5}\n",
                  cuts[i].after);
         ts_test_chain_runs(text, ts_scan_file.folder);
@@ -139,7 +139,7 @@ TEST_ON_BOTH(result, goes_on_as_one_chain)
         same_image("one.h5", "two.h5", "/entry/data");
         /* Its last image is the one that is read where the chain names none. */
         snprintf(text, sizeof text,
-                 "tomostage: 1\ninput: {result: two.h5}\nstages:\n  - save: {name: end}\noutput: {hdf5: three.h5}\n");
+                 "tomostage: 2\ninput: {result: two.h5}\nstages:\n  - save: {name: end}\noutput: {hdf5: three.h5}\n");
         ts_test_chain_runs(text, ts_scan_file.folder);
         same_image("two.h5", "three.h5", "/entry/data");
     }
@@ -152,7 +152,7 @@ TEST_ON_BOTH(result, of_dicom_projected_and_reconstructed)
 {
     size_t n, n_before;
     ts_test_chain_runs(
-        "tomostage: 1\ninput: {dicom: study}\nstages:\n  - save: {name: before}\n  - radon: {views: 180, "
+        "tomostage: 2\ninput: {dicom: study}\nstages:\n  - save: {name: before}\n  - radon: {views: 180, "
         "detector_spacing: 1}\n  - fbp: {filter: hann, rows: 33, columns: 41, pixel_size: 2, "
         "row_spacing: 2.5}\noutput: {hdf5: out.h5}\n",
         ts_scan_file.folder);
@@ -233,7 +233,7 @@ static void damage_result(const char *name, enum damage damage)
 static void refused(const char *input, const char *code)
 {
     char text[512];
-    snprintf(text, sizeof text, "tomostage: 1\ninput: {%s}\nstages:\n  - save: {name: a}\noutput: {hdf5: out.h5}\n",
+    snprintf(text, sizeof text, "tomostage: 2\ninput: {%s}\nstages:\n  - save: {name: a}\noutput: {hdf5: out.h5}\n",
              input);
     ts_test_chain_refused(text, ts_scan_file.folder, TS_BAD_INPUT, code);
 }
@@ -244,7 +244,7 @@ Test(result, refuses_with_its_own_words)
         [DAMAGE_COMPLETE] = "result-incomplete", [DAMAGE_QUANTITY] = "result-image", [DAMAGE_AXES] = "result-image",
         [DAMAGE_POSITIONS] = "result-image",     [DAMAGE_BEAM] = "result-image",     [DAMAGE_NO_AXIS] = "result-image",
         [DAMAGE_DISTANCES] = "result-image",     [DAMAGE_DIGEST] = "result-foreign"};
-    static const char chain[] = "tomostage: 1\ninput: {dicom: study}\nstages:\n  - radon: {views: 9, arc: 360, beam: "
+    static const char chain[] = "tomostage: 2\ninput: {dicom: study}\nstages:\n  - radon: {views: 9, arc: 360, beam: "
                                 "fan-flat, source_axis: 300, source_detector: 511}\noutput: {hdf5: bad.h5}\n";
     static const double theta[SCAN_FRAMES] = {0};
     H5Fclose(ts_scan_file_exchange(NULL, SCAN_FRAMES, theta));
@@ -290,7 +290,7 @@ static void edit_text(const char *object, const char *name, const char *text)
 Test(result, what_makes_no_sense_is_refused)
 {
     static const char chain[] =
-        "tomostage: 1\ninput: {dicom: study}\nstages:\n  - box: {radius: 1}\noutput: {hdf5: bad.h5}\n";
+        "tomostage: 2\ninput: {dicom: study}\nstages:\n  - box: {radius: 1}\noutput: {hdf5: bad.h5}\n";
     static const struct {
         const char *object, *name, *code, *text; /* text: in place of a number */
         int i;

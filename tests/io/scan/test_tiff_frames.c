@@ -97,7 +97,7 @@ static double mean_of(int n, int (*value_at)(int frame, int y, int x), int y, in
 Test(tiff_frames, flats_and_darks_need_no_angles)
 {
     static const char chain[] =
-        "tomostage: 1\n"
+        "tomostage: 2\n"
         "input: {tiff: projections, pages: views, pixel_size: 0.5, angle_start: 0, angle_stop: 180}\n"
         "inputs:\n"
         "  flats: {tiff: flats.tif, pages: views, frames: flats, pixel_size: 0.5}\n"
@@ -133,7 +133,7 @@ Test(tiff_frames, flats_and_darks_are_numbered)
         struct source *source = NULL;
         struct ts_diag *diag = ts_diag_create();
         snprintf(text, sizeof text,
-                 "tomostage: 1\ninput: {tiff: flats.tif, pages: %s, frames: %s, pixel_size: 2}\nstages: [save: {name: "
+                 "tomostage: 2\ninput: {tiff: flats.tif, pages: %s, frames: %s, pixel_size: 2}\nstages: [save: {name: "
                  "a}]\noutput: {hdf5: r.h5}\n",
                  pages[i % 2], i / 2 ? "darks" : "flats");
         cr_assert_eq(ts_chain_parse(text, strlen(text), "test", folder, &chain, diag), TS_OK);
@@ -153,7 +153,7 @@ Test(tiff_frames, flats_and_darks_are_numbered)
 Test(tiff_frames, degrees_that_the_chain_calls_radians_are_told)
 {
     static const char chain[] =
-        "tomostage: 1\ninput: {tiff: a.tif, pages: views, pixel_size: 1, angles_file: angles.txt, angle_unit: radian}\n"
+        "tomostage: 2\ninput: {tiff: a.tif, pages: views, pixel_size: 1, angles_file: angles.txt, angle_unit: radian}\n"
         "stages:\n  - save: {name: a}\noutput: {hdf5: out.h5}\n";
     char path[512];
     write_frames("a.tif", FLATS, false, count_at);
@@ -174,7 +174,7 @@ Test(tiff_frames, degrees_that_the_chain_calls_radians_are_told)
 /* Floats of 64 bits that one of 32 cannot hold, in either byte order; what is infinite or NaN stays so. */
 Test(tiff_frames, values_past_the_range_of_floats_are_refused)
 {
-    static const char chain[] = "tomostage: 1\ninput: {tiff: a.tif, pages: slices, pixel_size: 1, spacing_z: 1}\n"
+    static const char chain[] = "tomostage: 2\ninput: {tiff: a.tif, pages: slices, pixel_size: 1, spacing_z: 1}\n"
                                 "stages:\n  - save: {name: a}\noutput: {hdf5: out.h5}\n";
     static const double wrong[] = {1e39, -1e300, INFINITY, NAN, 3.4e38, 1e-300};
     char path[512];
@@ -210,7 +210,7 @@ Test(tiff_frames, values_past_the_range_of_floats_are_refused)
 Test(tiff_frames, projections_without_angles_are_refused)
 {
     write_frames("projections", VIEWS, true, count_at);
-    ts_test_chain_refused("tomostage: 1\ninput: {tiff: projections, pages: views, pixel_size: 0.5}\n"
+    ts_test_chain_refused("tomostage: 2\ninput: {tiff: projections, pages: views, pixel_size: 0.5}\n"
                           "stages:\n  - save: {name: a}\noutput: {hdf5: out.h5}\n",
                           folder, TS_BAD_CHAIN, "angles-missing");
 }

@@ -76,7 +76,7 @@ static enum ts_status open_page(const char *path, struct ts_diag *diag)
     struct ts_chain *chain = NULL;
     struct source *source = NULL;
     snprintf(text, sizeof text,
-             "tomostage: 1\ninput: {tiff: %s, pages: slices, pixel_size: 1, spacing_z: 1}\n"
+             "tomostage: 2\ninput: {tiff: %s, pages: slices, pixel_size: 1, spacing_z: 1}\n"
              "stages: [save: {name: a}]\noutput: {hdf5: r.h5}\n",
              path);
     enum ts_status status = ts_chain_parse(text, strlen(text), "test", NULL, &chain, diag);

@@ -16,6 +16,7 @@
 #include "tests/support/chain_text.h"
 #include "tests/support/program.h"
 #include "tests/support/support.h"
+#include "tests/support/test_device.h"
 
 static char folder[256], names[4096];
 
@@ -64,7 +65,7 @@ static void expect_names(const char *expected)
     cr_assert_str_eq(names, expected);
 }
 
-#define CHAIN(outputs) "tomostage: 1\ninput: {dicom: in}\nstages: [invert]\noutput: {" outputs "}\n"
+#define CHAIN(outputs) "tomostage: 2\ninput: {dicom: in}\nstages: [invert]\noutput: {" outputs "}\n"
 
 Test(sinks, are_written_beside_and_instead_of_hdf5)
 {
@@ -172,6 +173,36 @@ Test(sinks, names_are_taken_back_where_one_cannot_be_given)
     expect_names("first.nii in ");
     expect_text("first.nii", "old");
     ts_diag_destroy(diag);
+}
+
+/* On a device the values leave it for all outputs alike, also where the HDF5 file has halves of them. */
+TEST_ON_BOTH(sinks, get_the_values_that_hdf5_gets)
+{
+    static const char *const forms[] = {"", ", compression: none", ", dtype: f16"};
+    char chain[512];
+    size_t length, first_length = 0;
+    char *first = NULL;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        snprintf(chain, sizeof chain,
+                 "tomostage: 2\ninput: {dicom: in}\nstages: [gaussian: {sigma: 1, unit: pixel}]\n"
+                 "output: {hdf5: a.h5, nifti: a.nii, tiff: a.tif%s}\n",
+                 forms[i]);
+        ts_test_chain_runs(chain, folder);
+        char *bytes = ts_test_read(in_folder("a.nii"), &length);
+        if (first)
+            cr_assert(length == first_length && !memcmp(bytes, first, length), "%s", forms[i]);
+        else
+            first = bytes;
+        if (first != bytes)
+            free(bytes);
+        first_length = length;
+    }
+    ts_test_chain_runs("dicom in | gaussian sigma=1 unit=pixel | hdf5 a.h5", folder);
+    ts_test_chain_runs("result a.h5 | save name=same | nifti b.nii", folder);
+    char *alone = ts_test_read(in_folder("b.nii"), &length);
+    cr_assert(length == first_length && !memcmp(alone, first, length)); /* as where HDF5 was the only output */
+    free(alone);
+    free(first);
 }
 
 /* Volumes follow each other; their axis is the fourth, with the step of time in seconds. */

@@ -115,7 +115,7 @@ Test(source_beam, frames_without_angles_have_none_to_turn)
     for (int i = 0; i < 2; i++) {
         char chain[300];
         snprintf(chain, sizeof chain,
-                 "tomostage: 1\ninput: {exchange: scan.h5}\ninputs:\n  flats: {exchange: scan.h5, frames: flats, %s}\n"
+                 "tomostage: 2\ninput: {exchange: scan.h5}\ninputs:\n  flats: {exchange: scan.h5, frames: flats, %s}\n"
                  "stages:\n  - flat_field: {flats: flats}\noutput: {hdf5: out.h5}\n",
                  wrong[i]);
         cr_assert_eq(ts_test_chain(chain, ts_scan_file.folder, ts_scan_file.diag), TS_BAD_CHAIN);

@@ -69,7 +69,7 @@ static void run_again(const char *input, const char *inputs, const char *stages,
 {
     static char text[TEXT_BYTES], recorded[TEXT_BYTES], second[TEXT_BYTES];
     char first_digest[80], second_digest[80];
-    snprintf(text, sizeof text, "tomostage: 1\ninput: {%s}\n%s%s%sstages: [%s]\noutput: {hdf5: first.h5}\n", input,
+    snprintf(text, sizeof text, "tomostage: 2\ninput: {%s}\n%s%s%sstages: [%s]\noutput: {hdf5: first.h5}\n", input,
              *inputs ? "inputs: {" : "", inputs, *inputs ? "}\n" : "", stages);
     ts_test_chain_runs(text, ts_scan_file.folder);
     read_text("first.h5", "/entry/provenance/chain", NULL, recorded, sizeof recorded);
@@ -185,7 +185,7 @@ Test(source_chains, dicom_and_result)
     ts_fixture_series(path, FIXTURE_SLICES, NULL, NULL);
     lead("input", "study");
     run_again("dicom: study", "", "box: {radius: 1}", NULL);
-    snprintf(path, sizeof path, "tomostage: 1\ninput: {dicom: study}\nstages: [%s]\noutput: {hdf5: r.h5}\n", save);
+    snprintf(path, sizeof path, "tomostage: 2\ninput: {dicom: study}\nstages: [%s]\noutput: {hdf5: r.h5}\n", save);
     ts_test_chain_runs(path, ts_scan_file.folder);
     lead("input", "r.h5");
     run_again("result: r.h5, image: a", "", "box: {radius: 1}", NULL);

@@ -44,7 +44,7 @@ TestSuite(source_slices, .init = begin, .fini = ts_scan_file_end);
 static void run(const char *input, const char *inputs, const char *stages, const char *output)
 {
     char text[2048];
-    snprintf(text, sizeof text, "tomostage: 1\ninput: {%s}\n%sstages:\n%soutput: {hdf5: %s}\n", input, inputs, stages,
+    snprintf(text, sizeof text, "tomostage: 2\ninput: {%s}\n%sstages:\n%soutput: {hdf5: %s}\n", input, inputs, stages,
              output);
     ts_test_chain_runs(text, ts_scan_file.folder);
 }
@@ -197,7 +197,7 @@ Test(source_slices, flats_follow_their_projections)
 static void refused(const char *input, const char *more, const char *code)
 {
     char text[1024];
-    snprintf(text, sizeof text, "tomostage: 1\ninput: {%s}\n%sstages:\n%soutput: {hdf5: out.h5}\n", input, more,
+    snprintf(text, sizeof text, "tomostage: 2\ninput: {%s}\n%sstages:\n%soutput: {hdf5: out.h5}\n", input, more,
              *more ? corrected : "  - save: {name: kept}\n");
     ts_test_chain_refused(text, ts_scan_file.folder, TS_BAD_CHAIN, code);
 }

@@ -77,21 +77,21 @@ static const struct hostile hostiles[] = {
     {"keys of lists", "", "[a: ", "", 0},
     {"one long word", "", "x", "", 0},
     {"one long word as a stage", "stages: [", "x", "]", 0},
-    {"one long word as a number", "tomostage: 1\nstages: [{box: {radius: ", "9", "}}]", 0},
+    {"one long word as a number", "tomostage: 2\nstages: [{box: {radius: ", "9", "}}]", 0},
     {"one long quoted text", "stages: [\"", "x", "\"]", 0},
     {"escapes", "a: \"", "\\n", "\"", 0},
     {"an open quote", "\"", "x\n", "", 0},
     {"quotes", "", "'", "", 0},
     {"the same key", "", "k: 1\n", "", 0},
-    {"a list of numbers", "tomostage: 1\nstages: [{radon: {angles: [", "1, ", "0]}}]", 0},
-    {"rows of numbers", "tomostage: 1\nstages: [{radon: {angles: [", "[1], ", "[0]]}}]", 0},
-    {"a long row and many short ones", "tomostage: 1\nstages: [{convolve: {weights: [[1,2,3,4,5,6,7,8,9]", ",[]",
+    {"a list of numbers", "tomostage: 2\nstages: [{radon: {angles: [", "1, ", "0]}}]", 0},
+    {"rows of numbers", "tomostage: 2\nstages: [{radon: {angles: [", "[1], ", "[0]]}}]", 0},
+    {"a long row and many short ones", "tomostage: 2\nstages: [{convolve: {weights: [[1,2,3,4,5,6,7,8,9]", ",[]",
      "]}}]", 0},
-    {"stages that are none", "tomostage: 1\nstages: [", "histogramm, ", "box]", 0},
-    {"words that are no stage", "tomostage: 1\nstages: [", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, ", "box]", 250},
-    {"stages with unknown keys", "tomostage: 1\nstages: [", "{box: {radiu: 1, rad: 2, border: 7}}, ", "box]", 200},
-    {"references to nothing", "tomostage: 1\nstages: [", "{equalize: {reference: nothing}}, ", "box]", 250},
-    {"names", "tomostage: 1\nstages: [", "{equalize: {name: a}}, ", "box]", 250},
+    {"stages that are none", "tomostage: 2\nstages: [", "histogramm, ", "box]", 0},
+    {"words that are no stage", "tomostage: 2\nstages: [", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, ", "box]", 250},
+    {"stages with unknown keys", "tomostage: 2\nstages: [", "{box: {radiu: 1, rad: 2, border: 7}}, ", "box]", 200},
+    {"references to nothing", "tomostage: 2\nstages: [", "{equalize: {reference: nothing}}, ", "box]", 250},
+    {"names", "tomostage: 2\nstages: [", "{equalize: {name: a}}, ", "box]", 250},
     {"anchors", "", "- &a x\n", "", 0},
     {"anchors in a row", "", "&a ", "", 0},
     {"aliases", "a: &a [x]\n", "b: *a\n", "", 0},
@@ -213,7 +213,7 @@ Test(yaml, hostile_texts_are_refused_at_once)
 
 Test(yaml, limits_hold_exactly)
 {
-    static const char open[] = "tomostage: 1\nstages: [equalize]\n#";
+    static const char open[] = "tomostage: 2\nstages: [equalize]\n#";
     char *text = malloc(TREE_MAX_BYTES + 1);
     memset(text, 'x', TREE_MAX_BYTES + 1);
     memcpy(text, open, sizeof open - 1);
@@ -222,7 +222,7 @@ Test(yaml, limits_hold_exactly)
     /* Nodes beside the items: the map, 2 keys and their values, the item and its key, the map, angles and its list. */
     for (int over = 0; over < 2; over++) {
         const int n = TREE_MAX_NODES - 10 + over;
-        size_t length = (size_t)sprintf(text, "tomostage: 1\nstages: [{radon: {angles: [");
+        size_t length = (size_t)sprintf(text, "tomostage: 2\nstages: [{radon: {angles: [");
         for (int i = 0; i < n; i++)
             length += (size_t)sprintf(text + length, i + 1 < n ? "1," : "1]}}]");
         cr_expect_eq(expect_verdict("nodes", (size_t)n, text, length), over ? TS_BAD_CHAIN : TS_OK);

@@ -91,7 +91,7 @@ static const struct {
     {{"study", "fan-on"}, "tomostage study: unknown study 'fan-on'; did you mean 'fan-in'?\n"},
     {{"study", "fan-in", "--dtype", "u8"},
      "tomostage study: unknown option '--dtype'; 'tomostage study --help' lists the options\n"},
-    {{"info"}, "tomostage info: a PATH is missing: tomostage info PATH [--json]\n"},
+    {{"info"}, "tomostage info: a PATH is missing: tomostage info PATH [--json] [--names]\n"},
     {{"phantom", "disc"}, "tomostage phantom: the folder is missing: -o PATH\n"},
     {{"phantom", "disc", "-ox", "--views", "9"},
      "tomostage phantom: '--views' is an option of `tomostage phantom scan`\n"},

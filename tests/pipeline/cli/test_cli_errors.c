@@ -119,7 +119,7 @@ Test(cli_errors, a_reader_that_goes_away_ends_the_program_quietly)
                                            "check chain.yaml",
                                            "check chain.yaml --json"};
     cr_assert_eq(shell(RUN "--quiet"), 0);
-    cr_assert_eq(shell("printf 'tomostage: 1\\ninput: {dicom: ./study}\\nstages: [invert]\\n' > chain.yaml"), 0);
+    cr_assert_eq(shell("printf 'tomostage: 2\\ninput: {dicom: ./study}\\nstages: [invert]\\n' > chain.yaml"), 0);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
         char line[256];
         /* The program starts to print once the reader has gone. */
@@ -234,7 +234,7 @@ Test(cli_errors, an_ignored_signal_stays_ignored)
 Test(cli_errors, a_chain_from_a_pipe, .timeout = 20)
 {
     cr_assert_eq(shell("mkfifo chain.fifo && $P check chain.fifo"), 2);
-    cr_assert_eq(shell("printf 'tomostage: 1\\ninput: {dicom: '\"$PWD\"'/study}\\nstages: [{invert: {}}]\\n"
+    cr_assert_eq(shell("printf 'tomostage: 2\\ninput: {dicom: '\"$PWD\"'/study}\\nstages: [{invert: {}}]\\n"
                        "output: {hdf5: out.h5}\\n' > c.yaml; bash -c \"$P check <(sleep 0.2; cat c.yaml)\""),
                  0);
 }

@@ -117,7 +117,7 @@ Test(cli_run, an_input_is_never_the_output)
                  {"chain.nxs", "hard.h5", "atlas"},
                  {"chain.nxs", "chain.nxs", "the chain itself"},
                  {"chain.nxs", "./study/../chain.nxs", "the chain itself"}};
-    static const char chain[] = "tomostage: 1\ninput: {dicom: ./other}\ninputs: {atlas: {dicom: ./study}}\n"
+    static const char chain[] = "tomostage: 2\ninput: {dicom: ./other}\ninputs: {atlas: {dicom: ./study}}\n"
                                 "stages:\n  - histogram: {reference: atlas}\n  - invert\noutput: {hdf5: out.h5}\n";
     char from[512], to[512];
     size_t length, length_after;
@@ -155,7 +155,7 @@ Test(cli_run, an_input_is_never_the_output)
 Test(cli_run, options_replace_what_the_chain_says)
 {
     write_file("chain.yaml",
-               "tomostage: 1\ninput: {dicom: ./none}\nstages:\n  - box: {radius: 2}\n  - box: {radius: 1}\n"
+               "tomostage: 2\ninput: {dicom: ./none}\nstages:\n  - box: {radius: 2}\n  - box: {radius: 1}\n"
                "output: {hdf5: other.h5}\n");
     ts_program_run(folder, ARGUMENTS("run", "chain.yaml"), &outcome);
     cr_assert_eq(outcome.code, 3, "%s", outcome.err);
@@ -218,7 +218,7 @@ Test(cli_run, the_hint_fits_what_is_unused)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[512];
         snprintf(text, sizeof text,
-                 "tomostage: 1\ninput: {dicom: study}\ninputs: {atlas: {dicom: study}}\nstages: %s\n"
+                 "tomostage: 2\ninput: {dicom: study}\ninputs: {atlas: {dicom: study}}\nstages: %s\n"
                  "output: {hdf5: out.h5}\n",
                  cases[i].stages);
         write_file("chain.yaml", text);
@@ -231,7 +231,7 @@ Test(cli_run, the_hint_fits_what_is_unused)
 /* A file whose name looks like a chain in one line is a file. */
 Test(cli_run, a_file_that_exists_wins)
 {
-    write_file("dicom x | y", "tomostage: 1\ninput: {dicom: ./study}\nstages:\n  - invert\noutput: {hdf5: out.h5}\n");
+    write_file("dicom x | y", "tomostage: 2\ninput: {dicom: ./study}\nstages:\n  - invert\noutput: {hdf5: out.h5}\n");
     ts_program_run(folder, ARGUMENTS("check", "dicom x | y"), &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     cr_assert(strstr(outcome.out, "invert"));
@@ -275,7 +275,7 @@ Test(cli_run, a_line_can_begin_with_a_stage)
     ts_program_run(folder, ARGUMENTS("check", "bocks radius=1", "-i", "study"), &outcome);
     cr_assert_eq(outcome.code, 2);
     cr_assert(strstr(outcome.err, "unknown stage 'bocks'"), "%s", outcome.err);
-    write_file("invert", "tomostage: 1\ninput: {dicom: ./study}\nstages:\n  - box: {radius: 1}\n");
+    write_file("invert", "tomostage: 2\ninput: {dicom: ./study}\nstages:\n  - box: {radius: 1}\n");
     ts_program_run(folder, ARGUMENTS("check", "invert"), &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     cr_assert(strstr(outcome.out, "box "), "a file that exists wins: %s", outcome.out);
@@ -292,7 +292,7 @@ Test(cli_run, check_gives_typed_values)
                                            "\"reference\": null",
                                            "\"clip\": true",
                                            "\"low_percentile\": 2.5"};
-    write_file("chain.yaml", "tomostage: 1\ninput: {dicom: ./study}\nstages:\n  - box: {radius: 2}\n"
+    write_file("chain.yaml", "tomostage: 2\ninput: {dicom: ./study}\nstages:\n  - box: {radius: 2}\n"
                              "  - convolve: {kernel: custom, weights: [[0, 0.5, 1], [-1, 1e-9, 0], [0, 0, 2]]}\n  - "
                              "histogram: {range: [-100, 200.5]}\n"
                              "  - equalize\n  - rescale: {low_percentile: 2.5}\n  - radon\n");

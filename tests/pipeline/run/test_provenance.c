@@ -35,7 +35,7 @@ static void write_scan(const double *theta)
 static void run(const char *input, const char *stages)
 {
     char text[1024];
-    snprintf(text, sizeof text, "tomostage: 1\ninput: {%s}\nstages:\n%soutput: {hdf5: out.h5}\n", input, stages);
+    snprintf(text, sizeof text, "tomostage: 2\ninput: {%s}\nstages:\n%soutput: {hdf5: out.h5}\n", input, stages);
     ts_test_chain_runs(text, ts_scan_file.folder);
 }
 

@@ -43,7 +43,7 @@ static void reconstruct(const char *folder)
 {
     char text[4096];
     snprintf(text, sizeof text,
-             "tomostage: 1\n"
+             "tomostage: 2\n"
              "input: {tiff: %s/%s, pages: sinograms, pixel_size: 1, angle_start: 0, angle_stop: 360, endpoint: true}\n"
              "stages:\n  - air: {detectors: 20}\n  - minus_log: {nonpositive: floor, floor: 0.001}\n"
              "  - center: {name: centered}\n  - fbp:\n  - save: {name: before}\n  - ring: {input: centered, size: 9}\n"

@@ -466,7 +466,7 @@ TEST_ON_BOTH(center, of_a_turn_of_neutrons)
     snprintf(output, sizeof output, "%s/out.h5", folder);
     snprintf(
         text, sizeof text,
-        "tomostage: 1\ninput: {tiff: %s/projections/sarepy_neutron360/sinogram_360_neutron_image.tif, pages: "
+        "tomostage: 2\ninput: {tiff: %s/projections/sarepy_neutron360/sinogram_360_neutron_image.tif, pages: "
         "sinograms, pixel_size: 1, angle_start: 0, angle_stop: 360, endpoint: true}\nstages:\n  - center:\noutput: "
         "{hdf5: %s}\n",
         ts_test_data(), output);

@@ -206,7 +206,7 @@ Test(flat_field, says_what_is_wrong_with_the_frames)
 static void dead_says(int zeros, enum ts_status status, const char *code, const char *message)
 {
     enum { PIXELS = SCAN_ROWS * SCAN_COLUMNS };
-    static const char chain[] = "tomostage: 1\ninput: {exchange: scan.h5}\n"
+    static const char chain[] = "tomostage: 2\ninput: {exchange: scan.h5}\n"
                                 "inputs:\n  flats: {exchange: scan.h5, frames: flats}\n"
                                 "stages:\n  - flat_field: {flats: flats}\noutput: {hdf5: out.h5}\n";
     static const double theta[SCAN_FRAMES] = {0, 5, 10, 20, 40, 80, 160};
@@ -249,7 +249,7 @@ static enum ts_status run_frames(const char *image, const char *flats, const cha
     H5Fclose(file);
     const char *name = strrchr(ts_scan_file.path, '/') + 1;
     snprintf(text, sizeof text,
-             "tomostage: 1\ninput: {exchange: %s%s}\ninputs:\n  f: {exchange: %s%s}\n  d: {exchange: %s%s}\n"
+             "tomostage: 2\ninput: {exchange: %s%s}\ninputs:\n  f: {exchange: %s%s}\n  d: {exchange: %s%s}\n"
              "stages:\n%s  - flat_field: {flats: %s, darks: d, dead: nan%s}\noutput: {hdf5: out.h5}\n",
              name, image, name, flats, name, darks, before, *before ? "clean" : "f", *before ? ", input: input" : "");
     return ts_test_chain(text, ts_scan_file.folder, diag);

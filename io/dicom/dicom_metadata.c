@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Nothing of a header reaches a result but through this file. Each row of the table says what is done with its value:
+ * numbers are taken as they are, texts are held against the lists of known values, and what leads to a person is left
+ * out, replaced by the key, or kept on request.
+ */
+#include "io/dicom/dicom_metadata.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "io/dicom_header/dicom_kernel.h"
+#include "io/dicom_header/dicom_known.h"
+#include "io/dicom_header/dicom_parse.h"
+
+enum { TEXT_BYTES = 512, MIXED_BYTES = 8 };
+
+static const char mixed[MIXED_BYTES] = "mixed";
+
+enum ts_status ts_dicom_metadata_add(struct dicom_metadata *list, const char *name, const char *key, const char *text,
+                                     struct ts_diag *diag)
+{
+    char *value = ts_arena_text(list->arena, text, strlen(text));
+    if (value == NULL)
+        return ts_diag_no_memory(diag, strlen(text));
+    for (char *c = value; *c; c++)
+        if (*c < 0x20 || *c > 0x7E)
+            *c = '?';
+    if (*value != '\0')
+        list->items[list->n++] = (struct source_attribute){.name = name, .value = value, .key = key, .key_scale = 1};
+    return TS_OK;
+}
+
+/* Adds a number for each image, or the one on which all agree; nothing where all are NaN. */
+static enum ts_status add_numbers(struct dicom_metadata *list, const struct source_attribute *row, double *numbers,
+                                  size_t n)
+{
+    bool any = false, same = true;
+    for (size_t i = 0; i < n; i++) {
+        any |= !isnan(numbers[i]);
+        same &= numbers[i] == numbers[0];
+    }
+    if (!any)
+        return TS_OK;
+    struct source_attribute *item = &list->items[list->n++];
+    *item = *row;
+    item->value = "";
+    item->numbers = numbers;
+    item->n = same ? 1 : (int64_t)n;
+    return TS_OK;
+}
+
+static double *make_numbers(const struct dicom_series *series, struct arena *arena, struct ts_diag *diag)
+{
+    double *numbers = ts_arena_alloc(arena, series->n_images * sizeof *numbers);
+    if (!numbers)
+        ts_diag_no_memory(diag, series->n_images * sizeof *numbers);
+    return numbers;
+}
+
+static enum ts_status add_field_numbers(const struct dicom_series *series, enum dicom_field field,
+                                        struct dicom_metadata *list, struct ts_diag *diag)
+{
+    const struct dicom_field_row *row = &ts_dicom_fields[field];
+    bool any = false;
+    for (size_t i = 0; i < series->n_images && !any; i++)
+        any = !isnan(ts_dicom_field_number(series->images[i], field));
+    double *numbers = any ? make_numbers(series, list->arena, diag) : NULL;
+    if (!numbers)
+        return any ? TS_RUN_FAILED : TS_OK;
+    for (size_t i = 0; i < series->n_images; i++)
+        numbers[i] = ts_dicom_field_number(series->images[i], field);
+    return add_numbers(
+        list,
+        &(struct source_attribute){.name = row->name, .unit = row->unit, .key = row->key, .key_scale = row->scale},
+        numbers, series->n_images);
+}
+
+/* Returns when the image was acquired, in seconds whose differences count; NaN where its header does not say. */
+static double acquired_s(const struct dicom_image *image)
+{
+    char text[TEXT_BYTES];
+    const char *both = ts_dicom_field_text(image, DICOM_FIELD_acquisition_datetime);
+    const char *date = ts_dicom_field_text(image, DICOM_FIELD_acquisition_date);
+    const char *time = ts_dicom_field_text(image, DICOM_FIELD_acquisition_time);
+    if (!*both)
+        snprintf(text, sizeof text, "%s%s", strlen(date) == 8 ? date : "", time);
+    return *both ? ts_dicom_parse_time(both, strlen(both)) : ts_dicom_parse_time(text, strlen(text));
+}
+
+/* Adds the seconds from the first acquisition to that of each image, where all state a time and not all the same. */
+static enum ts_status add_times(const struct dicom_series *series, struct dicom_metadata *list, struct ts_diag *diag)
+{
+    const size_t n = series->n_images;
+    double first = INFINITY, last = -INFINITY;
+    double *numbers = make_numbers(series, list->arena, diag);
+    if (!numbers)
+        return TS_RUN_FAILED;
+    for (size_t i = 0; i < n; i++) {
+        numbers[i] = acquired_s(series->images[i]);
+        if (isnan(numbers[i]))
+            return TS_OK;
+        first = fmin(first, numbers[i]);
+        last = fmax(last, numbers[i]);
+    }
+    for (size_t i = 0; i < n; i++)
+        numbers[i] = rint((numbers[i] - first) * 1e6) / 1e6; /* DICOM's times end at microseconds */
+    return first < last ? add_numbers(list,
+                                      &(struct source_attribute){.name = "acquisition_time_offset",
+                                                                 .unit = "s",
+                                                                 .key = "AcquisitionTimeOffset",
+                                                                 .key_scale = 1},
+                                      numbers, n)
+                        : TS_OK;
+}
+
+/* Returns the text where all slices agree, "mixed" where they do not. */
+static const char *common_text(const struct dicom_series *series, enum dicom_field field)
+{
+    const char *first = ts_dicom_field_text(series->images[0], field);
+    for (size_t i = 1; i < series->n_images; i++)
+        if (strcmp(first, ts_dicom_field_text(series->images[i], field)) != 0)
+            return mixed;
+    return first;
+}
+
+/* Returns the earliest date of the slices; "" where none has any. */
+static const char *earliest(const struct dicom_series *series, enum dicom_field field)
+{
+    const char *first = "";
+    for (size_t i = 0; i < series->n_images; i++) {
+        const char *date = ts_dicom_field_text(series->images[i], field);
+        first = *date && (!*first || strcmp(date, first) < 0) ? date : first;
+    }
+    return first;
+}
+
+/* Writes what takes the place of a UID or a date under the key; "" where nothing does. */
+static void replace(const struct dicom_series *series, const struct dicom_identity *identity,
+                    enum dicom_field_kind kind, const char *text, char out[TEXT_BYTES])
+{
+    const char *patient = common_text(series, DICOM_FIELD_patient_id);
+    const bool possible = identity->key_bytes > 0 && *text && text != mixed;
+    const bool replaced = possible && kind == DICOM_FIELD_UID    ? ts_dicom_replace_uid(identity, text, out)
+                          : possible && kind == DICOM_FIELD_DATE ? ts_dicom_move_date(identity, patient, text, out)
+                                                                 : false;
+    if (!replaced)
+        out[0] = '\0';
+}
+
+/* Writes what may be recorded of a text; "" where nothing may. */
+static void allow_text(const struct dicom_series *series, const struct dicom_identity *identity, enum dicom_field field,
+                       char out[TEXT_BYTES])
+{
+    const struct dicom_field_row *row = &ts_dicom_fields[field];
+    const char *text = row->kind == DICOM_FIELD_DATE ? earliest(series, field) : common_text(series, field);
+    const bool known = text == mixed || !*text;
+    if (row->kind == DICOM_FIELD_HIDDEN)
+        out[0] = '\0';
+    else if (row->kind == DICOM_FIELD_KERNEL)
+        snprintf(out, TEXT_BYTES, "%s", known || ts_dicom_kernel_is_known(text) ? text : DICOM_UNRECOGNIZED);
+    else if (row->kind == DICOM_FIELD_CODE && !known)
+        ts_dicom_keep_known(row->known, text, out, TEXT_BYTES);
+    else if (row->kind == DICOM_FIELD_CODE || identity->keep)
+        snprintf(out, TEXT_BYTES, "%s", text);
+    else
+        replace(series, identity, row->kind, text, out);
+}
+
+enum ts_status ts_dicom_metadata(const struct dicom_series *series, const struct dicom_identity *identity,
+                                 struct arena *arena, struct dicom_metadata *list, struct ts_diag *diag)
+{
+    enum ts_status status = TS_OK;
+    *list = (struct dicom_metadata){.arena = arena};
+    list->items = ts_arena_alloc(arena, (DICOM_FIELDS + DICOM_MORE_ATTRIBUTES) * sizeof *list->items);
+    if (list->items == NULL)
+        return ts_diag_no_memory(diag, DICOM_FIELDS * sizeof *list->items);
+    for (int field = 0; status == TS_OK && field < DICOM_FIELDS; field++) {
+        char text[TEXT_BYTES];
+        if (ts_dicom_field_is_number(field)) {
+            status = add_field_numbers(series, field, list, diag);
+            continue;
+        }
+        allow_text(series, identity, field, text);
+        status = ts_dicom_metadata_add(list, ts_dicom_fields[field].name, ts_dicom_fields[field].key, text, diag);
+    }
+    return status == TS_OK ? add_times(series, list, diag) : status;
+}
+
+const char *ts_dicom_burned_in(const struct dicom_series *series)
+{
+    size_t n_no = 0;
+    for (size_t i = 0; i < series->n_images; i++) {
+        if (strcmp(series->images[i]->file->burned_in, "YES") == 0)
+            return "YES";
+        n_no += strcmp(series->images[i]->file->burned_in, "NO") == 0;
+    }
+    return n_no == series->n_images ? "NO" : "UNKNOWN";
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a result and `info` record of a series' headers: the rows of io/dicom_header/dicom_fields.def, each once where
+ * all slices agree, and a number for each slice where they do not.
+ */
+#ifndef IO_DICOM_DICOM_METADATA_H
+#define IO_DICOM_DICOM_METADATA_H
+
+#include "io/dicom/dicom_identity.h"
+#include "io/dicom_header/dicom_fields.h"
+#include "io/dicom_series/dicom_series.h"
+#include "io/source/source.h"
+
+/* A list of attributes with a place for each row of the table and for as many more; `items` is the arena's. */
+enum { DICOM_MORE_ATTRIBUTES = 16 };
+struct dicom_metadata {
+    struct source_attribute *items;
+    size_t n;
+    struct arena *arena;
+};
+
+/* Lists the rows of the table. Empty texts, and numbers that no slice has, are left out. */
+enum ts_status ts_dicom_metadata(const struct dicom_series *series, const struct dicom_identity *identity,
+                                 struct arena *arena, struct dicom_metadata *list, struct ts_diag *diag);
+/* Adds a text unless it is empty. Characters that are not printable ASCII become question marks. */
+enum ts_status ts_dicom_metadata_add(struct dicom_metadata *list, const char *name, const char *key, const char *text,
+                                     struct ts_diag *diag);
+/* Returns YES where any slice states that text is burned into it, NO where all state the contrary, else UNKNOWN. */
+const char *ts_dicom_burned_in(const struct dicom_series *series);
+
+#endif

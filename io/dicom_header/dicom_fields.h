@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The attributes of a header that describe the acquisition (dicom_fields.def), and the values of one image. The scanner
+ * keeps them as a list whose newest value counts: an image begins with the values of its file and puts its own in
+ * front, so that the frames of a file share what they have in common.
+ */
+#ifndef IO_DICOM_DICOM_FIELDS_H
+#define IO_DICOM_DICOM_FIELDS_H
+
+#include "io/dicom_header/dicom_scan_state.h"
+
+enum dicom_field {
+#define FIELD(group, element, name, ...) DICOM_FIELD_##name,
+#define ALIAS(group, element, name, kind)
+#include "io/dicom_header/dicom_fields.def"
+    DICOM_FIELDS
+};
+
+enum dicom_field_kind {
+    DICOM_FIELD_NUMBER,
+    DICOM_FIELD_BINARY, /* a number too, which implicit encodings store as bits */
+    DICOM_FIELD_CODE,
+    DICOM_FIELD_KERNEL,
+    DICOM_FIELD_FREE,
+    DICOM_FIELD_UID,
+    DICOM_FIELD_DATE,
+    DICOM_FIELD_HIDDEN
+};
+
+/* Where the value of a field is: in a list of values, or in a member of one of the structs. */
+enum dicom_field_place { DICOM_PLACE_LIST, DICOM_PLACE_FILE, DICOM_PLACE_IMAGE };
+
+/* A row of dicom_fields.def, which explains the members. */
+struct dicom_field_row {
+    uint32_t tag;
+    const char *name, *key;
+    double scale;
+    const char *unit;
+    enum dicom_field_kind kind;
+    enum dicom_field_place place;
+    size_t offset;
+    const char *const *known;
+    const char *action, *reason;
+};
+
+extern const struct dicom_field_row ts_dicom_fields[DICOM_FIELDS];
+
+/* One value of a list. */
+struct dicom_value {
+    const struct dicom_value *next; /* an older value, or NULL */
+    enum dicom_field field;
+    const char *text; /* as in the header, without padding at its ends; NULL: a number */
+    double number;
+};
+
+/* Adds the element's value to the image that is read, if a row with `place` LIST wants it. A value that is not of its
+ * kind counts as absent, because nothing of the volume depends on it. */
+void ts_dicom_take_field(struct scan *scan, const struct dicom_element *element, bool big_endian);
+/* Returns true where the field is a number. */
+bool ts_dicom_field_is_number(enum dicom_field field);
+/* Returns the number of an image; NaN where it has none. */
+double ts_dicom_field_number(const struct dicom_image *image, enum dicom_field field);
+/* Returns the text of an image as the header has it, which may identify a patient; "" where it has none. */
+const char *ts_dicom_field_text(const struct dicom_image *image, enum dicom_field field);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The values that texts of a header may have to reach an output. People can write into nearly every attribute, so that
+ * a patient's name could stand in any of them: a value that is in no list is written as "unrecognized". Sources: DICOM
+ * PS3.3 (defined terms) and the conformance statements of the vendors.
+ */
+#ifndef IO_DICOM_DICOM_KNOWN_H
+#define IO_DICOM_DICOM_KNOWN_H
+
+#include <stddef.h>
+
+#define DICOM_UNRECOGNIZED "unrecognized"
+
+/* Lists of texts; NULL ends each. */
+extern const char *const ts_dicom_image_types[],
+    *const ts_dicom_modalities[],
+        *const ts_dicom_manufacturers[],
+            *const ts_dicom_models[], *const ts_dicom_body_parts[],
+                                          *const ts_dicom_sequences[],
+                                              *const ts_dicom_scan_options[],
+                                                  *const ts_dicom_nuclei[], *const ts_dicom_directions[],
+                                                                                *const ts_dicom_filters[],
+                                                                                    *const ts_dicom_positions[],
+                                                                                        *const ts_dicom_photometric[],
+                                                                                            *const ts_dicom_units[],
+                                                                                                *const ts_dicom_pet[];
+
+/* Writes the text with each of its values, which backslashes divide, as it is or as "unrecognized" where the list does
+ * not have it in any case of letters. What goes beyond `size` is cut. */
+void ts_dicom_keep_known(const char *const *list, const char *text, char *out, size_t size);
+
+#endif
