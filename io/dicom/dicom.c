@@ -418,7 +418,8 @@ static void resolve(struct param_set *set, const struct source *source)
 
 const struct source_format dicom_format = {
     .name = "dicom",
-    .summary = "one series of DICOM files: CT, MR, PET and other single-frame images as one volume",
+    .summary =
+        "one series of DICOM files, of CT, MR or PET: slices, multi-frame images or mosaics as a volume or several",
     .params = dicom_params,
     .n_params = sizeof dicom_params / sizeof dicom_params[0],
     .params_bytes = sizeof(struct dicom_params),

@@ -148,6 +148,11 @@ static bool is_known(const char *const *list, const char *text, size_t length)
     return false;
 }
 
+const char *ts_dicom_known(const char *const *list, const char *text)
+{
+    return is_known(list, text, strlen(text)) ? text : DICOM_UNRECOGNIZED;
+}
+
 void ts_dicom_keep_known(const char *const *list, const char *text, char *out, size_t size)
 {
     size_t at = 0;

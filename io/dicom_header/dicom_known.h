@@ -25,6 +25,8 @@ extern const char *const ts_dicom_image_types[],
                                                                                             *const ts_dicom_units[],
                                                                                                 *const ts_dicom_pet[];
 
+/* Returns the text, or "unrecognized" where the list does not have it in any case of letters. */
+const char *ts_dicom_known(const char *const *list, const char *text);
 /* Writes the text with each of its values, which backslashes divide, as it is or as "unrecognized" where the list does
  * not have it in any case of letters. What goes beyond `size` is cut. */
 void ts_dicom_keep_known(const char *const *list, const char *text, char *out, size_t size);

@@ -3,7 +3,8 @@
  * Works out what the values of a series are: value = stored * slope + intercept, slice by slice in double. The element
  * type is the smallest integer that holds every possible value of every slice (from Bits Stored, sign, slope and
  * intercept, never from the first slice alone), f32 where a slope or intercept is not whole. Unit and quantity come
- * from modality, Rescale Type and Units. Source: DICOM PS3.3 C.11.1.1.2 (rescale), C.8.2.1 (CT), C.8.9.1 (PET units).
+ * from modality, Rescale Type and Units; a text that is no known unit is "unrecognized", because it reaches results.
+ * Source: DICOM PS3.3 C.11.1.1.2 (rescale), C.8.2.1 (CT), C.8.9.1 (PET units).
  */
 #include <float.h>
 #include <math.h>
@@ -12,6 +13,7 @@
 
 #include "core/path.h"
 #include "io/dicom_frames/dicom_cells.h"
+#include "io/dicom_header/dicom_known.h"
 #include "io/dicom_series/dicom_geometry.h"
 
 static const double FLOAT_WHOLE_MAX = 16777216; /* 2^24: every integer up to it is a 32-bit float */
@@ -62,7 +64,7 @@ static const char *pet_unit(const char *units)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(units, names[i][0]))
             return names[i][1];
-    return units;
+    return ts_dicom_known(ts_dicom_units, units);
 }
 
 static void choose_unit(struct dicom_series *series)
@@ -77,7 +79,7 @@ static void choose_unit(struct dicom_series *series)
             return;
         }
         if (*first->rescale_type && strcmp(first->rescale_type, "US"))
-            series->image.unit = first->rescale_type;
+            series->image.unit = ts_dicom_known(ts_dicom_units, first->rescale_type);
         ts_dicom_series_warn(series, "the CT values are not in Hounsfield units: %s",
                              first->have_slope || *first->rescale_type ? "Rescale Type says otherwise"
                                                                        : "Rescale Slope is absent");

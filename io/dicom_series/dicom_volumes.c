@@ -236,7 +236,11 @@ void ts_dicom_split_volumes(struct dicom_series *series)
     const size_t positions = number_positions(series, items);
     if (positions == n)
         return;
-    const size_t volumes = positions > 0 ? n / positions : 0;
+    if (positions == 0) { /* the items are not all filled in */
+        ts_dicom_refuse_repeats(series);
+        return;
+    }
+    const size_t volumes = n / positions;
     const bool weighted = differs(items, n, VALUE(b_value)) || differs(items, n, VALUE(gradient));
     const bool echoes = differs(items, n, VALUE(echo_time_ms));
     const enum ts_axis_kind kind = echoes ? TS_AXIS_ECHO : weighted ? TS_AXIS_B : TS_AXIS_TIME;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The header gives axes, type, scale and a transform to RAS coordinates, whose first two signs are changed for LPS.
- * sform goes before qform, as in nibabel. Files of several volumes are refused until a chain can run over them.
+ * sform goes before qform, as in nibabel. A fourth axis is one of volumes by time.
  */
 #include "io/volume/nifti.h"
 
@@ -16,7 +16,8 @@
 
 static const struct param nifti_params[] = {
     PARAM(struct nifti_params, nifti, .required = true, .unit = "",
-          .doc = "a NIfTI file of one volume: .nii, .nii.gz, or .hdr with the file .img beside it"),
+          .doc =
+              "a NIfTI file of a volume, or of several by time: .nii, .nii.gz, or .hdr with the file .img beside it"),
     VOLUME_QUANTITY_PARAM(struct nifti_params),
     SLICES_PARAM(struct nifti_params),
 };
@@ -59,16 +60,16 @@ static enum ts_status take_axes(struct volume_layout *layout, const struct nifti
     const int rank = (int)header->dim[0];
     if (rank < 2 || rank > 7)
         return ts_volume_refuse(layout, "nifti-header", diag, "has %g axes, expected 2 to 7", header->dim[0]);
-    for (int d = 0; d < 3; d++) {
+    for (int d = 0; d < 4; d++) {
         const double n = d < rank ? header->dim[1 + d] : 1;
         layout->n[d] = n >= 1 && n <= INT32_MAX ? (int64_t)n : 0;
     }
-    for (int d = 3; d < rank; d++)
+    for (int d = 4; d < rank; d++)
         if (header->dim[1 + d] != 1) {
-            ts_volume_refuse(layout, "nifti-volumes", diag, "holds several volumes: its axis %d has %g elements", d + 1,
+            ts_volume_refuse(layout, "nifti-volumes", diag, "has a fifth axis or more: axis %d has %g elements", d + 1,
                              header->dim[1 + d]);
-            return ts_diag_hint(diag, "a chain reads one volume; split the file first: `fslsplit FILE`, or "
-                                      "nibabel.four_to_three in Python");
+            return ts_diag_hint(diag, "a chain reads volumes by time; split the file first with another program, for "
+                                      "example nibabel in Python");
         }
     return TS_OK;
 }
@@ -104,10 +105,26 @@ static double unit_mm(const struct nifti_header *header)
     }
 }
 
+/* Returns seconds in one of the header's times, 0 where it names none. */
+static double unit_seconds(const struct nifti_header *header)
+{
+    switch ((int)header->units & NIFTI_TIMES) {
+    case NIFTI_SECONDS:
+        return 1;
+    case NIFTI_MILLISECONDS:
+        return 1e-3;
+    case NIFTI_MICROSECONDS:
+        return 1e-6;
+    default:
+        return 0;
+    }
+}
+
 /* The spacings are pixdim's, which the transform's lengths only repeat, where the two agree. */
 static void take_geometry(struct volume_layout *layout, const struct nifti_header *header)
 {
-    const double mm = unit_mm(header);
+    const double mm = unit_mm(header), seconds = fabs(header->pixdim[4]) * unit_seconds(header);
+    layout->seconds = seconds < 1e9 ? seconds : 0;
     layout->has_transform = ts_nifti_transform(header, layout->transform);
     for (int d = 0; d < 3; d++) {
         double length = 0;
@@ -182,7 +199,7 @@ static enum ts_status open_nifti(const struct param_set *set, struct source **so
 
 const struct source_format nifti_format = {
     .name = "nifti",
-    .summary = "a volume in a NIfTI file",
+    .summary = "a volume in a NIfTI file, or several by time",
     .params = nifti_params,
     .n_params = sizeof nifti_params / sizeof nifti_params[0],
     .params_bytes = sizeof(struct nifti_params),

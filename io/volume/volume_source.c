@@ -64,7 +64,7 @@ enum ts_status ts_volume_open(struct volume_layout *layout, const struct param_s
 {
     char reason[256];
     *layout = (struct volume_layout){
-        .arena = ts_arena_create(), .fd = -1, .slope = 1, .site = set->owner, .span = set->spans[0]};
+        .arena = ts_arena_create(), .fd = -1, .n = {1, 1, 1, 1}, .slope = 1, .site = set->owner, .span = set->spans[0]};
     layout->path = layout->arena ? ts_arena_text(layout->arena, path, strlen(path)) : NULL;
     if (!layout->path)
         return ts_diag_no_memory(diag, strlen(path));
@@ -314,7 +314,7 @@ static enum ts_status check_size(const struct volume_layout *layout, struct ts_d
 {
     const uint64_t bytes = (uint64_t)layout->found.st_size, most = (uint64_t)INT64_MAX;
     uint64_t wanted = ts_dtype_bytes(layout->stored);
-    for (int d = 0; d < 3; d++) {
+    for (int d = 0; d < 4; d++) {
         if (layout->n[d] < 1 || layout->n[d] > INT32_MAX)
             return ts_volume_refuse(layout, "volume-size", diag, "has %lld elements along an axis",
                                     (long long)layout->n[d]);
@@ -329,6 +329,22 @@ static enum ts_status check_size(const struct volume_layout *layout, struct ts_d
                           : ts_volume_refuse(layout, "volume-truncated", diag,
                                              "claims %llu bytes of values, and has %s%llu", (unsigned long long)wanted,
                                              layout->gzip ? "room for at most " : "", (unsigned long long)held);
+}
+
+/* Describes the axis of several volumes. */
+static enum ts_status describe_volumes(struct volume_source *source, struct ts_diag *diag)
+{
+    const struct volume_layout *layout = &source->layout;
+    const size_t n = (size_t)layout->n[3];
+    double *positions = ts_arena_alloc(layout->arena, n * sizeof *positions);
+    if (!positions)
+        return ts_diag_no_memory(diag, n * sizeof *positions);
+    for (size_t i = 0; i < n; i++)
+        positions[i] = (double)i * (layout->seconds > 0 ? layout->seconds : 1);
+    source->in.base.n_volumes = layout->n[3];
+    source->in.base.volume_axis =
+        (struct ts_axis){.kind = TS_AXIS_TIME, .n = layout->n[3], .unit = "s", .positions = positions};
+    return TS_OK;
 }
 
 static enum ts_status describe(struct volume_source *source, struct ts_diag *diag)
@@ -351,7 +367,9 @@ static enum ts_status describe(struct volume_source *source, struct ts_diag *dia
     const char *wrong = layout->has_transform ? take_transform(source, layout->transform, image) : NULL;
     if (wrong)
         return ts_volume_refuse(layout, "volume-geometry", diag, "%s", wrong);
-    if (source->flip_rows)
+    if (layout->n[3] > 1)
+        status = describe_volumes(source, diag);
+    if (status == TS_OK && source->flip_rows)
         status = ts_volume_attribute(layout, diag, "rows_reversed", "yes: x, y and z of the file are left-handed");
     return status == TS_OK ? ts_source_make_slices(&source->in.base, diag) : status;
 }
@@ -379,8 +397,8 @@ enum ts_status ts_volume_source_take(struct volume_layout *layout, struct source
     base->n_attributes = source->layout.n_attributes;
     source->in.rule = (struct read_rule){.read = read_range, .chunk = 1, .limit = READ_AHEAD_BYTES};
     if (source->layout.gzip) {
-        source->in.rule.chunk = base->n_slices;
-        source->in.rule.limit = ts_image_bytes(&base->image);
+        source->in.rule.chunk = ts_source_total(base);
+        source->in.rule.limit = (size_t)ts_source_total(base) * ts_slice_bytes(&base->image);
     }
     *out = base;
     return TS_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This makes a source of a volume whose values lie in one file, one after the other with x fastest, as they are or in a
- * gzip stream. A format describes where they lie; volume_source.c reads them.
+ * This makes a source of a volume, or of several by time, whose values lie in one file, one after the other with x
+ * fastest, as they are or in a gzip stream. A format describes where they lie; volume_source.c reads them.
  *
  * The volume keeps the order in which the file has it, but for one case: where x, y and z of the file make a
  * left-handed system in the patient, its rows are read from the last to the first. So the image is right-handed, as one
@@ -28,7 +28,8 @@ struct volume_layout {
     bool gzip;
     uint64_t start;         /* where the values begin, or the gzip stream */
     uint64_t skip;          /* gzip: bytes of the inflated stream before the values */
-    int64_t n[3];           /* of x, y and z */
+    int64_t n[4];           /* of x, y and z, and volumes, which follow each other */
+    double seconds;         /* from volume to volume; 0: not known, they are numbered */
     double spacing[3];      /* of x, y and z in mm; 0: not known */
     bool has_transform;     /* the file says how the volume lies in the patient */
     double transform[3][4]; /* of voxel (x, y, z, 1) to LPS in mm */

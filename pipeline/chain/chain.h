@@ -19,6 +19,7 @@ struct chain_source {
     const char *name; /* "input", or the key under inputs: */
     const struct source_format *format;
     struct param_set set;
+    const struct chain_source *like; /* the source whose path this one follows; NULL: it has a path of its own */
 };
 
 struct chain_stage {

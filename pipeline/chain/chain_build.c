@@ -164,6 +164,50 @@ static const struct source_format *find_format(const struct builder *builder, co
     return found;
 }
 
+/* Finds the earlier source that `like:` names; NULL where it is none (reported). */
+static const struct chain_source *find_like(const struct builder *builder, const struct node *node, const char *owner)
+{
+    const struct ts_chain *chain = builder->chain;
+    const char *name = ts_load_text(builder->diag, node, owner, "the name of an earlier input");
+    const char *names[CHAIN_MAX_SOURCES];
+    size_t n = 0;
+    for (int32_t i = 0; name && i < chain->n_sources && strcmp(chain->sources[i].name, owner); i++) {
+        names[n++] = chain->sources[i].name;
+        if (strcmp(chain->sources[i].name, name))
+            continue;
+        if (chain->sources[i].format)
+            return &chain->sources[i];
+        report(builder, node, "no-format", owner, "the input that it is to be like is not in the chain");
+        return NULL;
+    }
+    if (name)
+        ts_load_unknown(builder->diag, name, node->span, owner, "name", names, n);
+    return NULL;
+}
+
+/* Builds a source from {like: NAME, parameter: value}: the other source's format and values, and over them its own. */
+static void build_like(struct builder *builder, const struct node *map, const struct node *like, const char *owner,
+                       struct chain_source *source)
+{
+    static const char *const keys[] = {"like"};
+    struct load load = loader(builder);
+    const struct chain_source *other = find_like(builder, like, owner);
+    const struct source_format *format = other ? other->format : NULL;
+    if (!format || !ts_load_begin(&load, format->params, format->n_params, format->params_bytes, owner, map->key->span,
+                                  &source->set))
+        return;
+    memcpy(source->set.values, other->set.values, format->params_bytes);
+    memcpy(source->set.spans, other->set.spans, sizeof source->set.spans);
+    source->set.given = other->set.given;
+    source->format = format;
+    if (!ts_tree_find(map, format->name))
+        source->like = other->like ? other->like : other;
+    load.path = format->name;
+    load.other_keys = keys;
+    load.n_other_keys = 1;
+    ts_load_params(&load, map, &source->set);
+}
+
 /* Builds one source from its map {format: path, parameter: value}. */
 static void build_source(struct builder *builder, const struct node *map, const char *owner,
                          struct chain_source *source)
@@ -171,6 +215,11 @@ static void build_source(struct builder *builder, const struct node *map, const 
     struct load load = loader(builder);
     if (map->kind != NODE_MAP) {
         ts_load_expected(builder->diag, map, owner, "a map such as {dicom: FOLDER}");
+        return;
+    }
+    const struct node *like = ts_tree_find(map, "like");
+    if (like && source != builder->chain->sources) {
+        build_like(builder, map, like, owner, source);
         return;
     }
     const struct source_format *format = find_format(builder, map, owner);

@@ -10,6 +10,19 @@
 #include "pipeline/chain/chain_build.h"
 #include "pipeline/chain/oneline.h"
 
+/* Gives the sources that are like another one its path, which has changed. */
+static void follow_paths(struct ts_chain *chain)
+{
+    for (int32_t i = 0; i < chain->n_sources; i++) {
+        const struct chain_source *source = &chain->sources[i];
+        if (!source->like)
+            continue;
+        const size_t path = (size_t)ts_chain_path_param(source->format);
+        memcpy(ts_param_field(&source->set, path), ts_param_field(&source->like->set, path),
+               ts_param_bytes(source->set.params[path].kind));
+    }
+}
+
 enum ts_status ts_chain_set_input(struct ts_chain *chain, const char *path, struct ts_diag *diag)
 {
     struct chain_source *source = &chain->sources[0];
@@ -25,6 +38,7 @@ enum ts_status ts_chain_set_input(struct ts_chain *chain, const char *path, stru
     if (ts_load_value(&load, &value, &set, (size_t)ts_chain_path_param(format))) {
         source->format = format;
         source->set = set;
+        follow_paths(chain);
     }
     return ts_load_status(diag, count, errors);
 }
@@ -177,6 +191,10 @@ static enum ts_status assign(struct ts_chain *chain, struct assignment *at)
     }
     /* The value stands in the assignment and has no place in the chain's text. */
     at->set->spans[param] = (struct ts_span){0};
+    for (int32_t i = 0; i < chain->n_sources; i++)
+        if (at->set == &chain->sources[i].set && !strcmp(key, at->path))
+            chain->sources[i].like = NULL;
+    follow_paths(chain);
     return TS_OK;
 }
 

@@ -252,6 +252,13 @@ static void write_sources(struct json *json)
     ts_json_open_member(json, "$defs", '{');
     ts_json_open_member(json, "source", '{');
     ts_json_open_member(json, "oneOf", '[');
+    open_typed(json, "object");
+    ts_json_member_text(json, "title", "like");
+    ts_json_open_member(json, "properties", '{');
+    write_described_text(json, "like", "name of an earlier input, whose format and parameters are taken over");
+    ts_json_close(json, '}');
+    write_texts(json, "required", "like", NULL);
+    ts_json_close(json, '}');
     for (const struct source_format *const *format = ts_source_formats; *format; format++) {
         open_typed(json, "object");
         ts_json_member_text(json, "title", (*format)->name);

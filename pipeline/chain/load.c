@@ -102,7 +102,7 @@ static void report_missing(const struct load *load, const struct param_set *set,
 
 void ts_load_params(const struct load *load, const struct node *map, struct param_set *set)
 {
-    uint32_t seen = 0; /* a value that was refused is not missing as well */
+    uint32_t seen = set->given; /* what stood elsewhere is not missing, and a value that was refused is not either */
     if (map->kind != NODE_MAP && !ts_load_is_nothing(map)) {
         ts_load_expected(load->diag, map, set->owner, "a map of parameters");
         return;

@@ -42,6 +42,12 @@ static const struct ts_numbers *range_of(const struct crop_params *params, int d
     return (const struct ts_numbers *)((const char *)params + ranges[d].offset);
 }
 
+/* Returns the position along input axis d as the output file has it: y falls with the row (docs/geometry.md). */
+static double position_of(const struct ts_axis *axis, int d, int64_t i)
+{
+    return d == 1 ? 0 - ts_axis_position(axis, i) : ts_axis_position(axis, i);
+}
+
 /* Finds the indices [*first, *end) of an axis that a range keeps; none where *first >= *end. */
 static void find_range(const struct crop_params *params, const struct ts_axis *axis, int d, int64_t *first,
                        int64_t *end)
@@ -59,9 +65,9 @@ static void find_range(const struct crop_params *params, const struct ts_axis *a
         return;
     }
     const double low = range->values[0] - slack, high = range->values[1] + slack;
-    while (*first < *end && !(ts_axis_position(axis, *first) >= low && ts_axis_position(axis, *first) <= high))
+    while (*first < *end && !(position_of(axis, d, *first) >= low && position_of(axis, d, *first) <= high))
         ++*first;
-    while (*end > *first && !(ts_axis_position(axis, *end - 1) >= low && ts_axis_position(axis, *end - 1) <= high))
+    while (*end > *first && !(position_of(axis, d, *end - 1) >= low && position_of(axis, d, *end - 1) <= high))
         --*end;
 }
 
@@ -93,8 +99,8 @@ static enum ts_status check_range(const struct stage_context *context, const str
         return TS_OK;
     ts_param_error(context->set, name, "crop-range", context->diag, "no pixel has its center within [%g, %g] mm", low,
                    high);
-    return ts_diag_hint(context->diag, "along %s the centers lie from %g to %g mm", name, ts_axis_position(axis, 0),
-                        ts_axis_position(axis, axis->n - 1));
+    return ts_diag_hint(context->diag, "along %s the centers lie from %g to %g mm", name, position_of(axis, d, 0),
+                        position_of(axis, d, axis->n - 1));
 }
 
 static enum ts_status resolve(const struct stage_context *context, void *values)
@@ -142,8 +148,9 @@ const struct stage crop_stage = {
     .name = "crop",
     .summary = "a box of a volume, by indices or by positions in mm",
     .doc = "Keeps the pixels within a range of each axis. The ranges are indices, `[first, end)` as in NumPy, or with "
-           "`unit: mm` positions along the axes as the result stores them, where a pixel stays if its center lies "
-           "within. Origin and positions follow, so that every pixel stays where it was in the patient. Slices outside "
+           "`unit: mm` positions along the axes as the output file has them, where a pixel stays if its center "
+           "lies within: of a CT, x begins at 0 and rises, and y begins at 0 and falls. Origin and positions follow, "
+           "so that every pixel stays where it was in the patient. Slices outside "
            "the range of z are not read.\n\n"
            "Sinograms are refused: `pad` and `stitch` change their detector, and `slices` of the input their slices. A "
            "box along views would leave angles out without a word.",

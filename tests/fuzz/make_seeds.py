@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the first inputs of the harnesses: small files of every kind that is read, all from phantoms and by hand.
 
-usage: make_seeds.py PROGRAM FOLDER. Needs dcmtk, libopenjp2-tools, python3-h5py and
-python3-pydicom. `run.sh --merge FOLDER` then adds to the corpora what
-of them reaches new code.
+usage: make_seeds.py PROGRAM FOLDER. Needs dcmtk, libopenjp2-tools, python3-h5py and python3-pydicom. `run.sh --merge FOLDER`
+then adds to the corpora what of them reaches new code.
 """
 import glob
 import io
@@ -116,6 +115,7 @@ def csa(tags):
 
 def layouts(slice_file):
     """A file of three frames with functional groups, a mosaic of nine tiles, a Modality LUT, and doubles."""
+    target = os.path.join(os.path.dirname(slice_file), os.pardir, "layout")  # beside the series, which others read whole
     made = pydicom.dcmread(slice_file)
     made.SOPClassUID, made.Modality, made.NumberOfFrames = "1.2.840.10008.5.1.4.1.1.4.1", "MR", 3
     made.PixelData *= 3
@@ -126,27 +126,27 @@ def layouts(slice_file):
         PlanePositionSequence=item(ImagePositionPatient=[0, 0, k]), MREchoSequence=item(EffectiveEchoTime=2.5),
         FrameContentSequence=item(TemporalPositionIndex=1, StackID="1"),
         PixelValueTransformationSequence=item(RescaleSlope=k + 1, RescaleIntercept=0, RescaleType="US")) for k in range(3)])
-    made.save_as(slice_file + ".f")
-    put("dicom", "frames", content(slice_file + ".f"))
+    made.save_as(target)
+    put("dicom", "frames", content(target))
     made = pydicom.dcmread(slice_file)
     made.ImageType, made.Modality, made.SpacingBetweenSlices = ["ORIGINAL", "PRIMARY", "M", "ND", "MOSAIC"], "MR", 3
     made.Rows = made.Columns = 12
     made.PixelData = bytes(range(144)) * 2
     made.add_new(0x00290010, "LO", "SIEMENS CSA HEADER")
     made.add_new(0x00291010, "OB", csa([(b"NumberOfImagesInMosaic", [b"9"]), (b"SliceNormalVector", [b"0.0", b"0.0", b"1.0"])]))
-    made.save_as(slice_file + ".m")
-    put("dicom", "mosaic", content(slice_file + ".m"))
+    made.save_as(target)
+    put("dicom", "mosaic", content(target))
     made = pydicom.dcmread(slice_file)
     del made.RescaleSlope, made.RescaleIntercept
     made.ModalityLUTSequence = Sequence([item(LUTDescriptor=[4, 0, 16], ModalityLUTType="HU", LUTData=bytes(range(8)))])
-    made.save_as(slice_file + ".l")
-    put("dicom", "table", content(slice_file + ".l"))
+    made.save_as(target)
+    put("dicom", "table", content(target))
     made = pydicom.dcmread(slice_file)
     made.BitsAllocated = 64
     made.DoubleFloatPixelData = np.arange(64.0).tobytes()
     del made.PixelData, made.BitsStored, made.HighBit, made.PixelRepresentation
-    made.save_as(slice_file + ".d")
-    put("dicom", "doubles", content(slice_file + ".d"))
+    made.save_as(target)
+    put("dicom", "doubles", content(target))
 
 
 def tiff(order, bits, kind, compression=1, tiled=False, pages=2):

@@ -63,7 +63,7 @@ def read_result(path):
         of = {name: np.asarray(group[name][()] if name in group else group.attrs[name])
               for name in ("origin_mm", "direction", "step_z_mm")}
         direction = of["direction"].reshape(3, 3)
-        spacing = [float(group[name].attrs["spacing"]) for name in "xy"]
+        spacing = [abs(float(group[name].attrs["spacing"])) for name in "xy"]  # the axis y is written as falling
     columns = [direction[0] * spacing[0], direction[1] * spacing[1], of["step_z_mm"], of["origin_mm"]]
     return values.reshape((-1,) + values.shape[-3:]), np.array(columns).T
 

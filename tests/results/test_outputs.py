@@ -318,6 +318,38 @@ def dcm2niix_agrees(folder):
 
 
 @test
+def volumes_by_time(folder):
+    """One chain over a series of volumes, from NIfTI and from DICOM, is what it is for each of them."""
+    random = np.random.default_rng(3)
+    values = random.integers(-1000, 1000, (9, 8, 7, 5), dtype=np.int16)
+    image = nibabel.Nifti1Image(values, np.diag([-2.0, -2, 3, 1]))
+    image.header.set_xyzt_units("mm", "msec")
+    image.header["pixdim"][4] = 1500
+    for name in "in.nii", "in.nii.gz":
+        nibabel.save(image, f"{folder}/{name}")
+        run("run", f"nifti {folder}/{name} | box radius=1 | hdf5 {folder}/out.h5 | nifti {folder}/out.nii.gz | tiff {folder}/out.tif", "--force")
+        out = nibabel.load(f"{folder}/out.nii.gz")
+        assert out.shape == values.shape and out.header.get_zooms() == (2, 2, 3, 1.5), out.header.get_zooms()
+        assert np.allclose(out.affine, image.affine)
+        with h5py.File(f"{folder}/out.h5") as file:
+            data = file["/entry/data/data"][:]
+        assert np.array_equal(np.asarray(out.dataobj).transpose(3, 2, 1, 0), data)
+        assert np.array_equal(tifffile.imread(f"{folder}/out.tif"), data)
+        for v in range(values.shape[3]):
+            nibabel.save(nibabel.Nifti1Image(values[..., v], image.affine), f"{folder}/one.nii")
+            run("run", f"nifti {folder}/one.nii | box radius=1 | nifti {folder}/one_out.nii", "--force")
+            assert np.array_equal(np.asarray(nibabel.load(f"{folder}/one_out.nii").dataobj), np.asarray(out.dataobj)[..., v])
+    if not DATA:
+        raise Skip
+    series = f"{DATA}/mr/ge_epi_4d_interleaved"
+    run("run", f"dicom {series}/dicom | save name=same | nifti {folder}/epi.nii")
+    one, other = (nibabel.as_closest_canonical(nibabel.load(path))
+                  for path in (f"{folder}/epi.nii", f"{series}/ref_dcm2niix/DCM2NIIX_regression_test_4.nii"))
+    assert np.array_equal(one.get_fdata(), other.get_fdata()) and np.allclose(one.affine, other.affine, atol=1e-3)
+    assert one.header.get_zooms()[3] == other.header.get_zooms()[3] == 5
+
+
+@test
 def nothing_is_replaced_unasked(folder):
     chain = phantom(folder)
     os.makedirs(f"{folder}/mine")

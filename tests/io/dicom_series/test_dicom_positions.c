@@ -253,3 +253,10 @@ Test(dicom_positions, the_first_image_of_each_position_is_taken)
               series->warnings[0]);
     ts_test_study_close(&study);
 }
+
+/* More images at the first position than at the others make no series of volumes. */
+Test(dicom_positions, a_first_position_that_comes_twice_is_refused)
+{
+    struct slices slices = {.n = 5, .position_mm = {{0, 0, 0}, {0, 0, 0}, {0, 0, 2}, {0, 0, 4}, {0, 0, 6}}};
+    refused(&slices, &ts_dicom_default_rules, "position-repeated", "2 different images at 0.000 mm", "");
+}

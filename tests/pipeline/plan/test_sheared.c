@@ -86,3 +86,11 @@ Test(sheared, version_1_refuses_the_series)
         folder);
     expect_step("d.h5");
 }
+
+Test(sheared, behind_unshear_they_take_it)
+{
+    ts_test_chain_runs(
+        "tomostage: 2\ninput: {dicom: study}\nstages:\n  - unshear:\n  - box: {radius: 1, dimensions: 3d}\n"
+        "output: {hdf5: e.h5}\n",
+        folder);
+}
