@@ -387,7 +387,7 @@ static enum ts_status open_dicom(const struct param_set *set, struct source **so
         return status;
     for (size_t i = 0; i < series->n_warnings; i++)
         ts_diag_warning(diag, &(struct diag_site){.code = "dicom-series"}, "%s", series->warnings[i]);
-    ts_source_set_padding(*source, (enum source_padding)((const struct dicom_params *)set->values)->padding);
+    ts_source_set_padding(*source, (enum source_padding)params->padding);
     status = take_mask(set, (struct dicom_source *)*source, diag);
     if (status == TS_OK)
         status = ts_dicom_record((struct dicom_source *)*source, params, &identity, &folder, series, diag);
@@ -403,13 +403,13 @@ static enum ts_status open_dicom(const struct param_set *set, struct source **so
 static void resolve(struct param_set *set, const struct source *source)
 {
     struct dicom_params *params = set->values;
+    ts_source_resolve_padding(set, source);
     for (size_t i = 0; i < source->n_attributes && *params->series; i++)
         if (strcmp(source->attributes[i].name, DICOM_SERIES_OF_INPUT) == 0)
             params->series = source->attributes[i].value;
     ts_param_idle(set, "uid_key_file");
     if (params->burned_in != BURNED_IN_MASK)
         ts_param_idle(set, "mask_value");
-    ts_source_resolve_padding(set, source);
     if (params->positions == POSITIONS_ENDS)
         ts_param_idle(set, "spacing_tolerance");
     if (!ts_param_given(set, "stack"))

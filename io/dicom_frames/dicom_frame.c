@@ -149,7 +149,7 @@ static bool find_padding(const struct dicom_job *job, int64_t *low, int64_t *hig
         last = is_signed ? (int64_t)job->padding_limit : (int64_t)(uint32_t)job->padding_limit;
     *low = first < last ? first : last;
     *high = first < last ? last : first;
-    return job->have_padding;
+    return job->have_padding && !job->cells.is_float;
 }
 
 static int64_t count_padding(const struct dicom_job *job, const void *stored, enum ts_dtype dtype)
