@@ -17,8 +17,10 @@ enum { CHAIN_NAMES = 128 }; /* more than there are stages, or formats */
 struct reader {
     struct tree *tree;
     size_t at;
-    bool to_end; /* spaces and | are part of a value */
-    int depth;   /* of the brackets around the item that is read */
+    bool to_end;       /* spaces and | are part of a value */
+    int depth;         /* of the brackets around the item that is read */
+    bool knows_last;   /* last_stage is known */
+    size_t last_stage; /* where the last segment begins that is no output; 0: none was behind the place of the search */
 };
 
 /* A word of a segment; key_length > 0 for key=value. */
@@ -321,13 +323,14 @@ static bool is_output(const char *text, size_t length)
     return strlen(name) == length && (!strcmp(name, "hdf5") || ts_sink_find(name));
 }
 
-/* Returns true where every segment behind this one is an output, too. */
-static bool only_outputs_follow(const struct reader *reader)
+/* Returns true where every segment behind this one is an output, too. The text is searched once: a long one may have as
+ * many outputs as words. */
+static bool only_outputs_follow(struct reader *reader)
 {
     const char *text = reader->tree->text;
     const size_t length = reader->tree->length;
     char quote = '\0';
-    for (size_t i = reader->at; i < length; i++) {
+    for (size_t i = reader->at; i < length && !reader->knows_last; i++) {
         const char c = text[i];
         if (c == '\\' && quote == '"') {
             i++;
@@ -340,10 +343,11 @@ static bool only_outputs_follow(const struct reader *reader)
             for (end = start; end < length && !is_space(text[end]) && text[end] != '|'; end++)
                 ;
             if (!is_output(text + start, end - start))
-                return false;
+                reader->last_stage = start;
         }
     }
-    return true;
+    reader->knows_last = true;
+    return reader->last_stage <= reader->at;
 }
 
 /* Reads the paths and parameters of an output into the map of all outputs, which the first of them makes. */
