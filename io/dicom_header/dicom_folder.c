@@ -233,7 +233,10 @@ static enum ts_status scan_files(struct search *search, struct dicom_file **imag
         struct dicom_other other;
         if (ts_dicom_scan_file(found->path, search->arena, &grown[n], &other)) {
             grown[n].folder = found->folder;
-            grown[n++].entry = found->entry;
+            grown[n].entry = found->entry;
+            if (grown[n].refusal_code && !strcmp(grown[n].refusal_code, "no-memory")) /* no fault of the file */
+                return ts_diag_no_memory(search->diag, 0);
+            n++;
             search->folder->n_seen++;
             continue;
         }

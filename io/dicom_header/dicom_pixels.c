@@ -49,7 +49,11 @@ static enum codestream_state read_first_frame(struct scan *scan, struct dicom_co
          bytes *= HEADER_GROWTH) {
         const size_t wanted = (int64_t)bytes < total ? bytes : (size_t)total;
         unsigned char *start = malloc(wanted > 0 ? wanted : 1);
-        const bool is_read = start && ts_dicom_stream_start(&scan->reader, frame, start, wanted) == wanted;
+        if (!start) {
+            *stream = (struct dicom_codestream){.code = "no-memory", .text = "memory is out"};
+            return CODESTREAM_BAD;
+        }
+        const bool is_read = ts_dicom_stream_start(&scan->reader, frame, start, wanted) == wanted;
         if (is_read)
             state = ts_dicom_codestream(&form, start, wanted, total, stream);
         free(start);
