@@ -123,4 +123,7 @@ TEST_ON_BOTH(display, the_heading_says_why_rows_are_missing)
     cr_expect_str_eq(code, "");
     cr_expect(strstr(text, "no rows: this program has no OpenGL"), "%s", text);
     free(text);
+    text = study_text(&screen, RIGHT, false, code);
+    cr_expect_null(strstr(text, "no rows"), "%s", text);
+    free(text);
 }
