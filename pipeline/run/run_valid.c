@@ -90,7 +90,10 @@ static void warn_of(struct run *run, int32_t node)
     ts_diag_warning(run->diag, &(struct diag_site){.code = "padding-excluded", .stage = run->plan->nodes[node].label},
                     "%lld of its pixels (%.3g %%) are padding: nothing was measured there, and they are left out",
                     (long long)n, 100 * (double)n / all);
-    ts_diag_hint(run->diag, "the output's pixel_mask shows them; padding: value takes them for measured values");
+    ts_diag_hint(run->diag, run->plan->chain->output.n_sinks > 0
+                                ? "pixel_mask of an HDF5 output shows them, and outputs of other formats mark none; "
+                                  "padding: value takes them for measured values"
+                                : "the output's pixel_mask shows them; padding: value takes them for measured values");
 }
 
 enum ts_status ts_run_write_masks(struct run *run)
