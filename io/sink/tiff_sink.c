@@ -29,7 +29,8 @@ static const char *refusal(const struct sink_request *request)
 }
 
 /* Keeps libtiff's last error, and lets it print nothing. */
-static int keep_problem(TIFF *tiff, void *user, const char *module, const char *format, va_list arguments)
+__attribute__((format(printf, 4, 0))) static int keep_problem(TIFF *tiff, void *user, const char *module,
+                                                              const char *format, va_list arguments)
 {
     struct tiff_pages_file *file = user;
     (void)tiff;

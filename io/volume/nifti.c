@@ -157,10 +157,10 @@ static enum ts_status find_values(struct volume_layout *layout, const struct nif
         if (!ends_in(layout->path, ".hdr"))
             return ts_volume_refuse(layout, "nifti-header", diag,
                                     "is the header of a pair of files, whose name should end in .hdr");
-        char *path = ts_arena_text(layout->arena, layout->path, strlen(layout->path));
+        const char *path =
+            ts_arena_printf(layout->arena, "%.*s.img", (int)(strlen(layout->path) - strlen(".hdr")), layout->path);
         if (!path)
             return ts_diag_no_memory(diag, strlen(layout->path));
-        memcpy(path + strlen(path) - 4, ".img", 4);
         const enum ts_status status = ts_volume_open(&values, set, path, diag);
         ts_volume_close(layout);
         *layout = values;
