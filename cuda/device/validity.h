@@ -18,7 +18,7 @@ enum ts_status ts_cuda_valid_mark(const struct device_numbers *device, const str
 enum ts_status ts_cuda_valid_fill(const struct stage_context *context, const struct ts_image *slices, double value,
                                   struct CUstream_st *stream);
 
-/* Which pixels of n slices are packed, and where to. */
+/* The choice states which pixels of n slices are packed, and where they go. */
 struct cuda_chosen {
     const uint32_t *bits;
     uint32_t *totals, *starts;    /* of each slice, and of each part of a slice */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a result may hold of texts, UIDs and dates that lead to a person. By default it holds none. With a key, UIDs are
- * replaced and dates are moved, so that results of one patient go together for whoever has the key, and for no one
- * else. With `deidentify: keep` they stay, and the result says so.
- * Source: DICOM PS3.15, Annex E; RFC 2104 (HMAC); PS3.5, B.2 (UIDs below 2.25).
+ * This decides what a result holds of texts, UIDs and dates that lead to a person. By default it holds none. With a
+ * key, UIDs are replaced and dates are moved, so that results of one patient go together for whoever has the key, and
+ * for no one else. With `deidentify: keep` they stay, and the result says so. Source: DICOM PS3.15, Annex E; RFC 2104
+ * (HMAC); PS3.5, B.2 (UIDs below 2.25).
  */
 #ifndef IO_DICOM_DICOM_IDENTITY_H
 #define IO_DICOM_DICOM_IDENTITY_H

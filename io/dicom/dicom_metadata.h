@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a result and `info` record of a series' headers: the rows of io/dicom_header/dicom_fields.def, each once where
- * all slices agree, and a number for each slice where they do not.
+ * A result and `info` record these parts of a series' headers: the rows of io/dicom_header/dicom_fields.def, each once
+ * where all slices agree, and a number for each slice where they do not.
  */
 #ifndef IO_DICOM_DICOM_METADATA_H
 #define IO_DICOM_DICOM_METADATA_H

@@ -46,7 +46,7 @@ struct dicom_job {
     char sop_instance[DICOM_UID_MAX];
 };
 
-/* What a thread or a worker keeps from one job to the next. */
+/* A thread or a worker keeps these from one job to the next. */
 struct dicom_scratch {
     void *cells;                   /* one frame, as it comes from the file */
     struct inflate_file *inflated; /* the deflated data set that was read last; NULL until there was one */

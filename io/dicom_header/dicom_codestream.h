@@ -13,13 +13,13 @@
 
 #include "io/dicom_header/dicom_syntax.h"
 
-/* What the file's header says of a frame. */
+/* The file's header says this of a frame. */
 struct dicom_frame_form {
     enum dicom_syntax syntax;
     int rows, columns, samples_per_pixel, bits_allocated, bits_stored;
 };
 
-/* What the frame says of itself. */
+/* The frame says this of itself. */
 struct dicom_codestream {
     int precision;    /* bits of a value; 0 where the format states none */
     bool lossy;       /* it was compressed with loss; false where that cannot be told from its header */

@@ -138,8 +138,7 @@ static void warn_of_acquisition(struct dicom_series *series, const struct relati
 
 bool ts_dicom_is_damage(const char *code)
 {
-    static const char *const whole[] = {"dicom-color", "dicom-lossy", "dicom-mosaic", "dicom-multi-frame",
-                                        "dicom-rescale"};
+    static const char *const whole[] = {"dicom-color", "dicom-mosaic", "dicom-multi-frame", "dicom-rescale"};
     bool damaged = code && !strncmp(code, "dicom-", 6);
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
         damaged = damaged && strcmp(code, whole[i]) != 0;

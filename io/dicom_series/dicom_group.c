@@ -139,7 +139,6 @@ static const char *hint_for(const char *code)
         {"dicom-multi-frame", "convert it to single-frame files with another tool first"},
         {"dicom-mosaic", "split it into slices with another tool first"},
         {"dicom-syntax", "convert it to explicit VR little endian with another tool first"},
-        {"dicom-lossy", "supply the images without lossy compression"},
         {"dicom-color", "choose a series of single-channel slices"},
         {"dicom-pixels-short", "transfer the file again"},
         {"dicom-truncated", "transfer the file again"},

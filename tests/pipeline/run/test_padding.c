@@ -176,6 +176,18 @@ TEST_ON_BOTH(padding, every_volume_has_its_mask)
     free(image.data);
 }
 
+/* Runs the chain and clears it. Returns the values of its image, beside which there is no mask. */
+static double *run_without_mask(struct memory_chain *memory, size_t *n)
+{
+    struct ts_plan *plan = make_plan(memory, 0, 2);
+    ts_test_plan_run(plan);
+    expect_absent("/entry/data/pixel_mask");
+    double *values = read_values("/entry/data/data", n);
+    ts_plan_destroy(plan);
+    memory_chain_clear(memory);
+    return values;
+}
+
 /* Where no pixel is invalid there is no mask, and the values are those of an image that is not masked. */
 TEST_ON_BOTH(padding, without_invalid_pixels_nothing_changes)
 {
@@ -187,12 +199,7 @@ TEST_ON_BOTH(padding, without_invalid_pixels_nothing_changes)
         image.masked = masked;
         begin_chain(&memory, &image, NULL);
         add_stages(&memory);
-        struct ts_plan *plan = make_plan(&memory, 0, 2);
-        ts_test_plan_run(plan);
-        expect_absent("/entry/data/pixel_mask");
-        values[masked] = read_values("/entry/data/data", &n);
-        ts_plan_destroy(plan);
-        memory_chain_clear(&memory);
+        values[masked] = run_without_mask(&memory, &n);
     }
     cr_assert(!memcmp(values[0], values[1], n * sizeof **values));
     free(values[0]);
@@ -214,12 +221,7 @@ TEST_ON_BOTH(padding, projections_take_padding_for_air)
         struct memory_chain memory;
         begin_chain(&memory, k ? &air : &image, NULL);
         memory_chain_add(&memory, "radon views=9", NULL);
-        struct ts_plan *plan = make_plan(&memory, 0, 2);
-        ts_test_plan_run(plan);
-        expect_absent("/entry/data/pixel_mask");
-        values[k] = read_values("/entry/data/data", &n);
-        ts_plan_destroy(plan);
-        memory_chain_clear(&memory);
+        values[k] = run_without_mask(&memory, &n);
     }
     cr_assert(!memcmp(values[0], values[1], n * sizeof **values));
     free(values[0]);
