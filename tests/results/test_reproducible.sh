@@ -11,7 +11,8 @@ trap 'rm -rf "$folder"' EXIT
 export SOURCE_DATE_EPOCH=0
 for place in one/src another/and/longer/path/to/source; do
     mkdir -p "$folder/$place"
-    (cd "$source" && { git ls-files -z; git ls-files -z --others --exclude-standard; } | xargs -0 tar c --) | tar x -C "$folder/$place"
+    (cd "$source" && { git ls-files -z; git ls-files -z --others --exclude-standard; } | tar c --null --files-from=-) |
+        tar x -C "$folder/$place"
     build=$folder/$place/../out
     {
         cmake -S "$folder/$place" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTOMOSTAGE_CUDA=off \
