@@ -275,11 +275,13 @@ static enum ts_status move_valid(struct stage_driver *driver, const struct ts_im
     return status;
 }
 
-/* Writes which pixels of the output are valid. `read` is what map() was given, `valid` the bits of the input's slices.
- */
-static enum ts_status write_valid(struct stage_driver *driver, const struct ts_image *read, const uint64_t *valid,
-                                  const struct ts_image *out)
+/* Writes which pixels of the output are valid. `read` is what map() was given, and the mask of a stage that masks its
+ * output lies behind it; `valid` are the bits of the input's slices. */
+static enum ts_status write_valid(struct stage_driver *driver, const struct ts_image read[STAGE_INPUTS],
+                                  const uint64_t *valid, const struct ts_image *out)
 {
+    if (ts_stage_masks(&driver->context))
+        return driver->calls->choose(driver, &read[0], &read[1 + ts_stage_mask(&driver->context)], out);
     return moves(&driver->context)
                ? move_valid(driver, read, out)
                : driver->calls->copy(driver, out->valid, valid, (size_t)out->axes[0].n * ts_valid_bytes(out));
@@ -297,7 +299,7 @@ enum ts_status ts_driver_slab(struct stage_driver *driver, const struct ts_image
     status = ts_driver_pad(driver, parts, n_parts, out->z_first, out->axes[0].n, &slices[0]);
     if (status == TS_OK)
         status = driver->calls->map(driver, slices, out);
-    return status == TS_OK && out->valid ? write_valid(driver, &slices[0], valid, out) : status;
+    return status == TS_OK && out->valid ? write_valid(driver, slices, valid, out) : status;
 }
 
 enum ts_status ts_driver_run(struct stage_driver *driver, const struct stage_images *images,
@@ -381,6 +383,13 @@ static enum ts_status host_mark(struct stage_driver *driver, const struct ts_ima
     return TS_OK;
 }
 
+static enum ts_status host_choose(struct stage_driver *driver, const struct ts_image *slices,
+                                  const struct ts_image *mask, const struct ts_image *out)
+{
+    ts_valid_choose(slices, mask, out, driver->context.threads);
+    return TS_OK;
+}
+
 static enum ts_status host_restart(struct stage_driver *driver)
 {
     if (!ts_stage_has_state(&driver->context))
@@ -406,6 +415,7 @@ const struct stage_driver_calls ts_driver_host = {.add = host_add,
                                                   .set = host_set,
                                                   .fill = host_fill,
                                                   .mark = host_mark,
+                                                  .choose = host_choose,
                                                   .restart = host_restart,
                                                   .destroy = host_destroy};
 

@@ -294,6 +294,9 @@ struct stage {
     /* What map() does with invalid pixels. Where its input is masked, in[0].valid has the bits of the slab and its
      * halo; the framework writes those of the output. */
     enum stage_validity validity;
+    /* Returns true where the pixels that the reference `mask` leaves out become invalid, so that the output is masked.
+     * The mask streams with the input, and `validity` is VALIDITY_SAME. NULL: never. */
+    bool (*masks)(const struct stage_context *);
     /* Returns the value that map() finds in place of invalid pixels. NULL: it finds what the input has there. */
     double (*invalid_value)(const struct stage_context *);
     /* The CUDA side, such as STAGE_CUDA(box_cuda), defined in cuda/filters/box.cu. NULL where the stage has neither
