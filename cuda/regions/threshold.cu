@@ -12,6 +12,7 @@
 #include "cuda/counting/percentile.cuh"
 #include "cuda/counting/table_job.cuh"
 #include "cuda/counting/value_counts.cuh"
+#include "cuda/regions/region_keys.cuh"
 #include "cuda/values/value_range.cuh"
 
 extern "C" {
@@ -138,17 +139,6 @@ static const struct cuda_reduction reduction = {
 
 /* ---- map --------------------------------------------------------------------------------------- */
 
-/* The key of stages/values/value_keys.h. */
-template <typename T> static __device__ inline int32_t key_of_value(T value)
-{
-    if constexpr (std::is_same<T, float>::value) {
-        const int32_t bits = __float_as_int(value);
-        return bits ^ (bits >> 31 & 0x7FFFFFFF);
-    } else {
-        return std::is_same<T, uint32_t>::value ? (int32_t)((uint32_t)value ^ 0x80000000u) : (int32_t)value;
-    }
-}
-
 /* Slices are n pixels and n_words words of bits apart, and their results `stride` bytes. */
 struct threshold_job {
     const void *in;
@@ -171,7 +161,7 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) compare_
 #pragma unroll
         for (int i = 0; i < FLIGHT; i++)
             if (first + i * THREADS < job.n)
-                found[i] = key_of_value(in[first + i * THREADS]);
+                found[i] = ts_cuda_region_key(in[first + i * THREADS]);
 #pragma unroll
         for (int i = 0; i < FLIGHT; i++) {
             const int64_t at = first + i * THREADS;

@@ -102,6 +102,8 @@ struct stage_reduction {
     bool order_free;
     /* True where the map needs the finished result (equalize), false where only the tables matter (histogram). */
     bool feeds_map;
+    /* True where reduce(), which is not order_free, looks at the bits of valid pixels itself. */
+    bool knows_validity;
     /* The result holds numbers of the output's axes, such as a center that is found. After the last finish() shape() is
      * called again, with context->result set (NULL before), and may then give other `first` and `spacing` of axes, and
      * nothing else; every later stage is resolved again from what it gives, and its constants are written again. Only a
@@ -238,6 +240,19 @@ struct stage_cuda {
 #define STAGE_TAKES_SINOGRAMS(quantity_bits, beam_bits)                                                                \
     .axes = AXES_SINOGRAM, .dtypes = TS_ANY_DTYPE, .quantities = (quantity_bits), .beams = (beam_bits)
 
+/* Parameters of a stage that are found in the pixels of its input before a plan is made, because the size of the output
+ * depends on them. The run of a chain finds them first, by a run of the stages before it and of the stage `by`; a plan
+ * without them takes the largest output. */
+enum { STAGE_SEARCH_NUMBERS = 8 };
+struct stage_search {
+    const struct stage *by; /* its parameters have the values of those of the same names, and its tables the answer */
+    bool (*needed)(const struct param_set *set); /* returns true where something is left to find */
+    /* Writes what was found into the parameters. `context` is that of the stage `by`; what the parameters point to may
+     * lie in `memory`. */
+    enum ts_status (*found)(struct param_set *set, const struct stage_context *context,
+                            const struct stage_table *tables, int n_tables, double memory[STAGE_SEARCH_NUMBERS]);
+};
+
 struct stage {
     const char *name;    /* == YAML name == file name */
     const char *summary; /* one line, no period */
@@ -297,6 +312,7 @@ struct stage {
     /* Returns true where the pixels that the reference `mask` leaves out become invalid, so that the output is masked.
      * The mask streams with the input, and `validity` is VALIDITY_SAME. NULL: never. */
     bool (*masks)(const struct stage_context *);
+    const struct stage_search *search; /* NULL: all parameters are known before the run */
     /* Returns the value that map() finds in place of invalid pixels. NULL: it finds what the input has there. */
     double (*invalid_value)(const struct stage_context *);
     /* The CUDA side, such as STAGE_CUDA(box_cuda), defined in cuda/filters/box.cu. NULL where the stage has neither

@@ -212,7 +212,8 @@ bool ts_stage_takes_invalid(const struct stage_context *context)
 {
     const struct stage_reduction *reduction = context->stage->reduction;
     bool takes = context->in.masked && context->stage->map && context->stage->validity <= VALIDITY_SPREADS;
-    for (int input = 0; reduction && !reduction->order_free && input < STAGE_INPUTS; input++) {
+    for (int input = 0; reduction && !reduction->order_free && !reduction->knows_validity && input < STAGE_INPUTS;
+         input++) {
         const struct ts_image *image = ts_stage_input(context, input);
         takes |= image && image->masked &&
                  (ts_stage_reduces_volume(context, input) || (input == 0 && ts_stage_reduces_slices(context)));

@@ -14,6 +14,7 @@
 
 #include "stages/counting/otsu.h"
 #include "stages/engine/validity.h"
+#include "stages/regions/threshold_keys.h"
 #include "stages/values/scope.h"
 
 enum { MOST_BINS = 65536, CHUNK = 1024 };
@@ -260,16 +261,7 @@ static const struct stage_reduction reduction = {
 
 struct key_range ts_threshold_given(const struct stage_context *context)
 {
-    const struct threshold_params *params = params_of(context);
-    const enum ts_dtype dtype = context->in.dtype;
-    /* An infinite value is above or below any bound that is given, and within none that is not. */
-    const struct key_range above =
-        isfinite(params->above) ? ts_value_keys_above(dtype, params->above) : ts_value_keys_all(dtype);
-    const struct key_range below = isfinite(params->below)
-                                       ? ts_value_keys_up_to(dtype, nextafter(params->below, (double)-INFINITY))
-                                       : ts_value_keys_all(dtype);
-    return above.low > above.high || below.low > below.high ? (struct key_range){1, 0}
-                                                            : (struct key_range){above.low, below.high};
+    return ts_threshold_keys(context->in.dtype, params_of(context)->above, params_of(context)->below);
 }
 
 TS_VECTORIZED static void compare_keys(uint8_t *out, const int32_t *keys, size_t n, int32_t low, int32_t high)
