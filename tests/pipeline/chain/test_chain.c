@@ -251,6 +251,23 @@ Test(chain, version_decides_about_defaults)
     }
 }
 
+Test(chain, without_stages_is_one_save)
+{
+    static const char *const texts[] = {"tomostage: 2\ninput: {dicom: ./study}\nstages: []\n", "dicom ./study",
+                                        "dicom ./study | save"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct ts_diag *diag;
+        struct ts_chain *chain;
+        cr_assert_eq(ts_test_parse(texts[i], &chain, &diag), TS_OK, "%s", ts_test_errors(diag));
+        cr_assert_eq(chain->n_stages, 1);
+        char *text = ts_chain_canonical(chain);
+        cr_expect(strstr(text, "stages:\n  - save: {}\n"), "%s gives\n%s", texts[i], text);
+        free(text);
+        ts_chain_destroy(chain);
+        ts_diag_destroy(diag);
+    }
+}
+
 Test(chain, one_line_may_leave_the_source_to_the_command_line)
 {
     struct ts_diag *diag;
@@ -286,7 +303,6 @@ Test(chain, bad_lines_have_exactly_their_errors)
         {"dicom ./study | equalize |", "1:27: error: the name of a stage is expected here\n"},
         {"dicom | equalize", "1:1: error: input.dicom: a path is expected, found nothing\n"},
         {"dicom ./study serie=2 | equalize", "1:15: error: input: unknown parameter 'serie'; did you mean 'series'?\n"},
-        {"dicom ./study", "1:1: error: stages: the list is empty; a chain has at least one stage\n"},
         {"dicom ./study | equalize | hdf5", "1:28: error: output.hdf5: a path is expected, found nothing\n"},
         {"dicom ./study | equalize | hdf5 a.h5 compression=gzip",
          "1:50: error: output.compression: 'gzip' is not a choice\n"},
