@@ -257,20 +257,6 @@ Test(cli_run, json_lines_are_json)
     }
 }
 
-/* The input is converted, nothing else: the image is what box of no radius leaves of it. */
-Test(cli_run, a_chain_without_stages_writes_its_input)
-{
-    size_t lengths[2];
-    ts_program_run(folder, ARGUMENTS("run", "dicom study | box radius=0 | nifti box.nii"), &outcome);
-    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
-    ts_program_run(folder, ARGUMENTS("run", "dicom study", "-o", "alone.nii"), &outcome);
-    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
-    char *box = read_file("box.nii", &lengths[0]), *alone = read_file("alone.nii", &lengths[1]);
-    cr_expect(lengths[0] == lengths[1] && !memcmp(box, alone, lengths[0]));
-    free(box);
-    free(alone);
-}
-
 /* A stage, not a source, begins the line: -i gives the input. A bare name of a stage is a chain too. */
 Test(cli_run, a_line_can_begin_with_a_stage)
 {
