@@ -57,14 +57,21 @@ static void write_volume(struct json *json, const struct ts_image *image)
     ts_json_member_text(json, "unit", image->unit);
 }
 
-static void write_volume_axis(struct json *json, const struct ts_axis *axis)
+static void write_volume_axis(struct json *json, const struct dicom_series *series)
 {
+    const struct ts_axis *axis = &series->volume_axis;
     ts_json_open_member(json, "volumes", '{');
     ts_json_member_integer(json, "n", axis->n);
     ts_json_member_text(json, "axis", ts_axis_name(axis->kind));
     ts_json_member_text(json, "unit", axis->unit);
     if (axis->positions)
         write_numbers(json, "positions", axis->positions, (int)axis->n);
+    if (series->gradients) {
+        ts_json_open_member(json, "gradients", '[');
+        for (int64_t i = 0; i < 3 * axis->n; i++)
+            ts_json_real(json, series->gradients[i]);
+        ts_json_close(json, ']');
+    }
     ts_json_close(json, '}');
 }
 
@@ -100,7 +107,7 @@ static void write_series(struct json *json, const struct dicom_series *series, c
         ts_json_member_real(json, "series_number", file->series_number);
     ts_json_member_text(json, "told_apart_by", series->label);
     if (series->n_volumes > 1)
-        write_volume_axis(json, &series->volume_axis);
+        write_volume_axis(json, series);
     ts_json_member_text(json, "transfer_syntax", file->syntax_uid);
     write_loss(json, series);
     if (series->refusal)

@@ -16,6 +16,7 @@
 
 #include "core/path.h"
 #include "core/search.h"
+#include "io/dicom_series/dicom_diffusion.h"
 #include "io/dicom_series/dicom_repeats.h"
 #include "io/dicom_series/dicom_stacks.h"
 #include "io/dicom_series/dicom_volumes.h"
@@ -341,6 +342,7 @@ void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dico
     qsort(series->images, series->n_images, sizeof *series->images, compare_along);
     if (rules->duplicates == DUPLICATES_FIRST)
         ts_dicom_keep_first(series);
+    ts_dicom_take_ge_weighting(series);
     ts_dicom_split_volumes(series);
     if (!series->refusal && rules->stack > 0)
         ts_dicom_take_stack(series, rules);

@@ -34,14 +34,16 @@ static void label_one(struct dicom_series *series, const struct dicom_series *fi
     bool echo = false, kind = false, component = false, vendor = false, stack = false;
     for (const struct dicom_series *other = first; other < end; other++) {
         const struct dicom_image *sibling = other->images[0];
-        echo |= series->volume_axis.kind != TS_AXIS_ECHO && !same_number(image->echo_time_ms, sibling->echo_time_ms);
+        echo |= series->volume_axis.kind != TS_AXIS_ECHO && !same_number(image->echo_ms, sibling->echo_ms);
         component |= strcmp(image->component, sibling->component) != 0;
         kind |= strcmp(image->kind, sibling->kind) != 0;
         vendor |= !same_number(image->vendor_kind, sibling->vendor_kind);
         stack |= strcmp(image->stack, sibling->stack) != 0;
     }
-    if (echo && !isnan(image->echo_time_ms))
-        add(series, "TE %g ms", image->echo_time_ms);
+    if (echo && !isnan(image->echo_ms))
+        add(series, "TE %g ms", image->echo_ms);
+    if (*series->settings)
+        add(series, "%s", series->settings);
     if (component && *image->component)
         add(series, "%s", image->component);
     else if (kind && *image->kind)
