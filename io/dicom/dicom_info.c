@@ -91,7 +91,7 @@ static void write_series(struct json *json, const struct dicom_series *series, c
 {
     const struct dicom_file *file = series->images[0]->file;
     struct dicom_lack lacks[DICOM_MAX_LACKS];
-    const size_t n_lacks = ts_dicom_lacks(series, lacks);
+    const size_t n_lacks = series->refusal ? 0 : ts_dicom_lacks(series, lacks); /* a run does not come to them */
     ts_json_open(json, '{');
     ts_json_member_integer(json, "number", series->number);
     ts_json_open_member(json, "shape", '[');
@@ -103,7 +103,7 @@ static void write_series(struct json *json, const struct dicom_series *series, c
     ts_json_member_text(json, "modality", series->modality);
     if (names)
         ts_json_member_text(json, "description", file->description);
-    if (!isnan(file->series_number))
+    if (!isnan(ts_dicom_field_believed(DICOM_FIELD_series_number, file->series_number)))
         ts_json_member_real(json, "series_number", file->series_number);
     ts_json_member_text(json, "told_apart_by", series->label);
     if (series->n_volumes > 1)
@@ -215,7 +215,7 @@ static void print_series(FILE *stream, const struct dicom_series *series, const 
                          bool names)
 {
     struct dicom_lack lacks[DICOM_MAX_LACKS];
-    const size_t n_lacks = ts_dicom_lacks(series, lacks);
+    const size_t n_lacks = series->refusal ? 0 : ts_dicom_lacks(series, lacks); /* a run does not come to them */
     const char *syntax = *series->images[0]->file->syntax_uid ? series->images[0]->file->syntax_uid : "unknown";
     char line[512], number[16];
     ts_dicom_series_line(series, names, line, sizeof line);

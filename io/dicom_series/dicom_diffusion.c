@@ -4,7 +4,7 @@
  * a b-value, which is 0 unless the series is one of diffusion. Newer scanners add 1e9 to it. Where the gradient vector
  * (x, y, z) is shorter than 1, the b-value is that of the strongest weighting, and |g|^2 is the image's share of it,
  * which is rounded to 5 s/mm2. The vector is in the axes of the scan: frequency, phase, slice. With the unit vectors r,
- * c and n of rows, columns and normal, g = x r + y c - z n for axial slices whose phase runs along columns. For others
+ * c and n of rows, columns and normal, g = -x r - y c + z n for axial slices whose phase runs along columns. For others
  * nothing public confirms a formula, and no directions are given. Source: X. Li and others, "The first step for
  * neuroimaging data analysis: DICOM to NIfTI conversion", Journal of Neuroscience Methods 264 (2016), and the program
  * dcm2niix of the same authors.
@@ -58,7 +58,7 @@ void ts_dicom_take_ge_weighting(struct dicom_series *series)
         if (length < GE_SHORT)
             image->b_value = fmax(GE_STEP, GE_STEP * rint(image->b_value * length * length / GE_STEP));
         for (int k = 0; k < 3; k++)
-            image->gradient[k] = known ? g[0] * direction[k] + g[1] * direction[3 + k] - g[2] * direction[6 + k] : g[k];
+            image->gradient[k] = known ? g[2] * direction[6 + k] - g[0] * direction[k] - g[1] * direction[3 + k] : g[k];
         image->have_gradient = true;
         unknown |= !known;
     }

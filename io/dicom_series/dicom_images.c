@@ -23,6 +23,9 @@ static void check_kind(struct dicom_series *series)
 {
     static const char *const secondary_captures[] = {"7", "7.", NULL};
     const struct dicom_image *first = series->images[0];
+    const char *code = first->file->refusal_code;
+    if (code && !strcmp(code, "dicom-color"))
+        return; /* the file says more of it than its class */
     if (ts_dicom_is_class(first->file->sop_class, secondary_captures))
         ts_dicom_series_refuse(series, "secondary-capture", "choose a series of CT, MR or PET slices",
                                "secondary captures: pictures of a screen or a page, not measured slices");
@@ -30,9 +33,9 @@ static void check_kind(struct dicom_series *series)
         strcmp(series->modality, "PT"))
         ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices",
                                "modality %s, expected CT, MR or PT", series->modality);
-    if (!strcmp(first->kind, "LOCALIZER"))
-        ts_dicom_series_refuse(series, "localizer", "choose another series",
-                               "a localizer: an overview for planning, not part of a volume");
+    series->overview = !strcmp(first->kind, "LOCALIZER");
+    if (series->overview)
+        ts_dicom_series_warn(series, "a localizer: an overview for planning, not part of a volume");
 }
 
 /* Returns what the user can do about a refused file. */
@@ -42,7 +45,8 @@ static const char *hint_for(const char *code)
         {"dicom-multi-frame", "convert it to single-frame files with another tool first"},
         {"dicom-mosaic", "split it into slices with another tool first"},
         {"dicom-syntax", "convert it to explicit VR little endian with another tool first"},
-        {"dicom-color", "choose a series of single-channel slices"},
+        {"dicom-color",
+         "choose a series of single-channel slices, or convert the colors to gray with another tool first"},
         {"dicom-pixels-short", "transfer the file again"},
         {"dicom-truncated", "transfer the file again"},
         {"dicom-length", "transfer the file again"},

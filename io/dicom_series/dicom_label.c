@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_series/dicom_series.h"
 
 /* Adds a text to the label. */
@@ -73,7 +74,7 @@ static void write_name(const struct dicom_series *series, bool names, char *out,
     const struct dicom_file *file = series->images[0]->file;
     const char *quote = names && *file->description ? "\"" : "";
     char number[32] = "";
-    if (!isnan(file->series_number))
+    if (!isnan(ts_dicom_field_believed(DICOM_FIELD_series_number, file->series_number)))
         snprintf(number, sizeof number, " #%.0f", file->series_number);
     snprintf(out, size, "%s%s%s%s%s%s%s%s", *series->modality ? series->modality : "?", *quote ? " " : "", quote,
              *quote ? file->description : "", quote, number, *series->label ? ", " : "", series->label);

@@ -22,7 +22,8 @@ static bool same_instance(const struct dicom_image *a, const struct dicom_image 
 
 static void refuse_different(struct dicom_series *series, const struct dicom_image *a, const struct dicom_image *b)
 {
-    ts_dicom_series_refuse(series, "duplicate-differs", "remove the one that is wrong",
+    ts_dicom_series_refuse(series, "duplicate-differs",
+                           "remove the one that is wrong; or duplicates: first takes one image of each position",
                            "%s and %s have one SOP Instance UID but different content", ts_base_name(a->file->path),
                            ts_base_name(b->file->path));
 }
@@ -34,8 +35,8 @@ struct pairs {
 };
 
 /* Compares an image with the one before it, of the same instance. Returns false where they differ, or cannot be
- * compared; the series is then refused. */
-static bool is_copy(struct dicom_series *series, struct dicom_image *image, struct dicom_image *before,
+ * compared; the series is then refused, but for different ones that the chain wants to `keep`. */
+static bool is_copy(struct dicom_series *series, struct dicom_image *image, struct dicom_image *before, bool keep,
                     struct pairs *pairs)
 {
     int error = 0;
@@ -49,6 +50,8 @@ static bool is_copy(struct dicom_series *series, struct dicom_image *image, stru
                                ts_base_name(before->file->path), ts_base_name(image->file->path), strerror(error));
         return false;
     }
+    if (keep)
+        return false;
     if (!alike || !ts_dicom_may_be_same(image, before)) {
         refuse_different(series, before, image);
         return false;
@@ -58,7 +61,7 @@ static bool is_copy(struct dicom_series *series, struct dicom_image *image, stru
     return true;
 }
 
-void ts_dicom_drop_duplicates(struct dicom_series *series)
+void ts_dicom_drop_duplicates(struct dicom_series *series, bool keep)
 {
     struct pairs pairs = {.items = ts_arena_alloc(series->arena, 2 * series->n_images * sizeof *pairs.items)};
     size_t kept = 0;
@@ -67,8 +70,10 @@ void ts_dicom_drop_duplicates(struct dicom_series *series)
         struct dicom_image *image = series->images[i], *before = kept > 0 ? series->images[kept - 1] : NULL;
         if (!before || !same_instance(image, before))
             series->images[kept++] = image;
-        else if (is_copy(series, image, before, &pairs))
+        else if (is_copy(series, image, before, keep, &pairs))
             series->n_duplicates++;
+        else if (!series->refusal)
+            series->images[kept++] = image;
         else
             return;
     }

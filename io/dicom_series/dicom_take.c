@@ -6,6 +6,7 @@
 #include "io/dicom_series/dicom_take.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -118,6 +119,39 @@ void ts_dicom_leave_out(struct dicom_series *series, size_t n, const struct dico
             series[i].left_out |= !has_what(&series[i], &takes->items[k]);
         for (size_t k = 0; k < takes->n && !series[i].left_out; k++)
             allow_whole(&series[i], &takes->items[k]);
+    }
+}
+
+/* Adds a text to a list that commas divide, unless it is there. */
+static void add_once(char *list, size_t size, const char *text)
+{
+    const size_t used = strlen(list);
+    if (*text && !has_setting(list, text) && used < size)
+        snprintf(list + used, size - used, "%s%s", used ? ", " : "", text);
+}
+
+void ts_dicom_list_takes(const struct dicom_series *series, size_t n, char *out, size_t size)
+{
+    char text[DICOM_LABEL_MAX];
+    *out = '\0';
+    for (size_t i = 0; i < n; i++) {
+        add_once(out, size, series[i].images[0]->kind);
+        add_once(out, size, series[i].images[0]->component);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct ts_axis *axis = &series[i].volume_axis;
+        const double echo = series[i].images[0]->echo_ms;
+        snprintf(text, sizeof text, "%g ms", echo);
+        add_once(out, size, isnan(echo) || axis->kind == TS_AXIS_ECHO ? "" : text);
+        for (int64_t v = 0; axis->kind == TS_AXIS_ECHO && axis->positions && v < axis->n; v++) {
+            snprintf(text, sizeof text, "%g ms", axis->positions[v]);
+            add_once(out, size, text);
+        }
+        add_once(out, size, series[i].settings);
+        if (series[i].n_volumes > 1) {
+            snprintf(text, sizeof text, "0 to %zu", series[i].n_volumes - 1);
+            add_once(out, size, text);
+        }
     }
 }
 

@@ -91,15 +91,15 @@ static void add_csa(struct dicom_fixture *f, double b, const double gradient[3])
     ts_fixture_bytes(f, 0x00291010, "OB", csa, n);
 }
 
-/* The private elements of GE. The vector is in the axes of the scan, whose third one is turned. */
+/* The private elements of GE. The vector is in the axes of the scan, whose first two are turned. */
 static void add_ge(struct dicom_fixture *f, enum volumes what, int v)
 {
     const double share = what == GE_SHELLS && v == 1 ? sqrt(0.5) : 1;
     ts_fixture_text(f, 0x00181312, "CS", what == GE_ALONG_ROWS ? "ROW" : "COL");
     ts_fixture_text(f, 0x00190010, "LO", "GEMS_ACQU_01");
-    number(f, 0x001910BB, "DS", share * gradients[v][0]);
-    number(f, 0x001910BC, "DS", share * gradients[v][1]);
-    number(f, 0x001910BD, "DS", -share * gradients[v][2]);
+    number(f, 0x001910BB, "DS", -share * gradients[v][0]);
+    number(f, 0x001910BC, "DS", -share * gradients[v][1]);
+    number(f, 0x001910BD, "DS", share * gradients[v][2]);
     ts_fixture_text(f, 0x00430010, "LO", "GEMS_PARM_01");
     ts_fixture_text(f, 0x00431039, "IS", v == 0 || what == GE_ZERO ? "0\\8\\0\\0" : "1000001000\\8\\0\\0");
 }
