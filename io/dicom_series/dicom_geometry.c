@@ -21,6 +21,7 @@
 #include "io/dicom_series/dicom_repeats.h"
 #include "io/dicom_series/dicom_stacks.h"
 #include "io/dicom_series/dicom_volumes.h"
+#include "io/source/source.h"
 
 static const double EVEN_RELATIVE = 1e-3, JITTER_RELATIVE = 1e-2, DRIFT_RELATIVE = 5e-2;
 
@@ -369,9 +370,26 @@ static void place_slices(struct dicom_series *series, bool mixed, const struct d
     memcpy(image->step_z_mm, line.step_mm, sizeof image->step_z_mm);
 }
 
+/* A radiograph is one slice that lies nowhere. */
+static void describe_radiograph(struct dicom_series *series)
+{
+    const struct dicom_image *first = series->images[0];
+    struct ts_axis *axes = series->image.axes;
+    axes[0] = ts_source_axis(TS_AXIS_Z, 1, 0);
+    axes[1] = ts_source_axis(TS_AXIS_Y, first->rows, first->have_spacing ? first->spacing_mm[0] : 0);
+    axes[2] = ts_source_axis(TS_AXIS_X, first->columns, first->have_spacing ? first->spacing_mm[1] : 0);
+    series->n_slices = series->n_volumes = 1;
+    ts_dicom_series_warn(series, "a radiograph: it has no place in the patient%s",
+                         first->have_spacing ? "" : ", and no Pixel Spacing");
+}
+
 void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dicom_rules *rules)
 {
     struct ts_image *image = &series->image;
+    if (series->radiograph) {
+        describe_radiograph(series);
+        return;
+    }
     ts_dicom_drop_duplicates(series, rules->duplicates == DUPLICATES_FIRST);
     double change = make_orthonormal(series->images[0]->orientation, image->direction);
     if (change > 1e-4)

@@ -19,9 +19,17 @@ static void refuse_without(struct dicom_series *series, size_t without, const ch
                                "no %s in %zu of %zu slices", name, without, series->n_images);
 }
 
+static bool is_among(const char *const *list, const char *text)
+{
+    while (*list && strcmp(*list, text) != 0)
+        list++;
+    return *list != NULL;
+}
+
 static void check_kind(struct dicom_series *series)
 {
-    static const char *const secondary_captures[] = {"7", "7.", NULL};
+    static const char *const secondary_captures[] = {"7", "7.", NULL}, *const volumes[] = {"CT", "MR", "PT", NULL},
+                             *const radiographs[] = {"CR", "DX", "IO", "MG", "PX", "RF", "RG", "XA", NULL};
     const struct dicom_image *first = series->images[0];
     const char *code = first->file->refusal_code;
     if (code && !strcmp(code, "dicom-color"))
@@ -29,12 +37,12 @@ static void check_kind(struct dicom_series *series)
     if (ts_dicom_is_class(first->file->sop_class, secondary_captures))
         ts_dicom_series_refuse(series, "secondary-capture", "choose a series of CT, MR or PET slices",
                                "secondary captures: pictures of a screen or a page, not measured slices");
-    if (*series->modality && strcmp(series->modality, "CT") && strcmp(series->modality, "MR") &&
-        strcmp(series->modality, "PT"))
-        ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices",
+    series->radiograph = is_among(radiographs, series->modality) && series->n_images == 1 && !first->have_position;
+    if (*series->modality && !is_among(volumes, series->modality) && !series->radiograph)
+        ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices, or one radiograph",
                                "modality %s, expected CT, MR or PT", series->modality);
-    series->overview = !strcmp(first->kind, "LOCALIZER");
-    if (series->overview)
+    series->overview = series->radiograph || !strcmp(first->kind, "LOCALIZER");
+    if (!strcmp(first->kind, "LOCALIZER"))
         ts_dicom_series_warn(series, "a localizer: an overview for planning, not part of a volume");
 }
 
@@ -82,6 +90,8 @@ static void check_files(struct dicom_series *series)
     if (!*series->modality)
         ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices",
                                "no modality, expected CT, MR or PT");
+    if (series->radiograph)
+        return;
     refuse_without(series, no_position, "position-missing", "Image Position (Patient)");
     refuse_without(series, no_orientation, "orientation-missing", "Image Orientation (Patient)");
     refuse_without(series, no_spacing, "pixel-spacing-missing", "Pixel Spacing");

@@ -93,7 +93,7 @@ void ts_dicom_series_line(const struct dicom_series *series, bool names, char *o
         return;
     }
     ts_dicom_orientation_name(&series->image, orientation, sizeof orientation);
-    snprintf(out, size, "%s, %d x %d x %lld%s, %.4g x %.4g x %.4g mm, %s, %s %s", name, (int)axes[1].n, (int)axes[2].n,
-             (long long)axes[0].n, volumes, axes[1].spacing, axes[2].spacing, axes[0].spacing, orientation,
-             ts_dtype_name(series->image.dtype), series->image.unit);
+    snprintf(out, size, "%s, %d x %d x %lld%s, %.4g x %.4g x %.4g %s, %s, %s %s", name, (int)axes[1].n, (int)axes[2].n,
+             (long long)axes[0].n, volumes, axes[1].spacing, axes[2].spacing, axes[0].spacing, axes[2].unit,
+             orientation, ts_dtype_name(series->image.dtype), series->image.unit);
 }

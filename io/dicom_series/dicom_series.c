@@ -135,6 +135,10 @@ void ts_dicom_orientation_name(const struct ts_image *image, char *out, size_t s
     static const char *const names[] = {"sagittal", "coronal", "axial"};
     const double *normal = image->direction + 6;
     int main_axis = 0;
+    if (!image->has_geometry) {
+        snprintf(out, size, "without a place");
+        return;
+    }
     for (int i = 1; i < 3; i++)
         main_axis = fabs(normal[i]) > fabs(normal[main_axis]) ? i : main_axis;
     double lean = acos(fmin(1, fabs(normal[main_axis]))) * (180 / M_PI);

@@ -27,8 +27,9 @@ struct dicom_series {
     const char *lacking;        /* what the last volumes lack, which are among the unused; NULL: nothing */
     char settings[DICOM_LABEL_MAX]; /* those that made it a series of its own (dicom_settings.h) */
     char label[DICOM_LABEL_MAX];    /* what tells it apart from others of its UID: "TE 7.38 ms, PHASE"; else "" */
-    bool overview;                  /* a localizer, which is chosen where the chain names it or nothing else is fit */
-    bool left_out;                  /* the chain wants another one (dicom_take.h) */
+    bool radiograph;                /* one image of a kind that has no place in the patient */
+    bool overview; /* a localizer or a radiograph, which is chosen where the chain names it or nothing else is fit */
+    bool left_out; /* the chain wants another one (dicom_take.h) */
     const char *refusal, *refusal_code, *hint; /* refusal NULL: one clean volume */
     struct ts_image image;                     /* where clean: shape, spacing, geometry, dtype, unit, quantity */
     char **warnings;                           /* e.g. that Spacing Between Slices disagrees with the positions */

@@ -353,6 +353,34 @@ Test(dicom_positions, a_localizer_is_the_last_choice)
     }
 }
 
+static void make_radiograph(struct dicom_fixture *f, int z, void *user)
+{
+    (void)z, (void)user;
+    ts_fixture_text(f, 0x00080060, "CS", "CR");
+    ts_fixture_remove(f, 0x00200032);
+    ts_fixture_remove(f, 0x00200037);
+}
+
+/* One radiograph is an image without a place in the patient; several are no volume. */
+Test(dicom_positions, a_radiograph_has_no_place)
+{
+    for (int n = 1; n <= 2; n++) {
+        struct dicom_study study;
+        ts_fixture_series(folder, n, make_radiograph, NULL);
+        ts_test_study_open(&study, folder, &ts_dicom_default_rules);
+        cr_assert_eq(study.n, 1);
+        const struct dicom_series *series = &study.series[0];
+        const struct ts_axis *axes = series->image.axes;
+        cr_assert_eq(series->refusal == NULL, n == 1, "%s", series->refusal);
+        if (n == 1)
+            cr_expect(!series->image.has_geometry && axes[0].n == 1 && axes[1].n == FIXTURE_ROWS &&
+                      axes[1].spacing == 0.5 && axes[2].spacing == 0.7 && !strcmp(axes[2].unit, "mm"));
+        else
+            cr_expect_str_eq(series->refusal_code, "modality");
+        ts_test_study_close(&study);
+    }
+}
+
 /* Every other slice leans by some degrees. */
 static void lean(struct dicom_fixture *f, int z, void *user)
 {
