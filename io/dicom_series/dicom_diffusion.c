@@ -23,15 +23,13 @@ static double length_of(const double a[3])
     return sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]);
 }
 
+/* Returns true where GE states another b-value than 0. */
 static bool is_weighted(const struct dicom_series *series)
 {
-    bool weighted = false;
-    for (size_t i = 0; i < series->n_images; i++) {
-        if (!isnan(series->images[i]->b_value))
-            return false;
-        weighted |= fmod(series->images[i]->ge_b_value, GE_BIAS) > 0;
-    }
-    return weighted;
+    for (size_t i = 0; i < series->n_images; i++)
+        if (fmod(series->images[i]->ge_b_value, GE_BIAS) > 0)
+            return true;
+    return false;
 }
 
 /* Returns true where the formula for GE's gradients holds. */
@@ -52,10 +50,11 @@ void ts_dicom_take_ge_weighting(struct dicom_series *series)
     for (size_t i = 0; i < series->n_images; i++) {
         struct dicom_image *image = series->images[i];
         const double *g = image->ge_gradient, length = length_of(g);
-        image->b_value = fmod(image->ge_b_value, GE_BIAS);
-        if (!(length > NO_LENGTH) || !(image->b_value > 0))
+        const bool stated = !isnan(image->b_value);
+        image->b_value = stated ? image->b_value : fmod(image->ge_b_value, GE_BIAS);
+        if (image->have_gradient || !(length > NO_LENGTH) || !(image->b_value > 0))
             continue;
-        if (length < GE_SHORT)
+        if (length < GE_SHORT && !stated)
             image->b_value = fmax(GE_STEP, GE_STEP * rint(image->b_value * length * length / GE_STEP));
         for (int k = 0; k < 3; k++)
             image->gradient[k] = known ? g[2] * direction[6 + k] - g[0] * direction[k] - g[1] * direction[3 + k] : g[k];

@@ -267,8 +267,14 @@ static int compare_echoes(const void *a, const void *b)
 /* Takes echo times that differ by rounding as one, and sorts the images. */
 static void join_echoes(struct dicom_image **images, size_t n, bool split)
 {
-    qsort(images, n, sizeof *images, compare_echoes);
-    for (size_t i = 0, first = 0; i < n; i++) {
+    bool any = false;
+    for (size_t i = 0; i < n; i++) {
+        any |= !isnan(images[i]->echo_time_ms);
+        images[i]->echo_ms = NAN;
+    }
+    if (any)
+        qsort(images, n, sizeof *images, compare_echoes);
+    for (size_t i = 0, first = 0; any && i < n; i++) {
         if (compare_keys(images[first], images[i]) != 0 ||
             !(images[i]->echo_time_ms - images[first]->echo_time_ms <= DICOM_SAME_ECHO_MS))
             first = i;

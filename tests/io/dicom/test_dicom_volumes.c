@@ -28,6 +28,7 @@ enum volumes {
     SHIFTED,
     GE,
     GE_SHELLS,
+    GE_PUBLIC,
     GE_ALONG_ROWS,
     GE_ZERO,
     PHILIPS,
@@ -94,9 +95,11 @@ static void add_csa(struct dicom_fixture *f, double b, const double gradient[3])
 /* The private elements of GE. The vector is in the axes of the scan, whose first two are turned. */
 static void add_ge(struct dicom_fixture *f, enum volumes what, int v)
 {
-    const double share = what == GE_SHELLS && v == 1 ? sqrt(0.5) : 1;
+    const double b = v == 0 ? 0 : 1000, share = what == GE_SHELLS && v == 1 ? sqrt(0.5) : 1;
     ts_fixture_text(f, 0x00181312, "CS", what == GE_ALONG_ROWS ? "ROW" : "COL");
     ts_fixture_text(f, 0x00190010, "LO", "GEMS_ACQU_01");
+    if (what == GE_PUBLIC)
+        ts_fixture_bytes(f, 0x00189087, "FD", &b, sizeof b);
     number(f, 0x001910BB, "DS", -share * gradients[v][0]);
     number(f, 0x001910BC, "DS", -share * gradients[v][1]);
     number(f, 0x001910BD, "DS", share * gradients[v][2]);
@@ -258,6 +261,7 @@ Test(dicom_volumes, are_told_apart_by_what_differs)
         {SHIFTED, "", 0, {0}, NULL, "volumes-shifted", "is 1.000 mm off", NULL},
         {GE, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL, "stands on Instance Number alone"},
         {GE_SHELLS, "", TS_AXIS_B, {0, 500, 1000}, "s/mm2", NULL, NULL, NULL},
+        {GE_PUBLIC, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL, NULL},
         {GE_ALONG_ROWS,
          "",
          TS_AXIS_B,
@@ -300,7 +304,7 @@ Test(dicom_volumes, are_told_apart_by_what_differs)
 /* Whatever scanner it was, the vectors are those in patient coordinates; a volume that is taken has its own. */
 Test(dicom_volumes, have_the_gradients_of_the_header)
 {
-    static const enum volumes rows[] = {WEIGHTED, GE, GE_SHELLS, PHILIPS, SIEMENS, SIEMENS_CSA};
+    static const enum volumes rows[] = {WEIGHTED, GE, GE_SHELLS, GE_PUBLIC, PHILIPS, SIEMENS, SIEMENS_CSA};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int taken = -1; taken < VOLUMES; taken++) {
             struct ts_diag *diag = ts_diag_create();
