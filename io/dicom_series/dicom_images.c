@@ -19,6 +19,11 @@ static void refuse_without(struct dicom_series *series, size_t without, const ch
                                "no %s in %zu of %zu slices", name, without, series->n_images);
 }
 
+/* SOP classes (ts_dicom_is_class), and modalities of volumes and of images that are projections. */
+static const char *const secondary_captures[] = {"7", "7.", NULL}, *const parametric_maps[] = {"30", NULL};
+static const char *const volumes[] = {"CT", "MR", "PT", NULL};
+static const char *const radiographs[] = {"CR", "DX", "IO", "MG", "PX", "RF", "RG", "XA", NULL};
+
 static bool is_among(const char *const *list, const char *text)
 {
     while (*list && strcmp(*list, text) != 0)
@@ -28,8 +33,6 @@ static bool is_among(const char *const *list, const char *text)
 
 static void check_kind(struct dicom_series *series)
 {
-    static const char *const secondary_captures[] = {"7", "7.", NULL}, *const volumes[] = {"CT", "MR", "PT", NULL},
-                             *const radiographs[] = {"CR", "DX", "IO", "MG", "PX", "RF", "RG", "XA", NULL};
     const struct dicom_image *first = series->images[0];
     const char *code = first->file->refusal_code;
     if (code && !strcmp(code, "dicom-color"))
@@ -38,7 +41,10 @@ static void check_kind(struct dicom_series *series)
         ts_dicom_series_refuse(series, "secondary-capture", "choose a series of CT, MR or PET slices",
                                "secondary captures: pictures of a screen or a page, not measured slices");
     series->radiograph = is_among(radiographs, series->modality) && series->n_images == 1 && !first->have_position;
-    if (*series->modality && !is_among(volumes, series->modality) && !series->radiograph)
+    const bool map = ts_dicom_is_class(first->file->sop_class, parametric_maps);
+    if (map)
+        ts_dicom_series_warn(series, "a parametric map: its values are as stored, without a unit");
+    if (*series->modality && !is_among(volumes, series->modality) && !series->radiograph && !map)
         ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices, or one radiograph",
                                "modality %s, expected CT, MR or PT", series->modality);
     series->overview = series->radiograph || !strcmp(first->kind, "LOCALIZER");

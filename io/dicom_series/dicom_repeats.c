@@ -113,6 +113,7 @@ static const char *describe_difference(struct dicom_series *series, struct dicom
         {DICOM_NUMBER(acquired_s), "Acquisition Time"},
         {DICOM_NUMBER(trigger_ms), "Trigger Time"},
         {DICOM_NUMBER(frame_reference_ms), "Frame Reference Time"},
+        {DICOM_NUMBER(content_s), "Content Time"},
         {DICOM_NUMBER(instance_number), "Instance Number alone"},
     };
     const char *name = ts_dicom_name_difference(images, n);

@@ -174,6 +174,9 @@ const char *ts_dicom_name_difference(struct dicom_image *const *images, size_t n
             return "Temporal Position Identifier";
         if (compare_numbers(a->b_value, b->b_value))
             return "diffusion b-value";
+        for (int k = 0; k < 3; k++)
+            if (compare_numbers(a->gradient[k], b->gradient[k]))
+                return "diffusion gradient";
         if (compare_numbers(a->echo_ms, b->echo_ms))
             return "Echo Time";
         if (compare_numbers(a->acquisition_number, b->acquisition_number))
