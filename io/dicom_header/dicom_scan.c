@@ -162,12 +162,14 @@ static void init_scan(struct scan *scan, const char *path)
     *scan->file = (struct dicom_file){.path = path, .folder = DICOM_NAMED, .frames = 1};
     scan->file->tilt_degree = scan->file->images_in_acquisition = scan->file->series_instances = NAN;
     scan->file->series_number = scan->file->repetition_ms = scan->file->temporal_positions =
-        scan->file->temporal_resolution_ms = scan->mosaic_tiles = scan->lut_descriptor[0] = scan->lut_descriptor[1] =
-            scan->lut_descriptor[2] = NAN;
+        scan->file->temporal_resolution_ms = scan->file->pet_slices = scan->file->pet_time_slices = scan->mosaic_tiles =
+            scan->lut_descriptor[0] = scan->lut_descriptor[1] = scan->lut_descriptor[2] = NAN;
     image->slope = 1;
     image->spacing_between_slices_mm = image->echo_time_ms = image->temporal_position = image->acquisition_number =
         image->b_value = image->instance_number = image->acquired_s = image->time_offset_s = image->trigger_ms =
-            image->vendor_kind = image->gradient[0] = image->gradient[1] = image->gradient[2] = NAN;
+            image->frame_reference_ms = image->content_s = image->cardiac_percent = image->ge_b_value =
+                image->ge_gradient[0] = image->ge_gradient[1] = image->ge_gradient[2] = image->vendor_kind =
+                    image->gradient[0] = image->gradient[1] = image->gradient[2] = NAN;
 }
 
 /* Returns true where these 8 bytes are the header of an element of one of the groups that come first in a file or a

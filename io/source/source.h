@@ -51,6 +51,9 @@ struct source {
      * volume v has the number v * n_whole + z, for read(), prefetch() and `slices`. */
     int64_t n_volumes;          /* 1: a single volume */
     struct ts_axis volume_axis; /* of n_volumes > 1: kind TS_AXIS_TIME, TS_AXIS_ECHO or TS_AXIS_B, with positions */
+    const double *gradients;    /* of a diffusion series (TS_AXIS_B): three numbers for each volume, the unit vector of
+                                 * its diffusion gradient in patient coordinates (LPS), or zeros where it has none, as at
+                                 * b = 0; NULL: no header states any */
     struct source_slice *slices;
     int64_t first_slice; /* number in the input of the first slice, where a range is read (io/source/source_slices.h) */
     int64_t n_whole;     /* slices of the input; ts_source_open sets it */
