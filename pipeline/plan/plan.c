@@ -14,6 +14,7 @@
 #include "pipeline/plan/plan_axis.h"
 #include "pipeline/plan/plan_choose.h"
 #include "pipeline/plan/plan_frames.h"
+#include "pipeline/plan/plan_grids.h"
 #include "pipeline/plan/plan_padding.h"
 #include "pipeline/plan/plan_sources.h"
 
@@ -425,6 +426,7 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
     }
     ts_plan_warn_axis(plan, diag);
     ts_plan_warn_padding(plan, diag);
+    ts_plan_warn_grids(plan, diag);
     note_old_defaults(plan, diag);
     ts_plan_predict(plan);
     ts_trace_add(plan->trace, TRACE_PLAN, 0, 0);
