@@ -232,8 +232,8 @@ bool ts_seg_parse(struct region_file *file, struct seg *seg)
     const struct region_walk walk = {is_open, is_sequence, take};
     if (!ts_region_walk(file, &walk, seg))
         return false;
-    check_frames(file, seg);
     check_pixels(file, seg);
+    check_frames(file, seg);
     return file->file.refusal == NULL;
 }
 
