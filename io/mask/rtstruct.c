@@ -13,7 +13,7 @@
 #define ROI_CONTOURS DICOM_TAG(0x3006, 0x0039)
 #define CONTOURS DICOM_TAG(0x3006, 0x0040)
 
-enum { MOST_CONTOURS = 1 << 20 };
+enum { MOST_CONTOURS = 1 << 18 };
 
 static bool is_open(uint32_t tag)
 {

@@ -104,6 +104,23 @@ static bool load_text(struct point_reader *reader, const struct dicom_place *dat
     return true;
 }
 
+static enum ts_status refuse_size(const struct rtstruct_file *set, struct ts_diag *diag)
+{
+    return ts_mask_refuse(&set->base, "rtstruct-size", diag, "has more than %d points, which are not read at once",
+                          (int)MOST_POINTS);
+}
+
+/* Adds up what the wanted contours claim, so that a file with too many points is refused before any is read. */
+static bool claims_too_many(const struct rtstruct *from, int64_t roi)
+{
+    int64_t claimed = 0;
+    for (size_t i = 0; i < from->n_contours; i++)
+        if ((roi < 0 || from->contours[i].roi == roi) && from->contours[i].n_points > 0 &&
+            from->contours[i].n_points <= DICOM_MAX_VALUE_BYTES)
+            claimed += from->contours[i].n_points;
+    return claimed > MOST_POINTS;
+}
+
 static size_t count_numbers(const char *text, size_t bytes)
 {
     size_t n = bytes > 0;
@@ -123,8 +140,7 @@ static enum ts_status read_points(struct point_reader *reader, size_t i, const s
     if (numbers == 0 || numbers % 3 != 0 || (from->n_points >= 0 && (size_t)from->n_points != n))
         return refuse_points(reader, i, "with another number of coordinates than it claims");
     if (set->n_corners + n > MOST_POINTS)
-        return ts_mask_refuse(&set->base, "rtstruct-size", reader->request->diag,
-                              "has more than %d points, which are not read at once", (int)MOST_POINTS);
+        return refuse_size(set, reader->request->diag);
     if (!make_room(set, n))
         return ts_diag_no_memory(reader->request->diag, n * 2 * sizeof(double));
     to->first = set->n_corners;
@@ -208,6 +224,8 @@ static enum ts_status take_contours(struct point_reader *reader, const struct rt
     struct rtstruct_file *set = reader->set;
     struct ts_diag *diag = reader->request->diag;
     size_t open = 0;
+    if (claims_too_many(from, roi))
+        return refuse_size(set, diag);
     set->contours = malloc((from->n_contours + 1) * sizeof *set->contours);
     if (!set->contours)
         return ts_diag_no_memory(diag, from->n_contours * sizeof *set->contours);

@@ -341,6 +341,9 @@ static enum ts_status check_uses(const struct ts_plan *plan, struct ts_diag *dia
                 used[node->inputs[input]] = true;
         used[i] |= node->dataset != NULL || node->image_node != i;
     }
+    for (int32_t i = 0; i < plan->n_sources; i++)
+        if (plan->nodes[i].on >= 0)
+            used[plan->nodes[i].on] = true;
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         if (used[i])
             continue;

@@ -77,6 +77,7 @@ static enum ts_status open_on(struct ts_plan *plan, int32_t index, struct ts_dia
     const int32_t on = find_on(plan, node, diag);
     if (on < 0 || !plan->nodes[on].source)
         return TS_BAD_CHAIN;
+    node->on = on;
     const enum ts_status status = ts_source_open_on(format, &node->set, plan->nodes[on].source, &node->source, diag);
     if (status != TS_OK)
         return status;
@@ -118,7 +119,7 @@ enum ts_status ts_plan_open_sources(struct ts_plan *plan, struct ts_diag *diag)
     for (int32_t i = 0; i < plan->n_sources; i++) {
         const struct chain_source *source = &chain->sources[i];
         struct plan_node *node = &plan->nodes[i];
-        *node = (struct plan_node){.label = source->name, .chain_source = source, .set = source->set};
+        *node = (struct plan_node){.label = source->name, .chain_source = source, .set = source->set, .on = -1};
         node->set.values = ts_arena_alloc(plan->arena, source->format->params_bytes + 1);
         if (!node->set.values)
             return ts_diag_no_memory(diag, source->format->params_bytes);
