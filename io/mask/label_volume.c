@@ -18,10 +18,12 @@ struct label_volume {
     struct mask_file base;
     struct source *source;
     struct ts_affine map; /* indices (x, y, z) of the image to those of the file */
+    bool aligned;         /* it only exchanges, reverses and shifts axes */
     const struct ts_image *grid;
     int64_t chosen;        /* the label that is wanted; -1: all */
     unsigned char *slices; /* [z_held, z_held + n_held) of the file */
     int64_t z_held, n_held, most_held;
+    double *row; /* of the file, as double */
 };
 
 /* ---- opening the file by its format -------------------------------------------------------------- */
@@ -79,6 +81,7 @@ static enum ts_status match_shapes(struct label_volume *volume, const struct mas
     const int64_t nz = image->axes[0].n;
     char is[320];
     volume->map = (struct ts_affine){{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}}};
+    volume->aligned = true;
     if (nz != grid->axes[0].n)
         volume->map.m[Z][3] = (double)-request->z_first;
     if (image->axes[1].n != grid->axes[1].n || image->axes[2].n != grid->axes[2].n ||
@@ -105,9 +108,9 @@ static enum ts_status match_grids(struct label_volume *volume, const struct mask
     if (!ts_affine_invert(&to_mm, &inverse))
         return ts_mask_refuse(&volume->base, "mask-geometry", request->diag, "has axes without a size");
     volume->map = ts_affine_after(&inverse, &request->to_mm);
-    const bool aligned = ts_mask_align(&volume->map, volume->grid, TS_GRID_TOLERANCE);
-    if (request->nearest ||
-        (aligned && (covers(volume, 0, volume->grid->axes[0].n) || covers(volume, request->z_first, request->z_end))))
+    volume->aligned = ts_mask_align(&volume->map, volume->grid, TS_GRID_TOLERANCE);
+    if (request->nearest || (volume->aligned && (covers(volume, 0, volume->grid->axes[0].n) ||
+                                                 covers(volume, request->z_first, request->z_end))))
         return TS_OK;
     ts_grid_text(image, is, sizeof is);
     return ts_mask_other_grid(&volume->base, request, is);
@@ -137,37 +140,55 @@ static enum ts_status hold(struct label_volume *volume, int64_t first, int64_t n
 }
 
 /* Makes a label of a value: *label stays 0 where another one is wanted. False: the value is none. */
-static bool take_value(const struct label_volume *volume, double value, int32_t *label)
+static inline bool take_value(const struct label_volume *volume, double value, int32_t *label)
 {
-    if (value != rint(value) || !(value >= INT32_MIN && value <= INT32_MAX))
+    if (!(value >= INT32_MIN && value <= INT32_MAX) || (double)(int32_t)value != value)
         return false;
     *label = volume->chosen < 0 ? (int32_t)value : value == (double)volume->chosen;
     return true;
 }
 
-/* Labels row y of slice z; the file's voxels are looked up one by one. */
-static bool read_row(const struct label_volume *volume, int64_t y, int64_t z, int32_t *labels)
+/* Returns where a voxel of the file stands among those that are held, or NULL where it is none of them. */
+static const unsigned char *voxel_at(const struct label_volume *volume, const double at[3])
 {
     const struct ts_image *image = &volume->source->image;
+    const double nx = (double)image->axes[2].n, ny = (double)image->axes[1].n, z = at[Z] - (double)volume->z_held;
+    if (!(at[X] >= 0 && at[X] < nx && at[Y] >= 0 && at[Y] < ny && z >= 0 && z < (double)volume->n_held))
+        return NULL;
+    return volume->slices + (size_t)((z * ny + at[Y]) * nx + at[X]) * ts_dtype_bytes(image->dtype);
+}
+
+/* Labels row y of slice z where it is a whole row of the file. */
+static bool read_whole_row(const struct label_volume *volume, const unsigned char *from, int32_t *labels)
+{
+    const int64_t nx = volume->grid->axes[2].n;
+    bool good = true;
+    ts_load_f64(volume->row, from, volume->source->image.dtype, (size_t)nx);
+    for (int64_t x = 0; x < nx; x++)
+        good &= take_value(volume, volume->row[x], &labels[x]);
+    return good;
+}
+
+/* Labels row y of slice z, whose voxels are looked up one by one where they do not follow each other in the file. */
+static bool read_row(const struct label_volume *volume, int64_t y, int64_t z, int32_t *labels)
+{
     const double(*m)[4] = volume->map.m;
-    const double n[3] = {(double)image->axes[2].n, (double)image->axes[1].n, (double)volume->n_held};
-    const size_t element = ts_dtype_bytes(image->dtype), slice = ts_slice_bytes(image),
-                 row = element * (size_t)image->axes[2].n;
+    const int64_t nx = volume->grid->axes[2].n;
     double start[3];
     for (int i = 0; i < 3; i++)
         start[i] = m[i][Y] * (double)y + m[i][Z] * (double)z + m[i][3];
-    start[Z] -= (double)volume->z_held;
-    for (int64_t x = 0; x < volume->grid->axes[2].n; x++) {
+    if (volume->aligned && m[X][X] == 1 && start[X] == 0 && nx == volume->source->image.axes[2].n) {
+        const unsigned char *from = voxel_at(volume, start);
+        return !from || read_whole_row(volume, from, labels);
+    }
+    for (int64_t x = 0; x < nx; x++) {
         double at[3], value;
-        bool inside = true;
-        for (int i = 0; i < 3; i++) {
-            at[i] = mask_nearest(start[i] + m[i][X] * (double)x);
-            inside &= at[i] >= 0 && at[i] < n[i];
-        }
-        if (!inside)
+        for (int i = 0; i < 3; i++)
+            at[i] = volume->aligned ? start[i] + m[i][X] * (double)x : mask_nearest(start[i] + m[i][X] * (double)x);
+        const unsigned char *from = voxel_at(volume, at);
+        if (!from)
             continue;
-        ts_load_f64(&value, volume->slices + (size_t)at[Z] * slice + (size_t)at[Y] * row + (size_t)at[X] * element,
-                    image->dtype, 1);
+        ts_load_f64(&value, from, volume->source->image.dtype, 1);
         if (!take_value(volume, value, &labels[x]))
             return false;
     }
@@ -221,6 +242,7 @@ static void close_file(struct mask_file *base)
     if (volume->source)
         volume->source->ops->close(volume->source);
     free(volume->slices);
+    free(volume->row);
     free(volume);
 }
 
@@ -273,7 +295,8 @@ static enum ts_status open_volume(struct label_volume *volume, const char *forma
     }
     const size_t bytes = (size_t)volume->most_held * ts_slice_bytes(&volume->source->image);
     volume->slices = status == TS_OK ? malloc(bytes + 1) : NULL;
-    return status == TS_OK && !volume->slices ? ts_diag_no_memory(request->diag, bytes) : status;
+    volume->row = malloc((size_t)volume->grid->axes[2].n * sizeof *volume->row);
+    return status == TS_OK && (!volume->slices || !volume->row) ? ts_diag_no_memory(request->diag, bytes) : status;
 }
 
 enum ts_status ts_label_volume_open(const char *format, const struct mask_request *request, struct mask_file **out)

@@ -26,6 +26,9 @@ struct seg_file {
     struct seg seg;       /* its frames are those that are wanted, in the order of their planes */
     struct ts_affine map; /* indices (x, y, z) of the image to (column, row, plane) */
     const struct ts_image *grid;
+    bool aligned;          /* the map only exchanges, reverses and shifts axes, so that it makes whole numbers */
+    bool planar;           /* and it makes each slice of the image a whole plane */
+    bool located;          /* `places` are known: where planar, those of every slice */
     int64_t chosen;        /* number of the segment; -1: all */
     double threshold;      /* least stored value of a FRACTIONAL pixel that belongs to its segment */
     unsigned char *pixels; /* of one frame */
@@ -181,11 +184,13 @@ static enum ts_status check_place(struct seg_file *seg, const struct mask_reques
     const struct seg_frame *frames = seg->seg.frames;
     const size_t n = seg->seg.n_frames;
     double low[3], high[3];
-    const bool aligned = ts_mask_align(&seg->map, request->grid, TOLERANCE);
+    seg->aligned = ts_mask_align(&seg->map, request->grid, TOLERANCE);
     ts_mask_box(&seg->map, request->grid, (double)request->z_first, (double)(request->z_end - 1), low, high);
-    if (!request->nearest && (!aligned || low[X] != 0 || high[X] != (double)(seg->seg.columns - 1) || low[Y] != 0 ||
-                              high[Y] != (double)(seg->seg.rows - 1)))
+    const bool covers = low[X] == 0 && high[X] == (double)(seg->seg.columns - 1) && low[Y] == 0 &&
+                        high[Y] == (double)(seg->seg.rows - 1);
+    if (!request->nearest && !(seg->aligned && covers))
         return other_grid(seg, request);
+    seg->planar = seg->aligned && covers && seg->map.m[Z][X] == 0 && seg->map.m[Z][Y] == 0;
     size_t outside = 0;
     for (size_t i = 0; i < n; i++)
         outside += (double)frames[i].slot < low[2] - 0.5 || (double)frames[i].slot > high[2] + 0.5;
@@ -197,21 +202,27 @@ static enum ts_status check_place(struct seg_file *seg, const struct mask_reques
 
 /* ---- reading ----------------------------------------------------------------------------------- */
 
-/* Notes which pixel of the lattice each pixel of slice z lies in: the nearest. */
-static void locate(const struct seg_file *seg, int64_t z)
+/* Notes which pixel of the lattice each pixel of slice z lies in: the nearest. Where the lattice is the image's, but
+ * for the order of axes, numbers are whole, and where slices are planes the places are those of any slice. */
+static void locate(struct seg_file *seg, int64_t z)
 {
     const double(*m)[4] = seg->map.m;
     const int64_t nx = seg->grid->axes[2].n, ny = seg->grid->axes[1].n;
     const double columns = (double)seg->seg.columns, rows = (double)seg->seg.rows;
+    if (seg->planar && seg->located)
+        return;
+    seg->located = true;
     for (int64_t y = 0; y < ny; y++)
         for (int64_t x = 0; x < nx; x++) {
             double at[3];
-            for (int i = 0; i < 3; i++)
-                at[i] = mask_nearest(m[i][X] * (double)x + m[i][Y] * (double)y + m[i][Z] * (double)z + m[i][3]);
-            const bool inside =
-                at[X] >= 0 && at[X] < columns && at[Y] >= 0 && at[Y] < rows && at[Z] >= 0 && at[Z] < MOST_SLOTS;
+            for (int i = 0; i < 3; i++) {
+                at[i] = m[i][X] * (double)x + m[i][Y] * (double)y + m[i][Z] * (double)z + m[i][3];
+                at[i] = seg->aligned ? at[i] : mask_nearest(at[i]);
+            }
+            const bool in_plane = at[X] >= 0 && at[X] < columns && at[Y] >= 0 && at[Y] < rows;
+            const bool inside = in_plane && at[Z] >= 0 && at[Z] < MOST_SLOTS;
             seg->slots[y * nx + x] = inside ? (int32_t)at[Z] : -1;
-            seg->places[y * nx + x] = inside ? (int32_t)(at[Y] * columns + at[X]) : 0;
+            seg->places[y * nx + x] = in_plane ? (int32_t)(at[Y] * columns + at[X]) : 0;
         }
 }
 
@@ -231,23 +242,31 @@ static int32_t label_at(const struct seg_file *seg, const struct seg_frame *fram
     return seg->chosen < 0 ? value : value == seg->chosen;
 }
 
+/* Returns true where bytes are all 0, as most frames of many segments are. */
+static bool is_empty(const unsigned char *bytes, size_t n)
+{
+    return n == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0);
+}
+
 static enum ts_status read_frame(struct seg_file *seg, const struct seg_frame *frame, int64_t z, int32_t *labels,
                                  struct ts_diag *diag)
 {
     const int64_t bits = seg->seg.rows * seg->seg.columns * seg->seg.bits, first = frame->number * bits;
     const int shift = (int)(first % 8);
-    const size_t n = ts_slice_count(seg->grid);
-    if (!ts_dicom_read(&seg->file->scan.reader, seg->seg.pixel_offset + first / 8, seg->pixels,
-                       (size_t)((shift + bits + 7) / 8)))
+    const size_t n = ts_slice_count(seg->grid), bytes = (size_t)((shift + bits + 7) / 8);
+    if (!ts_dicom_read(&seg->file->scan.reader, seg->seg.pixel_offset + first / 8, seg->pixels, bytes))
         return ts_mask_refuse(&seg->base, "input-unreadable", diag, "could not be read to its end");
+    if (is_empty(seg->pixels, bytes))
+        return TS_OK;
     for (size_t i = 0; i < n; i++) {
-        if (seg->slots[i] != (int32_t)frame->slot)
+        if (!seg->planar && seg->slots[i] != (int32_t)frame->slot)
             continue;
         const int32_t label = label_at(seg, frame, shift, seg->places[i]);
-        if (label != 0 && labels[i] != 0 && labels[i] != label)
+        if (label == 0)
+            continue;
+        if (labels[i] != 0 && labels[i] != label)
             return ts_mask_overlap(&seg->base, z, labels[i], label, "segment:", diag);
-        if (label != 0)
-            labels[i] = label;
+        labels[i] = label;
     }
     return TS_OK;
 }
@@ -257,11 +276,12 @@ static enum ts_status read_slice(struct mask_file *base, int64_t z, int32_t *lab
     struct seg_file *seg = (struct seg_file *)base;
     double low[3], high[3];
     ts_mask_box(&seg->map, seg->grid, (double)z, (double)z, low, high);
-    enum ts_status status = TS_OK;
+    const double slack = seg->planar ? 0 : 1;
     bool located = false;
+    enum ts_status status = TS_OK;
     for (size_t i = 0; i < seg->seg.n_frames && status == TS_OK; i++) {
         const struct seg_frame *frame = &seg->seg.frames[i];
-        if ((double)frame->slot < low[Z] - 1 || (double)frame->slot > high[Z] + 1)
+        if ((double)frame->slot < low[Z] - slack || (double)frame->slot > high[Z] + slack)
             continue;
         if (!located)
             locate(seg, z);
