@@ -32,8 +32,7 @@ static void read_text_value(struct scan *scan, const struct dicom_element *eleme
     out[length] = '\0';
 }
 
-/* Reads the file meta group. Returns false where it is broken. Afterwards walk->offset is the data set's first byte. */
-static bool read_meta(struct scan *scan, struct dicom_walk *walk)
+bool ts_dicom_read_meta(struct scan *scan, struct dicom_walk *walk)
 {
     ts_dicom_walk_init(walk, &scan->reader, MAGIC_END, false, false);
     while (ts_dicom_walk_peek(walk) >> 16 == 2) {
@@ -84,6 +83,16 @@ static bool encoding_agrees(struct scan *scan, const struct dicom_walk *walk)
         return false;
     }
     return true;
+}
+
+bool ts_dicom_begin_data_set(struct scan *scan, struct dicom_walk *walk)
+{
+    const struct dicom_file *file = scan->file;
+    if (!choose_syntax(scan) || (file->syntax == DICOM_DEFLATED_LE && !ts_dicom_inflate(scan, walk)))
+        return false;
+    ts_dicom_walk_init(walk, &scan->reader, walk->offset, file->syntax == DICOM_IMPLICIT_LE,
+                       file->syntax == DICOM_EXPLICIT_BE);
+    return encoding_agrees(scan, walk);
 }
 
 static void take_pixels(struct scan *scan, struct dicom_walk *walk, const struct dicom_element *element)
@@ -225,17 +234,14 @@ static bool scan_open_file(struct scan *scan, struct dicom_other *other)
         !memcmp(start, "#!", 2))
         ts_dicom_warn(scan, "the file starts like a program: its preamble was passed over");
     struct dicom_walk walk;
-    if (!read_meta(scan, &walk))
+    if (!ts_dicom_read_meta(scan, &walk))
         return true;
     if (text_equals(scan->media_class, "1.2.840.10008.1.3.10"))
         return is_not(other, DICOM_DICOMDIR);
-    if (!choose_syntax(scan) || (file->syntax == DICOM_DEFLATED_LE && !ts_dicom_inflate(scan, &walk)))
+    if (!ts_dicom_begin_data_set(scan, &walk))
         return true;
-    ts_dicom_walk_init(&walk, &scan->reader, walk.offset, file->syntax == DICOM_IMPLICIT_LE,
-                       file->syntax == DICOM_EXPLICIT_BE);
     walk.is_open = ts_dicom_is_open;
-    if (encoding_agrees(scan, &walk))
-        read_data_set(scan, &walk);
+    read_data_set(scan, &walk);
     bool document = ts_dicom_is_class(file->sop_class, document_classes);
     bool image = scan->met_pixels || file->refusal || ts_dicom_has(scan, DICOM_TAG(0x0028, 0x0010)) ||
                  ts_dicom_is_class(scan->media_class, image_classes) ||

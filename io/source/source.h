@@ -94,6 +94,10 @@ struct source_format {
      * relative paths in it are already joined to the chain's folder. Returns TS_BAD_INPUT with named records where it
      * refuses the input. */
     enum ts_status (*open)(const struct param_set *set, struct source **source, struct ts_diag *diag);
+    /* Opens an input that is put on the grid of another one, which is open: the one that the text parameter `on` of the
+     * set names. Else as open(), which such a format does not have. NULL: the format stands for itself. */
+    enum ts_status (*open_on)(const struct param_set *set, const struct source *image, struct source **source,
+                              struct ts_diag *diag);
     /* Called after open(), on a copy of the values. Fills in values that the input decided and marks parameters that
      * play no part, so that the set, written out, describes the same source. Lists may be the source's. NULL: there is
      * nothing to do. */
