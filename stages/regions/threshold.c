@@ -301,7 +301,8 @@ const struct stage threshold_stage = {
     .name = "threshold",
     .summary = "make a mask of the values above, below or between thresholds, given or found",
     .doc =
-        "`y = 1` where `above < x < below`, else 0, as u8: a mask, which `mask` and the parameter `mask` of other "
+        "`y = 1` where `above < x < below`, else 0, as u8: a mask, which `apply_mask` and the parameter `mask` of "
+        "other "
         "stages "
         "take. A chain goes on with the image that was masked by `input: NAME`.\n\n"
         "`method: otsu` finds a threshold t, and values above it become 1, with `side: below` those up to it. It is "

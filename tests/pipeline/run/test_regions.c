@@ -79,7 +79,7 @@ TEST_ON_BOTH(regions, a_mask_leaves_pixels_out_of_what_follows)
         memory_chain_init(&memory, &image, NULL, output);
         memory.invalid = (struct invalid_range){INVALID, INVALID};
         memory_chain_add(&memory, "threshold above=-50", "body");
-        memory_chain_add(&memory, "mask mask=body", NULL);
+        memory_chain_add(&memory, "apply_mask mask=body", NULL);
         memory.stages[1].input_node = 0;
         memory_chain_add(&memory, "statistics", NULL);
         for (int run = 0; run < 3; run++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mask on a CUDA device. Where pixels outside become invalid, the values are copied as they are, and
+ * apply_mask on a CUDA device. Where pixels outside become invalid, the values are copied as they are, and
  * cuda/device/validity.cu writes the bits. Where they get a value, a thread takes FLIGHT pixels of image and mask,
  * loaded before the first is used, and neighboring threads have neighboring pixels. Memory traffic: image and mask are
  * read once, the output is written once. 256 threads keep enough warps in flight to hide the loads.
@@ -10,7 +10,7 @@
 extern "C" {
 #include "stages/engine/border.h"
 #include "stages/engine/validity.h"
-#include "stages/regions/mask.h"
+#include "stages/regions/apply_mask.h"
 }
 
 enum { THREADS = 256, FLIGHT = 8, MOST_SLICES = 65535 };
@@ -68,16 +68,16 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     struct mask_job job = {in->data, mask->data, out->data, (const uint32_t *)mask->valid};
     if (context->stage->masks(context)) {
         cudaMemcpyAsync(out->data, in->data, ts_image_bytes(out), cudaMemcpyDeviceToDevice, call->stream);
-        return ts_cuda_launched(context, "mask: copy");
+        return ts_cuda_launched(context, "apply_mask: copy");
     }
     job.n = (int64_t)ts_slice_count(out);
     job.n_words = (int64_t)(ts_valid_bytes(mask) / sizeof *job.mask_valid);
     job.n_slices = out->axes[0].n;
-    ts_constant_fill(&job.value, out->dtype, ((const struct mask_params *)context->params)->value, 1);
+    ts_constant_fill(&job.value, out->dtype, ((const struct apply_mask_params *)context->params)->value, 1);
 #define LAUNCH(Word) launch<Word>(mask->dtype, &job, call)
     TS_CUDA_WORDS(out->dtype, LAUNCH)
 #undef LAUNCH
-    return ts_cuda_launched(context, "mask");
+    return ts_cuda_launched(context, "apply_mask");
 }
 
-const struct stage_cuda mask_cuda = {.map = map};
+const struct stage_cuda apply_mask_cuda = {.map = map};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mask: y = x within the mask. Outside, y = value; or y = x and the pixel is invalid, and then the framework writes
- * which pixels are valid (stages/engine/stage.h: masks). Within is where the mask is valid, a number, and not 0.
+ * apply_mask: y = x within the mask. Outside, y = value; or y = x and the pixel is invalid, and then the framework
+ * writes which pixels are valid (stages/engine/stage.h: masks). Within is where the mask is valid, a number, and not 0.
  */
-#include "stages/regions/mask.h"
+#include "stages/regions/apply_mask.h"
 
 #include <string.h>
 
@@ -18,20 +18,20 @@ static const struct choice outside_choices[] = {
     {0},
 };
 
-static const struct param mask_params[] = {
-    PARAM(struct mask_params, mask, .required = true,
+static const struct param apply_mask_params[] = {
+    PARAM(struct apply_mask_params, mask, .required = true,
           .doc = "an image of the same shape: pixels where it is not 0 are kept"),
-    PARAM(struct mask_params, outside, .choices = outside_choices, .init.choice = MASK_EXCLUDE,
+    PARAM(struct apply_mask_params, outside, .choices = outside_choices, .init.choice = MASK_EXCLUDE,
           .doc = "what becomes of the pixels outside the mask"),
-    PARAM(struct mask_params, value, .unit = "value", .init.r = 0,
+    PARAM(struct apply_mask_params, value, .unit = "value", .init.r = 0,
           .doc = "value of the pixels outside, with outside value"),
 };
 
-STAGE_PARAMS_OF(mask_params)
+STAGE_PARAMS_OF(apply_mask_params)
 
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
-    const struct mask_params *params = values;
+    const struct apply_mask_params *params = values;
     enum ts_status status = TS_OK;
     if (params->outside == MASK_VALUE)
         status = ts_constant_check(context, "value", params->value);
@@ -86,8 +86,8 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     return TS_OK;
 }
 
-const struct stage mask_stage = {
-    .name = "mask",
+const struct stage apply_mask_stage = {
+    .name = "apply_mask",
     .summary = "leave out of an image what lies outside a mask, or set it to a value",
     .doc =
         "`mask` names an image of the same shape, such as the output of `threshold` or an input. Pixels where it is 0, "
@@ -99,13 +99,13 @@ const struct stage mask_stage = {
         "with either.\n\n"
         "Cost: the image is read and written once, and the mask read once.",
     STAGE_TAKES_ALL,
-    STAGE_PARAMS(mask_params, struct mask_params),
+    STAGE_PARAMS(apply_mask_params, struct apply_mask_params),
     .resolve = resolve,
     .streams_with_input = ts_stage_streams_mask,
     .map = map,
     .validity = VALIDITY_SAME,
     .masks = masks,
-    .cuda = STAGE_CUDA(mask_cuda),
+    .cuda = STAGE_CUDA(apply_mask_cuda),
     .bench = "mask=itself|mask=itself outside=value",
     .tolerance = {.why = "values are copied"},
 };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/stages/regions/mask_oracle.h"
+#include "tests/stages/regions/apply_mask_oracle.h"
 
 #include <math.h>
 
-#include "stages/regions/mask.h"
+#include "stages/regions/apply_mask.h"
 
-void ts_mask_oracle_results(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
-                            double *out, struct bench_tables *tables)
+void ts_apply_mask_oracle_results(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
+                                  double *out, struct bench_tables *tables)
 {
-    const struct mask_params *params = context->params;
+    const struct apply_mask_params *params = context->params;
     const struct ts_image *image = &inputs[0], *mask = &inputs[1];
     (void)tables;
     for (size_t i = 0; i < ts_image_count(image); i++) {
