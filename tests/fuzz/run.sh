@@ -13,7 +13,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 source=$(cd "$here/../.." && pwd)
 build=${FUZZ_BUILD:-$source/build/fuzz}
-[ $# -ge 1 ] || { sed -n '3,13s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 1 ] || { sed -n '3,15s/^# \{0,1\}//p' "$0"; exit 2; }
 seconds=$1 from=
 shift
 if [ "$seconds" = --merge ]; then from=$(cd "$1" && pwd) && shift; fi
@@ -70,6 +70,13 @@ fuzz() { # HARNESS
 
 work=fuzz
 [ -z "$from" ] || work=merge
+if [ -n "${FUZZ_WITHIN:-}" ] && [ $work = fuzz ]; then
+    # Reading a corpus and the last input may take a few seconds more than a harness is given.
+    rounds=$(((${#harnesses[@]} + $(nproc) - 1) / $(nproc)))
+    share=$(((FUZZ_WITHIN - SECONDS) / rounds - 3))
+    [ $share -ge 20 ] || share=20
+    [ $share -ge "$seconds" ] || seconds=$share
+fi
 failed=0 running=0
 for harness in "${harnesses[@]}"; do
     $work "$harness" &
