@@ -8,7 +8,8 @@ usage: loading.py TOMOSTAGE [scan] [growth] [write] [--rounds N] [--slices N] [-
   scan    `info` on the small study, with 1 processor, 2, 4, ... all of them
   growth  `info`, NIfTI and HDF5 of a study of 10 x --small slices (default 5000) against one of --small: goal 12 times as long
   write   --slices (default 512) of --pixels (default 512) squared to .nii, .nii.gz and .h5 against dcm2niix and against pydicom
-          with threads, nibabel and h5py: goals 3 times dcm2niix -z n and 5 times pydicom and h5py. Absent tools are named.
+          with threads and h5py: goals 3 times dcm2niix -z n and 5 times pydicom and h5py. `-z y` is pigz, and compressed files
+          are timed once. Absent tools are named.
   make FOLDER SLICES PIXELS in place of TOMOSTAGE makes a study alone"""
 import argparse
 import glob
@@ -23,7 +24,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-CHAIN = "dicom {study} | crop | {form} {out}"
+CHAIN = "dicom {study} | {form} {out}"
 
 
 # ---- studies -------------------------------------------------------------------------------------
@@ -112,11 +113,7 @@ def write_hdf5(folder, out, **options):
         file.create_dataset("data", data=values, **options)
 
 
-def write_hdf5_gzip(folder, out):
-    write_hdf5(folder, out, chunks=(1, 512, 512), compression="gzip", compression_opts=1, shuffle=True)
-
-
-PEERS = {"pydicom, h5py": write_hdf5, "pydicom, h5py, gzip 1": write_hdf5_gzip}
+PEERS = {"stored": {}, "gzip": {"chunks": (1, 512, 512), "compression": "gzip", "compression_opts": 1, "shuffle": True}}
 
 
 # ---- times ---------------------------------------------------------------------------------------
@@ -179,32 +176,29 @@ def show_growth(program, folder, options):
 def show_write(program, folder, options):
     study = folder + "/study"
     make_study(study, options.slices, options.pixels)
+    niix = ["dcm2niix", "-b", "y", "-w", "1", "-f", "x", "-o", folder + "/theirs", "-z"]
+    peer = [sys.executable, os.path.abspath(__file__), "--peer"]
+    rows = [("nifti", "r.nii", "dcm2niix -z n", niix + ["n", study], options.rounds),
+            ("nifti", "r.nii", "pydicom, h5py", peer + ["stored", study, folder + "/theirs/x.h5"], options.rounds),
+            ("hdf5", "r.h5 compression=none", "pydicom, h5py", peer + ["stored", study, folder + "/theirs/x.h5"], options.rounds),
+            ("hdf5", "r.h5", "pydicom, h5py, gzip 1", peer + ["gzip", study, folder + "/theirs/x.h5"], 1),
+            ("nifti", "r.nii.gz", "dcm2niix -z y", niix + ["y", study], 1),
+            ("nifti", "r.nii.gz", "dcm2niix -z i", niix + ["i", study], 1)]
     os.makedirs(folder + "/theirs")
-    niix = ["dcm2niix", "-b", "y", "-w", "1", "-f", "x", "-o", folder + "/theirs"]
-    rows = []
-    for name, level, form, tool in ((".nii", "n", "r.nii", "dcm2niix"), (".nii.gz", "y", "r.nii.gz", "dcm2niix"),
-                                    (".nii.gz", "i", "r.nii.gz", "dcm2niix")):
-        rows.append((name, form, f"{tool} -z {level}", niix + ["-z", level, study], tool))
-    for name, chain in (("pydicom, h5py", "r.h5 compression=none"), ("pydicom, h5py, gzip 1", "r.h5")):
-        command = [sys.executable, os.path.abspath(__file__), "--peer", name, study, folder + "/theirs/x.h5"]
-        rows.append((".nii", "r.nii", name, command, None) if name == "pydicom, h5py" else ("", "", "", "", None))
-        rows.append((".h5", chain, name, command, None))
     absent = [name for name in ("pydicom", "h5py", "numpy") if importlib.util.find_spec(name) is None]
-    for name, out, peer, command, tool in rows:
-        if not name:
+    absent += [name for name in ("dcm2niix", "pigz") if not shutil.which(name)]
+    print(f"write: {options.slices} x {options.pixels} x {options.pixels}; absent: {', '.join(absent) or 'nothing'}")
+    for form, out, name, command, rounds in rows:
+        if any(package in name.replace("-z y", "pigz") for package in absent):
             continue
-        if (tool and not shutil.which(tool)) or (not tool and absent):
-            print(f"write: {name}: {peer} is absent")
-            continue
-        form = "hdf5" if name == ".h5" else "nifti"
-        mine, theirs = in_turns([ours(program, study, form, folder + "/" + out), command], options.rounds)
-        print(f"write: {options.slices} x {options.pixels} x {options.pixels} to {name}: tomostage {median(mine):.3f} s, {peer} "
-              f"{median(theirs):.3f} s, ratio {median(theirs) / median(mine):.2f}", flush=True)
+        mine, theirs = in_turns([ours(program, study, form, folder + "/" + out), command], rounds)
+        print(f"write: {out}: tomostage {median(mine):.3f} s, {name} {median(theirs):.3f} s, ratio "
+              f"{median(theirs) / median(mine):.2f}", flush=True)
 
 
 def main():
     if sys.argv[1:2] == ["--peer"]:
-        PEERS[sys.argv[2]](sys.argv[3], sys.argv[4])
+        write_hdf5(sys.argv[3], sys.argv[4], **PEERS[sys.argv[2]])
         return
     if sys.argv[1:2] == ["make"]:
         make_study(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
