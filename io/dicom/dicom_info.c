@@ -27,9 +27,10 @@ struct shown_series {
     bool names; /* with their descriptions */
 };
 
+/* Returns true where nothing but text in the pixels stands against the series. */
 static bool is_burned_in(const struct dicom_series *series)
 {
-    return strcmp(ts_dicom_burned_in(series), "YES") == 0;
+    return !series->refusal && strcmp(ts_dicom_burned_in(series), "YES") == 0;
 }
 
 /* Returns true where a run that is told nothing but the path would read the series. */
