@@ -70,7 +70,7 @@ static enum ts_status add_field_numbers(const struct dicom_series *series, enum 
     if (!numbers)
         return any ? TS_RUN_FAILED : TS_OK;
     for (size_t i = 0; i < series->n_images; i++)
-        numbers[i] = ts_dicom_field_number(series->images[i], field);
+        numbers[i] = ts_dicom_field_believed(field, ts_dicom_field_number(series->images[i], field));
     return add_numbers(
         list,
         &(struct source_attribute){.name = row->name, .unit = row->unit, .key = row->key, .key_scale = row->scale},

@@ -36,6 +36,7 @@ struct dicom_field_row {
     const char *name, *key;
     double scale;
     const char *unit;
+    double most;
     enum dicom_field_kind kind;
     enum dicom_field_place place;
     size_t offset;
@@ -62,6 +63,8 @@ bool ts_dicom_field_is_number(enum dicom_field field);
 void ts_dicom_field_mark(const struct dicom_image *image, bool present[DICOM_FIELDS]);
 /* Returns the number of an image; NaN where it has none. */
 double ts_dicom_field_number(const struct dicom_image *image, enum dicom_field field);
+/* Returns the number, or NaN where it is larger than any that the field may have in an output. */
+double ts_dicom_field_believed(enum dicom_field field, double number);
 /* Returns the text of an image as the header has it, which may identify a patient; "" where it has none. */
 const char *ts_dicom_field_text(const struct dicom_image *image, enum dicom_field field);
 

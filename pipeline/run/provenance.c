@@ -261,6 +261,10 @@ static enum ts_status write_source(const struct plan_node *node, struct hdf5_wri
         status = write_text(writer, group, "format", node->chain_source->format->name);
     for (size_t i = 0; status == TS_OK && i < node->source->n_attributes; i++)
         status = write_attribute(&node->source->attributes[i], group, writer);
+    const int64_t gradients[] = {node->source->n_volumes, 3};
+    if (status == TS_OK && node->source->gradients)
+        status = write_array(writer, group, "diffusion_gradient_direction", TS_F64, "", 2, gradients,
+                             node->source->gradients);
     if (status == TS_OK)
         status = write_angles(&node->source->image, group, writer, diag);
     return status == TS_OK ? write_slices(node->source, group, node->out.unit, writer, diag) : status;
