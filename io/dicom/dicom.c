@@ -153,6 +153,7 @@ static const struct source_ops native_ops = {
     .memory_bytes = native_bytes,
     .start = ts_dicom_native_start,
     .prefetch = ts_dicom_native_prefetch,
+    .prefetch_to = ts_dicom_native_prefetch_to,
     .read = read_native,
     .holds = holds,
     .close = close_source,
@@ -226,6 +227,7 @@ enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct aren
     if (status == TS_OK) {
         const bool native = ts_dicom_is_native(source);
         source->base.ops = native ? &native_ops : &ring_ops;
+        source->base.in_place = native;
         source->base.coding = native ? SOURCE_STORED : SOURCE_ENCODED;
     } else {
         ts_arena_destroy(arena);

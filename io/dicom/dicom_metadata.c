@@ -140,11 +140,11 @@ static const char *earliest(const struct dicom_series *series, enum dicom_field 
 static void replace(const struct dicom_series *series, const struct dicom_identity *identity,
                     enum dicom_field_kind kind, const char *text, char out[TEXT_BYTES])
 {
-    const char *patient = common_text(series, DICOM_FIELD_patient_id);
     const bool possible = identity->key_bytes > 0 && *text && text != mixed;
-    const bool replaced = possible && kind == DICOM_FIELD_UID    ? ts_dicom_replace_uid(identity, text, out)
-                          : possible && kind == DICOM_FIELD_DATE ? ts_dicom_move_date(identity, patient, text, out)
-                                                                 : false;
+    const bool replaced = possible && kind == DICOM_FIELD_UID ? ts_dicom_replace_uid(identity, text, out)
+                          : possible && kind == DICOM_FIELD_DATE
+                              ? ts_dicom_move_date(identity, common_text(series, DICOM_FIELD_patient_id), text, out)
+                              : false;
     if (!replaced)
         out[0] = '\0';
 }
@@ -176,8 +176,14 @@ enum ts_status ts_dicom_metadata(const struct dicom_series *series, const struct
     list->items = ts_arena_alloc(arena, (DICOM_FIELDS + DICOM_MORE_ATTRIBUTES) * sizeof *list->items);
     if (list->items == NULL)
         return ts_diag_no_memory(diag, DICOM_FIELDS * sizeof *list->items);
+    /* Most fields are in no image. Their rows are left out, since a large series has many images to ask. */
+    bool present[DICOM_FIELDS] = {false};
+    for (size_t i = 0; i < series->n_images; i++)
+        ts_dicom_field_mark(series->images[i], present);
     for (int field = 0; status == TS_OK && field < DICOM_FIELDS; field++) {
         char text[TEXT_BYTES];
+        if (!present[field])
+            continue;
         if (ts_dicom_field_is_number(field)) {
             status = add_field_numbers(series, field, list, diag);
             continue;

@@ -48,7 +48,8 @@ struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
                             .have_padding = image->have_padding,
                             .have_padding_limit = image->have_padding_limit,
                             .padding = image->padding,
-                            .padding_limit = image->padding_limit};
+                            .padding_limit = image->padding_limit,
+                            .digest = !source->base.no_digests};
     if (dicom_is_compressed(file->syntax))
         job.stream = file->streams[image->frame];
     else
@@ -239,7 +240,7 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scr
     if (!read_cells(job, fd, scratch, reply))
         return;
     reply->dirty = ts_dicom_cells_to_stored(cells, job->n, &job->cells);
-    if (!digest(cells, bytes, job->sop_instance, reply))
+    if (job->digest && !digest(cells, bytes, job->sop_instance, reply))
         return;
     if (job->cells.is_float && job->cells.bits_allocated == 64 && !ts_dicom_round_doubles(cells, job->n)) {
         ts_dicom_reply_refuse(reply, "values-out-of-range", "a 64-bit value is beyond the range of a 32-bit float");

@@ -93,6 +93,13 @@ void ts_dicom_native_prefetch(struct source *base, int64_t z, int64_t n)
         ts_read_ahead_prefetch(source->native, z, n);
 }
 
+void ts_dicom_native_prefetch_to(struct source *base, int64_t z, int64_t n, void *out)
+{
+    struct dicom_source *source = (struct dicom_source *)base;
+    if (source->native)
+        ts_read_ahead_prefetch_to(source->native, z, n, out);
+}
+
 enum ts_status ts_dicom_native_read(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
 {
     struct dicom_source *source = (struct dicom_source *)base;

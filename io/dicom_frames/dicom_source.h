@@ -43,6 +43,7 @@ struct dicom_job {
     enum ts_dtype dtype; /* dtype of the volume */
     bool have_padding, have_padding_limit;
     int32_t padding, padding_limit;
+    bool digest; /* the digests are asked for; else they stay 0 */
     char sop_instance[DICOM_UID_MAX];
 };
 
@@ -136,6 +137,7 @@ bool ts_dicom_is_native(const struct dicom_source *source);
 /* The same operations for slices that are not compressed as below for others. */
 enum ts_status ts_dicom_native_start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag);
 void ts_dicom_native_prefetch(struct source *base, int64_t z, int64_t n);
+void ts_dicom_native_prefetch_to(struct source *base, int64_t z, int64_t n, void *out);
 enum ts_status ts_dicom_native_read(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag);
 void ts_dicom_native_end(struct dicom_source *source);
 size_t ts_dicom_native_bytes(const struct dicom_source *source, int threads, int64_t ahead);

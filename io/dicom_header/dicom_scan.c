@@ -160,7 +160,7 @@ static void read_data_set(struct scan *scan, struct dicom_walk *walk)
             ts_dicom_take_group(scan, walk, &element);
         else
             ts_dicom_take(scan, walk, &element);
-        if (ts_dicom_is_class(scan->file->sop_class, document_classes))
+        if (element.tag == DICOM_TAG(0x0008, 0x0016) && ts_dicom_is_class(scan->file->sop_class, document_classes))
             return;
     }
 }

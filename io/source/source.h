@@ -20,7 +20,7 @@ struct source_slice {
     double position_mm[3];        /* (0, 0, z) for an image without geometry, in the unit of its z axis */
     int64_t padding_count;        /* pixels equal to the padding value or in its range; known after reading */
     char pixel_sha256[65];  /* of the decoded stored values, little-endian, sign-extended to BitsAllocated; "" before
-                             * reading */
+                             * reading, and where the source has no_digests */
     char instance_hmac[65]; /* HMAC-SHA256 of the SOP Instance UID under the key SHA-256(stored values as above ||
                              * "tomostage instance key"); after reading, "" if none */
 };
@@ -58,6 +58,8 @@ struct source {
     int64_t first_slice; /* number in the input of the first slice, where a range is read (io/source/source_slices.h) */
     int64_t n_whole;     /* slices of the input; ts_source_open sets it */
     enum source_coding coding;
+    bool in_place;   /* the source has prefetch_to() */
+    bool no_digests; /* nobody asks for the digests of slices. Set before start() alone */
     int64_t n_files; /* whose headers were read to open the input */
     const struct source_attribute *attributes;
     size_t n_attributes;
@@ -77,6 +79,10 @@ struct source_ops {
     /* Announces which slices will be read next, in this order; returns at once. Failures show at the read. May be
      * NULL. */
     void (*prefetch)(struct source *, int64_t z, int64_t n);
+    /* Begins to read slices [z, z + n) to `out` in the background, in place of what it was given before. The read()
+     * that asks for them at this place waits until they are there; what fails is read again then. n == 0 waits until
+     * nothing is being read. For sources with in_place, of which `prefetch` is not called then. */
+    void (*prefetch_to)(struct source *, int64_t z, int64_t n, void *out);
     /* Writes slices [z, z + n) to out (n * slice bytes). A slice may be read several times. One thread calls this and
      * `prefetch`. */
     enum ts_status (*read)(struct source *, int64_t z, int64_t n, void *out, struct ts_diag *);
@@ -119,8 +125,8 @@ const char *ts_source_unit(enum ts_quantity quantity);
 struct ts_axis ts_source_axis(enum ts_axis_kind kind, int64_t n, double spacing_mm);
 /* Makes source->slices with the places of the image's slices, those of n_volumes volumes, and sets n_slices. */
 enum ts_status ts_source_make_slices(struct source *source, struct ts_diag *diag);
-/* Notes the digests of slices [z, z + n), which were read to `data`, where they are not known yet. The readers compute
- * them, a slice each. */
+/* Notes the digests of slices [z, z + n), which were read to `data`, where they are asked for and not known yet. The
+ * readers compute them, a slice each. */
 enum ts_status ts_source_digest(struct source *source, struct readers *readers, int64_t z, int64_t n, const void *data,
                                 struct ts_diag *diag);
 

@@ -57,9 +57,9 @@ static enum ts_status read_header(struct volume_layout *layout, struct nifti_hea
 
 static enum ts_status take_axes(struct volume_layout *layout, const struct nifti_header *header, struct ts_diag *diag)
 {
-    const int rank = (int)header->dim[0];
-    if (rank < 2 || rank > 7)
+    if (!(header->dim[0] >= 2 && header->dim[0] <= 7))
         return ts_volume_refuse(layout, "nifti-header", diag, "has %g axes, expected 2 to 7", header->dim[0]);
+    const int rank = (int)header->dim[0];
     for (int d = 0; d < 4; d++) {
         const double n = d < rank ? header->dim[1 + d] : 1;
         layout->n[d] = n >= 1 && n <= INT32_MAX ? (int64_t)n : 0;

@@ -226,6 +226,7 @@ static const struct source_ops plain_ops = {.may_hold = ts_rule_may_hold,
                                             .memory_bytes = memory_bytes,
                                             .start = ts_rule_start,
                                             .prefetch = ts_rule_prefetch,
+                                            .prefetch_to = ts_rule_prefetch_to,
                                             .read = ts_rule_read,
                                             .holds = holds,
                                             .close = close_source};
@@ -386,6 +387,7 @@ enum ts_status ts_volume_source_take(struct volume_layout *layout, struct source
     source->layout = *layout;
     *layout = (struct volume_layout){.fd = -1};
     base->ops = source->layout.gzip ? &gzip_ops : &plain_ops;
+    base->in_place = !source->layout.gzip;
     base->coding = source->layout.gzip ? SOURCE_DEFLATED : SOURCE_STORED;
     base->n_files = 1;
     const enum ts_status status = describe(source, diag);

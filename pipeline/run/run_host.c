@@ -30,10 +30,10 @@ static enum ts_status allocate_node(struct run *run, int32_t i)
     const int64_t slices = plan->keep ? plan->out.axes[0].n : plan->buffer_slices;
     node->copies = ts_plan_copies(run->plan, i);
     if (plan->image_node == i && slices > 0) {
-        const size_t bytes = (size_t)slices * ts_slice_bytes(&plan->out);
-        node->buffer = ts_memory_aligned(bytes);
+        node->copy_bytes = (size_t)slices * ts_slice_bytes(&plan->out);
+        node->buffer = ts_memory_aligned((size_t)node->copies * node->copy_bytes);
         if (!node->buffer)
-            return ts_diag_no_memory(run->diag, bytes);
+            return ts_diag_no_memory(run->diag, (size_t)node->copies * node->copy_bytes);
     }
     const enum ts_status status = allocate_valid(run, i, slices);
     if (status != TS_OK)
@@ -63,6 +63,9 @@ static void host_free(struct run *run)
 {
     struct stage_buffers *buffers = run->back;
     for (int32_t i = 0; run->nodes && i < run->plan->n_nodes; i++) {
+        struct source *source = run->plan->nodes[i].source;
+        if (ts_plan_reads_in_place(run->plan, i))
+            source->ops->prefetch_to(source, 0, 0, NULL);
         free(run->nodes[i].buffer);
         free(run->nodes[i].valid);
         free(run->nodes[i].saved);
