@@ -196,6 +196,47 @@ def diffusion_for_fsl(folder):
     assert np.allclose(theirs, mine, atol=1e-4), (theirs, mine)
 
 
+def same_files(one, other):
+    assert sorted(os.listdir(one)) == sorted(os.listdir(other))
+    for name in os.listdir(one):
+        with open(f"{one}/{name}", "rb") as first, open(f"{other}/{name}", "rb") as second:
+            assert first.read() == second.read(), name
+
+
+@test
+def a_result_knows_its_acquisition(folder):
+    """What is exported from a result, or computed further from it, is what the run itself would have written."""
+    sources = {"phantom": phantom(folder)}
+    if DATA:
+        sources["mosaic"] = f"dicom {DATA}/mr/siemens_mosaic/dicom series=#6"
+        sources["pet"] = f"dicom {DATA}/ct/ibsi_sts001/dicom/PET/image"
+    for name, source in sources.items():
+        if name != "mosaic":
+            run("run", f"{source} | box radius=1 | dicom {folder}/{name}_own | hdf5 {folder}/{name}.h5")
+            run("export", f"{folder}/{name}.h5", "--format", "dicom", "-o", f"{folder}/{name}_later")
+            same_files(f"{folder}/{name}_own", f"{folder}/{name}_later")
+        run("run", f"{source} | box radius=1 | hdf5 {folder}/{name}.h5 | nifti {folder}/{name}.nii", "--force")
+        run("export", f"{folder}/{name}.h5", "-o", f"{folder}/later.nii", "--force")
+        run("run", f"result {folder}/{name}.h5 | nifti {folder}/further.nii", "--force")
+        facts = []
+        for path in f"{folder}/{name}.json", f"{folder}/later.json", f"{folder}/further.json":
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            assert text.count('"Image"') == 1
+            facts.append(json.loads(text))
+            for key in "SeriesOfInput", "FilesPassedOver", "Warnings", "Digest":  # of the files that the first run read
+                facts[-1].pop(key, None)
+        assert facts[0] == facts[1] == facts[2], name
+        # Where slices are gone, so is what is known of each; what all have in common stays.
+        run("run", f"{source} | reorient to=RPI | crop z=[1,4] | hdf5 {folder}/part.h5", "--force")
+        run("export", f"{folder}/part.h5", "-o", f"{folder}/part.nii", "--force")
+        with open(f"{folder}/part.json", encoding="utf-8") as file:
+            part = json.load(file)
+        assert part["Modality"] == facts[0]["Modality"] and "SliceTiming" not in part
+        for key, value in part.items():
+            assert not (isinstance(value, list) and len(value) == 7), key
+
+
 @test
 def nifti_2_of_a_long_axis(folder):
     values = np.arange(40000 * 2 * 2, dtype=np.int32).reshape(40000, 2, 2)
@@ -367,9 +408,7 @@ def dicom_is_read_back(folder):
     # Equal results have equal files.
     run("export", f"{folder}/a.h5", "--format", "dicom", "-o", f"{folder}/again")
     run("export", f"{folder}/a.h5", "--format", "dicom", "-o", f"{folder}/twice")
-    for name in os.listdir(f"{folder}/again"):
-        with open(f"{folder}/again/{name}", "rb") as one, open(f"{folder}/twice/{name}", "rb") as two:
-            assert one.read() == two.read()
+    same_files(f"{folder}/again", f"{folder}/twice")
 
 
 @test
