@@ -14,9 +14,9 @@
 #include "io/dicom_header/dicom_known.h"
 #include "io/dicom_header/dicom_parse.h"
 
-enum { TEXT_BYTES = 512, MIXED_BYTES = 8 };
+enum { TEXT_BYTES = 512 };
 
-static const char mixed[MIXED_BYTES] = "mixed";
+static const char mixed[] = DICOM_MIXED;
 
 enum ts_status ts_dicom_metadata_add(struct dicom_metadata *list, const char *name, const char *key, const char *text,
                                      struct ts_diag *diag)

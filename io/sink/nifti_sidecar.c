@@ -16,8 +16,9 @@
 #include <string.h>
 
 #include "io/dicom/dicom_metadata.h"
-#include "io/dicom_header/dicom_known.h"
 #include "io/source/metadata.h"
+
+enum { TEXT_BYTES = 1024 };
 
 static int64_t volumes_of(const struct sink_request *request)
 {
@@ -77,25 +78,6 @@ static bool reduce(const struct sink_request *request, struct source_attribute *
     return true;
 }
 
-/* Returns the text without the values that are not known; NULL where memory is out. */
-static char *known_part(const char *text)
-{
-    char *known = strdup(text), *to = known;
-    for (const char *from = text; known && *from;) {
-        const size_t length = strcspn(from, "\\");
-        if (length != strlen(DICOM_UNRECOGNIZED) || strncmp(from, DICOM_UNRECOGNIZED, length) != 0) {
-            if (to > known)
-                *to++ = '\\';
-            memcpy(to, from, length);
-            to += length;
-        }
-        from += length + (from[length] != '\0');
-    }
-    if (known)
-        *to = '\0';
-    return known;
-}
-
 /* Returns true for facts that are written in another form, or that concern the files of the input alone. */
 static bool is_left_out(const char *name)
 {
@@ -108,39 +90,31 @@ static bool is_left_out(const char *name)
     return false;
 }
 
-static bool write_fact(struct json *json, const struct sink_request *request, struct source_attribute fact,
+static void write_fact(struct json *json, const struct sink_request *request, struct source_attribute fact,
                        double *numbers)
 {
-    char *known = NULL;
-    if (fact.numbers && !reduce(request, &fact, numbers))
-        return true;
-    if (!fact.numbers) {
-        known = known_part(fact.value);
-        fact.value = known;
-    }
-    const bool whole = fact.numbers || known;
-    if (fact.numbers || (known && *known))
+    char known[TEXT_BYTES];
+    if (fact.numbers && reduce(request, &fact, numbers)) {
         ts_metadata_json(json, &fact, 1);
-    free(known);
-    return whole;
+    } else if (!fact.numbers && ts_sink_known_text(fact.value, known, sizeof known) && *known) {
+        fact.value = known;
+        ts_metadata_json(json, &fact, 1);
+    }
 }
 
 /* The values are computed, whatever the input's were: DERIVED and SECONDARY, and what follows in the input. */
-static bool write_image_type(struct json *json, const struct sink_request *request)
+static void write_image_type(struct json *json, const struct sink_request *request)
 {
     const char *stated = ts_sink_attribute(request, "image_type");
+    char text[TEXT_BYTES] = "DERIVED\\SECONDARY\\";
+    const size_t start = strlen(text);
     for (int i = 0; stated && i < 2; i++) {
         stated += strcspn(stated, "\\");
         stated += *stated == '\\';
     }
-    char *known = known_part(stated ? stated : ""), *text = NULL;
-    const bool whole = known && asprintf(&text, "DERIVED\\SECONDARY%s%s", *known ? "\\" : "", known) >= 0;
-    if (whole)
-        ts_metadata_json(json, &(struct source_attribute){.name = "image_type", .value = text}, 1);
-    free(known);
-    if (whole)
-        free(text);
-    return whole;
+    if (!stated || !ts_sink_known_text(stated, text + start, sizeof text - start) || !text[start])
+        text[start - 1] = '\0';
+    ts_metadata_json(json, &(struct source_attribute){.name = "image_type", .value = text}, 1);
 }
 
 static void write_positions(struct json *json, const char *key, const struct ts_axis *axis)
@@ -204,16 +178,17 @@ bool ts_nifti_write_json(FILE *stream, const struct sink_request *request, const
 {
     struct json json;
     double *numbers = malloc((size_t)volumes_of(request) * sizeof *numbers);
-    bool whole = numbers != NULL;
+    if (!numbers)
+        return false;
     ts_json_init(&json, stream, true);
     ts_json_open(&json, '{');
     ts_json_member_text(&json, "Quantity", ts_quantity_name(request->image->quantity));
     ts_json_member_text(&json, "Units", request->image->unit);
     ts_json_member_text(&json, "Image", request->name);
-    whole = whole && write_image_type(&json, request);
-    for (size_t i = 0; i < request->n_attributes && whole; i++)
+    write_image_type(&json, request);
+    for (size_t i = 0; i < request->n_attributes; i++)
         if (!is_left_out(request->attributes[i].name))
-            whole = write_fact(&json, request, request->attributes[i], numbers);
+            write_fact(&json, request, request->attributes[i], numbers);
     free(numbers);
     write_times(&json, request, timing);
     write_slice_times(&json, request);
@@ -232,7 +207,7 @@ bool ts_nifti_write_json(FILE *stream, const struct sink_request *request, const
     ts_json_close(&json, '}');
     ts_json_close(&json, ']');
     ts_json_close(&json, '}');
-    return whole;
+    return true;
 }
 
 /* ---- diffusion ----------------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "io/dicom_header/dicom_known.h"
 #include "io/file/file_bytes.h"
 
 const struct sink_format *const ts_sink_formats[] = {&nifti_sink, &tiff_sink, &png_sink, &dicom_sink, NULL};
@@ -228,6 +229,47 @@ void ts_sink_transform(const struct ts_image *image, double rows[3][4])
         rows[i][i] = axis->spacing != 0 ? axis->spacing : 1;
         rows[i][3] = axis->positions ? axis->positions[0] : axis->first;
     }
+}
+
+bool ts_sink_number(const struct sink_request *request, const struct source_attribute *fact, int64_t z, double *value)
+{
+    const int64_t volumes = request->volumes ? request->volumes->n : 1, slices = request->image->axes[0].n;
+    const int64_t each = fact->n / volumes, volume = z / slices;
+    *value = fact->numbers[0];
+    if (fact->n == 1)
+        return !isnan(*value);
+    if (fact->n % volumes != 0 || fact->columns > 1)
+        return false;
+    if (each == slices && ts_sink_same_slices(request)) {
+        *value = fact->numbers[z];
+        return !isnan(*value);
+    }
+    *value = fact->numbers[volume * each];
+    for (int64_t i = volume * each; i < (volume + 1) * each; i++)
+        if (fact->numbers[i] != *value) /* NaN differs as well */
+            return false;
+    return true;
+}
+
+bool ts_sink_known_text(const char *text, char *out, size_t size)
+{
+    static const char *const others[] = {DICOM_UNRECOGNIZED, DICOM_MIXED};
+    size_t n = 0;
+    for (const char *from = text; *from;) {
+        const size_t length = strcspn(from, "\\");
+        bool known = true;
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+            known &= strlen(others[i]) != length || strncmp(from, others[i], length) != 0;
+        if (known && n + length + 2 > size) {
+            *out = '\0';
+            return false;
+        }
+        if (known)
+            n += (size_t)snprintf(out + n, size - n, "%s%.*s", n > 0 ? "\\" : "", (int)length, from);
+        from += length + (from[length] != '\0');
+    }
+    out[n] = '\0';
+    return true;
 }
 
 bool ts_sink_same_slices(const struct sink_request *request)

@@ -18,7 +18,7 @@ struct sink_window {
     double low, high;
 };
 
-enum sink_codec { SINK_CODEC_NONE, SINK_CODEC_RLE }; /* of DICOM's pixels */
+enum sink_codec { SINK_CODEC_NONE, SINK_CODEC_RLE, SINK_CODEC_JPEG_LS, SINK_CODEC_J2K }; /* of DICOM's pixels */
 
 struct sink_request {
     const char *path;
@@ -100,6 +100,12 @@ enum ts_status ts_sink_failed(const struct sink *sink, int error, struct ts_diag
 int64_t ts_sink_slices(const struct sink *sink);
 /* Finds the attribute of the input of this name; NULL where there is none. */
 const struct source_attribute *ts_sink_fact(const struct sink_request *request, const char *name);
+/* Finds the number of an attribute for slice z, counted through all volumes. Returns false where slices differ and are
+ * not those of the input, or where it is NaN. */
+bool ts_sink_number(const struct sink_request *request, const struct source_attribute *fact, int64_t z, double *value);
+/* Writes a text without those of its values, divided by backslashes, that stand for others: "unrecognized", "mixed".
+ * Returns false, with an empty text, where it does not fit. */
+bool ts_sink_known_text(const char *text, char *out, size_t size);
 /* Returns the text of such an attribute; NULL where there is none. */
 const char *ts_sink_attribute(const struct sink_request *request, const char *name);
 /* The transform of voxel indices (x, y, z, 1) to coordinates in mm, three rows of four: LPS of the patient, or the

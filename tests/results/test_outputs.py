@@ -142,7 +142,7 @@ def diffusion_series(folder, normal):
             file.StudyInstanceUID, file.SeriesInstanceUID, file.FrameOfReferenceUID = "1.2.4", "1.2.5", "1.2.6"
             file.Modality, file.Manufacturer, file.SeriesNumber, file.InstanceNumber = "MR", "SIEMENS", 3, v * 4 + z + 1
             file.ImageType, file.ScanningSequence, file.MRAcquisitionType = ["ORIGINAL", "PRIMARY", "DIFFUSION", "NONE"], "EP", "2D"
-            file.EchoTime, file.RepetitionTime, file.AcquisitionNumber = 80, 3000, v + 1
+            file.EchoTime, file.RepetitionTime, file.AcquisitionNumber, file.SequenceVariant = 80, 3000, v + 1, "SK"
             file.AcquisitionDate, file.AcquisitionTime = "20200101", f"1000{v * 3:02d}.000000"
             file.InPlanePhaseEncodingDirection, file.SliceThickness = "COL", 3
             file.Rows, file.Columns, file.PixelSpacing = 6, 5, [2, 2.5]
@@ -382,7 +382,8 @@ def check_dicom(program_result, folder):
     assert np.allclose(found, lps, rtol=0, atol=1e-4), (found, lps)
     first = files[0]
     assert len({file.SOPInstanceUID for file in files}) == len(files)
-    assert len({file.SeriesInstanceUID for file in files}) == 1 and first.ImageType[:2] == ["DERIVED", "SECONDARY"]
+    assert len({file.SeriesInstanceUID for file in files}) == 1
+    assert first.ImageType[:2] == ["DERIVED", "PRIMARY" if first.Modality == "PT" else "SECONDARY"]
     assert not first.PatientName and not first.PatientID and first.PatientIdentityRemoved == "YES"
     if shutil.which("dciodvfy"):
         report = subprocess.run(["dciodvfy", f"{folder}/slice_0002.dcm"], capture_output=True, text=True).stderr
@@ -409,6 +410,164 @@ def dicom_is_read_back(folder):
     run("export", f"{folder}/a.h5", "--format", "dicom", "-o", f"{folder}/again")
     run("export", f"{folder}/a.h5", "--format", "dicom", "-o", f"{folder}/twice")
     same_files(f"{folder}/again", f"{folder}/twice")
+
+
+def reload(source, folder):
+    """The values and the transform of what is read from a chain's input, and the attributes of the image."""
+    run("run", f"{source} | hdf5 {folder}/reload.h5", "--force")
+    with h5py.File(f"{folder}/reload.h5") as file:
+        axes = {name: file[f"/entry/data/{name}"][:] for name in ("time", "echo", "b") if name in file["/entry/data"]}
+        unit = file["/entry/data/data"].attrs.get("units", b"")
+    return *result(f"{folder}/reload.h5"), axes, unit.decode() if isinstance(unit, bytes) else unit
+
+
+def check_object(path, expected):
+    """The attributes of a file; no error of dciodvfy."""
+    file = pydicom.dcmread(path)
+    for name, value in expected.items():
+        assert file.get(name) == value, (name, file.get(name), value)
+    if shutil.which("dciodvfy"):
+        report = subprocess.run(["dciodvfy", path], capture_output=True, text=True).stderr
+        assert "Error" not in report, report
+    return file
+
+
+@test
+def dicom_codecs(folder):
+    """What other programs decode, and this one reads again, are the values that were stored without compression."""
+    chain = phantom(folder)
+    for stage in "save name=same", "gaussian sigma=1 unit=pixel":
+        run("run", f"{chain} | {stage} | hdf5 {folder}/a.h5 | dicom {folder}/none", "--force")
+        plain = reload(f"dicom {folder}/none", folder)
+        for codec, syntax in ("jpeg-ls", "4.80"), ("j2k", "4.90"), ("rle", "5"):
+            run("run", f"{chain} | {stage} | dicom {folder}/packed codec={codec}", "--force")
+            file = check_object(f"{folder}/packed/slice_0003.dcm", {})
+            assert file.file_meta.TransferSyntaxUID == f"1.2.840.10008.1.2.{syntax}"
+            assert np.array_equal(reload(f"dicom {folder}/packed", folder)[0], plain[0]), codec
+            tool = {"jpeg-ls": "dcmdjpls", "rle": "dcmdrle"}.get(codec)
+            if tool and shutil.which(tool):
+                subprocess.run([tool, f"{folder}/packed/slice_0003.dcm", f"{folder}/plain.dcm"], check=True)
+                assert np.array_equal(pydicom.dcmread(f"{folder}/plain.dcm").pixel_array,
+                                      pydicom.dcmread(f"{folder}/none/slice_0003.dcm").pixel_array), codec
+            if codec == "j2k" and shutil.which("opj_decompress"):
+                with open(f"{folder}/frame.j2k", "wb") as frame:
+                    frame.write(next(pydicom.encaps.generate_pixel_data_frame(file.PixelData, 1)))
+                subprocess.run(["opj_decompress", "-i", f"{folder}/frame.j2k", "-o", f"{folder}/frame.rawl"], check=True,
+                               capture_output=True)
+                stored = pydicom.dcmread(f"{folder}/none/slice_0003.dcm").pixel_array
+                frame = np.fromfile(f"{folder}/frame.rawl", stored.dtype.newbyteorder("<")).reshape(stored.shape)
+                assert np.array_equal(frame, stored)
+
+
+@test
+def dicom_of_several_volumes(folder):
+    """A series by time, by echo and by b-value is one series, and is read to the same."""
+    diffusion_series(folder, np.eye(3))
+    echoes = f"{folder}/echoes"
+    os.makedirs(echoes)
+    for name in os.listdir(f"{folder}/dwi"):  # the same images without weighting, as five echoes
+        file = pydicom.dcmread(f"{folder}/dwi/{name}")
+        file.EchoTime = 10.5 + 7 * int(name[0])
+        file.SeriesInstanceUID, file.AcquisitionNumber = "1.2.7", 1
+        del file.DiffusionBValue
+        if "DiffusionGradientOrientation" in file:
+            del file.DiffusionGradientOrientation
+        for tag in [element.tag for element in file if element.tag.group == 0x19]:
+            del file[tag]
+        file.save_as(f"{echoes}/{name}")
+    sources = [("b", f"dicom {folder}/dwi"), ("echo", f"dicom {echoes} split=none")]
+    if DATA:
+        sources += [("time", f"dicom {DATA}/mr/siemens_mosaic/dicom series=#6"), ("time", f"dicom {DATA}/mr/ge_epi_4d_interleaved/dicom")]
+    for kind, source in sources:
+        for codec in "none", "j2k":
+            run("run", f"{source} | dicom {folder}/derived codec={codec}", "--force")
+        data, lps, axes, _ = reload(source, folder)
+        again, lps_again, axes_again, _ = reload(f"dicom {folder}/derived split=none", folder)
+        assert list(axes) == list(axes_again) == [kind] and np.allclose(axes[kind], axes_again[kind], atol=1e-6), (axes, axes_again)
+        assert np.array_equal(data, again) and np.allclose(lps, lps_again, atol=1e-5)
+        names = sorted(os.listdir(f"{folder}/derived"))
+        assert len(names) == data.shape[0] * data.shape[1]
+        file = check_object(f"{folder}/derived/{names[-1]}", {"Modality": "MR", "TemporalPositionIdentifier": data.shape[0],
+                            "NumberOfTemporalPositions": data.shape[0], "ScanningSequence": pydicom.dcmread(f"{folder}/derived/{names[0]}").ScanningSequence})
+        assert "EP" in file.ScanningSequence and file.RepetitionTime > 0
+        if kind == "b":
+            assert file.DiffusionBValue == 1000 and np.allclose(file.DiffusionGradientOrientation, [0.48, 0.6, -0.64])
+            run("run", f"dicom {folder}/derived | nifti {folder}/again.nii")
+            run("run", f"{source} | nifti {folder}/first.nii")
+            assert np.allclose(np.loadtxt(f"{folder}/again.bvec"), np.loadtxt(f"{folder}/first.bvec"), atol=1e-6)
+
+
+@test
+def dicom_knows_the_acquisition(folder):
+    """Settings come from the input, and nothing else does: what is not known is empty."""
+    source = phantom(folder)
+    run("run", f"{source} | dicom {folder}/ct")
+    given = pydicom.dcmread(f"{folder}/in/{sorted(os.listdir(folder + '/in'))[0]}")
+    file = check_object(f"{folder}/ct/slice_0001.dcm", {"Modality": "CT", "PatientIdentityRemoved": "YES"})
+    assert file.KVP == given.get("KVP") and not file.PatientName
+    letter_volume(folder)
+    run("run", f"hdf5 {folder}/f.h5 path=/f axes=z,y,x spacing=1,1,1 | dicom {folder}/other")
+    check_object(f"{folder}/other/slice_0001.dcm", {"Modality": "OT", "SOPClassUID": "1.2.840.10008.5.1.4.1.1.7"})
+    if not DATA:
+        raise Skip
+    mr = f"{DATA}/ct/ibsi_sts001/dicom/MR_T1/image"
+    given = pydicom.dcmread(f"{mr}/{sorted(os.listdir(mr))[0]}")
+    run("run", f"dicom {mr} | dicom {folder}/mr")
+    check_object(f"{folder}/mr/slice_0001.dcm", {name: given.get(name) for name in (
+        "Modality", "ScanningSequence", "SequenceVariant", "RepetitionTime", "EchoTime", "PatientPosition", "FlipAngle")})
+    pet = f"dicom {DATA}/ct/ibsi_sts001/dicom/PET/image"
+    path = f"{DATA}/ct/ibsi_sts001/dicom/PET/image"
+    given = pydicom.dcmread(f"{path}/{sorted(os.listdir(path))[0]}")
+    for stage in "", "| gaussian sigma=1 unit=pixel", "| rescale out_low=-5 out_high=5":
+        run("run", f"{pet} {stage} | dicom {folder}/pet", "--force")
+        changed = "rescale" in stage
+        file = check_object(f"{folder}/pet/slice_0001.dcm", {
+            "Modality": "PT", "SOPClassUID": "1.2.840.10008.5.1.4.1.1.128", "DecayCorrection": given.DecayCorrection,
+            "Units": "NONE" if changed else given.Units, "RescaleIntercept": 0})
+        data, lps, _, unit = reload(f"{pet} {stage}", folder)
+        again, lps_again, _, unit_again = reload(f"dicom {folder}/pet", folder)
+        assert np.abs(data - again).max() <= 0.5001 * float(file.RescaleSlope) + 1e-6 * np.abs(data).max()
+        assert np.allclose(lps, lps_again, atol=1e-5) and (unit == unit_again or changed), (unit, unit_again)
+
+
+@test
+def dicom_identity(folder):
+    """Results of one study go together where a key replaces the UIDs, or where they are kept; else nothing joins them."""
+    source = phantom(folder)
+    given = pydicom.dcmread(f"{folder}/in/{sorted(os.listdir(folder + '/in'))[0]}")
+    with open(f"{folder}/key", "wb") as key:
+        key.write(bytes(range(32)))
+    os.chmod(f"{folder}/key", 0o600)
+    found = {}
+    for how in "basic", "key", "keep":
+        given_as = {"basic": "", "key": f"uid_key_file={folder}/key", "keep": "deidentify=keep"}[how]
+        for stage in "box radius=1", "invert":
+            run("run", f"{source} {given_as} | {stage} | hdf5 {folder}/{how}.h5 | dicom {folder}/out", "--force")
+            file = check_object(f"{folder}/out/slice_0001.dcm", {"PatientIdentityRemoved": "NO" if how == "keep" else "YES"})
+            found[how, stage] = file.StudyInstanceUID, file.FrameOfReferenceUID, file.SeriesInstanceUID
+            assert file.SeriesInstanceUID != given.SeriesInstanceUID and not file.PatientName
+            assert (file.StudyInstanceUID == given.StudyInstanceUID) == (how == "keep")
+            assert (file.FrameOfReferenceUID == given.FrameOfReferenceUID) == (how == "keep")
+            assert file.get("LongitudinalTemporalInformationModified") == {"basic": "REMOVED", "key": "MODIFIED", "keep": "UNMODIFIED"}[how]
+            if how == "keep" and given.get("SeriesDescription"):
+                assert given.SeriesDescription in file.SeriesDescription
+        one, other = found[how, "box radius=1"], found[how, "invert"]
+        assert one[2] != other[2] and (one[:2] == other[:2]) == (how != "basic")
+
+
+@test
+def dicom_with_text_in_its_pixels(folder):
+    source = phantom(folder)
+    for name in os.listdir(f"{folder}/in"):
+        file = pydicom.dcmread(f"{folder}/in/{name}")
+        file.BurnedInAnnotation = "YES"
+        file.save_as(f"{folder}/in/{name}")
+    run("run", f"{source} burned_in=allow | dicom {folder}/shown")
+    check_object(f"{folder}/shown/slice_0001.dcm", {"BurnedInAnnotation": "YES", "PatientIdentityRemoved": "NO"})
+    run("run", f"{source} burned_in=mask mask_boxes=[0,0,4,48] mask_value=-1000 | hdf5 {folder}/a.h5 | dicom {folder}/masked")
+    check_object(f"{folder}/masked/slice_0001.dcm", {"BurnedInAnnotation": "NO", "PatientIdentityRemoved": "YES"})
+    data, *_ = reload(f"dicom {folder}/masked", folder)
+    assert (data[:, :4] == -1000).all() and np.array_equal(data, result(f"{folder}/a.h5")[0])
 
 
 @test
