@@ -227,6 +227,7 @@ const struct sink_format dicom_sink = {
     .name = "dicom",
     .summary = "a folder of one DICOM file a slice, a derived series without identity",
     .part = ".dcm",
+    .has_codec = true,
     .sink_bytes = sizeof(struct dicom_files),
     .refusal = refusal,
     .memory_bytes = memory_bytes,

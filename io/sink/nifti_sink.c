@@ -106,8 +106,8 @@ static enum ts_status create_beside(struct nifti_file *file, const char *ending,
     const int k = sink->n_staged;
     char *text = NULL;
     size_t length = 0;
-    const size_t stem = strlen(sink->request.path) - (is_gzip(sink->request.path) ? strlen(".nii.gz") : strlen(".nii"));
-    if (asprintf(&file->beside[k], "%.*s.%s", (int)stem, sink->request.path, ending) < 0)
+    const int stem = (int)ts_sink_stem(sink->format, sink->request.path);
+    if (asprintf(&file->beside[k], "%.*s%s", stem, sink->request.path, ending) < 0)
         file->beside[k] = NULL;
     FILE *stream = file->beside[k] ? open_memstream(&text, &length) : NULL;
     if (!stream)
@@ -145,12 +145,11 @@ static enum ts_status open_file(struct sink *sink, struct ts_diag *diag)
         if (!file->gzip)
             return ts_diag_no_memory(diag, ts_gzip_writer_bytes(sink->request.threads));
     }
+    static nifti_sidecar_write *const writes[] = {ts_nifti_write_json, ts_nifti_write_bval, ts_nifti_write_bvec};
     enum ts_status status = put_bytes(file, bytes, n) ? TS_OK : ts_sink_failed(sink, errno, diag);
-    if (status == TS_OK)
-        status = create_beside(file, "json", ts_nifti_write_json, diag);
-    if (status == TS_OK)
-        status = create_beside(file, "bval", ts_nifti_write_bval, diag);
-    return status == TS_OK ? create_beside(file, "bvec", ts_nifti_write_bvec, diag) : status;
+    for (size_t i = 0; i < sizeof writes / sizeof *writes && status == TS_OK; i++)
+        status = create_beside(file, sink->format->beside[i], writes[i], diag);
+    return status;
 }
 
 /* Puts the slices of a slab with their rows in reverse order. */
@@ -194,6 +193,7 @@ const struct sink_format nifti_sink = {
     .name = "nifti",
     .summary = "one NIfTI file, .nii or .nii.gz, with .json and for diffusion .bval and .bvec beside it",
     .suffixes = {".nii.gz", ".nii"},
+    .beside = {".json", ".bval", ".bvec"},
     .sink_bytes = sizeof(struct nifti_file),
     .refusal = refusal,
     .memory_bytes = memory_bytes,

@@ -38,12 +38,17 @@ const struct sink_format *ts_sink_find(const char *name)
     return NULL;
 }
 
-bool ts_sink_is_file(const struct sink_format *format, const char *path)
+size_t ts_sink_stem(const struct sink_format *format, const char *path)
 {
     for (int i = 0; i < SINK_SUFFIXES && format->suffixes[i]; i++)
         if (ends_in(path, format->suffixes[i]))
-            return true;
-    return false;
+            return strlen(path) - strlen(format->suffixes[i]);
+    return strlen(path);
+}
+
+bool ts_sink_is_file(const struct sink_format *format, const char *path)
+{
+    return ts_sink_stem(format, path) < strlen(path);
 }
 
 const struct sink_format *ts_sink_of_path(const char *path)
@@ -62,15 +67,20 @@ bool ts_sink_is_hdf5(const char *path)
     return false;
 }
 
-void ts_sink_list_suffixes(char *out, size_t size)
+void ts_sink_list_suffixes(const char *name, char *out, size_t size)
 {
-    size_t used =
-        (size_t)snprintf(out, size, "%s, %s, %s (HDF5)", hdf5_suffixes[0], hdf5_suffixes[1], hdf5_suffixes[2]);
+    const char *const *lists[SINK_FORMATS + 1] = {hdf5_suffixes};
+    const char *names[SINK_FORMATS + 1] = {"hdf5"};
+    const int lengths[] = {sizeof hdf5_suffixes / sizeof *hdf5_suffixes, SINK_SUFFIXES};
+    size_t used = 0;
     for (size_t i = 0; ts_sink_formats[i]; i++) {
-        const struct sink_format *format = ts_sink_formats[i];
-        for (int s = 0; s < SINK_SUFFIXES && format->suffixes[s] && used < size; s++)
-            used += (size_t)snprintf(out + used, size - used, ", %s", format->suffixes[s]);
+        names[i + 1] = ts_sink_formats[i]->name;
+        lists[i + 1] = ts_sink_formats[i]->suffixes;
     }
+    *out = '\0';
+    for (size_t f = 0; f < SINK_FORMATS + 1; f++)
+        for (int s = 0; s < lengths[f > 0] && lists[f][s] && (!name || !strcmp(name, names[f])) && used < size; s++)
+            used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "", lists[f][s]);
 }
 
 /* ---- checks ------------------------------------------------------------------------------------ */

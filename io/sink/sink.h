@@ -48,8 +48,10 @@ struct sink_format {
     const char *summary;
     /* Of files; the first is the usual one. A format that writes folders has `part` too. */
     const char *suffixes[SINK_SUFFIXES];
-    const char *part;  /* suffix of the files in a folder; NULL: the format writes files alone */
-    size_t sink_bytes; /* of its struct, which begins with struct sink */
+    const char *beside[SINK_STAGED]; /* endings in place of the suffix of files that may stand beside the output */
+    bool has_codec;                  /* sink_request.codec counts */
+    const char *part;                /* suffix of the files in a folder; NULL: the format writes files alone */
+    size_t sink_bytes;               /* of its struct, which begins with struct sink */
     /* Returns why the format cannot hold such an image: a phrase such as "a sinogram is no volume". NULL: it can. */
     const char *(*refusal)(const struct sink_request *request);
     size_t (*memory_bytes)(const struct sink_request *request); /* that the sink holds; NULL: none */
@@ -68,8 +70,11 @@ const struct sink_format *ts_sink_find(const char *name);
 const struct sink_format *ts_sink_of_path(const char *path);
 /* Returns true where the format writes a file of this name; else it writes a folder, if it can. */
 bool ts_sink_is_file(const struct sink_format *format, const char *path);
-/* Writes the suffixes of all formats, with those of HDF5: ".h5, .hdf5, .nxs; .nii, .nii.gz; ..." */
-void ts_sink_list_suffixes(char *out, size_t size);
+/* Returns the length of the path without the format's suffix; all of it where it has none. */
+size_t ts_sink_stem(const struct sink_format *format, const char *path);
+/* Writes the suffixes of one format ("hdf5" and those of the list), or of all where `name` is NULL: ".h5, .hdf5, .nxs".
+ * A format that writes folders has them besides. */
+void ts_sink_list_suffixes(const char *name, char *out, size_t size);
 /* Returns true where a file of this name is taken for HDF5. */
 bool ts_sink_is_hdf5(const char *path);
 

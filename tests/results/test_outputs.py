@@ -312,6 +312,19 @@ def tiff_for_imagej(folder):
             assert np.array_equal(tifffile.imread(f"{folder}/pages/slice_{z + 1:04d}.tif"), data[z])
 
 
+@test
+def tiff_of_few_and_small_pages(folder):
+    """tifffile takes the values of an ImageJ stack for one piece where the second directory leaves room for that."""
+    random = np.random.default_rng(4)
+    for shape in (3, 8, 10), (2, 10, 8), (4, 3, 5), (3, 4, 4), (2, 200, 100):
+        for dtype in np.uint8, np.uint16, np.float32:
+            values = (random.random(shape) * 200).astype(dtype)
+            with h5py.File(f"{folder}/in.h5", "w") as file:
+                file["d"] = values
+            run("run", f"hdf5 {folder}/in.h5 path=/d axes=z,y,x spacing=1,1,1 | tiff {folder}/a.tif", "--force")
+            assert np.array_equal(tifffile.imread(f"{folder}/a.tif"), values), (shape, dtype)
+
+
 def read_png(path):
     """The gray values of a picture whose rows are filtered by differences (Sub), and its comment."""
     with open(path, "rb") as file:

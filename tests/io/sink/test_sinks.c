@@ -114,6 +114,22 @@ Test(sinks, wrong_suffixes_are_refused)
     ts_diag_destroy(diag);
 }
 
+/* Outputs that would have one name, or lie in a folder that is another's, end the plan. */
+Test(sinks, names_of_their_own)
+{
+    static const char *const wrong[] = {CHAIN("png: a, dicom: a"),          CHAIN("png: a, tiff: ./in/../a"),
+                                        CHAIN("nifti: a.nii, png: a.json"), CHAIN("nifti: a.nii.gz, dicom: a.bvec/"),
+                                        CHAIN("hdf5: a/r.h5, png: a"),      CHAIN("png: a/b, dicom: a")};
+    mkdir(in_folder("a"), 0700);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        ts_test_chain_refused(wrong[i], folder, TS_BAD_CHAIN, "output-collides");
+    expect_names("a in ");
+    ts_test_chain_refused(CHAIN("nifti: a.nii, codec: rle"), folder, TS_BAD_CHAIN, "parameter-unused");
+    ts_test_chain_refused("dicom in | invert | hdf5 b.h5 codec=j2k", folder, TS_BAD_CHAIN, "parameter-unused");
+    ts_test_chain_runs(CHAIN("nifti: a.nii, hdf5: a.h5, png: b, dicom: c, tiff: ab, codec: j2k"), folder);
+    expect_names("a a.h5 a.json a.nii ab b c in ");
+}
+
 Test(sinks, a_sinogram_is_no_nifti)
 {
     ts_test_chain_refused("dicom in | radon | nifti a.nii", folder, TS_BAD_CHAIN, "output-cannot-hold");
