@@ -1,34 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Invalid pixels in a run: those of a source are marked when they are read, the walk carries the bits along, and the
- * bits of outputs are kept until the run ends. Only then is it known whether any pixel is invalid, and where none is
+ * Invalid pixels in a run: a source has the bits of what it has read, the walk carries them along, and the bits of
+ * outputs are kept until the run ends. Only then is it known whether any pixel is invalid, and where none is
  * the file has no mask.
  */
 #include <stdlib.h>
 
 #include "pipeline/run/run.h"
 #include "stages/engine/validity.h"
-
-static bool same_range(const struct invalid_range *a, const struct invalid_range *b)
-{
-    return a->low == b->low && a->high == b->high;
-}
-
-/* Neighboring slices mostly have one range, and are marked in one call. */
-enum ts_status ts_run_mark(struct run *run, int32_t node, const struct ts_image *slices)
-{
-    const struct source *source = run->plan->nodes[node].source;
-    const struct source_slice *of = source->slices + ts_run_slice(run, source, slices->z_first);
-    const int64_t n = slices->axes[0].n;
-    enum ts_status status = TS_OK;
-    for (int64_t z = 0, end; status == TS_OK && z < n; z = end) {
-        for (end = z + 1; end < n && same_range(&of[z].invalid, &of[end].invalid);)
-            end++;
-        const struct ts_image alike = ts_image_slices(slices, z, end - z);
-        status = run->back_end->mark(run, &alike, &of[z].invalid);
-    }
-    return status;
-}
 
 enum ts_status ts_run_save_valid(struct run *run, int32_t node, const struct ts_image *slices)
 {
