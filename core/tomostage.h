@@ -174,8 +174,9 @@ TS_PUBLIC void ts_chain_destroy(struct ts_chain *chain);
  * name, "box#2.radius=3". TS_BAD_CHAIN: there is no such parameter, or the value is wrong; the chain is then as before.
  */
 TS_PUBLIC enum ts_status ts_chain_set(struct ts_chain *chain, const char *assignment, struct ts_diag *diag);
-/* Replace the path of the input, which stays the kind of file that it is (DICOM where none is named), and all outputs
- * by one, whose suffix names its format. Paths are relative to the current folder. TS_BAD_CHAIN: empty, no suffix. */
+/* Replace the path of the input, which keeps its format (where the chain names none, the file's first bytes tell), and
+ * all outputs by one, whose suffix names its format. Paths are relative to the current folder. TS_BAD_CHAIN: empty, no
+ * suffix. */
 TS_PUBLIC enum ts_status ts_chain_set_input(struct ts_chain *chain, const char *path, struct ts_diag *diag);
 TS_PUBLIC enum ts_status ts_chain_set_output(struct ts_chain *chain, const char *path, struct ts_diag *diag);
 

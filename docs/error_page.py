@@ -18,7 +18,7 @@ PARTS = [
     ("Plans and runs", ["pipeline/plan", "pipeline/run"]),
     ("Any input", ["io/source", "io/sandbox"]),
     ("DICOM", ["io/dicom_header", "io/dicom_series", "io/dicom_frames", "io/dicom"]),
-    ("HDF5 and scans", ["io/hdf5", "io/scan"]),
+    ("Volumes, HDF5 and scans", ["io/volume", "io/hdf5", "io/scan"]),
     ("Output files", ["io"]),
     ("Stages", ["stages"]),
     ("CUDA devices", ["cuda"]),

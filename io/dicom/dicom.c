@@ -244,11 +244,8 @@ static enum ts_status refuse_burned_in(const struct param_set *set, const struct
     if (params->burned_in != BURNED_IN_REFUSE || strcmp(ts_dicom_burned_in(series), "YES") != 0)
         return TS_OK;
     struct diag_site site = {.code = "burned-in-annotation", .span = set->spans[0], .stage = set->owner};
-    ts_diag_error(diag, TS_BAD_INPUT, &site,
-                  "Burned In Annotation is YES: the pixels may show a patient's name, and the output would too");
-    return ts_diag_hint(diag,
-                        "look at the images; write burned_in: allow beside the path to read them all the same, or "
-                        "burned_in: mask with mask_boxes and mask_value to blacken the text");
+    ts_diag_error(diag, TS_BAD_INPUT, &site, DICOM_BURNED_IN_REASON);
+    return ts_diag_hint(diag, DICOM_BURNED_IN_HINT);
 }
 
 /* Reports what the chosen series may lack: as an error, or as a warning where the chain allows it. */

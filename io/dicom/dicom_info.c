@@ -15,6 +15,7 @@
 #include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
 #include "io/source/metadata.h"
+#include "io/source/volume_text.h"
 
 enum { LINE_BYTES = 2048, LINE_COLUMNS = 100 };
 
@@ -26,46 +27,26 @@ struct shown_series {
     bool names; /* with their descriptions */
 };
 
-/* ---- JSON --------------------------------------------------------------------------------------- */
-
-static void write_numbers(struct json *json, const char *key, const double *values, int n)
+/* Returns true where nothing but text in the pixels stands against the series. */
+static bool is_burned_in(const struct dicom_series *series)
 {
-    ts_json_open_member(json, key, '[');
-    for (int i = 0; i < n; i++)
-        ts_json_real(json, values[i]);
-    ts_json_close(json, ']');
+    return !series->refusal && strcmp(ts_dicom_burned_in(series), "YES") == 0;
 }
+
+/* Returns true where a run that is told nothing but the path would read the series. */
+static bool is_usable(const struct dicom_series *series)
+{
+    struct dicom_lack lacks[DICOM_MAX_LACKS];
+    return !series->refusal && ts_dicom_lacks(series, lacks) == 0 && !is_burned_in(series);
+}
+
+/* ---- JSON --------------------------------------------------------------------------------------- */
 
 static void write_refusal(struct json *json, const char *key, const char *code, const char *reason, const char *hint)
 {
     ts_json_member_text(json, key, code);
     ts_json_member_text(json, "reason", reason);
     ts_json_member_text(json, "hint", hint ? hint : "");
-}
-
-static void write_volume(struct json *json, const struct ts_image *image)
-{
-    const double spacing[] = {image->axes[0].spacing, image->axes[1].spacing, image->axes[2].spacing};
-    char orientation[64];
-    ts_dicom_orientation_name(image, orientation, sizeof orientation);
-    write_numbers(json, "spacing_mm", spacing, 3);
-    write_numbers(json, "origin_mm", image->origin_mm, 3);
-    write_numbers(json, "direction", image->direction, 9);
-    ts_json_member_text(json, "orientation", orientation);
-    ts_json_member_text(json, "dtype", ts_dtype_name(image->dtype));
-    ts_json_member_text(json, "quantity", ts_quantity_name(image->quantity));
-    ts_json_member_text(json, "unit", image->unit);
-}
-
-static void write_volume_axis(struct json *json, const struct ts_axis *axis)
-{
-    ts_json_open_member(json, "volumes", '{');
-    ts_json_member_integer(json, "n", axis->n);
-    ts_json_member_text(json, "axis", ts_axis_name(axis->kind));
-    ts_json_member_text(json, "unit", axis->unit);
-    if (axis->positions)
-        write_numbers(json, "positions", axis->positions, (int)axis->n);
-    ts_json_close(json, '}');
 }
 
 /* Writes the members of a series that was compressed with loss; others have none. */
@@ -100,13 +81,13 @@ static void write_series(struct json *json, const struct dicom_series *series, c
         ts_json_member_real(json, "series_number", file->series_number);
     ts_json_member_text(json, "told_apart_by", series->label);
     if (series->n_volumes > 1)
-        write_volume_axis(json, &series->volume_axis);
+        ts_volume_axis_json(json, &series->volume_axis);
     ts_json_member_text(json, "transfer_syntax", file->syntax_uid);
     write_loss(json, series);
     if (series->refusal)
         write_refusal(json, "refused", series->refusal_code, series->refusal, series->hint);
     else
-        write_volume(json, &series->image);
+        ts_volume_json(json, &series->image);
     ts_json_open_member(json, "metadata", '{');
     ts_metadata_json(json, metadata->items, metadata->n);
     ts_json_close(json, '}');
@@ -118,6 +99,11 @@ static void write_series(struct json *json, const struct dicom_series *series, c
     for (size_t i = 0; i < n_lacks; i++) {
         ts_json_open(json, '{');
         write_refusal(json, "code", lacks[i].code, lacks[i].reason, lacks[i].hint);
+        ts_json_close(json, '}');
+    }
+    if (is_burned_in(series)) {
+        ts_json_open(json, '{');
+        write_refusal(json, "code", "burned-in-annotation", DICOM_BURNED_IN_REASON, DICOM_BURNED_IN_HINT);
         ts_json_close(json, '}');
     }
     ts_json_close(json, ']');
@@ -224,6 +210,8 @@ static void print_series(FILE *stream, const struct dicom_series *series, const 
         print_refusal(stream, series->refusal_code, series->refusal, series->hint);
     for (size_t i = 0; i < n_lacks; i++)
         print_refusal(stream, lacks[i].code, lacks[i].reason, lacks[i].hint);
+    if (is_burned_in(series))
+        print_refusal(stream, "burned-in-annotation", DICOM_BURNED_IN_REASON, DICOM_BURNED_IN_HINT);
 }
 
 static void print_all(FILE *stream, const struct dicom_folder *folder, const struct shown_series *shown)
@@ -282,13 +270,18 @@ enum ts_status ts_dicom_info(const char *path, bool json, bool names, FILE *stre
             (json ? write_json : print_all)(stream, &folder, &(struct shown_series){series, metadata, n, names});
         else
             status = ts_diag_no_memory(diag, n * sizeof *metadata);
-        size_t n_refused = 0;
-        while (n_refused < n && series[n_refused].refusal)
+        size_t n_refused = 0, n_unclean = 0;
+        for (size_t i = 0; i < n; i++)
+            n_unclean += series[i].refusal != NULL;
+        while (n_refused < n && !is_usable(&series[n_refused]))
             n_refused++;
         if (n_refused == n) {
-            status = ts_diag_error(
-                diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-volume"},
-                n == 1 ? "the one series is no clean volume" : "none of the %zu series is one clean volume", n);
+            status = ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-volume"},
+                                   n == 1           ? n_unclean > 0 ? "the one series is no clean volume"
+                                                                    : "a run would refuse the one series as it is"
+                                   : n_unclean == n ? "none of the %zu series is one clean volume"
+                                                    : "a run would refuse each of the %zu series as it is",
+                                   n);
             ts_diag_hint(diag, "the way out of each stands beside it");
         }
     }

@@ -25,6 +25,12 @@ enum ts_status ts_dicom_metadata(const struct dicom_series *series, const struct
 /* Adds a text unless it is empty. Characters that are not printable ASCII become question marks. */
 enum ts_status ts_dicom_metadata_add(struct dicom_metadata *list, const char *name, const char *key, const char *text,
                                      struct ts_diag *diag);
+/* Why a run refuses images that say that text is in their pixels, unless the chain says what to do with it. */
+#define DICOM_BURNED_IN_REASON                                                                                         \
+    "Burned In Annotation is YES: the pixels may show a patient's name, and the output would too"
+#define DICOM_BURNED_IN_HINT                                                                                           \
+    "look at the images; write burned_in: allow beside the path to read them all the same, or burned_in: mask with "   \
+    "mask_boxes and mask_value to blacken the text"
 /* Returns YES where any slice states that text is burned into it, NO where all state the contrary, else UNKNOWN. */
 const char *ts_dicom_burned_in(const struct dicom_series *series);
 

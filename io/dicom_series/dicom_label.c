@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "io/dicom_series/dicom_series.h"
+#include "io/source/volume_text.h"
 
 /* Adds a text to the label. */
 __attribute__((format(printf, 2, 3))) static void add(struct dicom_series *series, const char *format, ...)
@@ -89,7 +90,7 @@ void ts_dicom_series_line(const struct dicom_series *series, bool names, char *o
                  volumes);
         return;
     }
-    ts_dicom_orientation_name(&series->image, orientation, sizeof orientation);
+    ts_volume_orientation(&series->image, orientation, sizeof orientation);
     snprintf(out, size, "%s, %d x %d x %lld%s, %.4g x %.4g x %.4g mm, %s, %s %s", name, (int)axes[1].n, (int)axes[2].n,
              (long long)axes[0].n, volumes, axes[1].spacing, axes[2].spacing, axes[0].spacing, orientation,
              ts_dtype_name(series->image.dtype), series->image.unit);

@@ -6,7 +6,6 @@
  */
 #include "io/dicom_series/dicom_series.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,19 +120,4 @@ void ts_dicom_series_leave_out(struct dicom_series *series, const bool *left)
     series->unused = unused;
     series->n_unused = n;
     series->n_images = kept;
-}
-
-void ts_dicom_orientation_name(const struct ts_image *image, char *out, size_t size)
-{
-    static const char *const names[] = {"sagittal", "coronal", "axial"};
-    const double *normal = image->direction + 6;
-    int main_axis = 0;
-    for (int i = 1; i < 3; i++)
-        main_axis = fabs(normal[i]) > fabs(normal[main_axis]) ? i : main_axis;
-    double lean = acos(fmin(1, fabs(normal[main_axis]))) * (180 / M_PI);
-    const double shear = ts_image_lean_degree(image);
-    int used = lean < 1 ? snprintf(out, size, "%s", names[main_axis])
-                        : snprintf(out, size, "%s, oblique %.1f degrees", names[main_axis], lean);
-    if (shear > TS_UPRIGHT_DEGREE && (size_t)used < size)
-        snprintf(out + used, size - (size_t)used, ", sheared %.1f degrees", shear);
 }

@@ -54,8 +54,6 @@ void ts_dicom_series_refuse(struct dicom_series *series, const char *code, const
 void ts_dicom_series_warn(struct dicom_series *series, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Moves those of the n_images that `left` marks to the unused ones. */
 void ts_dicom_series_leave_out(struct dicom_series *series, const bool *left);
-/* Writes "axial", "coronal", "sagittal", or "axial, oblique 12.3 degrees", or "axial, sheared 14.0 degrees". */
-void ts_dicom_orientation_name(const struct ts_image *image, char *out, size_t size);
 /* Writes one line for people, rows x columns x slices: "CT, 512 x 512 x 28, 0.488 x 0.488 x 5 mm, axial, i16 HU". With
  * `names` the Series Description and Number stand behind the modality: 'MR "gre_field" #5, TE 7.38 ms, ...'. */
 void ts_dicom_series_line(const struct dicom_series *series, bool names, char *out, size_t size);

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "io/source/angle_unit.h"
+
 static bool is_numeric(const struct hdf5_listed *entry)
 {
     const char *type = entry->type;
@@ -25,7 +27,7 @@ static double count_of(const struct hdf5_listed *entry)
 }
 
 /* Returns the first dataset of n numbers whose last name has one of these words in it. */
-static const char *find_named(const struct hdf5_listing *listing, hsize_t n, const char *const *words)
+static const struct hdf5_listed *find_named(const struct hdf5_listing *listing, hsize_t n, const char *const *words)
 {
     for (const struct hdf5_listed *entry = listing->objects; entry; entry = entry->next) {
         const char *name = strrchr(entry->path, '/');
@@ -33,7 +35,7 @@ static const char *find_named(const struct hdf5_listing *listing, hsize_t n, con
             continue;
         for (const char *const *word = words; *word; word++)
             if (strcasestr(name ? name : entry->path, *word))
-                return entry->path;
+                return entry;
     }
     return NULL;
 }
@@ -47,8 +49,11 @@ struct hdf5_guess ts_hdf5_guess(const struct hdf5_listing *listing)
         if (is_numeric(entry) && entry->rank == 3 && count_of(entry) > (guess.data ? count_of(guess.data) : 0))
             guess.data = entry;
     if (guess.data) {
-        guess.image_key = find_named(listing, guess.data->n[0], keys);
-        guess.angles = find_named(listing, guess.data->n[0], angles);
+        const struct hdf5_listed *key = find_named(listing, guess.data->n[0], keys);
+        const struct hdf5_listed *angle = find_named(listing, guess.data->n[0], angles);
+        guess.image_key = key ? key->path : NULL;
+        guess.angles = angle ? angle->path : NULL;
+        guess.has_unit = angle && angle->units && ts_angle_unit_of(angle->units) != ANGLE_UNIT_FILE;
     }
     return guess;
 }
@@ -64,8 +69,12 @@ static void print_input(const struct hdf5_guess *guess, const char *path, FILE *
         fprintf(stream, " axes=%s", guess->angles ? "view,z,detector" : "z,y,x");
     if (guess->angles)
         ts_text_print(stream, " angles=", guess->angles);
+    if (guess->angles && !guess->has_unit)
+        fputs(" angle_unit=degree", stream);
     if (guess->angles && !guess->image_key)
         fputs(" quantity=counts", stream);
+    if (guess->angles && !guess->has_unit)
+        fputs("   (or radian: the file does not say)", stream);
 }
 
 void ts_hdf5_guess_print(const struct hdf5_guess *guess, const char *path, FILE *stream)

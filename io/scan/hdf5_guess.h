@@ -14,6 +14,7 @@
 struct hdf5_guess {
     const struct hdf5_listed *data; /* the largest dataset with three axes of numbers */
     const char *image_key, *angles; /* with one value for each of its first axis */
+    bool has_unit;                  /* the file names the unit of the angles */
 };
 
 struct hdf5_guess ts_hdf5_guess(const struct hdf5_listing *listing);

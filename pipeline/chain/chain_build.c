@@ -318,6 +318,7 @@ static void name_stage(struct builder *builder, const struct node *item, struct 
         ts_diag_no_memory(builder->diag, strlen(label->text));
 }
 
+/* The last image is written in any case, so that a save at the end needs no name. */
 static void check_stage_name(struct builder *builder, const struct node *item, const struct chain_stage *stage)
 {
     const struct node *label = stage_label(item);
@@ -325,7 +326,7 @@ static void check_stage_name(struct builder *builder, const struct node *item, c
     snprintf(site, sizeof site, "%s.name", stage->stage->name);
     if (label && !stage->name) {
         new_name(builder, label, site);
-    } else if (!label && stage->stage->keeps_output) {
+    } else if (!label && stage->stage->keeps_output && item->next) {
         ts_diag_error(builder->diag, TS_BAD_CHAIN,
                       &(struct diag_site){.code = "parameter-missing", .span = stage->span, .stage = site},
                       "required, but not given");
@@ -375,11 +376,15 @@ static void build_stages(struct builder *builder, const struct node *list)
             ts_diag_hint(builder->diag, "each stage stands in its own line: - box: {radius: 2}");
         return;
     }
-    if (list->n == 0 || list->n > CHAIN_MAX_STAGES) {
-        report(builder, list, "chain-limit", "stages",
-               list->n == 0 ? "the list is empty; a chain has at least one stage" : "a chain has at most 256 stages");
+    if (list->n > CHAIN_MAX_STAGES) {
+        report(builder, list, "chain-limit", "stages", "a chain has at most 256 stages");
         return;
     }
+    /* A chain without stages writes its input as it is, as one with a save does. */
+    const struct node save = {.kind = NODE_SCALAR, .text = "save", .span = list->span};
+    const struct node only_save = {.kind = NODE_LIST, .n = 1, .first = (struct node *)&save};
+    if (list->n == 0)
+        list = &only_save;
     chain->stages = ts_arena_alloc(chain->arena, (size_t)list->n * sizeof *chain->stages);
     if (!chain->stages) {
         ts_diag_no_memory(builder->diag, (size_t)list->n * sizeof *chain->stages);

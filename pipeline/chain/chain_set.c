@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/number.h"
+#include "io/scan/file_kind.h"
 #include "pipeline/chain/chain_build.h"
 #include "pipeline/chain/oneline.h"
 
@@ -30,7 +31,10 @@ enum ts_status ts_chain_set_input(struct ts_chain *chain, const char *path, stru
     const size_t count = ts_diag_count(diag), errors = ts_diag_error_count(diag);
     const struct node value = {.kind = NODE_SCALAR, .quoted = true, .text = path};
     struct param_set set = source->set;
-    const struct source_format *format = source->format ? source->format : ts_source_formats[0];
+    const char *kind = "dicom";
+    (void)ts_file_kind(path, &kind);
+    const struct source_format *format = source->format ? source->format : ts_source_format_find(kind);
+    format = format ? format : ts_source_format_find("dicom");
     if (!source->format && !ts_load_begin(&load, format->params, format->n_params, format->params_bytes, "input",
                                           (struct ts_span){0}, &set))
         return TS_RUN_FAILED;

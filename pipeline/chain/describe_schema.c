@@ -164,11 +164,11 @@ static void write_param(struct json *json, const struct param *param)
 }
 
 /* Writes the rest of an object schema whose "properties" are open: closes them, and lists the required keys. */
-static void close_properties(struct json *json, const struct param *params, size_t n_params, bool name_required)
+static void close_properties(struct json *json, const struct param *params, size_t n_params)
 {
     ts_json_close(json, '}');
     ts_json_member_bool(json, "additionalProperties", false);
-    bool any = name_required;
+    bool any = false;
     for (size_t i = 0; i < n_params; i++)
         any = any || params[i].required;
     if (!any)
@@ -177,8 +177,6 @@ static void close_properties(struct json *json, const struct param *params, size
     for (size_t i = 0; i < n_params; i++)
         if (params[i].required)
             ts_json_text(json, params[i].name);
-    if (name_required)
-        ts_json_text(json, "name");
     ts_json_close(json, ']');
 }
 
@@ -196,7 +194,7 @@ static bool works_alone(const struct stage *stage)
     for (size_t i = 0; i < stage->n_params; i++)
         if (stage->params[i].required)
             return false;
-    return !stage->keeps_output;
+    return true;
 }
 
 /* Writes the schema of {"box": {...}}: one key, whose value holds the parameters. */
@@ -215,7 +213,7 @@ static void write_stage(struct json *json, const struct stage *stage)
     write_described_text(json, "name", "label of this stage's output, for later stages and in the output file");
     write_described_text(json, "input",
                          "name of the earlier output or input to work on, instead of the one just before");
-    close_properties(json, stage->params, stage->n_params, stage->keeps_output);
+    close_properties(json, stage->params, stage->n_params);
     ts_json_close(json, '}');
     ts_json_close(json, '}');
     ts_json_member_bool(json, "additionalProperties", false);
@@ -227,8 +225,8 @@ static void write_stages(struct json *json)
 {
     ts_json_key(json, "stages");
     open_typed(json, "array");
-    ts_json_member_text(json, "description", "the stages, carried out from first to last");
-    ts_json_member_integer(json, "minItems", 1);
+    ts_json_member_text(json, "description",
+                        "the stages, carried out from first to last; none: the input is written as it is");
     ts_json_member_integer(json, "maxItems", CHAIN_MAX_STAGES);
     ts_json_open_member(json, "items", '{');
     ts_json_open_member(json, "oneOf", '[');
@@ -266,7 +264,7 @@ static void write_sources(struct json *json)
         ts_json_open_member(json, "properties", '{');
         for (size_t i = 0; i < (*format)->n_params; i++)
             write_param(json, &(*format)->params[i]);
-        close_properties(json, (*format)->params, (*format)->n_params, false);
+        close_properties(json, (*format)->params, (*format)->n_params);
         ts_json_close(json, '}');
     }
     ts_json_close(json, ']');
@@ -316,7 +314,7 @@ void ts_describe_schema(FILE *stream)
         write_described_text(&json, ts_sink_formats[i]->name, ts_sink_formats[i]->summary);
     for (size_t i = 0; i < CHAIN_OUTPUT_PARAMS; i++)
         write_param(&json, &ts_chain_output_params[i]);
-    close_properties(&json, NULL, 0, false);
+    close_properties(&json, NULL, 0);
     ts_json_close(&json, '}');
     ts_json_close(&json, '}');
     ts_json_member_bool(&json, "additionalProperties", false);

@@ -50,6 +50,8 @@ bool ts_oneline_is(const char *text, size_t length)
         start++;
     for (end = start; end < length && !is_space(text[end]) && text[end] != '|'; end++)
         ;
+    if (start < length && text[start] == '|') /* a chain without its first stage */
+        return true;
     /* A line of YAML starts with a key or one of its marks. */
     return end > start && text[end - 1] != ':' && !strchr("-{[]}#%&*!|>?@`'\",", text[start]);
 }
@@ -150,8 +152,12 @@ static struct node *read_brackets(struct reader *reader)
             return NULL;
         ts_tree_append(list, item);
         skip_spaces(reader);
-        if (peek(reader) != ',' && peek(reader) != ']') {
+        if (at_end(reader)) {
             refuse(reader, start, 1, "this bracket is not closed");
+            return NULL;
+        }
+        if (peek(reader) != ',' && peek(reader) != ']') {
+            refuse(reader, reader->at, 1, "a comma is expected here: it divides the items of a list");
             return NULL;
         }
         reader->at += peek(reader) == ',';
@@ -271,11 +277,33 @@ static bool read_paths(struct reader *reader, struct node *map, const struct nod
            enter(reader, map, name->text, name->span, text_node(reader, name->span, ""));
 }
 
+/* Returns true where a word is a key whose = stands behind a space: `radius = 1`, `radius =1`. Reports it, and reads on
+ * behind the =, so that the parameter does not seem to be missing as well. */
+static bool read_spaced(struct reader *reader, struct word *word)
+{
+    const char *text = reader->tree->text;
+    const size_t length = reader->at - word->start, start = reader->at;
+    skip_spaces(reader);
+    if (word->key_length > 0 || peek(reader) != '=' || !is_name_character(text[word->start])) {
+        reader->at = start;
+        return false;
+    }
+    ts_diag_error(reader->tree->diag, TS_BAD_CHAIN,
+                  &(struct diag_site){.code = "oneline-syntax", .span = span_at(start, reader->at + 1 - start)},
+                  "no space may stand beside =");
+    ts_diag_hint(reader->tree->diag, "%.*s=VALUE", (int)length, text + word->start);
+    reader->at++;
+    skip_spaces(reader);
+    word->key_length = length;
+    word->value = read_value(reader);
+    return true;
+}
+
 static bool read_parameters(struct reader *reader, struct node *map)
 {
     for (skip_spaces(reader); !at_end(reader) && peek(reader) != '|'; skip_spaces(reader)) {
         struct word word;
-        if (!read_word(reader, &word))
+        if (!read_word(reader, &word) || (read_spaced(reader, &word) && !word.value))
             return false;
         if (word.key_length == 0) {
             ts_diag_error(reader->tree->diag, TS_BAD_CHAIN,
@@ -391,8 +419,15 @@ static bool read_segment(struct reader *reader, struct node *stages, bool first)
         return false;
     if (first && !ts_stage_find(name->text) && is_source(reader, name->text))
         return read_paths(reader, map, name) && enter(reader, root, "input", name->span, map);
-    if (is_output(name->text, strlen(name->text)) && only_outputs_follow(reader))
+    if (is_output(name->text, strlen(name->text))) {
+        if (!only_outputs_follow(reader)) {
+            refuse(reader, (size_t)name->span.column - 1, (size_t)name->span.length,
+                   "this is an output, and a stage stands behind it");
+            ts_diag_hint(reader->tree->diag, "outputs stand at the end of the line; `save` keeps an image before it");
+            return false;
+        }
         return read_output(reader, name, map);
+    }
     struct node *stage = read_parameters(reader, map) ? ts_tree_node(reader->tree, NODE_MAP, name->span) : NULL;
     if (!stage)
         return false;

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "io/scan/file_kind.h"
 #include "io/source/source.h"
 #include "pipeline/cli/cli.h"
-#include "pipeline/view/file_kind.h"
 #include "stages/engine/stage.h"
 
 struct cli_chain ts_cli_chain = {.options = TS_OPTIONS_DEFAULT, .viewer = VIEWER_REQUEST_DEFAULT};
@@ -66,7 +66,9 @@ bool ts_cli_is_one_line(const char *text)
     const bool apart = rest > text + length;
     if (ts_stage_find(word))
         return apart || !*rest || strchr("([{", *rest);
-    return length > 0 && apart && (ts_source_format_find(word) || rest[name_length(rest)] == '=');
+    if (ts_source_format_find(word))
+        return apart || !*rest;
+    return length > 0 && apart && rest[name_length(rest)] == '=';
 }
 
 /* Refuses an image, and hints at what it can be used for: as an input, or for the chain that a result holds. */

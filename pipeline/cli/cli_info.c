@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage info`: describes a folder or a file by what it is, DICOM, HDF5 or TIFF.
+ * `tomostage info`: describes a folder or a file by what it is, DICOM, NIfTI, NRRD, HDF5 or TIFF.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,10 +10,11 @@
 #include "io/dicom_series/dicom_group.h"
 #include "io/file/regular_file.h"
 #include "io/hdf5/hdf5_driver.h"
+#include "io/scan/file_kind.h"
 #include "io/scan/hdf5_info.h"
 #include "io/scan/tiff_info.h"
+#include "io/volume/volume_info.h"
 #include "pipeline/cli/cli.h"
-#include "pipeline/view/file_kind.h"
 
 static struct arguments {
     bool json, names;
@@ -31,43 +31,24 @@ static bool shows_names(void)
     return arguments.names || isatty(STDOUT_FILENO);
 }
 
-static bool holds_name_with(const char *path, const char *const *endings)
-{
-    DIR *folder = opendir(path);
-    bool found = false;
-    for (const struct dirent *entry; !found && folder && (entry = readdir(folder));)
-        for (const char *const *ending = endings; *ending && !found; ending++) {
-            const size_t n = strlen(entry->d_name), n_ending = strlen(*ending);
-            found = n > n_ending && !strcasecmp(entry->d_name + n - n_ending, *ending);
-        }
-    if (folder)
-        closedir(folder);
-    return found;
-}
-
-static enum ts_status refuse_gzip(const char *path, const char *what, struct ts_diag *diag)
-{
-    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-compressed"}, "%s %s compressed with gzip",
-                  path, what);
-    return ts_diag_hint(diag, "gunzip it first");
-}
-
-/* A folder without a DICOM image may hold the pages of a scan, or files that were compressed for an archive. */
+/* A folder without a DICOM image may hold the pages of a scan, volumes, or files that were compressed for an archive.
+ */
 static enum ts_status describe_folder(const char *path, bool json, struct ts_diag *diag)
 {
-    static const char *const tiff[] = {".tif", ".tiff", NULL}, *const gzip[] = {".gz", NULL};
+    static const char *const tiff[] = {".tif", ".tiff", NULL};
     struct ts_diag *found = ts_diag_create();
     if (!found)
         return ts_diag_no_memory(diag, sizeof found);
     enum ts_status status = ts_dicom_info(path, json, shows_names(), stdout, found);
     const struct ts_diag_record *first = ts_diag_get(found, 0);
+    char way_out[512];
     const bool no_images = status == TS_BAD_INPUT && first && !strcmp(first->code, "no-images");
-    if (no_images && holds_name_with(path, tiff))
+    if (no_images && ts_folder_holds(path, tiff))
         status = ts_tiff_info(path, json, stdout, diag);
-    else if (no_images && holds_name_with(path, gzip))
-        status = refuse_gzip(path, "holds no DICOM image, and files", diag);
     else
         ts_diag_append(diag, found);
+    if (no_images && status == TS_BAD_INPUT && ts_file_way_out(path, "dicom", way_out, sizeof way_out))
+        ts_diag_hint(diag, "%s", way_out);
     ts_diag_destroy(found);
     return status;
 }
@@ -92,8 +73,13 @@ static enum ts_status describe(const char *path, bool json, struct ts_diag *diag
     if (hdf5)
         return ts_hdf5_info(path, json, stdout, diag);
     const bool known = ts_file_kind(path, &format) != NULL;
-    if (known && !strcmp(format, "gzip"))
-        return refuse_gzip(path, "is", diag);
+    if (known && !strcmp(format, "gzip")) {
+        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-compressed"}, "%s is compressed with gzip",
+                      path);
+        return ts_diag_hint(diag, "gunzip it first");
+    }
+    if (known && (!strcmp(format, "nifti") || !strcmp(format, "nrrd")))
+        return ts_volume_info(ts_source_format_find(format), path, json, stdout, diag);
     return known && !strcmp(format, "tiff") ? ts_tiff_info(path, json, stdout, diag)
                                             : ts_dicom_info(path, json, shows_names(), stdout, diag);
 }
@@ -108,11 +94,12 @@ static int info(char **operands)
 const struct command ts_cli_info = {
     .name = "info",
     .usage = "PATH [--json] [--names]",
-    .summary = "report what a DICOM folder, an HDF5 file or TIFF pages hold",
+    .summary = "report what a DICOM folder, a NIfTI, NRRD or HDF5 file, or TIFF pages hold",
     .help =
         "A DICOM folder or file: its series, sizes, spacing and orientation, what would be refused and why.\n"
         "An HDF5 file: its datasets and how they were made; of a scan in NXtomo or Data Exchange its frames, detector\n"
         "and angles too. Another file is searched for what looks like a scan or a volume.\n"
+        "A NIfTI or NRRD file: the volume or volumes, with their place in the patient.\n"
         "A TIFF file, or a folder of them: pages, size and type, and the inputs that a chain can make of them.\n"
         "The exit code is 3 where nothing could be an input.\n",
     COMMAND_ARGUMENTS(options, arguments),

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "io/file/new_folder.h"
+#include "io/scan/file_kind.h"
 #include "pipeline/cli/cli.h"
 #include "pipeline/cli/cli_signals.h"
-#include "pipeline/view/file_kind.h"
 
 static bool parse_size(const struct command *command, const struct command_option *option, const char *value)
 {

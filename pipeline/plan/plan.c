@@ -279,8 +279,9 @@ static enum ts_status check_names(const struct ts_plan *plan, struct ts_diag *di
                                            "notes"};
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
         const struct chain_stage *stage = plan->nodes[i].chain_stage;
-        bool taken = stage->stage->keeps_output && !strncmp(stage->name, "process_", 8);
-        for (size_t r = 0; stage->stage->keeps_output && r < sizeof reserved / sizeof *reserved; r++)
+        const bool named = stage->stage->keeps_output && stage->name;
+        bool taken = named && !strncmp(stage->name, "process_", 8);
+        for (size_t r = 0; named && r < sizeof reserved / sizeof *reserved; r++)
             taken |= !strcmp(stage->name, reserved[r]);
         if (taken)
             ts_diag_error(diag, TS_BAD_CHAIN,

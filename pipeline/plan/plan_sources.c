@@ -8,7 +8,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "io/scan/file_kind.h"
 #include "io/source/source_slices.h"
+#include "pipeline/chain/chain_build.h"
 #include "pipeline/plan/plan_frames.h"
 
 /* Gives flats and darks without `slices` those of `input`; false where they keep their own. */
@@ -32,6 +34,21 @@ static void hint_if_outside(bool follows, struct ts_diag *diag)
         ts_diag_hint(diag, "they are those of `input`; slices: [first, end] here too says which of these they are");
 }
 
+/* Adds the way out where the path of the source is what another format reads. A source of several paths keeps its own.
+ */
+static void hint_at_format(const struct plan_node *node, struct ts_diag *diag)
+{
+    const struct source_format *format = node->chain_source->format;
+    const size_t path = (size_t)ts_chain_path_param(format);
+    const void *field = ts_param_field(&node->set, path);
+    const struct ts_texts *paths = field;
+    const bool listed = format->params[path].kind == PARAM_TEXTS;
+    char way_out[512];
+    const char *only = !listed ? *(const char *const *)field : paths->n == 1 ? paths->items[0] : NULL;
+    if (only && ts_file_way_out(only, format->name, way_out, sizeof way_out))
+        ts_diag_hint(diag, "%s", way_out);
+}
+
 static enum ts_status open_source(struct ts_plan *plan, int32_t index, struct ts_diag *diag)
 {
     struct plan_node *node = &plan->nodes[index];
@@ -41,6 +58,8 @@ static enum ts_status open_source(struct ts_plan *plan, int32_t index, struct ts
     const enum ts_status status = ts_source_open(format, &node->set, &node->source, diag);
     if (status != TS_OK) {
         hint_if_outside(follows, diag);
+        if (status == TS_BAD_INPUT)
+            hint_at_format(node, diag);
         return status;
     }
     node->out = node->source->image;

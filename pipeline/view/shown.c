@@ -13,7 +13,7 @@
 #include "core/memory.h"
 #include "core/thread.h"
 #include "cuda/view/view.h"
-#include "pipeline/view/file_kind.h"
+#include "io/scan/file_kind.h"
 
 /* ---- an image of a file ------------------------------------------------------------------------- */
 
@@ -155,8 +155,8 @@ static enum ts_status open_result(struct shown *shown, const char *path)
 /* Opens a file as the first format that takes it. Where none does, the first one's reasons are reported. */
 static enum ts_status open_file(struct shown *shown, const char *path)
 {
-    const char *formats[VIEW_FORMATS];
-    const int n = ts_view_formats(path, formats);
+    const char *formats[FILE_FORMATS];
+    const int n = ts_file_formats(path, formats);
     for (int i = 0; i < n; i++) {
         struct ts_diag *trial = n > 1 ? ts_diag_create() : NULL;
         const enum ts_status status = open_image(shown, formats[i], path, NULL, trial ? trial : shown->diag);

@@ -350,6 +350,15 @@ def volumes_by_time(folder):
 
 
 @test
+def without_stages_the_input_is_converted(folder):
+    chain = phantom(folder)
+    run("run", f"{chain} | nifti {folder}/alone.nii")
+    run("run", f"{chain} | box radius=0 | nifti {folder}/box.nii")
+    alone, box = (open(f"{folder}/{name}.nii", "rb").read() for name in ("alone", "box"))
+    assert alone == box, "box of radius 0 changes the file"
+
+
+@test
 def nothing_is_replaced_unasked(folder):
     chain = phantom(folder)
     os.makedirs(f"{folder}/mine")

@@ -251,65 +251,18 @@ Test(chain, version_decides_about_defaults)
     }
 }
 
-Test(chain, one_line_may_leave_the_source_to_the_command_line)
+Test(chain, without_stages_is_one_save)
 {
-    struct ts_diag *diag;
-    struct ts_chain *chain;
-    cr_assert_eq(ts_test_parse("box radius=2", &chain, &diag), TS_OK);
-    cr_expect_null(chain->sources[0].format);
-    cr_expect_eq(ts_chain_set_input(chain, "given here", diag), TS_OK);
-    cr_expect_str_eq(((const struct ts_texts *)chain->sources[0].set.values)->items[0], "given here");
-    cr_expect_eq(ts_chain_set_output(chain, "there.h5", diag), TS_OK);
-    cr_expect_str_eq(chain->output.path, "there.h5");
-    cr_expect_eq(ts_chain_set_output(chain, "", diag), TS_BAD_CHAIN);
-    cr_expect_eq(ts_chain_set_input(chain, "", diag), TS_BAD_CHAIN);
-    cr_expect_str_eq(((const struct ts_texts *)chain->sources[0].set.values)->items[0], "given here");
-    ts_chain_destroy(chain);
-    ts_diag_destroy(diag);
-}
-
-Test(chain, bad_lines_have_exactly_their_errors)
-{
-    static const char *const cases[][2] = {
-        {"dicmo ./study | equalize", "1:1: error: input: unknown format 'dicmo'; did you mean 'dicom'?\n"},
-        {"./study | equalize", "1:1: error: input: unknown format './study'\n"},
-        {"dicom ./study | box radius=9000", "1:28: error: box.radius: 9000 is outside [0, 1024] pixel\n"},
-        {"dicom ./study | box radius 2",
-         "1:21: error: parameter=value is expected here\n1:28: error: parameter=value is expected here\n"
-         "1:17: error: box.radius: required, but not given\n"},
-        {"dicom ./study | box radius=2,3", "1:28: error: box.radius: '2,3' is not an integer\n"},
-        {"dicom ./study | box radius=\"2\"", "1:28: error: box.radius: '2' is a text in quotes, not a number\n"},
-        {"dicom ./study | box radius=", "1:28: error: box.radius: an integer is expected, found nothing\n"},
-        {"dicom ./study | box radius=2 radius=3", "1:30: error: the key 'radius' stands twice, first in line 1\n"},
-        {"dicom ./study | bxo radius=2", "1:17: error: unknown stage 'bxo'; did you mean 'box'?\n"},
-        {"dicom ./study | | equalize", "1:17: error: the name of a stage is expected here\n"},
-        {"dicom ./study | equalize |", "1:27: error: the name of a stage is expected here\n"},
-        {"dicom | equalize", "1:1: error: input.dicom: a path is expected, found nothing\n"},
-        {"dicom ./study serie=2 | equalize", "1:15: error: input: unknown parameter 'serie'; did you mean 'series'?\n"},
-        {"dicom ./study", "1:1: error: stages: the list is empty; a chain has at least one stage\n"},
-        {"dicom ./study | equalize | hdf5", "1:28: error: output.hdf5: a path is expected, found nothing\n"},
-        {"dicom ./study | equalize | hdf5 a.h5 compression=gzip",
-         "1:50: error: output.compression: 'gzip' is not a choice\n"},
-        {"dicom ./study | equalize | hdf5 a.h5 dtype=f32", "1:44: error: output.dtype: 'f32' is not a choice\n"},
-        {"dicom ./study | equalize | hdf5 a.h5 compresion=none",
-         "1:38: error: output: unknown format 'compresion'; did you mean 'compression'?\n"},
-        {"dicom ./study | hdf5 a.h5 | equalize",
-         "1:22: error: parameter=value is expected here\n1:17: error: unknown stage 'hdf5'\n"},
-        {"dicom \"./study | equalize", "1:7: error: this double quote is not closed\n"},
-        {"dicom \"./study\"x | equalize",
-         "1:16: error: a space or the end of the value is expected after the double quote\n"},
-        {"dicom ./study | statistics percentiles=5,,7",
-         "1:42: error: statistics.percentiles: a number is expected, found nothing\n"},
-        {"dicom ./study | histogram reference=late | save name=late",
-         "1:37: error: histogram.reference: 'late' is the name of a later stage (line 1)\n"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    static const char *const texts[] = {"tomostage: 2\ninput: {dicom: ./study}\nstages: []\n", "dicom ./study",
+                                        "dicom ./study | save"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct ts_diag *diag;
         struct ts_chain *chain;
-        cr_expect_eq(ts_test_parse(cases[i][0], &chain, &diag), TS_BAD_CHAIN, "%s", cases[i][0]);
-        char *found = ts_test_errors(diag);
-        cr_expect_str_eq(found, cases[i][1], "%s:\n%sinstead of\n%s", cases[i][0], found, cases[i][1]);
-        free(found);
+        cr_assert_eq(ts_test_parse(texts[i], &chain, &diag), TS_OK, "%s", ts_test_errors(diag));
+        cr_assert_eq(chain->n_stages, 1);
+        char *text = ts_chain_canonical(chain);
+        cr_expect(strstr(text, "stages:\n  - save: {}\n"), "%s gives\n%s", texts[i], text);
+        free(text);
         ts_chain_destroy(chain);
         ts_diag_destroy(diag);
     }

@@ -127,3 +127,72 @@ Test(oneline, hints_follow_the_form_of_the_chain)
     ts_chain_destroy(chain);
     ts_diag_destroy(diag);
 }
+
+Test(oneline, may_leave_the_source_to_the_command_line)
+{
+    struct ts_diag *diag;
+    struct ts_chain *chain;
+    cr_assert_eq(ts_test_parse("box radius=2", &chain, &diag), TS_OK);
+    cr_expect_null(chain->sources[0].format);
+    cr_expect_eq(ts_chain_set_input(chain, "given here", diag), TS_OK);
+    cr_expect_str_eq(((const struct ts_texts *)chain->sources[0].set.values)->items[0], "given here");
+    cr_expect_eq(ts_chain_set_output(chain, "there.h5", diag), TS_OK);
+    cr_expect_str_eq(chain->output.path, "there.h5");
+    cr_expect_eq(ts_chain_set_output(chain, "", diag), TS_BAD_CHAIN);
+    cr_expect_eq(ts_chain_set_input(chain, "", diag), TS_BAD_CHAIN);
+    cr_expect_str_eq(((const struct ts_texts *)chain->sources[0].set.values)->items[0], "given here");
+    ts_chain_destroy(chain);
+    ts_diag_destroy(diag);
+}
+
+Test(oneline, bad_lines_have_exactly_their_errors)
+{
+    static const char *const cases[][2] = {
+        {"dicmo ./study | equalize", "1:1: error: input: unknown format 'dicmo'; did you mean 'dicom'?\n"},
+        {"./study | equalize", "1:1: error: input: unknown format './study'\n"},
+        {"dicom ./study | box radius=9000", "1:28: error: box.radius: 9000 is outside [0, 1024] pixel\n"},
+        {"dicom ./study | box radius 2",
+         "1:21: error: parameter=value is expected here\n1:28: error: parameter=value is expected here\n"
+         "1:17: error: box.radius: required, but not given\n"},
+        {"dicom ./study | box radius=2,3", "1:28: error: box.radius: '2,3' is not an integer\n"},
+        {"dicom ./study | box radius=\"2\"", "1:28: error: box.radius: '2' is a text in quotes, not a number\n"},
+        {"dicom ./study | box radius=", "1:28: error: box.radius: an integer is expected, found nothing\n"},
+        {"dicom ./study | box radius=2 radius=3", "1:30: error: the key 'radius' stands twice, first in line 1\n"},
+        {"dicom ./study | bxo radius=2", "1:17: error: unknown stage 'bxo'; did you mean 'box'?\n"},
+        {"dicom ./study | | equalize", "1:17: error: the name of a stage is expected here\n"},
+        {"dicom ./study | equalize |", "1:27: error: the name of a stage is expected here\n"},
+        {"dicom | equalize", "1:1: error: input.dicom: a path is expected, found nothing\n"},
+        {"dicom ./study serie=2 | equalize", "1:15: error: input: unknown parameter 'serie'; did you mean 'series'?\n"},
+        {"dicom ./study | equalize | hdf5", "1:28: error: output.hdf5: a path is expected, found nothing\n"},
+        {"dicom ./study | equalize | hdf5 a.h5 compression=gzip",
+         "1:50: error: output.compression: 'gzip' is not a choice\n"},
+        {"dicom ./study | equalize | hdf5 a.h5 dtype=f32", "1:44: error: output.dtype: 'f32' is not a choice\n"},
+        {"dicom ./study | equalize | hdf5 a.h5 compresion=none",
+         "1:38: error: output: unknown format 'compresion'; did you mean 'compression'?\n"},
+        {"dicom ./study | hdf5 a.h5 | equalize", "1:17: error: this is an output, and a stage stands behind it\n"},
+        {"dicom ./study | box radius = 2", "1:27: error: no space may stand beside =\n"},
+        {"dicom ./study | box radius= 2", "1:29: error: parameter=value is expected here\n"
+                                          "1:28: error: box.radius: an integer is expected, found nothing\n"},
+        {"dicom ./study | rescale limits=[1 2]",
+         "1:35: error: a comma is expected here: it divides the items of a list\n"},
+        {"dicom ./study | rescale limits=[1,2", "1:32: error: this bracket is not closed\n"},
+        {"| box radius=2", "1:1: error: the name of a stage is expected here\n"},
+        {"dicom \"./study | equalize", "1:7: error: this double quote is not closed\n"},
+        {"dicom \"./study\"x | equalize",
+         "1:16: error: a space or the end of the value is expected after the double quote\n"},
+        {"dicom ./study | statistics percentiles=5,,7",
+         "1:42: error: statistics.percentiles: a number is expected, found nothing\n"},
+        {"dicom ./study | histogram reference=late | save name=late",
+         "1:37: error: histogram.reference: 'late' is the name of a later stage (line 1)\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ts_diag *diag;
+        struct ts_chain *chain;
+        cr_expect_eq(ts_test_parse(cases[i][0], &chain, &diag), TS_BAD_CHAIN, "%s", cases[i][0]);
+        char *found = ts_test_errors(diag);
+        cr_expect_str_eq(found, cases[i][1], "%s:\n%sinstead of\n%s", cases[i][0], found, cases[i][1]);
+        free(found);
+        ts_chain_destroy(chain);
+        ts_diag_destroy(diag);
+    }
+}

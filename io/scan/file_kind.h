@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This tells by the first bytes of a file, or by the names in a folder, which formats may read it.
+ */
+#ifndef IO_SCAN_FILE_KIND_H
+#define IO_SCAN_FILE_KIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { FILE_FORMATS = 3 };
+
+/* Names the kind of an image that a path may be: "a folder", "a DICOM file", "a TIFF file", "an HDF5 file", and in
+ * *format the source format that most likely reads it, or "gzip" where none does before it is unpacked. NULL where it
+ * may be a chain. A pipe is not looked at, since what is read from it is gone. */
+const char *ts_file_kind(const char *path, const char **format);
+/* Lists the source formats to try on an image, most likely ones first; returns how many, at least 1. */
+int ts_file_formats(const char *path, const char *formats[FILE_FORMATS]);
+/* Returns true where the folder holds a file whose name has one of these endings, in any case; NULL ends the list. */
+bool ts_folder_holds(const char *path, const char *const *endings);
+/* Writes what a user can do where the named format found nothing to read at the path: unpack the files, or name the
+ * format that reads them. Returns false where the path gives no reason for either. */
+bool ts_file_way_out(const char *path, const char *format, char *text, size_t size);
+
+#endif
