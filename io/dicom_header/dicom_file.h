@@ -94,7 +94,9 @@ struct dicom_image {
     int32_t padding, padding_limit;                     /* by pixel_representation */
     double echo_time_ms, temporal_position, acquisition_number, b_value, instance_number; /* NaN if absent */
     double acquired_s, time_offset_s, trigger_ms; /* times whose differences count; NaN if absent */
-    double vendor_kind;                           /* a vendor's number for the kind of image; NaN if absent */
+    double slice_time_ms;                         /* of a tile, from the start of its volume; NaN if absent */
+    double phase_positive; /* 1: phase is encoded towards rising rows or columns; 0: the other way; NaN if absent */
+    double vendor_kind;    /* a vendor's number for the kind of image; NaN if absent */
     bool have_gradient;
     double gradient[3]; /* direction of the diffusion weighting; NaN if absent */
     double echo_key;    /* echo_time_ms where echoes are series of their own, else NaN; once images are grouped */

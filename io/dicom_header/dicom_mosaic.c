@@ -14,13 +14,22 @@
 
 #include "io/dicom_header/dicom_parse.h"
 
-enum { CSA_TAG_BYTES = 84, CSA_NAME_BYTES = 64, CSA_ITEM_BYTES = 16, CSA_MAX_TAGS = 1024, MAX_TILES = 4096 };
+enum {
+    CSA_TAG_BYTES = 84,
+    CSA_NAME_BYTES = 64,
+    CSA_ITEM_BYTES = 16,
+    CSA_MAX_TAGS = 1024,
+    MAX_TILES = 4096,
+    MAX_TIMES = 512
+};
 /* The normal of the CSA header is rounded to eight digits; the cross product of the cosines gives the direction. */
 static const double SAME_NORMAL = 1e-3;
 
 /* What the CSA header states; NaN where it does not. */
 struct csa {
     double tiles, normal[3], b_value;
+    double phase_positive;      /* 1: phase is encoded towards rising rows or columns, 0: the other way */
+    double times_ms[MAX_TIMES]; /* of each tile, from the start of the volume */
 };
 
 struct csa_reader {
@@ -41,11 +50,13 @@ static bool read_bytes(struct csa_reader *csa, void *out, size_t n)
 /* Returns the doubles that a tag's items fill, and how many there may be; NULL for a tag that is not wanted. */
 static double *wanted_values(struct csa *found, const char *name, int *count)
 {
-    *count = !strcmp(name, "SliceNormalVector") ? 3 : 1;
-    return !strcmp(name, "NumberOfImagesInMosaic") ? &found->tiles
-           : !strcmp(name, "SliceNormalVector")    ? found->normal
-           : !strcmp(name, "B_value")              ? &found->b_value
-                                                   : NULL;
+    *count = !strcmp(name, "SliceNormalVector") ? 3 : !strcmp(name, "MosaicRefAcqTimes") ? MAX_TIMES : 1;
+    return !strcmp(name, "NumberOfImagesInMosaic")           ? &found->tiles
+           : !strcmp(name, "SliceNormalVector")              ? found->normal
+           : !strcmp(name, "B_value")                        ? &found->b_value
+           : !strcmp(name, "PhaseEncodingDirectionPositive") ? &found->phase_positive
+           : !strcmp(name, "MosaicRefAcqTimes")              ? found->times_ms
+                                                             : NULL;
 }
 
 /* Reads one item of a tag into *value, which may be NULL. Returns false at the end of the header or where it is broken.
@@ -90,7 +101,9 @@ static bool read_tag(struct csa_reader *csa, bool first, struct csa *found)
 /* Reads the tags up to the first that is broken. */
 static struct csa read_csa(struct scan *scan)
 {
-    struct csa found = {.tiles = NAN, .normal = {NAN, NAN, NAN}, .b_value = NAN};
+    struct csa found = {.tiles = NAN, .normal = {NAN, NAN, NAN}, .b_value = NAN, .phase_positive = NAN};
+    for (int i = 0; i < MAX_TIMES; i++)
+        found.times_ms[i] = NAN;
     struct csa_reader csa = {
         .reader = &scan->reader, .at = scan->csa.offset, .end = scan->csa.offset + scan->csa.length};
     unsigned char start[8];
@@ -152,6 +165,7 @@ void ts_dicom_list_tiles(struct scan *scan)
     const int grid = tiles >= 1 && tiles <= MAX_TILES ? (int)ceil(sqrt(tiles)) : 0;
     double normal[3] = {0};
     mosaic->b_value = isnan(mosaic->b_value) ? csa.b_value : mosaic->b_value;
+    mosaic->phase_positive = csa.phase_positive;
     if (isnan(tiles))
         ts_dicom_refuse(scan, "dicom-mosaic", "%s how many (private elements removed?)", way);
     else if (grid == 0 || tiles != rint(tiles) || file->rows % grid || file->columns % grid || file->frames != 1)
@@ -167,7 +181,9 @@ void ts_dicom_list_tiles(struct scan *scan)
         ts_dicom_refuse(scan, "dicom-mosaic", "the tiles of a mosaic do not follow each other along their normal");
     for (int k = 0; !file->refusal && k < (int)tiles; k++) {
         struct dicom_image *tile = ts_dicom_add_image(scan);
-        if (tile)
-            place_tile(scan, normal, k, grid, tile);
+        if (!tile)
+            continue;
+        place_tile(scan, normal, k, grid, tile);
+        tile->slice_time_ms = k < MAX_TIMES ? csa.times_ms[k] : NAN;
     }
 }

@@ -37,6 +37,9 @@ extern const struct choice ts_frames_choices[], ts_projections_quantity_choices[
         PARAM(type, endpoint, .unit = "", .init.b = false,                                                             \
               .doc = "whether the last view is at theta_stop, or one step before it")
 
+/* A result has the attributes of the input that it was computed from. */
+enum { PROJECTIONS_ATTRIBUTES = 128 };
+
 /* A scan as a format describes it before the source is made. The arena owns all lists and texts. */
 struct projections {
     struct arena *arena;
@@ -57,7 +60,7 @@ struct projections {
     /* The whole image, where the file describes it, in place of the fields from `angles` on; else NULL. */
     const struct ts_image *described;
     struct ts_axis volume_axis; /* of a stack of several volumes */
-    struct source_attribute attributes[12];
+    struct source_attribute attributes[PROJECTIONS_ATTRIBUTES];
     size_t n_attributes;
 };
 

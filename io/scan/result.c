@@ -12,6 +12,7 @@
 
 #include "io/file/result_check.h"
 #include "io/scan/projections.h"
+#include "io/scan/result_facts.h"
 #include "io/source/source_slices.h"
 
 enum { IMAGE_NAME_BYTES = 256 };
@@ -341,6 +342,8 @@ static enum ts_status find_all(struct projections *projections, const struct par
     projections->padding = (enum source_padding)params->padding;
     if (status == TS_OK)
         status = open_mask(projections, &group);
+    if (status == TS_OK)
+        status = ts_result_facts(projections, projections->described);
     if (status == TS_OK)
         status = ts_projections_attribute(projections, "image", "%s", params->image);
     return status;

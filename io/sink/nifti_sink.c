@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Writes a volume as NIfTI-1, or as NIfTI-2 where an axis is longer than 32,767, as it is or in gzip by all threads.
- * The values keep their type and their order, x fastest and row 0 first: the transform states how they lie, and no row
- * is moved. LPS becomes RAS by the signs of the first two coordinates. A volume without a place in a patient gets the
- * positions along its axes as its coordinates. Beside the file goes NAME.json with the facts about the input, under
- * keys as those of BIDS sidecars. A series of volumes has a fourth axis, of which NAME.json states the positions.
+ * The values keep their type. A volume with a place in a patient keeps the order of its values, x fastest and row 0
+ * first: the transform states how they lie, and LPS becomes RAS by the signs of the first two coordinates. A volume
+ * without such a place has no transform (both codes are 0). Programs then draw the second axis upwards, so its rows are
+ * written from the last to the first, and row 0 is at the top as it is in DICOM and HDF5. A series of volumes has a
+ * fourth axis, which has a unit where it is one of time. nifti_sidecar.c makes the files beside it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,15 +15,16 @@
 
 #include "io/file/file_bytes.h"
 #include "io/file/gzip_writer.h"
-#include "io/sink/sink.h"
-#include "io/source/metadata.h"
+#include "io/sink/nifti_sidecar.h"
 #include "io/volume/nifti_header.h"
 
 struct nifti_file {
     struct sink sink; /* first */
     struct gzip_writer *gzip;
     uint64_t offset;
-    char *sidecar; /* its path */
+    unsigned char *reversed; /* one slice; NULL: rows keep their order */
+    struct nifti_timing timing;
+    char *beside[SINK_STAGED]; /* paths of the files beside it */
 };
 
 static bool is_gzip(const char *path)
@@ -38,11 +40,13 @@ static const char *refusal(const struct sink_request *request)
 
 static size_t memory_bytes(const struct sink_request *request)
 {
-    return is_gzip(request->path) ? ts_gzip_writer_bytes(request->threads) : 0;
+    return (is_gzip(request->path) ? ts_gzip_writer_bytes(request->threads) : 0) +
+           (request->image->has_geometry ? 0 : ts_slice_bytes(request->image));
 }
 
-static void make_header(const struct sink *sink, struct nifti_header *header)
+static void make_header(const struct nifti_file *file, struct nifti_header *header)
 {
+    const struct sink *sink = &file->sink;
     const struct ts_image *image = &sink->image;
     double rows[3][4];
     *header = (struct nifti_header){.version = 1, .dim = {3, 1, 1, 1, 1, 1, 1, 1}, .slope = 1};
@@ -57,18 +61,25 @@ static void make_header(const struct sink *sink, struct nifti_header *header)
         header->dim[0] = 4;
         header->dim[4] = (double)volumes->n;
         header->version = volumes->n > NIFTI_1_LONGEST ? 2 : header->version;
-        if (volumes->kind == TS_AXIS_TIME && volumes->n > 1) /* the mean step, in seconds */
-            header->pixdim[4] =
-                (ts_axis_position(volumes, volumes->n - 1) - ts_axis_position(volumes, 0)) / (double)(volumes->n - 1);
     }
+    if (file->timing.step_s > 0)
+        header->pixdim[4] = file->timing.step_s;
     header->datatype = ts_nifti_datatype(image->dtype);
     header->bits = 8 * (double)ts_dtype_bytes(image->dtype);
     header->offset = header->version == 1 ? NIFTI_1_BYTES + 4 : NIFTI_2_BYTES + 4;
-    header->units = !strcmp(image->axes[2].unit, "mm") ? NIFTI_MM + NIFTI_SECONDS : 0;
+    const bool in_mm = !strcmp(image->axes[2].unit, "mm");
+    const bool timed = sink->request.volumes ? file->timing.step_s > 0 : in_mm;
+    header->units = (in_mm ? NIFTI_MM : 0) + (timed ? NIFTI_SECONDS : 0);
     snprintf(header->text, sizeof header->text, "tomostage %s: %s, %s", ts_version(), ts_quantity_name(image->quantity),
              image->unit);
+    if (!image->has_geometry) {
+        for (int d = 0; d < 3; d++)
+            header->pixdim[1 + d] = ts_axis_spacing(&image->axes[2 - d]);
+        header->pixdim[0] = 1;
+        return;
+    }
     ts_sink_transform(image, rows);
-    for (int d = 0; d < 4 && image->has_geometry; d++) {
+    for (int d = 0; d < 4; d++) {
         rows[0][d] = 0 - rows[0][d]; /* a zero keeps its sign */
         rows[1][d] = 0 - rows[1][d];
     }
@@ -84,56 +95,35 @@ static bool put_bytes(struct nifti_file *file, const void *data, size_t bytes)
     return ts_file_write_at(file->sink.staged[0].file.fd, data, bytes, at);
 }
 
-/* ---- the sidecar --------------------------------------------------------------------------------- */
+/* ---- files beside it ----------------------------------------------------------------------------- */
 
-static void write_sidecar(FILE *stream, const struct sink_request *request)
-{
-    struct json json;
-    ts_json_init(&json, stream, true);
-    ts_json_open(&json, '{');
-    ts_json_member_text(&json, "Quantity", ts_quantity_name(request->image->quantity));
-    ts_json_member_text(&json, "Units", request->image->unit);
-    ts_json_member_text(&json, "Image", request->name);
-    ts_metadata_json(&json, request->attributes, request->n_attributes);
-    if (request->volumes) {
-        ts_json_open_member(&json, "Volumes", '{');
-        ts_json_member_text(&json, "Axis", ts_axis_name(request->volumes->kind));
-        ts_json_member_text(&json, "Units", request->volumes->unit);
-        ts_json_open_member(&json, "Positions", '[');
-        for (int64_t i = 0; i < request->volumes->n; i++)
-            ts_json_real(&json, ts_axis_position(request->volumes, i));
-        ts_json_close(&json, ']');
-        ts_json_close(&json, '}');
-    }
-    ts_json_open_member(&json, "GeneratedBy", '[');
-    ts_json_open(&json, '{');
-    ts_json_member_text(&json, "Name", "tomostage");
-    ts_json_member_text(&json, "Version", ts_version());
-    ts_json_close(&json, '}');
-    ts_json_close(&json, ']');
-    ts_json_close(&json, '}');
-}
-
-static enum ts_status create_sidecar(struct nifti_file *file, struct ts_diag *diag)
+/* Stages a file of the output's name with another ending. It holds what `write` writes; where that is nothing there is
+ * no file. */
+static enum ts_status create_beside(struct nifti_file *file, const char *ending, nifti_sidecar_write *write,
+                                    struct ts_diag *diag)
 {
     struct sink *sink = &file->sink;
+    const int k = sink->n_staged;
     char *text = NULL;
     size_t length = 0;
     const size_t stem = strlen(sink->request.path) - (is_gzip(sink->request.path) ? strlen(".nii.gz") : strlen(".nii"));
-    if (asprintf(&file->sidecar, "%.*s.json", (int)stem, sink->request.path) < 0)
-        file->sidecar = NULL;
-    FILE *stream = file->sidecar ? open_memstream(&text, &length) : NULL;
+    if (asprintf(&file->beside[k], "%.*s.%s", (int)stem, sink->request.path, ending) < 0)
+        file->beside[k] = NULL;
+    FILE *stream = file->beside[k] ? open_memstream(&text, &length) : NULL;
     if (!stream)
         return ts_diag_no_memory(diag, strlen(sink->request.path));
-    write_sidecar(stream, &sink->request);
-    if (fclose(stream) != 0) {
+    const bool written = write(stream, &sink->request, &file->timing);
+    if (fclose(stream) != 0 || !written) {
         free(text);
         return ts_diag_no_memory(diag, length);
     }
-    sink->n_staged = 2;
-    enum ts_status status = ts_staged_file(&sink->staged[1], file->sidecar, sink->request.force, diag);
-    if (status == TS_OK && !ts_file_write_at(sink->staged[1].file.fd, text, length, 0))
-        status = ts_sink_failed(sink, errno, diag);
+    enum ts_status status = TS_OK;
+    if (length > 0) {
+        sink->n_staged++;
+        status = ts_staged_file(&sink->staged[k], file->beside[k], sink->request.force, diag);
+        if (status == TS_OK && !ts_file_write_at(sink->staged[k].file.fd, text, length, 0))
+            status = ts_sink_failed(sink, errno, diag);
+    }
     free(text);
     return status;
 }
@@ -145,20 +135,44 @@ static enum ts_status open_file(struct sink *sink, struct ts_diag *diag)
     struct nifti_file *file = (struct nifti_file *)sink;
     struct nifti_header header;
     unsigned char bytes[NIFTI_2_BYTES + 4];
-    make_header(sink, &header);
-    const size_t n = ts_nifti_encode(&header, bytes);
+    ts_nifti_timing(&sink->request, &file->timing);
+    make_header(file, &header);
+    const size_t n = ts_nifti_encode(&header, bytes), slice = ts_slice_bytes(&sink->image);
+    if (!sink->image.has_geometry && !(file->reversed = malloc(slice)))
+        return ts_diag_no_memory(diag, slice);
     if (is_gzip(sink->request.path)) {
         file->gzip = ts_gzip_writer_create(sink->staged[0].file.fd, sink->request.threads);
         if (!file->gzip)
             return ts_diag_no_memory(diag, ts_gzip_writer_bytes(sink->request.threads));
     }
-    return put_bytes(file, bytes, n) ? create_sidecar(file, diag) : ts_sink_failed(sink, errno, diag);
+    enum ts_status status = put_bytes(file, bytes, n) ? TS_OK : ts_sink_failed(sink, errno, diag);
+    if (status == TS_OK)
+        status = create_beside(file, "json", ts_nifti_write_json, diag);
+    if (status == TS_OK)
+        status = create_beside(file, "bval", ts_nifti_write_bval, diag);
+    return status == TS_OK ? create_beside(file, "bvec", ts_nifti_write_bvec, diag) : status;
+}
+
+/* Puts the slices of a slab with their rows in reverse order. */
+static bool put_reversed(struct nifti_file *file, const struct ts_image *slab)
+{
+    const int64_t rows = slab->axes[1].n;
+    const size_t slice = ts_slice_bytes(slab), row = slice / (size_t)rows;
+    bool put = true;
+    for (int64_t z = 0; z < slab->axes[0].n && put; z++) {
+        const unsigned char *from = ts_slice_data(slab, z);
+        for (int64_t y = 0; y < rows; y++)
+            memcpy(file->reversed + (size_t)(rows - 1 - y) * row, from + (size_t)y * row, row);
+        put = put_bytes(file, file->reversed, slice);
+    }
+    return put;
 }
 
 static enum ts_status put(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag)
 {
-    return put_bytes((struct nifti_file *)sink, slab->data, ts_image_bytes(slab)) ? TS_OK
-                                                                                  : ts_sink_failed(sink, errno, diag);
+    struct nifti_file *file = (struct nifti_file *)sink;
+    const bool done = file->reversed ? put_reversed(file, slab) : put_bytes(file, slab->data, ts_image_bytes(slab));
+    return done ? TS_OK : ts_sink_failed(sink, errno, diag);
 }
 
 static enum ts_status finish(struct sink *sink, struct ts_diag *diag)
@@ -171,12 +185,14 @@ static void free_file(struct sink *sink)
 {
     struct nifti_file *file = (struct nifti_file *)sink;
     ts_gzip_writer_destroy(file->gzip);
-    free(file->sidecar);
+    free(file->reversed);
+    for (int i = 0; i < SINK_STAGED; i++)
+        free(file->beside[i]);
 }
 
 const struct sink_format nifti_sink = {
     .name = "nifti",
-    .summary = "one NIfTI file, .nii or .nii.gz, and a JSON file beside it",
+    .summary = "one NIfTI file, .nii or .nii.gz, with .json and for diffusion .bval and .bvec beside it",
     .suffixes = {".nii.gz", ".nii"},
     .sink_bytes = sizeof(struct nifti_file),
     .refusal = refusal,

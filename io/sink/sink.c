@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,12 +196,18 @@ int64_t ts_sink_slices(const struct sink *sink)
     return sink->image.axes[0].n * (sink->request.volumes ? sink->request.volumes->n : 1);
 }
 
-const char *ts_sink_attribute(const struct sink_request *request, const char *name)
+const struct source_attribute *ts_sink_fact(const struct sink_request *request, const char *name)
 {
     for (size_t i = 0; i < request->n_attributes; i++)
         if (strcmp(request->attributes[i].name, name) == 0)
-            return request->attributes[i].value;
+            return &request->attributes[i];
     return NULL;
+}
+
+const char *ts_sink_attribute(const struct sink_request *request, const char *name)
+{
+    const struct source_attribute *fact = ts_sink_fact(request, name);
+    return fact ? fact->value : NULL;
 }
 
 void ts_sink_transform(const struct ts_image *image, double rows[3][4])
@@ -221,6 +228,21 @@ void ts_sink_transform(const struct ts_image *image, double rows[3][4])
         rows[i][i] = axis->spacing != 0 ? axis->spacing : 1;
         rows[i][3] = axis->positions ? axis->positions[0] : axis->first;
     }
+}
+
+bool ts_sink_same_slices(const struct sink_request *request)
+{
+    const struct ts_image *image = request->image, *input = request->input;
+    const double tolerance = 1e-6;
+    double off = 0, along = 0;
+    if (!input || image->axes[0].n != input->axes[0].n || image->has_geometry != input->has_geometry)
+        return false;
+    for (int i = 0; i < 3 && image->has_geometry; i++) {
+        off = fmax(off, fabs(image->direction[6 + i] - input->direction[6 + i]));
+        off = fmax(off, fabs(image->step_z_mm[i] - input->step_z_mm[i]));
+        along += (image->origin_mm[i] - input->origin_mm[i]) * input->direction[6 + i];
+    }
+    return off <= tolerance && fabs(along) <= tolerance;
 }
 
 const char *ts_sink_no_volume(const struct sink_request *request)

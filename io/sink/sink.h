@@ -10,7 +10,7 @@
 #include "io/file/staged.h"
 #include "io/source/source.h"
 
-enum { SINK_FORMATS = 4, SINK_SUFFIXES = 3, SINK_STAGED = 2 };
+enum { SINK_FORMATS = 4, SINK_SUFFIXES = 3, SINK_STAGED = 4 };
 
 /* How values become gray: [low, high] of them are black and white. */
 struct sink_window {
@@ -24,6 +24,7 @@ struct sink_request {
     const char *path;
     const struct ts_image *image;  /* the whole image, or one volume of a series; data is not looked at */
     const struct ts_axis *volumes; /* the axis of a series of volumes; NULL: there is one */
+    const struct ts_image *input;  /* the image that the attributes describe; NULL: not known */
     const char *name;              /* of the image: "data", or what `save` called it */
     /* Facts about the input that may be written: nothing of them identifies a patient. */
     const struct source_attribute *attributes;
@@ -38,7 +39,7 @@ struct sink {
     const struct sink_format *format;
     struct sink_request request; /* its pointers must outlive the sink */
     struct ts_image image;
-    struct staged staged[SINK_STAGED]; /* the output, and a file beside it where the format has one */
+    struct staged staged[SINK_STAGED]; /* the output, and files beside it where the format has them */
     int n_staged;
 };
 
@@ -98,10 +99,14 @@ enum ts_status ts_sink_failed(const struct sink *sink, int error, struct ts_diag
 /* Returns the slices of all volumes. */
 int64_t ts_sink_slices(const struct sink *sink);
 /* Finds the attribute of the input of this name; NULL where there is none. */
+const struct source_attribute *ts_sink_fact(const struct sink_request *request, const char *name);
+/* Returns the text of such an attribute; NULL where there is none. */
 const char *ts_sink_attribute(const struct sink_request *request, const char *name);
 /* The transform of voxel indices (x, y, z, 1) to coordinates in mm, three rows of four: LPS of the patient, or the
  * positions along the axes where the image has no geometry. */
 void ts_sink_transform(const struct ts_image *image, double rows[3][4]);
+/* Returns true where the slices are those of the input, in its order, so that what is known of each still holds. */
+bool ts_sink_same_slices(const struct sink_request *request);
 /* Returns a phrase for sinks that hold volumes alone, where the image is a sinogram; else NULL. */
 const char *ts_sink_no_volume(const struct sink_request *request);
 

@@ -33,6 +33,7 @@ struct source_attribute {
     const char *unit;         /* of the numbers; "" for none */
     const char *key;          /* in JSON, where a number is multiplied by key_scale; NULL: the name in camel case */
     double key_scale;
+    int64_t columns; /* of vectors: each of the n is so many numbers; 0: numbers are single */
 };
 
 /* This says how the files hold the pixels, on which the time to read them depends. */

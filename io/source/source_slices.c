@@ -80,7 +80,7 @@ static struct source_attribute *cut_attributes(const struct source *whole, int64
     for (size_t i = 0; cut && i < whole->n_attributes; i++) {
         cut[i] = whole->attributes[i];
         if (cut[i].n == whole->n_slices && cut[i].n > 1) {
-            cut[i].numbers += first;
+            cut[i].numbers += first * (cut[i].columns > 0 ? cut[i].columns : 1);
             cut[i].n = n;
         }
     }

@@ -107,6 +107,7 @@ static enum ts_status write_image(struct source *source, const char *image, cons
     const struct sink_request request = {.path = arguments.output,
                                          .image = &source->image,
                                          .volumes = source->n_volumes > 1 ? &source->volume_axis : NULL,
+                                         .input = &source->image,
                                          .name = image,
                                          .attributes = source->attributes,
                                          .n_attributes = source->n_attributes,

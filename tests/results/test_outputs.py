@@ -88,6 +88,155 @@ def nifti_of_a_phantom(folder):
     assert np.array_equal(data, expected) and np.allclose(lps, expected_lps, rtol=0, atol=1e-4)
 
 
+def letter_volume(folder):
+    """A reconstruction of a letter F, which no mirroring maps onto itself, without a place in a patient; 4 slices."""
+    f = np.zeros((48, 48), "f4")
+    f[8:40, 14:19] = f[8:13, 14:34] = f[21:26, 14:28] = 1
+    with h5py.File(f"{folder}/f.h5", "w") as file:
+        file["f"] = np.stack([f, f, f, f * 2])
+    return f, (f"hdf5 {folder}/f.h5 path=/f axes=z,y,x spacing=0.5,0.5,0.5 quantity=attenuation | radon views=90 detectors=48 "
+               "| fbp")
+
+
+@test
+def nifti_without_a_place(folder):
+    letter, chain = letter_volume(folder)
+    for name in "a.nii", "a.nii.gz":
+        run("run", f"{chain} | hdf5 {folder}/a.h5 | nifti {folder}/{name} | dicom {folder}/derived", "--force")
+        data, _ = result(f"{folder}/a.h5")
+        image = nibabel.load(f"{folder}/{name}")
+        assert image.header["sform_code"] == 0 and image.header["qform_code"] == 0
+        assert image.header.get_zooms() == (0.5, 0.5, 0.5)
+        values = image.get_fdata()
+        assert np.array_equal(values[:, ::-1].transpose(2, 1, 0), data)
+        # Drawn as RAS with y upwards and the patient's right at the left, the letter stands upright; so it does in DICOM.
+        drawn = nibabel.as_closest_canonical(image).get_fdata()[::-1, ::-1, 1].T
+        assert np.corrcoef(drawn.ravel(), letter.ravel())[0, 1] > 0.9
+        stored, lps, files = read_dicom(f"{folder}/derived")
+        of_dicom = nibabel.Nifti1Image(stored.transpose(2, 1, 0), TO_RAS @ lps)
+        step = float(files[0].RescaleSlope)
+        assert np.abs(nibabel.as_closest_canonical(of_dicom).get_fdata() -
+                      nibabel.as_closest_canonical(image).get_fdata()).max() <= step
+        # What was written is read to the same volume, and has no place again.
+        run("run", f"nifti {folder}/{name} quantity=attenuation | save name=same | hdf5 {folder}/b.h5", "--force")
+        with h5py.File(f"{folder}/b.h5") as file, h5py.File(f"{folder}/a.h5") as first:
+            assert "origin_mm" not in file["/entry/data"].attrs and "origin_mm" not in first["/entry/data"].attrs
+            assert np.array_equal(file["/entry/data/data"][:], data)
+
+
+def diffusion_series(folder, normal):
+    """Five volumes of an oblique series as a Siemens scanner writes them: a b0 and four directions. Returns the b-values and
+    the directions in the patient."""
+    from pydicom.dataset import Dataset, FileMetaDataset
+    directions = np.array([[0, 0, 0], [1, 0, 0], [0.6, 0.8, 0], [0, -0.28, 0.96], [0.48, 0.6, -0.64]])
+    turn = np.linalg.qr(np.array([[1, 0.2, 0.1], [-0.15, 1, 0.05], [0.1, 0.2, 1]]))[0]
+    turn = turn * np.sign(np.diag(turn)) @ normal
+    os.makedirs(f"{folder}/dwi")
+    for v, direction in enumerate(directions):
+        for z in range(4):
+            file = Dataset()
+            file.file_meta = FileMetaDataset()
+            file.file_meta.TransferSyntaxUID = "1.2.840.10008.1.2.1"
+            file.SOPClassUID = file.file_meta.MediaStorageSOPClassUID = "1.2.840.10008.5.1.4.1.1.4"
+            file.SOPInstanceUID = file.file_meta.MediaStorageSOPInstanceUID = f"1.2.3.{v}.{z}"
+            file.StudyInstanceUID, file.SeriesInstanceUID, file.FrameOfReferenceUID = "1.2.4", "1.2.5", "1.2.6"
+            file.Modality, file.Manufacturer, file.SeriesNumber, file.InstanceNumber = "MR", "SIEMENS", 3, v * 4 + z + 1
+            file.ImageType, file.ScanningSequence, file.MRAcquisitionType = ["ORIGINAL", "PRIMARY", "DIFFUSION", "NONE"], "EP", "2D"
+            file.EchoTime, file.RepetitionTime, file.AcquisitionNumber = 80, 3000, v + 1
+            file.AcquisitionDate, file.AcquisitionTime = "20200101", f"1000{v * 3:02d}.000000"
+            file.InPlanePhaseEncodingDirection, file.SliceThickness = "COL", 3
+            file.Rows, file.Columns, file.PixelSpacing = 6, 5, [2, 2.5]
+            file.ImageOrientationPatient = list(turn[:, 0]) + list(turn[:, 1])
+            file.ImagePositionPatient = list(np.array([-5, 7, 11]) + 3 * z * np.cross(turn[:, 0], turn[:, 1]))
+            file.SamplesPerPixel, file.PhotometricInterpretation = 1, "MONOCHROME2"
+            file.BitsAllocated, file.BitsStored, file.HighBit, file.PixelRepresentation = 16, 12, 11, 0
+            file.PixelData = (np.arange(30, dtype="<u2") + 100 * v + 30 * z).tobytes()
+            block = file.private_block(0x19, "SIEMENS MR HEADER", create=True)
+            block.add_new(0x0C, "IS", 0 if v == 0 else 1000)
+            file.DiffusionBValue = 0.0 if v == 0 else 1000.0
+            if v:
+                block.add_new(0x0D, "CS", "DIRECTIONAL")
+                block.add_new(0x0E, "FD", list(direction))
+                file.DiffusionGradientOrientation = list(direction)
+            file.is_little_endian, file.is_implicit_VR = True, False
+            file.save_as(f"{folder}/dwi/{v}_{z}.dcm", write_like_original=False)
+    return directions
+
+
+@test
+def diffusion_for_fsl(folder):
+    directions = diffusion_series(folder, np.eye(3))
+    run("run", f"dicom {folder}/dwi | save name=same | nifti {folder}/ours.nii | hdf5 {folder}/ours.h5")
+    image = nibabel.load(f"{folder}/ours.nii")
+    bvals, bvecs = np.loadtxt(f"{folder}/ours.bval"), np.loadtxt(f"{folder}/ours.bvec")
+    assert np.array_equal(bvals, [0, 1000, 1000, 1000, 1000]) and bvecs.shape == (3, 5)
+    with h5py.File(f"{folder}/ours.h5") as file:
+        kept = file["/entry/inputs/input/diffusion_gradient_orientation"][:]
+        assert kept.shape == (20, 3) and np.allclose(kept[-1], directions[-1]) and np.isnan(kept[0]).all()
+
+    def in_patient(path, vectors):
+        """FSL's rule backwards: x the other way for a positive determinant, then the axes of the image in RAS."""
+        axes = nibabel.load(path).affine[:3, :3]
+        turned = vectors * [[-1 if np.linalg.det(axes) > 0 else 1], [1], [1]]
+        return (axes / np.linalg.norm(axes, axis=0)) @ turned
+
+    assert np.linalg.det(image.affine[:3, :3]) > 0
+    assert np.allclose(in_patient(f"{folder}/ours.nii", bvecs), (directions * [-1, -1, 1]).T, atol=1e-5)
+    assert image.header.get_xyzt_units() == ("mm", "unknown")
+    # Another orientation of the axes has its own vectors for the same directions.
+    run("run", f"dicom {folder}/dwi | reorient to=RAS | nifti {folder}/ras.nii")
+    assert np.allclose(in_patient(f"{folder}/ras.nii", np.loadtxt(f"{folder}/ras.bvec")), (directions * [-1, -1, 1]).T, atol=1e-5)
+    if not shutil.which("dcm2niix"):
+        raise Skip
+    os.makedirs(f"{folder}/theirs")
+    subprocess.run(["dcm2niix", "-b", "y", "-z", "n", "-f", "x", "-o", f"{folder}/theirs", f"{folder}/dwi"], check=True, capture_output=True)
+    their_bvecs = np.loadtxt(f"{folder}/theirs/x.bvec")
+    assert np.array_equal(np.loadtxt(f"{folder}/theirs/x.bval"), bvals)
+    theirs, mine = in_patient(f"{folder}/theirs/x.nii", their_bvecs), in_patient(f"{folder}/ours.nii", bvecs)
+    assert np.allclose(theirs, mine, atol=1e-4), (theirs, mine)
+
+
+def same_files(one, other):
+    assert sorted(os.listdir(one)) == sorted(os.listdir(other))
+    for name in os.listdir(one):
+        with open(f"{one}/{name}", "rb") as first, open(f"{other}/{name}", "rb") as second:
+            assert first.read() == second.read(), name
+
+
+@test
+def a_result_knows_its_acquisition(folder):
+    """What is exported from a result, or computed further from it, is what the run itself would have written."""
+    sources = {"phantom": phantom(folder)}
+    if DATA:
+        sources["mosaic"] = f"dicom {DATA}/mr/siemens_mosaic/dicom series=#6"
+        sources["pet"] = f"dicom {DATA}/ct/ibsi_sts001/dicom/PET/image"
+    for name, source in sources.items():
+        if name != "mosaic":
+            run("run", f"{source} | box radius=1 | dicom {folder}/{name}_own | hdf5 {folder}/{name}.h5")
+            run("export", f"{folder}/{name}.h5", "--format", "dicom", "-o", f"{folder}/{name}_later")
+            same_files(f"{folder}/{name}_own", f"{folder}/{name}_later")
+        run("run", f"{source} | box radius=1 | hdf5 {folder}/{name}.h5 | nifti {folder}/{name}.nii", "--force")
+        run("export", f"{folder}/{name}.h5", "-o", f"{folder}/later.nii", "--force")
+        run("run", f"result {folder}/{name}.h5 | nifti {folder}/further.nii", "--force")
+        facts = []
+        for path in f"{folder}/{name}.json", f"{folder}/later.json", f"{folder}/further.json":
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            assert text.count('"Image"') == 1
+            facts.append(json.loads(text))
+            for key in "SeriesOfInput", "FilesPassedOver", "Warnings", "Digest":  # of the files that the first run read
+                facts[-1].pop(key, None)
+        assert facts[0] == facts[1] == facts[2], name
+        # Where slices are gone, so is what is known of each; what all have in common stays.
+        run("run", f"{source} | reorient to=RPI | crop z=[1,4] | hdf5 {folder}/part.h5", "--force")
+        run("export", f"{folder}/part.h5", "-o", f"{folder}/part.nii", "--force")
+        with open(f"{folder}/part.json", encoding="utf-8") as file:
+            part = json.load(file)
+        assert part["Modality"] == facts[0]["Modality"] and "SliceTiming" not in part
+        for key, value in part.items():
+            assert not (isinstance(value, list) and len(value) == 7), key
+
+
 @test
 def nifti_2_of_a_long_axis(folder):
     values = np.arange(40000 * 2 * 2, dtype=np.int32).reshape(40000, 2, 2)
@@ -259,9 +408,7 @@ def dicom_is_read_back(folder):
     # Equal results have equal files.
     run("export", f"{folder}/a.h5", "--format", "dicom", "-o", f"{folder}/again")
     run("export", f"{folder}/a.h5", "--format", "dicom", "-o", f"{folder}/twice")
-    for name in os.listdir(f"{folder}/again"):
-        with open(f"{folder}/again/{name}", "rb") as one, open(f"{folder}/twice/{name}", "rb") as two:
-            assert one.read() == two.read()
+    same_files(f"{folder}/again", f"{folder}/twice")
 
 
 @test
@@ -317,6 +464,31 @@ def dcm2niix_agrees(folder):
         assert np.allclose(back.affine, ours.affine, rtol=0, atol=1e-3)
 
 
+def check_timing_of_mosaics(folder):
+    """Steps, times of slices and the direction of the phase as dcm2niix has them."""
+    if not shutil.which("dcm2niix"):
+        return
+    source = f"{DATA}/mr/siemens_mosaic"
+    os.makedirs(f"{folder}/theirs")
+    subprocess.run(["dcm2niix", "-b", "y", "-z", "n", "-f", "%s", "-o", f"{folder}/theirs", source], check=True, capture_output=True)
+    for number in 6, 10, 18, 20:
+        run("run", f"dicom {source}/dicom series='#{number}' | save name=same | nifti {folder}/ours.nii", "--force")
+        with open(f"{folder}/ours.json", encoding="utf-8") as one, open(f"{folder}/theirs/{number}.json", encoding="utf-8") as other:
+            ours, theirs = json.load(one), json.load(other)
+        for key in "EchoTime", "RepetitionTime", "FlipAngle", "MRAcquisitionType", "SliceThickness", "SpacingBetweenSlices":
+            same = ours[key] == theirs[key] if key == "MRAcquisitionType" else np.isclose(ours[key], theirs[key])
+            assert same, (key, ours[key], theirs[key])
+        images = [nibabel.load(path) for path in (f"{folder}/ours.nii", f"{folder}/theirs/{number}.nii")]
+        same_way = images[0].affine[:3, 2] @ images[1].affine[:3, 2] > 0
+        assert np.allclose(ours["SliceTiming"], theirs["SliceTiming"][::1 if same_way else -1], atol=1e-6), number
+        direction = theirs["PhaseEncodingDirection"]
+        if direction[0] == "j":  # dcm2niix reverses the rows
+            direction = {"j": "j-", "j-": "j"}[direction]
+        assert ours["PhaseEncodingDirection"] == direction
+        assert ours["ImageType"][:2] == ["DERIVED", "SECONDARY"] and "unrecognized" not in str(ours)
+        assert images[0].header.get_zooms()[3] == images[1].header.get_zooms()[3] == 3
+
+
 @test
 def volumes_by_time(folder):
     """One chain over a series of volumes, from NIfTI and from DICOM, is what it is for each of them."""
@@ -343,6 +515,7 @@ def volumes_by_time(folder):
         raise Skip
     series = f"{DATA}/mr/ge_epi_4d_interleaved"
     run("run", f"dicom {series}/dicom | save name=same | nifti {folder}/epi.nii")
+    check_timing_of_mosaics(folder)
     one, other = (nibabel.as_closest_canonical(nibabel.load(path))
                   for path in (f"{folder}/epi.nii", f"{series}/ref_dcm2niix/DCM2NIIX_regression_test_4.nii"))
     assert np.array_equal(one.get_fdata(), other.get_fdata()) and np.allclose(one.affine, other.affine, atol=1e-3)
