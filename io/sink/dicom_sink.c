@@ -2,7 +2,8 @@
  *
  * Writes a volume as a derived DICOM series, one file a slice in a folder: as CT or MR images where the input or the
  * quantity says so, else as secondary captures. Stored values are 16-bit integers; values that these hold are stored as
- * they are, others get one slope and intercept a series, with which each is within half a step of what it was. UIDs
+ * they are, others get one slope and intercept a series, with which each is within half a step of what it was.
+ * Invalid pixels have a stored value of their own, which Pixel Padding Value names. UIDs
  * follow from the values and the geometry, so that equal results have equal files. No attribute comes from a patient:
  * name, number, dates and the like are empty. Source: DICOM PS3.3 A.3, A.4, A.8 and C.11.
  */
@@ -26,9 +27,11 @@ struct dicom_files {
     struct sink sink; /* first */
     struct sink_scratch scratch;
     const char *object_class, *modality;
-    /* value = slope * stored + intercept; values that are not finite are stored as 0, which then is padding. */
+    /* value = slope * stored + intercept. What is not valid or not finite is stored as `padding`, as nothing else is.
+     */
     double slope, intercept;
     bool is_signed, direct, has_padding;
+    int32_t padding;
     struct sink_window window;
     double transform[3][4]; /* voxel (x, y, z, 1) to LPS */
     char study[DICOM_UID_BYTES], series[DICOM_UID_BYTES], frame[DICOM_UID_BYTES];
@@ -64,6 +67,19 @@ static double as_written(double value)
     return strtod(text, NULL);
 }
 
+/* Chooses a stored value that no valid pixel has, for values that are stored as they are: the one value of the invalid
+ * pixels, or the next beyond those of valid ones. Returns false where there is none. */
+static bool choose_padding(struct dicom_files *files, double low, double high)
+{
+    const struct sink_scratch *scratch = &files->scratch;
+    const double least = files->is_signed ? INT16_MIN : 0, most = files->is_signed ? INT16_MAX : UINT16_MAX;
+    const double own = scratch->hidden_low;
+    const bool keeps = own == scratch->hidden_high && (own < low || own > high);
+    const double padding = keeps ? own : low - 1 >= least ? low - 1 : high + 1;
+    files->padding = (int32_t)fmin(padding, most);
+    return padding <= most;
+}
+
 static void choose_scale(struct dicom_files *files)
 {
     const struct sink_scratch *scratch = &files->scratch;
@@ -73,20 +89,23 @@ static void choose_scale(struct dicom_files *files)
     files->slope = 1;
     files->is_signed = dtype == TS_I8 || dtype == TS_I16;
     files->direct = files->is_signed || dtype == TS_U8 || dtype == TS_U16;
+    files->has_padding = files->sink.valid || (!files->direct && scratch->has_nan);
+    files->direct = files->direct && (!files->has_padding || choose_padding(files, low, high));
     if (files->direct)
         return;
-    files->has_padding = scratch->has_nan;
-    files->intercept = low;
-    if (ts_dtype_is_integer(dtype) && high - low <= MOST_STORED)
-        return;
     const double first = files->has_padding, steps = MOST_STORED - first;
+    files->is_signed = false;
+    files->padding = 0;
+    files->intercept = low - first;
+    if (ts_dtype_is_integer(dtype) && high - low <= steps)
+        return;
     /* A little more than is needed, for what the digits of intercept and slope leave out. */
     files->slope = as_written(high > low ? (high - low) / steps * (1 + 1e-9) : 1);
     files->intercept = as_written(low - first * files->slope);
 }
 
-/* Fills in the stored values of a slice. */
-static void store(const struct dicom_files *files, const unsigned char *slice, uint16_t *stored)
+/* Fills in the stored values of slice z. */
+static void store(const struct dicom_files *files, int64_t z, const unsigned char *slice, uint16_t *stored)
 {
     const struct ts_image *image = &files->sink.image;
     const size_t n = ts_slice_count(image), width = ts_dtype_bytes(image->dtype);
@@ -94,12 +113,16 @@ static void store(const struct dicom_files *files, const unsigned char *slice, u
     for (size_t i = 0; i < n; i++) {
         double value;
         ts_load_f64(&value, slice + i * width, image->dtype, 1);
+        if (!ts_sink_is_valid(&files->sink, z, i)) {
+            stored[i] = (uint16_t)files->padding;
+            continue;
+        }
         if (files->direct) {
             stored[i] = (uint16_t)(int32_t)value; /* the lowest bits of a signed number */
             continue;
         }
         const double level = rint((value - files->intercept) / files->slope);
-        stored[i] = !isfinite(value)      ? 0
+        stored[i] = !isfinite(value)      ? (uint16_t)files->padding
                     : level < first       ? (uint16_t)first
                     : level > MOST_STORED ? MOST_STORED
                                           : (uint16_t)level;
@@ -217,8 +240,10 @@ static void put_pixel_module(struct dicom_header *header, const struct dicom_fil
     ts_dicom_put_short(header, 0x00280101, 16);
     ts_dicom_put_short(header, 0x00280102, 15);
     ts_dicom_put_short(header, 0x00280103, files->is_signed);
-    if (files->has_padding)
-        ts_dicom_put_short(header, 0x00280120, 0);
+    if (files->has_padding) {
+        ts_dicom_put_element(header, 0x00280120, files->is_signed ? "SS" : "US", 2);
+        ts_dicom_put_number(header, (uint32_t)files->padding, 2);
+    }
     const char *burned_in = ts_sink_attribute(&files->sink.request, "burned_in_annotation");
     if (burned_in && strcmp(burned_in, "UNKNOWN") != 0)
         ts_dicom_put_text(header, 0x00280301, "CS", "%.3s", burned_in);
@@ -286,7 +311,7 @@ static int write_slice(const struct sink *sink, int64_t z, const unsigned char *
         packed = malloc(ts_dicom_rle_bound((size_t)image->axes[1].n, (size_t)image->axes[2].n));
     int error = stored && header && (packed || !rle) ? 0 : ENOMEM;
     if (!error) {
-        store(files, slice, stored);
+        store(files, z, slice, stored);
         make_header(files, z, header);
         const int fd = ts_staged_create_part(&sink->staged[0], z + 1, image->axes[0].n, sink->format->part);
         if (fd < 0 || !write_file(fd, files, header, stored, packed))
@@ -321,6 +346,8 @@ static void make_uids(struct dicom_files *files)
 {
     char text[512];
     size_t n = (size_t)snprintf(text, sizeof text, "%s %s", files->scratch.digest_text, files->object_class);
+    if (files->sink.valid)
+        n += (size_t)snprintf(text + n, sizeof text - n, " padding %d", (int)files->padding);
     for (int i = 0; i < 3; i++)
         for (int d = 0; d < 4; d++)
             n += (size_t)snprintf(text + n, sizeof text - n, " %.9g", files->transform[i][d]);
@@ -348,7 +375,7 @@ static enum ts_status put(struct sink *sink, const struct ts_image *slab, struct
 static enum ts_status finish(struct sink *sink, struct ts_diag *diag)
 {
     struct dicom_files *files = (struct dicom_files *)sink;
-    const enum ts_status status = ts_scratch_end(&files->scratch, diag);
+    const enum ts_status status = ts_scratch_end(&files->scratch, sink, diag);
     if (status != TS_OK)
         return status;
     choose_class(files);

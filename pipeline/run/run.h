@@ -42,6 +42,7 @@ struct run {
     struct sink *sinks[SINK_FORMATS]; /* the outputs of other formats, which take the image of sink_node */
     int n_sinks;                      /* that are opened */
     int32_t sink_node;
+    uint64_t *sink_valid; /* the bits that the sinks were given, where pixels of their image are invalid; else NULL */
     struct timespec started;
     int64_t volume;
     int pass;
@@ -116,8 +117,8 @@ enum ts_status ts_run_find_axes(struct run *run);
 
 /* Keeps the bits of an output's slices for ts_run_write_masks. */
 enum ts_status ts_run_save_valid(struct run *run, int32_t node, const struct ts_image *slices);
-/* Writes the mask of each output that has invalid pixels beside its image, and warns of invalid pixels of the inputs.
- * Called once, after the walk. */
+/* Writes the mask of each output that has invalid pixels beside its image, hands that of the last one to the sinks, and
+ * warns of invalid pixels of the inputs. Called once, after the walk. */
 enum ts_status ts_run_write_masks(struct run *run);
 
 /* Announces the slices of the first slab to the sources, so that they are read while the back end attaches. */

@@ -260,6 +260,63 @@ TEST_ON_BOTH(padding, a_chain_cut_in_two_gives_the_same_bytes)
     free(image.data);
 }
 
+/* Reads the image of a file that the folder holds back into a result of its own. */
+static void read_back(const char *input, const char *name)
+{
+    char text[300];
+    snprintf(text, sizeof text, "tomostage: 2\ninput: {%s}\nstages: [statistics]\noutput: {hdf5: %s.h5}\n", input,
+             name);
+    ts_test_chain_runs(text, folder);
+    snprintf(output, sizeof output, "%s/%s.h5", folder, name);
+}
+
+/* DICOM names a stored value that stands for invalid pixels, and NIfTI has a mask beside it: read again, the same
+ * pixels are invalid and the others have their values, also where they were stored with a slope. */
+static void check_round_trip(const char *stage, double step)
+{
+    struct ts_image image = make_image(true);
+    struct memory_chain memory;
+    char text[400];
+    size_t n = 0;
+    snprintf(output, sizeof output, "%s/first.h5", folder);
+    begin_chain(&memory, &image, NULL);
+    memory_chain_add(&memory, stage, NULL);
+    struct ts_plan *plan = make_plan(&memory, 0, 2);
+    ts_test_plan_run(plan);
+    ts_plan_destroy(plan);
+    memory_chain_clear(&memory);
+    double *values = read_values("/entry/data/data", &n), *mask = read_values("/entry/data/pixel_mask", &n);
+    snprintf(text, sizeof text,
+             "tomostage: 2\ninput: {result: first.h5}\nstages: [statistics]\n"
+             "output: {dicom: ./derived, nifti: r.nii.gz, png: ./pictures, tiff: r.tif}\n");
+    ts_test_chain_runs(text, folder);
+    read_back("dicom: ./derived", "back");
+    double *again = read_values("/entry/data/data", &n), *mask_again = read_values("/entry/data/pixel_mask", &n);
+    cr_assert(mask && mask_again, "%s: a mask is lost", stage);
+    for (size_t i = 0; i < n; i++) {
+        cr_assert_eq(mask_again[i], mask[i], "%s: pixel %zu", stage, i);
+        cr_assert(mask[i] != 0 || fabs(again[i] - values[i]) <= step, "%s: pixel %zu is %g, not %g", stage, i, again[i],
+                  values[i]);
+    }
+    read_back("nifti: r_mask.nii.gz", "valid");
+    double *valid = read_values("/entry/data/data", &n);
+    for (size_t i = 0; i < n; i++)
+        cr_assert_eq(valid[i], mask[i] == 0, "%s: pixel %zu of the NIfTI mask", stage, i);
+    free(values);
+    free(mask);
+    free(again);
+    free(mask_again);
+    free(valid);
+    free(image.data);
+}
+
+Test(padding, other_formats_keep_the_mask)
+{
+    check_round_trip("statistics", 0);
+    check_round_trip("convolve kernel=gaussian-3x3", 0.1);
+    check_round_trip("to_attenuation water=0.0206", 1e-6);
+}
+
 /* Volumes of a series have their masks one behind the other, as they have their images. */
 TEST_ON_BOTH(padding, every_volume_has_its_mask)
 {
