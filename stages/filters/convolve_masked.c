@@ -28,24 +28,52 @@ struct masked_slice {
     enum ts_dtype dtype;
 };
 
-/* Returns true where all pixels under the weights of pixels [x, x + n) of row y are surely valid. */
-static bool is_whole(const struct masked_slice *slice, int64_t y, int64_t x, int64_t n)
+/* Returns n <= 128 bits from pixel i on. */
+static unsigned __int128 long_bits(const uint64_t *valid, int64_t i, int64_t n)
+{
+    const unsigned __int128 low = ts_valid_bits(valid, (size_t)i, (size_t)(n < BLOCK ? n : BLOCK));
+    return n > BLOCK ? low | (unsigned __int128)ts_valid_bits(valid, (size_t)(i + BLOCK), (size_t)(n - BLOCK)) << BLOCK
+                     : low;
+}
+
+/* Returns true where all pixels under the weights of one pixel are valid. */
+static bool is_whole(const struct masked_slice *slice, int64_t y, int64_t x)
 {
     const struct masked_kernel *kernel = slice->kernel;
     const enum ts_border border = (enum ts_border)kernel->params->border;
-    const int64_t nx = kernel->nx, first = x - kernel->half_x, end = x + n + kernel->half_x;
-    const int64_t from = first > 0 ? first : 0, to = end < nx ? end : nx;
-    if (border == BORDER_WRAP && (first < 0 || end > nx))
-        return false;
+    bool whole = true;
     for (int64_t j = -kernel->half_y; j <= kernel->half_y; j++) {
-        const int64_t row = ts_border_index(y + j, kernel->ny, border) * nx;
-        for (int64_t at = from; row >= 0 && at < to; at += BLOCK) {
-            const int64_t bits = to - at < BLOCK ? to - at : BLOCK;
-            if (ts_valid_bits(slice->valid, (size_t)(row + at), (size_t)bits) != UINT64_MAX >> (BLOCK - bits))
-                return false;
+        const int64_t row = ts_border_index(y + j, kernel->ny, border);
+        for (int64_t i = -kernel->half_x; whole && row >= 0 && i <= kernel->half_x; i++) {
+            const int64_t column = ts_border_index(x + i, kernel->nx, border);
+            whole = column < 0 || ts_valid_at(slice->valid, (size_t)(row * kernel->nx + column));
         }
     }
-    return true;
+    return whole;
+}
+
+/* Returns bits of pixels [x, x + n) of row y, set where all pixels under the weights are valid. The bits of the rows
+ * are joined, and then shifted against each other for the columns. */
+static uint64_t whole_pixels(const struct masked_slice *slice, int64_t y, int64_t x, int64_t n)
+{
+    const struct masked_kernel *kernel = slice->kernel;
+    const int64_t half = kernel->half_x, width = n + 2 * half;
+    uint64_t whole = 0;
+    if (x < half || x + n + half > kernel->nx) {
+        for (int64_t i = 0; i < n; i++)
+            whole |= (uint64_t)is_whole(slice, y, x + i) << i;
+        return whole;
+    }
+    unsigned __int128 rows = ~(unsigned __int128)0, all;
+    for (int64_t j = -kernel->half_y; j <= kernel->half_y; j++) {
+        const int64_t row = ts_border_index(y + j, kernel->ny, (enum ts_border)kernel->params->border);
+        if (row >= 0)
+            rows &= long_bits(slice->valid, row * kernel->nx + x - half, width);
+    }
+    all = rows;
+    for (int64_t i = 1; i <= 2 * half; i++)
+        all &= rows >> i;
+    return (uint64_t)all & UINT64_MAX >> (BLOCK - n);
 }
 
 static double value_at(const struct masked_slice *slice, int64_t i)
@@ -67,22 +95,58 @@ static double sample(const struct masked_slice *slice, int64_t y, int64_t x, dou
     return ts_valid_at(slice->valid, (size_t)i) ? value_at(slice, i) : middle;
 }
 
+/* Loads row y of the window around column x, with `middle` in place of what is invalid. */
+static void load_row(const struct masked_slice *slice, int64_t y, int64_t x, double middle, double *values)
+{
+    const struct masked_kernel *kernel = slice->kernel;
+    const int64_t half = kernel->half_x, width = 2 * half + 1;
+    const int64_t row = ts_border_index(y, kernel->ny, (enum ts_border)kernel->params->border);
+    if (row < 0 || x < half || x + half >= kernel->nx) {
+        for (int64_t i = 0; i < width; i++)
+            values[i] = sample(slice, y, x + i - half, middle);
+        return;
+    }
+    const size_t first = (size_t)(row * kernel->nx + x - half);
+    ts_load_f64(values, (const char *)slice->data + first * ts_dtype_bytes(slice->dtype), slice->dtype, (size_t)width);
+    ts_valid_fill_doubles(slice->valid, first, (size_t)width, middle, values);
+}
+
+/* Returns the result at a pixel that is valid. */
 static float convolved(const struct masked_slice *slice, int64_t y, int64_t x)
 {
     const struct masked_kernel *kernel = slice->kernel;
+    const int64_t width = 2 * kernel->half_x + 1;
     const double middle = value_at(slice, y * kernel->nx + x);
-    double sums[2] = {0, 0};
-    if (!ts_valid_at(slice->valid, (size_t)(y * kernel->nx + x)))
-        return (float)middle;
-    for (int k = 0; k < kernel->n_kernels; k++) {
-        const struct convolve_weights *weights = &kernel->kernels[k];
-        const double *weight = weights->weights;
-        for (int64_t j = -kernel->half_y; j <= kernel->half_y; j++)
-            for (int64_t i = -kernel->half_x; i <= kernel->half_x; i++, weight++)
-                sums[k] += *weight != 0 ? *weight * sample(slice, y + j, x + i, middle) : 0;
-        sums[k] *= 1 / weights->divisor;
+    double sums[2] = {0, 0}, values[CONVOLVE_MAX_SIDE];
+    for (int64_t j = 0; j <= 2 * kernel->half_y; j++) {
+        load_row(slice, y + j - kernel->half_y, x, middle, values);
+        for (int k = 0; k < kernel->n_kernels; k++) {
+            const double *weights = kernel->kernels[k].weights + j * width;
+            for (int64_t i = 0; i < width; i++)
+                sums[k] += weights[i] != 0 ? weights[i] * values[i] : 0;
+        }
     }
+    for (int k = 0; k < kernel->n_kernels; k++)
+        sums[k] *= 1 / kernel->kernels[k].divisor;
     return (float)(kernel->n_kernels > 1 ? sqrt(sums[0] * sums[0] + sums[1] * sums[1]) : sums[0]);
+}
+
+/* Mends pixels [x, x + n) of row y, of which `out` is the first. */
+static void mend_block(const struct masked_slice *slice, int64_t y, int64_t x, int64_t n, float *out)
+{
+    const int64_t first = y * slice->kernel->nx + x;
+    const uint64_t valid = ts_valid_bits(slice->valid, (size_t)first, (size_t)n);
+    if (valid == 0) {
+        ts_load_f32(out, (const char *)slice->data + (size_t)first * ts_dtype_bytes(slice->dtype), slice->dtype,
+                    (size_t)n);
+        return;
+    }
+    const uint64_t whole = whole_pixels(slice, y, x, n);
+    for (int64_t i = whole == UINT64_MAX >> (BLOCK - n) ? n : 0; i < n; i++)
+        if (!(valid >> i & 1))
+            out[i] = (float)value_at(slice, first + i);
+        else if (!(whole >> i & 1))
+            out[i] = convolved(slice, y, x + i);
 }
 
 void ts_convolve_mend(const struct stage_context *context, const struct ts_image *in, struct ts_image *out)
@@ -96,11 +160,7 @@ void ts_convolve_mend(const struct stage_context *context, const struct ts_image
         const int64_t z = row / kernel.ny, y = row % kernel.ny;
         const struct masked_slice slice = {&kernel, ts_slice_data(in, z), ts_slice_valid(in, z), in->dtype};
         float *to = (float *)ts_slice_data(out, z) + y * kernel.nx;
-        for (int64_t x = 0; x < kernel.nx; x += BLOCK) {
-            const int64_t n = kernel.nx - x < BLOCK ? kernel.nx - x : BLOCK;
-            for (int64_t i = is_whole(&slice, y, x, n) ? n : 0; i < n; i++)
-                if (!is_whole(&slice, y, x + i, 1))
-                    to[x + i] = convolved(&slice, y, x + i);
-        }
+        for (int64_t x = 0; x < kernel.nx; x += BLOCK)
+            mend_block(&slice, y, x, kernel.nx - x < BLOCK ? kernel.nx - x : BLOCK, to + x);
     }
 }
