@@ -9,6 +9,7 @@
 #include "io/hdf5/hdf5_stack.h"
 #include "io/source/angle_unit.h"
 #include "io/source/source_beam.h"
+#include "io/source/source_padding.h"
 
 enum frames { FRAMES_PROJECTIONS, FRAMES_FLATS, FRAMES_DARKS };
 
@@ -44,6 +45,10 @@ struct projections {
     struct arena *arena;
     struct hdf5_input input;
     struct hdf5_stack stack;
+    /* A dataset of u8 of the same shape, which is not 0 where a pixel is invalid; its name is NULL where there is none.
+     * With it the image is masked unless `padding` says otherwise. */
+    struct hdf5_stack mask;
+    enum source_padding padding;
     int order[3];          /* axis of the file that holds z, view, detector */
     int64_t n_views;       /* frames that are given */
     const int64_t *frames; /* their indices in the file; NULL: all */

@@ -105,6 +105,8 @@ void ts_dicom_make_uids(struct dicom_files *files)
     const char *frame = files->sink.image.has_geometry ? known_uid(files, "frame_of_reference_uid") : NULL;
     size_t n = (size_t)snprintf(text, sizeof text, "%s %s%s%s", files->scratch.digest_text, class_of(files->object),
                                 study ? " of " : "", study ? study : "");
+    if (files->sink.valid)
+        n += (size_t)snprintf(text + n, sizeof text - n, " padding %d", (int)files->padding);
     for (int i = 0; i < 3; i++)
         for (int d = 0; d < 4; d++)
             n += (size_t)snprintf(text + n, sizeof text - n, " %.9g", files->transform[i][d]);

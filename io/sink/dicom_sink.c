@@ -3,8 +3,9 @@
  * Writes a volume, or a series of them, as a derived DICOM series, one file a slice in a folder: as CT, MR or PET
  * images where the input or the quantity says so, else as secondary captures. Stored values are 16-bit integers; values
  * that these hold are stored as they are, others get one slope and intercept a series, with which each is within half a
- * step of what it was. UIDs follow from the values and the geometry, so that equal results have equal files.
- * dicom_attributes.c makes the headers. Source: DICOM PS3.3 A.3, A.4, A.8, A.21 and C.11.
+ * step of what it was. Invalid pixels have a stored value of their own, which Pixel Padding Value names. UIDs follow
+ * from the values and the geometry, so that equal results have equal files. dicom_attributes.c makes the headers.
+ * Source: DICOM PS3.3 A.3, A.4, A.8, A.21 and C.11.
  */
 #include <errno.h>
 #include <math.h>
@@ -65,6 +66,19 @@ static double as_written(double value)
     return strtod(text, NULL);
 }
 
+/* Chooses a stored value that no valid pixel has, for values that are stored as they are: the one value of the invalid
+ * pixels, or the next beyond those of valid ones. Returns false where there is none. */
+static bool choose_padding(struct dicom_files *files, double low, double high)
+{
+    const struct sink_scratch *scratch = &files->scratch;
+    const double least = files->is_signed ? INT16_MIN : 0, most = files->is_signed ? INT16_MAX : UINT16_MAX;
+    const double own = scratch->hidden_low;
+    const bool keeps = own == scratch->hidden_high && (own < low || own > high);
+    const double padding = keeps ? own : low - 1 >= least ? low - 1 : high + 1;
+    files->padding = (int32_t)fmin(padding, most);
+    return padding <= most;
+}
+
 /* PET has no intercept: the largest magnitude gets the largest stored value, and what is negative makes it signed. */
 static void choose_scale_of_pet(struct dicom_files *files, double low, double high)
 {
@@ -86,31 +100,38 @@ static void choose_scale(struct dicom_files *files)
     files->slope = 1;
     files->is_signed = dtype == TS_I8 || dtype == TS_I16;
     files->direct = files->is_signed || dtype == TS_U8 || dtype == TS_U16;
+    files->has_padding = files->sink.valid || (!files->direct && scratch->has_nan);
+    files->direct = files->direct && (!files->has_padding || choose_padding(files, low, high));
     if (files->direct)
         return;
-    files->has_padding = scratch->has_nan;
     if (files->object == DICOM_PT) {
         choose_scale_of_pet(files, low, high);
         return;
     }
+    files->is_signed = false;
+    files->padding = 0;
     files->least = files->has_padding;
     files->most = UINT16_MAX;
-    files->intercept = low;
-    if (ts_dtype_is_integer(dtype) && high - low <= files->most)
+    files->intercept = low - files->least;
+    if (ts_dtype_is_integer(dtype) && high - low <= files->most - files->least)
         return;
     /* A little more than is needed, for what the digits of intercept and slope leave out. */
     files->slope = as_written(high > low ? (high - low) / (files->most - files->least) * (1 + 1e-9) : 1);
     files->intercept = as_written(low - files->least * files->slope);
 }
 
-/* Fills in the stored values of a slice; signed ones by their lowest bits. */
-static void store(const struct dicom_files *files, const unsigned char *slice, uint16_t *stored)
+/* Fills in the stored values of slice z; signed ones by their lowest bits. */
+static void store(const struct dicom_files *files, int64_t z, const unsigned char *slice, uint16_t *stored)
 {
     const struct ts_image *image = &files->sink.image;
     const size_t n = ts_slice_count(image), width = ts_dtype_bytes(image->dtype);
     for (size_t i = 0; i < n; i++) {
         double value;
         ts_load_f64(&value, slice + i * width, image->dtype, 1);
+        if (!ts_sink_is_valid(&files->sink, z, i)) {
+            stored[i] = (uint16_t)files->padding;
+            continue;
+        }
         if (files->direct) {
             stored[i] = (uint16_t)(int32_t)value;
             continue;
@@ -174,7 +195,7 @@ static int write_slice(const struct sink *sink, int64_t z, const unsigned char *
     if (!error) {
         const struct dicom_pixels pixels = {stored, (size_t)image->axes[1].n, (size_t)image->axes[2].n,
                                             files->is_signed};
-        store(files, slice, stored);
+        store(files, z, slice, stored);
         ts_dicom_make_header(files, z, header);
         if (pack && !pack(&pixels, &packed, &n))
             error = ENOMEM;
@@ -207,7 +228,7 @@ static enum ts_status put(struct sink *sink, const struct ts_image *slab, struct
 static enum ts_status finish(struct sink *sink, struct ts_diag *diag)
 {
     struct dicom_files *files = (struct dicom_files *)sink;
-    const enum ts_status status = ts_scratch_end(&files->scratch, diag);
+    const enum ts_status status = ts_scratch_end(&files->scratch, sink, diag);
     if (status != TS_OK)
         return status;
     ts_dicom_choose_object(files);

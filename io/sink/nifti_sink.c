@@ -5,7 +5,8 @@
  * first: the transform states how they lie, and LPS becomes RAS by the signs of the first two coordinates. A volume
  * without such a place has no transform (both codes are 0). Programs then draw the second axis upwards, so its rows are
  * written from the last to the first, and row 0 is at the top as it is in DICOM and HDF5. A series of volumes has a
- * fourth axis, which has a unit where it is one of time. nifti_sidecar.c makes the files beside it.
+ * fourth axis, which has a unit where it is one of time. nifti_sidecar.c makes the texts beside it. Where pixels are
+ * invalid a second image goes beside it, NAME_mask: u8 on the same grid, 1 where a pixel is valid.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -130,12 +131,12 @@ static enum ts_status create_beside(struct nifti_file *file, const char *ending,
 
 /* ---- the table ----------------------------------------------------------------------------------- */
 
-static enum ts_status open_file(struct sink *sink, struct ts_diag *diag)
+/* Puts the header. */
+static enum ts_status begin(struct nifti_file *file, struct ts_diag *diag)
 {
-    struct nifti_file *file = (struct nifti_file *)sink;
+    struct sink *sink = &file->sink;
     struct nifti_header header;
     unsigned char bytes[NIFTI_2_BYTES + 4];
-    ts_nifti_timing(&sink->request, &file->timing);
     make_header(file, &header);
     const size_t n = ts_nifti_encode(&header, bytes), slice = ts_slice_bytes(&sink->image);
     if (!sink->image.has_geometry && !(file->reversed = malloc(slice)))
@@ -145,8 +146,15 @@ static enum ts_status open_file(struct sink *sink, struct ts_diag *diag)
         if (!file->gzip)
             return ts_diag_no_memory(diag, ts_gzip_writer_bytes(sink->request.threads));
     }
+    return put_bytes(file, bytes, n) ? TS_OK : ts_sink_failed(sink, errno, diag);
+}
+
+static enum ts_status open_file(struct sink *sink, struct ts_diag *diag)
+{
     static nifti_sidecar_write *const writes[] = {ts_nifti_write_json, ts_nifti_write_bval, ts_nifti_write_bvec};
-    enum ts_status status = put_bytes(file, bytes, n) ? TS_OK : ts_sink_failed(sink, errno, diag);
+    struct nifti_file *file = (struct nifti_file *)sink;
+    ts_nifti_timing(&sink->request, &file->timing);
+    enum ts_status status = begin(file, diag);
     for (size_t i = 0; i < sizeof writes / sizeof *writes && status == TS_OK; i++)
         status = create_beside(file, sink->format->beside[i], writes[i], diag);
     return status;
@@ -174,10 +182,63 @@ static enum ts_status put(struct sink *sink, const struct ts_image *slab, struct
     return done ? TS_OK : ts_sink_failed(sink, errno, diag);
 }
 
+static enum ts_status end_file(struct nifti_file *file, struct ts_diag *diag)
+{
+    return !file->gzip || ts_gzip_writer_end(file->gzip) ? TS_OK : ts_sink_failed(&file->sink, errno, diag);
+}
+
+/* Puts the mask slice by slice into a file that was begun. */
+static enum ts_status put_mask(struct nifti_file *mask, struct ts_diag *diag)
+{
+    struct ts_image slice = mask->sink.image;
+    const size_t n = ts_slice_count(&slice);
+    uint8_t *values = malloc(n);
+    enum ts_status status = values ? TS_OK : ts_diag_no_memory(diag, n);
+    slice.axes[0].n = 1;
+    slice.data = values;
+    for (slice.z_first = 0; status == TS_OK && slice.z_first < ts_sink_slices(&mask->sink); slice.z_first++) {
+        for (size_t i = 0; i < n; i++)
+            values[i] = ts_sink_is_valid(&mask->sink, slice.z_first, i);
+        status = put(&mask->sink, &slice, diag);
+    }
+    free(values);
+    return status;
+}
+
+/* Writes NAME_mask.nii or .nii.gz beside the file. */
+static enum ts_status write_mask(struct nifti_file *file, struct ts_diag *diag)
+{
+    struct sink *sink = &file->sink;
+    const char *path = sink->request.path, *suffix = is_gzip(path) ? ".nii.gz" : ".nii";
+    const int k = sink->n_staged;
+    struct nifti_file mask = {.sink = *sink, .timing = file->timing};
+    mask.sink.image.dtype = TS_U8;
+    mask.sink.image.quantity = TS_INTENSITY;
+    mask.sink.image.unit = "1";
+    if (asprintf(&file->beside[k], "%.*s_mask%s", (int)(strlen(path) - strlen(suffix)), path, suffix) < 0) {
+        file->beside[k] = NULL;
+        return ts_diag_no_memory(diag, strlen(path));
+    }
+    enum ts_status status = ts_staged_file(&sink->staged[k], file->beside[k], sink->request.force, diag);
+    if (status != TS_OK)
+        return status;
+    sink->n_staged++;
+    mask.sink.staged[0] = sink->staged[k];
+    status = begin(&mask, diag);
+    if (status == TS_OK)
+        status = put_mask(&mask, diag);
+    if (status == TS_OK)
+        status = end_file(&mask, diag);
+    ts_gzip_writer_destroy(mask.gzip);
+    free(mask.reversed);
+    return status;
+}
+
 static enum ts_status finish(struct sink *sink, struct ts_diag *diag)
 {
     struct nifti_file *file = (struct nifti_file *)sink;
-    return !file->gzip || ts_gzip_writer_end(file->gzip) ? TS_OK : ts_sink_failed(sink, errno, diag);
+    const enum ts_status status = end_file(file, diag);
+    return status == TS_OK && sink->valid ? write_mask(file, diag) : status;
 }
 
 static void free_file(struct sink *sink)
@@ -193,7 +254,7 @@ const struct sink_format nifti_sink = {
     .name = "nifti",
     .summary = "one NIfTI file, .nii or .nii.gz, with .json and for diffusion .bval and .bvec beside it",
     .suffixes = {".nii.gz", ".nii"},
-    .beside = {".json", ".bval", ".bvec"},
+    .beside = {".json", ".bval", ".bvec", "_mask.nii", "_mask.nii.gz"},
     .sink_bytes = sizeof(struct nifti_file),
     .refusal = refusal,
     .memory_bytes = memory_bytes,

@@ -138,6 +138,11 @@ enum ts_status ts_sink_put(struct sink *sink, const struct ts_image *slab, struc
     return sink->format->put(sink, slab, diag);
 }
 
+void ts_sink_mask(struct sink *sink, const uint64_t *valid)
+{
+    sink->valid = valid;
+}
+
 /* Syncs the files of a staged folder, and then the folder. */
 static enum ts_status sync_parts(const struct sink *sink, const struct staged *staged, struct ts_diag *diag)
 {

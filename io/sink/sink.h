@@ -10,7 +10,7 @@
 #include "io/file/staged.h"
 #include "io/source/source.h"
 
-enum { SINK_FORMATS = 4, SINK_SUFFIXES = 3, SINK_STAGED = 4 };
+enum { SINK_FORMATS = 4, SINK_SUFFIXES = 3, SINK_STAGED = 5 };
 
 /* How values become gray: [low, high] of them are black and white. */
 struct sink_window {
@@ -41,6 +41,7 @@ struct sink {
     struct ts_image image;
     struct staged staged[SINK_STAGED]; /* the output, and files beside it where the format has them */
     int n_staged;
+    const uint64_t *valid; /* from ts_sink_mask on: bits as in struct ts_image, of all slices; NULL: all are valid */
 };
 
 struct sink_format {
@@ -88,6 +89,9 @@ enum ts_status ts_sink_open(const struct sink_format *format, const struct sink_
                             struct ts_diag *diag);
 /* Takes a slab of the image. Each slice comes once, in rising order. */
 enum ts_status ts_sink_put(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag);
+/* Tells the sink which pixels of all its slices are valid, once all slices were put; without it all are. The bits must
+ * outlive the sink. */
+void ts_sink_mask(struct sink *sink, const uint64_t *valid);
 /* Completes the output and brings it to the disk, still without its name. */
 enum ts_status ts_sink_finish(struct sink *sink, struct ts_diag *diag);
 /* Gives all outputs their names. On failure none has its own, and what they replaced is there again. */
@@ -101,6 +105,12 @@ void ts_sink_close(struct sink *sink);
 
 /* Reports that writing failed with this errno. Returns TS_RUN_FAILED. */
 enum ts_status ts_sink_failed(const struct sink *sink, int error, struct ts_diag *diag);
+/* Returns true where pixel i of slice z, counted through all volumes, is valid. */
+static inline bool ts_sink_is_valid(const struct sink *sink, int64_t z, size_t i)
+{
+    const size_t words = (ts_slice_count(&sink->image) + 63) / 64;
+    return !sink->valid || sink->valid[(size_t)z * words + i / 64] >> i % 64 & 1;
+}
 /* Returns the slices of all volumes. */
 int64_t ts_sink_slices(const struct sink *sink);
 /* Finds the attribute of the input of this name; NULL where there is none. */

@@ -107,6 +107,7 @@ static struct source *cut_take(struct source *whole, int64_t first, int64_t n)
     cut->base.n_slices = z->n = n;
     cut->base.first_slice = first;
     cut->base.slices = whole->slices + first;
+    cut->base.valid = ts_source_valid(whole, first);
     z->first += (double)first * z->spacing;
     if (z->positions)
         z->positions += first;

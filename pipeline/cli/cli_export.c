@@ -115,6 +115,15 @@ static enum ts_status copy_slices(struct source *source, struct sink *sink, stru
     return status;
 }
 
+/* Returns true where pixels of a source that has been read are invalid. */
+static bool has_invalid(const struct source *source)
+{
+    int64_t n = 0;
+    for (int64_t z = 0; source->image.masked && z < ts_source_total(source); z++)
+        n += source->slices[z].padding_count;
+    return n > 0;
+}
+
 static enum ts_status write_image(struct source *source, const char *image, const struct sink_format *format,
                                   struct ts_diag *diag)
 {
@@ -134,6 +143,8 @@ static enum ts_status write_image(struct source *source, const char *image, cons
     if (status != TS_OK)
         return status;
     status = copy_slices(source, sink, diag);
+    if (status == TS_OK && has_invalid(source))
+        ts_sink_mask(sink, source->valid);
     if (status == TS_OK)
         status = ts_sink_finish(sink, diag);
     if (status == TS_OK)

@@ -350,7 +350,10 @@ static void note_old_defaults(const struct ts_plan *plan, struct ts_diag *diag)
                 continue;
             char old[64], now[64];
             ts_param_format_value(param, &param->old.init, old, sizeof old);
-            ts_param_format_value(param, &param->init, now, sizeof now);
+            if (param->derived)
+                snprintf(now, sizeof now, "%s", param->derived);
+            else
+                ts_param_format_value(param, &param->init, now, sizeof now);
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s.%s is %s, now %s", used > 0 ? "; " : "",
                                      set->owner, param->name, old, now);
         }
