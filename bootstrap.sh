@@ -95,7 +95,7 @@ announce_bundle() {
 }
 
 make_bundle() {
-    need "${packages[@]}" "${test_packages[@]}"
+    need "${packages[@]}" "${test_packages[@]}" xz-utils
     announce_bundle
     build_program ON
     cmake --build "$build" --target package >>"build/$preset.log" 2>&1 || { tail -n 40 "build/$preset.log" >&2; exit 1; }

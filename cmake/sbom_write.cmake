@@ -4,7 +4,7 @@
 # The licenses below are those of the libraries as their authors name them; where none stands here, the list says
 # NOASSERTION and the package's own copyright file, which the bundle holds, has the text.
 cmake_policy(PUSH)
-cmake_policy(VERSION 3.24)
+cmake_policy(VERSION 3.25)
 set(licenses
   "libyaml|MIT" "libhdf5|BSD-3-Clause" "lib(crypto|ssl)|Apache-2.0" "libdeflate|MIT" "libisal|BSD-3-Clause" "libpng|libpng-2.0" "libtiff|libtiff"
   "libfftw3f?|GPL-2.0-or-later" "libkissfft[a-z-]*|BSD-3-Clause" "lib(dcm|of)[a-z]*|BSD-3-Clause" "libijg|IJG"

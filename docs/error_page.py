@@ -19,6 +19,7 @@ PARTS = [
     ("Any input", ["io/source", "io/sandbox"]),
     ("DICOM", ["io/dicom_header", "io/dicom_series", "io/dicom_frames", "io/dicom"]),
     ("Volumes, HDF5 and scans", ["io/volume", "io/hdf5", "io/scan"]),
+    ("Masks and regions", ["io/mask"]),
     ("Output files", ["io"]),
     ("Stages", ["stages"]),
     ("CUDA devices", ["cuda"]),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the pictures of README.md, tutorial.md, padding.md and reconstruction-study.md from results of the program: it runs the chains that
+"""Makes the pictures of README.md, tutorial.md, padding.md, masks.md and reconstruction-study.md from results of the program: it runs the chains that
 those pages show and draws what they wrote, with titles, axes in units, and scale bars.
 
 Usage: pictures.py PROGRAM DATA FOLDER
@@ -66,6 +66,18 @@ output: {{hdf5: {padding}.h5}}
 """
 
 
+MASKS = """tomostage: 2
+input: {{dicom: {data}/ct/ibsi_sts001/dicom/CT/image}}
+inputs:
+  tumor: {{mask: {data}/ct/ibsi_sts001/dicom/CT/mask/RS.dcm, roi: 1}}
+stages:
+  - statistics: {{mask: tumor}}
+  - save: {{name: ct}}
+  - save: {{name: mask, input: tumor}}
+output: {{hdf5: masks.h5}}
+"""
+
+
 def run(program, folder, name, chain=None):
     """The result of the chain, or of the one that the folder holds under this name."""
     if chain:
@@ -123,6 +135,22 @@ def padding(program, data, folder, out):
     figure.savefig(os.path.join(out, "padding.png"), dpi=90)
 
 
+def masks(program, data, folder, out):
+    with run(program, folder, "masks", MASKS.format(data=data)) as file:
+        z = int(np.argmax(file["/entry/mask/data"][:].sum((1, 2))))
+        figure, axes = plt.subplots(1, 2, figsize=(10, 4.6), constrained_layout={"w_pad": 0.12, "h_pad": 0.08})
+        panels = [Panel(file, "ct", f"slice {z} of a CT, and the outline of the mask", z, -160, 240),
+                  Panel(file, "mask", "the mask, from contours of a structure set", z, 0, 1)]
+        for axis, panel in zip(axes, panels):
+            draw_image(axis, panel)
+        (left, right, _), (top, bottom, _) = panels[1].across, panels[1].down
+        rows, columns = panels[1].image.shape
+        x = left + (np.arange(columns) + 0.5) * (right - left) / columns
+        y = top + (np.arange(rows) + 0.5) * (bottom - top) / rows
+        axes[0].contour(x, y, panels[1].image, [0.5], colors="C3", linewidths=1)
+        figure.savefig(os.path.join(out, "masks.png"), dpi=90)
+
+
 def study(program, out):
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(os.path.join(CHAINS, "reconstruction-study.yaml"), folder)
@@ -144,4 +172,5 @@ if __name__ == "__main__":
         soft(sys.argv[1], os.path.abspath(sys.argv[2]), scratch, sys.argv[3])
         tooth(sys.argv[1], os.path.abspath(sys.argv[2]), scratch, sys.argv[3])
         padding(sys.argv[1], os.path.abspath(sys.argv[2]), scratch, sys.argv[3])
+        masks(sys.argv[1], os.path.abspath(sys.argv[2]), scratch, sys.argv[3])
     study(sys.argv[1], sys.argv[3])

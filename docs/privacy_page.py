@@ -41,12 +41,13 @@ def table(root):
         if name == "ALIAS":
             lines.append(f"| {tag} | | | | {listed.get(tag, '-')} | as `{row[2]}` | enhanced images have it |\n")
             continue
-        _, _, field, key, scale, unit, kind, _, _, action, reason = row
+        _, _, field, key, scale, unit, most, kind, _, _, action, reason = row
         if action != listed.get(tag, "-"):
             sys.exit(f"dicom_fields.def: {tag} has the action {action}, and {listed.get(tag, '-')} in Table E.1-1")
         json = "" if key == "NULL" else f"`{key}`" + (" (s)" if scale == "1e-3" else "")
         shown = "" if kind == "HIDDEN" else f"`{field}`"
-        lines.append(f"| {tag} | {shown} | {unit} | {json} | {action} | {WRITTEN[kind]} | {reason} |\n")
+        limit = f", up to {float(most):.0f}" if most != "0" else ""
+        lines.append(f"| {tag} | {shown} | {unit} | {json} | {action} | {WRITTEN[kind]}{limit} | {reason} |\n")
     return "".join(lines)
 
 

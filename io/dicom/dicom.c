@@ -218,6 +218,7 @@ enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct aren
                                                  .n_slices = series->image.axes[0].n,
                                                  .n_volumes = (int64_t)series->n_volumes,
                                                  .volume_axis = series->volume_axis,
+                                                 .gradients = series->gradients,
                                                  .n_files = (int64_t)series->n_files,
                                                  .slices = slices},
                                         .arena = arena,

@@ -49,6 +49,19 @@ static void write_refusal(struct json *json, const char *key, const char *code, 
     ts_json_member_text(json, "hint", hint ? hint : "");
 }
 
+/* Writes the gradients of a diffusion series, a list of three numbers for each volume. */
+static void write_gradients(struct json *json, const struct dicom_series *series)
+{
+    ts_json_open_member(json, "gradients", '[');
+    for (size_t v = 0; v < series->n_volumes; v++) {
+        ts_json_open(json, '[');
+        for (size_t k = 0; k < 3; k++)
+            ts_json_real(json, series->gradients[3 * v + k]);
+        ts_json_close(json, ']');
+    }
+    ts_json_close(json, ']');
+}
+
 /* Writes the members of a series that was compressed with loss; others have none. */
 static void write_loss(struct json *json, const struct dicom_series *series)
 {
@@ -65,7 +78,7 @@ static void write_series(struct json *json, const struct dicom_series *series, c
 {
     const struct dicom_file *file = series->images[0]->file;
     struct dicom_lack lacks[DICOM_MAX_LACKS];
-    const size_t n_lacks = ts_dicom_lacks(series, lacks);
+    const size_t n_lacks = series->refusal ? 0 : ts_dicom_lacks(series, lacks); /* a run does not come to them */
     ts_json_open(json, '{');
     ts_json_member_integer(json, "number", series->number);
     ts_json_open_member(json, "shape", '[');
@@ -77,11 +90,13 @@ static void write_series(struct json *json, const struct dicom_series *series, c
     ts_json_member_text(json, "modality", series->modality);
     if (names)
         ts_json_member_text(json, "description", file->description);
-    if (!isnan(file->series_number))
+    if (!isnan(ts_dicom_field_believed(DICOM_FIELD_series_number, file->series_number)))
         ts_json_member_real(json, "series_number", file->series_number);
     ts_json_member_text(json, "told_apart_by", series->label);
     if (series->n_volumes > 1)
         ts_volume_axis_json(json, &series->volume_axis);
+    if (series->gradients)
+        write_gradients(json, series);
     ts_json_member_text(json, "transfer_syntax", file->syntax_uid);
     write_loss(json, series);
     if (series->refusal)
@@ -194,7 +209,7 @@ static void print_series(FILE *stream, const struct dicom_series *series, const 
                          bool names)
 {
     struct dicom_lack lacks[DICOM_MAX_LACKS];
-    const size_t n_lacks = ts_dicom_lacks(series, lacks);
+    const size_t n_lacks = series->refusal ? 0 : ts_dicom_lacks(series, lacks); /* a run does not come to them */
     const char *syntax = *series->images[0]->file->syntax_uid ? series->images[0]->file->syntax_uid : "unknown";
     char line[512], number[16];
     ts_dicom_series_line(series, names, line, sizeof line);

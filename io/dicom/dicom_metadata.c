@@ -51,9 +51,9 @@ static enum ts_status add_numbers(struct dicom_metadata *list, const struct sour
     return TS_OK;
 }
 
-static double *make_numbers(const struct dicom_series *series, size_t each, struct arena *arena, struct ts_diag *diag)
+static double *make_numbers(const struct dicom_series *series, struct arena *arena, struct ts_diag *diag)
 {
-    const size_t bytes = series->n_images * each * sizeof(double);
+    const size_t bytes = series->n_images * sizeof(double);
     double *numbers = ts_arena_alloc(arena, bytes);
     if (!numbers)
         ts_diag_no_memory(diag, bytes);
@@ -67,11 +67,11 @@ static enum ts_status add_field_numbers(const struct dicom_series *series, enum 
     bool any = false;
     for (size_t i = 0; i < series->n_images && !any; i++)
         any = !isnan(ts_dicom_field_number(series->images[i], field));
-    double *numbers = any ? make_numbers(series, 1, list->arena, diag) : NULL;
+    double *numbers = any ? make_numbers(series, list->arena, diag) : NULL;
     if (!numbers)
         return any ? TS_RUN_FAILED : TS_OK;
     for (size_t i = 0; i < series->n_images; i++)
-        numbers[i] = ts_dicom_field_number(series->images[i], field);
+        numbers[i] = ts_dicom_field_believed(field, ts_dicom_field_number(series->images[i], field));
     return add_numbers(
         list,
         &(struct source_attribute){.name = row->name, .unit = row->unit, .key = row->key, .key_scale = row->scale},
@@ -95,7 +95,7 @@ static enum ts_status add_times(const struct dicom_series *series, struct dicom_
 {
     const size_t n = series->n_images;
     double first = INFINITY, last = -INFINITY;
-    double *numbers = make_numbers(series, 1, list->arena, diag);
+    double *numbers = make_numbers(series, list->arena, diag);
     if (!numbers)
         return TS_RUN_FAILED;
     for (size_t i = 0; i < n; i++) {
@@ -123,7 +123,7 @@ static enum ts_status add_slice_times(const struct dicom_series *series, struct 
 {
     const size_t n = series->n_images, slices = series->n_slices;
     const bool by_time = series->n_volumes > 1 && series->volume_axis.kind == TS_AXIS_TIME;
-    double *numbers = make_numbers(series, 1, list->arena, diag);
+    double *numbers = make_numbers(series, list->arena, diag);
     bool listed = true, differ = false;
     if (!numbers)
         return TS_RUN_FAILED;
@@ -149,32 +149,6 @@ static enum ts_status add_slice_times(const struct dicom_series *series, struct 
                                     .name = DICOM_SLICE_TIMES, .unit = "s", .key = "SliceTiming", .key_scale = 1},
                                 numbers, n)
                   : TS_OK;
-}
-
-/* Adds the direction of the diffusion weighting of each image, in the patient's coordinates; NaN where it has none. */
-static enum ts_status add_gradients(const struct dicom_series *series, struct dicom_metadata *list,
-                                    struct ts_diag *diag)
-{
-    enum { EACH = 3 };
-    const size_t n = series->n_images;
-    bool any = false;
-    for (size_t i = 0; i < n; i++)
-        any |= series->images[i]->have_gradient;
-    double *numbers = any ? make_numbers(series, EACH, list->arena, diag) : NULL;
-    if (!numbers)
-        return any ? TS_RUN_FAILED : TS_OK;
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < EACH; k++)
-            numbers[EACH * i + k] = series->images[i]->have_gradient ? series->images[i]->gradient[k] : NAN;
-    list->items[list->n++] = (struct source_attribute){.name = DICOM_GRADIENTS,
-                                                       .value = "",
-                                                       .numbers = numbers,
-                                                       .n = (int64_t)n,
-                                                       .unit = "",
-                                                       .key = "DiffusionGradientOrientation",
-                                                       .key_scale = 1,
-                                                       .columns = EACH};
-    return TS_OK;
 }
 
 /* Returns the text where all slices agree, "mixed" where they do not. */
@@ -250,7 +224,15 @@ enum ts_status ts_dicom_metadata(const struct dicom_series *series, const struct
     const double positive = series->images[0]->phase_positive;
     if (status == TS_OK && !isnan(positive))
         status = ts_dicom_metadata_add(list, DICOM_PHASE_POLARITY, NULL, positive > 0 ? "POSITIVE" : "NEGATIVE", diag);
-    status = status == TS_OK ? add_gradients(series, list, diag) : status;
+    if (status == TS_OK && series->gradients)
+        list->items[list->n++] = (struct source_attribute){.name = DICOM_GRADIENTS,
+                                                           .value = "",
+                                                           .numbers = series->gradients,
+                                                           .n = (int64_t)series->n_volumes,
+                                                           .unit = "",
+                                                           .key = "DiffusionGradientOrientation",
+                                                           .key_scale = 1,
+                                                           .columns = 3};
     status = status == TS_OK ? add_slice_times(series, list, diag) : status;
     return status == TS_OK ? add_times(series, list, diag) : status;
 }

@@ -13,8 +13,9 @@
 
 /* A list of attributes with a place for each row of the table and for as many more; `items` is the arena's. */
 enum { DICOM_MORE_ATTRIBUTES = 24 };
-/* The attribute of diffusion series that holds three numbers for each slice: the direction of the weighting in LPS. */
-#define DICOM_GRADIENTS "diffusion_gradient_orientation"
+/* The attribute of diffusion series that holds three numbers for each volume: the direction of the weighting in LPS, or
+ * zeros where it has none. */
+#define DICOM_GRADIENTS "diffusion_gradient_direction"
 /* The seconds from the start of a volume to the acquisition of each slice. */
 #define DICOM_SLICE_TIMES "slice_timing"
 /* POSITIVE where phase is encoded towards rising rows or columns, else NEGATIVE. */

@@ -209,7 +209,9 @@ static enum dicom_step enter_or_skip(struct dicom_walk *walk, struct dicom_eleme
     bool pixels = top && ts_dicom_is_pixels(element->tag);
     if (undefined && top && element->tag == DICOM_PIXEL_DATA)
         return DICOM_STEP_ELEMENT;
-    bool sequence = !strcmp(element->vr, "SQ") || (undefined && (implicit || !strcmp(element->vr, "UN")));
+    const bool no_vr = implicit || !strcmp(element->vr, "UN");
+    bool sequence =
+        !strcmp(element->vr, "SQ") || (no_vr && (undefined || (walk->is_sequence && walk->is_sequence(element->tag))));
     if (sequence) {
         /* PS3.5 6.2.2: UN of undefined length holds implicit VR little endian. */
         return push(walk, element->tag, false, implicit || !strcmp(element->vr, "UN"), element->length);

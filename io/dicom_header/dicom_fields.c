@@ -17,8 +17,8 @@ enum { VALUE_BYTES = 256 };
 #define IN_IMAGE(member) DICOM_PLACE_IMAGE, offsetof(struct dicom_image, member)
 
 const struct dicom_field_row ts_dicom_fields[DICOM_FIELDS] = {
-#define FIELD(group, element, name, key, scale, unit, kind, where, known, action, reason)                              \
-    {DICOM_TAG(group, element), #name, key, scale, unit, DICOM_FIELD_##kind, where, known, action, reason},
+#define FIELD(group, element, name, key, scale, unit, most, kind, where, known, action, reason)                        \
+    {DICOM_TAG(group, element), #name, key, scale, unit, most, DICOM_FIELD_##kind, where, known, action, reason},
 #define ALIAS(group, element, name, kind)
 #include "io/dicom_header/dicom_fields.def"
 };
@@ -29,7 +29,7 @@ static const struct tag_row {
     enum dicom_field field;
     enum dicom_field_kind kind;
 } tags[] = {
-#define FIELD(group, element, name, key, scale, unit, kind, ...)                                                       \
+#define FIELD(group, element, name, key, scale, unit, most, kind, ...)                                                 \
     {DICOM_TAG(group, element), DICOM_FIELD_##name, DICOM_FIELD_##kind},
 #define ALIAS(group, element, name, kind) {DICOM_TAG(group, element), DICOM_FIELD_##name, DICOM_FIELD_##kind},
 #include "io/dicom_header/dicom_fields.def"
@@ -104,6 +104,11 @@ static const void *member(const struct dicom_image *image, enum dicom_field fiel
     const struct dicom_field_row *row = &ts_dicom_fields[field];
     const char *base = row->place == DICOM_PLACE_FILE ? (const char *)image->file : (const char *)image;
     return row->place == DICOM_PLACE_LIST ? NULL : base + row->offset;
+}
+
+double ts_dicom_field_believed(enum dicom_field field, double number)
+{
+    return fabs(number) <= ts_dicom_fields[field].most ? number : NAN;
 }
 
 double ts_dicom_field_number(const struct dicom_image *image, enum dicom_field field)

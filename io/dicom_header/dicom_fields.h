@@ -36,6 +36,7 @@ struct dicom_field_row {
     const char *name, *key;
     double scale;
     const char *unit;
+    double most;
     enum dicom_field_kind kind;
     enum dicom_field_place place;
     size_t offset;
@@ -60,6 +61,8 @@ void ts_dicom_take_field(struct scan *scan, const struct dicom_element *element,
 bool ts_dicom_field_is_number(enum dicom_field field);
 /* Returns the number of an image; NaN where it has none. */
 double ts_dicom_field_number(const struct dicom_image *image, enum dicom_field field);
+/* Returns the number, or NaN where it is larger than any that the field may have in an output. */
+double ts_dicom_field_believed(enum dicom_field field, double number);
 /* Returns the text of an image as the header has it, which may identify a patient; "" where it has none. */
 const char *ts_dicom_field_text(const struct dicom_image *image, enum dicom_field field);
 

@@ -64,6 +64,7 @@ struct dicom_file {
     double tilt_degree;                             /* only to warn; NaN if absent */
     double images_in_acquisition, series_instances; /* as the file claims; NaN if absent */
     double series_number, repetition_ms, temporal_positions, temporal_resolution_ms; /* NaN if absent */
+    double pet_slices, pet_time_slices; /* of PET: slices of a volume, volumes, as the file claims; NaN if absent */
     int64_t pixel_offset,
         pixel_bytes;        /* value of the pixel data; of compressed pixels the fragments and their headers */
     int64_t deflate_offset; /* where the stream of a deflated data set begins; all other offsets are in its inflated
@@ -85,6 +86,7 @@ struct dicom_image {
     char frame_type[DICOM_TEXT_MAX]; /* Image Type, of a frame its own */
     char kind[DICOM_CODE_MAX];       /* value 3 of it, such as AXIAL, LOCALIZER, M or PHASE MAP */
     char component[DICOM_CODE_MAX];  /* of a complex MR image: MAGNITUDE, PHASE, REAL or IMAGINARY */
+    char coil[DICOM_CODE_MAX];       /* the receive coil; it is only compared, never written */
     char stack[DICOM_CODE_MAX];      /* which stack of slices of its file holds the frame */
     char rescale_type[DICOM_TEXT_MAX];
     bool have_position, have_orientation, have_spacing, have_slope, have_intercept, have_padding, have_padding_limit;
@@ -93,13 +95,17 @@ struct dicom_image {
     double slope, intercept, spacing_between_slices_mm; /* the last one only to warn; NaN if absent */
     int32_t padding, padding_limit;                     /* by pixel_representation */
     double echo_time_ms, temporal_position, acquisition_number, b_value, instance_number; /* NaN if absent */
-    double acquired_s, time_offset_s, trigger_ms; /* times whose differences count; NaN if absent */
-    double slice_time_ms;                         /* of a tile, from the start of its volume; NaN if absent */
+    double cardiac_percent;                                                      /* of the cycle; NaN if absent */
+    double acquired_s, time_offset_s, trigger_ms, frame_reference_ms, content_s; /* times whose differences count; NaN
+                                                                                    if absent */
+    double slice_time_ms;  /* of a tile, from the start of its volume; NaN if absent */
     double phase_positive; /* 1: phase is encoded towards rising rows or columns; 0: the other way; NaN if absent */
     double vendor_kind;    /* a vendor's number for the kind of image; NaN if absent */
     bool have_gradient;
-    double gradient[3]; /* direction of the diffusion weighting; NaN if absent */
-    double echo_key;    /* echo_time_ms where echoes are series of their own, else NaN; once images are grouped */
+    double gradient[3]; /* direction of the diffusion weighting, in patient coordinates (LPS); NaN if absent */
+    double ge_b_value, ge_gradient[3]; /* the same as GE states them (dicom_diffusion.c); NaN if absent */
+    double echo_ms;  /* echo_time_ms without what is rounding (dicom_group.c); once images are grouped */
+    double echo_key; /* echo_ms where echoes are series of their own, else NaN; once images are grouped */
     const struct dicom_value *values; /* what describes the acquisition (dicom_fields.h); arena */
     double along_mm;                  /* position along the normal of its series, once that has been arranged */
 };

@@ -7,9 +7,11 @@
 #include "io/dicom_header/dicom_groups.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "io/dicom_header/dicom_csa.h"
 #include "io/dicom_header/dicom_mosaic.h"
 #include "io/dicom_header/dicom_values.h"
 
@@ -138,8 +140,12 @@ bool ts_dicom_list_images(struct scan *scan)
                         "%" PRId64 " frames without functional groups, which would say where each lies", file->frames);
     scan->image.rows = file->rows;
     scan->image.columns = file->columns;
-    if (ts_dicom_is_mosaic(scan))
+    if (ts_dicom_is_mosaic(scan)) {
         ts_dicom_list_tiles(scan);
+    } else if (scan->csa.length > 0 && isnan(scan->image.b_value) && strstr(file->image_type, "DIFFUSION")) {
+        const struct dicom_csa csa = ts_dicom_read_csa(scan);
+        ts_dicom_weight_by_csa(&scan->image, &csa);
+    }
     const bool several = !file->refusal && scan->n_frames > 0;
     struct dicom_image *images = several ? scan->frames : &scan->image;
     file->n_images = several ? scan->n_frames : 1;

@@ -22,8 +22,8 @@ const char *const ts_dicom_image_types[] = {
     "WHOLE BODY", "PROJECTION IMAGE", "RECON", "RECON TOMO", "TOMO", "REF_SURVIEW", "SURVIEW", "SCOUT", "HELIX",
     "HELIXFROMSURVIEW", "CT_SOM5 MON", "CT_SOM5 SEQ", "CT_SOM5 SPI", "CT_SOM5 TOP", "CT_SOM7 SEQ", "CT_SOM7 SPI",
     "CSA MPR", "CSA REFORMATTED", "CSA PARALLEL", "CSA RESAMPLED", "NORMAL", "CINE", "ANGIO", "VELOCITY", "WATER",
-    "FAT", "IN_PHASE", "OUT_PHASE", "IP", "OP", "AVERAGE", "GSP", "SINGLEPLANE", "BIPLANE A", "BIPLANE B", "MINIP",
-    "MAX_IP", NULL};
+    "FAT", "DIXON", "IN_PHASE", "OUT_PHASE", "IP", "OP", "AVERAGE", "GSP", "SINGLEPLANE", "BIPLANE A", "BIPLANE B",
+    "MINIP", "MAX_IP", NULL};
 
 const char *const ts_dicom_modalities[] = {
     "AR", "BI", "BMD", "CR", "CT", "DX", "EPS", "ES", "GM", "IO", "IVOCT", "IVUS", "KER", "LEN", "MG", "MR", "NM",

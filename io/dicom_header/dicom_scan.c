@@ -32,8 +32,7 @@ static void read_text_value(struct scan *scan, const struct dicom_element *eleme
     out[length] = '\0';
 }
 
-/* Reads the file meta group. Returns false where it is broken. Afterwards walk->offset is the data set's first byte. */
-static bool read_meta(struct scan *scan, struct dicom_walk *walk)
+bool ts_dicom_read_meta(struct scan *scan, struct dicom_walk *walk)
 {
     ts_dicom_walk_init(walk, &scan->reader, MAGIC_END, false, false);
     while (ts_dicom_walk_peek(walk) >> 16 == 2) {
@@ -84,6 +83,16 @@ static bool encoding_agrees(struct scan *scan, const struct dicom_walk *walk)
         return false;
     }
     return true;
+}
+
+bool ts_dicom_begin_data_set(struct scan *scan, struct dicom_walk *walk)
+{
+    const struct dicom_file *file = scan->file;
+    if (!choose_syntax(scan) || (file->syntax == DICOM_DEFLATED_LE && !ts_dicom_inflate(scan, walk)))
+        return false;
+    ts_dicom_walk_init(walk, &scan->reader, walk->offset, file->syntax == DICOM_IMPLICIT_LE,
+                       file->syntax == DICOM_EXPLICIT_BE);
+    return encoding_agrees(scan, walk);
 }
 
 static void take_pixels(struct scan *scan, struct dicom_walk *walk, const struct dicom_element *element)
@@ -162,13 +171,15 @@ static void init_scan(struct scan *scan, const char *path)
     *scan->file = (struct dicom_file){.path = path, .folder = DICOM_NAMED, .frames = 1};
     scan->file->tilt_degree = scan->file->images_in_acquisition = scan->file->series_instances = NAN;
     scan->file->series_number = scan->file->repetition_ms = scan->file->temporal_positions =
-        scan->file->temporal_resolution_ms = scan->mosaic_tiles = scan->lut_descriptor[0] = scan->lut_descriptor[1] =
-            scan->lut_descriptor[2] = NAN;
+        scan->file->temporal_resolution_ms = scan->file->pet_slices = scan->file->pet_time_slices = scan->mosaic_tiles =
+            scan->lut_descriptor[0] = scan->lut_descriptor[1] = scan->lut_descriptor[2] = NAN;
     image->slope = 1;
     image->spacing_between_slices_mm = image->echo_time_ms = image->temporal_position = image->acquisition_number =
         image->b_value = image->instance_number = image->acquired_s = image->time_offset_s = image->trigger_ms =
-            image->vendor_kind = image->slice_time_ms = image->phase_positive = image->gradient[0] =
-                image->gradient[1] = image->gradient[2] = NAN;
+            image->slice_time_ms = image->phase_positive = image->frame_reference_ms = image->content_s =
+                image->cardiac_percent = image->ge_b_value = image->ge_gradient[0] = image->ge_gradient[1] =
+                    image->ge_gradient[2] = image->vendor_kind = image->gradient[0] = image->gradient[1] =
+                        image->gradient[2] = NAN;
 }
 
 /* Returns true where these 8 bytes are the header of an element of one of the groups that come first in a file or a
@@ -224,17 +235,14 @@ static bool scan_open_file(struct scan *scan, struct dicom_other *other)
         !memcmp(start, "#!", 2))
         ts_dicom_warn(scan, "the file starts like a program: its preamble was passed over");
     struct dicom_walk walk;
-    if (!read_meta(scan, &walk))
+    if (!ts_dicom_read_meta(scan, &walk))
         return true;
     if (text_equals(scan->media_class, "1.2.840.10008.1.3.10"))
         return is_not(other, DICOM_DICOMDIR);
-    if (!choose_syntax(scan) || (file->syntax == DICOM_DEFLATED_LE && !ts_dicom_inflate(scan, &walk)))
+    if (!ts_dicom_begin_data_set(scan, &walk))
         return true;
-    ts_dicom_walk_init(&walk, &scan->reader, walk.offset, file->syntax == DICOM_IMPLICIT_LE,
-                       file->syntax == DICOM_EXPLICIT_BE);
     walk.is_open = ts_dicom_is_open;
-    if (encoding_agrees(scan, &walk))
-        read_data_set(scan, &walk);
+    read_data_set(scan, &walk);
     bool document = ts_dicom_is_class(file->sop_class, document_classes);
     bool image = scan->met_pixels || file->refusal || ts_dicom_has(scan, DICOM_TAG(0x0028, 0x0010)) ||
                  ts_dicom_is_class(scan->media_class, image_classes) ||

@@ -54,6 +54,13 @@ struct dicom_image *ts_dicom_add_image(struct scan *scan);
 /* Records what was passed over. The first warning stands; `text` is a literal. */
 void ts_dicom_warn(struct scan *scan, const char *text);
 
+/* Reads the file meta group, behind the magic. Returns false where it is broken. Afterwards walk->offset is the data
+ * set's first byte. */
+bool ts_dicom_read_meta(struct scan *scan, struct dicom_walk *walk);
+/* Begins the walk of the data set in its transfer syntax; a deflated one is read through its inflated bytes. Returns
+ * false where the file is refused. */
+bool ts_dicom_begin_data_set(struct scan *scan, struct dicom_walk *walk);
+
 static inline bool text_equals(const char *text, const char *other)
 {
     return strcmp(text, other) == 0;

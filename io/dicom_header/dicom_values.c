@@ -21,20 +21,23 @@ enum value_kind {
     VALUE_DECIMALS, /* exactly `count` doubles */
     VALUE_INTEGER,  /* int64_t */
     VALUE_ADVICE,   /* a number of any VR as double; NaN where it is not one number: it only tells images apart */
+    VALUE_FIRST,    /* the first of several such numbers */
     VALUE_BINARY,   /* the same, of `count` numbers of a VR that is not text */
+    VALUE_FLOAT,    /* a number of VR FL, whatever the encoding says of it */
     VALUE_TIME,     /* TM or DT in seconds; NaN where it is none */
     VALUE_PLACE,    /* struct dicom_place: where the value lies */
     VALUE_PRESENCE  /* nothing is kept but that the element is there */
 };
 
 /* The texts that reserve blocks of private elements. */
-enum creator { PUBLIC, SIEMENS_CSA, SIEMENS_MR, GE_PARAMETERS, GE_ACQUISITION, PHILIPS_IMAGING, CREATORS };
+enum creator { PUBLIC, SIEMENS_CSA, SIEMENS_MR, GE_PARAMETERS, GE_ACQUISITION, PHILIPS_IMAGING, PHILIPS_MR, CREATORS };
 static const char *const creators[CREATORS] = {
     [SIEMENS_CSA] = "SIEMENS CSA HEADER",
     [SIEMENS_MR] = "SIEMENS MR HEADER",
     [GE_PARAMETERS] = "GEMS_PARM_01",
     [GE_ACQUISITION] = "GEMS_ACQU_01",
     [PHILIPS_IMAGING] = "Philips Imaging DD 001",
+    [PHILIPS_MR] = "Philips MR Imaging DD 001",
 };
 
 struct wanted {
@@ -62,6 +65,7 @@ static const struct wanted wanted[] = {
     {0, PUBLIC, TAG(0x0008, 0x0018), VALUE_UID, "SOP Instance UID", FILE_TEXT(sop_instance)},
     {0, PUBLIC, TAG(0x0008, 0x0060), VALUE_TEXT, "Modality", FILE_TEXT(modality)},
     {0, PUBLIC, TAG(0x0008, 0x0032), VALUE_TIME, "Acquisition Time", FIELD(acquired_s), 1, 0},
+    {0, PUBLIC, TAG(0x0008, 0x0033), VALUE_TIME, "Content Time", FIELD(content_s), 1, 0},
     {0, PUBLIC, TAG(0x0008, 0x103E), VALUE_TEXT, "Series Description", FILE_TEXT(description)},
     {0, PUBLIC, TAG(0x0008, 0x9208), VALUE_TEXT, "Complex Image Component", TEXT(component)},
     {0, PUBLIC, TAG(0x0018, 0x0080), VALUE_ADVICE, "Repetition Time", FILE_FIELD(repetition_ms), 1, 0},
@@ -69,6 +73,7 @@ static const struct wanted wanted[] = {
     {0, PUBLIC, TAG(0x0018, 0x0088), VALUE_ADVICE, "Spacing Between Slices", FIELD(spacing_between_slices_mm), 1, 0},
     {0, PUBLIC, TAG(0x0018, 0x1060), VALUE_ADVICE, "Trigger Time", FIELD(trigger_ms), 1, 0},
     {0, PUBLIC, TAG(0x0018, 0x1120), VALUE_ADVICE, "Gantry/Detector Tilt", FILE_FIELD(tilt_degree), 1, 0},
+    {0, PUBLIC, TAG(0x0018, 0x1250), VALUE_TEXT, "Receive Coil Name", TEXT(coil)},
     {0, PUBLIC, TAG(0x0018, 0x9087), VALUE_ADVICE, "Diffusion b-value", FIELD(b_value), 1, 0},
     {0, PUBLIC, TAG(0x0020, 0x000D), VALUE_UID, "Study Instance UID", FILE_TEXT(study)},
     {0, PUBLIC, TAG(0x0020, 0x000E), VALUE_UID, "Series Instance UID", FILE_TEXT(series)},
@@ -90,6 +95,7 @@ static const struct wanted wanted[] = {
     {0, PUBLIC, TAG(0x0020, 0x1002), VALUE_ADVICE, "Images in Acquisition", FILE_FIELD(images_in_acquisition), 1, 0},
     {0, PUBLIC, TAG(0x0020, 0x1209), VALUE_ADVICE, "Number of Series Related Instances", FILE_FIELD(series_instances),
      1, 0},
+    {0, PUBLIC, TAG(0x0020, 0x9241), VALUE_FLOAT, "Nominal Percentage of Cardiac Phase", FIELD(cardiac_percent), 1, 0},
     {0, PUBLIC, TAG(0x0028, 0x0002), VALUE_SHORT, "Samples per Pixel", FILE_FIELD(samples_per_pixel), 1, 0},
     {0, PUBLIC, TAG(0x0028, 0x0004), VALUE_TEXT, "Photometric Interpretation", FILE_TEXT(photometric)},
     {0, PUBLIC, TAG(0x0028, 0x0008), VALUE_INTEGER, "Number of Frames", FILE_FIELD(frames), 1, 0},
@@ -114,12 +120,17 @@ static const struct wanted wanted[] = {
      0},
     {TAG(0x0028, 0x3000), PUBLIC, TAG(0x0028, 0x3004), VALUE_TEXT, "Modality LUT Type", TEXT(rescale_type)},
     {TAG(0x0028, 0x3000), PUBLIC, TAG(0x0028, 0x3006), VALUE_PLACE, "LUT Data", FILE_FIELD(lut.data), 1, 0},
+    {0, PUBLIC, TAG(0x0054, 0x0081), VALUE_ADVICE, "Number of Slices", FILE_FIELD(pet_slices), 1, 0},
+    {0, PUBLIC, TAG(0x0054, 0x0101), VALUE_ADVICE, "Number of Time Slices", FILE_FIELD(pet_time_slices), 1, 0},
     {0, PUBLIC, TAG(0x0054, 0x1001), VALUE_TEXT, "Units", FILE_TEXT(units)},
+    {0, PUBLIC, TAG(0x0054, 0x1300), VALUE_ADVICE, "Frame Reference Time", FIELD(frame_reference_ms), 1, 0},
     /* Elements of functional groups. */
     {TAG(0x0018, 0x9114), PUBLIC, TAG(0x0018, 0x9082), VALUE_BINARY, "Effective Echo Time", FIELD(echo_time_ms), 1, 0},
     {TAG(0x0018, 0x9117), PUBLIC, TAG(0x0018, 0x9087), VALUE_BINARY, "Diffusion b-value", FIELD(b_value), 1, 0},
     {TAG(0x0018, 0x9076), PUBLIC, TAG(0x0018, 0x9089), VALUE_BINARY, "Diffusion Gradient Orientation", FIELD(gradient),
      3, FLAG(have_gradient)},
+    {TAG(0x0018, 0x9118), PUBLIC, TAG(0x0020, 0x9153), VALUE_BINARY, "Nominal Cardiac Trigger Delay Time",
+     FIELD(trigger_ms), 1, 0},
     {TAG(0x0018, 0x9226), PUBLIC, TAG(0x0008, 0x9007), VALUE_TEXT, "Frame Type", TEXT(frame_type)},
     {TAG(0x0018, 0x9329), PUBLIC, TAG(0x0008, 0x9007), VALUE_TEXT, "Frame Type", TEXT(frame_type)},
     {TAG(0x0018, 0x9751), PUBLIC, TAG(0x0008, 0x9007), VALUE_TEXT, "Frame Type", TEXT(frame_type)},
@@ -152,7 +163,14 @@ static const struct wanted wanted[] = {
     {0, SIEMENS_MR, TAG(0x0019, 0x000C), VALUE_ADVICE, "b-value", FIELD(b_value), 1, 0},
     {0, SIEMENS_MR, TAG(0x0019, 0x000E), VALUE_BINARY, "gradient direction", FIELD(gradient), 3, FLAG(have_gradient)},
     {0, GE_PARAMETERS, TAG(0x0043, 0x0030), VALUE_BINARY, "collapse flag", FIELD(vendor_kind), 1, 0},
-    {0, PHILIPS_IMAGING, TAG(0x2001, 0x0003), VALUE_BINARY, "b-value", FIELD(b_value), 1, 0},
+    {0, GE_PARAMETERS, TAG(0x0043, 0x0039), VALUE_FIRST, "b-value", FIELD(ge_b_value), 1, 0},
+    {0, GE_ACQUISITION, TAG(0x0019, 0x00BB), VALUE_ADVICE, "gradient direction", FIELD(ge_gradient[0]), 1, 0},
+    {0, GE_ACQUISITION, TAG(0x0019, 0x00BC), VALUE_ADVICE, "gradient direction", FIELD(ge_gradient[1]), 1, 0},
+    {0, GE_ACQUISITION, TAG(0x0019, 0x00BD), VALUE_ADVICE, "gradient direction", FIELD(ge_gradient[2]), 1, 0},
+    {0, PHILIPS_IMAGING, TAG(0x2001, 0x0003), VALUE_FLOAT, "b-value", FIELD(b_value), 1, 0},
+    {0, PHILIPS_MR, TAG(0x2005, 0x00B0), VALUE_FLOAT, "gradient direction", FIELD(gradient[0]), 1, FLAG(have_gradient)},
+    {0, PHILIPS_MR, TAG(0x2005, 0x00B1), VALUE_FLOAT, "gradient direction", FIELD(gradient[1]), 1, FLAG(have_gradient)},
+    {0, PHILIPS_MR, TAG(0x2005, 0x00B2), VALUE_FLOAT, "gradient direction", FIELD(gradient[2]), 1, FLAG(have_gradient)},
 };
 enum { WANTED_COUNT = sizeof wanted / sizeof *wanted };
 _Static_assert(sizeof wanted / sizeof *wanted <= DICOM_MAX_WANTED, "struct scan has a flag for each");
@@ -264,6 +282,16 @@ static bool store(const struct wanted *want, const char *bytes, size_t length, c
     case VALUE_ADVICE:
         *(double *)field = ts_dicom_parse_number(bytes, length, element->vr, false, big_endian);
         return true;
+    case VALUE_FIRST: {
+        const char *end = ts_dicom_is_text_vr(element->vr) ? memchr(bytes, '\\', length) : NULL;
+        *(double *)field =
+            ts_dicom_parse_number(bytes, end ? (size_t)(end - bytes) : length, element->vr, false, big_endian);
+        return true;
+    }
+    case VALUE_FLOAT:
+        *(double *)field = ts_dicom_parse_number(
+            bytes, length, !*element->vr || !strcmp(element->vr, "UN") ? "FL" : element->vr, true, big_endian);
+        return true;
     case VALUE_BINARY:
         store_binary(want, bytes, length, element, big_endian, field);
         return true;
@@ -328,8 +356,8 @@ void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk, const struc
     const struct wanted *want = &wanted[i];
     const unsigned group = element->tag >> 16, number = element->tag & 0xFFFF;
     const size_t length = element->length < sizeof bytes ? element->length : sizeof bytes;
-    const bool tolerant = want->kind == VALUE_TEXT || want->kind == VALUE_ADVICE || want->kind == VALUE_BINARY ||
-                          want->kind == VALUE_TIME;
+    const bool tolerant = want->kind == VALUE_TEXT || want->kind == VALUE_ADVICE || want->kind == VALUE_FIRST ||
+                          want->kind == VALUE_BINARY || want->kind == VALUE_FLOAT || want->kind == VALUE_TIME;
     if (length < element->length && !tolerant) {
         ts_dicom_refuse(scan, "dicom-bad-value", "%s (%04x,%04x) is %" PRIu32 " bytes long", want->name, group, number,
                         element->length);
@@ -341,7 +369,7 @@ void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk, const struc
     }
     const char *text = bytes;
     size_t text_length = length;
-    const bool is_number = want->kind == VALUE_BINARY || !strcmp(element->vr, "FD") ||
+    const bool is_number = want->kind == VALUE_BINARY || want->kind == VALUE_FLOAT || !strcmp(element->vr, "FD") ||
                            (want->kind == VALUE_ADVICE && !ts_dicom_is_text_vr(element->vr));
     const bool is_text = want->kind != VALUE_SHORT && !is_number;
     if (is_text)

@@ -12,6 +12,7 @@
 #include "io/dicom_series/dicom_completeness.h"
 #include "io/dicom_series/dicom_group.h"
 #include "io/dicom_series/dicom_non_images.h"
+#include "io/dicom_series/dicom_take.h"
 
 enum { MAX_LISTED = 40, LINE_BYTES = 512 };
 
@@ -46,8 +47,7 @@ static const struct dicom_series *find_doubt(const struct dicom_series *series, 
 {
     for (size_t i = 0; i < n; i++) {
         bool related = !*series[i].series || !strcmp(series[i].series, candidate->series);
-        bool localizer = series[i].refusal && !strcmp(series[i].refusal_code, "localizer");
-        if (&series[i] != candidate && series[i].refusal && related && !localizer)
+        if (&series[i] != candidate && series[i].refusal && related && !series[i].overview)
             return &series[i];
     }
     return NULL;
@@ -109,13 +109,14 @@ static enum ts_status choose_only(const struct dicom_series *series, size_t n, b
 {
     const struct dicom_series *fit = NULL;
     size_t n_fit = 0, n_left = 0;
-    for (size_t i = 0; i < n; i++) {
-        n_left += !series[i].left_out;
-        if (!series[i].refusal && !series[i].left_out) {
-            fit = &series[i];
-            n_fit++;
+    for (int overviews = 0; overviews < 2 && n_fit == 0; overviews++)
+        for (size_t i = 0; i < n; i++) {
+            n_left += !series[i].left_out && overviews == 0;
+            if (!series[i].refusal && !series[i].left_out && series[i].overview == overviews) {
+                fit = &series[i];
+                n_fit++;
+            }
         }
-    }
     if (n == 1 && n_left == 1)
         return take(&series[0], chosen, diag);
     const struct dicom_series *doubt = n_fit == 1 ? find_doubt(series, n, fit) : NULL;
@@ -128,9 +129,10 @@ static enum ts_status choose_only(const struct dicom_series *series, size_t n, b
     } else if (n_left == 0) {
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "take-unknown"},
                       "none of the %zu series in the input has what `take` says", n);
-        ts_diag_hint(diag,
-                     "look at `tomostage info`; a number chooses a volume, a number with ms, s or s/mm2 a value, a "
-                     "word a kind");
+        char takes[LINE_BYTES];
+        ts_dicom_list_takes(series, n, takes, sizeof takes);
+        ts_diag_hint(diag, "a number chooses a volume, one with ms, s or s/mm2 a value, a word a kind; there are: %s",
+                     takes);
     } else if (n_fit == 0) {
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-volume"},
                       "none of the %zu series in the input is one clean volume", n);

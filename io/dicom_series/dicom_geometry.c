@@ -16,9 +16,12 @@
 
 #include "core/path.h"
 #include "core/search.h"
+#include "io/dicom_header/dicom_fields.h"
+#include "io/dicom_series/dicom_diffusion.h"
 #include "io/dicom_series/dicom_repeats.h"
 #include "io/dicom_series/dicom_stacks.h"
 #include "io/dicom_series/dicom_volumes.h"
+#include "io/source/source.h"
 
 static const double EVEN_RELATIVE = 1e-3, JITTER_RELATIVE = 1e-2, DRIFT_RELATIVE = 5e-2;
 
@@ -159,9 +162,23 @@ static bool measure_gaps(struct dicom_series *series, struct gaps *gaps)
     return true;
 }
 
-/* Refuses slices of which gaps are off the median by more than this share of it. */
+/* Returns the smallest tolerance, in whole tenths of a percent, that takes slices which lie so far off the line; else
+ * `otherwise`, where the chain cannot state as much. */
+static const char *tolerance_hint(struct dicom_series *series, double off_mm, const struct line *line,
+                                  const char *otherwise)
+{
+    const double percent = ceil(off_mm / line->spacing_mm * 1000) / 10;
+    const char *hint = percent > DICOM_MOST_TOLERANCE
+                           ? otherwise
+                           : ts_arena_printf(series->arena, "spacing_tolerance: %g takes them as even", percent);
+    series->no_memory |= hint == NULL;
+    return hint ? hint : "";
+}
+
+/* Refuses slices of which gaps are off the median by more than this share of it. off_mm: how far the farthest slice is
+ * off the line; INFINITY where no tolerance plays a part. */
 static void refuse_uneven(struct dicom_series *series, const struct gaps *gaps, double relative,
-                          const struct line *line, const struct dicom_rules *rules)
+                          const struct line *line, double off_mm, const struct dicom_rules *rules)
 {
     struct dicom_image *const *images = series->images;
     /* Where slices are missing, half of few gaps may be wide ones: the lower middle one is the step. */
@@ -193,8 +210,11 @@ static void refuse_uneven(struct dicom_series *series, const struct gaps *gaps, 
     char tilt[64] = "";
     if (line->lean_degree > TS_UPRIGHT_DEGREE)
         snprintf(tilt, sizeof tilt, "; it is also sheared by %.2f degrees", line->lean_degree);
-    const char *apart = "put the slices of one spacing into a folder of their own, or resample with another tool";
-    ts_dicom_series_refuse(series, "spacing-varies", ts_dicom_stacks_hint(series, rules, "", apart),
+    const char *apart =
+        tolerance_hint(series, off_mm, line,
+                       "put the slices of one spacing into a folder of their own, or resample with another tool");
+    ts_dicom_series_refuse(series, "spacing-varies",
+                           ts_dicom_stacks_hint(series, rules, tolerance_hint(series, off_mm, line, ""), apart),
                            "slice spacing varies from %.3f to %.3f mm (median %.3f), first between %s and %s%s",
                            gaps->sorted[0], gaps->sorted[n - 2], gaps->median, before, after, tilt);
 }
@@ -206,23 +226,15 @@ static void refuse_drift(struct dicom_series *series, double off_mm, const struc
                            off_mm, line->spacing_mm);
 }
 
-static void refuse_shift(struct dicom_series *series, const struct misfit *misfit, const struct dicom_rules *rules)
+static void refuse_shift(struct dicom_series *series, const struct misfit *misfit, const struct line *line,
+                         const struct dicom_rules *rules)
 {
-    const char *supply = "supply slices that lie on one line";
+    static const char line_up[] = "supply slices that lie on one line";
+    const double off_mm = rules->positions == POSITIONS_FIT ? fmax(misfit->along_mm, misfit->beside_mm) : INFINITY;
+    const char *supply = tolerance_hint(series, off_mm, line, line_up);
     ts_dicom_series_refuse(series, "slice-shifted", ts_dicom_stacks_hint(series, rules, supply, supply),
                            "%s lies %.3f mm beside the line through the other slices",
                            ts_base_name(series->images[misfit->beside]->file->path), misfit->beside_mm);
-}
-
-/* Returns the smallest tolerance, in whole tenths of a percent, that takes the slices, where the chain may state it. */
-static const char *tolerance_hint(struct dicom_series *series, const struct misfit *misfit, const struct line *line)
-{
-    const double percent = ceil(misfit->along_mm / line->spacing_mm * 1000) / 10;
-    const char *hint = percent > DICOM_MOST_TOLERANCE
-                           ? "resample the series with another tool first"
-                           : ts_arena_printf(series->arena, "spacing_tolerance: %g takes them as even", percent);
-    series->no_memory |= hint == NULL;
-    return hint;
 }
 
 static void check_fit(struct dicom_series *series, const struct gaps *gaps, const struct line *line,
@@ -233,11 +245,12 @@ static void check_fit(struct dicom_series *series, const struct gaps *gaps, cons
     const struct misfit misfit = measure_misfit(series, line);
     const double off = fmax(misfit.along_mm, misfit.beside_mm);
     if (misfit.along_mm > tolerance && gaps->worst > fmax(tolerance, relative * gaps->median))
-        refuse_uneven(series, gaps, relative, line, rules);
+        refuse_uneven(series, gaps, relative, line, off, rules);
     else if (misfit.along_mm > tolerance)
-        refuse_drift(series, misfit.along_mm, line, tolerance_hint(series, &misfit, line));
+        refuse_drift(series, misfit.along_mm, line,
+                     tolerance_hint(series, misfit.along_mm, line, "resample the series with another tool first"));
     else if (misfit.beside_mm > tolerance)
-        refuse_shift(series, &misfit, rules);
+        refuse_shift(series, &misfit, line, rules);
     else if (off > DICOM_SAME_POSITION_MM)
         ts_dicom_series_warn(series,
                              "slices lie up to %.4f mm (%.2g %%) off a line of even steps; the fitted spacing, "
@@ -257,11 +270,11 @@ static void check_gaps(struct dicom_series *series, const struct gaps *gaps, con
             fmax(drift, fabs(series->images[i]->along_mm - series->images[0]->along_mm - (double)i * line->spacing_mm));
     const bool even = gaps->worst <= fmax(DICOM_SAME_POSITION_MM, EVEN_RELATIVE * gaps->median);
     if (!even && gaps->worst > JITTER_RELATIVE * gaps->median)
-        refuse_uneven(series, gaps, JITTER_RELATIVE, line, rules);
+        refuse_uneven(series, gaps, JITTER_RELATIVE, line, INFINITY, rules);
     else if (!(drift <= fmax(DICOM_SAME_POSITION_MM, DRIFT_RELATIVE * gaps->median)))
         refuse_drift(series, drift, line, "resample the series with another tool first");
     else if (misfit.beside_mm > fmax(1e-2, JITTER_RELATIVE * line->spacing_mm))
-        refuse_shift(series, &misfit, rules);
+        refuse_shift(series, &misfit, line, rules);
     else if (!even)
         ts_dicom_series_warn(series, "slice spacing varies from %.4f to %.4f mm; the mean, %.4f, is used",
                              gaps->sorted[0], gaps->sorted[series->n_slices - 2], line->spacing_mm);
@@ -300,6 +313,39 @@ static void warn_of_tags(struct dicom_series *series, const struct line *line)
     }
 }
 
+/* Says what confirms that no slice lies between two: that they are frames of one file, or that the header states the
+ * gap as spacing or as thickness. NULL: nothing does. */
+static const char *confirm_gap(const struct dicom_series *series)
+{
+    const struct dicom_image *first = series->images[0], *second = series->images[1];
+    const double gap = second->along_mm - first->along_mm;
+    const double stated[] = {fabs(first->spacing_between_slices_mm),
+                             ts_dicom_field_number(first, DICOM_FIELD_slice_thickness)};
+    if (first->file == second->file)
+        return "their file";
+    for (int i = 0; i < 2; i++)
+        if (fabs(stated[i] - gap) <= JITTER_RELATIVE * gap)
+            return i == 0 ? "Spacing Between Slices" : "Slice Thickness";
+    return NULL;
+}
+
+/* Refuses two slices that are no volume by themselves. */
+static void check_pair(struct dicom_series *series, bool mixed)
+{
+    const char *confirmed = confirm_gap(series);
+    const double gap = series->images[1]->along_mm - series->images[0]->along_mm;
+    if (mixed)
+        ts_dicom_series_refuse(series, "orientation-mixed", "supply the whole series, or one slice alone",
+                               "the series mixes orientations, and only 2 slices share this one");
+    else if (confirmed)
+        ts_dicom_series_warn(series, "2 slices are one gap, of %.3f mm, which %s confirms", gap, confirmed);
+    else
+        ts_dicom_series_refuse(series, "slice-count", "supply the whole series, or one slice alone",
+                               "2 slices are one gap, of %.3f mm, which neither Spacing Between Slices nor Slice "
+                               "Thickness confirms",
+                               gap);
+}
+
 static void place_slices(struct dicom_series *series, bool mixed, const struct dicom_rules *rules)
 {
     struct ts_image *image = &series->image;
@@ -309,14 +355,9 @@ static void place_slices(struct dicom_series *series, bool mixed, const struct d
         ts_dicom_series_warn(series, "a single slice: the spacing in z is unknown and stored as 0");
         return;
     }
-    if (n == 2) {
-        ts_dicom_series_refuse(series, mixed ? "orientation-mixed" : "slice-count",
-                               "supply the whole series, or one slice alone",
-                               mixed ? "the series mixes orientations, and only 2 slices share this one"
-                                     : "2 slices are one gap, which nothing confirms: a volume needs 3 or more");
-        return;
-    }
-    if (!measure_gaps(series, &gaps))
+    if (n == 2)
+        check_pair(series, mixed);
+    if (series->refusal || !measure_gaps(series, &gaps))
         return;
     const bool fit = rules->positions == POSITIONS_FIT;
     const struct line line = fit ? fit_line(series) : join_ends(series);
@@ -329,10 +370,27 @@ static void place_slices(struct dicom_series *series, bool mixed, const struct d
     memcpy(image->step_z_mm, line.step_mm, sizeof image->step_z_mm);
 }
 
+/* A radiograph is one slice that lies nowhere. */
+static void describe_radiograph(struct dicom_series *series)
+{
+    const struct dicom_image *first = series->images[0];
+    struct ts_axis *axes = series->image.axes;
+    axes[0] = ts_source_axis(TS_AXIS_Z, 1, 0);
+    axes[1] = ts_source_axis(TS_AXIS_Y, first->rows, first->have_spacing ? first->spacing_mm[0] : 0);
+    axes[2] = ts_source_axis(TS_AXIS_X, first->columns, first->have_spacing ? first->spacing_mm[1] : 0);
+    series->n_slices = series->n_volumes = 1;
+    ts_dicom_series_warn(series, "a radiograph: it has no place in the patient%s",
+                         first->have_spacing ? "" : ", and no Pixel Spacing");
+}
+
 void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dicom_rules *rules)
 {
     struct ts_image *image = &series->image;
-    ts_dicom_drop_duplicates(series);
+    if (series->radiograph) {
+        describe_radiograph(series);
+        return;
+    }
+    ts_dicom_drop_duplicates(series, rules->duplicates == DUPLICATES_FIRST);
     double change = make_orthonormal(series->images[0]->orientation, image->direction);
     if (change > 1e-4)
         ts_dicom_series_warn(series, "Image Orientation is off orthonormal by %.2g and was corrected", change);
@@ -341,6 +399,7 @@ void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dico
     qsort(series->images, series->n_images, sizeof *series->images, compare_along);
     if (rules->duplicates == DUPLICATES_FIRST)
         ts_dicom_keep_first(series);
+    ts_dicom_take_ge_weighting(series);
     ts_dicom_split_volumes(series);
     if (!series->refusal && rules->stack > 0)
         ts_dicom_take_stack(series, rules);

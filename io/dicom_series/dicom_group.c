@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Groups images into series. Images are sorted by everything that makes a series but its orientation, and each run of
- * equal ones is split by orientation, so that the result depends neither on names nor on the order in which files were
- * found.
+ * equal ones is split by orientation, and then by the settings that tell images at one position apart, so that the
+ * result depends neither on names nor on the order in which files were found.
  */
 #include "io/dicom_series/dicom_group.h"
 
@@ -12,10 +12,11 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "core/path.h"
 #include "io/dicom_series/dicom_completeness.h"
+#include "io/dicom_series/dicom_images.h"
 #include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
+#include "io/dicom_series/dicom_settings.h"
 #include "io/dicom_series/dicom_take.h"
 
 enum { MAX_ORIENTATIONS = 256 }; /* limit of one run; a series that has more is no set of volumes */
@@ -67,7 +68,7 @@ struct grouping {
     size_t n, capacity;
 };
 
-static bool add_series(struct grouping *grouping, struct dicom_image **images, size_t n)
+static bool add_series(struct grouping *grouping, struct dicom_image **images, size_t n, const char *settings)
 {
     struct dicom_series *grown = ts_memory_grow(grouping->series, grouping->n, &grouping->capacity, sizeof *grown);
     if (!grown)
@@ -78,6 +79,7 @@ static bool add_series(struct grouping *grouping, struct dicom_image **images, s
     series->images = ts_arena_copy(grouping->arena, images, n, sizeof *images);
     if (!series->images)
         return false;
+    snprintf(series->settings, sizeof series->settings, "%s", settings);
     series->n_files = ts_dicom_count_files(series, 1);
     const struct dicom_file *file = images[0]->file;
     memcpy(series->series, file->series, sizeof series->series);
@@ -86,11 +88,68 @@ static bool add_series(struct grouping *grouping, struct dicom_image **images, s
     return true;
 }
 
+/* Adds a series for each value of the settings that tell images at one position apart, which are rearranged. */
+static bool add_parts(struct grouping *grouping, struct dicom_image **images, size_t n, const char *settings)
+{
+    int setting;
+    if (!ts_dicom_find_setting(images, n, &setting))
+        return false;
+    if (setting < 0)
+        return add_series(grouping, images, n, settings);
+    int number = 1;
+    for (size_t first = 0, end; first < n; first = end, number++) {
+        char text[DICOM_LABEL_MAX], all[DICOM_LABEL_MAX * 2];
+        end = first + 1;
+        while (end < n && ts_dicom_compare_setting(setting, images[first], images[end]) == 0)
+            end++;
+        ts_dicom_setting_text(setting, images[first], number, text, sizeof text);
+        snprintf(all, sizeof all, "%s%s%s", settings, *settings ? ", " : "", text);
+        qsort(images + first, end - first, sizeof *images, compare_images);
+        if (!add_parts(grouping, images + first, end - first, all))
+            return false;
+    }
+    return true;
+}
+
+/* Returns by how many degrees the axes of two images differ. */
+static double angle_between(const struct dicom_image *a, const struct dicom_image *b)
+{
+    double degrees = 0;
+    for (int axis = 0; axis < 6; axis += 3) {
+        double square = 0;
+        for (int i = axis; i < axis + 3; i++)
+            square += (a->orientation[i] - b->orientation[i]) * (a->orientation[i] - b->orientation[i]);
+        degrees = fmax(degrees, 2 * asin(fmin(1, sqrt(square) / 2)) * (180 / M_PI));
+    }
+    return degrees;
+}
+
+/* Warns of series from number `first` on, which are one but for their orientations. */
+static void warn_of_orientations(struct grouping *grouping, size_t first)
+{
+    for (size_t i = first; i < grouping->n; i++) {
+        double nearest = INFINITY;
+        const struct dicom_image *image = grouping->series[i].images[0];
+        for (size_t k = first; k < grouping->n; k++) {
+            const struct dicom_image *other = grouping->series[k].images[0];
+            if (!same_orientation(image, other) && image->have_orientation && other->have_orientation)
+                nearest = fmin(nearest, angle_between(image, other));
+        }
+        if (nearest < INFINITY)
+            ts_dicom_series_warn(&grouping->series[i],
+                                 "other images of the series lie %.2g degrees off and are a series of their own "
+                                 "(direction cosines that differ by more than %g)",
+                                 nearest, SAME_ORIENTATION);
+    }
+}
+
 /* Splits a run of images with equal keys by orientation, keeping their order. `images` is rearranged, scratch as long.
  */
 static bool split_run(struct grouping *grouping, struct dicom_image **images, size_t n, struct dicom_image **scratch)
 {
-    for (int round = 0; n > 0; round++) {
+    const size_t before = grouping->n;
+    int round = 0;
+    for (; n > 0; round++) {
         size_t same = 0, rest = 0;
         const struct dicom_image *first = images[0];
         for (size_t i = 0; i < n; i++)
@@ -98,96 +157,16 @@ static bool split_run(struct grouping *grouping, struct dicom_image **images, si
                 scratch[same++] = images[i];
             else
                 images[rest++] = images[i];
-        if (!add_series(grouping, scratch, same))
+        if (!(round < MAX_ORIENTATIONS ? add_parts : add_series)(grouping, scratch, same, ""))
             return false;
         if (round >= MAX_ORIENTATIONS)
             ts_dicom_series_refuse(&grouping->series[grouping->n - 1], "orientation-mixed", NULL,
                                    "more than %d orientations in one series", (int)MAX_ORIENTATIONS);
         n = rest;
     }
+    if (round > 1 && round <= MAX_ORIENTATIONS)
+        warn_of_orientations(grouping, before);
     return true;
-}
-
-/* "no Image Position (Patient) in 12 of 120 slices" */
-static void refuse_without(struct dicom_series *series, size_t without, const char *code, const char *name)
-{
-    if (without > 0)
-        ts_dicom_series_refuse(series, code, "supply files with their whole headers: this cannot be guessed",
-                               "no %s in %zu of %zu slices", name, without, series->n_images);
-}
-
-static void check_kind(struct dicom_series *series)
-{
-    static const char *const secondary_captures[] = {"7", "7.", NULL};
-    const struct dicom_image *first = series->images[0];
-    if (ts_dicom_is_class(first->file->sop_class, secondary_captures))
-        ts_dicom_series_refuse(series, "secondary-capture", "choose a series of CT, MR or PET slices",
-                               "secondary captures: pictures of a screen or a page, not measured slices");
-    if (*series->modality && strcmp(series->modality, "CT") && strcmp(series->modality, "MR") &&
-        strcmp(series->modality, "PT"))
-        ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices",
-                               "modality %s, expected CT, MR or PT", series->modality);
-    if (!strcmp(first->kind, "LOCALIZER"))
-        ts_dicom_series_refuse(series, "localizer", "choose another series",
-                               "a localizer: an overview for planning, not part of a volume");
-}
-
-/* Returns what the user can do about a refused file. */
-static const char *hint_for(const char *code)
-{
-    static const char *const hints[][2] = {
-        {"dicom-multi-frame", "convert it to single-frame files with another tool first"},
-        {"dicom-mosaic", "split it into slices with another tool first"},
-        {"dicom-syntax", "convert it to explicit VR little endian with another tool first"},
-        {"dicom-color", "choose a series of single-channel slices"},
-        {"dicom-pixels-short", "transfer the file again"},
-        {"dicom-truncated", "transfer the file again"},
-        {"dicom-length", "transfer the file again"},
-    };
-    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
-        if (!strcmp(code, hints[i][0]))
-            return hints[i][1];
-    return "supply a correct file, or take it out of the input";
-}
-
-static void check_files(struct dicom_series *series)
-{
-    size_t refused = 0, warned = 0, no_position = 0, no_orientation = 0, no_spacing = 0;
-    const struct dicom_file *bad = NULL, *odd = NULL;
-    const struct dicom_image *first = series->images[0];
-    for (size_t i = 0; i < series->n_images; i++) {
-        const struct dicom_image *image = series->images[i];
-        bad = !bad && image->file->refusal ? image->file : bad;
-        odd = !odd && image->file->warning ? image->file : odd;
-        refused += image->file->refusal != NULL;
-        warned += image->file->warning != NULL && image == image->file->images;
-        no_position += !image->have_position;
-        no_orientation += !image->have_orientation;
-        no_spacing += !image->have_spacing;
-    }
-    if (bad) {
-        ts_dicom_series_refuse(series, bad->refusal_code, hint_for(bad->refusal_code),
-                               "%zu of %zu files cannot be used; %s: %s", refused, series->n_files,
-                               ts_base_name(bad->path), bad->refusal);
-    }
-    if (odd)
-        ts_dicom_series_warn(series, "%zu of %zu files: %s", warned, series->n_files, odd->warning);
-    if (!*series->modality)
-        ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices",
-                               "no modality, expected CT, MR or PT");
-    refuse_without(series, no_position, "position-missing", "Image Position (Patient)");
-    refuse_without(series, no_orientation, "orientation-missing", "Image Orientation (Patient)");
-    refuse_without(series, no_spacing, "pixel-spacing-missing", "Pixel Spacing");
-    for (size_t i = 1; i < series->n_images; i++) {
-        const struct dicom_image *image = series->images[i];
-        for (int k = 0; k < 2; k++) {
-            if (!(fabs(image->spacing_mm[k] - first->spacing_mm[k]) <= 1e-4 * fabs(first->spacing_mm[k])))
-                ts_dicom_series_refuse(series, "pixel-spacing-mixed", "supply slices of one reconstruction",
-                                       "Pixel Spacing is %g by %g mm in %s and %g by %g mm in %s", first->spacing_mm[0],
-                                       first->spacing_mm[1], ts_base_name(first->file->path), image->spacing_mm[0],
-                                       image->spacing_mm[1], ts_base_name(image->file->path));
-        }
-    }
 }
 
 /* Equal UIDs stand side by side. */
@@ -203,33 +182,29 @@ static bool is_split_by_orientation(const struct grouping *grouping, size_t i)
     return false;
 }
 
-/* Takes the damaged files out of a series that has others too. */
-static void drop_damaged(struct dicom_series *series)
-{
-    const char *reason = NULL;
-    size_t kept = 0;
-    for (size_t i = 0; i < series->n_images; i++) {
-        struct dicom_image *image = series->images[i];
-        if (!ts_dicom_is_damage(image->file->refusal_code))
-            series->images[kept++] = image;
-        else if (!reason)
-            reason = image->file->refusal;
-    }
-    if (kept == 0 || kept == series->n_images)
-        return;
-    series->n_dropped = series->n_images - kept;
-    series->n_images = kept;
-    series->n_files -= series->n_dropped; /* a damaged file is one image */
-    ts_dicom_series_warn(series, "%zu damaged file%s skipped: %s", series->n_dropped,
-                         series->n_dropped == 1 ? " was" : "s were", reason);
-}
-
 /* Returns how many series of their own the volumes of a series make. */
 static size_t parts_of(const struct dicom_series *series, unsigned split)
 {
     const enum ts_axis_kind kind = series->volume_axis.kind;
     const unsigned bit = kind == TS_AXIS_ECHO ? DICOM_SPLIT_ECHO : kind == TS_AXIS_B ? DICOM_SPLIT_B : DICOM_SPLIT_TIME;
     return series->n_volumes > 1 && (split & bit) ? series->n_volumes : 1;
+}
+
+/* Refuses a series whose last volumes lack slices, unless each whole one is a series of its own. */
+static void judge_lack(struct dicom_series *series, unsigned split)
+{
+    if (series->refusal || !series->lacking)
+        return;
+    if (parts_of(series, split) > 1)
+        ts_dicom_series_warn(series, "%s", series->lacking);
+    else
+        ts_dicom_series_refuse(series, "volume-incomplete",
+                               series->n_volumes == 1
+                                   ? "supply the slices; or take: 0 reads the whole volume"
+                                   : ts_arena_printf(series->arena,
+                                                     "supply the slices; or take: N reads one whole volume, 0 to %zu",
+                                                     series->n_volumes - 1),
+                               "%s", series->lacking);
 }
 
 /* Makes a series of each volume where the chain wants that. */
@@ -262,10 +237,7 @@ static enum ts_status judge_all(struct grouping *grouping, const struct dicom_fo
 {
     for (size_t i = 0; i < grouping->n; i++) {
         struct dicom_series *series = &grouping->series[i];
-        if (folder->skip)
-            drop_damaged(series);
-        check_kind(series);
-        check_files(series);
+        ts_dicom_check_images(series, folder->skip);
         series->image.rank = 3;
         series->image.axes[0].n = (int64_t)series->n_images;
         series->image.axes[1].n = series->images[0]->rows;
@@ -276,12 +248,41 @@ static enum ts_status judge_all(struct grouping *grouping, const struct dicom_fo
             ts_dicom_quantify(series);
         if (!series->refusal)
             ts_dicom_warn_of_loss(series);
+        judge_lack(series, folder->split);
     }
     if (!split_volumes(grouping, folder->split))
         return ts_diag_no_memory(diag, 0);
     ts_dicom_label(grouping->series, grouping->n);
     *out = ts_arena_copy(grouping->arena, grouping->series, grouping->n, sizeof **out);
     return *out ? TS_OK : ts_diag_no_memory(diag, grouping->n * sizeof **out);
+}
+
+static int compare_echoes(const void *a, const void *b)
+{
+    const struct dicom_image *first = *(struct dicom_image *const *)a, *second = *(struct dicom_image *const *)b;
+    const int order = compare_keys(first, second);
+    return order ? order : compare_numbers(first->echo_time_ms, second->echo_time_ms);
+}
+
+/* Takes echo times that differ by rounding as one, and sorts the images. */
+static void join_echoes(struct dicom_image **images, size_t n, bool split)
+{
+    bool any = false;
+    for (size_t i = 0; i < n; i++) {
+        any |= !isnan(images[i]->echo_time_ms);
+        images[i]->echo_ms = NAN;
+    }
+    if (any)
+        qsort(images, n, sizeof *images, compare_echoes);
+    for (size_t i = 0, first = 0; any && i < n; i++) {
+        if (compare_keys(images[first], images[i]) != 0 ||
+            !(images[i]->echo_time_ms - images[first]->echo_time_ms <= DICOM_SAME_ECHO_MS))
+            first = i;
+        images[i]->echo_ms = images[first]->echo_time_ms;
+    }
+    for (size_t i = 0; i < n; i++)
+        images[i]->echo_key = split ? images[i]->echo_ms : NAN;
+    qsort(images, n, sizeof *images, compare_images);
 }
 
 static size_t count_images(const struct dicom_folder *folder)
@@ -302,10 +303,10 @@ enum ts_status ts_dicom_group(struct dicom_folder *folder, const struct dicom_ru
     for (size_t i = 0; images && i < folder->n_files; i++)
         for (size_t k = 0; k < folder->files[i].n_images; k++) {
             images[n++] = &folder->files[i].images[k];
-            images[n - 1]->echo_key = folder->split & DICOM_SPLIT_ECHO ? images[n - 1]->echo_time_ms : NAN;
+            images[n - 1]->echo_key = NAN;
         }
     if (status == TS_OK && n > 0)
-        qsort(images, n, sizeof *images, compare_images);
+        join_echoes(images, n, folder->split & DICOM_SPLIT_ECHO);
     for (size_t first = 0; status == TS_OK && first < n;) {
         size_t end = first + 1;
         while (end < n && compare_keys(images[first], images[end]) == 0)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_series/dicom_series.h"
 #include "io/source/volume_text.h"
 
@@ -35,14 +36,16 @@ static void label_one(struct dicom_series *series, const struct dicom_series *fi
     bool echo = false, kind = false, component = false, vendor = false, stack = false;
     for (const struct dicom_series *other = first; other < end; other++) {
         const struct dicom_image *sibling = other->images[0];
-        echo |= series->volume_axis.kind != TS_AXIS_ECHO && !same_number(image->echo_time_ms, sibling->echo_time_ms);
+        echo |= series->volume_axis.kind != TS_AXIS_ECHO && !same_number(image->echo_ms, sibling->echo_ms);
         component |= strcmp(image->component, sibling->component) != 0;
         kind |= strcmp(image->kind, sibling->kind) != 0;
         vendor |= !same_number(image->vendor_kind, sibling->vendor_kind);
         stack |= strcmp(image->stack, sibling->stack) != 0;
     }
-    if (echo && !isnan(image->echo_time_ms))
-        add(series, "TE %g ms", image->echo_time_ms);
+    if (echo && !isnan(image->echo_ms))
+        add(series, "TE %g ms", image->echo_ms);
+    if (*series->settings)
+        add(series, "%s", series->settings);
     if (component && *image->component)
         add(series, "%s", image->component);
     else if (kind && *image->kind)
@@ -72,7 +75,7 @@ static void write_name(const struct dicom_series *series, bool names, char *out,
     const struct dicom_file *file = series->images[0]->file;
     const char *quote = names && *file->description ? "\"" : "";
     char number[32] = "";
-    if (!isnan(file->series_number))
+    if (!isnan(ts_dicom_field_believed(DICOM_FIELD_series_number, file->series_number)))
         snprintf(number, sizeof number, " #%.0f", file->series_number);
     snprintf(out, size, "%s%s%s%s%s%s%s%s", *series->modality ? series->modality : "?", *quote ? " " : "", quote,
              *quote ? file->description : "", quote, number, *series->label ? ", " : "", series->label);
@@ -91,7 +94,8 @@ void ts_dicom_series_line(const struct dicom_series *series, bool names, char *o
         return;
     }
     ts_volume_orientation(&series->image, orientation, sizeof orientation);
-    snprintf(out, size, "%s, %d x %d x %lld%s, %.4g x %.4g x %.4g mm, %s, %s %s", name, (int)axes[1].n, (int)axes[2].n,
-             (long long)axes[0].n, volumes, axes[1].spacing, axes[2].spacing, axes[0].spacing, orientation,
-             ts_dtype_name(series->image.dtype), series->image.unit);
+    snprintf(out, size, "%s, %d x %d x %lld%s, %.4g x %.4g x %.4g %s, %s, %s %s", name, (int)axes[1].n, (int)axes[2].n,
+             (long long)axes[0].n, volumes, axes[1].spacing, axes[2].spacing, axes[0].spacing, axes[2].unit,
+             series->image.has_geometry ? orientation : "without a place", ts_dtype_name(series->image.dtype),
+             series->image.unit);
 }

@@ -68,6 +68,12 @@ void ts_dicom_unreadable_text(const struct dicom_other *other, char *out, size_t
              other->target ? other->target : "", strerror(other->error));
 }
 
+/* Names the kind of one file. A data set that begins without preamble is DICOM, and not a file of it. */
+static const char *name_kind(const struct dicom_other *other)
+{
+    return other->kind == DICOM_NO_MAGIC && other->data_set ? "DICOM without its preamble" : kinds[other->kind].one;
+}
+
 /* "3 files among its slices cannot be read as DICOM: IM5 (empty), IM7 (not DICOM), ..." */
 static void suspects_text(const struct dicom_series *series, char *out, size_t size)
 {
@@ -76,7 +82,7 @@ static void suspects_text(const struct dicom_series *series, char *out, size_t s
                          series->n_suspects == 1 ? "" : "s");
     for (size_t i = 0; i < series->n_suspects && i < DICOM_MAX_NAMED; i++) {
         append(out, size, &used, i ? ", " : "", ts_base_name(series->suspects[i]->path), " (");
-        append(out, size, &used, kinds[series->suspects[i]->kind].one, ")", "");
+        append(out, size, &used, name_kind(series->suspects[i]), ")", "");
     }
     append(out, size, &used, series->n_suspects > DICOM_MAX_NAMED ? ", ..." : "", "", "");
 }

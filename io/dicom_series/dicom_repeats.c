@@ -12,6 +12,7 @@
 
 #include "core/path.h"
 #include "io/dicom_series/dicom_same.h"
+#include "io/dicom_series/dicom_settings.h"
 
 static bool same_instance(const struct dicom_image *a, const struct dicom_image *b)
 {
@@ -21,7 +22,8 @@ static bool same_instance(const struct dicom_image *a, const struct dicom_image 
 
 static void refuse_different(struct dicom_series *series, const struct dicom_image *a, const struct dicom_image *b)
 {
-    ts_dicom_series_refuse(series, "duplicate-differs", "remove the one that is wrong",
+    ts_dicom_series_refuse(series, "duplicate-differs",
+                           "remove the one that is wrong; or duplicates: first takes one image of each position",
                            "%s and %s have one SOP Instance UID but different content", ts_base_name(a->file->path),
                            ts_base_name(b->file->path));
 }
@@ -33,8 +35,8 @@ struct pairs {
 };
 
 /* Compares an image with the one before it, of the same instance. Returns false where they differ, or cannot be
- * compared; the series is then refused. */
-static bool is_copy(struct dicom_series *series, struct dicom_image *image, struct dicom_image *before,
+ * compared; the series is then refused, but for different ones that the chain wants to `keep`. */
+static bool is_copy(struct dicom_series *series, struct dicom_image *image, struct dicom_image *before, bool keep,
                     struct pairs *pairs)
 {
     int error = 0;
@@ -48,6 +50,8 @@ static bool is_copy(struct dicom_series *series, struct dicom_image *image, stru
                                ts_base_name(before->file->path), ts_base_name(image->file->path), strerror(error));
         return false;
     }
+    if (keep)
+        return false;
     if (!alike || !ts_dicom_may_be_same(image, before)) {
         refuse_different(series, before, image);
         return false;
@@ -57,7 +61,7 @@ static bool is_copy(struct dicom_series *series, struct dicom_image *image, stru
     return true;
 }
 
-void ts_dicom_drop_duplicates(struct dicom_series *series)
+void ts_dicom_drop_duplicates(struct dicom_series *series, bool keep)
 {
     struct pairs pairs = {.items = ts_arena_alloc(series->arena, 2 * series->n_images * sizeof *pairs.items)};
     size_t kept = 0;
@@ -66,8 +70,10 @@ void ts_dicom_drop_duplicates(struct dicom_series *series)
         struct dicom_image *image = series->images[i], *before = kept > 0 ? series->images[kept - 1] : NULL;
         if (!before || !same_instance(image, before))
             series->images[kept++] = image;
-        else if (is_copy(series, image, before, &pairs))
+        else if (is_copy(series, image, before, keep, &pairs))
             series->n_duplicates++;
+        else if (!series->refusal)
+            series->images[kept++] = image;
         else
             return;
     }
@@ -97,30 +103,31 @@ static bool all_same_pixels(struct dicom_image *const *images, size_t n)
     return true;
 }
 
-/* Names the element in which images at one position differ, for the hint. */
-static const char *name_difference(struct dicom_image *const *images, size_t n)
+/* Says in what images at one position differ, for the hint. */
+static const char *describe_difference(struct dicom_series *series, struct dicom_image *const *images, size_t n)
 {
-    const struct dicom_image *first = images[0];
-    const char *difference = "neither time, acquisition, kind nor Instance Number tells them apart";
-    const char *by_number = "they differ in Instance Number alone, as time points often do";
-    bool named = false;
-    for (size_t i = 1; i < n; i++) {
-        const struct dicom_image *image = images[i];
-        if (image->temporal_position != first->temporal_position && !isnan(image->temporal_position))
-            return "they differ in Temporal Position Identifier: a time series";
-        if (image->b_value != first->b_value && !isnan(image->b_value))
-            return "they differ in the diffusion b-value: a diffusion series";
-        if (image->acquisition_number != first->acquisition_number && !isnan(image->acquisition_number)) {
-            difference = "they differ in Acquisition Number: several acquisitions, often time points or directions";
-            named = true;
-        } else if (strcmp(image->file->image_type, first->file->image_type)) {
-            difference = "they differ in Image Type: several kinds of images";
-            named = true;
-        } else if (!named && image->instance_number != first->instance_number && !isnan(image->instance_number)) {
-            difference = by_number;
+    static const struct {
+        size_t place;
+        const char *name;
+    } others[] = {
+        {DICOM_NUMBER(acquired_s), "Acquisition Time"},
+        {DICOM_NUMBER(trigger_ms), "Trigger Time"},
+        {DICOM_NUMBER(frame_reference_ms), "Frame Reference Time"},
+        {DICOM_NUMBER(content_s), "Content Time"},
+        {DICOM_NUMBER(instance_number), "Instance Number alone"},
+    };
+    const char *name = ts_dicom_name_difference(images, n);
+    for (size_t k = 0; !name && k < sizeof others / sizeof *others; k++)
+        for (size_t i = 1; i < n; i++) {
+            const double value = ts_dicom_image_number(images[i], others[k].place);
+            if (value != ts_dicom_image_number(images[0], others[k].place) && !isnan(value))
+                name = others[k].name;
         }
-    }
-    return difference;
+    if (!name)
+        return "neither time, acquisition, kind nor Instance Number tells them apart";
+    const char *text = ts_arena_printf(series->arena, "they differ in %s, which gives volumes no order", name);
+    series->no_memory |= !text;
+    return text ? text : "";
 }
 
 /* An image without Instance Number comes after those that have one. */
@@ -166,9 +173,11 @@ void ts_dicom_refuse_repeats(struct dicom_series *series)
         same++;
     const bool copies = all_same_pixels(images + first, same);
     const char *hint =
-        copies ? "remove all but one of the copies"
-               : ts_arena_printf(series->arena, "%s; put the files of one of them into a folder of their own",
-                                 name_difference(images + first, same));
+        copies ? "duplicates: first takes one of the copies; or remove the others"
+               : ts_arena_printf(series->arena,
+                                 "%s; duplicates: first takes one image of each position, or put the files of one of "
+                                 "them into a folder of their own",
+                                 describe_difference(series, images + first, same));
     if (copies) {
         ts_dicom_series_refuse(
             series, "position-repeated", hint,

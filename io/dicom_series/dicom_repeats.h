@@ -11,8 +11,8 @@
 #define DICOM_SAME_POSITION_MM 1e-3
 
 /* Drops identical copies of one instance, which stand side by side in the group's order, and refuses the series where
- * copies differ or cannot be read. */
-void ts_dicom_drop_duplicates(struct dicom_series *series);
+ * copies differ or cannot be read. `keep`: those whose bytes differ are images of their own, whatever their UID. */
+void ts_dicom_drop_duplicates(struct dicom_series *series, bool keep);
 /* Keeps one image of each position, that of the lowest Instance Number, and warns of how many are left out. The images
  * are in order along the normal. */
 void ts_dicom_keep_first(struct dicom_series *series);

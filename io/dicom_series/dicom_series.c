@@ -13,6 +13,13 @@
 
 enum { TEXT_BYTES = 512 };
 
+double ts_dicom_image_number(const struct dicom_image *image, size_t place)
+{
+    double number;
+    memcpy(&number, (const char *)image + place, sizeof number);
+    return number;
+}
+
 int ts_dicom_compare_images(const struct dicom_image *a, const struct dicom_image *b)
 {
     int order = strcmp(a->file->sop_instance, b->file->sop_instance);

@@ -20,10 +20,16 @@ struct dicom_series {
     size_t n_images, n_files, n_duplicates; /* n_files: that hold the images */
     struct dicom_image **unused; /* n_unused images of other stacks or at repeated positions, as the chain chose */
     size_t n_unused;
-    size_t n_slices, n_volumes;  /* image v * n_slices + z is slice z of volume v; 0 before the series was arranged */
-    struct ts_axis volume_axis;  /* of several volumes: TS_AXIS_TIME (s), TS_AXIS_ECHO (ms) or TS_AXIS_B (s/mm2) */
-    char label[DICOM_LABEL_MAX]; /* what tells it apart from others of its UID: "TE 7.38 ms, PHASE"; else "" */
-    bool left_out;               /* the chain wants another one (dicom_take.h) */
+    size_t n_slices, n_volumes; /* image v * n_slices + z is slice z of volume v; 0 before the series was arranged */
+    struct ts_axis volume_axis; /* of several volumes: TS_AXIS_TIME (s), TS_AXIS_ECHO (ms) or TS_AXIS_B (s/mm2) */
+    const double *gradients;    /* of TS_AXIS_B: as in struct source; NULL where no header states any */
+    bool gradients_unknown;     /* the headers state them in axes that are not known */
+    const char *lacking;        /* what the last volumes lack, which are among the unused; NULL: nothing */
+    char settings[DICOM_LABEL_MAX]; /* those that made it a series of its own (dicom_settings.h) */
+    char label[DICOM_LABEL_MAX];    /* what tells it apart from others of its UID: "TE 7.38 ms, PHASE"; else "" */
+    bool radiograph;                /* one image of a kind that has no place in the patient */
+    bool overview; /* a localizer or a radiograph, which is chosen where the chain names it or nothing else is fit */
+    bool left_out; /* the chain wants another one (dicom_take.h) */
     const char *refusal, *refusal_code, *hint; /* refusal NULL: one clean volume */
     struct ts_image image;                     /* where clean: shape, spacing, geometry, dtype, unit, quantity */
     char **warnings;                           /* e.g. that Spacing Between Slices disagrees with the positions */
@@ -41,6 +47,12 @@ struct dicom_series {
     bool no_memory;      /* a text or a check of this series found no memory: ts_dicom_group fails */
 };
 
+/* Echo times that differ by no more are one, which was rounded. */
+#define DICOM_SAME_ECHO_MS 1e-2
+
+/* The place of a number in struct dicom_image, and the number at such a place. */
+#define DICOM_NUMBER(member) offsetof(struct dicom_image, member)
+double ts_dicom_image_number(const struct dicom_image *image, size_t place);
 /* Compares two images by instance, frame and path, for an order that does not depend on how they were found. */
 int ts_dicom_compare_images(const struct dicom_image *a, const struct dicom_image *b);
 /* Counts the files that hold the images of n series, unused ones too. Returns 0 where memory is out. */

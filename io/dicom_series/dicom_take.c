@@ -6,6 +6,7 @@
 #include "io/dicom_series/dicom_take.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -70,10 +71,23 @@ static bool is_about_volumes(const struct dicom_series *series, const struct dic
            (take->what == TAKE_INDEX || (take->what == TAKE_VALUE && take->axis == series->volume_axis.kind));
 }
 
+/* Returns true where the text is one of the settings, which commas divide. */
+static bool has_setting(const char *settings, const char *text)
+{
+    for (size_t length; *settings; settings += length + strspn(settings + length, ", ")) {
+        length = strcspn(settings, ",");
+        if (strlen(text) == length && !strncasecmp(settings, text, length))
+            return true;
+    }
+    return false;
+}
+
 static bool has_what(const struct dicom_series *series, const struct dicom_take *take)
 {
     const struct dicom_image *image = series->images[0];
     size_t last;
+    if (take->what == TAKE_KIND && has_setting(series->settings, take->text))
+        return true;
     if (is_about_volumes(series, take))
         return count_volumes(series, take, &last) > 0;
     if (take->what == TAKE_KIND)
@@ -82,9 +96,19 @@ static bool has_what(const struct dicom_series *series, const struct dicom_take 
         return take->number == 0;
     if (series->volume_axis.kind == take->axis && series->volume_axis.positions)
         return is_near(series->volume_axis.positions[0], take->number);
-    return take->axis == TS_AXIS_ECHO ? is_near(image->echo_time_ms, take->number)
+    return take->axis == TS_AXIS_ECHO ? is_near(image->echo_ms, take->number)
            : take->axis == TS_AXIS_B  ? is_near(image->b_value, take->number)
                                       : false;
+}
+
+/* A volume that is whole may be taken of a series whose others are not. */
+static void allow_whole(struct dicom_series *series, const struct dicom_take *take)
+{
+    if (!series->refusal || strcmp(series->refusal_code, "volume-incomplete") != 0 || take->what == TAKE_KIND ||
+        !(take->what == TAKE_INDEX || is_about_volumes(series, take)))
+        return;
+    series->refusal = NULL;
+    ts_dicom_series_warn(series, "%s", series->lacking);
 }
 
 void ts_dicom_leave_out(struct dicom_series *series, size_t n, const struct dicom_takes *takes)
@@ -93,6 +117,41 @@ void ts_dicom_leave_out(struct dicom_series *series, size_t n, const struct dico
         series[i].left_out = false;
         for (size_t k = 0; k < takes->n; k++)
             series[i].left_out |= !has_what(&series[i], &takes->items[k]);
+        for (size_t k = 0; k < takes->n && !series[i].left_out; k++)
+            allow_whole(&series[i], &takes->items[k]);
+    }
+}
+
+/* Adds a text to a list that commas divide, unless it is there. */
+static void add_once(char *list, size_t size, const char *text)
+{
+    const size_t used = strlen(list);
+    if (*text && !has_setting(list, text) && used < size)
+        snprintf(list + used, size - used, "%s%s", used ? ", " : "", text);
+}
+
+void ts_dicom_list_takes(const struct dicom_series *series, size_t n, char *out, size_t size)
+{
+    char text[DICOM_LABEL_MAX];
+    *out = '\0';
+    for (size_t i = 0; i < n; i++) {
+        add_once(out, size, series[i].images[0]->kind);
+        add_once(out, size, series[i].images[0]->component);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct ts_axis *axis = &series[i].volume_axis;
+        const double echo = series[i].images[0]->echo_ms;
+        snprintf(text, sizeof text, "%g ms", echo);
+        add_once(out, size, isnan(echo) || axis->kind == TS_AXIS_ECHO ? "" : text);
+        for (int64_t v = 0; axis->kind == TS_AXIS_ECHO && axis->positions && v < axis->n; v++) {
+            snprintf(text, sizeof text, "%g ms", axis->positions[v]);
+            add_once(out, size, text);
+        }
+        add_once(out, size, series[i].settings);
+        if (series[i].n_volumes > 1) {
+            snprintf(text, sizeof text, "0 to %zu", series[i].n_volumes - 1);
+            add_once(out, size, text);
+        }
     }
 }
 
@@ -105,6 +164,8 @@ void ts_dicom_keep_volume(struct dicom_series *series, size_t v)
     series->volume_axis.first += (double)v * series->volume_axis.spacing;
     if (series->volume_axis.positions)
         series->volume_axis.positions += v;
+    if (series->gradients)
+        series->gradients += 3 * v;
     series->n_files = ts_dicom_count_files(series, 1);
     series->no_memory |= series->n_files == 0;
 }

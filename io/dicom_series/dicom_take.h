@@ -28,6 +28,8 @@ struct dicom_takes {
 bool ts_dicom_read_takes(const struct ts_texts *texts, struct dicom_takes *takes);
 /* Sets `left_out` of each series that has not what all texts say. */
 void ts_dicom_leave_out(struct dicom_series *series, size_t n, const struct dicom_takes *takes);
+/* Writes what of the series `take` can choose: "MAGNITUDE, PHASE, 2.3 ms, 4.6 ms, 0 to 9". */
+void ts_dicom_list_takes(const struct dicom_series *series, size_t n, char *out, size_t size);
 /* Makes the one volume that the texts name of a series of several. TS_BAD_INPUT where they name none or several. */
 enum ts_status ts_dicom_take_volume(struct dicom_series *series, const struct dicom_takes *takes, struct ts_diag *diag);
 /* Leaves volume v of the series, and notes its value of the axis. */

@@ -2,9 +2,11 @@
  *
  * What tells the images at one position apart decides which volume each belongs to. The attributes below are tried in
  * turn, and the first that gives every image of a position a value of its own wins: its values, or for times their
- * order, must be the same at all positions. Instance Numbers come last, and only where the header states how many
- * volumes or how many slices there are, because they say nothing of what a volume is. Diffusion series have the order
- * in which they were acquired, and their axis the b-value of each volume.
+ * order, must be the same at all positions. Instance Numbers come last, because they say nothing of what a volume is:
+ * where the header does not state how many volumes or slices there are, nothing else may tell the images apart, and the
+ * numbers must run through all volumes in one way. Diffusion series have the order in which they were acquired, and
+ * their axis the b-value of each volume. Where positions do not have equally many images, as after a scan that was
+ * stopped, the complete volumes are put in order, and the series is refused unless the chain takes one of them.
  */
 #include "io/dicom_series/dicom_volumes.h"
 
@@ -14,30 +16,48 @@
 
 #include "core/path.h"
 #include "io/dicom_series/dicom_repeats.h"
+#include "io/dicom_series/dicom_settings.h"
+#include "io/dicom_series/dicom_volume_axis.h"
 
 static const double SAME_GRADIENT = 1e-3, SAME_PLACE_MM = 1e-2;
 
 /* An attribute that may tell volumes apart. */
 struct criterion {
-    size_t offset;
-    bool shared;      /* the images of a volume have one value; else only their order counts */
-    bool when_stated; /* it counts only where the header states how many volumes there are */
+    size_t place; /* DICOM_NUMBER */
+    enum {
+        SHARED,   /* the images of a volume have one value */
+        ORDERED,  /* only the order of the values counts */
+        BY_NUMBER /* so it does, under the conditions above */
+    } rule;
+    const char *doubtful; /* its name, where a warning says that the order stands on it alone */
 };
 
-#define VALUE(field) offsetof(struct dicom_image, field)
-static const struct criterion echo = {VALUE(echo_time_ms), true, false};
+static const struct criterion echo = {DICOM_NUMBER(echo_ms), SHARED, NULL};
 static const struct criterion criteria[] = {
-    {VALUE(temporal_position), true, false},  {VALUE(time_offset_s), true, false},
-    {VALUE(acquisition_number), true, false}, {VALUE(acquired_s), false, false},
-    {VALUE(trigger_ms), false, false},        {VALUE(b_value), true, false},
-    {VALUE(instance_number), false, true},
+    {DICOM_NUMBER(temporal_position), SHARED, NULL},
+    {DICOM_NUMBER(time_offset_s), SHARED, NULL},
+    {DICOM_NUMBER(acquisition_number), SHARED, NULL},
+    {DICOM_NUMBER(acquired_s), ORDERED, NULL},
+    {DICOM_NUMBER(trigger_ms), ORDERED, NULL},
+    {DICOM_NUMBER(frame_reference_ms), ORDERED, NULL},
+    {DICOM_NUMBER(b_value), SHARED, NULL},
+    {DICOM_NUMBER(instance_number), BY_NUMBER, "Instance Number"},
+    {DICOM_NUMBER(content_s), ORDERED, "Content Time"},
 };
+enum { CRITERIA = sizeof criteria / sizeof *criteria };
 
-/* An image with the number of its position and its value of a criterion, for sorting. */
+/* An image with the number of its position, its value of a criterion, and its volume. */
 struct item {
-    size_t position;
+    size_t position, volume;
     double value;
     struct dicom_image *image;
+};
+
+/* The items of a series. */
+struct items {
+    struct item *at;
+    size_t n, positions, volumes; /* volumes: the most images at one position */
+    enum ts_axis_kind kind;
 };
 
 static int compare_items(const void *a, const void *b)
@@ -50,73 +70,174 @@ static int compare_items(const void *a, const void *b)
     return ts_dicom_compare_images(first->image, second->image);
 }
 
-static double value_of(const struct dicom_image *image, size_t offset)
+/* The order in which the images were made, whatever their positions. */
+static int compare_values(const void *a, const void *b)
 {
-    double value;
-    memcpy(&value, (const char *)image + offset, sizeof value);
-    return value;
+    const struct item *first = a, *second = b;
+    if (first->value != second->value)
+        return first->value < second->value ? -1 : 1;
+    return (first->position > second->position) - (first->position < second->position);
 }
 
-/* Numbers the positions. Returns how many there are where all have the same number of images, else 0. */
-static size_t number_positions(const struct dicom_series *series, struct item *items)
+/* Numbers the positions of the images, which are in order along the normal. */
+static void number_positions(const struct dicom_series *series, struct items *items)
 {
-    size_t positions = 0, first = 0, each = 0;
-    for (size_t i = 0; i < series->n_images; i++) {
+    size_t first = 0, position = 0;
+    items->n = series->n_images;
+    items->volumes = 0;
+    for (size_t i = 0; i < items->n; i++) {
         struct dicom_image *image = series->images[i];
         if (i > 0 && image->along_mm - series->images[i - 1]->along_mm > DICOM_SAME_POSITION_MM) {
-            each = positions == 0 ? i : each;
-            if (i - first != each)
-                return 0;
             first = i;
-            positions++;
+            position++;
         }
-        items[i] = (struct item){.position = positions, .image = image};
+        items->volumes = i - first + 1 > items->volumes ? i - first + 1 : items->volumes;
+        items->at[i] = (struct item){.position = position, .image = image};
     }
-    each = positions == 0 ? series->n_images : each;
-    return series->n_images - first == each ? positions + 1 : 0;
+    items->positions = position + 1;
 }
 
-static bool is_stated(const struct dicom_series *series, size_t positions, size_t volumes)
+/* Fills in the values of a criterion. Returns false where an image has none. */
+static bool take_values(const struct criterion *criterion, struct items *items)
 {
-    const struct dicom_file *file = series->images[0]->file;
-    return file->temporal_positions == (double)volumes || file->images_in_acquisition == (double)positions;
-}
-
-/* Sorts the items of every position by the criterion. Returns true where it gives each image a volume. */
-static bool sort_by(const struct criterion *criterion, struct item *items, size_t positions, size_t volumes)
-{
-    const size_t n = positions * volumes;
-    for (size_t i = 0; i < n; i++) {
-        items[i].value = value_of(items[i].image, criterion->offset);
-        if (isnan(items[i].value))
-            return false;
-    }
-    qsort(items, n, sizeof *items, compare_items);
-    for (size_t i = 0; i < n; i++) {
-        if (i % volumes > 0 && items[i].value == items[i - 1].value)
-            return false;
-        if (criterion->shared && items[i].value != items[i % volumes].value)
+    for (size_t i = 0; i < items->n; i++) {
+        items->at[i].value = ts_dicom_image_number(items->at[i].image, criterion->place);
+        if (isnan(items->at[i].value))
             return false;
     }
     return true;
 }
 
-/* Returns true where the values of an attribute differ between images at one position. */
-static bool differs(const struct item *items, size_t n, size_t offset)
+/* Sorts the items of every position by the criterion. Returns true where it gives each image a volume. */
+static bool sort_by(const struct criterion *criterion, struct items *items)
 {
-    for (size_t i = 1; i < n; i++) {
-        const double before = value_of(items[i - 1].image, offset), here = value_of(items[i].image, offset);
-        if (items[i].position == items[i - 1].position && before != here && !(isnan(before) && isnan(here)))
+    const size_t volumes = items->volumes;
+    if (!take_values(criterion, items))
+        return false;
+    qsort(items->at, items->n, sizeof *items->at, compare_items);
+    for (size_t i = 0; i < items->n; i++) {
+        struct item *item = &items->at[i];
+        item->volume = i % volumes;
+        if (item->volume > 0 && item->value == items->at[i - 1].value)
+            return false;
+        if (criterion->rule == SHARED && item->value != items->at[item->volume].value)
+            return false;
+    }
+    return true;
+}
+
+/* Gives the images volumes in the order of the criterion, where positions do not have equally many: a volume ends where
+ * a position comes again, or the value changes that its images share. Returns true where there are as many volumes as a
+ * position has images. */
+static bool walk_by(const struct criterion *criterion, struct items *items, size_t *seen)
+{
+    size_t volume = 0;
+    if (!take_values(criterion, items))
+        return false;
+    qsort(items->at, items->n, sizeof *items->at, compare_values);
+    memset(seen, 0, items->positions * sizeof *seen);
+    for (size_t i = 0; i < items->n; i++) {
+        struct item *item = &items->at[i];
+        const bool again = seen[item->position] == volume;
+        const bool next = criterion->rule == SHARED ? i > 0 && item->value != items->at[i - 1].value : again;
+        if (i == 0 || next)
+            volume++;
+        else if (again)
+            return false;
+        seen[item->position] = volume;
+        item->volume = volume - 1;
+    }
+    return volume == items->volumes;
+}
+
+/* Counts the images of each volume. */
+static void count_images(const struct items *items, size_t *counts)
+{
+    memset(counts, 0, items->volumes * sizeof *counts);
+    for (size_t i = 0; i < items->n; i++)
+        counts[items->at[i].volume]++;
+}
+
+/* Puts the images volume by volume, those of incomplete volumes behind the others. Returns how many are complete. */
+static size_t order_images(struct dicom_series *series, const struct items *items, size_t *counts)
+{
+    size_t complete = 0, rest = 0;
+    for (size_t v = 0; v < items->volumes; v++)
+        counts[v] = counts[v] == items->positions ? complete++ : SIZE_MAX;
+    rest = complete * items->positions;
+    for (size_t i = 0; i < items->n; i++) {
+        const struct item *item = &items->at[i];
+        const size_t v = counts[item->volume];
+        series->images[v == SIZE_MAX ? rest++ : v * items->positions + item->position] = item->image;
+    }
+    return complete;
+}
+
+static bool is_stated(const struct dicom_series *series, const struct items *items)
+{
+    const struct dicom_file *file = series->images[0]->file;
+    const double volumes = (double)items->volumes, slices = (double)items->positions;
+    return file->temporal_positions == volumes || file->images_in_acquisition == slices ||
+           file->pet_time_slices == volumes || file->pet_slices == slices;
+}
+
+/* Returns true where the Instance Numbers of every volume run as those of the first one. */
+static bool is_regular(const struct dicom_series *series, size_t complete, size_t positions)
+{
+    for (size_t i = positions; i < complete * positions; i++) {
+        const size_t z = i % positions;
+        if (series->images[i]->instance_number - series->images[i - z]->instance_number !=
+            series->images[z]->instance_number - series->images[0]->instance_number)
+            return false;
+    }
+    return true;
+}
+
+/* Returns true where the time does not go back from a volume to the next one. */
+static bool goes_on(const struct dicom_series *series, size_t complete, size_t positions, size_t place)
+{
+    for (size_t i = positions; i < complete * positions; i++)
+        if (ts_dicom_image_number(series->images[i], place) <
+            ts_dicom_image_number(series->images[i - positions], place))
+            return false;
+    return true;
+}
+
+/* Returns true where nothing else tells the images of a position apart, and times and numbers run through all volumes
+ * in one way. */
+static bool stands_alone(const struct criterion *criterion, const struct dicom_series *series, size_t complete,
+                         size_t positions)
+{
+    for (size_t z = 0; z < positions; z++)
+        for (size_t v = 1; v < complete; v++) {
+            struct dicom_image *pair[] = {series->images[z], series->images[v * positions + z]};
+            if (ts_dicom_name_difference(pair, 2))
+                return false;
+        }
+    return (criterion->rule != BY_NUMBER || is_regular(series, complete, positions)) &&
+           goes_on(series, complete, positions, DICOM_NUMBER(acquired_s)) &&
+           goes_on(series, complete, positions, DICOM_NUMBER(trigger_ms)) &&
+           goes_on(series, complete, positions, DICOM_NUMBER(frame_reference_ms));
+}
+
+/* Returns true where the values of an attribute differ between images at one position. */
+static bool differs(const struct items *items, size_t place)
+{
+    for (size_t i = 1; i < items->n; i++) {
+        const struct item *before = &items->at[i - 1], *here = &items->at[i];
+        const double first = ts_dicom_image_number(before->image, place),
+                     second = ts_dicom_image_number(here->image, place);
+        if (here->position == before->position && first != second && !(isnan(first) && isnan(second)))
             return true;
     }
     return false;
 }
 
 /* Returns true where all images of a volume have the same b-value and direction. */
-static bool same_weighting(const struct item *items, size_t positions, size_t volumes)
+static bool same_weighting(const struct dicom_series *series, size_t complete, size_t positions)
 {
-    for (size_t i = volumes; i < positions * volumes; i++) {
-        const struct dicom_image *image = items[i].image, *first = items[i % volumes].image;
+    for (size_t i = 0; i < complete * positions; i++) {
+        const struct dicom_image *image = series->images[i], *first = series->images[i - i % positions];
         if (image->b_value != first->b_value || image->have_gradient != first->have_gradient)
             return false;
         for (int k = 0; k < 3; k++)
@@ -124,71 +245,6 @@ static bool same_weighting(const struct item *items, size_t positions, size_t vo
                 return false;
     }
     return true;
-}
-
-/* Fills values with the time of each volume: the least one of its slices, counted from the first volume. Returns false
- * where times are missing or do not rise. */
-static bool list_times(const struct item *items, size_t positions, size_t volumes, size_t offset, double factor,
-                       double *values)
-{
-    for (size_t v = 0; v < volumes; v++) {
-        values[v] = INFINITY;
-        for (size_t p = 0; p < positions; p++) {
-            const double time = value_of(items[p * volumes + v].image, offset) * factor;
-            if (isnan(time))
-                return false;
-            values[v] = fmin(values[v], time);
-        }
-    }
-    for (size_t v = volumes; v-- > 0;) {
-        if (v > 0 && !(values[v] > values[v - 1]))
-            return false;
-        values[v] -= values[0];
-    }
-    return true;
-}
-
-/* Gives the axis of time its positions: as measured, else as multiples of the interval that the header states. */
-static void place_times(struct dicom_series *series, const struct item *items, size_t positions, double *values)
-{
-    const size_t volumes = series->n_volumes;
-    const struct dicom_file *file = items[0].image->file;
-    struct ts_axis *axis = &series->volume_axis;
-    if (!list_times(items, positions, volumes, VALUE(acquired_s), 1, values) &&
-        !list_times(items, positions, volumes, VALUE(time_offset_s), 1, values) &&
-        !list_times(items, positions, volumes, VALUE(trigger_ms), 1e-3, values)) {
-        const bool resolution = file->temporal_resolution_ms > 0;
-        const double step = resolution ? file->temporal_resolution_ms / 1e3 : file->repetition_ms / 1e3;
-        if (!(step > 0)) {
-            *axis = (struct ts_axis){.kind = TS_AXIS_TIME, .n = (int64_t)volumes, .spacing = 1, .unit = ""};
-            ts_dicom_series_warn(series, "the header states no times: the volumes are numbered");
-            return;
-        }
-        ts_dicom_series_warn(series, "the times of the volumes are multiples of %s, %g s",
-                             resolution ? "Temporal Resolution" : "Repetition Time", step);
-        for (size_t v = 0; v < volumes; v++)
-            values[v] = (double)v * step;
-    }
-    axis->positions = values;
-}
-
-static void set_axis(struct dicom_series *series, const struct item *items, size_t positions, enum ts_axis_kind kind)
-{
-    const size_t volumes = series->n_volumes;
-    double *values = ts_arena_alloc(series->arena, volumes * sizeof *values);
-    if (!values) {
-        series->no_memory = true;
-        return;
-    }
-    series->volume_axis = (struct ts_axis){.kind = kind, .n = (int64_t)volumes, .positions = values};
-    series->volume_axis.unit = kind == TS_AXIS_TIME ? "s" : kind == TS_AXIS_ECHO ? "ms" : "s/mm2";
-    if (kind == TS_AXIS_TIME) {
-        series->volume_axis.positions = NULL;
-        place_times(series, items, positions, values);
-        return;
-    }
-    for (size_t v = 0; v < volumes; v++)
-        values[v] = kind == TS_AXIS_ECHO ? items[v].image->echo_time_ms : items[v].image->b_value;
 }
 
 /* Refuses volumes that do not lie at one place. */
@@ -209,55 +265,117 @@ static void check_places(struct dicom_series *series)
     }
 }
 
-/* Finds the order of the volumes. Returns false where nothing gives one. */
-static bool find_order(const struct dicom_series *series, struct item *items, size_t positions, size_t volumes,
-                       enum ts_axis_kind kind)
+/* Tries one criterion. Returns how many complete volumes it makes, in order in series->images; 0 where it makes none.
+ */
+static size_t try_criterion(const struct criterion *criterion, struct dicom_series *series, struct items *items,
+                            size_t *scratch)
 {
-    if (kind == TS_AXIS_ECHO)
-        return sort_by(&echo, items, positions, volumes);
-    for (size_t i = 0; i < sizeof criteria / sizeof *criteria; i++)
-        if ((!criteria[i].when_stated || kind == TS_AXIS_B || is_stated(series, positions, volumes)) &&
-            sort_by(&criteria[i], items, positions, volumes) &&
-            (kind != TS_AXIS_B || same_weighting(items, positions, volumes)))
-            return true;
-    return false;
+    const bool even = items->n == items->positions * items->volumes;
+    if (!(even ? sort_by(criterion, items) : walk_by(criterion, items, scratch)))
+        return 0;
+    count_images(items, scratch);
+    const size_t complete = order_images(series, items, scratch), lost = items->positions * items->volumes - items->n;
+    if (complete < 2 && 2 * lost >= items->positions)
+        return 0; /* some images that were made twice, rather than a volume that was not finished */
+    if (items->kind == TS_AXIS_B && !same_weighting(series, complete, items->positions))
+        return 0;
+    const bool stated = even && criterion->rule == BY_NUMBER && is_stated(series, items);
+    if (criterion->doubtful && items->kind != TS_AXIS_B && !stated &&
+        !stands_alone(criterion, series, complete, items->positions))
+        return 0;
+    if (complete > 0 && criterion->doubtful)
+        ts_dicom_series_warn(series, "the order of the volumes stands on %s alone: %zu volume%s of %zu slices%s",
+                             criterion->doubtful, complete, complete == 1 ? "" : "s", items->positions,
+                             stated ? ", as many as the header states" : "");
+    return complete;
+}
+
+/* Notes what the volumes lack, for a refusal, and leaves the images of incomplete ones out. numbers: those of the
+ * volumes among the complete ones, SIZE_MAX for others. */
+static void note_lack(struct dicom_series *series, const struct items *items, size_t complete, const size_t *numbers)
+{
+    const size_t lost = items->positions * items->volumes - items->n;
+    bool *left = ts_arena_alloc(series->arena, items->n * sizeof *left);
+    bool *there = ts_arena_alloc(series->arena, items->positions * sizeof *there);
+    size_t volume = 0, missing = 0;
+    series->no_memory |= !left || !there;
+    if (!left || !there)
+        return;
+    while (numbers[volume] != SIZE_MAX) /* the first that is not whole */
+        volume++;
+    for (size_t i = 0; i < items->n; i++) {
+        left[i] = i >= complete * items->positions;
+        there[items->at[i].position] |= items->at[i].volume == volume;
+    }
+    while (there[missing])
+        missing++;
+    series->lacking = ts_arena_printf(
+        series->arena,
+        "%zu slice%s missing, and %zu of %zu volumes %s whole: volume %zu lacks the slice at %.3f mm along the normal",
+        lost, lost == 1 ? " is" : "s are", complete, items->volumes, complete == 1 ? "is" : "are", volume + 1,
+        series->images[missing]->along_mm);
+    series->no_memory |= !series->lacking;
+    ts_dicom_series_leave_out(series, left);
+}
+
+/* Finds the order of the volumes. Returns how many are complete, 0 where nothing gives an order. */
+static size_t find_order(struct dicom_series *series, struct items *items, size_t *scratch)
+{
+    size_t complete = 0;
+    if (items->kind == TS_AXIS_ECHO)
+        return try_criterion(&echo, series, items, scratch);
+    for (size_t i = 0; i < CRITERIA && complete == 0; i++)
+        complete = try_criterion(&criteria[i], series, items, scratch);
+    return complete;
+}
+
+/* Puts the images back in order along the normal. */
+static void restore(struct dicom_series *series, struct items *items)
+{
+    for (size_t i = 0; i < items->n; i++)
+        items->at[i].value = 0;
+    qsort(items->at, items->n, sizeof *items->at, compare_items);
+    for (size_t i = 0; i < items->n; i++)
+        series->images[i] = items->at[i].image;
+}
+
+static void refuse(struct dicom_series *series, struct items *items)
+{
+    restore(series, items);
+    if (items->kind != TS_AXIS_ECHO || items->positions < 2)
+        ts_dicom_refuse_repeats(series);
+    else
+        ts_dicom_series_refuse(series, "position-repeated",
+                               "write `split: echo` beside the path: each echo is then a series of its own",
+                               "images at one position differ in Echo Time and in more: %zu images at %zu positions",
+                               items->n, items->positions);
 }
 
 void ts_dicom_split_volumes(struct dicom_series *series)
 {
     const size_t n = series->n_images;
-    struct item *items = ts_arena_alloc(series->arena, n * sizeof *items);
+    struct items items = {.at = ts_arena_alloc(series->arena, n * sizeof *items.at)};
+    size_t *scratch = ts_arena_alloc(series->arena, n * sizeof *scratch);
     series->n_slices = n;
     series->n_volumes = 1;
-    if (!items) {
-        series->no_memory = true;
+    series->no_memory |= !items.at || !scratch;
+    if (!items.at || !scratch)
+        return;
+    number_positions(series, &items);
+    if (items.positions == n)
+        return;
+    const bool weighted = differs(&items, DICOM_NUMBER(b_value)) || differs(&items, DICOM_NUMBER(gradient));
+    items.kind = differs(&items, DICOM_NUMBER(echo_ms)) ? TS_AXIS_ECHO : weighted ? TS_AXIS_B : TS_AXIS_TIME;
+    const size_t complete = items.positions > 1 ? find_order(series, &items, scratch) : 0;
+    if (complete == 0) {
+        refuse(series, &items);
         return;
     }
-    const size_t positions = number_positions(series, items);
-    if (positions == n)
-        return;
-    if (positions == 0) { /* the items are not all filled in */
-        ts_dicom_refuse_repeats(series);
-        return;
-    }
-    const size_t volumes = n / positions;
-    const bool weighted = differs(items, n, VALUE(b_value)) || differs(items, n, VALUE(gradient));
-    const bool echoes = differs(items, n, VALUE(echo_time_ms));
-    const enum ts_axis_kind kind = echoes ? TS_AXIS_ECHO : weighted ? TS_AXIS_B : TS_AXIS_TIME;
-    if (positions < 2 || !find_order(series, items, positions, volumes, kind)) {
-        if (echoes && positions > 1)
-            ts_dicom_series_refuse(
-                series, "position-repeated",
-                "write `split: echo` beside the path: each echo is then a series of its own",
-                "images at one position differ in Echo Time and in more: %zu images at %zu positions", n, positions);
-        else
-            ts_dicom_refuse_repeats(series);
-        return;
-    }
-    series->n_slices = positions;
-    series->n_volumes = volumes;
-    for (size_t i = 0; i < n; i++)
-        series->images[i % volumes * positions + i / volumes] = items[i].image;
-    set_axis(series, items, positions, kind);
+    if (complete < items.volumes)
+        note_lack(series, &items, complete, scratch);
+    series->n_slices = items.positions;
+    series->n_volumes = complete;
+    if (complete > 1)
+        ts_dicom_set_volume_axis(series, items.kind);
     check_places(series);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "io/dicom/dicom.h"
+#include "io/mask/mask.h"
 #include "io/scan/exchange.h"
 #include "io/scan/hdf5_source.h"
 #include "io/scan/nexus.h"
@@ -14,9 +15,9 @@
 #include "io/volume/nifti.h"
 #include "io/volume/nrrd.h"
 
-const struct source_format *const ts_source_formats[] = {&dicom_format, &nexus_format,  &exchange_format,
-                                                         &hdf5_format,  &result_format, &tiff_format,
-                                                         &nifti_format, &nrrd_format,   NULL};
+const struct source_format *const ts_source_formats[] = {&dicom_format,  &nexus_format, &exchange_format, &hdf5_format,
+                                                         &result_format, &tiff_format,  &nifti_format,    &nrrd_format,
+                                                         &mask_format,   NULL};
 
 const struct source_format *ts_source_format_find(const char *name)
 {

@@ -285,7 +285,7 @@ static void put_volume(struct dicom_header *header, const struct dicom_files *fi
         const double *direction =
             known ? gradients->numbers + volume * (gradients->n / axis->n) * gradients->columns : NULL;
         ts_dicom_put_doubles(header, 0x00189087, &place, 1);
-        if (known && isfinite(direction[0] + direction[1] + direction[2]))
+        if (known && (direction[0] != 0 || direction[1] != 0 || direction[2] != 0))
             ts_dicom_put_doubles(header, 0x00189089, direction, 3);
     } else if (!strcmp(axis->unit, "s")) {
         ts_dicom_put_doubles(header, 0x0020930D, &place, 1);

@@ -232,17 +232,15 @@ static bool direction_of(const struct sink_request *request, const struct source
 {
     const struct ts_image *image = request->image;
     const double *stated = gradients->numbers + volume * (gradients->n / request->volumes->n) * gradients->columns;
-    bool known = true;
+    double length = 0;
     for (int d = 0; d < 3; d++) {
+        length += stated[d] * stated[d];
         out[d] = 0;
         for (int i = 0; i < 3; i++)
             out[d] += stated[i] * image->direction[3 * d + i];
         out[d] = out[d] * (d == 0 ? -1 : 1) + 0; /* no negative zero */
-        known &= isfinite(out[d]);
     }
-    for (int d = 0; d < 3 && !known; d++)
-        out[d] = 0;
-    return known || !(ts_axis_position(request->volumes, volume) > 0);
+    return length > 0 || !(ts_axis_position(request->volumes, volume) > 0);
 }
 
 bool ts_nifti_write_bvec(FILE *stream, const struct sink_request *request, const struct nifti_timing *timing)

@@ -53,6 +53,9 @@ struct source {
      * volume v has the number v * n_whole + z, for read(), prefetch() and `slices`. */
     int64_t n_volumes;          /* 1: a single volume */
     struct ts_axis volume_axis; /* of n_volumes > 1: kind TS_AXIS_TIME, TS_AXIS_ECHO or TS_AXIS_B, with positions */
+    const double *gradients;    /* of a diffusion series (TS_AXIS_B): three numbers for each volume, the unit vector of
+                                 * its diffusion gradient in patient coordinates (LPS), or zeros where it has none, as at
+                                 * b = 0; NULL: no header states any */
     struct source_slice *slices;
     int64_t first_slice; /* number in the input of the first slice, where a range is read (io/source/source_slices.h) */
     int64_t n_whole;     /* slices of the input; ts_source_open sets it */
@@ -93,6 +96,10 @@ struct source_format {
      * relative paths in it are already joined to the chain's folder. Returns TS_BAD_INPUT with named records where it
      * refuses the input. */
     enum ts_status (*open)(const struct param_set *set, struct source **source, struct ts_diag *diag);
+    /* Opens an input that is put on the grid of another one, which is open: the one that the text parameter `on` of the
+     * set names. Else as open(), which such a format does not have. NULL: the format stands for itself. */
+    enum ts_status (*open_on)(const struct param_set *set, const struct source *image, struct source **source,
+                              struct ts_diag *diag);
     /* Called after open(), on a copy of the values. Fills in values that the input decided and marks parameters that
      * play no part, so that the set, written out, describes the same source. Lists may be the source's. NULL: there is
      * nothing to do. */

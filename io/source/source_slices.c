@@ -145,6 +145,21 @@ static enum ts_status range_of(const struct param_set *set, const struct ts_numb
     return ts_diag_hint(diag, "slices: [first, end] with 0 <= first < end <= %" PRId64, n);
 }
 
+const char *ts_source_on(const struct param_set *set)
+{
+    size_t i;
+    return ts_param_find(set->params, set->n_params, "on", &i) ? *(const char *const *)ts_param_field(set, i) : NULL;
+}
+
+enum ts_status ts_source_open_on(const struct source_format *format, const struct param_set *set,
+                                 const struct source *image, struct source **source, struct ts_diag *diag)
+{
+    const enum ts_status status = format->open_on(set, image, source, diag);
+    if (status == TS_OK)
+        (*source)->n_whole = (*source)->n_slices;
+    return status;
+}
+
 enum ts_status ts_source_open(const struct source_format *format, const struct param_set *set, struct source **source,
                               struct ts_diag *diag)
 {
@@ -152,6 +167,8 @@ enum ts_status ts_source_open(const struct source_format *format, const struct p
     int64_t first = 0, end = 0;
     struct source *whole = NULL;
     *source = NULL;
+    if (!format->open)
+        return ts_param_error(set, format->name, "source-on", diag, "it goes with another input, and there is none");
     enum ts_status status = format->open(set, &whole, diag);
     if (status != TS_OK)
         return status;

@@ -17,8 +17,14 @@
 /* Returns the value of the parameter, or NULL where the format has none. */
 const struct ts_numbers *ts_source_slices(const struct param_set *set);
 
+/* Returns the name of the input that the set's parameter `on` names, or NULL where the format has none. */
+const char *ts_source_on(const struct param_set *set);
+/* Opens a source of a format with open_on() on an open image. */
+enum ts_status ts_source_open_on(const struct source_format *format, const struct param_set *set,
+                                 const struct source *image, struct source **source, struct ts_diag *diag);
+
 /* Opens the source, and cuts it to the set's `slices`. TS_BAD_CHAIN where they are no range (slices-list), or not
- * within the input (slices-range). */
+ * within the input (slices-range), and for a format that only opens on another input (source-on). */
 enum ts_status ts_source_open(const struct source_format *format, const struct param_set *set, struct source **source,
                               struct ts_diag *diag);
 

@@ -26,7 +26,7 @@ static void write_numbers(struct json *json, const char *key, const double *valu
 {
     ts_json_open_member(json, key, '[');
     for (int i = 0; i < n; i++)
-        ts_json_real(json, values[i]);
+        ts_json_real(json, values[i] + 0.0); /* -0 becomes 0 */
     ts_json_close(json, ']');
 }
 

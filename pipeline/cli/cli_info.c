@@ -10,6 +10,7 @@
 #include "io/dicom_series/dicom_group.h"
 #include "io/file/regular_file.h"
 #include "io/hdf5/hdf5_driver.h"
+#include "io/mask/region_info.h"
 #include "io/scan/file_kind.h"
 #include "io/scan/hdf5_info.h"
 #include "io/scan/tiff_info.h"
@@ -80,8 +81,13 @@ static enum ts_status describe(const char *path, bool json, struct ts_diag *diag
     }
     if (known && (!strcmp(format, "nifti") || !strcmp(format, "nrrd")))
         return ts_volume_info(ts_source_format_find(format), path, json, stdout, diag);
-    return known && !strcmp(format, "tiff") ? ts_tiff_info(path, json, stdout, diag)
-                                            : ts_dicom_info(path, json, shows_names(), stdout, diag);
+    if (known && !strcmp(format, "tiff"))
+        return ts_tiff_info(path, json, stdout, diag);
+    bool has_regions = false;
+    const enum ts_status status = known && !strcmp(format, "dicom")
+                                      ? ts_region_info(path, json, shows_names(), stdout, &has_regions, diag)
+                                      : TS_OK;
+    return has_regions || status != TS_OK ? status : ts_dicom_info(path, json, shows_names(), stdout, diag);
 }
 
 static int info(char **operands)
@@ -96,7 +102,8 @@ const struct command ts_cli_info = {
     .usage = "PATH [--json] [--names]",
     .summary = "report what a DICOM folder, a NIfTI, NRRD or HDF5 file, or TIFF pages hold",
     .help =
-        "A DICOM folder or file: its series, sizes, spacing and orientation, what would be refused and why.\n"
+        "A DICOM folder or file: its series, sizes, spacing and orientation, what would be refused and why. A DICOM\n"
+        "segmentation or structure set: its regions.\n"
         "An HDF5 file: its datasets and how they were made; of a scan in NXtomo or Data Exchange its frames, detector\n"
         "and angles too. Another file is searched for what looks like a scan or a volume.\n"
         "A NIfTI or NRRD file: the volume or volumes, with their place in the patient.\n"

@@ -14,6 +14,7 @@
 #include "pipeline/plan/plan_axis.h"
 #include "pipeline/plan/plan_choose.h"
 #include "pipeline/plan/plan_frames.h"
+#include "pipeline/plan/plan_grids.h"
 #include "pipeline/plan/plan_outputs.h"
 #include "pipeline/plan/plan_padding.h"
 #include "pipeline/plan/plan_sources.h"
@@ -312,6 +313,9 @@ static enum ts_status check_uses(const struct ts_plan *plan, struct ts_diag *dia
                 used[node->inputs[input]] = true;
         used[i] |= node->dataset != NULL || node->image_node != i;
     }
+    for (int32_t i = 0; i < plan->n_sources; i++)
+        if (plan->nodes[i].on >= 0)
+            used[plan->nodes[i].on] = true;
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         if (used[i])
             continue;
@@ -400,6 +404,7 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
     }
     ts_plan_warn_axis(plan, diag);
     ts_plan_warn_padding(plan, diag);
+    ts_plan_warn_grids(plan, diag);
     note_old_defaults(plan, diag);
     ts_plan_predict(plan);
     ts_trace_add(plan->trace, TRACE_PLAN, 0, 0);

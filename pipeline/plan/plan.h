@@ -36,6 +36,7 @@ struct plan_node {
     const char *label;     /* "input", "atlas", "box", "box#2": unique; what --set and messages use */
     struct source *source; /* sources only */
     const struct chain_source *chain_source;
+    int32_t on;                            /* sources only: the node whose grid it is put on, -1: none */
     const struct chain_stage *chain_stage; /* stages only */
     struct param_set set;                  /* the plan's own copy, resolved */
     struct stage_context context;

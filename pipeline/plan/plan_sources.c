@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Opens the sources of a chain, `input` first, because the range of its rows is a range of the detector: flats and
- * darks without a range of their own get the same one.
+ * darks without a range of their own get the same one. Those that are put on the grid of another one come last.
  */
 #include "pipeline/plan/plan_sources.h"
 
@@ -74,6 +74,38 @@ static enum ts_status open_source(struct ts_plan *plan, int32_t index, struct ts
     return ts_diag_hint(diag, "slices: [first, end] here too says which of them are those of `input`");
 }
 
+/* Returns the node of the input that another one goes with, -1 where its name is none (reported). */
+static int32_t find_on(const struct ts_plan *plan, const struct plan_node *node, struct ts_diag *diag)
+{
+    const char *name = ts_source_on(&node->set);
+    for (int32_t i = 0; i < plan->n_sources; i++) {
+        const struct chain_source *source = &plan->chain->sources[i];
+        if (!strcmp(source->name, name) && source->format->open)
+            return i;
+    }
+    ts_param_error(&node->set, "on", "source-on", diag, "'%s' is no input with an image", name);
+    ts_diag_hint(diag, "name the input whose grid it gets");
+    return -1;
+}
+
+/* Opens a source that is put on the grid of another one. Where that could not be opened, its own error says so. */
+static enum ts_status open_on(struct ts_plan *plan, int32_t index, struct ts_diag *diag)
+{
+    struct plan_node *node = &plan->nodes[index];
+    const struct source_format *format = node->chain_source->format;
+    const int32_t on = find_on(plan, node, diag);
+    if (on < 0 || !plan->nodes[on].source)
+        return TS_BAD_CHAIN;
+    node->on = on;
+    const enum ts_status status = ts_source_open_on(format, &node->set, plan->nodes[on].source, &node->source, diag);
+    if (status != TS_OK)
+        return status;
+    node->out = node->source->image;
+    if (format->resolve)
+        format->resolve(&node->set, node->source);
+    return TS_OK;
+}
+
 /* Finds how many volumes the run goes over. Sources of several must have as many, which are read side by side. */
 static enum ts_status count_volumes(struct ts_plan *plan, struct ts_diag *diag)
 {
@@ -106,13 +138,17 @@ enum ts_status ts_plan_open_sources(struct ts_plan *plan, struct ts_diag *diag)
     for (int32_t i = 0; i < plan->n_sources; i++) {
         const struct chain_source *source = &chain->sources[i];
         struct plan_node *node = &plan->nodes[i];
-        *node = (struct plan_node){.label = source->name, .chain_source = source, .set = source->set};
+        *node = (struct plan_node){.label = source->name, .chain_source = source, .set = source->set, .on = -1};
         node->set.values = ts_arena_alloc(plan->arena, source->format->params_bytes + 1);
         if (!node->set.values)
             return ts_diag_no_memory(diag, source->format->params_bytes);
         memcpy(node->set.values, source->set.values, source->format->params_bytes);
-        open_source(plan, i, diag); /* recorded; the others are opened as well */
+        if (source->format->open)
+            open_source(plan, i, diag); /* recorded; the others are opened as well */
     }
+    for (int32_t i = 0; i < plan->n_sources; i++)
+        if (!chain->sources[i].format->open)
+            open_on(plan, i, diag);
     (void)count_volumes(plan, diag);
     return ts_diag_status(diag);
 }

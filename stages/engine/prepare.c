@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A stage is prepared in one order: values against their ranges, the image against what the table accepts, resolve(),
- * then what depends on resolved values (methods of one device, slices of references, the reach in a sheared volume,
- * counters of 32 bits), and shape() last. Each step may rely on those before it, and a caller that fills in parameters
- * by itself passes the same checks.
+ * then what depends on resolved values (methods of one device, slices and grids of references, the reach in a sheared
+ * volume, counters of 32 bits), and shape() last. Each step may rely on those before it, and a caller that fills in
+ * parameters by itself passes the same checks.
  */
 #include "stages/engine/prepare.h"
 
 #include <string.h>
 
+#include "core/grid.h"
 #include "stages/engine/traits.h"
 #include "stages/engine/validity.h"
 
@@ -82,6 +83,29 @@ enum ts_status ts_stage_same_shape(const struct stage_context *context, int refe
     return TS_OK;
 }
 
+/* Refuses a reference whose voxels lie elsewhere in the patient than those of the image. References of another shape,
+ * which some stages take, are not held against its grid. */
+static enum ts_status check_grid(const struct stage_context *context, int reference)
+{
+    const struct ts_image *image = context->references[reference], *in = &context->in;
+    char is[320], expected[320];
+    bool compared =
+        image->has_geometry && in->has_geometry && !ts_image_is_sinogram(image) && !ts_image_is_sinogram(in);
+    for (int axis = 0; axis < 3; axis++)
+        compared &= image->axes[axis].n == in->axes[axis].n;
+    if (!compared || ts_grid_same(image, in))
+        return TS_OK;
+    const char *name = reference_param(context->stage, reference)->name;
+    ts_grid_text(image, is, sizeof is);
+    ts_grid_text(in, expected, sizeof expected);
+    ts_param_error(context->set, name, "reference-grid", context->diag,
+                   "lies on another grid than the image: it has %s; the image has %s", is, expected);
+    return ts_diag_hint(
+        context->diag,
+        "`resample` with `like:` puts one of them on the grid of the other, with `interpolation: nearest` "
+        "where it is a mask; a file of a mask can say `resample: nearest` itself (docs/masks.md)");
+}
+
 static enum ts_status check_streaming(const struct stage_context *context)
 {
     for (int i = 0; i < STAGE_REFERENCES; i++) {
@@ -90,6 +114,8 @@ static enum ts_status check_streaming(const struct stage_context *context)
             return ts_param_error(context->set, reference_param(context->stage, i)->name, "reference-slices",
                                   context->diag, "has %lld slices in z, and the image has %lld",
                                   (long long)image->axes[0].n, (long long)context->in.axes[0].n);
+        if (ts_stage_streams(context, i) && check_grid(context, i) != TS_OK)
+            return TS_BAD_CHAIN;
     }
     return TS_OK;
 }

@@ -229,7 +229,78 @@ def nexus(path, frames, packed):
         data["rotation_angle"] = h5py.SoftLink("/entry/tomo/sample/rotation_angle")
 
 
+def items(*all_values):
+    """A sequence."""
+    made = []
+    for values in all_values:
+        made.append(Dataset())
+        for name, value in values.items():
+            setattr(made[-1], name, value)
+    return Sequence(made)
+
+
+def one(**values):
+    return items(values)
+
+
+def region_object(sop_class):
+    data_set = Dataset()
+    data_set.SOPClassUID = sop_class
+    return data_set
+
+
+def put_object(name, data_set, implicit):
+    meta = pydicom.dataset.FileMetaDataset()
+    meta.MediaStorageSOPClassUID, meta.MediaStorageSOPInstanceUID = data_set.SOPClassUID, "1.2.3"
+    meta.TransferSyntaxUID = "1.2.840.10008.1.2" + ("" if implicit else ".1")
+    file = io.BytesIO()
+    whole = pydicom.dataset.FileDataset(file, data_set, preamble=bytes(128), file_meta=meta)
+    whole.is_implicit_VR, whole.is_little_endian = implicit, True
+    whole.save_as(file, write_like_original=False)
+    put("region", name + ("_implicit" if implicit else ""), file.getvalue())
+
+
+def segmentation(kind):
+    """Frames on the grid of fuzz_region.c."""
+    bits = 1 if kind == "BINARY" else 8
+    seg = region_object("1.2.840.10008.5.1.4.1.1.66." + ("7" if kind == "LABELMAP" else "4"))
+    seg.SamplesPerPixel, seg.NumberOfFrames, seg.Rows, seg.Columns, seg.BitsAllocated = 1, 4, 9, 12, bits
+    seg.SegmentationType, seg.MaximumFractionalValue = kind, 200
+    seg.SegmentSequence = items({"SegmentNumber": 1, "SegmentLabel": "a"}, {"SegmentNumber": 2, "SegmentLabel": "b"})
+    seg.SharedFunctionalGroupsSequence = one(
+        PlaneOrientationSequence=one(ImageOrientationPatient=[1, 0, 0, 0, 1, 0]),
+        PixelMeasuresSequence=one(PixelSpacing=[0.5, 0.7], SpacingBetweenSlices=2, SliceThickness=2))
+    seg.PerFrameFunctionalGroupsSequence = items(
+        *({"PlanePositionSequence": one(ImagePositionPatient=[-10, 20, 30 + 2 * frame]),
+           "SegmentIdentificationSequence": one(ReferencedSegmentNumber=1 + frame % 2)} for frame in range(4)))
+    pixels = np.random.default_rng(2).integers(0, 2 if bits == 1 else 3, (4, 9, 12), np.uint8)
+    seg.PixelData = np.packbits(pixels, bitorder="little").tobytes() if bits == 1 else pixels.tobytes()
+    seg["PixelData"].VR = "OB"
+    return seg
+
+
+def structure_set():
+    rois = region_object("1.2.840.10008.5.1.4.1.1.481.3")
+    rois.StructureSetROISequence = items({"ROINumber": 1, "ROIName": "a"}, {"ROINumber": 2, "ROIName": "b"})
+    contours = []
+    for roi, z in ((1, 32), (2, 36)):
+        box = [-9, 20.2, z, -5.3, 20.4, z, -5, 23.1, z, -8.2, 23.4, z]
+        parts = items({"ContourGeometricType": "CLOSED_PLANAR", "NumberOfContourPoints": 4, "ContourData": box},
+                      {"ContourGeometricType": "POINT", "NumberOfContourPoints": 1, "ContourData": box[:3]})
+        contours.append({"ReferencedROINumber": roi, "ContourSequence": parts})
+    rois.ROIContourSequence = items(*contours)
+    return rois
+
+
+def regions():
+    for implicit in (False, True):
+        for kind in ("BINARY", "FRACTIONAL", "LABELMAP"):
+            put_object(kind.lower(), segmentation(kind), implicit)
+        put_object("structures", structure_set(), implicit)
+
+
 with tempfile.TemporaryDirectory() as folder:
+    regions()
     dicom(folder)
     tiffs()
     chains()

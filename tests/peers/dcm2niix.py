@@ -60,8 +60,10 @@ def read_result(path):
     with h5py.File(path) as file:
         group = file["entry/data"]
         values = group["data"][()].astype("f8")
-        of = {name: np.asarray(group[name][()] if name in group else group.attrs[name])
-              for name in ("origin_mm", "direction", "step_z_mm")}
+        names = ("origin_mm", "direction", "step_z_mm")
+        if not all(name in group or name in group.attrs for name in names):
+            return values.reshape((-1,) + values.shape[-3:]), None  # a radiograph
+        of = {name: np.asarray(group[name][()] if name in group else group.attrs[name]) for name in names}
         direction = of["direction"].reshape(3, 3)
         spacing = [abs(float(group[name].attrs["spacing"])) for name in "xy"]  # the axis y is written as falling
     columns = [direction[0] * spacing[0], direction[1] * spacing[1], of["step_z_mm"], of["origin_mm"]]
@@ -85,13 +87,16 @@ def turn(values, affine, like):
 
 
 def compare(ours, theirs):
-    """Largest distance of a corner in mm and largest difference of a value, relative to the range; None for other shapes."""
+    """Largest distance of a corner in mm and largest difference of a value, relative to the range; None for other shapes.
+    A radiograph has no place to be compared; dcm2niix turns its rows round as those of others."""
+    size = max(np.ptp(ours[0]), 1e-30)
+    if ours[1] is None:
+        return (0.0, float(np.abs(theirs[0][:, :, ::-1] - ours[0]).max() / size)) if theirs[0].shape == ours[0].shape else None
     values, affine = turn(*theirs, ours[1])
     if values.shape != ours[0].shape:
         return None
     corners = np.array(list(itertools.product(*[(0, n - 1) for n in values.shape[:0:-1]], [1])), "f8")
     off = np.abs(corners @ (affine - ours[1]).T)
-    size = max(np.ptp(ours[0]), 1e-30)
     return float(np.sqrt((off ** 2).sum(axis=1)).max()), float(np.abs(values - ours[0]).max() / size)
 
 
@@ -136,7 +141,7 @@ def judge(program, place, series, niftis, said, scratch):
     run = subprocess.run([program, "run", f"dicom {place} series={series['number']} | save name=volume | hdf5 {out}", "--force"],
                          capture_output=True, text=True)
     if run.returncode:
-        return False, bool(near), run.stderr.strip().splitlines()[0].replace(place, "")
+        return False, bool(near), next(line for line in run.stderr.splitlines() if "error:" in line).replace(place, "")
     ours = read_result(out)
     found = [c for c in (compare(ours, n) for n in near) if c]
     if not found:

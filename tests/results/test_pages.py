@@ -21,7 +21,7 @@ import tempfile
 TOOTH, HEAD = "projections/tomopy_tooth/tooth.h5", "ct/philips_head_5mm_mixed/dicom"
 # What stands in the folder before the page's first command: {name: path below TOMOSTAGE_DATA}.
 PAGES = {"README.md": {"tooth.h5": TOOTH}, "docs/tutorial.md": {"tooth.h5": TOOTH, "S21570": HEAD},
-         "docs/reconstruction-study.md": {}}
+         "docs/masks.md": {"sts001": "ct/ibsi_sts001/dicom"}, "docs/reconstruction-study.md": {}}
 # What depends on the machine or on the build.
 VARIES = [
     (r"\bin \d+\.\d+ s\b", "in # s"),

@@ -141,6 +141,7 @@ Test(dicom_layouts, volumes_of_several_vendors_agree_with_the_reference)
     } rows[] = {{"ge/anatomical/001", "ge/anatomical/001_ground_truth", 0},
                 {"generic/anatomical/001", "generic/anatomical/001_ground_truth", 0},
                 {"generic/anatomical/002_non_isotropic", "generic/anatomical/002_non_isotropic_ground_truth", 1e-5},
+                {"ge/fmri/001", "ge/fmri/001_ground_truth", 0},
                 {"siemens/anatomical/001", "siemens/anatomical/001_ground_truth", 0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char folder[256], reference[256];

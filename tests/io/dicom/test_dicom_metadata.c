@@ -48,6 +48,7 @@ static void edit(struct dicom_fixture *fixture, int z, void *user)
     ts_fixture_text(fixture, 0x00100020, "LO", "PAT-7");
     ts_fixture_text(fixture, 0x00180060, "DS", "120");
     ts_fixture_text(fixture, 0x00180081, "DS", "30");
+    ts_fixture_text(fixture, 0x00200011, "IS", "19610314");
     snprintf(text, sizeof text, "%d", 100 + 50 * z);
     ts_fixture_text(fixture, 0x00181151, "IS", text);
 }
@@ -123,6 +124,7 @@ Test(dicom_metadata, numbers_are_of_the_volume_or_of_each_slice)
     cr_assert(voltage && current && time);
     cr_expect(voltage->n == 1 && voltage->numbers[0] == 120 && !strcmp(voltage->unit, "kV"));
     cr_expect(current->n == 3 && current->numbers[0] == 100 && current->numbers[2] == 200);
+    cr_expect_null(attribute(&study, "series_number")); /* it is larger than any: a date */
     cr_expect(time->n == 3 && time->numbers[0] == 0 && time->numbers[1] == 1 && time->numbers[2] == 2.5);
     char line[128];
     ts_metadata_format(current, line, sizeof line);

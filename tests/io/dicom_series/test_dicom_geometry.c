@@ -224,7 +224,7 @@ Test(dicom_geometry, refuses_each_folder_that_is_no_volume)
         {"ct/geometry_failures/sliceorientation", "orientation-mixed", "mixes orientations"},
         {"ct/geometry_failures/slicecount", "slice-count", "2 slices are one gap"},
         {"ct/ge_head_tilt_varspacing", "spacing-varies", "from 1.081 to 6.999 mm (median 4.002)"},
-        {"mr/vendors_small/generic/rgb", "secondary-capture", "not measured slices"}};
+        {"mr/vendors_small/generic/rgb", "dicom-color", "3 samples per pixel (RGB), expected 1"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct dicom_study study;
         study_open(&study, cases[i][0], &ts_test_version_1);

@@ -18,7 +18,7 @@
 
 Test(dicom_lost, empty_cut_and_damaged_slices_refuse)
 {
-    static const char *const texts[] = {"(empty)", "(too short)", "(not DICOM)", "(not DICOM)"};
+    static const char *const texts[] = {"(empty)", "(too short)", "(DICOM without its preamble)", "(not DICOM)"};
     static const char *const names[] = {"IM000.dcm", "IM010.dcm"};
     for (int kind = 0; kind < 4; kind++)
         for (int i = 0; i < 2; i++) {

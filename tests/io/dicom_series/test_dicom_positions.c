@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "io/dicom_series/dicom_group.h"
 #include "tests/files/dicom_fixture.h"
 #include "tests/files/dicom_study.h"
 
@@ -259,4 +260,150 @@ Test(dicom_positions, a_first_position_that_comes_twice_is_refused)
 {
     struct slices slices = {.n = 5, .position_mm = {{0, 0, 0}, {0, 0, 0}, {0, 0, 2}, {0, 0, 4}, {0, 0, 6}}};
     refused(&slices, &ts_dicom_default_rules, "position-repeated", "2 different images at 0.000 mm", "");
+}
+
+/* Slices 2 i and 2 i + 1 have one SOP Instance UID. */
+static void share_uid(struct dicom_fixture *f, int z, void *user)
+{
+    char uid[64];
+    place(f, z, user);
+    snprintf(uid, sizeof uid, "1.2.826.0.1.3680043.10.1.9.%d", z / 2);
+    ts_fixture_text(f, 0x00080018, "UI", uid);
+}
+
+/* Different images of one SOP Instance UID are refused; the first of each position is taken on request. */
+Test(dicom_positions, different_images_of_one_uid_can_be_taken)
+{
+    struct slices slices = {.n = 6, .position_mm = {{0, 0, 0}, {0, 0, 0}, {0, 0, 2}, {0, 0, 2}, {0, 0, 4}, {0, 0, 4}}};
+    for (int first = 0; first < 2; first++) {
+        struct dicom_study study;
+        struct dicom_rules rules = ts_dicom_default_rules;
+        rules.duplicates = first ? DUPLICATES_FIRST : DUPLICATES_REFUSE;
+        ts_fixture_series(folder, slices.n, share_uid, &slices);
+        ts_test_study_open(&study, folder, &rules);
+        const struct dicom_series *series = &study.series[0];
+        cr_assert_eq(series->refusal == NULL, first, "%s", series->refusal);
+        if (first)
+            cr_expect(series->n_images == 3 && series->n_unused == 3 && series->images[1]->instance_number == 3);
+        else
+            cr_expect(!strcmp(series->refusal_code, "duplicate-differs") && strstr(series->hint, "duplicates: first"));
+        ts_test_study_close(&study);
+    }
+}
+
+/* The hint has the tolerance that takes them, where there is one; with the rule of version 1 there is none. */
+Test(dicom_positions, a_hint_names_the_tolerance_that_takes_them)
+{
+    struct slices slices = {.n = 8};
+    for (int i = 0; i < slices.n; i++)
+        slices.position_mm[i][2] = 5 * i + (i % 2 ? 0.2 : 0);
+    refused(&slices, &ts_dicom_default_rules, "spacing-varies", "varies from 4.800 to 5.200 mm",
+            "spacing_tolerance: 2.5 takes them as even");
+    refused(&slices, &ts_test_version_1, "spacing-varies", "varies from 4.800 to 5.200 mm",
+            "put the slices of one spacing into a folder of their own");
+    for (int i = 0; i < slices.n; i++) {
+        slices.position_mm[i][2] = 5 * i;
+        slices.position_mm[i][0] = i == 4 ? 0.3 : 0;
+    }
+    refused(&slices, &ts_dicom_default_rules, "slice-shifted", "mm beside the line", "spacing_tolerance: ");
+}
+
+/* Two slices are a volume where the header states their gap. */
+Test(dicom_positions, two_slices_whose_gap_is_confirmed_are_taken)
+{
+    struct slices slices = {.n = 2, .position_mm = {{0, 0, 0}, {0, 0, 1.3}}};
+    struct dicom_study study;
+    const struct dicom_series *series = judge(&study, &slices, &ts_dicom_default_rules);
+    cr_assert_null(series->refusal, "%s", series->refusal);
+    cr_expect(series->n_slices == 2 && fabs(series->image.axes[0].spacing - 1.3) < 1e-12);
+    cr_expect_str_eq(series->warnings[0], "2 slices are one gap, of 1.300 mm, which Slice Thickness confirms");
+    ts_test_study_close(&study);
+    slices.position_mm[1][2] = 2.6;
+    refused(&slices, &ts_dicom_default_rules, "slice-count", "2 slices are one gap, of 2.600 mm", "");
+}
+
+static void make_localizer(struct dicom_fixture *f, int z, void *user)
+{
+    place(f, z, user);
+    if (z < 3) {
+        ts_fixture_text(f, 0x00080008, "CS", "ORIGINAL\\PRIMARY\\LOCALIZER");
+        ts_fixture_text(f, 0x0020000E, "UI", "1.2.826.0.1.3680043.10.1.2.9");
+    }
+}
+
+/* A localizer is taken where it is named or alone, and never in place of another series. */
+Test(dicom_positions, a_localizer_is_the_last_choice)
+{
+    struct slices slices = {.n = 6};
+    for (int i = 0; i < 6; i++)
+        slices.position_mm[i][2] = i;
+    for (int n = 3; n <= 6; n += 3) {
+        struct dicom_study study;
+        const struct dicom_series *chosen = NULL;
+        ts_fixture_series(folder, n, make_localizer, &slices);
+        ts_test_study_open(&study, folder, &ts_dicom_default_rules);
+        cr_assert_eq(study.n, (size_t)n / 3);
+        cr_assert_eq(ts_dicom_choose(study.series, study.n, "", &study.files, &chosen, study.diag), TS_OK);
+        cr_expect_eq(chosen->overview, n == 3);
+        cr_assert_eq(
+            ts_dicom_choose(study.series, study.n, "1.2.826.0.1.3680043.10.1.2.9", &study.files, &chosen, study.diag),
+            TS_OK);
+        cr_expect(chosen->overview && chosen->n_slices == 3);
+        ts_test_study_close(&study);
+    }
+}
+
+static void make_radiograph(struct dicom_fixture *f, int z, void *user)
+{
+    (void)z, (void)user;
+    ts_fixture_text(f, 0x00080060, "CS", "CR");
+    ts_fixture_remove(f, 0x00200032);
+    ts_fixture_remove(f, 0x00200037);
+}
+
+/* One radiograph is an image without a place in the patient; several are no volume. */
+Test(dicom_positions, a_radiograph_has_no_place)
+{
+    for (int n = 1; n <= 2; n++) {
+        struct dicom_study study;
+        ts_fixture_series(folder, n, make_radiograph, NULL);
+        ts_test_study_open(&study, folder, &ts_dicom_default_rules);
+        cr_assert_eq(study.n, 1);
+        const struct dicom_series *series = &study.series[0];
+        const struct ts_axis *axes = series->image.axes;
+        cr_assert_eq(series->refusal == NULL, n == 1, "%s", series->refusal);
+        if (n == 1)
+            cr_expect(!series->image.has_geometry && axes[0].n == 1 && axes[1].n == FIXTURE_ROWS &&
+                      axes[1].spacing == 0.5 && axes[2].spacing == 0.7 && !strcmp(axes[2].unit, "mm"));
+        else
+            cr_expect_str_eq(series->refusal_code, "modality");
+        ts_test_study_close(&study);
+    }
+}
+
+/* Every other slice leans by some degrees. */
+static void lean(struct dicom_fixture *f, int z, void *user)
+{
+    char text[96];
+    const double degree = *(const double *)user;
+    snprintf(text, sizeof text, "1\\0\\0\\0\\%.8f\\%.8f", cos(z % 2 * degree * M_PI / 180),
+             sin(z % 2 * degree * M_PI / 180));
+    ts_fixture_text(f, 0x00200037, "DS", text);
+}
+
+/* Directions that differ by rounding are one; those that differ by more make series, and a warning says by how much. */
+Test(dicom_positions, small_differences_of_direction_are_said)
+{
+    for (int i = 0; i < 2; i++) {
+        double degree = i ? 0.02 : 0.005;
+        struct dicom_study study;
+        ts_fixture_series(folder, 8, lean, &degree);
+        ts_test_study_open(&study, folder, &ts_dicom_default_rules);
+        cr_assert_eq(study.n, i ? 2 : 1);
+        if (i)
+            cr_expect_str_eq(study.series[0].warnings[0],
+                             "other images of the series lie 0.02 degrees off and are a series of their own "
+                             "(direction cosines that differ by more than 0.0001)");
+        ts_test_study_close(&study);
+    }
 }

@@ -307,3 +307,29 @@ Test(masked, a_mask_has_the_shape_of_its_image)
     free(image.data);
     free(mask.data);
 }
+
+static void accepted(const struct ts_image *image, const struct ts_image *mask)
+{
+    struct stage_run run;
+    cr_assert_eq(ts_test_run(&run, &statistics_stage, "", image, mask, 0, 1), TS_OK);
+    ts_test_run_clear(&run);
+}
+
+Test(masked, a_mask_lies_on_the_grid_of_its_image)
+{
+    struct ts_image image = ts_test_image(2, 3, 4, TS_U8, VALUES_RANDOM, 1), mask = image;
+    mask.origin_mm[2] += 0.004; /* less than a hundredth of the smallest spacing */
+    accepted(&image, &mask);
+    mask.origin_mm[2] += 0.002;
+    ts_test_refuses(&statistics_stage, "", &image, &mask, "reference-grid", "the first at (0, 0, 0.006) mm");
+    mask = image;
+    mask.axes[0].spacing = mask.step_z_mm[2] = 3;
+    ts_test_refuses(&statistics_stage, "", &image, &mask, "reference-grid", "0.5 x 0.7 x 2 mm");
+    ts_test_refuses(&statistics_stage, "", &image, &mask, "reference-grid", "`resample` with `like:`");
+    mask = image;
+    mask.direction[0] = mask.direction[4] = -1;
+    ts_test_refuses(&statistics_stage, "", &image, &mask, "reference-grid", "x along (-1, 0, 0)");
+    mask.has_geometry = false; /* there is nothing to compare; the plan warns */
+    accepted(&image, &mask);
+    free(image.data);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The kind of a series is that of its first image, because kinds make series of their own. What files lack is counted
+ * over all of them, so that the message says how many are meant.
+ */
+#include "io/dicom_series/dicom_images.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/path.h"
+#include "io/dicom_series/dicom_completeness.h"
+
+/* "no Image Position (Patient) in 12 of 120 slices" */
+static void refuse_without(struct dicom_series *series, size_t without, const char *code, const char *name)
+{
+    if (without > 0)
+        ts_dicom_series_refuse(series, code, "supply files with their whole headers: this cannot be guessed",
+                               "no %s in %zu of %zu slices", name, without, series->n_images);
+}
+
+/* SOP classes (ts_dicom_is_class), and modalities of volumes and of images that are projections. */
+static const char *const secondary_captures[] = {"7", "7.", NULL}, *const parametric_maps[] = {"30", NULL};
+static const char *const volumes[] = {"CT", "MR", "PT", NULL};
+static const char *const radiographs[] = {"CR", "DX", "IO", "MG", "PX", "RF", "RG", "XA", NULL};
+
+static bool is_among(const char *const *list, const char *text)
+{
+    while (*list && strcmp(*list, text) != 0)
+        list++;
+    return *list != NULL;
+}
+
+static void check_kind(struct dicom_series *series)
+{
+    const struct dicom_image *first = series->images[0];
+    const char *code = first->file->refusal_code;
+    if (code && !strcmp(code, "dicom-color"))
+        return; /* the file says more of it than its class */
+    if (ts_dicom_is_class(first->file->sop_class, secondary_captures))
+        ts_dicom_series_refuse(series, "secondary-capture", "choose a series of CT, MR or PET slices",
+                               "secondary captures: pictures of a screen or a page, not measured slices");
+    series->radiograph = is_among(radiographs, series->modality) && series->n_images == 1 && !first->have_position;
+    const bool map = ts_dicom_is_class(first->file->sop_class, parametric_maps);
+    if (map)
+        ts_dicom_series_warn(series, "a parametric map: its values are as stored, without a unit");
+    if (*series->modality && !is_among(volumes, series->modality) && !series->radiograph && !map)
+        ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices, or one radiograph",
+                               "modality %s, expected CT, MR or PT", series->modality);
+    series->overview = series->radiograph || !strcmp(first->kind, "LOCALIZER");
+    if (!strcmp(first->kind, "LOCALIZER"))
+        ts_dicom_series_warn(series, "a localizer: an overview for planning, not part of a volume");
+}
+
+/* Returns what the user can do about a refused file. */
+static const char *hint_for(const char *code)
+{
+    static const char *const hints[][2] = {
+        {"dicom-multi-frame", "convert it to single-frame files with another tool first"},
+        {"dicom-mosaic", "split it into slices with another tool first"},
+        {"dicom-syntax", "convert it to explicit VR little endian with another tool first"},
+        {"dicom-color",
+         "choose a series of single-channel slices, or convert the colors to gray with another tool first"},
+        {"dicom-pixels-short", "transfer the file again"},
+        {"dicom-truncated", "transfer the file again"},
+        {"dicom-length", "transfer the file again"},
+    };
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+        if (!strcmp(code, hints[i][0]))
+            return hints[i][1];
+    return "supply a correct file, or take it out of the input";
+}
+
+static void check_files(struct dicom_series *series)
+{
+    size_t refused = 0, warned = 0, no_position = 0, no_orientation = 0, no_spacing = 0;
+    const struct dicom_file *bad = NULL, *odd = NULL;
+    const struct dicom_image *first = series->images[0];
+    for (size_t i = 0; i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i];
+        bad = !bad && image->file->refusal ? image->file : bad;
+        odd = !odd && image->file->warning ? image->file : odd;
+        refused += image->file->refusal != NULL;
+        warned += image->file->warning != NULL && image == image->file->images;
+        no_position += !image->have_position;
+        no_orientation += !image->have_orientation;
+        no_spacing += !image->have_spacing;
+    }
+    if (bad) {
+        ts_dicom_series_refuse(series, bad->refusal_code, hint_for(bad->refusal_code),
+                               "%zu of %zu files cannot be used; %s: %s", refused, series->n_files,
+                               ts_base_name(bad->path), bad->refusal);
+    }
+    if (odd)
+        ts_dicom_series_warn(series, "%zu of %zu files: %s", warned, series->n_files, odd->warning);
+    if (!*series->modality)
+        ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices",
+                               "no modality, expected CT, MR or PT");
+    if (series->radiograph)
+        return;
+    refuse_without(series, no_position, "position-missing", "Image Position (Patient)");
+    refuse_without(series, no_orientation, "orientation-missing", "Image Orientation (Patient)");
+    refuse_without(series, no_spacing, "pixel-spacing-missing", "Pixel Spacing");
+    for (size_t i = 1; i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i];
+        for (int k = 0; k < 2; k++) {
+            if (!(fabs(image->spacing_mm[k] - first->spacing_mm[k]) <= 1e-4 * fabs(first->spacing_mm[k])))
+                ts_dicom_series_refuse(series, "pixel-spacing-mixed", "supply slices of one reconstruction",
+                                       "Pixel Spacing is %g by %g mm in %s and %g by %g mm in %s", first->spacing_mm[0],
+                                       first->spacing_mm[1], ts_base_name(first->file->path), image->spacing_mm[0],
+                                       image->spacing_mm[1], ts_base_name(image->file->path));
+        }
+    }
+}
+
+/* Warns where echo times that differ were taken as one. */
+static void warn_of_echoes(struct dicom_series *series)
+{
+    const double echo = series->images[0]->echo_ms;
+    double high = echo;
+    for (size_t i = 0; i < series->n_images; i++)
+        high = series->images[i]->echo_ms == echo ? fmax(high, series->images[i]->echo_time_ms) : high;
+    if (high > echo)
+        ts_dicom_series_warn(series, "Echo Times from %g to %g ms are taken as one: they differ by %g ms at most", echo,
+                             high, DICOM_SAME_ECHO_MS);
+}
+
+/* Takes the damaged files out of a series that has others too. */
+static void drop_damaged(struct dicom_series *series)
+{
+    const char *reason = NULL;
+    size_t kept = 0;
+    for (size_t i = 0; i < series->n_images; i++) {
+        struct dicom_image *image = series->images[i];
+        if (!ts_dicom_is_damage(image->file->refusal_code))
+            series->images[kept++] = image;
+        else if (!reason)
+            reason = image->file->refusal;
+    }
+    if (kept == 0 || kept == series->n_images)
+        return;
+    series->n_dropped = series->n_images - kept;
+    series->n_images = kept;
+    series->n_files -= series->n_dropped; /* a damaged file is one image */
+    ts_dicom_series_warn(series, "%zu damaged file%s skipped: %s", series->n_dropped,
+                         series->n_dropped == 1 ? " was" : "s were", reason);
+}
+
+void ts_dicom_check_images(struct dicom_series *series, bool skip)
+{
+    if (skip)
+        drop_damaged(series);
+    check_kind(series);
+    check_files(series);
+    warn_of_echoes(series);
+}

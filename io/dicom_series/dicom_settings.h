@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Settings of the scanner that tell images at one position apart, such as inversion times or kernels. Each value makes
+ * a series of its own, as each echo does.
+ */
+#ifndef IO_DICOM_DICOM_SETTINGS_H
+#define IO_DICOM_DICOM_SETTINGS_H
+
+#include "io/dicom_series/dicom_series.h"
+
+/* Finds a setting that has several values at one position and, as often, the same values at every other one: *setting
+ * is its number, and the n images, of one orientation, are sorted by its value. It is -1 where there is none. Returns
+ * false where memory is out. */
+bool ts_dicom_find_setting(struct dicom_image **images, size_t n, int *setting);
+/* Compares two images by the value of a setting. */
+int ts_dicom_compare_setting(int setting, const struct dicom_image *a, const struct dicom_image *b);
+/* Writes what a setting is in an image, for people: "TI 400 ms". Texts of the header that are not known ones are
+ * replaced by `number`, from 1: "coil 2". */
+void ts_dicom_setting_text(int setting, const struct dicom_image *image, int number, char *out, size_t size);
+/* Returns the name of the first element, but Instance Number and times, in which n images at one position differ; NULL
+ * where there is none. */
+const char *ts_dicom_name_difference(struct dicom_image *const *images, size_t n);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Echoes and diffusion series have the echo times and b-values of their volumes. Times are measured ones where the
+ * header states any, else multiples of the interval that it states, which a warning says.
+ */
+#include "io/dicom_series/dicom_volume_axis.h"
+
+#include <math.h>
+
+#include "io/dicom_series/dicom_diffusion.h"
+
+/* Fills values with the time of each volume: the least one of its slices, counted from the first volume. Returns false
+ * where times are missing or do not rise. */
+static bool list_times(const struct dicom_series *series, size_t offset, double factor, double *values)
+{
+    const size_t volumes = series->n_volumes;
+    for (size_t v = 0; v < volumes; v++) {
+        values[v] = INFINITY;
+        for (size_t z = 0; z < series->n_slices; z++) {
+            const double time = ts_dicom_image_number(series->images[v * series->n_slices + z], offset) * factor;
+            if (isnan(time))
+                return false;
+            values[v] = fmin(values[v], time);
+        }
+    }
+    for (size_t v = volumes; v-- > 0;) {
+        if (v > 0 && !(values[v] > values[v - 1]))
+            return false;
+        values[v] -= values[0];
+    }
+    return true;
+}
+
+/* Gives the axis of time its positions: as measured, else as multiples of the interval that the header states. */
+static void place_times(struct dicom_series *series, double *values)
+{
+    const size_t volumes = series->n_volumes;
+    const struct dicom_file *file = series->images[0]->file;
+    struct ts_axis *axis = &series->volume_axis;
+    if (!list_times(series, DICOM_NUMBER(acquired_s), 1, values) &&
+        !list_times(series, DICOM_NUMBER(time_offset_s), 1, values) &&
+        !list_times(series, DICOM_NUMBER(trigger_ms), 1e-3, values) &&
+        !list_times(series, DICOM_NUMBER(frame_reference_ms), 1e-3, values)) {
+        const bool resolution = file->temporal_resolution_ms > 0;
+        const double step = resolution ? file->temporal_resolution_ms / 1e3 : file->repetition_ms / 1e3;
+        if (!(step > 0)) {
+            *axis = (struct ts_axis){.kind = TS_AXIS_TIME, .n = (int64_t)volumes, .spacing = 1, .unit = ""};
+            ts_dicom_series_warn(series, "the header states no times: the volumes are numbered");
+            return;
+        }
+        ts_dicom_series_warn(series, "the times of the volumes are multiples of %s, %g s",
+                             resolution ? "Temporal Resolution" : "Repetition Time", step);
+        for (size_t v = 0; v < volumes; v++)
+            values[v] = (double)v * step;
+    }
+    axis->positions = values;
+}
+
+void ts_dicom_set_volume_axis(struct dicom_series *series, enum ts_axis_kind kind)
+{
+    const size_t volumes = series->n_volumes;
+    double *values = ts_arena_alloc(series->arena, volumes * sizeof *values);
+    if (!values) {
+        series->no_memory = true;
+        return;
+    }
+    series->volume_axis = (struct ts_axis){.kind = kind, .n = (int64_t)volumes, .positions = values};
+    series->volume_axis.unit = kind == TS_AXIS_TIME ? "s" : kind == TS_AXIS_ECHO ? "ms" : "s/mm2";
+    if (kind == TS_AXIS_TIME) {
+        series->volume_axis.positions = NULL;
+        place_times(series, values);
+        return;
+    }
+    for (size_t v = 0; v < volumes; v++) {
+        const struct dicom_image *first = series->images[v * series->n_slices];
+        values[v] = kind == TS_AXIS_ECHO ? first->echo_ms : first->b_value;
+    }
+    if (kind == TS_AXIS_B)
+        ts_dicom_list_gradients(series);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The source format `mask`: a file of regions as a volume of integers on the grid of the image that it goes with. One
+ * chosen region has 1 where it is and 0 elsewhere; without a choice each region has its number, and a voxel in two
+ * regions is refused.
+ */
+#ifndef IO_MASK_MASK_H
+#define IO_MASK_MASK_H
+
+#include "io/source/source.h"
+
+struct mask_params {
+    const char *mask, *on, *segment, *roi, *path, *image;
+    double threshold;
+    int32_t resample; /* MASK_EXACT or MASK_NEAREST */
+};
+
+enum { MASK_EXACT, MASK_NEAREST };
+
+extern const struct source_format mask_format;
+
+#endif

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reads the points of the wanted regions and fills their contours, slice by slice. A contour belongs to the slice in
+ * whose plane it lies. Where planes are resampled it reaches half of the smallest distance between the planes of its
+ * region to both sides, or half a slice where the region has one plane: a slice then has the contours of the nearest
+ * plane. Within a plane nothing is resampled: contour_fill.h has the rule.
+ */
+#include <inttypes.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/mask/contour_fill.h"
+#include "io/mask/rtstruct.h"
+
+enum { MOST_POINTS = 1 << 22 };
+
+/* A contour lies in a plane of slices within this share of their distance. */
+static const double TOLERANCE = 0.1;
+/* Contours whose planes are less than this apart, in slices, lie in one plane. */
+static const double SAME_PLANE = 0.02;
+/* No scanned object lies a kilometer away. */
+static const double MOST_MM = 1e6;
+
+struct filled_contour {
+    int32_t label;
+    double plane;     /* in slices */
+    double low, high; /* it belongs to slices of [low, high) */
+    size_t first, n;  /* its corners */
+};
+
+struct rtstruct_file {
+    struct mask_file base;
+    struct stat found;
+    const struct ts_image *grid;
+    struct filled_contour *contours; /* by label, then by plane */
+    size_t n_contours;
+    double *corners; /* x and y of each, as indices */
+    size_t n_corners, corners_capacity;
+    unsigned char *crossings;
+};
+
+/* ---- points ------------------------------------------------------------------------------------ */
+
+struct point_reader {
+    struct region_file *file;
+    const struct mask_request *request;
+    struct rtstruct_file *set;
+    struct ts_affine to_index;
+    locale_t c_locale;
+    char *text; /* one value of the file */
+    size_t text_bytes;
+};
+
+static enum ts_status refuse_points(const struct point_reader *reader, size_t contour, const char *what)
+{
+    return ts_mask_refuse(&reader->set->base, "rtstruct-points", reader->request->diag, "has contour %zu %s",
+                          contour + 1, what);
+}
+
+/* Reads one decimal of the text up to a backslash or the end. NULL where it is none. */
+static const char *read_decimal(const struct point_reader *reader, const char *text, double *value)
+{
+    char *end;
+    text += strspn(text, " ");
+    if (!strchr("0123456789+-.", *text) || *text == '\0')
+        return NULL; /* the function of the C library would take nan, inf and hexadecimal too */
+    if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
+        return NULL;
+    *value = strtod_l(text, &end, reader->c_locale);
+    end += strspn(end, " ");
+    return end != text && (*end == '\\' || *end == '\0') && fabs(*value) <= MOST_MM ? end : NULL;
+}
+
+/* Makes room for n more corners, in steps that double. */
+static bool make_room(struct rtstruct_file *set, size_t n)
+{
+    size_t capacity = set->corners_capacity > 0 ? set->corners_capacity : 1024;
+    while (capacity < set->n_corners + n)
+        capacity *= 2;
+    if (capacity == set->corners_capacity)
+        return true;
+    double *grown = realloc(set->corners, 2 * capacity * sizeof *grown);
+    if (!grown)
+        return false;
+    set->corners = grown;
+    set->corners_capacity = capacity;
+    return true;
+}
+
+/* Brings the value into reader->text, which ends in a zero. */
+static bool load_text(struct point_reader *reader, const struct dicom_place *data)
+{
+    if (reader->text_bytes <= data->length) {
+        free(reader->text);
+        reader->text_bytes = (size_t)data->length + 1;
+        reader->text = malloc(reader->text_bytes);
+        reader->text_bytes = reader->text ? reader->text_bytes : 0;
+    }
+    if (!reader->text || !ts_dicom_read(&reader->file->scan.reader, data->offset, reader->text, data->length))
+        return false;
+    reader->text[data->length] = '\0';
+    return true;
+}
+
+static enum ts_status refuse_size(const struct rtstruct_file *set, struct ts_diag *diag)
+{
+    return ts_mask_refuse(&set->base, "rtstruct-size", diag, "has more than %d points, which are not read at once",
+                          (int)MOST_POINTS);
+}
+
+/* Adds up what the wanted contours claim, so that a file with too many points is refused before any is read. */
+static bool claims_too_many(const struct rtstruct *from, int64_t roi)
+{
+    int64_t claimed = 0;
+    for (size_t i = 0; i < from->n_contours; i++)
+        if ((roi < 0 || from->contours[i].roi == roi) && from->contours[i].n_points > 0 &&
+            from->contours[i].n_points <= DICOM_MAX_VALUE_BYTES)
+            claimed += from->contours[i].n_points;
+    return claimed > MOST_POINTS;
+}
+
+static size_t count_numbers(const char *text, size_t bytes)
+{
+    size_t n = bytes > 0;
+    for (const char *at = text, *end = text + bytes; (at = memchr(at, '\\', (size_t)(end - at))) != NULL; at++)
+        n++;
+    return n;
+}
+
+/* Reads the points of contour `i` to corners, and the range of slices that they lie in. */
+static enum ts_status read_points(struct point_reader *reader, size_t i, const struct rtstruct_contour *from,
+                                  struct filled_contour *to, double z[2])
+{
+    struct rtstruct_file *set = reader->set;
+    if (!load_text(reader, &from->data))
+        return refuse_points(reader, i, "whose points cannot be read");
+    const size_t numbers = count_numbers(reader->text, from->data.length), n = numbers / 3;
+    if (numbers == 0 || numbers % 3 != 0 || (from->n_points >= 0 && (size_t)from->n_points != n))
+        return refuse_points(reader, i, "with another number of coordinates than it claims");
+    if (set->n_corners + n > MOST_POINTS)
+        return refuse_size(set, reader->request->diag);
+    if (!make_room(set, n))
+        return ts_diag_no_memory(reader->request->diag, n * 2 * sizeof(double));
+    to->first = set->n_corners;
+    to->n = n;
+    const char *text = reader->text;
+    for (size_t k = 0; k < n; k++) {
+        double mm[3], index[3];
+        for (int d = 0; d < 3; d++) {
+            text = read_decimal(reader, text, &mm[d]);
+            if (!text)
+                return refuse_points(reader, i, "with a coordinate that is no decimal number of mm");
+            text += *text == '\\';
+        }
+        ts_affine_apply(&reader->to_index, mm, index);
+        set->corners[2 * set->n_corners] = index[0];
+        set->corners[2 * set->n_corners + 1] = index[1];
+        set->n_corners++;
+        z[0] = k == 0 || index[2] < z[0] ? index[2] : z[0];
+        z[1] = k == 0 || index[2] > z[1] ? index[2] : z[1];
+    }
+    return TS_OK;
+}
+
+/* ---- planes ------------------------------------------------------------------------------------ */
+
+static int by_label_and_plane(const void *a, const void *b)
+{
+    const struct filled_contour *one = a, *other = b;
+    if (one->label != other->label)
+        return one->label < other->label ? -1 : 1;
+    return one->plane < other->plane ? -1 : one->plane > other->plane;
+}
+
+/* Gives the contours of one label, which are sorted, their slices: half of the smallest distance of planes around. */
+static void spread_planes(struct filled_contour *contours, size_t n)
+{
+    double distance = INFINITY;
+    for (size_t i = 1; i < n; i++)
+        if (contours[i].plane - contours[i - 1].plane < SAME_PLANE)
+            contours[i].plane = contours[i - 1].plane;
+        else
+            distance = fmin(distance, contours[i].plane - contours[i - 1].plane);
+    distance = isfinite(distance) ? distance : 1;
+    for (size_t i = 0; i < n; i++) {
+        contours[i].low = contours[i].plane - 0.5 * distance;
+        contours[i].high = contours[i].plane + 0.5 * distance;
+    }
+}
+
+/* Finds the slices of the contours, whose planes are known. */
+static enum ts_status find_slices(struct rtstruct_file *set, const struct mask_request *request)
+{
+    size_t outside = 0;
+    for (size_t i = 0, end; request->nearest && i < set->n_contours; i = end) {
+        for (end = i + 1; end < set->n_contours && set->contours[end].label == set->contours[i].label;)
+            end++;
+        spread_planes(set->contours + i, end - i);
+    }
+    for (size_t i = 0; i < set->n_contours; i++) {
+        struct filled_contour *contour = &set->contours[i];
+        const double slice = rint(contour->plane);
+        const bool on_slice = fabs(contour->plane - slice) <= TOLERANCE;
+        if (!request->nearest) {
+            contour->low = slice - 0.5;
+            contour->high = slice + 0.5;
+        }
+        outside += (!request->nearest && !on_slice) || contour->high <= (double)request->z_first ||
+                   contour->low > (double)(request->z_end - 1);
+    }
+    if (outside == 0 || (request->nearest && outside < set->n_contours))
+        return TS_OK;
+    ts_mask_refuse(&set->base, "mask-outside", request->diag, "has %zu of %zu contours on no slice of the image",
+                   outside, set->n_contours);
+    return ts_diag_hint(request->diag, "`on:` names the image that it was drawn on%s",
+                        request->nearest ? "" : "; `resample: nearest` takes the contours of the nearest plane");
+}
+
+/* Reads all contours of the wanted regions: `roi`, or those of all where it is -1. */
+static enum ts_status take_contours(struct point_reader *reader, const struct rtstruct *from, int64_t roi)
+{
+    struct rtstruct_file *set = reader->set;
+    struct ts_diag *diag = reader->request->diag;
+    size_t open = 0;
+    if (claims_too_many(from, roi))
+        return refuse_size(set, diag);
+    set->contours = malloc((from->n_contours + 1) * sizeof *set->contours);
+    if (!set->contours)
+        return ts_diag_no_memory(diag, from->n_contours * sizeof *set->contours);
+    for (size_t i = 0; i < from->n_contours; i++) {
+        const struct rtstruct_contour *contour = &from->contours[i];
+        struct filled_contour *to = &set->contours[set->n_contours];
+        double z[2] = {0, 0};
+        if (roi >= 0 && contour->roi != roi)
+            continue;
+        open += !contour->closed;
+        if (!contour->closed)
+            continue;
+        const enum ts_status status = read_points(reader, i, contour, to, z);
+        if (status != TS_OK)
+            return status;
+        if (!(z[1] - z[0] <= TOLERANCE))
+            return refuse_points(reader, i, "whose points do not lie in a plane of slices");
+        to->label = roi >= 0 ? 1 : (int32_t)contour->roi;
+        to->plane = 0.5 * (z[0] + z[1]);
+        set->n_contours++;
+    }
+    if (set->n_contours == 0)
+        return ts_mask_refuse(&set->base, "mask-empty", diag, "has no closed contour of that region");
+    if (open > 0)
+        ts_diag_warning(diag, &(struct diag_site){.code = "contours-open", .stage = set->base.site},
+                        "%zu contours that are not closed, such as points, were left out", open);
+    qsort(set->contours, set->n_contours, sizeof *set->contours, by_label_and_plane);
+    return find_slices(set, reader->request);
+}
+
+/* ---- reading ----------------------------------------------------------------------------------- */
+
+/* Gives the pixels with an odd number of marks before them the label. */
+static enum ts_status fill(const struct rtstruct_file *set, int32_t label, int64_t z, int32_t *labels,
+                           struct ts_diag *diag)
+{
+    const int64_t nx = set->grid->axes[2].n, ny = set->grid->axes[1].n;
+    for (int64_t y = 0; y < ny; y++) {
+        const unsigned char *row = set->crossings + y * (nx + 1);
+        unsigned char inside = 0;
+        for (int64_t x = 0; x < nx; x++) {
+            inside ^= row[x];
+            int32_t *at = &labels[y * nx + x];
+            if (inside && *at != 0)
+                return ts_mask_overlap(&set->base, z, *at, label, "roi:", diag);
+            *at = inside ? label : *at;
+        }
+    }
+    return TS_OK;
+}
+
+static size_t crossings_bytes(const struct rtstruct_file *set)
+{
+    return (size_t)(set->grid->axes[2].n + 1) * (size_t)set->grid->axes[1].n;
+}
+
+static enum ts_status read_slice(struct mask_file *base, int64_t z, int32_t *labels, struct ts_diag *diag)
+{
+    struct rtstruct_file *set = (struct rtstruct_file *)base;
+    enum ts_status status = TS_OK;
+    for (size_t i = 0; i < set->n_contours && status == TS_OK;) {
+        const int32_t label = set->contours[i].label;
+        bool met = false;
+        for (; i < set->n_contours && set->contours[i].label == label; i++) {
+            const struct filled_contour *contour = &set->contours[i];
+            if (!((double)z >= contour->low && (double)z < contour->high))
+                continue;
+            if (!met)
+                memset(set->crossings, 0, crossings_bytes(set));
+            met = true;
+            ts_contour_cross(set->corners + 2 * contour->first, contour->n, set->crossings, set->grid->axes[2].n,
+                             set->grid->axes[1].n);
+        }
+        if (met)
+            status = fill(set, label, z, labels, diag);
+    }
+    return status;
+}
+
+static size_t memory_bytes(const struct mask_file *base)
+{
+    const struct rtstruct_file *set = (const struct rtstruct_file *)base;
+    return crossings_bytes(set) + 2 * set->corners_capacity * sizeof(double) + set->n_contours * sizeof *set->contours;
+}
+
+static bool holds(const struct mask_file *base, dev_t device, ino_t inode)
+{
+    const struct stat *found = &((const struct rtstruct_file *)base)->found;
+    return found->st_dev == device && found->st_ino == inode;
+}
+
+static void close_file(struct mask_file *base)
+{
+    struct rtstruct_file *set = (struct rtstruct_file *)base;
+    free(set->contours);
+    free(set->corners);
+    free(set->crossings);
+    free(set);
+}
+
+static const struct mask_kind rtstruct_kind = {.what = "DICOM structure set",
+                                               .read = read_slice,
+                                               .memory_bytes = memory_bytes,
+                                               .holds = holds,
+                                               .close = close_file};
+
+/* ---- opening ----------------------------------------------------------------------------------- */
+
+/* Finds the region that the chain names: -1 where it names none. */
+static enum ts_status choose(struct rtstruct_file *set, const struct rtstruct *from, const struct mask_request *request,
+                             int64_t *roi)
+{
+    const char *name = request->params->roi;
+    *roi = -1;
+    set->base.n_regions = (int64_t)from->n_rois;
+    for (size_t i = 0; i < from->n_rois; i++) {
+        if (from->rois[i].number > set->base.highest)
+            set->base.highest = from->rois[i].number;
+        if (!*name && from->rois[i].number == 0)
+            return ts_mask_refuse(&set->base, "rtstruct-regions", request->diag,
+                                  "has a region of number 0, which labels have outside of all regions: choose with "
+                                  "`roi:`");
+    }
+    if (!*name)
+        return TS_OK;
+    const int64_t found = ts_region_find(from->rois, from->n_rois, name);
+    if (found < 0) {
+        ts_param_error(request->set, "roi", "mask-region", request->diag,
+                       found == -1 ? "names none of the %zu regions" : "is the name of several of the %zu regions",
+                       from->n_rois);
+        return ts_diag_hint(request->diag, "`tomostage info` with the file lists their numbers and names");
+    }
+    *roi = from->rois[found].number;
+    set->base.highest = 1;
+    set->base.chosen = ts_arena_printf(request->arena, "%" PRId64, *roi);
+    return TS_OK;
+}
+
+static enum ts_status open_regions(struct rtstruct_file *set, struct region_file *file, struct rtstruct *from,
+                                   const struct mask_request *request)
+{
+    struct point_reader reader = {.file = file, .request = request, .set = set};
+    int64_t roi;
+    if (!ts_rtstruct_parse(file, from))
+        return ts_mask_refuse(&set->base, file->file.refusal_code, request->diag, "%s", file->file.refusal);
+    if (!ts_affine_invert(&request->to_mm, &reader.to_index))
+        return ts_mask_refuse(&set->base, "mask-geometry", request->diag, "goes with an image without a volume");
+    enum ts_status status = choose(set, from, request, &roi);
+    reader.c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    set->crossings = malloc(crossings_bytes(set));
+    if (!reader.c_locale || !set->crossings)
+        status = ts_diag_no_memory(request->diag, crossings_bytes(set));
+    if (status == TS_OK)
+        status = take_contours(&reader, from, roi);
+    if (reader.c_locale)
+        freelocale(reader.c_locale);
+    free(reader.text);
+    return status;
+}
+
+enum ts_status ts_rtstruct_open_take(struct region_file *file, const struct mask_request *request,
+                                     struct mask_file **out)
+{
+    struct rtstruct from = {0};
+    struct rtstruct_file *set = calloc(1, sizeof *set);
+    enum ts_status status = set ? TS_OK : ts_diag_no_memory(request->diag, sizeof *set);
+    *out = NULL;
+    if (set) {
+        set->grid = request->grid;
+        set->found = file->found;
+        set->base = (struct mask_file){.kind = &rtstruct_kind,
+                                       .path = request->params->mask,
+                                       .span = request->set->spans[0],
+                                       .site = request->set->owner};
+        status = open_regions(set, file, &from, request);
+    }
+    ts_rtstruct_clear(&from);
+    ts_region_close(file);
+    free(file);
+    if (status == TS_OK)
+        *out = &set->base;
+    else if (set)
+        close_file(&set->base);
+    return status;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The header of a segmentation. Memory grows by the items that are met, never by a number that the header claims, and
+ * the frames are held against the pixel data before anything is allocated by their size.
+ */
+#include "io/mask/seg.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/memory.h"
+
+#define SEGMENTS DICOM_TAG(0x0062, 0x0002)
+#define SHARED_GROUPS DICOM_TAG(0x5200, 0x9229)
+#define FRAME_GROUPS DICOM_TAG(0x5200, 0x9230)
+#define PLANE_POSITION DICOM_TAG(0x0020, 0x9113)
+#define PLANE_ORIENTATION DICOM_TAG(0x0020, 0x9116)
+#define PIXEL_MEASURES DICOM_TAG(0x0028, 0x9110)
+#define SEGMENT_IDENTIFICATION DICOM_TAG(0x0062, 0x000A)
+
+enum { MOST_FRAMES = 100000, MOST_FRAME_BYTES = 64 << 20 };
+
+static bool is_open(uint32_t tag)
+{
+    return tag == SEGMENTS || tag == SHARED_GROUPS || tag == FRAME_GROUPS;
+}
+
+static bool is_sequence(uint32_t tag)
+{
+    return is_open(tag) || tag == PLANE_POSITION || tag == PLANE_ORIENTATION || tag == PIXEL_MEASURES ||
+           tag == SEGMENT_IDENTIFICATION;
+}
+
+static bool no_memory(struct region_file *file)
+{
+    ts_dicom_refuse(&file->scan, "no-memory", "memory is out");
+    return false;
+}
+
+static bool add_segment(struct region_file *file, struct seg *seg)
+{
+    if (seg->n_segments >= REGION_MOST) {
+        ts_dicom_refuse(&file->scan, "seg-segments", "has more than %d segments", (int)REGION_MOST);
+        return false;
+    }
+    struct region *grown = ts_memory_grow(seg->segments, seg->n_segments, &seg->segments_capacity, sizeof *grown);
+    if (!grown)
+        return no_memory(file);
+    seg->segments = grown;
+    grown[seg->n_segments++] = (struct region){.number = -1};
+    return true;
+}
+
+static bool add_frame(struct region_file *file, struct seg *seg)
+{
+    if (seg->n_frames >= MOST_FRAMES || (int64_t)seg->n_frames >= seg->claimed_frames) {
+        ts_dicom_refuse(&file->scan, "seg-frames",
+                        "has functional groups of more than the %" PRId64
+                        " frames that it claims, of which at most %d are read",
+                        seg->claimed_frames, (int)MOST_FRAMES);
+        return false;
+    }
+    struct seg_frame *grown = ts_memory_grow(seg->frames, seg->n_frames, &seg->frames_capacity, sizeof *grown);
+    if (!grown)
+        return no_memory(file);
+    seg->frames = grown;
+    grown[seg->n_frames] = seg->shared;
+    grown[seg->n_frames].number = (int64_t)seg->n_frames;
+    seg->n_frames++;
+    return true;
+}
+
+static void take_segment(struct region_file *file, const struct dicom_element *element, struct seg *seg)
+{
+    struct region *segment = &seg->segments[seg->n_segments - 1];
+    if (element->parent != SEGMENTS)
+        return;
+    if (element->tag == DICOM_TAG(0x0062, 0x0004))
+        segment->number = ts_region_short(file, element);
+    else if (element->tag == DICOM_TAG(0x0062, 0x0005))
+        ts_region_text(file, element, segment->name, sizeof segment->name);
+}
+
+/* What cannot be read stays NaN, and is refused as missing. */
+static void take_group(struct region_file *file, const struct dicom_element *element, struct seg_frame *frame)
+{
+    if (element->parent == PLANE_POSITION && element->tag == DICOM_TAG(0x0020, 0x0032))
+        (void)ts_region_decimals(file, element, frame->position_mm, 3);
+    else if (element->parent == PLANE_ORIENTATION && element->tag == DICOM_TAG(0x0020, 0x0037))
+        (void)ts_region_decimals(file, element, frame->orientation, 6);
+    else if (element->parent == PIXEL_MEASURES && element->tag == DICOM_TAG(0x0028, 0x0030))
+        (void)ts_region_decimals(file, element, frame->spacing_mm, 2);
+    else if (element->parent == PIXEL_MEASURES && element->tag == DICOM_TAG(0x0018, 0x0088))
+        (void)ts_region_decimals(file, element, &frame->between_mm, 1);
+    else if (element->parent == PIXEL_MEASURES && element->tag == DICOM_TAG(0x0018, 0x0050))
+        (void)ts_region_decimals(file, element, &frame->thickness_mm, 1);
+    else if (element->parent == SEGMENT_IDENTIFICATION && element->tag == DICOM_TAG(0x0062, 0x000B))
+        frame->segment = ts_region_short(file, element);
+}
+
+static void take_top(struct region_file *file, const struct dicom_element *element, struct seg *seg)
+{
+    char type[16];
+    switch (element->tag) {
+    case DICOM_TAG(0x0028, 0x0002):
+        seg->samples = ts_region_short(file, element);
+        break;
+    case DICOM_TAG(0x0028, 0x0008):
+        seg->claimed_frames = ts_region_integer(file, element);
+        break;
+    case DICOM_TAG(0x0028, 0x0010):
+        seg->rows = ts_region_short(file, element);
+        break;
+    case DICOM_TAG(0x0028, 0x0011):
+        seg->columns = ts_region_short(file, element);
+        break;
+    case DICOM_TAG(0x0028, 0x0100):
+        seg->bits = ts_region_short(file, element);
+        break;
+    case DICOM_TAG(0x0062, 0x000E):
+        seg->maximum = ts_region_short(file, element);
+        break;
+    case DICOM_TAG(0x0062, 0x0001):
+        ts_region_text(file, element, type, sizeof type);
+        seg->coding = text_equals(type, "BINARY")       ? SEG_BINARY
+                      : text_equals(type, "FRACTIONAL") ? SEG_FRACTIONAL
+                      : text_equals(type, "LABELMAP")   ? SEG_LABELS
+                                                        : SEG_UNKNOWN;
+        break;
+    case DICOM_PIXEL_DATA:
+        seg->met_pixels = true;
+        seg->compressed = element->length == DICOM_UNDEFINED;
+        seg->pixel_offset = element->offset;
+        seg->pixel_bytes =
+            element->truncated ? file->scan.reader.file_bytes - element->offset : (int64_t)element->length;
+        break;
+    default:
+        break;
+    }
+}
+
+static bool take(struct region_file *file, const struct dicom_element *element, void *user)
+{
+    struct seg *seg = user;
+    const bool item = element->tag == DICOM_ITEM && element->parent == element->root;
+    if (element->root == 0) {
+        take_top(file, element, seg);
+    } else if (element->root == SEGMENTS) {
+        if (item)
+            return add_segment(file, seg);
+        take_segment(file, element, seg);
+    } else if (element->root == SHARED_GROUPS) {
+        take_group(file, element, &seg->shared);
+    } else {
+        if (item)
+            return add_frame(file, seg);
+        take_group(file, element, &seg->frames[seg->n_frames - 1]);
+    }
+    return !seg->met_pixels; /* what stands behind the pixels says nothing of them */
+}
+
+/* Checks the kind of the values, and their number against the bytes that there are. */
+static void check_pixels(struct region_file *file, const struct seg *seg)
+{
+    struct scan *scan = &file->scan;
+    const bool fits = seg->coding == SEG_BINARY       ? seg->bits == 1
+                      : seg->coding == SEG_FRACTIONAL ? seg->bits == 8
+                                                      : seg->bits == 8 || seg->bits == 16;
+    if (seg->coding == SEG_UNKNOWN || !fits || seg->samples != 1)
+        ts_dicom_refuse(scan, "seg-type",
+                        "is neither BINARY with 1 bit a pixel, FRACTIONAL with 8, nor LABELMAP with 8 or 16");
+    else if (seg->rows < 1 || seg->columns < 1 || seg->rows * seg->columns * seg->bits / 8 > MOST_FRAME_BYTES)
+        ts_dicom_refuse(scan, "seg-size", "claims frames of %" PRId64 " rows and %" PRId64 " columns", seg->rows,
+                        seg->columns);
+    else if (!seg->met_pixels)
+        ts_dicom_refuse(scan, "dicom-pixels-missing", "has no pixel data");
+    else if (seg->compressed || (file->walk.big_endian && seg->bits == 1))
+        ts_dicom_refuse(scan, "seg-syntax", "has compressed or big-endian pixels, which of segmentations are not read");
+    if (file->file.refusal)
+        return;
+    const int64_t needed = (seg->rows * seg->columns * seg->bits * (int64_t)seg->n_frames + 7) / 8;
+    if (seg->pixel_bytes < needed)
+        ts_dicom_refuse(scan, "dicom-pixels-short", "has %" PRId64 " bytes of pixels, and its frames need %" PRId64,
+                        seg->pixel_bytes, needed);
+}
+
+static bool is_listed(const struct seg *seg, int64_t number)
+{
+    for (size_t i = 0; i < seg->n_segments; i++)
+        if (seg->segments[i].number == number)
+            return true;
+    return false;
+}
+
+static void check_frames(struct region_file *file, const struct seg *seg)
+{
+    struct scan *scan = &file->scan;
+    if (seg->n_frames == 0 || (int64_t)seg->n_frames != seg->claimed_frames)
+        ts_dicom_refuse(scan, "seg-frames", "has functional groups of %zu frames, and claims %" PRId64, seg->n_frames,
+                        seg->claimed_frames);
+    for (size_t i = 0; i < seg->n_segments && !file->file.refusal; i++)
+        if (seg->segments[i].number < 1)
+            ts_dicom_refuse(scan, "seg-segments", "has a segment without a number");
+    for (size_t i = 0; i < seg->n_frames && !file->file.refusal; i++) {
+        const struct seg_frame *frame = &seg->frames[i];
+        const double *o = frame->orientation;
+        const double row = sqrt(o[0] * o[0] + o[1] * o[1] + o[2] * o[2]);
+        const double column = sqrt(o[3] * o[3] + o[4] * o[4] + o[5] * o[5]);
+        const double across = o[0] * o[3] + o[1] * o[4] + o[2] * o[5];
+        const bool placed = fabs(row - 1) <= 1e-3 && fabs(column - 1) <= 1e-3 && fabs(across) <= 1e-3 &&
+                            frame->spacing_mm[0] > 0 && frame->spacing_mm[0] < 1e6 && frame->spacing_mm[1] > 0 &&
+                            frame->spacing_mm[1] < 1e6 && fabs(frame->position_mm[0]) < 1e6 &&
+                            fabs(frame->position_mm[1]) < 1e6 && fabs(frame->position_mm[2]) < 1e6;
+        if (!placed)
+            ts_dicom_refuse(
+                scan, "seg-planes",
+                "does not say where frame %zu lies: Plane Position, Plane Orientation and Pixel Measures are "
+                "needed",
+                i + 1);
+        else if (seg->coding != SEG_LABELS && !is_listed(seg, frame->segment))
+            ts_dicom_refuse(scan, "seg-segments", "has frame %zu of a segment that it does not describe", i + 1);
+    }
+}
+
+bool ts_seg_parse(struct region_file *file, struct seg *seg)
+{
+    *seg = (struct seg){.claimed_frames = 1, .coding = SEG_UNKNOWN};
+    seg->shared = (struct seg_frame){.segment = -1, .between_mm = NAN, .thickness_mm = NAN};
+    for (int i = 0; i < 6; i++)
+        seg->shared.orientation[i] = seg->shared.position_mm[i / 2] = seg->shared.spacing_mm[i / 3] = NAN;
+    const struct region_walk walk = {is_open, is_sequence, take};
+    if (!ts_region_walk(file, &walk, seg))
+        return false;
+    check_pixels(file, seg);
+    check_frames(file, seg);
+    return file->file.refusal == NULL;
+}
+
+void ts_seg_clear(struct seg *seg)
+{
+    free(seg->segments);
+    free(seg->frames);
+    *seg = (struct seg){0};
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Places the frames of a segmentation on the grid of its image, and reads them slice by slice. The frames of the wanted
+ * segments are planes of one lattice with the steps (column, row, plane), of which most planes may be absent: a plane
+ * without a frame holds nothing. A voxel of the image has the label of the lattice's pixel at its center.
+ *
+ * The distance of planes is looked for among the image's own slices (where planes need not be resampled), Spacing
+ * Between Slices, the smallest distance of two frames, and Slice Thickness: the first that all frames fit.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/mask/seg.h"
+
+enum { X, Y, Z, MOST_SLOTS = 1 << 20 };
+
+/* Frames lie on their lattice, and the lattice on the image's, within this share of a voxel. */
+static const double TOLERANCE = 0.1;
+
+struct seg_file {
+    struct mask_file base;
+    struct region_file *file;
+    struct seg seg;       /* its frames are those that are wanted, in the order of their planes */
+    struct ts_affine map; /* indices (x, y, z) of the image to (column, row, plane) */
+    const struct ts_image *grid;
+    bool aligned;          /* the map only exchanges, reverses and shifts axes, so that it makes whole numbers */
+    bool planar;           /* and it makes each slice of the image a whole plane */
+    bool located;          /* `places` are known: where planar, those of every slice */
+    int64_t chosen;        /* number of the segment; -1: all */
+    double threshold;      /* least stored value of a FRACTIONAL pixel that belongs to its segment */
+    unsigned char *pixels; /* of one frame */
+    int32_t *slots,
+        *places; /* of each pixel of a slice: the plane and the pixel there that it lies in; slot -1: none */
+};
+
+static double dot(const double a[3], const double b[3])
+{
+    return a[X] * b[X] + a[Y] * b[Y] + a[Z] * b[Z];
+}
+
+static void normal_of(const double o[6], double normal[3])
+{
+    for (int i = 0; i < 3; i++)
+        normal[i] = o[(i + 1) % 3] * o[3 + (i + 2) % 3] - o[(i + 2) % 3] * o[3 + (i + 1) % 3];
+}
+
+/* ---- the lattice ------------------------------------------------------------------------------- */
+
+/* Numbers the frames by planes that are `step` apart. Returns false where one lies between planes. */
+static bool number_planes(struct seg *seg, const double step[3])
+{
+    const struct seg_frame *first = seg->frames;
+    const double square = dot(step, step);
+    const double smallest = fmin(sqrt(square), fmin(first->spacing_mm[0], first->spacing_mm[1]));
+    for (size_t i = 0; i < seg->n_frames; i++) {
+        double from[3];
+        for (int d = 0; d < 3; d++)
+            from[d] = seg->frames[i].position_mm[d] - first->position_mm[d];
+        const double slot = rint(dot(from, step) / square);
+        for (int d = 0; d < 3; d++)
+            from[d] -= slot * step[d];
+        if (!(slot >= 0 && slot < MOST_SLOTS && sqrt(dot(from, from)) <= TOLERANCE * smallest))
+            return false;
+        seg->frames[i].slot = (int64_t)slot;
+    }
+    return true;
+}
+
+static int by_plane(const void *a, const void *b)
+{
+    const struct seg_frame *one = a, *other = b;
+    if (one->slot != other->slot)
+        return one->slot < other->slot ? -1 : 1;
+    return one->number < other->number ? -1 : 1;
+}
+
+/* Tries planes `distance` apart: along the normal, or the slices of the image, whose step may lean. */
+static bool try_distance(struct seg *seg, const double along[3], double distance, double step[3])
+{
+    if (!(distance > 1e-6))
+        return false;
+    for (int d = 0; d < 3; d++)
+        step[d] = along[d] * distance;
+    return number_planes(seg, step);
+}
+
+/* Finds the step from plane to plane. */
+static bool find_step(struct seg *seg, const struct mask_request *request, double step[3])
+{
+    const struct seg_frame *first = seg->frames;
+    double normal[3], slices[3], nearest = INFINITY, last = 0;
+    normal_of(first->orientation, normal);
+    for (int d = 0; d < 3; d++)
+        slices[d] = request->to_mm.m[d][Z];
+    const double along = dot(slices, normal);
+    for (int d = 0; d < 3; d++)
+        slices[d] = along < 0 ? -slices[d] : slices[d];
+    for (size_t i = 1; i < seg->n_frames; i++) {
+        double from[3];
+        for (int d = 0; d < 3; d++)
+            from[d] = seg->frames[i].position_mm[d] - first->position_mm[d];
+        const double t = dot(from, normal);
+        nearest = t - last > 1e-3 && t - last < nearest ? t - last : nearest;
+        last = t;
+    }
+    return (!request->nearest && fabs(along) > 1e-6 && try_distance(seg, slices, 1, step)) ||
+           try_distance(seg, normal, first->between_mm, step) ||
+           (isfinite(nearest) && try_distance(seg, normal, nearest, step)) ||
+           try_distance(seg, normal, first->thickness_mm, step) ||
+           (seg->n_frames == 1 && try_distance(seg, normal, sqrt(dot(slices, slices)), step));
+}
+
+/* Sorts the frames along the normal of the first one, by a number that `slot` holds meanwhile. */
+static void sort_along(struct seg *seg)
+{
+    double normal[3];
+    normal_of(seg->frames[0].orientation, normal);
+    for (size_t i = 0; i < seg->n_frames; i++)
+        seg->frames[i].slot = (int64_t)(dot(seg->frames[i].position_mm, normal) * 1e6);
+    qsort(seg->frames, seg->n_frames, sizeof *seg->frames, by_plane);
+}
+
+static bool same_planes(const struct seg_frame *a, const struct seg_frame *b)
+{
+    bool same = true;
+    for (int i = 0; i < 6; i++)
+        same &= fabs(a->orientation[i] - b->orientation[i]) <= 1e-4 &&
+                fabs(a->spacing_mm[i / 3] - b->spacing_mm[i / 3]) <= 1e-4 * a->spacing_mm[i / 3];
+    return same;
+}
+
+/* Makes the map of the image's indices to those of the lattice. */
+static enum ts_status make_map(struct seg_file *seg, const struct mask_request *request)
+{
+    struct ts_affine lattice, inverse;
+    const struct seg_frame *first = seg->seg.frames;
+    double step[3];
+    sort_along(&seg->seg);
+    for (size_t i = 1; i < seg->seg.n_frames; i++)
+        if (!same_planes(first, &first[i]))
+            return ts_mask_refuse(&seg->base, "seg-planes", request->diag,
+                                  "has frames of several orientations or pixel sizes");
+    if (!find_step(&seg->seg, request, step))
+        return ts_mask_refuse(&seg->base, "seg-planes", request->diag,
+                              "has frames that do not lie on evenly spaced planes");
+    qsort(seg->seg.frames, seg->seg.n_frames, sizeof *seg->seg.frames, by_plane);
+    for (size_t i = 1; i < seg->seg.n_frames; i++)
+        if (first[i].slot == first[i - 1].slot && first[i].segment == first[i - 1].segment)
+            return ts_mask_refuse(&seg->base, "seg-frames", request->diag,
+                                  "has two frames of segment %" PRId64 " in one plane", first[i].segment);
+    for (int d = 0; d < 3; d++) {
+        lattice.m[d][0] = first->orientation[d] * first->spacing_mm[1];
+        lattice.m[d][1] = first->orientation[3 + d] * first->spacing_mm[0];
+        lattice.m[d][2] = step[d];
+        lattice.m[d][3] = first->position_mm[d];
+    }
+    if (!ts_affine_invert(&lattice, &inverse))
+        return ts_mask_refuse(&seg->base, "seg-planes", request->diag, "has planes without a size");
+    seg->map = ts_affine_after(&inverse, &request->to_mm);
+    return TS_OK;
+}
+
+/* ---- against the image -------------------------------------------------------------------------- */
+
+static enum ts_status other_grid(const struct seg_file *seg, const struct mask_request *request)
+{
+    const struct seg_frame *first = seg->seg.frames;
+    char is[256];
+    snprintf(is, sizeof is,
+             "frames of %" PRId64 " x %" PRId64 " pixels of %.6g x %.6g mm, the first at (%.6g, %.6g, %.6g) mm, rows "
+             "along (%.4g, %.4g, %.4g)",
+             seg->seg.columns, seg->seg.rows, first->spacing_mm[1], first->spacing_mm[0], first->position_mm[0],
+             first->position_mm[1], first->position_mm[2], first->orientation[0], first->orientation[1],
+             first->orientation[2]);
+    return ts_mask_other_grid(&seg->base, request, is);
+}
+
+/* Frames must cover the image's slices exactly and lie on them, or where they are resampled reach into the image. */
+static enum ts_status check_place(struct seg_file *seg, const struct mask_request *request)
+{
+    const struct seg_frame *frames = seg->seg.frames;
+    const size_t n = seg->seg.n_frames;
+    double low[3], high[3];
+    seg->aligned = ts_mask_align(&seg->map, request->grid, TOLERANCE);
+    ts_mask_box(&seg->map, request->grid, (double)request->z_first, (double)(request->z_end - 1), low, high);
+    const bool covers = low[X] == 0 && high[X] == (double)(seg->seg.columns - 1) && low[Y] == 0 &&
+                        high[Y] == (double)(seg->seg.rows - 1);
+    if (!request->nearest && !(seg->aligned && covers))
+        return other_grid(seg, request);
+    seg->planar = seg->aligned && covers && seg->map.m[Z][X] == 0 && seg->map.m[Z][Y] == 0;
+    size_t outside = 0;
+    for (size_t i = 0; i < n; i++)
+        outside += (double)frames[i].slot < low[2] - 0.5 || (double)frames[i].slot > high[2] + 0.5;
+    if (outside > 0 && (!request->nearest || outside == n))
+        return ts_mask_refuse(&seg->base, "mask-outside", request->diag,
+                              "has %zu of %zu frames on no slice of the image", outside, n);
+    return TS_OK;
+}
+
+/* ---- reading ----------------------------------------------------------------------------------- */
+
+/* Notes which pixel of the lattice each pixel of slice z lies in: the nearest. Where the lattice is the image's, but
+ * for the order of axes, numbers are whole, and where slices are planes the places are those of any slice. */
+static void locate(struct seg_file *seg, int64_t z)
+{
+    const double(*m)[4] = seg->map.m;
+    const int64_t nx = seg->grid->axes[2].n, ny = seg->grid->axes[1].n;
+    const double columns = (double)seg->seg.columns, rows = (double)seg->seg.rows;
+    if (seg->planar && seg->located)
+        return;
+    seg->located = true;
+    for (int64_t y = 0; y < ny; y++)
+        for (int64_t x = 0; x < nx; x++) {
+            double at[3];
+            for (int i = 0; i < 3; i++) {
+                at[i] = m[i][X] * (double)x + m[i][Y] * (double)y + m[i][Z] * (double)z + m[i][3];
+                at[i] = seg->aligned ? at[i] : mask_nearest(at[i]);
+            }
+            const bool in_plane = at[X] >= 0 && at[X] < columns && at[Y] >= 0 && at[Y] < rows;
+            const bool inside = in_plane && at[Z] >= 0 && at[Z] < MOST_SLOTS;
+            seg->slots[y * nx + x] = inside ? (int32_t)at[Z] : -1;
+            seg->places[y * nx + x] = in_plane ? (int32_t)(at[Y] * columns + at[X]) : 0;
+        }
+}
+
+/* Returns the label of a pixel of the frame in seg->pixels, whose first bit is bit `shift`; 0: none. */
+static int32_t label_at(const struct seg_file *seg, const struct seg_frame *frame, int shift, int32_t place)
+{
+    const unsigned char *pixels = seg->pixels;
+    const int32_t own = seg->chosen < 0 ? (int32_t)frame->segment : 1;
+    if (seg->seg.coding == SEG_BINARY) {
+        const int64_t bit = shift + (int64_t)place;
+        return pixels[bit / 8] >> bit % 8 & 1 ? own : 0;
+    }
+    if (seg->seg.coding == SEG_FRACTIONAL)
+        return pixels[place] >= seg->threshold ? own : 0;
+    const int32_t value =
+        seg->seg.bits == 8 ? pixels[place] : ts_dicom_u16(pixels + 2 * (size_t)place, seg->file->walk.big_endian);
+    return seg->chosen < 0 ? value : value == seg->chosen;
+}
+
+/* Returns true where bytes are all 0, as most frames of many segments are. */
+static bool is_empty(const unsigned char *bytes, size_t n)
+{
+    return n == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0);
+}
+
+static enum ts_status read_frame(struct seg_file *seg, const struct seg_frame *frame, int64_t z, int32_t *labels,
+                                 struct ts_diag *diag)
+{
+    const int64_t bits = seg->seg.rows * seg->seg.columns * seg->seg.bits, first = frame->number * bits;
+    const int shift = (int)(first % 8);
+    const size_t n = ts_slice_count(seg->grid), bytes = (size_t)((shift + bits + 7) / 8);
+    if (!ts_dicom_read(&seg->file->scan.reader, seg->seg.pixel_offset + first / 8, seg->pixels, bytes))
+        return ts_mask_refuse(&seg->base, "input-unreadable", diag, "could not be read to its end");
+    if (is_empty(seg->pixels, bytes))
+        return TS_OK;
+    for (size_t i = 0; i < n; i++) {
+        if (!seg->planar && seg->slots[i] != (int32_t)frame->slot)
+            continue;
+        const int32_t label = label_at(seg, frame, shift, seg->places[i]);
+        if (label == 0)
+            continue;
+        if (labels[i] != 0 && labels[i] != label)
+            return ts_mask_overlap(&seg->base, z, labels[i], label, "segment:", diag);
+        labels[i] = label;
+    }
+    return TS_OK;
+}
+
+static enum ts_status read_slice(struct mask_file *base, int64_t z, int32_t *labels, struct ts_diag *diag)
+{
+    struct seg_file *seg = (struct seg_file *)base;
+    double low[3], high[3];
+    ts_mask_box(&seg->map, seg->grid, (double)z, (double)z, low, high);
+    const double slack = seg->planar ? 0 : 1;
+    bool located = false;
+    enum ts_status status = TS_OK;
+    for (size_t i = 0; i < seg->seg.n_frames && status == TS_OK; i++) {
+        const struct seg_frame *frame = &seg->seg.frames[i];
+        if ((double)frame->slot < low[Z] - slack || (double)frame->slot > high[Z] + slack)
+            continue;
+        if (!located)
+            locate(seg, z);
+        located = true;
+        status = read_frame(seg, frame, z, labels, diag);
+    }
+    return status;
+}
+
+static size_t frame_bytes(const struct seg *seg)
+{
+    return (size_t)(seg->rows * seg->columns * seg->bits / 8) + 2;
+}
+
+static size_t memory_bytes(const struct mask_file *base)
+{
+    const struct seg_file *seg = (const struct seg_file *)base;
+    return frame_bytes(&seg->seg) + 2 * sizeof(int32_t) * ts_slice_count(seg->grid);
+}
+
+static bool holds(const struct mask_file *base, dev_t device, ino_t inode)
+{
+    const struct stat *found = &((const struct seg_file *)base)->file->found;
+    return found->st_dev == device && found->st_ino == inode;
+}
+
+static void close_file(struct mask_file *base)
+{
+    struct seg_file *seg = (struct seg_file *)base;
+    ts_seg_clear(&seg->seg);
+    ts_region_close(seg->file);
+    free(seg->file);
+    free(seg->pixels);
+    free(seg->slots);
+    free(seg->places);
+    free(seg);
+}
+
+static const struct mask_kind seg_kind = {.what = "DICOM segmentation",
+                                          .read = read_slice,
+                                          .memory_bytes = memory_bytes,
+                                          .holds = holds,
+                                          .close = close_file};
+
+/* ---- opening ----------------------------------------------------------------------------------- */
+
+/* Keeps the frames of the segment that the chain names, or of all. */
+static enum ts_status choose(struct seg_file *seg, const struct mask_request *request)
+{
+    struct seg *all = &seg->seg;
+    const char *name = request->params->segment;
+    size_t kept = 0;
+    seg->chosen = -1;
+    seg->base.n_regions = (int64_t)all->n_segments;
+    seg->base.highest = all->coding == SEG_LABELS ? (1 << all->bits) - 1 : 0;
+    for (size_t i = 0; i < all->n_segments; i++)
+        if (all->segments[i].number > seg->base.highest)
+            seg->base.highest = all->segments[i].number;
+    if (!*name)
+        return TS_OK;
+    const int64_t found = ts_region_find(all->segments, all->n_segments, name);
+    if (found < 0) {
+        ts_param_error(request->set, "segment", "mask-region", request->diag,
+                       found == -1 ? "names none of the %zu segments" : "is the label of several of the %zu segments",
+                       all->n_segments);
+        return ts_diag_hint(request->diag, "`tomostage info` with the file lists their numbers and labels");
+    }
+    seg->chosen = all->segments[found].number;
+    seg->base.highest = 1;
+    seg->base.chosen = ts_arena_printf(request->arena, "%" PRId64, seg->chosen);
+    for (size_t i = 0; i < all->n_frames; i++)
+        if (all->coding == SEG_LABELS || all->frames[i].segment == seg->chosen)
+            all->frames[kept++] = all->frames[i];
+    all->n_frames = kept;
+    return kept > 0 ? TS_OK
+                    : ts_mask_refuse(&seg->base, "mask-empty", request->diag, "has no frame of segment %" PRId64,
+                                     seg->chosen);
+}
+
+static enum ts_status take_threshold(struct seg_file *seg, const struct mask_request *request)
+{
+    const bool given = ts_param_given(request->set, "threshold");
+    if (seg->seg.coding != SEG_FRACTIONAL)
+        return given ? ts_param_error(request->set, "threshold", "parameter-unused", request->diag,
+                                      "it belongs to FRACTIONAL segmentations")
+                     : TS_OK;
+    if (!given) {
+        ts_mask_refuse(&seg->base, "seg-fractional", request->diag,
+                       "is FRACTIONAL: its pixels belong to a segment in part");
+        return ts_diag_hint(request->diag, "`threshold: 0.5` takes those of which at least half belongs to it");
+    }
+    if (seg->seg.maximum < 1 || seg->seg.maximum > 255)
+        return ts_mask_refuse(&seg->base, "seg-type", request->diag, "has no Maximum Fractional Value up to 255");
+    seg->threshold = request->params->threshold * (double)seg->seg.maximum;
+    return TS_OK;
+}
+
+static enum ts_status allocate(struct seg_file *seg, struct ts_diag *diag)
+{
+    const size_t n = ts_slice_count(seg->grid);
+    seg->pixels = malloc(frame_bytes(&seg->seg));
+    seg->slots = malloc(n * sizeof *seg->slots);
+    seg->places = malloc(n * sizeof *seg->places);
+    return seg->pixels && seg->slots && seg->places ? TS_OK : ts_diag_no_memory(diag, 2 * n * sizeof *seg->slots);
+}
+
+enum ts_status ts_seg_open_take(struct region_file *file, const struct mask_request *request, struct mask_file **out)
+{
+    struct seg_file *seg = calloc(1, sizeof *seg);
+    *out = NULL;
+    if (!seg) {
+        ts_region_close(file);
+        free(file);
+        return ts_diag_no_memory(request->diag, sizeof *seg);
+    }
+    seg->file = file;
+    seg->grid = request->grid;
+    seg->base = (struct mask_file){
+        .kind = &seg_kind, .path = request->params->mask, .span = request->set->spans[0], .site = request->set->owner};
+    enum ts_status status = ts_seg_parse(file, &seg->seg) ? choose(seg, request)
+                                                          : ts_mask_refuse(&seg->base, file->file.refusal_code,
+                                                                           request->diag, "%s", file->file.refusal);
+    if (status == TS_OK)
+        status = take_threshold(seg, request);
+    if (status == TS_OK)
+        status = make_map(seg, request);
+    if (status == TS_OK)
+        status = check_place(seg, request);
+    if (status == TS_OK)
+        status = allocate(seg, request->diag);
+    if (status == TS_OK)
+        *out = &seg->base;
+    else
+        close_file(&seg->base);
+    return status;
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Everything is little-endian. A level of known length gets it when it is closed.
+ */
+#include "tests/files/region_fixture.h"
+
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/files/dicom_fixture.h"
+
+static void append(struct region_stream *stream, const void *bytes, size_t n)
+{
+    stream->bytes = realloc(stream->bytes, stream->n + n + 1);
+    cr_assert_not_null(stream->bytes);
+    memcpy(stream->bytes + stream->n, bytes, n);
+    stream->n += n;
+}
+
+static void append_number(struct region_stream *stream, uint32_t value, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        append(stream, &(unsigned char){(unsigned char)(value >> 8 * i)}, 1);
+}
+
+static void append_head(struct region_stream *stream, uint32_t tag, const char *vr, uint32_t n, bool implicit)
+{
+    const bool is_long = vr && (!strcmp(vr, "SQ") || !strcmp(vr, "OB") || !strcmp(vr, "OW") || !strcmp(vr, "UN"));
+    append_number(stream, tag >> 16, 2);
+    append_number(stream, tag & 0xFFFF, 2);
+    if (vr && !implicit)
+        append(stream, vr, 2);
+    if (vr && !implicit && is_long)
+        append_number(stream, 0, 2);
+    append_number(stream, n, vr && !implicit && !is_long ? 2 : 4);
+}
+
+void ts_region_put(struct region_stream *stream, uint32_t tag, const char *vr, const void *bytes, size_t n)
+{
+    const bool is_long = n > 0xFFFE && !stream->implicit; /* as UN, which tells such lengths */
+    append_head(stream, tag, is_long ? "UN" : vr, (uint32_t)n, stream->implicit);
+    append(stream, bytes, n);
+}
+
+void ts_region_put_text(struct region_stream *stream, uint32_t tag, const char *vr, const char *text)
+{
+    const size_t n = strlen(text), even = n + n % 2;
+    char *padded = calloc(1, even + 1);
+    memcpy(padded, text, n);
+    if (even > n && strcmp(vr, "UI") != 0)
+        padded[n] = ' ';
+    ts_region_put(stream, tag, vr, padded, even);
+    free(padded);
+}
+
+void ts_region_put_us(struct region_stream *stream, uint32_t tag, unsigned value)
+{
+    ts_region_put(stream, tag, "US", (unsigned char[]){(unsigned char)value, (unsigned char)(value >> 8)}, 2);
+}
+
+void ts_region_open_level(struct region_stream *stream, uint32_t tag)
+{
+    cr_assert_lt(stream->depth, REGION_DEPTH);
+    append_head(stream, tag ? tag : 0xFFFEE000u, tag ? "SQ" : NULL, stream->undefined ? UINT32_MAX : 0,
+                stream->implicit);
+    stream->open[stream->depth++] = tag ? stream->n : stream->n | (size_t)1 << 62;
+}
+
+void ts_region_close_level(struct region_stream *stream)
+{
+    const size_t opened = stream->open[--stream->depth], at = opened & ~((size_t)1 << 62);
+    if (stream->undefined)
+        append_head(stream, opened == at ? 0xFFFEE0DDu : 0xFFFEE00Du, NULL, 0, true);
+    for (size_t i = 0; !stream->undefined && i < 4; i++)
+        stream->bytes[at - 4 + i] = (unsigned char)((stream->n - at) >> 8 * i);
+}
+
+void ts_region_begin(struct region_stream *stream, const char *sop_class, bool implicit, bool undefined)
+{
+    static const unsigned char preamble[128];
+    *stream = (struct region_stream){.implicit = false, .undefined = undefined};
+    append(stream, preamble, sizeof preamble);
+    append(stream, "DICM", 4);
+    ts_region_put_text(stream, 0x00020002, "UI", sop_class);
+    ts_region_put_text(stream, 0x00020010, "UI", implicit ? FIXTURE_IMPLICIT_LE : FIXTURE_EXPLICIT_LE);
+    stream->implicit = implicit;
+    ts_region_put_text(stream, 0x00080016, "UI", sop_class);
+}
+
+void ts_region_save(struct region_stream *stream, const char *path)
+{
+    cr_assert_eq(stream->depth, 0);
+    ts_fixture_write_bytes(path, stream->bytes, stream->n);
+    free(stream->bytes);
+}
+
+/* ---- segmentations ------------------------------------------------------------------------------ */
+
+static void put_decimals(struct region_stream *stream, uint32_t tag, const double *values, int n)
+{
+    char text[256] = "";
+    for (int i = 0; i < n; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%.10g", i ? "\\" : "", values[i]);
+    ts_region_put_text(stream, tag, "DS", text);
+}
+
+static void put_shared(struct region_stream *stream, const struct seg_fixture *fixture)
+{
+    ts_region_open_level(stream, 0x52009229);
+    ts_region_open_level(stream, 0);
+    ts_region_open_level(stream, 0x00209116);
+    ts_region_open_level(stream, 0);
+    put_decimals(stream, 0x00200037, fixture->orientation, 6);
+    ts_region_close_level(stream);
+    ts_region_close_level(stream);
+    ts_region_open_level(stream, 0x00289110);
+    ts_region_open_level(stream, 0);
+    if (fixture->between_mm > 0)
+        put_decimals(stream, 0x00180088, &fixture->between_mm, 1);
+    put_decimals(stream, 0x00280030, fixture->spacing_mm, 2);
+    for (int i = 0; i < 4; i++)
+        ts_region_close_level(stream);
+}
+
+static void put_frames(struct region_stream *stream, const struct seg_fixture *fixture,
+                       const struct seg_fixture_frame *frames)
+{
+    ts_region_open_level(stream, 0x52009230);
+    for (int i = 0; i < fixture->n_frames; i++) {
+        ts_region_open_level(stream, 0);
+        ts_region_open_level(stream, 0x00209113);
+        ts_region_open_level(stream, 0);
+        if (fixture->position)
+            ts_region_put_text(stream, 0x00200032, "DS", fixture->position);
+        else
+            put_decimals(stream, 0x00200032, frames[i].position_mm, 3);
+        ts_region_close_level(stream);
+        ts_region_close_level(stream);
+        ts_region_open_level(stream, 0x0062000A);
+        ts_region_open_level(stream, 0);
+        ts_region_put_us(stream, 0x0062000B, (unsigned)frames[i].segment);
+        for (int k = 0; k < 3; k++)
+            ts_region_close_level(stream);
+    }
+    ts_region_close_level(stream);
+}
+
+static void put_pixels(struct region_stream *stream, const struct seg_fixture *fixture,
+                       const struct seg_fixture_frame *frames)
+{
+    const size_t n = (size_t)(fixture->rows * fixture->columns);
+    const bool binary = !strcmp(fixture->type, "BINARY");
+    unsigned char *bytes = calloc(1, n * (size_t)fixture->n_frames + 16);
+    for (size_t i = 0; i < n * (size_t)fixture->n_frames; i++) {
+        const unsigned char value = frames[i / n].pixels[i % n];
+        bytes[binary ? i / 8 : i] |= (unsigned char)(binary ? (value & 1) << i % 8 : value);
+    }
+    const size_t all = binary ? (n * (size_t)fixture->n_frames + 7) / 8 : n * (size_t)fixture->n_frames;
+    ts_region_put(stream, FIXTURE_PIXELS, "OB", bytes,
+                  fixture->claimed_bytes ? (size_t)fixture->claimed_bytes : all + all % 2);
+    free(bytes);
+}
+
+void ts_seg_write(const struct seg_fixture *fixture, const struct seg_fixture_frame *frames, const char *path)
+{
+    struct region_stream stream;
+    char text[32];
+    const bool labels = !strcmp(fixture->type, "LABELMAP");
+    ts_region_begin(&stream, labels ? "1.2.840.10008.5.1.4.1.1.66.7" : "1.2.840.10008.5.1.4.1.1.66.4",
+                    fixture->implicit, fixture->undefined);
+    ts_region_put_us(&stream, 0x00280002, 1);
+    snprintf(text, sizeof text, "%d", fixture->claimed_frames ? fixture->claimed_frames : fixture->n_frames);
+    ts_region_put_text(&stream, 0x00280008, "IS", text);
+    ts_region_put_us(&stream, 0x00280010, (unsigned)(fixture->claimed_rows ? fixture->claimed_rows : fixture->rows));
+    ts_region_put_us(&stream, 0x00280011, (unsigned)fixture->columns);
+    ts_region_put_us(&stream, 0x00280100, !strcmp(fixture->type, "BINARY") ? 1 : 8);
+    ts_region_put_text(&stream, 0x00620001, "CS", fixture->type);
+    ts_region_open_level(&stream, 0x00620002);
+    for (int i = 1; i <= fixture->n_segments; i++) {
+        ts_region_open_level(&stream, 0);
+        ts_region_put_us(&stream, 0x00620004, (unsigned)i);
+        snprintf(text, sizeof text, "segment %d", i);
+        ts_region_put_text(&stream, 0x00620005, "LO", text);
+        ts_region_close_level(&stream);
+    }
+    ts_region_close_level(&stream);
+    ts_region_put_us(&stream, 0x0062000E, 200);
+    put_shared(&stream, fixture);
+    put_frames(&stream, fixture, frames);
+    put_pixels(&stream, fixture, frames);
+    ts_region_save(&stream, path);
+}
+
+/* ---- structure sets ----------------------------------------------------------------------------- */
+
+static void put_contour(struct region_stream *stream, const struct contour_fixture *contour)
+{
+    const int64_t claimed = contour->claimed ? contour->claimed : (int64_t)contour->n;
+    char number[32], *text = malloc(contour->n * 80 + 1);
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < 3 * contour->n && !contour->text; i++)
+        used += (size_t)sprintf(text + used, "%s%.10g", i ? "\\" : "", contour->points[i]);
+    ts_region_open_level(stream, 0);
+    ts_region_put_text(stream, 0x30060042, "CS", contour->type ? contour->type : "CLOSED_PLANAR");
+    snprintf(number, sizeof number, "%" PRId64, claimed);
+    ts_region_put_text(stream, 0x30060046, "IS", number);
+    ts_region_put_text(stream, 0x30060050, "DS", contour->text ? contour->text : text);
+    ts_region_close_level(stream);
+    free(text);
+}
+
+void ts_rtstruct_write(const struct contour_fixture *contours, size_t n, int n_rois, bool implicit, bool undefined,
+                       const char *path)
+{
+    struct region_stream stream;
+    char text[32];
+    ts_region_begin(&stream, "1.2.840.10008.5.1.4.1.1.481.3", implicit, undefined);
+    ts_region_open_level(&stream, 0x30060020);
+    for (int roi = 1; roi <= n_rois; roi++) {
+        ts_region_open_level(&stream, 0);
+        snprintf(text, sizeof text, "%d", roi);
+        ts_region_put_text(&stream, 0x30060022, "IS", text);
+        snprintf(text, sizeof text, "region %d", roi);
+        ts_region_put_text(&stream, 0x30060026, "LO", text);
+        ts_region_close_level(&stream);
+    }
+    ts_region_close_level(&stream);
+    ts_region_open_level(&stream, 0x30060039);
+    for (int roi = 1; roi <= n_rois; roi++) {
+        ts_region_open_level(&stream, 0);
+        ts_region_open_level(&stream, 0x30060040);
+        for (size_t i = 0; i < n; i++)
+            if (contours[i].roi == roi)
+                put_contour(&stream, &contours[i]);
+        ts_region_close_level(&stream);
+        snprintf(text, sizeof text, "%d", roi);
+        ts_region_put_text(&stream, 0x30060084, "IS", text);
+        ts_region_close_level(&stream);
+    }
+    ts_region_close_level(&stream);
+    ts_region_save(&stream, path);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Segmentations of a known volume of labels: planes in the three orientations of the image, each turned and mirrored,
+ * in every order, encoding and type; on other grids; and those that are refused.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/files/dicom_fixture.h"
+#include "tests/files/mask_open.h"
+#include "tests/files/region_fixture.h"
+#include "tests/support/support.h"
+
+enum { NX = FIXTURE_COLUMNS, NY = FIXTURE_ROWS, NZ = FIXTURE_SLICES, N = NX * NY * NZ, MOST = 64 };
+
+static struct mask_opened opened;
+static int32_t labels[N], first_only[N];
+static unsigned char pixels[MOST][N];
+static struct seg_fixture_frame frames[MOST];
+static struct seg_fixture fixture;
+
+static void begin(void)
+{
+    uint64_t seed = 5;
+    ts_mask_begin(&opened, "seg.dcm");
+    for (int i = 0; i < N; i++) {
+        labels[i] = (int32_t)(ts_random_next(&seed) % 3);
+        first_only[i] = labels[i] == 1;
+    }
+}
+
+static void end(void)
+{
+    ts_mask_end(&opened);
+}
+
+TestSuite(mask_seg, .init = begin, .fini = end);
+
+/* The place of voxel (x, y, z) in mm, and the direction of each axis. */
+static void place(const int index[3], double mm[3])
+{
+    const struct ts_image *image = &opened.image->image;
+    for (int d = 0; d < 3; d++)
+        mm[d] = image->origin_mm[d] + index[0] * 0.7 * image->direction[d] + index[1] * 0.5 * image->direction[3 + d] +
+                index[2] * image->step_z_mm[d];
+}
+
+/* Makes frames whose columns run along axis c of the image (0: x), rows along r and planes along the third, each
+ * reversed where its bit of `mirrored` is set. Planes with odd numbers come first. */
+static void make_frames(int c, int r, int mirrored)
+{
+    static const int n[3] = {NX, NY, NZ};
+    static const double spacing[3] = {0.7, 0.5, 1.3};
+    const int p = 3 - c - r, n_planes = n[p];
+    const struct ts_image *image = &opened.image->image;
+    int used = 0;
+    for (int d = 0; d < 3; d++) {
+        fixture.orientation[d] = (mirrored >> c & 1 ? -1 : 1) * image->direction[3 * c + d];
+        fixture.orientation[3 + d] = (mirrored >> r & 1 ? -1 : 1) * image->direction[3 * r + d];
+    }
+    fixture.rows = n[r];
+    fixture.columns = n[c];
+    fixture.spacing_mm[0] = spacing[r];
+    fixture.spacing_mm[1] = spacing[c];
+    fixture.n_segments = 2;
+    for (int segment = 1; segment <= 2; segment++)
+        for (int k = 0; k < n_planes; k++) {
+            const int plane = 2 * k + 1 < n_planes ? 2 * k + 1 : 2 * (n_planes - 1 - k);
+            int index[3] = {0};
+            index[p] = plane;
+            index[c] = mirrored >> c & 1 ? n[c] - 1 : 0;
+            index[r] = mirrored >> r & 1 ? n[r] - 1 : 0;
+            place(index, frames[used].position_mm);
+            frames[used].segment = segment;
+            frames[used].pixels = pixels[used];
+            for (int j = 0; j < n[r]; j++)
+                for (int i = 0; i < n[c]; i++) {
+                    index[c] = mirrored >> c & 1 ? n[c] - 1 - i : i;
+                    index[r] = mirrored >> r & 1 ? n[r] - 1 - j : j;
+                    pixels[used][j * n[c] + i] = labels[(index[2] * NY + index[1]) * NX + index[0]] == segment;
+                }
+            used++;
+        }
+    fixture.n_frames = used;
+    fixture.type = "BINARY";
+}
+
+static void make_plain(void)
+{
+    fixture = (struct seg_fixture){.between_mm = 1.3};
+    make_frames(0, 1, 0);
+}
+
+Test(mask_seg, planes_of_any_orientation_and_order)
+{
+    for (int c = 0; c < 3; c++)
+        for (int r = 0; r < 3; r++)
+            for (int mirrored = 0; mirrored < 8 && r != c; mirrored++) {
+                fixture = (struct seg_fixture){.implicit = mirrored & 1, .undefined = mirrored >> 1 & 1};
+                make_frames(c, r, mirrored);
+                ts_seg_write(&fixture, frames, opened.path);
+                ts_mask_expect(&opened, "", "", labels, TS_U8);
+                ts_mask_expect(&opened, ", slices: [3, 9]", "", labels + 3 * NX * NY, TS_U8);
+                ts_mask_expect(&opened, "", ", resample: nearest", labels, TS_U8);
+            }
+}
+
+Test(mask_seg, one_segment_by_number_or_label)
+{
+    make_plain();
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_expect(&opened, "", ", segment: 1", first_only, TS_U8);
+    ts_mask_expect(&opened, "", ", segment: segment 1", first_only, TS_U8);
+    ts_mask_refused(&opened, ", segment: 3", "mask-region");
+    ts_mask_refused(&opened, ", roi: 1", "parameter-unused");
+    ts_mask_refused(&opened, ", threshold: 0.5", "parameter-unused");
+}
+
+Test(mask_seg, absent_planes_hold_nothing)
+{
+    int32_t some[N];
+    make_plain();
+    int used = 0;
+    memset(some, 0, sizeof some);
+    for (int i = 0; i < fixture.n_frames; i++) {
+        const int z = i % NZ == 0 ? 1 : -1; /* the first frame of each segment is that of slice 1 */
+        if (z < 0)
+            continue;
+        frames[used++] = frames[i];
+    }
+    fixture.n_frames = used;
+    memcpy(some + NX * NY, labels + NX * NY, NX * NY * sizeof *some);
+    fixture.between_mm = 0;
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_expect(&opened, "", "", some, TS_U8);
+}
+
+Test(mask_seg, parts_and_labels)
+{
+    make_plain();
+    fixture.type = "LABELMAP";
+    fixture.n_frames = NZ;
+    for (int i = 0; i < NZ; i++) {
+        for (int k = 0; k < NX * NY; k++)
+            pixels[i][k] = pixels[i][k] ? 1 : pixels[i + NZ][k] ? 2 : 0;
+    }
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_expect(&opened, "", "", labels, TS_U8);
+    ts_mask_expect(&opened, "", ", segment: 1", first_only, TS_U8);
+    for (int i = 0; i < NZ; i++)
+        for (int k = 0; k < NX * NY; k++)
+            pixels[i][k] = pixels[i][k] == 1 ? 100 : pixels[i][k] == 2 ? 99 : 0; /* of 200 */
+    fixture.type = "FRACTIONAL";
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_expect(&opened, "", ", segment: 1, threshold: 0.5", first_only, TS_U8);
+    ts_mask_refused(&opened, "", "seg-fractional");
+}
+
+/* Frames of half the resolution: the voxel of the image has the label of the nearest pixel, of two the one after. */
+Test(mask_seg, nearest_neighbor_where_it_is_asked_for)
+{
+    enum { CX = 3, CY = 4, CZ = 6 };
+    int32_t expected[N];
+    make_plain();
+    fixture.rows = CY;
+    fixture.columns = CX;
+    fixture.spacing_mm[0] = 1;
+    fixture.spacing_mm[1] = 1.4;
+    fixture.between_mm = 2.6;
+    fixture.n_frames = CZ;
+    fixture.n_segments = 1;
+    uint64_t seed = 9;
+    for (int k = 0; k < CZ; k++) {
+        const int index[3] = {0, 0, 2 * k};
+        place(index, frames[k].position_mm);
+        frames[k].segment = 1;
+        for (int i = 0; i < CX * CY; i++)
+            pixels[k][i] = (unsigned char)(ts_random_next(&seed) & 1);
+    }
+    for (int z = 0; z < NZ; z++)
+        for (int y = 0; y < NY; y++)
+            for (int x = 0; x < NX; x++) {
+                const int i = (x + 1) / 2, j = (y + 1) / 2, k = (z + 1) / 2;
+                expected[(z * NY + y) * NX + x] = i < CX && j < CY && k < CZ && pixels[k][j * CX + i];
+            }
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_refused(&opened, "", "mask-grid");
+    ts_mask_expect(&opened, "", ", resample: nearest", expected, TS_U8);
+}
+
+Test(mask_seg, what_is_refused)
+{
+    make_plain();
+    const struct seg_fixture good = fixture;
+    struct seg_fixture cases[9];
+    static const char *const codes[] = {"seg-frames",         "seg-frames",         "seg-size",
+                                        "dicom-pixels-short", "dicom-pixels-short", "seg-planes",
+                                        "seg-planes",         "seg-type",           "seg-segments"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        cases[i] = good;
+    cases[0].claimed_frames = 1000000000;
+    cases[1].claimed_frames = 1;
+    cases[2].claimed_rows = 65535;
+    cases[2].columns = 65535; /* the pixels are written as many as they are */
+    cases[3].claimed_bytes = 2;
+    cases[4].claimed_rows = 60000;
+    cases[5].position = "nan\\0\\0";
+    cases[6].spacing_mm[1] = 0;
+    cases[7].type = "CUBIC";
+    cases[8].n_segments = 1;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (i == 2)
+            cases[i].n_frames = cases[i].claimed_frames = 0;
+        ts_seg_write(&cases[i], frames, opened.path);
+        ts_mask_refused(&opened, "", codes[i]);
+    }
+    frames[1].position_mm[2] += 0.4;
+    ts_seg_write(&good, frames, opened.path);
+    ts_mask_refused(&opened, "", "seg-planes");
+    make_plain();
+    for (int i = 0; i < fixture.n_frames; i++)
+        frames[i].position_mm[2] += 13;
+    ts_seg_write(&good, frames, opened.path);
+    ts_mask_refused(&opened, "", "mask-outside");
+    for (int i = 0; i < fixture.n_frames; i++)
+        frames[i].position_mm[0] += 0.2;
+    ts_seg_write(&good, frames, opened.path);
+    ts_mask_refused(&opened, "", "mask-grid");
+    make_plain();
+    memset(pixels, 1, sizeof pixels);
+    ts_seg_write(&good, frames, opened.path);
+    ts_mask_refused(&opened, "", "mask-overlap");
+}
+
+Test(mask_seg, files_of_other_kinds)
+{
+    struct region_stream stream;
+    ts_mask_refused(&opened, "", "input-unreadable");
+    ts_region_begin(&stream, "1.2.840.10008.5.1.4.1.1.2", false, false);
+    ts_region_put_us(&stream, 0x00280010, 1);
+    ts_region_save(&stream, opened.path);
+    ts_mask_refused(&opened, "", "mask-kind");
+    ts_fixture_write_bytes(opened.path, "no regions", 10);
+    ts_mask_refused(&opened, "", "mask-kind");
+    ts_region_begin(&stream, "1.2.840.10008.5.1.4.1.1.66.4", false, true);
+    for (int i = 0; i < 40; i++)
+        ts_region_open_level(&stream, i % 2 ? 0 : 0x52009229);
+    for (int i = 0; i < 35; i++) {
+        ts_region_open_level(&stream, 0x00089124);
+        ts_region_open_level(&stream, 0);
+        if (stream.depth > REGION_DEPTH - 4)
+            break;
+    }
+    while (stream.depth > 0)
+        ts_region_close_level(&stream);
+    ts_region_save(&stream, opened.path);
+    ts_mask_refused(&opened, "", "dicom-too-deep");
+}
