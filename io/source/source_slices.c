@@ -88,7 +88,7 @@ static struct source_attribute *cut_attributes(const struct source *whole, int64
     for (size_t i = 0; cut && i < whole->n_attributes; i++) {
         cut[i] = whole->attributes[i];
         if (cut[i].n == whole->n_slices && cut[i].n > 1) {
-            cut[i].numbers += first;
+            cut[i].numbers += first * (cut[i].columns > 0 ? cut[i].columns : 1);
             cut[i].n = n;
         }
     }
@@ -115,6 +115,7 @@ static struct source *cut_take(struct source *whole, int64_t first, int64_t n)
     cut->base.n_slices = z->n = n;
     cut->base.first_slice = first;
     cut->base.slices = whole->slices + first;
+    cut->base.valid = ts_source_valid(whole, first);
     z->first += (double)first * z->spacing;
     if (z->positions)
         z->positions += first;

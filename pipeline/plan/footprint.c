@@ -89,6 +89,7 @@ struct sink_request ts_plan_sink_request(const struct ts_plan *plan, int32_t i)
     struct sink_request request = {.path = output->sinks[i].path,
                                    .image = &node->out,
                                    .volumes = plan->n_volumes > 1 && node->by_volume ? &plan->volume_axis : NULL,
+                                   .input = &source->image,
                                    .name = node->dataset,
                                    .attributes = source->attributes,
                                    .n_attributes = source->n_attributes,

@@ -95,6 +95,7 @@ static void free_run(struct run *run)
 {
     for (int32_t i = 0; run->nodes && i < run->plan->n_nodes; i++)
         free(run->nodes[i].done);
+    free(run->sink_valid);
     ts_run_free_tables(run);
     free(run->nodes);
     free(run->done);

@@ -8,7 +8,6 @@
 
 #include "core/memory.h"
 #include "pipeline/run/run.h"
-#include "stages/engine/validity.h"
 
 /* Allocates the bits of a masked image: of the slices at hand, and of the whole one where it is an output. */
 static enum ts_status allocate_valid(struct run *run, int32_t i, int64_t slices)
@@ -90,6 +89,9 @@ static enum ts_status host_read(struct run *run, int32_t node, struct ts_image *
     const double begin = ts_trace_begin(run->plan->trace);
     const enum ts_status status = source->ops->read(source, ts_run_slice(run, source, target->z_first),
                                                     target->axes[0].n, target->data, run->diag);
+    if (status == TS_OK && target->masked)
+        memcpy(target->valid, ts_source_valid(source, ts_run_slice(run, source, target->z_first)),
+               (size_t)target->axes[0].n * ts_valid_bytes(target));
     ts_trace_add(run->plan->trace, TRACE_READ, begin, ts_image_bytes(target));
     return status;
 }
@@ -97,12 +99,6 @@ static enum ts_status host_read(struct run *run, int32_t node, struct ts_image *
 static enum ts_status host_write(struct run *run, int32_t node, const struct ts_image *slices)
 {
     return ts_run_put(run, node, slices);
-}
-
-static enum ts_status host_mark(struct run *run, const struct ts_image *slices, const struct invalid_range *range)
-{
-    ts_valid_mark(slices, range, run->plan->threads);
-    return TS_OK;
 }
 
 static enum ts_status host_copy(struct run *run, void *to, const void *from, size_t bytes)
@@ -121,7 +117,6 @@ const struct run_back_end ts_run_host = {
     .read = host_read,
     .write = host_write,
     .drain = nothing,
-    .mark = host_mark,
     .save = host_copy,
     .fetch = host_copy,
 };

@@ -76,8 +76,7 @@ static enum ts_status compute(struct run *run, int32_t i, struct ts_image *targe
     struct ts_image slices[STAGE_INPUTS];
     if (plan->source) {
         run->bytes_done += (int64_t)ts_image_bytes(target);
-        const enum ts_status status = run->back_end->read(run, i, target);
-        return status == TS_OK && target->masked ? ts_run_mark(run, i, target) : status;
+        return run->back_end->read(run, i, target);
     }
     const struct run_node *from = &run->nodes[run->plan->nodes[plan->inputs[0]].image_node];
     if (!plan->context.stage->reads)
