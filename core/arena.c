@@ -38,6 +38,19 @@ void ts_arena_destroy(struct arena *arena)
     free(arena);
 }
 
+/* The blocks of `from` go behind the newest block of `arena`, so that the latter's space is still used. */
+void ts_arena_join(struct arena *arena, struct arena *from)
+{
+    if (!from)
+        return;
+    struct block **end = arena->blocks ? &arena->blocks->next : &arena->blocks, *rest = *end;
+    *end = from->blocks;
+    while (*end)
+        end = &(*end)->next;
+    *end = rest;
+    free(from);
+}
+
 void *ts_arena_alloc(struct arena *arena, size_t bytes)
 {
     if (bytes > SIZE_MAX / 2)

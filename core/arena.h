@@ -10,6 +10,9 @@
 struct arena;
 struct arena *ts_arena_create(void);
 void ts_arena_destroy(struct arena *arena);
+/* Gives all that `from` holds to `arena`, at the places where it is, and destroys `from`. So threads that fill arenas
+ * of their own, as an arena is one thread's, leave one in the end. NULL for `from` does nothing. */
+void ts_arena_join(struct arena *arena, struct arena *from);
 /* Returns zeroed memory, 16-byte aligned, which lives as long as the arena. Like the functions below it returns NULL
  * where memory is out. */
 void *ts_arena_alloc(struct arena *arena, size_t bytes);

@@ -22,6 +22,8 @@ enum { THREADS = 256, SIDE = 4 };
 
 struct noise_job {
     const void *data;
+    const uint64_t *valid;     /* of a masked image; else NULL */
+    int64_t words;             /* of `valid`, from slice to slice */
     int ny, nx, rows, columns; /* rows and columns of coefficients */
     struct noise_sum *sums;    /* of every row of coefficients; NULL: not asked for */
     float *coefficients;       /* NULL: not asked for */
@@ -42,9 +44,11 @@ static __device__ void add_up(struct noise_sum *sum)
     *sum = shared[0];
 }
 
-/* Writes the second differences around the inner 2 x 2 of 4 x 4 pixels, whose first is at (y, x). */
+/* Writes the second differences around the inner 2 x 2 of 4 x 4 pixels, whose first is at (y, x). Invalid pixels count
+ * as NaN, which takes no part. */
 template <typename T>
-static __device__ void differences(const struct noise_job &job, const T *slice, int y, int x, double R[2][2])
+static __device__ void differences(const struct noise_job &job, const T *slice, const uint64_t *valid, int y, int x,
+                                   double R[2][2])
 {
     double down[2][SIDE];
 #pragma unroll
@@ -52,8 +56,10 @@ static __device__ void differences(const struct noise_job &job, const T *slice, 
         const int column = ts_cuda_border_rarely(x + i, job.nx, BORDER_REFLECT);
         double v[SIDE];
 #pragma unroll
-        for (int j = 0; j < SIDE; j++)
-            v[j] = (double)slice[(int64_t)ts_cuda_border_rarely(y + j, job.ny, BORDER_REFLECT) * job.nx + column];
+        for (int j = 0; j < SIDE; j++) {
+            const int64_t at = (int64_t)ts_cuda_border_rarely(y + j, job.ny, BORDER_REFLECT) * job.nx + column;
+            v[j] = !valid || valid[at / 64] >> at % 64 & 1 ? (double)slice[at] : (double)NAN;
+        }
         down[0][i] = v[0] + v[2] - 2 * v[1];
         down[1][i] = v[1] + v[3] - 2 * v[2];
     }
@@ -70,10 +76,11 @@ template <typename T> static __global__ void __launch_bounds__(THREADS) measure_
     const int k = (int)blockIdx.x;
     for (int64_t z = blockIdx.y; z < nz; z += gridDim.y) {
         const T *slice = (const T *)job.data + z * job.ny * job.nx;
+        const uint64_t *valid = job.valid ? job.valid + z * job.words : NULL;
         struct noise_sum sum = {0, 0};
         for (int l = (int)threadIdx.x; l < job.columns; l += THREADS) {
             double R[2][2];
-            differences(job, slice, 2 * k - 2, 2 * l - 2, R);
+            differences(job, slice, valid, 2 * k - 2, 2 * l - 2, R);
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 const int y = 2 * k - 1 + i / 2, x = 2 * l - 1 + i % 2;
@@ -188,7 +195,10 @@ enum ts_status ts_cuda_noise_add(const struct stage_context *context, enum noise
     const int64_t n = slices->axes[0].n;
     char *const rows = (char *)call->scratch + coefficients_bytes(&of, estimate, n);
     const bool has_sums = rows_bytes(&of, estimate, n) > 0, by_slice = ts_scope_is_slice(context);
-    struct noise_job job = {.data = slices->data, .ny = (int)slices->axes[1].n, .nx = (int)slices->axes[2].n};
+    struct noise_job job = {.data = slices->data, .valid = slices->valid};
+    job.words = (int64_t)(ts_valid_bytes(slices) / sizeof *slices->valid);
+    job.ny = (int)slices->axes[1].n;
+    job.nx = (int)slices->axes[2].n;
     job.rows = (int)of.in.axes[1].n;
     job.columns = (int)of.in.axes[2].n;
     job.sums = has_sums ? (struct noise_sum *)rows : NULL;
@@ -198,7 +208,7 @@ enum ts_status ts_cuda_noise_add(const struct stage_context *context, enum noise
         measure(context, slices, job, sums, by_slice ? stride : sizeof(struct noise_sum), call->stream);
     if (status != TS_OK || !job.coefficients)
         return status;
-    struct ts_image coefficients = of.in;
+    struct ts_image coefficients = of.in; /* those that are left out are NaN */
     coefficients.data = job.coefficients;
     coefficients.axes[0] = slices->axes[0];
     coefficients.z_first = slices->z_first;

@@ -18,6 +18,8 @@ struct bilateral_job {
     int ny, nx, radius, depth, border;
     float scale, constant;  /* constant: scaled */
     const float *exponents; /* of each sample of a window */
+    const uint64_t *valid;  /* of a masked image; else NULL */
+    int64_t words;          /* of `valid`, from slice to slice */
 };
 
 static __device__ __forceinline__ float power_of_two(float exponent)
@@ -33,17 +35,25 @@ static __device__ __forceinline__ float scaled(float value, float scale)
     return fabsf(product) < BILATERAL_FAR ? product : BILATERAL_FAR;
 }
 
+/* Returns the scaled value of pixel i of input slice z; an invalid one is as far from all others as a NaN. */
+template <typename T>
+static __device__ __forceinline__ float load(const T *in, const struct bilateral_job &job, int64_t z, int64_t i)
+{
+    const bool valid = !job.valid || job.valid[z * job.words + i / 64] >> i % 64 & 1;
+    return valid ? scaled((float)in[z * job.ny * job.nx + i], job.scale) : BILATERAL_FAR;
+}
+
 /* Brings one slice of the tile into shared memory. first_y and first_x are those of the block's first window. */
 template <typename T>
-static __device__ void load_tile(const T *slice, const struct bilateral_job &job, int first_y, int first_x, float *tile)
+static __device__ void load_tile(const T *in, const struct bilateral_job &job, int64_t z, int first_y, int first_x,
+                                 float *tile)
 {
     const int width = BLOCK_X + 2 * job.radius, height = TILE_Y + 2 * job.radius;
     for (int row = threadIdx.y; row < height; row += BLOCK_Y) {
         const int64_t y = ts_cuda_border_index(first_y + row - job.radius, job.ny, job.border);
         for (int column = threadIdx.x; column < width; column += BLOCK_X) {
             const int64_t x = ts_cuda_border_index(first_x + column - job.radius, job.nx, job.border);
-            tile[row * width + column] =
-                y < 0 || x < 0 ? job.constant : scaled((float)slice[y * job.nx + x], job.scale);
+            tile[row * width + column] = y < 0 || x < 0 ? job.constant : load(in, job, z, y * job.nx + x);
         }
     }
 }
@@ -56,16 +66,17 @@ static __global__ void __launch_bounds__(BLOCK_X *BLOCK_Y) map_tiles(const T *in
               width = BLOCK_X + 2 * job.radius, x = first_x + (int)threadIdx.x;
     const int64_t plane = (int64_t)job.ny * job.nx;
     for (int64_t z = blockIdx.z; z < job.nz; z += gridDim.z) {
-        const T *middles = in + (z + job.depth / 2) * plane;
+        const int64_t z_middle = z + job.depth / 2;
         float middle[EACH], sum[EACH] = {0}, weights[EACH] = {0}, value[EACH];
         for (int k = 0; k < EACH; k++) {
             const int y = first_y + k * BLOCK_Y + (int)threadIdx.y;
-            value[k] = y < job.ny && x < job.nx ? (float)middles[(int64_t)y * job.nx + x] : 0;
-            middle[k] = scaled(value[k], job.scale);
+            const bool inside = y < job.ny && x < job.nx;
+            value[k] = inside ? (float)in[z_middle * plane + (int64_t)y * job.nx + x] : 0;
+            middle[k] = inside ? load(in, job, z_middle, (int64_t)y * job.nx + x) : 0;
         }
         for (int slice = 0; slice < job.depth; slice++) {
             __syncthreads();
-            load_tile(in + (z + slice) * plane, job, first_y, first_x, tile);
+            load_tile(in, job, z + slice, first_y, first_x, tile);
             __syncthreads();
             for (int j = 0; j < size; j++) {
                 const float *line = tile + (threadIdx.y + j) * width + threadIdx.x;
@@ -123,7 +134,9 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
                                       params->border,
                                       scale,
                                       (float)params->constant * scale,
-                                      (const float *)call->constants};
+                                      (const float *)call->constants,
+                                      in->valid,
+                                      (int64_t)(ts_valid_bytes(in) / sizeof *in->valid)};
     const dim3 threads(BLOCK_X, BLOCK_Y),
         blocks((unsigned)ts_cuda_parts(job.nx, BLOCK_X), (unsigned)ts_cuda_parts(job.ny, TILE_Y),
                (unsigned)(job.nz < MOST_BLOCKS_Z ? job.nz : MOST_BLOCKS_Z));

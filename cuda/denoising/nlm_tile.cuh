@@ -16,7 +16,7 @@
 #ifndef CUDA_DENOISING_NLM_TILE_CUH
 #define CUDA_DENOISING_NLM_TILE_CUH
 
-#include "cuda/device/launch.cuh"
+#include "cuda/values/value_at.cuh"
 
 extern "C" {
 #include "stages/denoising/nlm.h"
@@ -36,7 +36,8 @@ struct nlm_job {
     struct nlm_numbers given; /* where sigma is not estimated */
     const char *numbers;      /* else struct nlm_numbers of each slice, `stride` apart, 0 for one of the volume */
     size_t stride;
-    const float *original; /* the first slice of output as it was; NULL for integers, which are all finite */
+    const void *original; /* the first slice of output as it was; NULL where all its values are near */
+    enum ts_dtype dtype;  /* of it */
     float *out;
 };
 
@@ -61,7 +62,7 @@ static __device__ inline void nlm_write(const struct nlm_job &job, float bias, i
     const int64_t at = (z * job.ny + y) * job.nx + x;
     const float mean = sum / total;
     const float value = job.rician ? sqrtf(fmaxf(mean - bias, 0)) : mean;
-    job.out[at] = job.original && here == NLM_FAR ? job.original[at] : value;
+    job.out[at] = job.original && here == NLM_FAR ? (float)ts_cuda_value_at(job.original, job.dtype, at) : value;
 }
 
 /* v[i] = the sum of v[i] .. v[i + 2 R], i < N. */

@@ -24,7 +24,7 @@ struct job {
     struct tv_planes planes;
     struct tv_fields fields[2]; /* a launch goes from one to the other */
     struct tv_range range;      /* in planes held: in 2D all are the output's */
-    float *values;              /* f of integers; NULL where the input is of floats */
+    float *values;              /* f of integers and of masked images; NULL where it is the input */
     double *partial;            /* of each chunk of each plane */
     int32_t *done;
     cudaStream_t stream;
@@ -39,7 +39,7 @@ static void lay_out(struct job *job, struct memory_layout *layout)
         if (job->planes.dual)
             job->fields[i].image = (float *)ts_layout_add(layout, bytes);
     }
-    if (job->context->in.dtype != TS_F32)
+    if (job->context->in.dtype != TS_F32 || job->planes.masked)
         job->values = (float *)ts_layout_add(layout, bytes);
     job->partial = (double *)ts_layout_add(layout, (size_t)(job->planes.n * ts_cuda_parts(job->planes.plane, CHUNK)) *
                                                        sizeof(double));
@@ -59,6 +59,7 @@ static struct job describe(const struct stage_context *context, int64_t n)
     job.planes.plane = context->in.axes[1].n * context->in.axes[2].n;
     job.planes.volume = job.params->dimensions == TV_3D;
     job.planes.dual = job.params->method == TV_PRIMAL_DUAL;
+    job.planes.masked = context->in.masked;
     job.planes.weight = (float)job.params->weight;
     return job;
 }
@@ -73,13 +74,38 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 
 /* ---- the start --------------------------------------------------------------------------------- */
 
-template <typename T> static __global__ void __launch_bounds__(THREADS) convert(const T *in, float *values, int64_t n)
+/* Returns true where pixel i of all slices is valid; `valid` may be NULL. */
+static __device__ inline bool is_valid(const uint64_t *valid, int64_t i, int64_t plane)
 {
-    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += (int64_t)gridDim.x * THREADS)
-        values[i] = (float)in[i];
+    const int64_t pixel = i % plane;
+    return !valid || valid[i / plane * ((plane + 63) / 64) + pixel / 64] >> pixel % 64 & 1;
 }
 
-static enum ts_status begin(struct job *job, const void *in)
+/* Invalid pixels become NaN. */
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    convert(const T *in, const uint64_t *valid, int64_t plane, float *values, int64_t n)
+{
+    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += (int64_t)gridDim.x * THREADS)
+        values[i] = is_valid(valid, i, plane) ? (float)in[i] : NAN;
+}
+
+/* Gives invalid pixels of the result the values that they have in the input. */
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    keep_invalid(const T *in, const uint64_t *valid, int64_t plane, float *out, int64_t n)
+{
+    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += (int64_t)gridDim.x * THREADS)
+        if (!is_valid(valid, i, plane))
+            out[i] = (float)in[i];
+}
+
+static unsigned blocks_for(int64_t n)
+{
+    return (unsigned)min(ts_cuda_parts(n, THREADS), (int64_t)1 << 20);
+}
+
+static enum ts_status begin(struct job *job, const void *in, const uint64_t *valid)
 {
     const int64_t n = job->planes.n * job->planes.plane;
     const size_t bytes = (size_t)n * sizeof(float);
@@ -87,8 +113,8 @@ static enum ts_status begin(struct job *job, const void *in)
     for (int a = 0; a < (job->planes.volume ? 3 : 2); a++)
         cudaMemsetAsync(job->fields[0].q[a], 0, bytes, job->stream);
     if (job->values) {
-        const unsigned blocks = (unsigned)min(ts_cuda_parts(n, THREADS), (int64_t)1 << 20);
-#define CONVERT(T) convert<T><<<blocks, THREADS, 0, job->stream>>>((const T *)in, job->values, n)
+#define CONVERT(T)                                                                                                     \
+    convert<T><<<blocks_for(n), THREADS, 0, job->stream>>>((const T *)in, valid, job->planes.plane, job->values, n)
         TS_CUDA_DTYPES(job->context->in.dtype, CONVERT)
 #undef CONVERT
         const enum ts_status status = ts_cuda_launched(job->context, "tv convert");
@@ -124,8 +150,9 @@ static __global__ void __launch_bounds__(THREADS)
             float along = fields.q[0][i] * g.x + fields.q[1][i] * g.y;
             if (planes.volume)
                 along += fields.q[2][i] * g.z;
-            sum += planes.weight * (g.norm - along);
-            if (planes.dual) {
+            const bool counts = !planes.masked || g.point == g.point;
+            sum += counts ? planes.weight * (g.norm - along) : 0;
+            if (planes.dual && counts) {
                 struct tv_planes plain = planes;
                 plain.dual = false;
                 const double rest = g.point - ts_cuda_tv_point(plain, fields, step, at, NULL);
@@ -282,8 +309,19 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     job.stream = call->stream;
     job.range = {0, job.planes.n, volume ? range.z - range.first : 0, n};
     const int64_t skipped = volume ? range.first - (out->z_first - halo) : 0;
-    const enum ts_status status = begin(&job, ts_slice_data(in, skipped));
-    return status == TS_OK ? iterate(&job, (float *)out->data) : status;
+    enum ts_status status = begin(&job, ts_slice_data(in, skipped), ts_slice_valid(in, skipped));
+    if (status == TS_OK)
+        status = iterate(&job, (float *)out->data);
+    if (status != TS_OK || !in->valid)
+        return status;
+    const struct ts_image original = ts_image_slices(in, volume ? halo : 0, n);
+    const int64_t count = n * job.planes.plane;
+#define KEEP(T)                                                                                                        \
+    keep_invalid<T><<<blocks_for(count), THREADS, 0, call->stream>>>((const T *)original.data, original.valid,         \
+                                                                     job.planes.plane, (float *)out->data, count)
+    TS_CUDA_DTYPES(in->dtype, KEEP)
+#undef KEEP
+    return ts_cuda_launched(context, "tv keep_invalid");
 }
 
 extern "C" {

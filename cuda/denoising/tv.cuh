@@ -23,6 +23,7 @@ struct tv_planes {
     int64_t n, plane;    /* planes, and pixels of one */
     int ny, nx;
     bool volume, dual; /* 3D; primal-dual */
+    bool masked;       /* f is NaN where a pixel is invalid, and a difference with NaN counts as 0 */
     float weight;
     const int32_t *done; /* per plane; in 3D of the volume, all alike. A plane that is done is left alone */
 };
@@ -62,6 +63,13 @@ static __device__ __forceinline__ float ts_cuda_tv_point(const struct tv_planes 
     return found + step.momentum * (found - old);
 }
 
+/* Returns the difference of m at two pixels. */
+static __device__ __forceinline__ float ts_cuda_tv_difference(float after, float at, bool masked)
+{
+    const float found = after - at;
+    return masked && found != found ? 0 : found;
+}
+
 struct tv_gradient {
     float x, y, z, point, norm;
 };
@@ -75,11 +83,14 @@ static __device__ __forceinline__ struct tv_gradient ts_cuda_tv_gradient(const s
     const float m = ts_cuda_tv_point(planes, q, step, at, image);
     struct tv_gradient g = {0, 0, 0, m, 0};
     if (at.x + 1 < planes.nx)
-        g.x = ts_cuda_tv_point(planes, q, step, {at.i + 1, at.z, at.y, at.x + 1}, NULL) - m;
+        g.x = ts_cuda_tv_difference(ts_cuda_tv_point(planes, q, step, {at.i + 1, at.z, at.y, at.x + 1}, NULL), m,
+                                    planes.masked);
     if (at.y + 1 < planes.ny)
-        g.y = ts_cuda_tv_point(planes, q, step, {at.i + planes.nx, at.z, at.y + 1, at.x}, NULL) - m;
+        g.y = ts_cuda_tv_difference(ts_cuda_tv_point(planes, q, step, {at.i + planes.nx, at.z, at.y + 1, at.x}, NULL),
+                                    m, planes.masked);
     if (planes.volume && at.z + 1 < planes.n)
-        g.z = ts_cuda_tv_point(planes, q, step, {at.i + planes.plane, at.z + 1, at.y, at.x}, NULL) - m;
+        g.z = ts_cuda_tv_difference(
+            ts_cuda_tv_point(planes, q, step, {at.i + planes.plane, at.z + 1, at.y, at.x}, NULL), m, planes.masked);
     g.norm = sqrtf(g.x * g.x + g.y * g.y + g.z * g.z);
     return g;
 }

@@ -60,7 +60,7 @@ template <int K> struct tv_shared {
 };
 
 /* Carries out one iteration: from q (and x) of plane s in `now` to the new q of plane s - 1, in place. */
-template <bool VOLUME, bool DUAL>
+template <bool VOLUME, bool DUAL, bool MASKED>
 static __device__ __forceinline__ void iterate(const struct march &march, const struct tv_step &step, float weight,
                                                int s, struct tv_stage *stage, float (*across)[WARPS_3D][LANES],
                                                float (*points)[WARPS_3D][LANES], struct pixel *now)
@@ -76,10 +76,11 @@ static __device__ __forceinline__ void iterate(const struct march &march, const 
     const float to = now->value + weight * sum, old = now->image, image = DUAL ? old + step.blend * (to - old) : 0;
     const float point = DUAL ? image + step.momentum * (image - old) : to, last = stage->point;
     const float right = __shfl_down_sync(~0u, last, 1);
-    const float gx = march.last_x ? 0 : right - last, gm = s >= march.n ? 0 : point - last;
+    const float gx = march.last_x ? 0 : ts_cuda_tv_difference(right, last, MASKED),
+                gm = s >= march.n ? 0 : ts_cuda_tv_difference(point, last, MASKED);
     float gy = 0;
     if (VOLUME && !march.last_y)
-        gy = points[!odd][warp < WARPS_3D - 1 ? warp + 1 : warp][lane] - last;
+        gy = ts_cuda_tv_difference(points[!odd][warp < WARPS_3D - 1 ? warp + 1 : warp][lane], last, MASKED);
     if (VOLUME)
         points[odd][warp][lane] = point;
     const float qx = stage->x + step.ascent * gx, qy = VOLUME ? stage->across + step.ascent * gy : 0,
@@ -92,7 +93,7 @@ static __device__ __forceinline__ void iterate(const struct march &march, const 
     *stage = kept;
 }
 
-template <int K, bool VOLUME, bool DUAL>
+template <int K, bool VOLUME, bool DUAL, bool MASKED>
 static __device__ __forceinline__ void march_on(const struct tv_planes &planes, const struct tv_fields &from,
                                                 const struct tv_fields &to, const struct tv_steps<K> &steps,
                                                 const struct march &march, bool writes, struct tv_shared<K> *shared)
@@ -106,8 +107,8 @@ static __device__ __forceinline__ void march_on(const struct tv_planes &planes, 
         next = read_pixel<VOLUME, DUAL>(planes, from, march, s + 1);
 #pragma unroll
         for (int j = 0; j < K; j++)
-            iterate<VOLUME, DUAL>(march, steps.at[j], planes.weight, s - j, &stages[j],
-                                  VOLUME ? shared->across[j] : NULL, VOLUME ? shared->point[j] : NULL, &now);
+            iterate<VOLUME, DUAL, MASKED>(march, steps.at[j], planes.weight, s - j, &stages[j],
+                                          VOLUME ? shared->across[j] : NULL, VOLUME ? shared->point[j] : NULL, &now);
         const int done = s - K;
         if (!writes || done < march.first || done >= march.end)
             continue;
@@ -122,7 +123,7 @@ static __device__ __forceinline__ void march_on(const struct tv_planes &planes, 
 }
 
 /* The grid is tiles of x, tiles of y, and chunks of planes. */
-template <int K, bool DUAL>
+template <int K, bool DUAL, bool MASKED>
 static __global__ void __launch_bounds__(LANES *WARPS_3D)
     step_volume(struct tv_planes planes, struct tv_fields from, struct tv_fields to, struct tv_steps<K> steps,
                 int64_t first, int64_t end)
@@ -144,11 +145,11 @@ static __global__ void __launch_bounds__(LANES *WARPS_3D)
                                 inside,
                                 x + 1 >= planes.nx,
                                 y + 1 >= planes.ny};
-    march_on<K, true, DUAL>(planes, from, to, steps, march, writes, &shared);
+    march_on<K, true, DUAL, MASKED>(planes, from, to, steps, march, writes, &shared);
 }
 
 /* The grid is tiles of x, chunks of rows, one for each warp, and slices. */
-template <int K, bool DUAL>
+template <int K, bool DUAL, bool MASKED>
 static __global__ void __launch_bounds__(LANES *WARPS_2D)
     step_slices(struct tv_planes planes, struct tv_fields from, struct tv_fields to, struct tv_steps<K> steps,
                 int64_t end)
@@ -164,7 +165,7 @@ static __global__ void __launch_bounds__(LANES *WARPS_2D)
         const struct march march = {
             z * planes.plane + x, planes.nx, y, y + CHUNK < planes.ny ? y + CHUNK : planes.ny, planes.ny, inside,
             x + 1 >= planes.nx,   true};
-        march_on<K, false, DUAL>(planes, from, to, steps, march, writes, NULL);
+        march_on<K, false, DUAL, MASKED>(planes, from, to, steps, march, writes, NULL);
     }
 }
 
@@ -174,24 +175,24 @@ template <int K> static struct tv_steps<K> steps_of(const struct tv_step *step) 
     return steps;
 }
 
-template <int K, bool DUAL>
+template <int K, bool DUAL, bool MASKED>
 static void launch_volume(const struct tv_planes *planes, const struct tv_fields *from, const struct tv_fields *to,
                           const struct tv_step *steps, int64_t first, int64_t end, cudaStream_t stream)
 {
     const dim3 threads(LANES, WARPS_3D),
         blocks((unsigned)ts_cuda_parts(planes->nx, LANES - 2 * K),
                (unsigned)ts_cuda_parts(planes->ny, WARPS_3D - 2 * K), (unsigned)ts_cuda_parts(end - first, CHUNK));
-    step_volume<K, DUAL><<<blocks, threads, 0, stream>>>(*planes, *from, *to, steps_of<K>(steps), first, end);
+    step_volume<K, DUAL, MASKED><<<blocks, threads, 0, stream>>>(*planes, *from, *to, steps_of<K>(steps), first, end);
 }
 
-template <int K, bool DUAL>
+template <int K, bool DUAL, bool MASKED>
 static void launch_slices(const struct tv_planes *planes, const struct tv_fields *from, const struct tv_fields *to,
                           const struct tv_step *steps, int64_t end, cudaStream_t stream)
 {
     const dim3 threads(LANES, WARPS_2D), blocks((unsigned)ts_cuda_parts(planes->nx, LANES - 2 * K),
                                                 (unsigned)ts_cuda_parts(planes->ny, CHUNK * WARPS_2D),
                                                 (unsigned)(end < MOST_BLOCKS_Z ? end : MOST_BLOCKS_Z));
-    step_slices<K, DUAL><<<blocks, threads, 0, stream>>>(*planes, *from, *to, steps_of<K>(steps), end);
+    step_slices<K, DUAL, MASKED><<<blocks, threads, 0, stream>>>(*planes, *from, *to, steps_of<K>(steps), end);
 }
 
 int ts_cuda_tv_steps(const struct tv_planes *planes, int64_t left)
@@ -204,8 +205,12 @@ enum ts_status ts_cuda_tv_step(const struct stage_context *context, const struct
                                const struct tv_fields *from, const struct tv_fields *to, const struct tv_step *steps,
                                int n_steps, int64_t first, int64_t end, cudaStream_t stream)
 {
-#define VOLUME(K) (planes->dual ? launch_volume<K, true> : launch_volume<K, false>)
-#define SLICES(K) (planes->dual ? launch_slices<K, true> : launch_slices<K, false>)
+#define CHOOSE(launch, K)                                                                                              \
+    (planes->masked ? planes->dual ? launch<K, true, true> : launch<K, false, true>                                    \
+     : planes->dual ? launch<K, true, false>                                                                           \
+                    : launch<K, false, false>)
+#define VOLUME(K) CHOOSE(launch_volume, K)
+#define SLICES(K) CHOOSE(launch_slices, K)
     if (planes->volume)
         (n_steps == TV_STEPS_3D ? VOLUME(TV_STEPS_3D)
          : n_steps == 2         ? VOLUME(2)
@@ -216,5 +221,6 @@ enum ts_status ts_cuda_tv_step(const struct stage_context *context, const struct
                                 : SLICES(1))(planes, from, to, steps, end, stream);
 #undef VOLUME
 #undef SLICES
+#undef CHOOSE
     return ts_cuda_launched(context, "tv step");
 }

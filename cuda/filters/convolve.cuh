@@ -28,6 +28,8 @@ struct convolve_job {
     double constant, scale;
     const double *weights;                  /* n_kernels x rows x step, on the device */
     const struct convolve_weights *kernels; /* the same, on the host */
+    const uint64_t *valid;                  /* of a masked image; else NULL */
+    int64_t words;                          /* of `valid`, from slice to slice */
 };
 
 static inline __host__ __device__ int ts_cuda_convolve_step(int columns)

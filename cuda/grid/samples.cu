@@ -6,6 +6,9 @@
  * each input pixel that has a weight is read once from memory and by its neighbors from cache, and each output pixel is
  * written once. The 8 or 64 reads of a pixel from cache are the limit; a block of 32 x 8 threads reads from a compact
  * box of the input, most of which stays in the first cache.
+ *
+ * Of a masked image all pixels are made so first. A second kernel mends those that have an invalid sample, by the rules
+ * of stages/grid/samples_masked.c, with a warp for each word of 32 bits that it writes. Most of its reads are bits.
  */
 #include "cuda/grid/samples.cuh"
 
@@ -114,6 +117,111 @@ static __global__ void __launch_bounds__(WARP *HIGH)
     }
 }
 
+/* ---- masked images ------------------------------------------------------------------------------ */
+
+enum { MEND_THREADS = 256, MEND_WARPS = MEND_THREADS / WARP, MOST_SLICES = 65535 };
+
+/* The bits of the slabs, with their words of 32 bits from slice to slice. */
+struct sampled_bits {
+    const uint32_t *in;
+    uint32_t *out;
+    int64_t in_words, out_words;
+};
+
+static __device__ inline bool is_valid(const struct sampled_slab &slab, const struct sampled_bits &bits, int64_t z,
+                                       int64_t y, int64_t x)
+{
+    const int64_t i = y * slab.sampling.n_in[2] + x;
+    return bits.in[(z - slab.z_in) * bits.in_words + i / WARP] >> i % WARP & 1;
+}
+
+template <typename T>
+static __device__ inline T sample_at(const T *in, const struct sampled_slab &slab, int64_t z, int64_t y, int64_t x)
+{
+    return in[((z - slab.z_in) * slab.sampling.n_in[1] + y) * slab.sampling.n_in[2] + x];
+}
+
+/* Returns true where every sample that has a weight is valid. */
+template <int N>
+static __device__ bool is_complete(const struct sampled_slab &slab, const struct sampled_bits &bits,
+                                   const struct taps taps[AXES])
+{
+    bool complete = true;
+    for (int k = 0; k < N; k++)
+        for (int j = 0; complete && taps[0].weight[k] != 0 && j < N; j++)
+            for (int i = 0; taps[1].weight[j] != 0 && i < N; i++)
+                complete = complete && (taps[2].weight[i] == 0 ||
+                                        is_valid(slab, bits, taps[0].index[k], taps[1].index[j], taps[2].index[i]));
+    return complete;
+}
+
+/* Returns the linear mean of the valid samples around a pixel. */
+template <typename T>
+static __device__ float mean_of_valid(const T *in, const struct sampled_slab &slab, const struct sampled_bits &bits,
+                                      const struct taps taps[AXES])
+{
+    float values[TAPS_CORNERS];
+    unsigned valid = 0;
+    for (int i = 0; i < TAPS_CORNERS; i++) {
+        const int64_t z = taps[0].index[i & 1], y = taps[1].index[i >> 1 & 1], x = taps[2].index[i >> 2];
+        valid |= (unsigned)is_valid(slab, bits, z, y, x) << i;
+        values[i] = (float)sample_at(in, slab, z, y, x);
+    }
+    return ts_taps_mean(taps, values, valid);
+}
+
+template <int KIND>
+static __device__ inline bool find_all(const struct sampled_slab &slab, const int64_t at[AXES], struct taps taps[AXES])
+{
+    bool inside = true;
+    for (int d = 0; d < AXES; d++)
+        inside = inside && find<KIND>(slab.sampling, d, at[0], at[1], at[2], taps[d]);
+    return inside;
+}
+
+template <typename T, int KIND>
+static __global__ void __launch_bounds__(MEND_THREADS)
+    mend(const T *in, T *out, const __grid_constant__ struct sampled_slab slab,
+         const __grid_constant__ struct sampled_bits bits)
+{
+    const int64_t nx = slab.sampling.n_out[2], n = slab.sampling.n_out[1] * nx,
+                  word = (int64_t)blockIdx.x * MEND_WARPS + threadIdx.x / WARP, i = word * WARP + threadIdx.x % WARP;
+    for (int64_t slice = blockIdx.y; slice < slab.n; slice += gridDim.y) {
+        const int64_t at[AXES] = {slab.z_out + slice, i / nx, i % nx};
+        struct taps taps[AXES];
+        bool valid = i < n && find_all<INTERPOLATION_NEAREST>(slab, at, taps);
+        const bool inside = valid;
+        valid = valid && is_valid(slab, bits, taps[0].index[0], taps[1].index[0], taps[2].index[0]);
+        T *here = out + slice * n + i;
+        if (inside && !valid) {
+            *here = sample_at(in, slab, taps[0].index[0], taps[1].index[0], taps[2].index[0]);
+        } else if (KIND != INTERPOLATION_NEAREST && valid) {
+            find_all<KIND>(slab, at, taps);
+            if (!is_complete < KIND == INTERPOLATION_LINEAR ? 2 : 4 > (slab, bits, taps)) {
+                find_all<INTERPOLATION_LINEAR>(slab, at, taps);
+                *here = stored<T>(mean_of_valid(in, slab, bits, taps));
+            }
+        }
+        const uint32_t made = __ballot_sync(~0u, valid);
+        if (threadIdx.x % WARP == 0 && bits.out && word < bits.out_words)
+            bits.out[slice * bits.out_words + word] = made;
+    }
+}
+
+template <typename T, int KIND>
+static void launch_mend(const struct sampled_slab &slab, const struct ts_image *in, const struct ts_image *out,
+                        cudaStream_t stream)
+{
+    const struct sampled_bits bits = {(const uint32_t *)in->valid, (uint32_t *)out->valid,
+                                      (int64_t)(ts_valid_bytes(in) / sizeof(uint32_t)),
+                                      (int64_t)(ts_valid_bytes(out) / sizeof(uint32_t))};
+    const dim3 blocks((unsigned)ts_cuda_parts(bits.out_words, MEND_WARPS),
+                      (unsigned)(slab.n < MOST_SLICES ? slab.n : MOST_SLICES));
+    mend<T, KIND><<<blocks, MEND_THREADS, 0, stream>>>((const T *)in->data, (T *)out->data, slab, bits);
+}
+
+/* ---- launching ---------------------------------------------------------------------------------- */
+
 template <typename T, int KIND>
 static void launch(const struct sampled_slab &slab, const struct ts_image *in, const struct ts_image *out,
                    cudaStream_t stream)
@@ -127,6 +235,8 @@ static void launch(const struct sampled_slab &slab, const struct ts_image *in, c
         sample<T, KIND, true><<<blocks, threads, 0, stream>>>((const T *)in->data, (T *)out->data, slab, outside);
     else
         sample<T, KIND, false><<<blocks, threads, 0, stream>>>((const T *)in->data, (T *)out->data, slab, outside);
+    if (in->valid)
+        launch_mend<T, KIND>(slab, in, out, stream);
 }
 
 enum ts_status ts_cuda_sampling(const struct stage_context *context, const struct sampling *sampling,

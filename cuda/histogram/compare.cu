@@ -22,11 +22,21 @@ enum { THREADS = 128, RUN = 64 };
 
 struct compare_job {
     const void *a, *b;
+    const uint64_t *a_valid, *b_valid; /* of masked images; else NULL */
+    int64_t words;                     /* of these, from slice to slice */
     enum ts_dtype a_dtype, b_dtype;
     int64_t ny, nx;
     struct compare_rule rule;
     struct compare_sums *sums; /* of every block: (slice, run, strip) */
 };
+
+/* Returns pixel i of a slice; NaN, which is not compared, where it is invalid. */
+static __device__ inline double value_of(const void *image, enum ts_dtype dtype, const uint64_t *valid,
+                                         const struct compare_job &job, int64_t i)
+{
+    const bool is_valid = !valid || valid[blockIdx.y * job.words + i / 64] >> i % 64 & 1;
+    return is_valid ? ts_cuda_value_at(image, dtype, blockIdx.y * job.ny * job.nx + i) : NAN;
+}
 
 static __device__ void add_difference(struct compare_sums *sums, double a, double b)
 {
@@ -107,7 +117,6 @@ template <int TAPS> static __global__ void __launch_bounds__(THREADS) compare_st
     const int64_t strips = (job.nx + OWN - 1) / OWN, runs = gridDim.x / strips;
     const int64_t first = blockIdx.x / strips * RUN, x = blockIdx.x % strips * OWN + threadIdx.x;
     const int64_t end = first + RUN < job.ny ? first + RUN : job.ny;
-    const int64_t slice = blockIdx.y * job.ny * job.nx;
     const bool owns = threadIdx.x < OWN && x < job.nx, has_window = threadIdx.x < OWN && x + HALO < job.nx;
     struct compare_sums own = {0};
     double a[TAPS] = {0}, b[TAPS] = {0};
@@ -117,8 +126,8 @@ template <int TAPS> static __global__ void __launch_bounds__(THREADS) compare_st
             a[k] = a[k + 1];
             b[k] = b[k + 1];
         }
-        a[HALO] = x < job.nx ? ts_cuda_value_at(job.a, job.a_dtype, slice + y * job.nx + x) : 0;
-        b[HALO] = x < job.nx ? ts_cuda_value_at(job.b, job.b_dtype, slice + y * job.nx + x) : 0;
+        a[HALO] = x < job.nx ? value_of(job.a, job.a_dtype, job.a_valid, job, y * job.nx + x) : 0;
+        b[HALO] = x < job.nx ? value_of(job.b, job.b_dtype, job.b_valid, job, y * job.nx + x) : 0;
         if (owns && y < end)
             add_difference(&own, a[HALO], b[HALO]);
         if (y - first < HALO)
@@ -171,11 +180,14 @@ static enum ts_status reduce(const struct stage_context *context, int input, con
     (void)input;
     job.ny = slices->axes[1].n;
     job.nx = slices->axes[2].n;
+    job.words = ((int64_t)ts_slice_count(slices) + 63) / 64;
     job.rule = ts_compare_rule((const struct compare_params *)context->params);
     for (int64_t z = 0; z < nz; z += most) {
         const dim3 grid((unsigned)blocks, (unsigned)(nz - z < most ? nz - z : most));
         job.a = (const char *)slices[0].data + (size_t)(z * count) * ts_dtype_bytes(job.a_dtype);
         job.b = (const char *)slices[1].data + (size_t)(z * count) * ts_dtype_bytes(job.b_dtype);
+        job.a_valid = ts_slice_valid(&slices[0], z);
+        job.b_valid = ts_slice_valid(&slices[1], z);
         job.sums = sums + z * blocks;
         if (job.rule.taps == COMPARE_UNIFORM_TAPS)
             compare_strips<COMPARE_UNIFORM_TAPS><<<grid, THREADS, 0, call->stream>>>(job);

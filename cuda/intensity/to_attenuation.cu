@@ -15,9 +15,11 @@ enum { THREADS = 256, FLIGHT = 8, WAVES = 4 };
 
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    attenuate(const T *in, float *out, int64_t count, struct attenuation_rule rule, unsigned long long *negative)
+    attenuate(const T *in, const uint64_t *valid, float *out, int64_t count, struct attenuation_rule rule,
+              unsigned long long *negative)
 {
     const int64_t slice = blockIdx.y * count, step = (int64_t)gridDim.x * THREADS * FLIGHT;
+    const uint64_t *bits = valid ? valid + blockIdx.y * ((count + 63) / 64) : NULL;
     uint32_t below = 0;
     for (int64_t first = (int64_t)blockIdx.x * THREADS * FLIGHT + threadIdx.x; first < count; first += step) {
         T hu[FLIGHT];
@@ -27,9 +29,10 @@ static __global__ void __launch_bounds__(THREADS)
 #pragma unroll
         for (int i = 0; i < FLIGHT; i++) {
             const double mu = ((double)hu[i] + 1000) * rule.scale;
-            if (first + i * THREADS < count) {
-                below += mu < rule.lowest;
-                out[slice + first + i * THREADS] = (float)(mu < rule.lowest ? 0 : mu);
+            const int64_t at = first + i * THREADS;
+            if (at < count) {
+                below += mu < rule.lowest && (!bits || bits[at / 64] >> at % 64 & 1);
+                out[slice + at] = (float)(mu < rule.lowest ? 0 : mu);
             }
         }
     }
@@ -54,8 +57,8 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         const dim3 grid((unsigned)(work < most ? work : most), (unsigned)(nz - first < 65535 ? nz - first : 65535));
 #define ATTENUATE(type)                                                                                                \
     attenuate<type><<<grid, THREADS, 0, call->stream>>>((const type *)in->data + first * count,                        \
-                                                        (float *)out->data + first * count, count, rule,               \
-                                                        negative ? negative + first : NULL)
+                                                        ts_slice_valid(in, first), (float *)out->data + first * count, \
+                                                        count, rule, negative ? negative + first : NULL)
         TS_CUDA_DTYPES(in->dtype, ATTENUATE)
 #undef ATTENUATE
     }

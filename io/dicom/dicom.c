@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "io/dicom/dicom_record.h"
@@ -83,7 +84,7 @@ static const struct param dicom_params[] = {
     UNREADABLE_PARAM(struct dicom_params),
     PARAM(struct dicom_params, incomplete, .unit = "", .choices = incomplete_choices, .init.choice = INCOMPLETE_REFUSE,
           .doc = "what to do where a series has fewer files than its Number of Series Related Instances says"),
-    PADDING_PARAM(struct dicom_params, "the header's Pixel Padding Value, or in its range,"),
+    PADDING_PARAM(struct dicom_params, "at the header's Pixel Padding Value, or in its range,"),
     PARAM(struct dicom_params, positions, .unit = "", .choices = positions_choices, .init.choice = POSITIONS_FIT,
           .old = {.until = 1, .init.choice = POSITIONS_ENDS},
           .doc = "how the positions of the slices become spacing, origin and step"),
@@ -111,6 +112,7 @@ static void close_source(struct source *base)
         return;
     ts_dicom_ring_end(source);
     ts_dicom_native_end(source);
+    free(base->valid);
     ts_arena_destroy(source->arena); /* which holds the source too */
 }
 
@@ -153,6 +155,7 @@ static const struct source_ops native_ops = {
     .memory_bytes = native_bytes,
     .start = ts_dicom_native_start,
     .prefetch = ts_dicom_native_prefetch,
+    .prefetch_to = ts_dicom_native_prefetch_to,
     .read = read_native,
     .holds = holds,
     .close = close_source,
@@ -195,7 +198,7 @@ static enum ts_status open_frame(struct dicom_source *source, int64_t z, const s
     slice->intercept = frame->intercept;
     memcpy(slice->position_mm, image->position_mm, sizeof slice->position_mm);
     if (values_fit(frame, source->base.image.dtype)) {
-        ts_dicom_padding(source, z, &slice->invalid);
+        slice->states_padding = ts_dicom_states_padding(source, z);
         return TS_OK;
     }
     return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "values-out-of-range"},
@@ -226,6 +229,7 @@ enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct aren
     if (status == TS_OK) {
         const bool native = ts_dicom_is_native(source);
         source->base.ops = native ? &native_ops : &ring_ops;
+        source->base.in_place = native;
         source->base.coding = native ? SOURCE_STORED : SOURCE_ENCODED;
     } else {
         ts_arena_destroy(arena);
@@ -385,8 +389,9 @@ static enum ts_status open_dicom(const struct param_set *set, struct source **so
         return status;
     for (size_t i = 0; i < series->n_warnings; i++)
         ts_diag_warning(diag, &(struct diag_site){.code = "dicom-series"}, "%s", series->warnings[i]);
-    ts_source_set_padding(*source, (enum source_padding)params->padding);
-    status = take_mask(set, (struct dicom_source *)*source, diag);
+    status = ts_source_set_padding(*source, (enum source_padding)params->padding, diag);
+    if (status == TS_OK)
+        status = take_mask(set, (struct dicom_source *)*source, diag);
     if (status == TS_OK)
         status = ts_dicom_record((struct dicom_source *)*source, params, &identity, &folder, series, diag);
     if (status != TS_OK) {

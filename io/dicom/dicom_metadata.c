@@ -14,9 +14,9 @@
 #include "io/dicom_header/dicom_known.h"
 #include "io/dicom_header/dicom_parse.h"
 
-enum { TEXT_BYTES = 512, MIXED_BYTES = 8 };
+enum { TEXT_BYTES = 512 };
 
-static const char mixed[MIXED_BYTES] = "mixed";
+static const char mixed[] = DICOM_MIXED;
 
 enum ts_status ts_dicom_metadata_add(struct dicom_metadata *list, const char *name, const char *key, const char *text,
                                      struct ts_diag *diag)
@@ -53,9 +53,10 @@ static enum ts_status add_numbers(struct dicom_metadata *list, const struct sour
 
 static double *make_numbers(const struct dicom_series *series, struct arena *arena, struct ts_diag *diag)
 {
-    double *numbers = ts_arena_alloc(arena, series->n_images * sizeof *numbers);
+    const size_t bytes = series->n_images * sizeof(double);
+    double *numbers = ts_arena_alloc(arena, bytes);
     if (!numbers)
-        ts_diag_no_memory(diag, series->n_images * sizeof *numbers);
+        ts_diag_no_memory(diag, bytes);
     return numbers;
 }
 
@@ -115,6 +116,41 @@ static enum ts_status add_times(const struct dicom_series *series, struct dicom_
                         : TS_OK;
 }
 
+/* Adds when each slice was acquired, in seconds from the start of its volume: as the scanner lists it, else by the
+ * times of slices in a series of volumes by time. */
+static enum ts_status add_slice_times(const struct dicom_series *series, struct dicom_metadata *list,
+                                      struct ts_diag *diag)
+{
+    const size_t n = series->n_images, slices = series->n_slices;
+    const bool by_time = series->n_volumes > 1 && series->volume_axis.kind == TS_AXIS_TIME;
+    double *numbers = make_numbers(series, list->arena, diag);
+    bool listed = true, differ = false;
+    if (!numbers)
+        return TS_RUN_FAILED;
+    for (size_t i = 0; i < n; i++) {
+        numbers[i] = series->images[i]->slice_time_ms / 1e3;
+        listed &= !isnan(numbers[i]);
+    }
+    for (size_t i = 0; i < n && !listed; i++)
+        numbers[i] = by_time ? acquired_s(series->images[i]) : NAN;
+    for (size_t v = 0; v < n; v += slices) {
+        double first = INFINITY;
+        for (size_t z = v; z < v + slices; z++)
+            first = isnan(numbers[z]) ? -INFINITY : fmin(first, numbers[z]);
+        for (size_t z = v; z < v + slices; z++) {
+            numbers[z] = rint((numbers[z] - first) * 1e6) / 1e6;
+            differ |= numbers[z] > 0;
+            if (!isfinite(numbers[z]))
+                return TS_OK;
+        }
+    }
+    return differ ? add_numbers(list,
+                                &(struct source_attribute){
+                                    .name = DICOM_SLICE_TIMES, .unit = "s", .key = "SliceTiming", .key_scale = 1},
+                                numbers, n)
+                  : TS_OK;
+}
+
 /* Returns the text where all slices agree, "mixed" where they do not. */
 static const char *common_text(const struct dicom_series *series, enum dicom_field field)
 {
@@ -140,11 +176,11 @@ static const char *earliest(const struct dicom_series *series, enum dicom_field 
 static void replace(const struct dicom_series *series, const struct dicom_identity *identity,
                     enum dicom_field_kind kind, const char *text, char out[TEXT_BYTES])
 {
-    const char *patient = common_text(series, DICOM_FIELD_patient_id);
     const bool possible = identity->key_bytes > 0 && *text && text != mixed;
-    const bool replaced = possible && kind == DICOM_FIELD_UID    ? ts_dicom_replace_uid(identity, text, out)
-                          : possible && kind == DICOM_FIELD_DATE ? ts_dicom_move_date(identity, patient, text, out)
-                                                                 : false;
+    const bool replaced = possible && kind == DICOM_FIELD_UID ? ts_dicom_replace_uid(identity, text, out)
+                          : possible && kind == DICOM_FIELD_DATE
+                              ? ts_dicom_move_date(identity, common_text(series, DICOM_FIELD_patient_id), text, out)
+                              : false;
     if (!replaced)
         out[0] = '\0';
 }
@@ -176,8 +212,14 @@ enum ts_status ts_dicom_metadata(const struct dicom_series *series, const struct
     list->items = ts_arena_alloc(arena, (DICOM_FIELDS + DICOM_MORE_ATTRIBUTES) * sizeof *list->items);
     if (list->items == NULL)
         return ts_diag_no_memory(diag, DICOM_FIELDS * sizeof *list->items);
+    /* Most fields are in no image. Their rows are left out, since a large series has many images to ask. */
+    bool present[DICOM_FIELDS] = {false};
+    for (size_t i = 0; i < series->n_images; i++)
+        ts_dicom_field_mark(series->images[i], present);
     for (int field = 0; status == TS_OK && field < DICOM_FIELDS; field++) {
         char text[TEXT_BYTES];
+        if (!present[field])
+            continue;
         if (ts_dicom_field_is_number(field)) {
             status = add_field_numbers(series, field, list, diag);
             continue;
@@ -185,6 +227,19 @@ enum ts_status ts_dicom_metadata(const struct dicom_series *series, const struct
         allow_text(series, identity, field, text);
         status = ts_dicom_metadata_add(list, ts_dicom_fields[field].name, ts_dicom_fields[field].key, text, diag);
     }
+    const double positive = series->images[0]->phase_positive;
+    if (status == TS_OK && !isnan(positive))
+        status = ts_dicom_metadata_add(list, DICOM_PHASE_POLARITY, NULL, positive > 0 ? "POSITIVE" : "NEGATIVE", diag);
+    if (status == TS_OK && series->gradients)
+        list->items[list->n++] = (struct source_attribute){.name = DICOM_GRADIENTS,
+                                                           .value = "",
+                                                           .numbers = series->gradients,
+                                                           .n = (int64_t)series->n_volumes,
+                                                           .unit = "",
+                                                           .key = "DiffusionGradientOrientation",
+                                                           .key_scale = 1,
+                                                           .columns = 3};
+    status = status == TS_OK ? add_slice_times(series, list, diag) : status;
     return status == TS_OK ? add_times(series, list, diag) : status;
 }
 

@@ -12,7 +12,14 @@
 #include "io/source/source.h"
 
 /* A list of attributes with a place for each row of the table and for as many more; `items` is the arena's. */
-enum { DICOM_MORE_ATTRIBUTES = 16 };
+enum { DICOM_MORE_ATTRIBUTES = 24 };
+/* The attribute of diffusion series that holds three numbers for each volume: the direction of the weighting in LPS, or
+ * zeros where it has none. */
+#define DICOM_GRADIENTS "diffusion_gradient_direction"
+/* The seconds from the start of a volume to the acquisition of each slice. */
+#define DICOM_SLICE_TIMES "slice_timing"
+/* POSITIVE where phase is encoded towards rising rows or columns, else NEGATIVE. */
+#define DICOM_PHASE_POLARITY "phase_encoding_polarity"
 struct dicom_metadata {
     struct source_attribute *items;
     size_t n;

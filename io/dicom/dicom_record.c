@@ -6,6 +6,7 @@
 #include "io/dicom/dicom_record.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
@@ -60,10 +61,12 @@ enum ts_status ts_dicom_record(struct dicom_source *source, const struct dicom_p
     if (n_skipped > 0)
         snprintf(skipped, sizeof skipped, "%zu", n_skipped);
     ts_dicom_passed_over(folder, passed_over, sizeof passed_over);
+    /* Boxes that the chain names are taken to hold all the text that the header speaks of. */
+    const bool masked = source->mask.boxes && strcmp(ts_dicom_burned_in(series), "YES") == 0;
     const struct dicom_loss loss = ts_dicom_loss(series);
     const struct source_attribute reports[] = {
         {.name = DICOM_SERIES_OF_INPUT, .value = number},
-        {.name = "burned_in_annotation", .value = ts_dicom_burned_in(series)},
+        {.name = "burned_in_annotation", .value = masked ? "NO" : ts_dicom_burned_in(series)},
         {.name = "pixels_masked", .value = source->mask.boxes ? "YES" : ""},
         {.name = "files_passed_over", .value = passed_over},
         {.name = "files_skipped", .value = skipped},

@@ -223,9 +223,24 @@ static const struct {
     [TS_F32] = {count_f32, rescale_f32},
 };
 
-int64_t ts_dicom_count_range(const void *stored, enum ts_dtype dtype, size_t n, int64_t low, int64_t high)
+/* Most words are all of padding or all of measured values, and their pixels are not looked at one by one. */
+int64_t ts_dicom_mark_range(const void *stored, enum ts_dtype dtype, size_t n, int64_t low, int64_t high,
+                            uint64_t *valid)
 {
-    return by_dtype[dtype].count(stored, n, low, high);
+    enum { WORD = 64 };
+    const size_t element = ts_dtype_bytes(dtype);
+    int64_t count = 0;
+    for (size_t first = 0; valid && first < n; first += WORD) {
+        const size_t in_word = n - first < WORD ? n - first : WORD;
+        const char *values = (const char *)stored + first * element;
+        const int64_t found = by_dtype[dtype].count(values, in_word, low, high);
+        uint64_t word = found == (int64_t)in_word ? 0 : UINT64_MAX >> (WORD - in_word);
+        for (size_t i = 0; word != 0 && found > 0 && i < in_word; i++)
+            word ^= (uint64_t)by_dtype[dtype].count(values + i * element, 1, low, high) << i;
+        valid[first / WORD] = word;
+        count += found;
+    }
+    return valid ? count : by_dtype[dtype].count(stored, n, low, high);
 }
 
 void ts_dicom_rescale(void *out, enum ts_dtype dtype, const void *stored, enum ts_dtype stored_dtype, size_t n,

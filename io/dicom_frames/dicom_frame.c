@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This decodes one slice, in a worker process where it is compressed: it gets cells (from the file, inflated, or of a
- * decoder), makes stored values of them, digests, counts padding, and rescales.
+ * decoder), makes stored values of them, digests, marks padding, and rescales.
  *
  * pixel_sha256 = SHA-256(p), p the stored values, little-endian, sign-extended to BitsAllocated.
  * instance_hmac = HMAC-SHA256(key, SOP Instance UID), key = SHA-256(p || "tomostage instance key"): who holds the image
@@ -48,7 +48,8 @@ struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
                             .have_padding = image->have_padding,
                             .have_padding_limit = image->have_padding_limit,
                             .padding = image->padding,
-                            .padding_limit = image->padding_limit};
+                            .padding_limit = image->padding_limit,
+                            .digest = !source->base.no_digests};
     if (dicom_is_compressed(file->syntax))
         job.stream = file->streams[image->frame];
     else
@@ -139,7 +140,8 @@ static bool digest(const void *stored, size_t bytes, const char *uid, struct dic
     return ok;
 }
 
-/* Gives the padding value, or the range from it to its limit, in stored values. Returns false where there is none. */
+/* Gives the padding value, or the range from it to its limit, in stored values. Returns false where there is none.
+ * Pixels are compared with it before any rescaling and table, as the standard has it (DICOM PS3.3 C.7.5.1.1.2). */
 static bool find_padding(const struct dicom_job *job, int64_t *low, int64_t *high)
 {
     const bool is_signed = job->cells.is_signed;
@@ -152,29 +154,23 @@ static bool find_padding(const struct dicom_job *job, int64_t *low, int64_t *hig
     return job->have_padding && !job->cells.is_float;
 }
 
-static int64_t count_padding(const struct dicom_job *job, const void *stored, enum ts_dtype dtype)
+static int64_t mark_padding(const struct dicom_job *job, const void *stored, enum ts_dtype dtype, uint64_t *valid)
 {
     int64_t low, high;
-    return find_padding(job, &low, &high) ? ts_dicom_count_range(stored, dtype, job->n, low, high) : 0;
+    if (!find_padding(job, &low, &high)) {
+        low = INT64_MAX;
+        high = INT64_MIN;
+    }
+    return ts_dicom_mark_range(stored, dtype, job->n, low, high, valid);
 }
 
-/* The ends of the range are rescaled as the pixels are. So a pixel lies between them exactly where its stored value
- * lies in the range, as far as the type of the volume tells neighboring stored values apart. */
-void ts_dicom_padding(const struct dicom_source *source, int64_t z, struct invalid_range *range)
+bool ts_dicom_states_padding(const struct dicom_source *source, int64_t z)
 {
     const struct dicom_job job = ts_dicom_job(source, z);
     int64_t low, high;
-    double least, most, ends[2];
-    uint32_t values[2];
-    *range = (struct invalid_range){(double)NAN, (double)NAN};
+    double least, most;
     ts_dicom_stored_range(&job.cells, &least, &most);
-    if (!find_padding(&job, &low, &high) || job.slope == 0 || (double)high < least || (double)low > most)
-        return;
-    const uint32_t stored[2] = {(uint32_t)(int64_t)fmax((double)low, least),
-                                (uint32_t)(int64_t)fmin((double)high, most)};
-    ts_dicom_rescale(values, job.dtype, stored, job.cells.is_signed ? TS_I32 : TS_U32, 2, job.slope, job.intercept);
-    ts_load_f64(ends, values, job.dtype, 2);
-    *range = (struct invalid_range){fmin(ends[0], ends[1]), fmax(ends[0], ends[1])};
+    return find_padding(&job, &low, &high) && (double)high >= least && (double)low <= most;
 }
 
 /* Moves the cells of a tile, whose first one stands at cell `first` of the frame, to the beginning of the buffer. */
@@ -231,7 +227,7 @@ static bool look_up(const struct dicom_job *job, int fd, const void *stored, enu
 }
 
 void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, void *out,
-                           struct dicom_reply *reply)
+                           uint64_t *valid, struct dicom_reply *reply)
 {
     const size_t bytes = job->n * (size_t)(job->cells.bits_allocated / 8);
     const enum ts_dtype stored = ts_dicom_stored_dtype(&job->cells);
@@ -239,13 +235,13 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scr
     if (!read_cells(job, fd, scratch, reply))
         return;
     reply->dirty = ts_dicom_cells_to_stored(cells, job->n, &job->cells);
-    if (!digest(cells, bytes, job->sop_instance, reply))
+    if (job->digest && !digest(cells, bytes, job->sop_instance, reply))
         return;
     if (job->cells.is_float && job->cells.bits_allocated == 64 && !ts_dicom_round_doubles(cells, job->n)) {
         ts_dicom_reply_refuse(reply, "values-out-of-range", "a 64-bit value is beyond the range of a 32-bit float");
         return;
     }
-    reply->padding_count = count_padding(job, cells, stored);
+    reply->padding_count = mark_padding(job, cells, stored, valid);
     if (job->lut.entries > 0)
         look_up(job, fd, cells, stored, out, reply);
     else

@@ -26,7 +26,8 @@ struct reading {
     unsigned char *out;
 };
 
-/* Reads slice z. The file must be the one that was checked before and after, so that no part of the pixels is newer. */
+/* Reads slice z. Its bits were written by its first read and may be in use. The file must be the one that was checked
+ * before and after, so that no part of the pixels is newer. */
 static void read_slice(const struct dicom_source *source, int64_t z, struct dicom_scratch *scratch, void *out,
                        struct dicom_reply *reply)
 {
@@ -34,7 +35,8 @@ static void read_slice(const struct dicom_source *source, int64_t z, struct dico
     const int fd = ts_dicom_frame_open(source->frames[z].image->file, reply);
     if (fd < 0)
         return;
-    ts_dicom_frame_decode(&job, fd, scratch, out, reply);
+    uint64_t *valid = *source->base.slices[z].pixel_sha256 ? NULL : ts_source_valid(&source->base, z);
+    ts_dicom_frame_decode(&job, fd, scratch, out, valid, reply);
     if (!reply->failed)
         ts_dicom_frame_check(source->frames[z].image->file, fd, reply);
     close(fd);
@@ -70,7 +72,7 @@ static int useful_threads(const struct dicom_source *source, int threads)
 
 size_t ts_dicom_native_bytes(const struct dicom_source *source, int threads, int64_t ahead)
 {
-    return ts_read_ahead_bytes(&source->base, &rule, ahead) +
+    return ts_read_ahead_bytes(&source->base, &rule, ahead) + ts_source_valid_bytes(&source->base) +
            (size_t)useful_threads(source, threads) * ts_dicom_cell_bytes(source);
 }
 
@@ -91,6 +93,13 @@ void ts_dicom_native_prefetch(struct source *base, int64_t z, int64_t n)
     struct dicom_source *source = (struct dicom_source *)base;
     if (source->native)
         ts_read_ahead_prefetch(source->native, z, n);
+}
+
+void ts_dicom_native_prefetch_to(struct source *base, int64_t z, int64_t n, void *out)
+{
+    struct dicom_source *source = (struct dicom_source *)base;
+    if (source->native)
+        ts_read_ahead_prefetch_to(source->native, z, n, out);
 }
 
 enum ts_status ts_dicom_native_read(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)

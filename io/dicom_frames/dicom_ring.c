@@ -42,9 +42,15 @@ static int clamp_workers(const struct dicom_source *source, int threads, int64_t
     return (int)clamp(clamp(clamp(threads, slots), ts_source_total(&source->base)), WORKERS_MAX);
 }
 
-static size_t slot_bytes(const struct dicom_source *source)
+/* The bits of valid pixels stand behind the pixels of a slot. */
+static size_t valid_offset(const struct dicom_source *source)
 {
     return (ts_slice_bytes(&source->base.image) + 63) / 64 * 64;
+}
+
+static size_t slot_bytes(const struct dicom_source *source)
+{
+    return valid_offset(source) + (ts_valid_bytes(&source->base.image) + 63) / 64 * 64;
 }
 
 /* Returns the memory that a worker may need to decode any slice. */
@@ -67,7 +73,7 @@ static size_t worker_bytes(const struct dicom_source *source)
 size_t ts_dicom_ring_bytes(const struct dicom_source *source, int threads, int64_t ahead)
 {
     const int64_t slots = clamp_slots(source, ahead);
-    return (size_t)slots * (slot_bytes(source) + sizeof *source->slots) +
+    return (size_t)slots * (slot_bytes(source) + sizeof *source->slots) + ts_source_valid_bytes(&source->base) +
            (size_t)clamp_workers(source, threads, slots) * worker_bytes(source);
 }
 
@@ -75,13 +81,13 @@ size_t ts_dicom_ring_bytes(const struct dicom_source *source, int threads, int64
 
 /* Every worker gets this when it starts. */
 struct decoder_setup {
-    size_t slot_bytes, cell_bytes;
-    bool codecs; /* DCMTK is needed */
+    size_t slot_bytes, cell_bytes, valid_offset; /* valid_offset: 0 where no bits are wanted */
+    bool codecs;                                 /* DCMTK is needed */
 };
 
 struct decoder {
     unsigned char *slots; /* shared with the program */
-    size_t slot_bytes;
+    size_t slot_bytes, valid_offset;
     struct dicom_scratch scratch;
 };
 
@@ -101,7 +107,7 @@ static void *begin(const void *setup, void *memory)
 {
     static struct decoder decoder;
     const struct decoder_setup *sizes = setup;
-    decoder = (struct decoder){.slots = memory, .slot_bytes = sizes->slot_bytes};
+    decoder = (struct decoder){.slots = memory, .slot_bytes = sizes->slot_bytes, .valid_offset = sizes->valid_offset};
     return ts_dicom_scratch_init(&decoder.scratch, sizes->cell_bytes) ? &decoder : NULL;
 }
 
@@ -110,7 +116,9 @@ static void work(void *state, const void *bytes, int fd, void *reply)
     struct decoder *decoder = state;
     struct dicom_job job;
     memcpy(&job, bytes, sizeof job);
-    ts_dicom_frame_decode(&job, fd, &decoder->scratch, decoder->slots + (size_t)job.place * decoder->slot_bytes, reply);
+    unsigned char *slot = decoder->slots + (size_t)job.place * decoder->slot_bytes;
+    uint64_t *valid = decoder->valid_offset > 0 ? (uint64_t *)(void *)(slot + decoder->valid_offset) : NULL;
+    ts_dicom_frame_decode(&job, fd, &decoder->scratch, slot, valid, reply);
 }
 
 static const struct worker_kind decoder_kind = {
@@ -155,7 +163,8 @@ enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahe
         return ts_diag_no_memory(diag, (size_t)ts_source_total(base) * sizeof *source->slot_of);
     }
     memset(source->slot_of, 0xFF, (size_t)ts_source_total(base) * sizeof *source->slot_of);
-    const struct decoder_setup decoder = {source->slot_bytes, ts_dicom_cell_bytes(source), needs_codecs(source)};
+    const struct decoder_setup decoder = {source->slot_bytes, ts_dicom_cell_bytes(source),
+                                          base->image.masked ? valid_offset(source) : 0, needs_codecs(source)};
     const struct worker_setup setup = {
         .kind = &decoder_kind,
         .n_workers = source->n_workers,
@@ -325,6 +334,9 @@ enum ts_status ts_dicom_ring_read(struct source *base, int64_t z, int64_t n, voi
         status = ts_dicom_accept(source, wanted.z, &source->slots[slot].reply, diag);
         if (status == TS_OK)
             memcpy((unsigned char *)out + (size_t)(wanted.z - z) * bytes, slot_data(source, slot), bytes);
+        if (status == TS_OK && base->image.masked)
+            memcpy(ts_source_valid(base, wanted.z), (unsigned char *)slot_data(source, slot) + valid_offset(source),
+                   ts_valid_bytes(&base->image));
         free_slot(source, slot);
     }
     if (status == TS_OK) {

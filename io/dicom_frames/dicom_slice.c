@@ -61,17 +61,12 @@ enum ts_status ts_dicom_check_range(const struct dicom_source *source, int64_t z
                          (long long)n_slices);
 }
 
-enum ts_status ts_dicom_accept(struct dicom_source *source, int64_t z, const struct dicom_reply *reply,
-                               struct ts_diag *diag)
+/* Keeps the digests of slice z, which has to be the one that was read before, if it was. */
+static enum ts_status accept_digests(struct dicom_source *source, int64_t z, const struct dicom_reply *reply,
+                                     const char *name, struct ts_diag *diag)
 {
     struct source_slice *slice = &source->base.slices[z];
-    const char *name = ts_base_name(source->frames[z].image->file->path);
     char sha256[sizeof slice->pixel_sha256];
-    if (reply->failed) {
-        struct diag_site site = {.code = reply->code};
-        ts_diag_error(diag, TS_BAD_INPUT, &site, "slice %lld (%s): %s", (long long)z, name, reply->text);
-        return ts_diag_hint(diag, "copy the file again from its archive, or leave it out");
-    }
     ts_digest_format(sha256, reply->pixel_sha256);
     if (slice->pixel_sha256[0] != '\0' && strcmp(slice->pixel_sha256, sha256) != 0)
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "file-changed"},
@@ -79,9 +74,21 @@ enum ts_status ts_dicom_accept(struct dicom_source *source, int64_t z, const str
     memcpy(slice->pixel_sha256, sha256, sizeof sha256);
     if (source->frames[z].image->file->sop_instance[0] != '\0')
         ts_digest_format(slice->instance_hmac, reply->instance_hmac);
-    slice->padding_count = reply->padding_count;
-    source->frames[z].dirty = reply->dirty;
     return TS_OK;
+}
+
+enum ts_status ts_dicom_accept(struct dicom_source *source, int64_t z, const struct dicom_reply *reply,
+                               struct ts_diag *diag)
+{
+    const char *name = ts_base_name(source->frames[z].image->file->path);
+    if (reply->failed) {
+        struct diag_site site = {.code = reply->code};
+        ts_diag_error(diag, TS_BAD_INPUT, &site, "slice %lld (%s): %s", (long long)z, name, reply->text);
+        return ts_diag_hint(diag, "copy the file again from its archive, or leave it out");
+    }
+    source->base.slices[z].padding_count = reply->padding_count;
+    source->frames[z].dirty = reply->dirty;
+    return source->base.no_digests ? TS_OK : accept_digests(source, z, reply, name, diag);
 }
 
 void ts_dicom_note_dirty(struct dicom_source *source, int64_t z, int64_t n, struct ts_diag *diag)

@@ -43,6 +43,7 @@ struct dicom_job {
     enum ts_dtype dtype; /* dtype of the volume */
     bool have_padding, have_padding_limit;
     int32_t padding, padding_limit;
+    bool digest; /* the digests are asked for; else they stay 0 */
     char sop_instance[DICOM_UID_MAX];
 };
 
@@ -98,18 +99,17 @@ struct dicom_source {
 
 /* Returns the job of slice z, with the place of its result still 0. */
 struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z);
-/* Gives the values of slice z that its header says are padding, rescaled as its pixels are; NAN where there are
- * none. */
-void ts_dicom_padding(const struct dicom_source *source, int64_t z, struct invalid_range *range);
+/* Returns true where the header of slice z states padding, in values that its pixels can have. */
+bool ts_dicom_states_padding(const struct dicom_source *source, int64_t z);
 /* Opens the slice's file. Returns -1 with the reason in the reply where it cannot, or where it is not the file whose
  * header was checked. */
 int ts_dicom_frame_open(const struct dicom_file *file, struct dicom_reply *reply);
 /* Returns true where an open file is the one whose header was checked; else the reply has the reason. */
 bool ts_dicom_frame_check(const struct dicom_file *file, int fd, struct dicom_reply *reply);
-/* Decodes the frame of one slice into out (n elements of job->dtype), in a worker or, where it is not compressed,
- * anywhere. */
+/* Decodes the frame of one slice into out (n elements of job->dtype), and into `valid` (NULL: not wanted) the bits of
+ * pixels that are no padding, in a worker or, where it is not compressed, anywhere. */
 void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, void *out,
-                           struct dicom_reply *reply);
+                           uint64_t *valid, struct dicom_reply *reply);
 /* Makes the scratch of a thread or worker. Returns false where memory is out. */
 bool ts_dicom_scratch_init(struct dicom_scratch *scratch, size_t cell_bytes);
 void ts_dicom_scratch_clear(struct dicom_scratch *scratch);
@@ -136,6 +136,7 @@ bool ts_dicom_is_native(const struct dicom_source *source);
 /* The same operations for slices that are not compressed as below for others. */
 enum ts_status ts_dicom_native_start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag);
 void ts_dicom_native_prefetch(struct source *base, int64_t z, int64_t n);
+void ts_dicom_native_prefetch_to(struct source *base, int64_t z, int64_t n, void *out);
 enum ts_status ts_dicom_native_read(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag);
 void ts_dicom_native_end(struct dicom_source *source);
 size_t ts_dicom_native_bytes(const struct dicom_source *source, int threads, int64_t ahead);

@@ -36,7 +36,9 @@ static double *wanted_values(struct dicom_csa *found, const char *name, int *cou
     } wanted[] = {{"NumberOfImagesInMosaic", &found->tiles, 1},
                   {"SliceNormalVector", found->normal, 3},
                   {"B_value", &found->b_value, 1},
-                  {"DiffusionGradientDirection", found->gradient, 3}};
+                  {"DiffusionGradientDirection", found->gradient, 3},
+                  {"PhaseEncodingDirectionPositive", &found->phase_positive, 1},
+                  {"MosaicRefAcqTimes", found->times_ms, DICOM_CSA_TIMES}};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         if (!strcmp(name, wanted[i].name)) {
             *count = wanted[i].count;
@@ -87,7 +89,10 @@ static bool read_tag(struct csa_reader *csa, bool first, struct dicom_csa *found
 
 struct dicom_csa ts_dicom_read_csa(struct scan *scan)
 {
-    struct dicom_csa found = {.tiles = NAN, .normal = {NAN, NAN, NAN}, .b_value = NAN, .gradient = {NAN, NAN, NAN}};
+    struct dicom_csa found = {
+        .tiles = NAN, .normal = {NAN, NAN, NAN}, .b_value = NAN, .gradient = {NAN, NAN, NAN}, .phase_positive = NAN};
+    for (int i = 0; i < DICOM_CSA_TIMES; i++)
+        found.times_ms[i] = NAN;
     struct csa_reader csa = {
         .reader = &scan->reader, .at = scan->csa.offset, .end = scan->csa.offset + scan->csa.length};
     unsigned char start[8];

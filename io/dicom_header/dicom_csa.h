@@ -9,10 +9,14 @@
 
 #include "io/dicom_header/dicom_scan_state.h"
 
+enum { DICOM_CSA_TIMES = 512 };
+
 /* What the CSA header states; NaN where it does not. */
 struct dicom_csa {
     double tiles, normal[3];
-    double b_value, gradient[3]; /* s/mm2; unit vector in patient coordinates (LPS) */
+    double b_value, gradient[3];      /* s/mm2; unit vector in patient coordinates (LPS) */
+    double phase_positive;            /* 1: phase is encoded towards rising rows or columns, 0: the other way */
+    double times_ms[DICOM_CSA_TIMES]; /* of each tile, from the start of the volume */
 };
 
 /* Reads the tags up to the first that is broken. All is NaN where the file has no such header. */

@@ -106,6 +106,14 @@ static const void *member(const struct dicom_image *image, enum dicom_field fiel
     return row->place == DICOM_PLACE_LIST ? NULL : base + row->offset;
 }
 
+void ts_dicom_field_mark(const struct dicom_image *image, bool present[DICOM_FIELDS])
+{
+    for (int field = 0; field < DICOM_FIELDS; field++)
+        present[field] |= ts_dicom_fields[field].place != DICOM_PLACE_LIST;
+    for (const struct dicom_value *value = image->values; value; value = value->next)
+        present[value->field] = true;
+}
+
 double ts_dicom_field_believed(enum dicom_field field, double number)
 {
     return fabs(number) <= ts_dicom_fields[field].most ? number : NAN;

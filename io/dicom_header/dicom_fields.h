@@ -59,6 +59,8 @@ struct dicom_value {
 void ts_dicom_take_field(struct scan *scan, const struct dicom_element *element, bool big_endian);
 /* Returns true where the field is a number. */
 bool ts_dicom_field_is_number(enum dicom_field field);
+/* Sets present[field] for each field that the image has, or that is a member of a struct: all others are absent. */
+void ts_dicom_field_mark(const struct dicom_image *image, bool present[DICOM_FIELDS]);
 /* Returns the number of an image; NaN where it has none. */
 double ts_dicom_field_number(const struct dicom_image *image, enum dicom_field field);
 /* Returns the number, or NaN where it is larger than any that the field may have in an output. */

@@ -98,7 +98,9 @@ struct dicom_image {
     double cardiac_percent;                                                      /* of the cycle; NaN if absent */
     double acquired_s, time_offset_s, trigger_ms, frame_reference_ms, content_s; /* times whose differences count; NaN
                                                                                     if absent */
-    double vendor_kind; /* a vendor's number for the kind of image; NaN if absent */
+    double slice_time_ms;  /* of a tile, from the start of its volume; NaN if absent */
+    double phase_positive; /* 1: phase is encoded towards rising rows or columns; 0: the other way; NaN if absent */
+    double vendor_kind;    /* a vendor's number for the kind of image; NaN if absent */
     bool have_gradient;
     double gradient[3]; /* direction of the diffusion weighting, in patient coordinates (LPS); NaN if absent */
     double ge_b_value, ge_gradient[3]; /* the same as GE states them (dicom_diffusion.c); NaN if absent */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the files of a study and scans each of them. Folders are searched without recursion and without following links
- * to folders. Names are sorted, so that nothing depends on the order in which the file system lists them. A name that
- * leads to no image is kept with the reason, since it may have been a slice.
+ * Finds the files of a study and scans each of them, by all processors. Folders are searched without recursion and
+ * without following links to folders. Names are sorted, so that nothing depends on the order in which the file system
+ * lists them. A name that leads to no image is kept with the reason, since it may have been a slice.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -16,8 +16,11 @@
 #include "core/memory.h"
 #include "core/path.h"
 #include "io/dicom_header/dicom_scan.h"
+#include "io/source/read_ahead.h"
 
 enum { MAX_DEPTH = 32, MAX_FILES = 1000000 };
+/* A part is what a thread scans at a time: enough that starting a thread for it pays. */
+enum { PART_FILES = 32, BATCH_FILES = 4096 };
 
 struct found {
     const char *path;         /* arena */
@@ -26,6 +29,12 @@ struct found {
 
 struct list {
     struct found *items;
+    size_t n, capacity;
+};
+
+/* The images that were found. */
+struct images {
+    struct dicom_file *files;
     size_t n, capacity;
 };
 
@@ -214,64 +223,125 @@ static size_t drop_further_names(struct dicom_file *files, size_t n)
     return kept;
 }
 
-/* Scans the files in the order of their names; *images is to be freed in every case. */
-static enum ts_status scan_files(struct search *search, struct dicom_file **images, size_t *n_images)
+/* One file of a batch, and what its scan found. */
+struct scanned {
+    const struct found *found;
+    bool is_image;
+    struct dicom_file file;
+    struct dicom_other other;
+};
+
+/* A batch of files while threads scan it. Each thread has an arena of its own. */
+struct batch {
+    struct scanned *items;
+    size_t n;
+    struct arena **arenas;
+};
+
+static enum ts_status scan_part(void *user, int thread, int64_t part, struct ts_diag *diag)
+{
+    const struct batch *batch = user;
+    const size_t first = (size_t)part * PART_FILES, end = first + PART_FILES < batch->n ? first + PART_FILES : batch->n;
+    (void)diag;
+    for (size_t i = first; i < end; i++) {
+        struct scanned *item = &batch->items[i];
+        item->is_image = ts_dicom_scan_file(item->found->path, batch->arenas[thread], &item->file, &item->other);
+    }
+    return TS_OK;
+}
+
+/* Keeps what the scan of one file found. */
+static enum ts_status keep(struct search *search, struct scanned *item, struct images *images)
+{
+    if (!item->is_image) {
+        item->other.folder = item->found->folder;
+        return add_other(search, &item->other);
+    }
+    struct dicom_file *grown = ts_memory_grow(images->files, images->n, &images->capacity, sizeof *grown);
+    if (!grown)
+        return ts_diag_no_memory(search->diag, images->n * sizeof *grown);
+    images->files = grown;
+    grown[images->n] = item->file;
+    grown[images->n].folder = item->found->folder;
+    grown[images->n].entry = item->found->entry;
+    if (item->file.refusal_code && !strcmp(item->file.refusal_code, "no-memory")) /* no fault of the file */
+        return ts_diag_no_memory(search->diag, 0);
+    images->n++;
+    search->folder->n_seen++;
+    return TS_OK;
+}
+
+/* Scans the files batch by batch, each batch by all threads, and keeps what they found in the order of the names: so
+ * nothing depends on which thread was faster, and only a batch is held beside the images. */
+static enum ts_status scan_batches(struct search *search, struct readers *readers, struct batch *batch,
+                                   struct images *images)
+{
+    const struct list *files = &search->files;
+    enum ts_status status = TS_OK;
+    for (size_t next = 0; next < files->n && status == TS_OK;) {
+        for (batch->n = 0; batch->n < BATCH_FILES && next < files->n; next++)
+            if (next == 0 || strcmp(files->items[next].path, files->items[next - 1].path)) /* else it is named twice */
+                batch->items[batch->n++].found = &files->items[next];
+        status = ts_readers_run(readers, ts_readers_threads(readers), (int64_t)(batch->n + PART_FILES - 1) / PART_FILES,
+                                scan_part, batch, search->diag);
+        for (size_t i = 0; i < batch->n && status == TS_OK; i++)
+            status = keep(search, &batch->items[i], images);
+    }
+    return status;
+}
+
+/* Scans the files in the order of their names; images->files is to be freed in every case. */
+static enum ts_status scan_files(struct search *search, struct images *images)
 {
     struct list *files = &search->files;
-    const size_t others = search->folder->n_others;
-    size_t capacity = 0, n = 0;
-    if (files->n > 0)
+    const size_t others = search->folder->n_others, parts = (files->n + PART_FILES - 1) / PART_FILES;
+    const int processors = ts_read_ahead_processors();
+    if (files->n > 1)
         qsort(files->items, files->n, sizeof *files->items, compare_found);
-    for (size_t i = 0; i < files->n; i++) {
-        const struct found *found = &files->items[i];
-        struct dicom_file *grown = ts_memory_grow(*images, n, &capacity, sizeof *grown);
-        if (!grown)
-            return ts_diag_no_memory(search->diag, n * sizeof *grown);
-        *images = grown;
-        if (i > 0 && !strcmp(found->path, found[-1].path))
-            continue; /* named twice by the user */
-        struct dicom_other other;
-        if (ts_dicom_scan_file(found->path, search->arena, &grown[n], &other)) {
-            grown[n].folder = found->folder;
-            grown[n].entry = found->entry;
-            if (grown[n].refusal_code && !strcmp(grown[n].refusal_code, "no-memory")) /* no fault of the file */
-                return ts_diag_no_memory(search->diag, 0);
-            n++;
-            search->folder->n_seen++;
-            continue;
-        }
-        other.folder = found->folder;
-        enum ts_status status = add_other(search, &other);
-        if (status != TS_OK)
-            return status;
-    }
-    *n_images = drop_further_names(*images, n);
-    search->folder->n_same = files->n - *n_images - (search->folder->n_others - others);
+    struct readers *readers = ts_readers_create(parts < (size_t)processors ? (int)parts : processors);
+    const int threads = readers ? ts_readers_threads(readers) : 0;
+    struct batch batch = {.items = malloc((files->n < BATCH_FILES ? files->n : BATCH_FILES) * sizeof *batch.items + 1),
+                          .arenas = calloc((size_t)threads + 1, sizeof *batch.arenas)};
+    bool complete = readers && batch.items && batch.arenas;
+    for (int t = 0; complete && t < threads; t++)
+        complete = (batch.arenas[t] = ts_arena_create()) != NULL;
+    const enum ts_status status = complete ? scan_batches(search, readers, &batch, images)
+                                           : ts_diag_no_memory(search->diag, BATCH_FILES * sizeof *batch.items);
+    for (int t = 0; batch.arenas && t < threads; t++)
+        ts_arena_join(search->arena, batch.arenas[t]);
+    ts_readers_destroy(readers);
+    free(batch.arenas);
+    free(batch.items);
+    if (status != TS_OK)
+        return status;
+    images->n = drop_further_names(images->files, images->n);
+    search->folder->n_same = files->n - images->n - (search->folder->n_others - others);
     return TS_OK;
 }
 
 static enum ts_status search_and_scan(struct search *search)
 {
     struct dicom_folder *folder = search->folder;
-    struct dicom_file *images = NULL;
+    struct images images = {.files = NULL};
     enum ts_status status = TS_OK;
     while (status == TS_OK && search->pending.n > 0)
         status = read_folder(search, search->pending.items[--search->pending.n]);
     if (status == TS_OK)
-        status = scan_files(search, &images, &folder->n_files);
+        status = scan_files(search, &images);
+    folder->n_files = status == TS_OK ? images.n : 0;
     struct dicom_other *others = folder->others;
     if (status == TS_OK) {
         if (folder->n_others > 1)
             qsort(others, folder->n_others, sizeof *others, compare_others);
-        folder->files = ts_arena_copy(search->arena, images, folder->n_files, sizeof *images);
+        folder->files = ts_arena_copy(search->arena, images.files, images.n, sizeof *images.files);
         folder->others = ts_arena_copy(search->arena, others, folder->n_others, sizeof *others);
         if (!folder->files || !folder->others)
-            status = ts_diag_no_memory(search->diag, folder->n_files * sizeof *images);
+            status = ts_diag_no_memory(search->diag, images.n * sizeof *images.files);
     }
     for (size_t i = 0; status == TS_OK && i < folder->n_files; i++)
         for (size_t k = 0; k < folder->files[i].n_images; k++)
             folder->files[i].images[k].file = &folder->files[i];
-    free(images);
+    free(images.files);
     free(others);
     return status;
 }

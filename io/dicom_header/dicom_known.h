@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #define DICOM_UNRECOGNIZED "unrecognized"
+#define DICOM_MIXED "mixed" /* where the texts of slices differ */
 
 /* Lists of texts; NULL ends each. */
 extern const char *const ts_dicom_image_types[],

@@ -64,6 +64,7 @@ void ts_dicom_list_tiles(struct scan *scan)
     const int grid = tiles >= 1 && tiles <= MAX_TILES ? (int)ceil(sqrt(tiles)) : 0;
     double normal[3] = {0};
     ts_dicom_weight_by_csa(mosaic, &csa);
+    mosaic->phase_positive = csa.phase_positive;
     if (isnan(tiles))
         ts_dicom_refuse(scan, "dicom-mosaic", "%s how many (private elements removed?)", way);
     else if (grid == 0 || tiles != rint(tiles) || file->rows % grid || file->columns % grid || file->frames != 1)
@@ -79,7 +80,9 @@ void ts_dicom_list_tiles(struct scan *scan)
         ts_dicom_refuse(scan, "dicom-mosaic", "the tiles of a mosaic do not follow each other along their normal");
     for (int k = 0; !file->refusal && k < (int)tiles; k++) {
         struct dicom_image *tile = ts_dicom_add_image(scan);
-        if (tile)
-            place_tile(scan, normal, k, grid, tile);
+        if (!tile)
+            continue;
+        place_tile(scan, normal, k, grid, tile);
+        tile->slice_time_ms = k < DICOM_CSA_TIMES ? csa.times_ms[k] : NAN;
     }
 }

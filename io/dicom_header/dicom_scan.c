@@ -160,7 +160,7 @@ static void read_data_set(struct scan *scan, struct dicom_walk *walk)
             ts_dicom_take_group(scan, walk, &element);
         else
             ts_dicom_take(scan, walk, &element);
-        if (ts_dicom_is_class(scan->file->sop_class, document_classes))
+        if (element.tag == DICOM_TAG(0x0008, 0x0016) && ts_dicom_is_class(scan->file->sop_class, document_classes))
             return;
     }
 }
@@ -176,9 +176,10 @@ static void init_scan(struct scan *scan, const char *path)
     image->slope = 1;
     image->spacing_between_slices_mm = image->echo_time_ms = image->temporal_position = image->acquisition_number =
         image->b_value = image->instance_number = image->acquired_s = image->time_offset_s = image->trigger_ms =
-            image->frame_reference_ms = image->content_s = image->cardiac_percent = image->ge_b_value =
-                image->ge_gradient[0] = image->ge_gradient[1] = image->ge_gradient[2] = image->vendor_kind =
-                    image->gradient[0] = image->gradient[1] = image->gradient[2] = NAN;
+            image->slice_time_ms = image->phase_positive = image->frame_reference_ms = image->content_s =
+                image->cardiac_percent = image->ge_b_value = image->ge_gradient[0] = image->ge_gradient[1] =
+                    image->ge_gradient[2] = image->vendor_kind = image->gradient[0] = image->gradient[1] =
+                        image->gradient[2] = NAN;
 }
 
 /* Returns true where these 8 bytes are the header of an element of one of the groups that come first in a file or a

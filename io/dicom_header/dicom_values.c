@@ -88,6 +88,7 @@ static const struct wanted wanted[] = {
      FLAG(have_orientation)},
     {0, PUBLIC, TAG(0x0020, 0x0052), VALUE_UID, "Frame of Reference UID", FILE_TEXT(frame_of_reference)},
     {0, PUBLIC, TAG(0x0020, 0x0100), VALUE_ADVICE, "Temporal Position Identifier", FIELD(temporal_position), 1, 0},
+    {0, PUBLIC, TAG(0x0020, 0x930D), VALUE_BINARY, "Temporal Position Time Offset", FIELD(time_offset_s), 1, 0},
     {0, PUBLIC, TAG(0x0020, 0x0105), VALUE_ADVICE, "Number of Temporal Positions", FILE_FIELD(temporal_positions), 1,
      0},
     {0, PUBLIC, TAG(0x0020, 0x0110), VALUE_ADVICE, "Temporal Resolution", FILE_FIELD(temporal_resolution_ms), 1, 0},

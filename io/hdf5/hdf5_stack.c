@@ -229,16 +229,18 @@ enum ts_status ts_hdf5_stack_locate(const struct hdf5_input *input, struct hdf5_
 /* Reads the numbers of an open list. */
 static enum ts_status read_numbers(struct hdf5_input *input, struct hdf5_stack *stack, int64_t most, double **values)
 {
-    if (stack->n[0] > most)
+    const int64_t count = stack->n[0] * stack->n[1]; /* 32 bits each at most, as check_sizes knows */
+    if (count > most)
         return ts_hdf5_input_refuse(input, "hdf5-size", "%s has %" PRId64 " values, expected at most %" PRId64,
-                                    stack->name, stack->n[0], most);
+                                    stack->name, count, most);
     enum ts_status status = ts_hdf5_stack_locate(input, stack);
     if (status != TS_OK)
         return status;
-    *values = ts_arena_alloc(input->arena, (size_t)stack->n[0] * sizeof **values);
+    *values = ts_arena_alloc(input->arena, (size_t)count * sizeof **values);
     if (!*values)
-        return ts_diag_no_memory(input->diag, (size_t)stack->n[0] * sizeof **values);
-    const struct hdf5_box box = {.end = {stack->n[0], 1, 1}, .stride = {1, 1, 1}, .out = *values, .doubles = true};
+        return ts_diag_no_memory(input->diag, (size_t)count * sizeof **values);
+    const struct hdf5_box box = {
+        .end = {stack->n[0], stack->n[1], 1}, .stride = {stack->n[1], 1, 1}, .out = *values, .doubles = true};
     struct readers *readers = ts_readers_create(1);
     struct hdf5_stack_reader *reader = readers ? ts_hdf5_stack_reader_create(stack, readers) : NULL;
     status = reader ? ts_hdf5_stack_read(reader, input, &box) : ts_diag_no_memory(input->diag, sizeof box);
@@ -247,15 +249,18 @@ static enum ts_status read_numbers(struct hdf5_input *input, struct hdf5_stack *
     return status;
 }
 
-enum ts_status ts_hdf5_stack_list(struct hdf5_input *input, const struct hdf5_ref *dataset, const char *name,
-                                  int64_t most, double **values, int64_t *n)
+static enum ts_status read_list(struct hdf5_input *input, const struct hdf5_ref *dataset, const char *name,
+                                int64_t columns, int64_t most, double **values, int64_t *n)
 {
     struct hdf5_stack stack;
     *values = NULL;
     *n = 0;
     if (dataset->kind == FINDER_NONE)
         return TS_OK;
-    enum ts_status status = ts_hdf5_stack_open(input, dataset, name, 1, &stack);
+    enum ts_status status = ts_hdf5_stack_open(input, dataset, name, columns > 1 ? 2 : 1, &stack);
+    if (status == TS_OK && stack.n[1] != columns)
+        status = ts_hdf5_input_refuse(input, "hdf5-size", "%s has %" PRId64 " columns, expected %" PRId64, stack.name,
+                                      stack.n[1], columns);
     if (status == TS_OK)
         status = read_numbers(input, &stack, most, values);
     *n = stack.n[0];
@@ -263,12 +268,27 @@ enum ts_status ts_hdf5_stack_list(struct hdf5_input *input, const struct hdf5_re
     return status;
 }
 
-enum ts_status ts_hdf5_stack_numbers(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
-                                     int64_t most, double **values, int64_t *n)
+enum ts_status ts_hdf5_stack_list(struct hdf5_input *input, const struct hdf5_ref *dataset, const char *name,
+                                  int64_t most, double **values, int64_t *n)
+{
+    return read_list(input, dataset, name, 1, most, values, n);
+}
+
+enum ts_status ts_hdf5_stack_vectors(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
+                                     int64_t columns, int64_t most, double **values, int64_t *n)
 {
     struct hdf5_ref dataset;
     *values = NULL;
     *n = 0;
-    const enum ts_status status = ts_hdf5_input_find(input, from, path, &dataset);
-    return status == TS_OK ? ts_hdf5_stack_list(input, &dataset, path, most, values, n) : status;
+    enum ts_status status = ts_hdf5_input_find(input, from, path, &dataset);
+    if (status == TS_OK)
+        status = read_list(input, &dataset, path, columns, most, values, n);
+    ts_hdf5_input_release(input, &dataset);
+    return status;
+}
+
+enum ts_status ts_hdf5_stack_numbers(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
+                                     int64_t most, double **values, int64_t *n)
+{
+    return ts_hdf5_stack_vectors(input, from, path, 1, most, values, n);
 }

@@ -67,6 +67,10 @@ enum ts_status ts_hdf5_stack_read(struct hdf5_stack_reader *reader, const struct
  * refused. *values is NULL where there is no such dataset. */
 enum ts_status ts_hdf5_stack_list(struct hdf5_input *input, const struct hdf5_ref *dataset, const char *name,
                                   int64_t most, double **values, int64_t *n);
+/* Reads a list of n vectors of so many numbers at a path below `from`: a dataset of rank 2, or for one column of rank 0
+ * or 1. `most` is of all numbers. */
+enum ts_status ts_hdf5_stack_vectors(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
+                                     int64_t columns, int64_t most, double **values, int64_t *n);
 /* Does what ts_hdf5_stack_list does for the dataset at a path below `from`. */
 enum ts_status ts_hdf5_stack_numbers(struct hdf5_input *input, const struct hdf5_ref *from, const char *path,
                                      int64_t most, double **values, int64_t *n);

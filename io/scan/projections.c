@@ -34,7 +34,7 @@ struct projection_source {
     struct rule_source in; /* first */
     struct projections projections;
     int64_t *map; /* for each frame of the file its view, or -1 */
-    struct hdf5_stack_reader *boxes;
+    struct hdf5_stack_reader *boxes, *masks;
 };
 
 const char *ts_projections_frames_name(int32_t frames)
@@ -45,6 +45,7 @@ const char *ts_projections_frames_name(int32_t frames)
 void ts_projections_close(struct projections *projections)
 {
     ts_hdf5_stack_close(&projections->stack);
+    ts_hdf5_stack_close(&projections->mask);
     ts_hdf5_input_close(&projections->input);
     ts_arena_destroy(projections->arena);
 }
@@ -154,7 +155,9 @@ static void close_source(struct source *base)
     struct projection_source *source = (struct projection_source *)base;
     ts_read_ahead_destroy(source->in.reading);
     ts_hdf5_stack_reader_destroy(source->boxes);
+    ts_hdf5_stack_reader_destroy(source->masks);
     ts_projections_close(&source->projections);
+    free(base->valid);
     free(base->slices);
     free(source->map);
     free(source);
@@ -163,13 +166,63 @@ static void close_source(struct source *base)
 static size_t memory_bytes(const struct source *base, int threads, int64_t ahead)
 {
     const struct projection_source *source = (const struct projection_source *)base;
+    const struct hdf5_stack *mask = &source->projections.mask;
+    const size_t mask_bytes = ts_source_valid_bytes(base) == 0
+                                  ? 0
+                                  : ts_hdf5_stack_scratch(mask, threads) + ts_source_valid_bytes(base) +
+                                        (size_t)ts_hdf5_stack_together(mask, 0) * ts_slice_count(&base->image);
     return ts_hdf5_stack_scratch(&source->projections.stack, threads) +
-           ts_read_ahead_bytes(base, &source->in.rule, ahead);
+           ts_read_ahead_bytes(base, &source->in.rule, ahead) + mask_bytes;
 }
 
 static bool holds(const struct source *base, dev_t device, ino_t inode)
 {
     return ts_hdf5_input_holds(&((const struct projection_source *)base)->projections.input, device, inode);
+}
+
+/* Makes bits of the mask of a slice, unless an earlier read has made them: they may be in use. */
+static void take_mask(struct source *base, int64_t z, const uint8_t *mask)
+{
+    const size_t n = ts_slice_count(&base->image);
+    uint64_t *valid = ts_source_valid(base, z);
+    if (*base->slices[z].pixel_sha256)
+        return;
+    base->slices[z].padding_count = 0;
+    for (size_t first = 0; first < n; first += 64) {
+        uint64_t word = 0;
+        for (size_t i = first; i < n && i < first + 64; i++)
+            word |= (uint64_t)(mask[i] == 0) << (i - first);
+        valid[first / 64] = word;
+        base->slices[z].padding_count += (int64_t)(n - first < 64 ? n - first : 64) - __builtin_popcountll(word);
+    }
+}
+
+/* Reads the masks of slices [z, z + n), those that the file holds together at a time. */
+static enum ts_status read_masks(struct projection_source *source, struct readers *readers, int64_t z, int64_t n,
+                                 const struct hdf5_input *input)
+{
+    struct source *base = &source->in.base;
+    const struct hdf5_stack *mask = &source->projections.mask;
+    const size_t slice = ts_slice_count(&base->image);
+    const int64_t together = ts_hdf5_stack_together(mask, 0);
+    uint8_t *values = malloc((size_t)together * slice);
+    enum ts_status status = TS_OK;
+    if (!source->masks)
+        source->masks = ts_hdf5_stack_reader_create(mask, readers);
+    if (!values || !source->masks)
+        status = ts_diag_no_memory(input->diag, (size_t)together * slice);
+    for (int64_t first = z, end; status == TS_OK && first < z + n; first = end) {
+        end = (first / together + 1) * together < z + n ? (first / together + 1) * together : z + n;
+        const struct hdf5_box box = {.first = {first, 0, 0},
+                                     .end = {end, mask->n[1], mask->n[2]},
+                                     .stride = {(ptrdiff_t)slice, (ptrdiff_t)mask->n[2], 1},
+                                     .out = values};
+        status = ts_hdf5_stack_read(source->masks, input, &box);
+        for (int64_t k = first; status == TS_OK && k < end; k++)
+            take_mask(base, k, values + (size_t)(k - first) * slice);
+    }
+    free(values);
+    return status;
 }
 
 /* Reads rows [z, z + n) out of the file. */
@@ -192,7 +245,9 @@ static enum ts_status read_rows(struct source *base, struct readers *readers, in
     box.stride[order[2]] = 1;
     if (!source->boxes && !(source->boxes = ts_hdf5_stack_reader_create(&projections->stack, readers)))
         return ts_diag_no_memory(diag, sizeof box);
-    const enum ts_status status = ts_hdf5_stack_read(source->boxes, &input, &box);
+    enum ts_status status = ts_hdf5_stack_read(source->boxes, &input, &box);
+    if (status == TS_OK && base->image.masked)
+        status = read_masks(source, readers, z, n, &input);
     return status == TS_OK ? ts_source_digest(base, readers, z, n, out, diag) : status;
 }
 
@@ -272,6 +327,10 @@ static enum ts_status fill(struct projection_source *source)
     source->in.base.volume_axis = projections->volume_axis;
     if (status == TS_OK)
         status = ts_source_make_slices(&source->in.base, diag);
+    for (int64_t z = 0; status == TS_OK && z < ts_source_total(&source->in.base); z++)
+        source->in.base.slices[z].states_padding = projections->mask.name != NULL;
+    if (status == TS_OK)
+        status = ts_source_set_padding(&source->in.base, projections->padding, diag);
     if (status == TS_OK)
         status = map_frames(source);
     if (status != TS_OK)
@@ -303,6 +362,8 @@ enum ts_status ts_projections_source(const struct param_set *set, projections_fi
         status = fill(source);
     if (status == TS_OK)
         status = ts_hdf5_stack_locate(&projections->input, &projections->stack);
+    if (status == TS_OK && source->in.base.image.masked)
+        status = ts_hdf5_stack_locate(&projections->input, &projections->mask);
     ts_hdf5_input_found(&projections->input);
     projections->input.set = NULL;
     projections->input.diag = NULL;

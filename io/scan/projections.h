@@ -9,6 +9,7 @@
 #include "io/hdf5/hdf5_stack.h"
 #include "io/source/angle_unit.h"
 #include "io/source/source_beam.h"
+#include "io/source/source_padding.h"
 
 enum frames { FRAMES_PROJECTIONS, FRAMES_FLATS, FRAMES_DARKS };
 
@@ -36,11 +37,18 @@ extern const struct choice ts_frames_choices[], ts_projections_quantity_choices[
         PARAM(type, endpoint, .unit = "", .init.b = false,                                                             \
               .doc = "whether the last view is at theta_stop, or one step before it")
 
+/* A result has the attributes of the input that it was computed from. */
+enum { PROJECTIONS_ATTRIBUTES = 128 };
+
 /* A scan as a format describes it before the source is made. The arena owns all lists and texts. */
 struct projections {
     struct arena *arena;
     struct hdf5_input input;
     struct hdf5_stack stack;
+    /* A dataset of u8 of the same shape, which is not 0 where a pixel is invalid; its name is NULL where there is none.
+     * With it the image is masked unless `padding` says otherwise. */
+    struct hdf5_stack mask;
+    enum source_padding padding;
     int order[3];          /* axis of the file that holds z, view, detector */
     int64_t n_views;       /* frames that are given */
     const int64_t *frames; /* their indices in the file; NULL: all */
@@ -52,7 +60,7 @@ struct projections {
     /* The whole image, where the file describes it, in place of the fields from `angles` on; else NULL. */
     const struct ts_image *described;
     struct ts_axis volume_axis; /* of a stack of several volumes */
-    struct source_attribute attributes[12];
+    struct source_attribute attributes[PROJECTIONS_ATTRIBUTES];
     size_t n_attributes;
 };
 

@@ -12,6 +12,7 @@
 
 #include "io/file/result_check.h"
 #include "io/scan/projections.h"
+#include "io/scan/result_facts.h"
 #include "io/source/source_slices.h"
 
 enum { IMAGE_NAME_BYTES = 256 };
@@ -20,6 +21,7 @@ static const struct param result_params[] = {
     PARAM(struct result_params, result, .required = true, .unit = "", .doc = "the HDF5 file that a run wrote"),
     PARAM(struct result_params, image, .unit = "", .init.text = "data",
           .doc = "name of the image in the file: what `save` called it, or data, the last one"),
+    PADDING_PARAM(struct result_params, "that the file's pixel_mask marks"),
     SLICES_PARAM(struct result_params),
 };
 
@@ -296,6 +298,21 @@ static enum ts_status describe(struct projections *projections, const struct hdf
     return status == TS_OK ? check_sense(projections, image) : status;
 }
 
+/* Opens the mask that a run writes beside an image some of whose pixels are invalid. */
+static enum ts_status open_mask(struct projections *projections, const struct hdf5_ref *group)
+{
+    struct hdf5_stack *mask = &projections->mask;
+    struct hdf5_ref dataset = {0};
+    enum ts_status status = ts_hdf5_input_find(&projections->input, group, "pixel_mask", &dataset);
+    if (status != TS_OK || dataset.kind == FINDER_NONE)
+        return status;
+    status = ts_hdf5_stack_open(&projections->input, &dataset, "pixel_mask", TS_MAX_RANK, mask);
+    if (status == TS_OK && (mask->dtype != TS_U8 || memcmp(mask->n, projections->stack.n, sizeof mask->n) != 0 ||
+                            mask->n_volumes != projections->stack.n_volumes))
+        status = unlike(projections, "its pixel_mask has another shape, or is not of u8");
+    return status;
+}
+
 static enum ts_status find_all(struct projections *projections, const struct param_set *set)
 {
     const struct result_params *params = set->values;
@@ -322,6 +339,11 @@ static enum ts_status find_all(struct projections *projections, const struct par
     projections->n_views = projections->stack.n[1];
     if (status == TS_OK)
         status = describe(projections, &group);
+    projections->padding = (enum source_padding)params->padding;
+    if (status == TS_OK)
+        status = open_mask(projections, &group);
+    if (status == TS_OK)
+        status = ts_result_facts(projections, projections->described);
     if (status == TS_OK)
         status = ts_projections_attribute(projections, "image", "%s", params->image);
     return status;
@@ -332,6 +354,11 @@ static enum ts_status open_result(const struct param_set *set, struct source **s
     return ts_projections_source(set, find_all, source, diag);
 }
 
+static void resolve(struct param_set *set, const struct source *source)
+{
+    ts_source_resolve_padding(set, source);
+}
+
 const struct source_format result_format = {
     .name = "result",
     .summary = "an image of a file that a run wrote, with its axes, units, geometry and beam",
@@ -339,4 +366,5 @@ const struct source_format result_format = {
     .n_params = sizeof result_params / sizeof result_params[0],
     .params_bytes = sizeof(struct result_params),
     .open = open_result,
+    .resolve = resolve,
 };

@@ -7,11 +7,12 @@
 #ifndef IO_SCAN_RESULT_H
 #define IO_SCAN_RESULT_H
 
-#include "io/source/source.h"
+#include "io/source/source_padding.h"
 
 struct result_params {
     const char *result;
     const char *image;
+    int32_t padding; /* enum source_padding */
     struct ts_numbers slices;
 };
 

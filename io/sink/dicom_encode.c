@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Elements have their tag, VR, length and value. RLE has a segment for each byte of the pixels, the high one first, and
- * packs each row by itself, as the standard demands: runs of three and more equal bytes as a count and the byte, others
- * as they are.
+ * Elements have their tag, VR, length and value, and are sorted when all are there. RLE has a segment for each byte of
+ * the pixels, the high one first, and packs each row by itself, as the standard demands: runs of three and more equal
+ * bytes as a count and the byte, others as they are.
  */
 #include "io/sink/dicom_encode.h"
 
 #include <openssl/evp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -16,7 +17,8 @@ enum {
     META_LENGTH_AT = PREAMBLE_BYTES + 4 + 8,
     RLE_HEADER_BYTES = 64,
     SHORTEST_RUN = 3,
-    LONGEST_RUN = 128
+    LONGEST_RUN = 128,
+    MOST_ELEMENTS = 256
 };
 
 void ts_dicom_uid(char out[DICOM_UID_BYTES], const char *text)
@@ -50,7 +52,7 @@ void ts_dicom_put_number(struct dicom_header *header, uint32_t value, int bytes)
 
 static bool has_long_length(const char *vr)
 {
-    return strcmp(vr, "OB") == 0 || strcmp(vr, "OW") == 0;
+    return strcmp(vr, "OB") == 0 || strcmp(vr, "OW") == 0 || strcmp(vr, "SQ") == 0;
 }
 
 void ts_dicom_put_element(struct dicom_header *header, uint32_t tag, const char *vr, uint32_t length)
@@ -88,6 +90,57 @@ void ts_dicom_put_short(struct dicom_header *header, uint32_t tag, uint32_t valu
     ts_dicom_put_number(header, value, 2);
 }
 
+void ts_dicom_put_doubles(struct dicom_header *header, uint32_t tag, const double *values, uint32_t n)
+{
+    ts_dicom_put_element(header, tag, "FD", n * (uint32_t)sizeof *values);
+    memcpy(header->bytes + header->n, values, n * sizeof *values);
+    header->n += n * sizeof *values;
+}
+
+/* An element of the header: its bytes, and its tag as a number that rises as tags do. */
+struct element {
+    uint32_t tag;
+    size_t at, bytes;
+};
+
+static int compare_elements(const void *a, const void *b)
+{
+    const struct element *first = a, *second = b;
+    if (first->tag != second->tag)
+        return first->tag < second->tag ? -1 : 1;
+    return first->at < second->at ? -1 : 1;
+}
+
+static uint32_t read_number(const unsigned char *from, int bytes)
+{
+    uint32_t value = 0;
+    for (int i = bytes; i-- > 0;)
+        value = value << 8 | from[i];
+    return value;
+}
+
+void ts_dicom_sort(struct dicom_header *header)
+{
+    struct element elements[MOST_ELEMENTS];
+    unsigned char copy[DICOM_HEADER_BYTES];
+    size_t n = 0, to = header->start;
+    memcpy(copy, header->bytes, header->n);
+    for (size_t at = header->start; at < header->n && n < MOST_ELEMENTS; at += elements[n++].bytes) {
+        const unsigned char *element = copy + at;
+        const char vr[] = {(char)element[4], (char)element[5], '\0'};
+        const size_t bytes = has_long_length(vr) ? 12 + read_number(element + 8, 4) : 8 + read_number(element + 6, 2);
+        elements[n] = (struct element){read_number(element, 2) << 16 | read_number(element + 2, 2), at, bytes};
+    }
+    qsort(elements, n, sizeof *elements, compare_elements);
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0 && elements[i].tag == elements[i - 1].tag)
+            continue;
+        memcpy(header->bytes + to, copy + elements[i].at, elements[i].bytes);
+        to += elements[i].bytes;
+    }
+    header->n = to;
+}
+
 void ts_dicom_put_meta(struct dicom_header *header, const char *object_class, const char *instance, const char *syntax)
 {
     char implementation[DICOM_UID_BYTES];
@@ -108,7 +161,7 @@ void ts_dicom_put_meta(struct dicom_header *header, const char *object_class, co
     const size_t end = header->n;
     header->n = META_LENGTH_AT;
     ts_dicom_put_number(header, (uint32_t)(end - start), 4);
-    header->n = end;
+    header->n = header->start = end;
 }
 
 void ts_dicom_decimal(double value, char out[DICOM_NUMBER_BYTES])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This encodes DICOM files in explicit VR little endian, element by element in rising order of tags, and frames in RLE.
+ * This encodes DICOM files in explicit VR little endian, element by element, and frames in RLE.
  * The callers know which elements an object needs. Source: DICOM PS3.5 7.1 and annex G, PS3.10 7.
  */
 #ifndef IO_SINK_DICOM_ENCODE_H
@@ -14,11 +14,13 @@ enum { DICOM_HEADER_BYTES = 8192, DICOM_UID_BYTES = 65, DICOM_NUMBER_BYTES = 17 
 
 #define DICOM_EXPLICIT_SYNTAX "1.2.840.10008.1.2.1"
 #define DICOM_RLE_SYNTAX "1.2.840.10008.1.2.5"
+#define DICOM_JPEG_LS_SYNTAX "1.2.840.10008.1.2.4.80"
+#define DICOM_JPEG_2000_SYNTAX "1.2.840.10008.1.2.4.90"
 
 /* The elements before the pixels, which are made in memory because the length of the first group stands before it. */
 struct dicom_header {
     unsigned char bytes[DICOM_HEADER_BYTES];
-    size_t n;
+    size_t n, start; /* start: of the data set, behind the meta information */
 };
 
 /* Makes a UID of a text, the same for equal texts: a UUID of version 8 out of its SHA-256, under 2.25. */
@@ -32,6 +34,10 @@ void ts_dicom_put_text(struct dicom_header *header, uint32_t tag, const char *vr
     __attribute__((format(printf, 4, 5)));
 /* Puts an element of VR US. */
 void ts_dicom_put_short(struct dicom_header *header, uint32_t tag, uint32_t value);
+/* Puts an element of VR FD. */
+void ts_dicom_put_doubles(struct dicom_header *header, uint32_t tag, const double *values, uint32_t n);
+/* Brings the elements of the data set into rising order of tags. Of several with one tag the first one stays. */
+void ts_dicom_sort(struct dicom_header *header);
 /* Puts the lowest bytes of a number, little-endian. */
 void ts_dicom_put_number(struct dicom_header *header, uint32_t value, int bytes);
 /* Writes a number as the 16 characters of VR DS allow, with as many digits as they hold. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Writes a volume as NIfTI-1, or as NIfTI-2 where an axis is longer than 32,767, as it is or in gzip by all threads.
- * The values keep their type and their order, x fastest and row 0 first: the transform states how they lie, and no row
- * is moved. LPS becomes RAS by the signs of the first two coordinates. A volume without a place in a patient gets the
- * positions along its axes as its coordinates. Beside the file goes NAME.json with the facts about the input, under
- * keys as those of BIDS sidecars. A series of volumes has a fourth axis, of which NAME.json states the positions.
+ * The values keep their type. A volume with a place in a patient keeps the order of its values, x fastest and row 0
+ * first: the transform states how they lie, and LPS becomes RAS by the signs of the first two coordinates. A volume
+ * without such a place has no transform (both codes are 0). Programs then draw the second axis upwards, so its rows are
+ * written from the last to the first, and row 0 is at the top as it is in DICOM and HDF5. A series of volumes has a
+ * fourth axis, which has a unit where it is one of time. nifti_sidecar.c makes the texts beside it. Where pixels are
+ * invalid a second image goes beside it, NAME_mask: u8 on the same grid, 1 where a pixel is valid.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,15 +16,16 @@
 
 #include "io/file/file_bytes.h"
 #include "io/file/gzip_writer.h"
-#include "io/sink/sink.h"
-#include "io/source/metadata.h"
+#include "io/sink/nifti_sidecar.h"
 #include "io/volume/nifti_header.h"
 
 struct nifti_file {
     struct sink sink; /* first */
     struct gzip_writer *gzip;
     uint64_t offset;
-    char *sidecar; /* its path */
+    unsigned char *reversed; /* one slice; NULL: rows keep their order */
+    struct nifti_timing timing;
+    char *beside[SINK_STAGED]; /* paths of the files beside it */
 };
 
 static bool is_gzip(const char *path)
@@ -38,11 +41,13 @@ static const char *refusal(const struct sink_request *request)
 
 static size_t memory_bytes(const struct sink_request *request)
 {
-    return is_gzip(request->path) ? ts_gzip_writer_bytes(request->threads) : 0;
+    return (is_gzip(request->path) ? ts_gzip_writer_bytes(request->threads) : 0) +
+           (request->image->has_geometry ? 0 : ts_slice_bytes(request->image));
 }
 
-static void make_header(const struct sink *sink, struct nifti_header *header)
+static void make_header(const struct nifti_file *file, struct nifti_header *header)
 {
+    const struct sink *sink = &file->sink;
     const struct ts_image *image = &sink->image;
     double rows[3][4];
     *header = (struct nifti_header){.version = 1, .dim = {3, 1, 1, 1, 1, 1, 1, 1}, .slope = 1};
@@ -57,18 +62,25 @@ static void make_header(const struct sink *sink, struct nifti_header *header)
         header->dim[0] = 4;
         header->dim[4] = (double)volumes->n;
         header->version = volumes->n > NIFTI_1_LONGEST ? 2 : header->version;
-        if (volumes->kind == TS_AXIS_TIME && volumes->n > 1) /* the mean step, in seconds */
-            header->pixdim[4] =
-                (ts_axis_position(volumes, volumes->n - 1) - ts_axis_position(volumes, 0)) / (double)(volumes->n - 1);
     }
+    if (file->timing.step_s > 0)
+        header->pixdim[4] = file->timing.step_s;
     header->datatype = ts_nifti_datatype(image->dtype);
     header->bits = 8 * (double)ts_dtype_bytes(image->dtype);
     header->offset = header->version == 1 ? NIFTI_1_BYTES + 4 : NIFTI_2_BYTES + 4;
-    header->units = !strcmp(image->axes[2].unit, "mm") ? NIFTI_MM + NIFTI_SECONDS : 0;
+    const bool in_mm = !strcmp(image->axes[2].unit, "mm");
+    const bool timed = sink->request.volumes ? file->timing.step_s > 0 : in_mm;
+    header->units = (in_mm ? NIFTI_MM : 0) + (timed ? NIFTI_SECONDS : 0);
     snprintf(header->text, sizeof header->text, "tomostage %s: %s, %s", ts_version(), ts_quantity_name(image->quantity),
              image->unit);
+    if (!image->has_geometry) {
+        for (int d = 0; d < 3; d++)
+            header->pixdim[1 + d] = ts_axis_spacing(&image->axes[2 - d]);
+        header->pixdim[0] = 1;
+        return;
+    }
     ts_sink_transform(image, rows);
-    for (int d = 0; d < 4 && image->has_geometry; d++) {
+    for (int d = 0; d < 4; d++) {
         rows[0][d] = 0 - rows[0][d]; /* a zero keeps its sign */
         rows[1][d] = 0 - rows[1][d];
     }
@@ -84,100 +96,165 @@ static bool put_bytes(struct nifti_file *file, const void *data, size_t bytes)
     return ts_file_write_at(file->sink.staged[0].file.fd, data, bytes, at);
 }
 
-/* ---- the sidecar --------------------------------------------------------------------------------- */
+/* ---- files beside it ----------------------------------------------------------------------------- */
 
-static void write_sidecar(FILE *stream, const struct sink_request *request)
-{
-    struct json json;
-    ts_json_init(&json, stream, true);
-    ts_json_open(&json, '{');
-    ts_json_member_text(&json, "Quantity", ts_quantity_name(request->image->quantity));
-    ts_json_member_text(&json, "Units", request->image->unit);
-    ts_json_member_text(&json, "Image", request->name);
-    ts_metadata_json(&json, request->attributes, request->n_attributes);
-    if (request->volumes) {
-        ts_json_open_member(&json, "Volumes", '{');
-        ts_json_member_text(&json, "Axis", ts_axis_name(request->volumes->kind));
-        ts_json_member_text(&json, "Units", request->volumes->unit);
-        ts_json_open_member(&json, "Positions", '[');
-        for (int64_t i = 0; i < request->volumes->n; i++)
-            ts_json_real(&json, ts_axis_position(request->volumes, i));
-        ts_json_close(&json, ']');
-        ts_json_close(&json, '}');
-    }
-    ts_json_open_member(&json, "GeneratedBy", '[');
-    ts_json_open(&json, '{');
-    ts_json_member_text(&json, "Name", "tomostage");
-    ts_json_member_text(&json, "Version", ts_version());
-    ts_json_close(&json, '}');
-    ts_json_close(&json, ']');
-    ts_json_close(&json, '}');
-}
-
-static enum ts_status create_sidecar(struct nifti_file *file, struct ts_diag *diag)
+/* Stages a file of the output's name with another ending. It holds what `write` writes; where that is nothing there is
+ * no file. */
+static enum ts_status create_beside(struct nifti_file *file, const char *ending, nifti_sidecar_write *write,
+                                    struct ts_diag *diag)
 {
     struct sink *sink = &file->sink;
+    const int k = sink->n_staged;
     char *text = NULL;
     size_t length = 0;
-    const size_t stem = strlen(sink->request.path) - (is_gzip(sink->request.path) ? strlen(".nii.gz") : strlen(".nii"));
-    if (asprintf(&file->sidecar, "%.*s.json", (int)stem, sink->request.path) < 0)
-        file->sidecar = NULL;
-    FILE *stream = file->sidecar ? open_memstream(&text, &length) : NULL;
+    const int stem = (int)ts_sink_stem(sink->format, sink->request.path);
+    if (asprintf(&file->beside[k], "%.*s%s", stem, sink->request.path, ending) < 0)
+        file->beside[k] = NULL;
+    FILE *stream = file->beside[k] ? open_memstream(&text, &length) : NULL;
     if (!stream)
         return ts_diag_no_memory(diag, strlen(sink->request.path));
-    write_sidecar(stream, &sink->request);
-    if (fclose(stream) != 0) {
+    const bool written = write(stream, &sink->request, &file->timing);
+    if (fclose(stream) != 0 || !written) {
         free(text);
         return ts_diag_no_memory(diag, length);
     }
-    sink->n_staged = 2;
-    enum ts_status status = ts_staged_file(&sink->staged[1], file->sidecar, sink->request.force, diag);
-    if (status == TS_OK && !ts_file_write_at(sink->staged[1].file.fd, text, length, 0))
-        status = ts_sink_failed(sink, errno, diag);
+    enum ts_status status = TS_OK;
+    if (length > 0) {
+        sink->n_staged++;
+        status = ts_staged_file(&sink->staged[k], file->beside[k], sink->request.force, diag);
+        if (status == TS_OK && !ts_file_write_at(sink->staged[k].file.fd, text, length, 0))
+            status = ts_sink_failed(sink, errno, diag);
+    }
     free(text);
     return status;
 }
 
 /* ---- the table ----------------------------------------------------------------------------------- */
 
-static enum ts_status open_file(struct sink *sink, struct ts_diag *diag)
+/* Puts the header. */
+static enum ts_status begin(struct nifti_file *file, struct ts_diag *diag)
 {
-    struct nifti_file *file = (struct nifti_file *)sink;
+    struct sink *sink = &file->sink;
     struct nifti_header header;
     unsigned char bytes[NIFTI_2_BYTES + 4];
-    make_header(sink, &header);
-    const size_t n = ts_nifti_encode(&header, bytes);
+    make_header(file, &header);
+    const size_t n = ts_nifti_encode(&header, bytes), slice = ts_slice_bytes(&sink->image);
+    if (!sink->image.has_geometry && !(file->reversed = malloc(slice)))
+        return ts_diag_no_memory(diag, slice);
     if (is_gzip(sink->request.path)) {
         file->gzip = ts_gzip_writer_create(sink->staged[0].file.fd, sink->request.threads);
         if (!file->gzip)
             return ts_diag_no_memory(diag, ts_gzip_writer_bytes(sink->request.threads));
     }
-    return put_bytes(file, bytes, n) ? create_sidecar(file, diag) : ts_sink_failed(sink, errno, diag);
+    return put_bytes(file, bytes, n) ? TS_OK : ts_sink_failed(sink, errno, diag);
+}
+
+static enum ts_status open_file(struct sink *sink, struct ts_diag *diag)
+{
+    static nifti_sidecar_write *const writes[] = {ts_nifti_write_json, ts_nifti_write_bval, ts_nifti_write_bvec};
+    struct nifti_file *file = (struct nifti_file *)sink;
+    ts_nifti_timing(&sink->request, &file->timing);
+    enum ts_status status = begin(file, diag);
+    for (size_t i = 0; i < sizeof writes / sizeof *writes && status == TS_OK; i++)
+        status = create_beside(file, sink->format->beside[i], writes[i], diag);
+    return status;
+}
+
+/* Puts the slices of a slab with their rows in reverse order. */
+static bool put_reversed(struct nifti_file *file, const struct ts_image *slab)
+{
+    const int64_t rows = slab->axes[1].n;
+    const size_t slice = ts_slice_bytes(slab), row = slice / (size_t)rows;
+    bool put = true;
+    for (int64_t z = 0; z < slab->axes[0].n && put; z++) {
+        const unsigned char *from = ts_slice_data(slab, z);
+        for (int64_t y = 0; y < rows; y++)
+            memcpy(file->reversed + (size_t)(rows - 1 - y) * row, from + (size_t)y * row, row);
+        put = put_bytes(file, file->reversed, slice);
+    }
+    return put;
 }
 
 static enum ts_status put(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag)
 {
-    return put_bytes((struct nifti_file *)sink, slab->data, ts_image_bytes(slab)) ? TS_OK
-                                                                                  : ts_sink_failed(sink, errno, diag);
+    struct nifti_file *file = (struct nifti_file *)sink;
+    const bool done = file->reversed ? put_reversed(file, slab) : put_bytes(file, slab->data, ts_image_bytes(slab));
+    return done ? TS_OK : ts_sink_failed(sink, errno, diag);
+}
+
+static enum ts_status end_file(struct nifti_file *file, struct ts_diag *diag)
+{
+    return !file->gzip || ts_gzip_writer_end(file->gzip) ? TS_OK : ts_sink_failed(&file->sink, errno, diag);
+}
+
+/* Puts the mask slice by slice into a file that was begun. */
+static enum ts_status put_mask(struct nifti_file *mask, struct ts_diag *diag)
+{
+    struct ts_image slice = mask->sink.image;
+    const size_t n = ts_slice_count(&slice);
+    uint8_t *values = malloc(n);
+    enum ts_status status = values ? TS_OK : ts_diag_no_memory(diag, n);
+    slice.axes[0].n = 1;
+    slice.data = values;
+    for (slice.z_first = 0; status == TS_OK && slice.z_first < ts_sink_slices(&mask->sink); slice.z_first++) {
+        for (size_t i = 0; i < n; i++)
+            values[i] = ts_sink_is_valid(&mask->sink, slice.z_first, i);
+        status = put(&mask->sink, &slice, diag);
+    }
+    free(values);
+    return status;
+}
+
+/* Writes NAME_mask.nii or .nii.gz beside the file. */
+static enum ts_status write_mask(struct nifti_file *file, struct ts_diag *diag)
+{
+    struct sink *sink = &file->sink;
+    const char *path = sink->request.path, *suffix = is_gzip(path) ? ".nii.gz" : ".nii";
+    const int k = sink->n_staged;
+    struct nifti_file mask = {.sink = *sink, .timing = file->timing};
+    mask.sink.image.dtype = TS_U8;
+    mask.sink.image.quantity = TS_INTENSITY;
+    mask.sink.image.unit = "1";
+    if (asprintf(&file->beside[k], "%.*s_mask%s", (int)(strlen(path) - strlen(suffix)), path, suffix) < 0) {
+        file->beside[k] = NULL;
+        return ts_diag_no_memory(diag, strlen(path));
+    }
+    enum ts_status status = ts_staged_file(&sink->staged[k], file->beside[k], sink->request.force, diag);
+    if (status != TS_OK)
+        return status;
+    sink->n_staged++;
+    mask.sink.staged[0] = sink->staged[k];
+    status = begin(&mask, diag);
+    if (status == TS_OK)
+        status = put_mask(&mask, diag);
+    if (status == TS_OK)
+        status = end_file(&mask, diag);
+    ts_gzip_writer_destroy(mask.gzip);
+    free(mask.reversed);
+    return status;
 }
 
 static enum ts_status finish(struct sink *sink, struct ts_diag *diag)
 {
     struct nifti_file *file = (struct nifti_file *)sink;
-    return !file->gzip || ts_gzip_writer_end(file->gzip) ? TS_OK : ts_sink_failed(sink, errno, diag);
+    const enum ts_status status = end_file(file, diag);
+    return status == TS_OK && sink->valid ? write_mask(file, diag) : status;
 }
 
 static void free_file(struct sink *sink)
 {
     struct nifti_file *file = (struct nifti_file *)sink;
     ts_gzip_writer_destroy(file->gzip);
-    free(file->sidecar);
+    free(file->reversed);
+    for (int i = 0; i < SINK_STAGED; i++)
+        free(file->beside[i]);
 }
 
 const struct sink_format nifti_sink = {
     .name = "nifti",
-    .summary = "one NIfTI file, .nii or .nii.gz, and a JSON file beside it",
+    .summary = "one NIfTI file, .nii or .nii.gz, with .json and for diffusion .bval and .bvec beside it",
     .suffixes = {".nii.gz", ".nii"},
+    .beside = {".json", ".bval", ".bvec", "_mask.nii", "_mask.nii.gz"},
     .sink_bytes = sizeof(struct nifti_file),
     .refusal = refusal,
     .memory_bytes = memory_bytes,

@@ -3,7 +3,7 @@
  * Writes slices as gray pictures, one PNG file each in a folder, or one file where there is one slice. Values of 8 and
  * 16 bits without a sign are stored as they are; others become 8 bits by a window, which the chain gives, or which goes
  * from the 1st to the 99th percentile of a sample of the whole image. A comment in each file states the window. Values
- * that are not finite are black. Source: PNG, ISO/IEC 15948.
+ * that are not finite, and invalid pixels, are black. Source: PNG, ISO/IEC 15948.
  */
 #include <errno.h>
 #include <math.h>
@@ -100,15 +100,17 @@ static void filter_rows(unsigned char *out, const unsigned char *gray, int64_t r
     }
 }
 
-/* Turns a slice to gray bytes, 16-bit ones high byte first. */
-static void make_gray(const struct png_files *files, const unsigned char *slice, unsigned char *gray)
+/* Turns slice z to gray bytes, 16-bit ones high byte first. */
+static void make_gray(const struct png_files *files, int64_t z, const unsigned char *slice, unsigned char *gray)
 {
     const struct sink_window *window = &files->window;
     const struct ts_image *image = &files->sink.image;
     const size_t n = ts_slice_count(image), width = ts_dtype_bytes(image->dtype);
     for (size_t i = 0; i < n; i++) {
         double value;
-        if (files->raw && width == 1) {
+        if (!ts_sink_is_valid(&files->sink, z, i)) {
+            memset(gray + i * (files->raw ? width : 1), 0, files->raw ? width : 1);
+        } else if (files->raw && width == 1) {
             gray[i] = slice[i];
         } else if (files->raw) {
             uint16_t sample;
@@ -143,7 +145,7 @@ static int write_picture(const struct sink *sink, int64_t z, const unsigned char
     struct zlib_coder *coder = ts_zlib_coder_create();
     int error = gray && filtered && picture.bytes && coder ? 0 : ENOMEM;
     if (!error) {
-        make_gray(files, slice, gray);
+        make_gray(files, z, slice, gray);
         filter_rows(filtered, gray, rows, pitch, width);
         put_head(&picture, image, wide, files->comment);
         const size_t packed = ts_zlib_deflate(coder, DEFLATE_LEVEL, filtered, n, picture.bytes + picture.n + 8, bound);
@@ -188,6 +190,9 @@ static enum ts_status finish(struct sink *sink, struct ts_diag *diag)
 {
     struct png_files *files = (struct png_files *)sink;
     const char *quantity = ts_quantity_name(sink->image.quantity), *unit = sink->image.unit;
+    const enum ts_status status = ts_scratch_end(&files->scratch, sink, diag);
+    if (status != TS_OK)
+        return status;
     files->window = ts_scratch_window(&files->scratch, sink);
     if (files->raw)
         snprintf(files->comment, sizeof files->comment, "gray values are %s in %s", quantity, unit);

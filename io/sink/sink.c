@@ -8,12 +8,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
+#include "io/dicom_header/dicom_known.h"
 #include "io/file/file_bytes.h"
 
 const struct sink_format *const ts_sink_formats[] = {&nifti_sink, &tiff_sink, &png_sink, &dicom_sink, NULL};
@@ -36,12 +38,17 @@ const struct sink_format *ts_sink_find(const char *name)
     return NULL;
 }
 
-bool ts_sink_is_file(const struct sink_format *format, const char *path)
+size_t ts_sink_stem(const struct sink_format *format, const char *path)
 {
     for (int i = 0; i < SINK_SUFFIXES && format->suffixes[i]; i++)
         if (ends_in(path, format->suffixes[i]))
-            return true;
-    return false;
+            return strlen(path) - strlen(format->suffixes[i]);
+    return strlen(path);
+}
+
+bool ts_sink_is_file(const struct sink_format *format, const char *path)
+{
+    return ts_sink_stem(format, path) < strlen(path);
 }
 
 const struct sink_format *ts_sink_of_path(const char *path)
@@ -60,15 +67,20 @@ bool ts_sink_is_hdf5(const char *path)
     return false;
 }
 
-void ts_sink_list_suffixes(char *out, size_t size)
+void ts_sink_list_suffixes(const char *name, char *out, size_t size)
 {
-    size_t used =
-        (size_t)snprintf(out, size, "%s, %s, %s (HDF5)", hdf5_suffixes[0], hdf5_suffixes[1], hdf5_suffixes[2]);
+    const char *const *lists[SINK_FORMATS + 1] = {hdf5_suffixes};
+    const char *names[SINK_FORMATS + 1] = {"hdf5"};
+    const int lengths[] = {sizeof hdf5_suffixes / sizeof *hdf5_suffixes, SINK_SUFFIXES};
+    size_t used = 0;
     for (size_t i = 0; ts_sink_formats[i]; i++) {
-        const struct sink_format *format = ts_sink_formats[i];
-        for (int s = 0; s < SINK_SUFFIXES && format->suffixes[s] && used < size; s++)
-            used += (size_t)snprintf(out + used, size - used, ", %s", format->suffixes[s]);
+        names[i + 1] = ts_sink_formats[i]->name;
+        lists[i + 1] = ts_sink_formats[i]->suffixes;
     }
+    *out = '\0';
+    for (size_t f = 0; f < SINK_FORMATS + 1; f++)
+        for (int s = 0; s < lengths[f > 0] && lists[f][s] && (!name || !strcmp(name, names[f])) && used < size; s++)
+            used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "", lists[f][s]);
 }
 
 /* ---- checks ------------------------------------------------------------------------------------ */
@@ -124,6 +136,11 @@ enum ts_status ts_sink_open(const struct sink_format *format, const struct sink_
 enum ts_status ts_sink_put(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag)
 {
     return sink->format->put(sink, slab, diag);
+}
+
+void ts_sink_mask(struct sink *sink, const uint64_t *valid)
+{
+    sink->valid = valid;
 }
 
 /* Syncs the files of a staged folder, and then the folder. */
@@ -195,12 +212,18 @@ int64_t ts_sink_slices(const struct sink *sink)
     return sink->image.axes[0].n * (sink->request.volumes ? sink->request.volumes->n : 1);
 }
 
-const char *ts_sink_attribute(const struct sink_request *request, const char *name)
+const struct source_attribute *ts_sink_fact(const struct sink_request *request, const char *name)
 {
     for (size_t i = 0; i < request->n_attributes; i++)
         if (strcmp(request->attributes[i].name, name) == 0)
-            return request->attributes[i].value;
+            return &request->attributes[i];
     return NULL;
+}
+
+const char *ts_sink_attribute(const struct sink_request *request, const char *name)
+{
+    const struct source_attribute *fact = ts_sink_fact(request, name);
+    return fact ? fact->value : NULL;
 }
 
 void ts_sink_transform(const struct ts_image *image, double rows[3][4])
@@ -221,6 +244,62 @@ void ts_sink_transform(const struct ts_image *image, double rows[3][4])
         rows[i][i] = axis->spacing != 0 ? axis->spacing : 1;
         rows[i][3] = axis->positions ? axis->positions[0] : axis->first;
     }
+}
+
+bool ts_sink_number(const struct sink_request *request, const struct source_attribute *fact, int64_t z, double *value)
+{
+    const int64_t volumes = request->volumes ? request->volumes->n : 1, slices = request->image->axes[0].n;
+    const int64_t each = fact->n / volumes, volume = z / slices;
+    *value = fact->numbers[0];
+    if (fact->n == 1)
+        return !isnan(*value);
+    if (fact->n % volumes != 0 || fact->columns > 1)
+        return false;
+    if (each == slices && ts_sink_same_slices(request)) {
+        *value = fact->numbers[z];
+        return !isnan(*value);
+    }
+    *value = fact->numbers[volume * each];
+    for (int64_t i = volume * each; i < (volume + 1) * each; i++)
+        if (fact->numbers[i] != *value) /* NaN differs as well */
+            return false;
+    return true;
+}
+
+bool ts_sink_known_text(const char *text, char *out, size_t size)
+{
+    static const char *const others[] = {DICOM_UNRECOGNIZED, DICOM_MIXED};
+    size_t n = 0;
+    for (const char *from = text; *from;) {
+        const size_t length = strcspn(from, "\\");
+        bool known = true;
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+            known &= strlen(others[i]) != length || strncmp(from, others[i], length) != 0;
+        if (known && n + length + 2 > size) {
+            *out = '\0';
+            return false;
+        }
+        if (known)
+            n += (size_t)snprintf(out + n, size - n, "%s%.*s", n > 0 ? "\\" : "", (int)length, from);
+        from += length + (from[length] != '\0');
+    }
+    out[n] = '\0';
+    return true;
+}
+
+bool ts_sink_same_slices(const struct sink_request *request)
+{
+    const struct ts_image *image = request->image, *input = request->input;
+    const double tolerance = 1e-6;
+    double off = 0, along = 0;
+    if (!input || image->axes[0].n != input->axes[0].n || image->has_geometry != input->has_geometry)
+        return false;
+    for (int i = 0; i < 3 && image->has_geometry; i++) {
+        off = fmax(off, fabs(image->direction[6 + i] - input->direction[6 + i]));
+        off = fmax(off, fabs(image->step_z_mm[i] - input->step_z_mm[i]));
+        along += (image->origin_mm[i] - input->origin_mm[i]) * input->direction[6 + i];
+    }
+    return off <= tolerance && fabs(along) <= tolerance;
 }
 
 const char *ts_sink_no_volume(const struct sink_request *request)

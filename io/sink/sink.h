@@ -10,7 +10,7 @@
 #include "io/file/staged.h"
 #include "io/source/source.h"
 
-enum { SINK_FORMATS = 4, SINK_SUFFIXES = 3, SINK_STAGED = 2 };
+enum { SINK_FORMATS = 4, SINK_SUFFIXES = 3, SINK_STAGED = 5 };
 
 /* How values become gray: [low, high] of them are black and white. */
 struct sink_window {
@@ -18,12 +18,13 @@ struct sink_window {
     double low, high;
 };
 
-enum sink_codec { SINK_CODEC_NONE, SINK_CODEC_RLE }; /* of DICOM's pixels */
+enum sink_codec { SINK_CODEC_NONE, SINK_CODEC_RLE, SINK_CODEC_JPEG_LS, SINK_CODEC_J2K }; /* of DICOM's pixels */
 
 struct sink_request {
     const char *path;
     const struct ts_image *image;  /* the whole image, or one volume of a series; data is not looked at */
     const struct ts_axis *volumes; /* the axis of a series of volumes; NULL: there is one */
+    const struct ts_image *input;  /* the image that the attributes describe; NULL: not known */
     const char *name;              /* of the image: "data", or what `save` called it */
     /* Facts about the input that may be written: nothing of them identifies a patient. */
     const struct source_attribute *attributes;
@@ -38,8 +39,9 @@ struct sink {
     const struct sink_format *format;
     struct sink_request request; /* its pointers must outlive the sink */
     struct ts_image image;
-    struct staged staged[SINK_STAGED]; /* the output, and a file beside it where the format has one */
+    struct staged staged[SINK_STAGED]; /* the output, and files beside it where the format has them */
     int n_staged;
+    const uint64_t *valid; /* from ts_sink_mask on: bits as in struct ts_image, of all slices; NULL: all are valid */
 };
 
 struct sink_format {
@@ -47,8 +49,10 @@ struct sink_format {
     const char *summary;
     /* Of files; the first is the usual one. A format that writes folders has `part` too. */
     const char *suffixes[SINK_SUFFIXES];
-    const char *part;  /* suffix of the files in a folder; NULL: the format writes files alone */
-    size_t sink_bytes; /* of its struct, which begins with struct sink */
+    const char *beside[SINK_STAGED]; /* endings in place of the suffix of files that may stand beside the output */
+    bool has_codec;                  /* sink_request.codec counts */
+    const char *part;                /* suffix of the files in a folder; NULL: the format writes files alone */
+    size_t sink_bytes;               /* of its struct, which begins with struct sink */
     /* Returns why the format cannot hold such an image: a phrase such as "a sinogram is no volume". NULL: it can. */
     const char *(*refusal)(const struct sink_request *request);
     size_t (*memory_bytes)(const struct sink_request *request); /* that the sink holds; NULL: none */
@@ -67,8 +71,11 @@ const struct sink_format *ts_sink_find(const char *name);
 const struct sink_format *ts_sink_of_path(const char *path);
 /* Returns true where the format writes a file of this name; else it writes a folder, if it can. */
 bool ts_sink_is_file(const struct sink_format *format, const char *path);
-/* Writes the suffixes of all formats, with those of HDF5: ".h5, .hdf5, .nxs; .nii, .nii.gz; ..." */
-void ts_sink_list_suffixes(char *out, size_t size);
+/* Returns the length of the path without the format's suffix; all of it where it has none. */
+size_t ts_sink_stem(const struct sink_format *format, const char *path);
+/* Writes the suffixes of one format ("hdf5" and those of the list), or of all where `name` is NULL: ".h5, .hdf5, .nxs".
+ * A format that writes folders has them besides. */
+void ts_sink_list_suffixes(const char *name, char *out, size_t size);
 /* Returns true where a file of this name is taken for HDF5. */
 bool ts_sink_is_hdf5(const char *path);
 
@@ -82,6 +89,9 @@ enum ts_status ts_sink_open(const struct sink_format *format, const struct sink_
                             struct ts_diag *diag);
 /* Takes a slab of the image. Each slice comes once, in rising order. */
 enum ts_status ts_sink_put(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag);
+/* Tells the sink which pixels of all its slices are valid, once all slices were put; without it all are. The bits must
+ * outlive the sink. */
+void ts_sink_mask(struct sink *sink, const uint64_t *valid);
 /* Completes the output and brings it to the disk, still without its name. */
 enum ts_status ts_sink_finish(struct sink *sink, struct ts_diag *diag);
 /* Gives all outputs their names. On failure none has its own, and what they replaced is there again. */
@@ -95,13 +105,29 @@ void ts_sink_close(struct sink *sink);
 
 /* Reports that writing failed with this errno. Returns TS_RUN_FAILED. */
 enum ts_status ts_sink_failed(const struct sink *sink, int error, struct ts_diag *diag);
+/* Returns true where pixel i of slice z, counted through all volumes, is valid. */
+static inline bool ts_sink_is_valid(const struct sink *sink, int64_t z, size_t i)
+{
+    const size_t words = (ts_slice_count(&sink->image) + 63) / 64;
+    return !sink->valid || sink->valid[(size_t)z * words + i / 64] >> i % 64 & 1;
+}
 /* Returns the slices of all volumes. */
 int64_t ts_sink_slices(const struct sink *sink);
 /* Finds the attribute of the input of this name; NULL where there is none. */
+const struct source_attribute *ts_sink_fact(const struct sink_request *request, const char *name);
+/* Finds the number of an attribute for slice z, counted through all volumes. Returns false where slices differ and are
+ * not those of the input, or where it is NaN. */
+bool ts_sink_number(const struct sink_request *request, const struct source_attribute *fact, int64_t z, double *value);
+/* Writes a text without those of its values, divided by backslashes, that stand for others: "unrecognized", "mixed".
+ * Returns false, with an empty text, where it does not fit. */
+bool ts_sink_known_text(const char *text, char *out, size_t size);
+/* Returns the text of such an attribute; NULL where there is none. */
 const char *ts_sink_attribute(const struct sink_request *request, const char *name);
 /* The transform of voxel indices (x, y, z, 1) to coordinates in mm, three rows of four: LPS of the patient, or the
  * positions along the axes where the image has no geometry. */
 void ts_sink_transform(const struct ts_image *image, double rows[3][4]);
+/* Returns true where the slices are those of the input, in its order, so that what is known of each still holds. */
+bool ts_sink_same_slices(const struct sink_request *request);
 /* Returns a phrase for sinks that hold volumes alone, where the image is a sinogram; else NULL. */
 const char *ts_sink_no_volume(const struct sink_request *request);
 

@@ -43,10 +43,20 @@ static int open_file(const struct sink *sink)
     return fd;
 }
 
+/* Forgets what was found of the values. */
+static void forget(struct sink_scratch *scratch)
+{
+    scratch->low = scratch->hidden_low = INFINITY;
+    scratch->high = scratch->hidden_high = -INFINITY;
+    scratch->has_nan = false;
+    scratch->n_sample = 0;
+}
+
 enum ts_status ts_scratch_create(struct sink_scratch *scratch, const struct sink *sink, struct ts_diag *diag)
 {
     const size_t step = step_of(sink), count = ts_slice_count(&sink->image);
-    *scratch = (struct sink_scratch){.fd = open_file(sink), .low = INFINITY, .high = -INFINITY};
+    *scratch = (struct sink_scratch){.fd = open_file(sink)};
+    forget(scratch);
     if (scratch->fd < 0)
         return ts_sink_failed(sink, errno, diag);
     scratch->most_sample = (size_t)ts_sink_slices(sink) * ((count + step - 1) / step);
@@ -55,9 +65,24 @@ enum ts_status ts_scratch_create(struct sink_scratch *scratch, const struct sink
     return scratch->sample && scratch->digest ? TS_OK : ts_diag_no_memory(diag, scratch->most_sample * sizeof(float));
 }
 
-/* Looks at the values of one slice: their range, whether all are finite, and the sample. */
-static void look(struct sink_scratch *scratch, const struct ts_image *slab, const unsigned char *slice, size_t step)
+/* Makes values of invalid pixels NaN, and notes their range. `values` are those of pixels [first, first + n). */
+static void hide(struct sink_scratch *scratch, const struct sink *sink, int64_t z, size_t first, double *values,
+                 size_t n)
 {
+    for (size_t i = 0; i < n; i++) {
+        if (ts_sink_is_valid(sink, z, first + i))
+            continue;
+        scratch->hidden_low = values[i] < scratch->hidden_low ? values[i] : scratch->hidden_low;
+        scratch->hidden_high = values[i] > scratch->hidden_high ? values[i] : scratch->hidden_high;
+        values[i] = (double)NAN;
+    }
+}
+
+/* Looks at the values of slice z: their range, whether all are finite, and the sample. */
+static void look(struct sink_scratch *scratch, const struct sink *sink, int64_t z, const unsigned char *slice,
+                 size_t step)
+{
+    const struct ts_image *slab = &sink->image;
     const size_t count = ts_slice_count(slab), width = ts_dtype_bytes(slab->dtype);
     double values[BLOCK], low = scratch->low, high = scratch->high;
     bool finite = true;
@@ -65,6 +90,8 @@ static void look(struct sink_scratch *scratch, const struct ts_image *slab, cons
     for (size_t done = 0; done < count; done += BLOCK) {
         const size_t n = count - done < BLOCK ? count - done : BLOCK;
         ts_load_f64(values, slice + done * width, slab->dtype, n);
+        if (sink->valid)
+            hide(scratch, sink, z, done, values, n);
         for (size_t i = 0; i < n; i++) {
             const bool is = isfinite(values[i]);
             finite = finite && is;
@@ -85,7 +112,7 @@ enum ts_status ts_scratch_put(struct sink_scratch *scratch, const struct sink *s
 {
     const size_t bytes = ts_slice_bytes(slab), step = step_of(sink);
     for (int64_t z = 0; z < slab->axes[0].n; z++)
-        look(scratch, slab, ts_slice_data(slab, z), step);
+        look(scratch, sink, slab->z_first + z, ts_slice_data(slab, z), step);
     if (!ts_digest_add(scratch->digest, slab->data, ts_image_bytes(slab)))
         return ts_diag_no_memory(diag, bytes);
     return ts_file_write_at(scratch->fd, slab->data, ts_image_bytes(slab), (uint64_t)slab->z_first * bytes)
@@ -93,9 +120,28 @@ enum ts_status ts_scratch_put(struct sink_scratch *scratch, const struct sink *s
                : ts_sink_failed(sink, errno, diag);
 }
 
-enum ts_status ts_scratch_end(struct sink_scratch *scratch, struct ts_diag *diag)
+/* What was found of the values when they were put is that of all pixels, because the mask was not known then. */
+static enum ts_status look_again(struct sink_scratch *scratch, const struct sink *sink, struct ts_diag *diag)
 {
-    return ts_digest_end(scratch->digest, scratch->digest_text) ? TS_OK : ts_diag_no_memory(diag, DIGEST_TEXT_BYTES);
+    const size_t bytes = ts_slice_bytes(&sink->image), step = step_of(sink);
+    unsigned char *slice = malloc(bytes);
+    enum ts_status status = slice ? TS_OK : ts_diag_no_memory(diag, bytes);
+    forget(scratch);
+    for (int64_t z = 0; z < ts_sink_slices(sink) && status == TS_OK; z++) {
+        if (ts_file_read_at(scratch->fd, slice, bytes, (uint64_t)z * bytes))
+            look(scratch, sink, z, slice, step);
+        else
+            status = ts_sink_failed(sink, errno ? errno : EIO, diag);
+    }
+    free(slice);
+    return status;
+}
+
+enum ts_status ts_scratch_end(struct sink_scratch *scratch, const struct sink *sink, struct ts_diag *diag)
+{
+    if (!ts_digest_end(scratch->digest, scratch->digest_text))
+        return ts_diag_no_memory(diag, DIGEST_TEXT_BYTES);
+    return sink->valid ? look_again(scratch, sink, diag) : TS_OK;
 }
 
 enum ts_status ts_scratch_write_all(const struct sink_scratch *scratch, const struct sink *sink, scratch_write *write,

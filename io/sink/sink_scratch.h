@@ -11,9 +11,10 @@
 
 struct sink_scratch {
     int fd;
-    double low, high; /* range of the values that are finite; low > high where there is none */
-    bool has_nan;     /* some values are not finite */
-    float *sample;    /* some values of every slice, evenly taken, but for those that are not finite */
+    double low, high;               /* range of the values that are finite and valid; low > high where there is none */
+    double hidden_low, hidden_high; /* that of invalid pixels, after ts_scratch_end */
+    bool has_nan;                   /* some values of valid pixels are not finite */
+    float *sample; /* some values of every slice, evenly taken, but for those that are not finite or not valid */
     size_t n_sample, most_sample;
     struct digest *digest;
     char digest_text[DIGEST_TEXT_BYTES]; /* of all values, after ts_scratch_end */
@@ -24,8 +25,8 @@ enum ts_status ts_scratch_create(struct sink_scratch *scratch, const struct sink
 /* Appends a slab. */
 enum ts_status ts_scratch_put(struct sink_scratch *scratch, const struct sink *sink, const struct ts_image *slab,
                               struct ts_diag *diag);
-/* Ends the digest. Slices are read after it. */
-enum ts_status ts_scratch_end(struct sink_scratch *scratch, struct ts_diag *diag);
+/* Ends the digest. Slices are read after it. Where the sink has a mask, it looks at the values of all slices again. */
+enum ts_status ts_scratch_end(struct sink_scratch *scratch, const struct sink *sink, struct ts_diag *diag);
 /* Writes slice z, whose values are in `slice`. Returns 0, or an errno. */
 typedef int scratch_write(const struct sink *sink, int64_t z, const unsigned char *slice);
 /* Reads every slice and calls `write` for it, by the threads of the sink. Reports the failure of one of them. */

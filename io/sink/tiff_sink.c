@@ -84,9 +84,10 @@ static bool set_fields(TIFF *tiff, const struct ts_image *image, int64_t pages, 
     const char *unit = image->axes[2].unit;
     char text[256];
     int n = snprintf(text, sizeof text, "ImageJ=1.53t\n");
+    /* The number of images is left out: ImageJ and tifffile take it for a promise that all values follow those of the
+     * first page without a gap, and here every page has its directory behind it. */
     if (pages > 1)
-        n += snprintf(text + n, sizeof text - (size_t)n, "images=%lld\nslices=%lld\n", (long long)pages,
-                      (long long)(pages / volumes));
+        n += snprintf(text + n, sizeof text - (size_t)n, "slices=%lld\n", (long long)(pages / volumes));
     if (volumes > 1)
         n += snprintf(text + n, sizeof text - (size_t)n, "frames=%lld\nhyperstack=true\n", (long long)volumes);
     snprintf(text + n, sizeof text - (size_t)n, "unit=%s\nspacing=%.9g\nloop=false\n", *unit ? unit : "pixel",
@@ -107,10 +108,11 @@ static bool set_fields(TIFF *tiff, const struct ts_image *image, int64_t pages, 
            TIFFSetField(tiff, TIFFTAG_SOFTWARE, "tomostage") && TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, text);
 }
 
-/* Writes a page; pages and volumes: how many the file will have. */
+/* Writes a page; pages and volumes: how many the file will have. Its directory goes before its values: where the second
+ * directory lies behind as many bytes as all values have, tifffile takes them for one piece. */
 static bool write_page(TIFF *tiff, const struct ts_image *image, unsigned char *slice, int64_t pages, int64_t volumes)
 {
-    if (!set_fields(tiff, image, pages, volumes))
+    if (!set_fields(tiff, image, pages, volumes) || !TIFFCheckpointDirectory(tiff))
         return false;
     const tmsize_t strip = TIFFStripSize(tiff), all = (tmsize_t)ts_slice_bytes(image);
     for (tmsize_t done = 0; done < all; done += strip)

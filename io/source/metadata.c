@@ -45,13 +45,19 @@ static void write_numbers(struct json *json, const char *key, const struct sourc
     const double scale = attribute->key ? attribute->key_scale : 1;
     /* Dividing by a whole number rounds once, so that 30 ms are 0.03 s. */
     const double divisor = scale < 1 ? rint(1 / scale) : 1, factor = scale < 1 ? 1 : scale;
-    if (attribute->n == 1) {
+    const int64_t columns = attribute->columns > 0 ? attribute->columns : 1;
+    if (attribute->n * columns == 1) {
         ts_json_member_real(json, key, attribute->numbers[0] * factor / divisor);
         return;
     }
     ts_json_open_member(json, key, '[');
-    for (int64_t i = 0; i < attribute->n; i++)
+    for (int64_t i = 0; i < attribute->n * columns; i++) {
+        if (columns > 1 && i % columns == 0)
+            ts_json_open(json, '[');
         ts_json_real(json, attribute->numbers[i] * factor / divisor);
+        if (columns > 1 && i % columns == columns - 1)
+            ts_json_close(json, ']');
+    }
     ts_json_close(json, ']');
 }
 

@@ -34,6 +34,13 @@ struct blocks {
     size_t slice_bytes;
 };
 
+/* Slices that are read to a place of the caller's, who has announced them. */
+struct direct {
+    int64_t z, n; /* n == 0: none */
+    void *out;
+    enum slot_state state; /* SLOT_EMPTY: reading failed */
+};
+
 struct read_ahead {
     struct source *source;
     struct read_rule rule;
@@ -46,6 +53,7 @@ struct read_ahead {
     pthread_cond_t queued, held; /* held: some blocks are, or the thread is idle */
     pthread_t thread;
     bool has_thread, busy, ending;
+    struct direct direct;
     size_t run_bytes; /* that are read next at a time; doubled each time */
     int64_t n_queued;
     struct ts_diag *unheard; /* records of the thread; nobody reads them, since the read meets the same failure */
@@ -147,6 +155,23 @@ static void set_state(struct read_ahead *reading, int64_t first, int64_t n, enum
         reading->slots[s].state = state;
 }
 
+/* Reads what was announced with a place. The lock is held before and after. */
+static void read_direct(struct read_ahead *reading)
+{
+    struct direct *direct = &reading->direct;
+    direct->state = SLOT_READING;
+    reading->busy = true;
+    pthread_mutex_unlock(&reading->lock);
+    const enum ts_status status =
+        reading->rule.read(reading->source, reading->readers, direct->z, direct->n, direct->out, reading->unheard);
+    if (status != TS_OK)
+        ts_diag_clear(reading->unheard);
+    pthread_mutex_lock(&reading->lock);
+    direct->state = status == TS_OK ? SLOT_HELD : SLOT_EMPTY;
+    reading->busy = false;
+    pthread_cond_signal(&reading->held);
+}
+
 static void *read_queued(void *data)
 {
     struct read_ahead *reading = data;
@@ -154,10 +179,14 @@ static void *read_queued(void *data)
     pthread_mutex_lock(&reading->lock);
     for (;;) {
         int64_t n = 0;
-        while (reading->n_queued == 0 && !reading->ending)
+        while (reading->n_queued == 0 && reading->direct.state != SLOT_QUEUED && !reading->ending)
             pthread_cond_wait(&reading->queued, &reading->lock);
         if (reading->ending)
             break;
+        if (reading->direct.state == SLOT_QUEUED) {
+            read_direct(reading);
+            continue;
+        }
         const int64_t slot = next_queued(reading, &n), block = reading->slots[slot].block;
         const int64_t z = block_first(blocks, block), end = block_end(blocks, block + n - 1);
         set_state(reading, slot, n, SLOT_READING);
@@ -178,13 +207,41 @@ static void *read_queued(void *data)
     return NULL;
 }
 
+static bool start_thread(struct read_ahead *reading)
+{
+    reading->has_thread = reading->has_thread || ts_thread_start(&reading->thread, read_queued, reading) == 0;
+    return reading->has_thread;
+}
+
+/* Forgets what was announced with a place, once nobody writes there any more: where it is `wanted`, once it has been
+ * read. Returns whether it was. */
+static bool end_direct(struct read_ahead *reading, bool wanted)
+{
+    const enum slot_state *state = &reading->direct.state;
+    pthread_mutex_lock(&reading->lock);
+    while (reading->direct.n > 0 && (*state == SLOT_READING || (*state == SLOT_QUEUED && wanted)))
+        pthread_cond_wait(&reading->held, &reading->lock);
+    const bool done = reading->direct.n > 0 && reading->direct.state == SLOT_HELD;
+    reading->direct = (struct direct){.n = 0};
+    pthread_mutex_unlock(&reading->lock);
+    return done;
+}
+
+void ts_read_ahead_prefetch_to(struct read_ahead *reading, int64_t z, int64_t n, void *out)
+{
+    (void)end_direct(reading, false);
+    if (z < 0 || n <= 0 || n > reading->blocks.n_slices - z || !start_thread(reading))
+        return;
+    pthread_mutex_lock(&reading->lock);
+    reading->direct = (struct direct){z, n, out, SLOT_QUEUED};
+    pthread_cond_signal(&reading->queued);
+    pthread_mutex_unlock(&reading->lock);
+}
+
 void ts_read_ahead_prefetch(struct read_ahead *reading, int64_t z, int64_t n)
 {
     const struct blocks *blocks = &reading->blocks;
-    if (blocks->n_slots == 0 || z < 0 || n <= 0 || n > blocks->n_slices - z)
-        return;
-    reading->has_thread = reading->has_thread || ts_thread_start(&reading->thread, read_queued, reading) == 0;
-    if (!reading->has_thread)
+    if (blocks->n_slots == 0 || z < 0 || n <= 0 || n > blocks->n_slices - z || !start_thread(reading))
         return;
     pthread_mutex_lock(&reading->lock);
     for (int64_t k = block_of(blocks, z); k <= block_of(blocks, z + n - 1); k++) {
@@ -264,7 +321,11 @@ enum ts_status ts_read_ahead_read(struct read_ahead *reading, int64_t z, int64_t
 {
     const struct blocks *blocks = &reading->blocks;
     const int64_t end = z + n;
+    const struct direct *direct = &reading->direct;
+    const bool announced = direct->n > 0 && direct->z == z && direct->n == n && direct->out == out;
     enum ts_status status = TS_OK;
+    if (end_direct(reading, announced) && announced)
+        return TS_OK;
     for (int64_t at = z, past; status == TS_OK && at < end; at = past) {
         unsigned char *to = (unsigned char *)out + (size_t)(at - z) * blocks->slice_bytes;
         int64_t k = block_of(blocks, at);
@@ -359,6 +420,13 @@ void ts_rule_prefetch(struct source *base, int64_t z, int64_t n)
     struct rule_source *source = (struct rule_source *)base;
     if (source->reading)
         ts_read_ahead_prefetch(source->reading, z, n);
+}
+
+void ts_rule_prefetch_to(struct source *base, int64_t z, int64_t n, void *out)
+{
+    struct rule_source *source = (struct rule_source *)base;
+    if (source->reading)
+        ts_read_ahead_prefetch_to(source->reading, z, n, out);
 }
 
 enum ts_status ts_rule_read(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)

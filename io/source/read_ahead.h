@@ -31,7 +31,10 @@ enum ts_status ts_read_ahead_start(struct source *source, const struct read_rule
 /* Reads slices that will be asked for next in the background. It may be called for several ranges. What fails is read
  * again, and reported, when it is asked for. */
 void ts_read_ahead_prefetch(struct read_ahead *reading, int64_t z, int64_t n);
-/* Gives slices [z, z + n). The same thread calls this and the function above. */
+/* Reads slices [z, z + n) to `out` in the background, where the next call of ts_read_ahead_read may want them. It takes
+ * the place of an announcement before it. n == 0 only waits until nothing is being read. */
+void ts_read_ahead_prefetch_to(struct read_ahead *reading, int64_t z, int64_t n, void *out);
+/* Gives slices [z, z + n). The same thread calls this and the functions above. */
 enum ts_status ts_read_ahead_read(struct read_ahead *reading, int64_t z, int64_t n, void *out, struct ts_diag *diag);
 /* Stops reading and ends the threads. NULL does nothing. */
 void ts_read_ahead_destroy(struct read_ahead *reading);
@@ -45,6 +48,7 @@ struct rule_source {
 void ts_rule_may_hold(struct source *base, size_t bytes);
 enum ts_status ts_rule_start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag);
 void ts_rule_prefetch(struct source *base, int64_t z, int64_t n);
+void ts_rule_prefetch_to(struct source *base, int64_t z, int64_t n, void *out);
 enum ts_status ts_rule_read(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag);
 
 /* Returns the number of processors that this process may use, for sources that nobody started. */

@@ -54,6 +54,18 @@ enum ts_status ts_source_make_slices(struct source *source, struct ts_diag *diag
     return TS_OK;
 }
 
+size_t ts_source_valid_bytes(const struct source *source)
+{
+    return (size_t)ts_source_total(source) * ts_valid_bytes(&source->image);
+}
+
+enum ts_status ts_source_make_valid(struct source *source, struct ts_diag *diag)
+{
+    const size_t bytes = ts_source_valid_bytes(source);
+    source->valid = bytes > 0 ? calloc(1, bytes) : NULL;
+    return bytes == 0 || source->valid ? TS_OK : ts_diag_no_memory(diag, bytes);
+}
+
 struct digesting {
     struct source *source;
     int64_t z;
@@ -74,5 +86,7 @@ enum ts_status ts_source_digest(struct source *source, struct readers *readers, 
                                 struct ts_diag *diag)
 {
     struct digesting digesting = {source, z, data};
+    if (source->no_digests)
+        return TS_OK;
     return ts_readers_run(readers, ts_readers_threads(readers), n, digest_slice, &digesting, diag);
 }

@@ -16,11 +16,11 @@
 /* Facts about a slice that provenance records. Nothing here identifies a patient. */
 struct source_slice {
     double slope, intercept;
-    struct invalid_range invalid; /* where the image is masked: the values that are no measurements */
-    double position_mm[3];        /* (0, 0, z) for an image without geometry, in the unit of its z axis */
-    int64_t padding_count;        /* pixels equal to the padding value or in its range; known after reading */
+    bool states_padding;    /* the input states a value that its pixels may have and that is no measurement */
+    double position_mm[3];  /* (0, 0, z) for an image without geometry, in the unit of its z axis */
+    int64_t padding_count;  /* pixels whose stored value is the padding value or in its range; after reading */
     char pixel_sha256[65];  /* of the decoded stored values, little-endian, sign-extended to BitsAllocated; "" before
-                             * reading */
+                             * reading, and where the source has no_digests */
     char instance_hmac[65]; /* HMAC-SHA256 of the SOP Instance UID under the key SHA-256(stored values as above ||
                              * "tomostage instance key"); after reading, "" if none */
 };
@@ -33,6 +33,7 @@ struct source_attribute {
     const char *unit;         /* of the numbers; "" for none */
     const char *key;          /* in JSON, where a number is multiplied by key_scale; NULL: the name in camel case */
     double key_scale;
+    int64_t columns; /* of vectors: each of the n is so many numbers; 0: numbers are single */
 };
 
 /* This says how the files hold the pixels, on which the time to read them depends. */
@@ -44,9 +45,10 @@ enum source_coding {
 
 struct source {
     const struct source_ops *ops;
-    struct ts_image image; /* the whole volume; data NULL. masked: slices[].invalid says which pixels are not valid.
-                              dtype holds every value of every slice exactly, or is f32 */
-    int64_t n_slices;      /* of one volume, == image.axes[0].n */
+    struct ts_image image; /* the whole volume; data NULL. dtype holds every value of every slice exactly, or is f32 */
+    uint64_t *valid;  /* of an image that is masked: the bits of all slices. Those of a slice stand here from its first
+                       * read() on, and do not change */
+    int64_t n_slices; /* of one volume, == image.axes[0].n */
     /* A series of volumes of one shape, such as the time points of a scan. `image` describes any of them. Slice z of
      * volume v has the number v * n_whole + z, for read(), prefetch() and `slices`. */
     int64_t n_volumes;          /* 1: a single volume */
@@ -58,6 +60,8 @@ struct source {
     int64_t first_slice; /* number in the input of the first slice, where a range is read (io/source/source_slices.h) */
     int64_t n_whole;     /* slices of the input; ts_source_open sets it */
     enum source_coding coding;
+    bool in_place;   /* the source has prefetch_to() */
+    bool no_digests; /* nobody asks for the digests of slices. Set before start() alone */
     int64_t n_files; /* whose headers were read to open the input */
     const struct source_attribute *attributes;
     size_t n_attributes;
@@ -77,6 +81,10 @@ struct source_ops {
     /* Announces which slices will be read next, in this order; returns at once. Failures show at the read. May be
      * NULL. */
     void (*prefetch)(struct source *, int64_t z, int64_t n);
+    /* Begins to read slices [z, z + n) to `out` in the background, in place of what it was given before. The read()
+     * that asks for them at this place waits until they are there; what fails is read again then. n == 0 waits until
+     * nothing is being read. For sources with in_place, of which `prefetch` is not called then. */
+    void (*prefetch_to)(struct source *, int64_t z, int64_t n, void *out);
     /* Writes slices [z, z + n) to out (n * slice bytes). A slice may be read several times. One thread calls this and
      * `prefetch`. */
     enum ts_status (*read)(struct source *, int64_t z, int64_t n, void *out, struct ts_diag *);
@@ -110,7 +118,18 @@ static inline int64_t ts_source_total(const struct source *source)
     return source->n_slices * (source->n_volumes > 1 ? source->n_volumes : 1);
 }
 
+/* Returns the bits of the pixels of slice z, or NULL where the image is not masked. */
+static inline uint64_t *ts_source_valid(const struct source *source, int64_t z)
+{
+    return source->valid ? source->valid + (size_t)z * (ts_valid_bytes(&source->image) / sizeof *source->valid) : NULL;
+}
+
 /* ---- for the formats ----------------------------------------------------------------------------- */
+
+/* Return the bytes of `valid` of all slices, and make it, with all pixels invalid, where the image is masked. The
+ * format's close() frees it. */
+size_t ts_source_valid_bytes(const struct source *source);
+enum ts_status ts_source_make_valid(struct source *source, struct ts_diag *diag);
 
 /* Returns the unit of values that are stored as this quantity: "counts", "HU", "1/mm" or "1". */
 const char *ts_source_unit(enum ts_quantity quantity);
@@ -119,8 +138,8 @@ const char *ts_source_unit(enum ts_quantity quantity);
 struct ts_axis ts_source_axis(enum ts_axis_kind kind, int64_t n, double spacing_mm);
 /* Makes source->slices with the places of the image's slices, those of n_volumes volumes, and sets n_slices. */
 enum ts_status ts_source_make_slices(struct source *source, struct ts_diag *diag);
-/* Notes the digests of slices [z, z + n), which were read to `data`, where they are not known yet. The readers compute
- * them, a slice each. */
+/* Notes the digests of slices [z, z + n), which were read to `data`, where they are asked for and not known yet. The
+ * readers compute them, a slice each. */
 enum ts_status ts_source_digest(struct source *source, struct readers *readers, int64_t z, int64_t n, const void *data,
                                 struct ts_diag *diag);
 

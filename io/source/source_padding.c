@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A range of NaN holds no value, so that a slice that states none has one of NaN.
+ * An image is masked where any of its slices states padding, and `padding` says that it counts.
  */
 #include "io/source/source_padding.h"
-
-#include <math.h>
 
 const struct choice ts_source_padding_choices[] = {
     {"value", PADDING_VALUE, "they are pixels like any other"},
@@ -15,14 +13,15 @@ const struct choice ts_source_padding_choices[] = {
 static bool states_padding(const struct source *source)
 {
     for (int64_t z = 0; z < ts_source_total(source); z++)
-        if (!isnan(source->slices[z].invalid.low))
+        if (source->slices[z].states_padding)
             return true;
     return false;
 }
 
-void ts_source_set_padding(struct source *source, enum source_padding padding)
+enum ts_status ts_source_set_padding(struct source *source, enum source_padding padding, struct ts_diag *diag)
 {
     source->image.masked = padding == PADDING_EXCLUDE && states_padding(source);
+    return ts_source_make_valid(source, diag);
 }
 
 void ts_source_resolve_padding(struct param_set *set, const struct source *source)

@@ -35,6 +35,7 @@ static size_t memory_bytes(const struct source *base, int threads, int64_t ahead
 static enum ts_status start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag)
 {
     struct source *whole = whole_of(base);
+    whole->no_digests = base->no_digests;
     return whole->ops->start ? whole->ops->start(whole, threads, ahead, diag) : TS_OK;
 }
 
@@ -43,6 +44,12 @@ static void prefetch(struct source *base, int64_t z, int64_t n)
     struct source *whole = whole_of(base);
     if (whole->ops->prefetch)
         whole->ops->prefetch(whole, base->first_slice + z, n);
+}
+
+static void prefetch_to(struct source *base, int64_t z, int64_t n, void *out)
+{
+    struct source *whole = whole_of(base);
+    whole->ops->prefetch_to(whole, base->first_slice + z, n, out);
 }
 
 static enum ts_status read_slices(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
@@ -69,6 +76,7 @@ static const struct source_ops cut_ops = {.may_hold = may_hold,
                                           .memory_bytes = memory_bytes,
                                           .start = start,
                                           .prefetch = prefetch,
+                                          .prefetch_to = prefetch_to,
                                           .read = read_slices,
                                           .holds = holds,
                                           .close = close_source};
@@ -80,7 +88,7 @@ static struct source_attribute *cut_attributes(const struct source *whole, int64
     for (size_t i = 0; cut && i < whole->n_attributes; i++) {
         cut[i] = whole->attributes[i];
         if (cut[i].n == whole->n_slices && cut[i].n > 1) {
-            cut[i].numbers += first;
+            cut[i].numbers += first * (cut[i].columns > 0 ? cut[i].columns : 1);
             cut[i].n = n;
         }
     }
@@ -107,6 +115,7 @@ static struct source *cut_take(struct source *whole, int64_t first, int64_t n)
     cut->base.n_slices = z->n = n;
     cut->base.first_slice = first;
     cut->base.slices = whole->slices + first;
+    cut->base.valid = ts_source_valid(whole, first);
     z->first += (double)first * z->spacing;
     if (z->positions)
         z->positions += first;

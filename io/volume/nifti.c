@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The header gives axes, type, scale and a transform to RAS coordinates, whose first two signs are changed for LPS.
- * sform goes before qform, as in nibabel. A fourth axis is one of volumes by time.
+ * sform goes before qform, as in nibabel. Without either the volume has no place in a patient. A fourth axis is one of
+ * volumes by time, which are numbered where the header names no unit of time.
  */
 #include "io/volume/nifti.h"
 
@@ -57,9 +58,9 @@ static enum ts_status read_header(struct volume_layout *layout, struct nifti_hea
 
 static enum ts_status take_axes(struct volume_layout *layout, const struct nifti_header *header, struct ts_diag *diag)
 {
-    const int rank = (int)header->dim[0];
-    if (rank < 2 || rank > 7)
+    if (!(header->dim[0] >= 2 && header->dim[0] <= 7))
         return ts_volume_refuse(layout, "nifti-header", diag, "has %g axes, expected 2 to 7", header->dim[0]);
+    const int rank = (int)header->dim[0];
     for (int d = 0; d < 4; d++) {
         const double n = d < rank ? header->dim[1 + d] : 1;
         layout->n[d] = n >= 1 && n <= INT32_MAX ? (int64_t)n : 0;
@@ -125,6 +126,7 @@ static void take_geometry(struct volume_layout *layout, const struct nifti_heade
 {
     const double mm = unit_mm(header), seconds = fabs(header->pixdim[4]) * unit_seconds(header);
     layout->seconds = seconds < 1e9 ? seconds : 0;
+    layout->upwards = true;
     layout->has_transform = ts_nifti_transform(header, layout->transform);
     for (int d = 0; d < 3; d++) {
         double length = 0;

@@ -114,13 +114,24 @@ static void scale_row(const struct volume_source *source, const double *row, siz
     }
 }
 
-/* Makes a slice of the stored bytes in `data`; `row` has space for one row as double. */
-static void make_slice(const struct volume_source *source, unsigned char *data, double *row, unsigned char *out)
+/* Returns true where numbers of the file stayed finite as 32-bit floats. */
+static bool stays_finite(const double *row, const float *made, size_t n)
+{
+    bool finite = true;
+    for (size_t i = 0; i < n; i++)
+        finite &= isfinite(made[i]) || !isfinite(row[i]);
+    return finite;
+}
+
+/* Makes a slice of the stored bytes in `data`; `row` has space for one row as double. Returns false where a number is
+ * beyond the range of the image's type. */
+static bool make_slice(const struct volume_source *source, unsigned char *data, double *row, unsigned char *out)
 {
     const struct ts_image *image = &source->in.base.image;
     const int64_t rows = image->axes[1].n;
     const size_t n = (size_t)image->axes[2].n, width = ts_dtype_bytes(source->layout.stored);
     const size_t pitch = n * ts_dtype_bytes(image->dtype);
+    bool finite = true;
     if (source->layout.swapped)
         swap(data, n * (size_t)rows, width);
     for (int64_t y = 0; y < rows; y++) {
@@ -130,8 +141,11 @@ static void make_slice(const struct volume_source *source, unsigned char *data, 
         } else {
             ts_load_f64(row, from, source->layout.stored, n);
             scale_row(source, row, n, out + (size_t)y * pitch);
+            if (image->dtype == TS_F32)
+                finite &= stays_finite(row, (const float *)(out + (size_t)y * pitch), n);
         }
     }
+    return finite;
 }
 
 /* Slices [z, z + n) while they are read to `out`; each thread has space for a stored slice and a row. */
@@ -148,12 +162,16 @@ static size_t thread_bytes(const struct volume_source *source)
     return (stored_bytes(source) + align - 1) / align * align + row;
 }
 
-static void finish_slice(const struct reading *reading, int thread, int64_t i)
+static enum ts_status finish_slice(const struct reading *reading, int thread, int64_t i, struct ts_diag *diag)
 {
     unsigned char *stored = reading->scratch + (size_t)thread * reading->scratch_bytes;
     const size_t row = (size_t)reading->source->in.base.image.axes[2].n * sizeof(double);
-    make_slice(reading->source, stored, (double *)(stored + reading->scratch_bytes - row),
-               reading->out + (size_t)i * ts_slice_bytes(&reading->source->in.base.image));
+    if (make_slice(reading->source, stored, (double *)(stored + reading->scratch_bytes - row),
+                   reading->out + (size_t)i * ts_slice_bytes(&reading->source->in.base.image)))
+        return TS_OK;
+    return ts_volume_refuse(&reading->source->layout, "values-out-of-range", diag,
+                            "has a value in slice %lld that is beyond the range of a 32-bit float",
+                            (long long)(reading->z + i));
 }
 
 static enum ts_status read_slice(void *user, int thread, int64_t i, struct ts_diag *diag)
@@ -164,8 +182,7 @@ static enum ts_status read_slice(void *user, int thread, int64_t i, struct ts_di
     if (!ts_file_read_at(layout->fd, reading->scratch + (size_t)thread * reading->scratch_bytes, bytes,
                          layout->start + (uint64_t)(reading->z + i) * bytes))
         return ts_volume_refuse(layout, "input-unreadable", diag, "could not be read to its end");
-    finish_slice(reading, thread, i);
-    return TS_OK;
+    return finish_slice(reading, thread, i, diag);
 }
 
 static enum ts_status inflate_slices(const struct reading *reading, int64_t n, struct ts_diag *diag)
@@ -176,13 +193,14 @@ static enum ts_status inflate_slices(const struct reading *reading, int64_t n, s
     if (!gzip)
         return ts_diag_no_memory(diag, bytes);
     const char *wrong = ts_gzip_reader_skip(gzip, layout->skip + (uint64_t)reading->z * bytes);
-    for (int64_t i = 0; i < n && !wrong; i++) {
+    enum ts_status status = TS_OK;
+    for (int64_t i = 0; i < n && !wrong && status == TS_OK; i++) {
         wrong = ts_gzip_reader_read(gzip, reading->scratch, bytes);
         if (!wrong)
-            finish_slice(reading, 0, i);
+            status = finish_slice(reading, 0, i, diag);
     }
     ts_gzip_reader_destroy(gzip);
-    return wrong ? ts_volume_refuse(layout, "input-unreadable", diag, "%s", wrong) : TS_OK;
+    return wrong ? ts_volume_refuse(layout, "input-unreadable", diag, "%s", wrong) : status;
 }
 
 static enum ts_status read_range(struct source *base, struct readers *readers, int64_t z, int64_t n, void *out,
@@ -226,6 +244,7 @@ static const struct source_ops plain_ops = {.may_hold = ts_rule_may_hold,
                                             .memory_bytes = memory_bytes,
                                             .start = ts_rule_start,
                                             .prefetch = ts_rule_prefetch,
+                                            .prefetch_to = ts_rule_prefetch_to,
                                             .read = ts_rule_read,
                                             .holds = holds,
                                             .close = close_source};
@@ -331,17 +350,20 @@ static enum ts_status check_size(const struct volume_layout *layout, struct ts_d
                                              layout->gzip ? "room for at most " : "", (unsigned long long)held);
 }
 
-/* Describes the axis of several volumes. */
+/* Describes the axis of several volumes: by time, or numbered where the file names no unit of time. */
 static enum ts_status describe_volumes(struct volume_source *source, struct ts_diag *diag)
 {
     const struct volume_layout *layout = &source->layout;
     const size_t n = (size_t)layout->n[3];
+    source->in.base.n_volumes = layout->n[3];
+    source->in.base.volume_axis = (struct ts_axis){.kind = TS_AXIS_TIME, .n = layout->n[3], .spacing = 1, .unit = ""};
+    if (!(layout->seconds > 0))
+        return TS_OK;
     double *positions = ts_arena_alloc(layout->arena, n * sizeof *positions);
     if (!positions)
         return ts_diag_no_memory(diag, n * sizeof *positions);
     for (size_t i = 0; i < n; i++)
-        positions[i] = (double)i * (layout->seconds > 0 ? layout->seconds : 1);
-    source->in.base.n_volumes = layout->n[3];
+        positions[i] = (double)i * layout->seconds;
     source->in.base.volume_axis =
         (struct ts_axis){.kind = TS_AXIS_TIME, .n = layout->n[3], .unit = "s", .positions = positions};
     return TS_OK;
@@ -364,13 +386,17 @@ static enum ts_status describe(struct volume_source *source, struct ts_diag *dia
     for (int d = 0; d < 3; d++)
         image->axes[d] = ts_source_axis(kinds[d], layout->n[2 - d], layout->spacing[2 - d]);
     source->as_stored = image->dtype == layout->stored && layout->slope == 1 && layout->intercept == 0;
+    source->flip_rows = layout->upwards && !layout->has_transform;
     const char *wrong = layout->has_transform ? take_transform(source, layout->transform, image) : NULL;
     if (wrong)
         return ts_volume_refuse(layout, "volume-geometry", diag, "%s", wrong);
     if (layout->n[3] > 1)
         status = describe_volumes(source, diag);
     if (status == TS_OK && source->flip_rows)
-        status = ts_volume_attribute(layout, diag, "rows_reversed", "yes: x, y and z of the file are left-handed");
+        status =
+            ts_volume_attribute(layout, diag, "rows_reversed", "yes: %s",
+                                layout->has_transform ? "x, y and z of the file are left-handed"
+                                                      : "the file states no place, and programs draw its y upwards");
     return status == TS_OK ? ts_source_make_slices(&source->in.base, diag) : status;
 }
 
@@ -386,6 +412,7 @@ enum ts_status ts_volume_source_take(struct volume_layout *layout, struct source
     source->layout = *layout;
     *layout = (struct volume_layout){.fd = -1};
     base->ops = source->layout.gzip ? &gzip_ops : &plain_ops;
+    base->in_place = !source->layout.gzip;
     base->coding = source->layout.gzip ? SOURCE_DEFLATED : SOURCE_STORED;
     base->n_files = 1;
     const enum ts_status status = describe(source, diag);

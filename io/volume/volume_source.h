@@ -3,9 +3,9 @@
  * This makes a source of a volume, or of several by time, whose values lie in one file, one after the other with x
  * fastest, as they are or in a gzip stream. A format describes where they lie; volume_source.c reads them.
  *
- * The volume keeps the order in which the file has it, but for one case: where x, y and z of the file make a
- * left-handed system in the patient, its rows are read from the last to the first. So the image is right-handed, as one
- * from DICOM is, and the twins of a series in DICOM and in NIfTI are the same image.
+ * The volume keeps the order in which the file has it, but for two cases, in which its rows are read from the last to
+ * the first: where x, y and z of the file make a left-handed system in the patient, and in NIfTI without a place, where
+ * programs draw y upwards. So the image is right-handed, as one from DICOM is, and its row 0 is at the top.
  */
 #ifndef IO_VOLUME_VOLUME_SOURCE_H
 #define IO_VOLUME_VOLUME_SOURCE_H
@@ -30,6 +30,7 @@ struct volume_layout {
     uint64_t skip;          /* gzip: bytes of the inflated stream before the values */
     int64_t n[4];           /* of x, y and z, and volumes, which follow each other */
     double seconds;         /* from volume to volume; 0: not known, they are numbered */
+    bool upwards;           /* without a transform, programs draw rows from the last one on, at the top, to the first */
     double spacing[3];      /* of x, y and z in mm; 0: not known */
     bool has_transform;     /* the file says how the volume lies in the patient */
     double transform[3][4]; /* of voxel (x, y, z, 1) to LPS in mm */

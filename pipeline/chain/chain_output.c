@@ -34,6 +34,8 @@ static const struct choice dtypes[] = {
 
 static const struct choice codecs[] = {{"none", SINK_CODEC_NONE, .doc = "values as they are"},
                                        {"rle", SINK_CODEC_RLE, .doc = "RLE Lossless, which every reader has"},
+                                       {"jpeg-ls", SINK_CODEC_JPEG_LS, .doc = "JPEG-LS Lossless"},
+                                       {"j2k", SINK_CODEC_J2K, .doc = "JPEG 2000 Lossless"},
                                        {NULL}};
 
 const struct param ts_chain_output_params[CHAIN_OUTPUT_PARAMS] = {
@@ -78,8 +80,9 @@ static bool check_suffix(const struct output_builder *builder, const struct node
     char owner[64], known[256];
     snprintf(owner, sizeof owner, "output.%s", format ? format->name : "hdf5");
     report(builder, entry, "output-suffix", owner, "the path ends in the suffix of another format, or in none");
-    ts_sink_list_suffixes(known, sizeof known);
-    ts_diag_hint(builder->load->diag, "the suffixes of all formats: %s", known);
+    ts_sink_list_suffixes(format ? format->name : "hdf5", known, sizeof known);
+    ts_diag_hint(builder->load->diag, "%s takes %s%s", owner, *known ? known : "the path of a folder",
+                 *known && format && format->part ? ", and the path of a folder" : "");
     return false;
 }
 

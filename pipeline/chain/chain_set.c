@@ -58,7 +58,7 @@ enum ts_status ts_chain_set_output(struct ts_chain *chain, const char *path, str
     const struct sink_format *format = ts_sink_of_path(path);
     if (!format && !ts_sink_is_hdf5(path)) {
         char known[256];
-        ts_sink_list_suffixes(known, sizeof known);
+        ts_sink_list_suffixes(NULL, known, sizeof known);
         ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "output-suffix", .stage = "output"},
                       "'%s' does not end in the suffix of an output format", path);
         return ts_diag_hint(diag, "known: %s; a folder has a key in the chain", known);

@@ -71,7 +71,7 @@ static void format_default(const struct param *param, char *out, size_t size)
     if (param->old.until == 0)
         return;
     ts_param_format_value(param, &param->old.init, old, sizeof old);
-    snprintf(out, size, "%s (%s in chains of version %d)", now, old, param->old.until);
+    snprintf(out, size, "%s (%s in chains of version %d)", word ? word : now, old, param->old.until);
 }
 
 /* ---- words for a stage ------------------------------------------------------------------------- */

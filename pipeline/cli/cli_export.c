@@ -40,6 +40,21 @@ static const struct command_option options[] = {
      .parse = parse_window},
     {"force", 0, OPTION_FLAG, OPTION_AT(struct arguments, force), NULL, "replace an existing output"}};
 
+/* Lists what the format that was asked for takes, or all but HDF5. */
+static void listed_suffixes(char *out, size_t size)
+{
+    size_t used = 0;
+    *out = '\0';
+    for (size_t i = 0; ts_sink_formats[i] && used < size; i++) {
+        const struct sink_format *format = ts_sink_formats[i];
+        char suffixes[64];
+        ts_sink_list_suffixes(format->name, suffixes, sizeof suffixes);
+        if (arguments.format ? !strcmp(arguments.format, format->name) : *suffixes)
+            used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "",
+                                     *suffixes ? suffixes : "a folder");
+    }
+}
+
 /* Returns the format by its name or by the suffix; NULL where it is neither (reported). */
 static const struct sink_format *find_format(struct ts_diag *diag)
 {
@@ -50,7 +65,7 @@ static const struct sink_format *find_format(struct ts_diag *diag)
     if (fits)
         return format;
     char known[256];
-    ts_sink_list_suffixes(known, sizeof known);
+    listed_suffixes(known, sizeof known);
     ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "output-suffix"},
                   "'%s' is no file or folder that export writes%s%s", arguments.output, arguments.format ? " as " : "",
                   arguments.format ? arguments.format : "");
@@ -100,6 +115,15 @@ static enum ts_status copy_slices(struct source *source, struct sink *sink, stru
     return status;
 }
 
+/* Returns true where pixels of a source that has been read are invalid. */
+static bool has_invalid(const struct source *source)
+{
+    int64_t n = 0;
+    for (int64_t z = 0; source->image.masked && z < ts_source_total(source); z++)
+        n += source->slices[z].padding_count;
+    return n > 0;
+}
+
 static enum ts_status write_image(struct source *source, const char *image, const struct sink_format *format,
                                   struct ts_diag *diag)
 {
@@ -107,6 +131,7 @@ static enum ts_status write_image(struct source *source, const char *image, cons
     const struct sink_request request = {.path = arguments.output,
                                          .image = &source->image,
                                          .volumes = source->n_volumes > 1 ? &source->volume_axis : NULL,
+                                         .input = &source->image,
                                          .name = image,
                                          .attributes = source->attributes,
                                          .n_attributes = source->n_attributes,
@@ -118,6 +143,8 @@ static enum ts_status write_image(struct source *source, const char *image, cons
     if (status != TS_OK)
         return status;
     status = copy_slices(source, sink, diag);
+    if (status == TS_OK && has_invalid(source))
+        ts_sink_mask(sink, source->valid);
     if (status == TS_OK)
         status = ts_sink_finish(sink, diag);
     if (status == TS_OK)

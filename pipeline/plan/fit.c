@@ -51,9 +51,10 @@ static size_t image_bytes(const struct ts_plan *plan)
     size_t bytes = ts_plan_padded_bytes(plan) + ts_plan_scratch_bytes(plan);
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
-        const size_t slices = (size_t)(node->keep ? node->out.axes[0].n : node->buffer_slices);
+        const size_t slices = (size_t)(node->keep ? node->out.axes[0].n : node->buffer_slices),
+                     copies = (size_t)ts_plan_copies(plan, i);
         if (node->image_node == i)
-            bytes += slices * (ts_slice_bytes(&node->out) + ts_valid_bytes(&node->out));
+            bytes += slices * (copies * ts_slice_bytes(&node->out) + ts_valid_bytes(&node->out));
         bytes += ts_plan_saved_bytes(plan, i);
     }
     return bytes;

@@ -89,6 +89,7 @@ struct sink_request ts_plan_sink_request(const struct ts_plan *plan, int32_t i)
     struct sink_request request = {.path = output->sinks[i].path,
                                    .image = &node->out,
                                    .volumes = plan->n_volumes > 1 && node->by_volume ? &plan->volume_axis : NULL,
+                                   .input = &source->image,
                                    .name = node->dataset,
                                    .attributes = source->attributes,
                                    .n_attributes = source->n_attributes,
@@ -143,8 +144,17 @@ bool ts_plan_encodes(const struct ts_plan *plan)
            plan->chain->output.n_sinks == 0;
 }
 
+bool ts_plan_reads_in_place(const struct ts_plan *plan, int32_t source)
+{
+    const struct plan_node *node = &plan->nodes[source];
+    return !plan->cuda && !node->keep && node->source && node->source->in_place &&
+           node->buffer_slices <= plan->slab_slices;
+}
+
 int ts_plan_copies(const struct ts_plan *plan, int32_t i)
 {
+    if (ts_plan_reads_in_place(plan, i))
+        return 2;
     const bool moves = plan->cuda && !plan->nodes[i].keep,
                leaves = ts_plan_stored(plan, i) > 0 && !ts_plan_encodes(plan) && !ts_plan_device_rounds(plan, i);
     return moves && (i < plan->n_sources || leaves) ? PLAN_RING : 1;
@@ -153,6 +163,8 @@ int ts_plan_copies(const struct ts_plan *plan, int32_t i)
 int64_t ts_plan_read_ahead(const struct ts_plan *plan, int32_t source)
 {
     const struct plan_node *node = &plan->nodes[source];
+    if (ts_plan_reads_in_place(plan, source))
+        return 0;
     const int64_t wanted = node->buffer_slices > plan->threads ? node->buffer_slices : plan->threads;
     return wanted < node->out.axes[0].n ? wanted : node->out.axes[0].n;
 }

@@ -15,6 +15,7 @@
 #include "pipeline/plan/plan_choose.h"
 #include "pipeline/plan/plan_frames.h"
 #include "pipeline/plan/plan_grids.h"
+#include "pipeline/plan/plan_outputs.h"
 #include "pipeline/plan/plan_padding.h"
 #include "pipeline/plan/plan_sources.h"
 
@@ -294,36 +295,6 @@ static enum ts_status check_names(const struct ts_plan *plan, struct ts_diag *di
     return ts_diag_status(diag);
 }
 
-/* Refuses outputs that cannot hold the last image, and warns of images that no output holds. */
-static enum ts_status check_sinks(const struct ts_plan *plan, struct ts_diag *diag)
-{
-    const struct chain_output *output = &plan->chain->output;
-    const int64_t columns = output->window.rows > 0 ? output->window.columns : 2;
-    if (columns != 2 || output->window.rows > 1 || (output->window.rows == 1 && !(output->window.values[1] > 0)))
-        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "window", .stage = "output.window"},
-                      "[center, width] is expected, with a width above 0");
-    for (int32_t i = 0; i < output->n_sinks && columns == 2; i++) {
-        const struct sink_format *format = output->sinks[i].format;
-        const struct sink_request request = ts_plan_sink_request(plan, i);
-        const char *refusal = format->refusal(&request);
-        char stage[64];
-        snprintf(stage, sizeof stage, "output.%s", format->name);
-        if (refusal)
-            ts_diag_error(
-                diag, TS_BAD_CHAIN,
-                &(struct diag_site){.code = "output-cannot-hold", .span = output->sinks[i].span, .stage = stage},
-                "it cannot hold the image '%s': %s", request.name, refusal);
-    }
-    for (int32_t i = plan->n_sources; output->n_sinks > 0 && !output->path && i < plan->n_nodes - 1; i++)
-        if (plan->nodes[i].dataset) {
-            ts_diag_warning(diag, &(struct diag_site){.code = "output-drops-image", .span = plan->nodes[i].set.span},
-                            "no output holds the image '%s': others than HDF5 hold the last image alone",
-                            plan->nodes[i].dataset);
-            ts_diag_hint(diag, "add hdf5: FILE.h5 to the output");
-        }
-    return ts_diag_status(diag);
-}
-
 static const char *unused_hint(const struct ts_plan *plan, int32_t node)
 {
     if (node == 0)
@@ -368,7 +339,7 @@ enum ts_status ts_plan_work_out(struct ts_plan *plan, struct ts_diag *diag)
         return status;
     name_outputs(plan);
     check_names(plan, diag);
-    check_sinks(plan, diag);
+    ts_plan_check_outputs(plan, diag);
     return check_uses(plan, diag) == TS_OK ? ts_plan_fit(plan, diag) : ts_diag_status(diag);
 }
 
@@ -385,7 +356,10 @@ static void note_old_defaults(const struct ts_plan *plan, struct ts_diag *diag)
                 continue;
             char old[64], now[64];
             ts_param_format_value(param, &param->old.init, old, sizeof old);
-            ts_param_format_value(param, &param->init, now, sizeof now);
+            if (param->derived)
+                snprintf(now, sizeof now, "%s", param->derived);
+            else
+                ts_param_format_value(param, &param->init, now, sizeof now);
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s.%s is %s, now %s", used > 0 ? "; " : "",
                                      set->owner, param->name, old, now);
         }

@@ -185,6 +185,9 @@ enum { PLAN_RING = 3 };
 bool ts_plan_encodes(const struct ts_plan *plan);
 /* Returns how many slabs of this node's image are held side by side. */
 int ts_plan_copies(const struct ts_plan *plan, int32_t node);
+/* Returns true where the slices of a source are read to one copy of its slab while the other is at work. Slabs with a
+ * halo share slices, which are read once where they are held apart. */
+bool ts_plan_reads_in_place(const struct ts_plan *plan, int32_t source);
 int64_t ts_plan_slab_count(const struct ts_plan *plan); /* slabs of the first source's volume */
 int64_t ts_plan_read_ahead(const struct ts_plan *plan, int32_t source);
 

@@ -247,9 +247,11 @@ static enum ts_status write_angles(const struct ts_image *image, const char *gro
 static enum ts_status write_attribute(const struct source_attribute *attribute, const char *group,
                                       struct hdf5_writer *writer)
 {
-    return attribute->numbers ? write_array(writer, group, attribute->name, TS_F64, attribute->unit, attribute->n > 1,
-                                            &attribute->n, attribute->numbers)
-                              : write_text(writer, group, attribute->name, attribute->value);
+    const int64_t shape[] = {attribute->n, attribute->columns};
+    const int rank = attribute->columns > 0 ? 2 : attribute->n > 1;
+    return attribute->numbers
+               ? write_array(writer, group, attribute->name, TS_F64, attribute->unit, rank, shape, attribute->numbers)
+               : write_text(writer, group, attribute->name, attribute->value);
 }
 
 static enum ts_status write_source(const struct plan_node *node, struct hdf5_writer *writer, struct ts_diag *diag)
@@ -261,10 +263,6 @@ static enum ts_status write_source(const struct plan_node *node, struct hdf5_wri
         status = write_text(writer, group, "format", node->chain_source->format->name);
     for (size_t i = 0; status == TS_OK && i < node->source->n_attributes; i++)
         status = write_attribute(&node->source->attributes[i], group, writer);
-    const int64_t gradients[] = {node->source->n_volumes, 3};
-    if (status == TS_OK && node->source->gradients)
-        status = write_array(writer, group, "diffusion_gradient_direction", TS_F64, "", 2, gradients,
-                             node->source->gradients);
     if (status == TS_OK)
         status = write_angles(&node->source->image, group, writer, diag);
     return status == TS_OK ? write_slices(node->source, group, node->out.unit, writer, diag) : status;

@@ -95,6 +95,7 @@ static void free_run(struct run *run)
 {
     for (int32_t i = 0; run->nodes && i < run->plan->n_nodes; i++)
         free(run->nodes[i].done);
+    free(run->sink_valid);
     ts_run_free_tables(run);
     free(run->nodes);
     free(run->done);
@@ -107,6 +108,9 @@ static enum ts_status start_sources(struct run *run)
 {
     for (int32_t i = 0; i < run->plan->n_sources; i++) {
         struct source *source = run->plan->nodes[i].source;
+        /* The HDF5 file records the digests. Where a slice may be read several times, they also show that it has not
+         * changed between. */
+        source->no_digests = !run->plan->chain->output.path && run->plan->n_passes == 1;
         if (!source->ops->start)
             continue;
         const enum ts_status status =

@@ -42,6 +42,7 @@ struct run {
     struct sink *sinks[SINK_FORMATS]; /* the outputs of other formats, which take the image of sink_node */
     int n_sinks;                      /* that are opened */
     int32_t sink_node;
+    uint64_t *sink_valid; /* the bits that the sinks were given, where pixels of their image are invalid; else NULL */
     struct timespec started;
     int64_t volume;
     int pass;
@@ -61,14 +62,12 @@ struct run_back_end {
     void (*free)(struct run *run); /* may be called by another thread */
     enum ts_status (*begin_slab)(struct run *run);
     enum ts_status (*end_slab)(struct run *run);
-    /* Reads a source's slices to `target`. */
+    /* Reads a source's slices to `target`, with their bits where it is masked. */
     enum ts_status (*read)(struct run *run, int32_t node, struct ts_image *target);
     /* write() sends slices to the node's dataset. After drain() all of them have reached the writer, and the tables of
      * maps have reached the nodes' states. */
     enum ts_status (*write)(struct run *run, int32_t node, const struct ts_image *slices);
     enum ts_status (*drain)(struct run *run);
-    /* Writes slices->valid: invalid are values in the range. */
-    enum ts_status (*mark)(struct run *run, const struct ts_image *slices, const struct invalid_range *range);
     /* Copies bits to run_node.saved. */
     enum ts_status (*save)(struct run *run, void *saved, const void *valid, size_t bytes);
     /* Copies bits from run_node.saved to host memory. */
@@ -118,12 +117,10 @@ enum ts_status ts_run_create_datasets(struct run *run, int pass);
 enum ts_status ts_run_find_axes(struct run *run);
 /* ---- invalid pixels (pipeline/run/run_valid.c) ----------------------------------------------------- */
 
-/* Marks the invalid pixels of slices that a source has read. */
-enum ts_status ts_run_mark(struct run *run, int32_t node, const struct ts_image *slices);
 /* Keeps the bits of an output's slices for ts_run_write_masks. */
 enum ts_status ts_run_save_valid(struct run *run, int32_t node, const struct ts_image *slices);
-/* Writes the mask of each output that has invalid pixels beside its image, and warns of invalid pixels of the inputs.
- * Called once, after the walk. */
+/* Writes the mask of each output that has invalid pixels beside its image, hands that of the last one to the sinks, and
+ * warns of invalid pixels of the inputs. Called once, after the walk. */
 enum ts_status ts_run_write_masks(struct run *run);
 
 /* Announces the slices of the first slab to the sources, so that they are read while the back end attaches. */

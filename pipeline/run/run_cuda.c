@@ -14,7 +14,6 @@
 #include <sys/mman.h>
 
 #include "core/memory.h"
-#include "cuda/device/validity.h"
 
 /* ---- the profile ------------------------------------------------------------------------------- */
 
@@ -248,6 +247,10 @@ static enum ts_status read_piece(struct run *run, struct source *source, const s
     if (status == TS_OK)
         status = ts_cuda_event_record(device->session, device->up.started[place], CUDA_UPLOAD);
     device->up.bytes[place] = ts_image_bytes(slices);
+    if (status == TS_OK && slices->masked)
+        status = ts_cuda_copy(device->session, CUDA_UPLOAD, CUDA_TO_DEVICE, slices->valid,
+                              ts_source_valid(source, ts_run_slice(run, source, slices->z_first)),
+                              (size_t)slices->axes[0].n * ts_valid_bytes(slices));
     if (status == TS_OK)
         status =
             ts_cuda_copy(device->session, CUDA_UPLOAD, CUDA_TO_DEVICE, slices->data, piece, ts_image_bytes(slices));
@@ -303,13 +306,6 @@ static enum ts_status device_drain(struct run *run)
     return status;
 }
 
-static enum ts_status device_mark(struct run *run, const struct ts_image *slices, const struct invalid_range *range)
-{
-    const struct device *device = run->back;
-    return ts_cuda_valid_mark(ts_cuda_session_device(device->session), slices, range,
-                              ts_cuda_stream(device->session, CUDA_COMPUTE), run->diag);
-}
-
 static enum ts_status device_save(struct run *run, void *saved, const void *valid, size_t bytes)
 {
     const struct device *device = run->back;
@@ -334,7 +330,6 @@ const struct run_back_end ts_run_cuda = {
     .read = device_read,
     .write = ts_run_cuda_write,
     .drain = device_drain,
-    .mark = device_mark,
     .save = device_save,
     .fetch = device_fetch,
 };

@@ -8,7 +8,6 @@
 
 #include "core/memory.h"
 #include "pipeline/run/run.h"
-#include "stages/engine/validity.h"
 
 /* Allocates the bits of a masked image: of the slices at hand, and of the whole one where it is an output. */
 static enum ts_status allocate_valid(struct run *run, int32_t i, int64_t slices)
@@ -30,10 +29,10 @@ static enum ts_status allocate_node(struct run *run, int32_t i)
     const int64_t slices = plan->keep ? plan->out.axes[0].n : plan->buffer_slices;
     node->copies = ts_plan_copies(run->plan, i);
     if (plan->image_node == i && slices > 0) {
-        const size_t bytes = (size_t)slices * ts_slice_bytes(&plan->out);
-        node->buffer = ts_memory_aligned(bytes);
+        node->copy_bytes = (size_t)slices * ts_slice_bytes(&plan->out);
+        node->buffer = ts_memory_aligned((size_t)node->copies * node->copy_bytes);
         if (!node->buffer)
-            return ts_diag_no_memory(run->diag, bytes);
+            return ts_diag_no_memory(run->diag, (size_t)node->copies * node->copy_bytes);
     }
     const enum ts_status status = allocate_valid(run, i, slices);
     if (status != TS_OK)
@@ -63,6 +62,9 @@ static void host_free(struct run *run)
 {
     struct stage_buffers *buffers = run->back;
     for (int32_t i = 0; run->nodes && i < run->plan->n_nodes; i++) {
+        struct source *source = run->plan->nodes[i].source;
+        if (ts_plan_reads_in_place(run->plan, i))
+            source->ops->prefetch_to(source, 0, 0, NULL);
         free(run->nodes[i].buffer);
         free(run->nodes[i].valid);
         free(run->nodes[i].saved);
@@ -87,6 +89,9 @@ static enum ts_status host_read(struct run *run, int32_t node, struct ts_image *
     const double begin = ts_trace_begin(run->plan->trace);
     const enum ts_status status = source->ops->read(source, ts_run_slice(run, source, target->z_first),
                                                     target->axes[0].n, target->data, run->diag);
+    if (status == TS_OK && target->masked)
+        memcpy(target->valid, ts_source_valid(source, ts_run_slice(run, source, target->z_first)),
+               (size_t)target->axes[0].n * ts_valid_bytes(target));
     ts_trace_add(run->plan->trace, TRACE_READ, begin, ts_image_bytes(target));
     return status;
 }
@@ -94,12 +99,6 @@ static enum ts_status host_read(struct run *run, int32_t node, struct ts_image *
 static enum ts_status host_write(struct run *run, int32_t node, const struct ts_image *slices)
 {
     return ts_run_put(run, node, slices);
-}
-
-static enum ts_status host_mark(struct run *run, const struct ts_image *slices, const struct invalid_range *range)
-{
-    ts_valid_mark(slices, range, run->plan->threads);
-    return TS_OK;
 }
 
 static enum ts_status host_copy(struct run *run, void *to, const void *from, size_t bytes)
@@ -118,7 +117,6 @@ const struct run_back_end ts_run_host = {
     .read = host_read,
     .write = host_write,
     .drain = nothing,
-    .mark = host_mark,
     .save = host_copy,
     .fetch = host_copy,
 };

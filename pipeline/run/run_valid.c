@@ -1,34 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Invalid pixels in a run: those of a source are marked when they are read, the walk carries the bits along, and the
- * bits of outputs are kept until the run ends. Only then is it known whether any pixel is invalid, and where none is
+ * Invalid pixels in a run: a source has the bits of what it has read, the walk carries them along, and the bits of
+ * outputs are kept until the run ends. Only then is it known whether any pixel is invalid, and where none is
  * the file has no mask.
  */
 #include <stdlib.h>
 
 #include "pipeline/run/run.h"
 #include "stages/engine/validity.h"
-
-static bool same_range(const struct invalid_range *a, const struct invalid_range *b)
-{
-    return a->low == b->low && a->high == b->high;
-}
-
-/* Neighboring slices mostly have one range, and are marked in one call. */
-enum ts_status ts_run_mark(struct run *run, int32_t node, const struct ts_image *slices)
-{
-    const struct source *source = run->plan->nodes[node].source;
-    const struct source_slice *of = source->slices + ts_run_slice(run, source, slices->z_first);
-    const int64_t n = slices->axes[0].n;
-    enum ts_status status = TS_OK;
-    for (int64_t z = 0, end; status == TS_OK && z < n; z = end) {
-        for (end = z + 1; end < n && same_range(&of[z].invalid, &of[end].invalid);)
-            end++;
-        const struct ts_image alike = ts_image_slices(slices, z, end - z);
-        status = run->back_end->mark(run, &alike, &of[z].invalid);
-    }
-    return status;
-}
 
 enum ts_status ts_run_save_valid(struct run *run, int32_t node, const struct ts_image *slices)
 {
@@ -55,24 +34,45 @@ static enum ts_status write_slices(struct run *run, const struct ts_image *image
     return status;
 }
 
-static enum ts_status write_mask(struct run *run, int32_t node, struct ts_image *image)
+static enum ts_status write_mask(struct run *run, int32_t node, const struct ts_image *image)
 {
     struct ts_image mask = ts_plan_mask(run->plan, node);
     const struct ts_image all = ts_plan_with_volumes(run->plan, node, &mask);
-    const size_t bytes = ts_plan_saved_bytes(run->plan, node);
     char path[128];
     int dataset;
-    enum ts_status status = run->back_end->fetch(run, image->valid, run->nodes[node].saved, bytes);
-    if (status != TS_OK || ts_valid_count(image) == ts_image_count(image))
-        return status;
     mask.data = malloc(ts_slice_count(image));
     if (!mask.data)
         return ts_diag_no_memory(run->diag, ts_slice_count(image));
     snprintf(path, sizeof path, "/entry/%s", run->plan->nodes[node].dataset);
-    status = ts_hdf5_pixel_mask(run->writer, path, &all, &dataset);
+    enum ts_status status = ts_hdf5_pixel_mask(run->writer, path, &all, &dataset);
     if (status == TS_OK)
         status = write_slices(run, image, mask, dataset);
     free(mask.data);
+    return status;
+}
+
+/* Fetches the bits of an output, and where a pixel is invalid gives them to all that hold it. The sinks keep them. */
+static enum ts_status give_mask(struct run *run, int32_t node)
+{
+    struct ts_image image = run->plan->nodes[node].out; /* of all volumes, one behind the other */
+    const size_t bytes = ts_plan_saved_bytes(run->plan, node);
+    if (bytes == 0)
+        return TS_OK;
+    image.axes[0].n = (int64_t)(bytes / ts_valid_bytes(&image));
+    image.valid = malloc(bytes);
+    if (!image.valid)
+        return ts_diag_no_memory(run->diag, bytes);
+    enum ts_status status = run->back_end->fetch(run, image.valid, run->nodes[node].saved, bytes);
+    const bool whole = status != TS_OK || ts_valid_count(&image) == ts_image_count(&image);
+    if (!whole && run->writer && run->nodes[node].dataset >= 0)
+        status = write_mask(run, node, &image);
+    if (whole || node != run->sink_node || run->n_sinks == 0) {
+        free(image.valid);
+        return status;
+    }
+    run->sink_valid = image.valid;
+    for (int i = 0; i < run->n_sinks; i++)
+        ts_sink_mask(run->sinks[i], image.valid);
     return status;
 }
 
@@ -91,8 +91,8 @@ static void warn_of(struct run *run, int32_t node)
                     "%lld of its pixels (%.3g %%) are padding: nothing was measured there, and they are left out",
                     (long long)n, 100 * (double)n / all);
     ts_diag_hint(run->diag, run->plan->chain->output.n_sinks > 0
-                                ? "pixel_mask of an HDF5 output shows them, and outputs of other formats mark none; "
-                                  "padding: value takes them for measured values"
+                                ? "pixel_mask of an HDF5 output shows them, Pixel Padding Value of DICOM, NAME_mask of "
+                                  "NIfTI, black of PNG; TIFF marks none; padding: value takes them for measured values"
                                 : "the output's pixel_mask shows them; padding: value takes them for measured values");
 }
 
@@ -103,15 +103,7 @@ enum ts_status ts_run_write_masks(struct run *run)
     enum ts_status status = TS_OK;
     for (int32_t i = 0; i < run->plan->n_sources; i++)
         warn_of(run, i);
-    for (int32_t i = 0; status == TS_OK && run->writer && i < n; i++) {
-        struct ts_image image = run->plan->nodes[outputs[i]].out; /* of all volumes, one behind the other */
-        const size_t bytes = ts_plan_saved_bytes(run->plan, outputs[i]);
-        if (bytes == 0)
-            continue;
-        image.axes[0].n = (int64_t)(bytes / ts_valid_bytes(&image));
-        image.valid = malloc(bytes);
-        status = image.valid ? write_mask(run, outputs[i], &image) : ts_diag_no_memory(run->diag, bytes);
-        free(image.valid);
-    }
+    for (int32_t i = 0; status == TS_OK && i < n; i++)
+        status = give_mask(run, outputs[i]);
     return status;
 }

@@ -76,8 +76,7 @@ static enum ts_status compute(struct run *run, int32_t i, struct ts_image *targe
     struct ts_image slices[STAGE_INPUTS];
     if (plan->source) {
         run->bytes_done += (int64_t)ts_image_bytes(target);
-        const enum ts_status status = run->back_end->read(run, i, target);
-        return status == TS_OK && target->masked ? ts_run_mark(run, i, target) : status;
+        return run->back_end->read(run, i, target);
     }
     const struct run_node *from = &run->nodes[run->plan->nodes[plan->inputs[0]].image_node];
     if (!plan->context.stage->reads)
@@ -180,12 +179,20 @@ static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int
     return status;
 }
 
-/* Announces to the sources which slices the step of a slab will read. */
-static void prefetch(struct run *run, const struct plan_step *steps)
+/* Announces to the sources which slices the step of slab `number` will read. */
+static void prefetch(struct run *run, const struct plan_step *steps, int64_t number)
 {
     for (int32_t s = 0; s < run->plan->n_sources; s++) {
         struct source *source = run->plan->nodes[s].source;
+        const struct run_node *node = &run->nodes[s];
         const struct spans *todo = &steps[s].todo;
+        if (ts_plan_reads_in_place(run->plan, s)) {
+            if (todo->n == 1)
+                source->ops->prefetch_to(source, ts_run_slice(run, source, todo->at[0].first),
+                                         todo->at[0].end - todo->at[0].first,
+                                         node->buffer + (size_t)(number % node->copies) * node->copy_bytes);
+            continue;
+        }
         for (int i = 0; source->ops->prefetch && i < todo->n; i++)
             source->ops->prefetch(source, ts_run_slice(run, source, todo->at[i].first),
                                   todo->at[i].end - todo->at[i].first);
@@ -201,7 +208,7 @@ static enum ts_status run_slab(struct run *run, int32_t domain, int64_t z, int64
         if (i == plan->n_sources && following < nz) {
             const int64_t count = nz - following < plan->slab_slices ? nz - following : plan->slab_slices;
             ts_plan_step(plan, run->pass, domain, following, count, run->done, run->next);
-            prefetch(run, run->next);
+            prefetch(run, run->next, run->slab_number + 1);
         }
         if (i >= plan->n_sources && atomic_load(&plan->stop))
             return TS_STOPPED;
@@ -241,7 +248,7 @@ void ts_run_announce(struct run *run)
         return;
     plan_first(run, first);
     run->first_planned = true;
-    prefetch(run, run->now);
+    prefetch(run, run->now, run->slab_number);
 }
 
 static enum ts_status run_domain(struct run *run, int32_t domain, void (*on_slab)(struct run *))

@@ -33,6 +33,7 @@ static enum ts_status allocate(struct shown *shown, const struct ts_image *image
     const size_t bytes = ts_image_bytes(image);
     shown->image = *image;
     shown->image.z_first = 0;
+    shown->image.masked = false; /* all pixels are shown as they are */
     shown->image.data = bytes < SIZE_MAX ? ts_memory_zeroed(bytes) : NULL;
     return shown->image.data ? TS_OK : ts_diag_no_memory(shown->diag, bytes);
 }

@@ -11,6 +11,7 @@
 
 #include "core/vectors.h"
 #include "stages/engine/border.h"
+#include "stages/engine/validity.h"
 #include "stages/values/scope.h"
 
 enum { PIECE = 256 /* coefficients */, LANES = 8, WIDTH = 2 * PIECE /* second differences */ };
@@ -60,17 +61,24 @@ size_t ts_noise_result_bytes(const struct stage_context *context, enum noise_est
 
 /* ---- second differences --------------------------------------------------------------------------- */
 
-/* Loads n samples of row y from column `first` on, both of which may lie outside the slice. */
-static void load_row(const struct ts_image *slices, const char *slice, int64_t y, int64_t first, int64_t n, double *row)
+/* Loads n samples of slice z from pixel i on; invalid ones become NaN, which takes no part. */
+static void load_samples(const struct ts_image *slices, int64_t z, int64_t i, int64_t n, double *out)
 {
-    const int64_t nx = slices->axes[2].n, bytes = (int64_t)ts_dtype_bytes(slices->dtype);
+    ts_load_f64(out, (char *)ts_slice_data(slices, z) + (size_t)i * ts_dtype_bytes(slices->dtype), slices->dtype,
+                (size_t)n);
+    ts_valid_fill_doubles(ts_slice_valid(slices, z), (size_t)i, (size_t)n, (double)NAN, out);
+}
+
+/* Loads n samples of row y from column `first` on, both of which may lie outside the slice. */
+static void load_row(const struct ts_image *slices, int64_t z, int64_t y, int64_t first, int64_t n, double *row)
+{
+    const int64_t nx = slices->axes[2].n, line = ts_border_index(y, slices->axes[1].n, BORDER_REFLECT) * nx;
     const int64_t from = first < 0 ? 0 : first, to = first + n < nx ? first + n : nx;
-    const char *line = slice + ts_border_index(y, slices->axes[1].n, BORDER_REFLECT) * nx * bytes;
     if (from < to)
-        ts_load_f64(row + (from - first), line + from * bytes, slices->dtype, (size_t)(to - from));
+        load_samples(slices, z, line + from, to - from, row + (from - first));
     for (int64_t x = first; x < first + n; x++)
         if (x < 0 || x >= nx)
-            ts_load_f64(row + (x - first), line + ts_border_index(x, nx, BORDER_REFLECT) * bytes, slices->dtype, 1);
+            load_samples(slices, z, line + ts_border_index(x, nx, BORDER_REFLECT), 1, row + (x - first));
 }
 
 /* Writes the n second differences of three rows of n + 2 samples. */
@@ -118,7 +126,6 @@ static void measure_slice(const struct stage_context *context, const struct ts_i
                           struct noise_sum *sum, void *search, const struct percentile_search *found)
 {
     const int64_t ny = slices->axes[1].n, nx = slices->axes[2].n, n = ts_noise_coefficients(nx);
-    const char *slice = ts_slice_data(slices, z);
     double rows[4][WIDTH + 2], R[2][WIDTH]; /* row y of the slice stands in rows[y & 3] */
     float sizes[PIECE];
     for (int64_t first = 0; first < n; first += PIECE)
@@ -127,7 +134,7 @@ static void measure_slice(const struct stage_context *context, const struct ts_i
             /* The pixels with eight neighbors. */
             const int64_t from = x < 1 ? 1 - x : 0, to = x + 2 * piece < nx - 1 ? 2 * piece : nx - 1 - x;
             for (int64_t y = k == 0 ? -2 : 2 * k; y < 2 * k + 2; y++)
-                load_row(slices, slice, y, x - 1, 2 * piece + 2, rows[y & 3]);
+                load_row(slices, z, y, x - 1, 2 * piece + 2, rows[y & 3]);
             for (int64_t j = 0; j < 2; j++) {
                 const int64_t y = 2 * k - 1 + j;
                 differences(rows[(y - 1) & 3], rows[y & 3], rows[(y + 1) & 3], 2 * piece, R[j]);

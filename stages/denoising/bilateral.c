@@ -14,6 +14,7 @@
 
 #include "core/memory.h"
 #include "stages/engine/border.h"
+#include "stages/engine/validity.h"
 
 enum { MOST_LANES = TS_VECTOR_MOST_BYTES / sizeof(float), CHUNK_ROWS = 32 };
 
@@ -177,6 +178,8 @@ static void load_line(const struct bilateral_window *window, const struct worker
                         (size_t)(from * nx) * ts_dtype_bytes(window->in->dtype),
                     window->in->dtype, (size_t)nx);
         scale_values(plain, nx, window->scale);
+        ts_valid_fill_floats(ts_slice_valid(window->in, z + slice), (size_t)(from * nx), (size_t)nx, BILATERAL_FAR,
+                             plain);
     }
     for (int64_t x = from < 0 ? 0 : nx; x < nx; x++)
         plain[x] = window->constant;
@@ -186,12 +189,13 @@ static void load_line(const struct bilateral_window *window, const struct worker
     }
 }
 
-/* out = value + mean / scale, or the value where it has no part. */
-static TS_VECTORIZED void finish_row(const float *values, const float *means, int64_t n, float scale, float *out)
+/* out = value + mean / scale, or the value where it has no part: `scaled` are the values as load_line made them. */
+static TS_VECTORIZED void finish_row(const float *values, const float *scaled, const float *means, int64_t n,
+                                     float scale, float *out)
 {
     const float inverse = 1 / scale;
     for (int64_t x = 0; x < n; x++)
-        out[x] = fabsf(values[x] * scale) < BILATERAL_FAR ? values[x] + means[x] * inverse : values[x];
+        out[x] = scaled[x] != BILATERAL_FAR ? values[x] + means[x] * inverse : values[x];
 }
 
 /* Rows [first, end) of output slice z. */
@@ -213,7 +217,8 @@ static void map_rows(const struct bilateral_window *window, const struct worker 
                     (const char *)ts_slice_data(window->in, z + window->depth / 2) +
                         (size_t)(y * nx) * ts_dtype_bytes(window->in->dtype),
                     window->in->dtype, (size_t)nx);
-        finish_row(worker->values, worker->means, nx, window->scale, (float *)ts_slice_data(window->out, z) + y * nx);
+        finish_row(worker->values, lines[window->n_lines / 2] + radius, worker->means, nx, window->scale,
+                   (float *)ts_slice_data(window->out, z) + y * nx);
     }
 }
 
@@ -258,7 +263,7 @@ const struct stage bilateral_stage = {
         "those of a window one pixel too wide, and its table of differences is wrong where values are below 0.\n"
         "\n"
         "A value that is NaN, infinite, or larger than 10^12 `sigma_color` keeps its value and has no part in those "
-        "of others.\n"
+        "of others. Of a masked image, such as a CT with padding, the same holds for invalid pixels.\n"
         "\n"
         "**Cost.** (2 radius + 1)^2 exponentials a pixel, or with `dimensions: 3d` (2 radius + 1)^3.",
     STAGE_TAKES_ALL,
@@ -268,7 +273,7 @@ const struct stage bilateral_stage = {
     .reach = reach,
     .scratch_bytes = scratch_bytes,
     .map = map,
-    .validity = VALIDITY_SPREADS,
+    .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(bilateral_cuda),
     .tolerance =
         {.relative = 3e-6,

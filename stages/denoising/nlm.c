@@ -240,7 +240,8 @@ const struct stage nlm_stage = {
         "\n"
         "A value that is not finite, or as large as 1e18, has no weight for any other, and comes out as it was; "
         "patches "
-        "that hold one are like no patches but those that have one in the same place.\n"
+        "that hold one are like no patches but those that have one in the same place. Of a masked image, such as a CT "
+        "with padding, the same holds for invalid pixels, and the noise is estimated without them.\n"
         "\n"
         "**Cost.** (2 patch_distance + 1)^2 weights a pixel, in 3d its third power; each takes about 2 patch_size "
         "additions and an exponential.",
@@ -252,7 +253,7 @@ const struct stage nlm_stage = {
     .reduction = &reduction,
     .scratch_bytes = ts_nlm_scratch_bytes,
     .map = ts_nlm_map,
-    .validity = VALIDITY_SPREADS,
+    .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(nlm_cuda),
     .tolerance = {.relative = 1e-5, .why = "squared differences, weights and their sums in float"},
     .bench = "|sigma=20 h=16|patch_size=7 patch_distance=11 sigma=20|"

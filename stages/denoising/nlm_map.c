@@ -19,6 +19,7 @@
 #include "stages/engine/border.h"
 #include "stages/engine/scratch.h"
 #include "stages/engine/traits.h"
+#include "stages/engine/validity.h"
 #include "stages/values/scope.h"
 
 enum { BLOCK_ROWS = 64, BLOCK_COLUMNS = 256, MOST_COLUMNS = BLOCK_COLUMNS + NLM_MOST_DISTANCE + NLM_MOST_PATCH };
@@ -141,8 +142,8 @@ size_t ts_nlm_scratch_bytes(const struct stage_context *context, int64_t n)
 }
 
 /* Copies row y, which may lie outside the slice, with its border. */
-static void pad_row(const struct nlm_run *run, const int64_t *columns, enum ts_dtype dtype, const char *slice,
-                    int64_t y, float *row)
+static void pad_row(const struct nlm_run *run, const int64_t *columns, const struct ts_image *in, int64_t z, int64_t y,
+                    float *row)
 {
     const int64_t from = ts_border_index(y, run->ny, (enum ts_border)run->params->border);
     const float constant = fabs(run->params->constant) < (double)NLM_FAR ? (float)run->params->constant : NLM_FAR;
@@ -152,9 +153,11 @@ static void pad_row(const struct nlm_run *run, const int64_t *columns, enum ts_d
             row[i] = constant;
         return;
     }
-    ts_load_f32(inside, slice + (size_t)(from * run->nx) * ts_dtype_bytes(dtype), dtype, (size_t)run->nx);
-    for (int64_t x = 0; x < run->nx && dtype == TS_F32; x++)
+    ts_load_f32(inside, (char *)ts_slice_data(in, z) + (size_t)(from * run->nx) * ts_dtype_bytes(in->dtype), in->dtype,
+                (size_t)run->nx);
+    for (int64_t x = 0; x < run->nx && in->dtype == TS_F32; x++)
         inside[x] = fabsf(inside[x]) < NLM_FAR ? inside[x] : NLM_FAR;
+    ts_valid_fill_floats(ts_slice_valid(in, z), (size_t)(from * run->nx), (size_t)run->nx, NLM_FAR, inside);
     for (int64_t i = 0; i < 2 * run->pad; i++) {
         const int64_t at = i < run->pad ? i : run->nx + i;
         row[at] = columns[at] < 0 ? constant : inside[columns[at]];
@@ -227,22 +230,25 @@ static void add_shifts(const struct block *block)
                 add_shift(block, dz, dy, dx, dz == 0);
 }
 
-/* Divides the sums. A pixel that is far from all others comes from the image itself. */
-static void write_block(const struct block *block, const float *original, float *out)
+/* Divides the sums. A pixel that is far from all others comes from slice z of the image itself. */
+static void write_block(const struct block *block, const struct ts_image *in, int64_t z, float *out)
 {
     const struct nlm_run *run = block->run;
+    const char *original = ts_slice_data(in, z);
     for (int64_t y = block->y; y < block->y_end; y++)
         for (int64_t x = block->x; x < block->x_end; x++) {
             const int64_t at = (y - block->y) * BLOCK_COLUMNS + x - block->x;
             float mean = block->sums[at] / block->totals[at];
             if (run->params->noise == NLM_RICIAN)
                 mean = sqrtf(mean > block->weight.bias ? mean - block->weight.bias : 0);
-            const bool keeps = original && block->image[y * run->pitch + x] == NLM_FAR;
-            out[y * run->nx + x] = keeps ? original[y * run->nx + x] : mean;
+            if (block->image[y * run->pitch + x] == NLM_FAR)
+                ts_load_f32(&mean, original + (size_t)(y * run->nx + x) * ts_dtype_bytes(in->dtype), in->dtype, 1);
+            out[y * run->nx + x] = mean;
         }
 }
 
-static void map_block(const struct nlm_run *run, const struct block *from, char *own, const float *original, float *out)
+static void map_block(const struct nlm_run *run, const struct block *from, char *own, const struct ts_image *in,
+                      int64_t z, float *out)
 {
     struct block block = *from;
     block.ring = (float *)(own + run->ring);
@@ -253,7 +259,7 @@ static void map_block(const struct nlm_run *run, const struct block *from, char 
     memset(block.sums, 0, BLOCK_ROWS * BLOCK_COLUMNS * sizeof(float));
     memset(block.totals, 0, BLOCK_ROWS * BLOCK_COLUMNS * sizeof(float));
     add_shifts(&block);
-    write_block(&block, original, out);
+    write_block(&block, in, z, out);
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -275,8 +281,7 @@ enum ts_status ts_nlm_map(const struct stage_context *context, const struct ts_i
     ts_border_fill(columns, -run.pad, run.pitch, run.nx, (enum ts_border)params->border);
 #pragma omp parallel for num_threads(context->threads)
     for (int64_t i = 0; i < (nz + 2 * halo) * run.rows; i++)
-        pad_row(&run, columns, in->dtype, ts_slice_data(in, i / run.rows), i % run.rows - run.pad,
-                image + i * run.pitch);
+        pad_row(&run, columns, in, i / run.rows, i % run.rows - run.pad, image + i * run.pitch);
 #pragma omp parallel for schedule(dynamic) num_threads(context->threads)
     for (int64_t i = 0; i < nz * blocks; i++) {
         const int64_t z = i / blocks, y = i % blocks / across * BLOCK_ROWS, x = i % across * BLOCK_COLUMNS;
@@ -290,7 +295,7 @@ enum ts_status ts_nlm_map(const struct stage_context *context, const struct ts_i
                                     .x = x,
                                     .x_end = least(x + BLOCK_COLUMNS, run.nx)};
         char *own = (char *)scratch + run.threads + (size_t)omp_get_thread_num() * run.thread_bytes;
-        map_block(&run, &block, own, in->dtype == TS_F32 ? ts_slice_data(in, z + halo) : NULL, ts_slice_data(out, z));
+        map_block(&run, &block, own, in, z + halo, ts_slice_data(out, z));
     }
     return TS_OK;
 }

@@ -147,6 +147,11 @@ const struct stage tv_stage = {
         "A NaN or an infinite value spoils its surroundings, by a pixel further with every iteration, and no note "
         "tells of it; `outliers` before this stage replaces them. The output is f32.\n"
         "\n"
+        "**Masked images.** An invalid pixel, such as a CT's padding, keeps its value, and no variation is counted "
+        "between it and others; a NaN or an infinite value then has no more effect than an invalid pixel. In "
+        "`distance` "
+        "they count as exact.\n"
+        "\n"
         "**Cost.** An iteration takes about 30 operations, a root and a division a pixel.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(tv_params, struct tv_params),
@@ -156,7 +161,7 @@ const struct stage tv_stage = {
     .tables = tables,
     .scratch_bytes = ts_tv_scratch_bytes,
     .map = ts_tv_map,
-    .validity = VALIDITY_SPREADS,
+    .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(tv_cuda),
     .tolerance = {.relative = 2e-6, .why = "errors of float sums pass from iteration to iteration"},
     .bench = "weight=20 iterations=20|weight=20 iterations=20 dimensions=3d",

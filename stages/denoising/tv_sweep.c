@@ -5,6 +5,9 @@
  * plane above, or in 2D of the next row. So m of two planes, or two rows, stays in the cache, and an iteration reads f
  * and q and writes q once. In 3D the threads share the rows of every plane; in 2D each takes whole slices. Every value
  * follows from the iteration before alone, so that neither slabs nor threads show in the result.
+ *
+ * Of a masked image f is NaN where a pixel is invalid. A difference with NaN counts as 0, so that q stays 0 between a
+ * valid and an invalid pixel: the image ends there as it does at its borders.
  */
 #include "stages/denoising/tv_sweep.h"
 
@@ -12,6 +15,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "stages/engine/validity.h"
 
 enum { LANES = 16 };
 
@@ -28,7 +32,7 @@ struct job {
     int64_t in_first;      /* index in `in` of plane range.first */
     int64_t out_first;     /* index in `out` and in the tables of plane range.z */
     float *q[3];           /* along x, y and, in 3D, z */
-    float *values;         /* f as floats; NULL where it has them already */
+    float *values;         /* f as floats; NULL where it has them already, and no pixel is invalid */
     float *image;          /* x of primal-dual, else NULL */
     float *points[2];      /* see point_row() */
     double *row_gaps;      /* of each row of each plane */
@@ -45,6 +49,7 @@ struct rows {
     const float *below_y, *below_z;       /* q[1] one row before, q[2] one plane before; zeros at the start */
     const float *point, *next_y, *next_z; /* m, and one row and one plane on; m itself at the end */
     float *image;
+    bool masked; /* a difference with NaN is 0 */
 };
 
 static inline float divergence(const struct rows *rows, int64_t x, float before, bool volume)
@@ -83,11 +88,18 @@ struct gradient {
     float x, y, z, norm;
 };
 
+static inline __attribute__((always_inline)) float difference(float after, float at, bool masked)
+{
+    const float found = after - at;
+    return masked && found != found ? 0 : found;
+}
+
 static inline __attribute__((always_inline)) struct gradient gradient_at(const struct rows *rows, int64_t x,
-                                                                         float after, bool volume)
+                                                                         float after, bool volume, bool masked)
 {
     const float at = rows->point[x];
-    struct gradient g = {after - at, rows->next_y[x] - at, volume ? rows->next_z[x] - at : 0, 0};
+    struct gradient g = {difference(after, at, masked), difference(rows->next_y[x], at, masked),
+                         volume ? difference(rows->next_z[x], at, masked) : 0, 0};
     const float square = g.x * g.x + g.y * g.y;
     g.norm = sqrtf(volume ? square + g.z * g.z : square);
     return g;
@@ -95,9 +107,9 @@ static inline __attribute__((always_inline)) struct gradient gradient_at(const s
 
 /* Inlined where the last three are known, which leaves no branch in the loop. */
 static inline __attribute__((always_inline)) void step_dual(const struct rows *rows, int64_t x, float after,
-                                                            float ascent, bool volume, bool dual)
+                                                            float ascent, bool volume, bool dual, bool masked)
 {
-    const struct gradient g = gradient_at(rows, x, after, volume);
+    const struct gradient g = gradient_at(rows, x, after, volume, masked);
     const float qx = rows->q[0][x] + ascent * g.x, qy = rows->q[1][x] + ascent * g.y,
                 qz = volume ? rows->q[2][x] + ascent * g.z : 0;
     const float square = qx * qx + qy * qy, norm = dual ? sqrtf(volume ? square + qz * qz : square) : 0;
@@ -109,51 +121,61 @@ static inline __attribute__((always_inline)) void step_dual(const struct rows *r
 }
 
 static inline __attribute__((always_inline)) void step_row(const struct rows *rows, int64_t nx, float ascent,
-                                                           bool volume, bool dual)
+                                                           bool volume, bool dual, bool masked)
 {
 #pragma omp simd
     for (int64_t x = 0; x < nx - 1; x++)
-        step_dual(rows, x, rows->point[x + 1], ascent, volume, dual);
-    step_dual(rows, nx - 1, rows->point[nx - 1], ascent, volume, dual);
+        step_dual(rows, x, rows->point[x + 1], ascent, volume, dual, masked);
+    step_dual(rows, nx - 1, rows->point[nx - 1], ascent, volume, dual, masked);
+}
+
+static inline __attribute__((always_inline)) void step_any(const struct rows *rows, int64_t nx, float ascent,
+                                                           bool volume, bool dual, bool masked)
+{
+    if (volume && dual)
+        step_row(rows, nx, ascent, true, true, masked);
+    else if (volume)
+        step_row(rows, nx, ascent, true, false, masked);
+    else if (dual)
+        step_row(rows, nx, ascent, false, true, masked);
+    else
+        step_row(rows, nx, ascent, false, false, masked);
 }
 
 static TS_VECTORIZED void step_duals(const struct rows *rows_of, int64_t nx, float ascent, bool volume, bool dual)
 {
     const struct rows rows = *rows_of;
-    if (volume && dual)
-        step_row(&rows, nx, ascent, true, true);
-    else if (volume)
-        step_row(&rows, nx, ascent, true, false);
-    else if (dual)
-        step_row(&rows, nx, ascent, false, true);
+    if (rows.masked)
+        step_any(&rows, nx, ascent, volume, dual, true);
     else
-        step_row(&rows, nx, ascent, false, false);
+        step_any(&rows, nx, ascent, volume, dual, false);
 }
 
 static inline __attribute__((always_inline)) double gap_at(const struct rows *rows, int64_t x, float before,
-                                                           float after, float weight, bool volume)
+                                                           float after, float weight, bool volume, bool masked)
 {
-    const struct gradient g = gradient_at(rows, x, after, volume);
+    const struct gradient g = gradient_at(rows, x, after, volume, masked);
     const float plane = rows->q[0][x] * g.x + rows->q[1][x] * g.y, along = volume ? plane + rows->q[2][x] * g.z : plane,
                 rest = rows->point[x] - (rows->values[x] + weight * divergence(rows, x, before, volume));
-    return (double)(weight * (g.norm - along)) + 0.5 * (double)rest * (double)rest;
+    const double gap = (double)(weight * (g.norm - along)) + 0.5 * (double)rest * (double)rest;
+    return masked && gap != gap ? 0 : gap;
 }
 
 static inline __attribute__((always_inline)) double gap_of_row(const struct rows *rows, int64_t nx, float weight,
-                                                               bool volume)
+                                                               bool volume, bool masked)
 {
     double sums[LANES] = {0}, sum = 0;
     int64_t x = 1;
     for (; x + LANES < nx; x += LANES) {
 #pragma omp simd
         for (int64_t i = 0; i < LANES; i++)
-            sums[i] += gap_at(rows, x + i, rows->q[0][x + i - 1], rows->point[x + i + 1], weight, volume);
+            sums[i] += gap_at(rows, x + i, rows->q[0][x + i - 1], rows->point[x + i + 1], weight, volume, masked);
     }
     for (; x < nx - 1; x++)
-        sum += gap_at(rows, x, rows->q[0][x - 1], rows->point[x + 1], weight, volume);
-    sum += gap_at(rows, 0, 0, rows->point[nx > 1], weight, volume);
+        sum += gap_at(rows, x, rows->q[0][x - 1], rows->point[x + 1], weight, volume, masked);
+    sum += gap_at(rows, 0, 0, rows->point[nx > 1], weight, volume, masked);
     if (nx > 1)
-        sum += gap_at(rows, nx - 1, rows->q[0][nx - 2], rows->point[nx - 1], weight, volume);
+        sum += gap_at(rows, nx - 1, rows->q[0][nx - 2], rows->point[nx - 1], weight, volume, masked);
     for (int i = 0; i < LANES; i++)
         sum += sums[i];
     return sum;
@@ -164,7 +186,9 @@ static inline __attribute__((always_inline)) double gap_of_row(const struct rows
 static TS_VECTORIZED double find_gap(const struct rows *rows_of, int64_t nx, float weight, bool volume)
 {
     const struct rows rows = *rows_of;
-    return volume ? gap_of_row(&rows, nx, weight, true) : gap_of_row(&rows, nx, weight, false);
+    if (rows.masked)
+        return volume ? gap_of_row(&rows, nx, weight, true, true) : gap_of_row(&rows, nx, weight, false, true);
+    return volume ? gap_of_row(&rows, nx, weight, true, false) : gap_of_row(&rows, nx, weight, false, false);
 }
 
 /* ---- planes ------------------------------------------------------------------------------------- */
@@ -178,7 +202,7 @@ static float *point_row(const struct job *job, int64_t z, int64_t y)
 static struct rows rows_of(const struct job *job, int64_t z, int64_t y)
 {
     const int64_t at = ((z - job->range.first) * job->ny + y) * job->nx;
-    struct rows rows = {.point = point_row(job, z, y)};
+    struct rows rows = {.point = point_row(job, z, y), .masked = job->context->in.masked};
     for (int a = 0; a < (job->volume ? 3 : 2); a++)
         rows.q[a] = job->q[a] + at;
     rows.below_y = y > 0 ? rows.q[1] - job->nx : job->zeros;
@@ -210,6 +234,17 @@ static void find_row(const struct job *job, int64_t z, int64_t y, const struct t
     find_points(&rows, job->nx, step, (float)job->params->weight, job->volume, job->image, keep, point_row(job, z, y));
 }
 
+/* Gives the invalid pixels of a row of the result the values that they have in the input. */
+static void keep_invalid(const struct job *job, int64_t z, int64_t y, float *row)
+{
+    const int64_t in_z = z - job->range.first + job->in_first;
+    const uint64_t *valid = ts_slice_valid(job->in, in_z);
+    const char *from = ts_slice_data(job->in, in_z);
+    for (int64_t x = 0, i = y * job->nx; valid && x < job->nx; x++, i++)
+        if (!ts_valid_at(valid, (size_t)i))
+            ts_load_f32(&row[x], from + (size_t)i * ts_dtype_bytes(job->in->dtype), job->in->dtype, 1);
+}
+
 /* Finds the gap of a row, whose m is the result so far, and copies m to the output. */
 static void look_row(const struct job *job, int64_t z, int64_t y)
 {
@@ -217,9 +252,11 @@ static void look_row(const struct job *job, int64_t z, int64_t y)
     const int64_t to = z - job->range.z;
     job->row_gaps[(z - job->range.first) * job->ny + y] =
         find_gap(&rows, job->nx, (float)job->params->weight, job->volume);
-    if (to >= 0 && to < job->range.n)
-        memcpy((float *)ts_slice_data(job->out, job->out_first + to) + y * job->nx, rows.point,
-               (size_t)job->nx * sizeof(float));
+    if (to < 0 || to >= job->range.n)
+        return;
+    float *row = (float *)ts_slice_data(job->out, job->out_first + to) + y * job->nx;
+    memcpy(row, rows.point, (size_t)job->nx * sizeof(float));
+    keep_invalid(job, z, y, row);
 }
 
 /* Goes over the rows of planes [range->first, range->end): computes their new q, or looks at the result so far. */
@@ -254,13 +291,17 @@ static void begin(const struct job *job, struct share share)
         for (int64_t y = share.first; y < share.end; y++) {
             struct rows rows = rows_of(job, z, y);
             const size_t bytes = (size_t)job->nx * sizeof(float);
-            const char *from = ts_slice_data(job->in, z - job->range.first + job->in_first);
+            const int64_t in_z = z - job->range.first + job->in_first;
+            const char *from = ts_slice_data(job->in, in_z);
             for (int a = 0; a < (job->volume ? 3 : 2); a++)
                 memset(rows.q[a], 0, bytes);
-            if (job->values)
-                ts_load_f32(job->values + (rows.q[0] - job->q[0]),
-                            from + (size_t)(y * job->nx) * ts_dtype_bytes(job->in->dtype), job->in->dtype,
+            if (job->values) {
+                float *values = job->values + (rows.q[0] - job->q[0]);
+                ts_load_f32(values, from + (size_t)(y * job->nx) * ts_dtype_bytes(job->in->dtype), job->in->dtype,
                             (size_t)job->nx);
+                ts_valid_fill_floats(ts_slice_valid(job->in, in_z), (size_t)(y * job->nx), (size_t)job->nx, NAN,
+                                     values);
+            }
             if (rows.image)
                 memcpy(rows.image, rows.values, bytes);
         }
@@ -330,7 +371,8 @@ static void lay_out(struct job *job, int64_t planes, struct memory_layout *layou
     const size_t bytes = (size_t)(planes * job->plane) * sizeof(float);
     for (int a = 0; a < (job->volume ? 3 : 2); a++)
         job->q[a] = ts_layout_add(layout, bytes);
-    job->values = job->context->in.dtype == TS_F32 ? NULL : ts_layout_add(layout, bytes);
+    const bool has_values = job->context->in.dtype == TS_F32 && !job->context->in.masked;
+    job->values = has_values ? NULL : ts_layout_add(layout, bytes);
     job->image = job->params->method == TV_CHAMBOLLE ? NULL : ts_layout_add(layout, bytes);
     for (int i = 0; i < 2; i++)
         job->points[i] = ts_layout_add(layout, (size_t)(job->volume ? job->plane : job->nx) * sizeof(float));

@@ -275,6 +275,14 @@ static enum ts_status move_valid(struct stage_driver *driver, const struct ts_im
     return status;
 }
 
+/* Returns true where map() wrote the bits of its output, whose slices are made from others than those of their place.
+ */
+static bool map_writes_valid(const struct stage_context *context)
+{
+    return context->stage->validity == VALIDITY_SAME &&
+           (context->stage->reads || ts_slice_count(&context->out) != ts_slice_count(&context->in));
+}
+
 /* Writes which pixels of the output are valid. `read` is what map() was given, and the mask of a stage that masks its
  * output lies behind it; `valid` are the bits of the input's slices. */
 static enum ts_status write_valid(struct stage_driver *driver, const struct ts_image read[STAGE_INPUTS],
@@ -282,6 +290,8 @@ static enum ts_status write_valid(struct stage_driver *driver, const struct ts_i
 {
     if (ts_stage_masks(&driver->context))
         return driver->calls->choose(driver, &read[0], &read[1 + ts_stage_mask(&driver->context)], out);
+    if (map_writes_valid(&driver->context))
+        return TS_OK;
     return moves(&driver->context)
                ? move_valid(driver, read, out)
                : driver->calls->copy(driver, out->valid, valid, (size_t)out->axes[0].n * ts_valid_bytes(out));

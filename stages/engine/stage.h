@@ -33,10 +33,10 @@ enum ts_border { BORDER_REFLECT, BORDER_MIRROR, BORDER_NEAREST, BORDER_CONSTANT,
 enum stage_validity {
     VALIDITY_UNAWARE, /* it takes their values for measured ones, of which the plan warns; the output is not masked */
     VALIDITY_SPREADS, /* it takes them so as well, of which the plan warns; the output is masked as the input is */
-    VALIDITY_SAME,    /* a pixel of the output is as valid as that of the input, and follows from valid ones alone */
-    VALIDITY_MOVES,   /* it moves values and never changes them, and does so in every dtype alike: the framework has it
-                       * move the validity of the pixels as it moves their values */
-    VALIDITY_ENDS     /* a pixel of the output belongs to no pixel of the input: the output is not masked */
+    VALIDITY_SAME,  /* a pixel of the output is as valid as that of the input; it and reductions use valid ones alone */
+    VALIDITY_MOVES, /* it moves values and never changes them, and does so in every dtype alike: the framework has it
+                     * move the validity of the pixels as it moves their values */
+    VALIDITY_ENDS   /* a pixel of the output belongs to no pixel of the input: the output is not masked */
 };
 
 /* The reach of a stage is how far it looks in z. The runner gives map() a slab with `halo` more slices on both sides,
@@ -102,8 +102,6 @@ struct stage_reduction {
     bool order_free;
     /* True where the map needs the finished result (equalize), false where only the tables matter (histogram). */
     bool feeds_map;
-    /* True where reduce(), which is not order_free, looks at the bits of valid pixels itself. */
-    bool knows_validity;
     /* The result holds numbers of the output's axes, such as a center that is found. After the last finish() shape() is
      * called again, with context->result set (NULL before), and may then give other `first` and `spacing` of axes, and
      * nothing else; every later stage is resolved again from what it gives, and its constants are written again. Only a
@@ -307,7 +305,8 @@ struct stage {
      * and not cleared. The bytes of the result depend neither on how z is cut nor on the threads. */
     enum ts_status (*map)(const struct stage_context *, const struct ts_image *in, struct ts_image *out, void *scratch);
     /* What map() does with invalid pixels. Where its input is masked, in[0].valid has the bits of the slab and its
-     * halo; the framework writes those of the output. */
+     * halo; the framework writes those of the output, or with reads() or slices of another size and VALIDITY_SAME
+     * map(). */
     enum stage_validity validity;
     /* Returns true where the pixels that the reference `mask` leaves out become invalid, so that the output is masked.
      * The mask streams with the input, and `validity` is VALIDITY_SAME. NULL: never. */

@@ -77,6 +77,20 @@ void ts_valid_fill(const struct ts_image *slices, double value, int threads)
     }
 }
 
+#define FILL(name, type)                                                                                               \
+    void name(const uint64_t *valid, size_t first, size_t n, type value, type *values)                                 \
+    {                                                                                                                  \
+        for (size_t i = 0; valid && i < n; i += WORD) {                                                                \
+            const size_t in_word = smaller(n - i, WORD);                                                               \
+            uint64_t invalid = ~ts_valid_bits(valid, first + i, in_word) & UINT64_MAX >> (WORD - in_word);             \
+            for (; invalid; invalid &= invalid - 1)                                                                    \
+                values[i + (size_t)__builtin_ctzll(invalid)] = value;                                                  \
+        }                                                                                                              \
+    }
+FILL(ts_valid_fill_floats, float)
+FILL(ts_valid_fill_doubles, double)
+#undef FILL
+
 /* Returns the bits of word i: of pixels that are valid in the image, and where there is a mask, in it and not 0. */
 static uint64_t word_of(const struct ts_image *slice, const struct ts_image *mask, size_t i, size_t n)
 {
@@ -138,6 +152,18 @@ enum ts_status ts_stage_check_mask(const struct stage_context *context)
 bool ts_stage_masks(const struct stage_context *context)
 {
     return context->stage->masks && context->stage->masks(context);
+}
+
+void ts_stage_default_air(const struct stage_context *context, const char *param, double *value)
+{
+    double low, high;
+    size_t i;
+    ts_dtype_range(context->in.dtype, &low, &high);
+    if (!ts_param_find(context->set->params, context->set->n_params, param, &i) || ts_param_given(context->set, param))
+        return;
+    *value = ts_param_keeps_old(context->set, i) ? context->set->params[i].old.init.r
+             : context->in.quantity == TS_HU     ? fmax(-1000, low)
+                                                 : 0;
 }
 
 bool ts_stage_packs(const struct stage_context *context, int input)
@@ -211,9 +237,9 @@ void ts_stage_pack(const struct stage_context *context, int input, const struct 
 bool ts_stage_takes_invalid(const struct stage_context *context)
 {
     const struct stage_reduction *reduction = context->stage->reduction;
-    bool takes = context->in.masked && context->stage->map && context->stage->validity <= VALIDITY_SPREADS;
-    for (int input = 0; reduction && !reduction->order_free && !reduction->knows_validity && input < STAGE_INPUTS;
-         input++) {
+    const bool aware = context->stage->validity > VALIDITY_SPREADS;
+    bool takes = context->in.masked && context->stage->map && !aware;
+    for (int input = 0; !aware && reduction && !reduction->order_free && input < STAGE_INPUTS; input++) {
         const struct ts_image *image = ts_stage_input(context, input);
         takes |= image && image->masked &&
                  (ts_stage_reduces_volume(context, input) || (input == 0 && ts_stage_reduces_slices(context)));

@@ -15,6 +15,9 @@
     PARAM(type, mask, .optional = true,                                                                                \
           .doc = "an image of the same shape: only pixels where it is not 0 are counted; absent: all")
 
+/* The default of a parameter that names the value of pixels where there is nothing. */
+#define TS_AIR_WORDS "that of air: -1000 of hu, else 0"
+
 /* ---- bits -------------------------------------------------------------------------------------- */
 
 /* Returns true where pixel i of the slice with these bits is valid. */
@@ -33,6 +36,18 @@ void ts_valid_fill(const struct ts_image *slices, double value, int threads);
 /* Writes out->valid: the slices' valid pixels that the mask, an image of their shape, does not leave out. */
 void ts_valid_choose(const struct ts_image *slices, const struct ts_image *mask, const struct ts_image *out,
                      int threads);
+/* Sets values[i], which belongs to pixel first + i of the slice with these bits (NULL: all are valid), to `value` where
+ * that pixel is invalid. */
+void ts_valid_fill_floats(const uint64_t *valid, size_t first, size_t n, float value, float *values);
+void ts_valid_fill_doubles(const uint64_t *valid, size_t first, size_t n, double value, double *values);
+/* Returns n <= 64 bits from pixel i on. */
+static inline uint64_t ts_valid_bits(const uint64_t *valid, size_t i, size_t n)
+{
+    uint64_t bits = valid[i / 64] >> i % 64;
+    if (i % 64 + n > 64)
+        bits |= valid[i / 64 + 1] << (64 - i % 64);
+    return bits & UINT64_MAX >> (64 - n);
+}
 
 /* ---- stages ------------------------------------------------------------------------------------ */
 
@@ -54,6 +69,9 @@ size_t ts_stage_packed_bytes(const struct stage_context *context);
  */
 void ts_stage_pack(const struct stage_context *context, int input, const struct ts_image slices[STAGE_INPUTS],
                    void *memory, struct ts_image packed[STAGE_INPUTS]);
+/* Fills in a parameter with the default TS_AIR_WORDS, or the older one that the chain keeps, unless it was given: the
+ * value that air has in images of the input's quantity, as far as its dtype reaches. For resolve(). */
+void ts_stage_default_air(const struct stage_context *context, const char *param, double *value);
 /* Returns true where a stage takes invalid pixels for measured values: in its map, or in its reduction. */
 bool ts_stage_takes_invalid(const struct stage_context *context);
 /* Returns true where the output of the stage is masked. */

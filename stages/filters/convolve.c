@@ -6,7 +6,7 @@
  * not matter, not even a NaN. The rows around four output rows stand in a ring of extended rows, so that a value
  * that is loaded serves four sums; each sum adds tap after tap in the order in which the weights are written.
  */
-#include "stages/filters/convolve.h"
+#include "stages/filters/convolve_masked.h"
 
 #include <float.h>
 #include <math.h>
@@ -380,6 +380,8 @@ static enum ts_status convolve_map(const struct stage_context *context, const st
         convolve_chunk(&run, in->dtype, ts_slice_data(in, z), y, y + CHUNK_ROWS < run.ny ? y + CHUNK_ROWS : run.ny,
                        ts_slice_data(out, z), scratch);
     }
+    if (in->valid)
+        ts_convolve_mend(context, in, out);
     return TS_OK;
 }
 
@@ -410,6 +412,9 @@ static const char convolve_doc[] =
     "gaussian, sharpen: an average of HU is in HU) and is an intensity otherwise. Pixels under weights of 0 do not "
     "count, not even NaN.\n"
     "\n"
+    "**Masked images.** An invalid pixel under the weights, such as a CT's padding, counts as the value in the middle, "
+    "so that there is no edge towards the padding. An invalid pixel in the middle keeps its value.\n"
+    "\n"
     "**Cost.** One multiplication and addition per pixel and nonzero weight; where a kernel of at least 10 whole "
     "numbers is a column times a row, one per weight of these two.\n"
     "\n"
@@ -428,7 +433,7 @@ const struct stage convolve_stage = {
     .shape = convolve_shape,
     .scratch_bytes = convolve_scratch_bytes,
     .map = convolve_map,
-    .validity = VALIDITY_SPREADS,
+    .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(convolve_cuda),
     .tolerance = {.relative = 6e-8, .why = "one rounding to f32 (2^-24) of a sum in double"},
 };

@@ -195,6 +195,7 @@ static enum ts_status check_like(const struct stage_context *context)
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
     struct resample_params *params = values;
+    ts_stage_default_air(context, "outside", &params->outside);
     const int given = (params->spacing.columns > 0) + (params->shape.columns > 0) + (context->references[0] != NULL);
     if (given != 1) {
         const struct diag_site site = {
@@ -289,6 +290,12 @@ const struct stage resample_stage = {
         "float does not hold, save with `nearest`. NaN makes NaN wherever it has a weight other than 0, and an "
         "infinity an "
         "infinity or NaN.\n\n"
+        "**Masked images.** Where a sample that has a weight is invalid, such as a CT's padding, the value is the "
+        "linear "
+        "mean of the valid ones of the 8 around it, their weights divided by their sum; with `cubic` too, whose "
+        "negative "
+        "weights can leave nothing to divide by. A pixel whose nearest sample is invalid is invalid and has its value, "
+        "and pixels outside of the input are invalid.\n\n"
         "A coarser grid skips samples: smooth before it, as with `gaussian: {sigma: S/2, unit: mm, dimensions: 3d}`, "
         "where fine structure or noise matters.\n\n"
         "Sources: R. Keys, Cubic convolution interpolation for digital image processing, IEEE Trans. ASSP 29 (1981); "
@@ -303,6 +310,7 @@ const struct stage resample_stage = {
     .reads = reads,
     .scratch_bytes = scratch_bytes,
     .map = map,
+    .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(resample_cuda),
     .bench = "spacing=0.7|spacing=0.7 interpolation=cubic|spacing=0.7 interpolation=nearest|spacing=1.5",
     .tolerance = {.relative = 2.2e-6,

@@ -13,7 +13,8 @@
 #include "core/vectors.h"
 #include "stages/engine/scratch.h"
 
-enum { RING_ROWS = 8, BLOCK_ROWS = 32 };
+/* The bits of 64 rows fill whole words, so that no two threads write to one. */
+enum { RING_ROWS = 8, BLOCK_ROWS = 32, MASKED_ROWS = 64 };
 
 const struct choice ts_interpolation_choices[] = {
     {"nearest", INTERPOLATION_NEAREST, "the nearest sample; halfway between two, the one of the larger index"},
@@ -66,6 +67,7 @@ struct part {
     struct columns columns;
     struct ring ring;
     float *row, *line; /* a row along y; a row of the output */
+    uint64_t *joined;  /* bits of a row of the input */
     int64_t slice;     /* the slice that the ring and the columns belong to */
     struct taps z;
     bool z_inside;
@@ -80,7 +82,8 @@ static size_t lay_out(const struct sampling *sampling, char *memory, struct part
     const size_t index = ts_scratch_part(&used, taps, sizeof(int32_t)),
                  weight = ts_scratch_part(&used, taps, sizeof(float)),
                  row = ts_scratch_part(&used, longest, sizeof(float)),
-                 line = ts_scratch_part(&used, longest, sizeof(float));
+                 line = ts_scratch_part(&used, longest, sizeof(float)),
+                 joined = ts_scratch_part(&used, (sampling->n_in[2] + 63) / 64, sizeof(uint64_t));
     size_t rows[RING_ROWS];
     for (int i = 0; i < RING_ROWS; i++)
         rows[i] = ts_scratch_part(&used, longest, sizeof(float));
@@ -90,6 +93,7 @@ static size_t lay_out(const struct sampling *sampling, char *memory, struct part
     part->columns.weight = (float *)(memory + weight);
     part->row = (float *)(memory + row);
     part->line = (float *)(memory + line);
+    part->joined = (uint64_t *)(memory + joined);
     for (int i = 0; i < RING_ROWS; i++)
         part->ring.rows[i] = (float *)(memory + rows[i]);
     part->slice = -1;
@@ -293,30 +297,42 @@ static void begin_slice(const struct sampled *of, struct part *part, int64_t z)
 
 /* ---- slabs ------------------------------------------------------------------------------------- */
 
+/* Makes rows [first, end) of an output slice. */
+static void make_rows(const struct sampled *of, struct part *part, int64_t slice, int64_t first, int64_t end)
+{
+    const int64_t z = of->out->z_first + slice, nx = of->sampling->n_out[2];
+    const bool aligned = ts_sampling_is_aligned(of->sampling);
+    uint64_t *valid = ts_slice_valid(of->out, slice);
+    if (aligned)
+        begin_slice(of, part, z);
+    if (valid)
+        memset(valid + first * nx / 64, 0, (size_t)((end * nx + 63) / 64 - first * nx / 64) * sizeof *valid);
+    for (int64_t y = first; y < end; y++) {
+        char *row = (char *)ts_slice_data(of->out, slice) + (size_t)(y * nx) * of->bytes;
+        if (aligned)
+            make_row(of, part, z, y, row);
+        else
+            ts_sampled_free_row(of, z, y, part->line, row);
+        if (of->in->valid)
+            ts_sampled_mend_row(of, z, y, part->joined, row, valid);
+    }
+}
+
 void ts_sampling_map(const struct sampling *sampling, const struct ts_image *in, struct ts_image *out, void *scratch,
                      int threads)
 {
     const struct sampled of = {sampling, in, out, ts_dtype_bytes(in->dtype), ts_taps_count(sampling->interpolation)};
     const size_t thread_bytes = lay_out(sampling, NULL, NULL);
-    const bool aligned = ts_sampling_is_aligned(sampling);
-    const int64_t ny = sampling->n_out[1], row_bytes = sampling->n_out[2] * (int64_t)of.bytes;
-    const int64_t blocks = (ny + BLOCK_ROWS - 1) / BLOCK_ROWS, n_blocks = out->axes[0].n * blocks;
+    const int64_t ny = sampling->n_out[1], rows = in->valid ? MASKED_ROWS : BLOCK_ROWS;
+    const int64_t blocks = (ny + rows - 1) / rows, n_blocks = out->axes[0].n * blocks;
 #pragma omp parallel num_threads(threads)
     {
         struct part part = {.slice = -1};
         lay_out(sampling, (char *)scratch + (size_t)omp_get_thread_num() * thread_bytes, &part);
 #pragma omp for schedule(static)
         for (int64_t block = 0; block < n_blocks; block++) {
-            const int64_t slice = block / blocks, z = out->z_first + slice, first = block % blocks * BLOCK_ROWS;
-            if (aligned)
-                begin_slice(&of, &part, z);
-            for (int64_t y = first; y < ny && y < first + BLOCK_ROWS; y++) {
-                char *row = (char *)out->data + (slice * ny + y) * row_bytes;
-                if (aligned)
-                    make_row(&of, &part, z, y, row);
-                else
-                    ts_sampled_free_row(&of, z, y, part.line, row);
-            }
+            const int64_t first = block % blocks * rows;
+            make_rows(&of, &part, block / blocks, first, first + rows < ny ? first + rows : ny);
         }
     }
 }

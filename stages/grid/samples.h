@@ -10,14 +10,15 @@
 #ifndef STAGES_GRID_SAMPLES_H
 #define STAGES_GRID_SAMPLES_H
 
-#include "stages/engine/stage.h"
+#include "stages/engine/validity.h"
 #include "stages/grid/taps.h"
 
 /* Output voxel (i0, i1, i2) = (z, y, x) lies at offset[d] + the sum over k of matrix[d][k] * i_k along input axis d. */
 struct sampling {
     double matrix[3][3], offset[3];
     int interpolation; /* enum interpolation */
-    double outside;    /* the value of voxels beyond the edges of the input; one that its dtype holds */
+    double outside;    /* the value of voxels beyond the edges of the input, which its dtype holds. In a masked image
+                        * they are invalid */
     int64_t n_in[3], n_out[3];
 };
 
@@ -26,8 +27,8 @@ extern const struct choice ts_interpolation_choices[];
 #define SAMPLING_PARAMS(type)                                                                                          \
     PARAM(type, interpolation, .unit = "", .choices = ts_interpolation_choices, .init.choice = INTERPOLATION_LINEAR,   \
           .doc = "how values between samples are made"),                                                               \
-        PARAM(type, outside, .unit = "value", .init.r = 0,                                                             \
-              .doc = "the value of pixels beyond the edges of the input, such as -1024 for a CT")
+        PARAM(type, outside, .unit = "value", .derived = TS_AIR_WORDS, .old = {.until = 1, .init.r = 0},               \
+              .doc = "the value of pixels beyond the edges of the input")
 
 /* Returns the position along input axis d of an output voxel. */
 static inline double ts_sampling_position(const struct sampling *sampling, int d, int64_t z, int64_t y, int64_t x)
@@ -43,7 +44,8 @@ bool ts_sampling_is_aligned(const struct sampling *sampling);
 struct stage_slices ts_sampling_reads(const struct sampling *sampling, int64_t first, int64_t end);
 /* Returns the bytes of scratch of ts_sampling_map. */
 size_t ts_sampling_scratch(const struct sampling *sampling, int threads);
-/* Makes the slices of `out` from those of `in`, which are the slab that ts_sampling_reads states, in host memory. */
+/* Makes the slices of `out` from those of `in`, which are the slab that ts_sampling_reads states, in host memory. Where
+ * `in` has bits of valid pixels, invalid ones take no part (samples_masked.c), and the bits of `out` are written. */
 void ts_sampling_map(const struct sampling *sampling, const struct ts_image *in, struct ts_image *out, void *scratch,
                      int threads);
 

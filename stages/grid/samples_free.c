@@ -69,12 +69,7 @@ static float sum_of_each(const struct sampled *of, const struct taps taps[3])
     return sum;
 }
 
-/* The positions of the voxels of a row along each axis: from[d] + x * step[d]. */
-struct line {
-    double from[3], step[3];
-};
-
-static float edge_value(const struct sampled *of, const struct line *line, int64_t x)
+static float edge_value(const struct sampled *of, const struct sampled_line *line, int64_t x)
 {
     struct taps taps[3];
     for (int d = 0; d < 3; d++)
@@ -85,8 +80,8 @@ static float edge_value(const struct sampled *of, const struct line *line, int64
 
 /* Fills voxels [first, end) of a row, all inside. `n` is 2 or 4 taps, a constant where this is called. */
 #define FREE_ROW(suffix, type)                                                                                         \
-    static inline void free_row_##suffix(const struct sampled *of, const struct line *line, int n, int64_t first,      \
-                                         int64_t end, float *out)                                                      \
+    static inline void free_row_##suffix(const struct sampled *of, const struct sampled_line *line, int n,             \
+                                         int64_t first, int64_t end, float *out)                                       \
     {                                                                                                                  \
         const int kind = n == 2 ? INTERPOLATION_LINEAR : INTERPOLATION_CUBIC, before = n == 2 ? 0 : 1;                 \
         const int64_t *n_in = of->sampling->n_in, nx = n_in[2], slice = n_in[1] * nx, z_first = of->in->z_first;       \
@@ -116,20 +111,21 @@ static float edge_value(const struct sampled *of, const struct line *line, int64
             out[x] = fabsf(sum) <= FLT_MAX ? sum : edge_value(of, line, x);                                            \
         }                                                                                                              \
     }                                                                                                                  \
-    TS_VECTORIZED static void linear_row_##suffix(const struct sampled *of, const struct line *line, int64_t first,    \
-                                                  int64_t end, float *out)                                             \
+    TS_VECTORIZED static void linear_row_##suffix(const struct sampled *of, const struct sampled_line *line,           \
+                                                  int64_t first, int64_t end, float *out)                              \
     {                                                                                                                  \
         free_row_##suffix(of, line, 2, first, end, out);                                                               \
     }                                                                                                                  \
-    TS_VECTORIZED static void cubic_row_##suffix(const struct sampled *of, const struct line *line, int64_t first,     \
-                                                 int64_t end, float *out)                                              \
+    TS_VECTORIZED static void cubic_row_##suffix(const struct sampled *of, const struct sampled_line *line,            \
+                                                 int64_t first, int64_t end, float *out)                               \
     {                                                                                                                  \
         free_row_##suffix(of, line, 4, first, end, out);                                                               \
     }
 TS_IMAGE_DTYPES(FREE_ROW)
 #undef FREE_ROW
 
-static void copy_nearest(const struct sampled *of, const struct line *line, int64_t first, int64_t end, char *out)
+static void copy_nearest(const struct sampled *of, const struct sampled_line *line, int64_t first, int64_t end,
+                         char *out)
 {
     for (int64_t x = first; x < end; x++) {
         struct taps taps[3];
@@ -141,7 +137,7 @@ static void copy_nearest(const struct sampled *of, const struct line *line, int6
     }
 }
 
-static bool is_inside(const struct sampled *of, const struct line *line, int64_t x)
+static bool is_inside(const struct sampled *of, const struct sampled_line *line, int64_t x)
 {
     bool inside = true;
     for (int d = 0; inside && d < 3; d++)
@@ -150,20 +146,28 @@ static bool is_inside(const struct sampled *of, const struct line *line, int64_t
 }
 
 /* The voxels inside follow one another, because the row is straight and the input convex. */
-void ts_sampled_free_row(const struct sampled *of, int64_t z, int64_t y, float *line, char *out)
+struct sampled_line ts_sampled_place(const struct sampled *of, int64_t z, int64_t y, int64_t *first, int64_t *end)
 {
     const struct sampling *sampling = of->sampling;
-    const int64_t nx = sampling->n_out[2];
-    int64_t first = 0, end = nx;
-    struct line on;
+    struct sampled_line line;
     for (int d = 0; d < 3; d++) {
-        on.from[d] = ts_sampling_position(sampling, d, z, y, 0);
-        on.step[d] = sampling->matrix[d][2];
+        line.from[d] = ts_sampling_position(sampling, d, z, y, 0);
+        line.step[d] = sampling->matrix[d][2];
     }
-    while (first < end && !is_inside(of, &on, first))
-        first++;
-    while (end > first && !is_inside(of, &on, end - 1))
-        end--;
+    *first = 0;
+    *end = sampling->n_out[2];
+    while (*first < *end && !is_inside(of, &line, *first))
+        ++*first;
+    while (*end > *first && !is_inside(of, &line, *end - 1))
+        --*end;
+    return line;
+}
+
+void ts_sampled_free_row(const struct sampled *of, int64_t z, int64_t y, float *line, char *out)
+{
+    const int64_t nx = of->sampling->n_out[2];
+    int64_t first, end;
+    const struct sampled_line on = ts_sampled_place(of, z, y, &first, &end);
     ts_sampled_fill(of, out, 0, first);
     ts_sampled_fill(of, out, end, nx);
     if (of->taps == 1) {

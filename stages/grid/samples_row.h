@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the rows of aligned grids (samples.c) and of others (samples_free.c) share: the slab that is being made, and how
- * a row of floats becomes a row of the output.
+ * The rows of aligned grids (samples.c), of others (samples_free.c) and of masked images (samples_masked.c) share the
+ * slab that is being made, and how a row of floats becomes a row of the output.
  */
 #ifndef STAGES_GRID_SAMPLES_ROW_H
 #define STAGES_GRID_SAMPLES_ROW_H
@@ -29,9 +29,19 @@ static inline void ts_sampled_fill(const struct sampled *of, char *row, int64_t 
     ts_constant_fill(row + (size_t)first * of->bytes, of->out->dtype, of->sampling->outside, end - first);
 }
 
+/* The positions of the voxels of a row along each axis: from[d] + x * step[d]. */
+struct sampled_line {
+    double from[3], step[3];
+};
+
+/* Returns the positions of row y of output slice z, of which voxels [*first, *end) lie inside. */
+struct sampled_line ts_sampled_place(const struct sampled *of, int64_t z, int64_t y, int64_t *first, int64_t *end);
 /* Stores n floats as values of the dtype: integers are rounded half to even and saturated. */
 void ts_sampled_store(const float *in, void *out, enum ts_dtype dtype, int64_t n);
 /* Makes row y of output slice z on a grid that is not aligned. `line` has place for the floats of a row. */
 void ts_sampled_free_row(const struct sampled *of, int64_t z, int64_t y, float *line, char *out);
+/* Mends row y of output slice z of a masked image, and sets the bits of its voxels that are valid in `valid`, the bits
+ * of the slice, or NULL. `joined` has place for a bit of each column of the input. */
+void ts_sampled_mend_row(const struct sampled *of, int64_t z, int64_t y, uint64_t *joined, char *out, uint64_t *valid);
 
 #endif

@@ -10,9 +10,9 @@
  *     cubic     the convolution kernel with a = -1/2 of four samples, which passes through the samples and is exact for
  *               parabolas; also called Catmull-Rom (R. Keys, IEEE Trans. ASSP 29, 1981)
  *
- * A tap of weight 0 plays no part. The weights of a value sum to 1, so that values of which some are not valid can be
- * made of the others by leaving out their taps and dividing by the weights that are left. The CPU code and the kernels
- * of cuda/grid/samples.cu share this header, and with it every weight.
+ * A tap of weight 0 plays no part. The weights of a value sum to 1. Where samples are invalid, a linear value is made
+ * of the others by leaving out their taps and dividing by the weights that are left. The CPU code and the kernels of
+ * cuda/grid/samples.cu share this header, and with it every weight.
  */
 #ifndef STAGES_GRID_TAPS_H
 #define STAGES_GRID_TAPS_H
@@ -29,7 +29,7 @@
 
 enum interpolation { INTERPOLATION_NEAREST, INTERPOLATION_LINEAR, INTERPOLATION_CUBIC };
 
-enum { TAPS_MOST = 4 };
+enum { TAPS_MOST = 4, TAPS_CORNERS = 8 };
 #define TAPS_SLACK 1e-6
 
 struct taps {
@@ -78,6 +78,21 @@ TAPS_FUNCTION void ts_taps_find(double t, int64_t n, int interpolation, struct t
         const int32_t at = taps->weight[k] == 0 ? i : i + k - from;
         taps->index[k] = at < 0 ? 0 : at > last ? last : at;
     }
+}
+
+/* Returns the mean of the valid ones of 8 samples, by the linear weights of taps[0] (z), taps[1] (y) and taps[2] (x).
+ * Sample 4 i + 2 j + k is that of tap i along x, j along y and k along z; it is valid where that bit is set. */
+TAPS_FUNCTION float ts_taps_mean(const struct taps taps[3], const float values[TAPS_CORNERS], unsigned valid)
+{
+    float sum = 0, weights = 0;
+    for (int at = 0; at < TAPS_CORNERS; at++) {
+        const float weight = taps[2].weight[at >> 2] * taps[1].weight[at >> 1 & 1] * taps[0].weight[at & 1];
+        if ((valid >> at & 1) == 0 || weight == 0)
+            continue;
+        sum += weight * values[at];
+        weights += weight;
+    }
+    return sum / weights;
 }
 
 #endif

@@ -48,6 +48,8 @@ struct sampling ts_unshear_sampling(const struct stage_context *context)
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
     const struct ts_image *in = &context->in;
+    struct unshear_params *params = values;
+    ts_stage_default_air(context, "outside", &params->outside);
     const char *code = !in->has_geometry ? "unshear-geometry" : in->axes[0].positions ? "axis-uneven" : NULL;
     if (code)
         return ts_diag_error(
@@ -63,7 +65,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
                 &(struct diag_site){.code = "unshear-size", .span = context->set->span, .stage = context->stage->name},
                 "the last slice lies %.3g pixels along %s beside the first, more than %g times its size",
                 fabs(shift_of(in, d)) * (double)(in->axes[0].n - 1), ts_axis_name(in->axes[d].kind), most);
-    return ts_constant_check(context, "outside", ((struct unshear_params *)values)->outside);
+    return ts_constant_check(context, "outside", params->outside);
 }
 
 static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
@@ -115,7 +117,8 @@ const struct stage unshear_stage = {
         "planes are along their normal. Nothing is lost, and no value is made from two slices; a gantry that was "
         "tilted "
         "about x moves pixels along y alone.\n\n"
-        "Rules of interpolation, rounding and NaN are those of `resample`. A volume whose last slice is shifted by "
+        "Rules of interpolation, rounding, NaN and invalid pixels are those of `resample`. A volume whose last slice "
+        "is shifted by "
         "less "
         "than a thousandth of a pixel is copied as it is. Sheared volumes need not be straightened for `resample` with "
         "`like`, which places them as they lie.",
@@ -127,6 +130,7 @@ const struct stage unshear_stage = {
     .shape = shape,
     .scratch_bytes = scratch_bytes,
     .map = map,
+    .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(unshear_cuda),
     .bench = "|interpolation=cubic",
     .tolerance = {.relative = 1e-6,

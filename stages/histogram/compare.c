@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "stages/engine/validity.h"
+
 enum { STRIP = 128, LANES = 8, WIDEST = STRIP + COMPARE_GAUSSIAN_TAPS - 1 };
 
 static const struct choice window_choices[] = {
@@ -158,10 +160,13 @@ TS_VECTORIZED static void add_windows(struct strip *strip, int n)
     strip->n_windows += n_windows;
 }
 
+/* Invalid pixels become NaN, which is not compared. */
 static void read_row(double *out, const struct ts_image *image, int64_t z, int64_t y, int64_t x, int n)
 {
-    const size_t at = (size_t)(y * image->axes[2].n + x) * ts_dtype_bytes(image->dtype);
-    ts_load_f64(out, (const char *)ts_slice_data(image, z) + at, image->dtype, (size_t)n);
+    const size_t at = (size_t)(y * image->axes[2].n + x);
+    ts_load_f64(out, (const char *)ts_slice_data(image, z) + at * ts_dtype_bytes(image->dtype), image->dtype,
+                (size_t)n);
+    ts_valid_fill_doubles(ts_slice_valid(image, z), at, (size_t)n, (double)NAN, out);
 }
 
 static double joined(const double *lanes)
@@ -296,8 +301,8 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
                                                  : which == TABLE_PSNR ? "dB"
                                                                        : "1"};
     }
-    out[2 * MEASURES] =
-        (struct stage_table){.name = "not_compared", .doc = "pixels of each slice where either value is not finite"};
+    out[2 * MEASURES] = (struct stage_table){
+        .name = "not_compared", .doc = "pixels of each slice where either value is not finite, or invalid"};
     out[2 * MEASURES].image =
         (struct ts_image){.rank = 1, .axes = {z}, .dtype = TS_U64, .quantity = TS_INTENSITY, .unit = "1"};
     return 2 * MEASURES + 1;
@@ -336,8 +341,9 @@ const struct stage compare_stage = {
         "the defaults of `skimage.metrics.structural_similarity`, and its `gaussian_weights=True` with `window: "
         "gaussian`, slice by slice; the number of the volume is the mean over the windows of all slices. NaN where "
         "slices are smaller than the window\n\n"
-        "Pixels where either image is NaN or infinite take no part, nor do windows with such a pixel; `not_compared` "
-        "counts them. Everything is computed in double. Sums are taken in an order that neither slabs nor threads "
+        "Pixels where either image is NaN, infinite or, as the padding of a CT, invalid take no part, nor do windows "
+        "with such a pixel; `not_compared` counts them. Everything is computed in double. Sums are taken in an order "
+        "that neither slabs nor threads "
         "change.\n\n"
         "Cost: one pass over both images; 7 or 11 rows and columns of each window.",
     STAGE_TAKES_ALL,
@@ -345,6 +351,7 @@ const struct stage compare_stage = {
     .resolve = resolve,
     .streams_with_input = streams_with_input,
     .reduction = &reduction,
+    .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(compare_cuda),
     .bench = "reference=itself data_range=4000|reference=itself data_range=4000 window=gaussian",
     .tolerance = {.relative = 1e-9,

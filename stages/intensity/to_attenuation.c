@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "stages/engine/validity.h"
+
 enum { CHUNK = 4096 };
 
 static const struct choice negative_choices[] = {
@@ -57,6 +59,16 @@ TS_VECTORIZED static int64_t attenuate(const double *hu, float *out, size_t n, s
     return negative;
 }
 
+/* Counts the negative values of pixels that are valid; `hu` begins at pixel `first`. */
+static int64_t count_valid(const double *hu, const uint64_t *valid, size_t first, size_t n,
+                           struct attenuation_rule rule)
+{
+    int64_t negative = 0;
+    for (size_t i = 0; i < n; i++)
+        negative += ts_valid_at(valid, first + i) && (hu[i] + 1000) * rule.scale < rule.lowest;
+    return negative;
+}
+
 static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           void *scratch)
 {
@@ -72,7 +84,9 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         const int64_t z = task / chunks, first = task % chunks * CHUNK;
         const size_t n = (size_t)(count - first < CHUNK ? count - first : CHUNK);
         ts_load_f64(hu, (const char *)ts_slice_data(in, z) + (size_t)first * ts_dtype_bytes(in->dtype), in->dtype, n);
-        const int64_t negative = attenuate(hu, (float *)ts_slice_data(out, z) + first, n, rule);
+        int64_t negative = attenuate(hu, (float *)ts_slice_data(out, z) + first, n, rule);
+        if (in->valid && negative > 0)
+            negative = count_valid(hu, ts_slice_valid(in, z), (size_t)first, n, rule);
         if (table && negative > 0)
             __atomic_fetch_add(&table[z], (uint64_t)negative, __ATOMIC_RELAXED);
     }
@@ -92,7 +106,9 @@ const struct stage to_attenuation_stage = {
         "      - fbp: {}\n"
         "      - to_hu: {water: 0.0206}\n\n"
         "Values below -1000 HU are noise, or padding of pixels that were not measured. By default they become 0, and a "
-        "run ends with a note of how many there were. NaN stays NaN and is not counted. Computed in double and rounded "
+        "run ends with a note of how many there were. NaN stays NaN and is not counted; nor are invalid pixels, such "
+        "as "
+        "padding that the input excludes. Computed in double and rounded "
         "once; both devices give the same bytes.",
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "stages/engine/border.h"
+#include "stages/engine/validity.h"
 #include "stages/geometry/view_angles.h"
 #include "stages/projection/joseph.h"
 #include "stages/projection/radon_rows.h"
@@ -171,10 +172,7 @@ static void warn_of_hu(const struct stage_context *context)
 /* Rays pass through invalid pixels, which need a value: that of air, as far as the type reaches. */
 static enum ts_status resolve_padding(const struct stage_context *context, struct radon_params *params)
 {
-    double low, high;
-    ts_dtype_range(context->in.dtype, &low, &high);
-    if (!ts_param_given(context->set, "padding_value"))
-        params->padding_value = context->in.quantity == TS_HU ? fmax(-1000, low) : 0;
+    ts_stage_default_air(context, "padding_value", &params->padding_value);
     if (!context->in.masked)
         ts_param_idle(context->set, "padding_value");
     return ts_constant_check(context, "padding_value", params->padding_value);
@@ -308,7 +306,7 @@ static const struct param radon_params[] = {
           .doc = "detector index of the rotation axis, which is also the center of the slice"),
     PARAM(struct radon_params, method, .init.choice = RADON_AUTO, .choices = method_choices, .unit = "",
           .doc = "how the same sums over pixels are worked out"),
-    PARAM(struct radon_params, padding_value, .unit = "value", .derived = "that of air: -1000 of hu, else 0",
+    PARAM(struct radon_params, padding_value, .unit = "value", .derived = TS_AIR_WORDS,
           .doc = "the value that invalid pixels, such as a CT's padding, are taken for"),
 };
 

@@ -163,7 +163,6 @@ static bool per_slice(const struct stage_context *context)
 static const struct stage_reduction reduction = {
     .per_slice = per_slice,
     .exact = true,
-    .knows_validity = true,
     .partial_bytes = partial_bytes,
     .reduce = reduce,
     .merge = merge,
@@ -190,6 +189,7 @@ const struct stage bounds_stage = {
     .resolve = resolve,
     .streams_with_input = ts_stage_streams_mask,
     .reduction = &reduction,
+    .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(bounds_cuda),
     .bench = "above=100|above=100 mask=itself",
     .tolerance = {.why = "indices are exact"},

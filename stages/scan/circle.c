@@ -10,25 +10,28 @@
 #include <string.h>
 
 #include "stages/engine/border.h"
+#include "stages/engine/validity.h"
 
 static const struct param circle_params[] = {
     PARAM(struct circle_params, ratio, .min = 0, .max = 2, .init.r = 1,
           .doc = "diameter of the circle as a part of the shorter side of the slice; 1 is the inscribed circle"),
-    PARAM(struct circle_params, value, .unit = "value", .init.r = 0, .doc = "what is written outside the circle"),
+    PARAM(struct circle_params, value, .unit = "value", .derived = TS_AIR_WORDS, .old = {.until = 1, .init.r = 0},
+          .doc = "what is written outside the circle"),
 };
 
 STAGE_PARAMS_OF(circle_params)
 
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
-    const double value = ((const struct circle_params *)values)->value;
+    struct circle_params *params = values;
+    ts_stage_default_air(context, "value", &params->value);
     if (context->in.axes[1].unit && context->in.axes[2].unit &&
         strcmp(context->in.axes[1].unit, context->in.axes[2].unit))
         return ts_diag_error(
             context->diag, TS_BAD_CHAIN,
             &(struct diag_site){.code = "circle-units", .span = context->set->span, .stage = context->stage->name},
             "rows are %s apart and columns %s, expected one unit", context->in.axes[1].unit, context->in.axes[2].unit);
-    return ts_constant_check(context, "value", value);
+    return ts_constant_check(context, "value", params->value);
 }
 
 /* Distances are in units of the finer spacing, so that square pixels are 1 apart exactly. */

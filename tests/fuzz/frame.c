@@ -25,7 +25,7 @@ static void decode(const struct dicom_source *source)
     void *out = malloc(ts_slice_bytes(&source->base.image));
     const int fd = open(source->frames[0].image->file->path, O_RDONLY | O_CLOEXEC);
     if (ts_dicom_scratch_init(&scratch, cell_bytes) && out && fd >= 0)
-        ts_dicom_frame_decode(&job, fd, &scratch, out, &reply);
+        ts_dicom_frame_decode(&job, fd, &scratch, out, NULL, &reply);
     if (fd >= 0)
         close(fd);
     free(out);

@@ -2,6 +2,8 @@
  *
  * Chains, as YAML and in one line: parsing, the canonical text, which must be a chain again, and planning.
  */
+#include <ctype.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +24,16 @@ static void plan(struct ts_chain *chain, struct ts_diag *diag)
     ts_plan_destroy(plan);
 }
 
+/* Returns true where a text may name a file outside of the chain's folder, which does not exist: a plan would search
+ * this machine's files. */
+static bool names_outside(const char *text)
+{
+    for (const char *slash = strchr(text, '/'); slash; slash = strchr(slash + 1, '/'))
+        if (slash == text || !(isalnum((unsigned char)slash[-1]) || strchr("._-", slash[-1])))
+            return true;
+    return strstr(text, "..") != NULL;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     static FILE *nowhere;
@@ -36,7 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     text[bytes] = '\0';
     if (ts_chain_parse(text, bytes, "fuzz", "/nonexistent", &chain, diag) == TS_OK) {
         free(ts_chain_canonical(chain));
-        plan(chain, diag);
+        if (!names_outside(text))
+            plan(chain, diag);
     }
     ts_diag_print(diag, nowhere);
     ts_chain_destroy(chain);

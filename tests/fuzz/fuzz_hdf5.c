@@ -22,8 +22,8 @@
 #include "io/scan/hdf5_info.h"
 #include "io/scan/nexus.h"
 #include "io/scan/result.h"
-#include "io/source/source_slices.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/source.h"
 
 enum { STREAM_MAX = 160 << 10, FILE_BYTES = 64 << 10 };
 
@@ -110,16 +110,6 @@ ssize_t __wrap_read(int fd, void *bytes, size_t n)
 
 /* ---- the parent ---------------------------------------------------------------------------------- */
 
-static void read_slices(struct source *source, struct ts_diag *diag)
-{
-    const size_t bytes = ts_slice_bytes(&source->image);
-    void *out = bytes < FUZZ_IMAGE_MAX ? malloc(bytes ? bytes : 1) : NULL;
-    enum ts_status status = out && source->ops->start ? source->ops->start(source, 1, 1, diag) : TS_OK;
-    for (int64_t z = 0; out && status == TS_OK && z < source->n_slices && z < 3; z++)
-        status = source->ops->read(source, z, 1, out, diag);
-    free(out);
-}
-
 static void open_source(const struct source_format *format, const char *path, struct ts_diag *diag)
 {
     union {
@@ -130,17 +120,13 @@ static void open_source(const struct source_format *format, const char *path, st
     } values = {0};
     struct param_set set = {
         .params = format->params, .n_params = format->n_params, .values = &values, .owner = "input"};
-    struct source *source = NULL;
     ts_params_init(&set);
     values.path = path;
     if (format == &nexus_format)
         values.nexus.pixel_size = 0.1;
     if (format == &exchange_format)
         values.exchange.pixel_size = 0.1;
-    if (format->open(&set, &source, diag) == TS_OK) {
-        read_slices(source, diag);
-        source->ops->close(source);
-    }
+    fuzz_source(format, &set, diag);
 }
 
 /* `preview` and `plot` list what can be looked at and read one of it. */

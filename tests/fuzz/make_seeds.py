@@ -5,6 +5,7 @@ usage: make_seeds.py PROGRAM FOLDER. Needs dcmtk, libopenjp2-tools, python3-h5py
 then adds to the corpora what of them reaches new code.
 """
 import glob
+import gzip
 import io
 import os
 import struct
@@ -180,6 +181,57 @@ def tiffs():
     put("tiff", "tiles", tiff("<", 16, 1, tiled=True))
 
 
+def nifti(order, version, code, values, magic="n+", scale=(0, 0), volumes=1):
+    """A NIfTI file of 4 x 3 x 2 voxels. In a pair the values' file is the same file, as the harness has it."""
+    head = bytearray({1: 348, 2: 540}[version])
+
+    def field(at, form, *numbers):
+        struct.pack_into(order + form, head, at, *numbers)
+
+    shape, steps = (4 if volumes > 1 else 3, 4, 3, 2, volumes, 1, 1, 1), (1, 1, 2, 3, 0.5, 0, 0, 0)
+    rows = (1, 0, 0, 5, 0, -2, 0, 6, 0, 0, 3, 7)
+    if version == 1:
+        for at, form, numbers in ((0, "i", [348]), (40, "8h", shape), (70, "2h", [code, values.itemsize * 8]), (76, "8f", steps),
+                                  (108, "f", [352]), (112, "2f", scale), (123, "b", [10]), (252, "2h", [1, 1]),
+                                  (256, "6f", [0.1, 0.2, 0.3, 5, 6, 7]), (280, "12f", rows)):
+            field(at, form, *numbers)
+        head[344:348] = magic.encode() + b"1\0"
+    else:
+        for at, form, numbers in ((0, "i", [540]), (12, "2h", [code, values.itemsize * 8]), (16, "8q", shape), (104, "8d", steps),
+                                  (168, "q", [544]), (176, "2d", scale), (344, "2i", [1, 0]), (352, "6d", [0.1, 0.2, 0.3, 5, 6, 7]),
+                                  (400, "12d", rows), (500, "i", [10])):
+            field(at, form, *numbers)
+        head[4:12] = magic.encode() + b"2\0\r\n\x1a\n"
+    return bytes(head) + bytes(4) + np.tile(values, volumes).tobytes()
+
+
+def volumes():
+    for order, name in (("<", "le"), (">", "be")):
+        for code, kind in ((2, "u1"), (4, "i2"), (8, "i4"), (16, "f4"), (64, "f8"), (256, "i1"), (512, "u2"), (768, "u4")):
+            values = np.arange(24).astype(order + kind)
+            for version in (1, 2):
+                put("nifti", f"{name}{version}{kind}", nifti(order, version, code, values))
+            line = {"u1": "uchar", "i2": "short", "i4": "int", "f4": "float", "f8": "double", "i1": "int8", "u2": "ushort",
+                    "u4": "uint"}[kind]
+            head = f"NRRD0005\n# text\ntype: {line}\ndimension: 3\nsizes: 4 3 2\nencoding: raw\n" \
+                   f"endian: {'little' if order == '<' else 'big'}\nspace: left-posterior-superior\n" \
+                   "space directions: (1,0,0) (0,2,0) (0,0,3)\nspace origin: (5,6,7)\nkinds: domain domain domain\n"
+            put("nrrd", name + kind, head.encode() + b"\n" + values.tobytes())
+    values = np.arange(24).astype("<i2")
+    put("nifti", "scaled", nifti("<", 1, 4, values, scale=(0.5, -3)))
+    put("nifti", "times", nifti("<", 1, 4, values, volumes=3))
+    put("nifti", "pair", nifti("<", 1, 4, values, magic="ni"))
+    for version in (1, 2):
+        put("nifti", f"gzip{version}", gzip.compress(nifti("<", version, 4, values), mtime=0))
+    head = head.replace("double", "short").replace("uint", "short").replace("big", "little")
+    packed = gzip.compress(values.tobytes(), mtime=0)
+    put("nrrd", "gzip", head.replace("raw", "gzip").encode() + b"\n" + packed)
+    put("nrrd", "skip", head.encode() + b"byte skip: -1\nspace units: \"mm\" \"mm\" \"mm\"\n\nxx" + values.tobytes())
+    put("nrrd", "detached", head.encode() + b"byte skip: 10\ndata file: fuzz.raw\nkey:=value\n")
+    put("nrrd", "plane", b"NRRD0001\ntype: short\ndimension: 2\nsizes: 4 6\nspacings: 1 nan\nencoding: raw\nendian: little\n\n" +
+        values.tobytes())
+
+
 def chains():
     for path in glob.glob(SOURCE + "/datasets/chains/*.yaml") + glob.glob(SOURCE + "/tests/chains/**/*.yaml", recursive=True):
         if os.path.getsize(path) < 4000:
@@ -303,5 +355,6 @@ with tempfile.TemporaryDirectory() as folder:
     regions()
     dicom(folder)
     tiffs()
+    volumes()
     chains()
     hdf5(folder)

@@ -13,7 +13,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 source=$(cd "$here/../.." && pwd)
 build=${FUZZ_BUILD:-$source/build/fuzz}
-[ $# -ge 1 ] || { sed -n '3,13s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 1 ] || { sed -n '3,15s/^# \{0,1\}//p' "$0"; exit 2; }
 seconds=$1 from=
 shift
 if [ "$seconds" = --merge ]; then from=$(cd "$1" && pwd) && shift; fi
@@ -32,9 +32,11 @@ harnesses=("$@")
 if [ ${#harnesses[@]} = 0 ]; then
     for program in "$here"/fuzz_*.c; do harnesses+=("$(basename "$program" .c | cut -c6-)"); done
 fi
+processors=$(nproc) # asked here, since it answers OMP_NUM_THREADS where that is set
 export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=1 OMP_NUM_THREADS=1
 export LSAN_OPTIONS=suppressions=$here/leaks.txt:print_suppressions=0 UBSAN_OPTIONS=print_stacktrace=1
-limits=(-timeout=10 -rss_limit_mb=3000 -malloc_limit_mb=1024)
+# The most that one request of memory may be is 1 GiB, for a slice of 2^28 floats that an HDF5 file claims.
+limits=(-timeout=10 -rss_limit_mb=3000 -malloc_limit_mb=1100)
 
 # DCMTK allocates what an element claims; the limit of its child's addresses refuses that, which this stands for.
 limit_codec() { [ "$1" != codec ] || export ASAN_OPTIONS=$ASAN_OPTIONS:max_allocation_size_mb=256; }
@@ -70,11 +72,18 @@ fuzz() { # HARNESS
 
 work=fuzz
 [ -z "$from" ] || work=merge
+if [ -n "${FUZZ_WITHIN:-}" ] && [ $work = fuzz ]; then
+    # Reading a corpus and the last input may take a few seconds more than a harness is given.
+    rounds=$(((${#harnesses[@]} + processors - 1) / processors))
+    share=$(((FUZZ_WITHIN - SECONDS) / rounds - 3))
+    [ $share -ge 20 ] || share=20
+    [ $share -ge "$seconds" ] || seconds=$share
+fi
 failed=0 running=0
 for harness in "${harnesses[@]}"; do
     $work "$harness" &
     running=$((running + 1))
-    if [ $running -ge "$(nproc)" ]; then
+    if [ $running -ge $processors ]; then
         wait -n || failed=1
         running=$((running - 1))
     fi

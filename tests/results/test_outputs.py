@@ -88,6 +88,155 @@ def nifti_of_a_phantom(folder):
     assert np.array_equal(data, expected) and np.allclose(lps, expected_lps, rtol=0, atol=1e-4)
 
 
+def letter_volume(folder):
+    """A reconstruction of a letter F, which no mirroring maps onto itself, without a place in a patient; 4 slices."""
+    f = np.zeros((48, 48), "f4")
+    f[8:40, 14:19] = f[8:13, 14:34] = f[21:26, 14:28] = 1
+    with h5py.File(f"{folder}/f.h5", "w") as file:
+        file["f"] = np.stack([f, f, f, f * 2])
+    return f, (f"hdf5 {folder}/f.h5 path=/f axes=z,y,x spacing=0.5,0.5,0.5 quantity=attenuation | radon views=90 detectors=48 "
+               "| fbp")
+
+
+@test
+def nifti_without_a_place(folder):
+    letter, chain = letter_volume(folder)
+    for name in "a.nii", "a.nii.gz":
+        run("run", f"{chain} | hdf5 {folder}/a.h5 | nifti {folder}/{name} | dicom {folder}/derived", "--force")
+        data, _ = result(f"{folder}/a.h5")
+        image = nibabel.load(f"{folder}/{name}")
+        assert image.header["sform_code"] == 0 and image.header["qform_code"] == 0
+        assert image.header.get_zooms() == (0.5, 0.5, 0.5)
+        values = image.get_fdata()
+        assert np.array_equal(values[:, ::-1].transpose(2, 1, 0), data)
+        # Drawn as RAS with y upwards and the patient's right at the left, the letter stands upright; so it does in DICOM.
+        drawn = nibabel.as_closest_canonical(image).get_fdata()[::-1, ::-1, 1].T
+        assert np.corrcoef(drawn.ravel(), letter.ravel())[0, 1] > 0.9
+        stored, lps, files = read_dicom(f"{folder}/derived")
+        of_dicom = nibabel.Nifti1Image(stored.transpose(2, 1, 0), TO_RAS @ lps)
+        step = float(files[0].RescaleSlope)
+        assert np.abs(nibabel.as_closest_canonical(of_dicom).get_fdata() -
+                      nibabel.as_closest_canonical(image).get_fdata()).max() <= step
+        # What was written is read to the same volume, and has no place again.
+        run("run", f"nifti {folder}/{name} quantity=attenuation | save name=same | hdf5 {folder}/b.h5", "--force")
+        with h5py.File(f"{folder}/b.h5") as file, h5py.File(f"{folder}/a.h5") as first:
+            assert "origin_mm" not in file["/entry/data"].attrs and "origin_mm" not in first["/entry/data"].attrs
+            assert np.array_equal(file["/entry/data/data"][:], data)
+
+
+def diffusion_series(folder, normal):
+    """Five volumes of an oblique series as a Siemens scanner writes them: a b0 and four directions. Returns the b-values and
+    the directions in the patient."""
+    from pydicom.dataset import Dataset, FileMetaDataset
+    directions = np.array([[0, 0, 0], [1, 0, 0], [0.6, 0.8, 0], [0, -0.28, 0.96], [0.48, 0.6, -0.64]])
+    turn = np.linalg.qr(np.array([[1, 0.2, 0.1], [-0.15, 1, 0.05], [0.1, 0.2, 1]]))[0]
+    turn = turn * np.sign(np.diag(turn)) @ normal
+    os.makedirs(f"{folder}/dwi")
+    for v, direction in enumerate(directions):
+        for z in range(4):
+            file = Dataset()
+            file.file_meta = FileMetaDataset()
+            file.file_meta.TransferSyntaxUID = "1.2.840.10008.1.2.1"
+            file.SOPClassUID = file.file_meta.MediaStorageSOPClassUID = "1.2.840.10008.5.1.4.1.1.4"
+            file.SOPInstanceUID = file.file_meta.MediaStorageSOPInstanceUID = f"1.2.3.{v}.{z}"
+            file.StudyInstanceUID, file.SeriesInstanceUID, file.FrameOfReferenceUID = "1.2.4", "1.2.5", "1.2.6"
+            file.Modality, file.Manufacturer, file.SeriesNumber, file.InstanceNumber = "MR", "SIEMENS", 3, v * 4 + z + 1
+            file.ImageType, file.ScanningSequence, file.MRAcquisitionType = ["ORIGINAL", "PRIMARY", "DIFFUSION", "NONE"], "EP", "2D"
+            file.EchoTime, file.RepetitionTime, file.AcquisitionNumber, file.SequenceVariant = 80, 3000, v + 1, "SK"
+            file.AcquisitionDate, file.AcquisitionTime = "20200101", f"1000{v * 3:02d}.000000"
+            file.InPlanePhaseEncodingDirection, file.SliceThickness = "COL", 3
+            file.Rows, file.Columns, file.PixelSpacing = 6, 5, [2, 2.5]
+            file.ImageOrientationPatient = list(turn[:, 0]) + list(turn[:, 1])
+            file.ImagePositionPatient = list(np.array([-5, 7, 11]) + 3 * z * np.cross(turn[:, 0], turn[:, 1]))
+            file.SamplesPerPixel, file.PhotometricInterpretation = 1, "MONOCHROME2"
+            file.BitsAllocated, file.BitsStored, file.HighBit, file.PixelRepresentation = 16, 12, 11, 0
+            file.PixelData = (np.arange(30, dtype="<u2") + 100 * v + 30 * z).tobytes()
+            block = file.private_block(0x19, "SIEMENS MR HEADER", create=True)
+            block.add_new(0x0C, "IS", 0 if v == 0 else 1000)
+            file.DiffusionBValue = 0.0 if v == 0 else 1000.0
+            if v:
+                block.add_new(0x0D, "CS", "DIRECTIONAL")
+                block.add_new(0x0E, "FD", list(direction))
+                file.DiffusionGradientOrientation = list(direction)
+            file.is_little_endian, file.is_implicit_VR = True, False
+            file.save_as(f"{folder}/dwi/{v}_{z}.dcm", write_like_original=False)
+    return directions
+
+
+@test
+def diffusion_for_fsl(folder):
+    directions = diffusion_series(folder, np.eye(3))
+    run("run", f"dicom {folder}/dwi | save name=same | nifti {folder}/ours.nii | hdf5 {folder}/ours.h5")
+    image = nibabel.load(f"{folder}/ours.nii")
+    bvals, bvecs = np.loadtxt(f"{folder}/ours.bval"), np.loadtxt(f"{folder}/ours.bvec")
+    assert np.array_equal(bvals, [0, 1000, 1000, 1000, 1000]) and bvecs.shape == (3, 5)
+    with h5py.File(f"{folder}/ours.h5") as file:
+        kept = file["/entry/inputs/input/diffusion_gradient_direction"][:]
+        assert kept.shape == (5, 3) and np.allclose(kept, directions)
+
+    def in_patient(path, vectors):
+        """FSL's rule backwards: x the other way for a positive determinant, then the axes of the image in RAS."""
+        axes = nibabel.load(path).affine[:3, :3]
+        turned = vectors * [[-1 if np.linalg.det(axes) > 0 else 1], [1], [1]]
+        return (axes / np.linalg.norm(axes, axis=0)) @ turned
+
+    assert np.linalg.det(image.affine[:3, :3]) > 0
+    assert np.allclose(in_patient(f"{folder}/ours.nii", bvecs), (directions * [-1, -1, 1]).T, atol=1e-5)
+    assert image.header.get_xyzt_units() == ("mm", "unknown")
+    # Another orientation of the axes has its own vectors for the same directions.
+    run("run", f"dicom {folder}/dwi | reorient to=RAS | nifti {folder}/ras.nii")
+    assert np.allclose(in_patient(f"{folder}/ras.nii", np.loadtxt(f"{folder}/ras.bvec")), (directions * [-1, -1, 1]).T, atol=1e-5)
+    if not shutil.which("dcm2niix"):
+        raise Skip
+    os.makedirs(f"{folder}/theirs")
+    subprocess.run(["dcm2niix", "-b", "y", "-z", "n", "-f", "x", "-o", f"{folder}/theirs", f"{folder}/dwi"], check=True, capture_output=True)
+    their_bvecs = np.loadtxt(f"{folder}/theirs/x.bvec")
+    assert np.array_equal(np.loadtxt(f"{folder}/theirs/x.bval"), bvals)
+    theirs, mine = in_patient(f"{folder}/theirs/x.nii", their_bvecs), in_patient(f"{folder}/ours.nii", bvecs)
+    assert np.allclose(theirs, mine, atol=1e-4), (theirs, mine)
+
+
+def same_files(one, other):
+    assert sorted(os.listdir(one)) == sorted(os.listdir(other))
+    for name in os.listdir(one):
+        with open(f"{one}/{name}", "rb") as first, open(f"{other}/{name}", "rb") as second:
+            assert first.read() == second.read(), name
+
+
+@test
+def a_result_knows_its_acquisition(folder):
+    """What is exported from a result, or computed further from it, is what the run itself would have written."""
+    sources = {"phantom": phantom(folder)}
+    if DATA:
+        sources["mosaic"] = f"dicom {DATA}/mr/siemens_mosaic/dicom series=#6"
+        sources["pet"] = f"dicom {DATA}/ct/ibsi_sts001/dicom/PET/image"
+    for name, source in sources.items():
+        if name != "mosaic":
+            run("run", f"{source} | box radius=1 | dicom {folder}/{name}_own | hdf5 {folder}/{name}.h5")
+            run("export", f"{folder}/{name}.h5", "--format", "dicom", "-o", f"{folder}/{name}_later")
+            same_files(f"{folder}/{name}_own", f"{folder}/{name}_later")
+        run("run", f"{source} | box radius=1 | hdf5 {folder}/{name}.h5 | nifti {folder}/{name}.nii", "--force")
+        run("export", f"{folder}/{name}.h5", "-o", f"{folder}/later.nii", "--force")
+        run("run", f"result {folder}/{name}.h5 | nifti {folder}/further.nii", "--force")
+        facts = []
+        for path in f"{folder}/{name}.json", f"{folder}/later.json", f"{folder}/further.json":
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            assert text.count('"Image"') == 1
+            facts.append(json.loads(text))
+            for key in "SeriesOfInput", "FilesPassedOver", "Warnings", "Digest":  # of the files that the first run read
+                facts[-1].pop(key, None)
+        assert facts[0] == facts[1] == facts[2], name
+        # Where slices are gone, so is what is known of each; what all have in common stays.
+        run("run", f"{source} | reorient to=RPI | crop z=[1,4] | hdf5 {folder}/part.h5", "--force")
+        run("export", f"{folder}/part.h5", "-o", f"{folder}/part.nii", "--force")
+        with open(f"{folder}/part.json", encoding="utf-8") as file:
+            part = json.load(file)
+        assert part["Modality"] == facts[0]["Modality"] and "SliceTiming" not in part
+        for key, value in part.items():
+            assert not (isinstance(value, list) and len(value) == 7), key
+
+
 @test
 def nifti_2_of_a_long_axis(folder):
     values = np.arange(40000 * 2 * 2, dtype=np.int32).reshape(40000, 2, 2)
@@ -163,6 +312,19 @@ def tiff_for_imagej(folder):
             assert np.array_equal(tifffile.imread(f"{folder}/pages/slice_{z + 1:04d}.tif"), data[z])
 
 
+@test
+def tiff_of_few_and_small_pages(folder):
+    """tifffile takes the values of an ImageJ stack for one piece where the second directory leaves room for that."""
+    random = np.random.default_rng(4)
+    for shape in (3, 8, 10), (2, 10, 8), (4, 3, 5), (3, 4, 4), (2, 200, 100):
+        for dtype in np.uint8, np.uint16, np.float32:
+            values = (random.random(shape) * 200).astype(dtype)
+            with h5py.File(f"{folder}/in.h5", "w") as file:
+                file["d"] = values
+            run("run", f"hdf5 {folder}/in.h5 path=/d axes=z,y,x spacing=1,1,1 | tiff {folder}/a.tif", "--force")
+            assert np.array_equal(tifffile.imread(f"{folder}/a.tif"), values), (shape, dtype)
+
+
 def read_png(path):
     """The gray values of a picture whose rows are filtered by differences (Sub), and its comment."""
     with open(path, "rb") as file:
@@ -233,7 +395,8 @@ def check_dicom(program_result, folder):
     assert np.allclose(found, lps, rtol=0, atol=1e-4), (found, lps)
     first = files[0]
     assert len({file.SOPInstanceUID for file in files}) == len(files)
-    assert len({file.SeriesInstanceUID for file in files}) == 1 and first.ImageType[:2] == ["DERIVED", "SECONDARY"]
+    assert len({file.SeriesInstanceUID for file in files}) == 1
+    assert first.ImageType[:2] == ["DERIVED", "PRIMARY" if first.Modality == "PT" else "SECONDARY"]
     assert not first.PatientName and not first.PatientID and first.PatientIdentityRemoved == "YES"
     if shutil.which("dciodvfy"):
         report = subprocess.run(["dciodvfy", f"{folder}/slice_0002.dcm"], capture_output=True, text=True).stderr
@@ -259,9 +422,165 @@ def dicom_is_read_back(folder):
     # Equal results have equal files.
     run("export", f"{folder}/a.h5", "--format", "dicom", "-o", f"{folder}/again")
     run("export", f"{folder}/a.h5", "--format", "dicom", "-o", f"{folder}/twice")
-    for name in os.listdir(f"{folder}/again"):
-        with open(f"{folder}/again/{name}", "rb") as one, open(f"{folder}/twice/{name}", "rb") as two:
-            assert one.read() == two.read()
+    same_files(f"{folder}/again", f"{folder}/twice")
+
+
+def reload(source, folder):
+    """The values and the transform of what is read from a chain's input, and the attributes of the image."""
+    run("run", f"{source} | hdf5 {folder}/reload.h5", "--force")
+    with h5py.File(f"{folder}/reload.h5") as file:
+        axes = {name: file[f"/entry/data/{name}"][:] for name in ("time", "echo", "b") if name in file["/entry/data"]}
+        unit = file["/entry/data/data"].attrs.get("units", b"")
+    return *result(f"{folder}/reload.h5"), axes, unit.decode() if isinstance(unit, bytes) else unit
+
+
+def check_object(path, expected):
+    """The attributes of a file; no error of dciodvfy."""
+    file = pydicom.dcmread(path)
+    for name, value in expected.items():
+        assert file.get(name) == value, (name, file.get(name), value)
+    if shutil.which("dciodvfy"):
+        report = subprocess.run(["dciodvfy", path], capture_output=True, text=True).stderr
+        assert "Error" not in report, report
+    return file
+
+
+@test
+def dicom_codecs(folder):
+    """What other programs decode, and this one reads again, are the values that were stored without compression."""
+    chain = phantom(folder)
+    for stage in "save name=same", "gaussian sigma=1 unit=pixel":
+        run("run", f"{chain} | {stage} | hdf5 {folder}/a.h5 | dicom {folder}/none", "--force")
+        plain = reload(f"dicom {folder}/none", folder)
+        for codec, syntax in ("jpeg-ls", "4.80"), ("j2k", "4.90"), ("rle", "5"):
+            run("run", f"{chain} | {stage} | dicom {folder}/packed codec={codec}", "--force")
+            file = check_object(f"{folder}/packed/slice_0003.dcm", {})
+            assert file.file_meta.TransferSyntaxUID == f"1.2.840.10008.1.2.{syntax}"
+            assert np.array_equal(reload(f"dicom {folder}/packed", folder)[0], plain[0]), codec
+            tool = {"jpeg-ls": "dcmdjpls", "rle": "dcmdrle"}.get(codec)
+            if tool and shutil.which(tool):
+                subprocess.run([tool, f"{folder}/packed/slice_0003.dcm", f"{folder}/plain.dcm"], check=True)
+                assert np.array_equal(pydicom.dcmread(f"{folder}/plain.dcm").pixel_array,
+                                      pydicom.dcmread(f"{folder}/none/slice_0003.dcm").pixel_array), codec
+            if codec == "j2k" and shutil.which("opj_decompress"):
+                with open(f"{folder}/frame.j2k", "wb") as frame:
+                    frame.write(next(pydicom.encaps.generate_pixel_data_frame(file.PixelData, 1)))
+                subprocess.run(["opj_decompress", "-i", f"{folder}/frame.j2k", "-o", f"{folder}/frame.rawl"], check=True,
+                               capture_output=True)
+                stored = pydicom.dcmread(f"{folder}/none/slice_0003.dcm").pixel_array
+                frame = np.fromfile(f"{folder}/frame.rawl", stored.dtype.newbyteorder("<")).reshape(stored.shape)
+                assert np.array_equal(frame, stored)
+
+
+@test
+def dicom_of_several_volumes(folder):
+    """A series by time, by echo and by b-value is one series, and is read to the same."""
+    diffusion_series(folder, np.eye(3))
+    echoes = f"{folder}/echoes"
+    os.makedirs(echoes)
+    for name in os.listdir(f"{folder}/dwi"):  # the same images without weighting, as five echoes
+        file = pydicom.dcmread(f"{folder}/dwi/{name}")
+        file.EchoTime = 10.5 + 7 * int(name[0])
+        file.SeriesInstanceUID, file.AcquisitionNumber = "1.2.7", 1
+        del file.DiffusionBValue
+        if "DiffusionGradientOrientation" in file:
+            del file.DiffusionGradientOrientation
+        for tag in [element.tag for element in file if element.tag.group == 0x19]:
+            del file[tag]
+        file.save_as(f"{echoes}/{name}")
+    sources = [("b", f"dicom {folder}/dwi"), ("echo", f"dicom {echoes} split=none")]
+    if DATA:
+        sources += [("time", f"dicom {DATA}/mr/siemens_mosaic/dicom series=#6"), ("time", f"dicom {DATA}/mr/ge_epi_4d_interleaved/dicom")]
+    for kind, source in sources:
+        for codec in "none", "j2k":
+            run("run", f"{source} | dicom {folder}/derived codec={codec}", "--force")
+        data, lps, axes, _ = reload(source, folder)
+        again, lps_again, axes_again, _ = reload(f"dicom {folder}/derived split=none", folder)
+        assert list(axes) == list(axes_again) == [kind] and np.allclose(axes[kind], axes_again[kind], atol=1e-6), (axes, axes_again)
+        assert np.array_equal(data, again) and np.allclose(lps, lps_again, atol=1e-5)
+        names = sorted(os.listdir(f"{folder}/derived"))
+        assert len(names) == data.shape[0] * data.shape[1]
+        file = check_object(f"{folder}/derived/{names[-1]}", {"Modality": "MR", "TemporalPositionIdentifier": data.shape[0],
+                            "NumberOfTemporalPositions": data.shape[0], "ScanningSequence": pydicom.dcmread(f"{folder}/derived/{names[0]}").ScanningSequence})
+        assert "EP" in file.ScanningSequence and file.RepetitionTime > 0
+        if kind == "b":
+            assert file.DiffusionBValue == 1000 and np.allclose(file.DiffusionGradientOrientation, [0.48, 0.6, -0.64])
+            run("run", f"dicom {folder}/derived | nifti {folder}/again.nii")
+            run("run", f"{source} | nifti {folder}/first.nii")
+            assert np.allclose(np.loadtxt(f"{folder}/again.bvec"), np.loadtxt(f"{folder}/first.bvec"), atol=1e-6)
+
+
+@test
+def dicom_knows_the_acquisition(folder):
+    """Settings come from the input, and nothing else does: what is not known is empty."""
+    source = phantom(folder)
+    run("run", f"{source} | dicom {folder}/ct")
+    given = pydicom.dcmread(f"{folder}/in/{sorted(os.listdir(folder + '/in'))[0]}")
+    file = check_object(f"{folder}/ct/slice_0001.dcm", {"Modality": "CT", "PatientIdentityRemoved": "YES"})
+    assert file.KVP == given.get("KVP") and not file.PatientName
+    letter_volume(folder)
+    run("run", f"hdf5 {folder}/f.h5 path=/f axes=z,y,x spacing=1,1,1 | dicom {folder}/other")
+    check_object(f"{folder}/other/slice_0001.dcm", {"Modality": "OT", "SOPClassUID": "1.2.840.10008.5.1.4.1.1.7"})
+    if not DATA:
+        raise Skip
+    mr = f"{DATA}/ct/ibsi_sts001/dicom/MR_T1/image"
+    given = pydicom.dcmread(f"{mr}/{sorted(os.listdir(mr))[0]}")
+    run("run", f"dicom {mr} | dicom {folder}/mr")
+    check_object(f"{folder}/mr/slice_0001.dcm", {name: given.get(name) for name in (
+        "Modality", "ScanningSequence", "SequenceVariant", "RepetitionTime", "EchoTime", "PatientPosition", "FlipAngle")})
+    pet = f"dicom {DATA}/ct/ibsi_sts001/dicom/PET/image"
+    path = f"{DATA}/ct/ibsi_sts001/dicom/PET/image"
+    given = pydicom.dcmread(f"{path}/{sorted(os.listdir(path))[0]}")
+    for stage in "", "| gaussian sigma=1 unit=pixel", "| rescale out_low=-5 out_high=5":
+        run("run", f"{pet} {stage} | dicom {folder}/pet", "--force")
+        changed = "rescale" in stage
+        file = check_object(f"{folder}/pet/slice_0001.dcm", {
+            "Modality": "PT", "SOPClassUID": "1.2.840.10008.5.1.4.1.1.128", "DecayCorrection": given.DecayCorrection,
+            "Units": "NONE" if changed else given.Units, "RescaleIntercept": 0})
+        data, lps, _, unit = reload(f"{pet} {stage}", folder)
+        again, lps_again, _, unit_again = reload(f"dicom {folder}/pet", folder)
+        assert np.abs(data - again).max() <= 0.5001 * float(file.RescaleSlope) + 1e-6 * np.abs(data).max()
+        assert np.allclose(lps, lps_again, atol=1e-5) and (unit == unit_again or changed), (unit, unit_again)
+
+
+@test
+def dicom_identity(folder):
+    """Results of one study go together where a key replaces the UIDs, or where they are kept; else nothing joins them."""
+    source = phantom(folder)
+    given = pydicom.dcmread(f"{folder}/in/{sorted(os.listdir(folder + '/in'))[0]}")
+    with open(f"{folder}/key", "wb") as key:
+        key.write(bytes(range(32)))
+    os.chmod(f"{folder}/key", 0o600)
+    found = {}
+    for how in "basic", "key", "keep":
+        given_as = {"basic": "", "key": f"uid_key_file={folder}/key", "keep": "deidentify=keep"}[how]
+        for stage in "box radius=1", "invert":
+            run("run", f"{source} {given_as} | {stage} | hdf5 {folder}/{how}.h5 | dicom {folder}/out", "--force")
+            file = check_object(f"{folder}/out/slice_0001.dcm", {"PatientIdentityRemoved": "NO" if how == "keep" else "YES"})
+            found[how, stage] = file.StudyInstanceUID, file.FrameOfReferenceUID, file.SeriesInstanceUID
+            assert file.SeriesInstanceUID != given.SeriesInstanceUID and not file.PatientName
+            assert (file.StudyInstanceUID == given.StudyInstanceUID) == (how == "keep")
+            assert (file.FrameOfReferenceUID == given.FrameOfReferenceUID) == (how == "keep")
+            assert file.get("LongitudinalTemporalInformationModified") == {"basic": "REMOVED", "key": "MODIFIED", "keep": "UNMODIFIED"}[how]
+            if how == "keep" and given.get("SeriesDescription"):
+                assert given.SeriesDescription in file.SeriesDescription
+        one, other = found[how, "box radius=1"], found[how, "invert"]
+        assert one[2] != other[2] and (one[:2] == other[:2]) == (how != "basic")
+
+
+@test
+def dicom_with_text_in_its_pixels(folder):
+    source = phantom(folder)
+    for name in os.listdir(f"{folder}/in"):
+        file = pydicom.dcmread(f"{folder}/in/{name}")
+        file.BurnedInAnnotation = "YES"
+        file.save_as(f"{folder}/in/{name}")
+    run("run", f"{source} burned_in=allow | dicom {folder}/shown")
+    check_object(f"{folder}/shown/slice_0001.dcm", {"BurnedInAnnotation": "YES", "PatientIdentityRemoved": "NO"})
+    run("run", f"{source} burned_in=mask mask_boxes=[0,0,4,48] mask_value=-1000 | hdf5 {folder}/a.h5 | dicom {folder}/masked")
+    check_object(f"{folder}/masked/slice_0001.dcm", {"BurnedInAnnotation": "NO", "PatientIdentityRemoved": "YES"})
+    data, *_ = reload(f"dicom {folder}/masked", folder)
+    assert (data[:, :4] == -1000).all() and np.array_equal(data, result(f"{folder}/a.h5")[0])
 
 
 @test
@@ -317,6 +636,31 @@ def dcm2niix_agrees(folder):
         assert np.allclose(back.affine, ours.affine, rtol=0, atol=1e-3)
 
 
+def check_timing_of_mosaics(folder):
+    """Steps, times of slices and the direction of the phase as dcm2niix has them."""
+    if not shutil.which("dcm2niix"):
+        return
+    source = f"{DATA}/mr/siemens_mosaic"
+    os.makedirs(f"{folder}/theirs")
+    subprocess.run(["dcm2niix", "-b", "y", "-z", "n", "-f", "%s", "-o", f"{folder}/theirs", source], check=True, capture_output=True)
+    for number in 6, 10, 18, 20:
+        run("run", f"dicom {source}/dicom series='#{number}' | save name=same | nifti {folder}/ours.nii", "--force")
+        with open(f"{folder}/ours.json", encoding="utf-8") as one, open(f"{folder}/theirs/{number}.json", encoding="utf-8") as other:
+            ours, theirs = json.load(one), json.load(other)
+        for key in "EchoTime", "RepetitionTime", "FlipAngle", "MRAcquisitionType", "SliceThickness", "SpacingBetweenSlices":
+            same = ours[key] == theirs[key] if key == "MRAcquisitionType" else np.isclose(ours[key], theirs[key])
+            assert same, (key, ours[key], theirs[key])
+        images = [nibabel.load(path) for path in (f"{folder}/ours.nii", f"{folder}/theirs/{number}.nii")]
+        same_way = images[0].affine[:3, 2] @ images[1].affine[:3, 2] > 0
+        assert np.allclose(ours["SliceTiming"], theirs["SliceTiming"][::1 if same_way else -1], atol=1e-6), number
+        direction = theirs["PhaseEncodingDirection"]
+        if direction[0] == "j":  # dcm2niix reverses the rows
+            direction = {"j": "j-", "j-": "j"}[direction]
+        assert ours["PhaseEncodingDirection"] == direction
+        assert ours["ImageType"][:2] == ["DERIVED", "SECONDARY"] and "unrecognized" not in str(ours)
+        assert images[0].header.get_zooms()[3] == images[1].header.get_zooms()[3] == 3
+
+
 @test
 def volumes_by_time(folder):
     """One chain over a series of volumes, from NIfTI and from DICOM, is what it is for each of them."""
@@ -343,6 +687,7 @@ def volumes_by_time(folder):
         raise Skip
     series = f"{DATA}/mr/ge_epi_4d_interleaved"
     run("run", f"dicom {series}/dicom | save name=same | nifti {folder}/epi.nii")
+    check_timing_of_mosaics(folder)
     one, other = (nibabel.as_closest_canonical(nibabel.load(path))
                   for path in (f"{folder}/epi.nii", f"{series}/ref_dcm2niix/DCM2NIIX_regression_test_4.nii"))
     assert np.array_equal(one.get_fdata(), other.get_fdata()) and np.allclose(one.affine, other.affine, atol=1e-3)

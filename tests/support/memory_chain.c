@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stages/engine/validity.h"
 #include "tests/support/stage_check.h"
 
 struct memory_params {
@@ -30,12 +31,19 @@ static enum ts_status read_slices(struct source *base, int64_t z, int64_t n, voi
     if (owner->at_read)
         owner->at_read();
     memcpy(out, slices.data, ts_image_bytes(&slices));
+    if (base->valid) {
+        struct ts_image marked = slices;
+        marked.masked = true;
+        marked.valid = ts_source_valid(base, z);
+        ts_valid_mark(&marked, &owner->invalid, 1);
+    }
     owner->slices_read += n;
     return TS_OK;
 }
 
 static void close_source(struct source *base)
 {
+    free(base->valid);
     free(base->slices);
     free(base);
 }
@@ -44,7 +52,6 @@ static const struct source_ops memory_ops = {.read = read_slices, .close = close
 
 static enum ts_status open_memory(const struct param_set *set, struct source **source, struct ts_diag *diag)
 {
-    (void)diag;
     const struct memory_chain *owner = (const void *)((const struct memory_params *)set->values)->memory;
     struct memory_source *opened = calloc(1, sizeof *opened);
     opened->base.ops = &memory_ops;
@@ -59,10 +66,9 @@ static enum ts_status open_memory(const struct param_set *set, struct source **s
     opened->base.n_slices = opened->base.image.axes[0].n = all / n_volumes;
     opened->base.slices = calloc((size_t)all, sizeof *opened->base.slices);
     for (int64_t z = 0; z < all; z++)
-        opened->base.slices[z] =
-            (struct source_slice){.slope = 1, .invalid = owner->invalid, .position_mm = {0, 0, 2.0 * (double)z}};
+        opened->base.slices[z] = (struct source_slice){.slope = 1, .position_mm = {0, 0, 2.0 * (double)z}};
     *source = &opened->base;
-    return TS_OK;
+    return ts_source_make_valid(&opened->base, diag);
 }
 
 static const struct source_format memory_format = {.name = "memory",

@@ -218,6 +218,7 @@ Test(dicom, signed_with_dirty_bits_and_padding)
         for (int i = 0; i < N_PIXELS; i++)
             cr_assert_eq(data[z * N_PIXELS + i], signed_values[i] - 1024);
         cr_assert_eq(study.source->slices[z].padding_count, 3);
+        cr_assert_eq(*ts_source_valid(study.source, z), UINT64_MAX >> (64 - N_PIXELS) & ~(uint64_t)0x7);
         cr_assert_str_eq(study.source->slices[z].pixel_sha256, study.source->slices[0].pixel_sha256);
     }
     for (size_t i = 0; i < ts_diag_count(study.diag); i++)

@@ -133,12 +133,31 @@ Test(dicom_cells, count_range)
 {
     const int16_t values[] = {-2000, -2000, -1024, 0, -1999, 32767, -32768};
     const uint16_t raw[] = {63536, 0, 65535, 63536};
-    cr_assert_eq(ts_dicom_count_range(values, TS_I16, 7, -2000, -2000), 2);
-    cr_assert_eq(ts_dicom_count_range(values, TS_I16, 7, -2000, -1999), 3);
-    cr_assert_eq(ts_dicom_count_range(values, TS_I16, 7, INT32_MIN, INT32_MAX), 7);
-    cr_assert_eq(ts_dicom_count_range(values, TS_I16, 7, 40000, 50000), 0);
-    cr_assert_eq(ts_dicom_count_range(raw, TS_U16, 4, 63536, 63536), 2);
-    cr_assert_eq(ts_dicom_count_range(raw, TS_U16, 4, -5, 0), 1);
+    cr_assert_eq(ts_dicom_mark_range(values, TS_I16, 7, -2000, -2000, NULL), 2);
+    cr_assert_eq(ts_dicom_mark_range(values, TS_I16, 7, -2000, -1999, NULL), 3);
+    cr_assert_eq(ts_dicom_mark_range(values, TS_I16, 7, INT32_MIN, INT32_MAX, NULL), 7);
+    cr_assert_eq(ts_dicom_mark_range(values, TS_I16, 7, 40000, 50000, NULL), 0);
+    cr_assert_eq(ts_dicom_mark_range(raw, TS_U16, 4, 63536, 63536, NULL), 2);
+    cr_assert_eq(ts_dicom_mark_range(raw, TS_U16, 4, -5, 0, NULL), 1);
+}
+
+/* Words that are all in the range, partly, and not at all; the last one is not full. */
+Test(dicom_cells, mark_range)
+{
+    enum { N = 64 * 3 + 5 };
+    uint8_t values[N];
+    uint64_t valid[4];
+    for (int i = 0; i < N; i++)
+        values[i] = i < 64 ? 7 : i < 128 ? (uint8_t)(i % 9) : i < 192 ? 1 : i == 194 ? 8 : 0;
+    int64_t count = 0;
+    const int64_t found = ts_dicom_mark_range(values, TS_U8, N, 7, 8, valid);
+    for (int i = 0; i < N; i++) {
+        const bool is_valid = valid[i / 64] >> i % 64 & 1;
+        cr_assert_eq(is_valid, values[i] < 7, "%d", i);
+        count += !is_valid;
+    }
+    cr_assert_eq(found, count);
+    cr_assert_eq(valid[3] >> 5, 0);
 }
 
 /* Random stored values of every dtype to every dtype, with slopes and intercepts that fit. */

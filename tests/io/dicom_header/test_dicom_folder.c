@@ -4,6 +4,7 @@
  */
 #include <criterion/criterion.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +84,52 @@ Test(dicom_folder, passes_over_what_is_no_image, .timeout = 20)
     cr_expect_str_eq(ts_diag_get(diag, 0)->code, "input-unreadable");
     ts_diag_destroy(diag);
     ts_arena_destroy(arena);
+    ts_test_remove_folder(folder);
+}
+
+/* Scans a folder and returns its images and strangers in the order in which they are listed, with a header's value. */
+static void list_scan(const char *folder, char *out, size_t size)
+{
+    struct arena *arena = ts_arena_create();
+    struct ts_diag *diag = ts_diag_create();
+    struct dicom_folder found;
+    size_t used = 0;
+    cr_assert_eq(ts_dicom_scan(&folder, 1, arena, &found, diag), TS_OK);
+    for (size_t i = 0; i < found.n_files && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s %s %g\n", found.files[i].path,
+                                 found.files[i].sop_instance, found.files[i].images[0].position_mm[2]);
+    for (size_t i = 0; i < found.n_others && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s %d\n", found.others[i].path, (int)found.others[i].kind);
+    cr_assert_lt(used, size);
+    ts_diag_destroy(diag);
+    ts_arena_destroy(arena);
+}
+
+/* On a machine of one processor both scans are by one thread. */
+Test(dicom_folder, does_not_depend_on_the_number_of_threads)
+{
+    enum { FILES = 150, LIST_BYTES = 64 << 10 };
+    char folder[256], path[300];
+    char *by_all = malloc(LIST_BYTES), *by_one = malloc(LIST_BYTES);
+    cpu_set_t all, one;
+    ts_test_folder_in_memory(folder, sizeof folder);
+    ts_fixture_series(folder, FILES, NULL, NULL);
+    for (int i = 0; i < FILES; i += 7) {
+        snprintf(path, sizeof path, "%s/IM%03d.txt", folder, i);
+        ts_fixture_write_bytes(path, "not DICOM at all", 16);
+    }
+    cr_assert_eq(sched_getaffinity(0, sizeof all, &all), 0);
+    list_scan(folder, by_all, LIST_BYTES);
+    CPU_ZERO(&one);
+    for (int i = 0; CPU_COUNT(&one) == 0; i++)
+        if (CPU_ISSET(i, &all))
+            CPU_SET(i, &one);
+    cr_assert_eq(sched_setaffinity(0, sizeof one, &one), 0);
+    list_scan(folder, by_one, LIST_BYTES);
+    cr_expect_eq(sched_setaffinity(0, sizeof all, &all), 0);
+    cr_expect_str_eq(by_one, by_all);
+    free(by_all);
+    free(by_one);
     ts_test_remove_folder(folder);
 }
 

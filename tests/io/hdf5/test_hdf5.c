@@ -271,7 +271,8 @@ Test(hdf5, a_sinogram_says_whose_geometry_it_has)
     cr_assert_eq(ts_test_write_output(path, &options, &content, 3, diag), TS_OK);
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     static const char *const parts[] = {"of the projected volume", "origin is the rotation center of the first slice",
-                                        "of the volume's increasing x, y, z", "from one slice to the next"};
+                                        "of the volume's rising columns, rows and slices",
+                                        "from one slice to the next"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         cr_assert(holds_text(file, "/entry/data", "geometry_convention", parts[i]), "%s", parts[i]);
     cr_assert_not(holds_text(file, "/entry/data", "geometry_convention", "voxel"));

@@ -114,6 +114,22 @@ Test(sinks, wrong_suffixes_are_refused)
     ts_diag_destroy(diag);
 }
 
+/* Outputs that would have one name, or lie in a folder that is another's, end the plan. */
+Test(sinks, names_of_their_own)
+{
+    static const char *const wrong[] = {CHAIN("png: a, dicom: a"),          CHAIN("png: a, tiff: ./in/../a"),
+                                        CHAIN("nifti: a.nii, png: a.json"), CHAIN("nifti: a.nii.gz, dicom: a.bvec/"),
+                                        CHAIN("hdf5: a/r.h5, png: a"),      CHAIN("png: a/b, dicom: a")};
+    mkdir(in_folder("a"), 0700);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        ts_test_chain_refused(wrong[i], folder, TS_BAD_CHAIN, "output-collides");
+    expect_names("a in ");
+    ts_test_chain_refused(CHAIN("nifti: a.nii, codec: rle"), folder, TS_BAD_CHAIN, "parameter-unused");
+    ts_test_chain_refused("dicom in | invert | hdf5 b.h5 codec=j2k", folder, TS_BAD_CHAIN, "parameter-unused");
+    ts_test_chain_runs(CHAIN("nifti: a.nii, hdf5: a.h5, png: b, dicom: c, tiff: ab, codec: j2k"), folder);
+    expect_names("a a.h5 a.json a.nii ab b c in ");
+}
+
 Test(sinks, a_sinogram_is_no_nifti)
 {
     ts_test_chain_refused("dicom in | radon | nifti a.nii", folder, TS_BAD_CHAIN, "output-cannot-hold");
@@ -240,10 +256,91 @@ Test(sinks, a_series_of_volumes_is_one_nifti)
     cr_assert(header.dim[0] == 4 && header.dim[3] == NZ && header.dim[4] == N && header.pixdim[4] == 2);
     cr_assert_eq(length, NIFTI_1_BYTES + 4 + sizeof values * N);
     memcpy(values, bytes + NIFTI_1_BYTES + 4 + 2 * sizeof values, sizeof values);
-    cr_assert(values[0] == 200 && values[NZ * NY * NX - 1] == 223);
+    /* Without a place in a patient the last row comes first. */
+    cr_assert(values[0] == 200 + (NY - 1) * NX && values[NZ * NY * NX - 1] == 223 - (NY - 1) * NX);
     free(bytes);
-    cr_assert(dicom_sink.refusal(&request) && png_sink.refusal(&request) == NULL);
+    cr_assert(dicom_sink.refusal(&request) == NULL && png_sink.refusal(&request) == NULL);
     ts_diag_destroy(diag);
+}
+
+/* What stands beside a series of volumes, and the step and the unit of its fourth axis. */
+struct series_of {
+    struct ts_axis axis;
+    double repetition_ms; /* 0: not known */
+    double pixdim, time;  /* expected: the step and the unit of time */
+    const char *timing;   /* expected in the sidecar */
+};
+
+static void write_series(const struct series_of *series)
+{
+    static int16_t values[2 * 3 * 4 * 3];
+    const struct source_attribute repetition = {
+        .name = "repetition_time", .numbers = &series->repetition_ms, .n = 1, .unit = "ms"};
+    struct ts_image image = {
+        .rank = 3,
+        .axes = {{TS_AXIS_Z, 2, 2, "mm", NULL, 0}, {TS_AXIS_Y, 3, 1, "mm", NULL, 0}, {TS_AXIS_X, 4, 1, "mm", NULL, 0}},
+        .dtype = TS_I16,
+        .quantity = TS_INTENSITY,
+        .unit = "1"};
+    const struct sink_request request = {.path = in_folder("a.nii"),
+                                         .image = &image,
+                                         .volumes = &series->axis,
+                                         .attributes = &repetition,
+                                         .n_attributes = series->repetition_ms > 0,
+                                         .name = "data",
+                                         .threads = 1,
+                                         .force = true};
+    struct ts_diag *diag = ts_diag_create();
+    struct sink *sink;
+    cr_assert_eq(ts_sink_open(&nifti_sink, &request, &sink, diag), TS_OK);
+    image.data = values;
+    image.axes[0].n = 6;
+    cr_assert(ts_sink_put(sink, &image, diag) == TS_OK && ts_sink_finish(sink, diag) == TS_OK);
+    cr_assert_eq(ts_sinks_publish(&sink, 1, diag), TS_OK);
+    ts_sink_close(sink);
+    ts_diag_destroy(diag);
+}
+
+Test(sinks, say_of_the_fourth_axis_what_is_known)
+{
+    static const double even[] = {0, 3.0125, 6.025}, uneven[] = {0, 3, 20}, echoes[] = {7, 14, 21},
+                        b[] = {0, 1000, 1000};
+    static const struct series_of cases[] = {
+        {{.kind = TS_AXIS_TIME, .n = 3, .unit = "s", .positions = even},
+         3000,
+         3,
+         NIFTI_SECONDS,
+         "\"RepetitionTime\": 3"},
+        {{.kind = TS_AXIS_TIME, .n = 3, .unit = "s", .positions = even},
+         0,
+         3.0125,
+         NIFTI_SECONDS,
+         "\"Axis\": \"time\""},
+        {{.kind = TS_AXIS_TIME, .n = 3, .unit = "s", .positions = even},
+         5,
+         3.0125,
+         NIFTI_SECONDS,
+         "\"RepetitionTimeExcitation\": 0.005"},
+        {{.kind = TS_AXIS_TIME, .n = 3, .unit = "s", .positions = uneven}, 3000, 10, NIFTI_SECONDS, "\"VolumeTiming\""},
+        {{.kind = TS_AXIS_TIME, .n = 3, .unit = "", .spacing = 1}, 3000, 1, 0, "\"RepetitionTime\": 3"},
+        {{.kind = TS_AXIS_ECHO, .n = 3, .unit = "ms", .positions = echoes}, 3000, 1, 0, "\"Axis\": \"echo\""},
+        {{.kind = TS_AXIS_B, .n = 3, .unit = "s/mm2", .positions = b}, 3000, 1, 0, "\"Axis\": \"b\""}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nifti_header header;
+        size_t length;
+        write_series(&cases[i]);
+        char *bytes = ts_test_read(in_folder("a.nii"), &length);
+        cr_assert_null(ts_nifti_decode((unsigned char *)bytes, length, &header));
+        cr_assert(header.pixdim[4] == cases[i].pixdim && header.units == NIFTI_MM + cases[i].time, "case %zu: %g, %g",
+                  i, header.pixdim[4], header.units);
+        cr_assert(header.sform == 0 && header.qform == 0);
+        free(bytes);
+        char *json = ts_test_read(in_folder("a.json"), &length);
+        cr_assert(strstr(json, cases[i].timing), "case %zu: %s", i, json);
+        cr_assert_eq(strstr(json, "VolumeTiming") != NULL, cases[i].axis.positions == uneven);
+        free(json);
+    }
+    expect_text("a.bval", "0 1000 1000\n"); /* of the last case */
 }
 
 /* The bytes of a gzip file depend neither on the slabs nor on the number of threads. */

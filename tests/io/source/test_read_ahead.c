@@ -143,6 +143,40 @@ Test(read_ahead, reads_what_was_announced)
     ts_diag_destroy(diag);
 }
 
+/* Slices that were announced with a place are there once, unless they are asked for elsewhere, or others are. */
+Test(read_ahead, reads_to_a_place)
+{
+    unsigned char places[2][10 * SLICE];
+    struct ts_diag *diag = ts_diag_create();
+    struct read_ahead *reading = start(1, (size_t)1 << 20, 0);
+    ts_read_ahead_prefetch_to(reading, 0, 10, places[0]);
+    for (int64_t z = 0; z < SLICES; z += 10) {
+        unsigned char *place = places[z / 10 % 2];
+        cr_assert_eq(ts_read_ahead_read(reading, z, 10, place, diag), TS_OK);
+        if (z + 10 < SLICES)
+            ts_read_ahead_prefetch_to(reading, z + 10, 10, places[(z / 10 + 1) % 2]);
+        for (int i = 0; i < 10 * SLICE; i++)
+            cr_assert_eq(place[i], (unsigned char)(z + i / SLICE + i % SLICE));
+    }
+    for (int z = 0; z < SLICES; z++)
+        cr_assert_eq(source.slice_reads[z], 1);
+    ts_read_ahead_prefetch_to(reading, 3, 5, places[0]);
+    check_read(reading, 3, 5, diag);
+    ts_read_ahead_prefetch_to(reading, 3, 5, places[0]);
+    check_read(reading, 7, 2, diag);
+    ts_read_ahead_prefetch_to(reading, 45, 10, places[0]); /* no such slices: a hint is never an error */
+    atomic_store(&source.failures, 1);
+    ts_read_ahead_prefetch_to(reading, 3, 5, places[0]);
+    cr_assert_eq(ts_read_ahead_read(reading, 3, 5, places[0], diag), TS_OK);
+    cr_assert_eq(ts_diag_count(diag), 0);
+    ts_read_ahead_prefetch_to(reading, 3, 5, places[0]);
+    ts_read_ahead_prefetch_to(reading, 0, 0, NULL);
+    memset(places, 0, sizeof places);                    /* nobody writes there any more */
+    ts_read_ahead_prefetch_to(reading, 3, 5, places[0]); /* is dropped or finished by the end */
+    ts_read_ahead_destroy(reading);
+    ts_diag_destroy(diag);
+}
+
 /* A failure in the background shows when its slices are read, unless reading them again succeeds. */
 Test(read_ahead, failures_show_at_the_read)
 {

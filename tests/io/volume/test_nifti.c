@@ -194,6 +194,65 @@ Test(nifti, scales_and_units)
     ts_diag_destroy(diag);
 }
 
+/* Without a transform there is no place, and row 0 is the one that programs draw at the top, the last of the file. */
+Test(nifti, without_codes_a_volume_has_no_place)
+{
+    struct nifti_header header = header_of(TS_I16, 1, 3);
+    header.sform = header.qform = 0;
+    build(&built, &header, TS_I16, false);
+    ts_volume_write(path, built.bytes, built.n, false);
+    struct source *source = ts_volume_opened("nifti", path);
+    cr_assert(!source->image.has_geometry && source->image.axes[1].spacing == 0.8);
+    cr_assert(source->n_attributes == 1 && strstr(source->attributes[0].value, "no place"));
+    ts_volume_check(source, true);
+    source->ops->close(source);
+}
+
+/* Volumes have times where the header names their unit, and numbers where it does not. */
+Test(nifti, volumes_have_times_only_where_the_header_says_so)
+{
+    struct nifti_header header = header_of(TS_I16, 1, 3);
+    for (int timed = 0; timed < 2; timed++) {
+        build(&built, &header, TS_I16, false); /* three slices, which become three volumes of one */
+        header.dim[0] = 4;
+        header.dim[3] = 1;
+        header.dim[4] = 3;
+        header.pixdim[4] = 1.5;
+        header.units = NIFTI_MM + (timed ? NIFTI_SECONDS : 0);
+        ts_nifti_encode(&header, built.bytes);
+        ts_volume_write(path, built.bytes, built.n, false);
+        struct source *source = ts_volume_opened("nifti", path);
+        const struct ts_axis *axis = &source->volume_axis;
+        cr_assert(source->n_volumes == 3 && axis->kind == TS_AXIS_TIME);
+        cr_assert_str_eq(axis->unit, timed ? "s" : "");
+        cr_assert_eq(ts_axis_position(axis, 2), timed ? 3 : 2);
+        source->ops->close(source);
+        header = header_of(TS_I16, 1, 3);
+    }
+}
+
+/* A number that is finite in the file does not become infinite in the image. */
+Test(nifti, what_is_beyond_floats_is_refused)
+{
+    static const double values[] = {1e302, -1e39, INFINITY};
+    struct nifti_header header = header_of(TS_F64, 1, 1);
+    for (int i = 0; i < 6; i++) {
+        build(&built, &header, TS_F64, false);
+        memcpy(built.bytes + built.n - sizeof *values, &values[i % 3], sizeof *values);
+        ts_volume_write(path, built.bytes, built.n, i >= 3);
+        if (isfinite(values[i % 3])) {
+            ts_volume_refused("nifti", path, "values-out-of-range");
+            continue;
+        }
+        struct source *source = ts_volume_opened("nifti", path);
+        struct ts_diag *diag = ts_diag_create();
+        float slice[NX * NY];
+        cr_assert(source->ops->read(source, 0, 1, slice, diag) == TS_OK && isinf(slice[NX * NY - 1]));
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
+}
+
 Test(nifti, what_is_refused)
 {
     static const struct {

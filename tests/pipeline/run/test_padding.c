@@ -5,6 +5,7 @@
  */
 #include <criterion/criterion.h>
 #include <hdf5.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -159,6 +160,163 @@ TEST_ON_BOTH(padding, a_crop_takes_the_mask_along)
     free(cropped.data);
 }
 
+/* A voxel of another grid is as valid as the sample nearest to it: of twice as many, two have one sample. */
+TEST_ON_BOTH(padding, another_grid_takes_the_mask_of_the_nearest_sample)
+{
+    static const char *const stages[] = {"resample shape=34,26,11", "resample shape=34,26,11 interpolation=cubic",
+                                         "resample shape=34,26,11 interpolation=nearest"};
+    struct ts_image image = make_image(true), expected = ts_test_image(NZ, 2 * NY, 2 * NX, TS_I16, VALUES_CONSTANT, 1);
+    for (size_t i = 0; i < ts_image_count(&expected); i++) {
+        const size_t z = i / (4 * NY * NX), y = i / (2 * NX) % (2 * NY), x = i % (2 * NX);
+        ((int16_t *)expected.data)[i] = ((const int16_t *)image.data)[(z * NY + y / 2) * NX + x / 2];
+    }
+    for (int s = 0; s < 3; s++) {
+        struct memory_chain memory;
+        begin_chain(&memory, &image, NULL);
+        memory_chain_add(&memory, stages[s], NULL);
+        for (int run = 0; run < 2; run++) {
+            struct ts_plan *plan = make_plan(&memory, 0, 2);
+            if (run)
+                cr_assert(ts_test_plan_fits(plan, ts_test_plan_least(plan)));
+            ts_test_plan_run(plan);
+            expect_mask("/entry/data/pixel_mask", &expected);
+            ts_plan_destroy(plan);
+        }
+        memory_chain_clear(&memory);
+    }
+    free(image.data);
+    free(expected.data);
+}
+
+/* Beyond the edges of a masked image nothing was measured; there stands air. */
+TEST_ON_BOTH(padding, what_lies_outside_is_invalid)
+{
+    enum { OUT_X = NX + 10 };
+    struct ts_image image = make_image(true), like = ts_test_image(NZ, NY, OUT_X, TS_U8, VALUES_CONSTANT, 1);
+    struct memory_chain memory;
+    size_t n = 0;
+    for (int d = 0; d < 3; d++)
+        like.origin_mm[d] -= 5 * like.direction[d] * like.axes[2].spacing;
+    begin_chain(&memory, &image, &like);
+    memory_chain_add(&memory, "resample like=atlas", NULL);
+    struct ts_plan *plan = make_plan(&memory, 0, 2);
+    ts_test_plan_run(plan);
+    double *mask = read_values("/entry/data/pixel_mask", &n), *values = read_values("/entry/data/data", &n);
+    cr_assert_eq(n, NZ * NY * OUT_X);
+    for (size_t i = 0; i < n; i++) {
+        const size_t x = i % OUT_X;
+        const bool outside = x < 5 || x >= NX + 5;
+        const int16_t from = outside ? -1000 : ((const int16_t *)image.data)[i / OUT_X * NX + x - 5];
+        cr_assert(values[i] == from && mask[i] == (outside || from == INVALID), "pixel %zu", i);
+    }
+    free(mask);
+    free(values);
+    ts_plan_destroy(plan);
+    memory_chain_clear(&memory);
+    free(image.data);
+    free(like.data);
+}
+
+/* A chain that is cut in two, with a result between the parts, gives the bytes of the whole chain. */
+TEST_ON_BOTH(padding, a_chain_cut_in_two_gives_the_same_bytes)
+{
+    struct ts_image image = make_image(true);
+    double *values[2], *masks[2], *means[2];
+    size_t n = 0;
+    for (int cut = 0; cut < 2; cut++) {
+        struct memory_chain memory;
+        char text[400];
+        begin_chain(&memory, &image, NULL);
+        memory_chain_add(&memory, "box radius=2", NULL);
+        if (!cut)
+            memory_chain_add(&memory, "gaussian sigma=0.8 dimensions=3d", NULL);
+        if (!cut)
+            memory_chain_add(&memory, "statistics", NULL);
+        struct ts_plan *plan = make_plan(&memory, 0, 2);
+        ts_test_plan_run(plan);
+        ts_plan_destroy(plan);
+        snprintf(text, sizeof text,
+                 "tomostage: 2\ninput: {result: %s}\nstages: [{gaussian: {sigma: 0.8, dimensions: 3d}}, statistics]\n"
+                 "output: {hdf5: %s/cut.h5}\n",
+                 output, folder);
+        if (cut)
+            ts_test_chain_runs(text, folder);
+        snprintf(output, sizeof output, "%s/%s.h5", folder, cut ? "cut" : "out");
+        values[cut] = read_values("/entry/data/data", &n);
+        masks[cut] = read_values("/entry/data/pixel_mask", &n);
+        means[cut] = read_values(
+            cut ? "/entry/process_2_statistics/tables/mean" : "/entry/process_3_statistics/tables/mean", &n);
+        memory_chain_clear(&memory);
+    }
+    n = ts_image_count(&image);
+    cr_assert(masks[0] && masks[1] && !memcmp(masks[0], masks[1], n * sizeof **masks));
+    cr_assert(!memcmp(values[0], values[1], n * sizeof **values));
+    cr_assert(*means[0] == *means[1]);
+    for (int cut = 0; cut < 2; cut++) {
+        free(values[cut]);
+        free(masks[cut]);
+        free(means[cut]);
+    }
+    free(image.data);
+}
+
+/* Reads the image of a file that the folder holds back into a result of its own. */
+static void read_back(const char *input, const char *name)
+{
+    char text[300];
+    snprintf(text, sizeof text, "tomostage: 2\ninput: {%s}\nstages: [statistics]\noutput: {hdf5: %s.h5}\n", input,
+             name);
+    ts_test_chain_runs(text, folder);
+    snprintf(output, sizeof output, "%s/%s.h5", folder, name);
+}
+
+/* DICOM names a stored value that stands for invalid pixels, and NIfTI has a mask beside it: read again, the same
+ * pixels are invalid and the others have their values, also where they were stored with a slope. */
+static void check_round_trip(const char *stage, double step)
+{
+    struct ts_image image = make_image(true);
+    struct memory_chain memory;
+    char text[400];
+    size_t n = 0;
+    snprintf(output, sizeof output, "%s/first.h5", folder);
+    begin_chain(&memory, &image, NULL);
+    memory_chain_add(&memory, stage, NULL);
+    struct ts_plan *plan = make_plan(&memory, 0, 2);
+    ts_test_plan_run(plan);
+    ts_plan_destroy(plan);
+    memory_chain_clear(&memory);
+    double *values = read_values("/entry/data/data", &n), *mask = read_values("/entry/data/pixel_mask", &n);
+    snprintf(text, sizeof text,
+             "tomostage: 2\ninput: {result: first.h5}\nstages: [statistics]\n"
+             "output: {dicom: ./derived, nifti: r.nii.gz, png: ./pictures, tiff: r.tif}\n");
+    ts_test_chain_runs(text, folder);
+    read_back("dicom: ./derived", "back");
+    double *again = read_values("/entry/data/data", &n), *mask_again = read_values("/entry/data/pixel_mask", &n);
+    cr_assert(mask && mask_again, "%s: a mask is lost", stage);
+    for (size_t i = 0; i < n; i++) {
+        cr_assert_eq(mask_again[i], mask[i], "%s: pixel %zu", stage, i);
+        cr_assert(mask[i] != 0 || fabs(again[i] - values[i]) <= step, "%s: pixel %zu is %g, not %g", stage, i, again[i],
+                  values[i]);
+    }
+    read_back("nifti: r_mask.nii.gz", "valid");
+    double *valid = read_values("/entry/data/data", &n);
+    for (size_t i = 0; i < n; i++)
+        cr_assert_eq(valid[i], mask[i] == 0, "%s: pixel %zu of the NIfTI mask", stage, i);
+    free(values);
+    free(mask);
+    free(again);
+    free(mask_again);
+    free(valid);
+    free(image.data);
+}
+
+Test(padding, other_formats_keep_the_mask)
+{
+    check_round_trip("statistics", 0);
+    check_round_trip("convolve kernel=gaussian-3x3", 0.1);
+    check_round_trip("to_attenuation water=0.0206", 1e-6);
+}
+
 /* Volumes of a series have their masks one behind the other, as they have their images. */
 TEST_ON_BOTH(padding, every_volume_has_its_mask)
 {
@@ -277,27 +435,32 @@ Test(padding, stages_that_take_padding_for_values_are_named)
     free(image.data);
 }
 
-/* A CT of which a fifth is padding: its mean is that of the measured pixels. */
+/* A CT of which a fifth is padding: its mean is that of the measured pixels, whether the file holds its pixels as they
+ * are or as JPEG 2000, which workers decode. */
 Test(padding, a_real_ct)
 {
     char text[512];
-    struct ts_diag *diag = ts_diag_create();
+    static const char *const files[] = {"CT1_UNC", "CT1_JPH"};
     size_t n = 0;
     SKIP_WITHOUT_DATA("padding");
-    snprintf(text, sizeof text,
-             "tomostage: 1\ninput: {dicom: %s/syntax/htj2k/CT1_UNC, padding: exclude}\nstages: [statistics]\n"
-             "output: {hdf5: %s}\n",
-             ts_test_data(), output);
-    cr_assert_eq(ts_test_chain(text, folder, diag), TS_OK);
-    const struct ts_diag_record *record = ts_test_record(diag, "padding-excluded");
-    cr_assert(record && strstr(record->message, "55772") && strstr(record->message, "21.3 %"));
-    double *mean = read_values("/entry/process_1_statistics/tables/mean", &n);
-    cr_assert_float_eq(mean[0], -289.537898, 1e-5);
-    double *mask = read_values("/entry/data/pixel_mask", &n), sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += mask[i];
-    cr_assert_eq(sum, 55772);
-    free(mean);
-    free(mask);
-    ts_diag_destroy(diag);
+    for (int f = 0; f < 2; f++) {
+        struct ts_diag *diag = ts_diag_create();
+        snprintf(text, sizeof text,
+                 "tomostage: 1\ninput: {dicom: %s/syntax/htj2k/%s, padding: exclude}\nstages: [statistics]\n"
+                 "output: {hdf5: %s}\n",
+                 ts_test_data(), files[f], output);
+        cr_assert_eq(ts_test_chain(text, folder, diag), TS_OK);
+        const struct ts_diag_record *record = ts_test_record(diag, "padding-excluded");
+        cr_assert(record && strstr(record->message, "55772") && strstr(record->message, "21.3 %"));
+        double *mean = read_values("/entry/process_1_statistics/tables/mean", &n);
+        cr_assert_float_eq(mean[0], -289.537898, 1e-5);
+        double *mask = read_values("/entry/data/pixel_mask", &n), sum = 0;
+        for (size_t i = 0; i < n; i++)
+            sum += mask[i];
+        cr_assert_eq(sum, 55772);
+        free(mean);
+        free(mask);
+        ts_diag_destroy(diag);
+        cr_assert_eq(remove(output), 0);
+    }
 }

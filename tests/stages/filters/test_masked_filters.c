@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * box, gaussian and median of masked images, against the definitions in double: sums and sorts over the valid pixels of
- * each window, for every type and border, in 2D and 3D; the bytes depend neither on slabs nor on threads.
+ * box, gaussian, median and convolve of masked images, against the definitions in double: sums and sorts over the valid
+ * pixels of each window, for every type and border, in 2D and 3D; the bytes depend neither on slabs nor on threads.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "stages/engine/border.h"
+#include "stages/filters/convolve.h"
 #include "tests/support/masked.h"
 #include "tests/support/stage_run.h"
 
@@ -160,4 +161,62 @@ TEST_ON_BOTH(masked_filters, a_nan_that_is_invalid_spreads_nowhere)
         free(image.data);
         free(image.valid);
     }
+}
+
+/* The weighted sum where an invalid pixel counts as the one in the middle. */
+static double convolved(const struct ts_image *image, enum ts_border border, const struct convolve_weights *kernel,
+                        int64_t z, int64_t y, int64_t x)
+{
+    bool valid;
+    const double middle = sample(image, border, z, y, x, &valid);
+    double sum = 0;
+    for (int64_t j = 0; j < kernel->rows; j++)
+        for (int64_t i = 0; i < kernel->columns; i++) {
+            const double value =
+                sample(image, border, z, y + j - kernel->rows / 2, x + i - kernel->columns / 2, &valid);
+            sum += kernel->weights[j * kernel->columns + i] * (valid ? value : middle);
+        }
+    return sum / kernel->divisor;
+}
+
+static void check_convolve(const char *parameters, enum ts_dtype dtype, enum ts_border border, double hidden)
+{
+    struct ts_image image = ts_test_image(NZ, NY, NX, dtype, VALUES_CT, 25);
+    struct convolve_weights kernels[2];
+    struct stage_run run;
+    char assignments[160];
+    const int n = snprintf(assignments, sizeof assignments, "%s border=%s", parameters,
+                           ts_choice_name(ts_border_choices, border));
+    if (border == BORDER_CONSTANT)
+        snprintf(assignments + n, sizeof assignments - (size_t)n, " constant=%d", CONSTANT);
+    ts_test_mask(&image, MASKED_SOME, hidden, 26);
+    cr_assert_eq(ts_test_run(&run, &convolve_stage, assignments, &image, NULL, 2, 3), TS_OK);
+    const int n_kernels = ts_convolve_kernels(run.context.params, kernels);
+    for (int64_t z = 0; z < NZ; z++)
+        for (size_t i = 0; i < NY * NX; i++) {
+            const int64_t y = (int64_t)i / NX, x = (int64_t)i % NX;
+            const double is = (double)((const float *)ts_slice_data(&run.out, z))[i];
+            bool valid;
+            double expected = sample(&image, border, z, y, x, &valid);
+            if (valid)
+                expected = convolved(&image, border, &kernels[0], z, y, x);
+            if (valid && n_kernels > 1)
+                expected = hypot(expected, convolved(&image, border, &kernels[1], z, y, x));
+            cr_assert(fabs(is - expected) <= 6e-8 * fmax(fabs(expected), 4096) || (isnan(is) && !valid),
+                      "%s: slice %lld, pixel %zu is %.9g, expected %.9g", assignments, (long long)z, i, is, expected);
+        }
+    ts_test_run_clear(&run);
+    free(image.data);
+    free(image.valid);
+}
+
+TEST_ON_BOTH(masked_filters, convolve_sees_no_edge_at_what_is_invalid)
+{
+    static const char *const parameters[] = {"kernel=sobel-magnitude", "kernel=gaussian-5x5", "kernel=laplacian-4",
+                                             "kernel=custom weights=1,0,-2.5,0.3,7"};
+    for (int p = 0; p < 4; p++)
+        for (int dtype = TS_U8; dtype <= TS_F32; dtype++)
+            for (int border = BORDER_REFLECT; border <= BORDER_WRAP; border++)
+                check_convolve(parameters[p], (enum ts_dtype)dtype, (enum ts_border)border,
+                               dtype == TS_F32 ? (double)NAN : 100);
 }

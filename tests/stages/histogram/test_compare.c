@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "tests/stages/histogram/compare_oracle.h"
+#include "tests/support/masked.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
@@ -95,6 +96,41 @@ TEST_ON_BOTH(compare, agrees_with_the_definition)
                 free(in.data);
                 free(reference.data);
             }
+}
+
+/* Pixels that are invalid in either image are left out as those that are NaN in it. */
+TEST_ON_BOTH(compare, leaves_out_what_is_invalid)
+{
+    enum { NZ = 4, NY = 30, NX = 71 };
+    static const char *const rows[] = {"data_range=4000", "data_range=4000 window=gaussian"};
+    for (int which = 0; which < 4; which++) {
+        struct ts_image in = ts_test_image(NZ, NY, NX, TS_I16, VALUES_CT, 8), reference = noisy(&in, TS_F32, 300);
+        struct ts_image twins[2] = {noisy(&in, TS_F32, 0), noisy(&reference, TS_F32, 0)},
+                        *images[2] = {&in, &reference};
+        double *first[11] = {NULL};
+        for (int k = 0; k < 2; k++) {
+            if (which % 3 != k && which != 2)
+                continue;
+            ts_test_mask(images[k], MASKED_SOME, -2000, 9 + (uint64_t)k);
+            for (size_t i = 0; i < ts_image_count(&in); i++)
+                if (!ts_test_is_valid(images[k], (int64_t)(i / (NY * NX)), i % (NY * NX)))
+                    ((float *)twins[k].data)[i] = NAN;
+        }
+        for (int64_t slab = 0; slab < 3; slab++) {
+            struct stage_run run;
+            cr_assert_eq(ts_test_run(&run, &compare_stage, rows[which % 2], &in, &reference, slab, 1 + (int)slab),
+                         TS_OK);
+            expect_tables(&run, &twins[0], &twins[1], first);
+            ts_test_run_clear(&run);
+        }
+        for (int t = 0; t < 11; t++)
+            free(first[t]);
+        for (int k = 0; k < 2; k++) {
+            free(images[k]->data);
+            free(images[k]->valid);
+            free(twins[k].data);
+        }
+    }
 }
 
 /* skimage.metrics: structural_similarity, peak_signal_noise_ratio, normalized_root_mse, and the root of

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/stages/intensity/to_attenuation_oracle.h"
+#include "tests/support/masked.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
@@ -101,4 +102,23 @@ Test(to_attenuation, refuses_what_is_not_in_hu)
     in.quantity = TS_LINE_INTEGRAL;
     ts_test_refuses(&to_attenuation_stage, "water=0.02", &in, NULL, "stage-quantity", "hu");
     free(in.data);
+}
+
+/* Padding lies below vacuum, and is neither noise nor measured. */
+TEST_ON_BOTH(to_attenuation, counts_what_is_valid_alone)
+{
+    enum { NZ = 4, NY = 70, NX = 131 };
+    struct ts_image in = hounsfield(NZ, NY, NX, TS_I16, VALUES_RANDOM);
+    struct stage_run run;
+    ts_test_mask(&in, MASKED_SOME, -2000, 6);
+    cr_assert_eq(ts_test_run(&run, &to_attenuation_stage, "water=0.0206", &in, NULL, 2, 3), TS_OK);
+    for (int64_t z = 0; z < NZ; z++) {
+        int64_t negative = 0;
+        for (size_t i = 0; i < NY * NX; i++)
+            negative += ts_test_is_valid(&in, z, i) && ((const int16_t *)ts_slice_data(&in, z))[i] < -1000;
+        cr_assert_eq((int64_t)ts_test_table_at(&run, "negative", z), negative, "slice %lld", (long long)z);
+    }
+    ts_test_run_clear(&run);
+    free(in.data);
+    free(in.valid);
 }

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of one derived series have in common, once all values are known. dicom_sink.c stores the values,
+ * dicom_attributes.c makes the headers.
+ */
+#ifndef IO_SINK_DICOM_FILES_H
+#define IO_SINK_DICOM_FILES_H
+
+#include "io/sink/dicom_encode.h"
+#include "io/sink/sink_scratch.h"
+
+enum dicom_object { DICOM_CT = 1, DICOM_MR = 2, DICOM_PT = 4, DICOM_CAPTURE = 8, DICOM_ANY = 15 };
+
+struct dicom_files {
+    struct sink sink; /* first */
+    struct sink_scratch scratch;
+    enum dicom_object object;
+    const char *modality;
+    /* value = slope * stored + intercept; what is not valid or not finite is stored as `padding`, as nothing else is.
+     */
+    double slope, intercept, least, most; /* stored values of numbers lie from `least` to `most` */
+    int32_t padding;
+    bool is_signed, direct, has_padding;
+    struct sink_window window;
+    double transform[3][4]; /* voxel (x, y, z, 1) to LPS */
+    char study[DICOM_UID_BYTES], series[DICOM_UID_BYTES], frame[DICOM_UID_BYTES];
+};
+
+/* Chooses the kind of object: what the input was, or what the quantity is measured by. */
+void ts_dicom_choose_object(struct dicom_files *files);
+/* Makes the UIDs. With a study's UID among the facts the results of one study share it, and the frame of reference. */
+void ts_dicom_make_uids(struct dicom_files *files);
+/* Makes the header of slice z, counted through all volumes: every element before the pixels, in order. */
+void ts_dicom_make_header(const struct dicom_files *files, int64_t z, struct dicom_header *header);
+
+#endif

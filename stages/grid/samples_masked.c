@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Rows of a masked image on another grid. A row is first made as that of any other image, and then mended here:
+ *
+ *     a voxel whose nearest sample is invalid, or that lies outside, is invalid; it has that sample, or the value
+ * outside a voxel that has an invalid sample among its taps gets the linear mean of the valid ones of the 8 around it
+ *
+ * The weights of that mean are divided by their sum, which is at least 1/8, because the nearest sample has a part in
+ * it. A cubic's weights are not used then, since some are negative and what is left of their sum may be nothing. On
+ * straight rows, along which the taps in z and y stay the same, the bits of these taps are joined once for the row.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "stages/engine/validity.h"
+#include "stages/grid/samples_row.h"
+
+enum { WORD = 64 };
+
+/* A row, and on a straight one what all its voxels share. */
+struct masked_row {
+    const struct sampled *of;
+    struct sampled_line line;
+    bool straight;
+    uint64_t *joined;   /* straight: a bit for each column of the input, 1 where all taps along z and y are valid */
+    int64_t nearest[3]; /* the sample nearest to a voxel; straight: along z and y of all */
+};
+
+static bool is_valid(const struct sampled *of, int64_t z, int64_t y, int64_t x)
+{
+    const uint64_t *valid = ts_slice_valid(of->in, z - of->in->z_first);
+    return ts_valid_at(valid, (size_t)(y * of->sampling->n_in[2] + x));
+}
+
+static void find_taps(const struct masked_row *row, int d, int64_t x, int interpolation, struct taps *taps)
+{
+    ts_taps_find(row->line.from[d] + (double)x * row->line.step[d], row->of->sampling->n_in[d], interpolation, taps);
+}
+
+/* Joins the bits of the taps of a straight row. */
+static void join_bits(struct masked_row *row)
+{
+    const struct sampled *of = row->of;
+    const int64_t nx = of->sampling->n_in[2];
+    struct taps taps[2];
+    for (int d = 0; d < 2; d++)
+        find_taps(row, d, 0, of->sampling->interpolation, &taps[d]);
+    for (int64_t x = 0; x < nx; x += WORD) {
+        const int64_t n = nx - x < WORD ? nx - x : WORD;
+        uint64_t bits = UINT64_MAX >> (WORD - n);
+        for (int k = 0; k < of->taps; k++)
+            for (int j = 0; taps[0].weight[k] != 0 && j < of->taps; j++)
+                if (taps[1].weight[j] != 0)
+                    bits &= ts_valid_bits(ts_slice_valid(of->in, taps[0].index[k] - of->in->z_first),
+                                          (size_t)(taps[1].index[j] * nx + x), (size_t)n);
+        row->joined[x / WORD] = bits;
+    }
+    for (int d = 0; d < 2; d++) {
+        find_taps(row, d, 0, INTERPOLATION_NEAREST, &taps[d]);
+        row->nearest[d] = taps[d].index[0];
+    }
+}
+
+/* Returns true where all samples that voxels [first, end) of a straight row can have a weight of are valid. */
+static bool is_whole(const struct masked_row *row, int64_t first, int64_t end)
+{
+    enum { REACH = 2 }; /* of a cubic */
+    const double a = row->line.from[2] + (double)first * row->line.step[2],
+                 b = row->line.from[2] + (double)(end - 1) * row->line.step[2];
+    const int64_t nx = row->of->sampling->n_in[2], low = (int64_t)floor(fmin(a, b)) - REACH,
+                  high = (int64_t)floor(fmax(a, b)) + REACH + 2;
+    bool whole = true;
+    for (int64_t x = low < 0 ? 0 : low, to = high < nx ? high : nx, n; whole && x < to; x += n) {
+        n = to - x < WORD ? to - x : WORD;
+        whole = ts_valid_bits(row->joined, (size_t)x, (size_t)n) == UINT64_MAX >> (WORD - n);
+    }
+    return whole;
+}
+
+/* Returns true where every sample that has a weight in voxel x is valid. */
+static bool is_complete(const struct masked_row *row, int64_t x)
+{
+    const struct sampled *of = row->of;
+    const int n = of->taps;
+    struct taps taps[3];
+    for (int d = row->straight ? 2 : 0; d < 3; d++)
+        find_taps(row, d, x, of->sampling->interpolation, &taps[d]);
+    for (int i = 0; i < n; i++) {
+        if (taps[2].weight[i] == 0)
+            continue;
+        if (row->straight) {
+            if (!ts_valid_at(row->joined, (size_t)taps[2].index[i]))
+                return false;
+            continue;
+        }
+        for (int k = 0; k < n; k++)
+            for (int j = 0; taps[0].weight[k] != 0 && j < n; j++)
+                if (taps[1].weight[j] != 0 && !is_valid(of, taps[0].index[k], taps[1].index[j], taps[2].index[i]))
+                    return false;
+    }
+    return true;
+}
+
+static const char *sample_at(const struct sampled *of, int64_t z, int64_t y, int64_t x)
+{
+    return ts_sampled_row(of, z, y) + (size_t)x * of->bytes;
+}
+
+/* Returns the linear mean of the valid samples around voxel x. */
+static float mean_of_valid(const struct masked_row *row, int64_t x)
+{
+    const struct sampled *of = row->of;
+    struct taps taps[3];
+    float values[TAPS_CORNERS];
+    unsigned valid = 0;
+    for (int d = 0; d < 3; d++)
+        find_taps(row, d, x, INTERPOLATION_LINEAR, &taps[d]);
+    for (int i = 0; i < TAPS_CORNERS; i++) {
+        const int64_t z = taps[0].index[i & 1], y = taps[1].index[i >> 1 & 1], column = taps[2].index[i >> 2];
+        valid |= (unsigned)is_valid(of, z, y, column) << i;
+        ts_load_f32(&values[i], sample_at(of, z, y, column), of->in->dtype, 1);
+    }
+    return ts_taps_mean(taps, values, valid);
+}
+
+/* Mends voxels [first, end) of a straight row where all samples nearest to them are invalid. Returns false where that
+ * is not so. */
+static bool mend_hidden(const struct masked_row *row, int64_t first, int64_t end, char *out)
+{
+    const struct sampled *of = row->of;
+    const int64_t nx = of->sampling->n_in[2], line = row->nearest[1] * nx;
+    const uint64_t *valid = ts_slice_valid(of->in, row->nearest[0] - of->in->z_first);
+    const char *samples = sample_at(of, row->nearest[0], row->nearest[1], 0);
+    struct taps ends[2];
+    find_taps(row, 2, first, INTERPOLATION_NEAREST, &ends[0]);
+    find_taps(row, 2, end - 1, INTERPOLATION_NEAREST, &ends[1]);
+    const int64_t a = ends[0].index[0], b = ends[1].index[0], high = (a > b ? a : b) + 1;
+    for (int64_t x = a < b ? a : b, n; x < high; x += n) {
+        n = high - x < WORD ? high - x : WORD;
+        if (ts_valid_bits(valid, (size_t)(line + x), (size_t)n) != 0)
+            return false;
+    }
+    for (int64_t x = first; of->taps > 1 && x < end; x++) {
+        struct taps taps;
+        find_taps(row, 2, x, INTERPOLATION_NEAREST, &taps);
+        memcpy(out + (size_t)x * of->bytes, samples + (size_t)taps.index[0] * of->bytes, of->bytes);
+    }
+    return true;
+}
+
+static void set_bits(uint64_t *valid, size_t first, size_t n)
+{
+    for (size_t i = first; i < first + n;) {
+        const size_t in_word = WORD - i % WORD < first + n - i ? WORD - i % WORD : first + n - i;
+        valid[i / WORD] |= UINT64_MAX >> (WORD - in_word) << i % WORD;
+        i += in_word;
+    }
+}
+
+/* Mends voxel x. Returns whether it is valid. */
+static bool mend(struct masked_row *row, int64_t x, char *out)
+{
+    const struct sampled *of = row->of;
+    for (int d = row->straight ? 2 : 0; d < 3; d++) {
+        struct taps taps;
+        find_taps(row, d, x, INTERPOLATION_NEAREST, &taps);
+        row->nearest[d] = taps.index[0];
+    }
+    if (!is_valid(of, row->nearest[0], row->nearest[1], row->nearest[2])) {
+        if (of->taps > 1)
+            memcpy(out, sample_at(of, row->nearest[0], row->nearest[1], row->nearest[2]), of->bytes);
+        return false;
+    }
+    if (of->taps > 1 && !is_complete(row, x)) {
+        const float mean = mean_of_valid(row, x);
+        ts_sampled_store(&mean, out, of->out->dtype, 1);
+    }
+    return true;
+}
+
+void ts_sampled_mend_row(const struct sampled *of, int64_t z, int64_t y, uint64_t *joined, char *out, uint64_t *valid)
+{
+    struct masked_row row = {.of = of, .joined = joined};
+    const size_t before = (size_t)(y * of->sampling->n_out[2]);
+    int64_t first, end;
+    row.line = ts_sampled_place(of, z, y, &first, &end);
+    row.straight = row.line.step[0] == 0 && row.line.step[1] == 0;
+    if (row.straight && first < end)
+        join_bits(&row);
+    for (int64_t block = first; block < end; block += WORD) {
+        const int64_t past = block + WORD < end ? block + WORD : end;
+        if (row.straight && is_whole(&row, block, past)) {
+            if (valid)
+                set_bits(valid, before + (size_t)block, (size_t)(past - block));
+            continue;
+        }
+        if (row.straight && mend_hidden(&row, block, past, out))
+            continue;
+        for (int64_t x = block; x < past; x++)
+            if (mend(&row, x, out + (size_t)x * of->bytes) && valid)
+                set_bits(valid, before + (size_t)x, 1);
+    }
+}
