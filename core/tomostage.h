@@ -214,6 +214,12 @@ struct ts_options {
         .size = sizeof(struct ts_options), .device = "auto"                                                            \
     }
 
+/* Finds what must be known of pixels before a plan is made, such as the box of `crop: {above: -500}`, by a run of the
+ * stages before, and writes it into the chain as if it had been given there. A chain that needs nothing of the kind is
+ * left as it is. Without this call a plan takes the largest box, and refuses to run. */
+TS_PUBLIC enum ts_status ts_chain_search(struct ts_chain *chain, const struct ts_options *options,
+                                         struct ts_diag *diag);
+
 struct ts_plan;
 /* Works out every shape, unit, dtype, device and byte of the run. It opens the inputs and checks their headers, but
  * reads no pixel. The chain must outlive the plan; `options` need not. All errors are reported at once: TS_BAD_CHAIN,

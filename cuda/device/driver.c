@@ -428,6 +428,13 @@ static enum ts_status mark_zeros(struct stage_driver *base, const struct ts_imag
                               ts_cuda_stream(cuda_of(base)->session, CUDA_COMPUTE), base->context.diag);
 }
 
+static enum ts_status choose(struct stage_driver *base, const struct ts_image *slices, const struct ts_image *mask,
+                             const struct ts_image *out)
+{
+    return ts_cuda_valid_choose(&base->context, slices, mask, out->valid,
+                                ts_cuda_stream(cuda_of(base)->session, CUDA_COMPUTE));
+}
+
 static const struct stage_driver_calls calls = {.add = add,
                                                 .finish = finish,
                                                 .reduce_slices = reduce_slices,
@@ -436,6 +443,7 @@ static const struct stage_driver_calls calls = {.add = add,
                                                 .set = set,
                                                 .fill = fill_invalid,
                                                 .mark = mark_zeros,
+                                                .choose = choose,
                                                 .restart = restart,
                                                 .renew = renew,
                                                 .destroy = destroy};

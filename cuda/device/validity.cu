@@ -107,6 +107,19 @@ enum ts_status ts_cuda_valid_fill(const struct stage_context *context, const str
     return ts_cuda_launched(context, "validity: fill");
 }
 
+enum ts_status ts_cuda_valid_choose(const struct stage_context *context, const struct ts_image *slices,
+                                    const struct ts_image *mask, void *bits, struct CUstream_st *stream)
+{
+    const int64_t n = (int64_t)ts_slice_count(slices), n_words = words_of(slices), n_slices = slices->axes[0].n;
+#define LAUNCH(T)                                                                                                      \
+    choose<<<word_blocks(n_words, n_slices), THREADS, 0, stream>>>(                                                    \
+        (const uint32_t *)slices->valid, (const T *)mask->data, (const uint32_t *)mask->valid, (uint32_t *)bits, n,    \
+        n_words, n_slices)
+    TS_CUDA_DTYPES(mask->dtype, LAUNCH)
+#undef LAUNCH
+    return ts_cuda_launched(context, "validity: choose");
+}
+
 /* ---- packing ----------------------------------------------------------------------------------- */
 
 /* Returns the sum of the values of all earlier threads of the block; *total becomes the sum of all. */
@@ -222,13 +235,7 @@ enum ts_status ts_cuda_choose(const struct stage_context *context, const struct 
     enum ts_status status = TS_OK;
     if (mask) {
         uint32_t *bits = (uint32_t *)((char *)chosen->starts + starts_bytes(chosen));
-#define LAUNCH(T)                                                                                                      \
-    choose<<<word_blocks(chosen->n_words, n_slices), THREADS, 0, stream>>>(                                            \
-        chosen->bits, (const T *)mask->data, (const uint32_t *)mask->valid, bits, chosen->n_pixels, chosen->n_words,   \
-        n_slices)
-        TS_CUDA_DTYPES(mask->dtype, LAUNCH)
-#undef LAUNCH
-        status = ts_cuda_launched(context, "validity: choose");
+        status = ts_cuda_valid_choose(context, slices, mask, bits, stream);
         chosen->bits = bits;
     }
     const dim3 blocks((unsigned)chosen->n_parts, (unsigned)(n_slices < MOST_SLICES ? n_slices : MOST_SLICES));

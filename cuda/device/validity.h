@@ -18,6 +18,10 @@ enum ts_status ts_cuda_valid_mark(const struct device_numbers *device, const str
 enum ts_status ts_cuda_valid_fill(const struct stage_context *context, const struct ts_image *slices, double value,
                                   struct CUstream_st *stream);
 
+/* Writes the bits of the slices' valid pixels that the mask does not leave out, as words of an image's `valid`. */
+enum ts_status ts_cuda_valid_choose(const struct stage_context *context, const struct ts_image *slices,
+                                    const struct ts_image *mask, void *bits, struct CUstream_st *stream);
+
 /* The choice states which pixels of n slices are packed, and where they go. */
 struct cuda_chosen {
     const uint32_t *bits;

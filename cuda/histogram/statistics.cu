@@ -8,7 +8,7 @@
  * The partial of a volume of 8- and 16-bit integers is its counts. Others have, in the first round, the moments of the
  * slices (all nz of a volume, one of a slice), then the counts of the upper halves of the keys, or the ends of the
  * percentiles of a slice; in the second round, the counts of the lower halves. Behind all of these lies the partial of
- * the noise estimate (cuda/counting/noise_estimate.cuh).
+ * the noise estimate (cuda/counting/noise_estimate.cuh). Labels have partials of their own (statistics_labels.cuh).
  */
 #include "cuda/device/launch.cuh"
 
@@ -17,6 +17,7 @@
 #include "cuda/counting/noise_estimate.cuh"
 #include "cuda/counting/percentile.cuh"
 #include "cuda/counting/value_counts.cuh"
+#include "cuda/histogram/statistics_labels.cuh"
 
 extern "C" {
 #include "stages/histogram/statistics.h"
@@ -67,6 +68,8 @@ static size_t own_partial_bytes(const struct stage_context *context)
 
 static size_t partial_bytes(const struct stage_context *context, int)
 {
+    if (ts_statistics_by_label(context))
+        return ts_statistics_label_partial(context);
     const size_t noise = ts_cuda_noise_bytes(context, noise_of(context)), own = own_partial_bytes(context);
     return noise > 0 ? ts_cuda_stride(own) + noise : own;
 }
@@ -101,6 +104,8 @@ static size_t own_scratch_bytes(const struct stage_context *context, int64_t n)
 
 static size_t scratch_bytes(const struct stage_context *context, int, int64_t n)
 {
+    if (ts_statistics_by_label(context))
+        return 0;
     const size_t own = own_scratch_bytes(context, n);
     const size_t noise = ts_cuda_noise_scratch_bytes(context, noise_of(context), n);
     return own > noise ? own : noise;
@@ -182,6 +187,8 @@ static enum ts_status reduce_own(const struct stage_context *context, const stru
 static enum ts_status reduce(const struct stage_context *context, int, const struct ts_image *slices, void *partials,
                              const struct cuda_call *call)
 {
+    if (ts_statistics_by_label(context))
+        return ts_cuda_statistics_labels(context, slices, partials, call);
     const enum ts_status status = is_own_round(context) ? reduce_own(context, slices, partials, call) : TS_OK;
     if (status != TS_OK || ts_cuda_noise_bytes(context, noise_of(context)) == 0)
         return status;
@@ -227,6 +234,10 @@ static void collect_own(const struct stage_context *context, const void *partial
 
 static void collect(const struct stage_context *context, int, const void *partial, void *total)
 {
+    if (ts_statistics_by_label(context)) {
+        memcpy(total, partial, ts_statistics_label_partial(context));
+        return;
+    }
     if (is_own_round(context))
         collect_own(context, partial, total);
     if (ts_cuda_noise_bytes(context, noise_of(context)) > 0)

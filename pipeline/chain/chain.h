@@ -64,6 +64,9 @@ struct ts_chain {
     struct chain_stage *stages;
     int32_t n_stages;
     struct chain_output output;
+    /* These are stages of another chain, run for the tables of the last: images may go unused, and there is no output.
+     */
+    bool part;
     struct arena *arena; /* owns every string, list and parameter struct above */
 };
 

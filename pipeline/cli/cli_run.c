@@ -162,6 +162,8 @@ static int run(char **operands)
     if (status == TS_OK && can_read_again(chain) && ts_plan_may_use_cuda(chain, arguments->options.device))
         ts_cli_signals_start_cuda();
     if (status == TS_OK)
+        status = ts_chain_search(chain, &arguments->options, diag);
+    if (status == TS_OK)
         status = ts_plan_create(chain, &arguments->options, &plan, diag);
     if (status == TS_OK) {
         progress.plan = plan;

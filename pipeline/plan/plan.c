@@ -241,6 +241,8 @@ static enum ts_status plan_stages(struct ts_plan *plan, struct ts_diag *diag)
 static void name_outputs(struct ts_plan *plan)
 {
     plan->output_bytes = 0;
+    if (plan->chain->part)
+        return;
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
         if (plan->nodes[i].chain_stage->stage->keeps_output)
             plan->nodes[i].dataset = plan->nodes[i].chain_stage->name;
@@ -317,7 +319,7 @@ static enum ts_status check_uses(const struct ts_plan *plan, struct ts_diag *dia
         if (plan->nodes[i].on >= 0)
             used[plan->nodes[i].on] = true;
     for (int32_t i = 0; i < plan->n_nodes; i++) {
-        if (used[i])
+        if (used[i] || plan->chain->part)
             continue;
         const struct plan_node *node = &plan->nodes[i];
         ts_diag_error(diag, TS_BAD_CHAIN,
@@ -370,6 +372,19 @@ static void note_old_defaults(const struct ts_plan *plan, struct ts_diag *diag)
                  CHAIN_VERSION);
 }
 
+/* Notes what a run finds in the pixels before it plans. */
+static void note_searches(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        const struct stage_search *search = node->chain_stage->stage->search;
+        if (search && search->needed(&node->chain_stage->set))
+            ts_diag_note(diag,
+                         &(struct diag_site){.code = "found-in-pixels", .span = node->set.span, .stage = node->label},
+                         "a run finds its box first, by a pass over the pixels before it; planned here is the largest");
+    }
+}
+
 enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_options *given, struct ts_plan **result,
                               struct ts_diag *diag)
 {
@@ -405,7 +420,9 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
     ts_plan_warn_axis(plan, diag);
     ts_plan_warn_padding(plan, diag);
     ts_plan_warn_grids(plan, diag);
-    note_old_defaults(plan, diag);
+    note_searches(plan, diag);
+    if (!chain->part)
+        note_old_defaults(plan, diag);
     ts_plan_predict(plan);
     ts_trace_add(plan->trace, TRACE_PLAN, 0, 0);
     *result = plan;

@@ -92,6 +92,10 @@ struct ts_plan {
      * what it returns ends the run where it is not TS_OK. NULL: nobody looks on. */
     enum ts_status (*on_slices)(void *user, int32_t node, const struct ts_image *slices);
     void *slices_user;
+    /* Called with the tables of the last stage once all slices were seen. NULL: not called. */
+    enum ts_status (*on_tables)(void *user, const struct stage_context *context, const struct stage_table *tables,
+                                int n);
+    void *tables_user;
     struct rates *rates;           /* those that are kept of this machine; NULL: there are none that can be used */
     struct prediction *prediction; /* NULL: nothing can be predicted */
     const char *no_prediction;     /* why there is none; NULL: there is one */

@@ -190,12 +190,22 @@ static enum ts_status write_node(const struct run *run, int32_t i)
     return ts_provenance_node(run->plan, i, tables, n, run->writer, run->diag);
 }
 
+static enum ts_status hand_tables(const struct run *run)
+{
+    const int32_t last = run->plan->n_nodes - 1;
+    const struct stage_table *tables = NULL;
+    const int n = ts_run_tables(run, last, &tables);
+    return run->plan->on_tables(run->plan->tables_user, &run->plan->nodes[last].context, tables, n);
+}
+
 static enum ts_status run_all(struct run *run)
 {
     report(run, TS_EVENT_STARTED, NULL);
     enum ts_status status = ts_run_walk(run, report_progress);
     if (status == TS_OK)
         status = report_counts(run);
+    if (status == TS_OK && run->plan->on_tables)
+        status = hand_tables(run);
     if (status == TS_OK)
         status = ts_run_write_masks(run);
     if (!run->writer)
@@ -221,7 +231,9 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
     struct run run = {.plan = plan, .diag = diag, .back_end = back_end_of(plan), .sink_node = ts_plan_sink_node(plan)};
     clock_gettime(CLOCK_MONOTONIC, &run.started);
     ts_diag_set_source(diag, plan->chain->source_name, plan->chain->text, plan->chain->text_length);
-    enum ts_status status = ts_run_check_outputs(plan, diag);
+    enum ts_status status = ts_run_check_searched(plan, diag);
+    if (status == TS_OK)
+        status = ts_run_check_outputs(plan, diag);
     const double begin = ts_trace_begin(plan->trace);
     if (status == TS_OK && plan->profile)
         status = ts_profile_check(plan->profile, diag);

@@ -98,6 +98,8 @@ int ts_run_tables(const struct run *run, int32_t node, const struct stage_table 
 enum ts_status ts_run_next_volume(struct run *run);
 /* Frees what ts_run_next_volume kept. */
 void ts_run_free_tables(struct run *run);
+/* Refuses a plan that was made before what it needs was found in the pixels (code not-searched). */
+enum ts_status ts_run_check_searched(const struct ts_plan *plan, struct ts_diag *diag);
 /* Checks before a run that every output is named, can be written, and replaces no input. */
 enum ts_status ts_run_check_outputs(const struct ts_plan *plan, struct ts_diag *diag);
 /* Opens the outputs of other formats than HDF5 once the axes of their image are known, in this pass and not before. */

@@ -52,7 +52,7 @@ enum ts_status ts_run_check_outputs(const struct ts_plan *plan, struct ts_diag *
         const struct sink_request request = ts_plan_sink_request(plan, i);
         status = ts_sink_check(output->sinks[i].format, &request, diag);
     }
-    if (status != TS_OK || output->path || output->n_sinks > 0)
+    if (status != TS_OK || output->path || output->n_sinks > 0 || plan->chain->part)
         return status;
     ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "no-output"}, "the chain names no output file");
     return ts_diag_hint(diag, "output: {hdf5: FILE.h5} in the chain, or -o FILE.h5");

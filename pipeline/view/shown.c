@@ -214,6 +214,8 @@ static enum ts_status start_chain(struct shown *shown)
 {
     enum ts_status status = shown->request->keeps_output ? TS_OK : name_temporary(shown);
     if (status == TS_OK)
+        status = ts_chain_search(shown->request->chain, &shown->request->options, shown->diag);
+    if (status == TS_OK)
         status = ts_plan_create(shown->request->chain, &shown->request->options, &shown->plan, shown->diag);
     if (status != TS_OK)
         return status;

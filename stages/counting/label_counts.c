@@ -38,9 +38,13 @@ void ts_label_counts_init(struct label_counts *counts, int64_t n_labels, int64_t
     }
 TS_IMAGE_DTYPES(FIND_ROWS)
 
+void ts_label_rows(uint32_t *rows, const void *labels, enum ts_dtype dtype, size_t first, size_t n, uint32_t n_labels)
+{
 #define ENTRY(suffix, type) [TS_##suffix] = find_rows_##suffix,
-static void (*const row_finders[])(uint32_t *, const void *, size_t, size_t, uint32_t) = {TS_IMAGE_DTYPES(ENTRY)};
+    static void (*const finders[])(uint32_t *, const void *, size_t, size_t, uint32_t) = {TS_IMAGE_DTYPES(ENTRY)};
 #undef ENTRY
+    finders[dtype](rows, labels, first, n, n_labels);
+}
 
 void ts_label_counts_add(struct label_counts *counts, const struct bins *bins, const void *data, enum ts_dtype dtype,
                          const void *labels, enum ts_dtype labels_dtype, size_t n)
@@ -50,7 +54,7 @@ void ts_label_counts_add(struct label_counts *counts, const struct bins *bins, c
     for (size_t done = 0; done < n; done += BLOCK) {
         const size_t block = n - done < BLOCK ? n - done : BLOCK;
         ts_bins_find(slots, data, dtype, done, block, bins);
-        row_finders[labels_dtype](rows, labels, done, block, (uint32_t)counts->n_labels);
+        ts_label_rows(rows, labels, labels_dtype, done, block, (uint32_t)counts->n_labels);
         for (size_t i = 0; i < block; i++)
             counts->counts[rows[i] * counts->n_slots + (uint64_t)slots[i]]++;
     }

@@ -25,6 +25,8 @@ void ts_label_counts_init(struct label_counts *counts, int64_t n_labels, int64_t
 /* Adds n values and their labels. */
 void ts_label_counts_add(struct label_counts *counts, const struct bins *bins, const void *data, enum ts_dtype dtype,
                          const void *labels, enum ts_dtype labels_dtype, size_t n);
+/* Writes the rows of n labels from `first` on: the label, or n_labels for any that is not in [0, n_labels). */
+void ts_label_rows(uint32_t *rows, const void *labels, enum ts_dtype dtype, size_t first, size_t n, uint32_t n_labels);
 /* Adds counts of as many labels and bins. */
 void ts_label_counts_merge(struct label_counts *into, const struct label_counts *from);
 /* Returns the slots of one row (row n_labels is that of other labels). */

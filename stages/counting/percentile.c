@@ -21,8 +21,7 @@ const struct choice ts_percentile_choices[] = {
 enum { BLOCK = 4096 };
 #define BUCKET_BYTES ((size_t)VALUE_COUNTS_KEYS_16 * sizeof(uint64_t))
 
-/* Returns the rank of a percentile of n > 0 values, and the fraction beyond it, as numpy.percentile defines them. */
-static uint64_t rank_of(uint64_t n, double percent, double *fraction)
+uint64_t ts_percentile_rank(uint64_t n, double percent, double *fraction)
 {
     const double at = (double)(n - 1) * (percent / 100);
     const double whole = floor(at);
@@ -31,7 +30,7 @@ static uint64_t rank_of(uint64_t n, double percent, double *fraction)
 }
 
 /* Interpolates as numpy does, exactly at both ends. */
-static double between(double a, double b, double fraction)
+double ts_percentile_between(double a, double b, double fraction)
 {
     return fraction >= 0.5 ? b - (b - a) * (1 - fraction) : a + (b - a) * fraction;
 }
@@ -51,10 +50,10 @@ double ts_percentile_of_counts(const struct value_counts *counts, enum ts_dtype 
     ts_dtype_range(dtype, &lowest, &highest);
     if (counts->n == 0)
         return (double)NAN;
-    uint64_t rank = rank_of(counts->n, percent, &fraction), next = rank + 1 < counts->n ? rank + 1 : rank;
+    uint64_t rank = ts_percentile_rank(counts->n, percent, &fraction), next = rank + 1 < counts->n ? rank + 1 : rank;
     const double a = lowest + key_at(counts->counts, counts->low, counts->high, &rank);
     const double b = lowest + key_at(counts->counts, counts->low, counts->high, &next);
-    return between(a, b, fraction);
+    return ts_percentile_between(a, b, fraction);
 }
 
 /* ---- keys -------------------------------------------------------------------------------------- */
@@ -177,7 +176,7 @@ void ts_percentile_locate(struct percentile_search *search, const void *total, c
     memset(search, 0, sizeof *search);
     search->n_percentiles = n_percentiles;
     for (int i = 0; i < n_percentiles && counts->n > 0; i++) {
-        const uint64_t rank = rank_of(counts->n, percents[i], &search->fraction[i]);
+        const uint64_t rank = ts_percentile_rank(counts->n, percents[i], &search->fraction[i]);
         locate_rank(search, counts, 2 * i, rank);
         locate_rank(search, counts, 2 * i + 1, rank + 1 < counts->n ? rank + 1 : rank);
     }
@@ -199,7 +198,7 @@ void ts_percentile_values(const struct percentile_search *search, const void *to
             const uint32_t lower = key_at(counts, 0, VALUE_COUNTS_KEYS_16 - 1, &rank);
             ends[side] = ts_percentile_key_value((uint32_t)search->upper[bucket] << 16 | lower, dtype);
         }
-        values[i] = between(ends[0], ends[1], search->fraction[i]);
+        values[i] = ts_percentile_between(ends[0], ends[1], search->fraction[i]);
     }
 }
 
@@ -215,7 +214,7 @@ void ts_percentile_sort(struct percentile_ends *ends, uint32_t *keys, const void
     ends->n = finite;
     for (int i = 0; i < n_percentiles && finite > 0; i++) {
         double fraction;
-        const uint64_t rank = rank_of(finite, percents[i], &fraction);
+        const uint64_t rank = ts_percentile_rank(finite, percents[i], &fraction);
         ends->keys[2 * i] = keys[rank];
         ends->keys[2 * i + 1] = keys[rank + 1 < finite ? rank + 1 : rank];
     }
@@ -229,8 +228,8 @@ void ts_percentile_of_ends(const struct percentile_ends *ends, enum ts_dtype dty
         values[i] = (double)NAN;
         if (ends->n == 0)
             continue;
-        rank_of(ends->n, percents[i], &fraction);
-        values[i] = between(ts_percentile_key_value(ends->keys[2 * i], dtype),
-                            ts_percentile_key_value(ends->keys[2 * i + 1], dtype), fraction);
+        ts_percentile_rank(ends->n, percents[i], &fraction);
+        values[i] = ts_percentile_between(ts_percentile_key_value(ends->keys[2 * i], dtype),
+                                          ts_percentile_key_value(ends->keys[2 * i + 1], dtype), fraction);
     }
 }

@@ -21,6 +21,11 @@ enum { PERCENTILES_MAX = 16, PERCENTILE_BUCKETS_MAX = 2 * PERCENTILES_MAX };
 /* Returns percentile `percent`, 0 to 100, of counted values, or NaN where nothing was counted. */
 double ts_percentile_of_counts(const struct value_counts *counts, enum ts_dtype dtype, double percent);
 
+/* Returns the rank of a percentile of n > 0 values, and the fraction beyond it; and the percentile, from the values at
+ * that rank and the next. */
+uint64_t ts_percentile_rank(uint64_t n, double percent, double *fraction);
+double ts_percentile_between(double a, double b, double fraction);
+
 /* The result of the first round, for two ranks of each percentile. It is kept until the second round has run. */
 struct percentile_search {
     int32_t n_percentiles, n_buckets;

@@ -283,11 +283,13 @@ static bool map_writes_valid(const struct stage_context *context)
            (context->stage->reads || ts_slice_count(&context->out) != ts_slice_count(&context->in));
 }
 
-/* Writes which pixels of the output are valid. `read` is what map() was given, `valid` the bits of the input's slices.
- */
-static enum ts_status write_valid(struct stage_driver *driver, const struct ts_image *read, const uint64_t *valid,
-                                  const struct ts_image *out)
+/* Writes which pixels of the output are valid. `read` is what map() was given, and the mask of a stage that masks its
+ * output lies behind it; `valid` are the bits of the input's slices. */
+static enum ts_status write_valid(struct stage_driver *driver, const struct ts_image read[STAGE_INPUTS],
+                                  const uint64_t *valid, const struct ts_image *out)
 {
+    if (ts_stage_masks(&driver->context))
+        return driver->calls->choose(driver, &read[0], &read[1 + ts_stage_mask(&driver->context)], out);
     if (map_writes_valid(&driver->context))
         return TS_OK;
     return moves(&driver->context)
@@ -307,7 +309,7 @@ enum ts_status ts_driver_slab(struct stage_driver *driver, const struct ts_image
     status = ts_driver_pad(driver, parts, n_parts, out->z_first, out->axes[0].n, &slices[0]);
     if (status == TS_OK)
         status = driver->calls->map(driver, slices, out);
-    return status == TS_OK && out->valid ? write_valid(driver, &slices[0], valid, out) : status;
+    return status == TS_OK && out->valid ? write_valid(driver, slices, valid, out) : status;
 }
 
 enum ts_status ts_driver_run(struct stage_driver *driver, const struct stage_images *images,
@@ -391,6 +393,13 @@ static enum ts_status host_mark(struct stage_driver *driver, const struct ts_ima
     return TS_OK;
 }
 
+static enum ts_status host_choose(struct stage_driver *driver, const struct ts_image *slices,
+                                  const struct ts_image *mask, const struct ts_image *out)
+{
+    ts_valid_choose(slices, mask, out, driver->context.threads);
+    return TS_OK;
+}
+
 static enum ts_status host_restart(struct stage_driver *driver)
 {
     if (!ts_stage_has_state(&driver->context))
@@ -416,6 +425,7 @@ const struct stage_driver_calls ts_driver_host = {.add = host_add,
                                                   .set = host_set,
                                                   .fill = host_fill,
                                                   .mark = host_mark,
+                                                  .choose = host_choose,
                                                   .restart = host_restart,
                                                   .destroy = host_destroy};
 

@@ -29,6 +29,9 @@ struct stage_driver_calls {
     enum ts_status (*fill)(struct stage_driver *driver, const struct ts_image *slices, double value);
     /* Writes slices->valid: invalid are pixels of value 0. */
     enum ts_status (*mark)(struct stage_driver *driver, const struct ts_image *slices);
+    /* Writes out->valid: valid are those pixels of the slices that the mask does not leave out. */
+    enum ts_status (*choose)(struct stage_driver *driver, const struct ts_image *slices, const struct ts_image *mask,
+                             const struct ts_image *out);
     enum ts_status (*restart)(struct stage_driver *driver);
     enum ts_status (*renew)(struct stage_driver *driver);
     void (*destroy)(struct stage_driver *driver);

@@ -238,6 +238,19 @@ struct stage_cuda {
 #define STAGE_TAKES_SINOGRAMS(quantity_bits, beam_bits)                                                                \
     .axes = AXES_SINOGRAM, .dtypes = TS_ANY_DTYPE, .quantities = (quantity_bits), .beams = (beam_bits)
 
+/* Parameters of a stage that are found in the pixels of its input before a plan is made, because the size of the output
+ * depends on them. The run of a chain finds them first, by a run of the stages before it and of the stage `by`; a plan
+ * without them takes the largest output. */
+enum { STAGE_SEARCH_NUMBERS = 8 };
+struct stage_search {
+    const struct stage *by; /* its parameters have the values of those of the same names, and its tables the answer */
+    bool (*needed)(const struct param_set *set); /* returns true where something is left to find */
+    /* Writes what was found into the parameters. `context` is that of the stage `by`; what the parameters point to may
+     * lie in `memory`. */
+    enum ts_status (*found)(struct param_set *set, const struct stage_context *context,
+                            const struct stage_table *tables, int n_tables, double memory[STAGE_SEARCH_NUMBERS]);
+};
+
 struct stage {
     const char *name;    /* == YAML name == file name */
     const char *summary; /* one line, no period */
@@ -295,6 +308,10 @@ struct stage {
      * halo; the framework writes those of the output, or with reads() or slices of another size and VALIDITY_SAME
      * map(). */
     enum stage_validity validity;
+    /* Returns true where the pixels that the reference `mask` leaves out become invalid, so that the output is masked.
+     * The mask streams with the input, and `validity` is VALIDITY_SAME. NULL: never. */
+    bool (*masks)(const struct stage_context *);
+    const struct stage_search *search; /* NULL: all parameters are known before the run */
     /* Returns the value that map() finds in place of invalid pixels. NULL: it finds what the input has there. */
     double (*invalid_value)(const struct stage_context *);
     /* The CUDA side, such as STAGE_CUDA(box_cuda), defined in cuda/filters/box.cu. NULL where the stage has neither

@@ -91,6 +91,34 @@ FILL(ts_valid_fill_floats, float)
 FILL(ts_valid_fill_doubles, double)
 #undef FILL
 
+/* Returns the bits of word i: of pixels that are valid in the image, and where there is a mask, in it and not 0. */
+static uint64_t word_of(const struct ts_image *slice, const struct ts_image *mask, size_t i, size_t n)
+{
+    const size_t first = i * WORD, count = smaller(n - first, WORD);
+    uint64_t bits = slice->valid ? slice->valid[i] : UINT64_MAX >> (WORD - count);
+    if (!mask)
+        return bits;
+    double values[WORD];
+    uint64_t chosen = 0;
+    ts_load_f64(values, (const char *)mask->data + first * ts_dtype_bytes(mask->dtype), mask->dtype, count);
+    for (size_t k = 0; k < count; k++)
+        chosen |= (uint64_t)(values[k] != 0 && !isnan(values[k])) << k;
+    return bits & chosen & (mask->valid ? mask->valid[i] : UINT64_MAX);
+}
+
+void ts_valid_choose(const struct ts_image *slices, const struct ts_image *mask, const struct ts_image *out,
+                     int threads)
+{
+    const size_t n = ts_slice_count(slices);
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int64_t z = 0; z < slices->axes[0].n; z++) {
+        const struct ts_image slice = ts_image_slices(slices, z, 1), chosen = ts_image_slices(mask, z, 1);
+        uint64_t *valid = ts_slice_valid(out, z);
+        for (size_t i = 0; i * WORD < n; i++)
+            valid[i] = word_of(&slice, &chosen, i, n);
+    }
+}
+
 /* ---- stages ------------------------------------------------------------------------------------ */
 
 int ts_stage_mask(const struct stage_context *context)
@@ -119,6 +147,11 @@ enum ts_status ts_stage_check_mask(const struct stage_context *context)
         return ts_stage_same_shape(context, mask);
     ts_param_idle(context->set, "mask");
     return TS_OK;
+}
+
+bool ts_stage_masks(const struct stage_context *context)
+{
+    return context->stage->masks && context->stage->masks(context);
 }
 
 void ts_stage_default_air(const struct stage_context *context, const char *param, double *value)
@@ -157,21 +190,6 @@ size_t ts_stage_packed_bytes(const struct stage_context *context)
         bytes = slice > bytes ? slice : bytes;
     }
     return ts_stage_packs(context, 0) && together > bytes ? together : bytes;
-}
-
-/* Returns the bits of word i: of pixels that are valid in the image, and where there is a mask, in it and not 0. */
-static uint64_t word_of(const struct ts_image *slice, const struct ts_image *mask, size_t i, size_t n)
-{
-    const size_t first = i * WORD, count = smaller(n - first, WORD);
-    uint64_t bits = slice->valid ? slice->valid[i] : UINT64_MAX >> (WORD - count);
-    if (!mask)
-        return bits;
-    double values[WORD];
-    uint64_t chosen = 0;
-    ts_load_f64(values, (const char *)mask->data + first * ts_dtype_bytes(mask->dtype), mask->dtype, count);
-    for (size_t k = 0; k < count; k++)
-        chosen |= (uint64_t)(values[k] != 0 && !isnan(values[k])) << k;
-    return bits & chosen & (mask->valid ? mask->valid[i] : UINT64_MAX);
 }
 
 /* Appends the values of a word's set bits to `out`. Returns how many they are. */
@@ -232,6 +250,8 @@ bool ts_stage_takes_invalid(const struct stage_context *context)
 bool ts_stage_passes_mask(const struct stage_context *context)
 {
     const struct stage *stage = context->stage;
+    if (ts_stage_masks(context))
+        return true;
     return context->in.masked &&
            (!stage->map || (stage->validity != VALIDITY_UNAWARE && stage->validity != VALIDITY_ENDS));
 }

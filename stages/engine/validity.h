@@ -33,6 +33,9 @@ uint64_t ts_valid_count(const struct ts_image *slices);
 /* Sets invalid pixels to the value, which the dtype holds. */
 void ts_valid_fill(const struct ts_image *slices, double value, int threads);
 
+/* Writes out->valid: the slices' valid pixels that the mask, an image of their shape, does not leave out. */
+void ts_valid_choose(const struct ts_image *slices, const struct ts_image *mask, const struct ts_image *out,
+                     int threads);
 /* Sets values[i], which belongs to pixel first + i of the slice with these bits (NULL: all are valid), to `value` where
  * that pixel is invalid. */
 void ts_valid_fill_floats(const uint64_t *valid, size_t first, size_t n, float value, float *values);
@@ -55,6 +58,8 @@ bool ts_stage_streams_mask(const struct stage_context *context, int reference);
 /* Refuses a mask that does not have the input's shape (code reference-shape); without a mask the parameter plays no
  * part. For resolve(). */
 enum ts_status ts_stage_check_mask(const struct stage_context *context);
+/* Returns true where the stage makes the pixels invalid that its mask leaves out. */
+bool ts_stage_masks(const struct stage_context *context);
 /* Returns true where reduce() gets valid pixels of this input alone. */
 bool ts_stage_packs(const struct stage_context *context, int input);
 /* Returns the bytes of the packed pixels of a slice, of all inputs that stream together. */

@@ -3,11 +3,18 @@
  * crop: y[z][y][x] = x[z0 + z][y0 + y][x0 + x], a box of (z, y, x). An axis whose range is not given is kept whole.
  * With `unit: mm` a range is turned into indices by the positions of the pixels' centers along the axis, which the
  * result stores, so that a box that was read off a picture with axes can be given as it is.
+ *
+ * The box of a region is found by `bounds` before a plan is made (stages/engine/stage.h: struct stage_search), because
+ * the size of the output follows from it. It becomes the ranges of the axes that have none, in the chain's unit, and
+ * with these the recorded chain can be run again.
  */
 #include "stages/grid/crop.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
+
+#include "stages/engine/validity.h"
 
 static const struct choice unit_choices[] = {
     {"pixel", CROP_PIXEL, "[first, end): indices from 0, of which `end` is the first that is dropped"},
@@ -25,7 +32,17 @@ static const struct param crop_params[] = {
     RANGE(y),
     RANGE(z),
     PARAM(struct crop_params, unit, .unit = "", .choices = unit_choices, .init.choice = CROP_PIXEL,
-          .doc = "the unit of the ranges"),
+          .doc = "the unit of the ranges, and of the margin"),
+    PARAM(struct crop_params, above, .unit = "value", .min = -INFINITY, .max = INFINITY, .init.r = -INFINITY,
+          .doc = "the ranges that are not given are those of the smallest box of the pixels above this value"),
+    PARAM(struct crop_params, below, .unit = "value", .min = -INFINITY, .max = INFINITY, .init.r = INFINITY,
+          .doc = "the same of the pixels below this value; with `above`, of those between the two"),
+    PARAM(struct crop_params, mask, .optional = true,
+          .doc =
+              "the same of the pixels where this image of the same shape is not 0; with `above` or `below`, of those "
+              "that both choose; absent: all"),
+    PARAM(struct crop_params, margin, .unit = "", .min = 0, .max = 1e9, .init.r = 0,
+          .doc = "how far the box that is found is widened to every side, as far as the image reaches"),
 };
 
 STAGE_PARAMS_OF(crop_params)
@@ -71,13 +88,26 @@ static void find_range(const struct crop_params *params, const struct ts_axis *a
         --*end;
 }
 
+static bool has_region(const struct param_set *set)
+{
+    return ts_param_given(set, "above") || ts_param_given(set, "below") || ts_param_given(set, "mask");
+}
+
+static enum ts_status check_unit(const struct stage_context *context, const struct ts_axis *axis, const char *name)
+{
+    if (axis->unit && !strcmp(axis->unit, "mm"))
+        return TS_OK;
+    return ts_param_error(context->set, name, "crop-unit", context->diag,
+                          "is in mm, and positions along %s are in '%s'", name, axis->unit ? axis->unit : "");
+}
+
 static enum ts_status check_range(const struct stage_context *context, const struct crop_params *params, int d)
 {
     const struct ts_axis *axis = &context->in.axes[d];
     const struct ts_numbers *range = range_of(params, d);
     const char *name = ranges[d].name;
     if (range->columns == 0)
-        return TS_OK;
+        return params->unit == CROP_MM && has_region(context->set) ? check_unit(context, axis, name) : TS_OK;
     if (range->rows != 1 || range->columns != 2)
         return ts_param_error(context->set, name, "crop-list", context->diag,
                               "%" PRId64 " rows of %" PRId64 " numbers, expected two: where the range begins and ends",
@@ -90,9 +120,9 @@ static enum ts_status check_range(const struct stage_context *context, const str
                        "[%g, %g) is not a range of the %" PRId64 " indices of %s", low, high, axis->n, name);
         return ts_diag_hint(context->diag, "[first, end] with whole numbers 0 <= first < end <= %" PRId64, axis->n);
     }
-    if (!axis->unit || strcmp(axis->unit, "mm") != 0)
-        return ts_param_error(context->set, name, "crop-unit", context->diag,
-                              "is in mm, and positions along %s are in '%s'", name, axis->unit ? axis->unit : "");
+    const enum ts_status status = check_unit(context, axis, name);
+    if (status != TS_OK)
+        return status;
     int64_t first, end;
     find_range(params, axis, d, &first, &end);
     if (first < end)
@@ -103,9 +133,86 @@ static enum ts_status check_range(const struct stage_context *context, const str
                         position_of(axis, d, axis->n - 1));
 }
 
+/* ---- the box of a region ----------------------------------------------------------------------- */
+
+static bool search_needed(const struct param_set *set)
+{
+    bool whole = false;
+    for (int d = 0; d < 3; d++)
+        whole |= range_of(set->values, d)->columns == 0;
+    return whole && has_region(set);
+}
+
+/* Returns how many pixels the margin has along an axis. */
+static int64_t margin_of(const struct crop_params *params, const struct ts_axis *axis)
+{
+    const double pixels = params->unit == CROP_PIXEL ? params->margin : params->margin / ts_axis_spacing(axis) + 1e-6;
+    return pixels < (double)axis->n ? (int64_t)pixels : axis->n;
+}
+
+static void set_range(struct param_set *set, int d, const struct ts_axis *axis, int64_t first, int64_t end,
+                      double *memory)
+{
+    const struct crop_params *params = set->values;
+    size_t index;
+    ts_param_find(set->params, set->n_params, ranges[d].name, &index);
+    const double a = position_of(axis, d, first), b = position_of(axis, d, end - 1);
+    memory[0] = params->unit == CROP_PIXEL ? (double)first : fmin(a, b);
+    memory[1] = params->unit == CROP_PIXEL ? (double)end : fmax(a, b);
+    *(struct ts_numbers *)ts_param_field(set, index) = (struct ts_numbers){1, 2, memory};
+    set->given |= 1u << index;
+}
+
+static enum ts_status search_found(struct param_set *set, const struct stage_context *context,
+                                   const struct stage_table *tables, int n_tables, double memory[STAGE_SEARCH_NUMBERS])
+{
+    const uint64_t *counts[3] = {NULL}; /* count, first, end: the tables of bounds */
+    for (int i = 0; i < n_tables && i < 3; i++)
+        counts[i] = tables[i].image.data;
+    if (*counts[0] == 0) {
+        ts_param_error(set,
+                       ts_param_given(set, "mask")    ? "mask"
+                       : ts_param_given(set, "above") ? "above"
+                                                      : "below",
+                       "crop-empty", context->diag, "chooses no pixel, so that there is no box");
+        return ts_diag_hint(context->diag, "`statistics` in place of `crop` tells the range of the values; x, y and z "
+                                           "give a box by hand");
+    }
+    for (int d = 0; d < 3; d++) {
+        const struct ts_axis *axis = &context->in.axes[d];
+        const int64_t margin = margin_of(set->values, axis), first = (int64_t)counts[1][d] - margin;
+        const int64_t end = (int64_t)counts[2][d] + margin;
+        if (range_of(set->values, d)->columns == 0)
+            set_range(set, d, axis, first > 0 ? first : 0, end < axis->n ? end : axis->n, memory + 2 * d);
+    }
+    return TS_OK;
+}
+
+static const struct stage_search search = {.by = &bounds_stage, .needed = search_needed, .found = search_found};
+
+static enum ts_status check_region(const struct stage_context *context, const struct crop_params *params)
+{
+    static const char *const names[] = {"above", "below", "margin"};
+    if (!has_region(context->set)) {
+        if (ts_param_given(context->set, "margin"))
+            return ts_param_error(context->set, "margin", "parameter-unused", context->diag,
+                                  "is that of a box that `above`, `below` or `mask` finds, and none is given");
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            ts_param_idle(context->set, names[i]);
+    } else if (!(params->above < params->below)) {
+        ts_param_error(context->set, "below", "range-order", context->diag, "%g is not above `above`, %g",
+                       params->below, params->above);
+        return ts_diag_hint(context->diag, "a box of values between two has `above`, the lower one, and `below`");
+    } else if (params->unit == CROP_PIXEL && params->margin != floor(params->margin)) {
+        return ts_param_error(context->set, "margin", "crop-range", context->diag, "%g is no whole number of pixels",
+                              params->margin);
+    }
+    return ts_stage_check_mask(context);
+}
+
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
-    enum ts_status status = TS_OK;
+    enum ts_status status = check_region(context, values);
     for (int d = 2; status == TS_OK && d >= 0; d--)
         status = check_range(context, values, d);
     return status;
@@ -147,13 +254,20 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 const struct stage crop_stage = {
     .name = "crop",
     .summary = "a box of a volume, by indices or by positions in mm",
-    .doc = "Keeps the pixels within a range of each axis. The ranges are indices, `[first, end)` as in NumPy, or with "
-           "`unit: mm` positions along the axes as the output file has them, where a pixel stays if its center "
-           "lies within: of a CT, x begins at 0 and rises, and y begins at 0 and falls. Origin and positions follow, "
-           "so that every pixel stays where it was in the patient. Slices outside "
-           "the range of z are not read.\n\n"
-           "Sinograms are refused: `pad` and `stitch` change their detector, and `slices` of the input their slices. A "
-           "box along views would leave angles out without a word.",
+    .doc =
+        "Keeps the pixels within a range of each axis. The ranges are indices, `[first, end)` as in NumPy, or with "
+        "`unit: mm` positions along the axes as the output file has them, where a pixel stays if its center "
+        "lies within: of a CT, x begins at 0 and rises, and y begins at 0 and falls. Origin and positions follow, "
+        "so that every pixel stays where it was in the patient. Slices outside "
+        "the range of z are not read.\n\n"
+        "With `above`, `below` or `mask` the smallest box of a region is found, widened by `margin`: `crop: {above: "
+        "-500, margin: 10, unit: mm}` cuts the air around a patient away. Axes whose ranges are given keep these. The "
+        "size of the result is then in the pixels: `run` finds the box first, by a pass of `bounds` over the output "
+        "of the stages before, and plans with it; the ranges that it found are recorded with the result, and that "
+        "chain cuts the same box without looking. `check` reads no pixels, and plans with the largest box. NaN and "
+        "invalid pixels belong to no region; an empty one is refused.\n\n"
+        "Sinograms are refused: `pad` and `stitch` change their detector, and `slices` of the input their slices. A "
+        "box along views would leave angles out without a word.",
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,
@@ -163,6 +277,7 @@ const struct stage crop_stage = {
     .reads = reads,
     .map = map,
     .validity = VALIDITY_MOVES,
+    .search = &search,
     .cuda = STAGE_CUDA(crop_cuda),
     .bench = "|x=[16,400] y=[30,500]",
     .tolerance = {.why = "values are copied"},

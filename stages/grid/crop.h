@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * crop keeps a box of a volume, given by indices or by positions in mm along its axes, and drops the rest. The origin
- * and the positions along the axes follow, so that every pixel that is kept stays where it was in the patient. The
- * parameters stand here because the CPU code and cuda/grid/crop.cu both read them.
+ * crop keeps a box of a volume, given by indices or by positions in mm along its axes, or found as the smallest box of
+ * a region, and drops the rest. The origin and the positions along the axes follow, so that every pixel that is kept
+ * stays where it was in the patient. The parameters stand here because the CPU code and cuda/grid/crop.cu both read
+ * them.
  */
 #ifndef STAGES_GRID_CROP_H
 #define STAGES_GRID_CROP_H
@@ -13,7 +14,10 @@ enum crop_unit { CROP_PIXEL, CROP_MM };
 
 struct crop_params {
     struct ts_numbers z, y, x;
-    int32_t unit; /* enum crop_unit */
+    int32_t unit;        /* enum crop_unit */
+    double above, below; /* infinite: no bound */
+    struct ts_reference mask;
+    double margin;
 };
 
 /* Returns the move that crops, from resolved parameters. */

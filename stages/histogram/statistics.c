@@ -9,11 +9,12 @@
  */
 #include "stages/histogram/statistics.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "stages/engine/validity.h"
+#include "stages/histogram/statistics_labels.h"
+#include "stages/histogram/statistics_tables.h"
 #include "stages/values/scope.h"
 
 static const struct choice noise_choices[] = {
@@ -40,25 +41,12 @@ static const struct param statistics_params[] = {
     PARAM(struct statistics_params, noise, .choices = noise_choices, .init.choice = NOISE_NONE,
           .doc = "estimates of the standard deviation of white noise, from each slice's finest detail"),
     MASK_PARAM(struct statistics_params),
-};
-
-enum {
-    TABLE_COUNT,
-    TABLE_NAN,
-    TABLE_INFINITE,
-    TABLE_ZEROS,
-    TABLE_MIN,
-    TABLE_MAX,
-    TABLE_SUM,
-    TABLE_MEAN,
-    TABLE_VARIANCE,
-    TABLE_DEVIATION,
-    TABLE_LOG_PRODUCT,
-    TABLE_PRODUCT_SIGN,
-    TABLE_PERCENTILES,
-    TABLE_IMMERKAER,
-    TABLE_WAVELET,
-    TABLE_LEFT_OUT
+    PARAM(struct statistics_params, labels, .optional = true,
+          .doc = "an image of integers of the same shape: numbers of the values under each label; absent: none"),
+    PARAM(struct statistics_params, n_labels, .min = 1, .max = STATISTICS_MOST_LABELS, .init.i = 256,
+          .doc =
+              "labels 0 to n_labels - 1 have a row each, of which 0 is mostly the background; of `other_labels` only "
+              "the pixels are counted"),
 };
 
 STAGE_PARAMS_OF(statistics_params)
@@ -112,9 +100,10 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     if (n > PERCENTILES_MAX)
         return ts_param_error(context->set, "percentiles", "too-many-percentiles", context->diag,
                               "%lld percentiles where at most %d can be taken at once", (long long)n, PERCENTILES_MAX);
-    if (by_value(context))
+    const bool labels = ts_statistics_by_label(context);
+    if (by_value(context) || labels)
         ts_param_idle(context->set, "method");
-    if (by_value(context) || n == 0)
+    if (by_value(context) || labels || n == 0)
         ts_param_idle(context->set, "percentile_method");
     else if (params->percentile_method == PERCENTILE_SORT && params->scope == SCOPE_VOLUME) {
         ts_param_error(context->set, "percentile_method", "sort-scope", context->diag,
@@ -130,7 +119,9 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     if (params->percentile_method == PERCENTILE_AUTO)
         params->percentile_method = PERCENTILE_HISTOGRAM;
     write_square(context->in.unit, params->square_unit, sizeof params->square_unit);
-    const enum ts_status status = ts_stage_check_mask(context);
+    enum ts_status status = ts_stage_check_mask(context);
+    if (status == TS_OK)
+        status = ts_statistics_check_labels(context);
     return status == TS_OK ? check_noise(context, params) : status;
 }
 
@@ -149,8 +140,16 @@ int ts_statistics_own_rounds(const struct stage_context *context)
                : 1;
 }
 
+static bool streams_with_input(const struct stage_context *context, int reference)
+{
+    (void)context;
+    return reference == STATISTICS_LABELS - 1 || reference == STATISTICS_MASK - 1;
+}
+
 static int rounds(const struct stage_context *context)
 {
+    if (ts_statistics_by_label(context))
+        return ts_statistics_label_rounds(context);
     const int own = ts_statistics_own_rounds(context), noise = ts_noise_rounds(context, noise_of(context));
     return own > noise ? own : noise;
 }
@@ -212,6 +211,8 @@ static size_t partial_bytes(const struct stage_context *context, int input)
 {
     if (input > 0)
         return 0;
+    if (ts_statistics_by_label(context))
+        return ts_statistics_label_partial(context);
     return is_noise_round(context)
                ? ts_statistics_noise_in_total(context) + ts_noise_partial_bytes(context, noise_of(context))
                : own_partial_bytes(context);
@@ -269,6 +270,10 @@ static void reduce_own(const struct stage_context *context, const struct ts_imag
 static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
 {
     (void)input;
+    if (ts_statistics_by_label(context)) {
+        ts_statistics_label_reduce(context, slices, partial);
+        return;
+    }
     if (is_own_round(context))
         reduce_own(context, slices, partial);
     if (is_noise_round(context))
@@ -296,6 +301,10 @@ static void merge_own(const struct stage_context *context, void *into, const voi
 static void merge(const struct stage_context *context, int input, void *into, const void *from)
 {
     (void)input;
+    if (ts_statistics_by_label(context)) {
+        ts_statistics_label_merge(context, into, from);
+        return;
+    }
     if (is_own_round(context))
         merge_own(context, into, from);
     if (is_noise_round(context))
@@ -312,57 +321,10 @@ size_t ts_statistics_noise_in_result(const struct stage_context *context)
 
 static size_t result_bytes(const struct stage_context *context)
 {
+    if (ts_statistics_by_label(context))
+        return ts_statistics_label_result(context);
     const size_t noise = noise_of(context) == NOISE_NONE ? 0 : ts_noise_result_bytes(context, noise_of(context));
     return ts_statistics_noise_in_result(context) + (noise + 63) / 64 * 64;
-}
-
-static bool has_table(const struct stage_context *context, int table)
-{
-    if (table == TABLE_PERCENTILES)
-        return ts_statistics_percentiles(context) > 0;
-    if (table == TABLE_IMMERKAER)
-        return ts_noise_has_sums(noise_of(context));
-    if (table == TABLE_LEFT_OUT)
-        return ts_stage_packs(context, 0);
-    return table != TABLE_WAVELET || ts_noise_has_coefficients(noise_of(context));
-}
-
-/* Returns how many pixels the volume has, or a slice. */
-static uint64_t pixels_of(const struct stage_context *context)
-{
-    return ts_scope_is_slice(context) ? ts_slice_count(&context->in) : ts_image_count(&context->in);
-}
-
-static void write_tables(const struct stage_context *context, const struct statistics_result *result,
-                         const struct noise_result *noise, const struct ts_image *tables)
-{
-    const struct moments *moments = &result->moments;
-    const bool any = moments->n > 0;
-    const double none = (double)NAN, divisor = (double)moments->n - (double)params_of(context)->ddof;
-    const double variance = divisor > 0 ? moments->deviations / divisor : none;
-    const uint64_t counts[] = {moments->n, result->range.n_nan, result->range.n_infinite, moments->n_zero};
-    const double reals[] = {any ? result->range.low : none,
-                            any ? result->range.high : none,
-                            moments->sum,
-                            any ? moments->mean : none,
-                            variance,
-                            sqrt(variance),
-                            ts_moments_log_product(moments),
-                            moments->n_negative % 2 ? -1 : 1};
-    for (int i = TABLE_COUNT; i < TABLE_MIN; i++)
-        *(uint64_t *)tables[i].data = counts[i];
-    for (int i = TABLE_MIN; i < TABLE_PERCENTILES; i++)
-        *(double *)tables[i].data = reals[i - TABLE_MIN];
-    tables += TABLE_PERCENTILES;
-    if (has_table(context, TABLE_PERCENTILES))
-        memcpy(tables++->data, result->percentiles,
-               (size_t)ts_statistics_percentiles(context) * sizeof *result->percentiles);
-    if (has_table(context, TABLE_IMMERKAER))
-        *(double *)tables++->data = noise->immerkaer;
-    if (has_table(context, TABLE_WAVELET))
-        *(double *)tables++->data = noise->wavelet;
-    if (has_table(context, TABLE_LEFT_OUT))
-        *(uint64_t *)tables->data = pixels_of(context) - moments->n - result->range.n_nan - result->range.n_infinite;
 }
 
 static void finish_own(const struct stage_context *context, const void *const totals[],
@@ -397,54 +359,17 @@ static enum ts_status finish(const struct stage_context *context, const void *co
                              const struct ts_image *tables)
 {
     struct noise_result *noise = (struct noise_result *)((char *)result + ts_statistics_noise_in_result(context));
+    if (ts_statistics_by_label(context)) {
+        ts_statistics_label_finish(context, totals[0], result, tables);
+        return TS_OK;
+    }
     if (is_own_round(context))
         finish_own(context, totals, result);
     if (is_noise_round(context))
         ts_noise_finish(context, noise_of(context), noise_in_total(context, totals[0]), noise);
     if (context->round + 1 == rounds(context))
-        write_tables(context, result, noise, tables);
+        ts_statistics_write_tables(context, result, noise, tables);
     return TS_OK;
-}
-
-static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
-{
-    static const struct {
-        const char *name, *doc;
-        bool in_values; /* has the image's unit */
-    } texts[] = {
-        [TABLE_COUNT] = {"count", "finite values; all other numbers are of these", false},
-        [TABLE_NAN] = {"nan", "values that are not numbers", false},
-        [TABLE_INFINITE] = {"infinite", "infinite values", false},
-        [TABLE_ZEROS] = {"zeros", "values that are zero", false},
-        [TABLE_MIN] = {"min", "smallest value", true},
-        [TABLE_MAX] = {"max", "largest value", true},
-        [TABLE_SUM] = {"sum", "sum", true},
-        [TABLE_MEAN] = {"mean", "mean", true},
-        [TABLE_VARIANCE] = {"variance", "sum of squared deviations from the mean / (count - ddof)", false},
-        [TABLE_DEVIATION] = {"standard_deviation", "square root of the variance", true},
-        [TABLE_LOG_PRODUCT] = {"log_product",
-                               "natural logarithm of the absolute product of the values that are not "
-                               "zero",
-                               false},
-        [TABLE_PRODUCT_SIGN] = {"product_sign", "sign of that product, 1 or -1", false},
-        [TABLE_PERCENTILES] = {"percentiles", "in the order of the parameter", true},
-        [TABLE_IMMERKAER] = {"noise_immerkaer", "standard deviation of the noise, from second differences", true},
-        [TABLE_WAVELET] = {"noise_wavelet", "standard deviation of the noise, from wavelet coefficients", true},
-        [TABLE_LEFT_OUT] = {"left_out", "pixels that are invalid, or that `mask` leaves out", false},
-    };
-    int n = 0;
-    for (int i = 0; i <= TABLE_LEFT_OUT; i++) {
-        if (!has_table(context, i))
-            continue;
-        out[n] = ts_scope_table(context, texts[i].name, texts[i].doc,
-                                i < TABLE_MIN || i == TABLE_LEFT_OUT ? TS_U64 : TS_F64, texts[i].in_values);
-        if (i == TABLE_VARIANCE)
-            out[n].image.unit = params_of(context)->square_unit;
-        if (i == TABLE_PERCENTILES)
-            ts_scope_axis(&out[n], TS_AXIS_ITEM, ts_statistics_percentiles(context));
-        n++;
-    }
-    return n;
 }
 
 static const struct stage_reduction reduction = {
@@ -457,7 +382,7 @@ static const struct stage_reduction reduction = {
     .merge = merge,
     .result_bytes = result_bytes,
     .finish = finish,
-    .tables = tables,
+    .tables = ts_statistics_tables,
 };
 
 const struct stage statistics_stage = {
@@ -470,6 +395,10 @@ const struct stage statistics_stage = {
         "natural logarithm of its absolute value and its sign, since the product itself fits no number. "
         "Percentiles follow the rule `linear`, the default of `numpy.percentile`, and are exact: rank "
         "`(count - 1)*q/100`, linear between neighbors in rank.\n\n"
+        "With `labels`, an image of integers of the same shape, every number is a row of (label): of the values under "
+        "labels 0 to n_labels - 1, where 0 is the background of most segmentations, and row i belongs to label i. "
+        "Pixels under any other label are counted in `other_labels`. There are no products of labels. Sums and squares "
+        "are exact integers in every type, so that equal images give equal bytes on the CPU and on a CUDA device.\n\n"
         "Sums of integers are exact and rounded once. Floats are summed in double, slice by slice, and the slices "
         "are joined in rising z (Chan, Golub and LeVeque, 1983), so that equal images give equal bytes.\n\n"
         "`noise` adds estimates of the standard deviation of white Gaussian noise, both from the second differences R "
@@ -482,15 +411,17 @@ const struct stage statistics_stage = {
         "median. What a NaN or an infinity touches is left out; NaN means that nothing was left.\n\n"
         "Minima, maxima and counts are the same in any order. One pass keeps the variance to 1e-12 of itself: each "
         "run of values is summed as differences from a value near its own mean.\n\n"
-        "Cost: one pass; one more for percentiles of 32-bit integers and floats, and for noise_wavelet.",
+        "Cost: one pass; one more for percentiles of 32-bit integers and floats, and for noise_wavelet; with `labels` "
+        "and percentiles two passes for 16 bits, three for 32.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(statistics_params, struct statistics_params),
     .resolve = resolve,
-    .streams_with_input = ts_stage_streams_mask,
+    .streams_with_input = streams_with_input,
     .reduction = &reduction,
     .cuda = STAGE_CUDA(statistics_cuda),
     .counts_values = true,
     .bench = "|scope=slice|percentiles=1,50,99|scope=slice percentiles=1,50,99|"
-             "scope=slice percentiles=1,50,99 percentile_method=sort|noise=immerkaer|noise=wavelet",
+             "scope=slice percentiles=1,50,99 percentile_method=sort|noise=immerkaer|noise=wavelet|"
+             "labels=itself n_labels=4096|labels=itself percentiles=50",
     .tolerance = {.relative = 1e-12, .why = "order of sums in double; integers are exact"},
 };

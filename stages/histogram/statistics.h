@@ -19,9 +19,12 @@ struct statistics_params {
     int32_t method;            /* enum reduction_method */
     int32_t percentile_method; /* enum percentile_method */
     int32_t noise;             /* enum noise_estimate */
-    struct ts_reference mask;
+    struct ts_reference mask, labels;
+    int64_t n_labels;
     char square_unit[64]; /* no row: the unit of the variance, written by resolve() */
 };
+
+enum { STATISTICS_MASK = 1, STATISTICS_LABELS = 2 }; /* inputs */
 
 /* A total for finish(), unless it is counts of single values: this struct, then the moments of the slices, then the
  * partial result of the percentiles. Behind either comes the partial of the noise estimate. */

@@ -5,6 +5,8 @@
  */
 #include "stages/values/value_keys.h"
 
+#include <math.h>
+
 #define CONVERT(suffix, type, bias)                                                                                    \
     TS_VECTORIZED static void load_##suffix(const type *in, int32_t *keys, int64_t n)                                  \
     {                                                                                                                  \
@@ -73,4 +75,50 @@ double ts_value_of_key(enum ts_dtype dtype, int32_t key)
     return dtype == TS_F32   ? (double)ts_float_of_key(key)
            : dtype == TS_U32 ? (double)((uint32_t)key ^ 0x80000000u)
                              : (double)key;
+}
+
+struct key_range ts_value_keys_all(enum ts_dtype dtype)
+{
+    const float ends[] = {-INFINITY, INFINITY};
+    struct key_range all = {INT32_MIN, INT32_MAX};
+    double low, high;
+    ts_dtype_range(dtype, &low, &high);
+    if (dtype == TS_F32) {
+        load_F32(&ends[0], &all.low, 1);
+        load_F32(&ends[1], &all.high, 1);
+    } else if (dtype != TS_U32) {
+        all = (struct key_range){(int32_t)low, (int32_t)high};
+    }
+    return all;
+}
+
+/* Returns how many keys from `all.low` on belong to values up to `value`. Values rise with their keys, so that halving
+ * finds the last of them. */
+static int64_t count_up_to(enum ts_dtype dtype, struct key_range all, double value)
+{
+    int64_t n = 0, most = (int64_t)all.high - all.low + 1;
+    while (n < most) {
+        const int64_t middle = n + (most - n) / 2;
+        if (ts_value_of_key(dtype, (int32_t)(all.low + middle)) <= value)
+            n = middle + 1;
+        else
+            most = middle;
+    }
+    return n;
+}
+
+static const struct key_range no_keys = {1, 0};
+
+struct key_range ts_value_keys_above(enum ts_dtype dtype, double value)
+{
+    const struct key_range all = ts_value_keys_all(dtype);
+    const int64_t first = all.low + count_up_to(dtype, all, value);
+    return isnan(value) || first > all.high ? no_keys : (struct key_range){(int32_t)first, all.high};
+}
+
+struct key_range ts_value_keys_up_to(enum ts_dtype dtype, double value)
+{
+    const struct key_range all = ts_value_keys_all(dtype);
+    const int64_t end = all.low + count_up_to(dtype, all, value);
+    return end == all.low ? no_keys : (struct key_range){all.low, (int32_t)(end - 1)};
 }

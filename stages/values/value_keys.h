@@ -31,4 +31,14 @@ void ts_value_keys_store(enum ts_dtype dtype, void *out, const int32_t *keys, in
 /* Returns the value of a key. */
 double ts_value_of_key(enum ts_dtype dtype, int32_t key);
 
+/* The keys from low to high; none where low is above high. */
+struct key_range {
+    int32_t low, high;
+};
+/* Returns the keys of all values of the type that are numbers, infinite ones included. */
+struct key_range ts_value_keys_all(enum ts_dtype dtype);
+/* Returns those of the values above `value`, which are none where it is NaN, and of all others. */
+struct key_range ts_value_keys_above(enum ts_dtype dtype, double value);
+struct key_range ts_value_keys_up_to(enum ts_dtype dtype, double value);
+
 #endif

@@ -17,6 +17,8 @@ enum ts_status ts_test_chain(const char *text, const char *folder, struct ts_dia
     struct ts_plan *plan = NULL;
     enum ts_status status = ts_chain_parse(text, strlen(text), "test", folder, &chain, diag);
     if (status == TS_OK)
+        status = ts_chain_search(chain, &options, diag);
+    if (status == TS_OK)
         status = ts_plan_create(chain, &options, &plan, diag);
     if (status == TS_OK)
         status = ts_plan_run(plan, diag);

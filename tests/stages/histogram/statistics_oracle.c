@@ -71,9 +71,69 @@ double ts_percentile_oracle(const double *values, size_t n, double percent)
     return value;
 }
 
+/* Writes row `row` of the tables that the stage has. */
+static void write_row(struct bench_tables *tables, size_t row, const struct statistics_oracle *numbers)
+{
+    const struct {
+        const char *name;
+        double value;
+    } rows[] = {{"count", (double)numbers->count},
+                {"nan", (double)numbers->nan},
+                {"infinite", (double)numbers->infinite},
+                {"zeros", (double)numbers->zeros},
+                {"min", numbers->min},
+                {"max", numbers->max},
+                {"sum", numbers->sum},
+                {"mean", numbers->mean},
+                {"variance", numbers->variance},
+                {"standard_deviation", sqrt(numbers->variance)},
+                {"log_product", numbers->log_product},
+                {"product_sign", numbers->product_sign}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double *table = ts_bench_table(tables, rows[i].name);
+        if (table)
+            table[row] = rows[i].value;
+    }
+}
+
+/* The rows of labels: the values under each are picked out first. */
+static void write_labels(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
+                         struct bench_tables *tables)
+{
+    const struct statistics_params *params = context->params;
+    const size_t n = ts_image_count(&inputs[0]);
+    const size_t n_percentiles = (size_t)(params->percentiles.rows * params->percentiles.columns);
+    double *values = malloc(n * sizeof *values), *labels = malloc(n * sizeof *labels),
+           *picked = malloc(n * sizeof *picked);
+    size_t seen = 0;
+    ts_load_f64(values, inputs[0].data, inputs[0].dtype, n);
+    ts_load_f64(labels, inputs[STATISTICS_LABELS].data, inputs[STATISTICS_LABELS].dtype, n);
+    for (int64_t label = 0; label < params->n_labels; label++) {
+        struct statistics_oracle numbers;
+        size_t count = 0;
+        for (size_t i = 0; i < n; i++)
+            if (labels[i] == (double)label)
+                picked[count++] = values[i];
+        seen += count;
+        ts_statistics_oracle_samples(picked, count, params->ddof, &numbers);
+        write_row(tables, (size_t)label, &numbers);
+        for (size_t i = 0; i < n_percentiles; i++)
+            ts_bench_table(tables, "percentiles")[(size_t)label * n_percentiles + i] =
+                ts_percentile_oracle(picked, count, params->percentiles.values[i]);
+    }
+    *ts_bench_table(tables, "other_labels") = (double)(n - seen);
+    free(values);
+    free(labels);
+    free(picked);
+}
+
 void ts_statistics_oracle_results(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
                                   double *out, struct bench_tables *tables)
 {
+    if (inputs[STATISTICS_LABELS].data) {
+        write_labels(context, inputs, tables);
+        return;
+    }
     const struct statistics_params *params = context->params;
     const size_t whole = ts_image_count(&inputs[0]);
     const size_t n = params->scope == SCOPE_SLICE ? ts_slice_count(&inputs[0]) : whole;
@@ -84,23 +144,7 @@ void ts_statistics_oracle_results(const struct stage_context *context, const str
     for (size_t z = 0; z < whole / n; z++) {
         struct statistics_oracle numbers;
         ts_statistics_oracle_samples(values + z * n, n, params->ddof, &numbers);
-        const struct {
-            const char *name;
-            double value;
-        } rows[] = {{"count", (double)numbers.count},
-                    {"nan", (double)numbers.nan},
-                    {"infinite", (double)numbers.infinite},
-                    {"zeros", (double)numbers.zeros},
-                    {"min", numbers.min},
-                    {"max", numbers.max},
-                    {"sum", numbers.sum},
-                    {"mean", numbers.mean},
-                    {"variance", numbers.variance},
-                    {"standard_deviation", sqrt(numbers.variance)},
-                    {"log_product", numbers.log_product},
-                    {"product_sign", numbers.product_sign}};
-        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-            ts_bench_table(tables, rows[i].name)[z] = rows[i].value;
+        write_row(tables, z, &numbers);
         const int64_t ny = inputs[0].axes[1].n, nx = inputs[0].axes[2].n, nz = (int64_t)(n / (size_t)(ny * nx));
         if (ts_noise_has_sums((enum noise_estimate)params->noise))
             ts_bench_table(tables, "noise_immerkaer")[z] = ts_immerkaer_oracle(values + z * n, nz, ny, nx);

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Exact moments by label: every value is added to the limbs of its label as the CPU does (stages/counting/
+ * label_moments.c), in integers, so that the order does not matter and the bytes are those of the CPU.
+ *
+ * A thread takes RUN pixels side by side and keeps their moments in registers while the label stays the same: of the
+ * limbs a window, which for floats spans 64 bits of exponents and follows the values. What it kept goes to a table of
+ * PLACES labels in shared memory, or to global memory where another label has its place, and at the end of the block
+ * the table is added to global memory. Memory traffic: value and label are read once, through the first-level cache,
+ * since a warp's threads read RUN values apart. 256 threads a block, because the window takes many registers.
+ */
+#include "cuda/counting/label_moments.cuh"
+#include "cuda/counting/label_pairs.cuh"
+#include "cuda/counting/rank_keys.cuh"
+
+enum { THREADS = 256, RUN = 32, PLACES = 32, SUM_WINDOW = 3, SQUARE_WINDOW = 6, USUAL_BASE = 3 };
+
+struct moments_job {
+    const void *pixels, *labels;
+    enum ts_dtype labels_dtype;
+    uint32_t n_labels;
+    uint64_t n;
+    struct label_moments *moments;
+};
+
+/* The moments of the pixels of one label since the last flush. sum[i] is limb base + i, squares[i] limb 2 base + i. */
+struct kept {
+    uint32_t row, n, n_nan, n_infinite, n_zero, not_low, high, base;
+    int64_t sum[SUM_WINDOW], squares[SQUARE_WINDOW];
+};
+
+struct shared_table {
+    int32_t rows[PLACES];
+    struct label_moments moments[PLACES];
+};
+
+static __device__ inline void add64(void *to, int64_t value)
+{
+    if (value != 0)
+        atomicAdd((unsigned long long *)to, (unsigned long long)value);
+}
+
+static __device__ void add_kept(struct label_moments *to, const struct kept &kept)
+{
+    add64(&to->n, kept.n);
+    add64(&to->n_nan, kept.n_nan);
+    add64(&to->n_infinite, kept.n_infinite);
+    add64(&to->n_zero, kept.n_zero);
+    atomicMax(&to->not_low, kept.not_low);
+    atomicMax(&to->high, kept.high);
+    for (int i = 0; i < SUM_WINDOW; i++)
+        add64(&to->sum[kept.base + i], kept.sum[i]);
+    for (int i = 0; i < SQUARE_WINDOW; i++)
+        add64(&to->squares[2 * kept.base + i], kept.squares[i]);
+}
+
+static __device__ void flush(const struct moments_job &job, struct shared_table &table, struct kept &kept)
+{
+    const uint32_t place = kept.row % PLACES;
+    if (kept.n + kept.n_nan + kept.n_infinite == 0)
+        return;
+    int32_t holder = *(volatile int32_t *)&table.rows[place];
+    if (holder == PAIR_FREE)
+        holder = atomicCAS(&table.rows[place], (int32_t)PAIR_FREE, (int32_t)kept.row);
+    const bool here = holder == PAIR_FREE || holder == (int32_t)kept.row;
+    add_kept(here ? &table.moments[place] : &job.moments[kept.row], kept);
+}
+
+static __device__ inline struct kept begin(uint32_t row, uint32_t base)
+{
+    struct kept kept = {row};
+    kept.base = base;
+    return kept;
+}
+
+/* Adds parts of 32 bits from limb `first` of the window on. Registers have no index, so each limb is asked. */
+template <int N, int PARTS>
+static __device__ inline void add_parts(int64_t *limbs, uint32_t first, const int64_t *parts)
+{
+#pragma unroll
+    for (int i = 0; i < N; i++)
+#pragma unroll
+        for (int part = 0; part < PARTS; part++)
+            if ((int)first + part == i)
+                limbs[i] += parts[part];
+}
+
+static __device__ inline void add_float(const struct moments_job &job, struct shared_table &table, struct kept &kept,
+                                        uint32_t bits)
+{
+    const uint32_t exponent = bits >> 23 & 0xFF, fraction = bits & 0x7FFFFF, place = exponent ? exponent - 1 : 0;
+    const uint64_t m = exponent ? fraction | 0x800000u : fraction, square = m * m;
+    const uint32_t limb = place / 32, shift = 2 * place % 32;
+    if (m == 0) {
+        kept.n_zero++;
+        return;
+    }
+    if (limb < kept.base || limb > kept.base + 1) {
+        const uint32_t base = limb < kept.base ? limb : limb - 1;
+        flush(job, table, kept);
+        kept = begin(kept.row, base);
+    }
+    const uint64_t shifted = m << place % 32, rest = square >> (32 - shift);
+    const int64_t sign = bits >> 31 ? -1 : 1;
+    const int64_t parts[2] = {sign * (int64_t)(shifted & 0xFFFFFFFFu), sign * (int64_t)(shifted >> 32)};
+    const int64_t squares[3] = {(int64_t)(square << shift & 0xFFFFFFFFu), (int64_t)(rest & 0xFFFFFFFFu),
+                                (int64_t)(rest >> 32)};
+    add_parts<SUM_WINDOW, 2>(kept.sum, limb - kept.base, parts);
+    add_parts<SQUARE_WINDOW, 3>(kept.squares, 2 * place / 32 - 2 * kept.base, squares);
+}
+
+template <typename T> static __device__ inline void add_integer(struct kept &kept, T value)
+{
+    const int64_t wide = (int64_t)value;
+    const uint64_t size = (uint64_t)(wide < 0 ? -wide : wide), square = size * size;
+    kept.n_zero += value == 0;
+    kept.sum[0] += wide;
+    kept.squares[0] += (int64_t)(square & 0xFFFFFFFFu);
+    kept.squares[1] += (int64_t)(square >> 32);
+}
+
+template <typename T>
+static __device__ inline void add_value(const struct moments_job &job, struct shared_table &table, struct kept &kept,
+                                        T value)
+{
+    const uint32_t key = ts_cuda_rank_key(value);
+    if (!ts_cuda_is_finite(value)) {
+        const bool nan = value != value;
+        kept.n_nan += nan;
+        kept.n_infinite += !nan;
+        return;
+    }
+    if constexpr (std::is_same<T, float>::value)
+        add_float(job, table, kept, __float_as_uint(value)); /* it may flush what came before */
+    else
+        add_integer(kept, value);
+    kept.n++;
+    kept.not_low = max(kept.not_low, ~key);
+    kept.high = max(kept.high, key);
+}
+
+static __device__ void add_moments(struct label_moments *to, const struct label_moments &from)
+{
+    add64(&to->n, (int64_t)from.n);
+    add64(&to->n_nan, (int64_t)from.n_nan);
+    add64(&to->n_infinite, (int64_t)from.n_infinite);
+    add64(&to->n_zero, (int64_t)from.n_zero);
+    atomicMax(&to->not_low, from.not_low);
+    atomicMax(&to->high, from.high);
+    for (int i = 0; i < LABEL_SUM_LIMBS; i++)
+        add64(&to->sum[i], from.sum[i]);
+    for (int i = 0; i < LABEL_SQUARE_LIMBS; i++)
+        add64(&to->squares[i], from.squares[i]);
+}
+
+template <typename T> static __global__ void __launch_bounds__(THREADS) add_values(struct moments_job job)
+{
+    __shared__ struct shared_table table;
+    const T *pixels = (const T *)job.pixels;
+    for (uint32_t i = threadIdx.x; i < sizeof table / sizeof(uint32_t); i += THREADS)
+        ((uint32_t *)&table)[i] = i < PLACES ? (uint32_t)PAIR_FREE : 0;
+    __syncthreads();
+    struct kept kept = begin(0, std::is_same<T, float>::value ? USUAL_BASE : 0);
+    const uint64_t step = (uint64_t)gridDim.x * THREADS * RUN;
+    for (uint64_t first = ((uint64_t)blockIdx.x * THREADS + threadIdx.x) * RUN; first < job.n; first += step) {
+        const uint64_t end = first + RUN < job.n ? first + RUN : job.n;
+        for (uint64_t i = first; i < end; i++) {
+            const uint32_t row = ts_cuda_label_row(job.labels, job.labels_dtype, i, job.n_labels);
+            if (row != kept.row) {
+                flush(job, table, kept);
+                kept = begin(row, kept.base);
+            }
+            add_value(job, table, kept, pixels[i]);
+        }
+    }
+    flush(job, table, kept);
+    __syncthreads();
+    if (threadIdx.x < PLACES && table.rows[threadIdx.x] != PAIR_FREE)
+        add_moments(&job.moments[table.rows[threadIdx.x]], table.moments[threadIdx.x]);
+}
+
+/* A thread passes on the carries of one row. */
+static __global__ void __launch_bounds__(THREADS) pass_carries(struct label_moments *moments, uint32_t n_rows)
+{
+    const uint32_t row = blockIdx.x * THREADS + threadIdx.x;
+    if (row >= n_rows)
+        return;
+    int64_t *limbs[] = {moments[row].sum, moments[row].squares};
+    const int n[] = {LABEL_SUM_LIMBS, LABEL_SQUARE_LIMBS};
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i + 1 < n[k]; i++) {
+            limbs[k][i + 1] += limbs[k][i] >> 32;
+            limbs[k][i] &= INT64_C(0xFFFFFFFF);
+        }
+}
+
+enum ts_status ts_cuda_label_moments(const struct stage_context *context, const struct ts_image *slices,
+                                     const struct ts_image *labels, int64_t n_labels, struct label_moments *moments,
+                                     const struct cuda_call *call)
+{
+    const uint64_t n = ts_image_count(slices);
+    const int64_t at_once = ts_cuda_blocks_at_once(context, THREADS);
+    enum ts_status status = TS_OK;
+    for (uint64_t first = 0; status == TS_OK && first < n; first += LABEL_MOMENTS_ADDITIONS) {
+        struct moments_job job = {(const char *)slices->data + first * ts_dtype_bytes(slices->dtype),
+                                  (const char *)labels->data + first * ts_dtype_bytes(labels->dtype), labels->dtype,
+                                  (uint32_t)n_labels};
+        job.n = n - first < LABEL_MOMENTS_ADDITIONS ? n - first : LABEL_MOMENTS_ADDITIONS;
+        job.moments = moments;
+        const int64_t useful = ts_cuda_parts((int64_t)job.n, THREADS * RUN);
+        const unsigned blocks = (unsigned)(at_once < useful ? at_once : useful);
+#define ADD(T) add_values<T><<<blocks, THREADS, 0, call->stream>>>(job)
+        TS_CUDA_DTYPES(slices->dtype, ADD)
+#undef ADD
+        status = ts_cuda_launched(context, "label moments");
+        if (status != TS_OK)
+            break;
+        pass_carries<<<(unsigned)ts_cuda_parts(n_labels + 1, THREADS), THREADS, 0, call->stream>>>(
+            moments, (uint32_t)n_labels + 1);
+        status = ts_cuda_launched(context, "label carries");
+    }
+    return status;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finds the parameters of a chain that are in the pixels of it, such as the box of a region (stages/engine/stage.h:
+ * struct stage_search). The stages before, with one that searches at their end, are a chain of their own, which is
+ * planned and run for its tables; what they say is written into the chain as if it had been given there. So a plan
+ * knows every size before it is carried out, and the recorded chain needs no search. Stages are searched for in list
+ * order, because a box that was found changes what those after it see.
+ */
+#include <string.h>
+
+#include "core/arena.h"
+#include "pipeline/plan/plan.h"
+#include "pipeline/run/run.h"
+
+struct search {
+    const struct stage_search *search;
+    struct param_set *set; /* of the stage whose parameters are searched */
+    double *memory;
+};
+
+/* Gives the stage that searches the values of the parameters of the same names. */
+static void take_params(struct param_set *to, const struct param_set *from)
+{
+    for (size_t i = 0; i < to->n_params; i++) {
+        size_t other;
+        if (!ts_param_find(from->params, from->n_params, to->params[i].name, &other))
+            continue;
+        memcpy(ts_param_field(to, i), ts_param_field(from, other), ts_param_bytes(to->params[i].kind));
+        to->spans[i] = from->spans[other];
+        to->given |= (from->given >> other & 1) << i;
+    }
+}
+
+/* Makes the chain of the stages before stage `index` and of the one that searches, which bears its name in messages. */
+static bool make_part(const struct ts_chain *chain, int32_t index, struct ts_chain *part)
+{
+    const struct chain_stage *of = &chain->stages[index];
+    struct stage *by = ts_arena_copy(chain->arena, of->stage->search->by, 1, sizeof *by);
+    struct chain_stage *stages = ts_arena_copy(chain->arena, chain->stages, (size_t)index + 1, sizeof *stages);
+    void *values = ts_arena_alloc(chain->arena, of->stage->search->by->params_bytes + 1);
+    if (!by || !stages || !values)
+        return false;
+    by->name = of->stage->name;
+    memset(values, 0, by->params_bytes);
+    stages[index].stage = by;
+    stages[index].name = NULL;
+    stages[index].set = (struct param_set){.params = by->params,
+                                           .n_params = by->n_params,
+                                           .values = values,
+                                           .span = of->set.span,
+                                           .owner = by->name,
+                                           .version = of->set.version};
+    ts_params_init(&stages[index].set);
+    take_params(&stages[index].set, &of->set);
+    *part = *chain;
+    part->stages = stages;
+    part->n_stages = index + 1;
+    part->output = (struct chain_output){.path = NULL};
+    part->part = true;
+    return true;
+}
+
+static enum ts_status take_tables(void *user, const struct stage_context *context, const struct stage_table *tables,
+                                  int n)
+{
+    const struct search *search = user;
+    return search->search->found(search->set, context, tables, n, search->memory);
+}
+
+/* One file has one set of axes, so there is one box for all volumes, and each would have its own. */
+static enum ts_status refuse_volumes(const struct ts_plan *plan, const struct param_set *set, struct ts_diag *diag)
+{
+    if (!plan->nodes[plan->n_nodes - 1].by_volume)
+        return TS_OK;
+    ts_diag_error(diag, TS_BAD_CHAIN,
+                  &(struct diag_site){.code = "volumes-axes", .span = set->span, .stage = set->owner},
+                  "would find another box in each of the volumes, and a result has one set of axes");
+    return ts_diag_hint(diag, "give x, y and z, or choose one volume with `take:` beside the input");
+}
+
+static enum ts_status run_part(const struct ts_chain *part, struct search *search, const struct ts_options *given,
+                               struct ts_diag *diag)
+{
+    struct ts_options options = {.size = 0};
+    struct ts_plan *plan = NULL;
+    memcpy(&options, given, given->size > 0 && given->size < sizeof options ? given->size : sizeof options);
+    options.on_event = NULL;
+    options.profile = NULL;
+    enum ts_status status = ts_plan_create(part, &options, &plan, diag);
+    if (status == TS_OK)
+        status = refuse_volumes(plan, search->set, diag);
+    if (status == TS_OK) {
+        plan->on_tables = take_tables;
+        plan->tables_user = search;
+        status = ts_plan_run(plan, diag);
+    }
+    ts_plan_destroy(plan);
+    return status;
+}
+
+/* What the search warns of the run warns of as well, so that it is reported only where the search fails. */
+static enum ts_status search_stage(struct ts_chain *chain, int32_t index, const struct ts_options *options,
+                                   struct ts_diag *diag)
+{
+    struct chain_stage *stage = &chain->stages[index];
+    struct search search = {.search = stage->stage->search, .set = &stage->set};
+    struct ts_chain part;
+    struct ts_diag *apart = ts_diag_create();
+    search.memory = ts_arena_alloc(chain->arena, STAGE_SEARCH_NUMBERS * sizeof *search.memory);
+    enum ts_status status = apart && search.memory && make_part(chain, index, &part)
+                                ? run_part(&part, &search, options, apart)
+                                : ts_diag_no_memory(diag, sizeof part);
+    if (status != TS_OK && apart)
+        ts_diag_append(diag, apart);
+    ts_diag_destroy(apart);
+    return status;
+}
+
+static bool is_needed(const struct chain_stage *stage)
+{
+    return stage->stage->search && stage->stage->search->needed(&stage->set);
+}
+
+enum ts_status ts_chain_search(struct ts_chain *chain, const struct ts_options *options, struct ts_diag *diag)
+{
+    enum ts_status status = TS_OK;
+    for (int32_t i = 0; status == TS_OK && i < chain->n_stages; i++)
+        if (is_needed(&chain->stages[i]))
+            status = search_stage(chain, i, options, diag);
+    return status;
+}
+
+enum ts_status ts_run_check_searched(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        if (is_needed(node->chain_stage))
+            return ts_diag_error(
+                diag, TS_BAD_CHAIN,
+                &(struct diag_site){.code = "not-searched", .span = node->set.span, .stage = node->label},
+                "its box is found in the pixels before a plan is made, and this plan was made without");
+    }
+    return TS_OK;
+}

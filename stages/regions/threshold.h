@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * threshold makes a mask: 1 where a value lies above a threshold, below another, or between two, and 0 elsewhere. The
+ * threshold is given, or a reduction finds it: by Otsu's rule, or as a percentile. The layout of its result stands
+ * here, because the CPU code and cuda/regions/threshold.cu both write and read it.
+ */
+#ifndef STAGES_REGIONS_THRESHOLD_H
+#define STAGES_REGIONS_THRESHOLD_H
+
+#include "stages/counting/bins.h"
+#include "stages/counting/percentile.h"
+#include "stages/engine/stage.h"
+#include "stages/values/value_keys.h"
+
+enum threshold_method { THRESHOLD_VALUE, THRESHOLD_OTSU, THRESHOLD_PERCENTILE };
+enum threshold_side { THRESHOLD_ABOVE, THRESHOLD_BELOW };
+
+struct threshold_params {
+    int32_t method;      /* enum threshold_method */
+    double above, below; /* infinite: no bound */
+    double percentile;
+    int64_t bins;
+    int32_t side;  /* enum threshold_side */
+    int32_t scope; /* enum scope */
+    struct ts_reference mask;
+};
+
+struct threshold_result {
+    struct bins bins;      /* of Otsu's rule for 32-bit values; kernels read them at the beginning of the result */
+    struct key_range keys; /* of the values that become 1 */
+    struct percentile_search search; /* left out where no second round is needed */
+};
+
+/* Returns the keys of the values that become 1, where the threshold is given. */
+struct key_range ts_threshold_given(const struct stage_context *context);
+/* Returns true where each value has its own count: for 8- and 16-bit integers. */
+bool ts_threshold_by_value(const struct stage_context *context);
+/* True for percentiles of slices of 32-bit values on a device, found in one round: totals are percentile_ends. */
+bool ts_threshold_by_ends(const struct stage_context *context);
+/* Returns true in the round of Otsu's rule that only looks for the range of the bins. */
+bool ts_threshold_ranging(const struct stage_context *context);
+
+#endif
