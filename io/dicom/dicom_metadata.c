@@ -127,6 +127,8 @@ static enum ts_status add_slice_times(const struct dicom_series *series, struct 
     bool listed = true, differ = false;
     if (!numbers)
         return TS_RUN_FAILED;
+    if (slices == 0 || n % slices != 0) /* a series that is refused may have no whole volumes */
+        return TS_OK;
     for (size_t i = 0; i < n; i++) {
         numbers[i] = series->images[i]->slice_time_ms / 1e3;
         listed &= !isnan(numbers[i]);
