@@ -115,10 +115,10 @@ static void sum_down(const struct means_run *run, const struct masked_sum *sums,
 #define STORE(suffix, type)                                                                                            \
     case TS_##suffix:                                                                                                  \
         for (int64_t x = 0; x < n; x++)                                                                                \
-            ((type *)out)[x] = (type)(TS_##suffix == TS_F32 ? values[x] : rint(values[x]));                            \
+            ((type *)out)[first + x] = (type)(TS_##suffix == TS_F32 ? values[x] : rint(values[x]));                    \
         break;
 
-static void store_row(void *out, enum ts_dtype dtype, const double *values, int64_t n)
+void ts_masked_store(const double *values, void *out, enum ts_dtype dtype, int64_t first, int64_t n)
 {
     switch (dtype) {
         TS_IMAGE_DTYPES(STORE)
@@ -141,7 +141,7 @@ static void sum_across(const struct means_run *run, int64_t z, int64_t y, const 
             add(&sum, line[x + i], weight_of(run->window, 2, i));
         values[x] = sum.value / sum.weight;
     }
-    store_row((void *)row_of(run->out, z, y), run->out->dtype, values, run->nx);
+    ts_masked_store(values, ts_slice_data(run->out, z), run->out->dtype, y * run->nx, run->nx);
 }
 
 void ts_masked_means(const struct stage_context *context, const struct masked_window *window, const struct ts_image *in,
