@@ -63,22 +63,19 @@ static void set_bit(uint64_t *bits, int64_t i, bool set)
     bits[i / WORD] = set ? bits[i / WORD] | bit : bits[i / WORD] & ~bit;
 }
 
-/* Returns n bits of row y of a slice, which are set for a row outside: it has the border's constant, which is valid. */
-static uint64_t row_bits(const struct mend_run *run, int64_t slice, int64_t y, int64_t x, int64_t n)
-{
-    const int64_t row = ts_border_index(y, run->ny, run->mend->border);
-    return row < 0 ? UINT64_MAX >> (WORD - n)
-                   : ts_valid_bits(ts_slice_valid(run->in, slice), (size_t)(row * run->nx + x), (size_t)n);
-}
-
-/* Counts the invalid pixels of row `enters`, and no longer those of row `leaves`. */
+/* Counts the invalid pixels of row `enters`, and no longer those of row `leaves` if the window slides. A row outside
+ * has the border's constant, which is valid. */
 static void count_row(struct mend_rows *rows, int64_t slice, int64_t enters, int64_t leaves, bool slides)
 {
     const struct mend_run *run = rows->run;
+    const uint64_t *bits = ts_slice_valid(run->in, slice);
+    const int64_t next = ts_border_index(enters, run->ny, run->mend->border),
+                  past = slides ? ts_border_index(leaves, run->ny, run->mend->border) : -1;
     for (int64_t x = 0; x < run->nx; x += WORD) {
-        const int64_t n = smaller(run->nx - x, WORD);
-        const uint64_t valid = row_bits(run, slice, enters, x, n),
-                       before = slides ? row_bits(run, slice, leaves, x, n) : UINT64_MAX >> (WORD - n);
+        const size_t n = (size_t)smaller(run->nx - x, WORD);
+        const uint64_t all = UINT64_MAX >> (WORD - n),
+                       valid = next < 0 ? all : ts_valid_bits(bits, (size_t)(next * run->nx + x), n),
+                       before = past < 0 ? all : ts_valid_bits(bits, (size_t)(past * run->nx + x), n);
         for (uint64_t changes = valid ^ before; changes; changes &= changes - 1) {
             const int bit = __builtin_ctzll(changes);
             int32_t *missing = &rows->missing[x + bit];
@@ -114,18 +111,22 @@ static void join(uint64_t *bits, int64_t words, int64_t shift)
     }
 }
 
-/* Gives the invalid pixels, whose bits are set, of n <= 64 their values. */
-static void keep(const struct mend_run *run, const char *from, char *to, uint64_t invalid, int64_t n)
+/* Gives the invalid pixels, whose bits are set, their values, run by run. */
+static void keep(const struct mend_run *run, const char *from, char *to, uint64_t invalid)
 {
     const enum ts_dtype dtype = run->in->dtype;
     const size_t element = ts_dtype_bytes(dtype), wide = ts_dtype_bytes(run->out->dtype);
-    const bool all = invalid == UINT64_MAX >> (WORD - n);
-    for (; invalid; invalid = all ? 0 : invalid & (invalid - 1)) {
-        const size_t i = all ? 0 : (size_t)__builtin_ctzll(invalid), count = all ? (size_t)n : 1;
+    for (size_t i = 0; invalid;) {
+        const size_t skipped = (size_t)__builtin_ctzll(invalid);
+        invalid >>= skipped;
+        i += skipped;
+        const size_t n = ~invalid ? (size_t)__builtin_ctzll(~invalid) : WORD;
         if (run->out->dtype == dtype)
-            memcpy(to + i * element, from + i * element, count * element);
+            memcpy(to + i * element, from + i * element, n * element);
         else
-            ts_load_f32((float *)(void *)(to + i * wide), from + i * element, dtype, count);
+            ts_load_f32((float *)(void *)(to + i * wide), from + i * element, dtype, n);
+        invalid = n < WORD ? invalid >> n : 0;
+        i += n;
     }
 }
 
@@ -163,11 +164,11 @@ static void mend_row(struct mend_rows *rows, int64_t z, int64_t y)
         join(rows->whole, run->words, joined);
     if (joined < width)
         join(rows->whole, run->words, width - joined);
+    const size_t element = ts_dtype_bytes(middle.dtype), wide = ts_dtype_bytes(run->out->dtype);
     for (int64_t x = 0; x < run->nx; x += WORD) {
         const int64_t n = smaller(run->nx - x, WORD);
         const uint64_t valid = ts_valid_bits(middle.valid, (size_t)(first + x), (size_t)n);
-        keep(run, from + (size_t)x * ts_dtype_bytes(middle.dtype), to + (size_t)x * ts_dtype_bytes(run->out->dtype),
-             ~valid & UINT64_MAX >> (WORD - n), n);
+        keep(run, from + (size_t)x * element, to + (size_t)x * wide, ~valid & UINT64_MAX >> (WORD - n));
         rows->whole[x / WORD] = valid & ~rows->whole[x / WORD];
     }
     mend_stretches(rows, &row);
