@@ -72,17 +72,15 @@ static void move_to(const struct box_job *job, const struct masked_row *row, cha
     *columns = (struct box_columns){true, row->z, row->y};
 }
 
-/* Adds a column, which may lie outside, to a window, or takes it away. */
-static void add_column(const struct box_job *job, const struct masked_row *row, const double *sums, int64_t x,
-                       double times, double *sum, double *missing)
+/* Returns the sum of a column, which may lie outside, and how many of its pixels are invalid. */
+static inline struct masked_sum column_at(const struct box_job *job, const struct masked_row *row, const double *sums,
+                                          int64_t x)
 {
     const int64_t *radius = job->window.radius;
     const int64_t column = x >= 0 && x < job->nx ? x : ts_border_index(x, job->nx, job->window.border);
-    if (column >= 0) {
-        *sum += times * sums[column];
-        *missing += times * row->missing[column];
-    } else
-        *sum += times * job->window.constant * (double)((2 * radius[0] + 1) * (2 * radius[1] + 1));
+    if (column >= 0)
+        return (struct masked_sum){sums[column], row->missing[column]};
+    return (struct masked_sum){job->window.constant * (double)((2 * radius[0] + 1) * (2 * radius[1] + 1)), 0};
 }
 
 static void box_pixels(const void *of, const struct masked_row *row, int64_t first, int64_t end, void *own)
@@ -93,12 +91,16 @@ static void box_pixels(const void *of, const struct masked_row *row, int64_t fir
     const double *sums = (const double *)(const void *)((char *)own + job->sums);
     const double count = (double)((2 * radius[0] + 1) * (2 * radius[1] + 1) * (2 * half + 1));
     move_to(job, row, own);
-    for (int64_t x = first - half; x < first + half; x++)
-        add_column(job, row, sums, x, 1, &sum, &missing);
-    for (int64_t x = first; x < end; x++) {
-        add_column(job, row, sums, x + half, 1, &sum, &missing);
-        means[x - first] = sum / (count - missing);
-        add_column(job, row, sums, x - half, -1, &sum, &missing);
+    for (int64_t x = first - half; x < end + half; x++) {
+        const struct masked_sum enters = column_at(job, row, sums, x);
+        sum += enters.value;
+        missing += enters.weight;
+        if (x < first + half)
+            continue;
+        const struct masked_sum leaves = column_at(job, row, sums, x - 2 * half);
+        means[x - half - first] = sum / (count - missing);
+        sum -= leaves.value;
+        missing -= leaves.weight;
     }
     ts_masked_store(means, ts_slice_data(job->out, row->z), job->out->dtype, row->y * job->nx + first, end - first);
 }
