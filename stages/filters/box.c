@@ -14,6 +14,7 @@
 #include "stages/engine/border.h"
 #include "stages/engine/scratch.h"
 #include "stages/filters/box_loops.h"
+#include "stages/filters/box_masked.h"
 #include "stages/filters/integer_means.h"
 #include "stages/filters/window_prefix.h"
 #include "stages/filters/window_sum.h"
@@ -250,14 +251,18 @@ struct masked_window ts_box_masked_window(const struct stage_context *context)
                                   .constant = params->constant};
 }
 
+/* Returns the bytes of scratch for an image without invalid pixels. */
+static size_t whole_bytes(const struct stage_context *context, int64_t n)
+{
+    return takes_loops(context->params) ? ts_box_loops_scratch_bytes(context, n) : box_describe(context, n).bytes;
+}
+
 static size_t box_scratch_bytes(const struct stage_context *context, int64_t n)
 {
     const struct masked_window window = ts_box_masked_window(context);
-    if (context->in.masked)
+    if (context->in.masked && !ts_box_mends(context))
         return ts_masked_means_bytes(context, &window);
-    if (takes_loops(context->params))
-        return ts_box_loops_scratch_bytes(context, n);
-    return box_describe(context, n).bytes;
+    return (whole_bytes(context, n) + 63) / 64 * 64 + (context->in.masked ? ts_box_mend_bytes(context) : 0);
 }
 
 static void set_constant(void *data, enum window_value value, double constant, int64_t n)
@@ -379,17 +384,13 @@ static void box_chunk(const struct box_run *run, const char *slice, int64_t chun
         running_chunk(run, rows, y_first, y_end, out, true, scratch);
 }
 
-static enum ts_status box_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                              void *scratch)
+/* Maps a slab as one without invalid pixels. */
+static void map_whole(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                      void *scratch)
 {
-    const struct masked_window window = ts_box_masked_window(context);
-    if (context->in.masked) {
-        ts_masked_means(context, &window, in, out, scratch);
-        return TS_OK;
-    }
     if (takes_loops(context->params)) {
         ts_box_loops_map(context, in, out, scratch);
-        return TS_OK;
+        return;
     }
     const struct box_run run = box_describe(context, out->axes[0].n);
     set_constant((char *)scratch + run.constant_row, run.value,
@@ -406,6 +407,19 @@ static enum ts_status box_map(const struct stage_context *context, const struct 
                                        : ts_slice_data(in, z);
         box_chunk(&run, slice, item % run.n_chunks, ts_slice_data(out, z), scratch);
     }
+}
+
+static enum ts_status box_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                              void *scratch)
+{
+    const struct masked_window window = ts_box_masked_window(context);
+    if (context->in.masked && !ts_box_mends(context)) {
+        ts_masked_means(context, &window, in, out, scratch);
+        return TS_OK;
+    }
+    map_whole(context, in, out, scratch);
+    if (context->in.masked)
+        ts_box_mend(context, in, out, (char *)scratch + (whole_bytes(context, out->axes[0].n) + 63) / 64 * 64);
     return TS_OK;
 }
 

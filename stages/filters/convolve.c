@@ -206,7 +206,7 @@ static struct convolve_run convolve_describe(const struct stage_context *context
 
 static size_t convolve_scratch_bytes(const struct stage_context *context, int64_t n)
 {
-    return convolve_describe(context, n).bytes;
+    return convolve_describe(context, n).bytes + (context->in.masked ? ts_convolve_mend_bytes(context) : 0);
 }
 
 static void write_taps(const struct convolve_weights *kernel, bool exact, struct taps *taps)
@@ -381,7 +381,7 @@ static enum ts_status convolve_map(const struct stage_context *context, const st
                        ts_slice_data(out, z), scratch);
     }
     if (in->valid)
-        ts_convolve_mend(context, in, out);
+        ts_convolve_mend(context, in, out, (char *)scratch + run.bytes);
     return TS_OK;
 }
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Few pixels lie near the padding, so the image is convolved as any other first, and only these are computed again, tap
- * by tap in double. They are looked for by blocks of 64 pixels of a row: the bits of all pixels under the weights of a
- * block are joined by a few operations on words, and mostly all of them are set.
+ * The pixels that have an invalid one under their weights (masked_mend.h) are computed tap by tap in double.
  */
 #include "stages/filters/convolve_masked.h"
 
@@ -10,14 +8,15 @@
 
 #include "stages/engine/border.h"
 #include "stages/engine/validity.h"
-
-enum { BLOCK = 64 };
+#include "stages/filters/masked_mend.h"
 
 struct masked_kernel {
     const struct convolve_params *params;
     struct convolve_weights kernels[2];
     int n_kernels;
     int64_t ny, nx, half_y, half_x;
+    const struct ts_image *in;
+    struct ts_image *out;
 };
 
 /* One slice of the input. */
@@ -27,54 +26,6 @@ struct masked_slice {
     const uint64_t *valid;
     enum ts_dtype dtype;
 };
-
-/* Returns n <= 128 bits from pixel i on. */
-static unsigned __int128 long_bits(const uint64_t *valid, int64_t i, int64_t n)
-{
-    const unsigned __int128 low = ts_valid_bits(valid, (size_t)i, (size_t)(n < BLOCK ? n : BLOCK));
-    return n > BLOCK ? low | (unsigned __int128)ts_valid_bits(valid, (size_t)(i + BLOCK), (size_t)(n - BLOCK)) << BLOCK
-                     : low;
-}
-
-/* Returns true where all pixels under the weights of one pixel are valid. */
-static bool is_whole(const struct masked_slice *slice, int64_t y, int64_t x)
-{
-    const struct masked_kernel *kernel = slice->kernel;
-    const enum ts_border border = (enum ts_border)kernel->params->border;
-    bool whole = true;
-    for (int64_t j = -kernel->half_y; j <= kernel->half_y; j++) {
-        const int64_t row = ts_border_index(y + j, kernel->ny, border);
-        for (int64_t i = -kernel->half_x; whole && row >= 0 && i <= kernel->half_x; i++) {
-            const int64_t column = ts_border_index(x + i, kernel->nx, border);
-            whole = column < 0 || ts_valid_at(slice->valid, (size_t)(row * kernel->nx + column));
-        }
-    }
-    return whole;
-}
-
-/* Returns bits of pixels [x, x + n) of row y, set where all pixels under the weights are valid. The bits of the rows
- * are joined, and then shifted against each other for the columns. */
-static uint64_t whole_pixels(const struct masked_slice *slice, int64_t y, int64_t x, int64_t n)
-{
-    const struct masked_kernel *kernel = slice->kernel;
-    const int64_t half = kernel->half_x, width = n + 2 * half;
-    uint64_t whole = 0;
-    if (x < half || x + n + half > kernel->nx) {
-        for (int64_t i = 0; i < n; i++)
-            whole |= (uint64_t)is_whole(slice, y, x + i) << i;
-        return whole;
-    }
-    unsigned __int128 rows = ~(unsigned __int128)0, all;
-    for (int64_t j = -kernel->half_y; j <= kernel->half_y; j++) {
-        const int64_t row = ts_border_index(y + j, kernel->ny, (enum ts_border)kernel->params->border);
-        if (row >= 0)
-            rows &= long_bits(slice->valid, row * kernel->nx + x - half, width);
-    }
-    all = rows;
-    for (int64_t i = 1; i <= 2 * half; i++)
-        all &= rows >> i;
-    return (uint64_t)all & UINT64_MAX >> (BLOCK - n);
-}
 
 static double value_at(const struct masked_slice *slice, int64_t i)
 {
@@ -131,36 +82,43 @@ static float convolved(const struct masked_slice *slice, int64_t y, int64_t x)
     return (float)(kernel->n_kernels > 1 ? sqrt(sums[0] * sums[0] + sums[1] * sums[1]) : sums[0]);
 }
 
-/* Mends pixels [x, x + n) of row y, of which `out` is the first. */
-static void mend_block(const struct masked_slice *slice, int64_t y, int64_t x, int64_t n, float *out)
+static void convolve_pixels(const void *job, const struct masked_row *row, int64_t first, int64_t end, void *own)
 {
-    const int64_t first = y * slice->kernel->nx + x;
-    const uint64_t valid = ts_valid_bits(slice->valid, (size_t)first, (size_t)n);
-    if (valid == 0) {
-        ts_load_f32(out, (const char *)slice->data + (size_t)first * ts_dtype_bytes(slice->dtype), slice->dtype,
-                    (size_t)n);
-        return;
-    }
-    const uint64_t whole = whole_pixels(slice, y, x, n);
-    for (int64_t i = whole == UINT64_MAX >> (BLOCK - n) ? n : 0; i < n; i++)
-        if (!(valid >> i & 1))
-            out[i] = (float)value_at(slice, first + i);
-        else if (!(whole >> i & 1))
-            out[i] = convolved(slice, y, x + i);
+    const struct masked_kernel *kernel = job;
+    const struct masked_slice slice = {kernel, ts_slice_data(kernel->in, row->z), ts_slice_valid(kernel->in, row->z),
+                                       kernel->in->dtype};
+    float *out = (float *)ts_slice_data(kernel->out, row->z) + row->y * kernel->nx;
+    (void)own;
+    for (int64_t x = first; x < end; x++)
+        out[x] = convolved(&slice, row->y, x);
 }
 
-void ts_convolve_mend(const struct stage_context *context, const struct ts_image *in, struct ts_image *out)
+static struct masked_mend describe(struct masked_kernel *kernel, const struct stage_context *context)
 {
-    struct masked_kernel kernel = {.params = context->params, .ny = in->axes[1].n, .nx = in->axes[2].n};
-    kernel.n_kernels = ts_convolve_kernels(kernel.params, kernel.kernels);
-    kernel.half_y = kernel.kernels[0].rows / 2;
-    kernel.half_x = kernel.kernels[0].columns / 2;
-#pragma omp parallel for schedule(dynamic, 16) num_threads(context->threads)
-    for (int64_t row = 0; row < out->axes[0].n * kernel.ny; row++) {
-        const int64_t z = row / kernel.ny, y = row % kernel.ny;
-        const struct masked_slice slice = {&kernel, ts_slice_data(in, z), ts_slice_valid(in, z), in->dtype};
-        float *to = (float *)ts_slice_data(out, z) + y * kernel.nx;
-        for (int64_t x = 0; x < kernel.nx; x += BLOCK)
-            mend_block(&slice, y, x, kernel.nx - x < BLOCK ? kernel.nx - x : BLOCK, to + x);
-    }
+    *kernel =
+        (struct masked_kernel){.params = context->params, .ny = context->in.axes[1].n, .nx = context->in.axes[2].n};
+    kernel->n_kernels = ts_convolve_kernels(kernel->params, kernel->kernels);
+    kernel->half_y = kernel->kernels[0].rows / 2;
+    kernel->half_x = kernel->kernels[0].columns / 2;
+    return (struct masked_mend){.radius = {0, kernel->half_y, kernel->half_x},
+                                .border = (enum ts_border)kernel->params->border,
+                                .pixels = convolve_pixels,
+                                .job = kernel};
+}
+
+size_t ts_convolve_mend_bytes(const struct stage_context *context)
+{
+    struct masked_kernel kernel;
+    const struct masked_mend mend = describe(&kernel, context);
+    return ts_masked_mend_bytes(context, &mend);
+}
+
+void ts_convolve_mend(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                      void *scratch)
+{
+    struct masked_kernel kernel;
+    const struct masked_mend mend = describe(&kernel, context);
+    kernel.in = in;
+    kernel.out = out;
+    ts_masked_mend(context, &mend, in, out, scratch);
 }

@@ -10,7 +10,11 @@
 #include "stages/engine/stage.h"
 #include "stages/filters/convolve.h"
 
-/* Writes the pixels of `out` that have an invalid one under their weights; the others are there already. */
-void ts_convolve_mend(const struct stage_context *context, const struct ts_image *in, struct ts_image *out);
+/* Returns the bytes of scratch of ts_convolve_mend. */
+size_t ts_convolve_mend_bytes(const struct stage_context *context);
+/* Writes the pixels of `out` that are invalid or have an invalid one under their weights; the others are there
+ * already. */
+void ts_convolve_mend(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                      void *scratch);
 
 #endif

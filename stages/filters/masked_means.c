@@ -7,30 +7,41 @@
 
 #include <math.h>
 #include <omp.h>
+#include <string.h>
 
+#include "core/vectors.h"
 #include "stages/engine/border.h"
 #include "stages/engine/scratch.h"
 #include "stages/engine/validity.h"
 
-/* One slab, and where its parts of the scratch stand. */
+/* One slab, and where its parts of the scratch stand. Sums of values and of weights lie in rows of their own. */
 struct means_run {
     const struct masked_window *window;
     const struct ts_image *in;
     struct ts_image *out;
-    int64_t ny, nx;
-    size_t sums, columns, threads, thread_bytes, line, values, bytes;
+    int64_t ny, nx, width, plane; /* width: of a row with its border; plane: pixels of a slice */
+    size_t sums, columns, outside, factors[3], threads, thread_bytes, line, row, means, rows, bytes;
 };
 
 static struct means_run describe(const struct stage_context *context, const struct masked_window *window)
 {
     struct means_run run = {.window = window, .ny = context->in.axes[1].n, .nx = context->in.axes[2].n};
-    const int64_t width = run.nx + 2 * window->radius[2];
     size_t own = 0;
-    run.line = ts_scratch_part(&own, width, sizeof(struct masked_sum));
-    run.values = ts_scratch_part(&own, run.nx, sizeof(double));
+    int64_t longest = 0;
+    run.width = run.nx + 2 * window->radius[2];
+    run.plane = run.ny * run.nx;
+    for (int axis = 0; axis < 3; axis++) {
+        longest = window->radius[axis] > longest ? window->radius[axis] : longest;
+        run.factors[axis] = ts_scratch_part(&run.bytes, 2 * window->radius[axis] + 1, sizeof(double));
+    }
+    run.line = ts_scratch_part(&own, 2 * run.width, sizeof(double));
+    run.row = ts_scratch_part(&own, run.nx, sizeof(double));
+    run.means = ts_scratch_part(&own, 2 * run.nx, sizeof(double));
+    run.rows = ts_scratch_part(&own, 2 * longest + 1, sizeof(double *));
     run.thread_bytes = own;
-    run.sums = ts_scratch_part(&run.bytes, run.ny * run.nx, sizeof(struct masked_sum));
-    run.columns = ts_scratch_part(&run.bytes, width, sizeof(int64_t));
+    run.sums = ts_scratch_part(&run.bytes, 2 * run.plane, sizeof(double));
+    run.columns = ts_scratch_part(&run.bytes, run.width, sizeof(int64_t));
+    run.outside = ts_scratch_part(&run.bytes, 2 * run.nx, sizeof(double));
     run.threads = ts_scratch_part(&run.bytes, context->threads, own);
     return run;
 }
@@ -51,21 +62,54 @@ static const void *row_of(const struct ts_image *image, int64_t z, int64_t y)
     return (const char *)ts_slice_data(image, z) + row;
 }
 
-/* Sums row y along z, around output slice z. `values` is scratch for a row. */
-static void sum_along_z(const struct means_run *run, int64_t z, int64_t y, double *values, struct masked_sum *sums)
+/* Adds four weighted rows, one after the other. */
+TS_VECTORIZED static void add_four(double *restrict sums, const double *const *rows, const double *weights, int64_t n)
 {
-    const int64_t width = 2 * run->window->radius[0] + 1;
-    for (int64_t x = 0; x < run->nx; x++)
-        sums[x] = (struct masked_sum){0, 0};
-    for (int64_t k = 0; k < width; k++) {
+    const double *a = rows[0], *b = rows[1], *c = rows[2], *d = rows[3];
+    const double of_a = weights[0], of_b = weights[1], of_c = weights[2], of_d = weights[3];
+    for (int64_t x = 0; x < n; x++)
+        sums[x] = sums[x] + of_a * a[x] + of_b * b[x] + of_c * c[x] + of_d * d[x];
+}
+
+TS_VECTORIZED static void add_row(double *restrict sums, const double *row, double weight, int64_t n)
+{
+    for (int64_t x = 0; x < n; x++)
+        sums[x] += weight * row[x];
+}
+
+/* Sums `count` weighted rows. */
+static void sum_rows(double *sums, const double *const *rows, const double *weights, int64_t count, int64_t n)
+{
+    int64_t k = 0;
+    memset(sums, 0, (size_t)n * sizeof *sums);
+    for (; k + 4 <= count; k += 4)
+        add_four(sums, rows + k, weights + k, n);
+    for (; k < count; k++)
+        add_row(sums, rows[k], weights[k], n);
+}
+
+static const double *factors_of(const struct means_run *run, const char *scratch, int axis)
+{
+    return (const double *)(const void *)(scratch + run->factors[axis]);
+}
+
+/* Sums row y along z, around output slice z: the values to sums[x], their weights to sums[plane + x]. */
+static void sum_along_z(const struct means_run *run, int64_t z, int64_t y, const char *scratch, double *row,
+                        double *sums)
+{
+    const size_t n = (size_t)run->nx, first = (size_t)(y * run->nx);
+    memset(sums, 0, n * sizeof *sums);
+    memset(sums + run->plane, 0, n * sizeof *sums);
+    for (int64_t k = 0; k <= 2 * run->window->radius[0]; k++) {
         const uint64_t *valid = ts_slice_valid(run->in, z + k);
-        const double weight = weight_of(run->window, 0, k);
-        ts_load_f64(values, row_of(run->in, z + k, y), run->in->dtype, (size_t)run->nx);
-        for (int64_t x = 0; x < run->nx; x++)
-            if (ts_valid_at(valid, (size_t)(y * run->nx + x))) {
-                sums[x].value += weight * values[x];
-                sums[x].weight += weight;
-            }
+        const double weight = factors_of(run, scratch, 0)[k];
+        ts_load_f64(row, row_of(run->in, z + k, y), run->in->dtype, n);
+        ts_valid_fill_doubles(valid, first, n, 0, row);
+        add_row(sums, row, weight, run->nx);
+        for (size_t x = 0; x < n; x++)
+            row[x] = 1;
+        ts_valid_fill_doubles(valid, first, n, 0, row);
+        add_row(sums + run->plane, row, weight, run->nx);
     }
 }
 
@@ -89,36 +133,38 @@ static struct masked_sum outside(const struct masked_window *window, int axis)
     return sum;
 }
 
-/* Sums the image of sums down the columns, around row y, and extends the row by the samples beyond its ends. */
-static void sum_down(const struct means_run *run, const struct masked_sum *sums, const int64_t *columns, int64_t y,
-                     struct masked_sum *line)
+/* Sums the image of sums down the columns, around row y, and extends the row by the samples beyond its ends. `part` is
+ * 0 for the values and 1 for their weights. */
+static void sum_down(const struct means_run *run, int64_t y, int part, const char *scratch, const double **rows,
+                     double *line)
 {
     const struct masked_window *window = run->window;
     const int64_t half = window->radius[2], height = 2 * window->radius[1] + 1;
-    struct masked_sum *row = line + half;
-    const struct masked_sum above = outside(window, 0), beside = outside(window, 1);
-    for (int64_t x = 0; x < run->nx; x++)
-        row[x] = (struct masked_sum){0, 0};
+    const int64_t *columns = (const int64_t *)(const void *)(scratch + run->columns);
+    const double *sums = (const double *)(const void *)(scratch + run->sums) + part * run->plane;
+    const struct masked_sum beside = outside(window, 1);
+    double *row = line + half;
     for (int64_t j = 0; j < height; j++) {
         const int64_t from = ts_border_index(y + j - window->radius[1], run->ny, window->border);
-        const double weight = weight_of(window, 1, j);
-        for (int64_t x = 0; x < run->nx; x++)
-            add(&row[x], from < 0 ? above : sums[from * run->nx + x], weight);
+        rows[j] =
+            from < 0 ? (const double *)(const void *)(scratch + run->outside) + part * run->nx : sums + from * run->nx;
     }
+    sum_rows(row, rows, factors_of(run, scratch, 1), height, run->nx);
     for (int64_t i = 0; i < half; i++) {
         const int64_t left = columns[i], right = columns[half + run->nx + i];
-        line[i] = left < 0 ? beside : row[left];
-        row[run->nx + i] = right < 0 ? beside : row[right];
+        const double constant = part ? beside.weight : beside.value;
+        line[i] = left < 0 ? constant : row[left];
+        row[run->nx + i] = right < 0 ? constant : row[right];
     }
 }
 
 #define STORE(suffix, type)                                                                                            \
     case TS_##suffix:                                                                                                  \
         for (int64_t x = 0; x < n; x++)                                                                                \
-            ((type *)out)[x] = (type)(TS_##suffix == TS_F32 ? values[x] : rint(values[x]));                            \
+            ((type *)out)[first + x] = (type)(TS_##suffix == TS_F32 ? values[x] : rint(values[x]));                    \
         break;
 
-static void store_row(void *out, enum ts_dtype dtype, const double *values, int64_t n)
+void ts_masked_store(const double *values, void *out, enum ts_dtype dtype, int64_t first, int64_t n)
 {
     switch (dtype) {
         TS_IMAGE_DTYPES(STORE)
@@ -127,46 +173,67 @@ static void store_row(void *out, enum ts_dtype dtype, const double *values, int6
     }
 }
 
-/* Sums along row y, and writes its means; pixels that are invalid keep what `values` has. */
-static void sum_across(const struct means_run *run, int64_t z, int64_t y, const struct masked_sum *line, double *values)
+TS_VECTORIZED static void divide(double *restrict values, const double *weights, int64_t n)
 {
-    const int64_t width = 2 * run->window->radius[2] + 1;
+    for (int64_t x = 0; x < n; x++)
+        values[x] /= weights[x];
+}
+
+/* Sums along row y, and writes its means; pixels that are invalid keep their values. */
+static void map_row(const struct means_run *run, int64_t z, int64_t y, const char *scratch, char *own)
+{
     const struct ts_image middle = ts_image_slices(run->in, z + run->window->radius[0], 1);
-    ts_load_f64(values, row_of(&middle, 0, y), middle.dtype, (size_t)run->nx);
-    for (int64_t x = 0; x < run->nx; x++) {
-        struct masked_sum sum = {0, 0};
-        if (!ts_valid_at(middle.valid, (size_t)(y * run->nx + x)))
-            continue;
-        for (int64_t i = 0; i < width; i++)
-            add(&sum, line[x + i], weight_of(run->window, 2, i));
-        values[x] = sum.value / sum.weight;
+    const int64_t count = 2 * run->window->radius[2] + 1;
+    const double **rows = (const double **)(void *)(own + run->rows);
+    double *means = (double *)(void *)(own + run->means), *row = (double *)(void *)(own + run->row);
+    for (int part = 0; part < 2; part++) {
+        double *line = (double *)(void *)(own + run->line) + part * run->width;
+        sum_down(run, y, part, scratch, rows, line);
+        for (int64_t i = 0; i < count; i++)
+            rows[i] = line + i;
+        sum_rows(means + part * run->nx, rows, factors_of(run, scratch, 2), count, run->nx);
     }
-    store_row((void *)row_of(run->out, z, y), run->out->dtype, values, run->nx);
+    divide(means, means + run->nx, run->nx);
+    ts_load_f64(row, row_of(&middle, 0, y), middle.dtype, (size_t)run->nx);
+    for (int64_t x = 0; x < run->nx; x++)
+        means[x] = ts_valid_at(middle.valid, (size_t)(y * run->nx + x)) ? means[x] : row[x];
+    ts_masked_store(means, ts_slice_data(run->out, z), run->out->dtype, y * run->nx, run->nx);
+}
+
+/* Writes the weights of each axis, and the sums of rows outside that have the border's constant. */
+static void prepare(const struct means_run *run, char *scratch)
+{
+    const struct masked_sum above = outside(run->window, 0);
+    double *rows = (double *)(void *)(scratch + run->outside);
+    for (int axis = 0; axis < 3; axis++)
+        for (int64_t i = 0; i <= 2 * run->window->radius[axis]; i++)
+            ((double *)(void *)(scratch + run->factors[axis]))[i] = weight_of(run->window, axis, i);
+    for (int64_t x = 0; x < run->nx; x++) {
+        rows[x] = above.value;
+        rows[run->nx + x] = above.weight;
+    }
+    ts_border_fill((int64_t *)(void *)(scratch + run->columns), -run->window->radius[2], run->width, run->nx,
+                   run->window->border);
 }
 
 void ts_masked_means(const struct stage_context *context, const struct masked_window *window, const struct ts_image *in,
                      struct ts_image *out, void *scratch)
 {
     struct means_run run = describe(context, window);
-    struct masked_sum *sums = (struct masked_sum *)((char *)scratch + run.sums);
-    int64_t *columns = (int64_t *)((char *)scratch + run.columns);
     run.in = in;
     run.out = out;
-    ts_border_fill(columns, -window->radius[2], run.nx + 2 * window->radius[2], run.nx, window->border);
+    prepare(&run, scratch);
 #pragma omp parallel num_threads(context->threads)
     {
         char *own = (char *)scratch + run.threads + (size_t)omp_get_thread_num() * run.thread_bytes;
-        struct masked_sum *line = (struct masked_sum *)(own + run.line);
-        double *values = (double *)(own + run.values);
         for (int64_t z = 0; z < out->axes[0].n; z++) {
 #pragma omp for schedule(static)
             for (int64_t y = 0; y < run.ny; y++)
-                sum_along_z(&run, z, y, values, sums + y * run.nx);
+                sum_along_z(&run, z, y, scratch, (double *)(void *)(own + run.row),
+                            (double *)(void *)((char *)scratch + run.sums) + y * run.nx);
 #pragma omp for schedule(static)
-            for (int64_t y = 0; y < run.ny; y++) {
-                sum_down(&run, sums, columns, y, line);
-                sum_across(&run, z, y, line, values);
-            }
+            for (int64_t y = 0; y < run.ny; y++)
+                map_row(&run, z, y, scratch, own);
         }
     }
 }

@@ -32,5 +32,7 @@ size_t ts_masked_means_bytes(const struct stage_context *context, const struct m
 /* Writes the means of the slices of `out`. `in` has radius[0] more slices at both ends, with its bits. */
 void ts_masked_means(const struct stage_context *context, const struct masked_window *window, const struct ts_image *in,
                      struct ts_image *out, void *scratch);
+/* Stores n means as pixels [first, first + n) of a slice. Integers are rounded to the nearest, the even one of two. */
+void ts_masked_store(const double *values, void *out, enum ts_dtype dtype, int64_t first, int64_t n);
 
 #endif

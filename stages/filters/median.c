@@ -130,9 +130,8 @@ static size_t columns_bytes(const struct stage_context *context)
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 {
     (void)n;
-    if (context->in.masked)
-        return ts_median_masked_bytes(context);
-    return columns_bytes(context) + (size_t)context->threads * worker_bytes(context);
+    return columns_bytes(context) + (size_t)context->threads * worker_bytes(context) +
+           (context->in.masked ? ts_median_mend_bytes(context) : 0);
 }
 
 static int32_t *line_of(const struct job *job, const struct worker *worker, int64_t slice, int64_t row)
@@ -295,10 +294,6 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     const int32_t constant = params->border == BORDER_CONSTANT ? key_of(dtype, params->constant) : 0;
     double low, high;
     ts_dtype_range(dtype, &low, &high);
-    if (context->in.masked) {
-        ts_median_masked(context, in, out, constant, scratch);
-        return TS_OK;
-    }
     struct job job = {context,
                       in,
                       out,
@@ -325,6 +320,9 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
             map_rows(&job, &worker, i / chunks, first, first + CHUNK_ROWS < ny ? first + CHUNK_ROWS : ny);
         }
     }
+    if (context->in.masked)
+        ts_median_mend(context, in, out, constant,
+                       (char *)scratch + columns_bytes(context) + (size_t)context->threads * worker_bytes(context));
     return TS_OK;
 }
 

@@ -11,11 +11,12 @@
 
 /* Returns the key that would stand at index `rank` if the n keys were sorted. Changes their order. */
 int32_t ts_select_key(int32_t *keys, int64_t n, uint32_t rank);
-/* Returns the bytes of scratch of ts_median_masked. */
-size_t ts_median_masked_bytes(const struct stage_context *context);
-/* Writes the medians of the slices of `out`. `in` has the halo of the stage at both ends, with its bits. `constant` is
- * the key of pixels outside with BORDER_CONSTANT, which count as valid. */
-void ts_median_masked(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                      int32_t constant, void *scratch);
+/* Returns the bytes of scratch of ts_median_mend. */
+size_t ts_median_mend_bytes(const struct stage_context *context);
+/* Writes the pixels of `out` that are invalid or have an invalid one in their window; the others are there already.
+ * `in` has the halo of the stage at both ends, with its bits. `constant` is the key of pixels outside with
+ * BORDER_CONSTANT, which count as valid. */
+void ts_median_mend(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                    int32_t constant, void *scratch);
 
 #endif
