@@ -64,6 +64,8 @@ static bool parse(const struct tag_row *row, const struct dicom_element *element
         if (length == 0 || !ts_dicom_is_text_vr(element->vr))
             return false;
         value->text = ts_arena_text(scan->arena, bytes, length);
+        if (!value->text)
+            ts_dicom_refuse(scan, "no-memory", "memory is out");
         return value->text != NULL;
     }
     const char *end = ts_dicom_is_text_vr(element->vr) && row->kind == DICOM_FIELD_NUMBER
@@ -86,7 +88,9 @@ void ts_dicom_take_field(struct scan *scan, const struct dicom_element *element,
         !parse(row, element, bytes, length, big_endian, scan, &parsed))
         return;
     struct dicom_value *value = ts_arena_copy(scan->arena, &parsed, 1, sizeof parsed);
-    if (value)
+    if (!value)
+        ts_dicom_refuse(scan, "no-memory", "memory is out");
+    else
         ts_dicom_current_image(scan)->values = value;
 }
 
