@@ -218,7 +218,6 @@ static void put_object(struct dicom_header *header, const struct dicom_files *fi
     ts_dicom_uid(instance, text);
     static const char *const syntaxes[] = {[SINK_CODEC_NONE] = DICOM_EXPLICIT_SYNTAX,
                                            [SINK_CODEC_RLE] = DICOM_RLE_SYNTAX,
-                                           [SINK_CODEC_JPEG_LS] = DICOM_JPEG_LS_SYNTAX,
                                            [SINK_CODEC_J2K] = DICOM_JPEG_2000_SYNTAX};
     ts_dicom_put_meta(header, class_of(files->object), instance, syntaxes[files->sink.request.codec]);
     ts_dicom_put_text(header, 0x00080008, "CS", "%s",

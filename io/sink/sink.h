@@ -18,7 +18,7 @@ struct sink_window {
     double low, high;
 };
 
-enum sink_codec { SINK_CODEC_NONE, SINK_CODEC_RLE, SINK_CODEC_JPEG_LS, SINK_CODEC_J2K }; /* of DICOM's pixels */
+enum sink_codec { SINK_CODEC_NONE, SINK_CODEC_RLE, SINK_CODEC_J2K }; /* of DICOM's pixels */
 
 struct sink_request {
     const char *path;
