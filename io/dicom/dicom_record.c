@@ -21,19 +21,19 @@ static const char *join_warnings(const struct dicom_source *source, const struct
     return text;
 }
 
-/* States how far the headers were made anonymous. Nothing is claimed of the pixels.
- * Source: DICOM PS3.15, Annex E; PS3.16, CID 7050 (the codes). */
+/* States how far the headers were made anonymous. Nothing is claimed of the pixels, and no profile where text in them
+ * is shown, which every profile removes. Source: DICOM PS3.15, Annex E; PS3.16, CID 7050 (the codes). */
 static enum ts_status add_deidentification(struct dicom_metadata *list, const struct dicom_identity *identity,
-                                           struct ts_diag *diag)
+                                           bool shown, struct ts_diag *diag)
 {
     const bool moved = identity->key_bytes > 0;
     const struct source_attribute texts[] = {
         {.name = "deidentification_method",
          .value = identity->keep ? "" : "tomostage: nothing but an allow-list of attributes is recorded"},
         {.name = "deidentification_codes",
-         .value = identity->keep ? ""
-                  : moved        ? "113100\\113107"
-                                 : "113100"},
+         .value = identity->keep || shown ? ""
+                  : moved                 ? "113100\\113107"
+                                          : "113100"},
         {.name = "longitudinal_temporal_information_modified",
          .value = identity->keep ? "UNMODIFIED"
                   : moved        ? "MODIFIED"
@@ -62,7 +62,8 @@ enum ts_status ts_dicom_record(struct dicom_source *source, const struct dicom_p
         snprintf(skipped, sizeof skipped, "%zu", n_skipped);
     ts_dicom_passed_over(folder, passed_over, sizeof passed_over);
     /* Boxes that the chain names are taken to hold all the text that the header speaks of. */
-    const bool masked = source->mask.boxes && strcmp(ts_dicom_burned_in(series), "YES") == 0;
+    const bool burned_in = strcmp(ts_dicom_burned_in(series), "YES") == 0;
+    const bool masked = source->mask.boxes && burned_in, shown = burned_in && !masked;
     const struct dicom_loss loss = ts_dicom_loss(series);
     const struct source_attribute reports[] = {
         {.name = DICOM_SERIES_OF_INPUT, .value = number},
@@ -78,7 +79,7 @@ enum ts_status ts_dicom_record(struct dicom_source *source, const struct dicom_p
     enum ts_status status = ts_dicom_metadata(series, identity, source->arena, &list, diag);
     for (size_t i = 0; status == TS_OK && i < sizeof reports / sizeof reports[0]; i++)
         status = ts_dicom_metadata_add(&list, reports[i].name, NULL, reports[i].value, diag);
-    status = status == TS_OK ? add_deidentification(&list, identity, diag) : status;
+    status = status == TS_OK ? add_deidentification(&list, identity, shown, diag) : status;
     source->base.attributes = list.items;
     source->base.n_attributes = list.n;
     return status;

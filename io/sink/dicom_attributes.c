@@ -58,6 +58,9 @@ static const struct rule {
     {0x00181314, "DS", "flip_angle", DICOM_MR, 0},
     {0x00181316, "DS", "specific_absorption_rate", DICOM_MR, 0},
     {0x00185100, "CS", "patient_position", DICOM_CT | DICOM_MR, DICOM_CT | DICOM_MR},
+    {0x00282110, "CS", "lossy_image_compression", DICOM_ANY, 0},
+    {0x00282112, "DS", "lossy_image_compression_ratio", DICOM_ANY, 0},
+    {0x00282114, "CS", "lossy_image_compression_method", DICOM_ANY, 0},
     {0x00280303, "CS", "longitudinal_temporal_information_modified", DICOM_ANY, 0},
     {0x00541002, "CS", "counts_source", DICOM_PT, DICOM_PT},
     {0x00541100, "CS", "randoms_correction", DICOM_PT, 0},
@@ -161,9 +164,11 @@ static void put_facts(struct dicom_header *header, const struct dicom_files *fil
         double value;
         if (!(rule->objects & files->object))
             continue;
+        if (fact && !ts_sink_holds(request, fact))
+            fact = NULL;
         if (fact && fact->numbers && ts_sink_number(request, fact, z, &value))
             put_number(header, rule, value);
-        else if (fact && !fact->numbers && ts_sink_known_text(fact->value, text, sizeof text) && *text)
+        else if (fact && ts_sink_text(fact, text, sizeof text))
             ts_dicom_put_text(header, rule->tag, rule->vr, "%s", text);
         else if (rule->always & files->object)
             put_empty(header, rule->tag, rule->vr);
@@ -218,7 +223,6 @@ static void put_object(struct dicom_header *header, const struct dicom_files *fi
     ts_dicom_uid(instance, text);
     static const char *const syntaxes[] = {[SINK_CODEC_NONE] = DICOM_EXPLICIT_SYNTAX,
                                            [SINK_CODEC_RLE] = DICOM_RLE_SYNTAX,
-                                           [SINK_CODEC_JPEG_LS] = DICOM_JPEG_LS_SYNTAX,
                                            [SINK_CODEC_J2K] = DICOM_JPEG_2000_SYNTAX};
     ts_dicom_put_meta(header, class_of(files->object), instance, syntaxes[files->sink.request.codec]);
     ts_dicom_put_text(header, 0x00080008, "CS", "%s",
@@ -242,9 +246,13 @@ static void put_object(struct dicom_header *header, const struct dicom_files *fi
     ts_dicom_put_text(header, 0x00200013, "IS", "%lld", (long long)z + 1);
 }
 
-static void put_place(struct dicom_header *header, const struct dicom_files *files, int64_t z)
+static void put_place(struct dicom_header *header, const struct dicom_files *files, int64_t slice)
 {
-    const double thickness = files->sink.image.axes[0].spacing;
+    const int64_t z = slice % files->sink.image.axes[0].n; /* in its volume */
+    const struct sink_request *request = &files->sink.request;
+    const struct source_attribute *stated = ts_sink_fact(request, "slice_thickness");
+    const double distance = files->sink.image.axes[0].spacing;
+    double thickness = distance;
     double position[3], orientation[6];
     for (int i = 0; i < 3; i++) {
         position[i] = files->transform[i][3] + (double)z * files->transform[i][2];
@@ -252,6 +260,13 @@ static void put_place(struct dicom_header *header, const struct dicom_files *fil
             orientation[3 * d + i] =
                 files->transform[i][d] / ts_axis_spacing(&files->sink.image.axes[2 - d]) + 0; /* no negative zero */
     }
+    /* Slices that are the input's keep its thickness, which is more or less than their distance where they overlap or
+     * leave gaps. */
+    if (stated && stated->numbers && ts_sink_holds(request, stated) &&
+        (!ts_sink_number(request, stated, slice, &thickness) || !(thickness > 0)))
+        thickness = distance;
+    if (distance > 0)
+        put_decimals(header, 0x00180088, &distance, 1);
     if (thickness > 0)
         put_decimals(header, 0x00180050, &thickness, 1);
     else
@@ -325,8 +340,8 @@ static const char *pet_units(const struct dicom_files *files)
 {
     const struct sink_request *request = &files->sink.request;
     const char *units = ts_sink_attribute(request, "pixel_units");
-    const bool same = request->input && !strcmp(request->input->unit, files->sink.image.unit);
-    return units && *units && same && strlen(units) <= LONGEST_CODE ? units : "NONE";
+    const struct source_attribute *fact = ts_sink_fact(request, "pixel_units");
+    return units && *units && ts_sink_holds(request, fact) && strlen(units) <= LONGEST_CODE ? units : "NONE";
 }
 
 /* A PET series must have a date: the one that is known, else 1900-01-01, as PS3.15 has it (action D: a dummy). */
@@ -363,7 +378,7 @@ void ts_dicom_make_header(const struct dicom_files *files, int64_t z, struct dic
     put_object(header, files, z); /* puts the meta information too */
     put_identity(header, files);
     put_laterality(header, files);
-    put_place(header, files, z % files->sink.image.axes[0].n);
+    put_place(header, files, z);
     put_volume(header, files, z);
     put_facts(header, files, z);
     put_pixel_module(header, files);

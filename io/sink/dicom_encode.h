@@ -14,7 +14,6 @@ enum { DICOM_HEADER_BYTES = 8192, DICOM_UID_BYTES = 65, DICOM_NUMBER_BYTES = 17 
 
 #define DICOM_EXPLICIT_SYNTAX "1.2.840.10008.1.2.1"
 #define DICOM_RLE_SYNTAX "1.2.840.10008.1.2.5"
-#define DICOM_JPEG_LS_SYNTAX "1.2.840.10008.1.2.4.80"
 #define DICOM_JPEG_2000_SYNTAX "1.2.840.10008.1.2.4.90"
 
 /* The elements before the pixels, which are made in memory because the length of the first group stands before it. */

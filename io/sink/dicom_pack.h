@@ -9,10 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct dicom_pixels {
     const uint16_t *values; /* rows * columns; a signed one by its bits */
     size_t rows, columns;
@@ -22,13 +18,7 @@ struct dicom_pixels {
 /* Each sets *out, which the caller frees, and its even length. Returns false, with *out NULL, where memory is out or
  * the codec fails. Several threads may call them. */
 typedef bool dicom_pack(const struct dicom_pixels *pixels, unsigned char **out, size_t *bytes);
-/* JPEG-LS, by DCMTK and CharLS. Source: ISO/IEC 14495-1; DICOM PS3.5 A.4.3. */
-bool ts_dicom_pack_jpeg_ls(const struct dicom_pixels *pixels, unsigned char **out, size_t *bytes);
 /* JPEG 2000 with the reversible wavelet, by OpenJPEG. Source: ISO/IEC 15444-1; DICOM PS3.5 A.4.4. */
 bool ts_dicom_pack_jpeg_2000(const struct dicom_pixels *pixels, unsigned char **out, size_t *bytes);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -32,8 +32,8 @@ static const char *refusal(const struct sink_request *request)
                                                                                   : NULL;
 }
 
-/* What a codec holds for a frame: JPEG-LS its input, its output and a data set; JPEG 2000 the frame as 32-bit integers,
- * the coefficients and its code blocks. */
+/* What a codec holds for a frame: RLE its output; JPEG 2000 the frame as 32-bit integers, the coefficients and its code
+ * blocks. */
 static size_t codec_bytes(const struct sink_request *request)
 {
     const struct ts_image *image = request->image;
@@ -42,8 +42,6 @@ static size_t codec_bytes(const struct sink_request *request)
         return 0;
     case SINK_CODEC_RLE:
         return ts_dicom_rle_bound((size_t)image->axes[1].n, (size_t)image->axes[2].n);
-    case SINK_CODEC_JPEG_LS:
-        return 10 * ts_slice_count(image);
     case SINK_CODEC_J2K:
         break;
     }
@@ -180,10 +178,8 @@ static bool pack_rle(const struct dicom_pixels *pixels, unsigned char **out, siz
 
 static int write_slice(const struct sink *sink, int64_t z, const unsigned char *slice)
 {
-    static dicom_pack *const packs[] = {[SINK_CODEC_NONE] = NULL,
-                                        [SINK_CODEC_RLE] = pack_rle,
-                                        [SINK_CODEC_JPEG_LS] = ts_dicom_pack_jpeg_ls,
-                                        [SINK_CODEC_J2K] = ts_dicom_pack_jpeg_2000};
+    static dicom_pack *const packs[] = {
+        [SINK_CODEC_NONE] = NULL, [SINK_CODEC_RLE] = pack_rle, [SINK_CODEC_J2K] = ts_dicom_pack_jpeg_2000};
     const struct dicom_files *files = (const struct dicom_files *)sink;
     const struct ts_image *image = &sink->image;
     dicom_pack *const pack = packs[sink->request.codec];

@@ -5,8 +5,8 @@
  * known values holds are left out as well: a word in their place would look like a value.
  *
  * FSL's gradients are along the axes of the file. Where the transform from these axes to RAS has a positive
- * determinant, FSL takes x the other way, so that x changes its sign. Rows keep their order here, and all volumes with
- * geometry are right-handed, so that this is the case for all of them. dcm2niix reverses rows; both mean one direction.
+ * determinant, FSL takes x the other way, so that x changes its sign. Rows keep their order here, so that this is the
+ * case for all volumes but those that `reorient` made left-handed. dcm2niix reverses rows; both mean one direction.
  * Source: FSL, FDT user guide, "bvecs and bvals".
  */
 #include "io/sink/nifti_sidecar.h"
@@ -94,9 +94,11 @@ static void write_fact(struct json *json, const struct sink_request *request, st
                        double *numbers)
 {
     char known[TEXT_BYTES];
+    if (!ts_sink_holds(request, &fact))
+        return;
     if (fact.numbers && reduce(request, &fact, numbers)) {
         ts_metadata_json(json, &fact, 1);
-    } else if (!fact.numbers && ts_sink_known_text(fact.value, known, sizeof known) && *known) {
+    } else if (ts_sink_text(&fact, known, sizeof known)) {
         fact.value = known;
         ts_metadata_json(json, &fact, 1);
     }
@@ -225,6 +227,16 @@ bool ts_nifti_write_bval(FILE *stream, const struct sink_request *request, const
     return true;
 }
 
+/* The determinant of the transform to RAS has the sign of that to LPS, which turns two axes. */
+static bool is_right_handed(const struct ts_image *image)
+{
+    double m[3][4];
+    ts_sink_transform(image, m);
+    return m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1]) - m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0]) +
+               m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0]) >
+           0;
+}
+
 /* Finds the direction of a volume along the axes of the file. Returns false where it has a weighting and no direction.
  */
 static bool direction_of(const struct sink_request *request, const struct source_attribute *gradients, int64_t volume,
@@ -238,7 +250,7 @@ static bool direction_of(const struct sink_request *request, const struct source
         out[d] = 0;
         for (int i = 0; i < 3; i++)
             out[d] += stated[i] * image->direction[3 * d + i];
-        out[d] = out[d] * (d == 0 ? -1 : 1) + 0; /* no negative zero */
+        out[d] = out[d] * (d == 0 && is_right_handed(image) ? -1 : 1) + 0; /* no negative zero */
     }
     return length > 0 || !(ts_axis_position(request->volumes, volume) > 0);
 }

@@ -287,6 +287,44 @@ bool ts_sink_known_text(const char *text, char *out, size_t size)
     return true;
 }
 
+bool ts_sink_text(const struct source_attribute *fact, char *out, size_t size)
+{
+    *out = '\0';
+    if (fact->numbers || !ts_sink_known_text(fact->value, out, size))
+        return false;
+    if (!strcmp(fact->name, "phase_encoding_direction") && !strcmp(out, "COLUMN"))
+        out[3] = '\0'; /* of enhanced objects; classic ones have COL */
+    return *out != '\0';
+}
+
+/* Returns true where axis d (0: slices, 1: columns, 2: rows) lies along the input's, in either sense. */
+static bool along_input(const struct sink_request *request, int d)
+{
+    const struct ts_image *image = request->image, *input = request->input;
+    double dot = 0;
+    if (!input || image->has_geometry != input->has_geometry)
+        return false;
+    for (int i = 0; i < 3 && image->has_geometry; i++)
+        dot += image->direction[3 * (2 - d) + i] * input->direction[3 * (2 - d) + i];
+    return !image->has_geometry || fabs(dot) > 1 - 1e-6;
+}
+
+bool ts_sink_holds(const struct sink_request *request, const struct source_attribute *fact)
+{
+    const struct ts_image *image = request->image, *input = request->input;
+    bool zero = fact->numbers != NULL;
+    for (int64_t i = 0; zero && i < fact->n; i++)
+        zero = fact->numbers[i] == 0;
+    if (!strcmp(fact->name, "inversion_time"))
+        return !zero;
+    if (!strcmp(fact->name, "slice_thickness") || !strcmp(fact->name, "spacing_between_slices"))
+        return along_input(request, 0) &&
+               fabs(fabs(image->axes[0].spacing) - fabs(input->axes[0].spacing)) <= 1e-6 * fabs(input->axes[0].spacing);
+    if (!strcmp(fact->name, "phase_encoding_direction"))
+        return along_input(request, 1) && along_input(request, 2);
+    return strcmp(fact->name, "pixel_units") != 0 || (input && !strcmp(input->unit, image->unit));
+}
+
 bool ts_sink_same_slices(const struct sink_request *request)
 {
     const struct ts_image *image = request->image, *input = request->input;

@@ -18,7 +18,7 @@ struct sink_window {
     double low, high;
 };
 
-enum sink_codec { SINK_CODEC_NONE, SINK_CODEC_RLE, SINK_CODEC_JPEG_LS, SINK_CODEC_J2K }; /* of DICOM's pixels */
+enum sink_codec { SINK_CODEC_NONE, SINK_CODEC_RLE, SINK_CODEC_J2K }; /* of DICOM's pixels */
 
 struct sink_request {
     const char *path;
@@ -121,6 +121,13 @@ bool ts_sink_number(const struct sink_request *request, const struct source_attr
 /* Writes a text without those of its values, divided by backslashes, that stand for others: "unrecognized", "mixed".
  * Returns false, with an empty text, where it does not fit. */
 bool ts_sink_known_text(const char *text, char *out, size_t size);
+/* Writes a text of the input as it holds for the image: its known values, with "COLUMN" as "COL". Returns false, with
+ * an empty text, where it does not fit or nothing is known. */
+bool ts_sink_text(const struct source_attribute *fact, char *out, size_t size);
+/* Returns true where an attribute of the input holds for the image: thickness and distance of slices along the same
+ * normal with the same step, the axis of phase encoding while rows and columns are not exchanged, units of pixels
+ * with the same unit. An Inversion Time of 0 says that there is none. */
+bool ts_sink_holds(const struct sink_request *request, const struct source_attribute *fact);
 /* Returns the text of such an attribute; NULL where there is none. */
 const char *ts_sink_attribute(const struct sink_request *request, const char *name);
 /* The transform of voxel indices (x, y, z, 1) to coordinates in mm, three rows of four: LPS of the patient, or the

@@ -155,7 +155,6 @@ static enum ts_status find_values(struct volume_layout *layout, const struct nif
                                 "has its values at byte %g, which lies before the header's end or is absurd",
                                 header->offset);
     if (header->pair) {
-        struct volume_layout values;
         if (!ends_in(layout->path, ".hdr"))
             return ts_volume_refuse(layout, "nifti-header", diag,
                                     "is the header of a pair of files, whose name should end in .hdr");
@@ -163,9 +162,7 @@ static enum ts_status find_values(struct volume_layout *layout, const struct nif
             ts_arena_printf(layout->arena, "%.*s.img", (int)(strlen(layout->path) - strlen(".hdr")), layout->path);
         if (!path)
             return ts_diag_no_memory(diag, strlen(layout->path));
-        const enum ts_status status = ts_volume_open(&values, set, path, diag);
-        ts_volume_close(layout);
-        *layout = values;
+        const enum ts_status status = ts_volume_open_values(layout, set, path, diag);
         if (status != TS_OK)
             return status;
         layout->gzip = ts_gzip_is(layout->fd, 0);

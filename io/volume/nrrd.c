@@ -350,22 +350,13 @@ static enum ts_status find_values(struct nrrd *nrrd, const struct param_set *set
     struct volume_layout *layout = nrrd->layout;
     uint64_t start = nrrd->length;
     if (nrrd->data_file) {
-        struct volume_layout values;
         const size_t folder = (size_t)(ts_base_name(layout->path) - layout->path);
         const char *path = ts_arena_printf(layout->arena, "%.*s%s", (int)folder, layout->path, nrrd->data_file);
         if (!path)
             return ts_diag_no_memory(nrrd->diag, folder);
-        const enum ts_status status = ts_volume_open(&values, set, path, nrrd->diag);
-        if (status != TS_OK) {
-            ts_volume_close(&values);
+        const enum ts_status status = ts_volume_open_values(layout, set, path, nrrd->diag);
+        if (status != TS_OK)
             return status;
-        }
-        struct volume_layout header = *layout;
-        layout->path = values.path;
-        layout->fd = values.fd;
-        layout->found = values.found;
-        layout->arena = values.arena;
-        ts_volume_close(&header);
         start = 0;
     }
     uint64_t bytes = ts_dtype_bytes(layout->stored);

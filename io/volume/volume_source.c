@@ -6,6 +6,8 @@
  */
 #include "io/volume/volume_source.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/path.h"
 #include "io/file/file_bytes.h"
 #include "io/file/gzip_reader.h"
 #include "io/file/regular_file.h"
@@ -70,6 +73,39 @@ enum ts_status ts_volume_open(struct volume_layout *layout, const struct param_s
         return ts_diag_no_memory(diag, strlen(path));
     layout->fd = ts_regular_file_open(path, &layout->found, reason, sizeof reason);
     return layout->fd < 0 ? ts_volume_refuse(layout, "input-unreadable", diag, "%s", reason) : TS_OK;
+}
+
+/* Returns true where the folder of `path` holds `values`, once links are followed. What is not there is no link. */
+static bool stays_in_folder(const char *path, const char *values)
+{
+    char folder[PATH_MAX], real[PATH_MAX], found[PATH_MAX];
+    const int length = (int)(ts_base_name(path) - path);
+    if (snprintf(folder, sizeof folder, "%s%.*s", length > 0 ? "" : ".", length, path) >= (int)sizeof folder ||
+        !realpath(folder, real))
+        return false;
+    const size_t prefix = strlen(real);
+    return realpath(values, found) ? strncmp(found, real, prefix) == 0 && (prefix == 1 || found[prefix] == '/')
+                                   : errno == ENOENT;
+}
+
+enum ts_status ts_volume_open_values(struct volume_layout *layout, const struct param_set *set, const char *path,
+                                     struct ts_diag *diag)
+{
+    struct volume_layout values, header = *layout;
+    if (!stays_in_folder(layout->path, path))
+        return ts_volume_refuse(layout, "volume-link-outside", diag,
+                                "has its values in %s, which leads out of its folder", ts_base_name(path));
+    const enum ts_status status = ts_volume_open(&values, set, path, diag);
+    if (status != TS_OK) {
+        ts_volume_close(&values);
+        return status;
+    }
+    layout->path = values.path;
+    layout->fd = values.fd;
+    layout->found = values.found;
+    layout->arena = values.arena;
+    ts_volume_close(&header);
+    return TS_OK;
 }
 
 void ts_volume_close(struct volume_layout *layout)

@@ -47,6 +47,10 @@ struct volume_layout {
 /* Opens the file of a path that the set's first parameter holds, or of another path, and notes it in the layout. */
 enum ts_status ts_volume_open(struct volume_layout *layout, const struct param_set *set, const char *path,
                               struct ts_diag *diag);
+/* Opens the file of values that a header names beside it or below, and takes it into the header's layout in place of
+ * the header. A link that leads out of the folder is refused. */
+enum ts_status ts_volume_open_values(struct volume_layout *layout, const struct param_set *set, const char *path,
+                                     struct ts_diag *diag);
 /* Reports that the file is refused: "PATH ...". Returns TS_BAD_INPUT. */
 enum ts_status ts_volume_refuse(const struct volume_layout *layout, const char *code, struct ts_diag *diag,
                                 const char *format, ...) __attribute__((format(printf, 4, 5)));

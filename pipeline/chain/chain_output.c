@@ -34,7 +34,6 @@ static const struct choice dtypes[] = {
 
 static const struct choice codecs[] = {{"none", SINK_CODEC_NONE, .doc = "values as they are"},
                                        {"rle", SINK_CODEC_RLE, .doc = "RLE Lossless, which every reader has"},
-                                       {"jpeg-ls", SINK_CODEC_JPEG_LS, .doc = "JPEG-LS Lossless"},
                                        {"j2k", SINK_CODEC_J2K, .doc = "JPEG 2000 Lossless"},
                                        {NULL}};
 

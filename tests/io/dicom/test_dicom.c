@@ -269,6 +269,8 @@ Test(dicom, burned_in_text_is_refused)
     ts_test_expect(study.diag, "burned-in-annotation", "Burned In Annotation is YES");
     cr_assert_eq(ts_test_open_dicom(study.folder, NULL, BURNED_IN_ALLOW, &study.source, study.diag), TS_OK);
     cr_assert_str_eq(attribute(study.source, "burned_in_annotation"), "YES");
+    for (size_t i = 0; i < study.source->n_attributes; i++)
+        cr_assert_str_neq(study.source->attributes[i].name, "deidentification_codes");
     close_study(&study);
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "io/volume/nifti_header.h"
 #include "tests/files/volume_fixture.h"
@@ -292,6 +293,26 @@ Test(nifti, what_is_refused)
         ts_volume_write(path, built.bytes, n, false);
         ts_volume_refused("nifti", path, n < NIFTI_1_BYTES ? "nifti-header" : "volume-truncated");
     }
+}
+
+Test(nifti, links_of_a_pair_are_followed_within_the_folder)
+{
+    struct nifti_header header = header_of(TS_I16, 1, 3);
+    char head[320], image[320], other[320];
+    snprintf(head, sizeof head, "%s/a.hdr", folder);
+    snprintf(image, sizeof image, "%s/a.img", folder);
+    snprintf(other, sizeof other, "%s/b.img", folder);
+    build(&built, &header, TS_I16, false);
+    memcpy(built.bytes + 344, "ni1", 4);
+    ts_volume_write(head, built.bytes, NIFTI_1_BYTES, false);
+    ts_volume_write(other, built.bytes, built.n, false); /* whose values begin where the header says */
+    cr_assert_eq(symlink(other, image), 0);
+    struct source *source = ts_volume_opened("nifti", head);
+    ts_volume_check(source, false);
+    source->ops->close(source);
+    unlink(image);
+    cr_assert_eq(symlink("/etc/passwd", image), 0);
+    ts_volume_refused("nifti", head, "volume-link-outside");
 }
 
 /* The volume that a small gzip file claims is refused before memory is taken for it, or ends where the data do. */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/files/volume_fixture.h"
 #include "tests/support/folders.h"
@@ -137,6 +138,19 @@ Test(nrrd, what_is_refused)
         write_nrrd(cases[i].header, values, sizeof values);
         ts_volume_refused("nrrd", path, cases[i].code);
     }
+}
+
+Test(nrrd, links_are_followed_within_the_folder)
+{
+    char other[320];
+    snprintf(other, sizeof other, "%s/b.raw", folder);
+    ts_volume_write(other, values, sizeof values, false);
+    write_nrrd(SHAPE "encoding: raw\n" PLACE "data file: a.raw\n", "", 0);
+    cr_assert_eq(symlink("b.raw", data_path), 0);
+    check_place(ts_volume_opened("nrrd", path));
+    unlink(data_path);
+    cr_assert_eq(symlink("/etc/passwd", data_path), 0);
+    ts_volume_refused("nrrd", path, "volume-link-outside");
 }
 
 Test(nrrd, no_header_crashes)
