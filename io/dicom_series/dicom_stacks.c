@@ -78,8 +78,8 @@ const char *ts_dicom_stacks_hint(struct dicom_series *series, const struct dicom
                                  const char *otherwise)
 {
     char text[TEXT_BYTES];
-    int used =
-        snprintf(text, sizeof text, "%s%sstack: N takes one of the stacks of even spacing:", first, *first ? "; " : "");
+    int used = snprintf(text, sizeof text, "%s%sstack: N takes one of the stacks of even spacing -", first,
+                        *first ? "; " : "");
     for (size_t begin = 0, number = 1, end; begin < series->n_slices; begin = end, number++) {
         end = end_of_stack(series, rules, begin);
         if (number > MAX_LISTED || end - begin < LEAST_SLICES || end - begin == series->n_slices)

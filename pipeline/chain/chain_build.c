@@ -449,10 +449,12 @@ void ts_chain_build(struct ts_chain *chain, const struct node *root, const char 
     build_sources(&builder, values[INPUT], values[INPUTS]);
     if (values[STAGES])
         build_stages(&builder, values[STAGES]);
-    else if (!meant_stages && !root->incomplete)
+    else if (!meant_stages && !root->incomplete) {
         ts_diag_error(diag, TS_BAD_CHAIN,
                       &(struct diag_site){.code = "stages-missing", .span = {root->span.line, root->span.column, 1}},
                       "the key `stages` is missing");
+        ts_diag_hint(diag, "stages: [] writes the input as it is");
+    }
     const struct load load = loader(&builder);
     if (values[OUTPUT])
         ts_chain_build_output(chain, &load, values[OUTPUT]);

@@ -31,9 +31,9 @@ enum ts_status ts_chain_set_input(struct ts_chain *chain, const char *path, stru
     const size_t count = ts_diag_count(diag), errors = ts_diag_error_count(diag);
     const struct node value = {.kind = NODE_SCALAR, .quoted = true, .text = path};
     struct param_set set = source->set;
-    const char *kind = "dicom";
-    (void)ts_file_kind(path, &kind);
-    const struct source_format *format = source->format ? source->format : ts_source_format_find(kind);
+    const char *kind;
+    const bool known = ts_file_kind(path, &kind) != NULL;
+    const struct source_format *format = source->format ? source->format : known ? ts_source_format_find(kind) : NULL;
     format = format ? format : ts_source_format_find("dicom");
     if (!source->format && !ts_load_begin(&load, format->params, format->n_params, format->params_bytes, "input",
                                           (struct ts_span){0}, &set))

@@ -43,8 +43,14 @@ static void hint_at_format(const struct plan_node *node, struct ts_diag *diag)
     const void *field = ts_param_field(&node->set, path);
     const struct ts_texts *paths = field;
     const bool listed = format->params[path].kind == PARAM_TEXTS;
+    const size_t n = ts_diag_count(diag);
+    const char *kind, *found;
     char way_out[512];
     const char *only = !listed ? *(const char *const *)field : paths->n == 1 ? paths->items[0] : NULL;
+    kind = only ? ts_file_kind(only, &found) : NULL;
+    /* What images of a folder are refused for has its own way out, whatever else lies there. */
+    if (kind && !strcmp(kind, "a folder") && (n == 0 || strcmp(ts_diag_get(diag, n - 1)->code, "no-images") != 0))
+        return;
     if (only && ts_file_way_out(only, format->name, way_out, sizeof way_out))
         ts_diag_hint(diag, "%s", way_out);
 }

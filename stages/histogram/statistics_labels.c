@@ -173,7 +173,15 @@ static void write_rows(const struct stage_context *context, const void *result, 
                                   context->in.dtype, percentiles + row * (n_places / 2));
     }
     const struct label_moments *others = &moments[n_labels];
-    *(uint64_t *)data_of(context, tables, TABLE_OTHER_LABELS) = others->n + others->n_nan + others->n_infinite;
+    const uint64_t n_others = others->n + others->n_nan + others->n_infinite;
+    *(uint64_t *)data_of(context, tables, TABLE_OTHER_LABELS) = n_others;
+    if (n_others > 0 && context->diag) {
+        const struct diag_site site = {
+            .code = "labels-without-row", .span = context->set->span, .stage = context->stage->name};
+        ts_diag_warning(context->diag, &site, "%llu pixels have a label outside of 0 to %lld, and are in no row",
+                        (unsigned long long)n_others, (long long)n_labels - 1);
+        ts_diag_hint(context->diag, "n_labels says how many labels have a row, 65,536 at most");
+    }
     if (left_out)
         *left_out = ts_statistics_pixels(context) - seen;
 }

@@ -202,8 +202,9 @@ Test(dicom_positions, one_of_several_stacks_is_taken)
     struct dicom_rules rules = ts_dicom_default_rules;
     for (int i = 0; i < slices.n; i++)
         slices.position_mm[i][2] = i < 5 ? 4 * i : 17.5 + 7 * (i - 5);
-    refused(&slices, &rules, "spacing-varies", "from 1.500 to 7.000 mm",
-            "stack: N takes one of the stacks of even spacing: 1 has 5 slices of 4.000 mm, 2 has 4 slices of 7.000 mm");
+    refused(
+        &slices, &rules, "spacing-varies", "from 1.500 to 7.000 mm",
+        "stack: N takes one of the stacks of even spacing - 1 has 5 slices of 4.000 mm, 2 has 4 slices of 7.000 mm");
     for (int stack = 1; stack <= 2; stack++) {
         struct dicom_study study;
         rules.stack = stack;

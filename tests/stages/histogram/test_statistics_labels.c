@@ -92,6 +92,10 @@ static void expect_rows(const struct stage_run *run, const struct ts_image *imag
     }
     const size_t others = pick(image, mask, labels, N_LABELS, values);
     cr_assert_eq(ts_test_table_at(run, "other_labels", 0), others);
+    size_t warned = 0;
+    for (size_t i = 0; i < ts_diag_count(run->diag); i++)
+        warned += !strcmp(ts_diag_get(run->diag, i)->code, "labels-without-row");
+    cr_assert_eq(warned, others > 0 ? 1u : 0u);
     if (image->masked || mask)
         cr_assert_eq(ts_test_table_at(run, "left_out", 0), ts_image_count(image) - all - others);
     free(values);
