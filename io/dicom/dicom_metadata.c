@@ -85,9 +85,9 @@ static double acquired_s(const struct dicom_image *image)
     const char *both = ts_dicom_field_text(image, DICOM_FIELD_acquisition_datetime);
     const char *date = ts_dicom_field_text(image, DICOM_FIELD_acquisition_date);
     const char *time = ts_dicom_field_text(image, DICOM_FIELD_acquisition_time);
-    if (!*both)
-        snprintf(text, sizeof text, "%s%s", strlen(date) == 8 ? date : "", time);
-    return *both ? ts_dicom_parse_time(both, strlen(both)) : ts_dicom_parse_time(text, strlen(text));
+    const double seconds = ts_dicom_parse_time(both, strlen(both));
+    snprintf(text, sizeof text, "%s%s", strlen(date) == 8 ? date : "", time);
+    return isnan(seconds) ? ts_dicom_parse_time(text, strlen(text)) : seconds;
 }
 
 /* Adds the seconds from the first acquisition to that of each image, where all state a time and not all the same. */

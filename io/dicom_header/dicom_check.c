@@ -158,10 +158,28 @@ static void check_values(struct scan *scan, struct dicom_image *image)
     }
 }
 
+/* Returns the moment in seconds. The date counts, since a series may cross midnight; without one, the time of day has
+ * to do. */
+static double seconds_of(const struct dicom_moment *moment)
+{
+    return !isnan(moment->both_s) ? moment->both_s : moment->time_s + (isnan(moment->date_s) ? 0 : moment->date_s);
+}
+
+/* Gives the images the times of the file; frames may have times of acquisition of their own. */
+static void place_in_time(struct scan *scan)
+{
+    for (size_t i = 0; i < scan->file->n_images; i++) {
+        struct dicom_image *image = &scan->file->images[i];
+        image->acquired_s = isnan(image->acquired_s) ? seconds_of(&scan->acquired) : image->acquired_s;
+        image->content_s = seconds_of(&scan->content);
+    }
+}
+
 void ts_dicom_check(struct scan *scan)
 {
     if (!ts_dicom_list_images(scan))
         return;
+    place_in_time(scan);
     check_kind(scan);
     check_layout(scan);
     check_lut(scan);

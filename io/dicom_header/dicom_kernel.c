@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Recognizes the texts that vendors write as Convolution Kernel. A scanner's console lets people write into this
- * attribute, so a patient's name could stand there: only texts of a vendor's form are kept, since a name has neither
- * digits nor a place in the list. Source: the DICOM conformance statements of the vendors.
+ * attribute, so a patient's name could stand there: only the names and forms that vendors use are kept, since initials
+ * with a year of birth would pass for any letters and digits. Source: the DICOM conformance statements of the vendors.
  */
 #include "io/dicom_header/dicom_kernel.h"
 
@@ -13,6 +13,11 @@
 
 static const char *const words[] = {"STANDARD", "STND", "STD",      "SOFT",  "DETAIL", "CHST",  "CHEST", "LUNG", "BONE",
                                     "BONEPLUS", "EDGE", "EDGEPLUS", "ULTRA", "SMOOTH", "SHARP", "BRAIN", "mixed"};
+/* Siemens: B30, B30f, Br40, Br40d and an iterative method's strength behind it; Canon (Toshiba): FC18, FL03; numbers of
+ * Hitachi; Philips: the letters of its filters. */
+static const char *const forms[] = {"",   "A99", "A99a", "Aa99", "Aa99a", "FC99", "FL99", "9",  "99",
+                                    "A",  "B",   "C",    "D",    "E",     "F",    "L",    "EA", "EB",
+                                    "EC", "UA",  "UB",   "UC",   "YA",    "YB",   "YC",   "YD"};
 
 static bool is_word(const char *value, size_t length)
 {
@@ -23,22 +28,27 @@ static bool is_word(const char *value, size_t length)
     return false;
 }
 
-static size_t count(const char *value, size_t at, size_t length, int (*is)(int))
+/* Returns true where the text has the form, in which 9 is a digit and a is one of the lower-case letters that Siemens
+ * uses. */
+static bool has_form(const char *value, size_t length, const char *form)
 {
-    size_t n = 0;
-    while (at + n < length && is((unsigned char)value[at + n]))
-        n++;
-    return n;
+    for (size_t i = 0; i < length; i++) {
+        const bool fits = form[i] == '9'   ? isdigit((unsigned char)value[i]) != 0
+                          : form[i] == 'A' ? memchr("ABCDEHIJQSTU", value[i], 12) != NULL
+                          : form[i] == 'a' ? memchr("abcdefhlmpqrstuvy", value[i], 17) != NULL
+                                           : form[i] != '\0' && form[i] == value[i];
+        if (!fits)
+            return false;
+    }
+    return form[length] == '\0';
 }
 
 static bool is_code(const char *value, size_t length)
 {
-    const size_t letters = count(value, 0, length, isalpha);
-    const size_t digits = count(value, letters, length, isdigit);
-    const size_t tail = count(value, letters + digits, length, isalpha);
-    if (letters + digits + tail != length)
-        return false;
-    return digits > 0 ? letters <= 3 && digits <= 3 && tail <= 3 : letters <= 2;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (strlen(forms[i]) == length && has_form(value, length, forms[i]))
+            return true;
+    return false;
 }
 
 bool ts_dicom_kernel_is_known(const char *text)

@@ -145,9 +145,20 @@ static int64_t count_days(int year, int month, int day)
     return 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day;
 }
 
+double ts_dicom_parse_date(const char *text, size_t length)
+{
+    ts_dicom_trim(&text, &length);
+    if (length != 8)
+        return NAN;
+    const int year = digits(text, 4), month = digits(text + 4, 2), day = digits(text + 6, 2);
+    if (year < 0 || month < 1 || month > 12 || day < 1 || day > 31)
+        return NAN;
+    return (double)(count_days(year, month, day) - count_days(1900, 1, 1)) * SECONDS_OF_DAY;
+}
+
 double ts_dicom_parse_time(const char *text, size_t length)
 {
-    double fraction = 0, days = 0;
+    double fraction = 0, date = 0;
     ts_dicom_trim(&text, &length);
     const char *end = text + length;
     const char *dot = memchr(text, '.', length);
@@ -155,10 +166,7 @@ double ts_dicom_parse_time(const char *text, size_t length)
     const char *zone = memchr(text, '+', whole) ? memchr(text, '+', whole) : memchr(text, '-', whole);
     whole = zone ? (size_t)(zone - text) : whole;
     if (whole >= 14) { /* a date before the time */
-        const int year = digits(text, 4), month = digits(text + 4, 2), day = digits(text + 6, 2);
-        if (year < 0 || month < 1 || month > 12 || day < 1 || day > 31)
-            return NAN;
-        days = (double)count_days(year, month, day);
+        date = ts_dicom_parse_date(text, 8);
         text += 8;
         whole -= 8;
     }
@@ -170,7 +178,7 @@ double ts_dicom_parse_time(const char *text, size_t length)
     double unit = 0.1;
     for (const char *c = dot ? dot + 1 : end; c < end && *c >= '0' && *c <= '9' && unit > 1e-7; c++, unit /= 10)
         fraction += unit * (*c - '0');
-    return days * SECONDS_OF_DAY + hours * 3600.0 + minutes * 60.0 + seconds + fraction;
+    return date + hours * 3600.0 + minutes * 60.0 + seconds + fraction;
 }
 
 bool ts_dicom_is_text_vr(const char *vr)

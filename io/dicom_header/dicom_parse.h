@@ -20,8 +20,11 @@ bool ts_dicom_parse_decimals(const char *text, size_t length, double *values, si
 /* Parses the first of the numbers in a value of VR DS, IS, US, SS, UL, SL, FL or FD; NaN where it is none. An implicit
  * encoding ("") does not say which: `binary` chooses between text and numbers by their length. */
 double ts_dicom_parse_number(const char *bytes, size_t length, const char *vr, bool binary, bool big_endian);
-/* Parses a time of day (TM) or a date with a time (DT) to seconds, whose differences alone have a meaning; else NaN. */
+/* Parses a time of day (TM) or a date with a time (DT) to seconds, whose differences alone have a meaning; else NaN.
+ * Seconds with a date count from 1900, so that a double holds microseconds until 2036. */
 double ts_dicom_parse_time(const char *text, size_t length);
+/* Parses a date (DA) to the seconds of its midnight; NaN where it is none. */
+double ts_dicom_parse_date(const char *text, size_t length);
 /* Returns true where the VR, which may be "" for an implicit encoding, holds text. */
 bool ts_dicom_is_text_vr(const char *vr);
 

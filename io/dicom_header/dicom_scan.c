@@ -173,6 +173,7 @@ static void init_scan(struct scan *scan, const char *path)
     scan->file->series_number = scan->file->repetition_ms = scan->file->temporal_positions =
         scan->file->temporal_resolution_ms = scan->file->pet_slices = scan->file->pet_time_slices = scan->mosaic_tiles =
             scan->lut_descriptor[0] = scan->lut_descriptor[1] = scan->lut_descriptor[2] = NAN;
+    scan->acquired = scan->content = (struct dicom_moment){NAN, NAN, NAN};
     image->slope = 1;
     image->spacing_between_slices_mm = image->echo_time_ms = image->temporal_position = image->acquisition_number =
         image->b_value = image->instance_number = image->acquired_s = image->time_offset_s = image->trigger_ms =

@@ -20,6 +20,11 @@ struct dicom_block {
     int creator;
 };
 
+/* When an image was made, in seconds as ts_dicom_parse_time has them; NaN where it is not stated. */
+struct dicom_moment {
+    double date_s, time_s, both_s; /* as a date, a time of day, and one element that holds both */
+};
+
 struct scan {
     struct arena *arena;
     struct dicom_file *file;
@@ -34,7 +39,8 @@ struct scan {
     int n_blocks;
     struct dicom_place csa;   /* Siemens' private header of the image, which the mosaic needs; length 0: none */
     double lut_descriptor[3]; /* of the Modality LUT: entries, first stored value, bits; NaN if absent */
-    double mosaic_tiles;      /* as a private element states it; NaN if absent */
+    struct dicom_moment acquired, content;
+    double mosaic_tiles; /* as a private element states it; NaN if absent */
     char media_class[DICOM_UID_MAX];
     bool met_pixels, encapsulated, pixels_truncated, pixel_words;
     int64_t pixels_claimed;                /* length of native pixel data, as the element states it */

@@ -25,6 +25,7 @@ enum value_kind {
     VALUE_BINARY,   /* the same, of `count` numbers of a VR that is not text */
     VALUE_FLOAT,    /* a number of VR FL, whatever the encoding says of it */
     VALUE_TIME,     /* TM or DT in seconds; NaN where it is none */
+    VALUE_DATE,     /* DA in seconds; NaN where it is none */
     VALUE_PLACE,    /* struct dicom_place: where the value lies */
     VALUE_PRESENCE  /* nothing is kept but that the element is there */
 };
@@ -63,9 +64,12 @@ static const struct wanted wanted[] = {
     {0, PUBLIC, TAG(0x0008, 0x0008), VALUE_TEXT, "Image Type", FILE_TEXT(image_type)},
     {0, PUBLIC, TAG(0x0008, 0x0016), VALUE_UID, "SOP Class UID", FILE_TEXT(sop_class)},
     {0, PUBLIC, TAG(0x0008, 0x0018), VALUE_UID, "SOP Instance UID", FILE_TEXT(sop_instance)},
+    {0, PUBLIC, TAG(0x0008, 0x0022), VALUE_DATE, "Acquisition Date", SCAN_FIELD(acquired.date_s), 1, 0},
+    {0, PUBLIC, TAG(0x0008, 0x0023), VALUE_DATE, "Content Date", SCAN_FIELD(content.date_s), 1, 0},
+    {0, PUBLIC, TAG(0x0008, 0x002A), VALUE_TIME, "Acquisition DateTime", SCAN_FIELD(acquired.both_s), 1, 0},
     {0, PUBLIC, TAG(0x0008, 0x0060), VALUE_TEXT, "Modality", FILE_TEXT(modality)},
-    {0, PUBLIC, TAG(0x0008, 0x0032), VALUE_TIME, "Acquisition Time", FIELD(acquired_s), 1, 0},
-    {0, PUBLIC, TAG(0x0008, 0x0033), VALUE_TIME, "Content Time", FIELD(content_s), 1, 0},
+    {0, PUBLIC, TAG(0x0008, 0x0032), VALUE_TIME, "Acquisition Time", SCAN_FIELD(acquired.time_s), 1, 0},
+    {0, PUBLIC, TAG(0x0008, 0x0033), VALUE_TIME, "Content Time", SCAN_FIELD(content.time_s), 1, 0},
     {0, PUBLIC, TAG(0x0008, 0x103E), VALUE_TEXT, "Series Description", FILE_TEXT(description)},
     {0, PUBLIC, TAG(0x0008, 0x9208), VALUE_TEXT, "Complex Image Component", TEXT(component)},
     {0, PUBLIC, TAG(0x0018, 0x0080), VALUE_ADVICE, "Repetition Time", FILE_FIELD(repetition_ms), 1, 0},
@@ -298,6 +302,9 @@ static bool store(const struct wanted *want, const char *bytes, size_t length, c
     case VALUE_TIME:
         *(double *)field = ts_dicom_parse_time(bytes, length);
         return true;
+    case VALUE_DATE:
+        *(double *)field = ts_dicom_parse_date(bytes, length);
+        return true;
     case VALUE_PLACE:
     case VALUE_PRESENCE:
         return true;
@@ -357,7 +364,8 @@ void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk, const struc
     const unsigned group = element->tag >> 16, number = element->tag & 0xFFFF;
     const size_t length = element->length < sizeof bytes ? element->length : sizeof bytes;
     const bool tolerant = want->kind == VALUE_TEXT || want->kind == VALUE_ADVICE || want->kind == VALUE_FIRST ||
-                          want->kind == VALUE_BINARY || want->kind == VALUE_FLOAT || want->kind == VALUE_TIME;
+                          want->kind == VALUE_BINARY || want->kind == VALUE_FLOAT || want->kind == VALUE_TIME ||
+                          want->kind == VALUE_DATE;
     if (length < element->length && !tolerant) {
         ts_dicom_refuse(scan, "dicom-bad-value", "%s (%04x,%04x) is %" PRIu32 " bytes long", want->name, group, number,
                         element->length);

@@ -198,13 +198,15 @@ static void judge_lack(struct dicom_series *series, unsigned split)
     if (parts_of(series, split) > 1)
         ts_dicom_series_warn(series, "%s", series->lacking);
     else
-        ts_dicom_series_refuse(series, "volume-incomplete",
-                               series->n_volumes == 1
-                                   ? "supply the slices; or take: 0 reads the whole volume"
-                                   : ts_arena_printf(series->arena,
-                                                     "supply the slices; or take: N reads one whole volume, 0 to %zu",
-                                                     series->n_volumes - 1),
-                               "%s", series->lacking);
+        ts_dicom_series_refuse(
+            series, "volume-incomplete",
+            series->n_volumes == 1
+                ? ts_arena_printf(series->arena, "supply the slices; or take: %zu reads the whole volume",
+                                  ts_dicom_volume_number(series, 0))
+                : ts_arena_printf(series->arena, "supply the slices; or take: N reads one whole volume, %zu to %zu",
+                                  ts_dicom_volume_number(series, 0),
+                                  ts_dicom_volume_number(series, series->n_volumes - 1)),
+            "%s", series->lacking);
 }
 
 /* Makes a series of each volume where the chain wants that. */

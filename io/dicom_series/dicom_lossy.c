@@ -7,6 +7,11 @@
 
 #include <string.h>
 
+#include "io/dicom_header/dicom_parse.h"
+
+/* What a ratio can be; a date is a larger number. */
+static const double LEAST_RATIO = 1, LARGEST_RATIO = 1e4;
+
 static bool is_lossy(const struct dicom_file *file)
 {
     return file->lossy || strcmp(file->lossy_compression, "01") == 0;
@@ -15,6 +20,21 @@ static bool is_lossy(const struct dicom_file *file)
 static const char *known(const char *text, const char *letters)
 {
     return text[strspn(text, letters)] == '\0' ? text : "unrecognized";
+}
+
+/* Returns the text where all its values can be ratios. */
+static const char *known_ratio(const char *text)
+{
+    for (const char *c = text; *text; c++) {
+        const size_t length = strcspn(c, "\\");
+        const double ratio = ts_dicom_parse_number(c, length, "DS", false, false);
+        if (!(ratio >= LEAST_RATIO && ratio <= LARGEST_RATIO))
+            return "unrecognized";
+        c += length;
+        if (!*c)
+            break;
+    }
+    return text;
 }
 
 static const char *method_of(const struct dicom_file *file)
@@ -38,7 +58,7 @@ struct dicom_loss ts_dicom_loss(const struct dicom_series *series)
         if (!is_lossy(file))
             continue;
         loss.n_images++;
-        loss.ratio = join(loss.ratio, known(file->lossy_ratio, "0123456789.eE+-\\ "));
+        loss.ratio = join(loss.ratio, known_ratio(file->lossy_ratio));
         loss.method = join(loss.method, method_of(file));
     }
     loss.ratio = loss.ratio ? loss.ratio : "";

@@ -20,11 +20,12 @@ struct dicom_series {
     size_t n_images, n_files, n_duplicates; /* n_files: that hold the images */
     struct dicom_image **unused; /* n_unused images of other stacks or at repeated positions, as the chain chose */
     size_t n_unused;
-    size_t n_slices, n_volumes; /* image v * n_slices + z is slice z of volume v; 0 before the series was arranged */
-    struct ts_axis volume_axis; /* of several volumes: TS_AXIS_TIME (s), TS_AXIS_ECHO (ms) or TS_AXIS_B (s/mm2) */
-    const double *gradients;    /* of TS_AXIS_B: as in struct source; NULL where no header states any */
-    bool gradients_unknown;     /* the headers state them in axes that are not known */
-    const char *lacking;        /* what the last volumes lack, which are among the unused; NULL: nothing */
+    size_t n_slices, n_volumes;   /* image v * n_slices + z is slice z of volume v; 0 before the series was arranged */
+    struct ts_axis volume_axis;   /* of several volumes: TS_AXIS_TIME (s), TS_AXIS_ECHO (ms) or TS_AXIS_B (s/mm2) */
+    const double *gradients;      /* of TS_AXIS_B: as in struct source; NULL where no header states any */
+    bool gradients_unknown;       /* the headers state them in axes that are not known */
+    const size_t *volume_numbers; /* those of the volumes among all, of which some are not whole; NULL: 0, 1, ... */
+    const char *lacking;          /* what the last volumes lack, which are among the unused; NULL: nothing */
     char settings[DICOM_LABEL_MAX]; /* those that made it a series of its own (dicom_settings.h) */
     char label[DICOM_LABEL_MAX];    /* what tells it apart from others of its UID: "TE 7.38 ms, PHASE"; else "" */
     bool radiograph;                /* one image of a kind that has no place in the patient */

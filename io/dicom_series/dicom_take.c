@@ -49,13 +49,18 @@ static bool is_near(double value, double wanted)
     return fabs(value - wanted) <= 1e-5 * fabs(wanted) + 1e-6;
 }
 
+size_t ts_dicom_volume_number(const struct dicom_series *series, size_t v)
+{
+    return series->volume_numbers ? series->volume_numbers[v] : v;
+}
+
 /* Counts the volumes that have what the text says. *last is the number of the last of them. */
 static size_t count_volumes(const struct dicom_series *series, const struct dicom_take *take, size_t *last)
 {
     const struct ts_axis *axis = &series->volume_axis;
     size_t count = 0;
     for (size_t v = 0; v < series->n_volumes; v++) {
-        const bool same = take->what == TAKE_INDEX ? take->number == (double)v
+        const bool same = take->what == TAKE_INDEX ? take->number == (double)ts_dicom_volume_number(series, v)
                                                    : axis->kind == take->axis && axis->positions &&
                                                          is_near(axis->positions[v], take->number);
         *last = same ? v : *last;
@@ -93,7 +98,7 @@ static bool has_what(const struct dicom_series *series, const struct dicom_take 
     if (take->what == TAKE_KIND)
         return !strcasecmp(take->text, image->kind) || !strcasecmp(take->text, image->component);
     if (take->what == TAKE_INDEX)
-        return take->number == 0;
+        return take->number == (double)ts_dicom_volume_number(series, 0);
     if (series->volume_axis.kind == take->axis && series->volume_axis.positions)
         return is_near(series->volume_axis.positions[0], take->number);
     return take->axis == TS_AXIS_ECHO ? is_near(image->echo_ms, take->number)
@@ -149,7 +154,8 @@ void ts_dicom_list_takes(const struct dicom_series *series, size_t n, char *out,
         }
         add_once(out, size, series[i].settings);
         if (series[i].n_volumes > 1) {
-            snprintf(text, sizeof text, "0 to %zu", series[i].n_volumes - 1);
+            snprintf(text, sizeof text, "%zu to %zu", ts_dicom_volume_number(&series[i], 0),
+                     ts_dicom_volume_number(&series[i], series[i].n_volumes - 1));
             add_once(out, size, text);
         }
     }
@@ -160,6 +166,7 @@ void ts_dicom_keep_volume(struct dicom_series *series, size_t v)
     series->images += v * series->n_slices;
     series->n_images = series->n_slices;
     series->n_volumes = 1;
+    series->volume_numbers = NULL;
     series->volume_axis.n = 1;
     series->volume_axis.first += (double)v * series->volume_axis.spacing;
     if (series->volume_axis.positions)
@@ -181,7 +188,8 @@ enum ts_status ts_dicom_take_volume(struct dicom_series *series, const struct di
             ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "take-ambiguous"},
                           "%zu of the %zu volumes of series %d are '%s'", count, series->n_volumes, series->number,
                           takes->items[i].text);
-            return ts_diag_hint(diag, "take one by its number, from 0 to %zu", series->n_volumes - 1);
+            return ts_diag_hint(diag, "take one by its number, from %zu to %zu", ts_dicom_volume_number(series, 0),
+                                ts_dicom_volume_number(series, series->n_volumes - 1));
         }
         ts_dicom_keep_volume(series, v);
     }

@@ -30,6 +30,8 @@ bool ts_dicom_read_takes(const struct ts_texts *texts, struct dicom_takes *takes
 void ts_dicom_leave_out(struct dicom_series *series, size_t n, const struct dicom_takes *takes);
 /* Writes what of the series `take` can choose: "MAGNITUDE, PHASE, 2.3 ms, 4.6 ms, 0 to 9". */
 void ts_dicom_list_takes(const struct dicom_series *series, size_t n, char *out, size_t size);
+/* Returns the number by which `take` names volume v: that among all volumes, whole or not. */
+size_t ts_dicom_volume_number(const struct dicom_series *series, size_t v);
 /* Makes the one volume that the texts name of a series of several. TS_BAD_INPUT where they name none or several. */
 enum ts_status ts_dicom_take_volume(struct dicom_series *series, const struct dicom_takes *takes, struct ts_diag *diag);
 /* Leaves volume v of the series, and notes its value of the axis. */

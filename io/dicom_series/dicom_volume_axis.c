@@ -9,9 +9,10 @@
 
 #include "io/dicom_series/dicom_diffusion.h"
 
-/* Fills values with the time of each volume: the least one of its slices, counted from the first volume. Returns false
- * where times are missing or do not rise. */
-static bool list_times(const struct dicom_series *series, size_t offset, double factor, double *values)
+/* Fills values with the time of each volume: the least one of its slices, counted from the first volume, to the
+ * microsecond at which the times of DICOM end. Returns false where times are missing or do not rise; `against` is set
+ * where they fall. */
+static bool list_times(const struct dicom_series *series, size_t offset, double factor, double *values, bool *against)
 {
     const size_t volumes = series->n_volumes;
     for (size_t v = 0; v < volumes; v++) {
@@ -23,12 +24,14 @@ static bool list_times(const struct dicom_series *series, size_t offset, double 
             values[v] = fmin(values[v], time);
         }
     }
-    for (size_t v = volumes; v-- > 0;) {
-        if (v > 0 && !(values[v] > values[v - 1]))
-            return false;
-        values[v] -= values[0];
+    bool rise = true;
+    for (size_t v = 1; v < volumes; v++) {
+        *against |= values[v] < values[v - 1];
+        rise &= values[v] > values[v - 1];
     }
-    return true;
+    for (size_t v = volumes; v-- > 0;)
+        values[v] = rint((values[v] - values[0]) * 1e6) / 1e6;
+    return rise;
 }
 
 /* Gives the axis of time its positions: as measured, else as multiples of the interval that the header states. */
@@ -37,19 +40,22 @@ static void place_times(struct dicom_series *series, double *values)
     const size_t volumes = series->n_volumes;
     const struct dicom_file *file = series->images[0]->file;
     struct ts_axis *axis = &series->volume_axis;
-    if (!list_times(series, DICOM_NUMBER(acquired_s), 1, values) &&
-        !list_times(series, DICOM_NUMBER(time_offset_s), 1, values) &&
-        !list_times(series, DICOM_NUMBER(trigger_ms), 1e-3, values) &&
-        !list_times(series, DICOM_NUMBER(frame_reference_ms), 1e-3, values)) {
+    bool against = false;
+    if (!list_times(series, DICOM_NUMBER(acquired_s), 1, values, &against) &&
+        !list_times(series, DICOM_NUMBER(time_offset_s), 1, values, &against) &&
+        !list_times(series, DICOM_NUMBER(trigger_ms), 1e-3, values, &against) &&
+        !list_times(series, DICOM_NUMBER(frame_reference_ms), 1e-3, values, &against)) {
+        const char *why = against ? "the times that the header states run against the order of the volumes"
+                                  : "the header states no times";
         const bool resolution = file->temporal_resolution_ms > 0;
         const double step = resolution ? file->temporal_resolution_ms / 1e3 : file->repetition_ms / 1e3;
         if (!(step > 0)) {
             *axis = (struct ts_axis){.kind = TS_AXIS_TIME, .n = (int64_t)volumes, .spacing = 1, .unit = ""};
-            ts_dicom_series_warn(series, "the header states no times: the volumes are numbered");
+            ts_dicom_series_warn(series, "%s: the volumes are numbered", why);
             return;
         }
-        ts_dicom_series_warn(series, "the times of the volumes are multiples of %s, %g s",
-                             resolution ? "Temporal Resolution" : "Repetition Time", step);
+        ts_dicom_series_warn(series, "%s%sthe times of the volumes are multiples of %s, %g s", against ? why : "",
+                             against ? ": " : "", resolution ? "Temporal Resolution" : "Repetition Time", step);
         for (size_t v = 0; v < volumes; v++)
             values[v] = (double)v * step;
     }

@@ -30,19 +30,22 @@ struct criterion {
         BY_NUMBER /* so it does, under the conditions above */
     } rule;
     const char *doubtful; /* its name, where a warning says that the order stands on it alone */
+    const char
+        *checked; /* its name, where Instance Numbers that have another order at some positions speak against it */
 };
 
-static const struct criterion echo = {DICOM_NUMBER(echo_ms), SHARED, NULL};
+static const struct criterion by_number = {DICOM_NUMBER(instance_number), BY_NUMBER, "Instance Number", NULL};
+static const struct criterion echo = {DICOM_NUMBER(echo_ms), SHARED, NULL, NULL};
 static const struct criterion criteria[] = {
-    {DICOM_NUMBER(temporal_position), SHARED, NULL},
-    {DICOM_NUMBER(time_offset_s), SHARED, NULL},
-    {DICOM_NUMBER(acquisition_number), SHARED, NULL},
-    {DICOM_NUMBER(acquired_s), ORDERED, NULL},
-    {DICOM_NUMBER(trigger_ms), ORDERED, NULL},
-    {DICOM_NUMBER(frame_reference_ms), ORDERED, NULL},
-    {DICOM_NUMBER(b_value), SHARED, NULL},
-    {DICOM_NUMBER(instance_number), BY_NUMBER, "Instance Number"},
-    {DICOM_NUMBER(content_s), ORDERED, "Content Time"},
+    {DICOM_NUMBER(temporal_position), SHARED, NULL, NULL},
+    {DICOM_NUMBER(time_offset_s), SHARED, NULL, NULL},
+    {DICOM_NUMBER(acquisition_number), SHARED, NULL, NULL},
+    {DICOM_NUMBER(acquired_s), ORDERED, NULL, "Acquisition Time"},
+    {DICOM_NUMBER(trigger_ms), ORDERED, NULL, "Trigger Time"},
+    {DICOM_NUMBER(frame_reference_ms), ORDERED, NULL, "Frame Reference Time"},
+    {DICOM_NUMBER(b_value), SHARED, NULL, NULL},
+    {DICOM_NUMBER(instance_number), BY_NUMBER, "Instance Number", NULL},
+    {DICOM_NUMBER(content_s), ORDERED, "Content Time", NULL},
 };
 enum { CRITERIA = sizeof criteria / sizeof *criteria };
 
@@ -203,6 +206,30 @@ static bool goes_on(const struct dicom_series *series, size_t complete, size_t p
     return true;
 }
 
+static bool same_direction(const struct dicom_series *series, size_t a, size_t b, size_t positions)
+{
+    bool rises = false, falls = false;
+    for (size_t z = 0; z < positions; z++) {
+        const double first = series->images[a * positions + z]->instance_number,
+                     second = series->images[b * positions + z]->instance_number;
+        rises |= second > first;
+        falls |= second < first;
+    }
+    return !rises || !falls;
+}
+
+/* Returns true where the Instance Numbers have the volumes in one order at all positions, whichever it is. */
+static bool numbers_agree(const struct dicom_series *series, size_t complete, size_t positions)
+{
+    if (goes_on(series, complete, positions, DICOM_NUMBER(instance_number)))
+        return true;
+    for (size_t a = 0; a < complete; a++)
+        for (size_t b = a + 1; b < complete; b++)
+            if (!same_direction(series, a, b, positions))
+                return false;
+    return true;
+}
+
 /* Returns true where nothing else tells the images of a position apart, and times and numbers run through all volumes
  * in one way. */
 static bool stands_alone(const struct criterion *criterion, const struct dicom_series *series, size_t complete,
@@ -265,6 +292,34 @@ static void check_places(struct dicom_series *series)
     }
 }
 
+/* Puts the images in order by a criterion, where positions have equally many. Returns true where it gives one. */
+static bool arrange(const struct criterion *criterion, struct dicom_series *series, struct items *items,
+                    size_t *scratch)
+{
+    if (!sort_by(criterion, items))
+        return false;
+    count_images(items, scratch);
+    order_images(series, items, scratch);
+    return true;
+}
+
+/* Returns true where the Instance Numbers make volumes that exclude those of the criterion, so that nothing says which
+ * are right. Numbers that have another order at some positions but make no volumes are only warned of. */
+static bool contradicts_numbers(const struct criterion *criterion, struct dicom_series *series, struct items *items,
+                                size_t *scratch, size_t complete)
+{
+    if (numbers_agree(series, complete, items->positions))
+        return false;
+    if (items->n == items->positions * items->volumes) {
+        if (arrange(&by_number, series, items, scratch) && is_regular(series, complete, items->positions))
+            return true;
+        arrange(criterion, series, items, scratch);
+    }
+    ts_dicom_series_warn(series, "the volumes stand on %s, which Instance Number contradicts at some positions",
+                         criterion->checked);
+    return false;
+}
+
 /* Tries one criterion. Returns how many complete volumes it makes, in order in series->images; 0 where it makes none.
  */
 static size_t try_criterion(const struct criterion *criterion, struct dicom_series *series, struct items *items,
@@ -278,6 +333,8 @@ static size_t try_criterion(const struct criterion *criterion, struct dicom_seri
     if (complete < 2 && 2 * lost >= items->positions)
         return 0; /* some images that were made twice, rather than a volume that was not finished */
     if (items->kind == TS_AXIS_B && !same_weighting(series, complete, items->positions))
+        return 0;
+    if (criterion->checked && contradicts_numbers(criterion, series, items, scratch, complete))
         return 0;
     const bool stated = even && criterion->rule == BY_NUMBER && is_stated(series, items);
     if (criterion->doubtful && items->kind != TS_AXIS_B && !stated &&
@@ -298,9 +355,14 @@ static void note_lack(struct dicom_series *series, const struct items *items, si
     bool *left = ts_arena_alloc(series->arena, items->n * sizeof *left);
     bool *there = ts_arena_alloc(series->arena, items->positions * sizeof *there);
     size_t volume = 0, missing = 0;
-    series->no_memory |= !left || !there;
-    if (!left || !there)
+    size_t *whole = ts_arena_alloc(series->arena, complete * sizeof *whole);
+    series->no_memory |= !left || !there || !whole;
+    if (!left || !there || !whole)
         return;
+    for (size_t v = 0; v < items->volumes; v++)
+        if (numbers[v] != SIZE_MAX)
+            whole[numbers[v]] = v;
+    series->volume_numbers = whole;
     while (numbers[volume] != SIZE_MAX) /* the first that is not whole */
         volume++;
     for (size_t i = 0; i < items->n; i++) {
@@ -309,11 +371,12 @@ static void note_lack(struct dicom_series *series, const struct items *items, si
     }
     while (there[missing])
         missing++;
-    series->lacking = ts_arena_printf(
-        series->arena,
-        "%zu slice%s missing, and %zu of %zu volumes %s whole: volume %zu lacks the slice at %.3f mm along the normal",
-        lost, lost == 1 ? " is" : "s are", complete, items->volumes, complete == 1 ? "is" : "are", volume + 1,
-        series->images[missing]->along_mm);
+    series->lacking =
+        ts_arena_printf(series->arena,
+                        "%zu slice%s missing, and %zu of %zu volumes %s whole: volume %zu of 0 to %zu lacks the slice "
+                        "at %.3f mm along the normal",
+                        lost, lost == 1 ? " is" : "s are", complete, items->volumes, complete == 1 ? "is" : "are",
+                        volume, items->volumes - 1, series->images[missing]->along_mm);
     series->no_memory |= !series->lacking;
     ts_dicom_series_leave_out(series, left);
 }

@@ -419,9 +419,9 @@ Test(dicom, damaged_rle_is_an_error_or_other_pixels, .timeout = 60)
 Test(dicom, kernels_of_a_vendor_are_kept)
 {
     static const char *const known[] = {"STANDARD", "BonePlus", "STND+", "B30f",  "Br40d\\3", "FC18",
-                                        "YA",       "L",        "40",    "mixed", ""};
-    static const char *const unknown[] = {"SMITH",   "B30f\\SMITH", "Doe^J",  "B 30",
-                                          "CANARY1", "123456",      "J. Doe", "\xff"};
+                                        "YA",       "L",        "40",    "mixed", "J30s",     ""};
+    static const char *const unknown[] = {"SMITH", "B30f\\SMITH", "Doe^J", "B 30", "CANARY1", "123456", "J. Doe",
+                                          "\xff",  "NG",          "LI",    "JD61", "G",       "J6",     "1961"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         cr_expect(ts_dicom_kernel_is_known(known[i]), "%s", known[i]);
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)

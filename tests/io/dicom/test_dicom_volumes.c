@@ -42,7 +42,13 @@ enum volumes {
     KERNELS,
     COILS,
     DIXON,
-    ACQUISITIONS
+    ACQUISITIONS,
+    MIDNIGHT, /* the first volume begins before it and ends behind it */
+    MIDNIGHT_BOTH,
+    TIMES_CROSS,   /* the times have another order at each position than the Instance Numbers, which are regular */
+    TIMES_DOUBTED, /* as before, but the numbers make no volumes */
+    TIMES_FALL,
+    ABORTED_AMID
 };
 
 /* Of volume v; the first one has none. */
@@ -166,6 +172,23 @@ static void add_setting(struct dicom_fixture *f, enum volumes what, int v, int z
         snprintf(text, sizeof text, "1059%02d.%d", 50 + 2 * v, z);
         ts_fixture_text(f, 0x00080032, "TM", text);
     }
+    if (what == MIDNIGHT || what == MIDNIGHT_BOTH) {
+        const int half_seconds = 4 * v + z - 3;
+        snprintf(text, sizeof text, "%s%s%02d.%d",
+                 what == MIDNIGHT   ? ""
+                 : half_seconds < 0 ? "20231231"
+                                    : "20240101",
+                 half_seconds < 0 ? "2359" : "0000", (half_seconds + 120) / 2 % 60, 5 * ((half_seconds + 120) % 2));
+        if (what == MIDNIGHT)
+            ts_fixture_text(f, 0x00080022, "DA", half_seconds < 0 ? "20231231" : "20240101");
+        ts_fixture_text(f, what == MIDNIGHT ? 0x00080032 : 0x0008002A, what == MIDNIGHT ? "TM" : "DT", text);
+    }
+    if (what == TIMES_CROSS || what == TIMES_DOUBTED || what == TIMES_FALL) {
+        snprintf(text, sizeof text, "1059%02d", 10 * (what == TIMES_FALL ? VOLUMES - v : (v + z) % VOLUMES));
+        ts_fixture_text(f, 0x00080032, "TM", text);
+    }
+    if (what == TIMES_FALL)
+        number(f, 0x00200100, "IS", 1 + v);
     if (what == BY_NUMBER_STATED)
         ts_fixture_text(f, 0x00200105, "IS", "3");
     if (what == PET_TIMES) {
@@ -181,12 +204,14 @@ static void make_volume(struct dicom_fixture *f, int i, void *user)
     int place = 7 * i % IMAGES;
     if (what == ABORTED || what == ABORTED_IN_TIME)
         place = i; /* the files that are left out are the last ones */
+    if (what == ABORTED_AMID)
+        place = i < 5 ? i : i + 1; /* the second volume lacks a slice */
     const int v = place / SERIES_SLICES, z = place % SERIES_SLICES;
     char text[64];
     ts_fixture_text(f, 0x00080060, "CS", what == PET_TIMES ? "PT" : "MR");
     snprintf(text, sizeof text, "%s\\-31.25\\%.4f", what == SHIFTED && v == 1 ? "-21.5" : "-20.5", 100.125 + 1.3 * z);
     ts_fixture_text(f, 0x00200032, "DS", text);
-    number(f, 0x00200013, "IS", what == IN_DISORDER && v == 1 ? 20 - z * z : 1 + place);
+    number(f, 0x00200013, "IS", (what == IN_DISORDER || what == TIMES_DOUBTED) && v == 1 ? 20 - z * z : 1 + place);
     add_weighting(f, what, place, v);
     add_setting(f, what, v, z);
 }
@@ -276,6 +301,18 @@ Test(dicom_volumes, are_told_apart_by_what_differs)
         {SIEMENS_CSA, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL, NULL},
         {REPETITIONS, "", 0, {0}, NULL, "position-repeated", "12 images at 4 positions", NULL},
         {ACQUISITIONS, "", 0, {0}, NULL, "position-repeated", "12 images at 4 positions", NULL},
+        {MIDNIGHT, "", TS_AXIS_TIME, {0, 2, 4}, "s", NULL, NULL, NULL},
+        {MIDNIGHT_BOTH, "", TS_AXIS_TIME, {0, 2, 4}, "s", NULL, NULL, NULL},
+        {TIMES_CROSS, "", 0, {0}, NULL, "position-repeated", "12 images at 4 positions", NULL},
+        {TIMES_DOUBTED,
+         "",
+         TS_AXIS_TIME,
+         {0, 10, 20},
+         "s",
+         NULL,
+         NULL,
+         "stand on Acquisition Time, which Instance Number contradicts"},
+        {TIMES_FALL, "", TS_AXIS_TIME, {0}, "", NULL, NULL, "run against the order of the volumes"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ts_diag *diag = ts_diag_create();
@@ -334,7 +371,7 @@ Test(dicom_volumes, that_are_whole_can_be_taken_of_a_stopped_scan)
 {
     static const enum volumes rows[] = {ABORTED, ABORTED_IN_TIME};
     static const char lack[] =
-        "1 slice is missing, and 2 of 3 volumes are whole: volume 3 lacks the slice at 104.025 mm";
+        "1 slice is missing, and 2 of 3 volumes are whole: volume 2 of 0 to 2 lacks the slice at 104.025 mm";
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ts_diag *diag = ts_diag_create();
         struct source *source;
@@ -358,6 +395,24 @@ Test(dicom_volumes, that_are_whole_can_be_taken_of_a_stopped_scan)
             source->ops->close(source);
             ts_diag_destroy(diag);
         }
+    }
+}
+
+/* The numbers of the volumes are those of the whole series, whichever of them is not whole. */
+Test(dicom_volumes, keep_their_numbers_where_one_between_is_not_whole)
+{
+    static const struct {
+        const char *take, *message;
+    } rows[] = {{"0", NULL}, {"1", "has what `take` says"}, {"2", NULL}, {"", "volume 1 of 0 to 2 lacks the slice"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source;
+        const enum ts_status status = open_series(ABORTED_AMID, IMAGES - 1, "", rows[i].take, &source, diag);
+        cr_assert_eq(status, rows[i].message ? TS_BAD_INPUT : TS_OK, "row %zu", i);
+        cr_expect(!rows[i].message || is_said(diag, rows[i].message), "row %zu", i);
+        if (source)
+            source->ops->close(source);
+        ts_diag_destroy(diag);
     }
 }
 

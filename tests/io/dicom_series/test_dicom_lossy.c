@@ -67,6 +67,8 @@ Test(dicom_lossy, other_texts_stay_out_of_the_result)
 {
     check((struct loss){4, "Nobody", "NOBODY"}, "method unrecognized, ratio unrecognized", "unrecognized",
           "unrecognized");
+    check((struct loss){4, "19610314", "ISO_10918_1"}, "ratio unrecognized", "unrecognized", "ISO_10918_1");
+    check((struct loss){4, "3\\0.5", "ISO_10918_1"}, "ratio unrecognized", "unrecognized", "ISO_10918_1");
 }
 
 /* Frames that say it themselves, in files whose header says nothing of it. */
