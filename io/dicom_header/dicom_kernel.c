@@ -34,8 +34,8 @@ static bool has_form(const char *value, size_t length, const char *form)
 {
     for (size_t i = 0; i < length; i++) {
         const bool fits = form[i] == '9'   ? isdigit((unsigned char)value[i]) != 0
-                          : form[i] == 'A' ? memchr("ABCDEHIJQSTU", value[i], 12) != NULL
-                          : form[i] == 'a' ? memchr("abcdefhlmpqrstuvy", value[i], 17) != NULL
+                          : form[i] == 'A' ? value[i] && strchr("ABCDEHIJQSTU", value[i])
+                          : form[i] == 'a' ? value[i] && strchr("abcdefhlmpqrstuvy", value[i])
                                            : form[i] != '\0' && form[i] == value[i];
         if (!fits)
             return false;

@@ -7,6 +7,7 @@
 #include "io/volume/volume_source.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
@@ -206,8 +207,8 @@ static enum ts_status finish_slice(const struct reading *reading, int thread, in
                    reading->out + (size_t)i * ts_slice_bytes(&reading->source->in.base.image)))
         return TS_OK;
     return ts_volume_refuse(&reading->source->layout, "values-out-of-range", diag,
-                            "has a value in slice %lld that is beyond the range of a 32-bit float",
-                            (long long)(reading->z + i));
+                            "has a value in slice %" PRId64 " that is beyond the range of a 32-bit float",
+                            reading->z + i);
 }
 
 static enum ts_status read_slice(void *user, int thread, int64_t i, struct ts_diag *diag)
