@@ -126,6 +126,10 @@ static enum ts_status create_beside(struct nifti_file *file, const char *ending,
             status = ts_sink_failed(sink, errno, diag);
     }
     free(text);
+    if (length == 0) { /* the next file takes this place */
+        free(file->beside[k]);
+        file->beside[k] = NULL;
+    }
     return status;
 }
 

@@ -401,12 +401,13 @@ static bool is_source(const struct reader *reader, const char *name)
     if (ts_source_format_find(name) || (nearest && ts_source_format_find(nearest)))
         return true;
     /* key=value right after the name: no path, and so a stage. */
-    const char *rest = reader->tree->text + reader->at;
-    rest += strspn(rest, " \t");
-    size_t key = 0;
-    while (is_name_character(rest[key]))
-        key++;
-    return !nearest && !(key > 0 && rest[key] == '=');
+    const char *text = reader->tree->text;
+    size_t start = reader->at, end;
+    while (start < reader->tree->length && is_space(text[start]))
+        start++;
+    for (end = start; end < reader->tree->length && is_name_character(text[end]); end++)
+        ;
+    return !nearest && !(end > start && end < reader->tree->length && text[end] == '=');
 }
 
 /* Reads one segment into the root's input, stages or output. */

@@ -71,8 +71,10 @@ static void write_labels(const int order[3], int mirrored, size_t type, double s
         int index[3];
         for (int k = 0; k < 3; k++)
             index[order[k]] = mirrored >> order[k] & 1 ? n[order[k]] - 1 - at[k] : at[k];
-        ts_test_store(bytes + head, types[type].stored, (size_t)i,
-                      labels[(index[2] * NY + index[1]) * NX + index[0]] + added);
+        double aligned = 0; /* the values of the file are not */
+        const size_t width = ts_dtype_bytes(types[type].stored);
+        ts_test_store(&aligned, types[type].stored, 0, labels[(index[2] * NY + index[1]) * NX + index[0]] + added);
+        memcpy(bytes + head + (size_t)i * width, &aligned, width);
     }
     ts_volume_write(opened.path, bytes, (size_t)head + N * ts_dtype_bytes(types[type].stored), false);
     free(bytes);
