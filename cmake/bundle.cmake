@@ -23,10 +23,11 @@ if(TOMOSTAGE_SHARED)
 endif()
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION . COMPONENT bundle EXCLUDE_FROM_ALL)
 install(DIRECTORY datasets/chains DESTINATION ${bundle_share}/datasets COMPONENT bundle EXCLUDE_FROM_ALL)
-# Tests hold the pages to what the program accepts.
+# Tests hold the pages to what the program accepts. Their pictures stay in the repository: they do not compress, and a
+# bundle has to stay small.
 install(FILES README.md DESTINATION ${bundle_share} COMPONENT bundle EXCLUDE_FROM_ALL)
 install(DIRECTORY docs DESTINATION ${bundle_share} COMPONENT bundle EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.md"
-  PATTERN "*.png" PATTERN "*.svg")
+  PATTERN "*.svg")
 install(DIRECTORY tests/chains DESTINATION ${bundle_share}/tests COMPONENT bundle EXCLUDE_FROM_ALL)
 install(PROGRAMS tests/sanitize_cuda.sh tests/record_cuda.sh DESTINATION ${bundle_share}/tests COMPONENT bundle EXCLUDE_FROM_ALL)
 # DCMTK decodes nothing without its dictionary.
