@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# A list of what the installed programs are made of (SPDX 2.3, JSON), for the installation and for the bundle. It is
-# written while installing, when the binaries and the link maps are there: sbom_write.cmake does it.
+# This makes the list of parts of the installed programs (SPDX 2.3, JSON), for the installation and for the bundle. The
+# list is written while installing, when the binaries and the link maps are there: sbom_write.cmake does it.
 set(sbom_path ${CMAKE_INSTALL_DATADIR}/tomostage/sbom.spdx.json)
 
 # The link map of a target names the archives that parts of it were taken from.

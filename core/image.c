@@ -50,7 +50,8 @@ void ts_dtype_range(enum ts_dtype dtype, double *low, double *high)
 
 const char *ts_quantity_name(enum ts_quantity quantity)
 {
-    static const char *const names[] = {"counts", "transmission", "line_integral", "attenuation", "hu", "intensity"};
+    static const char *const names[] = {"counts", "transmission", "line_integral", "attenuation",
+                                        "hu",     "dose",         "intensity"};
     return names[quantity];
 }
 

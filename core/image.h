@@ -16,7 +16,7 @@
 #define TS_ANY_INTEGER 0x3Fu
 #define TS_ANY_DTYPE 0x7Fu
 #define TS_QUANTITY_BIT(quantity) (1u << (quantity))
-#define TS_ANY_QUANTITY 0x3Fu
+#define TS_ANY_QUANTITY 0x7Fu
 #define TS_BEAM_BIT(kind) (1u << (kind))
 #define TS_ANY_BEAM 0x7u
 

@@ -305,6 +305,22 @@ static size_t edit_distance(const char *a, const char *b, size_t limit)
     return rows[m % 3][n];
 }
 
+/* Returns the one of the names that begins with these letters; NULL where they are few, or several names do. */
+static const char *begun_name(const char *letters, const char *const *names, size_t n)
+{
+    enum { LEAST_LETTERS = 4 };
+    const size_t length = strlen(letters);
+    const char *found = NULL;
+    for (size_t i = 0; length >= LEAST_LETTERS && i < n; i++) {
+        if (strncmp(letters, names[i], length) != 0)
+            continue;
+        if (found)
+            return NULL;
+        found = names[i];
+    }
+    return found;
+}
+
 const char *ts_nearest_name(const char *name, const char *const *names, size_t n)
 {
     const size_t limit = strlen(name) <= 4 ? 1 : strlen(name) / 3;
@@ -317,5 +333,5 @@ const char *ts_nearest_name(const char *name, const char *const *names, size_t n
             nearest = names[i];
         }
     }
-    return nearest;
+    return nearest ? nearest : begun_name(name, names, n);
 }

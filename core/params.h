@@ -151,7 +151,8 @@ const char *ts_choice_name(const struct choice *choices, int32_t value);
 const struct choice *ts_param_choice(const struct param_set *set, size_t i);
 /* Returns the name of the choice that the parameter of this name holds; NULL where there is none. */
 const char *ts_param_choice_name(const struct param_set *set, const char *name);
-/* Returns the nearest of n names by edit distance, or NULL where none is near enough to suggest. */
+/* Returns the nearest of n names by edit distance, else the only one that begins with `name`; NULL where none is near
+ * enough to suggest. */
 const char *ts_nearest_name(const char *name, const char *const *names, size_t n);
 
 #endif

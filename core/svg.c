@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Characters with a meaning in XML become numeric entities, which need no list of names.
+ * Characters with a meaning in XML become numeric entities, which need no list of names, in texts and in attributes
+ * alike, so that no caller has to know where its text ends up.
  */
 #include "core/svg.h"
 
+#include <string.h>
+
+#include "core/utf8.h"
+
 void ts_svg_text(FILE *stream, const char *text)
 {
-    for (; *text; text++)
-        if (*text == '<' || *text == '>' || *text == '&')
+    for (size_t left = strlen(text), bytes; left > 0; text += bytes, left -= bytes) {
+        bytes = ts_utf8_bytes(text, left);
+        const bool plain = bytes > 0 && (*text == '\n' || !ts_utf8_is_control(text, bytes));
+        bytes = plain ? bytes : 1;
+        if (!plain)
+            fprintf(stream, "\\x%02X", (unsigned char)*text);
+        else if (strchr("<>&\"'", *text))
             fprintf(stream, "&#%d;", *text);
         else
-            fputc(*text, stream);
+            fwrite(text, 1, bytes, stream);
+    }
 }
 
 void ts_svg_begin(FILE *stream, int width, int height, const char *title)

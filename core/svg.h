@@ -9,8 +9,9 @@
 
 /* Begins a picture: the svg element, a white background and the title. The file ends with "</svg>\n". */
 void ts_svg_begin(FILE *stream, int width, int height, const char *title);
-/* Writes a text (UTF-8) as the content of an element of SVG 1.1. Characters that would begin a tag or an entity are
- * escaped. A failed write sets the stream's error indicator. */
+/* Writes a text as the content of an element, or of a quoted attribute, of SVG 1.1 or HTML. Characters that would begin
+ * a tag or an entity or end the attribute are escaped; bytes that are no UTF-8 and control characters but line feeds
+ * are written as \xHH. A failed write sets the stream's error indicator. */
 void ts_svg_text(FILE *stream, const char *text);
 
 #endif

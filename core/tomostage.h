@@ -107,6 +107,7 @@ enum ts_quantity {
     TS_LINE_INTEGRAL, /* -log(I / I0), or the integral of the image along a ray */
     TS_ATTENUATION,   /* 1/mm */
     TS_HU,            /* Hounsfield units */
+    TS_DOSE,          /* absorbed dose of radiotherapy: Gy, or relative to a reference */
     TS_INTENSITY      /* anything else: MR, PET, filtered or equalized images */
 };
 
@@ -180,7 +181,7 @@ TS_PUBLIC enum ts_status ts_chain_set(struct ts_chain *chain, const char *assign
 TS_PUBLIC enum ts_status ts_chain_set_input(struct ts_chain *chain, const char *path, struct ts_diag *diag);
 TS_PUBLIC enum ts_status ts_chain_set_output(struct ts_chain *chain, const char *path, struct ts_diag *diag);
 
-enum ts_event_kind { TS_EVENT_STARTED, TS_EVENT_PROGRESS, TS_EVENT_FINISHED };
+enum ts_event_kind { TS_EVENT_STARTED, TS_EVENT_PROGRESS, TS_EVENT_FINISHED, TS_EVENT_ITERATION };
 struct ts_event {
     enum ts_event_kind kind;
     int pass, n_passes;            /* pass counts from 1 */
@@ -188,6 +189,11 @@ struct ts_event {
     double seconds;                /* since the run began */
     double bytes_per_second, seconds_left;
     const char *output; /* TS_EVENT_FINISHED: the path of the HDF5 file, or of the first output; else NULL */
+    const char *search; /* the stage whose box a run of the stages before it is looking for; NULL: the run itself */
+    /* TS_EVENT_ITERATION: a stage has done so many of at most n_iterations, on the slices that it has in work. */
+    const char *stage;
+    int64_t iteration, n_iterations;
+    double residual; /* what the stage's table holds: a relative residual, or a distance; NaN: not computed */
 };
 
 struct ts_options {
@@ -199,8 +205,9 @@ struct ts_options {
     int64_t memory_bytes;     /* budget of host memory; 0: 60 % of what is free now */
     int64_t gpu_memory_bytes; /* budget of memory on a CUDA device; 0: 80 % of what it has */
     bool force;               /* replace an existing output */
-    void (*on_event)(void *user, const struct ts_event *event); /* progress; NULL: none is wanted */
-    void *user;                                                 /* handed to on_event */
+    /* Progress; NULL: none is wanted. Events come one at a time, but those of iterations from any thread. */
+    void (*on_event)(void *user, const struct ts_event *event);
+    void *user; /* handed to on_event */
     /* Record what each part of a run does and when: the run ends by writing NAME.svg and NAME.json, and
      * ts_plan_print_profile has a table. NULL: nothing is recorded. */
     const char *profile;

@@ -43,17 +43,24 @@ double ts_trace_begin(const struct trace *trace)
     return trace ? ts_seconds() - trace->start : 0;
 }
 
-void ts_trace_add_stretch(struct trace *trace, enum trace_part part, double begin, double end, uint64_t bytes)
+void ts_trace_put(struct trace *trace, struct trace_stretch stretch)
 {
     if (!trace)
         return;
+    stretch.end = stretch.end > stretch.begin ? stretch.end : stretch.begin;
+    stretch.thread = gettid();
     pthread_mutex_lock(&trace->lock);
     struct trace_stretch *grown = ts_memory_grow(trace->stretches, trace->n, &trace->capacity, sizeof *grown);
     if (grown) {
         trace->stretches = grown;
-        grown[trace->n++] = (struct trace_stretch){begin, end > begin ? end : begin, bytes, gettid(), part};
+        grown[trace->n++] = stretch;
     }
     pthread_mutex_unlock(&trace->lock);
+}
+
+void ts_trace_add_stretch(struct trace *trace, enum trace_part part, double begin, double end, uint64_t bytes)
+{
+    ts_trace_put(trace, (struct trace_stretch){.begin = begin, .end = end, .bytes = bytes, .part = part});
 }
 
 void ts_trace_add(struct trace *trace, enum trace_part part, double begin, uint64_t bytes)

@@ -31,6 +31,7 @@ struct trace_stretch {
     uint64_t bytes;
     int thread; /* the system's number of the thread */
     enum trace_part part;
+    const char *stage; /* that was computed, as the chain calls it; NULL: the part is not that of one stage */
 };
 
 struct trace;
@@ -44,6 +45,8 @@ double ts_trace_begin(const struct trace *trace);
 void ts_trace_add(struct trace *trace, enum trace_part part, double begin, uint64_t bytes);
 /* Adds a stretch that another clock measured: the kernels and copies of a device. */
 void ts_trace_add_stretch(struct trace *trace, enum trace_part part, double begin, double end, uint64_t bytes);
+/* Adds a stretch with all that is known of it but its thread, which is the calling one. `stage` is borrowed. */
+void ts_trace_put(struct trace *trace, struct trace_stretch stretch);
 
 /* Returns the n stretches in the order in which they ended. They stay valid until the next call that adds one. */
 const struct trace_stretch *ts_trace_stretches(const struct trace *trace, size_t *n);

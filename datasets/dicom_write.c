@@ -14,7 +14,7 @@
 #include "io/file/file_bytes.h"
 
 #define CT_IMAGE_STORAGE "1.2.840.10008.5.1.4.1.1.2"
-/* A day on which no patient was scanned: documented, and the same in every file. */
+/* No patient was scanned on this day, which is documented and the same in every file. */
 #define FIXED_DATE "20000101"
 #define FIXED_TIME "120000"
 

@@ -47,7 +47,7 @@ static const struct phantom_shape rods[] = {
     {{0.25, -0.43301270189, 0}, {0.12, 0.12, CYLINDER}, 0, -800, {0}},
 };
 
-/* No flip or exchange of axes maps it to itself: a letter, and a ball near one end of z. */
+/* A letter and a ball near one end of z: no flip or exchange of axes maps them to themselves. */
 static const struct phantom_shape letter[] = {
     {{-0.3, 0, 0}, {0.1, 0.7, 0.95}, 0, 1000, {0}},
     {{0.05, 0.55, 0}, {0.4, 0.1, 0.95}, 0, 800, {0}},

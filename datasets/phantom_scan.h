@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A phantom as a scanner of parallel beams sees it: counts of photons over half a turn, with darks and flats before
- * them, as an NXtomo file. The object is a cylinder with ellipses in it, whose attenuation falls from the first
+ * Writes a phantom as a scanner of parallel beams sees it: counts of photons over half a turn, with darks and flats
+ * before them, as an NXtomo file. The object is a cylinder with ellipses in it, whose attenuation falls from the first
  * detector row to the last, so that attenuation and line integrals are known at every point.
  *
  * attenuation(x, y, row) = 0.8 / h (HU(x, y) + 1000) / 1000 (1 - 0.3 row / n_rows) in 1/mm, where HU is the value of

@@ -12,7 +12,7 @@
 #include "core/image.h"
 #include "datasets/noise.h"
 #include "datasets/phantom_scan.h"
-#include "io/hdf5/hdf5_write.h"
+#include "io/sink/nxtomo.h"
 
 enum { SIDE_MAX = 65535, PROJECTION = 0, FLAT = 1, DARK = 2, FIRST_VIEW = SCAN_DARKS + SCAN_FLATS };
 
@@ -93,17 +93,8 @@ static enum ts_status write_frames(struct scan *scan, struct hdf5_writer *writer
 
 /* ---- the file ---------------------------------------------------------------------------------- */
 
-/* Writes n numbers, or a scalar where n is 0. A writer that has failed does nothing, so nobody looks at each status. */
-static void put(struct hdf5_writer *writer, const char *path, enum ts_dtype dtype, int64_t n, const void *numbers,
-                const char *unit)
-{
-    struct ts_image image = {.rank = n > 0, .dtype = dtype, .unit = unit, .data = (void *)numbers};
-    image.axes[0].n = n;
-    (void)ts_hdf5_values(writer, path, &image);
-}
-
-#define DETECTOR "/entry/instrument/detector"
-#define SAMPLE "/entry/sample"
+#define DETECTOR NXTOMO_DETECTOR
+#define SAMPLE NXTOMO_SAMPLE
 
 static void put_groups(struct hdf5_writer *writer)
 {
@@ -135,17 +126,17 @@ static void put_lists(const struct scan *scan, struct hdf5_writer *writer, doubl
         numbers[i] = angle_degree(scan->options, i);
         keys[i] = key_of(i);
     }
-    put(writer, SAMPLE "/rotation_angle", TS_F64, n, numbers, "degree");
-    put(writer, DETECTOR "/image_key", TS_I32, n, keys, NULL);
-    put(writer, DETECTOR "/image_key_control", TS_I32, n, keys, NULL);
+    ts_nxtomo_numbers(writer, SAMPLE "/rotation_angle", TS_F64, n, numbers, "degree");
+    ts_nxtomo_numbers(writer, DETECTOR "/image_key", TS_I32, n, keys, NULL);
+    ts_nxtomo_numbers(writer, DETECTOR "/image_key_control", TS_I32, n, keys, NULL);
     for (int64_t i = 0; i < n; i++)
         numbers[i] = 0.1;
-    put(writer, DETECTOR "/count_time", TS_F64, n, numbers, "s");
+    ts_nxtomo_numbers(writer, DETECTOR "/count_time", TS_F64, n, numbers, "s");
     for (int64_t i = 0; i < n; i++)
         numbers[i] = 0;
-    put(writer, SAMPLE "/x_translation", TS_F64, n, numbers, "m");
-    put(writer, SAMPLE "/y_translation", TS_F64, n, numbers, "m");
-    put(writer, SAMPLE "/z_translation", TS_F64, n, numbers, "m");
+    ts_nxtomo_numbers(writer, SAMPLE "/x_translation", TS_F64, n, numbers, "m");
+    ts_nxtomo_numbers(writer, SAMPLE "/y_translation", TS_F64, n, numbers, "m");
+    ts_nxtomo_numbers(writer, SAMPLE "/z_translation", TS_F64, n, numbers, "m");
 }
 
 static enum ts_status put_all(struct scan *scan, struct hdf5_writer *writer, double *numbers, int32_t *keys)
@@ -156,16 +147,14 @@ static enum ts_status put_all(struct scan *scan, struct hdf5_writer *writer, dou
     frames.axes[0].n = scan->n_frames;
     put_groups(writer);
     put_lists(scan, writer, numbers, keys);
-    put(writer, DETECTOR "/x_pixel_size", TS_F64, 0, &pixel_m, "m");
-    put(writer, DETECTOR "/y_pixel_size", TS_F64, 0, &pixel_m, "m");
-    put(writer, DETECTOR "/distance", TS_F64, 0, &distance_m, "m");
-    put(writer, "/entry/beam/incident_energy", TS_F64, 0, &energy_kev, "keV");
+    ts_nxtomo_numbers(writer, DETECTOR "/x_pixel_size", TS_F64, 0, &pixel_m, "m");
+    ts_nxtomo_numbers(writer, DETECTOR "/y_pixel_size", TS_F64, 0, &pixel_m, "m");
+    ts_nxtomo_numbers(writer, DETECTOR "/distance", TS_F64, 0, &distance_m, "m");
+    ts_nxtomo_numbers(writer, "/entry/beam/incident_energy", TS_F64, 0, &energy_kev, "keV");
     enum ts_status status = ts_hdf5_frames(writer, DETECTOR "/data", &frames, &id);
     if (status == TS_OK)
         status = write_frames(scan, writer, id);
-    (void)ts_hdf5_link(writer, "/entry/data/data", DETECTOR "/data");
-    (void)ts_hdf5_link(writer, "/entry/data/rotation_angle", SAMPLE "/rotation_angle");
-    return status == TS_OK ? ts_hdf5_link(writer, "/entry/data/image_key", DETECTOR "/image_key") : status;
+    return status == TS_OK ? ts_nxtomo_links(writer) : status;
 }
 
 static enum ts_status write_file(struct scan *scan, const char *path, double *numbers, int32_t *keys,

@@ -36,10 +36,10 @@ racecheck run_cuda/a_reference_of_another_height_reaches_the_map whole chains, s
 racecheck run_cuda/chains_give_the_same_on_both_devices whole chains, slice by slice: had not ended after 86 s
 TEXT
 }
-# What took longest, under any tool, begins first, so that nothing long is left for the end.
+# Tests that took longest, under any tool, begin first, so that nothing long is left for the end.
 longest='^(fan_in_study|radon_studies|large|run_cuda)/|/(gives_the_same_bytes|agrees_in_every_grouping|agrees_with_the_(oracle|definition)|matches_a_reference|distances_to|every_merge|a_warp_adds|stays_where)'
 
-# Without those that lose the device or run out of its memory on purpose, and those that take long.
+# Tests are left out that lose the device or run out of its memory on purpose, and those that take long.
 # Suites stand as "box: 3 tests", their tests below, each behind a branch of the tree.
 names=$("$tests" --list | sed 's/\x1b\[[0-9;]*m//g' |
     awk '/^[a-z0-9_]+:/ {sub(":.*", ""); suite = $0; next}
@@ -94,7 +94,7 @@ check() {
 export -f check
 bad=0
 if [[ " $tools " == *" memcheck "* ]]; then
-    # One that leaks on purpose: else nothing would say that memcheck finds leaks.
+    # This test leaks on purpose: else nothing would say that memcheck finds leaks.
     TOMOSTAGE_TESTS_LEAK=1 check cuda_memory/leaks_where_it_is_asked_to memcheck
     grep -q 'LEAK SUMMARY: [1-9]' "$logs"/memcheck-cuda_memory-leaks*.found || { echo "memcheck did not find a leak that is there" && bad=1; }
     sed -i '/leaks_where_it_is_asked_to/d' "$logs/done"

@@ -22,7 +22,10 @@ struct clahe_tiles ts_cuda_clahe_tiles(const struct stage_context *context, cons
             .values = (int)run.values,
             .clip = run.clip_count < CLAHE_NO_CLIP ? (int)run.clip_count : CLAHE_NO_CLIP,
             .near_y = near,
-            .near_x = near ? near + run.ny : NULL};
+            .near_x = near ? near + run.ny : NULL,
+            .clip_limit = run.params->clip_limit,
+            .valid = NULL,
+            .words = (int64_t)(ts_valid_bytes(&context->in) / sizeof(uint64_t))};
 }
 
 int64_t ts_cuda_clahe_batch(size_t slice_bytes, int64_t n)

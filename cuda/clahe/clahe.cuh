@@ -13,12 +13,15 @@ extern "C" {
 
 enum { CLAHE_NO_CLIP = 0x7FFFFFFF };
 
-/* The tiles of one slice. */
+/* This describes the tiles of one slice. */
 struct clahe_tiles {
     int ny, nx, tiles_y, tiles_x, height, width; /* height and width are those of a tile */
     int values;                                  /* entries of a table */
     int clip;                                    /* CLAHE_NO_CLIP: none */
     const struct neighbor *near_y, *near_x;      /* device: the stage's constants */
+    double clip_limit;                           /* of the stage, for tiles with invalid pixels */
+    const uint64_t *valid;                       /* device: the bits of a masked image; NULL: all pixels are valid */
+    int64_t words;                               /* of 64 bits, of a slice */
 };
 
 /* Describes the tiles, without the neighbors where call is NULL. */
@@ -55,6 +58,30 @@ static __device__ inline int clahe_mirror(int i, int n)
         return 0;
     const int folded = i % (2 * n - 2);
     return folded < n ? folded : 2 * n - 2 - folded;
+}
+
+static __device__ inline bool clahe_is_valid(const uint64_t *valid, size_t at)
+{
+    return valid[at / 64] >> at % 64 & 1;
+}
+
+/* Returns where the counts of a tile with so many valid pixels are cut. */
+static __device__ inline int clahe_clip(const struct clahe_tiles &tiles, bool opencv, uint32_t pixels)
+{
+    const int64_t clip = ts_clahe_clip_count(opencv, tiles.clip_limit, pixels, tiles.values);
+    return clip < CLAHE_NO_CLIP ? (int)clip : CLAHE_NO_CLIP;
+}
+
+/* Gives a tile without valid pixels its table. `taken` and `tables` are those of its slice, all of them made. */
+template <typename T>
+static __device__ inline void clahe_fill_table(const struct clahe_tiles &tiles, const uint32_t *taken, int tile,
+                                               T *tables)
+{
+    if (taken[tile] > 0)
+        return;
+    const int64_t from = ts_clahe_nearest_taken(taken, tiles.tiles_y, tiles.tiles_x, tiles.height, tiles.width, tile);
+    for (int v = (int)threadIdx.x; v < tiles.values; v += (int)blockDim.x)
+        tables[(size_t)tile * tiles.values + v] = from < 0 ? (T)0 : tables[(size_t)from * tiles.values + v];
 }
 
 /* Calls visit(index within the slice, whether this is the sample itself and no mirror image of it) for every sample of

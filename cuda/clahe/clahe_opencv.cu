@@ -8,6 +8,9 @@
  * pixels span no more than a window they are counted once, else, for each window, once to cut and once to sum. Then,
  * behind a barrier of the grid, a warp maps rows with four lookups a pixel, which the caches serve.
  *
+ * Masked images come here too: the valid pixels of each tile are counted before its table is made, and behind one more
+ * barrier the tiles that have none copy a table.
+ *
  * Memory traffic: each pixel is read twice and written once, and 2 bytes are written for each value of a tile that lies
  * in the range of the pixels around it. 512 threads a block, two blocks a multiprocessor where both fit: counting waits
  * for memory, and summing for barriers.
@@ -25,9 +28,10 @@ template <typename T> struct wide_job {
     const T *in;
     T *out, *tables;      /* tables of `batch` slices */
     const uint32_t *wide; /* which slices to take; NULL: all */
+    uint32_t *taken;      /* MASKED: the valid pixels of each tile of `batch` slices */
     int64_t n;
     int batch;
-    float scale;
+    float scale; /* of a tile without invalid pixels */
 };
 
 /* The counts that are cut off go to all bins evenly (each), the rest of the division to bins 0, step, 2 step, ... */
@@ -62,16 +66,16 @@ static __device__ void find_range(const struct clahe_tiles &tiles, int tile, con
     __syncthreads();
 }
 
-template <typename T>
-static __device__ void count_window(const struct clahe_tiles &tiles, int tile, const T *slice, uint32_t first,
-                                    uint32_t *counts)
+template <typename T, bool MASKED>
+static __device__ void count_window(const struct clahe_tiles &tiles, int tile, const T *slice, const uint64_t *valid,
+                                    uint32_t first, uint32_t *counts)
 {
     for (int i = (int)threadIdx.x; i < WINDOW; i += THREADS)
         counts[i] = 0;
     __syncthreads();
     clahe_visit_tile(tiles, tile, [&](size_t at, bool) {
         const uint32_t key = slice[at] - first;
-        if (key < WINDOW)
+        if (key < WINDOW && (!MASKED || clahe_is_valid(valid, at)))
             atomicAdd(&counts[key], 1u);
     });
     __syncthreads();
@@ -122,38 +126,62 @@ static __device__ void sum_window(const uint32_t *counts, uint32_t first, uint32
     *before += total;
 }
 
-template <typename T>
-static __device__ void make_table(const struct wide_job<T> &job, int tile, const T *slice, T *table)
+/* Returns how many pixels of a tile are valid; all threads of the block call it. */
+static __device__ uint32_t count_valid(const struct clahe_tiles &tiles, int tile, const uint64_t *valid,
+                                       uint32_t *warp_sums)
+{
+    uint32_t n = 0;
+    clahe_visit_tile(tiles, tile, [&](size_t at, bool) { n += clahe_is_valid(valid, at); });
+    return block_sum(n, warp_sums);
+}
+
+/* A table of a masked image has all values, because others may be mapped by it than those around its tile. */
+template <typename T, bool MASKED>
+static __device__ void make_table(const struct wide_job<T> &job, int tile, const T *slice, const uint64_t *valid,
+                                  uint32_t *taken, T *table)
 {
     __shared__ __align__(16) uint32_t counts[WINDOW];
     __shared__ uint32_t warp_sums[CUDA_BLOCK_WARPS], range[2];
     const struct clahe_tiles &tiles = job.tiles;
     const uint32_t values = (uint32_t)tiles.values;
-    find_range(tiles, tile, slice, range);
-    const uint32_t begin = range[0] / WARP_KEYS * WARP_KEYS, high = range[1];
+    uint32_t clip = (uint32_t)tiles.clip;
+    float scale = job.scale;
+    if (MASKED) {
+        const uint32_t n = count_valid(tiles, tile, valid, warp_sums);
+        if (threadIdx.x == 0)
+            *taken = n;
+        if (n == 0)
+            return;
+        clip = (uint32_t)clahe_clip(tiles, true, n);
+        scale = (float)(tiles.values - 1) / (float)n;
+    } else {
+        find_range(tiles, tile, slice, range);
+    }
+    const uint32_t begin = MASKED ? 0 : range[0] / WARP_KEYS * WARP_KEYS, high = MASKED ? values - 1 : range[1];
     const bool one = high - begin < WINDOW;
     uint32_t cut = 0, before = 0;
     for (uint32_t first = begin; first <= high; first += WINDOW) {
-        count_window(tiles, tile, slice, first, counts);
-        cut += cut_window(counts, (uint32_t)tiles.clip);
+        count_window<T, MASKED>(tiles, tile, slice, valid, first, counts);
+        cut += cut_window(counts, clip);
     }
     cut = block_sum(cut, warp_sums);
     const uint32_t rest = cut % values;
     const struct excess excess = {cut / values, rest, rest ? values / rest : 1};
     for (uint32_t first = begin; first <= high; first += WINDOW) {
         if (!one) {
-            count_window(tiles, tile, slice, first, counts);
-            cut_window(counts, (uint32_t)tiles.clip);
+            count_window<T, MASKED>(tiles, tile, slice, valid, first, counts);
+            cut_window(counts, clip);
             __syncthreads();
         }
-        sum_window(counts, first, &before, excess, job.scale, values, warp_sums, table);
+        sum_window(counts, first, &before, excess, scale, values, warp_sums, table);
         __syncthreads();
     }
 }
 
-/* Maps a row by the tables of its slice. The lanes of one warp call it. */
-template <typename T>
-static __device__ void map_row(const struct clahe_tiles &tiles, int y, const T *tables, const T *in, T *out)
+/* Maps row y of a slice by its tables; `valid` are its bits. The lanes of one warp call it. */
+template <typename T, bool MASKED>
+static __device__ void map_row(const struct clahe_tiles &tiles, int y, const uint64_t *valid, const T *tables,
+                               const T *in, T *out)
 {
     const struct neighbor row = tiles.near_y[y];
     const T *above = tables + (size_t)row.first * tiles.tiles_x * tiles.values;
@@ -166,7 +194,8 @@ static __device__ void map_row(const struct clahe_tiles &tiles, int y, const T *
         const float a = near.first_weight, b = near.second_weight;
         const float mapped = ((float)above[left] * a + (float)above[right] * b) * row.first_weight +
                              ((float)below[left] * a + (float)below[right] * b) * row.second_weight;
-        out[x] = (T)fminf(rintf(mapped), last);
+        const bool keeps = !MASKED || clahe_is_valid(valid, (size_t)y * tiles.nx + x);
+        out[x] = keeps ? (T)fminf(rintf(mapped), last) : (T)0;
     }
 }
 
@@ -184,7 +213,7 @@ static __device__ int list_slices(const uint32_t *wide, int64_t n, int batch, in
     return listed;
 }
 
-template <typename T>
+template <typename T, bool MASKED>
 static __global__ void __launch_bounds__(THREADS, TS_CUDA_BLOCKS(THREADS, BLOCKS_A_PROCESSOR))
     map_wide_slices(struct wide_job<T> job)
 {
@@ -201,14 +230,22 @@ static __global__ void __launch_bounds__(THREADS, TS_CUDA_BLOCKS(THREADS, BLOCKS
     for (int64_t z = 0; z < job.n;) {
         const int64_t listed = list_slices(job.wide, job.n, job.batch, &z, list);
         for (int64_t i = blockIdx.x; i < listed * n_tiles; i += gridDim.x)
-            make_table(job, (int)(i % n_tiles), job.in + (size_t)list[i / n_tiles] * pixels,
-                       job.tables + (size_t)i * tiles.values);
+            make_table<T, MASKED>(job, (int)(i % n_tiles), job.in + (size_t)list[i / n_tiles] * pixels,
+                                  MASKED ? tiles.valid + list[i / n_tiles] * tiles.words : NULL, job.taken + i,
+                                  job.tables + (size_t)i * tiles.values);
         cooperative_groups::this_grid().sync();
+        if (MASKED) {
+            for (int64_t i = blockIdx.x; i < listed * n_tiles; i += gridDim.x)
+                clahe_fill_table(tiles, job.taken + i / n_tiles * n_tiles, (int)(i % n_tiles),
+                                 job.tables + (size_t)(i / n_tiles) * slice_entries);
+            cooperative_groups::this_grid().sync();
+        }
         for (int64_t i = (int64_t)blockIdx.x * warps + threadIdx.x / 32; i < listed * tiles.ny;
              i += (int64_t)gridDim.x * warps) {
             const size_t first = (size_t)list[i / tiles.ny] * pixels + (size_t)(i % tiles.ny) * tiles.nx;
-            map_row(tiles, (int)(i % tiles.ny), job.tables + (size_t)(i / tiles.ny) * slice_entries, job.in + first,
-                    job.out + first);
+            const uint64_t *valid = MASKED ? tiles.valid + list[i / tiles.ny] * tiles.words : NULL;
+            map_row<T, MASKED>(tiles, (int)(i % tiles.ny), valid, job.tables + (size_t)(i / tiles.ny) * slice_entries,
+                               job.in + first, job.out + first);
         }
         cooperative_groups::this_grid().sync();
     }
@@ -227,14 +264,22 @@ static int64_t batch_of(size_t bytes, int64_t n)
     return batch < MAX_BATCH ? batch : (int64_t)MAX_BATCH;
 }
 
-/* The entries of `wide`, behind the tables, mark slices that the other kernel leaves to this one. */
+static bool takes_stream(const struct stage_context *context, const struct clahe_tiles *tiles)
+{
+    return !context->in.masked && ts_cuda_clahe_stream_fits(context, tiles);
+}
+
+/* The entries of `wide`, behind the tables, mark slices that the other kernel leaves to this one; those of `taken`
+ * stand in their place. */
 size_t ts_cuda_clahe_opencv_bytes(const struct stage_context *context, int64_t n)
 {
     const struct clahe_tiles tiles = ts_cuda_clahe_tiles(context, NULL);
     const size_t bytes = table_bytes(&tiles, context->in.dtype);
-    if (context->in.dtype == TS_U8 && ts_cuda_clahe_stream_fits(context, &tiles))
+    if (context->in.dtype == TS_U8 && takes_stream(context, &tiles))
         return 0;
-    return bytes * (size_t)batch_of(bytes, n) + (size_t)n * sizeof(uint32_t);
+    const int64_t batch = batch_of(bytes, n);
+    return bytes * (size_t)batch +
+           (size_t)(context->in.masked ? batch * tiles.tiles_y * tiles.tiles_x : n) * sizeof(uint32_t);
 }
 
 template <typename T>
@@ -251,10 +296,14 @@ static enum ts_status launch_wide(const struct stage_context *context, const str
     job.wide = wide;
     job.n = out->axes[0].n;
     job.batch = (int)batch_of(table_bytes(tiles, in->dtype), job.n);
+    job.tiles.valid = in->valid;
+    job.taken = (uint32_t *)((char *)call->scratch + table_bytes(tiles, in->dtype) * (size_t)job.batch);
     job.scale = (float)(tiles->values - 1) / (float)((int64_t)tiles->height * tiles->width);
     void *arguments[] = {&job};
-    return ts_cuda_launch_together(context, (const void *)map_wide_slices<T>, "map_wide_slices", THREADS,
-                                   BLOCKS_A_PROCESSOR, arguments, call->stream);
+    const void *kernel =
+        context->in.masked ? (const void *)map_wide_slices<T, true> : (const void *)map_wide_slices<T, false>;
+    return ts_cuda_launch_together(context, kernel, "map_wide_slices", THREADS, BLOCKS_A_PROCESSOR, arguments,
+                                   call->stream);
 }
 
 enum ts_status ts_cuda_clahe_opencv(const struct stage_context *context, const struct ts_image *in,
@@ -262,7 +311,7 @@ enum ts_status ts_cuda_clahe_opencv(const struct stage_context *context, const s
 {
     const struct clahe_tiles tiles = ts_cuda_clahe_tiles(context, call);
     const int64_t n = out->axes[0].n;
-    const bool bytes = in->dtype == TS_U8, stream = ts_cuda_clahe_stream_fits(context, &tiles);
+    const bool bytes = in->dtype == TS_U8, stream = takes_stream(context, &tiles);
     const size_t table = table_bytes(&tiles, in->dtype);
     uint32_t *wide = NULL;
     if (stream && !bytes) {

@@ -8,6 +8,10 @@
  * interpolate: a thread maps pixels with four lookups each, and the block finds the span of its results.
  * stretch: a thread stretches pixels in place.
  *
+ * A masked image is copied with a valid value in place of invalid ones first, so that the slice's range and all bins
+ * are those of valid pixels; the three kernels leave invalid pixels out of counts and spans, and tiles that have no
+ * valid pixel copy a table between the first two.
+ *
  * Memory traffic: a pixel of b bytes moves b to find the slice's range, b + 2 for the bins, 2 + 4 for the mixed value
  * and 8 to stretch it (floats 4 more, to find NaN). 256 threads a block, which is the default number of bins.
  */
@@ -125,7 +129,7 @@ static __device__ void write_table(const uint32_t *counts, int n, double scale, 
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     make_tables(struct clahe_tiles tiles, double table_scale, const T *in, enum ts_dtype dtype, const char *states,
-                size_t state_stride, uint32_t *open_counts, uint16_t *bins, uint16_t *tables)
+                size_t state_stride, uint32_t *open_counts, uint16_t *bins, uint16_t *tables, uint32_t *taken)
 {
     extern __shared__ uint32_t shared_counts[];
     __shared__ uint32_t sums[CUDA_BLOCK_WARPS];
@@ -135,7 +139,10 @@ static __global__ void __launch_bounds__(THREADS)
     const struct gray_scale scale = gray_scale_of(&state->range, dtype);
     const uint32_t bin_size = 1 + CLAHE_GRAY_LEVELS / (uint32_t)n;
     const bool exact = sizeof(T) <= 2 && (T)-1 > 0;
+    const uint64_t *valid = tiles.valid ? tiles.valid + blockIdx.y * tiles.words : NULL;
     uint32_t *counts = n <= SHARED_BINS ? shared_counts : open_counts + block * n;
+    uint32_t n_valid = 0;
+    int clip = tiles.clip;
     in += blockIdx.y * pixels;
     bins += blockIdx.y * pixels;
     for (int i = (int)threadIdx.x; i < n; i += THREADS)
@@ -143,15 +150,59 @@ static __global__ void __launch_bounds__(THREADS)
     __syncthreads();
     clahe_visit_tile(tiles, tile, [&](size_t at, bool itself) {
         const uint32_t bin = bin_of<exact>(scale, (double)in[at], bin_size);
-        atomicAdd(&counts[bin], 1u);
+        if (!valid || clahe_is_valid(valid, at)) {
+            atomicAdd(&counts[bin], 1u);
+            n_valid++;
+        }
         if (itself)
             bins[at] = (uint16_t)bin;
     });
     __syncthreads();
-    if (tiles.clip != CLAHE_NO_CLIP && threadIdx.x < CUDA_WARP)
-        cut_counts(counts, n, (uint32_t)tiles.clip);
+    if (valid) {
+        n_valid = block_sum(n_valid, sums);
+        if (threadIdx.x == 0)
+            taken[block] = n_valid;
+        if (n_valid == 0)
+            return;
+        clip = clahe_clip(tiles, false, n_valid);
+        table_scale = (double)(CLAHE_GRAY_LEVELS - 1) / (double)n_valid;
+    }
+    if (clip != CLAHE_NO_CLIP && threadIdx.x < CUDA_WARP)
+        cut_counts(counts, n, (uint32_t)clip);
     __syncthreads();
     write_table(counts, n, table_scale, sums, tables + block * n);
+}
+
+/* The grid has tiles and slices. */
+static __global__ void __launch_bounds__(THREADS)
+    fill_tables(struct clahe_tiles tiles, const uint32_t *taken, uint16_t *tables)
+{
+    const size_t first = blockIdx.y * (size_t)gridDim.x;
+    clahe_fill_table(tiles, taken + first, (int)blockIdx.x, tables + first * tiles.values);
+}
+
+/* Copies slices with the first valid value of each in place of its invalid ones; 0 where all are. The grid has pixels
+ * and slices. */
+template <typename T>
+static __global__ void __launch_bounds__(THREADS)
+    replace_invalid(const T *in, const uint64_t *valid, int64_t words, size_t pixels, T *out)
+{
+    __shared__ unsigned long long first;
+    valid += blockIdx.y * words;
+    in += blockIdx.y * pixels;
+    out += blockIdx.y * pixels;
+    if (threadIdx.x == 0)
+        first = pixels;
+    __syncthreads();
+    for (int64_t i = threadIdx.x; i < words; i += THREADS)
+        if (valid[i]) {
+            atomicMin(&first, (unsigned long long)(64 * i + __ffsll((long long)valid[i]) - 1));
+            break;
+        }
+    __syncthreads();
+    const T value = first < pixels ? in[first] : (T)0;
+    for (size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x; i < pixels; i += (size_t)gridDim.x * THREADS)
+        out[i] = clahe_is_valid(valid, i) ? in[i] : value;
 }
 
 /* Widens the slice's span by a block's integers. */
@@ -185,6 +236,7 @@ static __global__ void __launch_bounds__(THREADS)
     const size_t pixels = (size_t)tiles.ny * tiles.nx;
     const int n = tiles.values;
     const uint16_t *slice_tables = tables + blockIdx.z * (size_t)tiles.tiles_y * tiles.tiles_x * n;
+    const uint64_t *valid = tiles.valid ? tiles.valid + blockIdx.z * tiles.words : NULL;
     uint32_t low = 0xFFFFFFFFu, high = 0;
     bins += blockIdx.z * pixels;
     out += blockIdx.z * pixels;
@@ -202,17 +254,20 @@ static __global__ void __launch_bounds__(THREADS)
             sum += (float)(below[left] * (a * d));
             sum += (float)(below[right] * (b * d));
             const uint32_t mixed = (uint32_t)(int32_t)sum;
-            low = min(low, mixed);
-            high = max(high, mixed);
+            if (!valid || clahe_is_valid(valid, at)) {
+                low = min(low, mixed);
+                high = max(high, mixed);
+            }
             out[at] = (float)mixed;
         }
     }
     join_span(low, high, (struct slice_state *)(states + blockIdx.z * state_stride));
 }
 
-/* The grid has pixels and slices. `in` is NULL where no value can be NaN. */
+/* The grid has pixels and slices. `in` is NULL where no value can be NaN, `valid` where none is invalid. */
 static __global__ void __launch_bounds__(THREADS)
-    stretch(const float *in, const char *states, size_t state_stride, size_t pixels, float *out)
+    stretch(const float *in, const uint64_t *valid, int64_t words, const char *states, size_t state_stride,
+            size_t pixels, float *out)
 {
     const struct slice_state *state = (const struct slice_state *)(states + blockIdx.y * state_stride);
     const double low = (double)(float)~state->not_low, high = (double)(float)state->high;
@@ -220,15 +275,17 @@ static __global__ void __launch_bounds__(THREADS)
     for (size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x; i < pixels; i += (size_t)gridDim.x * THREADS) {
         const double value = out[i];
         const double stretched = high > low ? (value - low) / (high - low) : value < 1 ? value : 1;
-        out[i] = in && isnan(in[blockIdx.y * pixels + i]) ? NAN : (float)stretched;
+        const bool counts = !valid || clahe_is_valid(valid + blockIdx.y * words, i);
+        out[i] = !counts ? 0 : in && isnan(in[blockIdx.y * pixels + i]) ? NAN : (float)stretched;
     }
 }
 
 /* ---- launches ----------------------------------------------------------------------------------- */
 
-/* The scratch holds the states of all slices, then the tables, bins and open counts of a batch. */
+/* The scratch holds the states of all slices, those of a masked image with values in place of invalid ones, and then
+ * the tables, bins, valid pixels of tiles and open counts of a batch. */
 struct parts {
-    size_t state_stride, table_bytes, bin_bytes, open_bytes;
+    size_t state_stride, copy_bytes, table_bytes, bin_bytes, taken_bytes, open_bytes;
     int64_t batch;
 };
 
@@ -241,6 +298,8 @@ static struct parts parts_of(const struct stage_context *context, int64_t n)
     parts.table_bytes = entries * sizeof(uint16_t);
     parts.bin_bytes = (size_t)(run.ny * run.nx) * sizeof(uint16_t);
     parts.open_bytes = run.values > SHARED_BINS ? entries * sizeof(uint32_t) : 0;
+    parts.copy_bytes = context->in.masked ? ts_cuda_stride(ts_slice_bytes(&context->in) * (size_t)n) : 0;
+    parts.taken_bytes = context->in.masked ? (size_t)(run.tiles_y * run.tiles_x) * sizeof(uint32_t) : 0;
     parts.batch = ts_cuda_clahe_batch(parts.table_bytes + parts.bin_bytes + parts.open_bytes, n);
     return parts;
 }
@@ -248,8 +307,9 @@ static struct parts parts_of(const struct stage_context *context, int64_t n)
 size_t ts_cuda_clahe_skimage_bytes(const struct stage_context *context, int64_t n)
 {
     const struct parts parts = parts_of(context, n);
-    return parts.state_stride * (size_t)n + ts_cuda_stride(parts.table_bytes * (size_t)parts.batch) +
-           ts_cuda_stride(parts.bin_bytes * (size_t)parts.batch) + parts.open_bytes * (size_t)parts.batch;
+    return parts.state_stride * (size_t)n + parts.copy_bytes + ts_cuda_stride(parts.table_bytes * (size_t)parts.batch) +
+           ts_cuda_stride(parts.bin_bytes * (size_t)parts.batch) +
+           ts_cuda_stride(parts.taken_bytes * (size_t)parts.batch) + parts.open_bytes * (size_t)parts.batch;
 }
 
 struct batch {
@@ -260,6 +320,32 @@ struct batch {
     float *out;
     int64_t n; /* slices */
 };
+
+static dim3 pixel_grid(size_t pixels, unsigned slices)
+{
+    const int64_t across = ts_cuda_parts((int64_t)pixels, THREADS);
+    return dim3((unsigned)(across < MAX_BLOCKS ? across : (int64_t)MAX_BLOCKS), slices);
+}
+
+/* Copies a masked image, and returns the copy. */
+static struct ts_image without_invalid(const struct ts_image *in, int64_t n, void *data, const struct cuda_call *call)
+{
+    const int64_t words = (int64_t)(ts_valid_bytes(in) / sizeof *in->valid), most = 65535;
+    const size_t pixels = ts_slice_count(in), bytes = ts_slice_bytes(in);
+    struct ts_image copy = *in;
+    copy.data = data;
+    for (int64_t z = 0; z < n; z += most) {
+        const dim3 grid = pixel_grid(pixels, (unsigned)(n - z < most ? n - z : most));
+        const char *from = (const char *)in->data + (size_t)z * bytes;
+        char *to = (char *)data + (size_t)z * bytes;
+#define REPLACE(type)                                                                                                  \
+    replace_invalid<type>                                                                                              \
+        <<<grid, THREADS, 0, call->stream>>>((const type *)from, in->valid + z * words, words, pixels, (type *)to)
+        TS_CUDA_BIT_TYPES(in->dtype, REPLACE)
+#undef REPLACE
+    }
+    return copy;
+}
 
 static enum ts_status run_batch(const struct stage_context *context, const struct batch *batch,
                                 const struct cuda_call *call)
@@ -272,13 +358,16 @@ static enum ts_status run_batch(const struct stage_context *context, const struc
     const double scale = (double)(CLAHE_GRAY_LEVELS - 1) / (double)((int64_t)tiles.height * tiles.width);
     uint16_t *tables = (uint16_t *)batch->buffer;
     uint16_t *bins = (uint16_t *)(batch->buffer + ts_cuda_stride(parts.table_bytes * (size_t)parts.batch));
-    uint32_t *open = (uint32_t *)((char *)bins + ts_cuda_stride(parts.bin_bytes * (size_t)parts.batch));
+    uint32_t *taken = (uint32_t *)((char *)bins + ts_cuda_stride(parts.bin_bytes * (size_t)parts.batch));
+    uint32_t *open = (uint32_t *)((char *)taken + ts_cuda_stride(parts.taken_bytes * (size_t)parts.batch));
     const dim3 tile_grid((unsigned)(tiles.tiles_y * tiles.tiles_x), n);
 #define TABLES(type)                                                                                                   \
     make_tables<type><<<tile_grid, THREADS, shared, call->stream>>>(                                                   \
-        tiles, scale, (const type *)batch->in, context->in.dtype, batch->states, stride, open, bins, tables)
+        tiles, scale, (const type *)batch->in, context->in.dtype, batch->states, stride, open, bins, tables, taken)
     TS_CUDA_DTYPES(context->in.dtype, TABLES)
 #undef TABLES
+    if (tiles.valid)
+        fill_tables<<<tile_grid, THREADS, 0, call->stream>>>(tiles, taken, tables);
     enum ts_status status = ts_cuda_launched(context, "clahe_skimage: tables");
     if (status != TS_OK)
         return status;
@@ -289,10 +378,9 @@ static enum ts_status run_batch(const struct stage_context *context, const struc
     status = ts_cuda_launched(context, "clahe_skimage: interpolate");
     if (status != TS_OK)
         return status;
-    const int64_t across = ts_cuda_parts((int64_t)pixels, THREADS);
-    const dim3 stretch_grid((unsigned)(across < MAX_BLOCKS ? across : (int64_t)MAX_BLOCKS), n);
-    stretch<<<stretch_grid, THREADS, 0, call->stream>>>(context->in.dtype == TS_F32 ? (const float *)batch->in : NULL,
-                                                        batch->states, stride, pixels, batch->out);
+    stretch<<<pixel_grid(pixels, n), THREADS, 0, call->stream>>>(
+        context->in.dtype == TS_F32 ? (const float *)batch->in : NULL, tiles.valid, tiles.words, batch->states, stride,
+        pixels, batch->out);
     return ts_cuda_launched(context, "clahe_skimage: stretch");
 }
 
@@ -305,11 +393,16 @@ enum ts_status ts_cuda_clahe_skimage(const struct stage_context *context, const 
     batch.parts = parts_of(context, n);
     batch.tiles = ts_cuda_clahe_tiles(context, call);
     char *states = (char *)call->scratch;
-    batch.buffer = states + batch.parts.state_stride * (size_t)n;
+    char *copy = states + batch.parts.state_stride * (size_t)n;
+    batch.buffer = copy + batch.parts.copy_bytes;
     cudaMemsetAsync(states, 0, batch.parts.state_stride * (size_t)n, call->stream);
-    enum ts_status status = ts_cuda_value_range_add(context, in, states, true, batch.parts.state_stride, call);
+    const struct ts_image slices = context->in.masked ? without_invalid(in, n, copy, call) : *in;
+    enum ts_status status = ts_cuda_launched(context, "clahe_skimage: replace");
+    if (status == TS_OK)
+        status = ts_cuda_value_range_add(context, &slices, states, true, batch.parts.state_stride, call);
     for (int64_t z = 0; status == TS_OK && z < n; z += batch.parts.batch) {
-        batch.in = (const char *)in->data + (size_t)z * in_bytes;
+        batch.in = (const char *)slices.data + (size_t)z * in_bytes;
+        batch.tiles.valid = in->valid ? in->valid + z * batch.tiles.words : NULL;
         batch.out = (float *)out->data + (size_t)z * pixels;
         batch.states = states + (size_t)z * batch.parts.state_stride;
         batch.n = n - z < batch.parts.batch ? n - z : batch.parts.batch;

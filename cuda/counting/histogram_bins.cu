@@ -137,7 +137,7 @@ static __device__ uint32_t first_key(const struct binning_job &job, double edge)
     return first >> job.log2_group;
 }
 
-/* The keys at which the bins begin and end. */
+/* The bins begin and end at these keys. */
 struct key_edges {
     struct bins bins;
     uint32_t end; /* the last bin is closed: it ends before the first value above high */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What kernels that count by label share: the row of a label, and a cache of counts in shared memory. There are too
+ * Kernels that count by label share the row of a label and a cache of counts in shared memory. There are too
  * many pairs of a row and a slot for shared memory, but neighboring pixels often have the same one. So a block keeps
  * about 8,192 counters, each for the first pair that came to its place; a pair that finds its place taken is added to
  * global memory at once. Which pairs are cached depends on who comes first, the sums do not.

@@ -127,7 +127,7 @@ template <typename sum_type> static __global__ void join_runs(struct moments_job
 
 /* ---- fan-in ------------------------------------------------------------------------------------- */
 
-/* The moments of value i of a slice of n, of nothing past its end. */
+/* Makes the moments of value i of a slice of n; past its end, those of no value. */
 template <typename type, typename sum_type>
 static __device__ void single(struct cuda_moments<sum_type> *moments, const type *slice, int64_t i, int64_t n)
 {

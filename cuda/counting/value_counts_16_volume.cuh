@@ -20,7 +20,7 @@ struct volume_gate {
     uint32_t arrived, left;
 };
 
-/* A block's table in scratch. */
+/* This is a block's table in scratch. */
 struct left_table {
     uint32_t words[PACKED_WORDS];
 };

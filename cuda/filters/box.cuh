@@ -26,7 +26,7 @@ struct box_mean {
     int64_t count; /* samples of a sum */
 };
 
-/* The work of a method's launcher. */
+/* This describes the work of a method's launcher. */
 struct box_launch {
     const struct stage_context *context;
     const void *in;

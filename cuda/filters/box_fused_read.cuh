@@ -20,7 +20,7 @@ struct march_plan : box_image {
     struct box_mean mean;
 };
 
-/* A block's part of the image. */
+/* A block does this part of the image. */
 template <typename T> struct march_strip {
     const T *in;
     T *out;
@@ -54,7 +54,7 @@ static __device__ struct march_strip<T> march_strip_of(const T *in, T *out, cons
     return strip;
 }
 
-/* The ways in which a thread gets its 4 columns of a row. */
+/* A thread gets its 4 columns of a row in one of these ways. */
 template <typename T, bool GATHER>
 struct march_columns {
     const T *in; /* GATHER: of the slice; else of the thread's first column */

@@ -26,7 +26,7 @@ struct rows_plan : box_image {
     uint32_t outside;          /* the constant, with its sign bit flipped likewise */
 };
 
-/* A lane's 16 columns of a row. */
+/* A lane holds these 16 columns of a row. */
 template <typename T> struct rows_sixteen {
     uint4 parts[sizeof(T)];
 };

@@ -182,7 +182,7 @@ static __device__ __forceinline__ void volume_store(T *to, const V (&totals)[VOL
     }
 }
 
-/* A block's part of the volume. */
+/* A block does this part of the volume. */
 struct volume_part {
     int x_first, y_first, x_tile, place; /* x_tile: of the tile with its halo; place: of slice 0 in its block */
     int64_t z_first;

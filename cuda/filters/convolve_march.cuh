@@ -44,7 +44,7 @@ template <typename T, typename Sum> static __device__ Sum march_convert(T raw, c
         return __hiloint2double(0x43300000, (int)(raw ^ plan.flip)) - plan.offset;
 }
 
-/* The place of a warp's work. */
+/* A warp works at this place. */
 struct march_place {
     int first_column, first_row, end_row, z;
 };

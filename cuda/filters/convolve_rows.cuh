@@ -11,7 +11,7 @@
 
 enum { RUN = 4, ROWS_STRIP = 128 };
 
-/* The columns that a lane fetches. */
+/* A lane fetches these columns. */
 template <int HALF> struct rows_columns {
     int first, own[RUN], edge[HALF];
     bool whole, has_edge;
@@ -20,7 +20,7 @@ template <int HALF> struct rows_columns {
 /* 4 raw values as they are fetched: to take them apart at once would wait for them. */
 template <typename T> using rows_word = cuda_word<RUN * sizeof(T)>;
 
-/* A raw value in a register of its own. */
+/* This is a raw value in a register of its own. */
 template <typename T> using rows_wide = typename std::conditional<std::is_same<T, float>::value, float, uint32_t>::type;
 
 /* Sums in float are made of values that are converted before they go to other lanes, others after. */

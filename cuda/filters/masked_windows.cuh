@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Weighted means and medians over the valid pixels of a window on a CUDA device, as stages/filters/masked_means.h and
- * stages/filters/median_masked.h have them: with the same sums in the same order.
+ * These launchers make weighted means and medians over the valid pixels of a window on a CUDA device, for box, gaussian
+ * and median of masked images:
+ *
+ *     mean = F(valid * in) / F(valid)
+ *
+ * where F sums over a window with weights wz[k] * wy[j] * wx[i], in double and in a fixed order. This is normalized
+ * convolution (H. Knutsson, C.-F. Westin, 1993), with a certainty of 0 or 1. An invalid pixel keeps its value.
  */
 #ifndef CUDA_FILTERS_MASKED_WINDOWS_CUH
 #define CUDA_FILTERS_MASKED_WINDOWS_CUH
@@ -9,7 +14,7 @@
 #include "cuda/filters/median_job.cuh"
 
 extern "C" {
-#include "stages/filters/masked_means.h"
+#include "stages/filters/masked_mend.h"
 }
 
 /* Returns the bytes of scratch of the means of n slices. */

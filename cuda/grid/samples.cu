@@ -7,7 +7,7 @@
  * written once. The 8 or 64 reads of a pixel from cache are the limit; a block of 32 x 8 threads reads from a compact
  * box of the input, most of which stays in the first cache.
  *
- * Of a masked image all pixels are made so first. A second kernel mends those that have an invalid sample, by the rules
+ * In a masked image all pixels are made so first. A second kernel mends those that have an invalid sample, by the rules
  * of stages/grid/samples_masked.c, with a warp for each word of 32 bits that it writes. Most of its reads are bits.
  */
 #include "cuda/grid/samples.cuh"

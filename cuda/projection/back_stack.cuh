@@ -39,13 +39,13 @@ struct back_size {
     const int32_t *halt; /* context->halt */
 };
 
-/* The places of 4 pixels in a view, in rising order. */
+/* These are the places of 4 pixels in a view, in rising order. */
 struct back_place {
     float4 below, above; /* weights of the sample below each pixel, and of the next */
     int4 at; /* samples of the interleaved sinogram: that below the first pixel, and ~pattern; WIDE: of all, none < 0 */
 };
 
-/* The kinds of places of a kernel. */
+/* A kernel knows these kinds of places. */
 enum back_places { BACK_NEAR, BACK_WIDE, BACK_EITHER };
 
 /* Returns the pattern of 4 pixels in rising order: bit k is set where the pixel after k is one sample further. -1: some

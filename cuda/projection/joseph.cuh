@@ -25,7 +25,7 @@ struct cuda_ray {
     int32_t along_rows;
 };
 
-/* The scan as the kernels know it. */
+/* This is the scan as the kernels know it. */
 struct cuda_joseph {
     struct beam_geometry grid;
     struct ts_beam beam;

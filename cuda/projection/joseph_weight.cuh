@@ -67,7 +67,7 @@ struct joseph_start {
     float step_across, step_ahead; /* from pixel to pixel */
 };
 
-/* One pixel in one view. */
+/* This is one pixel in one view. */
 struct joseph_pixel {
     float past;         /* detector pixels from the start's whole one */
     float cosine, sine; /* cosine and sine of theta; arc: those of theta + gamma_p */

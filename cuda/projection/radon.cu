@@ -83,7 +83,7 @@ struct parallel_rays {
     {
         return table->beams[index];
     }
-    /* The view with `base` moved to the ray's place on line 0. */
+    /* Returns the view with `base` moved to the ray's place on line 0. */
     __device__ __forceinline__ struct cuda_beam ray_of(const view &view, int64_t detector) const
     {
         struct cuda_beam ray = view;
@@ -92,7 +92,7 @@ struct parallel_rays {
     }
 };
 
-/* The rays of a fan, in the same form. */
+/* These are the rays of a fan, in the same form. */
 struct fan_rays {
     typedef int64_t view;
     struct beam_geometry grid;

@@ -135,7 +135,7 @@ static __device__ __forceinline__ void add_view(const struct direction *at, cons
     }
 }
 
-/* The grid's sides, how far its points lie, and the kernel. */
+/* This describes the grid's sides, how far its points lie, and the kernel. */
 struct gathering {
     int rows, columns, most;
     float most_x, most_y; /* how far points lie, on an ellipse */

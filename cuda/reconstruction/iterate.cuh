@@ -18,7 +18,7 @@ extern "C" {
 
 enum { ITERATE_SLICES = 128 };
 
-/* One number a slice. */
+/* Each slice has one such number. */
 struct cuda_iterate_state {
     double sinogram[ITERATE_SLICES];                                             /* square of ||b|| */
     double gamma[ITERATE_SLICES], along[ITERATE_SLICES], factor[ITERATE_SLICES]; /* the scalars of cgls */

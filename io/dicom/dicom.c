@@ -54,6 +54,14 @@ static const struct choice duplicates_choices[] = {
     {NULL, 0, NULL},
 };
 
+static const struct choice mr_scale_choices[] = {
+    {"display", MR_SCALE_DISPLAY, "those of Rescale Slope and Intercept, as every viewer shows them"},
+    {"precise", MR_SCALE_PRECISE,
+     "those of the private Scale Slope and Scale Intercept, which compare from series to series; phases are in "
+     "radians"},
+    {NULL, 0, NULL},
+};
+
 static const struct param dicom_params[] = {
     PARAM(struct dicom_params, dicom, .required = true, .unit = "",
           .doc = "folder that is searched for DICOM files, or a list of files and folders"),
@@ -88,10 +96,12 @@ static const struct param dicom_params[] = {
     PARAM(struct dicom_params, positions, .unit = "", .choices = positions_choices, .init.choice = POSITIONS_FIT,
           .old = {.until = 1, .init.choice = POSITIONS_ENDS},
           .doc = "how the positions of the slices become spacing, origin and step"),
-    PARAM(struct dicom_params, spacing_tolerance, .unit = "%", .min = 0, .max = DICOM_MOST_TOLERANCE,
-          .init.r = DICOM_SPACING_TOLERANCE,
-          .doc = "with positions fit: how far a slice may lie from its place on the line, along the normal or beside "
-                 "it, in percent of the spacing; 0.001 mm is always accepted"),
+    PARAM(
+        struct dicom_params, spacing_tolerance, .unit = "%", .min = 0, .max = DICOM_MOST_TOLERANCE,
+        .init.r = DICOM_SPACING_TOLERANCE,
+        .doc =
+            "with positions fit: how far a slice may lie from its place on the line, along the normal or beside "
+            "it, in percent of the spacing; 0.001 mm is always accepted, or a hundredth of a pixel where that is less"),
     PARAM(struct dicom_params, tilt, .unit = "", .choices = tilt_choices, .init.choice = TILT_KEEP,
           .old = {.until = 1, .init.choice = TILT_REFUSE},
           .doc = "what to do with a series whose step from slice to slice leans off their normal, as behind a tilted "
@@ -102,6 +112,8 @@ static const struct param dicom_params[] = {
           .derived = "all slices, which then have to be one stack",
           .doc = "which stack to read, where the spacing changes on the way: stacks of even spacing count from 1 along "
                  "the normal"),
+    PARAM(struct dicom_params, mr_scale, .unit = "", .choices = mr_scale_choices, .init.choice = MR_SCALE_DISPLAY,
+          .doc = "which values Philips MR images have"),
     SLICES_PARAM(struct dicom_params),
 };
 
@@ -231,6 +243,8 @@ enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct aren
         source->base.ops = native ? &native_ops : &ring_ops;
         source->base.in_place = native;
         source->base.coding = native ? SOURCE_STORED : SOURCE_ENCODED;
+        const char *frame_of_reference = frames[0].image->file->frame_of_reference;
+        source->base.frame_of_reference = *frame_of_reference ? frame_of_reference : NULL;
     } else {
         ts_arena_destroy(arena);
     }
@@ -313,8 +327,8 @@ static enum ts_status choose_and_take(const struct param_set *set, struct dicom_
     return status == TS_OK ? ts_dicom_take_volume(&series[*chosen - series], &takes, diag) : status;
 }
 
-/* Scans and groups. What the user must know of the files is reported in every case, also where
- * no series is chosen. */
+/* Scans the files and groups them. The user is told what is odd about the files in every case, also where no series is
+ * chosen. */
 static enum ts_status choose_series(const struct param_set *set, struct arena *arena, struct dicom_folder *folder,
                                     const struct dicom_series **chosen, struct ts_diag *diag)
 {
@@ -323,7 +337,8 @@ static enum ts_status choose_series(const struct param_set *set, struct arena *a
                                       .tilt = params->tilt,
                                       .duplicates = params->duplicates,
                                       .spacing_tolerance = params->spacing_tolerance,
-                                      .stack = params->stack};
+                                      .stack = params->stack,
+                                      .mr_scale = params->mr_scale};
     struct dicom_series *series = NULL;
     size_t n_series = 0;
     enum ts_status status = ts_dicom_scan(params->dicom.items, (size_t)params->dicom.n, arena, folder, diag);
@@ -350,14 +365,17 @@ static enum ts_status take_mask(const struct param_set *set, struct dicom_source
     const struct dicom_params *params = set->values;
     const struct ts_numbers *boxes = &params->mask_boxes;
     const bool masked = params->burned_in == BURNED_IN_MASK;
-    const char *missing = !ts_param_given(set, "mask_value") ? "mask_value" : boxes->rows == 0 ? "mask_boxes" : NULL;
-    if (!masked && (boxes->rows > 0 || ts_param_given(set, "mask_value")))
+    const bool has_value = ts_param_given(set, "mask_value");
+    if (!masked && (boxes->rows > 0 || has_value))
         return ts_param_error(set, boxes->rows > 0 ? "mask_boxes" : "mask_value", "parameter-unused", diag,
                               "it belongs to burned_in: mask");
     if (!masked)
         return TS_OK;
-    if (missing)
-        return ts_param_error(set, missing, "parameter-missing", diag, "burned_in: mask needs it");
+    if (!has_value || boxes->rows == 0)
+        return ts_param_error(set, "burned_in", "parameter-missing", diag, "mask needs %s",
+                              has_value          ? "mask_boxes as well"
+                              : boxes->rows == 0 ? "mask_boxes and mask_value as well"
+                                                 : "mask_value as well");
     struct ts_numbers *kept = ts_arena_copy(source->arena, boxes, 1, sizeof *boxes);
     if (kept)
         kept->values =

@@ -32,6 +32,7 @@ struct dicom_params {
     int32_t tilt;       /* enum dicom_tilt */
     int32_t duplicates; /* enum dicom_duplicates */
     int64_t stack;
+    int32_t mr_scale; /* enum dicom_mr_scale */
     struct ts_numbers slices;
 };
 

@@ -102,6 +102,17 @@ bool ts_dicom_replace_uid(const struct dicom_identity *identity, const char *uid
     return true;
 }
 
+bool ts_dicom_is_replaced_uid(const char *text)
+{
+    return !strncmp(text, "2.25.", 5) && strlen(text) < DICOM_UID_MAX && text[5] &&
+           !text[5 + strspn(text + 5, "0123456789")];
+}
+
+bool ts_dicom_is_date(const char *text)
+{
+    return strlen(text) == DICOM_DATE_BYTES - 1 && strspn(text, "0123456789") == DICOM_DATE_BYTES - 1;
+}
+
 bool ts_dicom_move_date(const struct dicom_identity *identity, const char *patient, const char *date,
                         char out[DICOM_DATE_BYTES])
 {

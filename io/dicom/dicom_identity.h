@@ -11,6 +11,9 @@
 #include "core/params.h"
 #include "io/dicom_header/dicom_file.h"
 
+/* A result states this method of de-identification unless the identity is kept. */
+#define DICOM_DEIDENTIFIED "tomostage: nothing but an allow-list of attributes is recorded"
+
 enum dicom_deidentify { DEIDENTIFY_BASIC, DEIDENTIFY_KEEP };
 
 enum { DICOM_KEY_MIN = 16, DICOM_KEY_MAX = 4096, DICOM_DATE_BYTES = 9, DICOM_DAYS_MAX = 3650 };
@@ -31,6 +34,9 @@ enum ts_status ts_dicom_identity_read(const struct param_set *set, int32_t deide
 /* Writes the UID that replaces this one: "2.25." and the first 128 bits of HMAC-SHA256(key, uid) as a decimal number.
  * Returns false where the crypto library fails. */
 bool ts_dicom_replace_uid(const struct dicom_identity *identity, const char *uid, char out[DICOM_UID_MAX]);
+/* Return true where the text has the form of a UID that such a number replaced, and of a date (YYYYMMDD). */
+bool ts_dicom_is_replaced_uid(const char *text);
+bool ts_dicom_is_date(const char *text);
 /* Writes the date (YYYYMMDD) moved back by 1 to DICOM_DAYS_MAX days: one more than the first 64 bits of
  * HMAC-SHA256(key, patient), modulo DICOM_DAYS_MAX. Returns false where the date is none. */
 bool ts_dicom_move_date(const struct dicom_identity *identity, const char *patient, const char *date,

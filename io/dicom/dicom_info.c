@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "io/dicom/dicom_metadata.h"
+#include "io/dicom_header/dicom_known.h"
 #include "io/dicom_header/dicom_scan.h"
 #include "io/dicom_series/dicom_group.h"
 #include "io/dicom_series/dicom_lossy.h"
@@ -86,7 +87,7 @@ static void write_series(struct json *json, const struct dicom_series *series, c
         ts_json_integer(json, series->image.axes[i].n);
     ts_json_close(json, ']');
     ts_json_member_integer(json, "duplicates", (int64_t)series->n_duplicates);
-    ts_json_member_text(json, "series", series->series);
+    ts_json_member_text(json, "series", ts_dicom_known_uid(series->series));
     ts_json_member_text(json, "modality", series->modality);
     if (names)
         ts_json_member_text(json, "description", file->description);
@@ -97,7 +98,7 @@ static void write_series(struct json *json, const struct dicom_series *series, c
         ts_volume_axis_json(json, &series->volume_axis);
     if (series->gradients)
         write_gradients(json, series);
-    ts_json_member_text(json, "transfer_syntax", file->syntax_uid);
+    ts_json_member_text(json, "transfer_syntax", ts_dicom_known_uid(file->syntax_uid));
     write_loss(json, series);
     if (series->refusal)
         write_refusal(json, "refused", series->refusal_code, series->refusal, series->hint);
@@ -210,13 +211,13 @@ static void print_series(FILE *stream, const struct dicom_series *series, const 
 {
     struct dicom_lack lacks[DICOM_MAX_LACKS];
     const size_t n_lacks = series->refusal ? 0 : ts_dicom_lacks(series, lacks); /* a run does not come to them */
-    const char *syntax = *series->images[0]->file->syntax_uid ? series->images[0]->file->syntax_uid : "unknown";
+    const char *uid = ts_dicom_known_uid(series->images[0]->file->syntax_uid), *syntax = *uid ? uid : "unknown";
     char line[512], number[16];
     ts_dicom_series_line(series, names, line, sizeof line);
     snprintf(number, sizeof number, "%3d  ", series->number);
     print_line(stream, number, line);
     snprintf(line, sizeof line, "%zu file%s, transfer syntax %s, series %s", series->n_files,
-             series->n_files == 1 ? "" : "s", syntax, *series->series ? series->series : "unknown");
+             series->n_files == 1 ? "" : "s", syntax, *series->series ? ts_dicom_known_uid(series->series) : "unknown");
     print_line(stream, "     ", line);
     print_metadata(stream, metadata);
     for (size_t i = 0; i < series->n_warnings; i++)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "io/dicom_header/dicom_groups.h"
 #include "io/dicom_header/dicom_kernel.h"
 #include "io/dicom_header/dicom_known.h"
 #include "io/dicom_header/dicom_parse.h"
@@ -187,23 +188,35 @@ static void replace(const struct dicom_series *series, const struct dicom_identi
         out[0] = '\0';
 }
 
+bool ts_dicom_allow_code(enum dicom_field field, const char *text, char *out, size_t size)
+{
+    const struct dicom_field_row *row = &ts_dicom_fields[field];
+    const bool known = !*text || !strcmp(text, mixed);
+    if (row->kind == DICOM_FIELD_KERNEL)
+        snprintf(out, size, "%s", known || ts_dicom_kernel_is_known(text) ? text : DICOM_UNRECOGNIZED);
+    else if (row->kind == DICOM_FIELD_CODE && !known)
+        ts_dicom_keep_known(row->known, text, out, size);
+    else if (row->kind == DICOM_FIELD_CODE)
+        snprintf(out, size, "%s", text);
+    else
+        return false;
+    return true;
+}
+
 /* Writes what may be recorded of a text; "" where nothing may. */
 static void allow_text(const struct dicom_series *series, const struct dicom_identity *identity, enum dicom_field field,
                        char out[TEXT_BYTES])
 {
-    const struct dicom_field_row *row = &ts_dicom_fields[field];
-    const char *text = row->kind == DICOM_FIELD_DATE ? earliest(series, field) : common_text(series, field);
-    const bool known = text == mixed || !*text;
-    if (row->kind == DICOM_FIELD_HIDDEN)
+    const enum dicom_field_kind kind = ts_dicom_fields[field].kind;
+    const char *text = kind == DICOM_FIELD_DATE ? earliest(series, field) : common_text(series, field);
+    if (kind == DICOM_FIELD_HIDDEN)
         out[0] = '\0';
-    else if (row->kind == DICOM_FIELD_KERNEL)
-        snprintf(out, TEXT_BYTES, "%s", known || ts_dicom_kernel_is_known(text) ? text : DICOM_UNRECOGNIZED);
-    else if (row->kind == DICOM_FIELD_CODE && !known)
-        ts_dicom_keep_known(row->known, text, out, TEXT_BYTES);
-    else if (row->kind == DICOM_FIELD_CODE || identity->keep)
+    else if (ts_dicom_allow_code(field, text, out, TEXT_BYTES))
+        return;
+    else if (identity->keep)
         snprintf(out, TEXT_BYTES, "%s", text);
     else
-        replace(series, identity, row->kind, text, out);
+        replace(series, identity, kind, text, out);
 }
 
 enum ts_status ts_dicom_metadata(const struct dicom_series *series, const struct dicom_identity *identity,
@@ -232,6 +245,9 @@ enum ts_status ts_dicom_metadata(const struct dicom_series *series, const struct
     const double positive = series->images[0]->phase_positive;
     if (status == TS_OK && !isnan(positive))
         status = ts_dicom_metadata_add(list, DICOM_PHASE_POLARITY, NULL, positive > 0 ? "POSITIVE" : "NEGATIVE", diag);
+    const char *component = series->images[0]->component;
+    if (status == TS_OK && strcmp(component, ts_dicom_component(series->images[0]->file->image_type, 2)) != 0)
+        status = ts_dicom_metadata_add(list, DICOM_COMPONENT, "ComplexImageComponent", component, diag);
     if (status == TS_OK && series->gradients)
         list->items[list->n++] = (struct source_attribute){.name = DICOM_GRADIENTS,
                                                            .value = "",

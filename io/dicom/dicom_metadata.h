@@ -16,10 +16,12 @@ enum { DICOM_MORE_ATTRIBUTES = 24 };
 /* The attribute of diffusion series that holds three numbers for each volume: the direction of the weighting in LPS, or
  * zeros where it has none. */
 #define DICOM_GRADIENTS "diffusion_gradient_direction"
-/* The seconds from the start of a volume to the acquisition of each slice. */
+/* This attribute holds the seconds from the start of a volume to the acquisition of each slice. */
 #define DICOM_SLICE_TIMES "slice_timing"
 /* POSITIVE where phase is encoded towards rising rows or columns, else NEGATIVE. */
 #define DICOM_PHASE_POLARITY "phase_encoding_polarity"
+/* The part of a complex MR image, as ts_dicom_component returns it, where Image Type does not state it. */
+#define DICOM_COMPONENT "complex_image_component"
 struct dicom_metadata {
     struct source_attribute *items;
     size_t n;
@@ -29,6 +31,9 @@ struct dicom_metadata {
 /* Lists the rows of the table. Empty texts, and numbers that no slice has, are left out. */
 enum ts_status ts_dicom_metadata(const struct dicom_series *series, const struct dicom_identity *identity,
                                  struct arena *arena, struct dicom_metadata *list, struct ts_diag *diag);
+/* Writes what may be recorded of a text that is a code or names a kernel: "unrecognized" in place of what is in no
+ * list. Returns false for a text of another kind, which leads to a person. */
+bool ts_dicom_allow_code(enum dicom_field field, const char *text, char *out, size_t size);
 /* Adds a text unless it is empty. Characters that are not printable ASCII become question marks. */
 enum ts_status ts_dicom_metadata_add(struct dicom_metadata *list, const char *name, const char *key, const char *text,
                                      struct ts_diag *diag);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "io/dicom_series/dicom_geometry.h"
 #include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
 
@@ -28,8 +29,7 @@ static enum ts_status add_deidentification(struct dicom_metadata *list, const st
 {
     const bool moved = identity->key_bytes > 0;
     const struct source_attribute texts[] = {
-        {.name = "deidentification_method",
-         .value = identity->keep ? "" : "tomostage: nothing but an allow-list of attributes is recorded"},
+        {.name = "deidentification_method", .value = identity->keep ? "" : DICOM_DEIDENTIFIED},
         {.name = "deidentification_codes",
          .value = identity->keep || shown ? ""
                   : moved                 ? "113100\\113107"
@@ -74,6 +74,10 @@ enum ts_status ts_dicom_record(struct dicom_source *source, const struct dicom_p
         {.name = "lossy_image_compression", .value = loss.n_images > 0 ? "01" : ""},
         {.name = "lossy_image_compression_method", .value = loss.method},
         {.name = "lossy_image_compression_ratio", .value = loss.ratio},
+        {.name = "mr_scale",
+         .value = !ts_dicom_has_scale(series)            ? ""
+                  : params->mr_scale == MR_SCALE_PRECISE ? "precise"
+                                                         : "display"},
         {.name = "warnings", .value = warnings},
     };
     enum ts_status status = ts_dicom_metadata(series, identity, source->arena, &list, diag);

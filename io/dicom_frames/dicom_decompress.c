@@ -6,37 +6,15 @@
  */
 #include "io/dicom_frames/dicom_decompress.h"
 
-#include <libdeflate.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/dicom_frames/dicom_decode.h"
+#include "io/dicom_frames/dicom_inflate.h"
 #include "io/dicom_frames/dicom_jpeg_2000.h"
 #include "io/dicom_frames/dicom_rle.h"
 #include "io/dicom_header/dicom_fragments.h"
-
-/* Decodes one deflate stream (DICOM PS3.5 A.4.14). A byte behind the pixels may make their length even. */
-static bool inflate_frame(const unsigned char *data, size_t bytes, unsigned char *cells, size_t cell_bytes, char *error,
-                          size_t error_bytes)
-{
-    size_t got = 0;
-    struct libdeflate_decompressor *inflater = libdeflate_alloc_decompressor();
-    unsigned char *room = malloc(cell_bytes + 1);
-    const enum libdeflate_result result =
-        inflater && room ? libdeflate_deflate_decompress(inflater, data, bytes, room, cell_bytes + 1, &got)
-                         : LIBDEFLATE_INSUFFICIENT_SPACE;
-    const bool whole = result == LIBDEFLATE_SUCCESS && got >= cell_bytes && got - cell_bytes <= (cell_bytes & 1);
-    if (whole)
-        memcpy(cells, room, cell_bytes);
-    else if (result == LIBDEFLATE_BAD_DATA)
-        snprintf(error, error_bytes, "the deflated frame is damaged");
-    else
-        snprintf(error, error_bytes, "the deflated frame does not hold the %zu bytes of its pixels", cell_bytes);
-    free(room);
-    libdeflate_free_decompressor(inflater);
-    return whole;
-}
 
 /* Widens cells in place from `from` bytes each to `to`. The last comes first, as each lies behind what it is made of.
  */
@@ -67,7 +45,7 @@ static bool decode(const struct dicom_job *job, const struct dicom_codestream *s
     case DICOM_RLE:
         return ts_dicom_rle_decode(data, bytes, cells, job->frame_n, cell, reply->text, sizeof reply->text);
     case DICOM_DEFLATED_FRAME:
-        return inflate_frame(data, bytes, cells, job->frame_n * cell, reply->text, sizeof reply->text);
+        return ts_dicom_inflate_frame(data, bytes, cells, job->frame_n * cell, reply->text, sizeof reply->text);
     case DICOM_JPEG_2000:
         return ts_dicom_jpeg_2000_decode(&job->form, stream, job->cells.is_signed, data, bytes, cells, reply->text,
                                          sizeof reply->text);

@@ -18,7 +18,7 @@
 
 enum { DIGEST_BYTES = 32, DICOM_TEXT_BYTES = 320, DICOM_JOB_SECONDS = 60, DICOM_PENDING_MAX = 64 };
 
-/* One slice: its image, with the file as it was when its header was read. */
+/* A slice has its image, with the file as it was when its header was read. */
 struct dicom_frame {
     const struct dicom_image *image;
     struct dicom_cells cells;
@@ -26,7 +26,7 @@ struct dicom_frame {
     bool dirty;              /* found while reading: bits outside of BitsStored were dropped */
 };
 
-/* The job of decoding one slice, as a worker gets it. The file comes beside it, as a descriptor. */
+/* A worker gets this job to decode one slice. The file comes beside it, as a descriptor. */
 struct dicom_job {
     int64_t place;              /* where the result goes in the worker's memory, in slices */
     struct dicom_stream stream; /* where the frame lies; without fragments where it is not compressed */
@@ -53,7 +53,7 @@ struct dicom_scratch {
     struct inflate_file *inflated; /* the deflated data set that was read last; NULL until there was one */
 };
 
-/* A worker's answer to a job. The pixels lie in the memory that the worker shares. */
+/* A worker answers a job with this. The pixels lie in the memory that the worker shares. */
 struct dicom_reply {
     int32_t failed;
     int32_t dirty; /* bits outside of BitsStored were dropped */

@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "io/dicom_header/dicom_groups.h"
+#include "io/dicom_header/dicom_known.h"
 #include "io/dicom_header/dicom_pixels.h"
 #include "io/dicom_header/dicom_values.h"
 
@@ -19,9 +20,8 @@ static const double MAX_POSITION_MM = 1e6;
 
 static void check_kind(struct scan *scan)
 {
-    static const char *const multi_frame[] = {"2.1", "2.2", "4.1", "4.3", "4.4", "128.1", "130", NULL};
     const struct dicom_file *file = scan->file;
-    if (ts_dicom_is_class(file->sop_class, multi_frame) && !scan->has_groups)
+    if (ts_dicom_is_enhanced(file) && !scan->has_groups && !file->images[0].unplaced)
         ts_dicom_refuse(scan, "dicom-multi-frame",
                         "an enhanced object without functional groups, which would say where its frames lie");
 }
@@ -67,10 +67,10 @@ static void check_layout(struct scan *scan)
         ts_dicom_refuse(scan, "dicom-bad-size", "the image has %d rows and %d columns", file->rows, file->columns);
     if (file->samples_per_pixel != 1)
         ts_dicom_refuse(scan, "dicom-color", "%d samples per pixel (%s), expected 1", file->samples_per_pixel,
-                        file->photometric);
+                        ts_dicom_known(ts_dicom_photometric, file->photometric));
     if (strcmp(file->photometric, "MONOCHROME1") && strcmp(file->photometric, "MONOCHROME2"))
         ts_dicom_refuse(scan, "dicom-color", "photometric interpretation %s, expected MONOCHROME2 or MONOCHROME1",
-                        file->photometric);
+                        ts_dicom_known(ts_dicom_photometric, file->photometric));
     check_bits(scan);
 }
 

@@ -11,7 +11,7 @@
 
 enum { DICOM_CSA_TIMES = 512 };
 
-/* What the CSA header states; NaN where it does not. */
+/* These are the values that the CSA header states; NaN stands where it states none. */
 struct dicom_csa {
     double tiles, normal[3];
     double b_value, gradient[3];      /* s/mm2; unit vector in patient coordinates (LPS) */

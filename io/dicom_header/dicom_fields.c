@@ -23,7 +23,7 @@ const struct dicom_field_row ts_dicom_fields[DICOM_FIELDS] = {
 #include "io/dicom_header/dicom_fields.def"
 };
 
-/* The tags in rising order, each with its field and the kind of its values. */
+/* This lists the tags in rising order, each with its field and the kind of its values. */
 static const struct tag_row {
     uint32_t tag;
     enum dicom_field field;

@@ -27,10 +27,10 @@ enum dicom_field_kind {
     DICOM_FIELD_HIDDEN
 };
 
-/* Where the value of a field is: in a list of values, or in a member of one of the structs. */
+/* These are the places of a field's value: a list of values, or a member of one of the structs. */
 enum dicom_field_place { DICOM_PLACE_LIST, DICOM_PLACE_FILE, DICOM_PLACE_IMAGE };
 
-/* A row of dicom_fields.def, which explains the members. */
+/* This is a row of dicom_fields.def, which explains the members. */
 struct dicom_field_row {
     uint32_t tag;
     const char *name, *key;

@@ -15,15 +15,16 @@
 
 #include "io/dicom_header/dicom_syntax.h"
 
-enum { DICOM_UID_MAX = 65, DICOM_TEXT_MAX = 65, DICOM_CODE_MAX = 33 };
+enum { DICOM_UID_MAX = 65, DICOM_TEXT_MAX = 65, DICOM_CODE_MAX = 33, DICOM_DIMENSIONS = 8 };
 
-/* Where a value lies in the file. */
+/* This is the place of a value in the file. */
 struct dicom_place {
     int64_t offset;
     uint32_t length;
 };
 
-/* A Modality LUT: the value of a stored one is that of entry (stored - first), or of the first or last entry beyond. */
+/* A Modality LUT maps each stored value to entry (stored - first), and values beyond its ends to the first or last
+ * entry. */
 struct dicom_lut {
     int entries, first, bits; /* entries 0: there is none */
     struct dicom_place data;  /* one byte or one 16-bit word an entry, by its length */
@@ -32,15 +33,16 @@ struct dicom_lut {
 struct dicom_image;
 struct dicom_value;
 
-/* The compressed stream of one frame: fragments that follow each other, each behind an item header of 8 bytes. */
+/* The compressed stream of one frame consists of fragments that follow each other, each behind an item header of 8
+ * bytes. */
 struct dicom_stream {
     int64_t offset; /* of the first fragment's header */
     int64_t bytes;  /* of all fragments with their headers */
     int n_fragments;
 };
 
-/* One DICOM image file: what its header states of the file as a whole. Every number was checked against the file. An
- * empty text is absent. */
+/* This is what the header states of one image file as a whole. Every number was checked against the file. An empty text
+ * is absent. */
 struct dicom_file {
     const char *path; /* arena */
     int folder;       /* number of the folder in which it was found; DICOM_NAMED: the user named the file itself */
@@ -56,7 +58,7 @@ struct dicom_file {
         frame_of_reference[DICOM_UID_MAX], syntax_uid[DICOM_UID_MAX];
     enum dicom_syntax syntax;
     char modality[DICOM_TEXT_MAX], image_type[DICOM_TEXT_MAX * 2], photometric[DICOM_TEXT_MAX], units[DICOM_TEXT_MAX],
-        burned_in[DICOM_TEXT_MAX], description[DICOM_TEXT_MAX];
+        dose_units[DICOM_TEXT_MAX], ge_sequence[DICOM_TEXT_MAX], burned_in[DICOM_TEXT_MAX], description[DICOM_TEXT_MAX];
     int rows, columns, samples_per_pixel, bits_allocated, bits_stored, high_bit, pixel_representation;
     struct dicom_lut lut;
     int float_bits; /* the pixels are floats (32) or doubles (64); 0: integers */
@@ -64,7 +66,8 @@ struct dicom_file {
     double tilt_degree;                             /* only to warn; NaN if absent */
     double images_in_acquisition, series_instances; /* as the file claims; NaN if absent */
     double series_number, repetition_ms, temporal_positions, temporal_resolution_ms; /* NaN if absent */
-    double pet_slices, pet_time_slices; /* of PET: slices of a volume, volumes, as the file claims; NaN if absent */
+    double pet_slices, pet_time_slices;     /* of PET: slices of a volume, volumes, as the file claims; NaN if absent */
+    double private_slices, private_volumes; /* the same as GE and Philips state it for MR; NaN if absent */
     int64_t pixel_offset,
         pixel_bytes;        /* value of the pixel data; of compressed pixels the fragments and their headers */
     int64_t deflate_offset; /* where the stream of a deflated data set begins; all other offsets are in its inflated
@@ -76,8 +79,8 @@ struct dicom_file {
     size_t n_images;
 };
 
-/* One image of a file. It may become a slice of a volume. Flags `have_...` state which values are there; an empty text
- * is absent. */
+/* This is one image of a file, which may become a slice of a volume. Flags `have_...` state which values are there; an
+ * empty text is absent. */
 struct dicom_image {
     const struct dicom_file *file;
     int64_t frame;                   /* which frame of the file holds its pixels, from 0 */
@@ -89,24 +92,31 @@ struct dicom_image {
     char coil[DICOM_CODE_MAX];       /* the receive coil; it is only compared, never written */
     char stack[DICOM_CODE_MAX];      /* which stack of slices of its file holds the frame */
     char rescale_type[DICOM_TEXT_MAX];
+    bool unplaced; /* a frame of which nothing says where it lies but its place among those of its file */
     bool have_position, have_orientation, have_spacing, have_slope, have_intercept, have_padding, have_padding_limit;
     double position_mm[3], orientation[6];              /* row cosines, then column cosines */
     double spacing_mm[2];                               /* between rows (y), between columns (x): the DICOM order */
     double slope, intercept, spacing_between_slices_mm; /* the last one only to warn; NaN if absent */
-    int32_t padding, padding_limit;                     /* by pixel_representation */
+    double scale_slope,
+        scale_intercept; /* of Philips MR: the measured value is (stored - intercept) / slope; NaN if absent */
+    int32_t padding, padding_limit;                                                       /* by pixel_representation */
     double echo_time_ms, temporal_position, acquisition_number, b_value, instance_number; /* NaN if absent */
-    double cardiac_percent;                                                      /* of the cycle; NaN if absent */
+    uint32_t dimensions[DICOM_DIMENSIONS]; /* Dimension Index Values, from 1; 0: none, or not that many */
+    double cardiac_percent;                /* of the cycle; NaN if absent */
     double acquired_s, time_offset_s, trigger_ms, frame_reference_ms, content_s; /* times whose differences count; NaN
                                                                                     if absent */
     double slice_time_ms;  /* of a tile, from the start of its volume; NaN if absent */
     double phase_positive; /* 1: phase is encoded towards rising rows or columns; 0: the other way; NaN if absent */
     double vendor_kind;    /* a vendor's number for the kind of image; NaN if absent */
+    double ge_type;        /* 0 to 3: the part of a complex GE image; NaN if absent */
     bool have_gradient;
     double gradient[3]; /* direction of the diffusion weighting, in patient coordinates (LPS); NaN if absent */
     double ge_b_value, ge_gradient[3]; /* the same as GE states them (dicom_diffusion.c); NaN if absent */
-    double echo_ms;  /* echo_time_ms without what is rounding (dicom_group.c); once images are grouped */
-    double echo_key; /* echo_ms where echoes are series of their own, else NaN; once images are grouped */
+    double dimensions_rank; /* the order that Dimension Index Values give it at its position (dicom_dimensions.c) */
+    double echo_ms;         /* echo_time_ms without what is rounding (dicom_group.c); once images are grouped */
+    double echo_key;        /* echo_ms where echoes are series of their own, else NaN; once images are grouped */
     const struct dicom_value *values; /* what describes the acquisition (dicom_fields.h); arena */
+    const char *patient;              /* Patient ID, which is compared and never written; once images are grouped */
     double along_mm;                  /* position along the normal of its series, once that has been arranged */
 };
 
@@ -141,7 +151,8 @@ struct dicom_other {
     bool suspect;                         /* it may have been a slice; dicom_lost_slices.c decides */
 };
 
-/* What may tell apart images at one position, beside their kind, which always makes a series of its own. */
+/* Each bit stands for a property that may tell images at one position apart, beside their kind, which always makes a
+ * series of its own. */
 enum dicom_split { DICOM_SPLIT_ECHO = 1, DICOM_SPLIT_TIME = 2, DICOM_SPLIT_B = 4 };
 
 /* All that was found in the input, sorted by path. */

@@ -223,7 +223,7 @@ static size_t drop_further_names(struct dicom_file *files, size_t n)
     return kept;
 }
 
-/* One file of a batch, and what its scan found. */
+/* This is one file of a batch, and what its scan found. */
 struct scanned {
     const struct found *found;
     bool is_image;
@@ -231,7 +231,7 @@ struct scanned {
     struct dicom_other other;
 };
 
-/* A batch of files while threads scan it. Each thread has an arena of its own. */
+/* Threads scan a batch of files together. Each thread has an arena of its own. */
 struct batch {
     struct scanned *items;
     size_t n;

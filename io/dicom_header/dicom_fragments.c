@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which fragments are a frame, in the order of trust: the extended or the basic offset table, if it has a place for
- * each frame, rises from 0, and names starts of fragments alone; else one fragment each, if there are as many as
- * frames; else the fragments that begin with the first marker of a JPEG or JPEG 2000 stream, if those are as many.
- * Tables are often empty and sometimes wrong, so that a wrong one is no fault of the file as long as another rule finds
- * the frames.
+ * These rules decide which fragments are a frame, in the order of trust: the extended or the basic offset table, if it
+ * has a place for each frame, rises from 0, and names starts of fragments alone; else one fragment each, if there are
+ * as many as frames; else the fragments that begin with the first marker of a JPEG or JPEG 2000 stream, if those are as
+ * many. Tables are often empty and sometimes wrong, so that a wrong one is no fault of the file as long as another rule
+ * finds the frames.
  */
 #include "io/dicom_header/dicom_fragments.h"
 

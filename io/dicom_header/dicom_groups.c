@@ -10,16 +10,18 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "io/dicom_header/dicom_csa.h"
+#include "io/dicom_header/dicom_dose.h"
 #include "io/dicom_header/dicom_mosaic.h"
 #include "io/dicom_header/dicom_values.h"
 
 #define SHARED_GROUPS DICOM_TAG(0x5200, 0x9229)
 #define FRAME_GROUPS DICOM_TAG(0x5200, 0x9230)
 
-/* Most frames of one file, and the elements that the groups of one frame may have beside those of any file. */
-enum { MAX_FRAMES = 100000, ELEMENTS_OF_FRAME = 1000, MAX_VALUES = 6 };
+/* The elements that the groups of one frame may have beside those of any file. */
+enum { ELEMENTS_OF_FRAME = 1000, MAX_VALUES = 6 };
 
 bool ts_dicom_is_groups(uint32_t tag)
 {
@@ -58,11 +60,11 @@ static void begin_item(struct scan *scan, struct dicom_walk *walk, const struct 
                             "the shared functional groups are not one item before the frames'");
         return;
     }
-    if (frames < 1 || frames > MAX_FRAMES || item->item >= frames)
+    if (frames < 1 || frames > DICOM_MAX_FRAMES || item->item >= frames)
         ts_dicom_refuse(scan, "dicom-bad-groups",
                         "item %" PRId64 " of the functional groups has no frame: Number of Frames is %" PRId64
                         ", at most %d are read",
-                        item->item + 1, frames, (int)MAX_FRAMES);
+                        item->item + 1, frames, (int)DICOM_MAX_FRAMES);
     else
         begin_frame(scan, item->item);
 }
@@ -94,9 +96,7 @@ static const char *value_of(const char *text, int i, size_t *length)
     return text ? text : "";
 }
 
-/* Finds the part of a complex MR image among the values of a text, from number `first` on: M, M_FFE or MAGNITUDE, and
- * P, R and I likewise, or PHASE MAP. */
-static const char *find_component(const char *text, int first)
+const char *ts_dicom_component(const char *text, int first)
 {
     static const char *const names[] = {"MAGNITUDE", "PHASE", "REAL", "IMAGINARY"};
     for (int i = first; i < first + MAX_VALUES; i++) {
@@ -112,6 +112,25 @@ static const char *find_component(const char *text, int first)
     return "";
 }
 
+/* Names a GE image by its private elements where the standard's do not: the part of a complex image, or, of a series
+ * that maps the field, which image is the map, in Hz. The map and its magnitude have one image type, and differ in the
+ * collapse flag. */
+static void name_ge_kind(const struct dicom_file *file, struct dicom_image *image)
+{
+    static const char *const parts[] = {"MAGNITUDE", "PHASE", "REAL", "IMAGINARY"};
+    static const char *const maps[] = {"B0map", "B0rf", "3db0map"};
+    const double type = image->ge_type;
+    bool map = false;
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
+        map |= !strcasecmp(file->ge_sequence, maps[i]);
+    if (strcmp(file->modality, "MR") != 0 || *image->component)
+        return;
+    if (map && type == 0 && image->vendor_kind == 0)
+        strcpy(image->kind, "FIELD MAP");
+    else if (type == 0 || type == 1 || type == 2 || type == 3)
+        strcpy(image->component, parts[(int)type]);
+}
+
 /* Names what the image shows, from its own Frame Type or from the Image Type of the file. Vendors put the part of a
  * complex image there too, since classic images have no attribute for it. */
 static void name_kind(const struct dicom_file *file, struct dicom_image *image)
@@ -121,14 +140,45 @@ static void name_kind(const struct dicom_file *file, struct dicom_image *image)
     const char *kind = value_of(type, 2, &length);
     copy_code(kind, length, image->kind);
     if (!strcmp(file->modality, "MR"))
-        component =
-            *find_component(image->component, 0) ? find_component(image->component, 0) : find_component(type, 2);
+        component = *ts_dicom_component(image->component, 0) ? ts_dicom_component(image->component, 0)
+                                                             : ts_dicom_component(type, 2);
     copy_code(component, strlen(component), image->component);
+    name_ge_kind(file, image);
 }
 
-bool ts_dicom_list_images(struct scan *scan)
+bool ts_dicom_is_enhanced(const struct dicom_file *file)
 {
-    struct dicom_file *file = scan->file;
+    static const char *const enhanced[] = {"2.1", "2.2", "4.1", "4.3", "4.4", "128.1", "130", NULL};
+    return ts_dicom_is_class(file->sop_class, enhanced);
+}
+
+/* Returns true where the file holds pixels for all the frames that it claims, so that memory for them may be taken. */
+static bool holds_frames(const struct scan *scan)
+{
+    const struct dicom_file *file = scan->file;
+    const bool native = !dicom_is_compressed(file->syntax);
+    if (file->frames < 1 || file->frames > DICOM_MAX_FRAMES || file->refusal)
+        return false;
+    return native ? file->pixel_bytes / file->frames >= ts_dicom_frame_bytes(file) && file->pixel_bytes >= file->frames
+                  : file->streams != NULL;
+}
+
+/* Lists the frames of an enhanced object without groups. Tools that make headers anonymous may have removed them; the
+ * frames are then known by their order alone. */
+static void list_unplaced(struct scan *scan)
+{
+    scan->image.unplaced = true;
+    for (int64_t i = 0; holds_frames(scan) && i < scan->file->frames; i++) {
+        struct dicom_image *frame = ts_dicom_add_image(scan);
+        if (frame)
+            frame->frame = i;
+    }
+}
+
+/* Refuses a file whose frames nothing describes. */
+static void check_groups(struct scan *scan)
+{
+    const struct dicom_file *file = scan->file;
     if (file->frames < 1)
         ts_dicom_refuse(scan, "dicom-multi-frame", "Number of Frames is %" PRId64 ", expected 1 or more", file->frames);
     else if (scan->has_groups && (int64_t)scan->n_frames != file->frames)
@@ -138,6 +188,18 @@ bool ts_dicom_list_images(struct scan *scan)
     else if (file->frames > 1 && !scan->has_groups)
         ts_dicom_refuse(scan, "dicom-multi-frame",
                         "%" PRId64 " frames without functional groups, which would say where each lies", file->frames);
+}
+
+bool ts_dicom_list_images(struct scan *scan)
+{
+    struct dicom_file *file = scan->file;
+    if (ts_dicom_is_dose(file) && file->frames > 0)
+        ts_dicom_list_planes(scan);
+    else if (ts_dicom_is_enhanced(file) && !scan->has_groups && !scan->image.have_position &&
+             !scan->image.have_orientation && !ts_dicom_is_mosaic(scan))
+        list_unplaced(scan);
+    if (scan->has_groups || scan->n_frames == 0)
+        check_groups(scan);
     scan->image.rows = file->rows;
     scan->image.columns = file->columns;
     if (ts_dicom_is_mosaic(scan)) {
@@ -151,7 +213,7 @@ bool ts_dicom_list_images(struct scan *scan)
     file->n_images = several ? scan->n_frames : 1;
     for (size_t i = 0; i < file->n_images; i++) {
         images[i].file = file;
-        if (scan->has_groups) {
+        if (images[i].rows == 0) {
             images[i].rows = file->rows;
             images[i].columns = file->columns;
         }

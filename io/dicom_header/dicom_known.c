@@ -15,15 +15,15 @@
 const char *const ts_dicom_image_types[] = {
     "", "ORIGINAL", "DERIVED", "PRIMARY", "SECONDARY", "AXIAL", "LOCALIZER", "OTHER", "MPR", "MIP", "CPR", "MIXED",
     "NONE", "M", "P", "R", "I", "M_FFE", "P_FFE", "R_FFE", "I_FFE", "FFE", "M_SE", "M_IR", "R_IR", "SE", "IR",
-    "PHASE MAP", "T1 MAP", "T2 MAP", "T2 STAR MAP", "B0 MAP", "T1", "T2", "T2_STAR", "PROTON_DENSITY", "DIFFUSION",
-    "DIFFUSION_ANISO", "TRACEW", "ADC", "FA", "PERFUSION", "RCBF", "RCBV", "MTT", "TTP", "ND", "NORM", "DIS2D", "DIS3D",
-    "DFC", "FM", "FIL", "MOSAIC", "MFSPLIT", "MAGNITUDE", "PHASE", "REAL", "IMAGINARY", "FMRI", "EPI", "ADD", "SUB",
-    "SUM", "MEAN", "REFORMATTED", "RESAMPLED", "VOLUME", "STATIC", "DYNAMIC", "GATED", "EMISSION", "TRANSMISSION",
-    "WHOLE BODY", "PROJECTION IMAGE", "RECON", "RECON TOMO", "TOMO", "REF_SURVIEW", "SURVIEW", "SCOUT", "HELIX",
-    "HELIXFROMSURVIEW", "CT_SOM5 MON", "CT_SOM5 SEQ", "CT_SOM5 SPI", "CT_SOM5 TOP", "CT_SOM7 SEQ", "CT_SOM7 SPI",
-    "CSA MPR", "CSA REFORMATTED", "CSA PARALLEL", "CSA RESAMPLED", "NORMAL", "CINE", "ANGIO", "VELOCITY", "WATER",
-    "FAT", "DIXON", "IN_PHASE", "OUT_PHASE", "IP", "OP", "AVERAGE", "GSP", "SINGLEPLANE", "BIPLANE A", "BIPLANE B",
-    "MINIP", "MAX_IP", NULL};
+    "PHASE MAP", "FIELD MAP", "DOSE_INFO", "PATIENT_INFO", "RESULTS", "T1 MAP", "T2 MAP", "T2 STAR MAP", "B0 MAP", "T1",
+    "T2", "T2_STAR", "PROTON_DENSITY", "DIFFUSION", "DIFFUSION_ANISO", "TRACEW", "ADC", "FA", "PERFUSION", "RCBF",
+    "RCBV", "MTT", "TTP", "ND", "NORM", "DIS2D", "DIS3D", "DFC", "FM", "FIL", "MOSAIC", "MFSPLIT", "MAGNITUDE", "PHASE",
+    "REAL", "IMAGINARY", "FMRI", "EPI", "ADD", "SUB", "SUM", "MEAN", "REFORMATTED", "RESAMPLED", "VOLUME", "STATIC",
+    "DYNAMIC", "GATED", "EMISSION", "TRANSMISSION", "WHOLE BODY", "PROJECTION IMAGE", "RECON", "RECON TOMO", "TOMO",
+    "REF_SURVIEW", "SURVIEW", "SCOUT", "HELIX", "HELIXFROMSURVIEW", "CT_SOM5 MON", "CT_SOM5 SEQ", "CT_SOM5 SPI",
+    "CT_SOM5 TOP", "CT_SOM7 SEQ", "CT_SOM7 SPI", "CSA MPR", "CSA REFORMATTED", "CSA PARALLEL", "CSA RESAMPLED",
+    "NORMAL", "CINE", "ANGIO", "VELOCITY", "WATER", "FAT", "DIXON", "IN_PHASE", "OUT_PHASE", "IP", "OP", "AVERAGE",
+    "GSP", "SINGLEPLANE", "BIPLANE A", "BIPLANE B", "MINIP", "MAX_IP", NULL};
 
 const char *const ts_dicom_modalities[] = {
     "AR", "BI", "BMD", "CR", "CT", "DX", "EPS", "ES", "GM", "IO", "IVOCT", "IVUS", "KER", "LEN", "MG", "MR", "NM",
@@ -138,6 +138,10 @@ const char *const ts_dicom_units[] = {
 const char *const ts_dicom_pet[] = {
     "STATIC", "DYNAMIC", "GATED", "WHOLE BODY", "IMAGE", "REPROJECTION", "EMISSION", "TRANSMISSION", "NONE", "START",
     "ADMIN", "DLYD", "SING", NULL};
+
+const char *const ts_dicom_doses[] = {
+    "PHYSICAL", "EFFECTIVE", "ERROR", "PLAN", "MULTI_PLAN", "PLAN_OVERVIEW", "FRACTION", "BEAM", "BRACHY",
+    "FRACTION_SESSION", "BEAM_SESSION", "BRACHY_SESSION", "CONTROL_POINT", "RECORD", NULL};
 /* clang-format on */
 
 static bool is_known(const char *const *list, const char *text, size_t length)
@@ -151,6 +155,11 @@ static bool is_known(const char *const *list, const char *text, size_t length)
 const char *ts_dicom_known(const char *const *list, const char *text)
 {
     return is_known(list, text, strlen(text)) ? text : DICOM_UNRECOGNIZED;
+}
+
+const char *ts_dicom_known_uid(const char *uid)
+{
+    return uid[strspn(uid, "0123456789.")] ? DICOM_UNRECOGNIZED : uid;
 }
 
 void ts_dicom_keep_known(const char *const *list, const char *text, char *out, size_t size)

@@ -16,18 +16,21 @@
 extern const char *const ts_dicom_image_types[],
     *const ts_dicom_modalities[],
         *const ts_dicom_manufacturers[],
-            *const ts_dicom_models[], *const ts_dicom_body_parts[],
-                                          *const ts_dicom_sequences[],
-                                              *const ts_dicom_scan_options[],
-                                                  *const ts_dicom_nuclei[], *const ts_dicom_directions[],
-                                                                                *const ts_dicom_filters[],
-                                                                                    *const ts_dicom_positions[],
-                                                                                        *const ts_dicom_photometric[],
-                                                                                            *const ts_dicom_units[],
-                                                                                                *const ts_dicom_pet[];
+            *const ts_dicom_models[],
+                *const ts_dicom_body_parts[],
+                    *const ts_dicom_sequences[],
+                        *const ts_dicom_scan_options[],
+                            *const ts_dicom_nuclei[],
+                                *const ts_dicom_directions[],
+                                    *const ts_dicom_filters[],
+                                        *const ts_dicom_positions[],
+                                            *const ts_dicom_photometric[],
+                                                *const ts_dicom_units[], *const ts_dicom_pet[], *const ts_dicom_doses[];
 
 /* Returns the text, or "unrecognized" where the list does not have it in any case of letters. */
 const char *ts_dicom_known(const char *const *list, const char *text);
+/* Returns the UID, or "unrecognized" where it is not made of digits and points, as every UID is. */
+const char *ts_dicom_known_uid(const char *uid);
 /* Writes the text with each of its values, which backslashes divide, as it is or as "unrecognized" where the list does
  * not have it in any case of letters. What goes beyond `size` is cut. */
 void ts_dicom_keep_known(const char *const *list, const char *text, char *out, size_t size);

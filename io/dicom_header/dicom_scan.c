@@ -17,10 +17,10 @@
 #include "io/dicom_header/dicom_deflated.h"
 #include "io/dicom_header/dicom_fragments.h"
 #include "io/dicom_header/dicom_groups.h"
+#include "io/dicom_header/dicom_known.h"
+#include "io/dicom_header/dicom_start.h"
 #include "io/dicom_header/dicom_values.h"
 #include "io/file/inflate_file.h"
-
-enum { PREAMBLE_BYTES = 128, MAGIC_END = 132 };
 
 static void read_text_value(struct scan *scan, const struct dicom_element *element, char *out, size_t size)
 {
@@ -32,9 +32,9 @@ static void read_text_value(struct scan *scan, const struct dicom_element *eleme
     out[length] = '\0';
 }
 
-bool ts_dicom_read_meta(struct scan *scan, struct dicom_walk *walk)
+bool ts_dicom_read_meta(struct scan *scan, struct dicom_walk *walk, int64_t offset)
 {
-    ts_dicom_walk_init(walk, &scan->reader, MAGIC_END, false, false);
+    ts_dicom_walk_init(walk, &scan->reader, offset, false, false);
     while (ts_dicom_walk_peek(walk) >> 16 == 2) {
         struct dicom_element element;
         if (ts_dicom_walk_next(walk, &element) != DICOM_STEP_ELEMENT) {
@@ -59,7 +59,7 @@ static bool choose_syntax(struct scan *scan)
     if (!*uid)
         ts_dicom_refuse(scan, "dicom-syntax-missing", "the file meta group names no transfer syntax");
     else if (scan->file->syntax == DICOM_OTHER)
-        ts_dicom_refuse(scan, "dicom-syntax", "transfer syntax %s (%s) is not in this build", uid,
+        ts_dicom_refuse(scan, "dicom-syntax", "transfer syntax %s (%s) is not in this build", ts_dicom_known_uid(uid),
                         name ? name->name : "unknown");
     return *uid != '\0';
 }
@@ -137,6 +137,10 @@ static void read_data_set(struct scan *scan, struct dicom_walk *walk)
         enum dicom_step step = ts_dicom_walk_next(walk, &element);
         if (step == DICOM_STEP_END)
             return;
+        if (step == DICOM_STEP_BROKEN && scan->met_pixels && walk->n_levels == 0) {
+            ts_dicom_warn(scan, "bytes behind the pixel data were passed over");
+            return;
+        }
         if (step == DICOM_STEP_BROKEN) {
             ts_dicom_refuse(scan, walk->code, "%s", walk->message);
             return;
@@ -171,43 +175,17 @@ static void init_scan(struct scan *scan, const char *path)
     *scan->file = (struct dicom_file){.path = path, .folder = DICOM_NAMED, .frames = 1};
     scan->file->tilt_degree = scan->file->images_in_acquisition = scan->file->series_instances = NAN;
     scan->file->series_number = scan->file->repetition_ms = scan->file->temporal_positions =
-        scan->file->temporal_resolution_ms = scan->file->pet_slices = scan->file->pet_time_slices = scan->mosaic_tiles =
-            scan->lut_descriptor[0] = scan->lut_descriptor[1] = scan->lut_descriptor[2] = NAN;
+        scan->file->temporal_resolution_ms = scan->file->pet_slices = scan->file->pet_time_slices =
+            scan->file->private_slices = scan->file->private_volumes = scan->mosaic_tiles = scan->dose_scaling =
+                scan->lut_descriptor[0] = scan->lut_descriptor[1] = scan->lut_descriptor[2] = NAN;
     scan->acquired = scan->content = (struct dicom_moment){NAN, NAN, NAN};
     image->slope = 1;
     image->spacing_between_slices_mm = image->echo_time_ms = image->temporal_position = image->acquisition_number =
         image->b_value = image->instance_number = image->acquired_s = image->time_offset_s = image->trigger_ms =
             image->slice_time_ms = image->phase_positive = image->frame_reference_ms = image->content_s =
                 image->cardiac_percent = image->ge_b_value = image->ge_gradient[0] = image->ge_gradient[1] =
-                    image->ge_gradient[2] = image->vendor_kind = image->gradient[0] = image->gradient[1] =
-                        image->gradient[2] = NAN;
-}
-
-/* Returns true where these 8 bytes are the header of an element of one of the groups that come first in a file or a
- * data set. */
-static bool is_first_element(const unsigned char *bytes)
-{
-    bool little = (bytes[0] == 2 || bytes[0] == 8) && bytes[1] == 0;
-    bool big = bytes[0] == 0 && (bytes[1] == 2 || bytes[1] == 8);
-    bool short_implicit = little && bytes[3] == 0 && bytes[6] == 0 && bytes[7] == 0;
-    return short_implicit || ((little || big) && ts_dicom_is_vr((const char *)bytes + 4));
-}
-
-/* Describes what the first n bytes of a file without magic look like. */
-static void describe_start(const unsigned char *start, size_t n, struct dicom_other *other)
-{
-    static const unsigned char apple_double[] = {0, 5, 0x16, 7};
-    static const char documents[][4] = {
-        {'%', 'P', 'D', 'F'}, {'P', 'K', 3, 4}, {'\x89', 'P', 'N', 'G'}, {'\xFF', '\xD8', '\xFF', '\xE0'}};
-    const size_t preamble = n < PREAMBLE_BYTES ? n : PREAMBLE_BYTES;
-    other->data_set =
-        (n >= 8 && is_first_element(start)) || (n >= MAGIC_END + 8 && is_first_element(start + MAGIC_END));
-    other->apple_double = n >= sizeof apple_double && !memcmp(start, apple_double, sizeof apple_double);
-    other->foreign = n > 0;
-    for (size_t i = 0; i < preamble; i++)
-        other->foreign = other->foreign && (start[i] >= 0x20 || (start[i] >= '\t' && start[i] <= '\r'));
-    for (size_t i = 0; i < sizeof documents / sizeof *documents; i++)
-        other->foreign = other->foreign || (n >= 4 && !memcmp(start, documents[i], 4));
+                    image->ge_gradient[2] = image->vendor_kind = image->ge_type = image->scale_slope =
+                        image->scale_intercept = image->gradient[0] = image->gradient[1] = image->gradient[2] = NAN;
 }
 
 static bool is_not(struct dicom_other *other, enum dicom_other_kind kind)
@@ -216,27 +194,25 @@ static bool is_not(struct dicom_other *other, enum dicom_other_kind kind)
     return false;
 }
 
-/* Scans an open regular file that is not empty. Returns false where it is no image. */
-static bool scan_open_file(struct scan *scan, struct dicom_other *other)
+/* Reads the file meta group, or takes the transfer syntax from the data set where there is none. Returns false where
+ * the group is broken. */
+static bool begin_file(struct scan *scan, enum dicom_start kind, const unsigned char *start, struct dicom_walk *walk)
+{
+    if (kind == DICOM_START_DATA_SET) {
+        strcpy(scan->file->syntax_uid, ts_dicom_guess_syntax(start));
+        walk->offset = 0;
+        return true;
+    }
+    return ts_dicom_read_meta(scan, walk, kind == DICOM_START_META ? 0 : DICOM_MAGIC_END);
+}
+
+/* Reads a file from its first element to its end. Returns false where it is no image. */
+static bool scan_elements(struct scan *scan, enum dicom_start kind, const unsigned char *start,
+                          struct dicom_other *other)
 {
     struct dicom_file *file = scan->file;
-    unsigned char start[MAGIC_END + 8];
-    const size_t n = file->file_bytes < (int64_t)sizeof start ? (size_t)file->file_bytes : sizeof start;
-    if (!ts_dicom_read(&scan->reader, 0, start, n))
-        return is_not(other, DICOM_SHORT); /* it was cut since; where the reading failed, the caller says so */
-    if (n < MAGIC_END || memcmp(start + PREAMBLE_BYTES, "DICM", 4) != 0) {
-        describe_start(start, n, other);
-        return is_not(other, n < MAGIC_END && !other->foreign ? DICOM_SHORT : DICOM_NO_MAGIC);
-    }
-    if (!memcmp(start, "MZ", 2) ||
-        !memcmp(start,
-                "\x7f"
-                "ELF",
-                4) ||
-        !memcmp(start, "#!", 2))
-        ts_dicom_warn(scan, "the file starts like a program: its preamble was passed over");
     struct dicom_walk walk;
-    if (!ts_dicom_read_meta(scan, &walk))
+    if (!begin_file(scan, kind, start, &walk))
         return true;
     if (text_equals(scan->media_class, "1.2.840.10008.1.3.10"))
         return is_not(other, DICOM_DICOMDIR);
@@ -252,6 +228,30 @@ static bool scan_open_file(struct scan *scan, struct dicom_other *other)
         return is_not(other, DICOM_NO_PIXELS);
     ts_dicom_check(scan);
     return true;
+}
+
+/* Scans an open regular file that is not empty. Returns false where it is no image. A file without magic counts as
+ * DICOM only where its elements go on to the pixels and name a class. */
+static bool scan_open_file(struct scan *scan, struct dicom_other *other)
+{
+    static const unsigned char windows[] = {'M', 'Z'}, elf[] = {0x7f, 'E', 'L', 'F'}, script[] = {'#', '!'};
+    const struct dicom_file *file = scan->file;
+    unsigned char start[DICOM_START_BYTES];
+    const size_t n = file->file_bytes < (int64_t)sizeof start ? (size_t)file->file_bytes : sizeof start;
+    if (!ts_dicom_read(&scan->reader, 0, start, n))
+        return is_not(other, DICOM_SHORT); /* it was cut since; where the reading failed, the caller says so */
+    const enum dicom_start kind = ts_dicom_find_start(start, n);
+    if (kind == DICOM_START_MAGIC) {
+        if (!memcmp(start, windows, sizeof windows) || !memcmp(start, elf, sizeof elf) ||
+            !memcmp(start, script, sizeof script))
+            ts_dicom_warn(scan, "the file starts like a program: its preamble was passed over");
+        return scan_elements(scan, kind, start, other);
+    }
+    ts_dicom_warn(scan, "the file has no preamble, and was read from its first element");
+    if (kind != DICOM_START_NONE && scan_elements(scan, kind, start, other) && scan->met_pixels && *file->sop_class)
+        return true;
+    ts_dicom_describe_start(start, n, other);
+    return is_not(other, n < DICOM_MAGIC_END && !other->foreign ? DICOM_SHORT : DICOM_NO_MAGIC);
 }
 
 bool ts_dicom_scan_file(const char *path, struct arena *arena, struct dicom_file *file, struct dicom_other *other)

@@ -12,15 +12,20 @@
 #include "io/dicom_header/dicom_elements.h"
 #include "io/dicom_header/dicom_file.h"
 
-enum { DICOM_MAX_WANTED = 96, DICOM_MAX_BLOCKS = 32 };
+enum {
+    DICOM_MAX_WANTED = 128,
+    DICOM_MAX_BLOCKS = 32,
+    DICOM_MAX_FRAMES = 100000 /* of one file */
+};
 
-/* A block of private elements: the element that reserves it, and for whom (enum creator of dicom_values.c). */
+/* This is a block of private elements: the element that reserves it, the sequence in which it stands, and for whom it
+ * is reserved (enum creator of dicom_values.c). */
 struct dicom_block {
-    uint32_t tag;
+    uint32_t tag, parent;
     int creator;
 };
 
-/* When an image was made, in seconds as ts_dicom_parse_time has them; NaN where it is not stated. */
+/* This is when an image was made, in seconds as ts_dicom_parse_time has them; NaN where it is not stated. */
 struct dicom_moment {
     double date_s, time_s, both_s; /* as a date, a time of day, and one element that holds both */
 };
@@ -37,8 +42,10 @@ struct scan {
         filled[DICOM_MAX_WANTED]; /* row i of the table of wanted elements was met, held a value */
     struct dicom_block blocks[DICOM_MAX_BLOCKS];
     int n_blocks;
-    struct dicom_place csa;   /* Siemens' private header of the image, which the mosaic needs; length 0: none */
-    double lut_descriptor[3]; /* of the Modality LUT: entries, first stored value, bits; NaN if absent */
+    struct dicom_place csa;           /* Siemens' private header of the image, which the mosaic needs; length 0: none */
+    struct dicom_place plane_offsets; /* Grid Frame Offset Vector of a dose; length 0: none */
+    double dose_scaling;              /* NaN if absent */
+    double lut_descriptor[3];         /* of the Modality LUT: entries, first stored value, bits; NaN if absent */
     struct dicom_moment acquired, content;
     double mosaic_tiles; /* as a private element states it; NaN if absent */
     char media_class[DICOM_UID_MAX];
@@ -60,9 +67,9 @@ struct dicom_image *ts_dicom_add_image(struct scan *scan);
 /* Records what was passed over. The first warning stands; `text` is a literal. */
 void ts_dicom_warn(struct scan *scan, const char *text);
 
-/* Reads the file meta group, behind the magic. Returns false where it is broken. Afterwards walk->offset is the data
- * set's first byte. */
-bool ts_dicom_read_meta(struct scan *scan, struct dicom_walk *walk);
+/* Reads the file meta group, which begins at `offset`. Returns false where it is broken. Afterwards walk->offset is the
+ * data set's first byte. */
+bool ts_dicom_read_meta(struct scan *scan, struct dicom_walk *walk, int64_t offset);
 /* Begins the walk of the data set in its transfer syntax; a deflated one is read through its inflated bytes. Returns
  * false where the file is refused. */
 bool ts_dicom_begin_data_set(struct scan *scan, struct dicom_walk *walk);

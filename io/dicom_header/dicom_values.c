@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "io/dicom_header/dicom_fields.h"
@@ -23,6 +24,7 @@ enum value_kind {
     VALUE_ADVICE,   /* a number of any VR as double; NaN where it is not one number: it only tells images apart */
     VALUE_FIRST,    /* the first of several such numbers */
     VALUE_BINARY,   /* the same, of `count` numbers of a VR that is not text */
+    VALUE_INDEXES,  /* up to `count` uint32_t; nothing where there are more */
     VALUE_FLOAT,    /* a number of VR FL, whatever the encoding says of it */
     VALUE_TIME,     /* TM or DT in seconds; NaN where it is none */
     VALUE_DATE,     /* DA in seconds; NaN where it is none */
@@ -30,14 +32,22 @@ enum value_kind {
     VALUE_PRESENCE  /* nothing is kept but that the element is there */
 };
 
-/* The texts that reserve blocks of private elements. */
-enum creator { PUBLIC, SIEMENS_CSA, SIEMENS_MR, GE_PARAMETERS, GE_ACQUISITION, PHILIPS_IMAGING, PHILIPS_MR, CREATORS };
+/* These texts reserve blocks of private elements. */
+enum creator {
+    PUBLIC,
+    SIEMENS_CSA,
+    SIEMENS_MR,
+    GE_PARAMETERS,
+    GE_ACQUISITION,
+    GE_RELATIONSHIP,
+    PHILIPS_IMAGING,
+    PHILIPS_MR,
+    CREATORS
+};
 static const char *const creators[CREATORS] = {
-    [SIEMENS_CSA] = "SIEMENS CSA HEADER",
-    [SIEMENS_MR] = "SIEMENS MR HEADER",
-    [GE_PARAMETERS] = "GEMS_PARM_01",
-    [GE_ACQUISITION] = "GEMS_ACQU_01",
-    [PHILIPS_IMAGING] = "Philips Imaging DD 001",
+    [SIEMENS_CSA] = "SIEMENS CSA HEADER",       [SIEMENS_MR] = "SIEMENS MR HEADER",
+    [GE_PARAMETERS] = "GEMS_PARM_01",           [GE_ACQUISITION] = "GEMS_ACQU_01",
+    [GE_RELATIONSHIP] = "GEMS_RELA_01",         [PHILIPS_IMAGING] = "Philips Imaging DD 001",
     [PHILIPS_MR] = "Philips MR Imaging DD 001",
 };
 
@@ -128,6 +138,9 @@ static const struct wanted wanted[] = {
     {0, PUBLIC, TAG(0x0054, 0x0101), VALUE_ADVICE, "Number of Time Slices", FILE_FIELD(pet_time_slices), 1, 0},
     {0, PUBLIC, TAG(0x0054, 0x1001), VALUE_TEXT, "Units", FILE_TEXT(units)},
     {0, PUBLIC, TAG(0x0054, 0x1300), VALUE_ADVICE, "Frame Reference Time", FIELD(frame_reference_ms), 1, 0},
+    {0, PUBLIC, TAG(0x3004, 0x0002), VALUE_TEXT, "Dose Units", FILE_TEXT(dose_units)},
+    {0, PUBLIC, TAG(0x3004, 0x000C), VALUE_PLACE, "Grid Frame Offset Vector", SCAN_FIELD(plane_offsets), 1, 0},
+    {0, PUBLIC, TAG(0x3004, 0x000E), VALUE_DECIMALS, "Dose Grid Scaling", SCAN_FIELD(dose_scaling), 1, 0},
     /* Elements of functional groups. */
     {TAG(0x0018, 0x9114), PUBLIC, TAG(0x0018, 0x9082), VALUE_BINARY, "Effective Echo Time", FIELD(echo_time_ms), 1, 0},
     {TAG(0x0018, 0x9117), PUBLIC, TAG(0x0018, 0x9087), VALUE_BINARY, "Diffusion b-value", FIELD(b_value), 1, 0},
@@ -146,6 +159,8 @@ static const struct wanted wanted[] = {
      FIELD(temporal_position), 1, 0},
     {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0020, 0x9156), VALUE_BINARY, "Frame Acquisition Number",
      FIELD(acquisition_number), 1, 0},
+    {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0020, 0x9157), VALUE_INDEXES, "Dimension Index Values", FIELD(dimensions),
+     DICOM_DIMENSIONS, 0},
     {TAG(0x0020, 0x9113), PUBLIC, TAG(0x0020, 0x0032), VALUE_DECIMALS, "Image Position (Patient)", FIELD(position_mm),
      3, FLAG(have_position)},
     {TAG(0x0020, 0x9116), PUBLIC, TAG(0x0020, 0x0037), VALUE_DECIMALS, "Image Orientation (Patient)",
@@ -166,37 +181,87 @@ static const struct wanted wanted[] = {
     {0, SIEMENS_MR, TAG(0x0019, 0x000A), VALUE_BINARY, "Number of Images in Mosaic", SCAN_FIELD(mosaic_tiles), 1, 0},
     {0, SIEMENS_MR, TAG(0x0019, 0x000C), VALUE_ADVICE, "b-value", FIELD(b_value), 1, 0},
     {0, SIEMENS_MR, TAG(0x0019, 0x000E), VALUE_BINARY, "gradient direction", FIELD(gradient), 3, FLAG(have_gradient)},
+    {0, GE_PARAMETERS, TAG(0x0043, 0x002F), VALUE_BINARY, "image type", FIELD(ge_type), 1, 0},
     {0, GE_PARAMETERS, TAG(0x0043, 0x0030), VALUE_BINARY, "collapse flag", FIELD(vendor_kind), 1, 0},
     {0, GE_PARAMETERS, TAG(0x0043, 0x0039), VALUE_FIRST, "b-value", FIELD(ge_b_value), 1, 0},
+    {0, GE_ACQUISITION, TAG(0x0019, 0x009C), VALUE_TEXT, "pulse sequence name", FILE_TEXT(ge_sequence)},
     {0, GE_ACQUISITION, TAG(0x0019, 0x00BB), VALUE_ADVICE, "gradient direction", FIELD(ge_gradient[0]), 1, 0},
     {0, GE_ACQUISITION, TAG(0x0019, 0x00BC), VALUE_ADVICE, "gradient direction", FIELD(ge_gradient[1]), 1, 0},
     {0, GE_ACQUISITION, TAG(0x0019, 0x00BD), VALUE_ADVICE, "gradient direction", FIELD(ge_gradient[2]), 1, 0},
+    {0, GE_RELATIONSHIP, TAG(0x0021, 0x004F), VALUE_BINARY, "Locations in Acquisition", FILE_FIELD(private_slices), 1,
+     0},
+    {0, PHILIPS_IMAGING, TAG(0x2001, 0x0018), VALUE_BINARY, "Number of Slices MR", FILE_FIELD(private_slices), 1, 0},
+    {0, PHILIPS_IMAGING, TAG(0x2001, 0x0081), VALUE_ADVICE, "Number of Dynamic Scans", FILE_FIELD(private_volumes), 1,
+     0},
     {0, PHILIPS_IMAGING, TAG(0x2001, 0x0003), VALUE_FLOAT, "b-value", FIELD(b_value), 1, 0},
     {0, PHILIPS_MR, TAG(0x2005, 0x00B0), VALUE_FLOAT, "gradient direction", FIELD(gradient[0]), 1, FLAG(have_gradient)},
     {0, PHILIPS_MR, TAG(0x2005, 0x00B1), VALUE_FLOAT, "gradient direction", FIELD(gradient[1]), 1, FLAG(have_gradient)},
     {0, PHILIPS_MR, TAG(0x2005, 0x00B2), VALUE_FLOAT, "gradient direction", FIELD(gradient[2]), 1, FLAG(have_gradient)},
+    {0, PHILIPS_MR, TAG(0x2005, 0x000D), VALUE_FLOAT, "Scale Intercept", FIELD(scale_intercept), 1, 0},
+    {0, PHILIPS_MR, TAG(0x2005, 0x000E), VALUE_FLOAT, "Scale Slope", FIELD(scale_slope), 1, 0},
+    {TAG(0x2005, 0x000F), PHILIPS_MR, TAG(0x2005, 0x000D), VALUE_FLOAT, "Scale Intercept", FIELD(scale_intercept), 1,
+     0},
+    {TAG(0x2005, 0x000F), PHILIPS_MR, TAG(0x2005, 0x000E), VALUE_FLOAT, "Scale Slope", FIELD(scale_slope), 1, 0},
 };
 enum { WANTED_COUNT = sizeof wanted / sizeof *wanted };
 _Static_assert(sizeof wanted / sizeof *wanted <= DICOM_MAX_WANTED, "struct scan has a flag for each");
 
 /* Returns the creator of a private element's block as the file states it; PUBLIC where it is none of the known ones. */
-static enum creator creator_of(const struct scan *scan, uint32_t tag)
+static enum creator creator_of(const struct scan *scan, uint32_t parent, uint32_t tag)
 {
     const uint32_t block = (tag & 0xFFFF0000) | (tag & 0xFFFF) >> 8;
     for (int i = 0; i < scan->n_blocks; i++)
-        if (scan->blocks[i].tag == block)
+        if (scan->blocks[i].tag == block && scan->blocks[i].parent == parent)
             return scan->blocks[i].creator;
     return PUBLIC;
 }
 
+static bool is_private(uint32_t tag)
+{
+    return tag >> 16 & 1;
+}
+
+/* Returns a tag as the table has it: a private one without the number of its block. */
+static uint32_t without_block(uint32_t tag)
+{
+    return is_private(tag) ? tag & 0xFFFF00FF : tag;
+}
+
+/* Few elements of a header are wanted, and most are told apart by a hash of their tag. first_row has the row behind
+ * which a chain of rows with one hash begins, and next_row the one behind each row, counted from 1; 0 ends a chain. */
+enum { HASH_BITS = 9 };
+static unsigned char first_row[1 << HASH_BITS], next_row[WANTED_COUNT];
+static pthread_once_t indexed = PTHREAD_ONCE_INIT;
+
+static unsigned char *chain_of(uint32_t tag)
+{
+    return &first_row[(tag * UINT32_C(2654435769)) >> (32 - HASH_BITS)];
+}
+
+static void index_rows(void)
+{
+    for (int i = WANTED_COUNT - 1; i >= 0; i--) {
+        unsigned char *chain = chain_of(wanted[i].tag);
+        next_row[i] = *chain;
+        *chain = (unsigned char)(i + 1);
+    }
+}
+
+/* Returns the row of an element; -1 where it is not wanted. */
 static int find(const struct scan *scan, uint32_t parent, uint32_t tag)
 {
-    const bool private = tag >> 16 & 1;
-    const enum creator creator = private && parent == 0 ? creator_of(scan, tag) : PUBLIC;
-    const uint32_t wanted_tag = private ? tag & 0xFFFF00FF : tag;
-    for (int i = 0; i < WANTED_COUNT && (!private || creator != PUBLIC); i++)
-        if (wanted[i].tag == wanted_tag && wanted[i].parent == parent && wanted[i].creator == creator)
-            return i;
+    const bool private = is_private(tag);
+    const uint32_t wanted_tag = without_block(tag), wanted_parent = without_block(parent);
+    pthread_once(&indexed, index_rows);
+    int row = *chain_of(wanted_tag);
+    if (row == 0)
+        return -1;
+    const enum creator creator = private ? creator_of(scan, parent, tag) : PUBLIC;
+    for (; row > 0 && (!private || creator != PUBLIC); row = next_row[row - 1]) {
+        const struct wanted *want = &wanted[row - 1];
+        if (want->tag == wanted_tag && want->parent == wanted_parent && want->creator == creator)
+            return row - 1;
+    }
     return -1;
 }
 
@@ -212,7 +277,7 @@ static void take_creator(struct scan *scan, const struct dicom_element *element)
     ts_dicom_trim(&text, &length);
     for (int i = PUBLIC + 1; i < CREATORS; i++)
         if (strlen(creators[i]) == length && !memcmp(creators[i], text, length))
-            scan->blocks[scan->n_blocks++] = (struct dicom_block){element->tag, i};
+            scan->blocks[scan->n_blocks++] = (struct dicom_block){element->tag, element->parent, i};
 }
 
 bool ts_dicom_has(const struct scan *scan, uint32_t tag)
@@ -252,6 +317,15 @@ static void store_binary(const struct wanted *want, const char *bytes, size_t le
     for (size_t i = 0; i < want->size; i++)
         field[i] =
             ts_dicom_parse_number(bytes + i * each, want->size == 1 ? length : each, element->vr, true, big_endian);
+}
+
+/* Stores the indexes that frames have along the dimensions of their file. A list that was cut by its buffer is longer
+ * than the field, too. */
+static void store_indexes(const struct wanted *want, const unsigned char *bytes, size_t length, bool big_endian,
+                          uint32_t *field)
+{
+    for (size_t i = 0; length <= 4 * want->size && i < length / 4; i++)
+        field[i] = ts_dicom_u32(bytes + 4 * i, big_endian);
 }
 
 /* Stores the value in its field; false where it is not of its kind. */
@@ -299,6 +373,9 @@ static bool store(const struct wanted *want, const char *bytes, size_t length, c
     case VALUE_BINARY:
         store_binary(want, bytes, length, element, big_endian, field);
         return true;
+    case VALUE_INDEXES:
+        store_indexes(want, raw, length, big_endian, field);
+        return true;
     case VALUE_TIME:
         *(double *)field = ts_dicom_parse_time(bytes, length);
         return true;
@@ -312,8 +389,8 @@ static bool store(const struct wanted *want, const char *bytes, size_t length, c
     return false;
 }
 
-static void refuse_value(struct scan *scan, const struct wanted *want, const struct dicom_element *element,
-                         const char *text, size_t length)
+/* The message does not have the value, since people can write anything into it. */
+static void refuse_value(struct scan *scan, const struct wanted *want, const struct dicom_element *element)
 {
     static const char *const decimals[] = {"", "a decimal number",   "two decimal numbers", "three decimal numbers", "",
                                            "", "six decimal numbers"};
@@ -326,8 +403,7 @@ static void refuse_value(struct scan *scan, const struct wanted *want, const str
         ts_dicom_refuse(scan, "dicom-bad-value", "%s (%04x,%04x) is not one 16-bit number: VR %s, %" PRIu32 " bytes",
                         want->name, group, number, *element->vr ? element->vr : "(implicit)", element->length);
     else
-        ts_dicom_refuse(scan, "dicom-bad-value", "%s (%04x,%04x) is \"%.*s\", expected %s", want->name, group, number,
-                        length < 40 ? (int)length : 40, text, expected);
+        ts_dicom_refuse(scan, "dicom-bad-value", "%s (%04x,%04x) is not %s", want->name, group, number, expected);
 }
 
 /* Returns true where the element, which is wanted, has a value to be read; its presence is noted. */
@@ -353,8 +429,7 @@ static bool has_value(struct scan *scan, int i, const struct dicom_element *elem
 void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk, const struct dicom_element *element)
 {
     char bytes[512];
-    if (element->parent == 0 && (element->tag >> 16 & 1) && (element->tag & 0xFFFF) >= 0x10 &&
-        (element->tag & 0xFFFF) <= 0xFF)
+    if (is_private(element->tag) && (element->tag & 0xFFFF) >= 0x10 && (element->tag & 0xFFFF) <= 0xFF)
         take_creator(scan, element);
     ts_dicom_take_field(scan, element, walk->big_endian);
     const int i = find(scan, element->parent, element->tag);
@@ -365,7 +440,7 @@ void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk, const struc
     const size_t length = element->length < sizeof bytes ? element->length : sizeof bytes;
     const bool tolerant = want->kind == VALUE_TEXT || want->kind == VALUE_ADVICE || want->kind == VALUE_FIRST ||
                           want->kind == VALUE_BINARY || want->kind == VALUE_FLOAT || want->kind == VALUE_TIME ||
-                          want->kind == VALUE_DATE;
+                          want->kind == VALUE_DATE || want->kind == VALUE_INDEXES;
     if (length < element->length && !tolerant) {
         ts_dicom_refuse(scan, "dicom-bad-value", "%s (%04x,%04x) is %" PRIu32 " bytes long", want->name, group, number,
                         element->length);
@@ -377,7 +452,8 @@ void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk, const struc
     }
     const char *text = bytes;
     size_t text_length = length;
-    const bool is_number = want->kind == VALUE_BINARY || want->kind == VALUE_FLOAT || !strcmp(element->vr, "FD") ||
+    const bool is_number = want->kind == VALUE_BINARY || want->kind == VALUE_FLOAT || want->kind == VALUE_INDEXES ||
+                           !strcmp(element->vr, "FD") ||
                            (want->kind == VALUE_ADVICE && !ts_dicom_is_text_vr(element->vr));
     const bool is_text = want->kind != VALUE_SHORT && !is_number;
     if (is_text)
@@ -385,7 +461,7 @@ void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk, const struc
     if (is_text && text_length == 0)
         return; /* nothing but padding: absent */
     if (!store(want, bytes, length, element, walk->big_endian, scan)) {
-        refuse_value(scan, want, element, text, text_length);
+        refuse_value(scan, want, element);
         return;
     }
     scan->filled[i] = true;
@@ -397,4 +473,9 @@ void ts_dicom_forget_groups(struct scan *scan)
 {
     for (int i = 0; i < WANTED_COUNT; i++)
         scan->met[i] = scan->met[i] && wanted[i].parent == 0;
+    int kept = 0;
+    for (int i = 0; i < scan->n_blocks; i++)
+        if (scan->blocks[i].parent == 0)
+            scan->blocks[kept++] = scan->blocks[i];
+    scan->n_blocks = kept;
 }

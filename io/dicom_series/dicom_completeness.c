@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/search.h"
+#include "io/dicom_series/dicom_repeats.h"
 
 /* At most this many times the slices that are there may be missing before the first one. A larger first Instance Number
  * is a way of counting, not a loss. */
@@ -174,7 +175,8 @@ static bool is_listed(const struct dicom_series *series)
  * one. */
 static bool is_next_slice(const struct dicom_series *series, const struct dicom_image *image)
 {
-    const double *step = series->image.step_z_mm, tolerance = 1e-3 + 0.02 * series->image.axes[0].spacing;
+    const double *step = series->image.step_z_mm,
+                 tolerance = ts_dicom_same_position(image) + 0.02 * series->image.axes[0].spacing;
     bool before = image->have_position, behind = image->have_position;
     for (int i = 0; i < 3; i++) {
         const double first = series->images[0]->position_mm[i],
@@ -282,6 +284,6 @@ void ts_dicom_check_completeness(struct dicom_series *all, size_t n)
         mark_doubtful_uids(all, n, first, end, relatives.n_files);
     }
     for (size_t i = 0; i < n; i++)
-        if (!all[i].refusal && all[i].n_images > 2)
+        if (!all[i].refusal && all[i].n_images > 2 && all[i].image.has_geometry)
             warn_of_next_slices(all, n, &all[i]);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The diffusion weighting of a series in one form, whoever made the scanner: b-values in s/mm2, and gradients as unit
- * vectors in patient coordinates.
+ * This brings the diffusion weighting of a series into one form, whoever made the scanner: b-values in s/mm2, and
+ * gradients as unit vectors in patient coordinates.
  */
 #ifndef IO_DICOM_DICOM_DIFFUSION_H
 #define IO_DICOM_DICOM_DIFFUSION_H

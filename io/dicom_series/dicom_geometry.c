@@ -19,6 +19,7 @@
 #include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_series/dicom_diffusion.h"
 #include "io/dicom_series/dicom_repeats.h"
+#include "io/dicom_series/dicom_settings.h"
 #include "io/dicom_series/dicom_stacks.h"
 #include "io/dicom_series/dicom_volumes.h"
 #include "io/source/source.h"
@@ -70,12 +71,13 @@ static int compare_along(const void *a, const void *b)
     return ts_dicom_compare_images(first, second);
 }
 
-/* The line through the positions: slice 0 lies at the origin, and each further one a step behind the one before. */
+/* On the line through the positions slice 0 lies at the origin, and each further one a step behind the one before. */
 struct line {
     double origin_mm[3], step_mm[3], spacing_mm, lean_degree;
 };
 
-/* How far slices lie from their places on the line: along the normal, and beside it within their own plane. */
+/* The misfit says how far slices lie from their places on the line: along the normal, and beside it within their own
+ * plane. */
 struct misfit {
     double along_mm, beside_mm;
     size_t along, beside; /* the slices that do so */
@@ -111,7 +113,7 @@ static struct line fit_line(const struct dicom_series *series)
     return line;
 }
 
-/* The line of version 1 of chains: from the first slice to the last. */
+/* Chains of version 1 take the line from the first slice to the last. */
 static struct line join_ends(const struct dicom_series *series)
 {
     struct line line = {.spacing_mm = 0};
@@ -141,7 +143,7 @@ static struct misfit measure_misfit(const struct dicom_series *series, const str
     return misfit;
 }
 
-/* The distances of neighbors along the normal. */
+/* The gaps are the distances of neighbors along the normal. */
 struct gaps {
     double *sorted;
     double median, worst; /* worst: how far a gap is off the median */
@@ -183,7 +185,7 @@ static void refuse_uneven(struct dicom_series *series, const struct gaps *gaps, 
     struct dicom_image *const *images = series->images;
     /* Where slices are missing, half of few gaps may be wide ones: the lower middle one is the step. */
     const double common = gaps->sorted[(series->n_slices - 2) / 2];
-    const double tolerance = fmax(DICOM_SAME_POSITION_MM, relative * common);
+    const double tolerance = fmax(ts_dicom_same_position(series->images[0]), relative * common);
     size_t n = series->n_slices, worst = 1, wide = 1, missing = 0;
     bool only_missing = true;
     for (size_t i = n - 1; i > 0; i--) {
@@ -241,7 +243,7 @@ static void check_fit(struct dicom_series *series, const struct gaps *gaps, cons
                       const struct dicom_rules *rules)
 {
     const double relative = rules->spacing_tolerance / 100;
-    const double tolerance = fmax(DICOM_SAME_POSITION_MM, relative * line->spacing_mm);
+    const double tolerance = fmax(ts_dicom_same_position(series->images[0]), relative * line->spacing_mm);
     const struct misfit misfit = measure_misfit(series, line);
     const double off = fmax(misfit.along_mm, misfit.beside_mm);
     if (misfit.along_mm > tolerance && gaps->worst > fmax(tolerance, relative * gaps->median))
@@ -251,15 +253,15 @@ static void check_fit(struct dicom_series *series, const struct gaps *gaps, cons
                      tolerance_hint(series, misfit.along_mm, line, "resample the series with another tool first"));
     else if (misfit.beside_mm > tolerance)
         refuse_shift(series, &misfit, line, rules);
-    else if (off > DICOM_SAME_POSITION_MM)
+    else if (off > ts_dicom_same_position(series->images[0]))
         ts_dicom_series_warn(series,
                              "slices lie up to %.4f mm (%.2g %%) off a line of even steps; the fitted spacing, "
                              "%.4f mm, is used",
                              off, 100 * off / line->spacing_mm, line->spacing_mm);
 }
 
-/* The rule of version 1 of chains. Spacing is even where every gap is within max(1e-3 mm, 0.1 %) of the median one,
- * accepted with a warning up to 1 %, refused beyond. */
+/* This is the rule of version 1 of chains. Spacing is even where every gap is within max(1e-3 mm, 0.1 %) of the median
+ * one, accepted with a warning up to 1 %, refused beyond. */
 static void check_gaps(struct dicom_series *series, const struct gaps *gaps, const struct line *line,
                        const struct dicom_rules *rules)
 {
@@ -268,10 +270,10 @@ static void check_gaps(struct dicom_series *series, const struct gaps *gaps, con
     for (size_t i = 0; i < series->n_slices; i++)
         drift =
             fmax(drift, fabs(series->images[i]->along_mm - series->images[0]->along_mm - (double)i * line->spacing_mm));
-    const bool even = gaps->worst <= fmax(DICOM_SAME_POSITION_MM, EVEN_RELATIVE * gaps->median);
+    const bool even = gaps->worst <= fmax(ts_dicom_same_position(series->images[0]), EVEN_RELATIVE * gaps->median);
     if (!even && gaps->worst > JITTER_RELATIVE * gaps->median)
         refuse_uneven(series, gaps, JITTER_RELATIVE, line, INFINITY, rules);
-    else if (!(drift <= fmax(DICOM_SAME_POSITION_MM, DRIFT_RELATIVE * gaps->median)))
+    else if (!(drift <= fmax(ts_dicom_same_position(series->images[0]), DRIFT_RELATIVE * gaps->median)))
         refuse_drift(series, drift, line, "resample the series with another tool first");
     else if (misfit.beside_mm > fmax(1e-2, JITTER_RELATIVE * line->spacing_mm))
         refuse_shift(series, &misfit, line, rules);
@@ -302,7 +304,8 @@ static void warn_of_tags(struct dicom_series *series, const struct line *line)
 {
     const struct dicom_image *first = series->images[0];
     double claimed = first->spacing_between_slices_mm;
-    if (!(fabs(claimed - line->spacing_mm) <= fmax(DICOM_SAME_POSITION_MM, JITTER_RELATIVE * line->spacing_mm)) &&
+    if (!(fabs(claimed - line->spacing_mm) <=
+          fmax(ts_dicom_same_position(series->images[0]), JITTER_RELATIVE * line->spacing_mm)) &&
         !isnan(claimed)) {
         ts_dicom_series_warn(series, "Spacing Between Slices says %g mm, the positions %.3f; the positions are used",
                              claimed, line->spacing_mm);
@@ -370,27 +373,36 @@ static void place_slices(struct dicom_series *series, bool mixed, const struct d
     memcpy(image->step_z_mm, line.step_mm, sizeof image->step_z_mm);
 }
 
-/* A radiograph is one slice that lies nowhere. */
-static void describe_radiograph(struct dicom_series *series)
+/* A radiograph and frames without groups have sizes at most, and no place. Frames keep the order of their file. */
+static void describe_unplaced(struct dicom_series *series)
 {
     const struct dicom_image *first = series->images[0];
     struct ts_axis *axes = series->image.axes;
-    axes[0] = ts_source_axis(TS_AXIS_Z, 1, 0);
+    const size_t n = series->n_images;
+    const double between = first->have_spacing && n > 1 ? fabs(first->spacing_between_slices_mm) : 0;
+    axes[0] = ts_source_axis(TS_AXIS_Z, (int64_t)n, between);
     axes[1] = ts_source_axis(TS_AXIS_Y, first->rows, first->have_spacing ? first->spacing_mm[0] : 0);
     axes[2] = ts_source_axis(TS_AXIS_X, first->columns, first->have_spacing ? first->spacing_mm[1] : 0);
-    series->n_slices = series->n_volumes = 1;
-    ts_dicom_series_warn(series, "a radiograph: it has no place in the patient%s",
-                         first->have_spacing ? "" : ", and no Pixel Spacing");
+    series->n_slices = n;
+    series->n_volumes = 1;
+    if (series->radiograph)
+        ts_dicom_series_warn(series, "a radiograph: it has no place in the patient%s",
+                             first->have_spacing ? "" : ", and no Pixel Spacing");
+    else
+        ts_dicom_series_warn(series,
+                             "nothing states where the frames lie: they are taken for slices in the order of their "
+                             "file, without a place in the patient%s",
+                             first->have_spacing ? "" : " and without Pixel Spacing");
 }
 
 void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dicom_rules *rules)
 {
     struct ts_image *image = &series->image;
-    if (series->radiograph) {
-        describe_radiograph(series);
+    ts_dicom_drop_duplicates(series, rules->duplicates == DUPLICATES_FIRST);
+    if (series->unplaced) {
+        describe_unplaced(series);
         return;
     }
-    ts_dicom_drop_duplicates(series, rules->duplicates == DUPLICATES_FIRST);
     double change = make_orthonormal(series->images[0]->orientation, image->direction);
     if (change > 1e-4)
         ts_dicom_series_warn(series, "Image Orientation is off orthonormal by %.2g and was corrected", change);
@@ -414,4 +426,6 @@ void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dico
     memcpy(image->origin_mm, first->position_mm, sizeof image->origin_mm);
     if (!series->refusal)
         place_slices(series, mixed, rules);
+    if (!series->refusal)
+        ts_dicom_warn_of_settings(series);
 }

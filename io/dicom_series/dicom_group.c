@@ -12,6 +12,9 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "io/dicom_header/dicom_dose.h"
+#include "io/dicom_header/dicom_fields.h"
+#include "io/dicom_header/dicom_known.h"
 #include "io/dicom_series/dicom_completeness.h"
 #include "io/dicom_series/dicom_images.h"
 #include "io/dicom_series/dicom_lossy.h"
@@ -29,11 +32,19 @@ static int compare_numbers(double a, double b)
     return (a > b) - (a < b);
 }
 
+/* Returns the instance of an image whose file is a volume by itself, as a dose is; "" where files go together. */
+static const char *instance_of(const struct dicom_image *image)
+{
+    const bool alone = image->unplaced || (image->file->frames > 1 && ts_dicom_is_dose(image->file));
+    return alone ? image->file->sop_instance : "";
+}
+
 /* Compares everything that separates series from series, but orientation. */
 static int compare_keys(const struct dicom_image *a, const struct dicom_image *b)
 {
     int order = strcmp(a->file->study, b->file->study);
     order = order ? order : strcmp(a->file->series, b->file->series);
+    order = order ? order : strcmp(a->patient, b->patient);
     order = order ? order : strcmp(a->file->modality, b->file->modality);
     order = order ? order : strcmp(a->file->sop_class, b->file->sop_class);
     order = order ? order : strcmp(a->kind, b->kind);
@@ -44,6 +55,7 @@ static int compare_keys(const struct dicom_image *a, const struct dicom_image *b
     order = order ? order : compare_numbers(a->file->samples_per_pixel, b->file->samples_per_pixel);
     order = order ? order : strcmp(a->file->frame_of_reference, b->file->frame_of_reference);
     order = order ? order : strcmp(a->stack, b->stack);
+    order = order ? order : strcmp(instance_of(a), instance_of(b));
     return order ? order : compare_numbers(a->echo_key, b->echo_key);
 }
 
@@ -83,7 +95,8 @@ static bool add_series(struct grouping *grouping, struct dicom_image **images, s
     series->n_files = ts_dicom_count_files(series, 1);
     const struct dicom_file *file = images[0]->file;
     memcpy(series->series, file->series, sizeof series->series);
-    memcpy(series->modality, file->modality, sizeof series->modality);
+    if (*file->modality)
+        snprintf(series->modality, sizeof series->modality, "%s", ts_dicom_known(ts_dicom_modalities, file->modality));
     memcpy(series->image_type, file->image_type, sizeof series->image_type);
     return true;
 }
@@ -234,9 +247,24 @@ static bool split_volumes(struct grouping *grouping, unsigned split)
     return ok;
 }
 
+/* Warns of series that are one but for their Patient ID, by which series of one UID are sorted. */
+static void warn_of_patients(struct grouping *grouping)
+{
+    struct dicom_series *series = grouping->series;
+    for (size_t first = 0, end; first < grouping->n; first = end) {
+        for (end = first + 1; end < grouping->n && ts_dicom_same_series(&series[first], &series[end]); end++) {
+        }
+        const bool mixed = strcmp(series[first].images[0]->patient, series[end - 1].images[0]->patient) != 0;
+        for (size_t i = first; mixed && i < end; i++)
+            ts_dicom_series_warn(&series[i], "images of one Series Instance UID differ in Patient ID: those of each "
+                                             "patient are a series of their own");
+    }
+}
+
 static enum ts_status judge_all(struct grouping *grouping, const struct dicom_folder *folder,
                                 const struct dicom_rules *rules, struct dicom_series **out, struct ts_diag *diag)
 {
+    warn_of_patients(grouping);
     for (size_t i = 0; i < grouping->n; i++) {
         struct dicom_series *series = &grouping->series[i];
         ts_dicom_check_images(series, folder->skip);
@@ -247,7 +275,7 @@ static enum ts_status judge_all(struct grouping *grouping, const struct dicom_fo
         if (!series->refusal)
             ts_dicom_arrange(series, is_split_by_orientation(grouping, i), rules);
         if (!series->refusal)
-            ts_dicom_quantify(series);
+            ts_dicom_quantify(series, rules);
         if (!series->refusal)
             ts_dicom_warn_of_loss(series);
         judge_lack(series, folder->split);
@@ -306,6 +334,7 @@ enum ts_status ts_dicom_group(struct dicom_folder *folder, const struct dicom_ru
         for (size_t k = 0; k < folder->files[i].n_images; k++) {
             images[n++] = &folder->files[i].images[k];
             images[n - 1]->echo_key = NAN;
+            images[n - 1]->patient = ts_dicom_field_text(images[n - 1], DICOM_FIELD_patient_id);
         }
     if (status == TS_OK && n > 0)
         join_echoes(images, n, folder->split & DICOM_SPLIT_ECHO);

@@ -9,9 +9,10 @@
 #include <string.h>
 
 #include "core/path.h"
+#include "io/dicom_header/dicom_dose.h"
 #include "io/dicom_series/dicom_completeness.h"
 
-/* "no Image Position (Patient) in 12 of 120 slices" */
+/* Refuses the series with a text such as "no Image Position (Patient) in 12 of 120 slices". */
 static void refuse_without(struct dicom_series *series, size_t without, const char *code, const char *name)
 {
     if (without > 0)
@@ -44,9 +45,11 @@ static void check_kind(struct dicom_series *series)
     const bool map = ts_dicom_is_class(first->file->sop_class, parametric_maps);
     if (map)
         ts_dicom_series_warn(series, "a parametric map: its values are as stored, without a unit");
-    if (*series->modality && !is_among(volumes, series->modality) && !series->radiograph && !map)
-        ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices, or one radiograph",
-                               "modality %s, expected CT, MR or PT", series->modality);
+    if (*series->modality && !is_among(volumes, series->modality) && !series->radiograph && !map &&
+        !(ts_dicom_is_dose(first->file) && !strcmp(series->modality, "RTDOSE")))
+        ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices, a dose or one radiograph",
+                               "modality %s, expected CT, MR, PT or RTDOSE", series->modality);
+    series->unplaced = series->radiograph || first->unplaced;
     series->overview = series->radiograph || !strcmp(first->kind, "LOCALIZER");
     if (!strcmp(first->kind, "LOCALIZER"))
         ts_dicom_series_warn(series, "a localizer: an overview for planning, not part of a volume");
@@ -95,8 +98,8 @@ static void check_files(struct dicom_series *series)
         ts_dicom_series_warn(series, "%zu of %zu files: %s", warned, series->n_files, odd->warning);
     if (!*series->modality)
         ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices",
-                               "no modality, expected CT, MR or PT");
-    if (series->radiograph)
+                               "no modality, expected CT, MR, PT or RTDOSE");
+    if (series->unplaced)
         return;
     refuse_without(series, no_position, "position-missing", "Image Position (Patient)");
     refuse_without(series, no_orientation, "orientation-missing", "Image Orientation (Patient)");

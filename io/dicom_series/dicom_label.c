@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "io/dicom_header/dicom_fields.h"
+#include "io/dicom_header/dicom_known.h"
 #include "io/dicom_series/dicom_series.h"
 #include "io/source/volume_text.h"
 
@@ -27,6 +28,14 @@ __attribute__((format(printf, 2, 3))) static void add(struct dicom_series *serie
 static bool same_number(double a, double b)
 {
     return a == b || (isnan(a) && isnan(b));
+}
+
+/* Returns true for a small number, as Stack ID is: a longer text may be that of a person. */
+static bool is_count(const char *text)
+{
+    enum { MOST_DIGITS = 4 };
+    const size_t digits = strspn(text, "0123456789");
+    return digits <= MOST_DIGITS && !text[digits];
 }
 
 /* Names what tells the series apart from others of [first, end), which share its UID. */
@@ -49,11 +58,11 @@ static void label_one(struct dicom_series *series, const struct dicom_series *fi
     if (component && *image->component)
         add(series, "%s", image->component);
     else if (kind && *image->kind)
-        add(series, "%s", image->kind);
-    if (vendor && !isnan(image->vendor_kind))
+        add(series, "%s", ts_dicom_known(ts_dicom_image_types, image->kind));
+    if (vendor && !component && !isnan(image->vendor_kind))
         add(series, "kind %g", image->vendor_kind);
     if (stack && *image->stack)
-        add(series, "stack %s", image->stack);
+        add(series, "stack %s", is_count(image->stack) ? image->stack : DICOM_UNRECOGNIZED);
     if (series->volume_axis.n == 1 && series->volume_axis.positions)
         add(series, "%s %g %s", ts_axis_name(series->volume_axis.kind), series->volume_axis.positions[0],
             series->volume_axis.unit);

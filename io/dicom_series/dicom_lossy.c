@@ -9,7 +9,7 @@
 
 #include "io/dicom_header/dicom_parse.h"
 
-/* What a ratio can be; a date is a larger number. */
+/* A compression ratio lies in this range; a date that was typed into its element is a larger number. */
 static const double LEAST_RATIO = 1, LARGEST_RATIO = 1e4;
 
 static bool is_lossy(const struct dicom_file *file)
@@ -17,13 +17,12 @@ static bool is_lossy(const struct dicom_file *file)
     return file->lossy || strcmp(file->lossy_compression, "01") == 0;
 }
 
-static const char *known(const char *text, const char *letters)
+const char *ts_dicom_lossy_method(const char *text)
 {
-    return text[strspn(text, letters)] == '\0' ? text : "unrecognized";
+    return text[strspn(text, "ISO_0123456789\\ ")] == '\0' ? text : "unrecognized";
 }
 
-/* Returns the text where all its values can be ratios. */
-static const char *known_ratio(const char *text)
+const char *ts_dicom_lossy_ratio(const char *text)
 {
     for (const char *c = text; *text; c++) {
         const size_t length = strcspn(c, "\\");
@@ -40,9 +39,7 @@ static const char *known_ratio(const char *text)
 static const char *method_of(const struct dicom_file *file)
 {
     const struct dicom_syntax_name *name = ts_dicom_syntax(file->syntax_uid);
-    return *file->lossy_method    ? known(file->lossy_method, "ISO_0123456789\\ ")
-           : name && name->method ? name->method
-                                  : "";
+    return *file->lossy_method ? ts_dicom_lossy_method(file->lossy_method) : name && name->method ? name->method : "";
 }
 
 static const char *join(const char *all, const char *one)
@@ -58,7 +55,7 @@ struct dicom_loss ts_dicom_loss(const struct dicom_series *series)
         if (!is_lossy(file))
             continue;
         loss.n_images++;
-        loss.ratio = join(loss.ratio, known_ratio(file->lossy_ratio));
+        loss.ratio = join(loss.ratio, ts_dicom_lossy_ratio(file->lossy_ratio));
         loss.method = join(loss.method, method_of(file));
     }
     loss.ratio = loss.ratio ? loss.ratio : "";

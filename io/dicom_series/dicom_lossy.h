@@ -19,4 +19,8 @@ struct dicom_loss ts_dicom_loss(const struct dicom_series *series);
 /* Warns of it. */
 void ts_dicom_warn_of_loss(struct dicom_series *series);
 
+/* Return the text where it can be a method, and where all its values can be ratios; else "unrecognized". */
+const char *ts_dicom_lossy_method(const char *text);
+const char *ts_dicom_lossy_ratio(const char *text);
+
 #endif

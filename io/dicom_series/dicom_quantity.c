@@ -4,7 +4,7 @@
  * type is the smallest integer that holds every possible value of every slice (from Bits Stored, sign, slope and
  * intercept, never from the first slice alone), f32 where a slope or intercept is not whole. Unit and quantity come
  * from modality, Rescale Type and Units; a text that is no known unit is "unrecognized", because it reaches results.
- * Source: DICOM PS3.3 C.11.1.1.2 (rescale), C.8.2.1 (CT), C.8.9.1 (PET units).
+ * Source: DICOM PS3.3 C.11.1.1.2 (rescale), C.8.2.1 (CT), C.8.9.1 (PET units), C.8.8.3 (dose).
  */
 #include <float.h>
 #include <math.h>
@@ -13,27 +13,29 @@
 
 #include "core/path.h"
 #include "io/dicom_frames/dicom_cells.h"
+#include "io/dicom_header/dicom_dose.h"
 #include "io/dicom_header/dicom_known.h"
 #include "io/dicom_series/dicom_geometry.h"
+#include "io/source/source.h"
 
-static const double FLOAT_WHOLE_MAX = 16777216; /* 2^24: every integer up to it is a 32-bit float */
+enum { FLOAT_WHOLE_BITS = 24 }; /* every integer of so many bits is a 32-bit float */
 
 static void choose_dtype(struct dicom_series *series)
 {
     static const enum ts_dtype candidates[] = {TS_U8, TS_I8, TS_U16, TS_I16, TS_U32, TS_I32};
     double low = INFINITY, high = -INFINITY;
     bool whole = true, doubles = false;
+    int bits = 0;
     for (size_t i = 0; i < series->n_images; i++) {
         const struct dicom_image *image = series->images[i];
         double slice_low, slice_high;
         doubles |= image->file->float_bits == 64;
+        bits = image->file->float_bits == 0 && image->file->bits_stored > bits ? image->file->bits_stored : bits;
         whole &= ts_dicom_image_range(image, &slice_low, &slice_high);
         low = fmin(low, slice_low);
         high = fmax(high, slice_high);
     }
     series->image.dtype = TS_F32;
-    if (doubles)
-        ts_dicom_series_warn(series, "64-bit floating point values are rounded to 32 bits");
     if (!(low >= -FLT_MAX && high <= FLT_MAX)) {
         ts_dicom_series_refuse(series, "rescale-overflow", "correct Rescale Slope and Intercept",
                                "values may reach from %g to %g, more than a 32-bit float holds", low, high);
@@ -47,8 +49,12 @@ static void choose_dtype(struct dicom_series *series)
             return;
         }
     }
-    if (whole && fmax(-low, high) > FLOAT_WHOLE_MAX)
-        ts_dicom_series_warn(series, "values beyond 16,777,216 are rounded to 32-bit float");
+    const char *rounded = ts_source_rounding(doubles, whole ? fmax(-low, high) : 0);
+    if (rounded)
+        ts_dicom_series_warn(series, "%s", rounded);
+    else if (!whole && bits > FLOAT_WHOLE_BITS)
+        ts_dicom_series_warn(series, "%d-bit values are rounded to 32-bit float: their rescale values are not whole",
+                             bits);
 }
 
 static bool is_hounsfield(const struct dicom_image *image)
@@ -72,7 +78,13 @@ static void choose_unit(struct dicom_series *series)
     const struct dicom_image *first = series->images[0];
     series->image.quantity = TS_INTENSITY;
     series->image.unit = "1";
-    if (!strcmp(first->file->modality, "CT")) {
+    if (ts_dicom_is_dose(first->file)) {
+        const bool gray = !strcmp(first->file->dose_units, "GY");
+        series->image.quantity = TS_DOSE;
+        series->image.unit = gray ? "Gy" : "1";
+        if (!gray && strcmp(first->file->dose_units, "RELATIVE"))
+            ts_dicom_series_warn(series, "Dose Units is neither GY nor RELATIVE: the doses have no unit");
+    } else if (!strcmp(first->file->modality, "CT")) {
         if (is_hounsfield(first)) {
             series->image.quantity = TS_HU;
             series->image.unit = "HU";
@@ -88,7 +100,34 @@ static void choose_unit(struct dicom_series *series)
     }
 }
 
-void ts_dicom_quantify(struct dicom_series *series)
+bool ts_dicom_has_scale(const struct dicom_series *series)
+{
+    size_t n = 0;
+    while (n < series->n_images && !isnan(series->images[n]->scale_slope + series->images[n]->scale_intercept))
+        n++;
+    return n == series->n_images;
+}
+
+/* Replaces the rescale values, which Philips scanners choose for display, by the private ones, which give values that
+ * compare from series to series: (stored - Scale Intercept) / Scale Slope. */
+static void rescale_precisely(struct dicom_series *series)
+{
+    bool usable = ts_dicom_has_scale(series);
+    for (size_t i = 0; i < series->n_images; i++)
+        usable &= series->images[i]->scale_slope > 0 && series->images[i]->file->lut.entries == 0;
+    if (!usable)
+        ts_dicom_series_refuse(series, "mr-scale-missing", "mr_scale: display takes the values of Rescale Slope",
+                               "not all slices have Philips' private Scale Slope and Scale Intercept (2005,100E and "
+                               "100D), which mr_scale: precise needs");
+    for (size_t i = 0; usable && i < series->n_images; i++) {
+        struct dicom_image *image = series->images[i];
+        image->slope = 1 / image->scale_slope;
+        image->intercept = -image->scale_intercept / image->scale_slope;
+        image->have_slope = image->have_intercept = true;
+    }
+}
+
+void ts_dicom_quantify(struct dicom_series *series, const struct dicom_rules *rules)
 {
     const struct dicom_image *first = series->images[0];
     size_t without = 0;
@@ -97,11 +136,13 @@ void ts_dicom_quantify(struct dicom_series *series)
         without += !image->have_slope;
         bool same = !strcmp(image->rescale_type, first->rescale_type) &&
                     !strcmp(image->file->units, first->file->units) &&
+                    !strcmp(image->file->dose_units, first->file->dose_units) &&
                     !strcmp(image->file->photometric, first->file->photometric);
         if (!same) {
-            ts_dicom_series_refuse(series, "units-mixed", "supply slices of one kind",
-                                   "%s and %s disagree in Rescale Type, Units or Photometric Interpretation",
-                                   ts_base_name(first->file->path), ts_base_name(image->file->path));
+            ts_dicom_series_refuse(
+                series, "units-mixed", "supply slices of one kind",
+                "%s and %s disagree in Rescale Type, Units, Dose Units or Photometric Interpretation",
+                ts_base_name(first->file->path), ts_base_name(image->file->path));
             return;
         }
     }
@@ -113,6 +154,8 @@ void ts_dicom_quantify(struct dicom_series *series)
     if (!strcmp(first->file->photometric, "MONOCHROME1")) {
         ts_dicom_series_warn(series, "MONOCHROME1: low values are meant to be shown bright; they are not inverted");
     }
+    if (rules->mr_scale == MR_SCALE_PRECISE)
+        rescale_precisely(series);
     choose_unit(series);
     choose_dtype(series);
 }

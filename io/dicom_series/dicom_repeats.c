@@ -14,18 +14,35 @@
 #include "io/dicom_series/dicom_same.h"
 #include "io/dicom_series/dicom_settings.h"
 
+double ts_dicom_same_position(const struct dicom_image *image)
+{
+    double same = 1e-3;
+    for (int i = 0; i < 2 && image->have_spacing; i++)
+        same = fmin(same, image->spacing_mm[i] / 100);
+    const double between = fabs(image->spacing_between_slices_mm);
+    return between > 0 ? fmin(same, between / 10) : same;
+}
+
 static bool same_instance(const struct dicom_image *a, const struct dicom_image *b)
 {
     return *a->file->sop_instance && !strcmp(a->file->sop_instance, b->file->sop_instance) && a->frame == b->frame &&
            a->tile == b->tile;
 }
 
+/* Returns true where the padding of two images masks the same values. */
+static bool same_padding(const struct dicom_image *a, const struct dicom_image *b)
+{
+    return a->have_padding == b->have_padding && a->have_padding_limit == b->have_padding_limit &&
+           (!a->have_padding || a->padding == b->padding) &&
+           (!a->have_padding_limit || a->padding_limit == b->padding_limit);
+}
+
 static void refuse_different(struct dicom_series *series, const struct dicom_image *a, const struct dicom_image *b)
 {
     ts_dicom_series_refuse(series, "duplicate-differs",
                            "remove the one that is wrong; or duplicates: first takes one image of each position",
-                           "%s and %s have one SOP Instance UID but different content", ts_base_name(a->file->path),
-                           ts_base_name(b->file->path));
+                           "%s and %s have one SOP Instance UID but different content%s", ts_base_name(a->file->path),
+                           ts_base_name(b->file->path), same_padding(a, b) ? "" : ": Pixel Padding Value");
 }
 
 /* Pairs of images of one instance whose bytes differ, and which must be decoded to be compared. */
@@ -41,7 +58,8 @@ static bool is_copy(struct dicom_series *series, struct dicom_image *image, stru
 {
     int error = 0;
     const bool alike = !memcmp(image->position_mm, before->position_mm, sizeof image->position_mm) &&
-                       image->slope == before->slope && image->intercept == before->intercept;
+                       image->slope == before->slope && image->intercept == before->intercept &&
+                       same_padding(image, before);
     if (alike && ts_dicom_same_bytes(image, before, &error))
         return true;
     if (error != 0) {
@@ -117,6 +135,7 @@ static const char *describe_difference(struct dicom_series *series, struct dicom
         {DICOM_NUMBER(instance_number), "Instance Number alone"},
     };
     const char *name = ts_dicom_name_difference(images, n);
+    const bool alone = !name && n == series->n_images; /* in time, all at one position */
     for (size_t k = 0; !name && k < sizeof others / sizeof *others; k++)
         for (size_t i = 1; i < n; i++) {
             const double value = ts_dicom_image_number(images[i], others[k].place);
@@ -125,7 +144,12 @@ static const char *describe_difference(struct dicom_series *series, struct dicom
         }
     if (!name)
         return "neither time, acquisition, kind nor Instance Number tells them apart";
-    const char *text = ts_arena_printf(series->arena, "they differ in %s, which gives volumes no order", name);
+    const char *text = ts_arena_printf(
+        series->arena,
+        alone ? "they differ in %s; images that all lie at one position are volumes only where Number of Temporal "
+                "Positions says how many"
+              : "they differ in %s, which does not say to which volume each belongs",
+        name);
     series->no_memory |= !text;
     return text ? text : "";
 }
@@ -146,8 +170,9 @@ void ts_dicom_keep_first(struct dicom_series *series)
     series->no_memory |= !left;
     if (!left)
         return;
+    const double same = ts_dicom_same_position(images[0]);
     for (size_t first = 0, best = 0, i = 0; i < n; i++) {
-        const bool next = i == 0 || images[i]->along_mm - images[first]->along_mm > DICOM_SAME_POSITION_MM;
+        const bool next = i == 0 || images[i]->along_mm - images[first]->along_mm > same;
         left[best] = !next && comes_before(images[i], images[best]);
         first = next ? i : first;
         left[i] = !next && !left[best];
@@ -163,13 +188,14 @@ void ts_dicom_refuse_repeats(struct dicom_series *series)
 {
     struct dicom_image *const *images = series->images;
     size_t n = series->n_images, positions = n > 0, repeated = 0, first = 0;
+    const double tolerance = ts_dicom_same_position(images[0]);
     for (size_t i = 1; i < n; i++)
-        if (images[i]->along_mm - images[i - 1]->along_mm > DICOM_SAME_POSITION_MM)
+        if (images[i]->along_mm - images[i - 1]->along_mm > tolerance)
             positions++;
         else if (repeated++ == 0)
             first = i - 1;
     size_t same = 2;
-    while (first + same < n && images[first + same]->along_mm - images[first]->along_mm <= DICOM_SAME_POSITION_MM)
+    while (first + same < n && images[first + same]->along_mm - images[first]->along_mm <= tolerance)
         same++;
     const bool copies = all_same_pixels(images + first, same);
     const char *hint =

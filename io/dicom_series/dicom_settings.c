@@ -111,6 +111,7 @@ static size_t number_positions(struct item *items, size_t n)
 {
     const double *x = items[0].image->orientation, *y = x + 3;
     const double normal[3] = {x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]};
+    const double same = ts_dicom_same_position(items[0].image);
     size_t each = 0, first = 0;
     for (size_t i = 0; i < n; i++) {
         struct dicom_image *image = items[i].image;
@@ -121,7 +122,7 @@ static size_t number_positions(struct item *items, size_t n)
     }
     qsort(items, n, sizeof *items, compare_along);
     for (size_t i = 1; i <= n; i++) {
-        const bool next = i == n || items[i].image->along_mm - items[i - 1].image->along_mm > DICOM_SAME_POSITION_MM;
+        const bool next = i == n || items[i].image->along_mm - items[i - 1].image->along_mm > same;
         each = next && first == 0 ? i : each;
         if (next && i - first != each)
             return 0;
@@ -189,4 +190,21 @@ const char *ts_dicom_name_difference(struct dicom_image *const *images, size_t n
             if (ts_dicom_compare_setting(setting, images[0], images[i]) != 0)
                 return settings[setting].name;
     return NULL;
+}
+
+void ts_dicom_warn_of_settings(struct dicom_series *series)
+{
+    for (int setting = 0; setting < SETTINGS; setting++) {
+        const int field = settings[setting].field;
+        if (field != DICOM_FIELD_tube_voltage && field != DICOM_FIELD_convolution_kernel)
+            continue; /* the others may change from slice to slice of one acquisition */
+        for (size_t i = 1; i < series->n_images; i++)
+            if (ts_dicom_compare_setting(setting, series->images[0], series->images[i]) != 0) {
+                ts_dicom_series_warn(series,
+                                     "the slices differ in %s: they come from more than one acquisition or "
+                                     "reconstruction",
+                                     settings[setting].name);
+                break;
+            }
+    }
 }

@@ -20,5 +20,8 @@ void ts_dicom_setting_text(int setting, const struct dicom_image *image, int num
 /* Returns the name of the first element, but Instance Number and times, in which n images at one position differ; NULL
  * where there is none. */
 const char *ts_dicom_name_difference(struct dicom_image *const *images, size_t n);
+/* Warns where slices of one series differ in Convolution Kernel or tube voltage, and so come from two acquisitions or
+ * reconstructions. */
+void ts_dicom_warn_of_settings(struct dicom_series *series);
 
 #endif

@@ -34,7 +34,8 @@ static size_t end_of_stack(const struct dicom_series *series, const struct dicom
     if (end == series->n_slices)
         return end;
     step_behind(series, first, begin);
-    const double tolerance = fmax(DICOM_SAME_POSITION_MM, rules->spacing_tolerance / 100 * length_of(begin));
+    const double tolerance =
+        fmax(ts_dicom_same_position(series->images[0]), rules->spacing_tolerance / 100 * length_of(begin));
     for (; end < series->n_slices; end++) {
         step_behind(series, end - 1, step);
         for (int k = 0; k < 3; k++)

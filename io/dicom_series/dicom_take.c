@@ -11,6 +11,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "io/dicom_header/dicom_known.h"
+
 static bool read_one(const char *text, struct dicom_take *take)
 {
     static const struct {
@@ -127,12 +129,32 @@ void ts_dicom_leave_out(struct dicom_series *series, size_t n, const struct dico
     }
 }
 
-/* Adds a text to a list that commas divide, unless it is there. */
-static void add_once(char *list, size_t size, const char *text)
+/* Adds an item to a list that commas divide, unless it is there. */
+static void add_once(char *list, size_t size, const char *item)
 {
     const size_t used = strlen(list);
-    if (*text && !has_setting(list, text) && used < size)
-        snprintf(list + used, size - used, "%s%s", used ? ", " : "", text);
+    if (*item && !has_setting(list, item) && used < size)
+        snprintf(list + used, size - used, "%s%s", used ? ", " : "", item);
+}
+
+/* Adds a text as a chain takes it: between quotes where it has spaces. */
+static void add_text(char *list, size_t size, const char *text)
+{
+    char item[DICOM_LABEL_MAX + 2];
+    const char *quote = strchr(text, ' ') ? "'" : "";
+    snprintf(item, sizeof item, "%s%s%s", quote, text, quote);
+    add_once(list, size, item);
+}
+
+/* Adds each of the settings, which commas divide. */
+static void add_settings(char *list, size_t size, const char *settings)
+{
+    for (size_t length; *settings; settings += length + strspn(settings + length, ", ")) {
+        char text[DICOM_LABEL_MAX];
+        length = strcspn(settings, ",");
+        snprintf(text, sizeof text, "%.*s", (int)length, settings);
+        add_text(list, size, text);
+    }
 }
 
 void ts_dicom_list_takes(const struct dicom_series *series, size_t n, char *out, size_t size)
@@ -140,19 +162,20 @@ void ts_dicom_list_takes(const struct dicom_series *series, size_t n, char *out,
     char text[DICOM_LABEL_MAX];
     *out = '\0';
     for (size_t i = 0; i < n; i++) {
-        add_once(out, size, series[i].images[0]->kind);
-        add_once(out, size, series[i].images[0]->component);
+        const char *kind = ts_dicom_known(ts_dicom_image_types, series[i].images[0]->kind);
+        add_text(out, size, strcmp(kind, DICOM_UNRECOGNIZED) ? kind : "");
+        add_text(out, size, series[i].images[0]->component);
     }
     for (size_t i = 0; i < n; i++) {
         const struct ts_axis *axis = &series[i].volume_axis;
         const double echo = series[i].images[0]->echo_ms;
         snprintf(text, sizeof text, "%g ms", echo);
-        add_once(out, size, isnan(echo) || axis->kind == TS_AXIS_ECHO ? "" : text);
+        add_text(out, size, isnan(echo) || axis->kind == TS_AXIS_ECHO ? "" : text);
         for (int64_t v = 0; axis->kind == TS_AXIS_ECHO && axis->positions && v < axis->n; v++) {
             snprintf(text, sizeof text, "%g ms", axis->positions[v]);
-            add_once(out, size, text);
+            add_text(out, size, text);
         }
-        add_once(out, size, series[i].settings);
+        add_settings(out, size, series[i].settings);
         if (series[i].n_volumes > 1) {
             snprintf(text, sizeof text, "%zu to %zu", ts_dicom_volume_number(&series[i], 0),
                      ts_dicom_volume_number(&series[i], series[i].n_volumes - 1));

@@ -11,7 +11,7 @@
 
 enum { DICOM_MAX_TAKES = 8 };
 
-/* One text of `take`. */
+/* This is one text of `take`. */
 struct dicom_take {
     enum { TAKE_INDEX, TAKE_VALUE, TAKE_KIND } what;
     double number;          /* of a volume, from 0, or a value in `unit` */

@@ -5,8 +5,10 @@
  * order, must be the same at all positions. Instance Numbers come last, because they say nothing of what a volume is:
  * where the header does not state how many volumes or slices there are, nothing else may tell the images apart, and the
  * numbers must run through all volumes in one way. Diffusion series have the order in which they were acquired, and
- * their axis the b-value of each volume. Where positions do not have equally many images, as after a scan that was
- * stopped, the complete volumes are put in order, and the series is refused unless the chain takes one of them.
+ * their axis the b-value of each volume; where b-values repeat, in enhanced files, the dimensions of the frames tell
+ * the volumes apart. Times without a date are put right across midnight first (dicom_midnight.c). Where positions do
+ * not have equally many images, as after a scan that was stopped, the complete volumes are put in order, and the series
+ * is refused unless the chain takes one of them.
  */
 #include "io/dicom_series/dicom_volumes.h"
 
@@ -15,11 +17,14 @@
 #include <string.h>
 
 #include "core/path.h"
+#include "io/dicom_series/dicom_dimensions.h"
+#include "io/dicom_series/dicom_midnight.h"
 #include "io/dicom_series/dicom_repeats.h"
 #include "io/dicom_series/dicom_settings.h"
 #include "io/dicom_series/dicom_volume_axis.h"
 
-static const double SAME_GRADIENT = 1e-3, SAME_PLACE_MM = 1e-2;
+static const double SAME_GRADIENT = 1e-3;
+enum { SAME_PLACE = 10 }; /* volumes may lie so many times the tolerance of positions off each other */
 
 /* An attribute that may tell volumes apart. */
 struct criterion {
@@ -44,23 +49,25 @@ static const struct criterion criteria[] = {
     {DICOM_NUMBER(trigger_ms), ORDERED, NULL, "Trigger Time"},
     {DICOM_NUMBER(frame_reference_ms), ORDERED, NULL, "Frame Reference Time"},
     {DICOM_NUMBER(b_value), SHARED, NULL, NULL},
+    {DICOM_NUMBER(dimensions_rank), SHARED, "Dimension Index Values", NULL},
     {DICOM_NUMBER(instance_number), BY_NUMBER, "Instance Number", NULL},
     {DICOM_NUMBER(content_s), ORDERED, "Content Time", NULL},
 };
 enum { CRITERIA = sizeof criteria / sizeof *criteria };
 
-/* An image with the number of its position, its value of a criterion, and its volume. */
+/* An item is an image with the number of its position, its value of a criterion, and its volume. */
 struct item {
     size_t position, volume;
     double value;
     struct dicom_image *image;
 };
 
-/* The items of a series. */
+/* This holds the items of a series while an order of its volumes is sought. */
 struct items {
     struct item *at;
     size_t n, positions, volumes; /* volumes: the most images at one position */
     enum ts_axis_kind kind;
+    bool doubt; /* the times may have crossed midnight: they give no order */
 };
 
 static int compare_items(const void *a, const void *b)
@@ -88,9 +95,10 @@ static void number_positions(const struct dicom_series *series, struct items *it
     size_t first = 0, position = 0;
     items->n = series->n_images;
     items->volumes = 0;
+    const double same = ts_dicom_same_position(series->images[0]);
     for (size_t i = 0; i < items->n; i++) {
         struct dicom_image *image = series->images[i];
-        if (i > 0 && image->along_mm - series->images[i - 1]->along_mm > DICOM_SAME_POSITION_MM) {
+        if (i > 0 && image->along_mm - series->images[i - 1]->along_mm > same) {
             first = i;
             position++;
         }
@@ -181,7 +189,8 @@ static bool is_stated(const struct dicom_series *series, const struct items *ite
     const struct dicom_file *file = series->images[0]->file;
     const double volumes = (double)items->volumes, slices = (double)items->positions;
     return file->temporal_positions == volumes || file->images_in_acquisition == slices ||
-           file->pet_time_slices == volumes || file->pet_slices == slices;
+           file->pet_time_slices == volumes || file->pet_slices == slices || file->private_volumes == volumes ||
+           file->private_slices == slices;
 }
 
 /* Returns true where the Instance Numbers of every volume run as those of the first one. */
@@ -283,7 +292,7 @@ static void check_places(struct dicom_series *series)
         double off = 0;
         for (int k = 0; k < 3; k++)
             off = fmax(off, fabs(image->position_mm[k] - first->position_mm[k]));
-        if (off > SAME_PLACE_MM) {
+        if (off > SAME_PLACE * ts_dicom_same_position(first)) {
             ts_dicom_series_refuse(series, "volumes-shifted", "put the volumes into folders of their own",
                                    "the volumes do not lie at one place: %s is %.3f mm off %s",
                                    ts_base_name(image->file->path), off, ts_base_name(first->file->path));
@@ -308,8 +317,14 @@ static bool arrange(const struct criterion *criterion, struct dicom_series *seri
 static bool contradicts_numbers(const struct criterion *criterion, struct dicom_series *series, struct items *items,
                                 size_t *scratch, size_t complete)
 {
-    if (numbers_agree(series, complete, items->positions))
+    if (numbers_agree(series, complete, items->positions)) {
+        if (criterion->place == DICOM_NUMBER(acquired_s) && ts_dicom_is_undated(series) &&
+            !goes_on(series, complete, items->positions, DICOM_NUMBER(instance_number)))
+            ts_dicom_series_warn(series, "the volumes stand on Acquisition Time, which has no date and which Instance "
+                                         "Number contradicts at all positions: where the numbers are right, write "
+                                         "Acquisition Date into the files");
         return false;
+    }
     if (items->n == items->positions * items->volumes) {
         if (arrange(&by_number, series, items, scratch) && is_regular(series, complete, items->positions))
             return true;
@@ -326,6 +341,8 @@ static size_t try_criterion(const struct criterion *criterion, struct dicom_seri
                             size_t *scratch)
 {
     const bool even = items->n == items->positions * items->volumes;
+    if (items->doubt && criterion->place == DICOM_NUMBER(acquired_s))
+        return 0;
     if (!(even ? sort_by(criterion, items) : walk_by(criterion, items, scratch)))
         return 0;
     count_images(items, scratch);
@@ -340,7 +357,8 @@ static size_t try_criterion(const struct criterion *criterion, struct dicom_seri
     if (criterion->doubtful && items->kind != TS_AXIS_B && !stated &&
         !stands_alone(criterion, series, complete, items->positions))
         return 0;
-    if (complete > 0 && criterion->doubtful)
+    const bool by_frames = items->kind == TS_AXIS_B && criterion->rule == SHARED; /* b-values agree with the order */
+    if (complete > 0 && criterion->doubtful && !by_frames)
         ts_dicom_series_warn(series, "the order of the volumes stands on %s alone: %zu volume%s of %zu slices%s",
                              criterion->doubtful, complete, complete == 1 ? "" : "s", items->positions,
                              stated ? ", as many as the header states" : "");
@@ -405,7 +423,12 @@ static void restore(struct dicom_series *series, struct items *items)
 static void refuse(struct dicom_series *series, struct items *items)
 {
     restore(series, items);
-    if (items->kind != TS_AXIS_ECHO || items->positions < 2)
+    if (items->doubt && items->kind != TS_AXIS_ECHO)
+        ts_dicom_series_refuse(series, "position-repeated", "write Acquisition Date into the files",
+                               "the times of %zu images at %zu positions are more than 12 hours apart and have no "
+                               "date: nothing says whether the scan crossed midnight",
+                               items->n, items->positions);
+    else if (items->kind != TS_AXIS_ECHO || items->positions < 2)
         ts_dicom_refuse_repeats(series);
     else
         ts_dicom_series_refuse(series, "position-repeated",
@@ -429,7 +452,10 @@ void ts_dicom_split_volumes(struct dicom_series *series)
         return;
     const bool weighted = differs(&items, DICOM_NUMBER(b_value)) || differs(&items, DICOM_NUMBER(gradient));
     items.kind = differs(&items, DICOM_NUMBER(echo_ms)) ? TS_AXIS_ECHO : weighted ? TS_AXIS_B : TS_AXIS_TIME;
-    const size_t complete = items.positions > 1 ? find_order(series, &items, scratch) : 0;
+    ts_dicom_rank_dimensions(series);
+    items.doubt = ts_dicom_pass_midnight(series) == MIDNIGHT_DOUBT;
+    const bool counted = series->images[0]->file->temporal_positions == (double)items.volumes;
+    const size_t complete = items.positions > 1 || counted ? find_order(series, &items, scratch) : 0;
     if (complete == 0) {
         refuse(series, &items);
         return;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * zlib inflates, since it can stop anywhere; the file is read through a buffer of 256 KiB. A member's checksum is
- * compared by zlib where its end is reached, which need not be asked for.
+ * compared by zlib where its end is reached: who has read all values asks for that with ts_gzip_reader_check.
  */
 #include "io/file/gzip_reader.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -66,32 +67,41 @@ static const char *fill(struct gzip_reader *reader)
     return NULL;
 }
 
-const char *ts_gzip_reader_read(struct gzip_reader *reader, void *out, size_t bytes)
+/* Inflates at least one byte of the file to at most `bytes` of `out`; *made is how many came. Returns NULL, or what is
+ * wrong. */
+static const char *inflate_some(struct gzip_reader *reader, unsigned char *out, size_t bytes, size_t *made)
 {
     z_stream *stream = &reader->stream;
-    for (unsigned char *to = out; bytes > 0;) {
-        const char *wrong = fill(reader);
-        if (wrong)
-            return wrong;
-        if (stream->avail_in == 0)
-            return "ends before its data do";
-        if (reader->ended && inflateReset(stream) != Z_OK)
-            return "has a gzip member that cannot be inflated";
-        reader->ended = false;
-        const size_t n = bytes < LONGEST ? bytes : LONGEST;
-        stream->next_out = to;
-        stream->avail_out = (uInt)n;
-        const int result = inflate(stream, Z_NO_FLUSH);
-        const size_t made = n - stream->avail_out;
-        to += made;
-        bytes -= made;
-        reader->ended = result == Z_STREAM_END;
-        if (result == Z_MEM_ERROR)
-            return "cannot be inflated: memory is out";
-        if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
-            return "is damaged: its gzip data cannot be inflated";
-    }
-    return NULL;
+    const char *wrong = fill(reader);
+    *made = 0;
+    if (wrong)
+        return wrong;
+    if (stream->avail_in == 0)
+        return "ends before its data do";
+    if (reader->ended && inflateReset(stream) != Z_OK)
+        return "has a gzip member that cannot be inflated";
+    const size_t n = bytes < LONGEST ? bytes : LONGEST;
+    stream->next_out = out;
+    stream->avail_out = (uInt)n;
+    const int result = inflate(stream, Z_NO_FLUSH);
+    *made = n - stream->avail_out;
+    reader->ended = result == Z_STREAM_END;
+    if (result == Z_MEM_ERROR)
+        return "cannot be inflated: memory is out";
+    if (result == Z_DATA_ERROR && stream->msg && strstr(stream->msg, "check"))
+        return "is damaged: its gzip data have another checksum or length than they state";
+    return result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR
+               ? NULL
+               : "is damaged: its gzip data cannot be inflated";
+}
+
+const char *ts_gzip_reader_read(struct gzip_reader *reader, void *out, size_t bytes)
+{
+    const char *wrong = NULL;
+    size_t made;
+    for (unsigned char *to = out; bytes > 0 && !wrong; to += made, bytes -= made)
+        wrong = inflate_some(reader, to, bytes, &made);
+    return wrong;
 }
 
 const char *ts_gzip_reader_skip(struct gzip_reader *reader, uint64_t bytes)
@@ -101,4 +111,22 @@ const char *ts_gzip_reader_skip(struct gzip_reader *reader, uint64_t bytes)
     for (; !wrong && bytes > 0; bytes -= bytes < sizeof passed ? bytes : sizeof passed)
         wrong = ts_gzip_reader_read(reader, passed, bytes < sizeof passed ? (size_t)bytes : sizeof passed);
     return wrong;
+}
+
+const char *ts_gzip_reader_check(struct gzip_reader *reader, uint64_t most, bool *whole)
+{
+    enum { MAGIC = 0x1F };
+    unsigned char passed[32 << 10];
+    for (;;) {
+        size_t made;
+        const char *wrong = fill(reader);
+        const z_stream *stream = &reader->stream;
+        *whole = !wrong && reader->ended && (stream->avail_in == 0 || *stream->next_in != MAGIC);
+        if (wrong || *whole || most == 0)
+            return wrong;
+        wrong = inflate_some(reader, passed, most < sizeof passed ? (size_t)most : sizeof passed, &made);
+        if (wrong)
+            return wrong;
+        most -= made;
+    }
 }

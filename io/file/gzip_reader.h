@@ -21,6 +21,10 @@ void ts_gzip_reader_destroy(struct gzip_reader *reader);
 const char *ts_gzip_reader_read(struct gzip_reader *reader, void *out, size_t bytes);
 /* Passes over the next bytes; fails as the function above does. */
 const char *ts_gzip_reader_skip(struct gzip_reader *reader, uint64_t bytes);
+/* Inflates what is left, at most `most` bytes of it, and compares the checksums of all members that end. *whole: the
+ * file's end was reached. Bytes behind the last member that begin no other are left alone, as the program gzip does.
+ * Returns NULL, or what is wrong, as the functions above do. */
+const char *ts_gzip_reader_check(struct gzip_reader *reader, uint64_t most, bool *whole);
 /* Returns true where the file begins as gzip files do. */
 bool ts_gzip_is(int fd, uint64_t offset);
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <png.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,6 +46,29 @@ enum ts_status ts_png_write_gray8(const char *path, int64_t width, int64_t heigh
                                   struct ts_diag *diag)
 {
     return write_png(path, width, height, PNG_FORMAT_GRAY, pixels, diag);
+}
+
+enum ts_status ts_png_gray8(int64_t width, int64_t height, const uint8_t *pixels, void **bytes, size_t *n,
+                            struct ts_diag *diag)
+{
+    png_image image = {.version = PNG_IMAGE_VERSION,
+                       .width = (png_uint_32)width,
+                       .height = (png_uint_32)height,
+                       .format = PNG_FORMAT_GRAY};
+    png_alloc_size_t most = PNG_IMAGE_PNG_SIZE_MAX(image);
+    *bytes = malloc(most);
+    *n = 0;
+    if (!*bytes)
+        return ts_diag_no_memory(diag, most);
+    if (png_image_write_to_memory(&image, *bytes, &most, 0, pixels, 0, NULL)) {
+        *n = most;
+        return TS_OK;
+    }
+    free(*bytes);
+    *bytes = NULL;
+    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "png-write"},
+                         "a picture of %lld x %lld pixels could not be made: %s", (long long)width, (long long)height,
+                         image.message);
 }
 
 enum ts_status ts_png_write_rgba8(const char *path, int64_t width, int64_t height, const uint8_t *pixels,

@@ -44,12 +44,15 @@ int ts_regular_file_open(const char *path, struct stat *found, char *reason, siz
         return ts_regular_file_fail(path, errno, reason, size);
     const int fd = S_ISREG(found->st_mode) ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY) : -1;
     const int error = S_ISREG(found->st_mode) && (fd < 0 || fstat(fd, found) != 0) ? errno : 0;
-    if (!error && S_ISREG(found->st_mode))
+    if (!error && S_ISREG(found->st_mode) && found->st_size > 0)
         return fd;
     if (fd >= 0)
         close(fd);
     if (error)
         return ts_regular_file_fail(path, error, reason, size);
-    snprintf(reason, size, "is %s, not a file", kind_name(found->st_mode));
+    if (S_ISREG(found->st_mode))
+        snprintf(reason, size, "is empty: it has no bytes");
+    else
+        snprintf(reason, size, "is %s, not a file", kind_name(found->st_mode));
     return -1;
 }

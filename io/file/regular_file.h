@@ -10,7 +10,8 @@
 #include <sys/stat.h>
 
 /* Opens for reading; symbolic links are followed. Returns -1 with the reason where it cannot, such as "cannot be read:
- * ERRNO TEXT", "is a FIFO, not a file", "is a link to TARGET, which cannot be read: ERRNO TEXT". */
+ * ERRNO TEXT", "is a FIFO, not a file", "is a link to TARGET, which cannot be read: ERRNO TEXT". A file without bytes
+ * is refused too, as no format has such files: "is empty: it has no bytes". */
 int ts_regular_file_open(const char *path, struct stat *found, char *reason, size_t size);
 /* Writes the reason, as above, of a system call that failed on the path with this errno. Returns -1. */
 int ts_regular_file_fail(const char *path, int error, char *reason, size_t size);

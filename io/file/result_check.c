@@ -95,6 +95,8 @@ static bool is_unit_of_values(enum ts_quantity quantity, const char *unit)
         return !strncmp(unit, "1/", 2);
     case TS_HU:
         return !strcmp(unit, "HU");
+    case TS_DOSE:
+        return !strcmp(unit, "Gy");
     default:
         return strcmp(unit, "HU") && strcmp(unit, ""); /* DICOM files have units of their own */
     }

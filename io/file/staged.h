@@ -16,8 +16,8 @@ struct staged {
     bool is_folder, force, published;
     struct file_commit file; /* of a file: `fd` takes what is written */
     char *path, *folder;     /* of a folder: its final name, and the folder in which it is made */
-    /* Of a folder: its temporary name, and after publishing that of the folder that it replaced. Of a file: the second
-     * name of the file that it replaced. */
+    /* A folder has its temporary name here, and after publishing that of the folder that it replaced; a file has the
+     * second name of the file that it replaced. */
     char *temporary;
     bool has_old; /* `temporary` names what was replaced */
 };

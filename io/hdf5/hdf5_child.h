@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The child's side of a session (io/hdf5/hdf5_session.h): the process in which libhdf5 reads a foreign file. The parent
- * sends a task as the address of its function, which is the same in the child, with a request in bytes and at most one
- * descriptor. The answer is a head, the task's records, and what it printed.
+ * This is the child's side of a session (io/hdf5/hdf5_session.h), the process in which libhdf5 reads a foreign file.
+ * The parent sends a task as the address of its function, which is the same in the child, with a request in bytes and
+ * at most one descriptor. The answer is a head, the task's records, and what it printed.
  */
 #ifndef IO_HDF5_HDF5_CHILD_H
 #define IO_HDF5_HDF5_CHILD_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The lock around libhdf5, its printing and its error stack. Where a system call of the driver failed, its error is
- * reported, since it is the one that a user can act on; else the innermost record of the stack.
+ * This has the lock around libhdf5, and keeps its printing and its error stack. Where a system call of the driver
+ * failed, its error is reported, since it is the one that a user can act on; else the innermost record of the stack.
  */
 #include "io/hdf5/hdf5_error.h"
 

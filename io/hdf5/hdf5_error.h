@@ -12,8 +12,8 @@
 
 #include "core/diag.h"
 
-/* The reason why a call failed: the system's error number (0: no system call failed), and its text or, without one, the
- * innermost description of the library. */
+/* This is the reason why a call failed: the system's error number (0: no system call failed), and its text or, without
+ * one, the innermost description of the library. */
 struct hdf5_failure {
     int error_number;
     char text[200];

@@ -12,7 +12,7 @@
 
 /* ---- paths --------------------------------------------------------------------------------------- */
 
-/* The state of a walk: an open object and the names that are still to follow. */
+/* A walk has an open object, and the names that are still to follow. */
 struct walk {
     const struct hdf5_child *child;
     struct ts_diag *diag;

@@ -33,6 +33,7 @@ static const char *quantity_words(enum ts_quantity quantity)
                                         [TS_LINE_INTEGRAL] = "line integral",
                                         [TS_ATTENUATION] = "attenuation",
                                         [TS_HU] = "CT number",
+                                        [TS_DOSE] = "dose",
                                         [TS_INTENSITY] = "intensity"};
     return words[quantity];
 }
@@ -65,10 +66,25 @@ static void put_numbers(struct hdf5_writer *writer, const char *object, const ch
     (void)ts_hdf5_values(writer, path, &numbers);
 }
 
+void ts_hdf5_name_items(struct hdf5_writer *writer, const char *name)
+{
+    writer->items = name;
+}
+
+static bool is_named(const struct hdf5_writer *writer, const struct ts_axis *axis)
+{
+    return axis->kind == TS_AXIS_ITEM && writer->items;
+}
+
+static const char *name_of(const struct hdf5_writer *writer, const struct ts_axis *axis)
+{
+    return is_named(writer, axis) ? writer->items : ts_axis_name(axis->kind);
+}
+
 static void write_axis(struct hdf5_writer *writer, const char *group, const struct ts_axis *axis)
 {
     char path[PATH_BYTES], name[128];
-    const char *unit = axis->unit ? axis->unit : "", *kind = ts_axis_name(axis->kind);
+    const char *unit = axis->unit ? axis->unit : "", *kind = name_of(writer, axis);
     double *positions = malloc((size_t)axis->n * sizeof *positions);
     if (!positions) {
         ts_hdf5_fail_memory(writer, (size_t)axis->n * sizeof *positions);
@@ -91,13 +107,18 @@ static void write_axis(struct hdf5_writer *writer, const char *group, const stru
     free(positions);
 }
 
-static void write_axes(struct hdf5_writer *writer, const char *group, const struct ts_image *image)
+enum ts_status ts_hdf5_axes(struct hdf5_writer *writer, const char *group, const char *signal,
+                            const struct ts_image *image)
 {
     const char *names[TS_MAX_RANK];
     char path[PATH_BYTES];
     for (int d = 0; d < image->rank; d++)
-        names[d] = ts_axis_name(image->axes[d].kind);
-    put_text(writer, group, "signal", "data");
+        names[d] = name_of(writer, &image->axes[d]);
+    put_text(writer, group, "signal", signal);
+    if (image->rank == 0)
+        return ts_hdf5_state(writer);
+    if (is_named(writer, &image->axes[0]))
+        put_text(writer, group, "sweep", writer->items);
     snprintf(path, sizeof path, "%.960s@axes", group);
     (void)ts_hdf5_texts(writer, path, names, (size_t)image->rank);
     for (int32_t d = 0; d < image->rank; d++) {
@@ -106,6 +127,7 @@ static void write_axes(struct hdf5_writer *writer, const char *group, const stru
         (void)ts_hdf5_values(writer, path, &index);
         write_axis(writer, group, &image->axes[d]);
     }
+    return ts_hdf5_state(writer);
 }
 
 static void write_geometry(struct hdf5_writer *writer, const char *group, const struct ts_image *image)
@@ -166,6 +188,7 @@ static void write_data(struct hdf5_writer *writer, const char *group, const stru
     if (*unit)
         put_text(writer, path, "units", unit);
     put_text(writer, path, "quantity", ts_quantity_name(image->quantity));
+    put_text(writer, path, "interpretation", "image");
     format_name(name, sizeof name, quantity_words(image->quantity), unit);
     put_text(writer, path, "long_name", name);
     if (image->dtype == TS_F16)
@@ -180,7 +203,7 @@ enum ts_status ts_hdf5_image(struct hdf5_writer *writer, const char *path, const
     }
     (void)ts_hdf5_group(writer, path, "NXdata");
     write_data(writer, path, image, id);
-    write_axes(writer, path, image);
+    (void)ts_hdf5_axes(writer, path, "data", image);
     write_geometry(writer, path, image);
     write_beam(writer, path, image);
     if (!writer->default_data && !(writer->default_data = strdup(path)))

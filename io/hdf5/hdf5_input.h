@@ -16,7 +16,7 @@
 
 enum { HDF5_INPUT_FILES = SESSION_FILES, HDF5_INPUT_LINKS = FINDER_LINKS, HDF5_INPUT_PATH = FINDER_NAME };
 
-/* An object of the file, as the child knows it. */
+/* This is an object of the file, as the child knows it. */
 struct hdf5_ref {
     enum finder_kind kind; /* FINDER_NONE: there is no such object */
     int file;              /* index into input->files */
@@ -33,7 +33,7 @@ struct hdf5_input_file {
     struct hdf5_ref root;
 };
 
-/* A link of a group: 'h' hard, 's' soft, 'e' external, 'o' of another kind. */
+/* A link of a group is 'h' hard, 's' soft, 'e' external, or 'o' of another kind. */
 struct hdf5_name {
     const char *name;
     char kind;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A listing as a child's answer: an item for each object in the order of the walk, and one at the end. An item is a
- * structure of fixed size, then its texts with their final zeros. The parent sorts the items into datasets, links,
+ * A listing is a child's answer. It has an item for each object in the order of the walk, and one at the end. An item
+ * is a structure of fixed size, then its texts with their final zeros. The parent sorts the items into datasets, links,
  * processes and their parameters. The child may be an attacker's, so the parent checks every number and every end.
  */
 #include "io/hdf5/hdf5_list.h"
@@ -19,7 +19,7 @@ enum { PATH, TYPE, STORAGE, UNITS, QUANTITY, SHA256, SHA256_TREE, VALUE, TARGET,
 struct item {
     int32_t kind, rank;
     int32_t is_text; /* of the value */
-    int32_t mark;    /* the root group: it has the marks of this program's files; the end: the child found no fault */
+    int32_t mark;    /* the root group: it has the marks of this program's files; the end: enum hdf5_walk_end */
     uint64_t stored_bytes;
     hsize_t n[H5S_MAX_RANK];
     uint32_t bytes[TEXTS]; /* with the final zero; 0: there is no such text */
@@ -91,7 +91,7 @@ enum ts_status ts_hdf5_task_list(struct hdf5_child *child, const void *request, 
     char at[HDF5_WALK_PATH] = "/", shown[256];
     (void)request;
     const enum hdf5_walk_end end = ts_hdf5_walk(child->files[0], put_object, out, at);
-    struct item last = {.kind = ITEM_END, .mark = end != HDF5_WALK_FAILED};
+    struct item last = {.kind = ITEM_END, .mark = (int32_t)end};
     put_item(&last, (const char *const[TEXTS]){NULL}, out);
     ts_text_escape(shown, sizeof shown, at);
     if (end == HDF5_WALK_FAILED) {
@@ -108,7 +108,7 @@ enum ts_status ts_hdf5_task_list(struct hdf5_child *child, const void *request, 
 
 /* ---- the parent --------------------------------------------------------------------------------- */
 
-/* The listing while it grows, and where its next parts go. */
+/* This holds the listing while it grows, and where its next parts go. */
 struct taker {
     struct hdf5_listing *listing;
     struct hdf5_listed **last_object;
@@ -178,13 +178,14 @@ static bool add_member(struct taker *taker, const char *name, const char *value,
 /* Returns false where memory is out. */
 static bool add(struct taker *taker, const struct item *item, const char *const *texts)
 {
-    const char *name = name_in_process(taker, item, texts);
+    const char *name = taker->listing->flat ? NULL : name_in_process(taker, item, texts);
     taker->listing->any = true;
     taker->listing->ours = taker->listing->ours || (item->kind == HDF5_GROUP && item->mark);
     if (name)
         return add_member(taker, name, texts[VALUE], item->is_text != 0);
     if (item->kind == HDF5_GROUP)
-        return !texts[NX_CLASS] || strcmp(texts[NX_CLASS], "NXprocess") || add_process(taker, texts[PATH]);
+        return taker->listing->flat || !texts[NX_CLASS] || strcmp(texts[NX_CLASS], "NXprocess") ||
+               add_process(taker, texts[PATH]);
     struct hdf5_listed *entry = *taker->last_object = ts_arena_alloc(taker->listing->arena, sizeof *entry);
     if (!entry)
         return false;
@@ -233,7 +234,8 @@ enum ts_status ts_hdf5_list_take(const char *answer, size_t bytes, struct hdf5_l
         if (item.kind != ITEM_END && !add(&taker, &item, texts))
             return TS_RUN_FAILED;
     }
-    *whole = item.mark != 0;
+    *whole = item.mark != HDF5_WALK_FAILED;
+    listing->cut = item.mark == HDF5_WALK_LIMIT;
     sort_processes(listing);
     return at == end ? TS_OK : TS_BAD_INPUT;
 }

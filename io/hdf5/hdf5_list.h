@@ -11,7 +11,7 @@
 #include "io/hdf5/hdf5_child.h"
 #include "io/hdf5/hdf5_walk.h"
 
-/* A dataset or a link. Texts are NULL where there is none. */
+/* This is a dataset or a link. Texts are NULL where there is none. */
 struct hdf5_listed {
     struct hdf5_listed *next;
     enum hdf5_kind kind;
@@ -22,14 +22,14 @@ struct hdf5_listed {
     hsize_t stored_bytes;
 };
 
-/* A small dataset under an NXprocess: a parameter. */
+/* A parameter is a small dataset under an NXprocess. */
 struct hdf5_member {
     struct hdf5_member *next;
     const char *name, *value;
     bool text;
 };
 
-/* An NXprocess. */
+/* This is an NXprocess. */
 struct hdf5_process {
     struct hdf5_process *next;
     const char *path, *program, *version; /* the last two may be NULL */
@@ -44,6 +44,8 @@ struct hdf5_listing {
     struct hdf5_process *processes; /* by sequence_index */
     bool any;                       /* something could be listed */
     bool ours;                      /* carries the marks of this program's files */
+    bool cut;                       /* the file has more than is listed */
+    bool flat; /* set by the caller: members of processes are left among the objects, and `processes` stays empty */
 };
 
 /* The child's task has no request, and its answer is for ts_hdf5_list_take. Faults are reported; the answer holds all

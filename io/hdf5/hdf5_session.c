@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parent's side of a session. The channel never blocks: in every round of a loop that sends or receives, the parent
- * checks the clock and the child's processor time, so a child that sends a byte now and then gains nothing by it.
+ * This is the parent's side of a session. The channel never blocks: in every round of a loop that sends or receives,
+ * the parent checks the clock and the child's processor time, so a child that sends a byte now and then gains nothing
+ * by it.
  */
 #include "io/hdf5/hdf5_session.h"
 
@@ -87,8 +88,8 @@ enum ts_status ts_hdf5_session_wrong_answer(const struct hdf5_session *session, 
     return damaged(session, "the process that tried to read it gave no answer", diag);
 }
 
-/* The time that one task may use, and why the session ended before the task did: for the file's sake, or because this
- * process could not go on. */
+/* This is the time that one task may use, and why the session ended before the task did: for the file's sake, or
+ * because this process could not go on. */
 struct allowance {
     double seconds, used_before; /* processor time */
     int64_t end_ns;

@@ -28,15 +28,17 @@ struct collection {
     int n;
 };
 
-/* Returns true where a dataset has numbers along `rank` axes, 1 to 3, and writes its shape; a picture is a volume of
- * one slice, and a row of numbers a picture of one row. */
+/* Returns true where a dataset has numbers along `rank` axes, 1 to 4, and writes its shape; a picture is a volume of
+ * one slice, and a row of numbers a picture of one row. Of several volumes the slices follow one another. */
 static bool image_shape(const struct hdf5_storage *storage, int rank, int64_t n[3])
 {
     if ((storage->class != STORAGE_INTEGER && storage->class != STORAGE_FLOAT) || storage->rank != rank)
         return false;
+    const int more = rank > 3;
     n[0] = n[1] = 1;
-    memcpy(n + 3 - rank, storage->n, (size_t)rank * sizeof *n);
-    return n[0] > 0 && n[1] > 0 && n[2] > 0;
+    memcpy(n + 3 - (rank - more), storage->n + more, (size_t)(rank - more) * sizeof *n);
+    return n[0] > 0 && n[1] > 0 && n[2] > 0 &&
+           (!more || (storage->n[0] > 0 && !__builtin_mul_overflow(n[0], storage->n[0], &n[0])));
 }
 
 static bool is_table(const char *path, const char *name)
@@ -58,7 +60,8 @@ static bool collect(void *user, const struct hdf5_object *object)
         !ts_hdf5_storage_find(object->id, &storage))
         return true;
     const bool of_volume = table && !strcmp(collection->table, HDF5_EVERY_TABLE) && image_shape(&storage, 1, n);
-    if (!of_volume && !image_shape(&storage, table ? 2 : 3, n))
+    const bool of_volumes = !table && image_shape(&storage, 4, n);
+    if (!of_volume && !of_volumes && !image_shape(&storage, table ? 2 : 3, n))
         return true;
     fwrite(object->path, 1, strlen(object->path) + 1, collection->out);
     return ++collection->n < VOLUMES_MAX;
@@ -85,14 +88,15 @@ struct open_request {
 };
 
 struct open_answer {
-    int64_t n_slices, rows, columns, block_rows;
+    int64_t n_slices, rows, columns, block_rows, n_volumes;
     int32_t is_picture;
 };
 
-/* The dataset that open_dataset opened for read_rows; a session reads one. */
+/* open_dataset has opened this for read_rows; a session reads one dataset. */
 static struct {
     hid_t id;
     int rank;
+    int64_t volume_slices;     /* of each of several volumes */
     char name[HDF5_WALK_PATH]; /* escaped, for messages */
 } opened;
 
@@ -125,8 +129,8 @@ static enum ts_status check_dataset(const struct hdf5_child *child, struct open_
         return ts_hdf5_child_unreadable(child, diag, opened.name);
     opened.rank = storage.rank;
     answer->is_picture = opened.rank < 3;
-    if (opened.rank < 1 || opened.rank > 3 || !image_shape(&storage, opened.rank, n))
-        return ts_hdf5_child_refuse(child, diag, "hdf5-no-volume", "%s is not a numeric dataset with one to three axes",
+    if (opened.rank < 1 || opened.rank > 4 || !image_shape(&storage, opened.rank, n))
+        return ts_hdf5_child_refuse(child, diag, "hdf5-no-volume", "%s is not a numeric dataset with one to four axes",
                                     opened.name);
     if (n[1] > SLICE_MAX || n[2] > SLICE_MAX || n[1] * n[2] > SLICE_MAX)
         return ts_hdf5_child_refuse(child, diag, "hdf5-no-volume", "a slice of %s has more than %d values", opened.name,
@@ -134,6 +138,8 @@ static enum ts_status check_dataset(const struct hdf5_child *child, struct open_
     if (storage.layout == STORAGE_VIRTUAL ||
         storage.layout == STORAGE_EXTERNAL) /* the library would open those files */
         return ts_hdf5_child_refuse(child, diag, "hdf5-elsewhere", "%s has its values in other files", opened.name);
+    opened.volume_slices = opened.rank > 3 ? (int64_t)storage.n[1] : n[0];
+    answer->n_volumes = n[0] / opened.volume_slices;
     answer->n_slices = n[0];
     answer->rows = n[1];
     answer->columns = n[2];
@@ -174,14 +180,15 @@ struct rows_request {
 static enum ts_status read_rows(struct hdf5_child *child, const void *data, FILE *out, struct ts_diag *diag)
 {
     const struct rows_request *request = data;
-    const hsize_t start[3] = {(hsize_t)request->slice, (hsize_t)request->first, 0},
-                  count[3] = {1, (hsize_t)request->n_rows, (hsize_t)request->columns};
-    const int left_out = 3 - opened.rank; /* axes */
+    const hsize_t start[4] = {(hsize_t)(request->slice / opened.volume_slices),
+                              (hsize_t)(request->slice % opened.volume_slices), (hsize_t)request->first, 0},
+                  count[4] = {1, 1, (hsize_t)request->n_rows, (hsize_t)request->columns};
+    const int left_out = 4 - opened.rank; /* axes */
     const size_t n = (size_t)request->n_rows * (size_t)request->columns;
     float *values = malloc(n * sizeof *values);
     if (!values)
         return ts_diag_no_memory(diag, n * sizeof *values);
-    const hid_t space = H5Dget_space(opened.id), memory = H5Screate_simple(3 - left_out, count + left_out, NULL);
+    const hid_t space = H5Dget_space(opened.id), memory = H5Screate_simple(4 - left_out, count + left_out, NULL);
     const bool done = space >= 0 && memory >= 0 &&
                       H5Sselect_hyperslab(space, H5S_SELECT_SET, start + left_out, NULL, count + left_out, NULL) >= 0 &&
                       H5Dread(opened.id, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, values) >= 0;
@@ -240,8 +247,9 @@ enum ts_status ts_hdf5_list_datasets(const char *path, const char *table, struct
 
 static bool is_possible(const struct open_answer *found)
 {
-    return found->n_slices > 0 && found->rows > 0 && found->rows <= SLICE_MAX && found->columns > 0 &&
-           found->columns <= SLICE_MAX && found->rows * found->columns <= SLICE_MAX && found->block_rows > 0;
+    return found->n_volumes > 0 && found->n_slices >= found->n_volumes && found->rows > 0 && found->rows <= SLICE_MAX &&
+           found->columns > 0 && found->columns <= SLICE_MAX && found->rows * found->columns <= SLICE_MAX &&
+           found->block_rows > 0;
 }
 
 static enum ts_status fill(struct hdf5_session *session, const struct open_answer *found, struct rows_request *request,
@@ -270,10 +278,11 @@ static enum ts_status read_slice(struct hdf5_session *session, const char *path,
     if (!is_possible(&found))
         return ts_hdf5_session_wrong_answer(session, diag);
     slice->is_picture = found.is_picture != 0;
+    slice->n_volumes = found.n_volumes;
     slice->n_slices = found.n_slices;
     slice->rows = found.rows;
     slice->columns = found.columns;
-    index = index < 0 ? (slice->n_slices - 1) / 2 : index;
+    index = index < 0 ? (slice->n_slices / slice->n_volumes - 1) / 2 : index;
     if (index >= slice->n_slices)
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "hdf5-no-volume"},
                              "%s: %s has %" PRId64 " slices, there is no slice %" PRId64, path, dataset,

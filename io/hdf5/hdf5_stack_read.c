@@ -19,7 +19,7 @@
  * needs more. */
 enum { PIECE_BYTES = 1 << 20, SCRATCH_BYTES = 256 << 20 };
 
-/* The buffers of a thread, which are allocated when it first needs them. */
+/* A thread has these buffers, which are allocated when it first needs them. */
 struct buffers {
     struct libdeflate_decompressor *decompressor;
     unsigned char *encoded, *block, *other;
@@ -34,7 +34,7 @@ struct hdf5_stack_reader {
     struct buffers *threads;
 };
 
-/* One box while it is read. */
+/* This describes one box while it is read. */
 struct reading {
     const struct hdf5_stack_reader *reader;
     const struct hdf5_stack *stack;

@@ -198,7 +198,7 @@ bool ts_hdf5_storage_write(hid_t dataset, const struct hdf5_storage *storage, FI
 
 /* ---- the child: the table ------------------------------------------------------------------------ */
 
-/* The last read that the library asked for. */
+/* This is the last read that the library asked for. */
 static struct {
     herr_t (*read)(H5FD_t *, H5FD_mem_t, hid_t, haddr_t, size_t, void *);
     uint64_t offset;

@@ -44,7 +44,7 @@ struct hdf5_storage {
     struct storage_filter filters[STORAGE_FILTERS];
 };
 
-/* One chunk of the grid; the table has them in row-major order. */
+/* This is one chunk of the grid; the table has them in row-major order. */
 struct storage_chunk {
     uint64_t offset;  /* from the start of the file */
     uint32_t bytes;   /* as stored; 0: never written */

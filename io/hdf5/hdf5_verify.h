@@ -27,8 +27,8 @@ enum ts_status ts_hdf5_verify(const char *path, struct hdf5_proof *proof, struct
 /* ts_hdf5_verify for a file that is open already, in this process and as the first file of a session. */
 enum ts_status ts_hdf5_verify_open(struct hdf5_session *session, int fd, const char *path, struct hdf5_proof *proof,
                                    struct ts_diag *diag);
-/* A chunked dataset whose chunks were proved while they were written: each decodes to values of which this is the
- * digest, and was read back from its place. */
+/* This is a chunked dataset whose chunks were proved while they were written: each decodes to values of which this is
+ * the digest, and was read back from its place. */
 struct hdf5_proved {
     const struct storage_chunk *chunks;
     int64_t n_chunks;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parts of the check of a result, in the order in which they run: hdf5_verify_content.c (takes the child's listing
- * of the file apart), hdf5_verify_pass.c (threads read all of the file once, decode and hash), hdf5_verify_sense.c
- * (checks the descriptions of images), hdf5_verify.c (the verdict).
+ * The check of a result has these parts, in the order in which they run: hdf5_verify_content.c (takes the child's
+ * listing of the file apart), hdf5_verify_pass.c (threads read all of the file once, decode and hash),
+ * hdf5_verify_sense.c (checks the descriptions of images), hdf5_verify.c (the verdict).
  */
 #ifndef IO_HDF5_HDF5_VERIFY_PARTS_H
 #define IO_HDF5_HDF5_VERIFY_PARTS_H

@@ -2,8 +2,9 @@
  *
  * This checks that a file's descriptions of its images make sense (io/file/result_check.h): directions at right angles,
  * spacings positive and finite, units known. Whoever edits a file can compute its digests anew, and the first version
- * of the digests did not cover attributes at all. An image is an NXdata group with the attribute "axes"; it is put
- * together from the lines of the listing, in which the axes and the values follow their group.
+ * of the digests did not cover attributes at all. An image is an NXdata group with the attribute "axes" and the
+ * dataset "data", which tables lack; it is put together from the lines of the listing, in which the axes and the values
+ * follow their group.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -21,12 +22,13 @@ struct sense {
      */
     int axis;
     bool values, itself;
+    bool has_data;
     int parts; /* parts of the geometry */
     char unit[UNIT_BYTES], axis_units[TS_MAX_RANK][UNIT_BYTES];
 };
 
-/* Where the line is an attribute of this name and of a type that begins so: its value, at most `size` bytes of it.
- * Returns their number; 0: it is another attribute. */
+/* Gives the value of a line that is an attribute of this name, and of a type that begins so: at most `size` bytes of
+ * it. Returns their number, or 0 for another attribute. */
 static size_t get_value(const char *line, const char *name, const char *dtype, void *out, size_t size)
 {
     const size_t length = strlen(name);
@@ -40,17 +42,19 @@ static size_t get_value(const char *line, const char *name, const char *dtype, v
 /* Reads the attribute "axes" of an image: names of one width, filled up with zeros. */
 static void take_axes(struct sense *sense, const char *line)
 {
-    char names[8 * TS_MAX_RANK + 1] = "";
+    char names[64 * TS_MAX_RANK + 1] = "";
     const size_t bytes = get_value(line, "axes", "|S", names, sizeof names - 1);
     const size_t width = bytes > 0 ? strtoull(line + strlen("attribute\taxes\t|S"), NULL, 10) : 0;
     if (width == 0 || bytes % width || bytes / width > TS_MAX_RANK)
         return;
     sense->image.rank = (int)(bytes / width);
-    for (int d = 0; d < sense->image.rank; d++)
+    for (int d = 0; d < sense->image.rank; d++) {
+        sense->image.axes[d].kind = TS_AXIS_ITEM; /* the values of a sweep have a name of their own */
         for (enum ts_axis_kind kind = TS_AXIS_Z; kind <= TS_AXIS_B; kind++)
             if (strlen(ts_axis_name(kind)) == strnlen(names + (size_t)d * width, width) &&
                 strncmp(names + (size_t)d * width, ts_axis_name(kind), width) == 0)
                 sense->image.axes[d].kind = kind;
+    }
 }
 
 static void take_attribute(struct sense *sense, const char *line)
@@ -92,6 +96,7 @@ static void take_dataset(struct sense *sense, const char *path)
         return;
     const char *name = path + length + 1;
     sense->values = strncmp(name, "data\t", 5) == 0;
+    sense->has_data |= sense->values;
     for (int d = 0; d < sense->image.rank; d++) {
         const char *axis = ts_axis_name(sense->image.axes[d].kind);
         if (strncmp(name, axis, strlen(axis)) != 0 || name[strlen(axis)] != '\t')
@@ -108,7 +113,7 @@ static bool end_image(struct verification *check, struct sense *sense)
     for (int d = 0; d < TS_MAX_RANK; d++)
         sense->image.axes[d].unit = sense->axis_units[d];
     sense->image.has_geometry = sense->parts == 3;
-    if (sense->group && sense->image.rank > 0)
+    if (sense->group && sense->has_data && sense->image.rank > 0)
         wrong = ts_result_wrong(&sense->image, &code);
     return !wrong || ts_verify_wrong(check, sense->group, "makes no sense: %s", wrong);
 }

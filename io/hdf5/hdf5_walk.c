@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An object that has several names. */
+/* This is an object that has several names. */
 struct known {
     haddr_t address;
     char *path;

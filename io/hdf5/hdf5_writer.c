@@ -52,8 +52,8 @@ bool ts_hdf5_fail_memory(struct hdf5_writer *writer, size_t bytes)
     return ts_hdf5_fail(writer, "no-memory", "no memory for %zu bytes while writing '%s'", bytes, writer->file.path);
 }
 
-/* An addition to the message of a failed write: for a full disk or a limit of file sizes "; 1.0 MB more were needed,
- * the file had reached 3.1 MB, free on the disk 0 bytes", else "". */
+/* Writes an addition to the message of a failed write: for a full disk or a limit of file sizes "; 1.0 MB more were
+ * needed, the file had reached 3.1 MB, free on the disk 0 bytes", else "". */
 static void format_space(char *out, size_t size, int error_number, int fd, int64_t needed_bytes)
 {
     out[0] = '\0';

@@ -16,10 +16,10 @@
 #include "io/hdf5/hdf5_storage.h"
 #include "io/hdf5/hdf5_write.h"
 
-/* A chunked dataset while it is being filled. The order of chunks in the file, and with it every byte, must not depend
- * on the size of slabs. So the first image is written straight to the file, and chunks of the others wait in scratch
- * files without a name and follow at commit. Stored chunks have known sizes: all of them get their places when the
- * dataset is created, and are written straight there. */
+/* This is a chunked dataset while it is being filled. The order of chunks in the file, and with it every byte, must not
+ * depend on the size of slabs. So the first image is written straight to the file, and chunks of the others wait in
+ * scratch files without a name and follow at commit. Stored chunks have known sizes: all of them get their places when
+ * the dataset is created, and are written straight there. */
 struct hdf5_dataset {
     char *path;
     size_t slice_bytes;
@@ -54,6 +54,7 @@ struct hdf5_writer {
     pthread_mutex_t write_lock; /* held by the thread that writes a chunk */
     struct hdf5_dataset **datasets;
     int n_datasets, n_images;
+    const char *items;                  /* name of the axis TS_AXIS_ITEM of the images that follow; NULL: item */
     char *default_entry, *default_data; /* first NXentry, first NXdata of an image */
 
     pthread_mutex_t failure_lock;
@@ -70,7 +71,7 @@ bool ts_hdf5_fail_system(struct hdf5_writer *writer, const char *what, int error
                          int64_t bytes);
 /* Reports a libhdf5 call that failed just now, between enter and leave. */
 bool ts_hdf5_fail_library(struct hdf5_writer *writer, const char *what, int64_t bytes);
-/* A libhdf5 call failed for a reason that is known already. */
+/* Reports that a libhdf5 call failed for a reason that is known already. */
 bool ts_hdf5_fail_because(struct hdf5_writer *writer, const char *what, const struct hdf5_failure *failure,
                           int64_t bytes);
 /* Reports a value that a dataset of halves cannot hold. */
@@ -85,7 +86,7 @@ bool ts_hdf5_failed(struct hdf5_writer *writer);
 /* Waits for all chunks and returns the state. Call it before every call that changes the file beside them. */
 enum ts_status ts_hdf5_settle(struct hdf5_writer *writer);
 
-/* The type and shape of a dataset or attribute, with its values where they are known at once. */
+/* This is the type and shape of a dataset or attribute, with its values where they are known at once. */
 struct hdf5_value {
     hid_t type; /* borrowed */
     size_t element_bytes;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Scan conversion by crossings: each edge that a row's line through the pixel centers meets marks the first center
- * behind it, and the parity of the marks up to a pixel says whether it is inside. Marks of several contours add up
- * modulo 2, which is the even-odd rule. Nothing is sorted, and nothing is allocated.
- * Source: J. D. Foley et al., Computer Graphics: Principles and Practice, 2nd ed. (1990), 3.6.
+ * This is scan conversion by crossings: each edge that a row's line through the pixel centers meets marks the first
+ * center behind it, and the parity of the marks up to a pixel says whether it is inside. Marks of several contours add
+ * up modulo 2, which is the even-odd rule. Nothing is sorted, and nothing is allocated. Source: J. D. Foley et al.,
+ * Computer Graphics: Principles and Practice, 2nd ed. (1990), 3.6.
  */
 #include "io/mask/contour_fill.h"
 

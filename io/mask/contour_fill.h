@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fills polygons of one plane. A pixel belongs to the region where its center is inside an odd number of its contours
- * (the even-odd rule, so that a contour within another one is a hole). A center on the boundary belongs to the region
- * where the region lies towards greater x, or on a boundary along x towards greater y: so regions that share an edge
- * share no pixel, and leave none out.
+ * This fills polygons of one plane. A pixel belongs to the region where its center is inside an odd number of its
+ * contours (the even-odd rule, so that a contour within another one is a hole). A center on the boundary belongs to the
+ * region where the region lies towards greater x, or on a boundary along x towards greater y: so regions that share an
+ * edge share no pixel, and leave none out.
  */
 #ifndef IO_MASK_CONTOUR_FILL_H
 #define IO_MASK_CONTOUR_FILL_H

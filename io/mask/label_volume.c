@@ -306,10 +306,7 @@ enum ts_status ts_label_volume_open(const char *format, const struct mask_reques
     if (!volume)
         return ts_diag_no_memory(request->diag, sizeof *volume);
     volume->grid = request->grid;
-    volume->base = (struct mask_file){.kind = &volume_kind,
-                                      .path = request->params->mask,
-                                      .span = request->set->spans[0],
-                                      .site = request->set->owner};
+    volume->base = ts_mask_file(&volume_kind, request);
     const enum ts_status status = open_volume(volume, format, request);
     if (status == TS_OK)
         *out = &volume->base;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opens a file of regions by what it is, and makes a source of the labels that it gives each slice. The image that it
- * goes with is open already; the source is a copy of that image's description, with integers in place of its values:
+ * This opens a file of regions by what it is, and makes a source of the labels that it gives each slice. The image that
+ * it goes with is open already; the source is a copy of that image's description, with integers in place of its values:
  * 8 bits where all labels fit them, else 16 or 32, and for volumes of labels the type of the file.
  */
 #include "io/mask/mask.h"
@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/file/file_signature.h"
 #include "io/file/regular_file.h"
 #include "io/hdf5/hdf5_driver.h"
 #include "io/mask/label_volume.h"
@@ -20,6 +21,12 @@
 static const struct choice resample_choices[] = {
     {"none", MASK_EXACT, "the file has the grid of the image; another one is an error", 0},
     {"nearest", MASK_NEAREST, "each voxel of the image has the label at its center", 0},
+    {NULL, 0, NULL, 0},
+};
+
+static const struct choice frame_choices[] = {
+    {"same", MASK_SAME_FRAME, "that of the image, where both state one; another one is an error", 0},
+    {"any", MASK_ANY_FRAME, "positions are taken as they are", 0},
     {NULL, 0, NULL, 0},
 };
 
@@ -43,6 +50,8 @@ static const struct param mask_params[] = {
           .doc = "results: name of the image; absent: the last one"),
     PARAM(struct mask_params, resample, .unit = "", .choices = resample_choices, .init.choice = MASK_EXACT,
           .doc = "what happens where the file has another grid than the image"),
+    PARAM(struct mask_params, frame_of_reference, .unit = "", .choices = frame_choices, .init.choice = MASK_SAME_FRAME,
+          .doc = "DICOM: the frame of reference in which the file states positions"),
 };
 
 struct mask_source {
@@ -129,23 +138,16 @@ static const struct source_ops mask_ops = {.may_hold = ts_rule_may_hold,
 
 /* ---- opening ----------------------------------------------------------------------------------- */
 
-/* Returns the name of the format that reads the file, "dicom" for a DICOM file, or NULL. */
+/* Returns the name of the format that reads the file, "dicom" for a DICOM file, or NULL. What gzip compressed can be
+ * nothing but NIfTI, whatever its name is. */
 static const char *format_of(int fd, const char *path, const struct mask_params *params)
 {
-    static const struct {
-        const char *format, *bytes;
-        size_t n, offset;
-    } kinds[] = {{"dicom", "DICM", 4, 128}, {"nrrd", "NRRD", 4, 0},       {"nifti", "n+1", 4, 344},
-                 {"nifti", "ni1", 4, 344},  {"nifti", "n+2\0\r\n", 6, 4}, {"nifti", "ni2\0\r\n", 6, 4}};
-    char start[348] = "";
-    const char *ending = strrchr(path, '.');
-    const ssize_t n = pread(fd, start, sizeof start, 0);
     if (ts_hdf5_has_signature(fd))
         return *params->path ? "hdf5" : "result";
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && n > 0; i++)
-        if (!memcmp(start + kinds[i].offset, kinds[i].bytes, kinds[i].n))
-            return kinds[i].format;
-    return n > 2 && !memcmp(start, "\x1F\x8B", 2) && ending && !strcmp(ending, ".gz") ? "nifti" : NULL;
+    const char *format = ts_file_signature(fd, path);
+    if (format && !strcmp(format, "gzip"))
+        return "nifti";
+    return format && strcmp(format, "tiff") != 0 ? format : NULL;
 }
 
 static enum ts_status refuse(const struct mask_request *request, const char *code, const char *what)
@@ -251,6 +253,8 @@ static enum ts_status open_on(const struct param_set *set, const struct source *
                                    .nearest = ((const struct mask_params *)set->values)->resample == MASK_NEAREST,
                                    .arena = source->arena,
                                    .diag = diag};
+    if (request.params->frame_of_reference == MASK_SAME_FRAME)
+        request.frame_of_reference = image->frame_of_reference;
     if (request.placed)
         request.to_mm = ts_grid_to_mm(&source->grid);
     enum ts_status status = !source->arena ? ts_diag_no_memory(diag, sizeof request)

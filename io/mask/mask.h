@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The source format `mask`: a file of regions as a volume of integers on the grid of the image that it goes with. One
- * chosen region has 1 where it is and 0 elsewhere; without a choice each region has its number, and a voxel in two
+ * The source format `mask` makes a volume of integers of a file of regions, on the grid of the image that it goes with.
+ * One chosen region has 1 where it is and 0 elsewhere; without a choice each region has its number, and a voxel in two
  * regions is refused.
  */
 #ifndef IO_MASK_MASK_H
@@ -12,10 +12,12 @@
 struct mask_params {
     const char *mask, *on, *segment, *roi, *path, *image;
     double threshold;
-    int32_t resample; /* MASK_EXACT or MASK_NEAREST */
+    int32_t resample;           /* MASK_EXACT or MASK_NEAREST */
+    int32_t frame_of_reference; /* MASK_SAME_FRAME or MASK_ANY_FRAME */
 };
 
 enum { MASK_EXACT, MASK_NEAREST };
+enum { MASK_SAME_FRAME, MASK_ANY_FRAME };
 
 extern const struct source_format mask_format;
 

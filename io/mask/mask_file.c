@@ -6,6 +6,13 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+
+struct mask_file ts_mask_file(const struct mask_kind *kind, const struct mask_request *request)
+{
+    return (struct mask_file){
+        .kind = kind, .path = request->params->mask, .span = request->set->spans[0], .site = request->set->owner};
+}
 
 enum ts_status ts_mask_refuse(const struct mask_file *file, const char *code, struct ts_diag *diag, const char *format,
                               ...)
@@ -26,6 +33,18 @@ enum ts_status ts_mask_overlap(const struct mask_file *file, int64_t z, int32_t 
                    "has regions %d and %d in one voxel of slice %lld, so that it is no volume of labels", (int)one,
                    (int)other, (long long)z);
     return ts_diag_hint(diag, "choose one region with `%s`; each can be an input of its own", choose);
+}
+
+enum ts_status ts_mask_check_frame(const struct mask_file *file, const struct mask_request *request, const char *uid)
+{
+    if (!request->frame_of_reference || !*uid || strcmp(uid, request->frame_of_reference) == 0)
+        return TS_OK;
+    ts_mask_refuse(
+        file, "mask-frame", request->diag,
+        "lies in another frame of reference than its image: equal positions in the two need not be one place");
+    return ts_diag_hint(request->diag,
+                        "`on:` names the image that it goes with; `frame_of_reference: any` takes positions "
+                        "as they are, as where the two were aligned");
 }
 
 enum ts_status ts_mask_other_grid(const struct mask_file *file, const struct mask_request *request, const char *is)

@@ -15,11 +15,12 @@
 struct mask_request {
     const struct param_set *set;
     const struct mask_params *params;
-    const struct ts_image *grid; /* that of the image which the mask goes with, and of the mask */
-    bool placed;                 /* the grid has a geometry; then: */
-    struct ts_affine to_mm;      /* its indices (x, y, z) to LPS in mm */
-    int64_t z_first, z_end;      /* the slices of the whole image, where the grid is a range of it: from z_first <= 0 */
-    bool nearest;                /* the chain asks for resampling */
+    const struct ts_image *grid;    /* that of the image which the mask goes with, and of the mask */
+    bool placed;                    /* the grid has a geometry; then: */
+    const char *frame_of_reference; /* UID of the image's; NULL: not stated, or not to be compared */
+    struct ts_affine to_mm;         /* its indices (x, y, z) to LPS in mm */
+    int64_t z_first, z_end; /* the slices of the whole image, where the grid is a range of it: from z_first <= 0 */
+    bool nearest;           /* the chain asks for resampling */
     struct arena *arena;
     struct ts_diag *diag;
 };
@@ -45,12 +46,16 @@ struct mask_kind {
     void (*close)(struct mask_file *);
 };
 
+/* Returns an opened file of this kind, as the request names it. */
+struct mask_file ts_mask_file(const struct mask_kind *kind, const struct mask_request *request);
 /* Reports that the file is refused: "PATH ...". Returns TS_BAD_INPUT. */
 enum ts_status ts_mask_refuse(const struct mask_file *file, const char *code, struct ts_diag *diag, const char *format,
                               ...) __attribute__((format(printf, 4, 5)));
 /* Reports that a voxel of slice z lies in two regions. */
 enum ts_status ts_mask_overlap(const struct mask_file *file, int64_t z, int32_t one, int32_t other, const char *choose,
                                struct ts_diag *diag);
+/* Refuses a file, or a region of one, whose frame of reference is not the image's, where both are stated. */
+enum ts_status ts_mask_check_frame(const struct mask_file *file, const struct mask_request *request, const char *uid);
 /* Reports that the file lies on another grid. */
 enum ts_status ts_mask_other_grid(const struct mask_file *file, const struct mask_request *request, const char *is);
 

@@ -10,10 +10,11 @@
 #include <unistd.h>
 
 #include "io/dicom_header/dicom_parse.h"
+#include "io/dicom_header/dicom_start.h"
 #include "io/file/inflate_file.h"
 #include "io/file/regular_file.h"
 
-enum { MAGIC_BEGIN = 128, MAX_ELEMENTS = 1 << 23, TEXT_BYTES = 512 };
+enum { MAX_ELEMENTS = 1 << 23, TEXT_BYTES = 512 };
 
 static bool find_class(struct region_file *file, const struct dicom_element *element, void *user)
 {
@@ -51,9 +52,10 @@ bool ts_region_open(struct region_file *file, const char *path, struct arena *ar
     file->scan.reader.file_bytes = file->file.file_bytes = file->found.st_size;
     file->file.device = file->found.st_dev;
     file->file.inode = file->found.st_ino;
-    if (!ts_dicom_read(&file->scan.reader, MAGIC_BEGIN, magic, sizeof magic) || memcmp(magic, "DICM", 4) != 0)
+    if (!ts_dicom_read(&file->scan.reader, DICOM_PREAMBLE_BYTES, magic, sizeof magic) || memcmp(magic, "DICM", 4) != 0)
         return true;
-    if (!ts_dicom_read_meta(&file->scan, &file->walk) || !ts_dicom_begin_data_set(&file->scan, &file->walk) ||
+    if (!ts_dicom_read_meta(&file->scan, &file->walk, DICOM_MAGIC_END) ||
+        !ts_dicom_begin_data_set(&file->scan, &file->walk) ||
         !ts_region_walk(file, &(struct region_walk){.take = find_class}, NULL))
         return false;
     file->class = class_of(file->file.sop_class);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DICOM objects that hold regions instead of an image: segmentations and structure sets. Their elements are walked by
- * the same checked walk as those of images (io/dicom_header/dicom_elements.h).
+ * This opens DICOM objects that hold regions instead of an image, which are segmentations and structure sets. Their
+ * elements are walked by the same checked walk as those of images (io/dicom_header/dicom_elements.h).
  */
 #ifndef IO_MASK_REGION_FILE_H
 #define IO_MASK_REGION_FILE_H
@@ -14,9 +14,10 @@ enum region_class { REGION_NONE, REGION_SEG, REGION_RTSTRUCT };
 
 enum { REGION_NAME_MAX = 65, REGION_MOST = 65535 };
 
-/* One segment, or one region of interest. */
+/* This describes one segment, or one region of interest. */
 struct region {
     int64_t number;
+    char frame_of_reference[DICOM_UID_MAX]; /* of a region of interest; "": not stated */
     char name[REGION_NAME_MAX]; /* as people write it: it may say who the patient is, so only `info` shows it */
 };
 
@@ -32,8 +33,8 @@ struct region_file {
  * is in file->refusal, with its code, where this returns false; `arena` owns it. */
 bool ts_region_open(struct region_file *file, const char *path, struct arena *arena);
 void ts_region_close(struct region_file *file);
-/* What is looked for in a data set, and in which sequences: those of the top level that are handed out, and all that
- * are met on the way, whose tags must be known where the encoding is implicit. */
+/* This says what is looked for in a data set, and in which sequences: those of the top level that are handed out, and
+ * all that are met on the way, whose tags must be known where the encoding is implicit. */
 struct region_walk {
     bool (*is_open)(uint32_t tag), (*is_sequence)(uint32_t tag);
     bool (*take)(struct region_file *, const struct dicom_element *, void *user);

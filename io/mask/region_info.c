@@ -139,10 +139,12 @@ enum ts_status ts_region_info(const char *path, bool json, bool names, FILE *str
         parsed = ts_seg_parse(file, &seg);
     else if (*known)
         parsed = ts_rtstruct_parse(file, &set);
-    if (!parsed)
-        status = ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = file->file.refusal_code}, "%s %s", path,
-                               file->file.refusal);
-    else if (*known)
+    if (!parsed) {
+        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = file->file.refusal_code}, "%s (%s): %s", path,
+                      file->class == REGION_SEG ? "a DICOM segmentation" : "a DICOM structure set", file->file.refusal);
+        status = ts_diag_hint(diag, "export it again; docs/errors.md says more of %s", file->file.refusal_code);
+    }
+    if (parsed && *known)
         status = file->class == REGION_SEG ? list_segments(&seg, &listing, json, stream, diag)
                                            : list_rois(&set, &listing, json, stream, diag);
     ts_seg_clear(&seg);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What `tomostage info` prints of a DICOM segmentation or structure set.
+ * This prints a DICOM segmentation or structure set for `tomostage info`.
  */
 #ifndef IO_MASK_REGION_INFO_H
 #define IO_MASK_REGION_INFO_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The header of a structure set. The number of a region stands behind its contours, in the order of tags, so that the
- * contours of an item get it when the item has ended. Points are not read here.
+ * This reads the header of a structure set. The number of a region stands behind its contours, in the order of tags, so
+ * that the contours of an item get it when the item has ended. Points are not read here.
  */
 #include "io/mask/rtstruct.h"
 
@@ -46,6 +46,8 @@ static bool take_roi(struct region_file *file, const struct dicom_element *eleme
     struct region *roi = &set->rois[set->n_rois - 1];
     if (element->parent == ROIS && element->tag == DICOM_TAG(0x3006, 0x0022))
         roi->number = ts_region_integer(file, element);
+    else if (element->parent == ROIS && element->tag == DICOM_TAG(0x3006, 0x0024))
+        ts_region_text(file, element, roi->frame_of_reference, sizeof roi->frame_of_reference);
     else if (element->parent == ROIS && element->tag == DICOM_TAG(0x3006, 0x0026))
         ts_region_text(file, element, roi->name, sizeof roi->name);
     return true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DICOM structure sets (PS3.3 A.19, C.8.8.5 and C.8.8.6). A region of interest is a list of planar contours in LPS.
+ * This reads DICOM structure sets (PS3.3 A.19, C.8.8.5 and C.8.8.6). A region of interest is a list of planar contours
+ * in LPS.
  */
 #ifndef IO_MASK_RTSTRUCT_H
 #define IO_MASK_RTSTRUCT_H
@@ -8,7 +9,7 @@
 #include "io/mask/mask_file.h"
 #include "io/mask/region_file.h"
 
-/* One item of the Contour Sequence: where its points stand in the file, before they are read. */
+/* This is one item of the Contour Sequence, before its points are read. */
 struct rtstruct_contour {
     struct dicom_place data;
     int64_t n_points; /* as the file claims it; -1: it does not */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reads the points of the wanted regions and fills their contours, slice by slice. A contour belongs to the slice in
- * whose plane it lies. Where planes are resampled it reaches half of the smallest distance between the planes of its
+ * This reads the points of the wanted regions and fills their contours, slice by slice. A contour belongs to the slice
+ * in whose plane it lies. Where planes are resampled it reaches half of the smallest distance between the planes of its
  * region to both sides, or half a slice where the region has one plane: a slice then has the contours of the nearest
  * plane. Within a plane nothing is resampled: contour_fill.h has the rule.
  */
@@ -39,6 +39,8 @@ struct rtstruct_file {
     double *corners; /* x and y of each, as indices */
     size_t n_corners, corners_capacity;
     unsigned char *crossings;
+    int32_t *kept; /* labels of slices [kept_low, kept_high), which have the same contours; NULL: none are kept */
+    double kept_low, kept_high;
 };
 
 /* ---- points ------------------------------------------------------------------------------------ */
@@ -282,9 +284,9 @@ static size_t crossings_bytes(const struct rtstruct_file *set)
     return (size_t)(set->grid->axes[2].n + 1) * (size_t)set->grid->axes[1].n;
 }
 
-static enum ts_status read_slice(struct mask_file *base, int64_t z, int32_t *labels, struct ts_diag *diag)
+/* Fills the contours of slice z. */
+static enum ts_status fill_slice(struct rtstruct_file *set, int64_t z, int32_t *labels, struct ts_diag *diag)
 {
-    struct rtstruct_file *set = (struct rtstruct_file *)base;
     enum ts_status status = TS_OK;
     for (size_t i = 0; i < set->n_contours && status == TS_OK;) {
         const int32_t label = set->contours[i].label;
@@ -305,10 +307,37 @@ static enum ts_status read_slice(struct mask_file *base, int64_t z, int32_t *lab
     return status;
 }
 
+/* Slices between two planes that are resampled have the same contours, which may be millions of points: they are filled
+ * once. */
+static enum ts_status read_slice(struct mask_file *base, int64_t z, int32_t *labels, struct ts_diag *diag)
+{
+    struct rtstruct_file *set = (struct rtstruct_file *)base;
+    const size_t bytes = ts_slice_count(set->grid) * sizeof *labels;
+    const double place = (double)z;
+    if (set->kept && place >= set->kept_low && place < set->kept_high) {
+        memcpy(labels, set->kept, bytes);
+        return TS_OK;
+    }
+    const enum ts_status status = fill_slice(set, z, labels, diag);
+    if (status != TS_OK || !set->kept)
+        return status;
+    set->kept_low = -INFINITY;
+    set->kept_high = INFINITY;
+    for (size_t i = 0; i < set->n_contours; i++)
+        for (int k = 0; k < 2; k++) {
+            const double end = k ? set->contours[i].high : set->contours[i].low;
+            set->kept_low = end <= place ? fmax(set->kept_low, end) : set->kept_low;
+            set->kept_high = end > place ? fmin(set->kept_high, end) : set->kept_high;
+        }
+    memcpy(set->kept, labels, bytes);
+    return TS_OK;
+}
+
 static size_t memory_bytes(const struct mask_file *base)
 {
     const struct rtstruct_file *set = (const struct rtstruct_file *)base;
-    return crossings_bytes(set) + 2 * set->corners_capacity * sizeof(double) + set->n_contours * sizeof *set->contours;
+    return crossings_bytes(set) + (set->kept ? ts_slice_count(set->grid) * sizeof *set->kept : 0) +
+           2 * set->corners_capacity * sizeof(double) + set->n_contours * sizeof *set->contours;
 }
 
 static bool holds(const struct mask_file *base, dev_t device, ino_t inode)
@@ -323,6 +352,7 @@ static void close_file(struct mask_file *base)
     free(set->contours);
     free(set->corners);
     free(set->crossings);
+    free(set->kept);
     free(set);
 }
 
@@ -349,6 +379,9 @@ static enum ts_status choose(struct rtstruct_file *set, const struct rtstruct *f
                                   "has a region of number 0, which labels have outside of all regions: choose with "
                                   "`roi:`");
     }
+    for (size_t i = 0; i < from->n_rois && !*name; i++)
+        if (ts_mask_check_frame(&set->base, request, from->rois[i].frame_of_reference) != TS_OK)
+            return TS_BAD_INPUT;
     if (!*name)
         return TS_OK;
     const int64_t found = ts_region_find(from->rois, from->n_rois, name);
@@ -361,7 +394,7 @@ static enum ts_status choose(struct rtstruct_file *set, const struct rtstruct *f
     *roi = from->rois[found].number;
     set->base.highest = 1;
     set->base.chosen = ts_arena_printf(request->arena, "%" PRId64, *roi);
-    return TS_OK;
+    return ts_mask_check_frame(&set->base, request, from->rois[found].frame_of_reference);
 }
 
 static enum ts_status open_regions(struct rtstruct_file *set, struct region_file *file, struct rtstruct *from,
@@ -376,7 +409,8 @@ static enum ts_status open_regions(struct rtstruct_file *set, struct region_file
     enum ts_status status = choose(set, from, request, &roi);
     reader.c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     set->crossings = malloc(crossings_bytes(set));
-    if (!reader.c_locale || !set->crossings)
+    set->kept = request->nearest ? malloc(ts_slice_count(set->grid) * sizeof *set->kept) : NULL;
+    if (!reader.c_locale || !set->crossings || (request->nearest && !set->kept))
         status = ts_diag_no_memory(request->diag, crossings_bytes(set));
     if (status == TS_OK)
         status = take_contours(&reader, from, roi);
@@ -396,10 +430,7 @@ enum ts_status ts_rtstruct_open_take(struct region_file *file, const struct mask
     if (set) {
         set->grid = request->grid;
         set->found = file->found;
-        set->base = (struct mask_file){.kind = &rtstruct_kind,
-                                       .path = request->params->mask,
-                                       .span = request->set->spans[0],
-                                       .site = request->set->owner};
+        set->base = ts_mask_file(&rtstruct_kind, request);
         status = open_regions(set, file, &from, request);
     }
     ts_rtstruct_clear(&from);

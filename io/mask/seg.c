@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The header of a segmentation. Memory grows by the items that are met, never by a number that the header claims, and
- * the frames are held against the pixel data before anything is allocated by their size.
+ * This reads the header of a segmentation. Memory grows by the items that are met, never by a number that the header
+ * claims, and the frames are held against the pixel data before anything is allocated by their size.
  */
 #include "io/mask/seg.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "core/memory.h"
+#include "io/dicom_header/dicom_fragments.h"
 
 #define SEGMENTS DICOM_TAG(0x0062, 0x0002)
 #define SHARED_GROUPS DICOM_TAG(0x5200, 0x9229)
@@ -54,11 +56,14 @@ static bool add_segment(struct region_file *file, struct seg *seg)
 
 static bool add_frame(struct region_file *file, struct seg *seg)
 {
-    if (seg->n_frames >= MOST_FRAMES || (int64_t)seg->n_frames >= seg->claimed_frames) {
+    if ((int64_t)seg->n_frames >= seg->claimed_frames) {
         ts_dicom_refuse(&file->scan, "seg-frames",
-                        "has functional groups of more than the %" PRId64
-                        " frames that it claims, of which at most %d are read",
-                        seg->claimed_frames, (int)MOST_FRAMES);
+                        "has functional groups of more frames than Number of Frames says, which is %" PRId64,
+                        seg->claimed_frames);
+        return false;
+    }
+    if (seg->n_frames >= MOST_FRAMES) {
+        ts_dicom_refuse(&file->scan, "seg-frames", "has more than %d frames", (int)MOST_FRAMES);
         return false;
     }
     struct seg_frame *grown = ts_memory_grow(seg->frames, seg->n_frames, &seg->frames_capacity, sizeof *grown);
@@ -82,7 +87,7 @@ static void take_segment(struct region_file *file, const struct dicom_element *e
         ts_region_text(file, element, segment->name, sizeof segment->name);
 }
 
-/* What cannot be read stays NaN, and is refused as missing. */
+/* A value that cannot be read stays NaN, and is refused as missing. */
 static void take_group(struct region_file *file, const struct dicom_element *element, struct seg_frame *frame)
 {
     if (element->parent == PLANE_POSITION && element->tag == DICOM_TAG(0x0020, 0x0032))
@@ -101,25 +106,28 @@ static void take_group(struct region_file *file, const struct dicom_element *ele
 
 static void take_top(struct region_file *file, const struct dicom_element *element, struct seg *seg)
 {
+    static const struct {
+        uint32_t tag;
+        size_t at; /* in struct seg */
+    } shorts[] = {{DICOM_TAG(0x0028, 0x0002), offsetof(struct seg, samples)},
+                  {DICOM_TAG(0x0028, 0x0010), offsetof(struct seg, rows)},
+                  {DICOM_TAG(0x0028, 0x0011), offsetof(struct seg, columns)},
+                  {DICOM_TAG(0x0028, 0x0100), offsetof(struct seg, bits)},
+                  {DICOM_TAG(0x0062, 0x000E), offsetof(struct seg, maximum)}};
     char type[16];
+    for (size_t i = 0; i < sizeof shorts / sizeof *shorts; i++)
+        if (element->tag == shorts[i].tag)
+            *(int64_t *)((char *)seg + shorts[i].at) = ts_region_short(file, element);
     switch (element->tag) {
-    case DICOM_TAG(0x0028, 0x0002):
-        seg->samples = ts_region_short(file, element);
-        break;
     case DICOM_TAG(0x0028, 0x0008):
         seg->claimed_frames = ts_region_integer(file, element);
         break;
-    case DICOM_TAG(0x0028, 0x0010):
-        seg->rows = ts_region_short(file, element);
+    case DICOM_TAG(0x0020, 0x0052):
+        ts_region_text(file, element, seg->frame_of_reference, sizeof seg->frame_of_reference);
         break;
-    case DICOM_TAG(0x0028, 0x0011):
-        seg->columns = ts_region_short(file, element);
-        break;
-    case DICOM_TAG(0x0028, 0x0100):
-        seg->bits = ts_region_short(file, element);
-        break;
-    case DICOM_TAG(0x0062, 0x000E):
-        seg->maximum = ts_region_short(file, element);
+    case DICOM_FRAME_OFFSETS:
+        file->scan.offsets_offset = element->offset;
+        file->scan.offsets_bytes = element->length;
         break;
     case DICOM_TAG(0x0062, 0x0001):
         ts_region_text(file, element, type, sizeof type);
@@ -130,7 +138,7 @@ static void take_top(struct region_file *file, const struct dicom_element *eleme
         break;
     case DICOM_PIXEL_DATA:
         seg->met_pixels = true;
-        seg->compressed = element->length == DICOM_UNDEFINED;
+        seg->in_fragments = element->length == DICOM_UNDEFINED;
         seg->pixel_offset = element->offset;
         seg->pixel_bytes =
             element->truncated ? file->scan.reader.file_bytes - element->offset : (int64_t)element->length;
@@ -160,10 +168,19 @@ static bool take(struct region_file *file, const struct dicom_element *element, 
     return !seg->met_pixels; /* what stands behind the pixels says nothing of them */
 }
 
+/* Returns true for pixels as they are, but for bits in big-endian words, and for RLE and deflated frames. */
+static bool reads_syntax(const struct region_file *file, const struct seg *seg)
+{
+    const enum dicom_syntax syntax = file->file.syntax;
+    return seg->in_fragments ? syntax == DICOM_RLE || syntax == DICOM_DEFLATED_FRAME
+                             : !dicom_is_compressed(syntax) && !(file->walk.big_endian && seg->bits == 1);
+}
+
 /* Checks the kind of the values, and their number against the bytes that there are. */
 static void check_pixels(struct region_file *file, const struct seg *seg)
 {
     struct scan *scan = &file->scan;
+    const struct dicom_syntax_name *name = ts_dicom_syntax(file->file.syntax_uid);
     const bool fits = seg->coding == SEG_BINARY       ? seg->bits == 1
                       : seg->coding == SEG_FRACTIONAL ? seg->bits == 8
                                                       : seg->bits == 8 || seg->bits == 16;
@@ -175,9 +192,11 @@ static void check_pixels(struct region_file *file, const struct seg *seg)
                         seg->columns);
     else if (!seg->met_pixels)
         ts_dicom_refuse(scan, "dicom-pixels-missing", "has no pixel data");
-    else if (seg->compressed || (file->walk.big_endian && seg->bits == 1))
-        ts_dicom_refuse(scan, "seg-syntax", "has compressed or big-endian pixels, which of segmentations are not read");
-    if (file->file.refusal)
+    else if (!reads_syntax(file, seg))
+        ts_dicom_refuse(scan, "seg-syntax",
+                        "has pixels in a form that is not read of segmentations: %s%s; RLE and deflated ones are",
+                        name ? name->name : "an unknown one", seg->in_fragments ? ", in fragments" : "");
+    if (file->file.refusal || seg->in_fragments)
         return;
     const int64_t needed = (seg->rows * seg->columns * seg->bits * (int64_t)seg->n_frames + 7) / 8;
     if (seg->pixel_bytes < needed)
@@ -223,6 +242,25 @@ static void check_frames(struct region_file *file, const struct seg *seg)
     }
 }
 
+/* Finds the fragments of each frame. No codec makes a frame much longer than it is: RLE adds a byte to 128 at most. */
+static void find_fragments(struct region_file *file, struct seg *seg)
+{
+    const int64_t most = 2 * (int64_t)(seg->rows * seg->columns * seg->bits / 8) + (64 << 10);
+    struct dicom_walk walk = file->walk;
+    walk.offset = seg->pixel_offset;
+    walk.max_elements = MOST_FRAMES * 4;
+    file->file.frames = seg->claimed_frames;
+    ts_dicom_walk_fragments(&file->scan, &walk);
+    for (size_t i = 0; i < seg->n_frames && !file->file.refusal; i++) {
+        const int64_t bytes = file->file.streams ? file->file.streams[i].bytes : 0;
+        if (bytes < 1 || bytes > most)
+            ts_dicom_refuse(&file->scan, "dicom-bad-fragments",
+                            "has %" PRId64 " bytes of fragments for frame %zu, whose pixels need at most %" PRId64,
+                            bytes, i + 1, most);
+        seg->longest = bytes > seg->longest ? bytes : seg->longest;
+    }
+}
+
 bool ts_seg_parse(struct region_file *file, struct seg *seg)
 {
     *seg = (struct seg){.claimed_frames = 1, .coding = SEG_UNKNOWN};
@@ -234,6 +272,8 @@ bool ts_seg_parse(struct region_file *file, struct seg *seg)
         return false;
     check_pixels(file, seg);
     check_frames(file, seg);
+    if (seg->in_fragments && !file->file.refusal)
+        find_fragments(file, seg);
     return file->file.refusal == NULL;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DICOM segmentations (PS3.3 A.51, C.8.20). Each frame is a plane of one segment: bits (BINARY), parts of 255 or
- * another maximum (FRACTIONAL), or, of all segments, their numbers (LABELMAP).
+ * This reads DICOM segmentations (PS3.3 A.51, C.8.20). Each frame is a plane of one segment: bits (BINARY), parts of
+ * 255 or another maximum (FRACTIONAL), or, of all segments, their numbers (LABELMAP).
  */
 #ifndef IO_MASK_SEG_H
 #define IO_MASK_SEG_H
@@ -27,12 +27,20 @@ struct seg {
     int64_t claimed_frames, rows, columns, samples, bits, maximum;
     enum seg_coding coding;
     int64_t pixel_offset, pixel_bytes;
-    bool met_pixels, compressed;
+    bool met_pixels, in_fragments;
+    int64_t longest;                        /* bytes of the longest compressed frame; 0: frames are not compressed */
+    char frame_of_reference[DICOM_UID_MAX]; /* "": not stated */
 };
 
 /* Reads the header. False: refused, file->file.refusal says why. ts_seg_clear frees what it found in either case. */
 bool ts_seg_parse(struct region_file *file, struct seg *seg);
 void ts_seg_clear(struct seg *seg);
+/* Returns the bytes that ts_seg_read_frame needs at `pixels`. */
+size_t ts_seg_frame_bytes(const struct seg *seg);
+/* Reads frame `number` of the pixel data, decoded: of 1 bit a pixel from bit *shift of `pixels` on, else from their
+ * beginning. `scratch` has seg->longest bytes. Returns NULL, or what is wrong with it: a phrase; `text` may hold it. */
+const char *ts_seg_read_frame(struct region_file *file, const struct seg *seg, int64_t number, unsigned char *pixels,
+                              unsigned char *scratch, int *shift, char *text, size_t text_bytes);
 /* Opens the segments that the request wants; takes the file, in any case. */
 enum ts_status ts_seg_open_take(struct region_file *file, const struct mask_request *request, struct mask_file **out);
 

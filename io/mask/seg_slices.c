@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Places the frames of a segmentation on the grid of its image, and reads them slice by slice. The frames of the wanted
- * segments are planes of one lattice with the steps (column, row, plane), of which most planes may be absent: a plane
- * without a frame holds nothing. A voxel of the image has the label of the lattice's pixel at its center.
+ * This places the frames of a segmentation on the grid of its image, and reads them slice by slice. The frames of the
+ * wanted segments are planes of one lattice with the steps (column, row, plane), of which most planes may be absent: a
+ * plane without a frame holds nothing. A voxel of the image has the label of the lattice's pixel at its center.
  *
  * The distance of planes is looked for among the image's own slices (where planes need not be resampled), Spacing
  * Between Slices, the smallest distance of two frames, and Slice Thickness: the first that all frames fit.
@@ -26,12 +26,12 @@ struct seg_file {
     struct seg seg;       /* its frames are those that are wanted, in the order of their planes */
     struct ts_affine map; /* indices (x, y, z) of the image to (column, row, plane) */
     const struct ts_image *grid;
-    bool aligned;          /* the map only exchanges, reverses and shifts axes, so that it makes whole numbers */
-    bool planar;           /* and it makes each slice of the image a whole plane */
-    bool located;          /* `places` are known: where planar, those of every slice */
-    int64_t chosen;        /* number of the segment; -1: all */
-    double threshold;      /* least stored value of a FRACTIONAL pixel that belongs to its segment */
-    unsigned char *pixels; /* of one frame */
+    bool aligned;     /* the map only exchanges, reverses and shifts axes, so that it makes whole numbers */
+    bool planar;      /* and it makes each slice of the image a whole plane */
+    bool located;     /* `places` are known: where planar, those of every slice */
+    int64_t chosen;   /* number of the segment; -1: all */
+    double threshold; /* least stored value of a FRACTIONAL pixel that belongs to its segment */
+    unsigned char *pixels, *scratch; /* of one frame, decoded and as it is compressed */
     int32_t *slots,
         *places; /* of each pixel of a slice: the plane and the pixel there that it lies in; slot -1: none */
 };
@@ -251,11 +251,16 @@ static bool is_empty(const unsigned char *bytes, size_t n)
 static enum ts_status read_frame(struct seg_file *seg, const struct seg_frame *frame, int64_t z, int32_t *labels,
                                  struct ts_diag *diag)
 {
-    const int64_t bits = seg->seg.rows * seg->seg.columns * seg->seg.bits, first = frame->number * bits;
-    const int shift = (int)(first % 8);
+    const int64_t bits = seg->seg.rows * seg->seg.columns * seg->seg.bits;
+    char text[256];
+    int shift;
+    const char *wrong =
+        ts_seg_read_frame(seg->file, &seg->seg, frame->number, seg->pixels, seg->scratch, &shift, text, sizeof text);
     const size_t n = ts_slice_count(seg->grid), bytes = (size_t)((shift + bits + 7) / 8);
-    if (!ts_dicom_read(&seg->file->scan.reader, seg->seg.pixel_offset + first / 8, seg->pixels, bytes))
-        return ts_mask_refuse(&seg->base, "input-unreadable", diag, "could not be read to its end");
+    if (wrong)
+        return ts_mask_refuse(&seg->base, wrong == text ? "pixel-data-damaged" : "input-unreadable", diag,
+                              "%s%" PRId64 "%s%s", wrong == text ? "has in frame " : "in frame ", frame->number + 1,
+                              wrong == text ? " damaged pixels: " : " ", wrong);
     if (is_empty(seg->pixels, bytes))
         return TS_OK;
     for (size_t i = 0; i < n; i++) {
@@ -291,15 +296,10 @@ static enum ts_status read_slice(struct mask_file *base, int64_t z, int32_t *lab
     return status;
 }
 
-static size_t frame_bytes(const struct seg *seg)
-{
-    return (size_t)(seg->rows * seg->columns * seg->bits / 8) + 2;
-}
-
 static size_t memory_bytes(const struct mask_file *base)
 {
     const struct seg_file *seg = (const struct seg_file *)base;
-    return frame_bytes(&seg->seg) + 2 * sizeof(int32_t) * ts_slice_count(seg->grid);
+    return ts_seg_frame_bytes(&seg->seg) + (size_t)seg->seg.longest + 2 * sizeof(int32_t) * ts_slice_count(seg->grid);
 }
 
 static bool holds(const struct mask_file *base, dev_t device, ino_t inode)
@@ -315,6 +315,7 @@ static void close_file(struct mask_file *base)
     ts_region_close(seg->file);
     free(seg->file);
     free(seg->pixels);
+    free(seg->scratch);
     free(seg->slots);
     free(seg->places);
     free(seg);
@@ -382,10 +383,13 @@ static enum ts_status take_threshold(struct seg_file *seg, const struct mask_req
 static enum ts_status allocate(struct seg_file *seg, struct ts_diag *diag)
 {
     const size_t n = ts_slice_count(seg->grid);
-    seg->pixels = malloc(frame_bytes(&seg->seg));
+    seg->pixels = malloc(ts_seg_frame_bytes(&seg->seg));
+    seg->scratch = malloc((size_t)seg->seg.longest + 1);
     seg->slots = malloc(n * sizeof *seg->slots);
     seg->places = malloc(n * sizeof *seg->places);
-    return seg->pixels && seg->slots && seg->places ? TS_OK : ts_diag_no_memory(diag, 2 * n * sizeof *seg->slots);
+    return seg->pixels && seg->scratch && seg->slots && seg->places
+               ? TS_OK
+               : ts_diag_no_memory(diag, 2 * n * sizeof *seg->slots);
 }
 
 enum ts_status ts_seg_open_take(struct region_file *file, const struct mask_request *request, struct mask_file **out)
@@ -399,11 +403,12 @@ enum ts_status ts_seg_open_take(struct region_file *file, const struct mask_requ
     }
     seg->file = file;
     seg->grid = request->grid;
-    seg->base = (struct mask_file){
-        .kind = &seg_kind, .path = request->params->mask, .span = request->set->spans[0], .site = request->set->owner};
+    seg->base = ts_mask_file(&seg_kind, request);
     enum ts_status status = ts_seg_parse(file, &seg->seg) ? choose(seg, request)
                                                           : ts_mask_refuse(&seg->base, file->file.refusal_code,
                                                                            request->diag, "%s", file->file.refusal);
+    if (status == TS_OK)
+        status = ts_mask_check_frame(&seg->base, request, seg->seg.frame_of_reference);
     if (status == TS_OK)
         status = take_threshold(seg, request);
     if (status == TS_OK)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Signatures: DICOM has "DICM" behind a preamble of 128 bytes, TIFF a byte order and 42 or 43, NIfTI "n+1" or
- * "ni1" at the end of its header, or "n+2" behind its first number; NRRD, HDF5 and gzip their own. A folder may hold
- * DICOM files or the pages of a scan.
+ * A file is known by its signature (io/file/file_signature.h) or by that of HDF5. A folder may hold DICOM files or the
+ * pages of a scan.
  */
 #include "io/scan/file_kind.h"
 
@@ -12,27 +11,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/file/file_signature.h"
 #include "io/file/regular_file.h"
 #include "io/hdf5/hdf5_driver.h"
+#include "io/source/try_text.h"
 
 const char *ts_file_kind(const char *path, const char **format)
 {
-    static const struct {
-        const char *name, *format, *bytes;
-        size_t n_bytes, offset;
-    } kinds[] = {{"a DICOM file", "dicom", "DICM", 4, 128},
-                 {"a TIFF file", "tiff", "II*\0", 4, 0},
-                 {"a TIFF file", "tiff", "MM\0*", 4, 0},
-                 {"a TIFF file", "tiff", "II+\0", 4, 0},
-                 {"a TIFF file", "tiff", "MM\0+", 4, 0},
-                 {"a NRRD file", "nrrd", "NRRD", 4, 0},
-                 {"a NIfTI file", "nifti", "n+1\0", 4, 344},
-                 {"a NIfTI file", "nifti", "ni1\0", 4, 344},
-                 {"a NIfTI file", "nifti", "n+2\0", 4, 4},
-                 {"a NIfTI file", "nifti", "ni2\0", 4, 4},
-                 {"a file that gzip compressed", "gzip", "\x1F\x8B", 2, 0}};
+    static const char *const names[][2] = {{"dicom", "a DICOM file"}, {"tiff", "a TIFF file"},
+                                           {"nrrd", "a NRRD file"},   {"nifti", "a NIfTI file"},
+                                           {"npy", "a .npy file"},    {"gzip", "a file that gzip compressed"}};
     struct stat found;
-    char start[348] = "", reason[256];
+    char reason[256];
     *format = "dicom";
     if (stat(path, &found) != 0)
         return NULL;
@@ -41,15 +31,13 @@ const char *ts_file_kind(const char *path, const char **format)
     const int fd = S_ISREG(found.st_mode) ? ts_regular_file_open(path, &found, reason, sizeof reason) : -1;
     if (fd < 0)
         return NULL;
-    const bool is_hdf5 = ts_hdf5_has_signature(fd), is_read = pread(fd, start, sizeof start, 0) >= 4;
+    const char *signature = ts_file_signature(fd, path);
+    const bool is_hdf5 = ts_hdf5_has_signature(fd);
     close(fd);
-    for (size_t i = 0; is_read && i < sizeof kinds / sizeof *kinds; i++)
-        if (!memcmp(start + kinds[i].offset, kinds[i].bytes, kinds[i].n_bytes)) {
-            const char *ending = strrchr(path, '.');
-            const bool nifti =
-                !strcmp(kinds[i].format, "gzip") && ending && ending - path > 4 && !strncmp(ending - 4, ".nii.gz", 7);
-            *format = nifti ? "nifti" : kinds[i].format;
-            return nifti ? "a NIfTI file" : kinds[i].name;
+    for (size_t i = 0; signature && i < sizeof names / sizeof *names; i++)
+        if (!strcmp(signature, names[i][0])) {
+            *format = names[i][0];
+            return names[i][1];
         }
     *format = "result";
     return is_hdf5 ? "an HDF5 file" : NULL;
@@ -86,6 +74,13 @@ bool ts_folder_holds(const char *path, const char *const *endings)
 
 bool ts_file_way_out(const char *path, const char *format, char *text, size_t size)
 {
+    const char *found, *kind = ts_file_kind(path, &found);
+    return ts_file_way_out_of(path, kind, found, format, text, size);
+}
+
+bool ts_file_way_out_of(const char *path, const char *kind, const char *found, const char *format, char *text,
+                        size_t size)
+{
     static const struct {
         const char *endings[5], *format, *hint;
     } folders[] = {
@@ -97,14 +92,14 @@ bool ts_file_way_out(const char *path, const char *format, char *text, size_t si
          "it holds HDF5 files: look at one of them with `tomostage info`"},
         {{".gz", NULL}, "gzip", "gunzip the files first"},
     };
-    const char *found, *kind = ts_file_kind(path, &found);
     if (!kind)
         return false;
     if (!strcmp(kind, "a folder")) {
         for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
             if (strcmp(folders[i].format, format) != 0 && ts_folder_holds(path, folders[i].endings))
                 return (size_t)snprintf(text, size, "%s", folders[i].hint) < size;
-        return false;
+        return strcmp(format, "dicom") != 0 && strcmp(format, "tiff") != 0 &&
+               (size_t)snprintf(text, size, "name a file in it; `tomostage info` tells what the folder holds") < size;
     }
     if (!strcmp(found, format))
         return false;
@@ -115,5 +110,12 @@ bool ts_file_way_out(const char *path, const char *format, char *text, size_t si
                        !strcmp(format, "tiff")
                    ? (size_t)snprintf(text, size, "it is %s: `tomostage info` tells which input it is", kind) < size
                    : false;
-    return (size_t)snprintf(text, size, "it is %s: input: {%s: %s}", kind, found, path) < size;
+    FILE *out = fmemopen(text, size - 1, "w"); /* which puts no zero behind what fills it */
+    if (!out)
+        return false;
+    text[size - 1] = '\0';
+    fprintf(out, "it is %s: input: {%s: ", kind, found);
+    ts_try_word(out, path);
+    fputc('}', out);
+    return fclose(out) == 0;
 }

@@ -13,6 +13,7 @@
 #include "core/number.h"
 #include "io/hdf5/hdf5_list.h"
 #include "io/hdf5/hdf5_session.h"
+#include "io/hdf5/hdf5_texts.h"
 #include "io/hdf5/hdf5_verify.h"
 #include "io/scan/hdf5_guess.h"
 #include "io/scan/hdf5_info.h"
@@ -49,7 +50,30 @@ static void print_process(const struct hdf5_process *process, FILE *stream)
     fputc('\n', stream);
 }
 
-static void print_text(const struct hdf5_listing *listing, const struct hdf5_scan *scan, const char *path,
+/* The warnings of the run that wrote the file; a file of an older version keeps none. */
+struct warnings {
+    const char *const *texts;
+    size_t n;
+};
+
+static void print_warnings(const struct warnings *warnings, FILE *stream)
+{
+    if (warnings->n > 0)
+        fprintf(stream, "\nThe run warned:\n");
+    for (size_t i = 0; i < warnings->n; i++) {
+        ts_text_print(stream, "  ", warnings->texts[i]);
+        fputc('\n', stream);
+    }
+}
+
+/* This is what is known of a file beside its listing. */
+struct findings {
+    struct hdf5_scan scan;
+    struct hdf5_guess guess; /* of a file that is neither ours nor a scan */
+    struct warnings warnings;
+};
+
+static void print_text(const struct hdf5_listing *listing, const struct findings *findings, const char *path,
                        const char *state, FILE *stream)
 {
     static const char *const kinds[] = {"group",
@@ -59,13 +83,12 @@ static void print_text(const struct hdf5_listing *listing, const struct hdf5_sca
                                         "external link, not followed",
                                         "link of unknown kind, not followed",
                                         "another name of an object above"};
-    const struct hdf5_guess guess = ts_hdf5_guess(listing);
     ts_text_print(stream, "", path);
     fprintf(stream, "\n  %s\n", state);
-    if (scan->format != SCAN_NONE)
-        ts_hdf5_scan_print(scan, stream);
-    else if (!listing->ours)
-        ts_hdf5_guess_print(&guess, path, stream);
+    if (findings->scan.format != SCAN_NONE)
+        ts_hdf5_scan_print(&findings->scan, stream);
+    else
+        ts_hdf5_guess_print(&findings->guess, path, stream);
     fputc('\n', stream);
     for (const struct hdf5_listed *entry = listing->objects; entry; entry = entry->next) {
         ts_text_print(stream, "", entry->path);
@@ -79,8 +102,11 @@ static void print_text(const struct hdf5_listing *listing, const struct hdf5_sca
     }
     if (listing->processes)
         fprintf(stream, "\nHow it was made:\n");
+    /* The only process of ours without a place is the scanner's own reconstruction, of which nothing is known. */
     for (const struct hdf5_process *process = listing->processes; process; process = process->next)
-        print_process(process, stream);
+        if (process->index > 0 || !listing->ours)
+            print_process(process, stream);
+    print_warnings(&findings->warnings, stream);
 }
 
 /* Numbers as ts_hdf5_value_text writes them: one, or a list in brackets. Lists of texts stay one text. */
@@ -160,7 +186,7 @@ static void json_process(struct json *json, const struct hdf5_process *process)
     ts_json_close(json, '}');
 }
 
-static void print_json(const struct hdf5_listing *listing, const struct hdf5_scan *scan, const char *path,
+static void print_json(const struct hdf5_listing *listing, const struct findings *findings, const char *path,
                        const char *state, FILE *stream)
 {
     struct json json;
@@ -168,13 +194,12 @@ static void print_json(const struct hdf5_listing *listing, const struct hdf5_sca
     ts_json_open(&json, '{');
     ts_json_member_text(&json, "file", path);
     ts_json_member_text(&json, "state", state);
-    if (scan->format != SCAN_NONE) {
+    if (findings->scan.format != SCAN_NONE) {
         ts_json_key(&json, "scan");
-        ts_hdf5_scan_json(scan, &json);
+        ts_hdf5_scan_json(&findings->scan, &json);
     } else if (!listing->ours) {
-        const struct hdf5_guess guess = ts_hdf5_guess(listing);
         ts_json_key(&json, "looks_like");
-        ts_hdf5_guess_json(&guess, &json);
+        ts_hdf5_guess_json(&findings->guess, &json);
     }
     ts_json_open_member(&json, "objects", '[');
     for (const struct hdf5_listed *entry = listing->objects; entry; entry = entry->next)
@@ -183,6 +208,10 @@ static void print_json(const struct hdf5_listing *listing, const struct hdf5_sca
     ts_json_open_member(&json, "processes", '[');
     for (const struct hdf5_process *process = listing->processes; process; process = process->next)
         json_process(&json, process);
+    ts_json_close(&json, ']');
+    ts_json_open_member(&json, "warnings", '[');
+    for (size_t i = 0; i < findings->warnings.n; i++)
+        ts_json_text(&json, findings->warnings.texts[i]);
     ts_json_close(&json, ']');
     ts_json_close(&json, '}');
 }
@@ -202,6 +231,22 @@ static enum ts_status list(struct hdf5_session *session, void **answer, struct h
         (void)ts_hdf5_session_wrong_answer(session, diag);
     else if (status != TS_OK)
         (void)ts_diag_no_memory(diag, sizeof(struct hdf5_listed));
+    return status;
+}
+
+/* Reads the warnings that a result of this program keeps. */
+static enum ts_status read_warnings(const struct hdf5_listing *listing, const char *path, struct warnings *warnings,
+                                    struct ts_diag *diag)
+{
+    static const char place[] = "/entry/provenance/warnings";
+    bool there = false;
+    for (const struct hdf5_listed *entry = listing->objects; entry; entry = entry->next)
+        there |= entry->kind == HDF5_DATASET && !strcmp(entry->path, place);
+    if (!there || !listing->ours)
+        return TS_OK;
+    const enum ts_status status = ts_hdf5_read_texts(path, place, listing->arena, &warnings->texts, &warnings->n, diag);
+    if (warnings->n == 1 && !strchr(warnings->texts[0], ':')) /* "none" */
+        warnings->n = 0;
     return status;
 }
 
@@ -225,26 +270,56 @@ static const char *name_state(const struct hdf5_listing *listing, bool whole, en
                                            : "not a file of this program, or one that was never finished";
 }
 
+/* Describes the scan, also one that this program wrote; of other files than its own it looks for what may be one. */
+static enum ts_status look(const struct hdf5_listing *listing, const char *path, struct findings *findings,
+                           struct ts_diag *diag)
+{
+    ts_hdf5_scan_look(listing, &findings->scan);
+    if (findings->scan.format != SCAN_NONE)
+        return ts_hdf5_scan_open(path, &findings->scan, diag);
+    return listing->ours ? TS_OK : ts_hdf5_guess(listing, path, &findings->guess, diag);
+}
+
+/* Refuses a file in which nothing can be an input, unless there is more in it than was listed. */
+static enum ts_status check_use(const struct hdf5_listing *listing, const struct findings *findings, const char *path,
+                                struct ts_diag *diag)
+{
+    const struct hdf5_guess *guess = &findings->guess;
+    const struct diag_site site = {.code = "hdf5-no-input"};
+    if (listing->ours || findings->scan.format != SCAN_NONE || (guess->data && !*guess->refused))
+        return TS_OK;
+    if (guess->data)
+        return ts_diag_error(diag, TS_BAD_INPUT, &site, "%s", guess->refused);
+    if (listing->cut)
+        return TS_OK;
+    return ts_diag_error(diag, TS_BAD_INPUT, &site, "%s holds no dataset of numbers with three axes", path);
+}
+
 static enum ts_status describe(struct hdf5_session *session, int fd, const char *path, bool json,
                                struct hdf5_listing *listing, void **answer, FILE *stream, struct ts_diag *diag)
 {
-    struct hdf5_scan scan = {0};
+    struct findings findings = {0};
     bool whole = false;
     enum ts_status verified = TS_OK, status = list(session, answer, listing, &whole, diag);
     if (status != TS_OK)
         return status;
     if (whole && listing->ours) {
         verified = ts_hdf5_verify_open(session, fd, path, NULL, diag);
-    } else {
-        ts_hdf5_scan_look(listing, &scan);
-        status = ts_hdf5_scan_open(path, &scan, diag);
+        if (verified == TS_OK)
+            status = read_warnings(listing, path, &findings.warnings, diag);
     }
-    const char *state = name_state(listing, whole, verified, &scan, diag);
-    if (status == TS_OK && listing->any && json)
-        print_json(listing, &scan, path, state, stream);
-    else if (status == TS_OK && listing->any)
-        print_text(listing, &scan, path, state, stream);
-    return verified != TS_OK ? verified : status != TS_OK || whole ? status : TS_BAD_INPUT;
+    if (status == TS_OK && verified == TS_OK)
+        status = look(listing, path, &findings, diag);
+    const char *state = name_state(listing, whole, verified, &findings.scan, diag);
+    if (status != TS_OK)
+        return verified != TS_OK ? verified : status;
+    if (listing->any && json)
+        print_json(listing, &findings, path, state, stream);
+    else if (listing->any)
+        print_text(listing, &findings, path, state, stream);
+    if (verified != TS_OK || !whole)
+        return verified != TS_OK ? verified : TS_BAD_INPUT;
+    return check_use(listing, &findings, path, diag);
 }
 
 enum ts_status ts_hdf5_info(const char *path, bool json, FILE *stream, struct ts_diag *diag)
@@ -264,4 +339,25 @@ enum ts_status ts_hdf5_info(const char *path, bool json, FILE *stream, struct ts
     free(answer);
     ts_arena_destroy(listing.arena);
     return status;
+}
+
+const char *ts_hdf5_format(const char *path)
+{
+    static const char *const scans[] = {[SCAN_NXTOMO] = "nexus", [SCAN_EXCHANGE] = "exchange"};
+    struct ts_diag *diag = ts_diag_create();
+    struct hdf5_listing listing = {.arena = ts_arena_create()};
+    struct hdf5_session *session = NULL;
+    struct hdf5_scan scan = {0};
+    void *answer = NULL;
+    bool whole = false;
+    if (diag && listing.arena &&
+        ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, NULL, diag) == TS_OK &&
+        list(session, &answer, &listing, &whole, diag) == TS_OK)
+        ts_hdf5_scan_look(&listing, &scan);
+    const char *format = scan.format != SCAN_NONE ? scans[scan.format] : whole && !listing.ours ? "hdf5" : "result";
+    ts_hdf5_session_end(session);
+    free(answer);
+    ts_arena_destroy(listing.arena);
+    ts_diag_destroy(diag);
+    return format;
 }

@@ -14,4 +14,8 @@
  * verified too. TS_BAD_INPUT where it cannot be read or is damaged; what could be read is printed all the same. */
 enum ts_status ts_hdf5_info(const char *path, bool json, FILE *stream, struct ts_diag *diag);
 
+/* Names the source format that most likely reads an HDF5 file: "nexus" or "exchange" for a scan, "result" for a file of
+ * this program, and "hdf5" for any other. A file that cannot be listed is "result", whose messages say why. */
+const char *ts_hdf5_format(const char *path);
+
 #endif

@@ -39,7 +39,7 @@ void ts_hdf5_scan_look(const struct hdf5_listing *listing, struct hdf5_scan *sca
 {
     const bool nexus = find_listed(listing, "/definition", "NXtomo") != NULL;
     *scan = (struct hdf5_scan){0};
-    if (!nexus && !find_listed(listing, "/exchange/data", NULL))
+    if (!nexus && (listing->ours || !find_listed(listing, "/exchange/data", NULL)))
         return;
     scan->format = nexus ? SCAN_NXTOMO : SCAN_EXCHANGE;
     const struct hdf5_listed *angles = find_listed(listing, nexus ? "/rotation_angle" : "/exchange/theta", NULL);
@@ -80,6 +80,22 @@ static void describe_source(const struct source *source, struct hdf5_scan *scan)
     }
 }
 
+enum ts_status ts_hdf5_scan_try(const struct source_format *format, struct param_set *set, struct source **source,
+                                char *refused, size_t size, struct ts_diag *diag)
+{
+    struct ts_diag *found = ts_diag_create();
+    *refused = '\0';
+    if (!found)
+        return ts_diag_no_memory(diag, sizeof *set);
+    enum ts_status status = format->open(set, source, found);
+    if (status == TS_RUN_FAILED) /* not a fault of the file */
+        ts_diag_error(diag, status, &(struct diag_site){.code = "scan-not-read"}, "%s", first_error(found));
+    else if (status != TS_OK)
+        snprintf(refused, size, "%s", first_error(found));
+    ts_diag_destroy(found);
+    return status == TS_RUN_FAILED ? status : TS_OK;
+}
+
 enum ts_status ts_hdf5_scan_open(const char *path, struct hdf5_scan *scan, struct ts_diag *diag)
 {
     union {
@@ -93,22 +109,14 @@ enum ts_status ts_hdf5_scan_open(const char *path, struct hdf5_scan *scan, struc
     struct source *source = NULL;
     if (scan->format == SCAN_NONE)
         return TS_OK;
-    struct ts_diag *found = ts_diag_create();
-    if (!found)
-        return ts_diag_no_memory(diag, sizeof set);
     ts_params_init(&set);
     *(nexus ? &values.nexus.nexus : &values.exchange.exchange) = path;
-    enum ts_status status = format->open(&set, &source, found);
-    if (status == TS_OK) {
+    const enum ts_status status = ts_hdf5_scan_try(format, &set, &source, scan->refused, sizeof scan->refused, diag);
+    if (source) {
         describe_source(source, scan);
         source->ops->close(source);
-    } else if (status == TS_RUN_FAILED) { /* not a fault of the file */
-        ts_diag_error(diag, status, &(struct diag_site){.code = "scan-not-read"}, "%s", first_error(found));
-    } else {
-        snprintf(scan->refused, sizeof scan->refused, "%s", first_error(found));
     }
-    ts_diag_destroy(found);
-    return status == TS_RUN_FAILED ? status : TS_OK;
+    return status;
 }
 
 void ts_hdf5_scan_print(const struct hdf5_scan *scan, FILE *stream)

@@ -9,6 +9,7 @@
 
 #include "core/json.h"
 #include "io/hdf5/hdf5_list.h"
+#include "io/source/source.h"
 
 enum scan_format { SCAN_NONE, SCAN_NXTOMO, SCAN_EXCHANGE };
 
@@ -24,10 +25,14 @@ struct hdf5_scan {
     char rotation_column[64]; /* position of the rotation axis, in columns */
 };
 
-/* Finds out from the listing whether the file is a scan. */
+/* Finds out from the listing whether the file is a scan; a result of this program may be NXtomo alone. */
 void ts_hdf5_scan_look(const struct hdf5_listing *listing, struct hdf5_scan *scan);
 /* Opens the scan as an input that gives nothing but its path; no pixel is read. */
 enum ts_status ts_hdf5_scan_open(const char *path, struct hdf5_scan *scan, struct ts_diag *diag);
+/* Opens the source that a chain with these parameters would open. Where the file is refused, *source stays NULL,
+ * `refused` says why, and TS_OK is returned; TS_RUN_FAILED means that no one could tell. */
+enum ts_status ts_hdf5_scan_try(const struct source_format *format, struct param_set *set, struct source **source,
+                                char *refused, size_t size, struct ts_diag *diag);
 void ts_hdf5_scan_print(const struct hdf5_scan *scan, FILE *stream);
 void ts_hdf5_scan_json(const struct hdf5_scan *scan, struct json *json); /* an object */
 

@@ -124,8 +124,10 @@ static enum ts_status find_all(struct projections *projections, const struct par
         status = find_spacing(projections, set);
     if (status == TS_OK)
         status = ts_hdf5_input_find_root(&projections->input, params->path, &dataset);
-    if (status == TS_OK && dataset.kind == FINDER_NONE)
+    if (status == TS_OK && dataset.kind == FINDER_NONE) {
         status = ts_hdf5_input_refuse(&projections->input, "hdf5-no-dataset", "there is no %s", params->path);
+        ts_diag_hint(projections->input.diag, "`tomostage info FILE` lists what is in the file");
+    }
     if (status == TS_OK)
         status = ts_hdf5_stack_open(&projections->input, &dataset, params->path, 3, &projections->stack);
     projections->n_views = projections->stack.n[projections->order[1]];

@@ -415,6 +415,26 @@ static enum ts_status read_geometry(struct nexus *nexus)
     return status;
 }
 
+/* Records what the scan looked with, where it is one of the words that NeXus has for it. */
+static enum ts_status read_probe(struct nexus *nexus)
+{
+    static const char *const classes[] = {"NXinstrument", "NXsource", NULL};
+    static const char *const probes[] = {"x-ray", "neutron", "electron"};
+    char text[64] = "";
+    struct hdf5_ref source, probe = {0};
+    enum ts_status status = find_class(nexus, &nexus->entry, classes, "probe", &source);
+    if (status == TS_OK && source.kind != FINDER_NONE)
+        status = ts_hdf5_input_find(nexus->input, &source, "probe", &probe);
+    if (status == TS_OK && probe.kind == FINDER_DATASET)
+        status = ts_hdf5_input_text(nexus->input, &probe, NULL, text, sizeof text);
+    ts_hdf5_input_release(nexus->input, &probe);
+    ts_hdf5_input_release(nexus->input, &source);
+    for (size_t i = 0; i < sizeof probes / sizeof *probes && status == TS_OK; i++)
+        if (!strcasecmp(text, probes[i]))
+            status = ts_projections_attribute(nexus->projections, "probe", "%s", probes[i]);
+    return status;
+}
+
 /* ---- the format --------------------------------------------------------------------------------- */
 
 static enum ts_status find_parts(struct nexus *nexus)
@@ -429,6 +449,8 @@ static enum ts_status find_parts(struct nexus *nexus)
         status = choose_frames(nexus);
     if (status == TS_OK && nexus->params->frames == FRAMES_PROJECTIONS)
         status = read_angles(nexus);
+    if (status == TS_OK)
+        status = read_probe(nexus);
     return status == TS_OK ? read_geometry(nexus) : status;
 }
 

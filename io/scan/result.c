@@ -2,7 +2,9 @@
  *
  * This opens an image of a result as a source, as io/hdf5/hdf5_image.c writes it: the NXdata group /entry/NAME has its
  * axes, units, quantity, geometry and beam, so that a run goes on as if there had been one chain. Evenly spaced axes
- * keep their spacing in an attribute: out of rounded positions it could not be had to the last bit.
+ * keep their spacing in an attribute: out of rounded positions it could not be had to the last bit. The whole file is
+ * held against its digests before anything of it is used, because outputs record its digest as what they come from:
+ * they must not do so for a file that was edited. That reads the file once more, by all processors.
  */
 #include "io/scan/result.h"
 
@@ -11,6 +13,7 @@
 #include <string.h>
 
 #include "io/file/result_check.h"
+#include "io/hdf5/hdf5_verify.h"
 #include "io/scan/projections.h"
 #include "io/scan/result_facts.h"
 #include "io/source/source_slices.h"
@@ -84,10 +87,9 @@ static void turn_y(double *positions, int64_t n, double *spacing)
 }
 
 static enum ts_status read_axis(struct projections *projections, const struct hdf5_ref *group, enum ts_axis_kind kind,
-                                int64_t n_samples, struct ts_axis *axis)
+                                const char *name, int64_t n_samples, struct ts_axis *axis)
 {
     struct hdf5_input *input = &projections->input;
-    const char *name = ts_axis_name(kind);
     struct hdf5_ref dataset;
     double *positions = NULL, spacing = 0;
     int64_t n = 0;
@@ -122,9 +124,16 @@ static enum ts_status read_volume_axis(struct projections *projections, const st
         if (status != TS_OK)
             return status;
         if (found > 0 && index == 0)
-            return read_axis(projections, group, kind, projections->stack.n_volumes, &projections->volume_axis);
+            return read_axis(projections, group, kind, ts_axis_name(kind), projections->stack.n_volumes,
+                             &projections->volume_axis);
     }
-    return unlike(projections, "its first axis is neither time nor echo nor b");
+    const char *sweep;
+    const enum ts_status status = get_text(&projections->input, group, "sweep", &sweep);
+    if (status != TS_OK || *sweep)
+        return status != TS_OK ? status
+                               : read_axis(projections, group, TS_AXIS_ITEM, sweep, projections->stack.n_volumes,
+                                           &projections->volume_axis);
+    return unlike(projections, "its first axis is neither time nor echo nor b, nor that of a sweep");
 }
 
 static enum ts_status read_axes(struct projections *projections, const struct hdf5_ref *group, struct ts_image *image)
@@ -147,8 +156,8 @@ static enum ts_status read_axes(struct projections *projections, const struct hd
         if (status == TS_OK && (found < 1 || index != d + (n_volumes > 1)))
             status = unlike(projections, "its axes are neither z, y and x nor z, view and detector");
         if (status == TS_OK)
-            status = read_axis(projections, group, kind, projections->stack.n[d] / (d == 0 ? n_volumes : 1),
-                               &image->axes[d]);
+            status = read_axis(projections, group, kind, ts_axis_name(kind),
+                               projections->stack.n[d] / (d == 0 ? n_volumes : 1), &image->axes[d]);
     }
     return status == TS_OK && n_volumes > 1 ? read_volume_axis(projections, group) : status;
 }
@@ -346,7 +355,9 @@ static enum ts_status find_all(struct projections *projections, const struct par
         status = ts_result_facts(projections, projections->described);
     if (status == TS_OK)
         status = ts_projections_attribute(projections, "image", "%s", params->image);
-    return status;
+    return status == TS_OK && !params->proved
+               ? ts_hdf5_verify_open(input->session, input->files[0].fd, input->path, NULL, input->diag)
+               : status;
 }
 
 static enum ts_status open_result(const struct param_set *set, struct source **source, struct ts_diag *diag)

@@ -14,6 +14,7 @@ struct result_params {
     const char *image;
     int32_t padding; /* enum source_padding */
     struct ts_numbers slices;
+    bool proved; /* the caller has held the file against its digests; no chain can say so */
 };
 
 extern const struct source_format result_format;

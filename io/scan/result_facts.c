@@ -2,7 +2,9 @@
  *
  * The file has a group for each input (pipeline/run/provenance.c). The one called `input` is taken, else the first that
  * has a modality. Of its fields those are read that io/dicom/ may have written, by the same table, so that nothing else
- * of a file reaches an output. Numbers of slices hold as long as the image has the positions of the input.
+ * of a file reaches an output. Whoever edits a file can compute its digests anew, so that texts are held against the
+ * same lists as those of a header, and outputs say that the identity was removed. Numbers of slices hold as long as the
+ * image has the positions of the input.
  */
 #include "io/scan/result_facts.h"
 
@@ -12,15 +14,18 @@
 
 #include "io/dicom/dicom_metadata.h"
 #include "io/dicom_header/dicom_fields.h"
+#include "io/dicom_header/dicom_known.h"
+#include "io/dicom_series/dicom_lossy.h"
 
 enum { TEXT_BYTES = 512, MOST_NUMBERS = 1 << 22, VECTOR = 3 };
 
-/* What dicom_metadata.c and dicom_record.c add to the rows of the table and concerns more than one reading. */
+/* dicom_metadata.c and dicom_record.c add these to the rows of the table; they concern more than one reading. */
 static const struct source_attribute more[] = {
     {.name = DICOM_GRADIENTS, .key = "DiffusionGradientOrientation", .columns = VECTOR},
     {.name = DICOM_SLICE_TIMES, .key = "SliceTiming", .unit = "s", .n = 1},
     {.name = "acquisition_time_offset", .key = "AcquisitionTimeOffset", .unit = "s", .n = 1},
     {.name = DICOM_PHASE_POLARITY},
+    {.name = DICOM_COMPONENT, .key = "ComplexImageComponent"},
     {.name = "burned_in_annotation"},
     {.name = "pixels_masked"},
     {.name = "lossy_image_compression"},
@@ -31,12 +36,18 @@ static const struct source_attribute more[] = {
     {.name = "longitudinal_temporal_information_modified"},
     {.name = "contains_phi"}};
 
+/* These are the values of the texts above, without those of a lossy compression. */
+static const char *const words[] = {
+    "YES",    "NO",     "UNKNOWN", "POSITIVE", "NEGATIVE",   "MAGNITUDE",        "PHASE",     "REAL", "IMAGINARY", "01",
+    "113100", "113107", "REMOVED", "MODIFIED", "UNMODIFIED", DICOM_DEIDENTIFIED, DICOM_MIXED, NULL};
+
 struct facts {
     struct projections *projections;
     const struct ts_image *image;
     struct hdf5_ref group;
     int64_t volumes;
     bool same_slices; /* the image has the slices of the input */
+    bool keep, moved; /* the file says that it keeps the identity; that a key replaced UIDs and dates */
 };
 
 static enum ts_status find_text(struct facts *facts, const char *name, char text[TEXT_BYTES])
@@ -70,7 +81,8 @@ static enum ts_status find_group(struct facts *facts)
     for (size_t i = 0; i < n && status == TS_OK; i++) {
         char modality[TEXT_BYTES] = "";
         status = ts_hdf5_input_find(input, &inputs, names[i].name, &facts->group);
-        if (status == TS_OK && ts_hdf5_input_is_class(&facts->group, "NXcollection"))
+        if (status == TS_OK && (ts_hdf5_input_is_class(&facts->group, "NXparameters") ||
+                                ts_hdf5_input_is_class(&facts->group, "NXcollection"))) /* of older results */
             status = find_text(facts, "modality", modality);
         if (*modality)
             break;
@@ -123,7 +135,7 @@ static enum ts_status add(struct facts *facts, struct source_attribute fact)
     return TS_OK;
 }
 
-static enum ts_status add_numbers(struct facts *facts, struct source_attribute fact)
+static enum ts_status add_numbers(struct facts *facts, enum dicom_field field, struct source_attribute fact)
 {
     double *numbers;
     int64_t n;
@@ -132,6 +144,8 @@ static enum ts_status add_numbers(struct facts *facts, struct source_attribute f
                                                         MOST_NUMBERS, &numbers, &n);
     if (status != TS_OK || !numbers || n < 1)
         return status;
+    for (int64_t i = 0; i < n * columns && field < DICOM_FIELDS; i++)
+        numbers[i] = ts_dicom_field_believed(field, numbers[i]);
     if (n > 1 && !facts->same_slices && !is_of_volumes(facts, numbers, n, columns))
         return TS_OK;
     fact.value = "";
@@ -141,13 +155,57 @@ static enum ts_status add_numbers(struct facts *facts, struct source_attribute f
     return add(facts, fact);
 }
 
-static enum ts_status add_text(struct facts *facts, struct source_attribute fact)
+/* Reads from the file what was done with the identity, which decides about its texts. */
+static enum ts_status read_identity(struct facts *facts)
 {
+    const struct hdf5_input *input = &facts->projections->input;
     char text[TEXT_BYTES];
+    enum ts_status status = find_text(facts, "contains_phi", text);
+    facts->keep = !strcmp(text, "YES");
+    if (status == TS_OK)
+        status = find_text(facts, "longitudinal_temporal_information_modified", text);
+    facts->moved = !strcmp(text, "MODIFIED");
+    if (status == TS_OK && facts->keep)
+        ts_diag_warning(
+            input->diag, &(struct diag_site){.code = "result-identity"},
+            "'%s' keeps texts, UIDs and dates that lead to a patient, and so do outputs that are made of it",
+            input->path);
+    return status;
+}
+
+/* Writes what may be taken of a text of a header; "" where nothing may. */
+static void allow_field(const struct facts *facts, enum dicom_field field, const char *text, char out[TEXT_BYTES])
+{
+    const enum dicom_field_kind kind = ts_dicom_fields[field].kind;
+    const bool replaced = facts->moved && ((kind == DICOM_FIELD_UID && ts_dicom_is_replaced_uid(text)) ||
+                                           (kind == DICOM_FIELD_DATE && ts_dicom_is_date(text)));
+    if (!ts_dicom_allow_code(field, text, out, TEXT_BYTES))
+        snprintf(out, TEXT_BYTES, "%s", facts->keep || replaced ? text : "");
+}
+
+/* Writes what may be taken of one of the other texts. */
+static void allow_word(const char *name, const char *text, char out[TEXT_BYTES])
+{
+    if (strcmp(text, DICOM_MIXED) != 0 && !strcmp(name, "lossy_image_compression_method"))
+        snprintf(out, TEXT_BYTES, "%s", ts_dicom_lossy_method(text));
+    else if (strcmp(text, DICOM_MIXED) != 0 && !strcmp(name, "lossy_image_compression_ratio"))
+        snprintf(out, TEXT_BYTES, "%s", ts_dicom_lossy_ratio(text));
+    else
+        ts_dicom_keep_known(words, text, out, TEXT_BYTES);
+}
+
+/* Adds a text; its field is DICOM_FIELDS where it is none of the table. */
+static enum ts_status add_text(struct facts *facts, enum dicom_field field, struct source_attribute fact)
+{
+    char text[TEXT_BYTES], allowed[TEXT_BYTES] = "";
     const enum ts_status status = find_text(facts, fact.name, text);
-    if (status != TS_OK || !*text)
+    if (status == TS_OK && *text && field < DICOM_FIELDS)
+        allow_field(facts, field, text, allowed);
+    else if (status == TS_OK && *text)
+        allow_word(fact.name, text, allowed);
+    if (!*allowed)
         return status;
-    fact.value = ts_arena_text(facts->projections->arena, text, strlen(text));
+    fact.value = ts_arena_text(facts->projections->arena, allowed, strlen(allowed));
     return fact.value ? add(facts, fact) : ts_diag_no_memory(facts->projections->input.diag, sizeof text);
 }
 
@@ -158,18 +216,22 @@ enum ts_status ts_result_facts(struct projections *projections, const struct ts_
     enum ts_status status = find_group(&facts);
     if (status != TS_OK || facts.group.kind == FINDER_NONE)
         return status;
-    status = compare_slices(&facts);
+    status = read_identity(&facts);
+    if (status == TS_OK)
+        status = compare_slices(&facts);
     for (int i = 0; i < DICOM_FIELDS && status == TS_OK; i++) {
         const struct dicom_field_row *row = &ts_dicom_fields[i];
         const struct source_attribute fact = {
             .name = row->name, .unit = row->unit, .key = row->key, .key_scale = row->scale};
         if (row->kind != DICOM_FIELD_HIDDEN)
-            status = ts_dicom_field_is_number((enum dicom_field)i) ? add_numbers(&facts, fact) : add_text(&facts, fact);
+            status = ts_dicom_field_is_number((enum dicom_field)i) ? add_numbers(&facts, (enum dicom_field)i, fact)
+                                                                   : add_text(&facts, (enum dicom_field)i, fact);
     }
     for (size_t i = 0; i < sizeof more / sizeof *more && status == TS_OK; i++) {
         struct source_attribute fact = more[i];
         fact.key_scale = 1;
-        status = fact.n > 0 || fact.columns > 0 ? add_numbers(&facts, fact) : add_text(&facts, fact);
+        status = fact.n > 0 || fact.columns > 0 ? add_numbers(&facts, DICOM_FIELDS, fact)
+                                                : add_text(&facts, DICOM_FIELDS, fact);
     }
     ts_hdf5_input_release(&projections->input, &facts.group);
     return status;

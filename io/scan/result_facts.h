@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a result knows of the acquisition that it was computed from, so that an image that is read again, or exported,
- * is still that of a CT or MR with its settings.
+ * This reads what a result knows of the acquisition that it was computed from, so that an image that is read again, or
+ * exported, is still that of a CT or MR with its settings.
  */
 #ifndef IO_SCAN_RESULT_FACTS_H
 #define IO_SCAN_RESULT_FACTS_H

@@ -253,11 +253,15 @@ enum ts_status ts_tiff_angles(const struct param_set *set, const struct tiff_pag
     const bool list = ts_param_given(set, "angles"), file = ts_param_given(set, "angles_file"),
                range = ts_param_given(set, "angle_start") || ts_param_given(set, "angle_stop");
     if (list + file + range != 1) {
-        ts_param_error(set, "angles", (list + file + range) != 0 ? "angles-twice" : "angles-missing", diag,
-                       "the angles of the views are given in %d ways, expected exactly one", list + file + range);
+        if (list + file + range > 0)
+            ts_param_error(set, "angles", "angles-twice", diag,
+                           "the angles of the views are given in %d ways, expected exactly one", list + file + range);
+        else
+            ts_param_error(set, "angles", "angles-missing", diag,
+                           "the angles of the views are not given, and no TIFF file holds them");
         return ts_diag_hint(
             diag, "angles: [...], or angles_file: PATH, or angle_start and angle_stop; in degrees. frames: flats or "
-                  "darks have none");
+                  "darks have none, and neither have pages: slices");
     }
     if (ts_param_given(set, "angle_unit") && list)
         return ts_param_error(set, "angle_unit", "angle-unit-idle", diag,

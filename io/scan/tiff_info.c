@@ -9,6 +9,7 @@
 
 #include "core/json.h"
 #include "io/scan/tiff_pages.h"
+#include "io/source/try_text.h"
 
 static const struct {
     const char *meaning, *parameters;
@@ -28,7 +29,8 @@ static void print_text(const struct tiff_pages *pages, const char *path, FILE *s
             pages->n_files, pages->n_files == 1 ? "" : "s");
     fputs("  what the pages are is not in the file; as an input, with numbers in place of the capitals:\n", stream);
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
-        ts_text_print(stream, "    tiff ", path);
+        fputs("    tiff ", stream);
+        ts_try_word(stream, path);
         fprintf(stream, " %s   (%s)\n", inputs[i].parameters, inputs[i].meaning);
     }
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The header of one file of a derived series. Geometry and values are the image's. What is known of the acquisition
- * comes from the facts about the input, by a table, as far as the kind of object has a place for it: each of them has
- * passed the list of what may leave a header (io/dicom_header/dicom_fields.def). What an object must name and nobody
- * knows is empty. Elements are put in any order and sorted at the end.
- * Source: DICOM PS3.3 A.3, A.4, A.8, A.21 and C.8, C.11; PS3.15 annex E.
+ * This makes the header of one file of a derived series. Geometry and values are the image's. What is known of the
+ * acquisition comes from the facts about the input, by a table, as far as the kind of object has a place for it: each
+ * of them has passed the list of what may leave a header (io/dicom_header/dicom_fields.def). What an object must name
+ * and nobody knows is empty. Elements are put in any order and sorted at the end. Source: DICOM PS3.3 A.3, A.4, A.8,
+ * A.21 and C.8, C.11; PS3.15 annex E.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,24 +12,26 @@
 #include <string.h>
 
 #include "io/dicom/dicom_metadata.h"
+#include "io/dicom_header/dicom_groups.h"
 #include "io/sink/dicom_files.h"
 
 enum { TEXT_BYTES = 256, LONGEST_CODE = 16 };
 
-/* Where the value of a fact stands. */
+/* A rule says in which element the value of a fact stands. */
 static const struct rule {
     uint32_t tag;
     char vr[3];
     const char *fact;
-    unsigned objects; /* enum dicom_object: which kinds have it */
-    unsigned always;  /* which of them have it empty where it is not known */
+    unsigned objects;      /* enum dicom_object: which kinds have it */
+    unsigned always;       /* which of them have it where it is not known */
+    const char *otherwise; /* its value then; NULL: empty */
 } rules[] = {
     {0x00080022, "DA", "acquisition_date", DICOM_ANY, DICOM_PT},
     {0x00080070, "LO", "manufacturer", DICOM_ANY, DICOM_ANY},
     {0x00081090, "LO", "manufacturer_model", DICOM_ANY, 0},
     {0x00180015, "CS", "body_part", DICOM_ANY, 0},
-    {0x00180020, "CS", "scanning_sequence", DICOM_MR, DICOM_MR},
-    {0x00180021, "CS", "sequence_variant", DICOM_MR, DICOM_MR},
+    {0x00180020, "CS", "scanning_sequence", DICOM_MR, DICOM_MR, "RM"}, /* research mode: no certain one */
+    {0x00180021, "CS", "sequence_variant", DICOM_MR, DICOM_MR, "NONE"},
     {0x00180022, "CS", "scan_options", DICOM_MR | DICOM_CT, DICOM_MR},
     {0x00180023, "CS", "mr_acquisition_type", DICOM_MR, DICOM_MR},
     {0x00180060, "DS", "tube_voltage", DICOM_CT, DICOM_CT},
@@ -171,7 +173,7 @@ static void put_facts(struct dicom_header *header, const struct dicom_files *fil
         else if (fact && ts_sink_text(fact, text, sizeof text))
             ts_dicom_put_text(header, rule->tag, rule->vr, "%s", text);
         else if (rule->always & files->object)
-            put_empty(header, rule->tag, rule->vr);
+            ts_dicom_put_text(header, rule->tag, rule->vr, "%s", rule->otherwise ? rule->otherwise : "");
     }
 }
 
@@ -202,7 +204,7 @@ static void put_identity(struct dicom_header *header, const struct dicom_files *
         ts_dicom_put_text(header, 0x00280301, "CS", shown ? "YES" : "NO");
 }
 
-/* Which side of the body it is stays empty, but for parts of which there is one. */
+/* Laterality (the side of the body) is left empty, and left out for parts of which there is one. */
 static void put_laterality(struct dicom_header *header, const struct dicom_files *files)
 {
     static const char *const single[] = {"HEAD",   "BRAIN",  "SKULL",  "NECK",   "CHEST", "THORAX", "ABDOMEN",
@@ -212,6 +214,32 @@ static void put_laterality(struct dicom_header *header, const struct dicom_files
         known |= is_fact(files, "body_part", single[i]);
     if (!known)
         put_empty(header, 0x00200060, "CS");
+}
+
+/* Returns Image Type. The third value of an MR, and the fourth, state the part of a complex image as scanners do, while
+ * the values have the unit of the input: a phase must not be taken for a magnitude. */
+static const char *image_type(const struct dicom_files *files)
+{
+    static const char *const types[][2] = {{"MAGNITUDE", "DERIVED\\SECONDARY\\OTHER\\M"},
+                                           {"PHASE", "DERIVED\\SECONDARY\\PHASE MAP\\P"},
+                                           {"REAL", "DERIVED\\SECONDARY\\OTHER\\R"},
+                                           {"IMAGINARY", "DERIVED\\SECONDARY\\OTHER\\I"}};
+    const struct sink_request *request = &files->sink.request;
+    const struct ts_image *image = request->image, *input = request->input;
+    const char *component = ts_sink_attribute(request, DICOM_COMPONENT);
+    const char *stated = ts_sink_attribute(request, "image_type");
+    if (files->object == DICOM_CT)
+        return "DERIVED\\SECONDARY\\AXIAL";
+    if (files->object == DICOM_PT)
+        return "DERIVED\\PRIMARY"; /* which the standard demands of PET */
+    if (!component)
+        component = stated ? ts_dicom_component(stated, 2) : "";
+    const bool holds = files->object == DICOM_MR && input && input->quantity == image->quantity &&
+                       strcmp(input->unit, image->unit) == 0;
+    for (size_t i = 0; holds && i < sizeof types / sizeof *types; i++)
+        if (!strcmp(component, types[i][0]))
+            return types[i][1];
+    return "DERIVED\\SECONDARY\\OTHER";
 }
 
 static void put_object(struct dicom_header *header, const struct dicom_files *files, int64_t z)
@@ -225,10 +253,7 @@ static void put_object(struct dicom_header *header, const struct dicom_files *fi
                                            [SINK_CODEC_RLE] = DICOM_RLE_SYNTAX,
                                            [SINK_CODEC_J2K] = DICOM_JPEG_2000_SYNTAX};
     ts_dicom_put_meta(header, class_of(files->object), instance, syntaxes[files->sink.request.codec]);
-    ts_dicom_put_text(header, 0x00080008, "CS", "%s",
-                      files->object == DICOM_CT   ? "DERIVED\\SECONDARY\\AXIAL"
-                      : files->object == DICOM_PT ? "DERIVED\\PRIMARY" /* which the standard demands of PET */
-                                                  : "DERIVED\\SECONDARY\\OTHER");
+    ts_dicom_put_text(header, 0x00080008, "CS", "%s", image_type(files));
     ts_dicom_put_text(header, 0x00080016, "UI", "%s", class_of(files->object));
     ts_dicom_put_text(header, 0x00080018, "UI", "%s", instance);
     ts_dicom_put_text(header, 0x00080060, "CS", "%s", files->modality);
@@ -280,7 +305,7 @@ static void put_place(struct dicom_header *header, const struct dicom_files *fil
     ts_dicom_put_text(header, 0x00181020, "LO", "tomostage %s", ts_version());
 }
 
-/* What tells the volumes of a series apart: a number and a time, an echo time, or a weighting. */
+/* The volumes of a series are told apart by a number and a time, an echo time, or a weighting. */
 static void put_volume(struct dicom_header *header, const struct dicom_files *files, int64_t z)
 {
     const struct sink_request *request = &files->sink.request;

@@ -97,7 +97,7 @@ void ts_dicom_put_doubles(struct dicom_header *header, uint32_t tag, const doubl
     header->n += n * sizeof *values;
 }
 
-/* An element of the header: its bytes, and its tag as a number that rises as tags do. */
+/* This is where an element of the header lies, and its tag as a number that rises as tags do. */
 struct element {
     uint32_t tag;
     size_t at, bytes;

@@ -16,7 +16,7 @@ enum { DICOM_HEADER_BYTES = 8192, DICOM_UID_BYTES = 65, DICOM_NUMBER_BYTES = 17 
 #define DICOM_RLE_SYNTAX "1.2.840.10008.1.2.5"
 #define DICOM_JPEG_2000_SYNTAX "1.2.840.10008.1.2.4.90"
 
-/* The elements before the pixels, which are made in memory because the length of the first group stands before it. */
+/* These elements before the pixels are made in memory, because the length of the first group stands before it. */
 struct dicom_header {
     unsigned char bytes[DICOM_HEADER_BYTES];
     size_t n, start; /* start: of the data set, behind the meta information */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of one derived series have in common, once all values are known. dicom_sink.c stores the values,
- * dicom_attributes.c makes the headers.
+ * This is what the files of one derived series have in common, once all values are known. dicom_sink.c stores the
+ * values, dicom_attributes.c makes the headers.
  */
 #ifndef IO_SINK_DICOM_FILES_H
 #define IO_SINK_DICOM_FILES_H

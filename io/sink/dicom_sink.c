@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes a volume, or a series of them, as a derived DICOM series, one file a slice in a folder: as CT, MR or PET
+ * This writes a volume, or a series of them, as a derived DICOM series, one file a slice in a folder: as CT, MR or PET
  * images where the input or the quantity says so, else as secondary captures. Stored values are 16-bit integers; values
  * that these hold are stored as they are, others get one slope and intercept a series, with which each is within half a
  * step of what it was. Invalid pixels have a stored value of their own, which Pixel Padding Value names. UIDs follow
@@ -23,6 +23,8 @@ static const char *refusal(const struct sink_request *request)
 {
     const struct ts_image *image = request->image;
     const char *wrong = ts_sink_no_volume(request);
+    if (request->volumes && request->volumes->kind == TS_AXIS_ITEM)
+        return "the values of a sweep are no times, and a series would say that they are";
     if (wrong)
         return wrong;
     for (int d = 1; d < 3; d++)
@@ -32,8 +34,27 @@ static const char *refusal(const struct sink_request *request)
                                                                                   : NULL;
 }
 
-/* What a codec holds for a frame: RLE its output; JPEG 2000 the frame as 32-bit integers, the coefficients and its code
- * blocks. */
+/* Returns true where slices rise against the normal of their rows and columns. */
+static bool is_left_handed(const struct ts_image *image)
+{
+    const double *x = image->direction, *y = x + 3, *step = image->step_z_mm;
+    double volume = 0;
+    for (int i = 0; i < 3; i++)
+        volume += (x[(i + 1) % 3] * y[(i + 2) % 3] - x[(i + 2) % 3] * y[(i + 1) % 3]) * step[i];
+    return image->has_geometry && volume < 0;
+}
+
+/* DICOM has no order of slices but that of their positions. */
+static const char *warning(const struct sink_request *request)
+{
+    return request->image->axes[0].n > 1 && is_left_handed(request->image)
+               ? "is left-handed: DICOM has no order of slices, so that it is read back with its slices in the "
+                 "opposite order, each at its place"
+               : NULL;
+}
+
+/* Returns the bytes that a codec holds for a frame: RLE has its output; JPEG 2000 the frame as 32-bit integers, the
+ * coefficients and its code blocks. */
 static size_t codec_bytes(const struct sink_request *request)
 {
     const struct ts_image *image = request->image;
@@ -113,6 +134,14 @@ static void choose_scale(struct dicom_files *files)
     files->intercept = low - files->least;
     if (ts_dtype_is_integer(dtype) && high - low <= files->most - files->least)
         return;
+    /* Values on an even grid come back to the bit. */
+    const double step = scratch->step, intercept = low - files->least * step;
+    if (step > 0 && high - low <= (files->most - files->least) * step && as_written(step) == step &&
+        as_written(intercept) == intercept) {
+        files->slope = step;
+        files->intercept = intercept;
+        return;
+    }
     /* A little more than is needed, for what the digits of intercept and slope leave out. */
     files->slope = as_written(high > low ? (high - low) / (files->most - files->least) * (1 + 1e-9) : 1);
     files->intercept = as_written(low - files->least * files->slope);
@@ -245,8 +274,10 @@ const struct sink_format dicom_sink = {
     .summary = "a folder of one DICOM file a slice, a derived series without identity",
     .part = ".dcm",
     .has_codec = true,
+    .has_window = true,
     .sink_bytes = sizeof(struct dicom_files),
     .refusal = refusal,
+    .warning = warning,
     .memory_bytes = memory_bytes,
     .open = open_files,
     .put = put,

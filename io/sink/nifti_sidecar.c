@@ -157,7 +157,8 @@ static void write_slice_times(struct json *json, const struct sink_request *requ
     ts_json_close(json, ']');
 }
 
-/* The axis along which phase was encoded, and the direction where the scanner states it. Rows keep their order. */
+/* Writes the axis along which phase was encoded, and the direction where the scanner states it. Rows keep their order.
+ */
 static void write_phase_axis(struct json *json, const struct sink_request *request)
 {
     const char *direction = ts_sink_attribute(request, "phase_encoding_direction");

@@ -11,7 +11,7 @@
 
 #include "io/sink/sink.h"
 
-/* How the volumes of a series follow each other in time. */
+/* This says how the volumes of a series follow each other in time. */
 struct nifti_timing {
     double step_s; /* 0: their axis is none of time, or the times are not known */
     bool even;     /* each comes one step after the one before it, as exactly as clocks say */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes a volume as NIfTI-1, or as NIfTI-2 where an axis is longer than 32,767, as it is or in gzip by all threads.
- * The values keep their type. A volume with a place in a patient keeps the order of its values, x fastest and row 0
- * first: the transform states how they lie, and LPS becomes RAS by the signs of the first two coordinates. A volume
- * without such a place has no transform (both codes are 0). Programs then draw the second axis upwards, so its rows are
- * written from the last to the first, and row 0 is at the top as it is in DICOM and HDF5. A series of volumes has a
- * fourth axis, which has a unit where it is one of time. nifti_sidecar.c makes the texts beside it. Where pixels are
- * invalid a second image goes beside it, NAME_mask: u8 on the same grid, 1 where a pixel is valid.
+ * This writes a volume as NIfTI-1, or as NIfTI-2 where an axis is longer than 32,767, as it is or in gzip by all
+ * threads. The values keep their type. A volume with a place in a patient keeps the order of its values, x fastest and
+ * row 0 first: the transform states how they lie, and LPS becomes RAS by the signs of the first two coordinates. A
+ * volume without such a place has no transform (both codes are 0). Programs then draw the second axis upwards, so its
+ * rows are written from the last to the first, and row 0 is at the top as it is in DICOM and HDF5. A series of volumes
+ * has a fourth axis, which has a unit where it is one of time. nifti_sidecar.c makes the texts beside it. Where pixels
+ * are invalid a second image goes beside it, NAME_mask: u8 on the same grid, 1 where a pixel is valid.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -98,38 +98,36 @@ static bool put_bytes(struct nifti_file *file, const void *data, size_t bytes)
 
 /* ---- files beside it ----------------------------------------------------------------------------- */
 
-/* Stages a file of the output's name with another ending. It holds what `write` writes; where that is nothing there is
- * no file. */
+/* Stages a file of the output's name with another ending, which holds `length` bytes of text. */
+static enum ts_status stage_beside(struct nifti_file *file, const char *ending, const char *text, size_t length,
+                                   struct ts_diag *diag)
+{
+    struct sink *sink = &file->sink;
+    const int k = sink->n_staged++, stem = (int)ts_sink_stem(sink->format, sink->request.path);
+    if (asprintf(&file->beside[k], "%.*s%s", stem, sink->request.path, ending) < 0) {
+        file->beside[k] = NULL;
+        return ts_diag_no_memory(diag, strlen(sink->request.path));
+    }
+    const enum ts_status status = ts_staged_file(&sink->staged[k], file->beside[k], sink->request.force, diag);
+    return status != TS_OK || ts_file_write_at(sink->staged[k].file.fd, text, length, 0)
+               ? status
+               : ts_sink_failed(sink, errno, diag);
+}
+
+/* Makes a file beside the output of what `write` writes; where that is nothing there is no file. */
 static enum ts_status create_beside(struct nifti_file *file, const char *ending, nifti_sidecar_write *write,
                                     struct ts_diag *diag)
 {
-    struct sink *sink = &file->sink;
-    const int k = sink->n_staged;
     char *text = NULL;
     size_t length = 0;
-    const int stem = (int)ts_sink_stem(sink->format, sink->request.path);
-    if (asprintf(&file->beside[k], "%.*s%s", stem, sink->request.path, ending) < 0)
-        file->beside[k] = NULL;
-    FILE *stream = file->beside[k] ? open_memstream(&text, &length) : NULL;
+    FILE *stream = open_memstream(&text, &length);
     if (!stream)
-        return ts_diag_no_memory(diag, strlen(sink->request.path));
-    const bool written = write(stream, &sink->request, &file->timing);
-    if (fclose(stream) != 0 || !written) {
-        free(text);
-        return ts_diag_no_memory(diag, length);
-    }
-    enum ts_status status = TS_OK;
-    if (length > 0) {
-        sink->n_staged++;
-        status = ts_staged_file(&sink->staged[k], file->beside[k], sink->request.force, diag);
-        if (status == TS_OK && !ts_file_write_at(sink->staged[k].file.fd, text, length, 0))
-            status = ts_sink_failed(sink, errno, diag);
-    }
+        return ts_diag_no_memory(diag, sizeof *stream);
+    const bool written = write(stream, &file->sink.request, &file->timing);
+    enum ts_status status = fclose(stream) == 0 && written ? TS_OK : ts_diag_no_memory(diag, length);
+    if (status == TS_OK && length > 0)
+        status = stage_beside(file, ending, text, length, diag);
     free(text);
-    if (length == 0) { /* the next file takes this place */
-        free(file->beside[k]);
-        file->beside[k] = NULL;
-    }
     return status;
 }
 

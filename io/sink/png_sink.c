@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes slices as gray pictures, one PNG file each in a folder, or one file where there is one slice. Values of 8 and
- * 16 bits without a sign are stored as they are; others become 8 bits by a window, which the chain gives, or which goes
- * from the 1st to the 99th percentile of a sample of the whole image. A comment in each file states the window. Values
- * that are not finite, and invalid pixels, are black. Source: PNG, ISO/IEC 15948.
+ * This writes slices as gray pictures, one PNG file each in a folder, or one file where there is one slice. Values of 8
+ * and 16 bits without a sign are stored as they are; others become 8 bits by a window, which the chain gives, or which
+ * goes from the 1st to the 99th percentile of a sample of the whole image. A comment in each file states the window.
+ * Values that are not finite, and invalid pixels, are black. Source: PNG, ISO/IEC 15948.
  */
 #include <errno.h>
 #include <math.h>
@@ -36,13 +36,13 @@ static const char *refusal(const struct sink_request *request)
 {
     const struct ts_image *image = request->image;
     if (ts_sink_is_file(&png_sink, request->path) && (image->axes[0].n > 1 || request->volumes))
-        return "a PNG file is one slice; name a folder, as in output: {png: FOLDER}";
+        return "a PNG file is one slice";
     return image->axes[1].n > LONGEST_SIDE || image->axes[2].n > LONGEST_SIDE ? "its slices are too large" : NULL;
 }
 
 /* ---- one picture --------------------------------------------------------------------------------- */
 
-/* A PNG file that is being made in memory. */
+/* This holds a PNG file while it is made in memory. */
 struct picture {
     unsigned char *bytes;
     size_t n;
@@ -211,6 +211,7 @@ const struct sink_format png_sink = {
     .name = "png",
     .summary = "a folder of one PNG picture a slice, or one .png file of one slice",
     .suffixes = {".png"},
+    .has_window = true,
     .part = ".png",
     .sink_bytes = sizeof(struct png_files),
     .refusal = refusal,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The list of the formats, and what they share: names and suffixes, checks, and the order in which outputs are
+ * This has the list of the formats, and what they share: names and suffixes, checks, and the order in which outputs are
  * finished, published and closed.
  */
 #include "io/sink/sink.h"
@@ -15,17 +15,31 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "core/path.h"
 #include "io/dicom_header/dicom_known.h"
 #include "io/file/file_bytes.h"
 
 const struct sink_format *const ts_sink_formats[] = {&nifti_sink, &tiff_sink, &png_sink, &dicom_sink, NULL};
 
-static const char *const hdf5_suffixes[] = {".h5", ".hdf5", ".nxs"};
+static const char *const hdf5_suffixes[] = {".h5", ".hdf5", ".nxs", NULL};
+/* A folder that was given such a name is a file that somebody expected. */
+static const char *const file_suffixes[] = {".dcm", ".ima", ".nrrd", ".nhdr", ".hdr", ".img",  ".mha", ".mhd",
+                                            ".npy", ".raw", ".jpg",  ".jpeg", ".bmp", ".gif",  ".gz",  ".zip",
+                                            ".tar", ".xz",  ".yaml", ".yml",  ".txt", ".json", ".csv", NULL};
 
 static bool ends_in(const char *path, const char *suffix)
 {
     const size_t length = strlen(path), end = strlen(suffix);
     return length > end && strcasecmp(path + length - end, suffix) == 0;
+}
+
+/* Returns true where the path ends in one of the suffixes, in any case. */
+static bool ends_in_one(const char *path, const char *const *suffixes)
+{
+    for (; *suffixes; suffixes++)
+        if (ends_in(path, *suffixes))
+            return true;
+    return false;
 }
 
 /* ---- names ------------------------------------------------------------------------------------- */
@@ -61,10 +75,7 @@ const struct sink_format *ts_sink_of_path(const char *path)
 
 bool ts_sink_is_hdf5(const char *path)
 {
-    for (size_t i = 0; i < sizeof hdf5_suffixes / sizeof *hdf5_suffixes; i++)
-        if (ends_in(path, hdf5_suffixes[i]))
-            return true;
-    return false;
+    return ends_in_one(path, hdf5_suffixes);
 }
 
 void ts_sink_list_suffixes(const char *name, char *out, size_t size)
@@ -83,6 +94,29 @@ void ts_sink_list_suffixes(const char *name, char *out, size_t size)
             used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "", lists[f][s]);
 }
 
+const char *ts_sink_misnamed(const struct sink_format *format, const char *path, char *hint, size_t size)
+{
+    const struct sink_format *other = ts_sink_of_path(path);
+    const bool is_folder = format && format->part && !other && !ts_sink_is_hdf5(path);
+    if (!strcmp(ts_base_name(path), "-")) {
+        snprintf(hint, size, "name a file%s", format && format->part ? " or a folder" : "");
+        return "'-' is no output: files and folders are written, and no streams";
+    }
+    if (is_folder && ends_in_one(path, file_suffixes)) {
+        snprintf(hint, size, "name a folder; with a slash behind it, as in '%s/', it may have any name",
+                 ts_base_name(path));
+        return "the path is that of a folder, and ends in the suffix of a file";
+    }
+    if (is_folder || (format ? ts_sink_is_file(format, path) : other == NULL))
+        return NULL;
+    char known[256];
+    ts_sink_list_suffixes(format ? format->name : "hdf5", known, sizeof known);
+    snprintf(hint, size, "output.%s takes %s%s", format ? format->name : "hdf5",
+             *known ? known : "the path of a folder",
+             *known && format && format->part ? ", and the path of a folder" : "");
+    return "the path ends in the suffix of another format, or in none";
+}
+
 /* ---- checks ------------------------------------------------------------------------------------ */
 
 enum ts_status ts_sink_check(const struct sink_format *format, const struct sink_request *request, struct ts_diag *diag)
@@ -96,6 +130,24 @@ enum ts_status ts_sink_check(const struct sink_format *format, const struct sink
     return ts_sink_is_file(format, request->path)
                ? ts_file_check(request->path, request->force, bytes, diag)
                : ts_staged_check_folder(request->path, format->part, request->force, bytes, diag);
+}
+
+bool ts_sink_folder_holds(const struct sink_format *format, const struct sink_request *request)
+{
+    struct sink_request folder = *request;
+    folder.path = "folder/";
+    return format->part && ts_sink_is_file(format, request->path) && format->refusal(request) &&
+           !format->refusal(&folder);
+}
+
+void ts_sink_warn(const struct sink_format *format, const struct sink_request *request, struct ts_diag *diag)
+{
+    const char *warning = format->warning ? format->warning(request) : NULL;
+    char stage[64];
+    snprintf(stage, sizeof stage, "output.%s", format->name);
+    if (warning)
+        ts_diag_warning(diag, &(struct diag_site){.code = "output-read-back", .stage = stage}, "the image '%s' %s",
+                        request->name, warning);
 }
 
 size_t ts_sink_memory_bytes(const struct sink_format *format, const struct sink_request *request)

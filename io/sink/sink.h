@@ -12,7 +12,7 @@
 
 enum { SINK_FORMATS = 4, SINK_SUFFIXES = 3, SINK_STAGED = 5 };
 
-/* How values become gray: [low, high] of them are black and white. */
+/* By this values become gray: `low` is black, and `high` is white. */
 struct sink_window {
     bool given;
     double low, high;
@@ -50,11 +50,13 @@ struct sink_format {
     /* Of files; the first is the usual one. A format that writes folders has `part` too. */
     const char *suffixes[SINK_SUFFIXES];
     const char *beside[SINK_STAGED]; /* endings in place of the suffix of files that may stand beside the output */
-    bool has_codec;                  /* sink_request.codec counts */
+    bool has_codec, has_window;      /* sink_request.codec counts, and its window */
     const char *part;                /* suffix of the files in a folder; NULL: the format writes files alone */
     size_t sink_bytes;               /* of its struct, which begins with struct sink */
     /* Returns why the format cannot hold such an image: a phrase such as "a sinogram is no volume". NULL: it can. */
     const char *(*refusal)(const struct sink_request *request);
+    /* Returns what readers will make of such an image other than it is, or NULL. NULL: nothing. */
+    const char *(*warning)(const struct sink_request *request);
     size_t (*memory_bytes)(const struct sink_request *request); /* that the sink holds; NULL: none */
     /* Begins; the staged output is there. */
     enum ts_status (*open)(struct sink *sink, struct ts_diag *diag);
@@ -78,11 +80,18 @@ size_t ts_sink_stem(const struct sink_format *format, const char *path);
 void ts_sink_list_suffixes(const char *name, char *out, size_t size);
 /* Returns true where a file of this name is taken for HDF5. */
 bool ts_sink_is_hdf5(const char *path);
+/* Returns NULL where the format (NULL: HDF5) writes an output of this name, else what is wrong with it: a phrase such
+ * as "the path ends in the suffix of another format, or in none", with what to do in *hint. */
+const char *ts_sink_misnamed(const struct sink_format *format, const char *path, char *hint, size_t size);
 
 /* Checks before a run whether the output can be written: its place, and the image where it is known already (NULL:
  * not). TS_RUN_FAILED or TS_BAD_CHAIN. */
 enum ts_status ts_sink_check(const struct sink_format *format, const struct sink_request *request,
                              struct ts_diag *diag);
+/* Returns true where the format writes no file of this image, but would write a folder. */
+bool ts_sink_folder_holds(const struct sink_format *format, const struct sink_request *request);
+/* Warns where readers will make something else of the image (`output-read-back`). */
+void ts_sink_warn(const struct sink_format *format, const struct sink_request *request, struct ts_diag *diag);
 size_t ts_sink_memory_bytes(const struct sink_format *format, const struct sink_request *request);
 /* Opens an output under a temporary name. Where it fails nothing is left. */
 enum ts_status ts_sink_open(const struct sink_format *format, const struct sink_request *request, struct sink **sink,
@@ -130,8 +139,8 @@ bool ts_sink_text(const struct source_attribute *fact, char *out, size_t size);
 bool ts_sink_holds(const struct sink_request *request, const struct source_attribute *fact);
 /* Returns the text of such an attribute; NULL where there is none. */
 const char *ts_sink_attribute(const struct sink_request *request, const char *name);
-/* The transform of voxel indices (x, y, z, 1) to coordinates in mm, three rows of four: LPS of the patient, or the
- * positions along the axes where the image has no geometry. */
+/* Fills in the transform of voxel indices (x, y, z, 1) to coordinates in mm, three rows of four: LPS of the patient, or
+ * the positions along the axes where the image has no geometry. */
 void ts_sink_transform(const struct ts_image *image, double rows[3][4]);
 /* Returns true where the slices are those of the input, in its order, so that what is known of each still holds. */
 bool ts_sink_same_slices(const struct sink_request *request);

@@ -48,6 +48,8 @@ static void forget(struct sink_scratch *scratch)
 {
     scratch->low = scratch->hidden_low = INFINITY;
     scratch->high = scratch->hidden_high = -INFINITY;
+    scratch->first = (double)NAN;
+    scratch->step = INFINITY;
     scratch->has_nan = false;
     scratch->n_sample = 0;
 }
@@ -78,7 +80,27 @@ static void hide(struct sink_scratch *scratch, const struct sink *sink, int64_t 
     }
 }
 
-/* Looks at the values of slice z: their range, whether all are finite, and the sample. */
+/* Makes the step the largest power of two that divides the distances of the values from the first one. Measured values
+ * end this soon: 16 bits cannot count their steps. */
+static void find_step(struct sink_scratch *scratch, const double *values, size_t n)
+{
+    enum { DIGITS = 53, MOST_STEPS = 65535 };
+    for (size_t i = 0; i < n && scratch->step > 0; i++) {
+        if (!isfinite(values[i]))
+            continue;
+        if (isnan(scratch->first))
+            scratch->first = values[i];
+        const double distance = values[i] - scratch->first;
+        int exponent;
+        const int64_t bits = (int64_t)ldexp(frexp(fabs(distance), &exponent), DIGITS);
+        if (bits != 0)
+            scratch->step = fmin(scratch->step, ldexp((double)(bits & -bits), exponent - DIGITS));
+        if (fabs(distance) > MOST_STEPS * scratch->step || scratch->first + distance != values[i])
+            scratch->step = 0;
+    }
+}
+
+/* Looks at the values of slice z: their range and step, whether all are finite, and the sample. */
 static void look(struct sink_scratch *scratch, const struct sink *sink, int64_t z, const unsigned char *slice,
                  size_t step)
 {
@@ -92,6 +114,7 @@ static void look(struct sink_scratch *scratch, const struct sink *sink, int64_t 
         ts_load_f64(values, slice + done * width, slab->dtype, n);
         if (sink->valid)
             hide(scratch, sink, z, done, values, n);
+        find_step(scratch, values, n);
         for (size_t i = 0; i < n; i++) {
             const bool is = isfinite(values[i]);
             finite = finite && is;

@@ -13,8 +13,10 @@ struct sink_scratch {
     int fd;
     double low, high;               /* range of the values that are finite and valid; low > high where there is none */
     double hidden_low, hidden_high; /* that of invalid pixels, after ts_scratch_end */
-    bool has_nan;                   /* some values of valid pixels are not finite */
-    float *sample; /* some values of every slice, evenly taken, but for those that are not finite or not valid */
+    double first, step; /* all finite and valid values are `first` plus a multiple of `step`, a power of two; 0: of none
+                           that 16 bits could count, INFINITY: they are all one */
+    bool has_nan;       /* some values of valid pixels are not finite */
+    float *sample;      /* some values of every slice, evenly taken, but for those that are not finite or not valid */
     size_t n_sample, most_sample;
     struct digest *digest;
     char digest_text[DIGEST_TEXT_BYTES]; /* of all values, after ts_scratch_end */

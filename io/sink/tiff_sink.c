@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes slices as pages of one TIFF file, or as one file each in a folder. Values keep their type and are not
+ * This writes slices as pages of one TIFF file, or as one file each in a folder. Values keep their type and are not
  * compressed. The resolution is in pixels a mm without a unit, and ImageJ's description has the unit and the distance
  * of the slices, as ImageJ writes them and tifffile reads them. A file that could pass 2 GiB is a BigTIFF.
  */

@@ -18,7 +18,19 @@ const struct choice ts_unreadable_choices[] = {
 
 const char *ts_source_unit(enum ts_quantity quantity)
 {
-    return quantity == TS_COUNTS ? "counts" : quantity == TS_HU ? "HU" : quantity == TS_ATTENUATION ? "1/mm" : "1";
+    return quantity == TS_COUNTS        ? "counts"
+           : quantity == TS_HU          ? "HU"
+           : quantity == TS_ATTENUATION ? "1/mm"
+           : quantity == TS_DOSE        ? "Gy"
+                                        : "1";
+}
+
+const char *ts_source_rounding(bool doubles, double largest)
+{
+    static const double float_whole_max = 16777216; /* 2^24: every integer up to it is a 32-bit float */
+    return doubles                     ? "64-bit floating point values are rounded to 32 bits"
+           : largest > float_whole_max ? "values beyond 16,777,216 are rounded to 32-bit float"
+                                       : NULL;
 }
 
 struct ts_axis ts_source_axis(enum ts_axis_kind kind, int64_t n, double spacing_mm)

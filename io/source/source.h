@@ -63,6 +63,9 @@ struct source {
     bool in_place;   /* the source has prefetch_to() */
     bool no_digests; /* nobody asks for the digests of slices. Set before start() alone */
     int64_t n_files; /* whose headers were read to open the input */
+    /* UID of the frame of reference that positions are in, as the input states it, to compare masks with; it reaches no
+     * output. NULL: not stated. */
+    const char *frame_of_reference;
     const struct source_attribute *attributes;
     size_t n_attributes;
 };
@@ -133,6 +136,9 @@ enum ts_status ts_source_make_valid(struct source *source, struct ts_diag *diag)
 
 /* Returns the unit of values that are stored as this quantity: "counts", "HU", "1/mm" or "1". */
 const char *ts_source_unit(enum ts_quantity quantity);
+/* Returns the warning of an input whose values may be rounded to 32-bit floats, or NULL: those of 64-bit floats, and of
+ * integers or scales whose values reach up to `largest` in magnitude (0: they are not made into floats). */
+const char *ts_source_rounding(bool doubles, double largest);
 /* Returns an even axis of n elements that are spacing_mm apart, or one pixel for 0. Positions of a detector count from
  * its middle. */
 struct ts_axis ts_source_axis(enum ts_axis_kind kind, int64_t n, double spacing_mm);

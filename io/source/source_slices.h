@@ -23,6 +23,13 @@ const char *ts_source_on(const struct param_set *set);
 enum ts_status ts_source_open_on(const struct source_format *format, const struct param_set *set,
                                  const struct source *image, struct source **source, struct ts_diag *diag);
 
+/* Returns the number by which read(), prefetch() and `slices` know slice i, where i counts the slices of all volumes,
+ * one volume after the other. */
+static inline int64_t ts_source_number(const struct source *source, int64_t i)
+{
+    return i / source->n_slices * source->n_whole + i % source->n_slices;
+}
+
 /* Opens the source, and cuts it to the set's `slices`. TS_BAD_CHAIN where they are no range (slices-list), or not
  * within the input (slices-range), and for a format that only opens on another input (source-on). */
 enum ts_status ts_source_open(const struct source_format *format, const struct param_set *set, struct source **source,

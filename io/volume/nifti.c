@@ -23,7 +23,7 @@ static const struct param nifti_params[] = {
     SLICES_PARAM(struct nifti_params),
 };
 
-/* Where the values can begin at most: behind a header and extensions, which are short texts. */
+/* Values begin before this byte: only a header and extensions, which are short texts, stand before them. */
 enum { MOST_OFFSET = 1 << 28 };
 
 static bool ends_in(const char *path, const char *suffix)
@@ -84,9 +84,20 @@ static enum ts_status take_type(struct volume_layout *layout, const struct nifti
                          datatype);
         return ts_diag_hint(diag, "convert it with another program first, for example nibabel in Python");
     }
+    const double bits = 8 * (double)ts_dtype_bytes(layout->stored);
+    if (header->bits != bits) {
+        ts_volume_refuse(layout, "nifti-header", diag,
+                         "contradicts itself: its values have %g bits by datatype (%d), and %g by bitpix", bits,
+                         datatype, header->bits);
+        return ts_diag_hint(diag, "correct the one that is wrong");
+    }
     layout->swapped = header->swapped;
     /* A slope of 0 says that there is no scale. */
-    if (header->slope != 0 && isfinite(header->slope)) {
+    if (!isfinite(header->slope)) {
+        const struct diag_site site = {.code = "nifti-scale", .span = layout->span, .stage = layout->site};
+        ts_diag_warning(diag, &site, "%s has a slope (scl_slope) that is not finite: its values are taken unscaled",
+                        layout->path);
+    } else if (header->slope != 0) {
         layout->slope = header->slope;
         layout->intercept = header->intercept;
     }

@@ -16,7 +16,7 @@ enum { NIFTI_1_BYTES = 348, NIFTI_2_BYTES = 540, NIFTI_TEXT_BYTES = 81 };
 /* Values of `units`: lengths, and times beside them. */
 enum { NIFTI_METER = 1, NIFTI_MM = 2, NIFTI_MICRON = 3, NIFTI_LENGTHS = 7 };
 enum { NIFTI_SECONDS = 8, NIFTI_MILLISECONDS = 16, NIFTI_MICROSECONDS = 24, NIFTI_TIMES = 56 };
-/* A transform's code: none, or to the coordinates of the scanner. */
+/* A transform's code says that there is none, or one to the coordinates of the scanner. */
 enum { NIFTI_UNKNOWN = 0, NIFTI_SCANNER = 1 };
 /* The greatest length of an axis in version 1. */
 enum { NIFTI_1_LONGEST = 32767 };
@@ -47,8 +47,8 @@ bool ts_nifti_dtype(int datatype, enum ts_dtype *dtype);
 /* Returns the name of a code that ts_nifti_dtype does not know, for messages. */
 const char *ts_nifti_name(int datatype);
 
-/* The transform of voxel indices (i, j, k) to RAS in the header's unit: three rows of four. Returns false where the
- * header has none. sform goes before qform. */
+/* Gives the transform of voxel indices (i, j, k) to RAS in the header's unit, three rows of four. Returns false where
+ * the header has none. sform goes before qform. */
 bool ts_nifti_transform(const struct nifti_header *header, double rows[3][4]);
 /* Sets both transforms of a header from one in mm. A transform that is sheared is in sform alone, as qform can only
  * turn. */

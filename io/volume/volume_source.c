@@ -21,6 +21,7 @@
 #include "io/file/gzip_reader.h"
 #include "io/file/regular_file.h"
 #include "io/source/read_ahead.h"
+#include "io/volume/volume_geometry.h"
 
 struct volume_source {
     struct rule_source in; /* first */
@@ -236,8 +237,29 @@ static enum ts_status inflate_slices(const struct reading *reading, int64_t n, s
         if (!wrong)
             status = finish_slice(reading, 0, i, diag);
     }
+    bool whole;
+    if (!wrong && status == TS_OK && reading->z + n == ts_source_total(&reading->source->in.base))
+        wrong = ts_gzip_reader_check(gzip, 1, &whole);
     ts_gzip_reader_destroy(gzip);
     return wrong ? ts_volume_refuse(layout, "input-unreadable", diag, "%s", wrong) : status;
+}
+
+enum ts_status ts_volume_check_stored(const struct source *base, uint64_t most, bool *whole, struct ts_diag *diag)
+{
+    const struct volume_layout *layout = &((const struct volume_source *)base)->layout;
+    *whole = true;
+    if (!layout->gzip)
+        return TS_OK;
+    struct gzip_reader *gzip = ts_gzip_reader_create(layout->fd, layout->start);
+    if (!gzip)
+        return ts_diag_no_memory(diag, sizeof gzip);
+    const uint64_t values =
+        layout->skip + (uint64_t)ts_source_total(base) * stored_bytes((const struct volume_source *)base);
+    const char *wrong = ts_gzip_reader_skip(gzip, values < most ? values : most);
+    if (!wrong)
+        wrong = ts_gzip_reader_check(gzip, most > values ? most - values : 0, whole);
+    ts_gzip_reader_destroy(gzip);
+    return wrong ? ts_volume_refuse(layout, "input-unreadable", diag, "%s", wrong) : TS_OK;
 }
 
 static enum ts_status read_range(struct source *base, struct readers *readers, int64_t z, int64_t n, void *out,
@@ -295,61 +317,13 @@ static const struct source_ops gzip_ops = {.memory_bytes = memory_bytes,
 
 /* ---- what the volume is ------------------------------------------------------------------------ */
 
-static double dot(const double a[3], const double b[3])
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
-/* Makes the geometry of the transform's columns. Returns what is wrong with them, or NULL. */
-static const char *take_transform(struct volume_source *source, const double transform[3][4], struct ts_image *image)
-{
-    enum { X, Y, Z };
-    const double tolerance = 1e-3;
-    double columns[3][3], lengths[3], *u = image->direction;
-    for (int d = 0; d < 3; d++) {
-        for (int i = 0; i < 3; i++)
-            columns[d][i] = transform[i][d];
-        lengths[d] = sqrt(dot(columns[d], columns[d]));
-        if (!(lengths[d] > 1e-9 && lengths[d] < 1e9))
-            return "has an axis whose spacing is no positive number of mm";
-        image->origin_mm[d] = transform[d][3];
-        if (!isfinite(image->origin_mm[d]))
-            return "has an origin that is not finite";
-    }
-    for (int d = 0; d < 3; d++)
-        if (fabs(dot(columns[d], columns[(d + 1) % 3])) > tolerance * lengths[d] * lengths[(d + 1) % 3])
-            return "has axes that are not at right angles, as after a gantry tilt; resample it to a grid first";
-    for (int pass = 0; pass < 2; pass++) {
-        for (int i = 0; i < 3; i++)
-            u[i] = columns[X][i] / lengths[X];
-        const double along = dot(columns[Y], u);
-        for (int i = 0; i < 3; i++)
-            u[3 + i] = columns[Y][i] - along * u[i];
-        const double length = sqrt(dot(u + 3, u + 3));
-        for (int i = 0; i < 3; i++)
-            u[3 + i] /= length;
-        for (int i = 0; i < 3; i++)
-            u[6 + i] = u[(i + 1) % 3] * u[3 + (i + 2) % 3] - u[(i + 2) % 3] * u[3 + (i + 1) % 3];
-        if (dot(columns[Z], u + 6) > 0)
-            break;
-        source->flip_rows = true;
-        for (int i = 0; i < 3; i++) {
-            image->origin_mm[i] += (double)(image->axes[1].n - 1) * columns[Y][i];
-            columns[Y][i] = -columns[Y][i];
-        }
-    }
-    for (int i = 0; i < 3; i++)
-        image->step_z_mm[i] = image->axes[0].spacing * u[6 + i];
-    image->has_geometry = true;
-    return NULL;
-}
-
 /* Chooses the type that holds every scaled value: the stored one, the smallest integers where slope and intercept are
- * whole, or 32-bit floats. */
-static enum ts_dtype dtype_of(const struct volume_layout *layout)
+ * whole, or 32-bit floats. *largest: the largest magnitude of integers that become floats, else 0. */
+static enum ts_dtype dtype_of(const struct volume_layout *layout, double *largest)
 {
     static const enum ts_dtype integers[] = {TS_I16, TS_U16, TS_I32, TS_U32};
     double low, high, least, most;
+    *largest = 0;
     if (!ts_dtype_is_integer(layout->stored))
         return TS_F32;
     if (layout->slope == 1 && layout->intercept == 0)
@@ -362,6 +336,7 @@ static enum ts_dtype dtype_of(const struct volume_layout *layout)
             fmin(a, b) >= least && fmax(a, b) <= most)
             return integers[i];
     }
+    *largest = fmax(fabs(a), fabs(b));
     return TS_F32;
 }
 
@@ -406,29 +381,61 @@ static enum ts_status describe_volumes(struct volume_source *source, struct ts_d
     return TS_OK;
 }
 
+/* A file that states no place is turned by a convention alone, which whoever made it may not have followed. */
+static void warn_of_rows(const struct volume_layout *layout, struct ts_diag *diag)
+{
+    const struct diag_site site = {.code = "rows-reversed", .span = layout->span, .stage = layout->site};
+    ts_diag_warning(diag, &site,
+                    "%s states no place in the patient, and programs draw its y upwards: its rows are read from the "
+                    "last to the first",
+                    layout->path);
+    ts_diag_hint(diag, "where row 0 of the file is to stay at the top, write its transform into the header (sform or "
+                       "qform)");
+}
+
+/* Warns where the type of the image may hold less than the file does. */
+static void warn_of_rounding(const struct volume_layout *layout, double largest, struct ts_diag *diag)
+{
+    const char *rounded = ts_source_rounding(layout->stored == TS_F64, largest);
+    if (rounded)
+        ts_diag_warning(diag,
+                        &(struct diag_site){.code = "values-rounded", .span = layout->span, .stage = layout->site},
+                        "%s: %s", layout->path, rounded);
+}
+
 static enum ts_status describe(struct volume_source *source, struct ts_diag *diag)
 {
     static const enum ts_axis_kind kinds[] = {TS_AXIS_Z, TS_AXIS_Y, TS_AXIS_X};
     struct volume_layout *layout = &source->layout;
     struct ts_image *image = &source->in.base.image;
+    double largest;
     enum ts_status status = check_size(layout, diag);
     if (status != TS_OK)
         return status;
     if (!isfinite(layout->slope) || !isfinite(layout->intercept))
         return ts_volume_refuse(layout, "volume-scale", diag, "has a slope or an intercept that is not finite");
     image->rank = 3;
-    image->dtype = dtype_of(layout);
+    image->dtype = dtype_of(layout, &largest);
     image->quantity = layout->quantity;
     image->unit = ts_source_unit(layout->quantity);
     for (int d = 0; d < 3; d++)
         image->axes[d] = ts_source_axis(kinds[d], layout->n[2 - d], layout->spacing[2 - d]);
     source->as_stored = image->dtype == layout->stored && layout->slope == 1 && layout->intercept == 0;
     source->flip_rows = layout->upwards && !layout->has_transform;
-    const char *wrong = layout->has_transform ? take_transform(source, layout->transform, image) : NULL;
+    const char *wrong = layout->has_transform ? ts_volume_geometry(layout->transform, image, &source->flip_rows) : NULL;
     if (wrong)
         return ts_volume_refuse(layout, "volume-geometry", diag, "%s", wrong);
+    warn_of_rounding(layout, largest, diag);
     if (layout->n[3] > 1)
         status = describe_volumes(source, diag);
+    if (status == TS_OK && source->flip_rows && !layout->has_transform && layout->n[1] > 1)
+        warn_of_rows(layout, diag);
+    if (status == TS_OK && ts_image_lean_degree(image) > TS_UPRIGHT_DEGREE)
+        ts_diag_warning(diag,
+                        &(struct diag_site){.code = "volume-sheared", .span = layout->span, .stage = layout->site},
+                        "%s is sheared: the step between its slices leans %.2f degrees off their normal, as behind a "
+                        "tilted gantry; it is kept",
+                        layout->path, ts_image_lean_degree(image));
     if (status == TS_OK && source->flip_rows)
         status =
             ts_volume_attribute(layout, diag, "rows_reversed", "yes: %s",

@@ -61,6 +61,10 @@ enum ts_status ts_volume_attribute(struct volume_layout *layout, struct ts_diag 
  * transform: one whose axes are not at right angles is refused. The layout's file and arena belong to the source, or
  * are closed where this fails. */
 enum ts_status ts_volume_source_take(struct volume_layout *layout, struct source **source, struct ts_diag *diag);
+/* Inflates the values of a source of ts_volume_source_take that gzip compressed, at most `most` bytes of the stream,
+ * and refuses a stream that is cut or whose checksum is wrong. *whole: all of it was held against its checksum, or the
+ * values are not compressed. */
+enum ts_status ts_volume_check_stored(const struct source *source, uint64_t most, bool *whole, struct ts_diag *diag);
 /* Closes what the layout holds, for a format that gives up before that. */
 void ts_volume_close(struct volume_layout *layout);
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Starts processes with posix_spawn, which does not copy this process, and reads from wait4 what they used. Their
- * standard error goes to a file without a name, of which a message shows the first line.
+ * Starts processes and reads from wait4 what they used. Their standard error goes to a file without a name, of which a
+ * message shows the first line.
  */
 #include "pipeline/bench/runs_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,10 +17,9 @@
 
 #include "core/timing.h"
 #include "io/file/file_bytes.h"
+#include "pipeline/command/process.h"
 
-extern char **environ;
-
-enum { PATH_BYTES = 4096, SAID_BYTES = 400, BLOCK_BYTES = 4 << 20 };
+enum { SAID_BYTES = 400, BLOCK_BYTES = 4 << 20 };
 
 /* ---- signals ----------------------------------------------------------------------------------- */
 
@@ -53,46 +51,6 @@ void ts_runs_signals_obey(void)
 }
 
 /* ---- processes --------------------------------------------------------------------------------- */
-
-/* Writes the path of tomostage: it stands beside this program, or, for the programs of tests, a folder above it. */
-static bool find_program(char path[PATH_BYTES])
-{
-    char here[PATH_BYTES - sizeof "/../tomostage"];
-    const ssize_t length = readlink("/proc/self/exe", here, sizeof here - 1);
-    here[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(here, '/');
-    if (!slash)
-        return false;
-    *slash = '\0';
-    snprintf(path, PATH_BYTES, "%s/tomostage", here);
-    if (access(path, X_OK) != 0)
-        snprintf(path, PATH_BYTES, "%s/../tomostage", here);
-    return true;
-}
-
-/* Returns 0 or an errno. The process takes the signals that this one catches or holds. */
-static int spawn(const char *path, char *const *arguments, int errors, pid_t *pid)
-{
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attributes;
-    sigset_t none, usual;
-    sigemptyset(&none);
-    sigemptyset(&usual);
-    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
-        sigaddset(&usual, stops[i]);
-    posix_spawn_file_actions_init(&files);
-    posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, errors, STDERR_FILENO);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &usual);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    const int error = posix_spawn(pid, path, &files, &attributes, arguments, environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&files);
-    return error;
-}
 
 /* Says what the process was to do and how it ended. */
 static enum ts_status report(const char *const *arguments, int ended, int errors, struct ts_diag *diag)
@@ -126,7 +84,7 @@ static int start_and_wait(const char *path, char *const *arguments, int errors, 
     struct rusage used;
     pid_t pid;
     const double begin = ts_seconds();
-    const int error = spawn(path, arguments, errors, &pid);
+    const int error = ts_process_start(path, arguments, errors, -1, &pid);
     if (error)
         return error;
     running = pid;
@@ -143,12 +101,12 @@ static int start_and_wait(const char *path, char *const *arguments, int errors, 
 enum ts_status ts_runs_process(const char *const *arguments, struct runs_process *process, struct ts_diag *diag)
 {
     enum { MOST = 32 };
-    char path[PATH_BYTES];
+    char path[PATH_MAX];
     char *all[MOST + 2] = {"tomostage"};
     int ended = 0;
     for (int i = 0; arguments[i] && i < MOST; i++)
         all[i + 1] = (char *)arguments[i];
-    if (!find_program(path))
+    if (!ts_process_find(path))
         return failed_to_start("tomostage", ENOENT, diag);
     const int errors = memfd_create("errors", MFD_CLOEXEC);
     const int error = errors < 0 ? errno : start_and_wait(path, all, errors, process, &ended);

@@ -9,6 +9,7 @@
 #include "core/params.h"
 #include "io/sink/sink.h"
 #include "io/source/source.h"
+#include "pipeline/chain/sweep.h"
 #include "stages/engine/stage.h"
 
 enum { CHAIN_MAX_STAGES = 256, CHAIN_MAX_SOURCES = 16 };
@@ -37,7 +38,7 @@ struct chain_stage {
 enum chain_compression { CHAIN_DEFLATE, CHAIN_STORED, CHAIN_SMALL };
 enum chain_dtype { CHAIN_OWN, CHAIN_F16 };
 
-/* An output of another format than HDF5. */
+/* This is an output of another format than HDF5. */
 struct chain_sink {
     const struct sink_format *format;
     const char *path; /* joined to the chain's folder */
@@ -63,6 +64,7 @@ struct ts_chain {
     int32_t n_sources;
     struct chain_stage *stages;
     int32_t n_stages;
+    struct chain_sweep sweep;
     struct chain_output output;
     /* These are stages of another chain, run for the tables of the last: images may go unused, and there is no output.
      */

@@ -126,6 +126,7 @@ static const char *new_name(struct builder *builder, const struct node *node, co
         else
             ts_diag_error(builder->diag, TS_BAD_CHAIN, &site, "the name '%s' is taken in line %d", text,
                           builder->chain->stages[stage].name_span.line);
+        ts_diag_hint(builder->diag, "choose another name for this one");
         return NULL;
     }
     const char *copy = ts_arena_text(builder->chain->arena, text, strlen(text));
@@ -161,6 +162,12 @@ static const struct source_format *find_format(const struct builder *builder, co
         ts_load_unknown(builder->diag, map->first->key->text, map->first->key->span, owner, "format", names, n);
     else if (!found)
         report(builder, map, "no-format", owner, "the format is missing");
+    if (!found && !(map->first && ts_nearest_name(map->first->key->text, names, n))) {
+        char known[256];
+        ts_load_list_names(known, sizeof known, names, n);
+        ts_diag_hint(builder->diag, "an input is a format and a path, such as input: {dicom: FOLDER}; known: %s",
+                     known);
+    }
     return found;
 }
 
@@ -294,6 +301,10 @@ static const struct stage *find_stage(const struct builder *builder, const struc
     for (; ts_stages[n] && n < sizeof names / sizeof *names; n++)
         names[n] = ts_stages[n]->name;
     ts_load_unknown(builder->diag, name->text, name->span, NULL, "stage", names, n);
+    char first[64];
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(name->text, " {="), name->text);
+    if (ts_stage_find(first))
+        ts_diag_hint(builder->diag, "a colon stands behind the name of a stage: - %s: {...}", first);
     return NULL;
 }
 
@@ -342,6 +353,7 @@ static void build_stage(struct builder *builder, const struct node *item, int32_
     struct load load = loader(builder);
     load.other_keys = stage_keys;
     load.n_other_keys = sizeof stage_keys / sizeof *stage_keys;
+    load.sweep = &chain->sweep;
     stage->input_node = index == 0 ? 0 : chain->n_sources + index - 1;
     const struct node *entry = stage_entry(builder, item);
     if (!entry)
@@ -353,7 +365,10 @@ static void build_stage(struct builder *builder, const struct node *item, int32_
                                         stage->stage->name, stage->span, &stage->set))
         return;
     static const struct node no_parameters = {.kind = NODE_MAP};
+    const bool swept = chain->sweep.n > 0;
     ts_load_params(&load, entry->key ? entry : &no_parameters, &stage->set);
+    if (!swept)
+        chain->sweep.stage = index;
     if (entry->kind != NODE_REFUSED)
         check_stage_name(builder, item, stage);
     ts_chain_resolve_references(chain, index, builder->diag);
@@ -433,6 +448,7 @@ void ts_chain_build(struct ts_chain *chain, const struct node *root, const char 
     chain->version = CHAIN_VERSION;
     if (root->kind != NODE_MAP) {
         ts_load_expected(diag, root, NULL, "a map with the keys tomostage, input, stages and output");
+        ts_diag_hint(diag, "a chain begins with the line `tomostage: 2`; an image is named in it, or by -i");
         return;
     }
     for (const struct node *entry = root->first; entry; entry = entry->next) {

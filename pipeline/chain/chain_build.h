@@ -10,6 +10,9 @@
 
 /* Returns the index of the parameter that holds the paths of the source's format, or -1. */
 int ts_chain_path_param(const struct source_format *format);
+/* Replaces the path of a source, as ts_chain_set_input does that of the first one. */
+enum ts_status ts_chain_set_path(struct ts_chain *chain, struct chain_source *source, const char *path,
+                                 struct ts_diag *diag);
 /* Sets the nodes of the given references of a stage. Returns false where one names nothing before the stage
  * (reported). */
 bool ts_chain_resolve_references(const struct ts_chain *chain, int32_t stage, struct ts_diag *diag);

@@ -38,21 +38,34 @@ static bool is_silent(const struct param_set *set, size_t i)
     return false;
 }
 
-static bool write_value(FILE *out, const struct param_set *set, size_t i)
+static bool write_value(FILE *out, const struct param *param, const void *at)
 {
-    const int length = ts_param_format(set, i, NULL, 0);
+    const int length = ts_param_format_value(param, at, NULL, 0);
     char *text = length < 0 ? NULL : malloc((size_t)length + 1);
     if (!text)
         return false;
-    ts_param_format(set, i, text, (size_t)length + 1);
+    ts_param_format_value(param, at, text, (size_t)length + 1);
     fputs(text, out);
     free(text);
     return true;
 }
 
+static bool write_sweep(FILE *out, const struct param *param, const struct chain_sweep *sweep)
+{
+    bool ok = true;
+    fputs("{sweep: [", out);
+    for (int64_t k = 0; ok && k < sweep->n; k++) {
+        fputs(k > 0 ? ", " : "", out);
+        ok = write_value(out, param, ts_sweep_value(sweep, param, k));
+    }
+    fputs("]}", out);
+    return ok;
+}
+
 /* Writes the entries of a map between braces. The owner's name stands in place of the path, which the parameter called
- * `path` holds. */
-static bool write_params(FILE *out, const struct param_set *set, const char *path, bool first)
+ * `path` holds. `sweep` is that of one of the parameters, or NULL. */
+static bool write_params(FILE *out, const struct param_set *set, const struct chain_sweep *sweep, const char *path,
+                         bool first)
 {
     for (size_t i = 0; i < set->n_params; i++) {
         const char *name = set->params[i].name;
@@ -63,7 +76,8 @@ static bool write_params(FILE *out, const struct param_set *set, const char *pat
         first = false;
         if (is_path)
             fputs(set->owner, out);
-        else if (!write_value(out, set, i))
+        else if (sweep && sweep->param == i ? !write_sweep(out, &set->params[i], sweep)
+                                            : !write_value(out, &set->params[i], ts_param_field(set, i)))
             return false;
     }
     return true;
@@ -72,7 +86,7 @@ static bool write_params(FILE *out, const struct param_set *set, const char *pat
 static bool write_source(FILE *out, const struct chain_source *source)
 {
     fprintf(out, "%s: {", source->name);
-    const bool ok = write_params(out, &source->set, source->format->name, true);
+    const bool ok = write_params(out, &source->set, NULL, source->format->name, true);
     fputs("}\n", out);
     return ok;
 }
@@ -87,6 +101,7 @@ static bool write_stage(FILE *out, const struct ts_chain *chain, int32_t index)
 {
     const struct chain_stage *stage = &chain->stages[index];
     const int32_t before = index == 0 ? 0 : chain->n_sources + index - 1;
+    const bool swept = chain->sweep.n > 0 && chain->sweep.stage == index;
     bool first = true;
     fprintf(out, "  - %s: {", stage->stage->name);
     if (stage->name) {
@@ -97,7 +112,7 @@ static bool write_stage(FILE *out, const struct ts_chain *chain, int32_t index)
         fprintf(out, "%sinput: %s", first ? "" : ", ", node_name(chain, stage->input_node));
         first = false;
     }
-    const bool ok = write_params(out, &stage->set, NULL, first);
+    const bool ok = write_params(out, &stage->set, swept ? &chain->sweep : NULL, NULL, first);
     fputs("}\n", out);
     return ok;
 }
@@ -115,7 +130,7 @@ static bool write_output(FILE *out, const struct ts_chain *chain)
     if (set.idle == (1u << set.n_params) - 1)
         return true;
     fputs("output: {", out);
-    const bool ok = write_params(out, &set, NULL, true);
+    const bool ok = write_params(out, &set, NULL, NULL, true);
     fputs("}\n", out);
     return ok;
 }

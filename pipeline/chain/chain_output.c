@@ -71,17 +71,13 @@ static const char *output_path(const struct output_builder *builder, const struc
 static bool check_suffix(const struct output_builder *builder, const struct node *entry, const char *path,
                          const struct sink_format *format)
 {
-    const struct sink_format *other = ts_sink_of_path(path);
-    const bool fits =
-        format ? ts_sink_is_file(format, path) || (format->part && !other && !ts_sink_is_hdf5(path)) : other == NULL;
-    if (fits)
+    char owner[64], hint[512];
+    const char *wrong = ts_sink_misnamed(format, path, hint, sizeof hint);
+    if (!wrong)
         return true;
-    char owner[64], known[256];
     snprintf(owner, sizeof owner, "output.%s", format ? format->name : "hdf5");
-    report(builder, entry, "output-suffix", owner, "the path ends in the suffix of another format, or in none");
-    ts_sink_list_suffixes(format ? format->name : "hdf5", known, sizeof known);
-    ts_diag_hint(builder->load->diag, "%s takes %s%s", owner, *known ? known : "the path of a folder",
-                 *known && format && format->part ? ", and the path of a folder" : "");
+    report(builder, entry, "output-suffix", owner, wrong);
+    ts_diag_hint(builder->load->diag, "%s", hint);
     return false;
 }
 

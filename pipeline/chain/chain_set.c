@@ -8,6 +8,7 @@
 
 #include "core/number.h"
 #include "io/scan/file_kind.h"
+#include "io/scan/hdf5_info.h"
 #include "pipeline/chain/chain_build.h"
 #include "pipeline/chain/oneline.h"
 
@@ -24,17 +25,24 @@ static void follow_paths(struct ts_chain *chain)
     }
 }
 
-enum ts_status ts_chain_set_input(struct ts_chain *chain, const char *path, struct ts_diag *diag)
+/* Finds the format that reads the path: DICOM where nothing tells. */
+static const struct source_format *format_of(const char *path)
 {
-    struct chain_source *source = &chain->sources[0];
+    const char *kind, *known = ts_file_kind(path, &kind);
+    if (known && !strcmp(kind, "result"))
+        kind = ts_hdf5_format(path);
+    const struct source_format *format = known ? ts_source_format_find(kind) : NULL;
+    return format ? format : ts_source_format_find("dicom");
+}
+
+enum ts_status ts_chain_set_path(struct ts_chain *chain, struct chain_source *source, const char *path,
+                                 struct ts_diag *diag)
+{
     struct load load = {.arena = chain->arena, .diag = diag, .version = chain->version};
     const size_t count = ts_diag_count(diag), errors = ts_diag_error_count(diag);
     const struct node value = {.kind = NODE_SCALAR, .quoted = true, .text = path};
     struct param_set set = source->set;
-    const char *kind;
-    const bool known = ts_file_kind(path, &kind) != NULL;
-    const struct source_format *format = source->format ? source->format : known ? ts_source_format_find(kind) : NULL;
-    format = format ? format : ts_source_format_find("dicom");
+    const struct source_format *format = source->format ? source->format : format_of(path);
     if (!source->format && !ts_load_begin(&load, format->params, format->n_params, format->params_bytes, "input",
                                           (struct ts_span){0}, &set))
         return TS_RUN_FAILED;
@@ -45,6 +53,11 @@ enum ts_status ts_chain_set_input(struct ts_chain *chain, const char *path, stru
         follow_paths(chain);
     }
     return ts_load_status(diag, count, errors);
+}
+
+enum ts_status ts_chain_set_input(struct ts_chain *chain, const char *path, struct ts_diag *diag)
+{
+    return ts_chain_set_path(chain, &chain->sources[0], path, diag);
 }
 
 enum ts_status ts_chain_set_output(struct ts_chain *chain, const char *path, struct ts_diag *diag)
@@ -61,7 +74,8 @@ enum ts_status ts_chain_set_output(struct ts_chain *chain, const char *path, str
         ts_sink_list_suffixes(NULL, known, sizeof known);
         ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "output-suffix", .stage = "output"},
                       "'%s' does not end in the suffix of an output format", path);
-        return ts_diag_hint(diag, "known: %s; a folder has a key in the chain", known);
+        return ts_diag_hint(diag, "known: %s; a folder is an output of the chain, such as output: {dicom: FOLDER}",
+                            known);
     }
     chain->output.path = format ? NULL : copy;
     chain->output.span = (struct ts_span){0};
@@ -179,7 +193,12 @@ static enum ts_status assign(struct ts_chain *chain, struct assignment *at)
     const struct node *value = ts_oneline_value(&at->tree, at->value_start);
     if (!value)
         return TS_BAD_CHAIN;
-    const struct load load = {.arena = chain->arena, .diag = diag, .path = at->path};
+    struct chain_sweep sweep = chain->sweep;
+    if (sweep.stage == at->stage && sweep.param == param)
+        sweep.n = 0; /* the assignment replaces it */
+    const bool swept = sweep.n > 0;
+    const struct load load = {
+        .arena = chain->arena, .diag = diag, .path = at->path, .sweep = at->stage >= 0 ? &sweep : NULL};
     const struct param_set before = *at->set;
     struct ts_reference *reference = NULL, reference_before = {0};
     if (at->set->params[param].kind == PARAM_REFERENCE) {
@@ -193,6 +212,9 @@ static enum ts_status assign(struct ts_chain *chain, struct assignment *at)
         *reference = reference_before;
         return TS_BAD_CHAIN;
     }
+    if (!swept)
+        sweep.stage = at->stage;
+    chain->sweep = sweep;
     /* The value stands in the assignment and has no place in the chain's text. */
     at->set->spans[param] = (struct ts_span){0};
     for (int32_t i = 0; i < chain->n_sources; i++)

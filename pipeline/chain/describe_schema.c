@@ -120,20 +120,9 @@ static void write_default(struct json *json, const struct param *param)
     ts_json_param(json, param, &param->init);
 }
 
-static void write_param(struct json *json, const struct param *param)
+/* Writes what a value of the parameter can be. */
+static void write_value(struct json *json, const struct param *param)
 {
-    char description[1024], old[128];
-    const int length =
-        snprintf(description, sizeof description, "%s%s%s%s%s%s%s", param->doc, param->unit && *param->unit ? " [" : "",
-                 param->unit && *param->unit ? param->unit : "", param->unit && *param->unit ? "]" : "",
-                 param->derived ? " (default: " : "", param->derived ? param->derived : "", param->derived ? ")" : "");
-    if (param->old.until > 0 && length > 0 && (size_t)length < sizeof description) {
-        ts_param_format_value(param, &param->old.init, old, sizeof old);
-        snprintf(description + length, sizeof description - (size_t)length, " (default in chains of version %d: %s)",
-                 param->old.until, old);
-    }
-    ts_json_open_member(json, param->name, '{');
-    ts_json_member_text(json, "description", description);
     switch (param->kind) {
     case PARAM_INTEGER:
     case PARAM_REAL:
@@ -158,6 +147,79 @@ static void write_param(struct json *json, const struct param *param)
     case PARAM_REFERENCE:
         ts_json_member_text(json, "type", "string");
         break;
+    }
+}
+
+/* Writes one of the keys of a sweep. */
+static void write_step(struct json *json, const char *key, const char *description)
+{
+    ts_json_key(json, key);
+    open_typed(json, "number");
+    ts_json_member_text(json, "description", description);
+    ts_json_close(json, '}');
+}
+
+/* Writes the two forms of a sweep. Their values are left to `tomostage check`. */
+static void write_sweep(struct json *json)
+{
+    ts_json_open_member(json, "sweep", '{');
+    ts_json_member_text(json, "description",
+                        "several values, for each of which the stages from here on are carried out");
+    ts_json_open_member(json, "oneOf", '[');
+    open_typed(json, "object");
+    ts_json_open_member(json, "properties", '{');
+    ts_json_key(json, "sweep");
+    open_typed(json, "array");
+    ts_json_member_text(json, "description", "the values");
+    ts_json_member_integer(json, "minItems", 1);
+    ts_json_close(json, '}');
+    ts_json_close(json, '}');
+    ts_json_member_bool(json, "additionalProperties", false);
+    write_texts(json, "required", "sweep", NULL);
+    ts_json_close(json, '}');
+    open_typed(json, "object");
+    ts_json_open_member(json, "properties", '{');
+    write_step(json, "from", "the first value");
+    write_step(json, "to", "no value lies beyond it");
+    write_step(json, "step", "from one value to the next");
+    ts_json_close(json, '}');
+    ts_json_member_bool(json, "additionalProperties", false);
+    ts_json_open_member(json, "required", '[');
+    ts_json_text(json, "from");
+    ts_json_text(json, "to");
+    ts_json_text(json, "step");
+    ts_json_close(json, ']');
+    ts_json_close(json, '}');
+    ts_json_close(json, ']');
+    ts_json_close(json, '}');
+}
+
+/* Writes a parameter; one of a stage may be swept over, unless it is a reference. */
+static void write_param(struct json *json, const struct param *param, bool of_stage)
+{
+    char description[1024], old[128];
+    const int length =
+        snprintf(description, sizeof description, "%s%s%s%s%s%s%s", param->doc, param->unit && *param->unit ? " [" : "",
+                 param->unit && *param->unit ? param->unit : "", param->unit && *param->unit ? "]" : "",
+                 param->derived ? " (default: " : "", param->derived ? param->derived : "", param->derived ? ")" : "");
+    if (param->old.until > 0 && length > 0 && (size_t)length < sizeof description) {
+        ts_param_format_value(param, &param->old.init, old, sizeof old);
+        snprintf(description + length, sizeof description - (size_t)length, " (default in chains of version %d: %s)",
+                 param->old.until, old);
+    }
+    ts_json_open_member(json, param->name, '{');
+    ts_json_member_text(json, "description", description);
+    if (of_stage && param->kind != PARAM_REFERENCE) {
+        ts_json_open_member(json, "anyOf", '[');
+        ts_json_open(json, '{');
+        write_value(json, param);
+        ts_json_close(json, '}');
+        ts_json_open(json, '{');
+        ts_json_member_text(json, "$ref", "#/$defs/sweep");
+        ts_json_close(json, '}');
+        ts_json_close(json, ']');
+    } else {
+        write_value(json, param);
     }
     write_default(json, param);
     ts_json_close(json, '}');
@@ -209,7 +271,7 @@ static void write_stage(struct json *json, const struct stage *stage)
     ts_json_member_text(json, "description", stage->summary);
     ts_json_open_member(json, "properties", '{');
     for (size_t i = 0; i < stage->n_params; i++)
-        write_param(json, &stage->params[i]);
+        write_param(json, &stage->params[i], true);
     write_described_text(json, "name", "label of this stage's output, for later stages and in the output file");
     write_described_text(json, "input",
                          "name of the earlier output or input to work on, instead of the one just before");
@@ -245,9 +307,11 @@ static void write_stages(struct json *json)
     ts_json_close(json, '}');
 }
 
-static void write_sources(struct json *json)
+/* Writes what is referred to from several places. */
+static void write_definitions(struct json *json)
 {
     ts_json_open_member(json, "$defs", '{');
+    write_sweep(json);
     ts_json_open_member(json, "source", '{');
     ts_json_open_member(json, "oneOf", '[');
     open_typed(json, "object");
@@ -263,7 +327,7 @@ static void write_sources(struct json *json)
         ts_json_member_text(json, "description", (*format)->summary);
         ts_json_open_member(json, "properties", '{');
         for (size_t i = 0; i < (*format)->n_params; i++)
-            write_param(json, &(*format)->params[i]);
+            write_param(json, &(*format)->params[i], false);
         close_properties(json, (*format)->params, (*format)->n_params);
         ts_json_close(json, '}');
     }
@@ -313,12 +377,12 @@ void ts_describe_schema(FILE *stream)
     for (size_t i = 0; ts_sink_formats[i]; i++)
         write_described_text(&json, ts_sink_formats[i]->name, ts_sink_formats[i]->summary);
     for (size_t i = 0; i < CHAIN_OUTPUT_PARAMS; i++)
-        write_param(&json, &ts_chain_output_params[i]);
+        write_param(&json, &ts_chain_output_params[i], false);
     close_properties(&json, NULL, 0);
     ts_json_close(&json, '}');
     ts_json_close(&json, '}');
     ts_json_member_bool(&json, "additionalProperties", false);
     write_texts(&json, "required", "tomostage", "stages");
-    write_sources(&json);
+    write_definitions(&json);
     ts_json_close(&json, '}');
 }

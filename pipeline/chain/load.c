@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "core/number.h"
 #include "stages/engine/stage.h"
 
 enum { MOST_ELSEWHERE = 3 };
@@ -65,16 +66,18 @@ static uint32_t report_unknown(const struct load *load, const struct node *key, 
         names[n++] = load->other_keys[i];
     const char *nearest = ts_load_unknown(load->diag, key->text, key->span, set->owner, "parameter", names, n);
     char elsewhere[128], known[512];
+    double number;
     size_t i;
     if (!nearest && list_elsewhere(set, key->text, elsewhere, sizeof elsewhere)) {
         ts_load_list_names(known, sizeof known, names, n);
         ts_diag_hint(load->diag, "%s is a parameter of %s; known: %s", key->text, elsewhere, known);
     }
+    if (!ts_number_real(key->text, &number))
+        ts_diag_hint(load->diag, "a list of numbers stands in brackets: [0, 1]");
     return nearest && ts_param_find(set->params, set->n_params, nearest, &i) ? UINT32_C(1) << i : 0;
 }
 
-/* Reports the required parameters that are not among those seen: one by its own name, several in one message. */
-static void report_missing(const struct load *load, const struct param_set *set, uint32_t seen)
+bool ts_load_check_missing(struct ts_diag *diag, const struct param_set *set, uint32_t seen)
 {
     const struct param *missing[PARAMS_MAX];
     const char *names[PARAMS_MAX];
@@ -86,18 +89,19 @@ static void report_missing(const struct load *load, const struct param_set *set,
             names[n++] = set->params[i].name;
         }
     if (n == 0)
-        return;
+        return true;
     for (size_t i = 0; i < n && used < sizeof hint; i++)
         used +=
             (size_t)snprintf(hint + used, sizeof hint - used, "%s%s: %s", i > 0 ? "; " : "", names[i], missing[i]->doc);
     ts_load_list_names(list, sizeof list, names, n);
     if (n == 1)
-        ts_param_error(set, names[0], "parameter-missing", load->diag, "required, but not given");
+        ts_param_error(set, names[0], "parameter-missing", diag, "required, but not given");
     else
-        ts_diag_error(load->diag, TS_BAD_CHAIN,
+        ts_diag_error(diag, TS_BAD_CHAIN,
                       &(struct diag_site){.code = "parameter-missing", .span = set->span, .stage = set->owner},
                       "%zu parameters are required, but not given: %s", n, list);
-    ts_diag_hint(load->diag, "%s", hint);
+    ts_diag_hint(diag, "%s", hint);
+    return false;
 }
 
 void ts_load_params(const struct load *load, const struct node *map, struct param_set *set)
@@ -105,6 +109,12 @@ void ts_load_params(const struct load *load, const struct node *map, struct para
     uint32_t seen = set->given; /* what stood elsewhere is not missing, and a value that was refused is not either */
     if (map->kind != NODE_MAP && !ts_load_is_nothing(map)) {
         ts_load_expected(load->diag, map, set->owner, "a map of parameters");
+        const size_t key = map->kind == NODE_SCALAR ? strcspn(map->text, "=") : 0;
+        if (key > 0 && map->text[key])
+            ts_diag_hint(load->diag, "%s: {%.*s: %s}", set->owner, (int)key, map->text, map->text + key + 1);
+        else if (map->kind != NODE_REFUSED)
+            ts_diag_hint(load->diag, "%s: {PARAMETER: VALUE}; `tomostage stages %s` lists its parameters", set->owner,
+                         set->owner);
         return;
     }
     for (const struct node *entry = map->first; entry; entry = entry->next) {
@@ -117,5 +127,5 @@ void ts_load_params(const struct load *load, const struct node *map, struct para
         }
     }
     if (!map->incomplete)
-        report_missing(load, set, seen);
+        ts_load_check_missing(load->diag, set, seen);
 }

@@ -7,6 +7,7 @@
 #define PIPELINE_CHAIN_LOAD_H
 
 #include "core/params.h"
+#include "pipeline/chain/sweep.h"
 #include "pipeline/chain/tree.h"
 
 struct load {
@@ -16,7 +17,8 @@ struct load {
     const char *path;              /* name of the parameter that holds paths, or NULL */
     const char *const *other_keys; /* keys of the map that belong to no parameter, read elsewhere */
     size_t n_other_keys;
-    int32_t version; /* of the chain; 0: the newest */
+    int32_t version;           /* of the chain; 0: the newest */
+    struct chain_sweep *sweep; /* takes a map in place of a value; NULL: values alone are allowed */
 };
 
 /* Prepares *set for a table of parameters: allocates and fills the parameter struct. Returns false where memory is out
@@ -26,8 +28,16 @@ bool ts_load_begin(const struct load *load, const struct param *params, size_t n
 /* Loads a map of parameters: its entries, and then reports which required ones are missing. `map` may be an empty
  * scalar. */
 void ts_load_params(const struct load *load, const struct node *map, struct param_set *set);
+/* Reports the required parameters whose bit is not in `seen`, such as set->given, in one message. Returns true where
+ * none is missing. */
+bool ts_load_check_missing(struct ts_diag *diag, const struct param_set *set, uint32_t seen);
 /* Loads one value into parameter i. Returns false where it was refused (reported). */
 bool ts_load_value(const struct load *load, const struct node *value, struct param_set *set, size_t i);
+/* Returns true where a map has a key of a sweep: it is one, or was meant to be. */
+bool ts_load_is_sweep(const struct node *map);
+/* Loads the values of a map over which parameter i is swept into load->sweep, and the first into the parameter. Returns
+ * false where one was refused (reported). */
+bool ts_load_sweep(const struct load *load, const struct node *map, struct param_set *set, size_t i);
 /* Reports a name that is none of `names`, at its place and with the nearest one: "unknown parameter 'x'; did you mean
  * 'y'?" Returns that one, or NULL. */
 const char *ts_load_unknown(struct ts_diag *diag, const char *name, struct ts_span span, const char *owner,

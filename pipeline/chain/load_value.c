@@ -3,6 +3,7 @@
  * Loads one value of a chain's tree into its field, by the kind of its parameter: numbers, choices, texts, lists and
  * references. A value that is refused is reported at its own place in the text.
  */
+#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -41,6 +42,26 @@ static bool in_quotes(const struct load *load, const struct node *value, const s
     return true;
 }
 
+/* Adds the way out to an error about a number with a unit behind it, such as 3mm. */
+static void hint_at_unit(const struct load *load, const struct node *value, const struct param *param)
+{
+    char number[40];
+    double real;
+    size_t length = strspn(value->text, "+-.0123456789eE");
+    while (length > 0 && isalpha((unsigned char)value->text[length - 1]))
+        length--;
+    if (length == 0 || length >= sizeof number || !value->text[length])
+        return;
+    snprintf(number, sizeof number, "%.*s", (int)length, value->text);
+    const char *unit = value->text + length + strspn(value->text + length, " ");
+    if (ts_number_real(number, &real) || !(isalpha((unsigned char)*unit) || *unit == '%'))
+        return;
+    if (param->unit && *param->unit && strcmp(param->unit, "value") != 0)
+        ts_diag_hint(load->diag, "write %s alone: the unit of %s is %s", number, param->name, param->unit);
+    else
+        ts_diag_hint(load->diag, "write %s alone, without a unit", number);
+}
+
 /* Reads one number of a parameter of kind INTEGER, REAL or NUMBERS; the parameter's span is that of the value. */
 static bool read_number(const struct load *load, const struct node *value, const struct param_set *set, size_t i,
                         int64_t *integer, double *real)
@@ -53,9 +74,11 @@ static bool read_number(const struct load *load, const struct node *value, const
             return false;
     }
     const char *wrong = integer ? ts_number_integer(value->text, integer) : ts_number_real(value->text, real);
-    if (wrong)
+    if (wrong) {
         ts_param_error(set, set->params[i].name, "not-a-number", load->diag, "%s %s", ts_load_found(value, found),
                        wrong);
+        hint_at_unit(load, value, &set->params[i]);
+    }
     return !wrong;
 }
 
@@ -283,10 +306,11 @@ bool ts_load_value(const struct load *load, const struct node *value, struct par
     const struct ts_span span = set->spans[i];
     const uint32_t given = set->given;
     const size_t size = ts_param_bytes(set->params[i].kind);
+    const bool is_sweep = load->sweep && value->kind == NODE_MAP && ts_load_is_sweep(value);
     memcpy(before, ts_param_field(set, i), size);
     set->spans[i] = value->span;
     set->given |= UINT32_C(1) << i;
-    if (load_kind(load, value, set, i))
+    if (is_sweep ? ts_load_sweep(load, value, set, i) : load_kind(load, value, set, i))
         return true;
     memcpy(ts_param_field(set, i), before, size);
     set->spans[i] = span;

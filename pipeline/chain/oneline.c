@@ -5,50 +5,31 @@
  */
 #include "pipeline/chain/oneline.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "io/sink/sink.h"
 #include "io/source/source.h"
+#include "pipeline/chain/oneline_value.h"
 #include "stages/engine/stage.h"
 
 enum { CHAIN_NAMES = 128 }; /* more than there are stages, or formats */
 
-struct reader {
-    struct tree *tree;
-    size_t at;
-    bool to_end;       /* spaces and | are part of a value */
-    int depth;         /* of the brackets around the item that is read */
-    bool knows_last;   /* last_stage is known */
-    size_t last_stage; /* where the last segment begins that is no output; 0: none was behind the place of the search */
-};
-
-/* A word of a segment; key_length > 0 for key=value. */
+/* A word of a segment stands alone, or as key=value, which has key_length > 0. */
 struct word {
     size_t start, key_length;
     struct node *value;
 };
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-static bool is_name_character(char c)
-{
-    return isalnum((unsigned char)c) || c == '_' || c == '-';
-}
-
 bool ts_oneline_is(const char *text, size_t length)
 {
-    while (length > 0 && is_space(text[length - 1]))
+    while (length > 0 && ts_reader_is_space(text[length - 1]))
         length--;
     if (memchr(text, '\n', length))
         return false;
     size_t start = 0, end;
-    while (start < length && is_space(text[start]))
+    while (start < length && ts_reader_is_space(text[start]))
         start++;
-    for (end = start; end < length && !is_space(text[end]) && text[end] != '|'; end++)
+    for (end = start; end < length && !ts_reader_is_space(text[end]) && text[end] != '|'; end++)
         ;
     if (start < length && text[start] == '|') /* a chain without its first stage */
         return true;
@@ -56,165 +37,18 @@ bool ts_oneline_is(const char *text, size_t length)
     return end > start && text[end - 1] != ':' && !strchr("-{[]}#%&*!|>?@`'\",", text[start]);
 }
 
-/* Returns a place in the text. It is one line, so that no search for its start is needed, which would be quadratic. */
-static struct ts_span span_at(size_t offset, size_t length)
-{
-    return (struct ts_span){.line = 1, .column = (int32_t)(offset + 1), .length = (int32_t)length};
-}
-
-static void refuse(struct reader *reader, size_t offset, size_t length, const char *message)
-{
-    ts_diag_error(reader->tree->diag, TS_BAD_CHAIN,
-                  &(struct diag_site){.code = "oneline-syntax", .span = span_at(offset, length)}, "%s", message);
-    reader->tree->stopped = true;
-}
-
-static bool at_end(const struct reader *reader)
-{
-    return reader->at >= reader->tree->length;
-}
-
-static char peek(const struct reader *reader)
-{
-    return at_end(reader) ? '\0' : reader->tree->text[reader->at];
-}
-
-static void skip_spaces(struct reader *reader)
-{
-    while (!at_end(reader) && is_space(peek(reader)))
-        reader->at++;
-}
-
-static bool ends_item(const struct reader *reader, bool commas)
-{
-    const char c = peek(reader);
-    if (reader->depth > 0 && (c == ']' || c == ' '))
-        return true;
-    return at_end(reader) || (commas && c == ',') || (!reader->to_end && (is_space(c) || c == '|'));
-}
-
-/* Reads a text between quotes, without them. Only between double ones does a backslash keep the next character. */
-static struct node *read_quoted(struct reader *reader)
-{
-    const char *bytes = reader->tree->text, quote = peek(reader);
-    const size_t start = reader->at++;
-    for (; !at_end(reader) && peek(reader) != quote; reader->at++)
-        if (peek(reader) == '\\' && quote == '"')
-            reader->at++;
-    if (at_end(reader)) {
-        refuse(reader, start, 1, quote == '"' ? "this double quote is not closed" : "this single quote is not closed");
-        return NULL;
-    }
-    const size_t end = reader->at++;
-    char *text = ts_tree_alloc(reader->tree, end - start);
-    if (!text)
-        return NULL;
-    size_t length = 0;
-    for (size_t i = start + 1; i < end; i++) {
-        i += bytes[i] == '\\' && quote == '"';
-        text[length++] = bytes[i];
-    }
-    return ts_tree_scalar(reader->tree, span_at(start, reader->at - start), text, length, true);
-}
-
-static struct node *read_item(struct reader *reader, bool commas)
-{
-    struct node *item;
-    if (peek(reader) == '"' || peek(reader) == '\'') {
-        const bool doubled = peek(reader) == '"';
-        item = read_quoted(reader);
-        if (item && !ends_item(reader, commas)) {
-            refuse(reader, reader->at, 1,
-                   doubled ? "a space or the end of the value is expected after the double quote"
-                           : "a space or the end of the value is expected after the single quote");
-            return NULL;
-        }
-        return item;
-    }
-    const size_t start = reader->at;
-    while (!ends_item(reader, commas))
-        reader->at++;
-    const size_t length = reader->at - start;
-    return ts_tree_scalar(reader->tree, span_at(start, length), reader->tree->text + start, length, false);
-}
-
-/* Reads a list between brackets: items, or lists of items. */
-static struct node *read_brackets(struct reader *reader)
-{
-    const size_t start = reader->at++;
-    struct node *list = ts_tree_node(reader->tree, NODE_LIST, span_at(start, 1));
-    if (!list)
-        return NULL;
-    reader->depth++;
-    for (skip_spaces(reader); peek(reader) != ']'; skip_spaces(reader)) {
-        struct node *item = peek(reader) == '[' && reader->depth == 1 ? read_brackets(reader) : read_item(reader, true);
-        if (!item)
-            return NULL;
-        ts_tree_append(list, item);
-        skip_spaces(reader);
-        if (at_end(reader)) {
-            refuse(reader, start, 1, "this bracket is not closed");
-            return NULL;
-        }
-        if (peek(reader) != ',' && peek(reader) != ']') {
-            refuse(reader, reader->at, 1, "a comma is expected here: it divides the items of a list");
-            return NULL;
-        }
-        reader->at += peek(reader) == ',';
-    }
-    reader->at++;
-    reader->depth--;
-    list->span = span_at(start, reader->at - start);
-    return list;
-}
-
-/* Reads one item, a list of items between commas, or one between brackets. */
-static struct node *read_value(struct reader *reader)
-{
-    const size_t start = reader->at;
-    struct node *item = peek(reader) == '[' ? read_brackets(reader) : read_item(reader, true);
-    if (item && item->kind == NODE_LIST) {
-        if (ends_item(reader, false))
-            return item;
-        refuse(reader, reader->at, 1, "a space or the end of the value is expected after the bracket");
-        return NULL;
-    }
-    if (!item || peek(reader) != ',')
-        return item;
-    struct node *list = ts_tree_node(reader->tree, NODE_LIST, item->span);
-    if (!list)
-        return NULL;
-    ts_tree_append(list, item);
-    while (peek(reader) == ',') {
-        reader->at++;
-        item = read_item(reader, true);
-        if (!item)
-            return NULL;
-        ts_tree_append(list, item);
-    }
-    list->span = span_at(start, reader->at - start);
-    list->text = ts_tree_text(reader->tree, reader->tree->text + start, reader->at - start);
-    return list->text ? list : NULL;
-}
-
-struct node *ts_oneline_value(struct tree *tree, size_t offset)
-{
-    struct reader reader = {.tree = tree, .at = offset, .to_end = true};
-    return read_value(&reader);
-}
-
 static bool read_word(struct reader *reader, struct word *word)
 {
     *word = (struct word){.start = reader->at};
     size_t end = reader->at;
-    while (end < reader->tree->length && is_name_character(reader->tree->text[end]))
+    while (end < reader->tree->length && ts_reader_is_name(reader->tree->text[end]))
         end++;
     if (end > reader->at && end < reader->tree->length && reader->tree->text[end] == '=') {
         word->key_length = end - reader->at;
         reader->at = end + 1;
-        word->value = read_value(reader);
+        word->value = ts_reader_value(reader);
     } else {
-        word->value = read_item(reader, false);
+        word->value = ts_reader_item(reader, false);
     }
     return word->value != NULL;
 }
@@ -236,21 +70,42 @@ static bool enter(struct reader *reader, struct node *map, const char *key, stru
 /* Enters a word key=value. */
 static void enter_word(struct reader *reader, struct node *map, const struct word *word)
 {
-    struct node *key = ts_tree_scalar(reader->tree, span_at(word->start, word->key_length),
+    struct node *key = ts_tree_scalar(reader->tree, ts_reader_span(word->start, word->key_length),
                                       reader->tree->text + word->start, word->key_length, false);
     if (key && ts_tree_key_check(reader->tree, map, key))
         ts_tree_enter(map, key, word->value);
+}
+
+/* Returns true where the word key=value is a parameter of the stage that the word before it names, and not of the
+ * source: `dicom ./study box radius=2`. Reports the | that is missing. */
+static bool lacks_bar(struct reader *reader, const char *format_name, const struct node *before,
+                      const struct word *word)
+{
+    char key[64];
+    const struct stage *stage = before && !before->quoted ? ts_stage_find(before->text) : NULL;
+    const struct source_format *format = ts_source_format_find(format_name);
+    snprintf(key, sizeof key, "%.*s", (int)word->key_length, reader->tree->text + word->start);
+    if (!stage || !format || !ts_param_find(stage->params, stage->n_params, key, NULL) ||
+        ts_param_find(format->params, format->n_params, key, NULL))
+        return false;
+    ts_reader_refuse(reader, (size_t)before->span.column - 1, (size_t)before->span.length,
+                     "a | is missing before the name of a stage");
+    ts_diag_hint(reader->tree->diag, "| %s %s=...", stage->name, key);
+    return true;
 }
 
 /* Reads the words after the first of a source or output segment: the paths, and key=value. Paths go under `name`. */
 static bool read_paths(struct reader *reader, struct node *map, const struct node *name)
 {
     struct node *paths = NULL, *first = NULL;
-    for (skip_spaces(reader); !at_end(reader) && peek(reader) != '|'; skip_spaces(reader)) {
+    for (ts_reader_skip_spaces(reader); !ts_reader_at_end(reader) && ts_reader_peek(reader) != '|';
+         ts_reader_skip_spaces(reader)) {
         struct word word;
         if (!read_word(reader, &word))
             return false;
         if (word.key_length > 0) {
+            if (paths && lacks_bar(reader, name->text, paths->last, &word))
+                return false;
             enter_word(reader, map, &word);
         } else if (!first) {
             first = word.value;
@@ -283,25 +138,40 @@ static bool read_spaced(struct reader *reader, struct word *word)
 {
     const char *text = reader->tree->text;
     const size_t length = reader->at - word->start, start = reader->at;
-    skip_spaces(reader);
-    if (word->key_length > 0 || peek(reader) != '=' || !is_name_character(text[word->start])) {
+    ts_reader_skip_spaces(reader);
+    if (word->key_length > 0 || ts_reader_peek(reader) != '=' || !ts_reader_is_name(text[word->start])) {
         reader->at = start;
         return false;
     }
     ts_diag_error(reader->tree->diag, TS_BAD_CHAIN,
-                  &(struct diag_site){.code = "oneline-syntax", .span = span_at(start, reader->at + 1 - start)},
+                  &(struct diag_site){.code = "oneline-syntax", .span = ts_reader_span(start, reader->at + 1 - start)},
                   "no space may stand beside =");
     ts_diag_hint(reader->tree->diag, "%.*s=VALUE", (int)length, text + word->start);
     reader->at++;
-    skip_spaces(reader);
+    ts_reader_skip_spaces(reader);
     word->key_length = length;
-    word->value = read_value(reader);
+    word->value = ts_reader_value(reader);
     return true;
 }
 
-static bool read_parameters(struct reader *reader, struct node *map)
+/* Adds the way out to the error about a word that is no parameter: a colon in place of =, an option of the command in
+ * the quotes of the chain, or a value alone. */
+static void hint_at_word(struct reader *reader, const char *owner, const struct node *word)
 {
-    for (skip_spaces(reader); !at_end(reader) && peek(reader) != '|'; skip_spaces(reader)) {
+    const size_t length = strlen(word->text);
+    if (*word->text == '-')
+        ts_diag_hint(reader->tree->diag,
+                     "options of the command, such as -o FILE, stand outside the quotes of the chain");
+    else if (length > 1 && word->text[length - 1] == ':')
+        ts_diag_hint(reader->tree->diag, "%.*s=VALUE", (int)length - 1, word->text);
+    else
+        ts_diag_hint(reader->tree->diag, "%s PARAMETER=VALUE, and | before the next stage", owner);
+}
+
+static bool read_parameters(struct reader *reader, const char *owner, struct node *map)
+{
+    for (ts_reader_skip_spaces(reader); !ts_reader_at_end(reader) && ts_reader_peek(reader) != '|';
+         ts_reader_skip_spaces(reader)) {
         struct word word;
         if (!read_word(reader, &word) || (read_spaced(reader, &word) && !word.value))
             return false;
@@ -309,6 +179,7 @@ static bool read_parameters(struct reader *reader, struct node *map)
             ts_diag_error(reader->tree->diag, TS_BAD_CHAIN,
                           &(struct diag_site){.code = "oneline-syntax", .span = word.value->span},
                           "parameter=value is expected here");
+            hint_at_word(reader, owner, word.value);
             continue;
         }
         enter_word(reader, map, &word);
@@ -318,29 +189,63 @@ static bool read_parameters(struct reader *reader, struct node *map)
     return true;
 }
 
+/* Reads `input NAME FORMAT PATH key=value`, or `input NAME like=OTHER key=value`, into the map of the further inputs.
+ */
+static bool read_further_input(struct reader *reader, const struct node *keyword, struct node *map)
+{
+    struct node *root = reader->tree->root;
+    struct node *inputs = (struct node *)ts_tree_find(root, "inputs");
+    struct word name, format;
+    ts_reader_skip_spaces(reader);
+    if (ts_reader_at_end(reader) || ts_reader_peek(reader) == '|' || !read_word(reader, &name) || name.key_length > 0) {
+        if (!reader->tree->stopped)
+            ts_reader_refuse(reader, (size_t)keyword->span.column - 1, (size_t)keyword->span.length,
+                             "the name of the further input is expected after `input`");
+        ts_diag_hint(reader->tree->diag, "`input NAME FORMAT PATH`, or `input NAME like=input frames=flats`");
+        return false;
+    }
+    ts_reader_skip_spaces(reader);
+    const size_t start = reader->at;
+    if (!ts_reader_at_end(reader) && ts_reader_peek(reader) != '|' && !read_word(reader, &format))
+        return false;
+    const bool has_format = reader->at > start && format.key_length == 0;
+    if (!has_format)
+        reader->at = start;
+    if (!(has_format ? read_paths(reader, map, format.value) : read_parameters(reader, keyword->text, map)))
+        return false;
+    if (!inputs) {
+        inputs = ts_tree_node(reader->tree, NODE_MAP, keyword->span);
+        if (!inputs || !enter(reader, root, "inputs", keyword->span, inputs))
+            return false;
+    }
+    if (ts_tree_key_check(reader->tree, inputs, name.value))
+        ts_tree_enter(inputs, name.value, map);
+    return !reader->tree->stopped;
+}
+
 /* Reads the name at the start of a segment; NULL where it is missing, or where something stands against it (reported).
  */
 static struct node *read_name(struct reader *reader)
 {
     char name[64];
-    skip_spaces(reader);
+    ts_reader_skip_spaces(reader);
     const size_t start = reader->at;
     size_t letters = start;
-    while (letters < reader->tree->length && is_name_character(reader->tree->text[letters]))
+    while (letters < reader->tree->length && ts_reader_is_name(reader->tree->text[letters]))
         letters++;
-    while (!at_end(reader) && !is_space(peek(reader)) && peek(reader) != '|')
+    while (!ts_reader_at_end(reader) && !ts_reader_is_space(ts_reader_peek(reader)) && ts_reader_peek(reader) != '|')
         reader->at++;
     if (reader->at == start) {
-        refuse(reader, start, 1, "the name of a stage is expected here");
+        ts_reader_refuse(reader, start, 1, "the name of a stage is expected here");
         return NULL;
     }
     snprintf(name, sizeof name, "%.*s", (int)(letters - start), reader->tree->text + start);
     if (letters < reader->at && ts_stage_find(name)) {
-        refuse(reader, letters, reader->at - letters, "a space is expected after the name of the stage");
+        ts_reader_refuse(reader, letters, reader->at - letters, "a space is expected after the name of the stage");
         ts_diag_hint(reader->tree->diag, "%s PARAMETER=VALUE", name);
         return NULL;
     }
-    return ts_tree_scalar(reader->tree, span_at(start, reader->at - start), reader->tree->text + start,
+    return ts_tree_scalar(reader->tree, ts_reader_span(start, reader->at - start), reader->tree->text + start,
                           reader->at - start, false);
 }
 
@@ -366,9 +271,9 @@ static bool only_outputs_follow(struct reader *reader)
             quote = quote ? '\0' : c;
         } else if (c == '|' && !quote) {
             size_t start = i + 1, end;
-            while (start < length && is_space(text[start]))
+            while (start < length && ts_reader_is_space(text[start]))
                 start++;
-            for (end = start; end < length && !is_space(text[end]) && text[end] != '|'; end++)
+            for (end = start; end < length && !ts_reader_is_space(text[end]) && text[end] != '|'; end++)
                 ;
             if (!is_output(text + start, end - start))
                 reader->last_stage = start;
@@ -403,9 +308,9 @@ static bool is_source(const struct reader *reader, const char *name)
     /* key=value right after the name: no path, and so a stage. */
     const char *text = reader->tree->text;
     size_t start = reader->at, end;
-    while (start < reader->tree->length && is_space(text[start]))
+    while (start < reader->tree->length && ts_reader_is_space(text[start]))
         start++;
-    for (end = start; end < reader->tree->length && is_name_character(text[end]); end++)
+    for (end = start; end < reader->tree->length && ts_reader_is_name(text[end]); end++)
         ;
     return !nearest && !(end > start && end < reader->tree->length && text[end] == '=');
 }
@@ -418,18 +323,21 @@ static bool read_segment(struct reader *reader, struct node *stages, bool first)
     struct node *map = name ? ts_tree_node(reader->tree, NODE_MAP, name->span) : NULL;
     if (!map)
         return false;
+    if (!strcmp(name->text, "input"))
+        return read_further_input(reader, name, map);
     if (first && !ts_stage_find(name->text) && is_source(reader, name->text))
         return read_paths(reader, map, name) && enter(reader, root, "input", name->span, map);
     if (is_output(name->text, strlen(name->text))) {
         if (!only_outputs_follow(reader)) {
-            refuse(reader, (size_t)name->span.column - 1, (size_t)name->span.length,
-                   "this is an output, and a stage stands behind it");
+            ts_reader_refuse(reader, (size_t)name->span.column - 1, (size_t)name->span.length,
+                             "this is an output, and a stage stands behind it");
             ts_diag_hint(reader->tree->diag, "outputs stand at the end of the line; `save` keeps an image before it");
             return false;
         }
         return read_output(reader, name, map);
     }
-    struct node *stage = read_parameters(reader, map) ? ts_tree_node(reader->tree, NODE_MAP, name->span) : NULL;
+    struct node *stage =
+        read_parameters(reader, name->text, map) ? ts_tree_node(reader->tree, NODE_MAP, name->span) : NULL;
     if (!stage)
         return false;
     ts_tree_enter(stage, name, map);
@@ -451,8 +359,8 @@ bool ts_oneline_read(struct tree *tree)
     for (bool first = true;; first = false) {
         if (!read_segment(&reader, stages, first))
             return false;
-        skip_spaces(&reader);
-        if (at_end(&reader))
+        ts_reader_skip_spaces(&reader);
+        if (ts_reader_at_end(&reader))
             return true;
         reader.at++; /* the | */
     }

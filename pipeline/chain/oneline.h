@@ -5,9 +5,11 @@
  *     dicom ./study series=2 | box radius=2 | radon angles=0,10,20 | hdf5 result.h5
  *
  * Segments are separated by |. The first is the source (it may be left out: -i gives it then), the last ones may be
- * outputs: | hdf5 r.h5 | nifti r.nii.gz. Words are separated by spaces; "double quotes" keep spaces, commas, = and | in
- * a value, with \" and \\ for the two characters themselves, and 'single quotes' do so without escapes. Values with
- * commas are lists; brackets may stand around them, as in YAML, and make rows: weights=[[0,1,0],[1,4,1],[0,1,0]].
+ * outputs: | hdf5 r.h5 | nifti r.nii.gz. Further inputs stand between: | input atlas dicom ./atlas | and
+ * | input flats like=input frames=flats |. Words are separated by spaces; "double quotes" keep spaces, commas, = and |
+ * in a value, with \" and \\ for the two characters themselves, and 'single quotes' do so without escapes. Values with
+ * commas are lists; brackets may stand around them, as in YAML, make rows: weights=[[0,1,0],[1,4,1],[0,1,0]], and keep
+ * blanks in an item: take=[phase, 7.38 ms].
  */
 #ifndef PIPELINE_CHAIN_ONELINE_H
 #define PIPELINE_CHAIN_ONELINE_H

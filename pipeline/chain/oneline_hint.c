@@ -46,11 +46,20 @@ static bool any_takes(const char *name, const char *word)
     return false;
 }
 
+/* Returns the length of a text in double quotes with them. */
+static size_t quoted(const char *text)
+{
+    size_t i = 1;
+    while (text[i] && text[i] != '"')
+        i += text[i] == '\\' && text[i + 1] ? 2 : 1;
+    return text[i] ? i + 1 : i;
+}
+
 /* Returns the length of a map or list with its brackets, or 0 where it is not closed. */
 static size_t bracketed(const char *text)
 {
     int depth = 0;
-    for (size_t i = 0; text[i]; i++) {
+    for (size_t i = 0; text[i]; i += text[i] == '"' ? quoted(text + i) : 1) {
         depth += (text[i] == '{' || text[i] == '[') - (text[i] == '}' || text[i] == ']');
         if (depth == 0)
             return i + 1;
@@ -78,7 +87,7 @@ static void write_map(FILE *out, const char *text, size_t length, bool bare)
             return;
         }
         const char *value = at + key + 2;
-        const size_t size = *value == '[' ? bracketed(value) : strcspn(value, ",}");
+        const size_t size = *value == '[' ? bracketed(value) : *value == '"' ? quoted(value) : strcspn(value, ",}");
         fprintf(out, bare ? "%.*s " : " %.*s=", (int)key, at);
         if (*value == '[')
             write_list(out, value, size);

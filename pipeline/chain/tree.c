@@ -109,6 +109,8 @@ bool ts_tree_key_check(struct tree *tree, struct node *map, const struct node *k
         refuse(tree, "chain-limit", key->span, "a map of more than 256 keys");
     else if (code && key->kind != NODE_REFUSED)
         ts_diag_error(tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = code, .span = key->span}, "%s", message);
+    if (code && key->kind == NODE_SCALAR && ts_tree_find(map, key->text))
+        ts_diag_hint(tree->diag, "keep one of the two");
     map->incomplete |= code != NULL;
     return !code && !tree->stopped;
 }

@@ -208,11 +208,23 @@ static void report_syntax(struct reader *reader)
     ts_diag_error(reader->tree->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "yaml-syntax", .span = span},
                   "not YAML: %s%s%s", parser->problem ? parser->problem : "unreadable", parser->context ? " " : "",
                   parser->context ? parser->context : "");
-    if (!parser->context || parser->error == YAML_READER_ERROR)
+    if (parser->error == YAML_READER_ERROR)
         return;
+    seek(reader, mark.index);
+    if (reader->byte < reader->tree->length && reader->tree->text[reader->byte] == '\t') {
+        ts_diag_hint(reader->tree->diag, "this is a tab, and YAML is indented by spaces alone");
+        return;
+    }
     seek(reader, parser->context_mark.index);
-    if (reader->line != span.line)
+    if (parser->context && strstr(parser->context, "flow"))
+        ts_diag_hint(reader->tree->diag, "a bracket or brace of line %d is not closed, or a comma is missing behind it",
+                     reader->line);
+    else if (parser->context && reader->line != span.line)
         ts_diag_hint(reader->tree->diag, "it starts in line %d", reader->line);
+    else
+        ts_diag_hint(reader->tree->diag,
+                     "a key ends in a colon and a space, and what belongs to it is indented by more "
+                     "spaces; a text with marks in it stands in quotes");
 }
 
 /* Refuses directives. libyaml keeps them in a list that it searches for each new one, which is quadratic, and a chain
@@ -259,6 +271,7 @@ bool ts_yaml_read(struct tree *tree)
         ts_diag_error(tree->diag, TS_BAD_CHAIN,
                       &(struct diag_site){.code = "chain-empty", .span = {.line = 1, .column = 1}},
                       "the chain is empty");
+        ts_diag_hint(tree->diag, "write `tomostage: 2`, and below it `input`, `stages` and `output`");
         return false;
     }
     return !tree->stopped;

@@ -10,12 +10,14 @@
 #include "pipeline/view/window.h"
 
 extern const struct command ts_cli_run, ts_cli_check, ts_cli_stages, ts_cli_schema, ts_cli_info, ts_cli_phantom,
-    ts_cli_preview, ts_cli_plot, ts_cli_view, ts_cli_verify, ts_cli_export, ts_cli_doctor;
+    ts_cli_preview, ts_cli_plot, ts_cli_view, ts_cli_verify, ts_cli_diff, ts_cli_rerun, ts_cli_export, ts_cli_doctor,
+    ts_cli_batch, ts_cli_report;
 
 /* ---- run, check and view --------------------------------------------------------------------------- */
 
 enum { CLI_MAX_SETS = 256 };
-enum cli_screen { SCREEN_WINDOW, SCREEN_NONE, SCREEN_EGL }; /* where pictures are shown */
+/* Where pictures are shown. The last three are the ways of a terminal, in the order of enum terminal_way. */
+enum cli_screen { SCREEN_WINDOW, SCREEN_NONE, SCREEN_EGL, SCREEN_TERMINAL, SCREEN_KITTY, SCREEN_SIXEL, SCREEN_BLOCKS };
 
 /* The arguments of `run`, `check` and `view`. */
 struct cli_chain {
@@ -24,7 +26,8 @@ struct cli_chain {
     const char *sets[CLI_MAX_SETS];
     int n_sets;
     struct ts_options options;
-    bool quiet, json, view;
+    bool quiet, json, view, terminal;
+    int every; /* seconds between lines of progress where there is no terminal */
     struct viewer_request viewer;
     int32_t screen; /* enum cli_screen */
 };

@@ -11,7 +11,7 @@
 #include "pipeline/cli/cli.h"
 #include "stages/engine/stage.h"
 
-struct cli_chain ts_cli_chain = {.options = TS_OPTIONS_DEFAULT, .viewer = VIEWER_REQUEST_DEFAULT};
+struct cli_chain ts_cli_chain = {.options = TS_OPTIONS_DEFAULT, .every = 30, .viewer = VIEWER_REQUEST_DEFAULT};
 
 const char ts_cli_chain_help[] =
     "CHAIN is a file, or a chain in one line: 'dicom ./study | box radius=2 | hdf5 out.h5'.\n"
@@ -79,11 +79,11 @@ static enum ts_status refuse_image(const char *path, struct ts_diag *diag)
         return TS_OK;
     ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "not-a-chain"}, "%s is %s, not a chain", path, kind);
     if (!strcmp(format, "result"))
-        ts_diag_hint(diag,
-                     "the chain in a result: h5dump -d /entry/provenance/chain -b -o chain.yaml %s, then "
-                     "tomostage run chain.yaml -i INPUT; as an input: 'result %s | STAGE | hdf5 OUT.h5', or of a scan "
-                     "'nexus %s' or 'exchange %s'",
-                     path, path, path, path);
+        ts_diag_hint(
+            diag,
+            "`tomostage rerun %s -i INPUT` runs the chain that it holds and compares; as an input: 'result %s | "
+            "STAGE | hdf5 OUT.h5', or of a scan 'nexus %s' or 'exchange %s'",
+            path, path, path, path);
     else if (!strcmp(format, "gzip"))
         ts_diag_hint(diag, "gunzip it first");
     else if (!strcmp(kind, "a folder"))

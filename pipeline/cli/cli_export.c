@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage export`: writes an image of a finished result to a file or folder of another format, through the same
- * sinks that a run writes to. Slices are read and handed on in pieces, so that the image need not fit memory.
+ * `tomostage export` writes an image of a finished result to a file or folder of another format, through the same
+ * sinks that a run writes to. Slices are read and handed on in pieces, so that the image need not fit memory. It also
+ * writes how the result was made, for programs that know RO-Crates or PROV.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/scan/result.h"
+#include "io/sink/nxtomo.h"
 #include "io/sink/sink.h"
 #include "io/source/read_ahead.h"
 #include "io/source/source_slices.h"
 #include "pipeline/cli/cli.h"
+#include "pipeline/crate/crate.h"
 
 enum { PIECE_BYTES = 64 << 20 };
 
 static struct arguments {
-    const char *output, *dataset, *format;
+    const char *output, *dataset, *format, *provenance, *date;
     double window[2]; /* center, width; width 0: not given */
     bool force;
 } arguments;
@@ -30,47 +33,85 @@ static bool parse_window(const struct command *command, const struct command_opt
     return false;
 }
 
+static bool parse_date(const struct command *command, const struct command_option *option, const char *value)
+{
+    int year, month, day, end = 0;
+    arguments.date = value;
+    if (sscanf(value, "%4d-%2d-%2d%n", &year, &month, &day, &end) == 3 && end == 10 && !value[end])
+        return true;
+    ts_command_wrong(command, "--%s=%s: a date such as 2026-11-23 is expected", option->name, value);
+    return false;
+}
+
 static const struct command_option options[] = {
     {"output", 'o', OPTION_TEXT, OPTION_AT(struct arguments, output), "PATH", "the file or folder to write"},
     {"dataset", 0, OPTION_TEXT, OPTION_AT(struct arguments, dataset), "NAME",
      "the image: what `save` called it; default: data, the last one"},
     {"format", 0, OPTION_TEXT, OPTION_AT(struct arguments, format), "FORMAT",
-     "nifti, tiff, png or dicom; default: what the suffix of PATH says"},
+     "nifti, tiff, png, dicom, or of projections nxtomo; default:\nwhat the suffix of PATH says"},
     {"window", 0, OPTION_PARSED, 0, 0, "CENTER,WIDTH", "values that pictures show from black to white",
      .parse = parse_window},
+    {"provenance", 0, OPTION_TEXT, OPTION_AT(struct arguments, provenance), "FOLDER",
+     "write how the result was made as an RO-Crate (Provenance Run\nCrate) with PROV-JSON, instead of or beside an "
+     "image"},
+    {"date", 0, OPTION_PARSED, 0, 0, "DATE", "date of the crate, such as 2026-11-23; default: it has none",
+     .parse = parse_date},
     {"force", 0, OPTION_FLAG, OPTION_AT(struct arguments, force), NULL, "replace an existing output"}};
 
-/* Lists what the format that was asked for takes, or all but HDF5. */
+/* Lists the suffixes of all formats but HDF5. */
 static void listed_suffixes(char *out, size_t size)
 {
     size_t used = 0;
     *out = '\0';
     for (size_t i = 0; ts_sink_formats[i] && used < size; i++) {
-        const struct sink_format *format = ts_sink_formats[i];
         char suffixes[64];
-        ts_sink_list_suffixes(format->name, suffixes, sizeof suffixes);
-        if (arguments.format ? !strcmp(arguments.format, format->name) : *suffixes)
-            used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "",
-                                     *suffixes ? suffixes : "a folder");
+        ts_sink_list_suffixes(ts_sink_formats[i]->name, suffixes, sizeof suffixes);
+        if (*suffixes)
+            used += (size_t)snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "", suffixes);
     }
 }
 
-/* Returns the format by its name or by the suffix; NULL where it is neither (reported). */
-static const struct sink_format *find_format(struct ts_diag *diag)
+/* Returns true where the output is a scan, which is no format of a run: a run's HDF5 file holds its sinogram. */
+static bool writes_scan(void)
 {
-    const struct sink_format *format =
-        arguments.format ? ts_sink_find(arguments.format) : ts_sink_of_path(arguments.output);
-    const bool fits = format && (ts_sink_is_file(format, arguments.output) ||
-                                 (format->part && arguments.format && !ts_sink_of_path(arguments.output)));
-    if (fits)
-        return format;
-    char known[256];
-    listed_suffixes(known, sizeof known);
-    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "output-suffix"},
-                  "'%s' is no file or folder that export writes%s%s", arguments.output, arguments.format ? " as " : "",
-                  arguments.format ? arguments.format : "");
-    ts_diag_hint(diag, "known: %s; --format tiff, png or dicom writes a folder", known);
-    return NULL;
+    return arguments.format ? !strcmp(arguments.format, "nxtomo") : ts_sink_is_hdf5(arguments.output);
+}
+
+/* Finds the format by its name or by the suffix; it is NULL where a scan is written. Returns false where it is neither
+ * (reported). */
+static bool find_format(const struct sink_format **format, struct ts_diag *diag)
+{
+    const char *path = arguments.output;
+    *format = arguments.format ? ts_sink_find(arguments.format) : ts_sink_of_path(path);
+    const bool known = *format || writes_scan();
+    const struct diag_site site = {.code = "output-suffix", .stage = "--output"};
+    char text[512];
+    const char *wrong = known ? ts_sink_misnamed(*format, path, text, sizeof text) : NULL;
+    if (known && !wrong)
+        return true;
+    if (wrong) {
+        ts_diag_error(diag, TS_BAD_CHAIN, &site, "'%s': %s", path, wrong);
+        ts_diag_hint(diag, "%s", text);
+        return false;
+    }
+    if (arguments.format)
+        ts_diag_error(diag, TS_BAD_CHAIN, &site, "'%s' is no format that export writes", arguments.format);
+    else
+        ts_diag_error(diag, TS_BAD_CHAIN, &site, "'%s' has no suffix of a format that export writes", path);
+    listed_suffixes(text, sizeof text);
+    ts_diag_hint(diag, "known: %s, and .nxs for projections; --format tiff, png or dicom writes a folder", text);
+    return false;
+}
+
+/* Refuses a window where no values become gray. */
+static bool takes_window(const struct sink_format *format, struct ts_diag *diag)
+{
+    if (!(arguments.window[1] > 0) || (format && format->has_window))
+        return true;
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "parameter-unused", .stage = "--window"},
+                  "%s keeps values and has no window", format ? format->name : "nxtomo");
+    ts_diag_hint(diag, "png and dicom have one; the stage `window` changes the values themselves");
+    return false;
 }
 
 /* Returns the name of an image, which may be given as its path in the file. */
@@ -139,7 +180,10 @@ static enum ts_status write_image(struct source *source, const char *image, cons
                                          .threads = ts_read_ahead_processors(),
                                          .force = arguments.force};
     struct sink *sink;
+    ts_sink_warn(format, &request, diag);
     enum ts_status status = ts_sink_open(format, &request, &sink, diag);
+    if (status != TS_OK && ts_sink_folder_holds(format, &request))
+        ts_diag_hint(diag, "a folder can: --format %s -o FOLDER", format->name);
     if (status != TS_OK)
         return status;
     status = copy_slices(source, sink, diag);
@@ -153,17 +197,24 @@ static enum ts_status write_image(struct source *source, const char *image, cons
     return status;
 }
 
+static enum ts_status write_scan(struct source *source, struct ts_diag *diag)
+{
+    const struct nxtomo_options made = {.threads = ts_read_ahead_processors(), .force = arguments.force};
+    return ts_nxtomo_write(source, arguments.output, &made, diag);
+}
+
 static enum ts_status export_file(const char *path, struct ts_diag *diag)
 {
     struct arena *arena = ts_arena_create();
     const char *image = arena ? image_name(arena, arguments.dataset ? arguments.dataset : "data") : NULL;
-    const struct sink_format *format = image ? find_format(diag) : NULL;
+    const struct sink_format *format = NULL;
     struct source *source = NULL;
-    enum ts_status status = !image    ? ts_diag_no_memory(diag, sizeof *source)
-                            : !format ? TS_BAD_CHAIN
-                                      : open_result(path, image, &source, diag);
+    enum ts_status status = !image ? ts_diag_no_memory(diag, sizeof *source)
+                            : !find_format(&format, diag) || !takes_window(format, diag)
+                                ? TS_BAD_CHAIN
+                                : open_result(path, image, &source, diag);
     if (status == TS_OK)
-        status = write_image(source, image, format, diag);
+        status = format ? write_image(source, image, format, diag) : write_scan(source, diag);
     if (status == TS_OK) {
         ts_command_written(arguments.output);
         printf("wrote %s: the image '%s', %lld slices\n", arguments.output, image, (long long)ts_source_total(source));
@@ -174,18 +225,37 @@ static enum ts_status export_file(const char *path, struct ts_diag *diag)
     return status;
 }
 
+static enum ts_status export_provenance(const char *path, struct ts_diag *diag)
+{
+    struct run_record record;
+    enum ts_status status = ts_run_record_read(path, &record, diag);
+    if (status == TS_OK)
+        status = ts_crate_write(&record, arguments.provenance, arguments.date, diag);
+    if (status == TS_OK)
+        printf("wrote %s: %d stages and %d inputs as an RO-Crate\n", arguments.provenance, record.n_steps,
+               record.n_inputs);
+    ts_run_record_clear(&record);
+    return status;
+}
+
 static int export_command(char **operands)
 {
-    if (!arguments.output)
-        return ts_command_wrong(&ts_cli_export, "-o PATH is missing");
+    if (!arguments.output && !arguments.provenance)
+        return ts_command_wrong(&ts_cli_export, "-o PATH or --provenance FOLDER is missing");
     struct ts_diag *diag = ts_command_diag();
-    return diag ? ts_command_finish_take(diag, export_file(operands[0], diag), false) : TS_RUN_FAILED;
+    if (!diag)
+        return TS_RUN_FAILED;
+    enum ts_status status = arguments.provenance ? export_provenance(operands[0], diag) : TS_OK;
+    if (status == TS_OK && arguments.output)
+        status = export_file(operands[0], diag);
+    return ts_command_finish_take(diag, status, false);
 }
 
 const struct command ts_cli_export = {
     .name = "export",
-    .usage = "FILE.h5 -o PATH [--dataset NAME] [--format FORMAT] [--window CENTER,WIDTH] [--force]",
-    .summary = "write an image of a result as NIfTI, TIFF, PNG or DICOM",
+    .usage =
+        "FILE.h5 -o PATH [--dataset NAME] [--format FORMAT] [--window CENTER,WIDTH] [--provenance FOLDER] [--force]",
+    .summary = "write an image of a result as NIfTI, TIFF, PNG, DICOM or NXtomo, or how it was made as an RO-Crate",
     COMMAND_ARGUMENTS(options, arguments),
     .operands = {1, 1, "a FILE"},
     .run = export_command,

@@ -15,6 +15,7 @@
 #include "io/scan/hdf5_info.h"
 #include "io/scan/tiff_info.h"
 #include "io/volume/volume_info.h"
+#include "pipeline/chain/oneline.h"
 #include "pipeline/cli/cli.h"
 
 static struct arguments {
@@ -79,7 +80,7 @@ static enum ts_status describe(const char *path, bool json, struct ts_diag *diag
                       path);
         return ts_diag_hint(diag, "gunzip it first");
     }
-    if (known && (!strcmp(format, "nifti") || !strcmp(format, "nrrd")))
+    if (known && (!strcmp(format, "nifti") || !strcmp(format, "nrrd") || !strcmp(format, "npy")))
         return ts_volume_info(ts_source_format_find(format), path, json, stdout, diag);
     if (known && !strcmp(format, "tiff"))
         return ts_tiff_info(path, json, stdout, diag);
@@ -93,6 +94,8 @@ static enum ts_status describe(const char *path, bool json, struct ts_diag *diag
 static int info(char **operands)
 {
     struct ts_diag *diag = ts_command_diag();
+    if (diag)
+        ts_diag_spell_hints(diag, ts_oneline_hint); /* as what it says to try is written */
     return diag ? ts_command_finish_take(diag, describe(operands[0], arguments.json, diag), arguments.json)
                 : TS_RUN_FAILED;
 }

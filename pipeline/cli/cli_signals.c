@@ -170,6 +170,12 @@ void ts_cli_signals_plan(struct ts_plan *plan)
     current_plan = plan;
 }
 
+void ts_cli_signals_remember(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    plan_ended = true;
+}
+
 void ts_cli_signals_plan_ended(bool written)
 {
     if (written)

@@ -23,7 +23,11 @@ void ts_cli_signals_plan(struct ts_plan *plan);
 /* Call it when the plan is over. From now on a signal gives the program one second to finish by itself. `written` is
  * true where the output has its name. */
 void ts_cli_signals_plan_ended(bool written);
-/* Returns true where a signal has come since the plan ran: what still shows its result is to end. */
+/* From now on a signal is only remembered: the command looks for it with ts_cli_signals_came, and ends by itself within
+ * one second, or the seconds of an alarm() that it sets then. */
+void ts_cli_signals_remember(void);
+/* Returns true where a signal has come since the plan ran, or since signals are remembered: what still works or shows
+ * its result is to end. */
 bool ts_cli_signals_came(void);
 /* Prints the sentence for the signal that stopped the plan; returns the exit code. Async-signal-safe. */
 int ts_cli_signals_stopped(void);

@@ -14,6 +14,7 @@
 #include "io/scan/file_kind.h"
 #include "pipeline/cli/cli.h"
 #include "pipeline/cli/cli_signals.h"
+#include "pipeline/view/terminal.h"
 
 static bool parse_size(const struct command *command, const struct command_option *option, const char *value)
 {
@@ -33,13 +34,16 @@ static bool parse_size(const struct command *command, const struct command_optio
 
 static bool parse_screen(const struct command *command, const struct command_option *option, const char *value)
 {
-    static const char *const names[] = {[SCREEN_WINDOW] = "window", [SCREEN_NONE] = "none", [SCREEN_EGL] = "egl"};
-    for (int32_t i = 0; i <= SCREEN_EGL; i++)
+    static const char *const names[] = {
+        [SCREEN_WINDOW] = "window", [SCREEN_NONE] = "none",   [SCREEN_EGL] = "egl",      [SCREEN_TERMINAL] = "terminal",
+        [SCREEN_KITTY] = "kitty",   [SCREEN_SIXEL] = "sixel", [SCREEN_BLOCKS] = "blocks"};
+    for (int32_t i = 0; i <= SCREEN_BLOCKS; i++)
         if (!strcmp(value, names[i])) {
             ts_cli_chain.screen = i;
             return true;
         }
-    ts_command_wrong(command, "'--%s %s' is none of window, none, egl", option->name, value);
+    ts_command_wrong(command, "'--%s %s' is none of window, none, egl, terminal, kitty, sixel, blocks", option->name,
+                     value);
     return false;
 }
 
@@ -62,8 +66,11 @@ static const struct command_option options[] = {
      "pressed before the first picture, such as 4x for brain without cross-hair"},
     {"screen", 0, OPTION_PARSED, 0, 0, "WAY",
      "window (default); of frames none (default: the renderer alone) or egl\n"
-     "(through OpenGL without a display, as a window draws)",
-     .parse = parse_screen}};
+     "(through OpenGL without a display, as a window draws); in a terminal kitty,\n"
+     "sixel, blocks, or terminal: what it says that it can show",
+     .parse = parse_screen},
+    {"terminal", 0, OPTION_FLAG, OPTION_AT(struct cli_chain, terminal), NULL,
+     "the same as --screen terminal, which is the default without a display"}};
 
 static enum ts_status refuse_window(struct ts_diag *diag)
 {
@@ -105,6 +112,44 @@ static enum ts_status write_frames(struct viewer *viewer, const struct cli_chain
     return status;
 }
 
+/* Returns true where the picture goes to the terminal: by an option, or because there is no window to open. */
+static bool is_for_terminal(const struct cli_chain *arguments)
+{
+    const bool display = ts_view_window && (getenv("DISPLAY") || getenv("WAYLAND_DISPLAY"));
+    return !arguments->viewer.frames &&
+           (arguments->terminal || arguments->screen >= SCREEN_TERMINAL || (!display && isatty(STDOUT_FILENO)));
+}
+
+/* Draws one picture on standard output. Half blocks are too few for three planes and text, so that they show the slices
+ * alone. */
+static enum ts_status show_in_terminal(struct viewer *viewer, const struct cli_chain *arguments, struct ts_diag *diag)
+{
+    const enum terminal_way way = arguments->screen >= SCREEN_KITTY
+                                      ? (enum terminal_way)(arguments->screen - SCREEN_KITTY)
+                                      : ts_terminal_way(STDOUT_FILENO);
+    int32_t width = arguments->viewer.width, height = arguments->viewer.height;
+    struct view_picture picture;
+    ts_terminal_fit(STDOUT_FILENO, way, &width, &height);
+    if (way == TERMINAL_BLOCKS)
+        viewer->scene.three = viewer->scene.panel = false;
+    uint8_t *pixels = malloc((size_t)width * (size_t)height * 4);
+    enum ts_status status = pixels ? ts_viewer_picture(viewer, width, height, &picture)
+                                   : ts_diag_no_memory(diag, (size_t)width * (size_t)height * 4);
+    if (way == TERMINAL_BLOCKS)
+        picture.overlay = NULL;
+    if (status == TS_OK)
+        status = ts_renderer_draw(&viewer->renderer, &picture, pixels);
+    if (status == TS_OK) {
+        const struct scene *scene = &viewer->scene;
+        const struct ts_image *image = ts_scene_shown(scene);
+        ts_terminal_write(stdout, way, pixels, width, height);
+        printf("slice %lld (0 to %lld), window %.6g to %.6g %s\n", (long long)scene->at[0],
+               (long long)scene->image->axes[0].n - 1, scene->low, scene->high, image->unit);
+    }
+    free(pixels);
+    return status;
+}
+
 /* Refuses a text that is no chain in one line and looks like a path, where there is nothing under that path: most such
  * paths are mistyped ones of images, and not of chains. */
 static enum ts_status refuse_missing(const char *text, struct ts_diag *diag)
@@ -133,7 +178,9 @@ static enum ts_status show(const char *path, struct ts_diag *diag)
     const char *format, *slash = strrchr(path, '/');
     struct viewer viewer;
     bool made = false;
-    enum ts_status status = arguments->viewer.frames || ts_view_window ? TS_OK : refuse_window(diag);
+    const bool terminal = is_for_terminal(arguments);
+    enum ts_status status = arguments->viewer.frames || terminal || ts_view_window ? TS_OK : refuse_window(diag);
+    arguments->viewer.waits = terminal;
     if (ts_file_kind(path, &format)) {
         shown->path = path;
         shown->sets = arguments->sets;
@@ -161,7 +208,9 @@ static enum ts_status show(const char *path, struct ts_diag *diag)
             rmdir(arguments->viewer.frames);
         return status;
     }
-    status = arguments->viewer.frames ? write_frames(&viewer, arguments, diag) : ts_view_window->show(&viewer);
+    status = arguments->viewer.frames ? write_frames(&viewer, arguments, diag)
+             : terminal               ? show_in_terminal(&viewer, arguments, diag)
+                                      : ts_view_window->show(&viewer);
     if (status == TS_OK && shown->keeps_output) /* the window was closed before */
         status = ts_shown_finish(&viewer.shown);
     ts_viewer_close(&viewer);

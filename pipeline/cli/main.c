@@ -19,10 +19,25 @@
 #include "pipeline/cli/cli_signals.h"
 #include "pipeline/study/study.h"
 
-static const struct command *const commands[] = {
-    &ts_cli_run,     &ts_cli_check,  &ts_cli_stages,    &ts_cli_schema,    &ts_cli_info,
-    &ts_cli_preview, &ts_cli_plot,   &ts_cli_view,      &ts_cli_export,    &ts_cli_verify,
-    &ts_cli_phantom, &ts_cli_doctor, &ts_bench_command, &ts_study_command, NULL};
+static const struct command *const commands[] = {&ts_cli_run,
+                                                 &ts_cli_batch,
+                                                 &ts_cli_check,
+                                                 &ts_cli_stages,
+                                                 &ts_cli_schema,
+                                                 &ts_cli_info,
+                                                 &ts_cli_preview,
+                                                 &ts_cli_plot,
+                                                 &ts_cli_view,
+                                                 &ts_cli_export,
+                                                 &ts_cli_report,
+                                                 &ts_cli_verify,
+                                                 &ts_cli_diff,
+                                                 &ts_cli_rerun,
+                                                 &ts_cli_phantom,
+                                                 &ts_cli_doctor,
+                                                 &ts_bench_command,
+                                                 &ts_study_command,
+                                                 NULL};
 
 static void print_help(FILE *stream)
 {

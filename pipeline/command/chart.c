@@ -214,16 +214,13 @@ static int names_of(const struct chart_panel *panel)
 
 /* ---- all --------------------------------------------------------------------------------------- */
 
-enum ts_status ts_chart_write(const struct chart *chart, const char *path, bool replace, struct ts_diag *diag)
+void ts_chart_draw(const struct chart *chart, FILE *file)
 {
     const int columns = chart->columns > 0 ? chart->columns : 1, rows = (chart->n_panels + columns - 1) / columns;
     int names = 0;
     for (int i = 0; i < chart->n_panels; i++)
         names = names_of(&chart->panels[i]) > names ? names_of(&chart->panels[i]) : names;
     const int step_x = LEFT + WIDTH + GAP, step_y = TOP + HEIGHT + BOTTOM + names * KEY_LINE;
-    FILE *file = ts_text_file_open(path, replace, diag);
-    if (!file)
-        return TS_RUN_FAILED;
     ts_svg_begin(file, columns * step_x, rows * step_y + GAP, chart->title);
     for (int i = 0; i < chart->n_panels; i++) {
         const struct chart_panel *panel = &chart->panels[i];
@@ -236,5 +233,13 @@ enum ts_status ts_chart_write(const struct chart *chart, const char *path, bool 
         write_key(file, panel, &place);
     }
     fprintf(file, "</svg>\n");
+}
+
+enum ts_status ts_chart_write(const struct chart *chart, const char *path, bool replace, struct ts_diag *diag)
+{
+    FILE *file = ts_text_file_open(path, replace, diag);
+    if (!file)
+        return TS_RUN_FAILED;
+    ts_chart_draw(chart, file);
     return ts_text_file_close(file, path, diag);
 }

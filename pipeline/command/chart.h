@@ -6,6 +6,8 @@
 #ifndef PIPELINE_COMMAND_CHART_H
 #define PIPELINE_COMMAND_CHART_H
 
+#include <stdio.h>
+
 #include "core/diag.h"
 
 enum { CHART_GRAY = -1, CHART_COLORS = 6 };
@@ -40,6 +42,8 @@ struct chart {
     int n_panels, columns;
 };
 
+/* Draws the chart. A failed write sets the stream's error indicator. */
+void ts_chart_draw(const struct chart *chart, FILE *stream);
 /* Writes the chart to a file. Returns TS_RUN_FAILED where it cannot be written (not-written), or exists and must not be
  * replaced (output-exists).
  */

@@ -11,6 +11,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "stages/engine/stage.h"
@@ -115,8 +116,19 @@ int ts_command_wrong_stage(const struct command *command, const char *name)
 
 int ts_command_too_many(const struct command *command, const char *operand)
 {
-    return ts_command_wrong(command, "'%s' is one argument too many: %s %s %s", operand, program_of(command),
-                            command->name, command->usage);
+    const bool is_chain = command->usage && !strncmp(command->usage, "CHAIN", 5);
+    return ts_command_wrong(command, "'%s' is one argument too many: %s %s %s%s", operand, program_of(command),
+                            command->name, command->usage, is_chain ? "; a chain on one line stands in quotes" : "");
+}
+
+enum ts_status ts_command_check_suffix(const char *path, const char *suffix, struct ts_diag *diag)
+{
+    const size_t n = strlen(path), n_suffix = strlen(suffix);
+    if (n > n_suffix && !strcasecmp(path + n - n_suffix, suffix))
+        return TS_OK;
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "output-suffix"}, "'%s' does not end in %s", path,
+                  suffix);
+    return ts_diag_hint(diag, "-o FILE%s", suffix);
 }
 
 static int unknown_option(const struct command *command, const char *text)

@@ -90,6 +90,8 @@ int ts_command_wrong_stage(const struct command *command, const char *name);
 /* Does the same for an operand too many. */
 int ts_command_too_many(const struct command *command, const char *operand);
 
+/* Refuses (output-suffix) an output whose name does not end in the one suffix that the command writes. */
+enum ts_status ts_command_check_suffix(const char *path, const char *suffix, struct ts_diag *diag);
 /* Names what a command made, for the sentence about standard output that failed: it exists nevertheless. */
 void ts_command_written(const char *path);
 /* Flushes standard output, and remembers why that failed. */

@@ -21,7 +21,7 @@ enum ts_status ts_device_choice_parse(const char *text, struct device_choice *ch
 enum ts_status ts_device_choice_built(struct ts_diag *diag);
 
 /* Lists the devices and sets *index to the one that was wanted, or for -1 to the first on which this build's code runs.
- * Where there is none the errors are those of ts_device_choice_built, ts_cuda_query, ts_cuda_usable, or cuda-index
+ * If there is none, the errors are those of ts_device_choice_built, ts_cuda_query, ts_cuda_usable, or cuda-index
  * where there are not so many. */
 enum ts_status ts_device_choice_find(int wanted, struct cuda_devices *found, int *index, struct ts_diag *diag);
 

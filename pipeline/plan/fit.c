@@ -4,6 +4,8 @@
  * finds the largest slab that fits, and keeps are given up one by one where slabs would become too small. The whole run
  * is simulated for each candidate, so the bytes counted are those that the run needs.
  */
+#include <string.h>
+
 #include "io/hdf5/hdf5_write.h"
 #include "io/source/read_ahead.h"
 #include "pipeline/plan/simulation.h"
@@ -189,6 +191,20 @@ static int32_t choose_keeps(struct ts_plan *plan, struct simulation *simulation,
     return n;
 }
 
+/* Moves the images before a sweep to the front of the list, from whose end keeps are given up: each of them serves all
+ * values, and those behind the sweep one. */
+static void order_keeps(const struct ts_plan *plan, int32_t *kept, int32_t n)
+{
+    int32_t shared = 0;
+    for (int32_t i = 0; i < n; i++) {
+        const int32_t node = kept[i];
+        if (plan->nodes[node].value >= 0)
+            continue;
+        memmove(kept + shared + 1, kept + shared, (size_t)(i - shared) * sizeof *kept);
+        kept[shared++] = node;
+    }
+}
+
 static enum ts_status refuse_budget(const struct ts_plan *plan, struct ts_diag *diag)
 {
     const int64_t host = plan->memory_bytes, device = plan->gpu_bytes;
@@ -251,6 +267,8 @@ enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag)
     for (int32_t i = 0; i < plan->n_nodes; i++)
         plan->nodes[i].keep = false;
     int32_t n_kept = choose_keeps(plan, &simulation, most, kept);
+    if (plan->value_name)
+        order_keeps(plan, kept, n_kept);
     int64_t slab = largest_slab_with_sources(plan, &simulation, most);
     while (slab < enough && n_kept > 0) {
         plan->nodes[kept[--n_kept]].keep = false;

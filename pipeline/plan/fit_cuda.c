@@ -50,7 +50,8 @@ size_t ts_plan_download_bytes(const struct ts_plan *plan)
 size_t ts_plan_halves_bytes(const struct ts_plan *plan, int32_t i)
 {
     const struct ts_image written = ts_plan_written(plan, i);
-    const bool halves = ts_plan_is_output(plan, i) && ts_plan_device_rounds(plan, i) && !ts_plan_encodes(plan);
+    const bool halves =
+        ts_plan_is_output(plan, plan->nodes[i].leader) && ts_plan_device_rounds(plan, i) && !ts_plan_encodes(plan);
     return halves ? ts_cuda_stride((size_t)plan->slab_slices * ts_slice_bytes(&written)) : 0;
 }
 

@@ -36,7 +36,7 @@ int32_t ts_plan_outputs(const struct ts_plan *plan, int32_t nodes[CHAIN_MAX_STAG
         bool again = false;
         for (int32_t j = 0; j < n; j++)
             again |= plan->nodes[nodes[j]].axes_node == plan->nodes[i].axes_node;
-        if (plan->nodes[i].dataset && !again)
+        if (plan->nodes[i].dataset && plan->nodes[i].leader == i && !again)
             nodes[n++] = i;
     }
     return n;
@@ -58,7 +58,7 @@ int ts_plan_stored(const struct ts_plan *plan, int32_t i)
     const int32_t n = ts_plan_outputs(plan, outputs);
     int stored = 0;
     for (int32_t j = 0; j < n; j++)
-        stored += plan->nodes[outputs[j]].image_node == i;
+        stored += plan->nodes[outputs[j]].image_node == plan->nodes[i].leader;
     return stored;
 }
 
@@ -78,7 +78,7 @@ int32_t ts_plan_sink_node(const struct ts_plan *plan)
     int32_t i = 0;
     while (i < last && !(plan->nodes[i].dataset && plan->nodes[i].axes_node == plan->nodes[last].axes_node))
         i++;
-    return i;
+    return plan->nodes[i].leader;
 }
 
 struct sink_request ts_plan_sink_request(const struct ts_plan *plan, int32_t i)
@@ -88,7 +88,7 @@ struct sink_request ts_plan_sink_request(const struct ts_plan *plan, int32_t i)
     const struct source *source = plan->nodes[0].source;
     struct sink_request request = {.path = output->sinks[i].path,
                                    .image = &node->out,
-                                   .volumes = plan->n_volumes > 1 && node->by_volume ? &plan->volume_axis : NULL,
+                                   .volumes = ts_plan_stack_axis(plan, ts_plan_sink_node(plan)),
                                    .input = &source->image,
                                    .name = node->dataset,
                                    .attributes = source->attributes,
@@ -114,7 +114,8 @@ struct ts_image ts_plan_written(const struct ts_plan *plan, int32_t i)
 size_t ts_plan_saved_bytes(const struct ts_plan *plan, int32_t i)
 {
     const struct ts_image *image = &plan->nodes[i].out;
-    const int64_t slices = image->axes[0].n * (plan->nodes[i].by_volume ? plan->n_volumes : 1);
+    const struct ts_axis *stack = ts_plan_stack_axis(plan, i);
+    const int64_t slices = image->axes[0].n * (stack ? stack->n : 1);
     return ts_plan_is_output(plan, i) ? (size_t)slices * ts_valid_bytes(image) : 0;
 }
 
@@ -126,13 +127,21 @@ struct ts_image ts_plan_mask(const struct ts_plan *plan, int32_t i)
     return image;
 }
 
+const struct ts_axis *ts_plan_stack_axis(const struct ts_plan *plan, int32_t i)
+{
+    if (plan->n_volumes > 1 && plan->nodes[i].by_volume)
+        return &plan->volume_axis;
+    return plan->value_name && plan->nodes[i].value >= 0 ? &plan->value_axis : NULL;
+}
+
 struct ts_image ts_plan_with_volumes(const struct ts_plan *plan, int32_t i, const struct ts_image *image)
 {
+    const struct ts_axis *stack = ts_plan_stack_axis(plan, i);
     struct ts_image all = *image;
-    if (plan->n_volumes == 1 || !plan->nodes[i].by_volume)
+    if (!stack)
         return all;
     memmove(all.axes + 1, image->axes, (size_t)image->rank * sizeof *image->axes);
-    all.axes[0] = plan->volume_axis;
+    all.axes[0] = *stack;
     all.rank++;
     return all;
 }
@@ -140,7 +149,7 @@ struct ts_image ts_plan_with_volumes(const struct ts_plan *plan, int32_t i, cons
 /* A chunk may end in another volume than it began in, which the device's encoder does not follow. */
 bool ts_plan_encodes(const struct ts_plan *plan)
 {
-    return plan->cuda && plan->n_volumes == 1 && plan->chain->output.compression != CHAIN_STORED &&
+    return plan->cuda && plan->n_volumes == 1 && !plan->value_name && plan->chain->output.compression != CHAIN_STORED &&
            plan->chain->output.n_sinks == 0;
 }
 

@@ -17,7 +17,9 @@
 #include "pipeline/plan/plan_grids.h"
 #include "pipeline/plan/plan_outputs.h"
 #include "pipeline/plan/plan_padding.h"
+#include "pipeline/plan/plan_sizes.h"
 #include "pipeline/plan/plan_sources.h"
+#include "pipeline/plan/plan_sweep.h"
 
 /* ---- options ----------------------------------------------------------------------------------- */
 
@@ -109,15 +111,17 @@ static int known_axes(const struct ts_plan *plan, const struct plan_node *node)
 
 /* Finds the passes in which a stage runs. Its image follows its inputs; a reduction over volumes needs one pass for
  * each round, and whatever needs the result waits for them. */
-static void find_passes(struct ts_plan *plan, struct plan_node *node)
+static void find_passes(struct ts_plan *plan, int32_t index)
 {
+    struct plan_node *node = &plan->nodes[index];
     const struct stage_reduction *reduction = node->chain_stage->stage->reduction;
     const bool by_slice = ts_stage_reduces_slices(&node->context);
     const bool finds_axes = ts_stage_finds_axes(&node->context);
     node->input_axes_pass = known_axes(plan, node);
     node->level = plan->nodes[node->inputs[0]].level;
-    node->level = node->input_axes_pass > node->level ? node->input_axes_pass : node->level;
-    node->first_pass = node->input_axes_pass;
+    const int from = ts_plan_first_pass(plan, index);
+    node->first_pass = from > node->input_axes_pass ? from : node->input_axes_pass;
+    node->level = node->first_pass > node->level ? node->first_pass : node->level;
     for (int input = 0; reduction && input < STAGE_INPUTS; input++)
         if (ts_stage_reduces_volume(&node->context, input)) {
             const int level = input_level(plan, node, input);
@@ -175,12 +179,15 @@ enum ts_status ts_plan_resolve(struct ts_plan *plan, int32_t index, struct ts_di
 /* One file has one set of axes, so a stage may not find others for each volume. */
 static enum ts_status refuse_found_axes(const struct plan_node *node, struct ts_diag *diag)
 {
-    if (!node->by_volume || !ts_stage_finds_axes(&node->context))
+    const bool swept = node->value >= 0;
+    if ((!node->by_volume && !swept) || !ts_stage_finds_axes(&node->context))
         return TS_OK;
     ts_diag_error(diag, TS_BAD_CHAIN,
                   &(struct diag_site){.code = "volumes-axes", .span = node->set.span, .stage = node->label},
-                  "would find other axes in each of the volumes, and a result has one set of axes");
-    return ts_diag_hint(diag, "state what it would find, or choose one volume with `take:` beside the input");
+                  swept ? "would find other axes for each value of the sweep, and a result has one set of axes"
+                        : "would find other axes in each of the volumes, and a result has one set of axes");
+    return ts_diag_hint(diag, swept ? "state what it would find"
+                                    : "state what it would find, or choose one volume with `take:` beside the input");
 }
 
 static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool *usable, struct ts_diag *diag)
@@ -190,7 +197,7 @@ static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool
     const struct chain_stage *stage = &plan->chain->stages[stage_index];
     *node = (struct plan_node){.chain_stage = stage, .set = stage->set, .label = stage_label(plan, stage_index)};
     node->set.values = ts_arena_alloc(plan->arena, stage->stage->params_bytes + 1);
-    if (!node->set.values || !node->label)
+    if (!node->set.values || !node->label || !ts_plan_place(plan, index))
         return ts_diag_no_memory(diag, stage->stage->params_bytes);
     find_inputs(node);
     for (int input = 0; input < STAGE_INPUTS; input++)
@@ -209,7 +216,7 @@ static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool
     if (refuse_found_axes(node, diag) != TS_OK)
         return TS_OK;
     join_domains(plan, index);
-    find_passes(plan, node);
+    find_passes(plan, index);
     usable[index] = true;
     return TS_OK;
 }
@@ -220,7 +227,8 @@ static enum ts_status plan_stages(struct ts_plan *plan, struct ts_diag *diag)
     plan->n_passes = 0;
     for (int32_t i = 0; i < plan->n_sources; i++) {
         struct plan_node *node = &plan->nodes[i];
-        node->image_node = node->axes_node = node->domain = i;
+        node->image_node = node->axes_node = node->domain = node->leader = i;
+        node->value = -1;
         node->by_volume = node->source->n_volumes > 1;
         node->level = 0;
         node->upload_bytes = node->download_bytes = node->tables_bytes = 0;
@@ -248,7 +256,9 @@ static void name_outputs(struct ts_plan *plan)
             plan->nodes[i].dataset = plan->nodes[i].chain_stage->name;
     struct plan_node *last = &plan->nodes[plan->n_nodes - 1];
     if (!last->dataset)
-        last->dataset = "data";
+        for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
+            if (plan->nodes[i].leader == last->leader)
+                plan->nodes[i].dataset = "data";
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
         if (node->dataset && node->level + 1 > plan->n_passes)
@@ -283,7 +293,7 @@ static enum ts_status check_names(const struct ts_plan *plan, struct ts_diag *di
                                            "notes"};
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
         const struct chain_stage *stage = plan->nodes[i].chain_stage;
-        const bool named = stage->stage->keeps_output && stage->name;
+        const bool named = stage->stage->keeps_output && stage->name && plan->nodes[i].leader == i;
         bool taken = named && !strncmp(stage->name, "process_", 8);
         for (size_t r = 0; named && r < sizeof reserved / sizeof *reserved; r++)
             taken |= !strcmp(stage->name, reserved[r]);
@@ -339,6 +349,8 @@ enum ts_status ts_plan_work_out(struct ts_plan *plan, struct ts_diag *diag)
         return status;
     name_outputs(plan);
     check_names(plan, diag);
+    if (ts_plan_join_values(plan, diag) != TS_OK)
+        return TS_BAD_CHAIN;
     ts_plan_check_outputs(plan, diag);
     return check_uses(plan, diag) == TS_OK ? ts_plan_fit(plan, diag) : ts_diag_status(diag);
 }
@@ -350,7 +362,7 @@ static void note_old_defaults(const struct ts_plan *plan, struct ts_diag *diag)
     size_t used = 0;
     for (int32_t n = 0; n < plan->n_nodes; n++) {
         const struct param_set *set = &plan->nodes[n].set;
-        for (size_t i = 0; i < set->n_params && used < sizeof list; i++) {
+        for (size_t i = 0; plan->nodes[n].leader == n && i < set->n_params && used < sizeof list; i++) {
             const struct param *param = &set->params[i];
             if (!ts_param_keeps_old(set, i) || ts_param_is_idle(set, i))
                 continue;
@@ -393,18 +405,22 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
     *result = NULL;
     if (plan) {
         plan->arena = ts_arena_create();
-        plan->nodes = calloc((size_t)chain->n_sources + (size_t)chain->n_stages + 1, sizeof *plan->nodes);
+        plan->nodes = calloc(CHAIN_MAX_SOURCES + CHAIN_MAX_STAGES, sizeof *plan->nodes);
     }
     if (!plan || !plan->arena || !plan->nodes) {
         ts_plan_destroy(plan);
         return ts_diag_no_memory(diag, sizeof *plan);
     }
-    plan->chain = chain;
+    ts_diag_set_source(diag, chain->source_name, chain->text, chain->text_length);
+    const enum ts_status expanded = ts_plan_expand(plan, chain, diag);
+    if (expanded != TS_OK) {
+        ts_plan_destroy(plan);
+        return expanded;
+    }
     plan->piece_bytes = PLAN_PIECE_BYTES;
     plan->n_volumes = 1;
     plan->n_sources = chain->n_sources;
-    plan->n_nodes = chain->n_sources + chain->n_stages;
-    ts_diag_set_source(diag, chain->source_name, chain->text, chain->text_length);
+    plan->n_nodes = chain->n_sources + plan->chain->n_stages;
     take_options(plan, &options, diag);
     /* Sources first: the driver may be starting meanwhile. What is wrong with either is reported. */
     (void)ts_plan_open_sources(plan, diag);
@@ -420,7 +436,9 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
     ts_plan_warn_axis(plan, diag);
     ts_plan_warn_padding(plan, diag);
     ts_plan_warn_grids(plan, diag);
+    ts_plan_warn_sizes(plan, diag);
     note_searches(plan, diag);
+    ts_plan_note_sweep(plan, diag);
     if (!chain->part)
         note_old_defaults(plan, diag);
     ts_plan_predict(plan);

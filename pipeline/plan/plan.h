@@ -48,11 +48,14 @@ struct plan_node {
     int level;          /* the first pass in which its image can be computed */
     /* The first passes in which the axes of its inputs and of its image are known; 0: at plan time. */
     int input_axes_pass, axes_pass;
-    int first_pass, rounds;            /* passes of its whole-volume reduction; rounds 0: it has none */
-    int tables_pass;                   /* pass of tables per slice that do not feed its map; -1: none */
-    const char *dataset;               /* name in the output file where its image is written, else NULL */
-    bool by_volume;                    /* its image differs from volume to volume; false: it is the same for all */
-    bool keep;                         /* held whole in memory from its first computation on */
+    int first_pass, rounds; /* passes of its whole-volume reduction; rounds 0: it has none */
+    int tables_pass;        /* pass of tables per slice that do not feed its map; -1: none */
+    const char *dataset;    /* name in the output file where its image is written, else NULL */
+    int64_t value;          /* index of the value of a sweep for which it stands; -1: it stands before the sweep */
+    int32_t leader;         /* the node of the first value whose copy it is; else itself */
+    bool by_volume;         /* its image differs from volume to volume; false: it is the same for all */
+    double seconds;         /* of its calls in a run; on a device of their enqueueing alone */
+    bool keep;              /* held whole in memory from its first computation on */
     int64_t buffer_slices, run_slices; /* most slices held at once (not kept), most slices computed in one call */
     /* Bytes that are copied to and from a CUDA device in the whole run: those of a source, of an output, and of partial
      * results with their totals. */
@@ -64,7 +67,8 @@ struct plan_step {
 };
 
 struct ts_plan {
-    const struct ts_chain *chain;
+    const struct ts_chain *chain; /* with a stage for each value of a sweep (pipeline/plan/plan_sweep.h) */
+    const struct ts_chain *given; /* the chain as it is written */
     struct arena *arena;
     struct plan_node *nodes;
     int32_t n_nodes, n_sources;
@@ -72,6 +76,8 @@ struct ts_plan {
      * of them. */
     int64_t n_volumes;
     struct ts_axis volume_axis;
+    struct ts_axis value_axis; /* of a sweep */
+    const char *value_name;    /* its name, such as box_radius; NULL: nothing is swept */
     int n_passes;
     int64_t slab_slices;
     bool weighing;                     /* while choosing what to keep, which ignores reductions of a few slices */
@@ -168,8 +174,10 @@ size_t ts_plan_saved_bytes(const struct ts_plan *plan, int32_t node);
 struct ts_image ts_plan_mask(const struct ts_plan *plan, int32_t node);
 /* Returns one volume of a node's image as the output file holds it. */
 struct ts_image ts_plan_written(const struct ts_plan *plan, int32_t node);
-/* Returns `image`, which belongs to this node, with the axis of volumes before its own where it has one image for each
- * of several volumes. */
+/* Returns the axis before those of the node's image in the output: that of several volumes, or of a sweep's values.
+ * NULL where it has none. */
+const struct ts_axis *ts_plan_stack_axis(const struct ts_plan *plan, int32_t node);
+/* Returns `image`, which belongs to this node, with the axis above before its own. */
 struct ts_image ts_plan_with_volumes(const struct ts_plan *plan, int32_t node, const struct ts_image *image);
 /* Returns true where a CUDA device rounds the image to halves before it leaves: not where outputs of other formats want
  * it as well. */

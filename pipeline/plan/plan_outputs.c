@@ -15,7 +15,7 @@
 
 enum { MOST_NAMES = 1 + SINK_FORMATS * SINK_STAGED };
 
-/* A name that an output writes. */
+/* This is a name that an output writes. */
 struct written {
     char path[PATH_MAX + 256];
     const char *owner; /* "nifti" */
@@ -89,16 +89,36 @@ static void check_names(const struct chain_output *output, struct ts_diag *diag)
     free(names.items);
 }
 
-/* A codec that is set where -o has replaced the outputs of the chain is left alone. */
-static void check_codec(const struct chain_output *output, struct ts_diag *diag)
+/* Refuses a parameter that no output of the chain has. One that is set where -o has replaced the outputs of the chain,
+ * which then have no line, is left alone. */
+static void check_used(const struct chain_output *output, const char *name, bool given,
+                       bool (*has)(const struct sink_format *), const char *of, struct ts_diag *diag)
 {
-    bool has = output->codec == SINK_CODEC_NONE;
+    bool used = !given || (output->path && output->span.line == 0);
+    char stage[64];
     for (int32_t i = 0; i < output->n_sinks; i++)
-        has |= output->sinks[i].format->has_codec || output->sinks[i].span.line == 0;
-    if (has || (output->path && output->span.line == 0))
-        return;
-    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "parameter-unused", .stage = "output.codec"},
-                  "no output of this chain has a codec: that of dicom does");
+        used |= has(output->sinks[i].format) || output->sinks[i].span.line == 0;
+    snprintf(stage, sizeof stage, "output.%s", name);
+    if (!used)
+        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "parameter-unused", .stage = stage},
+                      "no output of this chain has a %s: %s", name, of);
+}
+
+static bool has_codec(const struct sink_format *format)
+{
+    return format->has_codec;
+}
+
+static bool has_window(const struct sink_format *format)
+{
+    return format->has_window;
+}
+
+/* The other formats choose the type of their values themselves. */
+static bool has_dtype(const struct sink_format *format)
+{
+    (void)format;
+    return false;
 }
 
 /* Refuses outputs that cannot hold the last image, and warns of images that no output holds. */
@@ -115,20 +135,26 @@ enum ts_status ts_plan_check_outputs(const struct ts_plan *plan, struct ts_diag 
         const char *refusal = format->refusal(&request);
         char stage[64];
         snprintf(stage, sizeof stage, "output.%s", format->name);
+        const struct diag_site site = {.code = "output-cannot-hold", .span = output->sinks[i].span, .stage = stage};
         if (refusal)
-            ts_diag_error(
-                diag, TS_BAD_CHAIN,
-                &(struct diag_site){.code = "output-cannot-hold", .span = output->sinks[i].span, .stage = stage},
-                "it cannot hold the image '%s': %s", request.name, refusal);
+            ts_diag_error(diag, TS_BAD_CHAIN, &site, "it cannot hold the image '%s': %s", request.name, refusal);
+        else
+            ts_sink_warn(format, &request, diag);
+        if (refusal && ts_sink_folder_holds(format, &request))
+            ts_diag_hint(diag, "a folder can: output: {%s: FOLDER} in the chain", format->name);
     }
     for (int32_t i = plan->n_sources; output->n_sinks > 0 && !output->path && i < plan->n_nodes - 1; i++)
-        if (plan->nodes[i].dataset) {
+        if (plan->nodes[i].dataset && plan->nodes[i].leader == i && i != plan->nodes[plan->n_nodes - 1].leader) {
             ts_diag_warning(diag, &(struct diag_site){.code = "output-drops-image", .span = plan->nodes[i].set.span},
                             "no output holds the image '%s': others than HDF5 hold the last image alone",
                             plan->nodes[i].dataset);
             ts_diag_hint(diag, "add hdf5: FILE.h5 to the output");
         }
-    check_codec(output, diag);
+    check_used(output, "codec", output->codec != SINK_CODEC_NONE, has_codec, "that of dicom does", diag);
+    /* Without an output there may be one later, as of a recorded chain. */
+    check_used(output, "dtype", output->dtype != CHAIN_OWN && !output->path && output->n_sinks > 0, has_dtype,
+               "that of hdf5 does", diag);
+    check_used(output, "window", output->window.rows > 0, has_window, "those of png and dicom do", diag);
     check_names(output, diag);
     return ts_diag_status(diag);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the plan can say of outputs before a run writes them.
+ * This checks what a plan can know of outputs before a run writes them.
  */
 #ifndef PIPELINE_PLAN_PLAN_OUTPUTS_H
 #define PIPELINE_PLAN_PLAN_OUTPUTS_H

@@ -150,6 +150,9 @@ static void print_text(const struct ts_plan *plan, FILE *stream)
     if (plan->n_volumes > 1)
         fprintf(stream, "the chain runs over %" PRId64 " volumes, one after the other (axis %s)\n", plan->n_volumes,
                 ts_axis_name(plan->volume_axis.kind));
+    if (plan->value_name)
+        fprintf(stream, "the stages from %s on run for %" PRId64 " values, one after the other (axis %s)\n",
+                plan->nodes[plan->n_sources + plan->chain->sweep.stage].label, plan->value_axis.n, plan->value_name);
     fprintf(stream,
             "%d %s over z in slabs of %" PRId64 " slices, %d %s; memory %.1f MiB of a budget of %.1f MiB; "
             "output %.1f MiB%s before compression\n",

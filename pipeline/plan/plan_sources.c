@@ -11,6 +11,7 @@
 #include "io/scan/file_kind.h"
 #include "io/source/source_slices.h"
 #include "pipeline/chain/chain_build.h"
+#include "pipeline/chain/load.h"
 #include "pipeline/plan/plan_frames.h"
 
 /* Gives flats and darks without `slices` those of `input`; false where they keep their own. */
@@ -44,15 +45,26 @@ static void hint_at_format(const struct plan_node *node, struct ts_diag *diag)
     const struct ts_texts *paths = field;
     const bool listed = format->params[path].kind == PARAM_TEXTS;
     const size_t n = ts_diag_count(diag);
-    const char *kind, *found;
+    const char *found = NULL;
     char way_out[512];
     const char *only = !listed ? *(const char *const *)field : paths->n == 1 ? paths->items[0] : NULL;
-    kind = only ? ts_file_kind(only, &found) : NULL;
-    /* What images of a folder are refused for has its own way out, whatever else lies there. */
+    const char *kind = only ? ts_file_kind(only, &found) : NULL;
+    /* An error about the images of a folder names its own way out, whatever else lies in the folder. */
     if (kind && !strcmp(kind, "a folder") && (n == 0 || strcmp(ts_diag_get(diag, n - 1)->code, "no-images") != 0))
         return;
-    if (only && ts_file_way_out(only, format->name, way_out, sizeof way_out))
+    if (kind && ts_file_way_out_of(only, kind, found, format->name, way_out, sizeof way_out))
         ts_diag_hint(diag, "%s", way_out);
+}
+
+/* Refuses a source that a path alone has made, where its format needs more: the chain has no line to add it to. */
+static enum ts_status check_missing(const struct plan_node *node, struct ts_diag *diag)
+{
+    if (ts_load_check_missing(diag, &node->set, node->set.given))
+        return TS_OK;
+    return ts_diag_hint(diag,
+                        "begin the chain with the input, as `tomostage info FILE` writes it, or give each: --set "
+                        "%s.NAME=VALUE",
+                        node->chain_source->name);
 }
 
 static enum ts_status open_source(struct ts_plan *plan, int32_t index, struct ts_diag *diag)
@@ -60,6 +72,8 @@ static enum ts_status open_source(struct ts_plan *plan, int32_t index, struct ts
     struct plan_node *node = &plan->nodes[index];
     const struct plan_node *input = &plan->nodes[0];
     const struct source_format *format = node->chain_source->format;
+    if (check_missing(node, diag) != TS_OK)
+        return TS_BAD_CHAIN;
     const bool follows = index > 0 && follow(node, input);
     const enum ts_status status = ts_source_open(format, &node->set, &node->source, diag);
     if (status != TS_OK) {

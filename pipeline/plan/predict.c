@@ -239,8 +239,8 @@ static void join_passes(struct prediction_run *run)
     double bytes = 0;
     for (int32_t i = 0; i < run->n_outputs; i++) {
         const struct ts_image image = ts_plan_written(run->plan, run->outputs[i]);
-        bytes += (double)ts_image_bytes(&image) *
-                 (run->plan->nodes[run->outputs[i]].by_volume ? (double)run->plan->n_volumes : 1);
+        const struct ts_axis *stack = ts_plan_stack_axis(run->plan, run->outputs[i]);
+        bytes += (double)ts_image_bytes(&image) * (stack ? (double)stack->n : 1);
     }
     prediction->ratio = bytes > 0 ? prediction->parts[PREDICT_WRITE].bytes / bytes : 1;
 }

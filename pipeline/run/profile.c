@@ -9,25 +9,21 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "core/json.h"
 #include "core/svg.h"
 #include "core/text_file.h"
 
-static const char *const names[TRACE_PARTS] = {"plan",     "prepare",  "read",  "upload", "compute",
-                                               "download", "compress", "write", "check",  "finish"};
-
-struct sum {
-    double first, last, busy, worked;
-    uint64_t bytes;
-    size_t n;
-};
+const char *const ts_profile_parts[TRACE_PARTS] = {"plan",     "prepare",  "read",  "upload", "compute",
+                                                   "download", "compress", "write", "check",  "finish"};
 
 struct profile {
     struct trace_stretch *stretches; /* part by part, by time; owned */
     size_t n;
-    struct sum sums[TRACE_PARTS];
+    struct profile_sum sums[TRACE_PARTS];
     double whole;
+    struct profile_memory memory;
 };
 
 static int by_part_and_time(const void *a, const void *b)
@@ -42,7 +38,7 @@ static void add_up(struct profile *profile)
 {
     for (size_t i = 0; i < profile->n; i++) {
         const struct trace_stretch *stretch = &profile->stretches[i];
-        struct sum *sum = &profile->sums[stretch->part];
+        struct profile_sum *sum = &profile->sums[stretch->part];
         const double from = sum->n > 0 && stretch->begin < sum->last ? sum->last : stretch->begin;
         sum->first = sum->n++ == 0 ? stretch->begin : sum->first;
         sum->busy += stretch->end > from ? stretch->end - from : 0;
@@ -68,6 +64,16 @@ static bool profile_init(struct profile *profile, const struct trace *trace)
     return true;
 }
 
+double ts_profile_sums(const struct trace *trace, struct profile_sum sums[TRACE_PARTS])
+{
+    struct profile profile = {0};
+    if (!profile_init(&profile, trace))
+        return -1;
+    memcpy(sums, profile.sums, sizeof profile.sums);
+    free(profile.stretches);
+    return profile.whole;
+}
+
 void ts_profile_print(const struct trace *trace, FILE *stream)
 {
     struct profile profile = {0};
@@ -76,11 +82,11 @@ void ts_profile_print(const struct trace *trace, FILE *stream)
     fprintf(stream, "%-9s %9s %9s %9s %7s %11s %11s %9s\n", "part", "first s", "last s", "busy s", "of all",
             "threads s", "MB", "GB/s");
     for (int part = 0; part < TRACE_PARTS; part++) {
-        const struct sum *sum = &profile.sums[part];
+        const struct profile_sum *sum = &profile.sums[part];
         if (sum->n == 0)
             continue;
-        fprintf(stream, "%-9s %9.3f %9.3f %9.3f %6.0f%% %11.3f", names[part], sum->first, sum->last, sum->busy,
-                profile.whole > 0 ? 100 * sum->busy / profile.whole : 0, sum->worked);
+        fprintf(stream, "%-9s %9.3f %9.3f %9.3f %6.0f%% %11.3f", ts_profile_parts[part], sum->first, sum->last,
+                sum->busy, profile.whole > 0 ? 100 * sum->busy / profile.whole : 0, sum->worked);
         if (sum->bytes > 0 && sum->busy > 0)
             fprintf(stream, " %11.1f %9.2f", (double)sum->bytes / 1e6, (double)sum->bytes / sum->busy / 1e9);
         fputc('\n', stream);
@@ -120,7 +126,7 @@ static void draw_stretch(const struct profile *profile, const struct trace_stret
 {
     static const char *const colors[TRACE_PARTS] = {"#666666", "#666666", "#0072b2", "#56b4e9", "#d55e00",
                                                     "#56b4e9", "#009e73", "#cc79a7", "#e69f00", "#666666"};
-    const struct sum *sum = &profile->sums[stretch->part];
+    const struct profile_sum *sum = &profile->sums[stretch->part];
     fprintf(stream, "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" fill=\"%s\" fill-opacity=\"%.2f\"/>\n",
             LEFT + WIDTH * (stretch->begin / profile->whole), TOP + lane * (LANE_HEIGHT + LANE_GAP),
             0.3 + WIDTH * ((stretch->end - stretch->begin) / profile->whole), LANE_HEIGHT, colors[stretch->part],
@@ -140,10 +146,37 @@ static void draw(const struct profile *profile, FILE *stream)
     for (int part = 0; part < TRACE_PARTS; part++)
         if (profile->sums[part].n > 0)
             fprintf(stream, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", LEFT - 8,
-                    TOP + lanes[part] * (LANE_HEIGHT + LANE_GAP) + LANE_HEIGHT / 2 + 4, names[part]);
+                    TOP + lanes[part] * (LANE_HEIGHT + LANE_GAP) + LANE_HEIGHT / 2 + 4, ts_profile_parts[part]);
     for (size_t i = 0; profile->whole > 0 && i < profile->n; i++)
         draw_stretch(profile, &profile->stretches[i], lanes[profile->stretches[i].part], stream);
     fputs("</svg>\n", stream);
+}
+
+void ts_profile_draw(const struct trace *trace, FILE *stream)
+{
+    struct profile profile = {0};
+    if (!profile_init(&profile, trace))
+        return;
+    draw(&profile, stream);
+    free(profile.stretches);
+}
+
+/* Writes the memory as a counter, of which Perfetto draws a line. */
+static void write_memory(const struct profile_memory *memory, struct json *json)
+{
+    ts_json_open(json, '{');
+    ts_json_member_text(json, "name", "memory");
+    ts_json_member_text(json, "ph", "C");
+    ts_json_member_integer(json, "ts", 0);
+    ts_json_member_integer(json, "pid", 1);
+    ts_json_open_member(json, "args", '{');
+    ts_json_member_integer(json, "planned", memory->planned);
+    ts_json_member_integer(json, "budget", memory->budget);
+    ts_json_member_integer(json, "gpu_planned", memory->gpu_planned);
+    ts_json_member_integer(json, "gpu_budget", memory->gpu_budget);
+    ts_json_member_integer(json, "peak", memory->peak);
+    ts_json_close(json, '}');
+    ts_json_close(json, '}');
 }
 
 static void write_events(const struct profile *profile, FILE *stream)
@@ -151,18 +184,21 @@ static void write_events(const struct profile *profile, FILE *stream)
     struct json json;
     ts_json_init(&json, stream, false);
     ts_json_open(&json, '[');
+    write_memory(&profile->memory, &json);
     for (size_t i = 0; i < profile->n; i++) {
         const struct trace_stretch *stretch = &profile->stretches[i];
         ts_json_open(&json, '{');
-        ts_json_member_text(&json, "name", names[stretch->part]);
+        ts_json_member_text(&json, "name", ts_profile_parts[stretch->part]);
         ts_json_member_text(&json, "ph", "X");
         ts_json_member_real(&json, "ts", 1e6 * stretch->begin);
         ts_json_member_real(&json, "dur", 1e6 * (stretch->end - stretch->begin));
         ts_json_member_integer(&json, "pid", 1);
         ts_json_member_integer(&json, "tid", stretch->thread);
-        if (stretch->bytes > 0) {
+        if (stretch->bytes > 0 || stretch->stage) {
             ts_json_open_member(&json, "args", '{');
             ts_json_member_integer(&json, "bytes", (int64_t)stretch->bytes);
+            if (stretch->stage)
+                ts_json_member_text(&json, "stage", stretch->stage);
             ts_json_close(&json, '}');
         }
         ts_json_close(&json, '}');
@@ -198,9 +234,13 @@ static enum ts_status write_file(const struct profile *profile, const char *name
     return ts_text_file_close(stream, path, diag);
 }
 
-enum ts_status ts_profile_write(const struct trace *trace, const char *name, struct ts_diag *diag)
+enum ts_status ts_profile_write(const struct trace *trace, struct profile_memory memory, const char *name,
+                                struct ts_diag *diag)
 {
-    struct profile profile = {0};
+    struct profile profile = {.memory = memory};
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage) == 0)
+        profile.memory.peak = (int64_t)usage.ru_maxrss * 1024; /* Linux counts it in KiB */
     if (!profile_init(&profile, trace))
         return ts_diag_no_memory(diag, profile.n * sizeof *profile.stretches);
     enum ts_status status = write_file(&profile, name, ".svg", draw, diag);

@@ -6,17 +6,45 @@
 #ifndef PIPELINE_RUN_PROFILE_H
 #define PIPELINE_RUN_PROFILE_H
 
+#include "core/arena.h"
 #include "core/diag.h"
 #include "core/trace.h"
+
+/* These are the names of the parts in tables, pictures and files. */
+extern const char *const ts_profile_parts[TRACE_PARTS];
+
+/* This is the memory of a run in bytes; 0 stands for what is not known or does not exist. */
+struct profile_memory {
+    int64_t planned, budget; /* of the host */
+    int64_t gpu_planned, gpu_budget;
+    int64_t peak; /* most that the process held, libraries and all, until the profile was written */
+};
+
+/* The stretches of a part add up to this, in seconds since the start. */
+struct profile_sum {
+    double first, last, busy, worked; /* busy: moments count once; worked: those of each thread */
+    uint64_t bytes;
+    size_t n;
+};
+/* Adds the stretches of all parts up. Returns the seconds until the last one ends, or a negative number where memory is
+ * out. */
+double ts_profile_sums(const struct trace *trace, struct profile_sum sums[TRACE_PARTS]);
+/* Draws the picture with a lane for each part (SVG 1.1). Nothing is drawn where memory is out. */
+void ts_profile_draw(const struct trace *trace, FILE *stream);
 
 /* Writes a table of the parts: how long each was busy (stretches of several threads at once count once), how long its
  * threads worked in all, its bytes and their rate while it was busy. */
 void ts_profile_print(const struct trace *trace, FILE *stream);
 /* Checks before the run that both files can be written. Returns TS_RUN_FAILED (not-written) where one cannot. */
 enum ts_status ts_profile_check(const char *name, struct ts_diag *diag);
-/* Writes NAME.svg, a picture (SVG 1.1) with a lane for each part, and NAME.json, the stretches in Chrome's trace event
- * format, which Perfetto shows. Files of these names are replaced. Returns TS_RUN_FAILED where one cannot be written
- * (not-written). */
-enum ts_status ts_profile_write(const struct trace *trace, const char *name, struct ts_diag *diag);
+/* Writes NAME.svg, the picture, and NAME.json, the stretches and the memory in Chrome's trace event format, which
+ * Perfetto shows. Files of these names are replaced. Returns TS_RUN_FAILED where one cannot be written (not-written).
+ * memory->peak is measured here. */
+enum ts_status ts_profile_write(const struct trace *trace, struct profile_memory memory, const char *name,
+                                struct ts_diag *diag);
+/* Reads NAME.json again. The caller destroys *trace; the names of stages live in the arena, and are untrusted texts.
+ * Returns TS_BAD_INPUT where the file is no such profile (profile-unreadable), TS_RUN_FAILED where memory is out. */
+enum ts_status ts_profile_read(const char *path, struct arena *arena, struct trace **trace,
+                               struct profile_memory *memory, struct ts_diag *diag);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Layout (NeXus):
- *   /entry (NXentry)                         title, program_name, default image
+ *   /entry (NXentry)                         title, program_name, default image; NXtomoproc where it is one
  *   /entry/<image> (NXdata)                  written by the writer; /entry/data is the last one
  *   /entry/process_<k>_<stage> (NXprocess)   sequence_index, program, version, parameters, tables
- *   /entry/inputs/<name> (NXcollection)      format, attributes, one value a slice
- *   /entry/provenance (NXcollection)         the chain as text and its digest, libraries, build
+ *   /entry/inputs/<name> (NXparameters)      format, attributes, one value a slice
+ *   /entry/provenance (NXparameters)         the chain as text and its digest, libraries, build, warnings
  */
 #include "pipeline/run/provenance.h"
 
@@ -15,7 +15,12 @@
 #include "core/version.h"
 #include "cuda/device/device.h"
 #include "io/file/digest.h"
+#include "io/source/source_slices.h"
+#include "pipeline/plan/plan_sweep.h"
+#include "pipeline/run/nexus_definition.h"
+#include "pipeline/run/nexus_tables.h"
 #include "pipeline/run/versions.h"
+#include "pipeline/run/warnings.h"
 
 enum { PATH_BYTES = 256 };
 
@@ -26,7 +31,7 @@ static enum ts_status write_text(struct hdf5_writer *writer, const char *group, 
     return ts_hdf5_text(writer, path, text);
 }
 
-/* A dataset or attribute of this name; text NULL: none. */
+/* A text that becomes a dataset or an attribute of this name, unless it is NULL. */
 struct text {
     const char *name, *text;
 };
@@ -61,7 +66,7 @@ enum ts_status ts_provenance_begin(const struct ts_plan *plan, struct hdf5_write
     enum ts_status status = ts_hdf5_group(writer, "/entry", "NXentry");
     if (status == TS_OK)
         status = write_texts(writer, "", texts, sizeof texts / sizeof *texts);
-    return status == TS_OK ? ts_hdf5_group(writer, "/entry/inputs", "NXcollection") : status;
+    return status == TS_OK ? ts_hdf5_group(writer, "/entry/inputs", "NXparameters") : status;
 }
 
 /* ---- parameters -------------------------------------------------------------------------------- */
@@ -129,24 +134,8 @@ static enum ts_status write_parameters(const struct plan_node *node, const char 
 
 /* ---- stages ------------------------------------------------------------------------------------ */
 
-static enum ts_status write_tables(const struct stage_table *tables, int n, const char *process,
-                                   struct hdf5_writer *writer)
-{
-    char path[PATH_BYTES];
-    snprintf(path, sizeof path, "%s/tables", process);
-    enum ts_status status = n > 0 ? ts_hdf5_group(writer, path, "NXcollection") : TS_OK;
-    for (int i = 0; status == TS_OK && i < n; i++) {
-        snprintf(path, sizeof path, "%s/tables/%s", process, tables[i].name);
-        status = ts_hdf5_values(writer, path, &tables[i].image);
-        snprintf(path, sizeof path, "%s/tables/%s@long_name", process, tables[i].name);
-        if (status == TS_OK)
-            status = ts_hdf5_text(writer, path, tables[i].doc);
-    }
-    return status;
-}
-
 static enum ts_status write_stage(const struct ts_plan *plan, int32_t index, const struct stage_table *tables,
-                                  int n_tables, struct hdf5_writer *writer)
+                                  int n_tables, struct hdf5_writer *writer, struct ts_diag *diag)
 {
     const struct plan_node *node = &plan->nodes[index];
     const int32_t sequence = index - plan->n_sources + 1;
@@ -165,17 +154,10 @@ static enum ts_status write_stage(const struct ts_plan *plan, int32_t index, con
         status = write_texts(writer, process, texts, sizeof texts / sizeof *texts);
     if (status == TS_OK)
         status = write_parameters(node, process, writer);
-    return status == TS_OK ? write_tables(tables, n_tables, process, writer) : status;
+    return status == TS_OK ? ts_nexus_tables(tables, n_tables, process, writer, diag) : status;
 }
 
 /* ---- sources ----------------------------------------------------------------------------------- */
-
-/* Returns slice i of all volumes one after the other. */
-static const struct source_slice *slice_of(const struct source *source, size_t i)
-{
-    const size_t n = (size_t)source->n_slices;
-    return &source->slices[i / n * (size_t)source->n_whole + i % n];
-}
 
 static enum ts_status write_hashes(const struct source *source, const char *group, struct hdf5_writer *writer,
                                    struct ts_diag *diag)
@@ -186,8 +168,8 @@ static enum ts_status write_hashes(const struct source *source, const char *grou
     if (!hashes)
         return ts_diag_no_memory(diag, 2 * n * sizeof *hashes);
     for (size_t i = 0; i < n; i++) {
-        hashes[i] = slice_of(source, i)->pixel_sha256;
-        hashes[n + i] = slice_of(source, i)->instance_hmac;
+        hashes[i] = source->slices[ts_source_number(source, (int64_t)i)].pixel_sha256;
+        hashes[n + i] = source->slices[ts_source_number(source, (int64_t)i)].instance_hmac;
     }
     snprintf(path, sizeof path, "%s/slice_pixel_sha256", group);
     enum ts_status status = ts_hdf5_texts(writer, path, hashes, n);
@@ -209,7 +191,7 @@ static enum ts_status write_slices(const struct source *source, const char *grou
     double *slope = values, *intercept = values + n, *position = values + 2 * n;
     uint64_t padding = 0;
     for (int64_t i = 0; i < n; i++) {
-        const struct source_slice *slice = slice_of(source, (size_t)i);
+        const struct source_slice *slice = &source->slices[ts_source_number(source, i)];
         slope[i] = slice->slope;
         intercept[i] = slice->intercept;
         memcpy(position + 3 * i, slice->position_mm, 3 * sizeof *position);
@@ -258,7 +240,7 @@ static enum ts_status write_source(const struct plan_node *node, struct hdf5_wri
 {
     char group[PATH_BYTES];
     snprintf(group, sizeof group, "/entry/inputs/%s", node->label);
-    enum ts_status status = ts_hdf5_group(writer, group, "NXcollection");
+    enum ts_status status = ts_hdf5_group(writer, group, "NXparameters");
     if (status == TS_OK)
         status = write_text(writer, group, "format", node->chain_source->format->name);
     for (size_t i = 0; status == TS_OK && i < node->source->n_attributes; i++)
@@ -272,7 +254,7 @@ enum ts_status ts_provenance_node(const struct ts_plan *plan, int32_t index, con
                                   int n_tables, struct hdf5_writer *writer, struct ts_diag *diag)
 {
     const struct plan_node *node = &plan->nodes[index];
-    return node->source ? write_source(node, writer, diag) : write_stage(plan, index, tables, n_tables, writer);
+    return node->source ? write_source(node, writer, diag) : write_stage(plan, index, tables, n_tables, writer, diag);
 }
 
 /* ---- the whole --------------------------------------------------------------------------------- */
@@ -280,7 +262,7 @@ enum ts_status ts_provenance_node(const struct ts_plan *plan, int32_t index, con
 /* Returns the chain's text with the plan's resolved values in place of the chain's own. */
 static char *resolved_chain(const struct ts_plan *plan)
 {
-    struct ts_chain chain = *plan->chain;
+    struct ts_chain chain = *plan->given;
     struct chain_stage *stages = calloc((size_t)chain.n_stages + 1, sizeof *stages);
     if (!stages)
         return NULL;
@@ -292,6 +274,7 @@ static char *resolved_chain(const struct ts_plan *plan)
         stages[i] = chain.stages[i];
         stages[i].set = plan->nodes[plan->n_sources + i].set;
         stages[i].set.owner = chain.stages[i].set.owner;
+        stages[i].set.idle |= ts_plan_varying(plan, plan->n_sources + i);
     }
     chain.stages = stages;
     char *text = ts_chain_canonical(&chain);
@@ -314,7 +297,7 @@ static enum ts_status write_chain(const struct ts_plan *plan, struct hdf5_writer
     return status;
 }
 
-/* An image that carries several names (a final `save`) is stored once. */
+/* Writes the further names of images that have several (a final `save`), which are stored once. */
 static enum ts_status write_links(const struct ts_plan *plan, struct hdf5_writer *writer)
 {
     int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
@@ -361,21 +344,35 @@ static enum ts_status write_device(const struct ts_plan *plan, const char *group
     return write_texts(writer, group, texts, sizeof texts / sizeof *texts);
 }
 
+/* Writes a version under a name that NeXus allows: "isa_l" for ISA-L. */
+static enum ts_status write_version(struct hdf5_writer *writer, const char *group, const struct version *version)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%s", version->name);
+    for (char *c = name; *c; c++)
+        *c = (char)(*c == '-' ? '_' : *c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
+    return write_text(writer, group, name, version->text);
+}
+
 enum ts_status ts_provenance_end(const struct ts_plan *plan, struct hdf5_writer *writer, struct ts_diag *diag)
 {
     const char *group = "/entry/provenance";
     enum ts_status status = write_links(plan, writer);
     if (status == TS_OK)
-        status = ts_hdf5_group(writer, group, "NXcollection");
+        status = ts_nexus_definition(plan, writer);
+    if (status == TS_OK)
+        status = ts_hdf5_group(writer, group, "NXparameters");
     if (status == TS_OK)
         status = write_chain(plan, writer, diag);
     if (status == TS_OK)
         status = write_text(writer, group, "build", ts_build_text());
     if (status == TS_OK)
+        status = ts_warnings_write(plan, writer, diag);
+    if (status == TS_OK)
         status = write_device(plan, group, writer);
     struct version versions[VERSIONS_MAX];
     const int n = ts_versions(versions);
     for (int i = 0; status == TS_OK && i < n; i++)
-        status = write_text(writer, group, versions[i].name, versions[i].text);
+        status = write_version(writer, group, &versions[i]);
     return status;
 }

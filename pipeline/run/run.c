@@ -19,30 +19,43 @@ static double seconds_since(const struct timespec *start)
     return (double)(now.tv_sec - start->tv_sec) + 1e-9 * (double)(now.tv_nsec - start->tv_nsec);
 }
 
-static void report(struct run *run, enum ts_event_kind kind, const char *output)
+/* Reports an event; `of_slab` is how much of the slab at hand is done beside the slices that are. */
+static void report(struct run *run, struct ts_event event, double of_slab)
 {
     if (!run->plan->on_event)
         return;
     const double seconds = seconds_since(&run->started);
-    const double done = (double)run->slices_done / (double)(run->n_slices > 0 ? run->n_slices : 1);
+    const double slices = (double)run->slices_done + of_slab * (double)run->slab_slices;
+    const double done = slices / (double)(run->n_slices > 0 ? run->n_slices : 1);
     const int64_t passes = run->volume * run->plan->n_passes + run->pass;
     const double all = (double)run->plan->n_passes * (double)run->plan->n_volumes;
     const double part = fmin(1, ((double)passes + done) / all);
-    const struct ts_event event = {.kind = kind,
-                                   .pass = run->pass < run->plan->n_passes ? run->pass + 1 : run->plan->n_passes,
-                                   .n_passes = run->plan->n_passes,
-                                   .slices_done = run->slices_done,
-                                   .n_slices = run->n_slices,
-                                   .seconds = seconds,
-                                   .bytes_per_second = seconds > 0 ? (double)run->bytes_done / seconds : 0,
-                                   .seconds_left = part > 0 ? seconds * (1 - part) / part : 0,
-                                   .output = output};
+    event.pass = run->pass < run->plan->n_passes ? run->pass + 1 : run->plan->n_passes;
+    event.n_passes = run->plan->n_passes;
+    event.slices_done = run->slices_done;
+    event.n_slices = run->n_slices;
+    event.seconds = seconds;
+    event.bytes_per_second = seconds > 0 ? (double)run->bytes_done / seconds : 0;
+    event.seconds_left = part > 0 ? seconds * (1 - part) / part : 0;
+    pthread_mutex_lock(&run->lock);
     run->plan->on_event(run->plan->user, &event);
+    pthread_mutex_unlock(&run->lock);
 }
 
 static void report_progress(struct run *run)
 {
-    report(run, TS_EVENT_PROGRESS, NULL);
+    report(run, (struct ts_event){.kind = TS_EVENT_PROGRESS}, 0);
+}
+
+static void report_iteration(void *user, const struct stage_context *context, const struct stage_iteration *iteration)
+{
+    report(user,
+           (struct ts_event){.kind = TS_EVENT_ITERATION,
+                             .stage = context->stage->name,
+                             .iteration = iteration->done,
+                             .n_iterations = iteration->most,
+                             .residual = iteration->residual},
+           iteration->part);
 }
 
 /* ---- set-up ------------------------------------------------------------------------------------ */
@@ -62,6 +75,7 @@ static enum ts_status allocate_run(struct run *run)
         const size_t slices = (size_t)plan->nodes[i].out.axes[0].n;
         node->dataset = -1;
         run->plan->nodes[i].context.diag = run->diag;
+        run->plan->nodes[i].context.listener = run->plan->on_event ? &run->listener : NULL;
         if (!plan->nodes[i].keep)
             continue;
         node->done = run->done[i] = calloc(1, slices);
@@ -93,8 +107,11 @@ static enum ts_status finish_files(struct run *run, enum ts_status status)
 
 static void free_run(struct run *run)
 {
-    for (int32_t i = 0; run->nodes && i < run->plan->n_nodes; i++)
+    for (int32_t i = 0; run->nodes && i < run->plan->n_nodes; i++) {
         free(run->nodes[i].done);
+        run->plan->nodes[i].context.listener = NULL;
+    }
+    pthread_mutex_destroy(&run->lock);
     free(run->sink_valid);
     ts_run_free_tables(run);
     free(run->nodes);
@@ -200,7 +217,7 @@ static enum ts_status hand_tables(const struct run *run)
 
 static enum ts_status run_all(struct run *run)
 {
-    report(run, TS_EVENT_STARTED, NULL);
+    report(run, (struct ts_event){.kind = TS_EVENT_STARTED}, 0);
     enum ts_status status = ts_run_walk(run, report_progress);
     if (status == TS_OK)
         status = report_counts(run);
@@ -229,6 +246,8 @@ static const struct run_back_end *back_end_of(const struct ts_plan *plan)
 enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
 {
     struct run run = {.plan = plan, .diag = diag, .back_end = back_end_of(plan), .sink_node = ts_plan_sink_node(plan)};
+    run.listener = (struct stage_listener){report_iteration, &run};
+    pthread_mutex_init(&run.lock, NULL);
     clock_gettime(CLOCK_MONOTONIC, &run.started);
     ts_diag_set_source(diag, plan->chain->source_name, plan->chain->text, plan->chain->text_length);
     enum ts_status status = ts_run_check_searched(plan, diag);
@@ -258,11 +277,19 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
     atomic_store(&plan->temporary, NULL);
     ts_trace_add(plan->trace, TRACE_FINISH, finishing, 0);
     if (status == TS_OK)
-        report(&run, TS_EVENT_FINISHED,
-               plan->chain->output.path ? plan->chain->output.path : plan->chain->output.sinks[0].path);
+        report(&run,
+               (struct ts_event){.kind = TS_EVENT_FINISHED,
+                                 .output = plan->chain->output.path ? plan->chain->output.path
+                                                                    : plan->chain->output.sinks[0].path},
+               0);
     free_run(&run);
     if (status == TS_OK && plan->profile)
-        status = ts_profile_write(plan->trace, plan->profile, diag);
+        status = ts_profile_write(plan->trace,
+                                  (struct profile_memory){.planned = plan->memory_bytes,
+                                                          .budget = plan->budget_bytes,
+                                                          .gpu_planned = plan->gpu_bytes,
+                                                          .gpu_budget = plan->gpu_budget_bytes},
+                                  plan->profile, diag);
     return status;
 }
 

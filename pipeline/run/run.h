@@ -7,6 +7,7 @@
 #ifndef PIPELINE_RUN_RUN_H
 #define PIPELINE_RUN_RUN_H
 
+#include <pthread.h>
 #include <time.h>
 
 #include "io/hdf5/hdf5_write.h"
@@ -18,7 +19,7 @@ struct run_node {
     unsigned char *buffer; /* where parts lie: the kept image, or `copies` slabs side by side, used one after another */
     int copies;
     size_t copy_bytes;
-    /* Of a masked image, beside `buffer`: the bits of its valid pixels, valid_bytes for each copy. */
+    /* A masked image has the bits of its valid pixels here, beside `buffer`: valid_bytes for each copy. */
     unsigned char *valid;
     size_t valid_bytes;
     unsigned char *saved;        /* of a masked output: the bits of the whole image, for the file. NULL: it has none */
@@ -48,6 +49,9 @@ struct run {
     int pass;
     int64_t slab_number; /* slabs of all passes, counted from 0 */
     int64_t slices_done, n_slices, bytes_done;
+    int64_t slab_slices;  /* of the slab at hand */
+    pthread_mutex_t lock; /* of events, which iterations report from any thread */
+    struct stage_listener listener;
 };
 
 /* Images that the walk hands over lie where the back end's buffers are. */

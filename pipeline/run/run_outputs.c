@@ -29,23 +29,29 @@ static const char *replaced_input(const struct ts_plan *plan, const char *path)
     return NULL;
 }
 
-static enum ts_status check_replaced(const struct ts_plan *plan, const char *path, struct ts_span span,
-                                     struct ts_diag *diag)
+/* `format` is NULL for HDF5. */
+static enum ts_status check_replaced(const struct ts_plan *plan, const struct sink_format *format, const char *path,
+                                     struct ts_span span, struct ts_diag *diag)
 {
     const char *replaced = path ? replaced_input(plan, path) : NULL;
     if (!replaced)
         return TS_OK;
     const struct diag_site site = {.code = "output-is-input", .span = span};
     ts_diag_error(diag, TS_BAD_CHAIN, &site, "the output '%s' is a file that the run reads: %s", path, replaced);
-    return ts_diag_hint(diag, "give the output a name of its own: output: {hdf5: FILE.h5} in the chain, or -o FILE.h5");
+    if (format && !ts_sink_is_file(format, path))
+        return ts_diag_hint(diag, "give the output a folder of its own: output: {%s: FOLDER} in the chain",
+                            format->name);
+    const char *suffix = format ? format->suffixes[0] : ".h5";
+    return ts_diag_hint(diag, "give the output a name of its own: output: {%s: FILE%s} in the chain, or -o FILE%s",
+                        format ? format->name : "hdf5", suffix, suffix);
 }
 
 enum ts_status ts_run_check_outputs(const struct ts_plan *plan, struct ts_diag *diag)
 {
     const struct chain_output *output = &plan->chain->output;
-    enum ts_status status = check_replaced(plan, output->path, output->span, diag);
+    enum ts_status status = check_replaced(plan, NULL, output->path, output->span, diag);
     for (int32_t i = 0; i < output->n_sinks && status == TS_OK; i++)
-        status = check_replaced(plan, output->sinks[i].path, output->sinks[i].span, diag);
+        status = check_replaced(plan, output->sinks[i].format, output->sinks[i].path, output->sinks[i].span, diag);
     if (status == TS_OK && output->path)
         status = ts_file_check(output->path, plan->force, plan->output_bytes, diag);
     for (int32_t i = 0; i < output->n_sinks && status == TS_OK; i++) {
@@ -98,7 +104,7 @@ enum ts_status ts_run_open_sinks(struct run *run, int pass)
 
 bool ts_run_holds(const struct run *run, int32_t node)
 {
-    return run->nodes[node].dataset >= 0 || (run->n_sinks > 0 && node == run->sink_node);
+    return run->nodes[node].dataset >= 0 || (run->n_sinks > 0 && run->plan->nodes[node].leader == run->sink_node);
 }
 
 enum ts_status ts_run_put(struct run *run, int32_t node, const struct ts_image *slices)
@@ -106,7 +112,7 @@ enum ts_status ts_run_put(struct run *run, int32_t node, const struct ts_image *
     enum ts_status status = TS_OK;
     if (run->nodes[node].dataset >= 0)
         status = ts_hdf5_write(run->writer, run->nodes[node].dataset, slices);
-    for (int i = 0; i < run->n_sinks && node == run->sink_node && status == TS_OK; i++)
+    for (int i = 0; i < run->n_sinks && run->plan->nodes[node].leader == run->sink_node && status == TS_OK; i++)
         status = ts_sink_put(run->sinks[i], slices, run->diag);
     return status;
 }

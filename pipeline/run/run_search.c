@@ -5,6 +5,9 @@
  * planned and run for its tables; what they say is written into the chain as if it had been given there. So a plan
  * knows every size before it is carried out, and the recorded chain needs no search. Stages are searched for in list
  * order, because a box that was found changes what those after it see.
+ *
+ * So the stages before a search run twice, and their input is read twice. Their image is not kept from the first time,
+ * because the box may let the plan cut the volume otherwise, and it may not fit into memory.
  */
 #include <string.h>
 
@@ -13,6 +16,8 @@
 #include "pipeline/run/run.h"
 
 struct search {
+    const char *stage;                /* that searches */
+    const struct ts_options *options; /* of the run that follows */
     const struct stage_search *search;
     struct param_set *set; /* of the stage whose parameters are searched */
     double *memory;
@@ -57,6 +62,7 @@ static bool make_part(const struct ts_chain *chain, int32_t index, struct ts_cha
     part->n_stages = index + 1;
     part->output = (struct chain_output){.path = NULL};
     part->part = true;
+    part->sweep.n = 0; /* it stands behind */
     return true;
 }
 
@@ -65,6 +71,16 @@ static enum ts_status take_tables(void *user, const struct stage_context *contex
 {
     const struct search *search = user;
     return search->search->found(search->set, context, tables, n, search->memory);
+}
+
+/* Passes on how far the search is. That it starts and ends are no events of the run that follows. */
+static void on_event(void *user, const struct ts_event *event)
+{
+    const struct search *search = user;
+    struct ts_event of_search = *event;
+    of_search.search = search->stage;
+    if (event->kind == TS_EVENT_PROGRESS || event->kind == TS_EVENT_ITERATION)
+        search->options->on_event(search->options->user, &of_search);
 }
 
 /* One file has one set of axes, so there is one box for all volumes, and each would have its own. */
@@ -78,13 +94,14 @@ static enum ts_status refuse_volumes(const struct ts_plan *plan, const struct pa
     return ts_diag_hint(diag, "give x, y and z, or choose one volume with `take:` beside the input");
 }
 
-static enum ts_status run_part(const struct ts_chain *part, struct search *search, const struct ts_options *given,
-                               struct ts_diag *diag)
+static enum ts_status run_part(const struct ts_chain *part, struct search *search, struct ts_diag *diag)
 {
+    const struct ts_options *given = search->options;
     struct ts_options options = {.size = 0};
     struct ts_plan *plan = NULL;
     memcpy(&options, given, given->size > 0 && given->size < sizeof options ? given->size : sizeof options);
-    options.on_event = NULL;
+    options.on_event = options.on_event ? on_event : NULL;
+    options.user = search;
     options.profile = NULL;
     enum ts_status status = ts_plan_create(part, &options, &plan, diag);
     if (status == TS_OK)
@@ -98,17 +115,18 @@ static enum ts_status run_part(const struct ts_chain *part, struct search *searc
     return status;
 }
 
-/* What the search warns of the run warns of as well, so that it is reported only where the search fails. */
+/* The run gives the warnings of the search again, so that the search reports them only where it fails. */
 static enum ts_status search_stage(struct ts_chain *chain, int32_t index, const struct ts_options *options,
                                    struct ts_diag *diag)
 {
     struct chain_stage *stage = &chain->stages[index];
-    struct search search = {.search = stage->stage->search, .set = &stage->set};
+    struct search search = {
+        .stage = stage->stage->name, .options = options, .search = stage->stage->search, .set = &stage->set};
     struct ts_chain part;
     struct ts_diag *apart = ts_diag_create();
     search.memory = ts_arena_alloc(chain->arena, STAGE_SEARCH_NUMBERS * sizeof *search.memory);
     enum ts_status status = apart && search.memory && make_part(chain, index, &part)
-                                ? run_part(&part, &search, options, apart)
+                                ? run_part(&part, &search, apart)
                                 : ts_diag_no_memory(diag, sizeof part);
     if (status != TS_OK && apart)
         ts_diag_append(diag, apart);
@@ -125,7 +143,7 @@ enum ts_status ts_chain_search(struct ts_chain *chain, const struct ts_options *
 {
     enum ts_status status = TS_OK;
     for (int32_t i = 0; status == TS_OK && i < chain->n_stages; i++)
-        if (is_needed(&chain->stages[i]))
+        if (is_needed(&chain->stages[i]) && (chain->sweep.n == 0 || i < chain->sweep.stage)) /* else the plan refuses */
             status = search_stage(chain, i, options, diag);
     return status;
 }

@@ -6,6 +6,7 @@
  */
 #include <assert.h>
 
+#include "core/timing.h"
 #include "pipeline/run/run.h"
 
 /* ---- one slab ---------------------------------------------------------------------------------- */
@@ -63,11 +64,28 @@ static void views_of(const struct run *run, int32_t index, int input, int64_t z,
             slices[1 + i] = view_of(run, node->inputs[1 + i], z, n);
 }
 
-/* Adds what a stage did since `begin` to the profile. */
-static void trace_compute(const struct run *run, double begin, const struct ts_image *made)
+/* A call of a stage, or of a source's read(), from its begin to its end. */
+struct call {
+    int32_t node;
+    double trace, seconds; /* when it began, on the clocks of the profile and of the node's time */
+};
+
+static struct call begin_call(const struct run *run, int32_t i)
 {
-    if (!run->back_end->returns_early)
-        ts_trace_add(run->plan->trace, TRACE_COMPUTE, begin, ts_image_bytes(made));
+    return (struct call){i, ts_trace_begin(run->plan->trace), ts_seconds()};
+}
+
+/* Adds the call to the node's time, and a stage's to the profile. */
+static void end_call(const struct run *run, const struct call *call, const struct ts_image *made)
+{
+    struct plan_node *node = &run->plan->nodes[call->node];
+    node->seconds += ts_seconds() - call->seconds;
+    if (!node->source && !run->back_end->returns_early)
+        ts_trace_put(run->plan->trace, (struct trace_stretch){.begin = call->trace,
+                                                              .end = ts_trace_begin(run->plan->trace),
+                                                              .bytes = ts_image_bytes(made),
+                                                              .part = TRACE_COMPUTE,
+                                                              .stage = node->label});
 }
 
 static enum ts_status compute(struct run *run, int32_t i, struct ts_image *target)
@@ -75,15 +93,18 @@ static enum ts_status compute(struct run *run, int32_t i, struct ts_image *targe
     const struct plan_node *plan = &run->plan->nodes[i];
     struct ts_image slices[STAGE_INPUTS];
     if (plan->source) {
+        const struct call call = begin_call(run, i);
         run->bytes_done += (int64_t)ts_image_bytes(target);
-        return run->back_end->read(run, i, target);
+        const enum ts_status status = run->back_end->read(run, i, target);
+        end_call(run, &call, target);
+        return status;
     }
     const struct run_node *from = &run->nodes[run->plan->nodes[plan->inputs[0]].image_node];
     if (!plan->context.stage->reads)
         views_of(run, i, 0, target->z_first, target->axes[0].n, slices);
-    const double begin = ts_trace_begin(run->plan->trace);
+    const struct call call = begin_call(run, i);
     const enum ts_status status = ts_driver_slab(run->nodes[i].driver, from->parts, from->n_parts, slices, target);
-    trace_compute(run, begin, target);
+    end_call(run, &call, target);
     return status;
 }
 
@@ -114,15 +135,15 @@ static enum ts_status serve_reductions(struct run *run, int32_t i, int32_t domai
             !ts_plan_looks_at(plan, i, input, &first, &past))
             continue;
         views_of(run, i, input, first, past - first, slices);
-        const double begin = ts_trace_begin(plan->trace);
+        const struct call call = begin_call(run, i);
         status = ts_driver_add(run->nodes[i].driver, input, slices);
-        trace_compute(run, begin, &slices[0]);
+        end_call(run, &call, &slices[0]);
     }
     if (status == TS_OK && node->domain == domain && ts_plan_tabulates(plan, run->pass, i)) {
         views_of(run, i, 0, z, n, slices);
-        const double begin = ts_trace_begin(plan->trace);
+        const struct call call = begin_call(run, i);
         status = ts_driver_reduce_slices(run->nodes[i].driver, slices);
-        trace_compute(run, begin, &slices[0]);
+        end_call(run, &call, &slices[0]);
     }
     return status;
 }
@@ -145,9 +166,10 @@ static enum ts_status serve_demands(struct run *run, int32_t domain, int64_t z, 
         if (status == TS_OK && plan->nodes[i].domain == domain && ts_run_holds(run, i) &&
             ts_plan_writes(plan, run->pass, i)) {
             struct ts_image slices = view_of(run, i, z, n);
-            if (plan->on_slices && run->volume == 0)
+            if (plan->on_slices && run->volume == 0 && plan->nodes[i].leader == i)
                 status = plan->on_slices(plan->slices_user, i, &slices);
-            slices.z_first += plan->nodes[i].by_volume ? run->volume * plan->nodes[i].out.axes[0].n : 0;
+            const int64_t place = plan->nodes[i].by_volume ? run->volume : plan->nodes[i].value;
+            slices.z_first += place > 0 ? place * plan->nodes[i].out.axes[0].n : 0;
             if (status == TS_OK && (run->volume == 0 || plan->nodes[i].by_volume))
                 status = write_slices(run, i, &slices);
         }
@@ -260,6 +282,7 @@ static enum ts_status run_domain(struct run *run, int32_t domain, void (*on_slab
         const int64_t n = nz - z < slab ? nz - z : slab;
         if (atomic_load(&plan->stop))
             return TS_STOPPED;
+        run->slab_slices = n;
         const enum ts_status status = run_slab(run, domain, z, n);
         if (status != TS_OK)
             return status;

@@ -155,7 +155,7 @@ enum ts_status ts_viewer_open(struct viewer *viewer, const struct viewer_request
         status = find_device(viewer);
     if (status == TS_OK)
         status = ts_shown_open(&viewer->shown, &viewer->input, diag);
-    if (status == TS_OK && (request->frames || request->stage))
+    if (status == TS_OK && (request->frames || request->waits || request->stage))
         status = ts_shown_follow(&viewer->shown, true, &changed);
     if (status == TS_OK)
         status = check_slice(viewer);

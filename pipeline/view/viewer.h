@@ -15,6 +15,7 @@ struct viewer_request {
     const char *stage;     /* "box.radius": the slider; NULL: none */
     const char *keys;      /* pressed before the first picture; NULL: none */
     const char *frames;    /* folder for pictures, without a window; NULL: a window */
+    bool waits;            /* a chain runs to its end before the first picture, as it does for frames */
     int64_t slice;         /* the one to begin with, counted from 0; negative: the middle */
     int32_t width, height; /* of the picture */
     bool (*stopped)(void); /* a signal has come: the window is to close within a second. NULL: none is heard of */

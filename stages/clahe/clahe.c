@@ -9,10 +9,12 @@
 #include "stages/clahe/clahe.h"
 
 #include <omp.h>
+#include <string.h>
 
 #include "stages/clahe/clahe_rules.h"
 #include "stages/engine/border.h"
 #include "stages/engine/scratch.h"
+#include "stages/engine/validity.h"
 
 enum { MAX_TILES = 64, MAX_KERNEL = 16384, DEFAULT_BINS = 256, DEFAULT_TILES = 8 };
 static const double opencv_clip_limit = 40, skimage_clip_limit = 0.01;
@@ -114,8 +116,6 @@ static void divide_as_opencv(struct clahe_run *run)
     run->tile_height = run->ny / run->tiles_y + (even ? 0 : 1);
     run->tile_width = run->nx / run->tiles_x + (even ? 0 : 1);
     run->values = run->dtype == TS_U8 ? 256 : 65536;
-    const double count = run->params->clip_limit * (double)(run->tile_height * run->tile_width) / (double)run->values;
-    run->clip_count = count >= INT32_MAX ? INT64_MAX : count >= 1 ? (int64_t)count : 1;
 }
 
 static void divide_as_skimage(struct clahe_run *run)
@@ -125,8 +125,6 @@ static void divide_as_skimage(struct clahe_run *run)
     run->tiles_y = (run->ny + run->tile_height - 1) / run->tile_height;
     run->tiles_x = (run->nx + run->tile_width - 1) / run->tile_width;
     run->values = run->params->bins;
-    const double pixels = (double)(run->tile_height * run->tile_width), count = run->params->clip_limit * pixels;
-    run->clip_count = count >= pixels ? INT64_MAX : count >= 1 ? (int64_t)count : 1;
 }
 
 struct clahe_run ts_clahe_describe(const struct stage_context *context)
@@ -146,6 +144,7 @@ struct clahe_run ts_clahe_describe(const struct stage_context *context)
         divide_as_opencv(&run);
     else
         divide_as_skimage(&run);
+    run.clip_count = ts_clahe_clip_count(opencv, params->clip_limit, run.tile_height * run.tile_width, run.values);
     /* Each thread has the counts of a tile, or a row in double. */
     size_t used = 0;
     ts_scratch_part(&used, run.values > run.nx ? run.values : run.nx, sizeof(int64_t));
@@ -158,7 +157,9 @@ struct clahe_run ts_clahe_describe(const struct stage_context *context)
     run.joined =
         ts_scratch_part(&used, bytes ? (run.tiles_y + 1) * (run.tiles_x + 1) * run.values : 0, sizeof(uint32_t));
     run.columns = ts_scratch_part(&used, bytes ? 3 * run.nx : 0, sizeof(float));
-    run.binned = ts_scratch_part(&used, opencv && run.dtype == TS_U16 ? 0 : run.ny * run.nx, sizeof(uint16_t));
+    const bool as_they_are = opencv && run.dtype == TS_U16 && !context->in.masked;
+    run.binned = ts_scratch_part(&used, as_they_are ? 0 : run.ny * run.nx, sizeof(uint16_t));
+    run.taken = ts_scratch_part(&used, run.tiles_y * run.tiles_x, sizeof(uint32_t));
     run.threads_part = ts_scratch_part(&used, context->threads, run.thread_bytes);
     run.bytes = used;
     return run;
@@ -192,16 +193,55 @@ void ts_clahe_find_neighbors(bool opencv, int64_t n, int64_t tile, int64_t tiles
     }
 }
 
-void ts_clahe_count_tile(const struct clahe_run *run, const uint16_t *slice, int64_t tile, int64_t *counts)
+/* Takes the invalid pixels of a row of a tile out of the counts. Returns how many they are. */
+static int64_t discount(const struct clahe_run *run, const uint16_t *slice, const uint64_t *valid, int64_t y,
+                        int64_t x_first, int64_t *counts)
+{
+    const int64_t row = ts_border_index(y, run->ny, BORDER_MIRROR) * run->nx;
+    int64_t n = 0;
+    for (int64_t x = x_first; x < x_first + run->tile_width; x++) {
+        const int64_t i = row + ts_border_index(x, run->nx, BORDER_MIRROR);
+        if (!ts_valid_at(valid, (size_t)i)) {
+            counts[slice[i]]--;
+            n++;
+        }
+    }
+    return n;
+}
+
+int64_t ts_clahe_count_tile(const struct clahe_run *run, const uint16_t *slice, const uint64_t *valid, int64_t tile,
+                            int64_t *counts, char *scratch)
 {
     const int64_t y_first = tile / run->tiles_x * run->tile_height, x_first = tile % run->tiles_x * run->tile_width;
     const int64_t x_end = x_first + run->tile_width, inside = x_end < run->nx ? x_end : run->nx;
+    int64_t pixels = run->tile_height * run->tile_width;
     for (int64_t y = y_first; y < y_first + run->tile_height; y++) {
         const uint16_t *row = slice + ts_border_index(y, run->ny, BORDER_MIRROR) * run->nx;
         for (int64_t x = x_first; x < inside; x++)
             counts[row[x]]++;
         for (int64_t x = x_first > inside ? x_first : inside; x < x_end; x++)
             counts[row[ts_border_index(x, run->nx, BORDER_MIRROR)]]++;
+        if (valid)
+            pixels -= discount(run, slice, valid, y, x_first, counts);
+    }
+    ((uint32_t *)(void *)(scratch + run->taken))[tile] = (uint32_t)pixels;
+    return pixels;
+}
+
+void ts_clahe_fill_tables(const struct clahe_run *run, int64_t n_values, char *scratch)
+{
+    const uint32_t *taken = (const uint32_t *)(const void *)(scratch + run->taken);
+    uint16_t *tables = (uint16_t *)(void *)(scratch + run->tables);
+    const size_t bytes = (size_t)n_values * sizeof *tables;
+    for (int64_t tile = 0; tile < run->tiles_y * run->tiles_x; tile++) {
+        if (taken[tile] > 0)
+            continue;
+        const int64_t from =
+            ts_clahe_nearest_taken(taken, run->tiles_y, run->tiles_x, run->tile_height, run->tile_width, tile);
+        if (from < 0)
+            memset(tables + tile * n_values, 0, bytes);
+        else
+            memcpy(tables + tile * n_values, tables + from * n_values, bytes);
     }
 }
 
@@ -218,11 +258,15 @@ static enum ts_status clahe_map(const struct stage_context *context, const struc
     char *base = scratch;
     ts_clahe_find_neighbors(opencv, run.ny, run.tile_height, run.tiles_y, (struct neighbor *)(base + run.near_y));
     ts_clahe_find_neighbors(opencv, run.nx, run.tile_width, run.tiles_x, (struct neighbor *)(base + run.near_x));
-    for (int64_t z = 0; z < out->axes[0].n; z++)
+    for (int64_t z = 0; z < out->axes[0].n; z++) {
         if (opencv)
-            ts_clahe_opencv_slice(&run, ts_slice_data(in, z), ts_slice_data(out, z), base);
+            ts_clahe_opencv_slice(&run, in, z, ts_slice_data(out, z), base);
         else
-            ts_clahe_skimage_slice(&run, ts_slice_data(in, z), ts_slice_data(out, z), base);
+            ts_clahe_skimage_slice(&run, in, z, ts_slice_data(out, z), base);
+        if (in->valid)
+            ts_valid_zero(ts_slice_valid(in, z), 0, ts_slice_count(in), ts_dtype_bytes(out->dtype),
+                          ts_slice_data(out, z));
+    }
     return TS_OK;
 }
 
@@ -242,6 +286,12 @@ static const char clahe_doc[] =
     "value. The result is f32, stretched to [0, 1] slice by slice; a slice of one value becomes 1, as there. NaN stays "
     "NaN and counts as the smallest value.\n"
     "\n"
+    "**Masked images.** Where pixels are invalid, such as a CT's padding, tables are made of the valid pixels alone: "
+    "of n "
+    "valid pixels of a tile, counts are cut at that share of n, and the running sum is divided by n. A tile without a "
+    "valid pixel has the table of the nearest tile that has one, as there are none beyond the edges. The spans of "
+    "`skimage` are those of valid pixels. An invalid pixel becomes 0.\n"
+    "\n"
     "**Cost.** Each pixel is read twice and looked up four times, whatever the tiles.\n"
     "\n"
     "**Source.** K. Zuiderveld, Contrast limited adaptive histogram equalization, Graphics Gems IV, 1994; OpenCV 4.6; "
@@ -259,7 +309,7 @@ const struct stage clahe_stage = {
     .shape = clahe_shape,
     .scratch_bytes = clahe_scratch_bytes,
     .map = clahe_map,
-    .validity = VALIDITY_SPREADS,
+    .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(clahe_cuda),
     .counts_values = true,
     .tolerance = {.why = "counts and tables are integers, and the few float operations have the tools' own order"},

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "stages/clahe/clahe_rules.h"
+#include "stages/engine/validity.h"
 
 enum { BYTES = 256 }; /* values of a u8 */
 
@@ -22,17 +23,18 @@ struct clahe_columns {
 /* The counts that are cut off go to all bins evenly, the rest of the division to single bins at even distances. Only
  * the first n_values of the table are made: no pixel has a higher one, and a bin does not depend on the bins after it.
  */
-static void make_table(const struct clahe_run *run, int64_t *counts, int64_t n_values, uint16_t *table)
+static void make_table(const struct clahe_run *run, int64_t *counts, int64_t pixels, int64_t n_values, uint16_t *table)
 {
+    const int64_t clip = ts_clahe_clip_count(true, run->params->clip_limit, pixels, run->values);
     int64_t cut = 0;
     for (int64_t v = 0; v < n_values; v++)
-        if (counts[v] > run->clip_count) {
-            cut += counts[v] - run->clip_count;
-            counts[v] = run->clip_count;
+        if (counts[v] > clip) {
+            cut += counts[v] - clip;
+            counts[v] = clip;
         }
     const int64_t each = cut / run->values, rest = cut % run->values;
     const int64_t step = rest > 0 ? run->values / rest : 1;
-    const float scale = (float)(run->values - 1) / (float)(run->tile_height * run->tile_width);
+    const float scale = (float)(run->values - 1) / (float)pixels;
     int64_t sum = 0, next = 0, given = 0;
     for (int64_t v = 0; v < n_values; v++) {
         sum += counts[v] + each;
@@ -138,17 +140,30 @@ static void map_bytes(const struct clahe_run *run, const uint8_t *in, uint8_t *o
         map_byte_row(run, &near_y[y], joined, &columns, in + y * run->nx, out + y * run->nx);
 }
 
-void ts_clahe_opencv_slice(const struct clahe_run *run, const void *in, void *out, char *scratch)
+/* Copies a slice as 16 bits, with 0 in place of invalid pixels. */
+static const uint16_t *copy_slice(const struct clahe_run *run, const void *in, const uint64_t *valid, uint16_t *wide)
+{
+    const int64_t n = run->ny * run->nx;
+    if (run->dtype == TS_U16)
+        memcpy(wide, in, (size_t)n * sizeof *wide);
+    for (int64_t i = 0; run->dtype == TS_U8 && i < n; i++)
+        wide[i] = ((const uint8_t *)in)[i];
+    if (valid)
+        ts_valid_zero(valid, 0, (size_t)n, sizeof *wide, wide);
+    return wide;
+}
+
+void ts_clahe_opencv_slice(const struct clahe_run *run, const struct ts_image *in, int64_t z, void *out, char *scratch)
 {
     const struct neighbor *near_y = (const struct neighbor *)(scratch + run->near_y);
     const struct neighbor *near_x = (const struct neighbor *)(scratch + run->near_x);
     uint16_t *tables = (uint16_t *)(scratch + run->tables), *wide = (uint16_t *)(scratch + run->binned);
+    const uint64_t *valid = in->valid ? ts_slice_valid(in, z) : NULL;
+    const void *data = ts_slice_data(in, z);
     const int64_t n = run->ny * run->nx;
     const bool narrow = run->dtype == TS_U8;
+    const uint16_t *slice = narrow || valid ? copy_slice(run, data, valid, wide) : data;
     int64_t highest = narrow ? BYTES - 1 : 0;
-    for (int64_t i = 0; narrow && i < n; i++)
-        wide[i] = ((const uint8_t *)in)[i];
-    const uint16_t *slice = narrow ? wide : in;
     if (!narrow) {
 #pragma omp parallel for num_threads(run->threads) reduction(max : highest)
         for (int64_t i = 0; i < n; i++)
@@ -158,11 +173,14 @@ void ts_clahe_opencv_slice(const struct clahe_run *run, const void *in, void *ou
     for (int64_t tile = 0; tile < run->tiles_y * run->tiles_x; tile++) {
         int64_t *counts = ts_clahe_thread_part(run, scratch);
         memset(counts, 0, (size_t)(highest + 1) * sizeof *counts);
-        ts_clahe_count_tile(run, slice, tile, counts);
-        make_table(run, counts, highest + 1, tables + tile * (highest + 1));
+        const int64_t pixels = ts_clahe_count_tile(run, slice, valid, tile, counts, scratch);
+        if (pixels > 0)
+            make_table(run, counts, pixels, highest + 1, tables + tile * (highest + 1));
     }
+    if (valid)
+        ts_clahe_fill_tables(run, highest + 1, scratch);
     if (narrow) {
-        map_bytes(run, in, out, scratch);
+        map_bytes(run, data, out, scratch);
         return;
     }
 #pragma omp parallel for num_threads(run->threads)

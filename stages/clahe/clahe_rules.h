@@ -8,6 +8,12 @@
 
 #include "stages/clahe/clahe.h"
 
+#ifdef __CUDACC__
+#define CLAHE_FUNCTION static __host__ __device__ inline
+#else
+#define CLAHE_FUNCTION static inline
+#endif
+
 enum { CLAHE_GRAY_LEVELS = 16384 }; /* of scikit-image's rule */
 
 /* The two tables between which a row or column interpolates, and their weights. */
@@ -24,22 +30,53 @@ struct clahe_run {
     int threads;
     int64_t ny, nx, tiles_y, tiles_x, tile_height, tile_width;
     int64_t values;     /* of a table at most */
-    int64_t clip_count; /* INT64_MAX: none */
-    size_t near_y, near_x, tables, joined, columns, binned, threads_part, thread_bytes, bytes;
+    int64_t clip_count; /* of a tile without invalid pixels; INT64_MAX: none */
+    size_t near_y, near_x, tables, joined, columns, binned, taken, threads_part, thread_bytes, bytes;
 };
+
+/* Returns where the counts of a tile are cut which has so many valid pixels. INT64_MAX: nowhere. */
+CLAHE_FUNCTION int64_t ts_clahe_clip_count(bool opencv, double clip_limit, int64_t pixels, int64_t values)
+{
+    const double count = clip_limit * (double)pixels, cut = opencv ? count / (double)values : count;
+    if (cut >= (opencv ? (double)INT32_MAX : (double)pixels))
+        return INT64_MAX;
+    return cut >= 1 ? (int64_t)cut : 1;
+}
+
+/* Returns the tile with valid pixels whose center is nearest to that of a tile, the first of several; -1: there is
+ * none. taken[i] are the valid pixels of tile i. */
+CLAHE_FUNCTION int64_t ts_clahe_nearest_taken(const uint32_t *taken, int64_t tiles_y, int64_t tiles_x, int64_t height,
+                                              int64_t width, int64_t tile)
+{
+    int64_t nearest = -1, least = INT64_MAX;
+    for (int64_t i = 0; i < tiles_y * tiles_x; i++) {
+        const int64_t down = (i / tiles_x - tile / tiles_x) * height, across = (i % tiles_x - tile % tiles_x) * width;
+        if (taken[i] > 0 && down * down + across * across < least) {
+            least = down * down + across * across;
+            nearest = i;
+        }
+    }
+    return nearest;
+}
 
 /* Returns the work that the resolved parameters and the input describe. */
 struct clahe_run ts_clahe_describe(const struct stage_context *context);
 /* Writes the neighbors of n rows or columns to near[0 .. n - 1], for tiles of `tile` samples. */
 void ts_clahe_find_neighbors(bool opencv, int64_t n, int64_t tile, int64_t tiles, struct neighbor *near);
-/* Counts the values of a tile (tile = ty * tiles_x + tx) of a slice, which is mirrored past its far ends. */
-void ts_clahe_count_tile(const struct clahe_run *run, const uint16_t *slice, int64_t tile, int64_t *counts);
+/* Counts the values of the valid pixels of a tile (tile = ty * tiles_x + tx) of a slice, which is mirrored past its far
+ * ends. `valid` has the slice's bits; NULL: all are valid. Returns how many they are, which it writes to `taken`. */
+int64_t ts_clahe_count_tile(const struct clahe_run *run, const uint16_t *slice, const uint64_t *valid, int64_t tile,
+                            int64_t *counts, char *scratch);
+/* Gives the tiles without a valid pixel the table of the nearest tile that has one; 0 where none has. Tables have
+ * n_values entries. */
+void ts_clahe_fill_tables(const struct clahe_run *run, int64_t n_values, char *scratch);
 /* Returns the calling thread's part of the scratch. */
 void *ts_clahe_thread_part(const struct clahe_run *run, char *scratch);
 
-/* Maps one slice of u8 or u16 to the same type. The scratch holds the neighbors already. */
-void ts_clahe_opencv_slice(const struct clahe_run *run, const void *in, void *out, char *scratch);
-/* Maps one slice of run->dtype to floats in [0, 1]. */
-void ts_clahe_skimage_slice(const struct clahe_run *run, const void *in, float *out, char *scratch);
+/* Maps slice z of u8 or u16 to the same type. The scratch holds the neighbors already. */
+void ts_clahe_opencv_slice(const struct clahe_run *run, const struct ts_image *in, int64_t z, void *out, char *scratch);
+/* Maps slice z to floats in [0, 1]. */
+void ts_clahe_skimage_slice(const struct clahe_run *run, const struct ts_image *in, int64_t z, float *out,
+                            char *scratch);
 
 #endif

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/image.h"
 #include "stages/clahe/clahe_rules.h"
+#include "stages/engine/validity.h"
 
 /* A slice's values become 16-bit levels (u8 times 257, u16 as they are, others by their finite span), and these, by
  * their own span, one of CLAHE_GRAY_LEVELS. */
@@ -16,16 +16,24 @@ struct gray_scale {
     double low, span;             /* of the values, where they are scaled by it */
     double factor;                /* of the 16-bit levels */
     double level_low, level_span; /* of these; span 0: all values are one */
+    double least;                 /* the lowest valid value */
 };
 
-static struct gray_scale find_gray_scale(const struct clahe_run *run, const char *slice, char *scratch)
+/* Loads a row, with `instead` in place of invalid pixels. */
+static void load_row(const struct clahe_run *run, const struct ts_image *slice, int64_t y, double instead, double *row)
 {
-    const size_t row_bytes = (size_t)run->nx * ts_dtype_bytes(run->dtype);
+    const size_t first = (size_t)(y * run->nx);
+    ts_load_f64(row, (const char *)slice->data + first * ts_dtype_bytes(run->dtype), run->dtype, (size_t)run->nx);
+    ts_valid_fill_doubles(slice->valid, first, (size_t)run->nx, instead, row);
+}
+
+static struct gray_scale find_gray_scale(const struct clahe_run *run, const struct ts_image *slice, char *scratch)
+{
     double low = INFINITY, high = -INFINITY;
 #pragma omp parallel for num_threads(run->threads) reduction(min : low) reduction(max : high)
     for (int64_t y = 0; y < run->ny; y++) {
         double *row = ts_clahe_thread_part(run, scratch);
-        ts_load_f64(row, slice + (size_t)y * row_bytes, run->dtype, (size_t)run->nx);
+        load_row(run, slice, y, NAN, row);
         for (int64_t x = 0; x < run->nx; x++)
             if (isfinite(row[x])) {
                 low = row[x] < low ? row[x] : low;
@@ -36,9 +44,9 @@ static struct gray_scale find_gray_scale(const struct clahe_run *run, const char
         low = high = 0;
     if (run->dtype == TS_U8 || run->dtype == TS_U16) {
         const double factor = run->dtype == TS_U8 ? 257 : 1;
-        return (struct gray_scale){0, 1, factor, low * factor, (high - low) * factor};
+        return (struct gray_scale){0, 1, factor, low * factor, (high - low) * factor, low};
     }
-    return (struct gray_scale){low, high > low ? high - low : 1, 65535, 0, high > low ? 65535 : 0};
+    return (struct gray_scale){low, high > low ? high - low : 1, 65535, 0, high > low ? 65535 : 0, low};
 }
 
 /* Rounds twice, as the tool does. NaN becomes the lowest level. */
@@ -93,13 +101,13 @@ static void cut_counts(int64_t *counts, int64_t n, int64_t limit)
     }
 }
 
-static void make_table(const struct clahe_run *run, int64_t *counts, uint16_t *table)
+static void make_table(const struct clahe_run *run, int64_t *counts, int64_t pixels, uint16_t *table)
 {
-    const int64_t pixels = run->tile_height * run->tile_width;
+    const int64_t clip = ts_clahe_clip_count(false, run->params->clip_limit, pixels, run->values);
     const double scale = (double)(CLAHE_GRAY_LEVELS - 1) / (double)pixels;
     int64_t sum = 0;
-    if (run->clip_count < pixels)
-        cut_counts(counts, run->values, run->clip_count);
+    if (clip < pixels)
+        cut_counts(counts, run->values, clip);
     for (int64_t i = 0; i < run->values; i++) {
         sum += counts[i];
         const double mapped = (double)sum * scale;
@@ -125,14 +133,17 @@ static void map_row(const struct clahe_run *run, const struct neighbor *y, const
 }
 
 /* The result's span becomes [0, 1]; a result of one value is cut to it. NaN of the input stays. */
-static void stretch(const struct clahe_run *run, const float *in, float *out)
+static void stretch(const struct clahe_run *run, const struct ts_image *slice, float *out)
 {
     const int64_t n = run->ny * run->nx;
+    const float *in = run->dtype == TS_F32 ? slice->data : NULL;
+    const uint64_t *valid = slice->valid;
     float low = INFINITY, high = -INFINITY;
 #pragma omp parallel for num_threads(run->threads) reduction(min : low) reduction(max : high)
     for (int64_t i = 0; i < n; i++) {
-        low = out[i] < low ? out[i] : low;
-        high = out[i] > high ? out[i] : high;
+        const bool counts = !valid || ts_valid_at(valid, (size_t)i);
+        low = counts && out[i] < low ? out[i] : low;
+        high = counts && out[i] > high ? out[i] : high;
     }
 #pragma omp parallel for num_threads(run->threads)
     for (int64_t i = 0; i < n; i++) {
@@ -141,29 +152,33 @@ static void stretch(const struct clahe_run *run, const float *in, float *out)
     }
 }
 
-void ts_clahe_skimage_slice(const struct clahe_run *run, const void *in, float *out, char *scratch)
+void ts_clahe_skimage_slice(const struct clahe_run *run, const struct ts_image *in, int64_t z, float *out,
+                            char *scratch)
 {
     const struct neighbor *near_y = (const struct neighbor *)(scratch + run->near_y);
     const struct neighbor *near_x = (const struct neighbor *)(scratch + run->near_x);
-    const struct gray_scale scale = find_gray_scale(run, in, scratch);
+    const struct ts_image slice = ts_image_slices(in, z, 1);
+    const struct gray_scale scale = find_gray_scale(run, &slice, scratch);
     const uint16_t bin_size = (uint16_t)(1 + CLAHE_GRAY_LEVELS / run->values);
-    const size_t row_bytes = (size_t)run->nx * ts_dtype_bytes(run->dtype);
     uint16_t *tables = (uint16_t *)(scratch + run->tables), *bins = (uint16_t *)(scratch + run->binned);
 #pragma omp parallel for num_threads(run->threads)
     for (int64_t y = 0; y < run->ny; y++) {
         double *row = ts_clahe_thread_part(run, scratch);
-        ts_load_f64(row, (const char *)in + (size_t)y * row_bytes, run->dtype, (size_t)run->nx);
+        load_row(run, &slice, y, scale.least, row);
         find_bins(&scale, bin_size, row, bins + y * run->nx, run->nx);
     }
 #pragma omp parallel for num_threads(run->threads)
     for (int64_t tile = 0; tile < run->tiles_y * run->tiles_x; tile++) {
         int64_t *counts = ts_clahe_thread_part(run, scratch);
         memset(counts, 0, (size_t)run->values * sizeof *counts);
-        ts_clahe_count_tile(run, bins, tile, counts);
-        make_table(run, counts, tables + tile * run->values);
+        const int64_t pixels = ts_clahe_count_tile(run, bins, slice.valid, tile, counts, scratch);
+        if (pixels > 0)
+            make_table(run, counts, pixels, tables + tile * run->values);
     }
+    if (slice.valid)
+        ts_clahe_fill_tables(run, run->values, scratch);
 #pragma omp parallel for num_threads(run->threads)
     for (int64_t y = 0; y < run->ny; y++)
         map_row(run, &near_y[y], near_x, tables, bins + y * run->nx, out + y * run->nx);
-    stretch(run, run->dtype == TS_F32 ? in : NULL, out);
+    stretch(run, &slice, out);
 }

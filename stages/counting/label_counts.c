@@ -13,6 +13,23 @@ static size_t count_of(int64_t n_labels, int64_t n_bins)
     return ((size_t)n_labels + 1) * ((size_t)n_bins + BINS_EXTRA_SLOTS);
 }
 
+enum ts_status ts_labels_check(const struct stage_context *context, int index, bool per_slice)
+{
+    const struct ts_image *labels = context->references[index];
+    if (!labels) {
+        ts_param_idle(context->set, "n_labels");
+        return TS_OK;
+    }
+    if (!ts_dtype_is_integer(labels->dtype))
+        return ts_param_error(context->set, "labels", "labels-of-float", context->diag,
+                              "labels are integers, and these values are %s", ts_dtype_name(labels->dtype));
+    if (per_slice) {
+        ts_param_error(context->set, "labels", "labels-per-slice", context->diag, "count over the whole volume");
+        return ts_diag_hint(context->diag, "use scope: volume");
+    }
+    return ts_stage_same_shape(context, index);
+}
+
 size_t ts_label_counts_bytes(int64_t n_labels, int64_t n_bins)
 {
     return sizeof(struct label_counts) + count_of(n_labels, n_bins) * sizeof(uint64_t);

@@ -7,6 +7,7 @@
 #define STAGES_COUNTING_LABEL_COUNTS_H
 
 #include "stages/counting/bins.h"
+#include "stages/engine/stage.h"
 
 /* The most counts in all, 4 GiB, since a device numbers them in 31 bits. A run's memory budget may allow fewer. */
 enum { LABEL_COUNTS_MOST = 1 << 29 };
@@ -18,6 +19,10 @@ struct label_counts {
     uint64_t counts[];
 };
 
+/* Checks the labels that a stage counts by, for its resolve(): integers of the input's shape, over the volume. `index`
+ * is that of their reference, and `per_slice` is true where the chain asks for numbers of each slice. Without labels
+ * `n_labels` plays no part. Errors: labels-of-float, labels-per-slice, reference-shape. */
+enum ts_status ts_labels_check(const struct stage_context *context, int index, bool per_slice);
 /* Returns the bytes of the counts in n_labels + 1 rows, which are at most LABEL_COUNTS_MOST counts. */
 size_t ts_label_counts_bytes(int64_t n_labels, int64_t n_bins);
 /* Makes this memory an empty count. */

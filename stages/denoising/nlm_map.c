@@ -102,7 +102,7 @@ static const struct {
 
 STAGE_PARAMS_OF(nlm_params)
 
-/* The work of one call, and where its parts of the scratch stand. */
+/* This describes the work of one call, and where its parts of the scratch stand. */
 struct nlm_run {
     const struct nlm_params *params;
     int64_t ny, nx, radius, distance, depth; /* depth: how far the search reaches in z */

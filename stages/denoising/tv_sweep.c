@@ -6,7 +6,7 @@
  * and q and writes q once. In 3D the threads share the rows of every plane; in 2D each takes whole slices. Every value
  * follows from the iteration before alone, so that neither slabs nor threads show in the result.
  *
- * Of a masked image f is NaN where a pixel is invalid. A difference with NaN counts as 0, so that q stays 0 between a
+ * In a masked image f is NaN where a pixel is invalid. A difference with NaN counts as 0, so that q stays 0 between a
  * valid and an invalid pixel: the image ends there as it does at its borders.
  */
 #include "stages/denoising/tv_sweep.h"
@@ -322,9 +322,8 @@ static void write_tables(const struct job *job, const double *distances, int64_t
     }
 }
 
-/* Turns the gaps of the planes into distances, and records them. Returns true where the distance of all planes together
- * is at most the tolerance. */
-static bool is_done(const struct job *job, const struct tv_range *range, int64_t look, int64_t iterations)
+/* Turns the gaps of the planes into distances, and records them. Returns the distance of all planes together. */
+static double find_distance(const struct job *job, const struct tv_range *range, int64_t look, int64_t iterations)
 {
     double total = 0;
     for (int64_t z = range->first; z < range->end; z++) {
@@ -335,15 +334,25 @@ static bool is_done(const struct job *job, const struct tv_range *range, int64_t
         job->distances[z - job->range.first] = ts_tv_distance(gap, (double)job->plane);
     }
     write_tables(job, job->distances, look, iterations);
-    return job->params->stop == TV_DISTANCE &&
-           ts_tv_distance(total, (double)(range->end - range->first) * (double)job->plane) <= job->params->tolerance;
+    return ts_tv_distance(total, (double)(range->end - range->first) * (double)job->plane);
 }
 
-/* Every thread of a team runs this for its share of the rows. `done` is the team's. */
+/* Tells who listens that `done` iterations are behind the planes in work, and `part` of the slab. */
+static void report(const struct job *job, int64_t done, double distance, double part)
+{
+    const struct stage_listener *listener = job->context->listener;
+    const struct stage_iteration iteration = {done, job->params->iterations, distance, part};
+    if (listener)
+        listener->iterated(listener->user, job->context, &iteration);
+}
+
+/* Every thread of a team runs this for its share of the rows. `done` is the team's. A volume is reported after every
+ * iteration; slices, which are many and short, when they are done (map_slices). */
 static void iterate(const struct job *job, struct share share, bool *done)
 {
     struct tv_step step = ts_tv_step_first(job->params);
     int64_t look = 0;
+    double distance = NAN;
     begin(job, share);
     for (int64_t i = 0;; i++) {
         struct tv_range range = ts_tv_range_of_iteration(job->params, &job->range, i);
@@ -351,14 +360,18 @@ static void iterate(const struct job *job, struct share share, bool *done)
             struct tv_step still = step;
             still.momentum = 0;
             sweep(job, share, &range, &still, true);
-            if (share.first == 0)
-                *done = is_done(job, &range, look, i);
+            if (share.first == 0) {
+                distance = find_distance(job, &range, look, i);
+                *done = job->params->stop == TV_DISTANCE && distance <= job->params->tolerance;
+            }
             meet(job);
             look++;
             if (*done || i == job->params->iterations)
                 return;
         }
         sweep(job, share, &range, &step, false);
+        if (job->volume && share.first == 0)
+            report(job, i + 1, distance, (double)(i + 1) / (double)job->params->iterations);
         ts_tv_step_next(job->params, &step);
     }
 }
@@ -404,8 +417,9 @@ size_t ts_tv_scratch_bytes(const struct stage_context *context, int64_t n)
 static void map_slices(struct job job, void *scratch)
 {
     const int64_t n = job.out->axes[0].n;
+    int64_t finished = 0, now;
     job.range = (struct tv_range){0, 1, 0, 1};
-#pragma omp parallel firstprivate(job) num_threads(job.context->threads)
+#pragma omp parallel firstprivate(job) private(now) num_threads(job.context->threads)
     {
         struct memory_layout layout = {0};
         lay_out(&job, 1, &layout);
@@ -417,6 +431,10 @@ static void map_slices(struct job job, void *scratch)
             bool done = false;
             job.in_first = job.out_first = z;
             iterate(&job, (struct share){0, job.ny}, &done);
+#pragma omp atomic capture
+            now = ++finished;
+            report(&job, *(uint32_t *)ts_slice_data(&job.context->tables[TV_TABLE_ITERATIONS], z), job.distances[0],
+                   (double)now / (double)n);
         }
     }
 }

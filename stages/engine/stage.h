@@ -54,6 +54,21 @@ struct stage_slices {
     int64_t first, end;
 };
 
+/* How far a map that iterates is with the slices it has in work. */
+struct stage_iteration {
+    int64_t done, most; /* iterations */
+    double residual;    /* what the stage's table holds of them, the largest of the slices; NaN: not computed */
+    double part;        /* of this call of map(), 0 to 1, if all iterations are needed */
+};
+
+struct stage_context;
+
+/* Hears how far maps are. Several threads may call it at once. */
+struct stage_listener {
+    void (*iterated)(void *user, const struct stage_context *, const struct stage_iteration *);
+    void *user;
+};
+
 /* The context is everything that a stage's code may see. `in` and `out` describe whole images and have no data. */
 struct stage_context {
     const struct stage *stage;
@@ -77,6 +92,8 @@ struct stage_context {
     /* A number on the device, set by a stage that calls another's launchers. Where it is not 0 their results will not
      * be used, and kernels return at once. NULL: the results are needed. */
     const int32_t *halt;
+    /* Hears of the iterations of map() on the CPU; NULL: nobody does. */
+    const struct stage_listener *listener;
 };
 
 /* A table is a small result beside the image. axes[0] is z for a stage that reduces per slice, and for tables of the

@@ -77,19 +77,44 @@ void ts_valid_fill(const struct ts_image *slices, double value, int threads)
     }
 }
 
-#define FILL(name, type)                                                                                               \
-    void name(const uint64_t *valid, size_t first, size_t n, type value, type *values)                                 \
+#define FILL(linkage, name, type)                                                                                      \
+    linkage void name(const uint64_t *valid, size_t first, size_t n, type value, type *values)                         \
     {                                                                                                                  \
         for (size_t i = 0; valid && i < n; i += WORD) {                                                                \
             const size_t in_word = smaller(n - i, WORD);                                                               \
-            uint64_t invalid = ~ts_valid_bits(valid, first + i, in_word) & UINT64_MAX >> (WORD - in_word);             \
-            for (; invalid; invalid &= invalid - 1)                                                                    \
-                values[i + (size_t)__builtin_ctzll(invalid)] = value;                                                  \
+            const uint64_t bits = ts_valid_bits(valid, first + i, in_word);                                            \
+            for (size_t k = 0; bits == 0 && k < in_word; k++)                                                          \
+                values[i + k] = value;                                                                                 \
+            for (uint64_t left = bits ? ~bits & UINT64_MAX >> (WORD - in_word) : 0; left; left &= left - 1)            \
+                values[i + (size_t)__builtin_ctzll(left)] = value;                                                     \
         }                                                                                                              \
     }
-FILL(ts_valid_fill_floats, float)
-FILL(ts_valid_fill_doubles, double)
+FILL(, ts_valid_fill_floats, float)
+FILL(, ts_valid_fill_doubles, double)
+FILL(static, zero_bytes, uint8_t)
+FILL(static, zero_shorts, uint16_t)
+FILL(static, zero_words, uint32_t)
 #undef FILL
+
+void ts_valid_zero(const uint64_t *valid, size_t first, size_t n, size_t bytes, void *values)
+{
+    if (bytes == 1)
+        zero_bytes(valid, first, n, 0, values);
+    else if (bytes == 2)
+        zero_shorts(valid, first, n, 0, values);
+    else
+        zero_words(valid, first, n, 0, values);
+}
+
+bool ts_valid_all(const uint64_t *valid, size_t first, size_t n)
+{
+    for (size_t i = 0; i < n; i += WORD) {
+        const size_t in_word = smaller(n - i, WORD);
+        if (ts_valid_bits(valid, first + i, in_word) != UINT64_MAX >> (WORD - in_word))
+            return false;
+    }
+    return true;
+}
 
 /* Returns the bits of word i: of pixels that are valid in the image, and where there is a mask, in it and not 0. */
 static uint64_t word_of(const struct ts_image *slice, const struct ts_image *mask, size_t i, size_t n)

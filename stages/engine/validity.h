@@ -40,6 +40,10 @@ void ts_valid_choose(const struct ts_image *slices, const struct ts_image *mask,
  * that pixel is invalid. */
 void ts_valid_fill_floats(const uint64_t *valid, size_t first, size_t n, float value, float *values);
 void ts_valid_fill_doubles(const uint64_t *valid, size_t first, size_t n, double value, double *values);
+/* Sets elements of this many bytes (1, 2 or 4) to 0 in the same way. */
+void ts_valid_zero(const uint64_t *valid, size_t first, size_t n, size_t bytes, void *values);
+/* Returns true where n pixels from pixel `first` on are all valid. */
+bool ts_valid_all(const uint64_t *valid, size_t first, size_t n);
 /* Returns n <= 64 bits from pixel i on. */
 static inline uint64_t ts_valid_bits(const uint64_t *valid, size_t i, size_t n)
 {

@@ -23,7 +23,7 @@
  * above and below costs sums, and that at its sides only samples. */
 enum { CHUNK_ROWS = 64, TILE_ROWS = 64, TILE_SLICES = 8, TILE_COLUMNS = 256, UNROLLED_ROWS = 3 };
 
-/* The work of one call, and where its parts of the scratch stand. */
+/* This describes the work of one call, and where its parts of the scratch stand. */
 struct loops {
     const struct box_params *params;
     const struct ts_image *in;

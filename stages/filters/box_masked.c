@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The sums of the columns of the window slide down with the row: a row enters and one leaves. Along a row the sum of a
- * window slides over those of its columns, and how many pixels it has is known from masked_mend.h.
+ * How many pixels of a window are valid is known from the columns of masked_mend.h, and slides along the row. The sum
+ * is that of box itself, except for floats of small windows: box adds these in float and divides them at once, so they
+ * are added here once more in double, first down the rows and then along them.
  */
 #include "stages/filters/box_masked.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -13,134 +15,173 @@
 #include "stages/engine/scratch.h"
 #include "stages/engine/validity.h"
 #include "stages/filters/box.h"
-#include "stages/filters/masked_mend.h"
 
-struct box_job {
-    struct masked_window window;
-    const struct ts_image *in;
-    struct ts_image *out;
-    int64_t ny, nx;
-    size_t enters, leaves, sums, own_bytes;
-};
+enum { GAP = 32 };
 
-/* A thread's columns; they stand around row y of output slice z. */
-struct box_columns {
-    bool ready;
-    int64_t z, y;
-};
-
-/* Loads a row of valid values, with 0 for the others. */
-static void load_row(const struct box_job *job, int64_t slice, int64_t y, double *values)
+const void *ts_box_valid_row(const struct ts_image *in, int64_t slice, int64_t y, void *copy)
 {
-    const int64_t row = ts_border_index(y, job->ny, job->window.border), first = row * job->nx;
-    if (row < 0) {
-        for (int64_t x = 0; x < job->nx; x++)
-            values[x] = job->window.constant;
-        return;
+    const uint64_t *valid = ts_slice_valid(in, slice);
+    const int64_t nx = in->axes[2].n, first = y * nx;
+    const size_t element = ts_dtype_bytes(in->dtype), bytes = (size_t)nx * element;
+    const char *row = (const char *)ts_slice_data(in, slice) + (size_t)first * element;
+    if (ts_valid_all(valid, (size_t)first, (size_t)nx))
+        return row;
+    memcpy(copy, row, bytes);
+    ts_valid_zero(valid, (size_t)first, (size_t)nx, element, copy);
+    return copy;
+}
+
+/* Adds the windows of pixels [first, end) anew. `columns` has room for their columns. */
+TS_VECTORIZED static void add_windows(const struct box_mend *mend, int64_t first, int64_t end, double *columns,
+                                      double *means)
+{
+    const int64_t half = mend->window.radius[2], nx = mend->rows.nx, height = 2 * mend->window.radius[1] + 1;
+    const double beside = mend->window.constant * (double)height;
+    const int64_t low = first < half ? 0 : first - half, high = end + half > nx ? nx : end + half;
+    double *restrict inside = columns + half - first;
+    for (int64_t x = low; x < high; x++)
+        inside[x] = 0;
+    for (int64_t j = 0; j < height; j++) {
+        const float *restrict row = mend->sums.rows[j];
+        for (int64_t x = low; x < high; x++)
+            inside[x] += (double)row[x];
     }
-    ts_load_f64(values, (const char *)ts_slice_data(job->in, slice) + (size_t)first * ts_dtype_bytes(job->in->dtype),
-                job->in->dtype, (size_t)job->nx);
-    ts_valid_fill_doubles(ts_slice_valid(job->in, slice), (size_t)first, (size_t)job->nx, 0, values);
-}
-
-TS_VECTORIZED static void slide(double *restrict sums, const double *restrict enters, const double *restrict leaves,
-                                int64_t n)
-{
-    for (int64_t x = 0; x < n; x++)
-        sums[x] += enters[x] - leaves[x];
-}
-
-/* Moves the columns down to the row, or sums them anew where that is less work. */
-static void move_to(const struct box_job *job, const struct masked_row *row, char *own)
-{
-    struct box_columns *columns = (struct box_columns *)(void *)own;
-    double *enters = (double *)(void *)(own + job->enters), *leaves = (double *)(void *)(own + job->leaves),
-           *sums = (double *)(void *)(own + job->sums);
-    const int64_t half = job->window.radius[1];
-    const bool slides = columns->ready && columns->z == row->z && columns->y <= row->y && row->y - columns->y <= half;
-    if (!slides) {
-        memset(sums, 0, (size_t)job->nx * sizeof *sums);
-        memset(leaves, 0, (size_t)job->nx * sizeof *leaves);
+    /* A column outside may stand for one that is not among these: it is added by itself. */
+    for (int64_t x = first - half; x < end + half; x++) {
+        if (x >= 0 && x < nx)
+            continue;
+        const int64_t from = ts_border_index(x, nx, mend->window.border);
+        double sum = 0;
+        for (int64_t j = 0; from >= 0 && j < height; j++)
+            sum += (double)mend->sums.rows[j][from];
+        inside[x] = from < 0 ? beside : sum;
     }
-    for (int64_t slice = row->z; slice <= row->z + 2 * job->window.radius[0]; slice++)
-        for (int64_t y = slides ? columns->y + half + 1 : row->y - half; y <= row->y + half; y++) {
-            load_row(job, slice, y, enters);
-            if (slides)
-                load_row(job, slice, y - 2 * half - 1, leaves);
-            slide(sums, enters, leaves, job->nx);
-        }
-    *columns = (struct box_columns){true, row->z, row->y};
+    for (int64_t x = first; x < end; x++) {
+        double sum = 0;
+        for (int64_t i = -half; i <= half; i++)
+            sum += inside[x + i];
+        means[x - first] = sum;
+    }
 }
 
-/* Returns the sum of a column, which may lie outside, and how many of its pixels are invalid. */
-static inline struct masked_sum column_at(const struct box_job *job, const struct masked_row *row, const double *sums,
-                                          int64_t x)
+/* Writes the sums of the windows of pixels [first, end). */
+static void find_sums(const struct box_mend *mend, int64_t first, int64_t end, double *columns, double *sums)
 {
-    const int64_t *radius = job->window.radius;
-    const int64_t column = x >= 0 && x < job->nx ? x : ts_border_index(x, job->nx, job->window.border);
-    if (column >= 0)
-        return (struct masked_sum){sums[column], row->missing[column]};
-    return (struct masked_sum){job->window.constant * (double)((2 * radius[0] + 1) * (2 * radius[1] + 1)), 0};
+    const struct box_sums *from = &mend->sums;
+    if (from->rows)
+        add_windows(mend, first, end, columns, sums);
+    else if (from->prefix)
+        ts_window_prefix_doubles(from->prefix, first, end - first, sums);
+    else
+        for (int64_t x = first; x < end; x++)
+            sums[x - first] = from->type == TOTAL_I32 ? (double)((const int32_t *)from->totals)[x]
+                                                      : (double)((const int64_t *)from->totals)[x];
+}
+
+/* Writes how many invalid pixels the windows of pixels [first, end) have. `line` has room for their columns. */
+static void find_missing(const struct box_mend *mend, const struct masked_row *row, int64_t first, int64_t end,
+                         int32_t *restrict line, int32_t *restrict missing)
+{
+    const int64_t half = mend->window.radius[2], nx = mend->rows.nx, n = end - first;
+    const int64_t low = first < half ? 0 : first - half, high = end + half > nx ? nx : end + half;
+    int32_t sum = 0;
+    memcpy(line + low - first + half, row->missing + low, (size_t)(high - low) * sizeof *line);
+    for (int64_t x = low > first - half ? first - half : high; x < end + half; x = x + 1 == low ? high : x + 1) {
+        const int64_t from = ts_border_index(x, nx, mend->window.border);
+        line[x - first + half] = from < 0 ? 0 : row->missing[from];
+    }
+    for (int64_t i = 0; i <= 2 * half; i++)
+        sum += line[i];
+    for (int64_t x = 0; x < n; x++) {
+        missing[x] = sum;
+        sum += x + 1 < n ? line[x + 2 * half + 1] - line[x] : 0;
+    }
+}
+
+/* Divides the sums where a window has an invalid pixel. Where none is valid the pixel itself is invalid. */
+TS_VECTORIZED static void divide(const struct box_mend *mend, const int32_t *restrict missing, double *restrict means,
+                                 int64_t n)
+{
+    const double depth = mend->depth, count = mend->count;
+    for (int64_t x = 0; x < n; x++) {
+        const double valid = count - (double)missing[x];
+        means[x] = means[x] * depth / (valid > 0 ? valid : 1);
+    }
+}
+
+/* Floats that are not finite stay: their window has a NaN or an infinity, which the sums may leave out. */
+#define STORE(suffix, type)                                                                                            \
+    TS_VECTORIZED static void store_##suffix(const double *restrict means, const int32_t *restrict missing,            \
+                                             type *restrict out, int64_t n)                                            \
+    {                                                                                                                  \
+        for (int64_t x = 0; x < n; x++)                                                                                \
+            out[x] = missing[x] && fabs((double)out[x]) <= FLT_MAX                                                     \
+                         ? (type)(TS_##suffix == TS_F32 ? means[x] : rint(means[x]))                                   \
+                         : out[x];                                                                                     \
+    }
+TS_IMAGE_DTYPES(STORE)
+#undef STORE
+
+static void store(const struct box_mend *mend, const double *means, const int32_t *missing, void *out, int64_t first,
+                  int64_t n)
+{
+    switch (mend->rows.out->dtype) {
+#define CASE(suffix, type)                                                                                             \
+    case TS_##suffix:                                                                                                  \
+        store_##suffix(means, missing, (type *)out + first, n);                                                        \
+        break;
+        TS_IMAGE_DTYPES(CASE)
+#undef CASE
+    default:
+        break;
+    }
 }
 
 static void box_pixels(const void *of, const struct masked_row *row, int64_t first, int64_t end, void *own)
 {
-    const struct box_job *job = of;
-    const int64_t *radius = job->window.radius, half = radius[2];
-    double *means = (double *)(void *)((char *)own + job->enters), sum = 0, missing = 0;
-    const double *sums = (const double *)(const void *)((char *)own + job->sums);
-    const double count = (double)((2 * radius[0] + 1) * (2 * radius[1] + 1) * (2 * half + 1));
-    move_to(job, row, own);
-    for (int64_t x = first - half; x < end + half; x++) {
-        const struct masked_sum enters = column_at(job, row, sums, x);
-        sum += enters.value;
-        missing += enters.weight;
-        if (x < first + half)
-            continue;
-        const struct masked_sum leaves = column_at(job, row, sums, x - 2 * half);
-        means[x - half - first] = sum / (count - missing);
-        sum -= leaves.value;
-        missing -= leaves.weight;
-    }
-    ts_masked_store(means, ts_slice_data(job->out, row->z), job->out->dtype, row->y * job->nx + first, end - first);
+    const struct box_mend *mend = of;
+    const int64_t columns = mend->rows.nx + 2 * mend->window.radius[2];
+    double *means = own, *line = means + mend->rows.nx;
+    int32_t *missing = (int32_t *)(line + columns);
+    find_sums(mend, first, end, line, means);
+    find_missing(mend, row, first, end, (int32_t *)line, missing);
+    divide(mend, missing, means, end - first);
+    store(mend, means, missing, row->out, first, end - first);
 }
 
-static struct masked_mend describe(struct box_job *job, const struct stage_context *context)
-{
-    *job = (struct box_job){
-        .window = ts_box_masked_window(context), .ny = context->in.axes[1].n, .nx = context->in.axes[2].n};
-    ts_scratch_part(&job->own_bytes, 1, sizeof(struct box_columns));
-    job->enters = ts_scratch_part(&job->own_bytes, job->nx, sizeof(double));
-    job->leaves = ts_scratch_part(&job->own_bytes, job->nx, sizeof(double));
-    job->sums = ts_scratch_part(&job->own_bytes, job->nx, sizeof(double));
-    struct masked_mend mend = {
-        .border = job->window.border, .pixels = box_pixels, .job = job, .own_bytes = job->own_bytes};
-    memcpy(mend.radius, job->window.radius, sizeof mend.radius);
-    return mend;
-}
-
-bool ts_box_mends(const struct stage_context *context)
+static void describe(struct box_mend *mend, const struct stage_context *context)
 {
     const struct masked_window window = ts_box_masked_window(context);
-    double low, high, count = 1;
-    for (int axis = 0; axis < 3; axis++)
-        count *= 2 * (double)window.radius[axis] + 1;
-    ts_dtype_range(context->in.dtype, &low, &high);
-    return context->in.dtype != TS_F32 && count * (high - low) <= 0x1p53;
+    const int64_t nx = context->in.axes[2].n;
+    *mend = (struct box_mend){
+        .window = window,
+        .mend = {.border = window.border,
+                 .pixels = box_pixels,
+                 .job = mend,
+                 .own_bytes = (size_t)(3 * nx + 2 * window.radius[2]) * sizeof(double),
+                 .gap = GAP},
+        .count = (double)((2 * window.radius[0] + 1) * (2 * window.radius[1] + 1) * (2 * window.radius[2] + 1)),
+        .depth = context->in.dtype == TS_F32 ? (double)(2 * window.radius[0] + 1) : 1,
+    };
+    memcpy(mend->mend.radius, window.radius, sizeof window.radius);
 }
 
 size_t ts_box_mend_bytes(const struct stage_context *context)
 {
-    struct box_job job;
-    const struct masked_mend mend = describe(&job, context);
-    return ts_masked_mend_bytes(context, &mend);
+    struct box_mend mend;
+    describe(&mend, context);
+    return ts_masked_rows_bytes(context, &mend.mend);
 }
 
-void ts_box_mend(const struct stage_context *context, const struct ts_image *in, struct ts_image *out, void *scratch)
+void ts_box_mend_begin(struct box_mend *mend, const struct stage_context *context, const struct ts_image *in,
+                       struct ts_image *out, void *scratch)
 {
-    struct box_job job;
-    const struct masked_mend mend = describe(&job, context);
-    job.in = in;
-    job.out = out;
-    ts_masked_mend(context, &mend, in, out, scratch);
+    describe(mend, context);
+    mend->rows = ts_masked_rows_begin(&mend->mend, in, out, scratch);
+}
+
+void ts_box_mend_row(struct box_mend *mend, const struct box_sums *sums, int64_t z, int64_t y, bool first)
+{
+    mend->sums = *sums;
+    ts_masked_rows_mend(&mend->rows, z, y, first);
 }

@@ -124,7 +124,7 @@ struct taps {
 /* SUMS_SHORT: products with weights of few digits are exact in double, so that fused operations give the same bytes. */
 enum sum_kind { SUMS_EXACT, SUMS_SHORT, SUMS_DOUBLE };
 
-/* The work of one call, and where its parts of the scratch stand. */
+/* This describes the work of one call, and where its parts of the scratch stand. */
 struct convolve_run {
     const struct convolve_params *params;
     struct convolve_weights kernels[2];
@@ -303,7 +303,7 @@ static void load_row(const struct convolve_run *run, const int64_t *edges, enum 
                bytes);
 }
 
-/* A thread's ring of rows of a chunk. */
+/* A thread keeps the rows of a chunk in this ring. */
 struct ring {
     char *rows, *line;
     size_t row_bytes;

@@ -16,10 +16,9 @@ struct masked_kernel {
     int n_kernels;
     int64_t ny, nx, half_y, half_x;
     const struct ts_image *in;
-    struct ts_image *out;
 };
 
-/* One slice of the input. */
+/* This is one slice of the input. */
 struct masked_slice {
     const struct masked_kernel *kernel;
     const void *data;
@@ -87,7 +86,7 @@ static void convolve_pixels(const void *job, const struct masked_row *row, int64
     const struct masked_kernel *kernel = job;
     const struct masked_slice slice = {kernel, ts_slice_data(kernel->in, row->z), ts_slice_valid(kernel->in, row->z),
                                        kernel->in->dtype};
-    float *out = (float *)ts_slice_data(kernel->out, row->z) + row->y * kernel->nx;
+    float *out = row->out;
     (void)own;
     for (int64_t x = first; x < end; x++)
         out[x] = convolved(&slice, row->y, x);
@@ -119,6 +118,5 @@ void ts_convolve_mend(const struct stage_context *context, const struct ts_image
     struct masked_kernel kernel;
     const struct masked_mend mend = describe(&kernel, context);
     kernel.in = in;
-    kernel.out = out;
     ts_masked_mend(context, &mend, in, out, scratch);
 }

@@ -4,6 +4,10 @@
  * image of sums along z in scratch, and is a 2D filter of it from there on. In every pass the samples of a window lie
  * in a ring of rows of float, so that one loop over rows makes the sums of all three: along x the rows are one row,
  * shifted. Sums are made in float in a fixed order, which neither threads nor slabs change.
+ *
+ * A masked image is filtered twice: with 0 in place of invalid pixels, and then as 1 where it is valid and else 0,
+ * which gives the weights of the valid pixels, by which the first result is divided. Chunks of rows whose windows hold
+ * no invalid pixel have no second part.
  */
 #include "stages/filters/gaussian.h"
 
@@ -15,7 +19,7 @@
 #include "core/vectors.h"
 #include "stages/engine/border.h"
 #include "stages/engine/scratch.h"
-#include "stages/filters/masked_means.h"
+#include "stages/engine/validity.h"
 
 enum {
     SUM_ROWS = 4,    /* rows of sums that are made at once */
@@ -23,6 +27,7 @@ enum {
     BEYOND = TS_VECTOR_MOST_BYTES / (int)sizeof(float),
     CHUNK_ROWS = 64,
     CACHE_LINE = 64,
+    WORD = 64,
 };
 
 static const struct choice unit_choices[] = {
@@ -162,13 +167,16 @@ static struct stage_reach gaussian_reach(const struct stage_context *context)
 
 /* ---- run ---------------------------------------------------------------------------------------- */
 
-/* The work of one call, and where its parts of the scratch stand. */
+/* This describes the work of one call, and where its parts of the scratch stand. */
 struct gaussian_run {
     const struct gaussian_params *params;
     int64_t nz, ny, nx, radius[3], rows; /* rows: of a chunk */
     int64_t ring_row, line;              /* floats from row to row of a ring, and of extended rows */
     size_t weights[3], outside, z_sums, threads, thread_bytes, bytes;
-    size_t ring, lines, pointers; /* in a thread's part */
+    size_t ring, lines, pointers, found, kept; /* in a thread's part */
+    bool of_weights;                           /* the second part of a masked image */
+    float beside[2];                           /* values outside: of the rows of a slice, and beside a sum of them */
+    float whole;                               /* the weight of a window without invalid pixels, as it is rounded */
 };
 
 static struct gaussian_run gaussian_describe(const struct stage_context *context, int64_t nz)
@@ -191,28 +199,18 @@ static struct gaussian_run gaussian_describe(const struct stage_context *context
     run.ring = ts_scratch_part(&own, held * run.ring_row, sizeof(float));
     run.lines = ts_scratch_part(&own, SUM_ROWS * run.line, sizeof(float));
     run.pointers = ts_scratch_part(&own, held, sizeof(float *));
+    run.found = ts_scratch_part(&own, context->in.masked ? run.nx : 0, sizeof(float));
+    run.kept = ts_scratch_part(&own, context->in.masked ? run.nx : 0, sizeof(float));
+    run.beside[0] = run.beside[1] = (float)run.params->constant;
     run.thread_bytes = own;
     ts_scratch_part(&used, context->threads, own);
     run.bytes = used;
     return run;
 }
 
-/* Describes the window of a masked image, whose weights lie in scratch as those of any other. */
-static struct masked_window masked_window(const struct gaussian_run *run, const char *scratch)
-{
-    struct masked_window window = {.border = (enum ts_border)run->params->border, .constant = run->params->constant};
-    for (int axis = 0; axis < 3; axis++) {
-        window.radius[axis] = run->radius[axis];
-        window.weights[axis] = (const float *)(scratch + run->weights[axis]);
-    }
-    return window;
-}
-
 static size_t gaussian_scratch_bytes(const struct stage_context *context, int64_t n)
 {
-    const struct gaussian_run run = gaussian_describe(context, n);
-    const struct masked_window window = masked_window(&run, NULL);
-    return context->in.masked ? run.outside + ts_masked_means_bytes(context, &window) : run.bytes;
+    return gaussian_describe(context, n).bytes;
 }
 
 /* The sums down the rows go here: n rows, at most SUM_ROWS. The samples of the next rows, of so many bytes each, are
@@ -249,6 +247,18 @@ static void sum_ring(const struct gaussian_run *run, int axis, int64_t first, ch
     (rows, 2 * run->radius[axis] + 1, (const float *)(scratch + run->weights[axis]), run->nx, to);
 }
 
+/* Loads row y of a slice with 0 in place of invalid pixels, or of the weights 1 in place of the others. */
+static void load_samples(const struct gaussian_run *run, const struct ts_image *in, int64_t slice, int64_t y,
+                         float *row)
+{
+    const size_t first = (size_t)(y * run->nx), n = (size_t)run->nx;
+    if (run->of_weights)
+        ts_constant_fill(row, TS_F32, 1, run->nx);
+    else
+        ts_load_f32(row, (const char *)ts_slice_data(in, slice) + first * ts_dtype_bytes(in->dtype), in->dtype, n);
+    ts_valid_fill_floats(in->valid ? ts_slice_valid(in, slice) : NULL, first, n, 0, row);
+}
+
 /* Sums row y of every slice along z. Rows of sums of one y follow one another in scratch. */
 static void sum_along_z(const struct gaussian_run *run, const struct ts_image *in, int64_t y, char *scratch)
 {
@@ -260,8 +270,7 @@ static void sum_along_z(const struct gaussian_run *run, const struct ts_image *i
                               .n = run->nz - z < SUM_ROWS ? run->nz - z : SUM_ROWS,
                               .element = bytes};
         for (; loaded < z + to.n + halo; loaded++)
-            ts_load_f32(ring_row(run, 0, loaded, own_part(run, scratch)),
-                        (const char *)ts_slice_data(in, loaded) + y * run->nx * bytes, in->dtype, (size_t)run->nx);
+            load_samples(run, in, loaded, y, ring_row(run, 0, loaded, own_part(run, scratch)));
         for (int64_t s = 0; s < SUM_ROWS; s++)
             to.ahead[s] =
                 (const char *)ts_slice_data(in, loaded + s < run->nz + halo ? loaded + s : 0) + y * run->nx * bytes;
@@ -269,21 +278,23 @@ static void sum_along_z(const struct gaussian_run *run, const struct ts_image *i
     }
 }
 
-/* A slice whose rows are `stride` bytes apart. */
+/* A slice whose rows are `stride` bytes apart: slice z of the input, or of the sums along z. */
 struct rows_of_slice {
     const char *first;
-    int64_t stride;
-    enum ts_dtype dtype;
+    int64_t stride, element, z;
+    const struct ts_image *in; /* NULL: sums */
 };
 
 /* Loads row y of a slice, also one outside. */
 static void load_row(const struct gaussian_run *run, const struct rows_of_slice *slice, int64_t y, float *row)
 {
     const int64_t from = ts_border_index(y, run->ny, (enum ts_border)run->params->border);
-    if (from >= 0)
-        ts_load_f32(row, slice->first + from * slice->stride, slice->dtype, (size_t)run->nx);
+    if (from < 0)
+        ts_constant_fill(row, TS_F32, (double)run->beside[0], run->nx);
+    else if (slice->in)
+        load_samples(run, slice->in, slice->z, from, row);
     else
-        ts_constant_fill(row, TS_F32, run->params->constant, run->nx);
+        memcpy(row, slice->first + from * slice->stride, (size_t)run->nx * sizeof *row);
 }
 
 /* Extends a row on both sides by the samples that stand for those outside, -1 for the constant. */
@@ -291,69 +302,138 @@ static void extend_line(const struct gaussian_run *run, const int64_t *outside, 
 {
     const int64_t half = run->radius[2];
     for (int64_t i = 0; i < 2 * half; i++)
-        inside[i < half ? i - half : run->nx + i - half] =
-            outside[i] < 0 ? (float)run->params->constant : inside[outside[i]];
+        inside[i < half ? i - half : run->nx + i - half] = outside[i] < 0 ? run->beside[1] : inside[outside[i]];
 }
 
-/* Sums rows [y_first, y_end) of a slice down and across. */
-static void sum_rows(const struct gaussian_run *run, const struct rows_of_slice *slice, int64_t y_first, int64_t y_end,
-                     float *out, char *scratch)
+TS_VECTORIZED static void divide(float *restrict out, const float *restrict weights, float whole, int64_t n)
+{
+    for (int64_t x = 0; x < n; x++)
+        out[x] = weights[x] == whole ? out[x] : out[x] / weights[x];
+}
+
+/* Divides row y of output slice z by the weights of its windows. Invalid pixels get their values. */
+TS_VECTORIZED static void finish_row(const struct gaussian_run *run, const struct ts_image *in, int64_t z, int64_t y,
+                                     float *out, char *own)
+{
+    const int64_t slice = z + run->radius[0];
+    const uint64_t *valid = ts_slice_valid(in, slice);
+    const size_t first = (size_t)(y * run->nx), n = (size_t)run->nx;
+    float *kept = (float *)(own + run->kept);
+    divide(out, (const float *)(own + run->found), run->whole, run->nx);
+    if (ts_valid_all(valid, first, n))
+        return;
+    ts_load_f32(kept, (const char *)ts_slice_data(in, slice) + first * ts_dtype_bytes(in->dtype), in->dtype, n);
+    for (size_t x = 0; x < n; x += WORD) {
+        const size_t in_word = n - x < WORD ? n - x : WORD;
+        const uint64_t bits = ts_valid_bits(valid, first + x, in_word);
+        for (size_t k = 0; bits != UINT64_MAX && k < in_word; k++)
+            out[x + k] = bits >> k & 1 ? out[x + k] : kept[x + k];
+    }
+}
+
+/* Sums rows [y_first, y_end) of a slice down and across; sums of weights finish them. */
+static void sum_rows(const struct gaussian_run *run, const struct ts_image *in, const struct rows_of_slice *slice,
+                     int64_t y_first, int64_t y_end, float *out, char *scratch)
 {
     const int64_t half = run->radius[2], halo = 2 * run->radius[1], top = y_first - run->radius[1];
-    float *lines = (float *)(own_part(run, scratch) + run->lines);
+    char *own = own_part(run, scratch);
+    float *lines = (float *)(own + run->lines);
     int64_t loaded = 0;
     for (int64_t y = 0; y < y_end - y_first; y += SUM_ROWS) {
         const int64_t count = y_end - y_first - y < SUM_ROWS ? y_end - y_first - y : SUM_ROWS;
         for (; loaded < y + count + halo; loaded++)
-            load_row(run, slice, top + loaded, ring_row(run, 1, loaded, own_part(run, scratch)));
-        struct row_sums to = {
-            .out = lines + half, .stride = run->line, .n = count, .element = (int64_t)ts_dtype_bytes(slice->dtype)};
+            load_row(run, slice, top + loaded, ring_row(run, 1, loaded, own));
+        struct row_sums to = {.out = lines + half, .stride = run->line, .n = count, .element = slice->element};
         for (int64_t s = 0; s < SUM_ROWS; s++) {
             const int64_t next = top + loaded + s;
             to.ahead[s] = slice->first + (next >= 0 && next < run->ny ? next : 0) * slice->stride;
         }
         sum_ring(run, 1, y, scratch, &to);
         for (int64_t s = 0; s < count; s++) {
+            float *row = out + (y_first + y + s) * run->nx;
             extend_line(run, (const int64_t *)(scratch + run->outside), lines + s * run->line + half);
             TS_WIDEST(gaussian_across)
             (lines + s * run->line, half, (const float *)(scratch + run->weights[2]), run->nx,
-             out + (y_first + y + s) * run->nx);
+             run->of_weights ? (float *)(own + run->found) : row);
+            if (run->of_weights)
+                finish_row(run, in, slice->z, y_first + y + s, row, own);
         }
     }
+}
+
+/* Returns true where no window of rows [y_first, y_end) of output slice z holds an invalid pixel. */
+static bool is_whole(const struct gaussian_run *run, const struct ts_image *in, int64_t z, int64_t y_first,
+                     int64_t y_end)
+{
+    for (int64_t y = y_first - run->radius[1]; y < y_end + run->radius[1]; y++) {
+        const int64_t row = ts_border_index(y, run->ny, (enum ts_border)run->params->border);
+        for (int64_t slice = z; row >= 0 && slice <= z + 2 * run->radius[0]; slice++)
+            if (!ts_valid_all(ts_slice_valid(in, slice), (size_t)(row * run->nx), (size_t)run->nx))
+                return false;
+    }
+    return true;
+}
+
+/* Filters a slab: its values, or the weights of its valid pixels, by which the values are divided. */
+static void filter(const struct gaussian_run *run, const struct ts_image *in, struct ts_image *out, int threads,
+                   char *scratch)
+{
+    const int64_t n_chunks = (run->ny + run->rows - 1) / run->rows;
+    const bool volume = run->radius[0] > 0;
+    if (volume) {
+#pragma omp parallel for num_threads(threads)
+        for (int64_t y = 0; y < run->ny; y++)
+            sum_along_z(run, in, y, scratch);
+    }
+#pragma omp parallel for num_threads(threads)
+    for (int64_t item = 0; item < run->nz * n_chunks; item++) {
+        const int64_t z = item / n_chunks, y = item % n_chunks * run->rows,
+                      end = y + run->rows < run->ny ? y + run->rows : run->ny;
+        const int64_t element = volume ? (int64_t)sizeof(float) : (int64_t)ts_dtype_bytes(in->dtype);
+        const struct rows_of_slice slice = {volume ? scratch + run->z_sums + z * run->nx * element
+                                                   : ts_slice_data(in, z),
+                                            (volume ? run->nz : 1) * run->nx * element, element, z, volume ? NULL : in};
+        if (!run->of_weights || !is_whole(run, in, z, y, end))
+            sum_rows(run, in, &slice, y, end, ts_slice_data(out, z), scratch);
+    }
+}
+
+/* Makes of a run over values one over weights. The weight of a whole window is summed as the loops sum it, so that it
+ * has the same bits. */
+static void turn_to_weights(struct gaussian_run *run, const char *scratch)
+{
+    float sum = 1;
+    run->of_weights = true;
+    for (int axis = 0; axis < 2; axis++) {
+        const float *weights = (const float *)(scratch + run->weights[axis]), each = sum;
+        sum = 0;
+        for (int64_t k = 0; k <= 2 * run->radius[axis]; k++)
+            sum += weights[k] * each;
+        sum = axis == 0 && run->radius[0] == 0 ? 1 : sum;
+        run->beside[axis] = sum;
+    }
+    const float *middle = (const float *)(scratch + run->weights[2]) + run->radius[2];
+    run->whole = 0;
+    for (int64_t k = run->radius[2]; k > 0; k--)
+        run->whole += middle[k] * (sum + sum);
+    run->whole += middle[0] * sum;
 }
 
 static enum ts_status gaussian_map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                                    void *scratch)
 {
-    const struct gaussian_run run = gaussian_describe(context, out->axes[0].n);
-    const int64_t n_chunks = (run.ny + run.rows - 1) / run.rows;
-    const bool volume = run.radius[0] > 0;
+    struct gaussian_run run = gaussian_describe(context, out->axes[0].n);
     for (int axis = 0; axis < 3; axis++)
         ts_gaussian_weights(ts_gaussian_line(context, axis), (float *)((char *)scratch + run.weights[axis]));
-    if (context->in.masked) {
-        const struct masked_window window = masked_window(&run, scratch);
-        ts_masked_means(context, &window, in, out, (char *)scratch + run.outside);
-        return TS_OK;
-    }
     int64_t *outside = (int64_t *)((char *)scratch + run.outside);
     ts_border_fill(outside, -run.radius[2], run.radius[2], run.nx, (enum ts_border)run.params->border);
     ts_border_fill(outside + run.radius[2], run.nx, run.radius[2], run.nx, (enum ts_border)run.params->border);
     /* Sums beyond the end of a row, and of rows that are not wanted, are made of what stands there. */
     memset((char *)scratch + run.threads, 0, run.bytes - run.threads);
-    if (volume) {
-#pragma omp parallel for num_threads(context->threads)
-        for (int64_t y = 0; y < run.ny; y++)
-            sum_along_z(&run, in, y, scratch);
-    }
-#pragma omp parallel for num_threads(context->threads)
-    for (int64_t item = 0; item < run.nz * n_chunks; item++) {
-        const int64_t z = item / n_chunks, y = item % n_chunks * run.rows;
-        const struct rows_of_slice of_sums = {(char *)scratch + run.z_sums + z * run.nx * (int64_t)sizeof(float),
-                                              run.nz * run.nx * (int64_t)sizeof(float), TS_F32};
-        const struct rows_of_slice of_input = {ts_slice_data(in, z), run.nx * (int64_t)ts_dtype_bytes(in->dtype),
-                                               in->dtype};
-        sum_rows(&run, volume ? &of_sums : &of_input, y, y + run.rows < run.ny ? y + run.rows : run.ny,
-                 ts_slice_data(out, z), scratch);
+    filter(&run, in, out, context->threads, scratch);
+    if (context->in.masked) {
+        turn_to_weights(&run, scratch);
+        filter(&run, in, out, context->threads, scratch);
     }
     return TS_OK;
 }
@@ -371,10 +451,8 @@ static const char gaussian_doc[] =
     "windows that contain it and nowhere else.\n"
     "\n"
     "**Masked images.** Where pixels are invalid, such as a CT's padding, the weights of the valid pixels of the "
-    "window "
-    "are divided by their sum: F(valid * in) / F(valid), normalized convolution (H. Knutsson, C.-F. Westin, 1993), "
-    "with "
-    "sums in double. An invalid pixel keeps its value.\n"
+    "window are divided by their sum: F(valid * in) / F(valid), normalized convolution (H. Knutsson, C.-F. Westin, "
+    "1993). A CUDA device makes these sums in double. An invalid pixel keeps its value.\n"
     "\n"
     "**Exactness.** Weights are rounded to float, and sums are made in float. The error is at most (radius + 3) 2^-24 "
     "of "

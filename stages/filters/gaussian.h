@@ -32,7 +32,7 @@ struct gaussian_params {
     int32_t method;
 };
 
-/* The weights along one axis of an image. */
+/* This describes the weights along one axis of an image. */
 struct gaussian_line {
     double sigma; /* in pixels */
     int64_t radius;

@@ -42,10 +42,9 @@ int32_t ts_select_key(int32_t *keys, int64_t n, uint32_t rank)
     return keys[rank];
 }
 
-/* One slab, and where the parts of a thread's scratch stand. */
+/* This describes one slab, and where the parts of a thread's scratch stand. */
 struct masked_run {
     const struct ts_image *in;
-    struct ts_image *out;
     enum ts_border border;
     int32_t constant;
     int64_t ny, nx, radius, width, depth, line; /* line: samples of a row with its border */
@@ -97,10 +96,8 @@ static void median_pixels(const void *job, const struct masked_row *row, int64_t
                  keys + i * line, valid + i * line);
     for (int64_t x = 0; x < end - first; x++)
         medians[x] = median_of(run, keys + x, valid + x, line);
-    ts_value_keys_store(run->out->dtype,
-                        (char *)ts_slice_data(run->out, row->z) +
-                            (size_t)(row->y * run->nx + first) * ts_dtype_bytes(run->out->dtype),
-                        medians, end - first);
+    ts_value_keys_store(run->in->dtype, (char *)row->out + (size_t)first * ts_dtype_bytes(run->in->dtype), medians,
+                        end - first);
 }
 
 static struct masked_mend describe(struct masked_run *run, const struct stage_context *context)
@@ -137,7 +134,6 @@ void ts_median_mend(const struct stage_context *context, const struct ts_image *
     struct masked_run run;
     const struct masked_mend mend = describe(&run, context);
     run.in = in;
-    run.out = out;
     run.constant = constant;
     ts_masked_mend(context, &mend, in, out, scratch);
 }

@@ -254,6 +254,13 @@ void ts_window_prefix_means(const struct window_prefix *state, double scale, boo
         take_f64(high, low, scale, out, state->n);
 }
 
+void ts_window_prefix_doubles(const struct window_prefix *state, int64_t begin, int64_t n, double *sums)
+{
+    const double *p = state->origin, *high = p + state->radius + 1 + begin, *low = p - state->radius + begin;
+    for (int64_t x = 0; x < n; x++)
+        sums[x] = high[x] - low[x];
+}
+
 bool ts_window_prefix_finite(const struct window_prefix *state)
 {
     return isfinite(((const double *)state->origin)[state->n]);

@@ -45,6 +45,8 @@ void ts_window_prefix_slide(struct window_prefix *state, const void *entering, c
 void ts_window_prefix_sums(const struct window_prefix *state, void *sums);
 /* Writes out = scale * sum, for floats only; where `merge` is set only to elements of `out` that are finite already. */
 void ts_window_prefix_means(const struct window_prefix *state, double scale, bool merge, float *out);
+/* Writes the sums of the windows of samples [first, first + n) of the row. For floats only. */
+void ts_window_prefix_doubles(const struct window_prefix *state, int64_t first, int64_t n, double *sums);
 /* Returns true where all samples so far were finite. For floats only. */
 bool ts_window_prefix_finite(const struct window_prefix *state);
 

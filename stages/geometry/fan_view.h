@@ -41,7 +41,7 @@ struct fan_place {
     double at, weight;
 };
 
-/* The arc or circle on which the views of a scan lie. */
+/* The views of a scan lie on this arc or circle. */
 struct fan_range {
     bool whole;            /* a whole turn */
     double first, degrees; /* else from here on, over so many degrees */

@@ -102,8 +102,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
         return TS_BAD_CHAIN;
     }
     const struct moves moves = ts_reorient_moves(context);
-    /* A hundredth of a pixel is less than positions in files are rounded by. */
-    if (moves.from[0] != 0 && shear_mm(in) > 0.01 * fmin(in->axes[1].spacing, in->axes[2].spacing)) {
+    if (moves.from[0] != 0 && ts_image_lean_degree(in) > TS_UPRIGHT_DEGREE) {
         ts_diag_error(
             context->diag, TS_BAD_CHAIN, &site,
             "its slices lie askew over each other, by %.3g mm from the first to the last, and '%s' makes other "
@@ -111,6 +110,12 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
             shear_mm(in), to);
         return ts_diag_hint(context->diag, "`unshear` before it; orders of axes that keep the slices need none");
     }
+    /* A hundredth of a pixel is less than positions in files are rounded by. */
+    if (moves.from[0] != 0 && shear_mm(in) > 0.01 * fmin(in->axes[1].spacing, in->axes[2].spacing))
+        ts_diag_warning(context->diag, &site,
+                        "its slices lean %.2g degrees and count as upright: '%s' makes other slices of them, whose "
+                        "pixels have positions that are off by up to %.3g mm",
+                        ts_image_lean_degree(in), to, shear_mm(in));
     for (int d = 0; d < 3; d++)
         if (moves.sign[d] < 0 && in->axes[moves.from[d]].positions)
             return ts_diag_error(
@@ -155,8 +160,9 @@ const struct stage reorient_stage = {
         "become those nearest to the letters. An axis that is reversed has its positions negated. Orders such as RAS "
         "of a common CT, or LAS, whose directions are left-handed, are stored as they are.\n\n"
         "An order that makes other slices needs the whole volume in memory, or reads it anew for every slab. It is "
-        "refused for slices that lie askew (a tilted gantry) by more than a hundredth of a pixel in all: do "
-        "`unshear` before it.",
+        "refused for slices whose step leans more than 0.05 degrees off their normal (a tilted gantry): do "
+        "`unshear` before it. Slices that lean less count as upright, and a warning says by how much positions are "
+        "then off where that is more than a hundredth of a pixel.",
     .axes = AXES_VOLUME,
     .dtypes = TS_ANY_DTYPE,
     .quantities = TS_ANY_QUANTITY,

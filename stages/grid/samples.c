@@ -52,7 +52,7 @@ struct stage_slices ts_sampling_reads(const struct sampling *sampling, int64_t f
 
 /* ---- a thread's memory ------------------------------------------------------------------------- */
 
-/* What one thread needs: the taps of the columns of a slice, apart so that loops over x are vectors, and rows. */
+/* A thread has the taps of the columns of a slice, apart so that loops over x are vectors, and rows. */
 struct columns {
     int64_t first, end; /* columns [first, end) lie inside */
     bool copied;        /* each is one sample of weight 1, next to each other */
@@ -314,7 +314,7 @@ static void make_rows(const struct sampled *of, struct part *part, int64_t slice
         else
             ts_sampled_free_row(of, z, y, part->line, row);
         if (of->in->valid)
-            ts_sampled_mend_row(of, z, y, part->joined, row, valid);
+            ts_sampled_mend_row(of, z, y, aligned ? part->columns.index : NULL, part->joined, row, valid);
     }
 }
 

@@ -17,7 +17,7 @@
 
 enum { WORD = 64 };
 
-/* A row, and on a straight one what all its voxels share. */
+/* This is a row of the output; all voxels of a straight one share the taps along z and y. */
 struct masked_row {
     const struct sampled *of;
     struct sampled_line line;
@@ -178,7 +178,23 @@ static bool mend(struct masked_row *row, int64_t x, char *out)
     return true;
 }
 
-void ts_sampled_mend_row(const struct sampled *of, int64_t z, int64_t y, uint64_t *joined, char *out, uint64_t *valid)
+/* Sets the bits of voxels [first, end) of a straight row of nearest samples, which have been copied from `columns`. */
+static void copy_bits(const uint64_t *joined, const int32_t *columns, int64_t first, int64_t end, uint64_t *valid,
+                      size_t before)
+{
+    for (int64_t x = first; x < end;) {
+        const size_t i = before + (size_t)x, place = i % WORD;
+        const int64_t n = end - x < (int64_t)(WORD - place) ? end - x : (int64_t)(WORD - place);
+        uint64_t bits = 0;
+        for (int64_t k = 0; k < n; k++)
+            bits |= (joined[columns[x + k] / WORD] >> columns[x + k] % WORD & 1) << k;
+        valid[i / WORD] |= bits << place;
+        x += n;
+    }
+}
+
+void ts_sampled_mend_row(const struct sampled *of, int64_t z, int64_t y, const int32_t *columns, uint64_t *joined,
+                         char *out, uint64_t *valid)
 {
     struct masked_row row = {.of = of, .joined = joined};
     const size_t before = (size_t)(y * of->sampling->n_out[2]);
@@ -187,6 +203,11 @@ void ts_sampled_mend_row(const struct sampled *of, int64_t z, int64_t y, uint64_
     row.straight = row.line.step[0] == 0 && row.line.step[1] == 0;
     if (row.straight && first < end)
         join_bits(&row);
+    if (columns && row.straight && of->taps == 1) {
+        if (valid && first < end)
+            copy_bits(joined, columns, first, end, valid, before);
+        return;
+    }
     for (int64_t block = first; block < end; block += WORD) {
         const int64_t past = block + WORD < end ? block + WORD : end;
         if (row.straight && is_whole(&row, block, past)) {

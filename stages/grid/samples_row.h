@@ -41,7 +41,9 @@ void ts_sampled_store(const float *in, void *out, enum ts_dtype dtype, int64_t n
 /* Makes row y of output slice z on a grid that is not aligned. `line` has place for the floats of a row. */
 void ts_sampled_free_row(const struct sampled *of, int64_t z, int64_t y, float *line, char *out);
 /* Mends row y of output slice z of a masked image, and sets the bits of its voxels that are valid in `valid`, the bits
- * of the slice, or NULL. `joined` has place for a bit of each column of the input. */
-void ts_sampled_mend_row(const struct sampled *of, int64_t z, int64_t y, uint64_t *joined, char *out, uint64_t *valid);
+ * of the slice, or NULL. `columns` are the input's columns of nearest samples, NULL where the grid is not aligned.
+ * `joined` has place for a bit of each column of the input. */
+void ts_sampled_mend_row(const struct sampled *of, int64_t z, int64_t y, const int32_t *columns, uint64_t *joined,
+                         char *out, uint64_t *valid);
 
 #endif

@@ -205,6 +205,24 @@ static void sum_strip(const struct compare_rule *rule, const struct ts_image *im
     sums->n_windows += (uint64_t)strip.n_windows;
 }
 
+void ts_compare_slice(const struct compare_rule *rule, const struct ts_image images[2], int64_t z,
+                      struct compare_sums *sums)
+{
+    for (int64_t x = 0; x < images[0].axes[2].n; x += STRIP)
+        sum_strip(rule, images, z, x, sums);
+}
+
+void ts_compare_add(struct compare_sums *to, const struct compare_sums *sums)
+{
+    to->largest = fmax(to->largest, sums->largest);
+    to->squares += sums->squares;
+    to->reference_squares += sums->reference_squares;
+    to->similarity += sums->similarity;
+    to->n += sums->n;
+    to->left_out += sums->left_out;
+    to->n_windows += sums->n_windows;
+}
+
 /* ---- reduction --------------------------------------------------------------------------------- */
 
 static size_t partial_bytes(const struct stage_context *context, int input)
@@ -217,8 +235,7 @@ static void reduce(const struct stage_context *context, int input, const struct 
     const struct compare_rule rule = ts_compare_rule(params_of(context));
     memset(partial, 0, partial_bytes(context, input));
     for (int64_t z = 0; z < slices->axes[0].n; z++)
-        for (int64_t x = 0; x < slices->axes[2].n; x += STRIP)
-            sum_strip(&rule, slices, z, x, (struct compare_sums *)partial + slices->z_first + z);
+        ts_compare_slice(&rule, slices, z, (struct compare_sums *)partial + slices->z_first + z);
 }
 
 static void merge(const struct stage_context *context, int input, void *into, const void *from)
@@ -237,16 +254,14 @@ static size_t result_bytes(const struct stage_context *context)
     return sizeof(uint64_t); /* nothing: the image passes through */
 }
 
-enum { TABLE_LARGEST, TABLE_RMS, TABLE_RELATIVE, TABLE_PSNR, TABLE_SSIM, MEASURES };
-
-static void measure(const struct compare_sums *sums, double data_range, double out[MEASURES])
+void ts_compare_measure(const struct compare_sums *sums, double data_range, double out[COMPARE_MEASURES])
 {
     const double mean_square = sums->squares / (double)sums->n; /* NaN where nothing was compared */
-    out[TABLE_LARGEST] = sums->n > 0 ? sums->largest : (double)NAN;
-    out[TABLE_RMS] = sqrt(mean_square);
-    out[TABLE_RELATIVE] = sqrt(sums->squares / sums->reference_squares);
-    out[TABLE_PSNR] = 10 * log10(data_range * data_range / mean_square);
-    out[TABLE_SSIM] = sums->similarity / (double)sums->n_windows;
+    out[COMPARE_LARGEST] = sums->n > 0 ? sums->largest : (double)NAN;
+    out[COMPARE_RMS] = sqrt(mean_square);
+    out[COMPARE_RELATIVE] = sqrt(sums->squares / sums->reference_squares);
+    out[COMPARE_PSNR] = 10 * log10(data_range * data_range / mean_square);
+    out[COMPARE_SSIM] = sums->similarity / (double)sums->n_windows;
 }
 
 static enum ts_status finish(const struct stage_context *context, const void *const totals[], void *result,
@@ -255,22 +270,17 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     const struct compare_sums *slices = totals[0];
     const double range = params_of(context)->data_range;
     struct compare_sums all = {0};
-    double values[MEASURES];
+    double values[COMPARE_MEASURES];
     (void)result;
     for (int64_t z = 0; z < context->in.axes[0].n; z++) {
-        measure(&slices[z], range, values);
-        for (int i = 0; i < MEASURES; i++)
-            ((double *)tables[MEASURES + i].data)[z] = values[i];
-        ((uint64_t *)tables[2 * MEASURES].data)[z] = slices[z].left_out;
-        all.largest = fmax(all.largest, slices[z].largest);
-        all.squares += slices[z].squares;
-        all.reference_squares += slices[z].reference_squares;
-        all.similarity += slices[z].similarity;
-        all.n += slices[z].n;
-        all.n_windows += slices[z].n_windows;
+        ts_compare_measure(&slices[z], range, values);
+        for (int i = 0; i < COMPARE_MEASURES; i++)
+            ((double *)tables[COMPARE_MEASURES + i].data)[z] = values[i];
+        ((uint64_t *)tables[2 * COMPARE_MEASURES].data)[z] = slices[z].left_out;
+        ts_compare_add(&all, &slices[z]);
     }
-    measure(&all, range, values);
-    for (int i = 0; i < MEASURES; i++)
+    ts_compare_measure(&all, range, values);
+    for (int i = 0; i < COMPARE_MEASURES; i++)
         *(double *)tables[i].data = values[i];
     return TS_OK;
 }
@@ -279,33 +289,33 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
 {
     static const struct {
         const char *name, *of_slices, *doc;
-    } texts[MEASURES] = {
-        [TABLE_LARGEST] = {"max_difference", "slice_max_difference", "largest absolute difference"},
-        [TABLE_RMS] = {"rms_difference", "slice_rms_difference", "root of the mean squared difference"},
-        [TABLE_RELATIVE] = {"relative_difference", "slice_relative_difference",
-                            "Euclidean norm of the differences / that of the reference"},
-        [TABLE_PSNR] = {"psnr", "slice_psnr", "20 log10(data_range / rms_difference)"},
-        [TABLE_SSIM] = {"ssim", "slice_ssim", "mean structural similarity of all windows within slices"},
+    } texts[COMPARE_MEASURES] = {
+        [COMPARE_LARGEST] = {"max_difference", "slice_max_difference", "largest absolute difference"},
+        [COMPARE_RMS] = {"rms_difference", "slice_rms_difference", "root of the mean squared difference"},
+        [COMPARE_RELATIVE] = {"relative_difference", "slice_relative_difference",
+                              "Euclidean norm of the differences / that of the reference"},
+        [COMPARE_PSNR] = {"psnr", "slice_psnr", "20 log10(data_range / rms_difference)"},
+        [COMPARE_SSIM] = {"ssim", "slice_ssim", "mean structural similarity of all windows within slices"},
     };
     const struct ts_axis z = context->in.axes[0];
-    for (int i = 0; i < 2 * MEASURES; i++) {
-        const int which = i % MEASURES;
-        const bool in_values = which == TABLE_LARGEST || which == TABLE_RMS, slices = i >= MEASURES;
+    for (int i = 0; i < 2 * COMPARE_MEASURES; i++) {
+        const int which = i % COMPARE_MEASURES;
+        const bool in_values = which == COMPARE_LARGEST || which == COMPARE_RMS, slices = i >= COMPARE_MEASURES;
         out[i] =
             (struct stage_table){.name = slices ? texts[which].of_slices : texts[which].name, .doc = texts[which].doc};
         out[i].image = (struct ts_image){.rank = slices ? 1 : 0,
                                          .axes = {z},
                                          .dtype = TS_F64,
                                          .quantity = in_values ? context->in.quantity : TS_INTENSITY,
-                                         .unit = in_values             ? context->in.unit
-                                                 : which == TABLE_PSNR ? "dB"
-                                                                       : "1"};
+                                         .unit = in_values               ? context->in.unit
+                                                 : which == COMPARE_PSNR ? "dB"
+                                                                         : "1"};
     }
-    out[2 * MEASURES] = (struct stage_table){
+    out[2 * COMPARE_MEASURES] = (struct stage_table){
         .name = "not_compared", .doc = "pixels of each slice where either value is not finite, or invalid"};
-    out[2 * MEASURES].image =
+    out[2 * COMPARE_MEASURES].image =
         (struct ts_image){.rank = 1, .axes = {z}, .dtype = TS_U64, .quantity = TS_INTENSITY, .unit = "1"};
-    return 2 * MEASURES + 1;
+    return 2 * COMPARE_MEASURES + 1;
 }
 
 static const struct stage_reduction reduction = {

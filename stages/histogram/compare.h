@@ -35,7 +35,20 @@ struct compare_sums {
     uint64_t n, left_out, n_windows;
 };
 
-/* The means over a window of a, b, a^2, b^2 and a b. */
+/* Adds the sums of slice z of images[0] against the reference images[1]. Both have the same shape, and bits of their
+ * valid pixels where they are masked. */
+void ts_compare_slice(const struct compare_rule *rule, const struct ts_image images[2], int64_t z,
+                      struct compare_sums *sums);
+/* Adds the sums of a further slice. The order of calls decides the last bits. */
+void ts_compare_add(struct compare_sums *to, const struct compare_sums *sums);
+
+/* The measures: largest absolute difference, RMS, norm of the differences / norm of the reference, PSNR in dB, and
+ * the mean of SSIM. */
+enum compare_measure { COMPARE_LARGEST, COMPARE_RMS, COMPARE_RELATIVE, COMPARE_PSNR, COMPARE_SSIM, COMPARE_MEASURES };
+/* Computes the measures; NaN where no pixel, or no whole window, was compared. */
+void ts_compare_measure(const struct compare_sums *sums, double data_range, double out[COMPARE_MEASURES]);
+
+/* These are the means of a, b, a^2, b^2 and a b over a window. */
 enum compare_mean { MEAN_A, MEAN_B, MEAN_AA, MEAN_BB, MEAN_AB, COMPARE_MEANS };
 
 /* Returns SSIM of one window by the formula of Wang, Bovik, Sheikh and Simoncelli (2004); NaN where a mean is none. */

@@ -289,15 +289,8 @@ static enum ts_status finish(const struct stage_context *context, const void *co
 }
 
 static const struct stage_reduction reduction = {
-    .per_slice = ts_scope_per_slice,
-    .order_free = true,
-    .exact = true,
-    .feeds_map = true,
-    .rounds = rounds,
-    .partial_bytes = partial_bytes,
-    .reduce = reduce,
-    .merge = merge,
-    .result_bytes = result_bytes,
+    SCOPE_REDUCTION,  .rounds = rounds, .partial_bytes = partial_bytes,
+    .reduce = reduce, .merge = merge,   .result_bytes = result_bytes,
     .finish = finish,
 };
 

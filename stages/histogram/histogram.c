@@ -172,18 +172,9 @@ static enum ts_status resolve_merge(const struct stage_context *context, struct 
 
 static enum ts_status check_labels(const struct stage_context *context, const struct histogram_params *params)
 {
-    const struct ts_image *labels = labels_of(context);
-    if (!labels) {
-        ts_param_idle(context->set, "n_labels");
-        return TS_OK;
-    }
-    if (!ts_dtype_is_integer(labels->dtype))
-        return ts_param_error(context->set, "labels", "labels-of-float", context->diag,
-                              "labels are integers, and these values are %s", ts_dtype_name(labels->dtype));
-    if (params->scope == SCOPE_SLICE) {
-        ts_param_error(context->set, "labels", "labels-per-slice", context->diag, "count over the whole volume");
-        return ts_diag_hint(context->diag, "use scope: volume");
-    }
+    const enum ts_status status = ts_labels_check(context, HISTOGRAM_LABELS - 1, params->scope == SCOPE_SLICE);
+    if (status != TS_OK || !labels_of(context))
+        return status;
     if ((params->n_labels + 1) * (params->bins + BINS_EXTRA_SLOTS) > LABEL_COUNTS_MOST) {
         ts_param_error(context->set, "n_labels", "labels-too-many-counts", context->diag,
                        "%lld labels with %lld bins each make more than %d counts, bins for other labels and for values "
@@ -191,7 +182,7 @@ static enum ts_status check_labels(const struct stage_context *context, const st
                        (long long)params->n_labels, (long long)params->bins, LABEL_COUNTS_MOST);
         return ts_diag_hint(context->diag, "use fewer bins");
     }
-    return ts_stage_same_shape(context, HISTOGRAM_LABELS - 1);
+    return TS_OK;
 }
 
 static enum ts_status check_bins(const struct stage_context *context, const struct histogram_params *params)

@@ -30,18 +30,9 @@ int ts_statistics_label_places(const struct stage_context *context)
 enum ts_status ts_statistics_check_labels(const struct stage_context *context)
 {
     const struct statistics_params *params = params_of(context);
-    const struct ts_image *labels = context->references[STATISTICS_LABELS - 1];
-    if (!labels) {
-        ts_param_idle(context->set, "n_labels");
-        return TS_OK;
-    }
-    if (!ts_dtype_is_integer(labels->dtype))
-        return ts_param_error(context->set, "labels", "labels-of-float", context->diag,
-                              "labels are integers, and these values are %s", ts_dtype_name(labels->dtype));
-    if (params->scope == SCOPE_SLICE) {
-        ts_param_error(context->set, "labels", "labels-per-slice", context->diag, "count over the whole volume");
-        return ts_diag_hint(context->diag, "use scope: volume");
-    }
+    const enum ts_status status = ts_labels_check(context, STATISTICS_LABELS - 1, params->scope == SCOPE_SLICE);
+    if (status != TS_OK || !context->references[STATISTICS_LABELS - 1])
+        return status;
     if (params->noise != NOISE_NONE)
         return ts_param_error(context->set, "noise", "noise-of-labels", context->diag,
                               "is estimated from all pixels of a slice, and has no row for a label");
@@ -51,7 +42,7 @@ enum ts_status ts_statistics_check_labels(const struct stage_context *context)
                        ts_statistics_percentiles(context), STATISTICS_MOST_PLACES / 2);
         return ts_diag_hint(context->diag, "use fewer percentiles at a time, or fewer labels");
     }
-    return ts_stage_same_shape(context, STATISTICS_LABELS - 1);
+    return TS_OK;
 }
 
 /* ---- layout ------------------------------------------------------------------------------------ */

@@ -29,7 +29,7 @@ size_t ts_statistics_label_counts(const struct stage_context *context);
 /* Returns the places of the percentiles in a result. */
 struct label_rank *ts_statistics_label_ranks(const struct stage_context *context, const void *result);
 
-/* The members of the reduction. */
+/* These are the functions of the reduction. */
 int ts_statistics_label_rounds(const struct stage_context *context);
 size_t ts_statistics_label_partial(const struct stage_context *context);
 void ts_statistics_label_reduce(const struct stage_context *context, const struct ts_image *slices, void *partial);

@@ -86,10 +86,7 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
 }
 
 static const struct stage_reduction reduction = {
-    .per_slice = ts_scope_per_slice,
-    .order_free = true,
-    .exact = true,
-    .feeds_map = true,
+    SCOPE_REDUCTION,
     .rounds = rounds,
     .partial_bytes = ts_value_range_partial_bytes,
     .reduce = ts_value_range_reduce,

@@ -9,7 +9,7 @@
 
 #include "stages/projection/reconstruction.h"
 
-/* The parameters of both stages beside those of the volume. */
+/* Both stages have these parameters beside those of the volume. */
 #define FBP_PARAMS                                                                                                     \
     ROW_FILTER_PARAMS(struct reconstruction_params),                                                                   \
         PARAM(struct reconstruction_params, gaps, .init.choice = VIEW_GAPS_REFUSE, .choices = ts_view_gaps_choices,    \

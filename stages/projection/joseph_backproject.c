@@ -14,7 +14,7 @@
 #include "stages/projection/joseph.h"
 #include "stages/projection/joseph_rays.h"
 
-/* A group of slices in work. */
+/* This is a group of slices that are backprojected together. */
 struct group {
     struct joseph_rays rays;
     int64_t n_views, n_detectors, n_rows, n_columns;

@@ -16,7 +16,7 @@
 
 enum { SUM_BYTES = 8 << 20 }; /* of the sums that one thread has in work */
 
-/* The work that all parts share. */
+/* All threads share this work. */
 struct projection {
     const struct ts_image *in;
     struct ts_image *out;

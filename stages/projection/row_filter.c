@@ -172,7 +172,7 @@ struct fft_shape ts_row_filter_shape(const struct row_filter *filter)
     return (struct fft_shape){.rank = 1, .real = true, .n = {ts_row_filter_padded(filter->n)}, .batch = 1};
 }
 
-/* The buffers of one thread. */
+/* One thread has these buffers. */
 struct row {
     float *samples, *spectrum;
     void *work; /* of the transform */

@@ -29,7 +29,7 @@ enum row_filter_name {
 };
 /* The names that users type. The first one of a filter is recorded, the others mean the same. */
 extern const struct choice ts_row_filter_choices[];
-/* The parameters `filter` and `cutoff` of a table. */
+/* These are the rows of `filter` and `cutoff` in the table of a stage. */
 #define ROW_FILTER_PARAMS(type)                                                                                        \
     PARAM(type, filter, .init.choice = ROW_FILTER_RAMP, .choices = ts_row_filter_choices, .unit = "",                  \
           .doc = "the ramp and the window that damps its high frequencies"),                                           \

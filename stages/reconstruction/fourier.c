@@ -108,7 +108,7 @@ static int fourier_transforms(const struct stage_context *context, struct fft_sh
     return context->device ? 0 : ts_polar_slices_transforms(&grid, shapes);
 }
 
-/* The scratch of one call. */
+/* These are the parts of the scratch of one call. */
 struct scratch {
     struct polar_view *views;
     double *response;

@@ -117,9 +117,24 @@ void ts_iterate_products(struct iterate_group *group, const float *a, const floa
     }
 }
 
+/* Tells who listens how far the group is. Groups follow one another, each with as many iterations at most. */
+static void report(const struct iterate_group *group, int64_t i, double residual)
+{
+    const struct stage_listener *listener = group->context->listener;
+    const double most = (double)group->params->iterations;
+    const struct stage_iteration iteration = {.done = i,
+                                              .most = group->params->iterations,
+                                              .residual = residual,
+                                              .part = ((double)group->z + (double)group->n * ((double)i / most)) /
+                                                      (double)group->in->axes[0].n};
+    if (listener)
+        listener->iterated(listener->user, group->context, &iteration);
+}
+
 bool ts_iterate_goes_on(struct iterate_group *group, int64_t i, const float *residual)
 {
     bool going = false;
+    double largest = 0;
     const int64_t iterations = group->params->iterations, numbers = iterations + 1;
     double *residuals = (double *)group->tables[ITERATE_RESIDUAL].data + group->z * numbers;
     uint32_t *counts = (uint32_t *)group->tables[ITERATE_COUNT].data + group->z;
@@ -136,10 +151,12 @@ bool ts_iterate_goes_on(struct iterate_group *group, int64_t i, const float *res
             continue;
         residuals[k * numbers + i] =
             group->sinogram_square[k] > 0 ? sqrt(group->square[k] / group->sinogram_square[k]) : group->square[k];
+        largest = fmax(largest, residuals[k * numbers + i]);
         group->done[k] = is_done(group->params, group->square[k], group->sinogram_square[k], (double)group->n_rays);
         counts[k] += i < iterations && !group->done[k];
         going |= i < iterations && !group->done[k];
     }
+    report(group, i, largest);
     return going;
 }
 
@@ -223,7 +240,8 @@ static struct iterate_group lay_out(const struct stage_context *context, const s
                                     struct memory_layout *layout)
 {
     const struct beam_scan scan = ts_reconstruction_scan(context);
-    struct iterate_group group = {.params = context->params,
+    struct iterate_group group = {.context = context,
+                                  .params = context->params,
                                   .scan = scan,
                                   .threads = context->threads,
                                   .n = n,

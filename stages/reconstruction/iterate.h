@@ -20,7 +20,7 @@ enum iterate_stop { STOP_NEVER, STOP_RESIDUAL, STOP_DISCREPANCY };
 extern const struct choice ts_iterate_stops[];
 extern const struct stage_method_tolerance ts_iterate_method_tolerances[];
 
-/* The first member of the parameter struct of every such stage. */
+/* The parameter struct of every such stage has this one as its first member. */
 struct iterate_params {
     struct reconstruction_params volume; /* first, so that what reads it reads these as well */
     int64_t iterations;
@@ -59,8 +59,9 @@ extern const struct iterate_needs ts_cgls_needs, ts_sirt_needs;
 
 /* ---- on the CPU -------------------------------------------------------------------------------- */
 
-/* A group of slices in work. */
+/* This is a group of slices that iterate together. */
 struct iterate_group {
+    const struct stage_context *context;
     const struct iterate_params *params;
     struct beam_scan scan;
     int threads;
@@ -92,8 +93,8 @@ void ts_iterate_subtract(const struct iterate_group *group, float *residual);
 /* group->square[k] = <a, b> of slice k, for `count` elements in rows of `row`: each row is summed in double, then the
  * rows in rising order, so that the sizes alone fix the order. */
 void ts_iterate_products(struct iterate_group *group, const float *a, const float *b, int64_t count, int64_t row);
-/* Records the residuals after i iterations and marks the slices that are done. Returns false once all are, or i is the
- * last. */
+/* Records and reports the residuals after i iterations, and marks the slices that are done. Returns false once all are,
+ * or i is the last. */
 bool ts_iterate_goes_on(struct iterate_group *group, int64_t i, const float *residual);
 
 #endif

@@ -36,7 +36,7 @@ static bool reaching(double per_row, double first, double end, int64_t most, int
     return true;
 }
 
-/* A strip of the grid in work. */
+/* This is a strip of the grid that one thread fills. */
 struct strip {
     const struct polar_points *points;
     float *places;

@@ -40,7 +40,7 @@ struct polar_view {
 
 /* Returns the side of the grid for a side of the slice. */
 int64_t ts_polar_side(int64_t n);
-/* The coefficients of K, u^0 first. */
+/* The coefficients of K begin with that of u^0. */
 extern const double ts_polar_kernel[GRID_TERMS];
 /* Writes 1 over the kernel's transform at samples 0 .. n - 1 of a slice's side, for a grid of that side. */
 void ts_polar_apodization(int64_t n, int64_t side, float *factors);

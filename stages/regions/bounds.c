@@ -154,14 +154,7 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
     return 3;
 }
 
-static bool per_slice(const struct stage_context *context)
-{
-    (void)context;
-    return false;
-}
-
 static const struct stage_reduction reduction = {
-    .per_slice = per_slice,
     .exact = true,
     .partial_bytes = partial_bytes,
     .reduce = reduce,

@@ -244,17 +244,9 @@ static int tables(const struct stage_context *context, struct stage_table out[ST
 }
 
 static const struct stage_reduction reduction = {
-    .per_slice = ts_scope_per_slice,
-    .order_free = true,
-    .exact = true,
-    .feeds_map = true,
-    .rounds = rounds,
-    .partial_bytes = partial_bytes,
-    .reduce = reduce,
-    .merge = merge,
-    .result_bytes = result_bytes,
-    .finish = finish,
-    .tables = tables,
+    SCOPE_REDUCTION,  .rounds = rounds, .partial_bytes = partial_bytes,
+    .reduce = reduce, .merge = merge,   .result_bytes = result_bytes,
+    .finish = finish, .tables = tables,
 };
 
 /* ---- map --------------------------------------------------------------------------------------- */

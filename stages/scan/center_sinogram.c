@@ -74,7 +74,7 @@ struct elements {
     double weight, squares; /* sums of the weights and of their squares */
 };
 
-/* The buffers of one search. */
+/* One search has these buffers. */
 struct buffers {
     float *z; /* the image that is transformed, complex */
     void *work;

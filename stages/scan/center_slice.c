@@ -19,7 +19,7 @@
 
 enum { APART = 3 }; /* trials between a minimum and its rival, at least */
 
-/* The findings of the searches. */
+/* These are the findings of the searches. */
 struct look {
     struct center_truncation truncation;
     bool cut_off;

@@ -34,7 +34,7 @@ struct center_slice {
     void *scratch;                       /* and of ts_center_scratch_bytes() */
 };
 
-/* The tables of a search, in this order. */
+/* A search writes these tables, in this order. */
 enum {
     TABLE_CENTER,
     TABLE_CONFIDENCE,

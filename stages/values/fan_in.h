@@ -13,7 +13,7 @@
 #include "core/params.h"
 
 enum reduction_method { REDUCTION_AUTO, REDUCTION_FAN_IN, REDUCTION_TWO_LEVEL };
-/* The choices of a parameter `method`. */
+/* A parameter `method` has these choices. */
 extern const struct choice ts_reduction_choices[];
 
 /* Returns the stride with which n values start: the largest power of two below n (0 for n < 2). */

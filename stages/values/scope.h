@@ -16,6 +16,9 @@ extern const struct choice ts_scope_choices[];
 bool ts_scope_is_slice(const struct stage_context *context);
 /* True where the reduction has rounds and the parameter `scope` is `slice`: per_slice() of the reduction. */
 bool ts_scope_per_slice(const struct stage_context *context);
+/* States in a stage's reduction that it finds numbers of the volume or of each slice, from counts that are exact in any
+ * order, for its map. */
+#define SCOPE_REDUCTION .per_slice = ts_scope_per_slice, .order_free = true, .exact = true, .feeds_map = true
 /* Returns how many slices the partial result of a reduction that keeps them apart has: 1, or all of the input's. */
 size_t ts_scope_slices(const struct stage_context *context);
 /* Returns the result of the volume, or that of slice z of the slab. For the map. */

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "tests/files/dicom_fixture.h"
 
@@ -78,16 +79,23 @@ void ts_region_close_level(struct region_stream *stream)
         stream->bytes[at - 4 + i] = (unsigned char)((stream->n - at) >> 8 * i);
 }
 
-void ts_region_begin(struct region_stream *stream, const char *sop_class, bool implicit, bool undefined)
+static void begin_as(struct region_stream *stream, const char *sop_class, const char *syntax, bool implicit,
+                     bool undefined)
 {
     static const unsigned char preamble[128];
     *stream = (struct region_stream){.implicit = false, .undefined = undefined};
     append(stream, preamble, sizeof preamble);
     append(stream, "DICM", 4);
     ts_region_put_text(stream, 0x00020002, "UI", sop_class);
-    ts_region_put_text(stream, 0x00020010, "UI", implicit ? FIXTURE_IMPLICIT_LE : FIXTURE_EXPLICIT_LE);
+    ts_region_put_text(stream, 0x00020010, "UI", syntax);
     stream->implicit = implicit;
+    stream->data_set = stream->n;
     ts_region_put_text(stream, 0x00080016, "UI", sop_class);
+}
+
+void ts_region_begin(struct region_stream *stream, const char *sop_class, bool implicit, bool undefined)
+{
+    begin_as(stream, sop_class, implicit ? FIXTURE_IMPLICIT_LE : FIXTURE_EXPLICIT_LE, implicit, undefined);
 }
 
 void ts_region_save(struct region_stream *stream, const char *path)
@@ -148,6 +156,75 @@ static void put_frames(struct region_stream *stream, const struct seg_fixture *f
     ts_region_close_level(stream);
 }
 
+/* Deflates bytes without a head (RFC 1951); free() them. */
+static unsigned char *deflate_all(const unsigned char *bytes, size_t n, size_t *deflated)
+{
+    unsigned char *out = malloc(n + 1000);
+    z_stream stream = {
+        .next_in = (unsigned char *)bytes, .avail_in = (uInt)n, .next_out = out, .avail_out = (uInt)(n + 1000)};
+    cr_assert_eq(deflateInit2(&stream, 6, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    cr_assert_eq(deflate(&stream, Z_FINISH), Z_STREAM_END);
+    *deflated = n + 1000 - stream.avail_out;
+    deflateEnd(&stream);
+    return out;
+}
+
+/* Appends an item that holds the frame in one RLE segment of literal runs. */
+static void put_rle(struct region_stream *stream, const unsigned char *bytes, size_t n)
+{
+    enum { RUN = 128, HEADER = 64 };
+    const size_t coded = HEADER + n + (n + RUN - 1) / RUN;
+    append_head(stream, 0xFFFEE000u, NULL, (uint32_t)(coded + coded % 2), true);
+    append_number(stream, 1, 4);
+    append_number(stream, HEADER, 4);
+    for (int i = 2; i < HEADER / 4; i++)
+        append_number(stream, 0, 4);
+    for (size_t i = 0; i < n; i += RUN) {
+        const size_t run = n - i < RUN ? n - i : RUN;
+        append_number(stream, (uint32_t)run - 1, 1);
+        append(stream, bytes + i, run);
+    }
+    append_number(stream, 0, coded % 2);
+}
+
+/* Puts each frame as a fragment of its own. */
+static void put_fragments(struct region_stream *stream, const struct seg_fixture *fixture,
+                          const struct seg_fixture_frame *frames)
+{
+    const size_t n = (size_t)(fixture->rows * fixture->columns);
+    const bool packed = !strcmp(fixture->type, "BINARY") && fixture->coding != SEG_RLE_BYTES;
+    const size_t bytes = packed ? (n + 7) / 8 : n;
+    append_head(stream, FIXTURE_PIXELS, "OB", UINT32_MAX, false);
+    append_head(stream, 0xFFFEE000u, NULL, 0, true);
+    for (int f = 0; f < fixture->n_frames; f++) {
+        unsigned char *frame = calloc(1, n + 1);
+        for (size_t i = 0; i < n; i++)
+            frame[packed ? i / 8 : i] |= (unsigned char)(frames[f].pixels[i] << (packed ? i % 8 : 0));
+        if (fixture->coding == SEG_DEFLATED_FRAMES) {
+            size_t deflated;
+            unsigned char *out = deflate_all(frame, bytes, &deflated);
+            append_head(stream, 0xFFFEE000u, NULL, (uint32_t)(deflated + deflated % 2), true);
+            append(stream, out, deflated);
+            append_number(stream, 0, deflated % 2);
+            free(out);
+        } else {
+            put_rle(stream, frame, bytes);
+        }
+        free(frame);
+    }
+    append_head(stream, 0xFFFEE0DDu, NULL, 0, true);
+}
+
+/* Deflates the data set of a stream in place. */
+static void deflate_set(struct region_stream *stream)
+{
+    size_t deflated;
+    unsigned char *out = deflate_all(stream->bytes + stream->data_set, stream->n - stream->data_set, &deflated);
+    stream->n = stream->data_set;
+    append(stream, out, deflated);
+    free(out);
+}
+
 static void put_pixels(struct region_stream *stream, const struct seg_fixture *fixture,
                        const struct seg_fixture_frame *frames)
 {
@@ -169,8 +246,18 @@ void ts_seg_write(const struct seg_fixture *fixture, const struct seg_fixture_fr
     struct region_stream stream;
     char text[32];
     const bool labels = !strcmp(fixture->type, "LABELMAP");
-    ts_region_begin(&stream, labels ? "1.2.840.10008.5.1.4.1.1.66.7" : "1.2.840.10008.5.1.4.1.1.66.4",
-                    fixture->implicit, fixture->undefined);
+    static const char *const syntaxes[] = {[SEG_RLE] = FIXTURE_RLE,
+                                           [SEG_RLE_BYTES] = FIXTURE_RLE,
+                                           [SEG_DEFLATED_FRAMES] = FIXTURE_DEFLATED_FRAME,
+                                           [SEG_DEFLATED_SET] = FIXTURE_DEFLATED,
+                                           [SEG_JPEG_LS] = "1.2.840.10008.1.2.4.80"};
+    begin_as(&stream, labels ? "1.2.840.10008.5.1.4.1.1.66.7" : "1.2.840.10008.5.1.4.1.1.66.4",
+             fixture->coding     ? syntaxes[fixture->coding]
+             : fixture->implicit ? FIXTURE_IMPLICIT_LE
+                                 : FIXTURE_EXPLICIT_LE,
+             fixture->implicit, fixture->undefined);
+    if (fixture->frame_of_reference)
+        ts_region_put_text(&stream, 0x00200052, "UI", fixture->frame_of_reference);
     ts_region_put_us(&stream, 0x00280002, 1);
     snprintf(text, sizeof text, "%d", fixture->claimed_frames ? fixture->claimed_frames : fixture->n_frames);
     ts_region_put_text(&stream, 0x00280008, "IS", text);
@@ -190,7 +277,12 @@ void ts_seg_write(const struct seg_fixture *fixture, const struct seg_fixture_fr
     ts_region_put_us(&stream, 0x0062000E, 200);
     put_shared(&stream, fixture);
     put_frames(&stream, fixture, frames);
-    put_pixels(&stream, fixture, frames);
+    if (fixture->coding == SEG_PLAIN || fixture->coding == SEG_DEFLATED_SET)
+        put_pixels(&stream, fixture, frames);
+    else
+        put_fragments(&stream, fixture, frames);
+    if (fixture->coding == SEG_DEFLATED_SET)
+        deflate_set(&stream);
     ts_region_save(&stream, path);
 }
 
@@ -214,7 +306,7 @@ static void put_contour(struct region_stream *stream, const struct contour_fixtu
 }
 
 void ts_rtstruct_write(const struct contour_fixture *contours, size_t n, int n_rois, bool implicit, bool undefined,
-                       const char *path)
+                       const char *frame_of_reference, const char *path)
 {
     struct region_stream stream;
     char text[32];
@@ -224,6 +316,8 @@ void ts_rtstruct_write(const struct contour_fixture *contours, size_t n, int n_r
         ts_region_open_level(&stream, 0);
         snprintf(text, sizeof text, "%d", roi);
         ts_region_put_text(&stream, 0x30060022, "IS", text);
+        if (frame_of_reference)
+            ts_region_put_text(&stream, 0x30060024, "UI", frame_of_reference);
         snprintf(text, sizeof text, "region %d", roi);
         ts_region_put_text(&stream, 0x30060026, "LO", text);
         ts_region_close_level(&stream);

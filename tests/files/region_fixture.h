@@ -17,6 +17,7 @@ struct region_stream {
     size_t n;
     bool implicit, undefined; /* VR; lengths of sequences and items */
     size_t open[REGION_DEPTH];
+    size_t data_set; /* where it begins */
     int depth;
 };
 
@@ -38,6 +39,10 @@ struct seg_fixture_frame {
     const unsigned char *pixels; /* rows x columns, 0 or 1, or a value of 8 bits */
 };
 
+/* How pixels are stored: as they are; in RLE, bits packed or a byte each; deflated frames; a deflated data set; in RLE,
+ * but called JPEG-LS. */
+enum seg_pixels { SEG_PLAIN, SEG_RLE, SEG_RLE_BYTES, SEG_DEFLATED_FRAMES, SEG_DEFLATED_SET, SEG_JPEG_LS };
+
 struct seg_fixture {
     int rows, columns, n_frames, n_segments; /* segments are 1, 2, ... with the labels "segment 1", ... */
     double orientation[6], spacing_mm[2];
@@ -48,6 +53,8 @@ struct seg_fixture {
     int claimed_bytes;    /* of pixel data; 0: all */
     int claimed_rows;     /* 0: rows */
     bool implicit, undefined;
+    enum seg_pixels coding;
+    const char *frame_of_reference; /* NULL: not stated */
 };
 
 void ts_seg_write(const struct seg_fixture *fixture, const struct seg_fixture_frame *frames, const char *path);
@@ -61,8 +68,8 @@ struct contour_fixture {
     int64_t claimed;  /* Number of Contour Points; 0: n */
 };
 
-/* The contours stand in the order of their regions. */
+/* The contours stand in the order of their regions. Regions state the frame of reference, or NULL: none. */
 void ts_rtstruct_write(const struct contour_fixture *contours, size_t n, int n_rois, bool implicit, bool undefined,
-                       const char *path);
+                       const char *frame_of_reference, const char *path);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One DICOM file as a series of one slice. The decoder runs in this process and not in its sandbox, so that libFuzzer
- * sees its code.
+ * The input is one DICOM file, as a series of one slice. The decoder runs in this process and not in its sandbox, so
+ * that libFuzzer sees its code.
  */
 #include "tests/fuzz/frame.h"
 
@@ -40,20 +40,26 @@ static void prepare(void)
         abort();
 }
 
+struct source *fuzz_dicom_open(struct ts_diag *diag)
+{
+    struct dicom_params values = {0};
+    const char *items[1] = {fuzz_folder()};
+    struct param_set set = {
+        .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &values, .owner = "input"};
+    struct source *source = NULL;
+    ts_params_init(&set);
+    values.dicom = (struct ts_texts){1, items};
+    return dicom_format.open(&set, &source, diag) == TS_OK ? source : NULL;
+}
+
 void fuzz_frame(const uint8_t *data, size_t bytes, bool by_library)
 {
     char path[FUZZ_PATH];
     prepare();
     fuzz_write("fuzz.dcm", data, bytes, path);
     struct ts_diag *diag = ts_diag_create();
-    struct dicom_params values = {0};
-    const char *items[1] = {fuzz_folder()};
-    struct param_set set = {
-        .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &values, .owner = "input"};
-    ts_params_init(&set);
-    values.dicom = (struct ts_texts){1, items};
-    struct source *source = NULL;
-    if (dicom_format.open(&set, &source, diag) == TS_OK) {
+    struct source *source = fuzz_dicom_open(diag);
+    if (source) {
         const struct dicom_source *dicom = (const struct dicom_source *)source;
         if ((dicom->frames[0].image->file->syntax >= DICOM_JPEG_2000) == by_library)
             decode(dicom);

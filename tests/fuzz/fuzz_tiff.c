@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TIFF files: finding and checking their pages, and reading the first ones. libtiff decodes the strips.
+ * TIFF files: finding and checking their pages, and reading the first ones; and `info`. libtiff decodes the strips.
  */
 #include <stdlib.h>
 
+#include "io/scan/tiff_info.h"
 #include "io/scan/tiff_pages.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
+    static FILE *nothing;
     char path[FUZZ_PATH];
     if (bytes > FUZZ_INPUT_MAX)
         return 0;
+    if (!nothing && !(nothing = fopen("/dev/null", "w")))
+        abort();
     fuzz_write("fuzz.tif", data, bytes, path);
     struct ts_diag *diag = ts_diag_create();
     struct tiff_pages pages = {.arena = ts_arena_create(), .owner = "input"};
@@ -23,6 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         free(rows);
     }
     ts_tiff_pages_close(&pages);
+    (void)ts_tiff_info(path, true, nothing, diag);
     ts_arena_destroy(pages.arena);
     ts_diag_destroy(diag);
     return 0;

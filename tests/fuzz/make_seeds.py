@@ -150,6 +150,72 @@ def layouts(slice_file):
     put("dicom", "doubles", content(target))
 
 
+def private(data_set, group, creator, elements):
+    """Adds a block of private elements: {number: (VR, value)}."""
+    data_set.add_new((group, 0x0010), "LO", creator)
+    for number, (kind, value) in elements.items():
+        data_set.add_new((group, 0x1000 + number), kind, value)
+
+
+def weigh_siemens(data_set, k):
+    private(data_set, 0x0019, "SIEMENS MR HEADER", {0x0C: ("IS", 1000 * k), 0x0E: ("FD", [0.6, 0.0, 0.8])})
+
+
+def weigh_siemens_in_csa(data_set, k):
+    data_set.ImageType, direction = ["ORIGINAL", "PRIMARY", "DIFFUSION"], [b"0.6", b"0.0", b"0.8"]
+    private(data_set, 0x0029, "SIEMENS CSA HEADER", {0x10: ("OB", csa([
+        (b"B_value", [b"%d" % (1000 * k)]), (b"DiffusionGradientDirection", direction), (b"SliceNormalVector", direction)]))})
+
+
+def weigh_ge(data_set, k):
+    private(data_set, 0x0043, "GEMS_PARM_01", {0x30: ("SS", 14 * k), 0x39: ("IS", [1000000000 + 1000 * k, 8, 0, 0])})
+    private(data_set, 0x0019, "GEMS_ACQU_01", {0xBB: ("DS", 0.6), 0xBC: ("DS", 0), 0xBD: ("DS", 0.8)})
+
+
+def weigh_philips(data_set, k):
+    private(data_set, 0x2001, "Philips Imaging DD 001", {0x03: ("FL", 1000.0 * k)})
+    private(data_set, 0x2005, "Philips MR Imaging DD 001", {0xB0: ("FL", 0.6), 0xB1: ("FL", 0.0), 0xB2: ("FL", 0.8)})
+
+
+def state_echo(data_set, k):
+    data_set.EchoTime, data_set.EchoNumbers = 2.5 + k, k + 1
+
+
+def state_time(data_set, k):
+    data_set.TemporalPositionIdentifier, data_set.AcquisitionTime = k + 1, f"1200{k:02}.5"
+
+
+def state_position(data_set, k):
+    x, y, z = data_set.ImagePositionPatient
+    data_set.ImagePositionPatient = [x, y + k, z + 5 * k]
+
+
+def state_acquisition(data_set, k):
+    """What describes an acquisition is written as metadata."""
+    data_set.KVP, data_set.XRayTubeCurrent, data_set.ConvolutionKernel = 120, 100 + k, "B30f"
+    data_set.Manufacturer, data_set.ManufacturerModelName, data_set.SeriesDescription = "maker", "model", "head"
+    data_set.RescaleSlope, data_set.ImagePositionPatient[2] = 1 + k, data_set.ImagePositionPatient[2] + 5 * k
+
+
+def series(folder):
+    """Two slices, each with two values of what makes volumes: the files of fuzz_series.c without their preambles."""
+    slices = sorted(glob.glob(folder + "/s/*"))[:2]
+    for state in (weigh_siemens, weigh_siemens_in_csa, weigh_ge, weigh_philips, state_echo, state_time, state_position,
+                  state_acquisition):
+        whole = b""
+        for k in range(2):
+            for number, path in enumerate(slices):
+                made = pydicom.dcmread(path)
+                made.Modality = "CT" if state in (state_position, state_acquisition) else "MR"
+                made.SOPInstanceUID = made.file_meta.MediaStorageSOPInstanceUID = f"1.2.3.{k}.{number}"
+                made.Rows = made.Columns = 2
+                made.PixelData = bytes(range(8))
+                state(made, k)
+                made.save_as(folder + "/one")
+                whole += content(folder + "/one")[128:]
+        put("series", state.__name__, whole)
+
+
 def tiff(order, bits, kind, compression=1, tiled=False, pages=2):
     """A TIFF file of 16 x 16 pixels a page."""
     rows = bytes(range(256)) * (bits // 8)
@@ -216,6 +282,8 @@ def volumes():
             head = f"NRRD0005\n# text\ntype: {line}\ndimension: 3\nsizes: 4 3 2\nencoding: raw\n" \
                    f"endian: {'little' if order == '<' else 'big'}\nspace: left-posterior-superior\n" \
                    "space directions: (1,0,0) (0,2,0) (0,0,3)\nspace origin: (5,6,7)\nkinds: domain domain domain\n"
+            text = f"{{'descr': '{values.dtype.str}', 'fortran_order': False, 'shape': (2, 3, 4), }}\n".encode()
+            put("npy", name + kind, b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text + values.tobytes())
             put("nrrd", name + kind, head.encode() + b"\n" + values.tobytes())
     values = np.arange(24).astype("<i2")
     put("nifti", "scaled", nifti("<", 1, 4, values, scale=(0.5, -3)))
@@ -354,6 +422,7 @@ def regions():
 with tempfile.TemporaryDirectory() as folder:
     regions()
     dicom(folder)
+    series(folder)
     tiffs()
     volumes()
     chains()

@@ -15,7 +15,7 @@ mkdir -p "$root"
 root=$(cd "$root" && pwd)
 [ -z "$(ls -A "$root")" ] || { echo "fresh_debian: $root is not empty" >&2; exit 2; }
 
-# In the reverse order, and none of it deletes anything: a folder of this machine would be emptied through a mount.
+# Mounts go in the reverse order, and nothing is deleted by that: a folder of this machine would be emptied through a mount.
 unmount() {
     local point
     for point in dev/pts dev proc; do

@@ -22,7 +22,8 @@ stub cmake 'echo "$*" >>"$CALLS"
 [ "$1" = --build ] || exit 0
 for program in tomostage tomostage-bench; do printf "#!/bin/sh\necho %s ran\n" $program >$2/$program && chmod +x $2/$program; done
 touch $2/tomostage-0-linux-x86_64.tar.xz'
-# In place of Python: whether the modules are there, then the comparison, which starts the benchmark program.
+# It stands for Python, which is asked whether the modules are there, and then runs the comparison, which starts the
+# benchmark program.
 stub python '[ "$1" = -c ] || "$TOMOSTAGE_BENCH"'
 unset CUDACXX TOMOSTAGE_PRESET
 run() { # [VARIABLE=VALUE]... COMMAND

@@ -26,7 +26,7 @@ done
 for library in libstdc++.so.6 libgcc_s.so.1; do
     [ -f lib/$library ] || fail "there is no lib/$library: a system's may be older"
 done
-# What is linked statically has a license too.
+# Libraries that are linked statically have licenses too.
 licenses=share/doc/tomostage/licenses
 if grep -qa cudaErrorInvalidValue bin/* lib/*; then
     grep -qs 'Attachment A' $licenses/nvidia-cuda-runtime || fail "there is no license of the CUDA runtime"

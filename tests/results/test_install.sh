@@ -59,7 +59,7 @@ tr '\n' ' ' <"$source/core/tomostage.h" | grep -oE 'TS_PUBLIC [^;(]*\bts_[a-z0-9
     sort >"$folder/declared"
 grep -E '^ts_' "$folder/exported" | diff "$folder/declared" - || fail "its exports differ from the header"
 if nm -D --defined-only "$library" | grep -E ' cuda[A-Z]'; then fail "the library shows its CUDA runtime"; fi
-# No empty element in what is built and installed: it would be the current folder.
+# No search path has an empty element, which would be the current folder.
 for file in "$build"/tomostage* "$build"/tests/tomostage-* "$build"/lib*.so "$folder"/usr/bin/* "$library"; do
     [ -x "$file" ] && [ -f "$file" ] && readelf -d "$file" >"$folder/dynamic" 2>"$folder/log" || continue
     path=$(sed -n 's/.*(R[UN]*PATH).*\[\(.*\)\]/\1/p' "$folder/dynamic")

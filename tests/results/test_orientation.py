@@ -129,7 +129,7 @@ def main():
             check_axes(path)
             with h5py.File(path) as file:
                 expect_upright(file["/entry/data/data"][1], f"{path}, in the order of its rows,")
-            run("preview", path, "-o", path + ".png", "--dataset", "/entry/data/data")
+            run("preview", path, "-o", path + ".png", "--dataset", "/entry/data/data", "--plain")
             picture = pictures.imread(path + ".png")
             expect_upright(smaller(picture if picture.ndim == 2 else picture[:, :, 0]), f"the preview of {path}")
             try:

@@ -19,12 +19,16 @@ import sys
 import tempfile
 
 TOOTH, HEAD = "projections/tomopy_tooth/tooth.h5", "ct/philips_head_5mm_mixed/dicom"
-# What stands in the folder before the page's first command: {name: path below TOMOSTAGE_DATA}.
+# These files stand in the folder before the page's first command: {name: path below TOMOSTAGE_DATA}.
 PAGES = {"README.md": {"tooth.h5": TOOTH}, "docs/tutorial.md": {"tooth.h5": TOOTH, "S21570": HEAD},
-         "docs/masks.md": {"sts001": "ct/ibsi_sts001/dicom"}, "docs/reconstruction-study.md": {}}
-# What depends on the machine or on the build.
+         "docs/masks.md": {"sts001": "ct/ibsi_sts001/dicom"}, "docs/report.md": {"sts001": "ct/ibsi_sts001/dicom"},
+         "docs/preview.md": {"sts001": "ct/ibsi_sts001/dicom"},
+         "docs/reconstruction-study.md": {}, "docs/comparing.md": {}, "docs/batch.md": {},
+         "docs/sweeps.md": {}}
+# These parts depend on the machine or on the build, and are not compared.
 VARIES = [
     (r"\bin \d+\.\d+ s\b", "in # s"),
+    (r"(?<=[\w#\]] )\d+\.\d\d s(?=,|$)", "# s"),  # the times of the stages
     (r"\bon (cpu|cuda:\d+) \(.*\)$", "on #"),
     (r"^device .*$", "device #"),
     (r"\b\d+ passes? over z in slabs of .*; output", "# output"),
@@ -127,7 +131,7 @@ def run_page(page, root, program, links, data, write):
             copy = shutil.copytree if os.path.isdir(os.path.join(data, path)) else shutil.copy
             copy(os.path.join(data, path), os.path.join(folder, name))
         os.mkdir(os.path.join(folder, "demo"))
-        # What ./bootstrap.sh demo begins with.
+        # ./bootstrap.sh demo begins with this study.
         subprocess.run(["tomostage", "phantom", "shepp-logan", "-o", "demo/study"], cwd=folder, env=environment, check=True,
                        stdout=subprocess.DEVNULL)
         for block in blocks(text):

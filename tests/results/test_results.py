@@ -373,7 +373,7 @@ def bad_chains_are_refused_with_the_message_they_state(folder):
     assert len(names) >= 40, f"only {len(names)} bad chains"
     study = make_study(folder)
     for name in names:
-        # Beside a study, so that errors of planning are reached.
+        # The chain lies beside a study, so that errors of planning are reached.
         path = os.path.join(folder, name)
         raw = open(os.path.join(chains, name), "rb").read()
         open(path, "wb").write(raw)

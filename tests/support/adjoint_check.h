@@ -19,7 +19,7 @@ struct adjoint_case {
     bool unrounded;
 };
 
-/* On the device that the tests run on; fails with the case and both products. */
+/* Compares both products on the device that the tests run on, and fails with the case and both products. */
 void ts_test_adjoint(const struct adjoint_case *which);
 
 #endif

@@ -6,7 +6,7 @@
 #ifndef TESTS_DEVICE_RESET_H
 #define TESTS_DEVICE_RESET_H
 
-/* Once a process. */
+/* Takes effect once a process, however often it is called. */
 void ts_test_reset_device_at_exit(void);
 
 #endif

@@ -21,13 +21,14 @@ struct bench_tables {
 /* The values of a table, which are known from then on; NULL where the stage has none of this name. */
 double *ts_bench_table(struct bench_tables *tables, const char *name);
 
-/* From a whole image as doubles to the whole result as doubles, for a stage without references. */
+/* Computes the whole result, as doubles, of a whole image, for a stage without references. */
 typedef void bench_oracle(const struct stage_context *context, const double *in, double *out);
-/* The tables of a stage whose map has a bench_oracle: in as it is given to that, out as it comes from there. */
+/* Computes the tables of a stage whose map has a bench_oracle: in as it is given to that, out as it comes from there.
+ */
 typedef void bench_tables_oracle(const struct stage_context *context, const double *in, const double *out,
                                  struct bench_tables *tables);
-/* All results of a stage: inputs[0] is its image, inputs[1 + i] reference i, data NULL where it is not given. A stage
- * that maps has an `out`. Tables that the oracle does not ask for are not compared. */
+/* Computes all results of a stage: inputs[0] is its image, inputs[1 + i] reference i, data NULL where it is not given.
+ * A stage that maps has an `out`. Tables that the oracle does not ask for are not compared. */
 typedef void bench_results_oracle(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
                                   double *out, struct bench_tables *tables);
 /* The oracles of a stage; NULL: it has none of this kind. */

@@ -19,9 +19,9 @@ struct program_outcome {
     char out[1 << 20], err[65536]; /* cut to fit, ended by a zero */
 };
 
-/* A folder of ts_test_folder, and the program's outputs beside it. */
+/* Removes a folder of ts_test_folder, and the program's outputs beside it. */
 void ts_program_folder_remove(const char *folder);
-/* Names in the folder, sorted, each followed by a space. */
+/* Writes the names in the folder, sorted, each followed by a space. */
 void ts_program_folder_list(const char *folder, char *names, size_t size);
 
 /* Starts the program with arguments (NULL ends them) in the folder; outputs go to the files FOLDER.out, FOLDER.err, or

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One projected slice, and ellipses whose projections are known.
+ * A scene is one projected slice, with ellipses whose projections are known.
  */
 #ifndef TESTS_RADON_SCENE_H
 #define TESTS_RADON_SCENE_H
@@ -14,7 +14,7 @@ struct radon_scene {
     float *sinogram;
 };
 
-/* A constant slice of ny x nx pixels of dy x dx mm in scene->in, to be drawn on. */
+/* Makes a constant slice of ny x nx pixels of dy x dx mm in scene->in, to be drawn on. */
 void ts_test_scene_make(struct radon_scene *scene, const char *assignments, int64_t ny, int64_t nx, double dy,
                         double dx);
 /* Projects it on the test's device. */

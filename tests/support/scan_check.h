@@ -24,7 +24,7 @@ struct scan_case {
     double center; /* detector index of the axis, counted from the middle */
 };
 
-/* A sinogram with data, line integrals of something random and positive, 0.5 mm between detectors; free(image.data). */
+/* Makes a sinogram of random, positive line integrals, 0.5 mm between detectors; free(image.data). */
 struct ts_image ts_test_scan(const struct scan_case *which, uint64_t seed);
 /* Runs the cases over slabs of all, 1 and 3 slices and 1 to 3 threads, demands the same bytes, and compares with the
  * oracle under the stage's tolerance of the largest value. Cases whose method the device does not have are left out,

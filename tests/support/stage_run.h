@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One run of one stage, for tests that look at its tables, its references or its refusals.
+ * Runs one stage once, for tests that look at its tables, its references or its refusals.
  */
 #ifndef TESTS_STAGE_RUN_H
 #define TESTS_STAGE_RUN_H

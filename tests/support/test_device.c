@@ -87,7 +87,7 @@ void ts_test_begin_cuda(void)
 void ts_test_begin_cuda_like(int capability)
 {
     struct ts_diag *diag = ts_diag_create();
-    /* In this process, which forks no worker. */
+    /* This process forks no worker, so that CUDA may start in it. */
     const enum ts_status status =
         ts_cuda_built() ? ts_cuda_query_here(&found, diag)
                         : ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){0}, "this build has no CUDA code");

@@ -9,6 +9,7 @@
 #include "tests/files/output_fixture.h"
 #include "tests/support/memory_chain.h"
 #include "tests/support/plan_run.h"
+#include "tests/support/skip.h"
 #include "tests/support/stage_check.h"
 
 enum { MEBIBYTE = 1 << 20 };
@@ -89,7 +90,7 @@ Test(cuda_memory, leaks_where_it_is_asked_to)
     struct ts_diag *diag = ts_diag_create();
     struct cuda_session *session;
     if (!getenv("TOMOSTAGE_TESTS_LEAK"))
-        cr_skip_test("nobody asks for a leak");
+        ts_test_skip("nobody asks for a leak");
     ts_test_begin_cuda();
     cr_assert_eq(ts_cuda_session_create(ts_test_device, 0, diag, &session), TS_OK);
     cr_assert_not_null(ts_cuda_allocate(session, MEBIBYTE));

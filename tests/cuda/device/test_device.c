@@ -16,6 +16,7 @@
 #include "tests/support/memory_chain.h"
 #include "tests/support/program.h"
 #include "tests/support/rates_file.h"
+#include "tests/support/skip.h"
 #include "tests/support/stage_check.h"
 
 static struct program_outcome outcome;
@@ -161,7 +162,7 @@ Test(device, no_driver_is_an_error_where_one_was_asked_for)
 Test(device, a_build_without_cuda_says_so)
 {
     if (ts_cuda_built())
-        cr_skip_test("this build has the CUDA side");
+        ts_test_skip("this build has the CUDA side");
     check("cuda", NULL);
     cr_assert_eq(outcome.code, 2);
     expect("\"code\": \"cuda-not-built\"");

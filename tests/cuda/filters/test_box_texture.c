@@ -8,6 +8,7 @@
 
 #include "stages/filters/box.h"
 #include "tests/stages/filters/box_oracle.h"
+#include "tests/support/skip.h"
 #include "tests/support/stage_run.h"
 
 TestSuite(box_texture);
@@ -68,7 +69,7 @@ Test(box_texture, reads_an_image_of_two_textures_on_cuda)
 {
     ts_test_begin_cuda();
     if (ts_test_few())
-        cr_skip_test("2^27 pixels take long");
+        ts_test_skip("2^27 pixels take long");
     expect_bytes_of_running_sum(2, 9001, 8191, TS_U8);
     ts_test_end_cuda();
 }

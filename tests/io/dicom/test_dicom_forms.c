@@ -172,10 +172,55 @@ Test(dicom_forms, floats_and_doubles)
     }
 }
 
-enum groups { RIGHT, ONE_LESS, ONE_MORE, NONE, SHARED_TWICE, FRAMES_FIRST, ECHO_TWICE, CLAIM };
+static void make_long_integers(struct dicom_fixture *f, int z, void *user)
+{
+    static uint32_t values[PIXELS];
+    for (int i = 0; i < PIXELS; i++)
+        values[i] = 0xFFFFFFF0 - (uint32_t)(z + i);
+    ts_fixture_us(f, 0x00280100, 32);
+    ts_fixture_us(f, 0x00280101, 32);
+    ts_fixture_us(f, 0x00280102, 31);
+    ts_fixture_text(f, 0x00281053, "DS", *(const bool *)user ? "0.5" : "1");
+    ts_fixture_bytes(f, FIXTURE_PIXELS, "OW", values, sizeof values);
+}
 
-/* The position along z of each frame, which are not in order. */
-static const double places[SLICES] = {3.9, 0, 2.6, 1.3};
+Test(dicom_forms, long_integers_that_become_floats_are_warned_of)
+{
+    for (int i = 0; i < 2; i++) {
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source;
+        bool halves = i == 1;
+        void *data = (void *)read_series(make_long_integers, &halves, &source, diag);
+        cr_expect_eq(source->image.dtype, TS_F32);
+        ts_test_expect_warning(diag, "dicom-series",
+                               halves ? "32-bit values are rounded to 32-bit float" : "values beyond 16,777,216");
+        free(data);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
+}
+
+enum groups { RIGHT, ONE_LESS, ONE_MORE, NONE, SHARED_TWICE, FRAMES_FIRST, ECHO_TWICE, CLAIM, DIRECTIONS };
+
+/* The position along z of each frame, which are not in order; those of two volumes, and in which each is. */
+static const double places[SLICES] = {3.9, 0, 2.6, 1.3}, double_places[SLICES] = {1.3, 0, 0, 1.3};
+static const uint32_t volume_of[SLICES] = {1, 0, 1, 0};
+
+/* Appends the groups of a frame that only the gradient and Dimension Index Values tell from others of its position. */
+static void write_direction(struct bytes *frame, int k)
+{
+    static struct bytes inner, group;
+    const uint32_t v = volume_of[k], indexes[] = {1, double_places[k] > 0 ? 2 : 1, 7, 2 - v};
+    const double b = 800, gradient[] = {v, 1 - v, 0};
+    inner.n = group.n = 0;
+    put_element(&inner, 0x00189089, "FD", gradient, sizeof gradient);
+    put_element(&group, 0x00189087, "FD", &b, sizeof b);
+    put_group(&group, 0x00189076, &inner);
+    put_group(frame, 0x00189117, &group);
+    group.n = 0;
+    put_element(&group, 0x00209157, "UL", indexes, sizeof indexes);
+    put_group(frame, 0x00209111, &group);
+}
 
 static void write_frame(struct bytes *out, int k, enum groups groups)
 {
@@ -188,7 +233,9 @@ static void write_frame(struct bytes *out, int k, enum groups groups)
         put_element(&group, 0x00189082, "FD", &echo, sizeof echo);
     put_group(&frame, 0x00189114, &group);
     group.n = 0;
-    snprintf(text, sizeof text, "1\\2\\%g", places[k % SLICES]);
+    if (groups == DIRECTIONS)
+        write_direction(&frame, k);
+    snprintf(text, sizeof text, "1\\2\\%g", (groups == DIRECTIONS ? double_places : places)[k % SLICES]);
     put_text(&group, 0x00200032, "DS", text);
     put_group(&frame, 0x00209113, &group);
     group.n = 0;
@@ -199,7 +246,7 @@ static void write_frame(struct bytes *out, int k, enum groups groups)
     put_item(out, &frame);
 }
 
-static void write_shared(struct bytes *out)
+static void write_shared(struct bytes *out, enum groups groups)
 {
     static struct bytes group, shared;
     group.n = shared.n = 0;
@@ -207,6 +254,8 @@ static void write_shared(struct bytes *out)
     put_group(&shared, 0x00209116, &group);
     group.n = 0;
     put_text(&group, 0x00280030, "DS", "0.5\\0.7");
+    if (groups == DIRECTIONS)
+        put_text(&group, 0x00180088, "DS", "1.3");
     put_group(&shared, 0x00289110, &group);
     put_item(out, &shared);
 }
@@ -221,12 +270,13 @@ static void make_frames(struct dicom_fixture *f, enum groups groups)
     for (int k = 0; k < n; k++)
         write_frame(&frames, k, groups);
     for (int k = 0; k < 1 + (groups == SHARED_TWICE); k++)
-        write_shared(&shared);
+        write_shared(&shared, groups);
     for (int i = 0; i < SLICES * PIXELS; i++)
         pixels[i] = (uint16_t)(10 * i % 4096);
     const uint32_t removed[] = {0x00200032, 0x00200037, 0x00280030, 0x00281052, 0x00281053, 0x00281054};
     for (size_t i = 0; i < sizeof removed / sizeof *removed; i++)
-        ts_fixture_remove(f, removed[i]);
+        if (groups != NONE || removed[i] != 0x00200032) /* without any place the frames would be read in their order */
+            ts_fixture_remove(f, removed[i]);
     ts_fixture_text(f, 0x00080016, "UI", "1.2.840.10008.5.1.4.1.1.4.1");
     ts_fixture_text(f, 0x00080060, "CS", "MR");
     ts_fixture_text(f, 0x00280008, "IS", groups == CLAIM ? "2000000000" : "4");
@@ -237,19 +287,28 @@ static void make_frames(struct dicom_fixture *f, enum groups groups)
     ts_fixture_bytes(f, FIXTURE_PIXELS, "OW", pixels, sizeof pixels);
 }
 
-Test(dicom_forms, frames_are_ordered_and_rescaled_one_by_one)
+/* Opens one file of frames in a folder of its own. */
+static struct source *open_frames(enum groups groups, char *folder, size_t size, struct ts_diag *diag)
 {
-    char folder[256], path[300];
+    char path[300];
     struct dicom_fixture fixture;
-    struct ts_diag *diag = ts_diag_create();
     struct source *source;
-    ts_test_folder_in_memory(folder, sizeof folder);
+    ts_test_folder_in_memory(folder, size);
     snprintf(path, sizeof path, "%s/frames.dcm", folder);
     ts_fixture_init(&fixture, 0);
-    make_frames(&fixture, RIGHT);
+    make_frames(&fixture, groups);
     ts_fixture_write(&fixture, path);
+    ts_fixture_clear(&fixture);
     cr_assert_eq(ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag), TS_OK, "%s",
                  ts_diag_get(diag, 0)->message);
+    return source;
+}
+
+Test(dicom_forms, frames_are_ordered_and_rescaled_one_by_one)
+{
+    char folder[256];
+    struct ts_diag *diag = ts_diag_create();
+    struct source *source = open_frames(RIGHT, folder, sizeof folder, diag);
     void *data = ts_test_read_all(source, diag);
     cr_assert(source->n_slices == SLICES && source->n_files == 1);
     cr_expect_float_eq(source->image.axes[0].spacing, 1.3, 1e-9);
@@ -263,7 +322,6 @@ Test(dicom_forms, frames_are_ordered_and_rescaled_one_by_one)
     }
     free(data);
     source->ops->close(source);
-    ts_fixture_clear(&fixture);
     ts_diag_destroy(diag);
     ts_test_remove_folder(folder);
 }
@@ -303,13 +361,34 @@ Test(dicom_forms, groups_that_do_not_fit_their_frames_are_refused)
     }
 }
 
-/* Slice 2 comes once more, in another encoding: the same, or with one pixel changed. */
-static void write_copy(const char *folder, bool rle, bool changed)
+/* Volumes of diffusion whose b-values repeat are in the order of Dimension Index Values. */
+Test(dicom_forms, frames_of_one_b_value_are_told_apart_by_their_dimensions)
+{
+    static const double gradients[] = {1, 0, 0, 0, 1, 0}, slopes[SLICES] = {2, 1, 1.5, 2.5};
+    char folder[256];
+    struct ts_diag *diag = ts_diag_create();
+    struct source *source = open_frames(DIRECTIONS, folder, sizeof folder, diag);
+    cr_assert(source->n_volumes == 2 && source->n_slices == 2 && source->volume_axis.kind == TS_AXIS_B);
+    for (int i = 0; i < 6; i++)
+        cr_expect_float_eq(source->gradients[i], gradients[i], 1e-12);
+    for (int i = 0; i < SLICES; i++)
+        cr_expect_eq(source->slices[i].slope, slopes[i], "%d: %g", i, source->slices[i].slope);
+    source->ops->close(source);
+    ts_diag_destroy(diag);
+    ts_test_remove_folder(folder);
+}
+
+enum change { SAME, PIXEL, PADDING, CHANGES };
+
+/* Slice 2 comes once more, in another encoding: the same, or changed in one way. */
+static void write_copy(const char *folder, bool rle, enum change change)
 {
     char path[300];
     struct dicom_fixture fixture;
     ts_fixture_init(&fixture, 2);
-    if (changed)
+    if (change == PADDING)
+        ts_fixture_us(&fixture, 0x00280120, 5);
+    if (change == PIXEL)
         ts_fixture_find(&fixture, FIXTURE_PIXELS)->bytes[7] ^= 1;
     if (rle)
         ts_fixture_rle(&fixture);
@@ -322,18 +401,19 @@ static void write_copy(const char *folder, bool rle, bool changed)
 
 Test(dicom_forms, equal_pixels_in_two_encodings_are_one_slice)
 {
-    for (int i = 0; i < 4; i++) {
-        const bool changed = i & 1;
+    for (int i = 0; i < 2 * CHANGES; i++) {
+        const enum change changed = (enum change)(i % CHANGES);
         char folder[256];
         struct ts_diag *diag = ts_diag_create();
         struct source *source;
         ts_test_folder_in_memory(folder, sizeof folder);
         ts_fixture_series(folder, SLICES, NULL, NULL);
-        write_copy(folder, i / 2, changed);
+        write_copy(folder, i / CHANGES, changed);
         const enum ts_status status = ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag);
         cr_assert_eq(status, changed ? TS_BAD_INPUT : TS_OK, "case %d", i);
         if (changed) {
             ts_test_expect(diag, "duplicate-differs", "have one SOP Instance UID but different content");
+            cr_expect_eq(strstr(ts_diag_get(diag, 0)->message, "Pixel Padding Value") != NULL, changed == PADDING);
         } else {
             cr_expect_eq(source->n_slices, SLICES);
             ts_test_expect_warning(diag, "dicom-series", "1 identical copy of a slice was dropped");

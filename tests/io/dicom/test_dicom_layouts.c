@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/dicom_series/dicom_geometry.h"
 #include "tests/files/dicom_open.h"
 #include "tests/files/nifti.h"
 #include "tests/support/support.h"
@@ -19,6 +20,36 @@ static char *data_path(char out[PATH_BYTES], const char *relative)
 {
     snprintf(out, PATH_BYTES, "%s/%s", ts_test_data(), relative);
     return out;
+}
+
+/* Opens a series with these parameters, of which an empty text stands for none; NULL where it is refused. */
+static struct source *open_scaled(const char *folder, const char *series, const char *split, const char *take,
+                                  enum dicom_mr_scale scale, struct ts_diag *diag)
+{
+    char path[PATH_BYTES];
+    const char *paths = data_path(path, folder);
+    struct dicom_params params = {0};
+    struct param_set set = {
+        .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &params, .owner = "input"};
+    struct source *source = NULL;
+    ts_params_init(&set);
+    params.dicom = (struct ts_texts){1, &paths};
+    params.series = series;
+    params.split = (struct ts_texts){*split != '\0', &split};
+    params.take = (struct ts_texts){*take != '\0', &take};
+    params.mr_scale = scale;
+    return dicom_format.open(&set, &source, diag) == TS_OK ? source : NULL;
+}
+
+static struct source *open_with(const char *folder, const char *series, const char *split, const char *take,
+                                struct ts_diag *diag)
+{
+    return open_scaled(folder, series, split, take, MR_SCALE_DISPLAY, diag);
+}
+
+static struct source *open_precisely(const char *folder, const char *series, struct ts_diag *diag)
+{
+    return open_scaled(folder, series, "", "", MR_SCALE_PRECISE, diag);
 }
 
 /* Opens a series of the data folder. */
@@ -88,6 +119,44 @@ Test(dicom_layouts, classic_and_enhanced_give_the_same_volumes)
     }
 }
 
+/* dcm2niix gives Philips' images their precise values. The largest magnitude is 1.7e7, of which a float holds 24 bits;
+ * of phases the reference states the slope, 1 / 651.7395, in 11 bits. */
+Test(dicom_layouts, precise_values_are_those_of_the_reference)
+{
+    SKIP_WITHOUT_DATA("dicom_layouts/precise_values_are_those_of_the_reference");
+    static const char *const names[] = {"e1", "e2", "e1_ph", "e2_ph"};
+    static const char *const forms[][2] = {{"classic", "cl"}, {"enhanced", "enh"}};
+    for (int i = 0; i < 8; i++) {
+        char path[PATH_BYTES], folder[128], number[16], reference[256];
+        const char *const *form = forms[i / 4];
+        struct ts_diag *diag = ts_diag_create();
+        snprintf(folder, sizeof folder, "mr/philips_classic_vs_enhanced_2001/dicom_%s", form[0]);
+        snprintf(number, sizeof number, "%d", i % 4 + 1);
+        snprintf(reference, sizeof reference,
+                 "mr/philips_classic_vs_enhanced_2001/ref_dcm2niix/2001_WIP_fcMRI_Field_Mapping_%s_%s.nii.gz", form[1],
+                 names[i % 4]);
+        struct nifti nifti = ts_nifti_read(data_path(path, reference));
+        struct source *source = open_precisely(folder, number, diag);
+        cr_assert_not_null(source, "%s", ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
+        void *data = ts_test_read_all(source, diag);
+        ts_nifti_compare(&nifti, 0, &source->image, data, 1, i % 4 < 2 ? 2 : 5e-4, reference);
+        cr_expect_eq(source->slices[0].slope, i % 4 < 2 ? 1 / (double)0.000237988992F : 1 / (double)651.739502F);
+        free(data);
+        free(nifti.values);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
+}
+
+Test(dicom_layouts, precise_values_need_the_private_scale)
+{
+    SKIP_WITHOUT_DATA("dicom_layouts/precise_values_need_the_private_scale");
+    struct ts_diag *diag = ts_diag_create();
+    cr_expect_null(open_precisely("mr/ge_epi_4d_interleaved", "", diag));
+    ts_test_expect(diag, "mr-scale-missing", "which mr_scale: precise needs");
+    ts_diag_destroy(diag);
+}
+
 /* dcm2niix scales Philips' MR images by a private slope, which is the same for the whole volume, and the phase has the
  * header's intercept of -3142 there as -3141.78. */
 Test(dicom_layouts, frames_lie_where_the_reference_has_them)
@@ -120,7 +189,7 @@ Test(dicom_layouts, tiles_of_a_mosaic_lie_where_the_reference_has_them)
     }
 }
 
-/* The field map, in Hz, has another collapse flag than the magnitude. */
+/* The field map, in Hz, has another collapse flag than the magnitude, and can be taken by its name. */
 Test(dicom_layouts, time_points_and_kinds_agree_with_the_reference)
 {
     SKIP_WITHOUT_DATA("dicom_layouts/time_points_and_kinds_agree_with_the_reference");
@@ -129,6 +198,23 @@ Test(dicom_layouts, time_points_and_kinds_agree_with_the_reference)
     compare("mr/ge_b0map_brain/dicom", "1", "mr/ge_b0map_brain/ref_dcm2niix/GE_6_CV_Neuro_HH_Adv_fieldmaphz.nii", false,
             0);
     compare("mr/ge_b0map_brain/dicom", "2", "mr/ge_b0map_brain/ref_dcm2niix/GE_6_CV_Neuro_HH_Adv.nii", false, 0);
+    static const char *const names[] = {"field map", "magnitude"};
+    for (int i = 0; i < 2; i++) {
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source = open_with("mr/ge_b0map_brain/dicom", "", "", names[i], diag);
+        cr_assert_not_null(source, "%s", names[i]);
+        double lowest = 0;
+        void *data = ts_test_read_all(source, diag);
+        for (size_t k = 0; k < ts_image_count(&source->image); k++) {
+            double value;
+            ts_load_f64(&value, (const char *)data + k * ts_dtype_bytes(source->image.dtype), source->image.dtype, 1);
+            lowest = fmin(lowest, value);
+        }
+        cr_expect_eq(lowest < 0, i == 0, "the map alone has negative values");
+        free(data);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
 }
 
 /* Series of several vendors, one with another slope and intercept in each slice, against volumes of dicom2nifti. */
@@ -196,24 +282,6 @@ Test(dicom_layouts, renumbered_private_groups_change_nothing)
         sources[i]->ops->close(sources[i]);
     }
     ts_diag_destroy(diag);
-}
-
-/* Opens a series with `split` and `take`, of which an empty text stands for none; NULL where it is refused. */
-static struct source *open_with(const char *folder, const char *series, const char *split, const char *take,
-                                struct ts_diag *diag)
-{
-    char path[PATH_BYTES];
-    const char *paths = data_path(path, folder);
-    struct dicom_params params = {0};
-    struct param_set set = {
-        .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &params, .owner = "input"};
-    struct source *source = NULL;
-    ts_params_init(&set);
-    params.dicom = (struct ts_texts){1, &paths};
-    params.series = series;
-    params.split = (struct ts_texts){*split != '\0', &split};
-    params.take = (struct ts_texts){*take != '\0', &take};
-    return dicom_format.open(&set, &source, diag) == TS_OK ? source : NULL;
 }
 
 /* Each row is what the chain says, and the volumes and slices that it gives, or the code of the refusal. */

@@ -298,11 +298,11 @@ Test(dicom_metadata, masks_that_cannot_be_are_refused)
         bool given;
         const char *code;
     } cases[] = {
-        {wide, BURNED_IN_MASK, 0, true, "mask-boxes"},        {empty, BURNED_IN_MASK, 0, true, "mask-boxes"},
-        {part, BURNED_IN_MASK, 0, true, "mask-boxes"},        {boxes, BURNED_IN_MASK, 0.5, true, "mask-value"},
-        {boxes, BURNED_IN_MASK, 1e6, true, "mask-value"},     {boxes, BURNED_IN_MASK, 0, false, "parameter-missing"},
-        {NULL, BURNED_IN_MASK, 0, true, "parameter-missing"}, {boxes, BURNED_IN_ALLOW, 0, false, "parameter-unused"},
-        {NULL, BURNED_IN_ALLOW, 0, true, "parameter-unused"},
+        {wide, BURNED_IN_MASK, 0, true, "mask-boxes"},          {empty, BURNED_IN_MASK, 0, true, "mask-boxes"},
+        {part, BURNED_IN_MASK, 0, true, "mask-boxes"},          {boxes, BURNED_IN_MASK, 0.5, true, "mask-value"},
+        {boxes, BURNED_IN_MASK, 1e6, true, "mask-value"},       {boxes, BURNED_IN_MASK, 0, false, "parameter-missing"},
+        {NULL, BURNED_IN_MASK, 0, true, "parameter-missing"},   {NULL, BURNED_IN_MASK, 0, false, "parameter-missing"},
+        {boxes, BURNED_IN_ALLOW, 0, false, "parameter-unused"}, {NULL, BURNED_IN_ALLOW, 0, true, "parameter-unused"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct study study;
@@ -314,7 +314,10 @@ Test(dicom_metadata, masks_that_cannot_be_are_refused)
         if (cases[i].given)
             give(&study, "mask_value");
         cr_expect_eq(open_study(&study), TS_BAD_CHAIN, "%zu", i);
-        cr_expect_not_null(ts_test_record(study.diag, cases[i].code), "%zu: %s", i, cases[i].code);
+        const struct ts_diag_record *record = ts_test_record(study.diag, cases[i].code);
+        cr_assert_not_null(record, "%zu: %s", i, cases[i].code);
+        if (!cases[i].box && !cases[i].given)
+            cr_expect_str_eq(record->message, "mask needs mask_boxes and mask_value as well");
         end(&study);
     }
 }

@@ -24,6 +24,8 @@ enum volumes {
     BY_NUMBER,
     IN_DISORDER,
     BY_NUMBER_STATED,
+    BY_NUMBER_GE,
+    BY_NUMBER_PHILIPS,
     PET_TIMES,
     SHIFTED,
     GE,
@@ -191,6 +193,14 @@ static void add_setting(struct dicom_fixture *f, enum volumes what, int v, int z
         number(f, 0x00200100, "IS", 1 + v);
     if (what == BY_NUMBER_STATED)
         ts_fixture_text(f, 0x00200105, "IS", "3");
+    if (what == BY_NUMBER_GE) {
+        ts_fixture_text(f, 0x00210010, "LO", "GEMS_RELA_01");
+        ts_fixture_bytes(f, 0x0021104F, "SS", "\4", 2);
+    }
+    if (what == BY_NUMBER_PHILIPS) {
+        ts_fixture_text(f, 0x20010010, "LO", "Philips Imaging DD 001");
+        ts_fixture_text(f, 0x20011081, "IS", "3");
+    }
     if (what == PET_TIMES) {
         ts_fixture_us(f, 0x00540081, SERIES_SLICES);
         number(f, 0x00541300, "DS", 1500 + 3000 * v);
@@ -275,6 +285,15 @@ Test(dicom_volumes, are_told_apart_by_what_differs)
         {BY_NUMBER, "", TS_AXIS_TIME, {0}, "", NULL, NULL, "stands on Instance Number alone: 3 volumes of 4 slices"},
         {IN_DISORDER, "", 0, {0}, NULL, "position-repeated", "12 images at 4 positions", NULL},
         {BY_NUMBER_STATED,
+         "",
+         TS_AXIS_TIME,
+         {0},
+         "",
+         NULL,
+         NULL,
+         "3 volumes of 4 slices, as many as the header states"},
+        {BY_NUMBER_GE, "", TS_AXIS_TIME, {0}, "", NULL, NULL, "3 volumes of 4 slices, as many as the header states"},
+        {BY_NUMBER_PHILIPS,
          "",
          TS_AXIS_TIME,
          {0},

@@ -281,6 +281,12 @@ static void zeros_behind_pixels(struct dicom_fixture *f)
     f->tail = bytes;
     f->tail_bytes = sizeof bytes;
 }
+static void noise_behind_pixels(struct dicom_fixture *f)
+{
+    static const unsigned char bytes[] = {0x9E, 0x04, 0x35, 0x1E, 0x32, 0x82, 0x99, 0x74, 0xB5, 0xB5, 0x94, 0x6B};
+    f->tail = bytes;
+    f->tail_bytes = sizeof bytes;
+}
 static void trailing_padding_element(struct dicom_fixture *f)
 {
     ts_fixture_bytes(f, 0xFFFCFFFC, "OB", "\0\0\0\0", 4);
@@ -337,10 +343,6 @@ static void no_image_elements(struct dicom_fixture *f)
 {
     ts_fixture_remove(f, 0x00280010);
     ts_fixture_remove(f, FIXTURE_PIXELS);
-}
-static void no_preamble(struct dicom_fixture *f)
-{
-    f->no_preamble = true;
 }
 static void no_meta(struct dicom_fixture *f)
 {

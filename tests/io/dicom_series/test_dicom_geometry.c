@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/dicom_series/dicom_completeness.h"
 #include "tests/files/dicom_study.h"
 #include "tests/support/support.h"
 
@@ -127,7 +128,8 @@ static void check_refusal(const struct dicom_series *series, const struct row *r
 static void check_row(const struct row *row, const char *errors, struct counts *counts)
 {
     struct dicom_study study;
-    size_t files = (size_t)atoi(row->files), positions = (size_t)atoi(row->positions), found = 0, groups = 0, n = 0;
+    size_t files = (size_t)atoi(row->files), positions = (size_t)atoi(row->positions), found = 0, groups = 0, n = 0,
+           damaged = 0;
     const struct dicom_series *only = NULL;
     study_open(&study, row->folder, &ts_dicom_default_rules);
     for (size_t i = 0; i < study.n; i++) {
@@ -143,6 +145,7 @@ static void check_row(const struct row *row, const char *errors, struct counts *
             continue;                                                          /* the table has a mosaic as one image */
         const bool copies = series->n_images == 1 && series->n_duplicates > 0; /* one slice in several encodings */
         n += series->refusal == NULL;
+        damaged += ts_dicom_is_damage(series->refusal_code); /* one file, beside others that are whole */
         if (series->refusal)
             check_refusal(series, row, errors, counts);
         else if (positions > 1 && !copies)
@@ -156,7 +159,7 @@ static void check_row(const struct row *row, const char *errors, struct counts *
                      only->refusal);
     }
     counts->orders += compare;
-    counts->volumes += n > 0 && n == groups;
+    counts->volumes += n > 0 && n + damaged == groups;
     counts->refused += n == 0;
     counts->rows++;
     ts_test_study_close(&study);

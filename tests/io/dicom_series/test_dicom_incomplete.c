@@ -14,6 +14,7 @@
 #include "tests/files/dicom_lost.h"
 #include "tests/support/allocations.h"
 #include "tests/support/program.h"
+#include "tests/support/skip.h"
 
 /* One element of the last slice differs, which makes a group of its own of it. */
 static void edit_last(struct dicom_fixture *f, int z, void *user)
@@ -192,7 +193,7 @@ Test(dicom_incomplete, no_warning_is_lost_where_memory_runs_out)
     struct claims claims = {.first = 3, .step = 1, .instances = "12"};
     size_t n_series, expected = 0;
     if (!ts_allocations_can_fail())
-        cr_skip_test("allocations cannot be made to fail");
+        ts_test_skip("allocations cannot be made to fail");
     ts_lost_begin(&lost, FIXTURE_SLICES, claim, &claims);
     for (int64_t after = -1, failed = 1; failed > 0; after++) {
         struct arena *arena = ts_arena_create();

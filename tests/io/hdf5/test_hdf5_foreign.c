@@ -317,7 +317,7 @@ Test(hdf5_foreign, links_lead_to_regular_files_of_the_folder, .timeout = 10)
     check_link("fifo.h5", "hdf5-link-broken", "an external link leads to fifo.h5, which is a FIFO");
     check_link("../frames.h5", "hdf5-link-broken",
                "an external link leads to ../frames.h5, which cannot be read: No such file");
-    check_link("../../../etc/hostname", "hdf5-link-outside", "out of the file's folder");
+    check_link("../../../../../../../../etc/hostname", "hdf5-link-outside", "out of the file's folder");
     check_link("/dev/stdin", "hdf5-link-outside", "out of the file's folder");
 }
 

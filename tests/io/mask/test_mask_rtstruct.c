@@ -86,7 +86,7 @@ Test(mask_rtstruct, contours_are_filled_by_the_even_odd_rule)
     for (int i = 0; i < N; i++)
         second[i] = expected[i] == 2;
     for (int encoding = 0; encoding < 4; encoding++) {
-        ts_rtstruct_write(contours, CONTOURS, 2, encoding & 1, encoding >> 1, opened.path);
+        ts_rtstruct_write(contours, CONTOURS, 2, encoding & 1, encoding >> 1, NULL, opened.path);
         ts_mask_expect(&opened, "", "", expected, TS_U8);
         ts_mask_expect(&opened, ", slices: [2, 7]", "", expected + 2 * NX * NY, TS_U8);
         ts_mask_expect(&opened, "", ", roi: 2", second, TS_U8);
@@ -122,16 +122,16 @@ Test(mask_rtstruct, holes_and_neighbors)
     expect_box(1, 2, 3, 4, 4, 0);
     expect_box(1, 1, 3, 5, 6, 1);
     expect_box(3, 1, 5, 5, 6, 2);
-    ts_rtstruct_write(contours, 4, 2, false, false, opened.path);
+    ts_rtstruct_write(contours, 4, 2, false, false, NULL, opened.path);
     ts_mask_expect(&opened, "", "", expected, TS_U8);
     make_box(3, 1.25, 0.1, 4.2, 4.3, 6);
     contours[3].roi = 2;
-    ts_rtstruct_write(contours, 4, 2, false, false, opened.path);
+    ts_rtstruct_write(contours, 4, 2, false, false, NULL, opened.path);
     ts_mask_refused(&opened, "", "mask-overlap");
 }
 
 /* Planes at 2 and 5.4 slices: a slice has the contours of a plane that is at most half of 3.4 slices away. */
-Test(mask_rtstruct, planes_between_slices)
+static void write_two_planes(void)
 {
     make_box(0, 0.6, 0.6, 2.4, 2.4, 2);
     make_box(1, 2.6, 3.6, 4.4, 5.4, 5.4);
@@ -139,9 +139,41 @@ Test(mask_rtstruct, planes_between_slices)
         expect_box(1, 1, 3, 3, z, 1);
     for (int z = 4; z <= 7; z++)
         expect_box(3, 4, 5, 6, z, 1);
-    ts_rtstruct_write(contours, 2, 1, false, false, opened.path);
+    ts_rtstruct_write(contours, 2, 1, false, false, NULL, opened.path);
+}
+
+Test(mask_rtstruct, planes_between_slices)
+{
+    write_two_planes();
     ts_mask_refused(&opened, "", "mask-outside");
     ts_mask_expect(&opened, "", ", resample: nearest", expected, TS_U8);
+}
+
+/* Slices between two planes are filled once, in whatever order they are read. */
+Test(mask_rtstruct, slices_in_any_order)
+{
+    uint64_t seed = 8;
+    write_two_planes();
+    cr_assert_eq(ts_mask_open(&opened, "", ", resample: nearest"), TS_OK);
+    for (int i = 0; i < 100; i++) {
+        uint8_t slice[NX * NY];
+        const int64_t z = (int64_t)(ts_random_next(&seed) % NZ);
+        cr_assert_eq(opened.mask->ops->read(opened.mask, z, 1, slice, opened.diag), TS_OK);
+        for (int k = 0; k < NX * NY; k++)
+            cr_assert_eq(slice[k], expected[z * NX * NY + k], "slice %d", (int)z);
+    }
+}
+
+Test(mask_rtstruct, another_frame_of_reference_is_refused)
+{
+    make_box(0, 0.6, 0.6, 2.4, 2.4, 2);
+    expect_box(1, 1, 3, 3, 2, 1);
+    ts_rtstruct_write(contours, 1, 1, false, false, opened.image->frame_of_reference, opened.path);
+    ts_mask_expect(&opened, "", "", expected, TS_U8);
+    ts_rtstruct_write(contours, 1, 1, false, false, "1.2.3.4", opened.path);
+    ts_mask_refused(&opened, "", "mask-frame");
+    ts_mask_refused(&opened, ", roi: 1", "mask-frame");
+    ts_mask_expect(&opened, "", ", frame_of_reference: any", expected, TS_U8);
 }
 
 Test(mask_rtstruct, what_is_refused)
@@ -168,17 +200,17 @@ Test(mask_rtstruct, what_is_refused)
         contours[0].text = cases[i].text;
         contours[0].type = cases[i].type;
         contours[0].claimed = cases[i].claimed;
-        ts_rtstruct_write(contours, 1, 1, false, false, opened.path);
+        ts_rtstruct_write(contours, 1, 1, false, false, NULL, opened.path);
         ts_mask_refused(&opened, "", cases[i].code);
     }
     make_box(0, 0.6, 0.6, 2.4, 2.4, 2);
     make_box(1, 0.6, 0.6, 2.4, 2.4, 12);
-    ts_rtstruct_write(contours, 2, 1, false, false, opened.path);
+    ts_rtstruct_write(contours, 2, 1, false, false, NULL, opened.path);
     ts_mask_refused(&opened, "", "mask-outside");
     ts_mask_refused(&opened, ", roi: region 9", "mask-region");
-    ts_rtstruct_write(contours, 1, 1, false, false, opened.path);
+    ts_rtstruct_write(contours, 1, 1, false, false, NULL, opened.path);
     ts_mask_refused(&opened, ", segment: 1", "parameter-unused");
-    ts_rtstruct_write(contours, 2, 0, false, false, opened.path);
+    ts_rtstruct_write(contours, 2, 0, false, false, NULL, opened.path);
     ts_mask_refused(&opened, "", "rtstruct-regions");
 }
 
@@ -188,7 +220,7 @@ Test(mask_rtstruct, names_stay_out_of_a_result)
     char text[512], output[200];
     size_t n;
     make_box(0, 0.6, 0.6, 2.4, 2.4, 2);
-    ts_rtstruct_write(contours, 1, 1, false, false, opened.path);
+    ts_rtstruct_write(contours, 1, 1, false, false, NULL, opened.path);
     snprintf(text, sizeof text,
              "tomostage: 2\ninput: {dicom: study}\ninputs: {m: {mask: rs.dcm, roi: region 1}}\n"
              "stages: [{statistics: {mask: m}}]\noutput: {hdf5: o.h5}\n");

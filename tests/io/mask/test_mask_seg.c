@@ -9,6 +9,7 @@
 
 #include "tests/files/dicom_fixture.h"
 #include "tests/files/mask_open.h"
+#include "tests/files/output_fixture.h"
 #include "tests/files/region_fixture.h"
 #include "tests/support/support.h"
 
@@ -155,6 +156,85 @@ Test(mask_seg, parts_and_labels)
     ts_seg_write(&fixture, frames, opened.path);
     ts_mask_expect(&opened, "", ", segment: 1, threshold: 0.5", first_only, TS_U8);
     ts_mask_refused(&opened, "", "seg-fractional");
+}
+
+/* Every coding of the pixels gives the same labels; one that is cut, damaged or of another codec is refused. */
+Test(mask_seg, compressed_pixels)
+{
+    static const enum seg_pixels codings[] = {SEG_RLE, SEG_RLE_BYTES, SEG_DEFLATED_FRAMES, SEG_DEFLATED_SET};
+    for (size_t c = 0; c < sizeof codings / sizeof *codings; c++)
+        for (int r = 0; r < 2; r++) {
+            size_t n;
+            fixture = (struct seg_fixture){.between_mm = r ? 0.7 : 1.3, .coding = codings[c], .undefined = r};
+            make_frames(r ? 2 : 0, 1, r);
+            ts_seg_write(&fixture, frames, opened.path);
+            ts_mask_expect(&opened, "", "", labels, TS_U8);
+            ts_mask_expect(&opened, "", ", segment: 1", first_only, TS_U8);
+            unsigned char *bytes = ts_test_read_file(opened.path, &n);
+            for (size_t cut = 1; cut < n / 2; cut += 97) {
+                ts_fixture_write_bytes(opened.path, bytes, n - cut);
+                cr_assert_neq(ts_mask_open(&opened, "", ""), TS_OK, "%d without %zu bytes", (int)codings[c], cut);
+            }
+            free(bytes);
+        }
+    make_plain();
+    fixture.type = "LABELMAP";
+    fixture.n_frames = NZ;
+    for (int i = 0; i < NZ; i++)
+        for (int k = 0; k < NX * NY; k++)
+            pixels[i][k] = pixels[i][k] ? 1 : pixels[i + NZ][k] ? 2 : 0;
+    for (fixture.coding = SEG_RLE; fixture.coding <= SEG_DEFLATED_SET; fixture.coding++) {
+        ts_seg_write(&fixture, frames, opened.path);
+        ts_mask_expect(&opened, "", "", labels, TS_U8);
+    }
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_refused(&opened, "", "seg-syntax");
+}
+
+/* A damaged frame is found when it is read; none runs over the memory of a frame. */
+Test(mask_seg, damaged_frames_are_refused)
+{
+    static const enum seg_pixels codings[] = {SEG_RLE, SEG_RLE_BYTES, SEG_DEFLATED_FRAMES};
+    uint64_t seed = 3;
+    for (size_t c = 0; c < sizeof codings / sizeof *codings; c++) {
+        size_t n;
+        make_plain();
+        fixture.coding = codings[c];
+        ts_seg_write(&fixture, frames, opened.path);
+        unsigned char *bytes = ts_test_read_file(opened.path, &n);
+        for (int i = 0; i < 300; i++) {
+            const size_t at = n - 1 - ts_random_next(&seed) % (n / 2);
+            const unsigned char kept = bytes[at];
+            bytes[at] = (unsigned char)ts_random_next(&seed);
+            ts_fixture_write_bytes(opened.path, bytes, n);
+            enum ts_status status = ts_mask_open(&opened, "", "");
+            uint8_t slice[NX * NY];
+            for (int64_t z = 0; status == TS_OK && z < NZ; z++)
+                status = opened.mask->ops->read(opened.mask, z, 1, slice, opened.diag);
+            cr_assert(status == TS_OK || ts_diag_count(opened.diag) > 0);
+            bytes[at] = kept;
+        }
+        free(bytes);
+    }
+    make_plain();
+    fixture.coding = SEG_RLE;
+    fixture.claimed_rows = NY + 8;
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_refused(&opened, ", resample: nearest", "pixel-data-damaged");
+}
+
+/* Positions in two frames of reference are not compared, unless the chain says so. */
+Test(mask_seg, another_frame_of_reference_is_refused)
+{
+    make_plain();
+    fixture.frame_of_reference = opened.image->frame_of_reference;
+    cr_assert_not_null(fixture.frame_of_reference);
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_expect(&opened, "", "", labels, TS_U8);
+    fixture.frame_of_reference = "1.2.3.4";
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_refused(&opened, "", "mask-frame");
+    ts_mask_expect(&opened, "", ", frame_of_reference: any", labels, TS_U8);
 }
 
 /* Frames of half the resolution: the voxel of the image has the label of the nearest pixel, of two the one after. */

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "io/sandbox/sandbox.h"
+#include "tests/support/skip.h"
 
 /* ---- attempts: true where it worked ------------------------------------------------------------- */
 
@@ -157,7 +158,7 @@ Test(sandbox, every_attempt_ends_the_child)
     bool filtered;
     ts_sandbox_state(state, sizeof state, &filtered);
     if (!filtered)
-        cr_skip_test("sandbox/every_attempt_ends_the_child: %s", state);
+        ts_test_skip("%s", state);
     struct ts_diag *diag = ts_diag_create();
     for (int i = 0; i < N_ATTEMPTS; i++) {
         struct sandbox_child child;
@@ -340,7 +341,7 @@ static void free_twice(int channel, const void *setup, size_t bytes, const int *
 Test(sandbox, an_abort_is_an_abort)
 {
 #ifdef TS_SANITIZED
-    cr_skip_test("sandbox/an_abort_is_an_abort: sanitizers report the damage themselves");
+    ts_test_skip("sanitizers report the damage themselves");
 #else
     static const struct sandbox_kind damaging = {.name = "heap", .serve = free_twice};
     struct ts_diag *diag = ts_diag_create();
@@ -367,7 +368,7 @@ static void hoard(int channel, const void *setup, size_t bytes, const int *fds, 
 Test(sandbox, addresses_are_limited)
 {
 #ifdef TS_SANITIZED
-    cr_skip_test("sandbox/addresses_are_limited: sanitizers need an unlimited address space");
+    ts_test_skip("sanitizers need an unlimited address space");
 #else
     static const struct sandbox_kind hoarding = {.name = "hoard", .serve = hoard};
     struct ts_diag *diag = ts_diag_create();

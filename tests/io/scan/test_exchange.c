@@ -13,6 +13,7 @@
 #include "io/scan/projections.h"
 #include "tests/files/dicom_open.h"
 #include "tests/files/scan_file.h"
+#include "tests/support/skip.h"
 #include "tests/support/support.h"
 
 TestSuite(exchange, .init = ts_scan_file_begin, .fini = ts_scan_file_end);
@@ -360,10 +361,10 @@ Test(exchange, a_tooth)
     char tooth[1024];
     const char *data = ts_test_data();
     if (!data)
-        cr_skip_test("no test data");
+        ts_test_skip("no test data");
     snprintf(tooth, sizeof tooth, "%s/projections/tomopy_tooth/tooth.h5", data);
     if (access(tooth, R_OK) != 0)
-        cr_skip_test("no test data");
+        ts_test_skip("no test data");
     struct param_set set = exchange_set();
     struct source *source;
     float *expected = malloc(sizeof(float) * 181 * 2 * 640), *found;

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "datasets/phantom.h"
+#include "io/scan/result.h"
+#include "io/source/source_slices.h"
 #include "tests/files/hdf5_data.h"
 #include "tests/files/output_fixture.h"
 #include "tests/files/scan_file.h"
@@ -316,4 +318,123 @@ Test(result, what_makes_no_sense_is_refused)
             edit_number(edits[i].object, edits[i].name, edits[i].i, edits[i].factor, edits[i].more);
         refused("result: bad.h5", edits[i].code);
     }
+}
+
+/* ---- edited files ------------------------------------------------------------------------------ */
+
+/* Flips a bit of the first value of a dataset, or the first letter of its text. */
+static void edit_dataset(const char *path)
+{
+    const hid_t file = H5Fopen(place("bad.h5"), H5F_ACC_RDWR, H5P_DEFAULT), dataset = H5Dopen2(file, path, H5P_DEFAULT);
+    cr_assert(dataset >= 0, "no %s", path);
+    size_t n;
+    char *bytes = bytes_of(dataset, false, &n);
+    const hid_t type = H5Dget_type(dataset);
+    bytes[0] = (char)(bytes[0] ^ 1);
+    cr_assert(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes) >= 0);
+    H5Tclose(type);
+    free(bytes);
+    H5Dclose(dataset);
+    H5Fclose(file);
+}
+
+/* An output names the digest of the result that it comes from, so the file must be the one with this digest. */
+Test(result, an_edited_file_is_refused)
+{
+    static const char *const datasets[] = {"/entry/data/data", "/entry/inputs/input/modality",
+                                           "/entry/inputs/input/slice_position", "/entry/first/data"};
+    for (size_t i = 0; i < sizeof datasets / sizeof *datasets; i++) {
+        ts_test_chain_runs("tomostage: 2\ninput: {dicom: study}\nstages:\n  - save: {name: first}\n  - box: {radius: "
+                           "1}\noutput: {hdf5: bad.h5}\n",
+                           ts_scan_file.folder);
+        edit_dataset(datasets[i]);
+        remove(place("out.h5"));
+        refused("result: bad.h5", "hdf5-damaged");
+        cr_assert_neq(access(place("out.h5"), F_OK), 0);
+    }
+}
+
+/* ---- texts of edited files ----------------------------------------------------------------------- */
+
+/* Writes a text beside what bad.h5 says of its input, in place of one that is there. */
+static void put_text(const char *name, const char *text)
+{
+    const hid_t file = H5Fopen(place("bad.h5"), H5F_ACC_RDWR, H5P_DEFAULT),
+                group = H5Gopen2(file, "/entry/inputs/input", H5P_DEFAULT), space = H5Screate(H5S_SCALAR),
+                type = H5Tcopy(H5T_C_S1);
+    cr_assert(group >= 0 && H5Tset_size(type, strlen(text)) >= 0);
+    if (H5Lexists(group, name, H5P_DEFAULT) > 0)
+        H5Ldelete(group, name, H5P_DEFAULT);
+    const hid_t dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    cr_assert(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text) >= 0);
+    H5Dclose(dataset);
+    H5Tclose(type);
+    H5Sclose(space);
+    H5Gclose(group);
+    H5Fclose(file);
+}
+
+struct edited_text {
+    const char *name, *text, *taken; /* taken: "" where nothing is */
+};
+
+/* Opens bad.h5 as if its digests had been made to fit, and compares what is taken of its texts. */
+static void expect_texts(const struct edited_text *texts, size_t n, bool warned)
+{
+    struct result_params params = {0};
+    struct param_set set = {
+        .params = result_format.params, .n_params = result_format.n_params, .values = &params, .owner = "input"};
+    struct source *source;
+    struct ts_diag *diag = ts_diag_create();
+    for (size_t i = 0; i < n; i++)
+        put_text(texts[i].name, texts[i].text);
+    ts_params_init(&set);
+    params.result = place("bad.h5");
+    params.proved = true;
+    cr_assert_eq(ts_source_open(&result_format, &set, &source, diag), TS_OK);
+    for (size_t i = 0; i < n; i++) {
+        const char *value = "";
+        for (size_t k = 0; k < source->n_attributes; k++)
+            if (!strcmp(source->attributes[k].name, texts[i].name))
+                value = source->attributes[k].value;
+        cr_expect_str_eq(value, texts[i].taken, "%s is '%s'", texts[i].name, value);
+    }
+    cr_expect_eq(ts_test_has_code(diag, "result-identity"), warned);
+    source->ops->close(source);
+    ts_diag_destroy(diag);
+}
+
+Test(result, texts_are_held_against_the_lists)
+{
+    static const struct edited_text removed[] = {
+        {"manufacturer", "Jane Doe", "unrecognized"},
+        {"modality", "mixed", "mixed"},
+        {"image_type", "DERIVED\\Doe", "DERIVED\\unrecognized"},
+        {"convolution_kernel", "Jane Doe", "unrecognized"},
+        {"series_description", "Jane Doe", ""},
+        {"study_instance_uid", "1.2.840.4711", ""},
+        {"acquisition_date", "20200131", ""},
+        {"burned_in_annotation", "Jane", "unrecognized"},
+        {"lossy_image_compression_method", "ISO_10918_1", "ISO_10918_1"},
+        {"lossy_image_compression_ratio", "19700131", "unrecognized"},
+    };
+    static const struct edited_text moved[] = {
+        {"longitudinal_temporal_information_modified", "MODIFIED", "MODIFIED"},
+        {"study_instance_uid", "2.25.4711", "2.25.4711"},
+        {"series_instance_uid", "2.25.47x", ""},
+        {"frame_of_reference_uid", "2.25.", ""},
+        {"acquisition_date", "20200131", "20200131"},
+        {"series_description", "Jane Doe", ""},
+    };
+    static const struct edited_text kept[] = {
+        {"contains_phi", "YES", "YES"},
+        {"series_description", "Jane Doe", "Jane Doe"},
+        {"study_instance_uid", "1.2.840.4711", "1.2.840.4711"},
+        {"manufacturer", "Jane Doe", "unrecognized"},
+    };
+    ts_test_chain_runs("tomostage: 2\ninput: {dicom: study}\nstages:\n  - box: {radius: 1}\noutput: {hdf5: bad.h5}\n",
+                       ts_scan_file.folder);
+    expect_texts(removed, sizeof removed / sizeof *removed, false);
+    expect_texts(moved, sizeof moved / sizeof *moved, false);
+    expect_texts(kept, sizeof kept / sizeof *kept, true);
 }

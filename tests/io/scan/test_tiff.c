@@ -193,7 +193,7 @@ Test(tiff, angles_are_said_in_one_way)
     snprintf(path, sizeof path, "%s/a.tif", folder);
     snprintf(angles, sizeof angles, "%s/angles.txt", folder);
     ts_tiff_write(path, &ts_tiff_plain);
-    ts_tiff_refused(VIEWS "quantity: counts", path, "angles-missing", "in 0 ways");
+    ts_tiff_refused(VIEWS "quantity: counts", path, "angles-missing", "not given, and no TIFF file holds them");
     ts_tiff_refused(VIEWS "angles: [0, 1, 2], angle_start: 3, angle_stop: 5", path, "angles-twice", "in 2 ways");
     ts_tiff_refused(VIEWS "angles: [0, 1]", path, "angle-count", "2 angles for 3 views");
     ts_tiff_refused(VIEWS "angle_start: 3", path, "angles-missing", "together");

@@ -100,6 +100,13 @@ Test(sinks, wrong_suffixes_are_refused)
     ts_test_chain_refused(CHAIN("nifti: a.h5"), folder, TS_BAD_CHAIN, "output-suffix");
     ts_test_chain_refused(CHAIN("nifti: a"), folder, TS_BAD_CHAIN, "output-suffix");
     ts_test_chain_refused(CHAIN("nifty: a.nii"), folder, TS_BAD_CHAIN, "unknown-format");
+    /* Somebody who names a folder so expects a file, or a stream. */
+    static const char *const misnamed[] = {CHAIN("dicom: a.dcm"), CHAIN("png: A.JPG"), CHAIN("tiff: a.nrrd"),
+                                           CHAIN("png: -"),       CHAIN("hdf5: -"),    "dicom in | invert | dicom -"};
+    for (size_t i = 0; i < sizeof misnamed / sizeof *misnamed; i++)
+        ts_test_chain_refused(misnamed[i], folder, TS_BAD_CHAIN, "output-suffix");
+    ts_test_chain_runs(CHAIN("dicom: a.dcm/, png: v1.2"), folder);
+    expect_names("a.dcm in v1.2 ");
     struct ts_diag *diag;
     struct ts_chain *chain;
     cr_assert_eq(ts_test_parse(CHAIN("hdf5: a.h5"), &chain, &diag), TS_OK);
@@ -117,15 +124,16 @@ Test(sinks, wrong_suffixes_are_refused)
 /* Outputs that would have one name, or lie in a folder that is another's, end the plan. */
 Test(sinks, names_of_their_own)
 {
-    static const char *const wrong[] = {CHAIN("png: a, dicom: a"),          CHAIN("png: a, tiff: ./in/../a"),
-                                        CHAIN("nifti: a.nii, png: a.json"), CHAIN("nifti: a.nii.gz, dicom: a.bvec/"),
-                                        CHAIN("hdf5: a/r.h5, png: a"),      CHAIN("png: a/b, dicom: a")};
+    static const char *const wrong[] = {CHAIN("png: a, dicom: a"),           CHAIN("png: a, tiff: ./in/../a"),
+                                        CHAIN("nifti: a.nii, png: a.json/"), CHAIN("nifti: a.nii.gz, dicom: a.bvec/"),
+                                        CHAIN("hdf5: a/r.h5, png: a"),       CHAIN("png: a/b, dicom: a")};
     mkdir(in_folder("a"), 0700);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         ts_test_chain_refused(wrong[i], folder, TS_BAD_CHAIN, "output-collides");
     expect_names("a in ");
     ts_test_chain_refused(CHAIN("nifti: a.nii, codec: rle"), folder, TS_BAD_CHAIN, "parameter-unused");
     ts_test_chain_refused("dicom in | invert | hdf5 b.h5 codec=j2k", folder, TS_BAD_CHAIN, "parameter-unused");
+    ts_test_chain_refused(CHAIN("tiff: b, window: [40, 400]"), folder, TS_BAD_CHAIN, "parameter-unused");
     ts_test_chain_runs(CHAIN("nifti: a.nii, hdf5: a.h5, png: b, dicom: c, tiff: ab, codec: j2k"), folder);
     expect_names("a a.h5 a.json a.nii ab b c in ");
 }

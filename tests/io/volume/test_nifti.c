@@ -202,11 +202,54 @@ Test(nifti, without_codes_a_volume_has_no_place)
     header.sform = header.qform = 0;
     build(&built, &header, TS_I16, false);
     ts_volume_write(path, built.bytes, built.n, false);
-    struct source *source = ts_volume_opened("nifti", path);
+    struct ts_diag *diag = ts_diag_create();
+    struct source *source;
+    cr_assert_eq(ts_volume_chain_open("nifti", path, &source, diag), TS_OK);
+    cr_assert(ts_test_record(diag, "rows-reversed"));
     cr_assert(!source->image.has_geometry && source->image.axes[1].spacing == 0.8);
     cr_assert(source->n_attributes == 1 && strstr(source->attributes[0].value, "no place"));
     ts_volume_check(source, true);
     source->ops->close(source);
+    ts_diag_destroy(diag);
+}
+
+/* The step along z may lean as behind a tilted gantry, and up to TS_UPRIGHT_DEGREE is laid along the normal. Rows lean
+ * off columns in no volume. */
+Test(nifti, a_sheared_volume_keeps_its_step)
+{
+    static const struct {
+        double lean;
+        bool read, kept;
+    } cases[] = {{0, true, false}, {0.0499, true, false}, {0.0501, true, true}, {20, true, true}, {45.1, false, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const double off = 2 * tan(cases[i].lean * M_PI / 180);
+        const double rows[3][4] = {{-0.7, 0, 0, 10}, {0, -0.8, -off, 20}, {0, 0, 2, -30}};
+        struct nifti_header header = header_of(TS_I16, 2, 3);
+        ts_nifti_set_transform(&header, rows);
+        build(&built, &header, TS_I16, false);
+        ts_volume_write(path, built.bytes, built.n, false);
+        if (!cases[i].read) {
+            ts_volume_refused("nifti", path, "volume-geometry");
+            continue;
+        }
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source;
+        cr_assert_eq(ts_volume_chain_open("nifti", path, &source, diag), TS_OK);
+        const struct ts_image *image = &source->image;
+        cr_assert_eq(ts_test_record(diag, "volume-sheared") != NULL, cases[i].kept);
+        cr_assert_float_eq(image->step_z_mm[1], cases[i].kept ? off : 0, 1e-12);
+        cr_assert_float_eq(image->step_z_mm[2], 2, cases[i].kept ? 1e-12 : 1e-5);
+        cr_assert_float_eq(image->axes[0].spacing, 2, cases[i].kept ? 1e-12 : 1e-5);
+        ts_volume_check(source, false);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
+    const double askew[3][4] = {{-0.7, -0.01, 0, 10}, {0, -0.8, 0, 20}, {0, 0, 2, -30}};
+    struct nifti_header header = header_of(TS_I16, 1, 3);
+    ts_nifti_set_transform(&header, askew);
+    build(&built, &header, TS_I16, false);
+    ts_volume_write(path, built.bytes, built.n, false);
+    ts_volume_refused("nifti", path, "volume-geometry");
 }
 
 /* Volumes have times where the header names their unit, and numbers where it does not. */
@@ -254,6 +297,38 @@ Test(nifti, what_is_beyond_floats_is_refused)
     }
 }
 
+Test(nifti, says_where_values_may_be_rounded_or_the_scale_is_none)
+{
+    static const struct {
+        enum ts_dtype stored, read;
+        double slope, intercept;
+        const char *rounded;
+        bool unscaled;
+    } cases[] = {
+        {TS_F64, TS_F32, 0, 0, "64-bit", false},       {TS_F32, TS_F32, 0, 0, NULL, false},
+        {TS_I32, TS_I32, 1, 0, NULL, false},           {TS_I32, TS_F32, 1, 40000, "16,777,216", false},
+        {TS_U32, TS_F32, 0.5, 0, "16,777,216", false}, {TS_U16, TS_F32, 0.5, 0, NULL, false},
+        {TS_U16, TS_U16, INFINITY, 7, NULL, true},     {TS_U16, TS_U16, NAN, 7, NULL, true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nifti_header header = header_of(cases[i].stored, 1, 1);
+        header.slope = cases[i].slope;
+        header.intercept = cases[i].intercept;
+        build(&built, &header, cases[i].stored, false);
+        ts_volume_write(path, built.bytes, built.n, false);
+        struct source *source;
+        struct ts_diag *diag = ts_diag_create();
+        cr_assert_eq(ts_volume_chain_open("nifti", path, &source, diag), TS_OK, "case %zu", i);
+        const struct ts_diag_record *record = ts_test_record(diag, "values-rounded");
+        cr_expect_eq(source->image.dtype, cases[i].read, "case %zu", i);
+        cr_expect_eq(record != NULL, cases[i].rounded != NULL, "case %zu", i);
+        cr_expect(!record || strstr(record->message, cases[i].rounded), "case %zu", i);
+        cr_expect_eq(ts_test_record(diag, "nifti-scale") != NULL, cases[i].unscaled, "case %zu", i);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
+}
+
 Test(nifti, what_is_refused)
 {
     static const struct {
@@ -269,6 +344,8 @@ Test(nifti, what_is_refused)
                  {"nifti-type", 70, 1024},
                  {"nifti-type", 70, 128},
                  {"nifti-type", 70, 7},
+                 {"nifti-header", 72, 8},
+                 {"nifti-header", 72, 0},
                  {"volume-size", 42, 0},
                  {"volume-size", 44, -3},
                  {"volume-truncated", 46, 4},
@@ -291,7 +368,10 @@ Test(nifti, what_is_refused)
         struct nifti_header header = header_of(TS_I16, 1, 3);
         build(&built, &header, TS_I16, false);
         ts_volume_write(path, built.bytes, n, false);
-        ts_volume_refused("nifti", path, n < NIFTI_1_BYTES ? "nifti-header" : "volume-truncated");
+        ts_volume_refused("nifti", path,
+                          n == 0              ? "input-unreadable"
+                          : n < NIFTI_1_BYTES ? "nifti-header"
+                                              : "volume-truncated");
     }
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/dicom/dicom.h"
+#include "io/scan/exchange.h"
 #include "pipeline/chain/chain_build.h"
 #include "pipeline/chain/oneline.h"
 #include "stages/filters/convolve.h"
@@ -14,6 +16,18 @@
 #include "tests/support/chain_text.h"
 
 TestSuite(oneline);
+
+static void expect_errors(const char *line, const char *errors)
+{
+    struct ts_diag *diag;
+    struct ts_chain *chain;
+    cr_expect_eq(ts_test_parse(line, &chain, &diag), TS_BAD_CHAIN, "%s", line);
+    char *found = ts_test_errors(diag);
+    cr_expect_str_eq(found, errors, "%s:\n%sinstead of\n%s", line, found, errors);
+    free(found);
+    ts_chain_destroy(chain);
+    ts_diag_destroy(diag);
+}
 
 Test(oneline, brackets_make_lists_and_rows)
 {
@@ -31,6 +45,45 @@ Test(oneline, brackets_make_lists_and_rows)
     cr_expect_eq(((const struct radon_params *)chain->stages[2].set.values)->angles.values[0], 5);
     cr_expect_eq(ts_chain_set(chain, "radon#2.angles=[1, 2]", diag), TS_OK);
     cr_expect_eq(((const struct radon_params *)chain->stages[2].set.values)->angles.values[1], 2);
+    ts_chain_destroy(chain);
+    ts_diag_destroy(diag);
+}
+
+Test(oneline, items_between_brackets_may_hold_blanks)
+{
+    static const char *const lines[] = {
+        "dicom x take=[phase, 7.38 ms] | equalize", "dicom x take=[phase,'7.38 ms'] | equalize",
+        "dicom x take=[ phase ,7.38 ms ] | equalize", "dicom x take=phase,'7.38 ms' | equalize"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct ts_diag *diag;
+        struct ts_chain *chain;
+        cr_assert_eq(ts_test_parse(lines[i], &chain, &diag), TS_OK, "%s", ts_test_errors(diag));
+        const struct ts_texts *take = &((const struct dicom_params *)chain->sources[0].set.values)->take;
+        cr_assert_eq(take->n, 2, "%s", lines[i]);
+        cr_expect_str_eq(take->items[0], "phase", "%s", lines[i]);
+        cr_expect_str_eq(take->items[1], "7.38 ms", "%s", lines[i]);
+        ts_chain_destroy(chain);
+        ts_diag_destroy(diag);
+    }
+}
+
+/* Further inputs are those of `inputs:`: of a format, or like an earlier one. */
+Test(oneline, further_inputs_stand_between_the_segments)
+{
+    struct ts_diag *diag;
+    struct ts_chain *chain;
+    cr_assert_eq(ts_test_parse("exchange a.h5 angle_unit=degree | input flats like=input frames=flats | "
+                               "input darks exchange 'b c.h5' frames=darks | flat_field flats=flats darks=darks",
+                               &chain, &diag),
+                 TS_OK, "%s", ts_test_errors(diag));
+    cr_assert_eq(chain->n_sources, 3);
+    cr_expect_eq(chain->n_stages, 1);
+    const struct exchange_params *flats = chain->sources[1].set.values, *darks = chain->sources[2].set.values;
+    cr_expect_str_eq(chain->sources[1].name, "flats");
+    cr_expect_str_eq(flats->exchange, "folder/a.h5");
+    cr_expect_str_eq(darks->exchange, "folder/b c.h5");
+    cr_expect_eq(flats->frames, FRAMES_FLATS);
+    cr_expect_eq(darks->frames, FRAMES_DARKS);
     ts_chain_destroy(chain);
     ts_diag_destroy(diag);
 }
@@ -70,18 +123,19 @@ Test(oneline, what_is_wrong_is_named_at_its_place)
         {"dicom x | radon views=[3]", "1:23: error: radon.views: an integer is expected, found a list\n"},
         {"dicom 'x'y | equalize", "1:10: error: a space or the end of the value is expected after the single quote\n"},
         {"dicom 'x | equalize", "1:7: error: this single quote is not closed\n"},
+        {"dicom x | input", "1:11: error: the name of the further input is expected after `input`\n"},
+        {"dicom x | input like=input | equalize",
+         "1:11: error: the name of the further input is expected after `input`\n"},
+        {"dicom x | input a like=b | equalize", "1:24: error: a: unknown name 'b'\n"},
+        {"dicom x | input a dicmo y | equalize", "1:19: error: a: unknown format 'dicmo'; did you mean 'dicom'?\n"},
+        {"dicom x | input a dicom y | input a dicom z | equalize",
+         "1:35: error: the key 'a' stands twice, first in line 1\n"},
+        {"dicom x take=[a, b | equalize", "1:14: error: this bracket is not closed\n"},
+        {"dicom x take=['a' b] | equalize", "1:19: error: a comma is expected here: it divides the items of a list\n"},
         {"tiff x | equalize", "1:1: error: input: 2 parameters are required, but not given: pages, pixel_size\n"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct ts_diag *diag;
-        struct ts_chain *chain;
-        cr_expect_eq(ts_test_parse(cases[i][0], &chain, &diag), TS_BAD_CHAIN, "%s", cases[i][0]);
-        char *found = ts_test_errors(diag);
-        cr_expect_str_eq(found, cases[i][1], "%s:\n%sinstead of\n%s", cases[i][0], found, cases[i][1]);
-        free(found);
-        ts_chain_destroy(chain);
-        ts_diag_destroy(diag);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_errors(cases[i][0], cases[i][1]);
 }
 
 Test(oneline, hints_are_spelled_as_the_line)
@@ -96,6 +150,7 @@ Test(oneline, hints_are_spelled_as_the_line)
         {"scope: slice, or percentile_method: histogram.", "scope=slice, or percentile_method=histogram."},
         {"output: {hdf5: FILE.h5} in the chain, or -o FILE.h5", "hdf5 FILE.h5 in the chain, or -o FILE.h5"},
         {"circle: {radius: 5, outside: nan} and clip: false", "circle radius=5 outside=nan and clip=false"},
+        {"it is a NIfTI file: input: {nifti: \"a {b, \\\"c.nii\"}", "it is a NIfTI file: nifti \"a {b, \\\"c.nii\""},
         /* Prose stays, and so does what no table knows or what is cut off. */
         {"radius: half width of the window", "radius: half width of the window"},
         {"known: box, median", "known: box, median"},
@@ -185,14 +240,6 @@ Test(oneline, bad_lines_have_exactly_their_errors)
         {"dicom ./study | histogram reference=late | save name=late",
          "1:37: error: histogram.reference: 'late' is the name of a later stage (line 1)\n"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct ts_diag *diag;
-        struct ts_chain *chain;
-        cr_expect_eq(ts_test_parse(cases[i][0], &chain, &diag), TS_BAD_CHAIN, "%s", cases[i][0]);
-        char *found = ts_test_errors(diag);
-        cr_expect_str_eq(found, cases[i][1], "%s:\n%sinstead of\n%s", cases[i][0], found, cases[i][1]);
-        free(found);
-        ts_chain_destroy(chain);
-        ts_diag_destroy(diag);
-    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        expect_errors(cases[i][0], cases[i][1]);
 }

@@ -27,8 +27,8 @@ static void remove_folder(void)
 
 TestSuite(cli, .init = make_folder, .fini = remove_folder);
 
-static const char *const commands[] = {"run",    "check",   "stages", "schema",  "info", "verify",
-                                       "doctor", "phantom", "bench",  "preview", "plot", "study"};
+static const char *const commands[] = {"run",     "check", "stages",  "schema", "info",  "verify", "doctor",
+                                       "phantom", "bench", "preview", "plot",   "study", "diff",   "rerun"};
 
 Test(cli, every_command_has_a_page)
 {
@@ -65,7 +65,11 @@ static const struct {
     {{"frobnicate"}, "tomostage: unknown command 'frobnicate'; 'tomostage --help' lists the commands\n"},
     {{"--versoin"}, "tomostage: unknown command '--versoin'; 'tomostage --help' lists the commands\n"},
     {{"run"}, "tomostage run: a CHAIN is missing: tomostage run CHAIN [options]\n"},
-    {{"run", "a.yaml", "b.yaml"}, "tomostage run: 'b.yaml' is one argument too many: tomostage run CHAIN [options]\n"},
+    {{"run", "a.yaml", "b.yaml"},
+     "tomostage run: 'b.yaml' is one argument too many: tomostage run CHAIN [options]; a chain on one line stands in "
+     "quotes\n"},
+    {{"preview", "a.h5", "-o", "a.jpg"}, "tomostage: error: 'a.jpg' does not end in .png\n  hint: -o FILE.png\n"},
+    {{"plot", "a.h5", "-o", "a.png"}, "tomostage: error: 'a.png' does not end in .svg\n  hint: -o FILE.svg\n"},
     {{"run", "a.yaml", "--forse"}, "tomostage run: unknown option '--forse'; did you mean '--force'?\n"},
     {{"run", "--forse", "a.yaml"}, "tomostage run: unknown option '--forse'; did you mean '--force'?\n"},
     {{"run", "--memroy=1G", "a.yaml"}, "tomostage run: unknown option '--memroy'; did you mean '--memory'?\n"},

@@ -109,14 +109,54 @@ Test(cli_info, of_a_volume_is_what_a_run_reads)
     }
 }
 
-static void write_scan(const char *name, bool keys, bool angles, const char *unit)
+/* A file without bytes is called so, and gzip files are held against their checksums. */
+Test(cli_info, of_an_empty_or_a_damaged_file_says_so)
+{
+    static const char *const empty[] = {"a.nii", "a.nii.gz", "a.dcm", "a.tif", "a.h5"};
+    for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) {
+        write_file(empty[i], "", 0);
+        expect_info(empty[i], 3, "is empty: it has no bytes");
+        unlink(empty[i]);
+    }
+    ts_program_run(ts_scan_file.folder, ARGUMENTS("phantom", "disc", "-o", "study", "--size", "32", "--slices", "3"),
+                   &outcome);
+    ts_program_run(ts_scan_file.folder, ARGUMENTS("run", "dicom study", "-o", "a.nii.gz"), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    ts_program_run(ts_scan_file.folder, ARGUMENTS("info", "a.nii.gz", "--json"), &outcome);
+    cr_expect(strstr(outcome.out, "\"checked\": true"), "%s", outcome.out);
+    cr_assert_eq(system("head -c -1 a.nii.gz > cut.nii.gz && head -c -8 a.nii.gz > wrong.nii.gz && "
+                        "printf 12345678 >> wrong.nii.gz && head -c 200 a.nii.gz > short.nii.gz"),
+                 0);
+    expect_info("cut.nii.gz", 3, "ends before its data do");
+    expect_info("short.nii.gz", 3, "ends before its data do");
+    expect_info("wrong.nii.gz", 3, "checksum");
+    for (int i = 0; i < 2; i++) {
+        ts_program_run(ts_scan_file.folder,
+                       ARGUMENTS("run", i ? "nifti wrong.nii.gz" : "nifti cut.nii.gz", "-o", "o.h5"), &outcome);
+        cr_expect_eq(outcome.code, 3, "%s", outcome.err);
+    }
+}
+
+/* Of a long volume the beginning is inflated, and that is said. */
+Test(cli_info, of_a_long_gzip_file_says_what_was_checked)
+{
+    cr_assert_eq(system("dd if=/dev/zero of=zeros bs=1M count=140 status=none"), 0);
+    ts_program_run(ts_scan_file.folder, ARGUMENTS("phantom", "disc", "-o", "study", "--size", "32", "--slices", "1"),
+                   &outcome);
+    ts_program_run(ts_scan_file.folder, ARGUMENTS("run", "dicom study", "-o", "a.nii"), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    cr_assert_eq(system("{ head -c 352 a.nii; cat zeros; } | gzip -1 > long.nii.gz && rm zeros"), 0);
+    expect_info("long.nii.gz", 0, "the first 128 MiB were inflated without fault; the rest was not checked");
+}
+
+static void write_typed_scan(const char *name, hid_t type, bool keys, bool angles, const char *unit)
 {
     const hid_t file = H5Fcreate(name, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     const hid_t raw = ts_scan_file_group(file, "raw", NULL);
     double theta[SCAN_FRAMES];
     for (int i = 0; i < SCAN_FRAMES; i++)
         theta[i] = 180.0 * i / SCAN_FRAMES;
-    ts_scan_file_frames(raw, "frames", SCAN_FRAMES, &(struct scan_storage){.type = H5T_STD_U16LE});
+    ts_scan_file_frames(raw, "frames", SCAN_FRAMES, &(struct scan_storage){.type = type});
     if (keys)
         ts_scan_file_numbers(raw, "image_key", SCAN_FRAMES, (const double[SCAN_FRAMES]){1, 2, 0}, NULL);
     if (angles)
@@ -125,27 +165,133 @@ static void write_scan(const char *name, bool keys, bool angles, const char *uni
     H5Fclose(file);
 }
 
+static void write_scan(const char *name, bool keys, bool angles, const char *unit)
+{
+    write_typed_scan(name, H5T_STD_U16LE, keys, angles, unit);
+}
+
+/* Runs what `info` said to try through a shell, as a user who copies the line does. */
+static void expect_shell_takes_try(const char *path)
+{
+    char command[4096];
+    ts_program_run(ts_scan_file.folder, ARGUMENTS("info", path), &outcome);
+    const char *start = strstr(outcome.out, "  try: tomostage ");
+    cr_assert(start, "%s: %s%s", path, outcome.out, outcome.err);
+    start += strlen("  try: tomostage ");
+    snprintf(command, sizeof command, "'%s' %.*s >/dev/null", ts_test_program(), (int)strcspn(start, "\n"), start);
+    cr_expect_eq(system(command), 0, "%s", command);
+}
+
+Test(cli_info, what_it_says_to_try_is_quoted_for_a_shell)
+{
+    static const char *const names[] = {"a b.h5",         "it's.h5", "a\"b.h5", "$HOME `x`|y,z.h5",
+                                        "back\\slash.h5", "a=b.h5",  "[1].h5"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        write_scan(names[i], i % 2, true, "degree");
+        expect_shell_takes_try(names[i]);
+    }
+    ts_program_run(ts_scan_file.folder, ARGUMENTS("phantom", "disc", "-o", "study", "--size", "32", "--slices", "3"),
+                   &outcome);
+    ts_program_run(ts_scan_file.folder, ARGUMENTS("run", "dicom study", "-o", "a b.nii"), &outcome);
+    ts_program_run(ts_scan_file.folder, ARGUMENTS("check", "dicom 'a b.nii'"), &outcome);
+    cr_expect(strstr(outcome.err, "it is a NIfTI file: nifti \"a b.nii\"\n"), "%s", outcome.err);
+}
+
+/* A detector counts in integers without a sign. */
+Test(cli_info, only_what_may_be_counts_is_called_so)
+{
+    const hid_t types[] = {H5T_IEEE_F32LE, H5T_STD_I16LE};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        write_typed_scan("e.h5", types[i], false, true, "degree");
+        expect_info("e.h5", 0, "add quantity=transmission or quantity=line_integral if they are\n");
+        cr_expect(!strstr(outcome.out, "counts"), "%s", outcome.out);
+        expect_shell_takes_try("e.h5");
+        cr_assert_eq(unlink("e.h5"), 0);
+    }
+}
+
 Test(cli_info, of_an_unknown_layout_says_what_looks_like_a_scan)
 {
     write_scan("a.h5", true, true, "degree");
     expect_info("a.h5", 0,
                 "looks like a scan: data at /raw/frames, image_key at /raw/image_key, angles at "
-                "/raw/Sample_Rotation\n  try: nexus a.h5 data=/raw/frames image_key=/raw/image_key "
-                "angles=/raw/Sample_Rotation\n");
+                "/raw/Sample_Rotation\n  try: tomostage check 'nexus a.h5 data=/raw/frames image_key=/raw/image_key "
+                "angles=/raw/Sample_Rotation'\n");
     write_scan("b.h5", false, true, "degree");
     expect_info("b.h5", 0,
-                "  try: hdf5 b.h5 path=/raw/frames axes=view,z,detector angles=/raw/Sample_Rotation "
-                "quantity=counts\n");
+                "  try: tomostage check 'hdf5 b.h5 path=/raw/frames axes=view,z,detector angles=/raw/Sample_Rotation "
+                "quantity=counts'\n");
     expect_run("hdf5 b.h5", "path=/raw/frames axes=view,z,detector angles=/raw/Sample_Rotation quantity=counts");
     write_scan("d.h5", false, true, NULL);
-    expect_info("d.h5", 0, "angle_unit=degree quantity=counts   (or radian: the file does not say)\n");
+    expect_info("d.h5", 0, "angle_unit=degree quantity=counts'   (or radian: the file does not say)\n");
     expect_run("hdf5 d.h5",
                "path=/raw/frames axes=view,z,detector angles=/raw/Sample_Rotation angle_unit=degree quantity=counts");
     write_scan("c.h5", false, false, "degree");
-    expect_info("c.h5", 0, "looks like a volume: data at /raw/frames\n  try: hdf5 c.h5 path=/raw/frames axes=z,y,x\n");
+    expect_info(
+        "c.h5", 0,
+        "looks like a volume: data at /raw/frames\n  try: tomostage check 'hdf5 c.h5 path=/raw/frames axes=z,y,x'\n");
     expect_run("hdf5 c.h5", "path=/raw/frames axes=z,y,x");
     ts_program_run(ts_scan_file.folder, ARGUMENTS("info", "out.h5"), &outcome);
     cr_assert(!strstr(outcome.out, "looks like"), "%s", outcome.out);
+}
+
+/* Adds a dataset of `rank` axes of n values. With a file it is external: its values lie there. */
+static void add_dataset(hid_t file, const char *name, hid_t type, int rank, hsize_t n, const char *external)
+{
+    const hsize_t shape[] = {n, n, n, n};
+    const hid_t space = H5Screate_simple(rank, shape, NULL), list = H5Pcreate(H5P_DATASET_CREATE);
+    if (external)
+        H5Pset_external(list, external, 0, H5F_UNLIMITED);
+    else
+        H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY);
+    const hid_t dataset = H5Dcreate2(file, name, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
+    cr_assert(dataset >= 0 && H5Dclose(dataset) >= 0 && H5Pclose(list) >= 0 && H5Sclose(space) >= 0);
+}
+
+/* What no input reads is neither something to try nor a reason for exit code 0, and a smaller dataset that one does
+ * read is found behind it. */
+Test(cli_info, ends_with_3_where_an_hdf5_file_holds_no_input)
+{
+    static const char none[] = "x.h5 holds no dataset of numbers with three axes\n";
+    const hid_t text = H5Tcopy(H5T_C_S1);
+    const struct {
+        hid_t type;
+        int rank;
+        const char *external, *words;
+    } cases[] = {{H5T_STD_U8LE, 0, NULL, none},
+                 {H5T_STD_U8LE, 1, NULL, none},
+                 {H5T_STD_U8LE, 4, NULL, none},
+                 {text, 3, NULL, none},
+                 {H5T_STD_U8LE, 3, "values", "x.h5: /d has its values in other files (external storage)\n"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const hid_t file = H5Fcreate("x.h5", H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+        if (cases[i].rank > 0)
+            add_dataset(file, "d", cases[i].type, cases[i].rank, 4, cases[i].external);
+        H5Fclose(file);
+        expect_info("x.h5", 3, cases[i].words);
+        cr_expect(!strstr(outcome.out, "try: "), "%s", outcome.out);
+    }
+    H5Tclose(text);
+    cr_expect(strstr(outcome.out, "looks like a volume: data at /d\n  as an input it is refused: x.h5: /d has its"),
+              "%s", outcome.out);
+    ts_program_run(ts_scan_file.folder, ARGUMENTS("info", "x.h5", "--json"), &outcome);
+    cr_expect(outcome.code == 3 && strstr(outcome.out, "\"refused\": \"x.h5: /d has its"), "%s", outcome.out);
+    const hid_t file = H5Fopen("x.h5", H5F_ACC_RDWR, H5P_DEFAULT);
+    add_dataset(file, "e", H5T_STD_U8LE, 3, 3, NULL);
+    H5Fclose(file);
+    expect_info("x.h5", 0, "looks like a volume: data at /e\n");
+    expect_shell_takes_try("x.h5");
+}
+
+Test(cli_info, of_a_scan_of_our_own_says_what_it_is)
+{
+    ts_program_run(ts_scan_file.folder,
+                   ARGUMENTS("phantom", "scan", "-o", "s.nxs", "--size", "32", "--slices", "2", "--views", "24"),
+                   &outcome);
+    expect_info("s.nxs", 0, "  complete, all digests right\n  frames: 24 projections, ");
+    cr_expect(strstr(outcome.out, "\n  detector: 2 rows of 32 pixels, "), "%s", outcome.out);
+    ts_program_run(ts_scan_file.folder, ARGUMENTS("info", "s.nxs", "--json"), &outcome);
+    cr_expect(strstr(outcome.out, "\"projections\": 24,"), "%s", outcome.out);
 }
 
 Test(cli_info, ends_with_3_where_every_series_is_refused)

@@ -69,6 +69,30 @@ Test(profile, moments_count_once_and_threads_each)
     ts_trace_destroy(trace);
 }
 
+/* What the program wrote it reads: the parts with their bytes, the stages, the memory. */
+static void expect_read(const char *path)
+{
+    struct arena *arena = ts_arena_create();
+    struct ts_diag *diag = ts_diag_create();
+    struct trace *trace;
+    struct profile_memory memory;
+    struct profile_sum sums[TRACE_PARTS];
+    size_t n, n_boxes = 0;
+    cr_assert_eq(ts_profile_read(path, arena, &trace, &memory, diag), TS_OK);
+    cr_expect(memory.planned > 0 && memory.budget >= memory.planned && memory.peak > 0 && memory.gpu_planned == 0);
+    cr_expect(ts_profile_sums(trace, sums) > 0);
+    cr_expect(sums[TRACE_READ].bytes > 0 && sums[TRACE_COMPUTE].n > 1 && sums[TRACE_UPLOAD].n == 0);
+    const struct trace_stretch *stretches = ts_trace_stretches(trace, &n);
+    for (size_t i = 0; i < n; i++) {
+        cr_expect_eq(stretches[i].stage != NULL, stretches[i].part == TRACE_COMPUTE);
+        n_boxes += stretches[i].stage && !strcmp(stretches[i].stage, "box");
+    }
+    cr_expect(n_boxes > 0);
+    ts_trace_destroy(trace);
+    ts_diag_destroy(diag);
+    ts_arena_destroy(arena);
+}
+
 /* The parts of a run end before the run does, and both files are there and parse. */
 Test(profile, a_run_writes_table_picture_and_events)
 {
@@ -90,6 +114,7 @@ Test(profile, a_run_writes_table_picture_and_events)
     cr_assert(text && ts_test_is_json(text, bytes));
     cr_expect(memmem(text, bytes, "\"ph\": \"X\"", 9));
     free(text);
+    expect_read(path);
     snprintf(path, sizeof path, "%s/p.svg", folder);
     text = (char *)ts_test_read_file(path, &bytes);
     cr_assert(text && bytes > 7 && !strncmp(text, "<svg ", 5) && !strncmp(text + bytes - 7, "</svg>\n", 7));

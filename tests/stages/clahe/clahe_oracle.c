@@ -13,28 +13,52 @@
 struct slice {
     int64_t ny, nx, height, width, tiles_y, tiles_x, values;
     const int64_t *bins;
+    const bool *valid; /* of its pixels */
     double *tables;
+    int64_t *pixels; /* the valid ones of each tile */
 };
 
 static int64_t *tile_histogram(const struct slice *slice, int64_t ty, int64_t tx)
 {
-    int64_t *counts = calloc((size_t)slice->values, sizeof *counts);
+    int64_t *counts = calloc((size_t)slice->values, sizeof *counts), *pixels = &slice->pixels[ty * slice->tiles_x + tx];
+    *pixels = 0;
     for (int64_t y = ty * slice->height; y < (ty + 1) * slice->height; y++)
         for (int64_t x = tx * slice->width; x < (tx + 1) * slice->width; x++) {
             const int64_t j = ts_border_oracle(y, slice->ny, BORDER_MIRROR);
             const int64_t i = ts_border_oracle(x, slice->nx, BORDER_MIRROR);
+            if (!slice->valid[j * slice->nx + i])
+                continue;
             counts[slice->bins[j * slice->nx + i]]++;
+            ++*pixels;
         }
     return counts;
+}
+
+/* Returns the table of a tile, or of the nearest tile with valid pixels where it has none. */
+static const double *table_of(const struct slice *slice, int64_t ty, int64_t tx)
+{
+    double least = INFINITY;
+    const double *found = NULL;
+    for (int64_t y = 0; y < slice->tiles_y; y++)
+        for (int64_t x = 0; x < slice->tiles_x; x++) {
+            const int64_t tile = y * slice->tiles_x + x;
+            const double distance = hypot((double)((y - ty) * slice->height), (double)((x - tx) * slice->width));
+            if (slice->pixels[tile] > 0 && distance < least) {
+                least = distance;
+                found = slice->tables + tile * slice->values;
+            }
+        }
+    return found;
 }
 
 /* ---- OpenCV -------------------------------------------------------------------------------------- */
 
 static void opencv_tables(struct slice *slice, double clip_limit)
 {
-    const int64_t pixels = slice->height * slice->width, values = slice->values;
+    const int64_t values = slice->values;
     for (int64_t tile = 0; tile < slice->tiles_y * slice->tiles_x; tile++) {
         int64_t *counts = tile_histogram(slice, tile / slice->tiles_x, tile % slice->tiles_x);
+        const int64_t pixels = slice->pixels[tile];
         if (isfinite(clip_limit)) {
             const int64_t limit = (int64_t)fmax(1, floor(clip_limit * (double)pixels / (double)values));
             int64_t cut = 0;
@@ -64,7 +88,7 @@ static float opencv_look_up(const struct slice *slice, int64_t ty, int64_t tx, i
 {
     ty = ty < 0 ? 0 : ty >= slice->tiles_y ? slice->tiles_y - 1 : ty;
     tx = tx < 0 ? 0 : tx >= slice->tiles_x ? slice->tiles_x - 1 : tx;
-    return (float)slice->tables[(ty * slice->tiles_x + tx) * slice->values + bin];
+    return (float)table_of(slice, ty, tx)[bin];
 }
 
 static void opencv_slice(struct slice *slice, double clip_limit, double *out)
@@ -72,6 +96,10 @@ static void opencv_slice(struct slice *slice, double clip_limit, double *out)
     opencv_tables(slice, clip_limit);
     for (int64_t y = 0; y < slice->ny; y++)
         for (int64_t x = 0; x < slice->nx; x++) {
+            if (!slice->valid[y * slice->nx + x]) {
+                *out++ = 0;
+                continue;
+            }
             const float at_y = (float)y * (1.0f / (float)slice->height) - 0.5f;
             const float at_x = (float)x * (1.0f / (float)slice->width) - 0.5f;
             const int64_t ty = (int64_t)floor((double)at_y), tx = (int64_t)floor((double)at_x);
@@ -129,23 +157,24 @@ static void skimage_clip(int64_t *counts, int64_t n, int64_t limit)
 }
 
 /* The bins of a slice's values: 16-bit levels, then 14-bit levels over the slice's span, then bins. */
-static void skimage_bins(const struct stage_context *context, const double *in, int64_t n, int64_t *bins)
+static void skimage_bins(const struct stage_context *context, const double *in, const bool *valid, int64_t n,
+                         int64_t *bins)
 {
     const struct clahe_params *params = context->params;
     const enum ts_dtype dtype = context->in.dtype;
     double low = INFINITY, high = -INFINITY, lowest = INFINITY, highest = -INFINITY;
     double *levels = malloc((size_t)n * sizeof *levels);
     for (int64_t i = 0; i < n; i++) {
-        low = fmin(low, in[i]);
-        high = fmax(high, in[i]);
+        low = valid[i] ? fmin(low, in[i]) : low;
+        high = valid[i] ? fmax(high, in[i]) : high;
     }
     for (int64_t i = 0; i < n; i++) {
         levels[i] = dtype == TS_U8    ? in[i] * 257
                     : dtype == TS_U16 ? in[i]
                     : low < high      ? rint((in[i] - low) / (high - low) * 65535)
                                       : 0;
-        lowest = fmin(lowest, levels[i]);
-        highest = fmax(highest, levels[i]);
+        lowest = valid[i] ? fmin(lowest, levels[i]) : lowest;
+        highest = valid[i] ? fmax(highest, levels[i]) : highest;
     }
     for (int64_t i = 0; i < n; i++) {
         const double gray =
@@ -157,9 +186,10 @@ static void skimage_bins(const struct stage_context *context, const double *in, 
 
 static void skimage_slice(struct slice *slice, double clip_limit, double *out)
 {
-    const int64_t pixels = slice->height * slice->width, values = slice->values;
+    const int64_t values = slice->values;
     for (int64_t tile = 0; tile < slice->tiles_y * slice->tiles_x; tile++) {
         int64_t *counts = tile_histogram(slice, tile / slice->tiles_x, tile % slice->tiles_x), sum = 0;
+        const int64_t pixels = slice->pixels[tile];
         if (isfinite(clip_limit))
             skimage_clip(counts, values, (int64_t)fmax(1, floor(clip_limit * (double)pixels)));
         for (int64_t v = 0; v < values; v++) {
@@ -171,6 +201,8 @@ static void skimage_slice(struct slice *slice, double clip_limit, double *out)
     double lowest = INFINITY, highest = -INFINITY;
     for (int64_t y = 0; y < slice->ny; y++)
         for (int64_t x = 0; x < slice->nx; x++) {
+            if (!slice->valid[y * slice->nx + x])
+                continue;
             /* Tiles and pixels counted half a tile further up and left. */
             const int64_t padded_y = y + slice->height / 2, padded_x = x + slice->width / 2;
             float sum = 0;
@@ -183,7 +215,7 @@ static void skimage_slice(struct slice *slice, double clip_limit, double *out)
                     double wx = (double)(padded_x % slice->width) / (double)slice->width;
                     wy = ey ? wy : 1 - wy;
                     wx = ex ? wx : 1 - wx;
-                    const double *table = slice->tables + (ty * slice->tiles_x + tx) * values;
+                    const double *table = table_of(slice, ty, tx);
                     sum += (float)(table[slice->bins[y * slice->nx + x]] * (wx * wy));
                 }
             const double value = floor((double)sum);
@@ -192,10 +224,21 @@ static void skimage_slice(struct slice *slice, double clip_limit, double *out)
             highest = fmax(highest, value);
         }
     for (int64_t i = 0; i < slice->ny * slice->nx; i++)
-        out[i] = (float)(lowest < highest ? (out[i] - lowest) / (highest - lowest) : fmin(out[i], 1));
+        out[i] = !slice->valid[i]   ? 0
+                 : lowest < highest ? (double)(float)((out[i] - lowest) / (highest - lowest))
+                                    : fmin(out[i], 1);
 }
 
 void ts_clahe_oracle(const struct stage_context *context, const double *in, double *out)
+{
+    const size_t n = ts_slice_count(&context->in) * (size_t)context->in.axes[0].n;
+    bool *valid = malloc(n);
+    memset(valid, 1, n);
+    ts_clahe_masked_oracle(context, in, valid, out);
+    free(valid);
+}
+
+void ts_clahe_masked_oracle(const struct stage_context *context, const double *in, const bool *valid, double *out)
 {
     const struct clahe_params *params = context->params;
     struct slice slice = {.ny = context->in.axes[1].n, .nx = context->in.axes[2].n};
@@ -219,15 +262,19 @@ void ts_clahe_oracle(const struct stage_context *context, const double *in, doub
     }
     slice.bins = bins;
     slice.tables = malloc((size_t)(slice.tiles_y * slice.tiles_x * slice.values) * sizeof *slice.tables);
-    for (int64_t z = 0; z < context->in.axes[0].n; z++, in += n, out += n)
+    slice.pixels = malloc((size_t)(slice.tiles_y * slice.tiles_x) * sizeof *slice.pixels);
+    for (int64_t z = 0; z < context->in.axes[0].n; z++, in += n, out += n, valid += n) {
+        slice.valid = valid;
         if (params->method == CLAHE_OPENCV) {
             for (int64_t i = 0; i < n; i++)
                 bins[i] = (int64_t)in[i];
             opencv_slice(&slice, params->clip_limit, out);
         } else {
-            skimage_bins(context, in, n, bins);
+            skimage_bins(context, in, valid, n, bins);
             skimage_slice(&slice, params->clip_limit, out);
         }
+    }
+    free(slice.pixels);
     free(bins);
     free(slice.tables);
 }

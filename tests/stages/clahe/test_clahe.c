@@ -8,6 +8,7 @@
 
 #include "tests/files/hdf5_data.h"
 #include "tests/stages/clahe/clahe_oracle.h"
+#include "tests/support/masked.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
@@ -229,5 +230,60 @@ Test(clahe, refuses_what_its_rule_does_not_know)
         struct ts_image in = ts_test_image(1, 3, 4, bad[i].dtype, VALUES_RANDOM, 1);
         ts_test_refuses(&clahe_stage, bad[i].assignments, &in, NULL, bad[i].code, bad[i].part);
         free(in.data);
+    }
+}
+
+/* Compares a masked image with the definition, in slabs and on threads of several numbers. */
+static void check_masked(const char *assignments, enum ts_dtype dtype, enum masked_pixels which)
+{
+    enum { NZ = 4, NY = 37, NX = 70 };
+    struct ts_image image = ts_test_image(NZ, NY, NX, dtype, VALUES_CT, 31);
+    double *in = malloc(NZ * NY * NX * sizeof *in), *expected = malloc(NZ * NY * NX * sizeof *expected);
+    bool *valid = malloc(NZ * NY * NX);
+    ts_test_mask(&image, which, dtype == TS_F32 ? -3e38 : 120, 32);
+    /* Slice 2 becomes a body in the middle: tiles at its corners are empty, and others nearly so. */
+    for (size_t i = 0; which == MASKED_SOME && i < NY * NX; i++)
+        if (i / NX < 9 || i / NX >= 26 || i % NX < 20 || i % NX >= 47) {
+            ts_slice_valid(&image, 2)[i / 64] &= ~(UINT64_C(1) << i % 64);
+            ts_test_store(ts_slice_data(&image, 2), dtype, i, dtype == TS_F32 ? (double)NAN : 127);
+        }
+    ts_load_f64(in, image.data, dtype, NZ * NY * NX);
+    for (int64_t z = 0; z < NZ; z++)
+        for (size_t i = 0; i < NY * NX; i++)
+            valid[(size_t)z * NY * NX + i] = ts_test_is_valid(&image, z, i);
+    for (int threads = 1; threads <= 3; threads += 2) {
+        struct stage_run run;
+        cr_assert_eq(ts_test_run(&run, &clahe_stage, assignments, &image, NULL, threads == 1 ? 0 : 1, threads), TS_OK);
+        ts_clahe_masked_oracle(&run.context, in, valid, expected);
+        for (size_t i = 0; i < NZ * NY * NX; i++) {
+            double is;
+            ts_load_f64(&is, (char *)run.out.data + i * ts_dtype_bytes(run.out.dtype), run.out.dtype, 1);
+            cr_assert(is == expected[i], "%s of %s: pixel %zu is %.9g, expected %.9g", assignments,
+                      ts_dtype_name(dtype), i, is, expected[i]);
+        }
+        ts_test_run_clear(&run);
+    }
+    free(in);
+    free(expected);
+    free(valid);
+    free(image.data);
+    free(image.valid);
+}
+
+TEST_ON_BOTH(clahe, tables_of_masked_images_are_those_of_their_valid_pixels)
+{
+    static const char *const opencv[] = {"method=opencv", "method=opencv clip_limit=600 tiles_y=3 tiles_x=5",
+                                         "method=opencv clip_limit=inf tiles_y=1 tiles_x=2"};
+    static const char *const skimage[] = {"clip_limit=0.02", "kernel_y=11 kernel_x=9 clip_limit=0.3 bins=100",
+                                          "clip_limit=inf bins=10000"};
+    for (int c = 0; c < 3; c++) {
+        for (int dtype = TS_U8; dtype <= TS_F32; dtype++)
+            check_masked(skimage[c], (enum ts_dtype)dtype, MASKED_SOME);
+        check_masked(opencv[c], TS_U8, MASKED_SOME);
+        check_masked(opencv[c], TS_U16, MASKED_SOME);
+        check_masked(opencv[c], TS_U16, MASKED_ALL);
+        check_masked(skimage[c], TS_I16, MASKED_ALL);
+        check_masked(skimage[c], TS_F32, MASKED_NONE);
+        check_masked(opencv[c], TS_U8, MASKED_NONE);
     }
 }

@@ -8,6 +8,7 @@
 
 #include "tests/files/dicom_open.h"
 #include "tests/stages/filters/box_oracle.h"
+#include "tests/support/skip.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
@@ -259,7 +260,7 @@ Test(box, fuses_its_passes_over_many_slices_on_cuda)
     };
     ts_test_begin_cuda();
     if (ts_test_device->block_shared_bytes < SHARED_BYTES)
-        cr_skip_test("a block has less than %d bytes of shared memory", (int)SHARED_BYTES);
+        ts_test_skip("a block has less than %d bytes of shared memory", (int)SHARED_BYTES);
     cr_assert_geq(ts_stage_check(&box_stage, ts_box_oracle, cases, sizeof cases / sizeof *cases), 50);
     ts_test_end_cuda();
 }

@@ -163,6 +163,44 @@ TEST_ON_BOTH(masked_filters, a_nan_that_is_invalid_spreads_nowhere)
     }
 }
 
+/* Returns the mean of the valid pixels of a window of radius 4 around a pixel of the slice, mirrored at its ends. */
+static double mean_around(const struct ts_image *image, int64_t z, int64_t y, int64_t x)
+{
+    double sum = 0, n = 0;
+    for (int64_t j = -4; j <= 4; j++)
+        for (int64_t i = -4; i <= 4; i++) {
+            bool valid;
+            const double value = sample(image, BORDER_MIRROR, z, y + j, x + i, &valid);
+            sum += valid ? value : 0;
+            n += valid;
+        }
+    return sum / n;
+}
+
+/* Running sums would carry both to the end of the row: what is hidden, if it counted, and a NaN. */
+TEST_ON_BOTH(masked_filters, box_keeps_large_hidden_values_and_nan_out_of_its_running_sums)
+{
+    struct ts_image image = ts_test_image(NZ, NY, NX, TS_F32, VALUES_CT, 27);
+    ts_test_mask(&image, MASKED_SOME, 3e38, 28);
+    ((float *)image.data)[NX / 2] = NAN;
+    ts_slice_valid(&image, 0)[0] |= UINT64_C(1) << NX / 2;
+    const struct ts_image out = ts_test_output(&box_stage, "radius=4 border=mirror method=running-sum", &image);
+    for (int64_t z = 0; z < NZ; z++)
+        for (size_t i = 0; i < NY * NX; i++) {
+            const double is = (double)((const float *)ts_slice_data(&out, z))[i];
+            if (!ts_test_is_valid(&image, z, i)) {
+                cr_assert_float_eq(is, (double)3e38F, 0);
+                continue;
+            }
+            const double expected = mean_around(&image, z, (int64_t)i / NX, (int64_t)i % NX);
+            cr_assert(isnan(expected) ? isnan(is) : fabs(is - expected) <= 4096e-6,
+                      "slice %lld, pixel %zu is %.9g, expected %.9g", (long long)z, i, is, expected);
+        }
+    free(out.data);
+    free(image.data);
+    free(image.valid);
+}
+
 /* The weighted sum where an invalid pixel counts as the one in the middle. */
 static double convolved(const struct ts_image *image, enum ts_border border, const struct convolve_weights *kernel,
                         int64_t z, int64_t y, int64_t x)

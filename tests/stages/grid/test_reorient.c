@@ -8,6 +8,7 @@
 
 #include "tests/stages/grid/moves_oracle.h"
 #include "tests/support/stage_run.h"
+#include "tests/support/support.h"
 
 TestSuite(reorient);
 
@@ -123,8 +124,25 @@ Test(reorient, refuses_askew_slices_only_where_other_slices_are_made)
     cr_expect(run.out.step_z_mm[1] == -0.4 && run.out.step_z_mm[2] == -2 && run.out.direction[8] == -1);
     ts_test_run_clear(&run);
     ts_test_refuses(&reorient_stage, "to=SAR", &in, NULL, "reorient-shear", "unshear");
-    in.step_z_mm[1] = 1e-4;
-    free(ts_test_output(&reorient_stage, "to=SAR", &in).data);
+    free(in.data);
+}
+
+/* The bound is the one of every stage, TS_UPRIGHT_DEGREE. Below it a warning says how far off positions are, where that
+ * is more than a hundredth of a pixel. */
+Test(reorient, takes_slices_that_count_as_upright)
+{
+    static const struct {
+        double degree;
+        bool taken, warned;
+    } cases[] = {{0.003, true, false}, {0.0499, true, true}, {0.0501, false, false}};
+    struct ts_image in = ts_test_image(30, 4, 5, TS_U8, VALUES_RANDOM, 1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct stage_run run;
+        in.step_z_mm[1] = in.step_z_mm[2] * tan(cases[i].degree * M_PI / 180);
+        cr_expect_eq(ts_test_run(&run, &reorient_stage, "to=SAR", &in, NULL, 0, 1) == TS_OK, cases[i].taken);
+        cr_expect_eq(ts_test_record(run.diag, "reorient-shear") != NULL, cases[i].warned || !cases[i].taken);
+        ts_test_run_clear(&run);
+    }
     free(in.data);
 }
 

@@ -11,6 +11,7 @@
 #include "tests/stages/projection/backproject_oracle.h"
 #include "tests/support/adjoint_check.h"
 #include "tests/support/scan_check.h"
+#include "tests/support/skip.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
@@ -156,7 +157,7 @@ Test(backproject, tensor_cores_are_an_adjoint_pair_on_cuda)
     };
     ts_test_begin_cuda();
     if (ts_test_device->code < CUDA_TENSOR_CODE)
-        cr_skip("tensor cores of compute capability 8.0 are needed");
+        ts_test_skip("tensor cores of compute capability 8.0 are needed");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         ts_test_adjoint(&cases[i]);
     ts_test_end_cuda();

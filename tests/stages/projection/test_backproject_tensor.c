@@ -8,6 +8,7 @@
 
 #include "stages/projection/reconstruction.h"
 #include "tests/stages/projection/backproject_oracle.h"
+#include "tests/support/skip.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
@@ -38,7 +39,7 @@ Test(backproject, tensor_cores_keep_their_l2_errors_on_cuda)
     static const float brightness[] = {1, 1e-36F, 1e34F};
     ts_test_begin_cuda();
     if (ts_test_device->code < CUDA_TENSOR_CODE)
-        cr_skip("tensor cores of compute capability 8.0 are needed");
+        ts_test_skip("tensor cores of compute capability 8.0 are needed");
     struct ts_image in = ts_test_image(2, 256, 93, TS_F32, VALUES_RANDOM, 8);
     ts_test_sinogram(&in);
     float *values = in.data;
@@ -59,7 +60,7 @@ Test(backproject, tensor_cores_do_not_spread_what_overflows_on_cuda)
     static const char *const methods[] = {"method=tensor", "method=tensor-split"};
     ts_test_begin_cuda();
     if (ts_test_device->code < CUDA_TENSOR_CODE)
-        cr_skip("tensor cores of compute capability 8.0 are needed");
+        ts_test_skip("tensor cores of compute capability 8.0 are needed");
     for (size_t m = 0; m < 2; m++) {
         struct ts_image in = ts_test_image(3, 29, 40, TS_F32, VALUES_RANDOM, 4);
         struct stage_run run, pixel;

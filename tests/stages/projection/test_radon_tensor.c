@@ -8,6 +8,7 @@
 
 #include "stages/projection/radon.h"
 #include "tests/stages/projection/radon_oracle.h"
+#include "tests/support/skip.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 
@@ -39,7 +40,7 @@ Test(radon, tensor_cores_keep_their_l2_errors_on_cuda)
 {
     ts_test_begin_cuda();
     if (ts_test_device->code < CUDA_TENSOR_CODE)
-        cr_skip("tensor cores of compute capability 8.0 are needed");
+        ts_test_skip("tensor cores of compute capability 8.0 are needed");
     struct ts_image in = ts_test_image(3, 256, 261, TS_F32, VALUES_RANDOM, 8);
     in.axes[1].spacing = in.axes[2].spacing = 1;
     float *pixels = in.data;

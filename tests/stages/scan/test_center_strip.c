@@ -176,7 +176,8 @@ TEST_ON_BOTH(center_strip, of_a_tooth_becomes_a_picture)
     snprintf(text + strlen(text), sizeof text - strlen(text),
              "  - minus_log:\n  - center: {strip: true, strip_step: 2, strip_size: 320}\noutput: {hdf5: out.h5}\n");
     ts_test_chain_runs(text, folder);
-    ts_program_run(folder, (const char *const[]){"preview", "out.h5", "--dataset", table, "-o", "centers.png", NULL},
+    ts_program_run(folder,
+                   (const char *const[]){"preview", "out.h5", "--dataset", table, "--plain", "-o", "centers.png", NULL},
                    outcome);
     cr_assert_eq(outcome->code, 0, "%s", outcome->err);
     snprintf(output, sizeof output, "%s/out.h5", folder);

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# Files that the program holds as texts: the style and the script of reports. They stay readable files of their own, and a
+# C file in the build folder defines them as constants.
+function(embed_texts out header)
+  set(code "/* SPDX-License-Identifier: Apache-2.0 */\n#include \"${header}\"\n")
+  while(ARGN)
+    list(POP_FRONT ARGN name path)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+    file(READ ${path} text)
+    string(REPLACE "\\" "\\\\" text "${text}")
+    string(REPLACE "\"" "\\\"" text "${text}")
+    string(REPLACE "\n" "\\n\"\n\"" text "${text}")
+    string(APPEND code "const char ${name}[] =\n\"${text}\";\n")
+  endwhile()
+  file(CONFIGURE OUTPUT ${out} CONTENT "${code}" @ONLY)
+endfunction()

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This proves that a result which exists is the one that a plan would make: it is whole, its chain has the same
+ * parameters, and the pixels of every slice of its inputs are those that are there now.
+ */
+#ifndef PIPELINE_BATCH_FINISHED_H
+#define PIPELINE_BATCH_FINISHED_H
+
+#include "io/file/digest.h"
+#include "pipeline/plan/plan.h"
+
+/* Checks the result at `path` against the plan, whose chain was searched (ts_chain_search), and writes the result's
+ * digest. Parameters that a plan cannot know before the run, such as a center that a stage will find, follow from the
+ * others and are not compared. Returns TS_OK; TS_RUN_FAILED (batch-other-chain) where a parameter is another,
+ * TS_BAD_INPUT where the file is damaged, is no result, or was made from other images (inputs-differ). */
+enum ts_status ts_finished_check(const char *path, const struct ts_plan *plan, char digest[DIGEST_TEXT_BYTES],
+                                 struct ts_diag *diag);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tomostage diff`: compares two images of any format, or all images of two results and how they were made.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/cli/cli.h"
+#include "pipeline/compare/comparison.h"
+
+static struct arguments {
+    double tolerance, data_range;
+    const char *dataset;
+    int32_t window; /* enum compare_window */
+    bool json;
+} arguments;
+
+/* Reads a number that is not negative to the member that the option names. */
+static bool parse_number(const struct command *command, const struct command_option *option, const char *value)
+{
+    char *end;
+    const double number = strtod(value, &end);
+    const bool fits = end != value && !*end && isfinite(number) && number >= 0;
+    if (fits)
+        *(double *)((char *)&arguments + option->offset) = number;
+    else
+        ts_command_wrong(command, "'--%s %s' is not a number of at least 0", option->name, value);
+    return fits;
+}
+
+static bool parse_window(const struct command *command, const struct command_option *option, const char *value)
+{
+    const bool gaussian = !strcmp(value, "gaussian");
+    arguments.window = gaussian ? WINDOW_GAUSSIAN : WINDOW_UNIFORM;
+    if (!gaussian && strcmp(value, "uniform") != 0) {
+        ts_command_wrong(command, "'--%s %s' is none of uniform, gaussian", option->name, value);
+        return false;
+    }
+    return true;
+}
+
+static const struct command_option options[] = {
+    {"tolerance", 0, OPTION_PARSED, OPTION_AT(struct arguments, tolerance), "X",
+     "the largest difference of two values that passes; default 0", .parse = parse_number},
+    {"dataset", 0, OPTION_TEXT, OPTION_AT(struct arguments, dataset), "NAME",
+     "of results: this image alone, by the name that `save` gave it"},
+    {"data-range", 0, OPTION_PARSED, OPTION_AT(struct arguments, data_range), "R",
+     "how far apart values can be, for PSNR and SSIM; default: the largest less\n"
+     "the smallest value of A",
+     .parse = parse_number},
+    {"ssim-window", 0, OPTION_PARSED, 0, 0, "WINDOW",
+     "uniform (default): 7 x 7 pixels of equal weight; gaussian: 11 x 11, of sigma 1.5", .parse = parse_window},
+    {"json", 0, OPTION_FLAG, OPTION_AT(struct arguments, json), NULL, "everything as one JSON object"}};
+
+static struct comparison_side side_of(const char *text)
+{
+    const bool one_line = ts_cli_is_one_line(text);
+    return (struct comparison_side){text, one_line, !one_line && ts_side_is_hdf5(text) ? arguments.dataset : NULL};
+}
+
+static void print_verdict(const struct comparison *comparison)
+{
+    static const char *const verdicts[] = {"equal", "within the tolerance", "different", "different"};
+    printf("%s\n", verdicts[comparison->state]);
+}
+
+static int diff(char **operands)
+{
+    struct ts_diag *diag = ts_command_diag();
+    struct comparison comparison;
+    if (!diag)
+        return TS_RUN_FAILED;
+    const struct comparison_request request = {.sides = {side_of(operands[0]), side_of(operands[1])},
+                                               .tolerance = arguments.tolerance,
+                                               .difference = {arguments.data_range, arguments.window}};
+    const enum ts_status status = ts_comparison_make(&request, &comparison, diag);
+    if (status == TS_OK && arguments.json) {
+        ts_comparison_print_json(&comparison, stdout);
+    } else if (status == TS_OK) {
+        ts_comparison_print(&comparison, stdout);
+        print_verdict(&comparison);
+    }
+    const bool beyond = comparison.state > COMPARED_WITHIN;
+    ts_comparison_free(&comparison);
+    const int code = ts_command_finish_take(diag, status, arguments.json);
+    return code == 0 && beyond ? TS_RUN_FAILED : code;
+}
+
+const struct command ts_cli_diff = {
+    .name = "diff",
+    .usage = "A B [--tolerance X] [--dataset NAME] [options]",
+    .summary = "report where and by how much two images differ, and how results were made",
+    .help =
+        "A and B are results, DICOM folders or files, or files of NIfTI, NRRD, TIFF or .npy, in any pairing, or\n"
+        "inputs as a chain in one line has them: 'dicom ./study series=2'. Of two results all images are compared,\n"
+        "and what they record: inputs, parameters, tables, device, versions.\n"
+        "NaN equals NaN. Exit code 0: equal, or within the tolerance; 1: different in values, shape or grid.\n",
+    COMMAND_ARGUMENTS(options, arguments),
+    .operands = {2, 2, "an image"},
+    .run = diff,
+};

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The text of the chain is parsed as any other, so that a chain of an older version keeps the defaults of its version.
+ * Flats and darks of the same file as their projections are recorded as inputs of their own, which is why a path
+ * without a name stands for every input: a wrong guess shows in the digests.
+ */
+#include "pipeline/compare/recorded.h"
+
+#include <string.h>
+
+#include "core/path.h"
+#include "io/hdf5/hdf5_texts.h"
+#include "pipeline/chain/chain_build.h"
+
+static enum ts_status read_chain(struct recorded *recorded, struct ts_diag *diag)
+{
+    const char *const *texts, *path = recorded->path;
+    size_t n;
+    enum ts_status status = ts_hdf5_read_texts(path, "/entry/provenance/chain", recorded->arena, &texts, &n, diag);
+    if (status != TS_OK)
+        return status;
+    if (n != 1)
+        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "result-no-chain"},
+                             "%s holds no chain in /entry/provenance", path);
+    const int length = (int)(ts_base_name(path) - path);
+    const char *folder = ts_arena_text(recorded->arena, path, (size_t)length);
+    const char *name = ts_arena_printf(recorded->arena, "%s:/entry/provenance/chain", path);
+    if (!folder || !name)
+        return ts_diag_no_memory(diag, strlen(path));
+    return ts_chain_parse(texts[0], strlen(texts[0]), name, folder, &recorded->chain, diag);
+}
+
+/* Returns the input that "NAME=PATH" names, with the path in *path, or -1. */
+static int32_t named_input(const struct ts_chain *chain, const char *text, const char **path)
+{
+    const char *equals = strchr(text, '=');
+    *path = text;
+    for (int32_t i = 0; equals && i < chain->n_sources; i++) {
+        const char *name = chain->sources[i].name;
+        if (strlen(name) == (size_t)(equals - text) && !strncmp(name, text, strlen(name))) {
+            *path = equals + 1;
+            return i;
+        }
+    }
+    return -1;
+}
+
+static enum ts_status put_paths(struct ts_chain *chain, const char *const *inputs, int n, struct ts_diag *diag)
+{
+    const char *paths[CHAIN_MAX_SOURCES] = {NULL}, *others = NULL;
+    enum ts_status status = TS_OK;
+    for (int i = 0; i < n; i++) {
+        const char *path;
+        const int32_t named = named_input(chain, inputs[i], &path);
+        const char **at = named < 0 ? &others : &paths[named];
+        if (*at)
+            return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "input-twice"},
+                                 "'%s' and '%s' are both given as the input%s%s", *at, path, named < 0 ? "" : " ",
+                                 named < 0 ? "" : chain->sources[named].name);
+        *at = path;
+    }
+    for (int32_t i = 0; i < chain->n_sources && status == TS_OK; i++) {
+        const char *path = paths[i] ? paths[i] : others;
+        if (path)
+            status = ts_chain_set_path(chain, &chain->sources[i], path, diag);
+    }
+    return status;
+}
+
+enum ts_status ts_recorded_open(const char *path, const char *const *inputs, int n, struct recorded *recorded,
+                                struct ts_diag *diag)
+{
+    *recorded = (struct recorded){.arena = ts_arena_create(), .path = path};
+    if (!recorded->arena)
+        return ts_diag_no_memory(diag, sizeof *recorded);
+    enum ts_status status = ts_made_read(path, recorded->arena, &recorded->made, diag);
+    if (status == TS_OK)
+        status = read_chain(recorded, diag);
+    return status == TS_OK ? put_paths(recorded->chain, inputs, n, diag) : status;
+}
+
+void ts_recorded_close(struct recorded *recorded)
+{
+    ts_chain_destroy(recorded->chain);
+    ts_arena_destroy(recorded->arena);
+    *recorded = (struct recorded){0};
+}

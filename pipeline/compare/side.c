@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A chain that does nothing is parsed for the image, so that formats, parameters and their errors are those that runs
+ * have. TIFF states neither what its pages are nor how large: a path alone is taken for slices, and has no grid.
+ */
+#include "pipeline/compare/side.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "io/scan/file_kind.h"
+#include "io/source/source_slices.h"
+
+bool ts_side_is_hdf5(const char *path)
+{
+    const char *format;
+    return ts_file_kind(path, &format) && !strcmp(format, "result");
+}
+
+/* Names the format of a path, with the parameters that it must have. */
+static const char *format_of(const char *path)
+{
+    static const char *const pages[] = {".tif", ".tiff", NULL}, *const slices[] = {".dcm", ".ima", NULL};
+    const char *format, *kind = ts_file_kind(path, &format);
+    if (kind && !strcmp(kind, "a folder") && ts_folder_holds(path, pages) && !ts_folder_holds(path, slices))
+        format = "tiff";
+    if (!kind || !strcmp(format, "gzip"))
+        format = "dicom";
+    return !strcmp(format, "tiff") ? "tiff x pages=slices pixel_size=1 spacing_z=1" : format;
+}
+
+static enum ts_status parse(const char *input, const char *path, const char *image, struct side *side,
+                            struct ts_diag *diag)
+{
+    char *text = NULL, *assignment = NULL;
+    const bool has_parameters = strchr(input, ' ') != NULL;
+    if (asprintf(&text, "%s%s | save name=image", input, has_parameters ? "" : " x") < 0)
+        return ts_diag_no_memory(diag, strlen(input));
+    enum ts_status status = ts_chain_parse(text, strlen(text), "command line", NULL, &side->chain, diag);
+    free(text);
+    if (status == TS_OK && path)
+        status = ts_chain_set_input(side->chain, path, diag);
+    if (status == TS_OK && image) {
+        status = asprintf(&assignment, "input.image=%s", image) < 0 ? ts_diag_no_memory(diag, strlen(image))
+                                                                    : ts_chain_set(side->chain, assignment, diag);
+        free(assignment);
+    }
+    return status;
+}
+
+/* Opens the source that a chain in one line describes, at the path where there is one. */
+static enum ts_status open_input(const char *input, const char *path, const char *image, struct side *side,
+                                 struct ts_diag *diag)
+{
+    enum ts_status status = parse(input, path, image, side, diag);
+    if (status == TS_OK) {
+        const struct chain_source *source = &side->chain->sources[0];
+        side->no_grid = path && !strncmp(input, "tiff", 4);
+        status = ts_source_open(source->format, &source->set, &side->source, diag);
+    }
+    if (status == TS_OK)
+        side->source->no_digests = true;
+    else
+        ts_side_close(side);
+    return status;
+}
+
+enum ts_status ts_side_open(const char *text, bool one_line, const char *image, struct side *side, struct ts_diag *diag)
+{
+    struct stat found;
+    *side = (struct side){0};
+    if (!one_line && stat(text, &found) != 0)
+        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-such-file"},
+                             "there is no file or folder %s", text);
+    return open_input(one_line ? text : format_of(text), one_line ? NULL : text, image, side, diag);
+}
+
+enum ts_status ts_side_open_as(const char *path, const char *format, const char *image, struct side *side,
+                               struct ts_diag *diag)
+{
+    *side = (struct side){0};
+    return open_input(format, path, image, side, diag);
+}
+
+void ts_side_close(struct side *side)
+{
+    if (side->source)
+        side->source->ops->close(side->source);
+    ts_chain_destroy(side->chain);
+    *side = (struct side){0};
+}

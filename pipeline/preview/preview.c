@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Windows are found before anything is drawn, since those of one image are the same in all of its planes. Names come
+ * from files, and are escaped before they reach a terminal.
+ */
+#include "pipeline/preview/preview.h"
+
+#include <stdlib.h>
+
+#include "io/file/png.h"
+#include "pipeline/preview/preview_sheet.h"
+
+enum { NAME_BYTES = 2048, TEXT_BYTES = 256 };
+
+static void print_planes(const struct preview_image *image, FILE *report)
+{
+    char name[NAME_BYTES], size[TEXT_BYTES], window[TEXT_BYTES];
+    ts_text_escape(name, sizeof name, image->name);
+    ts_preview_window_text(image, window, sizeof window);
+    for (int i = 0; i < image->n_planes; i++) {
+        const struct preview_plane *plane = &image->planes[i];
+        ts_preview_size_text(plane, size, sizeof size);
+        fprintf(report, "%s %s%sslice %lld", name, plane->name, *plane->name ? " " : "", (long long)plane->index);
+        if (image->n_volumes > 1)
+            fprintf(report, " of volume %lld", (long long)plane->volume);
+        if (plane->volume_name)
+            fprintf(report, " (%s)", plane->volume_name);
+        fprintf(report, ": %s, window %s\n", size, window);
+    }
+}
+
+enum ts_status ts_preview_write(const struct preview_request *request, const struct preview_style *style,
+                                const char *output, FILE *report, struct ts_diag *diag)
+{
+    struct preview_images images;
+    struct preview_sheet sheet = {0};
+    enum ts_status status = ts_preview_images(request, &images, diag);
+    for (size_t i = 0; i < images.n && status == TS_OK; i++)
+        status = ts_preview_window_find(&style->window, &images.at[i], diag);
+    if (status == TS_OK)
+        status = ts_preview_sheet(&images, style->plain, style->blocks, &sheet, diag);
+    if (status == TS_OK)
+        status = ts_png_write_gray8(output, sheet.width, sheet.height, sheet.gray, diag);
+    for (size_t i = 0; i < images.n && status == TS_OK; i++)
+        print_planes(&images.at[i], report);
+    if (status == TS_OK && images.left_out > 0)
+        fprintf(report, "%zu more images are in the file; --dataset shows one of them\n", images.left_out);
+    free(sheet.gray);
+    ts_preview_images_close(&images);
+    return status;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The parameters are those that the stages ran with, each as a dataset with its unit. The text of the chain holds the
+ * same values, and is a chain file again.
+ */
+#include "pipeline/report/html.h"
+#include "pipeline/report/parts.h"
+
+static void write_stage(const struct report_facts *facts, const struct report_stage *stage, FILE *stream)
+{
+    int n = 0;
+    fputs("<article class=\"stage\">\n<h3>", stream);
+    ts_html_print(stream, "%d. %s", stage->number, stage->label);
+    if (*stage->name)
+        ts_html_print(stream, " (kept as %s)", stage->name);
+    fputs("</h3>\n<p>", stream);
+    ts_html_print(stream, "takes %s; gives %s in %s; ran on %s", stage->input,
+                  ts_report_value(facts, "%s/quantity", stage->group), ts_report_value(facts, "%s/unit", stage->group),
+                  stage->device);
+    fputs("</p>\n", stream);
+    for (const struct hdf5_listed *object = facts->made.objects; object; object = object->next) {
+        const char *name = ts_report_below(object, "/entry/%s/parameters/", stage->group);
+        char shape[64];
+        if (!name)
+            continue;
+        if (n++ == 0)
+            fputs("<table>\n", stream);
+        snprintf(shape, sizeof shape, "%llu values, in the chain below",
+                 object->rank > 0 ? (unsigned long long)object->n[0] : 1ULL);
+        ts_html_row(stream, name, object->value ? object->value : shape, object->units);
+    }
+    fputs(n > 0 ? "</table>\n</article>\n" : "</article>\n", stream);
+}
+
+void ts_report_chain(const struct report_facts *facts, FILE *stream)
+{
+    const struct hdf5_listed *chain = ts_report_dataset(facts, "/entry/provenance/chain");
+    ts_html_section(stream, "chain", "The chain with every value");
+    fputs("<div class=\"stages\">\n", stream);
+    for (size_t i = 0; i < facts->n_stages; i++)
+        write_stage(facts, &facts->stages[i], stream);
+    fputs("</div>\n<details>\n<summary>The chain as a file that runs again</summary>\n<pre>", stream);
+    ts_svg_text(stream, facts->chain);
+    fputs("</pre>\n</details>\n", stream);
+    if (chain && chain->sha256_tree) {
+        fputs("<p>Digest of this text: <code>", stream);
+        ts_svg_text(stream, chain->sha256_tree);
+        fputs("</code></p>\n", stream);
+    }
+    fputs("</section>\n", stream);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * These are the facts that a report states: what the result says about how it was made, and what a profile of its run
+ * says about time and memory. All texts come from files and may hold anything.
+ */
+#ifndef PIPELINE_REPORT_FACTS_H
+#define PIPELINE_REPORT_FACTS_H
+
+#include "io/hdf5/hdf5_verify.h"
+#include "pipeline/compare/made.h"
+#include "pipeline/report/report.h"
+#include "pipeline/run/profile.h"
+
+/* This is a stage of the chain. */
+struct report_stage {
+    int number;         /* as in /entry/process_NUMBER_STAGE */
+    const char *group;  /* "process_3_box" */
+    const char *stage;  /* "box" */
+    const char *label;  /* "box#2" for the second one, as messages and `input` call it */
+    const char *name;   /* that the chain gives; "": none */
+    const char *input;  /* label of the stage, or name of the input, whose image it takes */
+    const char *device; /* "cpu", "cuda:0" */
+};
+
+struct report_facts {
+    const char *path;
+    struct arena *arena;
+    struct made made;
+    struct hdf5_proof proof;
+    struct report_stage *stages;
+    size_t n_stages;
+    const char **inputs; /* names of the inputs: `input` first, the others sorted */
+    size_t n_inputs;
+    const char *chain; /* the text of the chain with all its values */
+    const char *const *warnings;
+    size_t n_warnings;
+    bool keeps_warnings; /* false: a file of an older version, which kept none */
+    struct trace *trace; /* NULL: no profile was given */
+    struct profile_memory memory;
+};
+
+/* Verifies the file and reads everything but images. The caller closes `facts` in every case. */
+enum ts_status ts_report_facts(const struct report_request *request, struct report_facts *facts, struct ts_diag *diag);
+void ts_report_facts_close(struct report_facts *facts);
+/* Returns the value of the fact at this path below /entry, "" where there is none. */
+const char *ts_report_value(const struct report_facts *facts, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Returns the dataset at this path of the file, or NULL. */
+const struct hdf5_listed *ts_report_dataset(const struct report_facts *facts, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Returns what follows the prefix, which is formatted as by printf, in the path of a dataset; NULL for other objects.
+ */
+const char *ts_report_below(const struct hdf5_listed *object, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Returns the stage with this label, or NULL where the label is that of an input. */
+const struct report_stage *ts_report_stage(const struct report_facts *facts, const char *label);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The drawing is that of `check --picture`, made from the sinogram in the result and the center that the stages after
+ * it ran with.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/number.h"
+#include "pipeline/plan/geometry_picture.h"
+#include "pipeline/report/html.h"
+#include "pipeline/report/parts.h"
+
+/* Returns true where detector pixels after this stage are others than before. */
+static bool changes_detector(const char *stage)
+{
+    return !strcmp(stage, "pad") || !strcmp(stage, "rebin") || !strcmp(stage, "stitch") || !strcmp(stage, "crop");
+}
+
+/* Finds the center that a later stage was given or found. Returns the label of that stage, or NULL. */
+static const char *find_center(const struct report_facts *facts, const struct report_image *image, double *center)
+{
+    for (size_t i = 0; i < facts->n_stages; i++) {
+        const struct report_stage *stage = &facts->stages[i];
+        const char *text = ts_report_value(facts, "%s/parameters/center", stage->group);
+        if (image->stage && stage->number <= image->stage->number)
+            continue;
+        if (*text && !ts_number_real(text, center))
+            return stage->label;
+        if (changes_detector(stage->stage))
+            return NULL;
+    }
+    return NULL;
+}
+
+static const struct report_image *last_sinogram(const struct report_images *images)
+{
+    const struct report_image *found = NULL;
+    for (size_t i = 0; i < images->n; i++) {
+        const struct ts_image *image = &images->at[i].source->image;
+        if (ts_image_is_sinogram(image) && image->axes[1].unit && !strcmp(image->axes[1].unit, "degree"))
+            found = &images->at[i];
+    }
+    return found;
+}
+
+enum ts_status ts_report_geometry(const struct report_facts *facts, const struct report_images *images, FILE *stream,
+                                  struct ts_diag *diag)
+{
+    const struct report_image *image = last_sinogram(images);
+    char *svg = NULL;
+    size_t n;
+    if (!image)
+        return TS_OK;
+    struct ts_image sinogram = image->source->image;
+    struct rotation_axis axis = {.center = -sinogram.axes[2].first / ts_axis_spacing(&sinogram.axes[2])};
+    axis.owner = find_center(facts, image, &axis.center);
+    sinogram.axes[2].first = -axis.center * ts_axis_spacing(&sinogram.axes[2]);
+    FILE *drawing = open_memstream(&svg, &n);
+    if (!drawing)
+        return ts_diag_no_memory(diag, sizeof sinogram);
+    ts_geometry_picture(&sinogram, &axis, drawing);
+    const enum ts_status status = fclose(drawing) == 0 ? TS_OK : ts_diag_no_memory(diag, sizeof sinogram);
+    if (status == TS_OK) {
+        ts_html_section(stream, "geometry", "How the sinogram was measured");
+        fputs("<p>", stream);
+        ts_html_print(stream, "The image %s; x, y and the angle are those of the reconstruction.", image->name);
+        fputs("</p>\n", stream);
+        ts_html_svg(stream, svg);
+        fputs("</section>\n", stream);
+    }
+    free(svg);
+    return status;
+}

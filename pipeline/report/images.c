@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An image is opened as a run opens the result of another one, so that axes, units, geometry and invalid pixels are
+ * those that a chain would see. Of a series of volumes the middle one is shown, and all of them are counted.
+ */
+#include "pipeline/report/images.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/search.h"
+#include "io/scan/result.h"
+#include "io/source/source_slices.h"
+
+enum { SLAB_BYTES = 64 << 20, FEWEST_SLICES = 8, PERCENT = 100 };
+
+/* ---- which images ------------------------------------------------------------------------------ */
+
+static bool has_image(const struct report_facts *facts, const char *name)
+{
+    return *name && ts_made_image(&facts->made, name) != NULL;
+}
+
+static void add_image(struct report_images *images, const char *name, const struct report_stage *stage)
+{
+    if (images->n < REPORT_IMAGES)
+        images->at[images->n++] = (struct report_image){.name = name, .stage = stage};
+    else
+        images->left_out++;
+}
+
+/* Stages that keep their image give it their name; the last image of a chain is `data` where it has no other. */
+static enum ts_status list_images(const struct report_facts *facts, struct report_images *images, struct ts_diag *diag)
+{
+    images->at = calloc(REPORT_IMAGES, sizeof *images->at);
+    if (!images->at)
+        return ts_diag_no_memory(diag, REPORT_IMAGES * sizeof *images->at);
+    const struct report_stage *last = facts->n_stages > 0 ? &facts->stages[facts->n_stages - 1] : NULL;
+    for (size_t i = 0; i < facts->n_stages; i++)
+        if (has_image(facts, facts->stages[i].name))
+            add_image(images, facts->stages[i].name, &facts->stages[i]);
+    if (has_image(facts, "data") && !(last && has_image(facts, last->name)))
+        add_image(images, "data", last);
+    return TS_OK;
+}
+
+const struct report_image *ts_report_before(const struct report_facts *facts, const struct report_images *images,
+                                            const struct report_image *image)
+{
+    const struct report_stage *stage = image->stage;
+    for (size_t step = 0; stage && step < facts->n_stages; step++) {
+        stage = ts_report_stage(facts, stage->input);
+        for (size_t i = 0; stage && i < images->n; i++)
+            if (images->at[i].stage == stage && &images->at[i] != image)
+                return &images->at[i];
+    }
+    return NULL;
+}
+
+/* ---- planes ------------------------------------------------------------------------------------ */
+
+static enum ts_status open_image(const char *path, struct report_image *image, struct ts_diag *diag)
+{
+    struct result_params params = {0};
+    struct param_set set = {
+        .params = result_format.params, .n_params = result_format.n_params, .values = &params, .owner = "report"};
+    ts_params_init(&set);
+    params.result = path;
+    params.image = image->name;
+    params.proved = true; /* by the facts of the report */
+    return ts_source_open(&result_format, &set, &image->source, diag);
+}
+
+static enum ts_status make_planes(struct report_image *image, struct ts_diag *diag)
+{
+    static const int axes[REPORT_PLANES][3] = {{0, 1, 2}, {1, 0, 2}, {2, 0, 1}}; /* across, down, right */
+    const struct ts_axis *axis = image->source->image.axes;
+    image->n_planes = axis[0].n >= FEWEST_SLICES ? REPORT_PLANES : 1;
+    for (int i = 0; i < image->n_planes; i++) {
+        struct report_plane *plane = &image->planes[i];
+        *plane = (struct report_plane){.across = axes[i][0], .down = axes[i][1], .right = axes[i][2]};
+        plane->index = (axis[plane->across].n - 1) / 2;
+        plane->rows = axis[plane->down].n;
+        plane->columns = axis[plane->right].n;
+        plane->values = calloc((size_t)(plane->rows * plane->columns), sizeof *plane->values);
+        if (!plane->values)
+            return ts_diag_no_memory(diag, (size_t)(plane->rows * plane->columns) * sizeof *plane->values);
+    }
+    return TS_OK;
+}
+
+/* Copies what the planes show of slice z of the volume that is shown. */
+static void take_slice(struct report_image *image, int64_t z, const float *slice)
+{
+    const int64_t ny = image->planes[0].rows, nx = image->planes[0].columns;
+    if (z == image->planes[0].index)
+        memcpy(image->planes[0].values, slice, (size_t)(ny * nx) * sizeof *slice);
+    if (image->n_planes == 1)
+        return;
+    const struct report_plane *rows = &image->planes[1], *columns = &image->planes[2];
+    const int64_t up = rows->rows - 1 - z;
+    memcpy(rows->values + up * nx, slice + rows->index * nx, (size_t)nx * sizeof *slice);
+    for (int64_t y = 0; y < ny; y++)
+        columns->values[up * ny + y] = slice[y * nx + columns->index];
+}
+
+/* Counts slices [z, z + n) of all volumes, and takes the planes from them. */
+static void take_slab(struct report_image *image, int64_t z, int64_t n, const void *data, float *slice)
+{
+    const struct ts_image *of = &image->source->image;
+    const size_t count = ts_slice_count(of);
+    for (int64_t i = z; i < z + n; i++) {
+        const uint64_t *valid = ts_source_valid(image->source, i);
+        ts_load_f32(slice, (const unsigned char *)data + (size_t)(i - z) * ts_slice_bytes(of), of->dtype, count);
+        for (size_t k = 0; valid && k < count; k++)
+            if (!(valid[k / 64] >> k % 64 & 1))
+                slice[k] = NAN;
+        ts_value_bins_add(&image->bins, slice, count);
+        if (i / image->source->n_slices == image->volume)
+            take_slice(image, i % image->source->n_slices, slice);
+    }
+}
+
+static enum ts_status read_slabs(struct report_image *image, struct ts_diag *diag)
+{
+    struct source *source = image->source;
+    const size_t bytes = ts_slice_bytes(&source->image);
+    const int64_t most = bytes < SLAB_BYTES ? (int64_t)(SLAB_BYTES / bytes) : 1, end = ts_source_total(source);
+    void *data = malloc((size_t)most * bytes);
+    float *slice = calloc(ts_slice_count(&source->image), sizeof *slice);
+    enum ts_status status = data && slice ? TS_OK : ts_diag_no_memory(diag, (size_t)most * bytes);
+    for (int64_t z = 0; status == TS_OK && z < end; z += most) {
+        const int64_t n = end - z < most ? end - z : most;
+        status = source->ops->read(source, z, n, data, diag);
+        if (status == TS_OK)
+            take_slab(image, z, n, data, slice);
+    }
+    free(slice);
+    free(data);
+    return status;
+}
+
+/* ---- the window -------------------------------------------------------------------------------- */
+
+/* Finds the range of the values in the planes, and the window: HU as soft tissue is read, else the 1st to the 99th
+ * percentile (nearest rank). */
+static enum ts_status find_window(struct report_image *image, struct ts_diag *diag)
+{
+    const double center_hu = 40, width_hu = 400;
+    size_t most = 0, n = 0;
+    for (int i = 0; i < image->n_planes; i++)
+        most += (size_t)(image->planes[i].rows * image->planes[i].columns);
+    float *sorted = malloc((most + 1) * sizeof *sorted);
+    if (!sorted)
+        return ts_diag_no_memory(diag, most * sizeof *sorted);
+    for (int i = 0; i < image->n_planes; i++)
+        for (int64_t k = 0; k < image->planes[i].rows * image->planes[i].columns; k++)
+            if (isfinite(image->planes[i].values[k]))
+                sorted[n++] = image->planes[i].values[k];
+    qsort(sorted, n, sizeof *sorted, ts_compare_floats);
+    image->low = n > 0 ? (double)sorted[0] : 0;
+    image->high = n > 0 ? (double)sorted[n - 1] : 0;
+    image->window[0] = n > 0 ? (double)sorted[(n - 1) / PERCENT] : 0;
+    image->window[1] = n > 0 ? (double)sorted[n - 1 - (n - 1) / PERCENT] : 0;
+    free(sorted);
+    if (image->window[0] == image->window[1]) {
+        image->window[0] = image->low;
+        image->window[1] = image->high;
+    }
+    if (image->source->image.quantity == TS_HU && image->low < center_hu && image->high > center_hu - width_hu / 2) {
+        image->window[0] = center_hu - width_hu / 2;
+        image->window[1] = center_hu + width_hu / 2;
+    }
+    return TS_OK;
+}
+
+enum ts_status ts_report_images(const struct report_facts *facts, struct report_images *images, struct ts_diag *diag)
+{
+    *images = (struct report_images){0};
+    enum ts_status status = list_images(facts, images, diag);
+    for (size_t i = 0; status == TS_OK && i < images->n; i++) {
+        struct report_image *image = &images->at[i];
+        status = open_image(facts->path, image, diag);
+        if (status != TS_OK)
+            break;
+        image->volume = image->source->n_volumes > 1 ? (image->source->n_volumes - 1) / 2 : 0;
+        ts_value_bins_init(&image->bins, ts_dtype_is_integer(image->source->image.dtype));
+        status = make_planes(image, diag);
+        if (status == TS_OK)
+            status = read_slabs(image, diag);
+        if (status == TS_OK)
+            status = find_window(image, diag);
+    }
+    return status;
+}
+
+void ts_report_images_close(struct report_images *images)
+{
+    for (size_t i = 0; i < images->n; i++) {
+        for (int k = 0; k < REPORT_PLANES; k++)
+            free(images->at[i].planes[k].values);
+        if (images->at[i].source)
+            images->at[i].source->ops->close(images->at[i].source);
+    }
+    free(images->at);
+    *images = (struct report_images){0};
+}

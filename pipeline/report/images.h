@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This reads what a report shows of an image: the central plane along each axis, and the counts of all values.
+ */
+#ifndef PIPELINE_REPORT_IMAGES_H
+#define PIPELINE_REPORT_IMAGES_H
+
+#include "core/image.h"
+#include "io/source/source.h"
+#include "pipeline/report/facts.h"
+#include "pipeline/report/value_bins.h"
+
+enum { REPORT_PLANES = 3, REPORT_IMAGES = 16 };
+
+/* This is a plane across axis `across` of the image at this index: rows run along axis `down`, columns along axis
+ * `right`. */
+struct report_plane {
+    int across, down, right;
+    int64_t index;
+    int64_t rows, columns;
+    float *values; /* NaN where nothing was measured; rows of planes across the slices begin at the last slice */
+};
+
+struct report_image {
+    const char *name;                 /* of the image in the file */
+    const struct report_stage *stage; /* whose image it is; NULL: the input's */
+    struct source *source;            /* describes the image */
+    int64_t volume;                   /* of a series, the one that is shown */
+    struct report_plane planes[REPORT_PLANES];
+    int n_planes; /* one where the image has so few slices that planes across them would be lines */
+    struct value_bins bins;
+    double low, high; /* of the finite values in the planes; equal where there is one or none */
+    double window[2]; /* lowest and highest value that is shown at first */
+};
+
+struct report_images {
+    struct report_image *at; /* in the order of the chain */
+    size_t n, left_out;      /* beyond the first REPORT_IMAGES */
+};
+
+/* Reads every image of the result once, slab by slab. The caller closes `images` in every case. */
+enum ts_status ts_report_images(const struct report_facts *facts, struct report_images *images, struct ts_diag *diag);
+void ts_report_images_close(struct report_images *images);
+/* Returns the image of the last stage before this image that kept one, on the way back to the input; NULL: none. */
+const struct report_image *ts_report_before(const struct report_facts *facts, const struct report_images *images,
+                                            const struct report_image *image);
+
+#endif

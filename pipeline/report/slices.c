@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Each image of the result has a card: what made it, its planes at the aspect ratio of their spacings with a scale bar,
+ * the sliders of the window, and the image before it, which a slider uncovers where both have the same pixels.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "pipeline/report/html.h"
+#include "pipeline/report/parts.h"
+
+/* ---- axes -------------------------------------------------------------------------------------- */
+
+/* Returns the distance of neighbors, or their mean distance on an uneven axis. */
+static double spacing_of(const struct ts_axis *axis)
+{
+    return axis->positions && axis->n > 1
+               ? fabs(axis->positions[axis->n - 1] - axis->positions[0]) / (double)(axis->n - 1)
+               : ts_axis_spacing(axis);
+}
+
+static const char *unit_of(const struct ts_axis *axis)
+{
+    return axis->unit && *axis->unit ? axis->unit : "pixel";
+}
+
+/* Returns the letter of the patient's side to which a direction (LPS) points most: left, right, posterior, anterior,
+ * head, foot. */
+static char side_of(const double direction[3], double sign)
+{
+    int most = 0;
+    for (int i = 1; i < 3; i++)
+        most = fabs(direction[i]) > fabs(direction[most]) ? i : most;
+    return "LPHRAF"[most + (sign * direction[most] < 0 ? 3 : 0)];
+}
+
+/* Returns the direction in which an axis of a volume rises. */
+static const double *direction_of(const struct ts_image *image, int axis)
+{
+    return image->direction + (axis == 2 ? 0 : axis == 1 ? 3 : 6);
+}
+
+static void write_sides(const struct ts_image *image, const struct report_plane *plane, FILE *stream)
+{
+    if (!image->has_geometry || ts_image_is_sinogram(image))
+        return;
+    const double *right = direction_of(image, plane->right), *down = direction_of(image, plane->down);
+    const double falls = plane->down == 0 ? -1 : 1; /* the last slice is on top */
+    fprintf(stream,
+            "<i class=\"left\">%c</i><i class=\"right\">%c</i><i class=\"top\">%c</i><i class=\"bottom\">%c</i>",
+            side_of(right, -1), side_of(right, 1), side_of(down, -falls), side_of(down, falls));
+}
+
+/* Writes a bar of 1, 2 or 5 times a power of ten, at most 40 % as long as the plane is wide. */
+static void write_bar(const struct ts_axis *axis, FILE *stream)
+{
+    const double width = (double)axis->n * spacing_of(axis), most = 0.4 * width;
+    const double power = pow(10, floor(log10(most)));
+    const double length = power * (most >= 5 * power ? 5 : most >= 2 * power ? 2 : 1);
+    fprintf(stream, "<span class=\"bar\" style=\"width:%.3f%%\">", 100 * length / width);
+    ts_html_print(stream, "%.6g %s", length, unit_of(axis));
+    fputs("</span>", stream);
+}
+
+/* Returns the width of a plane for a height of 1. Axes of different units, such as angles and lengths, have square
+ * pixels. */
+static double ratio_of(const struct ts_axis *right, const struct ts_axis *down)
+{
+    const bool alike = !strcmp(unit_of(right), unit_of(down));
+    const double width = (double)right->n * (alike ? spacing_of(right) : 1);
+    const double height = (double)down->n * (alike ? spacing_of(down) : 1);
+    return width / height;
+}
+
+/* ---- a plane ----------------------------------------------------------------------------------- */
+
+static void write_png(const char *attribute, const void *bytes, size_t n, FILE *stream)
+{
+    fprintf(stream, " %s=\"data:image/png;base64,", attribute);
+    ts_html_base64(stream, bytes, n);
+    fputc('"', stream);
+}
+
+static void write_caption(const struct report_image *image, const struct report_plane *plane,
+                          const struct report_picture *picture, FILE *stream)
+{
+    const struct ts_axis *axes = image->source->image.axes, *across = &axes[plane->across];
+    const char *down = ts_axis_name(axes[plane->down].kind);
+    ts_html_print(stream, "%s across, %s down%s; %s %lld of 0 to %lld, at %.6g %s",
+                  ts_axis_name(axes[plane->right].kind), down, plane->down == 0 ? " (the last slice on top)" : "",
+                  ts_axis_name(across->kind), (long long)plane->index, (long long)across->n - 1,
+                  ts_axis_position(across, plane->index), unit_of(across));
+    if (strcmp(unit_of(&axes[plane->right]), unit_of(&axes[plane->down])) != 0)
+        ts_html_print(stream, "; %s and %s have different units, so that pixels are square",
+                      ts_axis_name(axes[plane->right].kind), down);
+    if (picture->by[0] > 1 || picture->by[1] > 1)
+        ts_html_print(stream, "; a pixel is the mean of %lld x %lld values", (long long)picture->by[0],
+                      (long long)picture->by[1]);
+}
+
+/* Wider planes are too low to hold their bar, which stands below them. */
+static const double thin_ratio = 6;
+
+static void write_plane(const struct report_image *image, int i, const struct report_picture *picture, FILE *stream)
+{
+    const struct report_plane *plane = &image->planes[i];
+    const struct ts_axis *axes = image->source->image.axes;
+    const double ratio = ratio_of(&axes[plane->right], &axes[plane->down]);
+    fprintf(stream, "<figure class=\"plane\">\n<div class=\"frame%s\" style=\"aspect-ratio:%.6g;--ratio:%.6g\"",
+            ratio > thin_ratio ? " thin" : "", ratio, ratio);
+    fprintf(stream, " data-width=\"%lld\" data-height=\"%lld\"", (long long)picture->width, (long long)picture->height);
+    write_png("data-values", picture->values, picture->n_values, stream);
+    fputs("><img alt=\"", stream);
+    write_caption(image, plane, picture, stream);
+    fputc('"', stream);
+    write_png("src", picture->shown, picture->n_shown, stream);
+    fputs(">", stream);
+    write_sides(&image->source->image, plane, stream);
+    write_bar(&axes[plane->right], stream);
+    fputs("</div>\n<figcaption>", stream);
+    write_caption(image, plane, picture, stream);
+    fputs("</figcaption>\n</figure>\n", stream);
+}
+
+/* ---- a card ------------------------------------------------------------------------------------ */
+
+/* Writes the stages between the image before this one, or the input, and this image. */
+static void write_way(const struct report_facts *facts, const struct report_image *image,
+                      const struct report_image *before, FILE *stream)
+{
+    const struct report_stage *way[64];
+    size_t n = 0;
+    const char *from = image->stage ? image->stage->label : "";
+    for (const struct report_stage *stage = image->stage; stage && n < sizeof way / sizeof *way && n <= facts->n_stages;
+         stage = ts_report_stage(facts, stage->input)) {
+        if (before && stage == before->stage)
+            break;
+        way[n++] = stage;
+        from = stage->input;
+    }
+    fputs("<p class=\"way\">", stream);
+    ts_svg_text(stream, before ? before->name : *from ? from : "the input");
+    while (n-- > 0) {
+        fputs(" &#8594; <b>", stream);
+        ts_svg_text(stream, way[n]->label);
+        fputs("</b>", stream);
+    }
+    fputs("</p>\n", stream);
+}
+
+static void write_numbers(const struct report_image *image, FILE *stream)
+{
+    const struct ts_image *of = &image->source->image;
+    const struct value_bins *bins = &image->bins;
+    char shape[128] = "", spacing[192] = "";
+    for (int i = 0; i < 3; i++) {
+        snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%lld", i > 0 ? " x " : "",
+                 (long long)of->axes[i].n);
+        snprintf(spacing + strlen(spacing), sizeof spacing - strlen(spacing), "%s%.4g %s", i > 0 ? " x " : "",
+                 spacing_of(&of->axes[i]), unit_of(&of->axes[i]));
+    }
+    fputs("<p class=\"numbers\">", stream);
+    if (image->source->n_volumes > 1)
+        ts_html_print(stream, "%lld volumes (%s), of which volume %lld is shown and all are counted; each ",
+                      (long long)image->source->n_volumes, ts_axis_name(image->source->volume_axis.kind),
+                      (long long)image->volume);
+    ts_html_print(stream, "%s values (%s)", shape, ts_dtype_name(of->dtype));
+    if (of->quantity != TS_HU)
+        ts_html_print(stream, " of %s", ts_quantity_name(of->quantity));
+    if (*ts_html_unit(of->unit))
+        ts_html_print(stream, " in %s", of->unit);
+    ts_html_print(stream, ", %s apart. ", spacing);
+    if (bins->n > 0)
+        ts_html_print(stream, "From %.6g to %.6g, mean %.6g%s%s", bins->low, bins->high, bins->sum / (double)bins->n,
+                      *ts_html_unit(of->unit) ? " " : "", ts_html_unit(of->unit));
+    if (bins->invalid > 0)
+        ts_html_print(stream, "; %lld without a value", (long long)bins->invalid);
+    fputc('.', stream);
+    if (ts_image_lean_degree(of) > TS_UPRIGHT_DEGREE)
+        ts_html_print(stream,
+                      " Slices are shifted against each other (%.3g degrees); planes across them are drawn upright.",
+                      ts_image_lean_degree(of));
+    fputs("</p>\n", stream);
+}
+
+static void write_slider(const char *name, double low, double high, double value, FILE *stream)
+{
+    fprintf(stream,
+            "<label>%s <input type=\"range\" class=\"%s\" min=\"%.9g\" max=\"%.9g\" step=\"any\" value=\"%.9g\">"
+            "<input type=\"number\" class=\"%s\" step=\"any\" value=\"%.6g\" aria-label=\"%s\"></label>\n",
+            name, name, low, high, value, name, value, name);
+}
+
+static void write_controls(const struct report_image *image, bool wipes, FILE *stream)
+{
+    static const struct {
+        const char *name;
+        double center, width;
+    } presets[] = {{"abdomen", 40, 400}, {"lung", -600, 1500}, {"bone", 400, 1800}, {"brain", 40, 80}};
+    const double width = image->window[1] - image->window[0], center = 0.5 * (image->window[0] + image->window[1]);
+    const double range = fmax(image->high - image->low, width);
+    fputs("<div class=\"controls\">\n", stream);
+    write_slider("level", fmin(image->low, center), fmax(image->high, center), center, stream);
+    write_slider("width", range / 1000, range, width, stream);
+    fputs("<span class=\"unit\">", stream);
+    ts_svg_text(stream, ts_html_unit(image->source->image.unit));
+    fputs("</span>\n<button type=\"button\" class=\"first\">reset</button><button type=\"button\" class=\"full\">full "
+          "range</button>",
+          stream);
+    for (size_t i = 0; i < sizeof presets / sizeof *presets && image->source->image.quantity == TS_HU; i++)
+        fprintf(stream, "<button type=\"button\" class=\"preset\" data-level=\"%g\" data-width=\"%g\">%s</button>",
+                presets[i].center, presets[i].width, presets[i].name);
+    if (wipes)
+        fputs("\n<label class=\"wipe\">before &#8592;&#8594; after <input type=\"range\" class=\"wipe\" min=\"0\" "
+              "max=\"1\" step=\"any\" value=\"0\"></label>",
+              stream);
+    fputs("\n<output></output>\n</div>\n", stream);
+}
+
+/* Returns true where the two have the same pixels in their pictures. */
+static bool is_alike(const struct report_picture *a, const struct report_picture *b)
+{
+    return a->width == b->width && a->height == b->height && a->by[0] == b->by[0] && a->by[1] == b->by[1];
+}
+
+static enum ts_status write_card(const struct report_facts *facts, const struct report_images *images, size_t i,
+                                 const struct report_pictures *pictures, FILE *stream, struct ts_diag *diag)
+{
+    const struct report_image *image = &images->at[i], *before = ts_report_before(facts, images, image);
+    const struct report_scale scale = ts_report_scale(image);
+    const size_t earlier = before ? (size_t)(before - images->at) : 0;
+    const bool wipes = before && is_alike(&pictures->at[i][0], &pictures->at[earlier][0]);
+    fprintf(stream,
+            "<article class=\"image\" data-low=\"%.17g\" data-step=\"%.17g\" data-level=\"%.9g\" data-window=\"%.9g\"",
+            scale.low, scale.step, 0.5 * (image->window[0] + image->window[1]), image->window[1] - image->window[0]);
+    if (wipes)
+        fprintf(stream, " data-before=\"%zu\"", earlier);
+    fputs(" data-unit=\"", stream);
+    ts_svg_text(stream, ts_html_unit(image->source->image.unit));
+    fputs("\">\n<h3>", stream);
+    ts_html_print(stream, "%s%s", image->name, !strcmp(image->name, "data") ? ", the last image" : "");
+    fputs("</h3>\n", stream);
+    write_way(facts, image, before, stream);
+    write_numbers(image, stream);
+    fputs("<div class=\"planes\">\n", stream);
+    for (int k = 0; k < image->n_planes; k++)
+        write_plane(image, k, &pictures->at[i][k], stream);
+    fputs("</div>\n", stream);
+    if (image->n_planes == 1)
+        fputs("<p class=\"note\">Planes across so few slices would be lines, and are left out.</p>\n", stream);
+    write_controls(image, wipes, stream);
+    const enum ts_status status = ts_report_histograms(facts, image, stream, diag);
+    fputs("</article>\n", stream);
+    return status;
+}
+
+enum ts_status ts_report_slices(const struct report_facts *facts, const struct report_images *images,
+                                const struct report_pictures *pictures, FILE *stream, struct ts_diag *diag)
+{
+    enum ts_status status = TS_OK;
+    ts_html_section(stream, "images", "The images, before and after each stage that was kept");
+    fputs("<noscript><p class=\"note\">The sliders need JavaScript. Without it each image is shown in its first "
+          "window.</p>"
+          "</noscript>\n",
+          stream);
+    for (size_t i = 0; status == TS_OK && i < images->n; i++)
+        status = write_card(facts, images, i, pictures, stream, diag);
+    if (images->left_out > 0)
+        fprintf(stream, "<p class=\"note\">%zu more images are in the result.</p>\n", images->left_out);
+    fputs("</section>\n", stream);
+    return status;
+}

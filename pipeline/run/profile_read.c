@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This reads the file of a profile again: a list of events, which are objects of numbers, texts and one object `args`.
+ * The reader of chains, which reads JSON too, stops at 10,000 values, and a run has as many stretches; so this one
+ * knows just the form that ts_profile_write writes, and refuses every other.
+ * Source: "Trace Event Format", Google, 2016.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/file/file_bytes.h"
+#include "io/file/regular_file.h"
+#include "pipeline/run/profile.h"
+
+enum { PROFILE_BYTES = 64 << 20, KEY_BYTES = 16, TEXT_BYTES = 256 };
+
+/* An event while its members are read; NAN: there is none. */
+struct event {
+    char name[TEXT_BYTES], kind[TEXT_BYTES], stage[TEXT_BYTES];
+    double begin_us, length_us, bytes;
+    struct profile_memory memory;
+};
+
+struct reader {
+    const char *at; /* in a text that ends in a zero */
+    struct arena *arena;
+    struct trace *trace;
+    struct profile_memory *memory;
+    const char *last_stage; /* stages repeat, so that most names are those that came before */
+};
+
+static bool take(struct reader *reader, char wanted)
+{
+    reader->at += strspn(reader->at, " \t\r\n");
+    if (*reader->at != wanted)
+        return false;
+    reader->at++;
+    return true;
+}
+
+/* Takes a text without escapes, as labels of stages and names of parts are. */
+static bool take_text(struct reader *reader, char *out, size_t size)
+{
+    if (!take(reader, '"'))
+        return false;
+    const size_t length = strcspn(reader->at, "\"\\\n");
+    if (reader->at[length] != '"' || length >= size)
+        return false;
+    memcpy(out, reader->at, length);
+    out[length] = '\0';
+    reader->at += length + 1;
+    return true;
+}
+
+static bool take_number(struct reader *reader, double *value)
+{
+    char *end;
+    reader->at += strspn(reader->at, " \t\r\n");
+    if (!strchr("-0123456789", *reader->at) || !*reader->at)
+        return false;
+    *value = strtod(reader->at, &end);
+    reader->at = end;
+    return isfinite(*value) && fabs(*value) < 1e18;
+}
+
+static bool take_object(struct reader *reader, struct event *event, bool inner);
+
+static bool take_member(struct reader *reader, struct event *event, bool inner)
+{
+    const struct {
+        const char *key;
+        int64_t *integer;
+    } counters[] = {{"planned", &event->memory.planned},
+                    {"budget", &event->memory.budget},
+                    {"gpu_planned", &event->memory.gpu_planned},
+                    {"gpu_budget", &event->memory.gpu_budget},
+                    {"peak", &event->memory.peak}};
+    char key[KEY_BYTES];
+    double value = 0;
+    if (!take_text(reader, key, sizeof key) || !take(reader, ':'))
+        return false;
+    if (!inner && !strcmp(key, "args"))
+        return take_object(reader, event, true);
+    char *text = inner ? (strcmp(key, "stage") ? NULL : event->stage)
+                       : (!strcmp(key, "name") ? event->name
+                          : !strcmp(key, "ph") ? event->kind
+                                               : NULL);
+    if (text)
+        return take_text(reader, text, TEXT_BYTES);
+    if (!take_number(reader, &value))
+        return false;
+    if (!inner && !strcmp(key, "ts"))
+        event->begin_us = value;
+    if (!inner && !strcmp(key, "dur"))
+        event->length_us = value;
+    if (inner && !strcmp(key, "bytes"))
+        event->bytes = value;
+    for (size_t i = 0; inner && i < sizeof counters / sizeof *counters; i++)
+        if (!strcmp(key, counters[i].key))
+            *counters[i].integer = (int64_t)value;
+    return value >= 0;
+}
+
+static bool take_object(struct reader *reader, struct event *event, bool inner)
+{
+    if (!take(reader, '{'))
+        return false;
+    do
+        if (!take_member(reader, event, inner))
+            return false;
+    while (take(reader, ','));
+    return take(reader, '}');
+}
+
+/* Adds the event to the trace. Returns false for one that no profile has. */
+static bool add_event(struct reader *reader, const struct event *event)
+{
+    if (!strcmp(event->kind, "C")) {
+        *reader->memory = event->memory;
+        return true;
+    }
+    if (*event->stage && (!reader->last_stage || strcmp(event->stage, reader->last_stage) != 0))
+        reader->last_stage = ts_arena_text(reader->arena, event->stage, strlen(event->stage));
+    for (int part = 0; part < TRACE_PARTS && !strcmp(event->kind, "X"); part++)
+        if (!strcmp(event->name, ts_profile_parts[part])) {
+            const struct trace_stretch stretch = {.begin = 1e-6 * event->begin_us,
+                                                  .end = 1e-6 * (event->begin_us + event->length_us),
+                                                  .bytes = (uint64_t)event->bytes,
+                                                  .part = (enum trace_part)part,
+                                                  .stage = *event->stage ? reader->last_stage : NULL};
+            ts_trace_put(reader->trace, stretch);
+            return true;
+        }
+    return false;
+}
+
+static bool take_events(struct reader *reader)
+{
+    if (!take(reader, '['))
+        return false;
+    do {
+        struct event event = {0};
+        if (!take_object(reader, &event, false) || !add_event(reader, &event))
+            return false;
+    } while (take(reader, ','));
+    return take(reader, ']') && reader->at[strspn(reader->at, " \t\r\n")] == '\0';
+}
+
+static enum ts_status refuse(const char *path, const char *why, struct ts_diag *diag)
+{
+    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "profile-unreadable"}, "%s %s", path, why);
+    return ts_diag_hint(diag, "`tomostage run CHAIN --profile NAME` writes NAME.json");
+}
+
+/* Returns the whole file as a text; NULL where it cannot be read (reported). */
+static char *read_file(const char *path, struct ts_diag *diag)
+{
+    struct stat found;
+    char reason[256];
+    const int fd = ts_regular_file_open(path, &found, reason, sizeof reason);
+    if (fd < 0)
+        return refuse(path, reason, diag), NULL;
+    const size_t bytes = found.st_size <= PROFILE_BYTES ? (size_t)found.st_size : 0;
+    char *text = malloc(bytes + 1);
+    const bool read = text && bytes > 0 && ts_file_read_at(fd, text, bytes, 0) && !memchr(text, '\0', bytes);
+    close(fd);
+    if (text)
+        text[bytes] = '\0';
+    if (!text)
+        (void)ts_diag_no_memory(diag, bytes);
+    else if (!read)
+        (void)refuse(path, "is no profile of a run", diag);
+    if (read)
+        return text;
+    free(text);
+    return NULL;
+}
+
+enum ts_status ts_profile_read(const char *path, struct arena *arena, struct trace **trace,
+                               struct profile_memory *memory, struct ts_diag *diag)
+{
+    char *text = read_file(path, diag);
+    *trace = NULL;
+    *memory = (struct profile_memory){0};
+    if (!text)
+        return ts_diag_status(diag);
+    struct reader reader = {.at = text, .arena = arena, .trace = ts_trace_create(), .memory = memory};
+    enum ts_status status = TS_OK;
+    if (!reader.trace)
+        status = ts_diag_no_memory(diag, sizeof reader);
+    else if (!take_events(&reader))
+        status = refuse(path, "is no profile of a run", diag);
+    free(text);
+    if (status == TS_OK)
+        *trace = reader.trace;
+    else
+        ts_trace_destroy(reader.trace);
+    return status;
+}

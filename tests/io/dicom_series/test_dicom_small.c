@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Series that derived files make: of slices a micrometer apart, of volumes of one slice each, of slices from two
+ * acquisitions, and of two patients under one UID.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/files/dicom_fixture.h"
+#include "tests/files/dicom_open.h"
+#include "tests/files/dicom_study.h"
+#include "tests/support/support.h"
+
+enum { IMAGES = 4 };
+
+struct layout {
+    double step_mm;                 /* from image to image */
+    const char *spacing, *distance; /* Pixel Spacing and Spacing Between Slices; NULL: as they are */
+    const char *volumes;            /* Number of Temporal Positions; NULL: none */
+    int64_t n_slices, n_volumes;    /* 0: refused with this code */
+    const char *code;
+};
+
+static void edit(struct dicom_fixture *fixture, int z, void *user)
+{
+    const struct layout *layout = user;
+    char text[64];
+    snprintf(text, sizeof text, "10\\20\\%.6g", 30 + z * layout->step_mm);
+    ts_fixture_text(fixture, 0x00200032, "DS", text);
+    ts_fixture_remove(fixture, 0x00180088);
+    if (layout->spacing)
+        ts_fixture_text(fixture, 0x00280030, "DS", layout->spacing);
+    if (layout->distance)
+        ts_fixture_text(fixture, 0x00180088, "DS", layout->distance);
+    if (layout->volumes) {
+        snprintf(text, sizeof text, "%d", z + 1);
+        ts_fixture_text(fixture, 0x00200100, "IS", text);
+        ts_fixture_text(fixture, 0x00200105, "IS", layout->volumes);
+    }
+}
+
+Test(dicom_small, positions_are_one_by_the_size_of_the_object)
+{
+    static struct layout rows[] = {
+        {1e-3, "0.002\\0.002", NULL, NULL, IMAGES, 1, NULL}, /* by the pixels */
+        {1e-3, NULL, "0.001", NULL, IMAGES, 1, NULL},        /* by the distance that is stated */
+        {1e-3, NULL, NULL, NULL, 0, 0, "position-repeated"}, /* pixels of half a millimeter */
+        {1e-5, "0.002\\0.002", NULL, NULL, 0, 0, "position-repeated"},
+        {0, NULL, NULL, "4", 1, IMAGES, NULL}, /* the header counts the volumes */
+        {0, NULL, NULL, "5", 0, 0, "position-repeated"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char folder[256];
+        struct source *source = NULL;
+        struct ts_diag *diag = ts_diag_create();
+        ts_test_folder_in_memory(folder, sizeof folder);
+        ts_fixture_series(folder, IMAGES, edit, &rows[i]);
+        const enum ts_status status = ts_test_open_dicom(folder, NULL, 0, &source, diag);
+        cr_expect_eq(status == TS_OK, rows[i].code == NULL, "row %zu: %s", i, ts_diag_get(diag, 0)->message);
+        if (status != TS_OK) {
+            ts_test_expect(diag, rows[i].code, "");
+        } else {
+            cr_expect_eq(source->n_slices, rows[i].n_slices, "row %zu", i);
+            cr_expect_eq(source->n_volumes, rows[i].n_volumes, "row %zu", i);
+            if (rows[i].n_slices > 1)
+                cr_expect_float_eq(source->image.axes[0].spacing, rows[i].step_mm, 1e-9);
+            source->ops->close(source);
+        }
+        ts_diag_destroy(diag);
+        ts_test_remove_folder(folder);
+    }
+}
+
+static void edit_setting(struct dicom_fixture *fixture, int z, void *user)
+{
+    const int setting = *(const int *)user;
+    ts_fixture_text(fixture, 0x00181210, "SH", setting == 1 && z == 2 ? "B60f" : "B30f");
+    ts_fixture_text(fixture, 0x00180060, "DS", setting == 2 && z == 0 ? "80" : "120");
+}
+
+Test(dicom_small, slices_of_two_kernels_or_voltages_are_warned_of)
+{
+    static const char *const warnings[] = {NULL, "the slices differ in Convolution Kernel", "the slices differ in KVP"};
+    for (int setting = 0; setting < 3; setting++) {
+        char folder[256];
+        struct source *source = NULL;
+        struct ts_diag *diag = ts_diag_create();
+        ts_test_folder_in_memory(folder, sizeof folder);
+        ts_fixture_series(folder, IMAGES, edit_setting, &setting);
+        cr_assert_eq(ts_test_open_dicom(folder, NULL, 0, &source, diag), TS_OK);
+        if (warnings[setting])
+            ts_test_expect_warning(diag, "dicom-series", warnings[setting]);
+        else
+            cr_expect_eq(ts_diag_count(diag), 0);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+        ts_test_remove_folder(folder);
+    }
+}
+
+/* Sets a Patient ID for each pair of slices; `none` gives the second pair none. */
+static void set_patient(struct dicom_fixture *f, int z, void *user)
+{
+    const bool none = *(const bool *)user;
+    if (z < 2 || !none)
+        ts_fixture_text(f, 0x00100020, "LO", z < 2 ? "P0" : "P1");
+}
+
+Test(dicom_small, two_patients_are_never_one_volume)
+{
+    static const char warning[] = "differ in Patient ID";
+    for (int none = 0; none < 2; none++) {
+        char folder[256];
+        struct dicom_study study;
+        const struct dicom_series *chosen;
+        bool user = none;
+        ts_test_folder_in_memory(folder, sizeof folder);
+        ts_fixture_series(folder, IMAGES, set_patient, &user);
+        ts_test_study_open(&study, folder, &ts_dicom_default_rules);
+        cr_assert_eq(study.n, 2);
+        for (size_t i = 0; i < study.n; i++) {
+            const struct dicom_series *series = &study.series[i];
+            cr_expect_eq(series->n_images, 2);
+            cr_expect(series->n_warnings > 0 && strstr(series->warnings[0], warning), "series %zu", i);
+        }
+        cr_expect_eq(ts_dicom_choose(study.series, study.n, "", &study.files, &chosen, study.diag), TS_BAD_INPUT);
+        ts_test_study_close(&study);
+        ts_test_remove_folder(folder);
+    }
+}
+
+/* Sets texts of a header that are none of their defined terms. */
+static void set_canaries(struct dicom_fixture *f, int z, void *user)
+{
+    (void)user;
+    ts_fixture_text(f, 0x00080060, "CS", "CANARY");
+    ts_fixture_text(f, 0x00080008, "CS", z < 2 ? "ORIGINAL\\PRIMARY\\CANARY" : "ORIGINAL\\PRIMARY\\CANARY2");
+}
+
+Test(dicom_small, texts_that_are_no_defined_terms_reach_no_message)
+{
+    char folder[256], line[512];
+    struct dicom_study study;
+    ts_test_folder_in_memory(folder, sizeof folder);
+    ts_fixture_series(folder, IMAGES, set_canaries, NULL);
+    ts_test_study_open(&study, folder, &ts_dicom_default_rules);
+    cr_assert_eq(study.n, 2);
+    for (size_t i = 0; i < study.n; i++) {
+        ts_dicom_series_line(&study.series[i], false, line, sizeof line);
+        cr_expect(strstr(line, "unrecognized") && !strstr(line, "CANARY"), "%s", line);
+        cr_expect_str_eq(study.series[i].refusal, "modality unrecognized, expected CT, MR, PT or RTDOSE");
+    }
+    ts_test_study_close(&study);
+    ts_test_remove_folder(folder);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What users get wrong in a chain, and the way out that the message names. The errors themselves, with their places,
+ * are in tests/chains and test_oneline.c.
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "pipeline/chain/chain.h"
+#include "tests/support/chain_text.h"
+
+#define YAML "tomostage: 2\ninput: {dicom: x}\nstages:\n"
+
+TestSuite(way_out);
+
+Test(way_out, every_error_names_one)
+{
+    static const struct {
+        const char *text, *code, *hint;
+    } cases[] = {
+        {"- 1\n- 2\n", "wrong-kind", "a chain begins with the line `tomostage: 2`"},
+        {"# nothing\n", "chain-empty", "write `tomostage: 2`, and below it `input`"},
+        {YAML "  - box: {radius: 1\n  - invert\n", "yaml-syntax", "a bracket or brace of line 4 is not closed"},
+        {"{\"tomostage\": 2, \"stages\": [{\"box\": {\"radius\": 1}}", "yaml-syntax",
+         "a bracket or brace of line 1 is not closed"},
+        {YAML "  - box: {radius: 1}\n\t- invert\n", "yaml-syntax", "this is a tab, and YAML is indented by spaces"},
+        {YAML "  - box: radius: 2\n", "yaml-syntax", "a key ends in a colon and a space"},
+        {YAML "  - box: radius=2\n", "wrong-kind", "box: {radius: 2}"},
+        {YAML "  - box: 2\n", "wrong-kind", "box: {PARAMETER: VALUE}; `tomostage stages box`"},
+        {YAML "  - box {radius: 2}\n", "unknown-stage", "a colon stands behind the name of a stage: - box: {...}"},
+        {YAML "  - rescale: {range: 0,1}\n", "unknown-parameter", "a list of numbers stands in brackets: [0, 1]"},
+        {YAML "  - box: {radius: 3mm}\n", "not-a-number", "write 3 alone: the unit of radius is pixel"},
+        {YAML "  - box: {radius: 3, radius: 4}\n", "duplicate-key", "keep one of the two"},
+        {YAML "  - save: {name: a}\n  - save: {name: a}\n", "name-invalid", "choose another name for this one"},
+        {"tomostage: 2\ninput: {}\nstages: [equalize]\n", "no-format", "such as input: {dicom: FOLDER}; known: dicom"},
+        {"tomostage: 2\ninput: {foo: x}\nstages: [equalize]\n", "unknown-format", "such as input: {dicom: FOLDER}"},
+        {"study | equalize", "unknown-format", "an input is a format and a path, such as dicom FOLDER; known: dicom"},
+        {"dicom x | box radius=3 mm", "oneline-syntax", "box PARAMETER=VALUE, and | before the next stage"},
+        {"dicom x | box radius: 3", "oneline-syntax", "radius=VALUE"},
+        {"dicom x | invert -o c.h5", "oneline-syntax", "-o FILE, stand outside the quotes of the chain"},
+        {"dicom x | box radius=2.5e1px", "not-a-number", "write 2.5e1 alone: the unit of radius"},
+        {"dicom x | gaussian sigma=1.5px", "not-a-number", "write 1.5 alone, without a unit"},
+        {"dicom x > box radius=2", "oneline-syntax", "| box radius=..."},
+        {"dicom x, box radius=2", "oneline-syntax", "| box radius=..."},
+        {"dicom x | equalize | hdf5 a.h5 | hdf5 b.h5", "duplicate-key", "keep one of the two"},
+        {"dicom x | input | equalize", "oneline-syntax", "`input NAME FORMAT PATH`"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ts_diag *diag;
+        struct ts_chain *chain;
+        cr_expect_eq(ts_test_parse(cases[i].text, &chain, &diag), TS_BAD_CHAIN, "%s", cases[i].text);
+        const struct ts_diag_record *record = ts_diag_get(diag, 0);
+        cr_assert_not_null(record, "%s", cases[i].text);
+        cr_expect_str_eq(record->code, cases[i].code, "%s", cases[i].text);
+        cr_expect(record->hint && strstr(record->hint, cases[i].hint), "%s: %s", cases[i].text,
+                  record->hint ? record->hint : "no hint");
+        ts_chain_destroy(chain);
+        ts_diag_destroy(diag);
+    }
+}
+
+/* A name that was cut short is completed, where only one begins so. */
+Test(way_out, the_beginning_of_a_name_is_enough_to_suggest_it)
+{
+    static const char *const cases[][2] = {
+        {"dicom x | gauss sigma=2", "unknown stage 'gauss'; did you mean 'gaussian'?"},
+        {"dicom x | hist", "unknown stage 'hist'; did you mean 'histogram'?"},
+        {"dicom x | re", "unknown stage 're'"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ts_diag *diag;
+        struct ts_chain *chain;
+        cr_expect_eq(ts_test_parse(cases[i][0], &chain, &diag), TS_BAD_CHAIN);
+        cr_expect_str_eq(ts_diag_get(diag, 0)->message, cases[i][1]);
+        ts_diag_destroy(diag);
+    }
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a long run tells while it runs, and what it sums up at its end. Every step is printed, since no test may depend
+ * on how long one takes.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/program.h"
+#include "tests/support/support.h"
+
+#define ARGUMENTS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static struct program_outcome outcome;
+static char folder[256];
+
+static void make_study(void)
+{
+    ts_test_folder(folder, sizeof folder);
+    ts_program_run(folder, ARGUMENTS("phantom", "disc", "-o", "study", "--size", "16", "--slices", "3"), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+}
+
+static void remove_folder(void)
+{
+    ts_program_folder_remove(folder);
+}
+
+TestSuite(cli_progress, .init = make_study, .fini = remove_folder);
+
+static void run_chain(const char *chain, const char *every, const char *more)
+{
+    ts_program_run(folder,
+                   ARGUMENTS("run", chain, "-o", "out.h5", "--force", "--device", "cpu", "--every", every, more),
+                   &outcome);
+    cr_assert_eq(outcome.code, 0, "%s: %s", chain, outcome.err);
+}
+
+static int count(const char *text, const char *words)
+{
+    int n = 0;
+    for (; (text = strstr(text, words)) != NULL; text += strlen(words))
+        n++;
+    return n;
+}
+
+#define SINOGRAM "dicom study | to_attenuation water=0.02 | radon views=12 | "
+
+Test(cli_progress, iterations_are_lines_where_there_is_no_terminal)
+{
+    static const struct {
+        const char *chain, *words;
+        int n;
+    } cases[] = {
+        {SINOGRAM "sirt iterations=4", ", sirt: iteration 4 of 4, residual 0.", 1},
+        {SINOGRAM "sirt iterations=4", "pass 1 of 1: 0 of 3 slices, sirt: iteration ", 5},
+        {SINOGRAM "cgls iterations=4", ", cgls: iteration 3 of 4, residual 0.", 1},
+        {"dicom study | tv weight=20 iterations=7", ", tv: iteration 7 of 7, residual ", 3},
+        {"dicom study | tv weight=20 iterations=7 dimensions=3d", ", tv: iteration ", 7},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        run_chain(cases[i].chain, "0", NULL);
+        cr_expect_eq(count(outcome.err, cases[i].words), cases[i].n, "%s: %s", cases[i].chain, outcome.err);
+        run_chain(cases[i].chain, "0", "--quiet");
+        cr_expect_str_empty(outcome.err);
+        cr_expect_str_empty(outcome.out);
+        run_chain(cases[i].chain, "86400", NULL);
+        cr_expect_str_empty(outcome.err);
+    }
+}
+
+Test(cli_progress, iterations_are_events)
+{
+    run_chain(SINOGRAM "sirt iterations=300", "0", "--json");
+    cr_expect(strstr(outcome.out, "{\"event\": \"iteration\", \"stage\": \"sirt\", \"iteration\": "), "%s",
+              outcome.out);
+    cr_expect(strstr(outcome.out, "\"iterations\": 300, \"residual\": 0."), "%s", outcome.out);
+    const char *end = strstr(outcome.out, "\"event\": \"finished\"");
+    cr_assert(end && strstr(end, "\"times\": {\"input\": ") && strstr(end, "\"sirt\": "), "%s", outcome.out);
+    for (char *line = strtok(outcome.out, "\n"); line; line = strtok(NULL, "\n"))
+        cr_expect(ts_test_is_json(line, strlen(line)), "%s", line);
+}
+
+/* The box of crop is found by a run of its own, whose end is not that of the run. */
+Test(cli_progress, a_search_says_what_it_looks_for)
+{
+    run_chain("dicom study | invert | crop above=-500", "0", NULL);
+    cr_expect(strstr(outcome.err, "looking for the box of crop: pass 1 of 1: 3 of 3 slices"), "%s", outcome.err);
+    cr_expect_eq(count(outcome.out, "wrote out.h5"), 1, "%s", outcome.out);
+    run_chain("dicom study | invert | crop above=-500", "0", "--json");
+    cr_expect(strstr(outcome.out, "{\"event\": \"progress\", \"search\": \"crop\", "), "%s", outcome.out);
+    cr_expect_eq(count(outcome.out, "\"event\": \"started\""), 1, "%s", outcome.out);
+    cr_expect_eq(count(outcome.out, "\"event\": \"finished\""), 1, "%s", outcome.out);
+}
+
+Test(cli_progress, the_summary_has_the_time_of_each_stage)
+{
+    run_chain("dicom study | box radius=1 | invert", "30", NULL);
+    const char *times = strstr(outcome.out, "\ntimes: input 0.");
+    cr_assert(times && strstr(times, " s, box 0.") && strstr(times, " s, invert 0."), "%s", outcome.out);
+}
+
+/* One digit too many: the sizes are planned, and nothing is run. */
+Test(cli_progress, a_plan_warns_of_sizes_that_nobody_wants)
+{
+    static const char *const chains[] = {"dicom study | resample spacing=0.005", "dicom study | resample spacing=0.5"};
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
+        ts_program_run(folder, ARGUMENTS("check", chains[i], "-o", "out.h5", "--json"), &outcome);
+        cr_expect_eq(count(outcome.out, "\"code\": \"size-unusual\""), i == 0, "%s: %s", chains[i], outcome.out);
+    }
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The tests of commands that compare share a folder with a study and a result, and the program's outcome.
+ */
+#ifndef TESTS_PIPELINE_COMPARE_COMPARE_PROGRAM_H
+#define TESTS_PIPELINE_COMPARE_COMPARE_PROGRAM_H
+
+#include "tests/support/program.h"
+
+#define ARGUMENTS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+struct compare_program {
+    struct program_outcome outcome;
+    char folder[256]; /* holds the DICOM series `study`, 6 slices of 48 x 48 pixels, and a.h5 */
+};
+extern struct compare_program ts_compare_program;
+
+/* Make and remove the folder; `chain` makes a.h5. */
+void ts_compare_program_begin(const char *chain);
+void ts_compare_program_end(void);
+/* Runs the program in the folder, and fails the test unless it ends with 0. */
+void ts_compare_program_run(const char *const *arguments);
+/* Fails the test unless the program ends with this code, and prints every one of the texts, which NULL ends. */
+void ts_compare_program_expect(const char *const *arguments, int code, const char *const *texts);
+
+#endif

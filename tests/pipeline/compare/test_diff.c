@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * `tomostage diff` from end to end: formats against each other, tolerances, grids, what results record, exit codes.
+ */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/files/npy.h"
+#include "tests/pipeline/compare/compare_program.h"
+
+static void begin(void)
+{
+    ts_compare_program_begin("dicom study | box radius=1 | save name=smooth | statistics | hdf5 a.h5");
+}
+
+TestSuite(diff, .init = begin, .fini = ts_compare_program_end);
+
+/* An image that is exported is the same image, with the same place, in every format that can state one. */
+Test(diff, the_formats_of_one_image_are_equal)
+{
+    static const char *const files[] = {"a.nii", "b.nii.gz", "c.tif", "dicom.folder"};
+    ts_compare_program_run(ARGUMENTS("run", "dicom study | save name=all | hdf5 plain.h5"));
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        const bool dicom = strstr(files[i], "folder") != NULL;
+        if (dicom)
+            ts_compare_program_run(ARGUMENTS("export", "plain.h5", "-o", files[i], "--format", "dicom"));
+        else
+            ts_compare_program_run(ARGUMENTS("export", "plain.h5", "-o", files[i]));
+        ts_compare_program_expect(ARGUMENTS("diff", "plain.h5", files[i]), 0, ARGUMENTS("image: equal\n", "\nequal\n"));
+        ts_compare_program_expect(ARGUMENTS("diff", files[i], "study"), 0, ARGUMENTS("image: equal\n"));
+    }
+    ts_compare_program_expect(ARGUMENTS("diff", "dicom study slices=[0,2]", "nifti a.nii slices=[0,2]"), 0,
+                              ARGUMENTS("image: equal\n"));
+    ts_compare_program_expect(ARGUMENTS("diff", "dicom study slices=[0,2]", "nifti a.nii slices=[1,3]"), 1,
+                              ARGUMENTS("  origin: ", "the same pixel is up to ", "\ndifferent\n"));
+}
+
+Test(diff, results_are_compared_with_how_they_were_made)
+{
+    ts_compare_program_run(ARGUMENTS("run", "dicom study | box radius=2 | save name=smooth | statistics | hdf5 b.h5"));
+    ts_compare_program_run(
+        ARGUMENTS("run", "dicom study | box radius=1 | save name=smooth | statistics | save name=more | hdf5 c.h5"));
+    ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "a.h5"), 0,
+                              ARGUMENTS("both were made in the same way\n", "\nequal\n"));
+    ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "b.h5"), 1,
+                              ARGUMENTS("process_1_box/parameters/radius: 1 and 2\n",
+                                        "  process_3_statistics/tables/max: ", "provenance/chain: [digest ", " HU at [",
+                                        "SSIM 0.", "\ndifferent\n"));
+    ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "b.h5", "--dataset", "smooth", "--tolerance", "5000"), 0,
+                              ARGUMENTS("smooth: within tolerance 5000 HU\n", "\nwithin the tolerance\n"));
+    ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "c.h5"), 0, ARGUMENTS("process_4_save/", ": nothing and "));
+    ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "c.h5", "--dataset", "none"), 3,
+                              ARGUMENTS("there is no image 'none'"));
+}
+
+/* A table that differs counts while the tolerance is 0; a saved image that one side lacks counts always. */
+Test(diff, tables_and_missing_images_count)
+{
+    ts_compare_program_run(ARGUMENTS("run", "dicom study | box radius=1 | save name=other | statistics | hdf5 b.h5"));
+    ts_compare_program_run(
+        ARGUMENTS("run", "dicom study | box radius=1 | save name=smooth | statistics ddof=1 | hdf5 c.h5"));
+    ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "b.h5"), 0,
+                              ARGUMENTS("process_2_save/name: smooth and other\n"));
+    ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "c.h5"), 1,
+                              ARGUMENTS("tables/variance", "data: equal\n", "\ndifferent\n"));
+    ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "c.h5", "--tolerance", "1e-9"), 0,
+                              ARGUMENTS("data: equal\n", "\nequal\n"));
+    ts_compare_program_run(
+        ARGUMENTS("run", "dicom study | save name=first | box radius=1 | save name=smooth | hdf5 d.h5"));
+    ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "d.h5"), 1, ARGUMENTS("first: missing in a.h5\n"));
+}
+
+static void write_npy(const char *name, const char *shape, const float *values, size_t n)
+{
+    char path[300], dictionary[200];
+    snprintf(path, sizeof path, "%s/%s", ts_compare_program.folder, name);
+    snprintf(dictionary, sizeof dictionary, "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }", shape);
+    ts_test_npy_write(path, dictionary, values, n * sizeof *values);
+}
+
+Test(diff, arrays_and_their_tolerance)
+{
+    float values[60] = {0};
+    write_npy("a.npy", "3, 4, 5", values, 60);
+    write_npy("flat.npy", "3, 20", values, 60);
+    values[47] = 0.25f;
+    write_npy("b.npy", "3, 4, 5", values, 60);
+    ts_compare_program_expect(ARGUMENTS("diff", "a.npy", "b.npy"), 1,
+                              ARGUMENTS("1 of 60 values differ", "largest difference 0.25 at [2, 1, 2]: 0 and 0.25\n",
+                                        "PSNR none, SSIM none\n"));
+    ts_compare_program_expect(ARGUMENTS("diff", "a.npy", "b.npy", "--tolerance", "0.25"), 0,
+                              ARGUMENTS("within tolerance 0.25\n"));
+    ts_compare_program_expect(ARGUMENTS("diff", "a.npy", "b.npy", "--tolerance", "0.2"), 1,
+                              ARGUMENTS("different, beyond 0.2\n"));
+    ts_compare_program_expect(ARGUMENTS("diff", "a.npy", "flat.npy"), 1,
+                              ARGUMENTS("shape: 3 x 4 x 5 (z, y, x) and 1 x 3 x 20"));
+    values[47] = NAN;
+    write_npy("nan.npy", "3, 4, 5", values, 60);
+    ts_compare_program_expect(ARGUMENTS("diff", "nan.npy", "nan.npy"), 0, ARGUMENTS("NaN: 1 and 1\n"));
+    ts_compare_program_expect(ARGUMENTS("diff", "a.npy", "nan.npy", "--tolerance", "1e30"), 1,
+                              ARGUMENTS("largest difference inf at [2, 1, 2]: 0 and NaN\n"));
+    ts_program_run(ts_compare_program.folder, ARGUMENTS("diff", "a.npy", "nan.npy", "--json"),
+                   &ts_compare_program.outcome);
+    cr_assert(ts_compare_program.outcome.code == 1 &&
+                  ts_test_is_json(ts_compare_program.outcome.out, strlen(ts_compare_program.outcome.out)),
+              "%s", ts_compare_program.outcome.out);
+    cr_assert(strstr(ts_compare_program.outcome.out, "\"values_that_differ\": 1, ") &&
+              strstr(ts_compare_program.outcome.out, "\"nan\": [0, 1]"));
+}
+
+Test(diff, says_what_is_wrong)
+{
+    ts_compare_program_expect(ARGUMENTS("diff", "a.h5"), 2, ARGUMENTS("an image is missing"));
+    ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "b", "--tolerance", "-1"), 2,
+                              ARGUMENTS("is not a number of at least 0"));
+    ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "b", "--ssim-window", "big"), 2,
+                              ARGUMENTS("none of uniform, gaussian"));
+    ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "nowhere"), 3, ARGUMENTS("there is no file or folder nowhere"));
+    ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "a.h5.svg", "--json"), 3, ARGUMENTS("no-such-file"));
+}

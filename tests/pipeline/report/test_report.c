@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reports of results that another program could have written: texts that would be tags stay texts, a damaged file and a
+ * profile of another run are refused, and no output replaces what it is made from.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline/report/html.h"
+#include "pipeline/report/report.h"
+#include "pipeline/run/warnings.h"
+#include "tests/files/output_fixture.h"
+#include "tests/support/support.h"
+
+#define HOSTILE "</pre></td><script>alert(1)</script><img src=x onerror='alert(2)'>\"&\x01\xff"
+
+static char folder[64], result[96], page[96], profile[96];
+
+static void begin(void)
+{
+    ts_test_folder(folder, sizeof folder);
+    snprintf(result, sizeof result, "%s/r.h5", folder);
+    snprintf(page, sizeof page, "%s/r.html", folder);
+    snprintf(profile, sizeof profile, "%s/p.json", folder);
+}
+
+static void end(void)
+{
+    ts_test_remove_folder(folder);
+}
+
+TestSuite(report, .init = begin, .fini = end);
+
+/* Writes a result with right digests whose texts are all hostile. */
+static void write_hostile(void)
+{
+    static const struct {
+        const char *path, *text;
+    } texts[] = {{"/entry/inputs/input/format", HOSTILE},
+                 {"/entry/inputs/input/series_description", HOSTILE},
+                 {"/entry/process_1_box/stage", HOSTILE},
+                 {"/entry/process_1_box/input", HOSTILE},
+                 {"/entry/process_1_box/name", HOSTILE},
+                 {"/entry/process_1_box/device", HOSTILE},
+                 {"/entry/process_1_box/parameters/method", HOSTILE},
+                 {"/entry/provenance/chain", HOSTILE},
+                 {"/entry/provenance/build", HOSTILE}};
+    const char *const warnings[] = {HOSTILE, "code: " HOSTILE}, *const digests[] = {HOSTILE, HOSTILE};
+    struct ts_diag *diag = ts_diag_create();
+    struct hdf5_writer *writer;
+    struct ts_image image = ts_test_output_image(3, (int64_t[]){9, 10, 12}, TS_F32, 3);
+    int id;
+    image.unit = HOSTILE;
+    image.quantity = TS_INTENSITY;
+    cr_assert_eq(ts_hdf5_create(result, &(struct hdf5_options){.level = 1, .threads = 1}, &writer, diag), TS_OK);
+    static const char *const groups[][2] = {{"/entry", "NXentry"},
+                                            {"/entry/inputs", "NXcollection"},
+                                            {"/entry/inputs/input", "NXcollection"},
+                                            {"/entry/process_1_box", "NXprocess"},
+                                            {"/entry/process_1_box/parameters", "NXparameters"},
+                                            {"/entry/provenance", "NXcollection"}};
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        ts_hdf5_group(writer, groups[i][0], groups[i][1]);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        ts_hdf5_text(writer, texts[i].path, texts[i].text);
+    ts_hdf5_texts(writer, WARNINGS_PATH, warnings, 2);
+    ts_hdf5_texts(writer, "/entry/inputs/input/slice_pixel_sha256", digests, 2);
+    ts_hdf5_texts(writer, "/entry/inputs/input/slice_instance_hmac", digests, 2);
+    ts_hdf5_image(writer, "/entry/data", &image, &id);
+    ts_hdf5_write(writer, id, &image);
+    const enum ts_status status = ts_hdf5_commit(writer);
+    if (status != TS_OK)
+        ts_diag_print(diag, stderr);
+    cr_assert_eq(status, TS_OK);
+    free(image.data);
+    ts_diag_destroy(diag);
+}
+
+static enum ts_status write_report(struct report_request request, struct ts_diag *diag)
+{
+    request.path = request.path ? request.path : result;
+    request.output = request.output ? request.output : page;
+    return ts_report_write(&request, diag);
+}
+
+/* Counts a text in the page. */
+static int count(const char *text, const char *part)
+{
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, part)); at++)
+        n++;
+    return n;
+}
+
+Test(report, hostile_texts_stay_texts)
+{
+    struct ts_diag *diag = ts_diag_create();
+    size_t bytes;
+    write_hostile();
+    const enum ts_status status = write_report((struct report_request){0}, diag);
+    if (status != TS_OK)
+        ts_diag_print(diag, stderr);
+    cr_assert_eq(status, TS_OK);
+    char *text = (char *)ts_test_read_file(page, &bytes);
+    text[bytes - 1] = '\0';
+    cr_expect(count(text, "<script>") == 1 && count(text, "</script>") == 1, "only the page's own script");
+    cr_expect(count(text, "<img src=x") == 0 && count(text, "onerror='") == 0);
+    cr_expect(count(text, "&#60;script&#62;alert(1)") >= 10, "%d", count(text, "&#60;script&#62;alert(1)"));
+    cr_expect(count(text, "\x01") == 0 && count(text, "\xff") == 0 && count(text, "\\x01\\xFF") >= 10);
+    cr_expect(count(text, result) == 0 && count(text, folder) == 0, "no path is in the page");
+    free(text);
+    ts_diag_destroy(diag);
+}
+
+Test(report, a_damaged_result_is_refused_and_leaves_no_page)
+{
+    struct ts_diag *diag = ts_diag_create();
+    write_hostile();
+    FILE *file = fopen(result, "r+b");
+    cr_assert(file && fseek(file, 2500, SEEK_SET) == 0);
+    const int byte = fgetc(file);
+    cr_assert(fseek(file, 2500, SEEK_SET) == 0 && fputc(byte ^ 4, file) != EOF && fclose(file) == 0);
+    cr_expect_eq(write_report((struct report_request){0}, diag), TS_BAD_INPUT);
+    cr_expect_eq(ts_test_count_files(folder, ".html"), 0);
+    ts_diag_destroy(diag);
+}
+
+static void expect_refusal(struct report_request request, enum ts_status status, const char *code)
+{
+    struct ts_diag *diag = ts_diag_create();
+    cr_expect_eq(write_report(request, diag), status, "%s", code);
+    cr_expect(ts_test_has_code(diag, code), "%s", code);
+    ts_diag_destroy(diag);
+}
+
+static void write_profile(const char *text)
+{
+    FILE *file = fopen(profile, "w");
+    cr_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+Test(report, profiles_that_are_none_or_of_another_run_are_refused)
+{
+    static const char *const none[] = {"",
+                                       "{}",
+                                       "[]",
+                                       "[{\"name\": \"read\", \"ph\": \"X\", \"ts\": 1e400}]",
+                                       "[{\"name\": \"sleep\", \"ph\": \"X\", \"ts\": 1, \"dur\": 1}]",
+                                       "[{\"name\": \"read\", \"ph\": \"X\", \"ts\": -1, \"dur\": 1}]",
+                                       "[{\"name\": \"read\", \"ph\": \"X\", \"ts\": 1, \"dur\": 1}",
+                                       "[{\"name\": \"read\", \"ph\": \"X\", \"args\": {\"args\": {}}}]",
+                                       "[{\"name\": \"read\", \"ph\": \"X\", \"ts\": 1, \"dur\": 1}] x"};
+    write_hostile();
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        write_profile(none[i]);
+        expect_refusal((struct report_request){.profile = profile}, TS_BAD_INPUT, "profile-unreadable");
+    }
+    write_profile("[{\"name\": \"compute\", \"ph\": \"X\", \"ts\": 1, \"dur\": 1, \"args\": {\"stage\": \"radon\"}}]");
+    expect_refusal((struct report_request){.profile = profile}, TS_BAD_INPUT, "profile-foreign");
+    expect_refusal((struct report_request){.profile = folder}, TS_BAD_INPUT, "profile-unreadable");
+    cr_expect_eq(ts_test_count_files(folder, ".html"), 0);
+}
+
+Test(report, replaces_neither_its_input_nor_an_existing_page)
+{
+    write_hostile();
+    expect_refusal((struct report_request){.output = result, .force = true}, TS_BAD_CHAIN, "output-is-input");
+    write_profile("[]");
+    expect_refusal((struct report_request){.output = profile, .profile = profile, .force = true}, TS_BAD_CHAIN,
+                   "output-is-input");
+    expect_refusal((struct report_request){.output = profile}, TS_RUN_FAILED, "output-exists");
+    expect_refusal((struct report_request){.path = folder}, TS_BAD_INPUT, "hdf5-open");
+}
+
+Test(report, base64_is_that_of_the_standard)
+{
+    static const char *const pairs[][2] = {{"", ""},
+                                           {"f", "Zg=="},
+                                           {"fo", "Zm8="},
+                                           {"foo", "Zm9v"},
+                                           {"foob", "Zm9vYg=="},
+                                           {"fooba", "Zm9vYmE="},
+                                           {"foobar", "Zm9vYmFy"}}; /* RFC 4648, section 10 */
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        char out[32] = "";
+        FILE *stream = fmemopen(out, sizeof out, "w");
+        ts_html_base64(stream, pairs[i][0], strlen(pairs[i][0]));
+        fclose(stream);
+        cr_expect_str_eq(out, pairs[i][1]);
+    }
+}

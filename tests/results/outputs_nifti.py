@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NIfTI as nibabel and dcm2niix read it: values, transforms, units and the JSON beside it."""
+import json
+import os
+import shutil
+import subprocess
+
+import h5py
+import nibabel
+import numpy as np
+
+from outputs_support import DATA, Skip, TO_RAS, check_nifti, diffusion_series, letter_volume, phantom, read_dicom, reload, result, run, test
+
+
+@test
+def nifti_of_a_phantom(folder):
+    chain = phantom(folder)
+    for name in "a.nii", "a.nii.gz":
+        run("run", f"{chain} | box radius=1 | hdf5 {folder}/a.h5 | nifti {folder}/{name}", "--force")
+        check_nifti(f"{folder}/{name}", *result(f"{folder}/a.h5"))
+    with open(f"{folder}/a.json", encoding="utf-8") as file:
+        facts = json.load(file)
+    assert facts["Modality"] == "CT" and facts["Units"] == "HU" and facts["GeneratedBy"][0]["Name"] == "tomostage"
+    # What was written is read to the same volume.
+    run("run", f"nifti {folder}/a.nii.gz quantity=hu | invert | hdf5 {folder}/b.h5")
+    run("run", f"result {folder}/a.h5 | invert | hdf5 {folder}/c.h5")
+    (data, lps), (expected, expected_lps) = result(f"{folder}/b.h5"), result(f"{folder}/c.h5")
+    assert np.array_equal(data, expected) and np.allclose(lps, expected_lps, rtol=0, atol=1e-4)
+
+
+@test
+def nifti_without_a_place(folder):
+    letter, chain = letter_volume(folder)
+    for name in "a.nii", "a.nii.gz":
+        run("run", f"{chain} | hdf5 {folder}/a.h5 | nifti {folder}/{name} | dicom {folder}/derived", "--force")
+        data, _ = result(f"{folder}/a.h5")
+        image = nibabel.load(f"{folder}/{name}")
+        assert image.header["sform_code"] == 0 and image.header["qform_code"] == 0
+        assert image.header.get_zooms() == (0.5, 0.5, 0.5)
+        values = image.get_fdata()
+        assert np.array_equal(values[:, ::-1].transpose(2, 1, 0), data)
+        # Drawn as RAS with y upwards and the patient's right at the left, the letter stands upright; so it does in DICOM.
+        drawn = nibabel.as_closest_canonical(image).get_fdata()[::-1, ::-1, 1].T
+        assert np.corrcoef(drawn.ravel(), letter.ravel())[0, 1] > 0.9
+        stored, lps, files = read_dicom(f"{folder}/derived")
+        of_dicom = nibabel.Nifti1Image(stored.transpose(2, 1, 0), TO_RAS @ lps)
+        step = float(files[0].RescaleSlope)
+        assert np.abs(nibabel.as_closest_canonical(of_dicom).get_fdata() -
+                      nibabel.as_closest_canonical(image).get_fdata()).max() <= step
+        # What was written is read to the same volume, and has no place again.
+        run("run", f"nifti {folder}/{name} quantity=attenuation | save name=same | hdf5 {folder}/b.h5", "--force")
+        with h5py.File(f"{folder}/b.h5") as file, h5py.File(f"{folder}/a.h5") as first:
+            assert "origin_mm" not in file["/entry/data"].attrs and "origin_mm" not in first["/entry/data"].attrs
+            assert np.array_equal(file["/entry/data/data"][:], data)
+
+
+@test
+def diffusion_for_fsl(folder):
+    directions = diffusion_series(folder, np.eye(3))
+    run("run", f"dicom {folder}/dwi | save name=same | nifti {folder}/ours.nii | hdf5 {folder}/ours.h5")
+    image = nibabel.load(f"{folder}/ours.nii")
+    bvals, bvecs = np.loadtxt(f"{folder}/ours.bval"), np.loadtxt(f"{folder}/ours.bvec")
+    assert np.array_equal(bvals, [0, 1000, 1000, 1000, 1000]) and bvecs.shape == (3, 5)
+    with h5py.File(f"{folder}/ours.h5") as file:
+        kept = file["/entry/inputs/input/diffusion_gradient_direction"][:]
+        assert kept.shape == (5, 3) and np.allclose(kept, directions)
+
+    def in_patient(path, vectors):
+        """FSL's rule backwards: x the other way for a positive determinant, then the axes of the image in RAS."""
+        axes = nibabel.load(path).affine[:3, :3]
+        turned = vectors * [[-1 if np.linalg.det(axes) > 0 else 1], [1], [1]]
+        return (axes / np.linalg.norm(axes, axis=0)) @ turned
+
+    assert np.linalg.det(image.affine[:3, :3]) > 0
+    assert np.allclose(in_patient(f"{folder}/ours.nii", bvecs), (directions * [-1, -1, 1]).T, atol=1e-5)
+    assert image.header.get_xyzt_units() == ("mm", "unknown")
+    # Another orientation of the axes has its own vectors for the same directions.
+    for to, sign in ("RAS", 1), ("LAS", -1), ("PLS", -1), ("LPI", -1), ("LPS", 1), ("PIL", -1):
+        run("run", f"dicom {folder}/dwi | reorient to={to} | nifti {folder}/turned.nii", "--force")
+        path, turned = f"{folder}/turned.nii", np.loadtxt(f"{folder}/turned.bvec")
+        assert np.sign(np.linalg.det(nibabel.load(path).affine[:3, :3])) == sign, to
+        assert np.allclose(in_patient(path, turned), (directions * [-1, -1, 1]).T, atol=1e-5), to
+    if not shutil.which("dcm2niix"):
+        raise Skip
+    os.makedirs(f"{folder}/theirs")
+    subprocess.run(["dcm2niix", "-b", "y", "-z", "n", "-f", "x", "-o", f"{folder}/theirs", f"{folder}/dwi"], check=True, capture_output=True)
+    their_bvecs = np.loadtxt(f"{folder}/theirs/x.bvec")
+    assert np.array_equal(np.loadtxt(f"{folder}/theirs/x.bval"), bvals)
+    theirs, mine = in_patient(f"{folder}/theirs/x.nii", their_bvecs), in_patient(f"{folder}/ours.nii", bvecs)
+    assert np.allclose(theirs, mine, atol=1e-4), (theirs, mine)
+
+
+@test
+def nifti_2_of_a_long_axis(folder):
+    values = np.arange(40000 * 2 * 2, dtype=np.int32).reshape(40000, 2, 2)
+    nibabel.save(nibabel.Nifti2Image(values, np.diag([-1, -1, 3, 1])), f"{folder}/long.nii")
+    run("run", f"nifti {folder}/long.nii | save name=same | nifti {folder}/out.nii")
+    image = nibabel.load(f"{folder}/out.nii")
+    assert isinstance(image, nibabel.Nifti2Image) and image.shape == (40000, 2, 2)
+    assert np.array_equal(np.asarray(image.dataobj), values)
+
+
+@test
+def nifti_that_nibabel_wrote(folder):
+    random = np.random.default_rng(1)
+    for dtype in np.uint8, np.int8, np.uint16, np.int16, np.int32, np.float32, np.float64:
+        for order in "<>":
+            for signs in (-1, -1, 1), (1, 1, 1), (-1, 1, 1), (1, -1, -1):
+                values = (random.random((6, 5, 4)) * 100).astype(dtype)
+                turn = np.linalg.qr(random.random((3, 3)))[0]
+                turn *= np.linalg.det(turn)
+                affine = np.eye(4)
+                affine[:3, :3] = turn @ np.diag(np.array(signs) * (0.7, 0.8, 1.5))
+                affine[:3, 3] = (10, -20, 30)
+                header = nibabel.Nifti1Header(endianness=order)
+                header.set_data_dtype(np.dtype(dtype).newbyteorder(order))
+                image = nibabel.Nifti1Image(values, affine, header)
+                nibabel.save(image, f"{folder}/in.nii.gz")
+                run("run", f"nifti {folder}/in.nii.gz | save name=same | hdf5 {folder}/out.h5", "--force")
+                data, lps = result(f"{folder}/out.h5")
+                expected, wanted = values.transpose(2, 1, 0).astype(np.float32), TO_RAS @ affine
+                if np.linalg.det(wanted[:3, :3]) < 0:  # its rows are read from the last one on
+                    expected = expected[:, ::-1]
+                    wanted = wanted @ np.array([[1, 0, 0, 0], [0, -1, 0, 4], [0, 0, 1, 0], [0, 0, 0, 1]])
+                assert np.array_equal(data.astype(np.float32), expected), (dtype, order, signs)
+                assert np.allclose(lps, wanted, rtol=0, atol=1e-4), (lps, wanted)
+
+
+@test
+def twins_in_dicom_and_nifti(folder):
+    if not DATA:
+        raise Skip
+    pairs = [(f"{DATA}/ct/ibsi_sts001/dicom/{name}/image", f"{DATA}/ct/ibsi_sts001/ref_nifti/{nifti}_image.nii.gz")
+             for name, nifti in (("CT", "CT"), ("PET", "PET"), ("MR_T1", "MR_T1"))]
+    for dicom, nifti in pairs:
+        run("run", f"dicom {dicom} | save name=same | hdf5 {folder}/d.h5", "--force")
+        run("run", f"nifti {nifti} | save name=same | hdf5 {folder}/n.h5", "--force")
+        (data, lps), (other, other_lps) = result(f"{folder}/d.h5"), result(f"{folder}/n.h5")
+        scale = np.abs(data.astype(float)).max()
+        assert data.shape == other.shape and np.abs(data.astype(float) - other).max() <= 1e-6 * scale, dicom
+        assert np.allclose(lps, other_lps, rtol=0, atol=1e-3), (lps, other_lps)
+
+
+@test
+def a_sheared_nifti_is_read_back(folder):
+    source = phantom(folder, "--tilt", "12")
+    run("run", f"{source} | nifti {folder}/tilted.nii.gz")
+    data, lps, _, _ = reload(source, folder)
+    again, lps_again, _, _ = reload(f"nifti {folder}/tilted.nii.gz quantity=hu", folder)
+    assert np.array_equal(data, again) and np.allclose(lps, lps_again, rtol=0, atol=1e-4)
+
+
+@test
+def dcm2niix_agrees(folder):
+    if not DATA or not shutil.which("dcm2niix"):
+        raise Skip
+    for name in "CT", "MR_T1":
+        os.makedirs(f"{folder}/{name}")
+        source = f"{DATA}/ct/ibsi_sts001/dicom/{name}/image"
+        subprocess.run(["dcm2niix", "-b", "n", "-z", "n", "-f", "x", "-o", f"{folder}/{name}", source], check=True,
+                       capture_output=True)
+        run("run", f"dicom {source} | save name=same | nifti {folder}/{name}.nii")
+        run("run", f"nifti {folder}/{name}/x.nii | save name=same | nifti {folder}/back.nii", "--force")
+        ours, theirs = nibabel.load(f"{folder}/{name}.nii"), nibabel.load(f"{folder}/{name}/x.nii")
+        # dcm2niix reverses rows; both say so in the transform, so that RAS volumes are equal.
+        one, other = nibabel.as_closest_canonical(ours), nibabel.as_closest_canonical(theirs)
+        assert np.array_equal(one.get_fdata(), other.get_fdata()) and np.allclose(one.affine, other.affine, atol=1e-3)
+        back = nibabel.load(f"{folder}/back.nii")
+        assert np.array_equal(np.asarray(back.dataobj), np.asarray(ours.dataobj))
+        assert np.allclose(back.affine, ours.affine, rtol=0, atol=1e-3)

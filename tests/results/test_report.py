@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Whole reports: what the page says is what h5py reads from the result, it names no path, user or host, loads nothing, stays
+below 5 MB, and two equal runs give equal bytes. In headless Chromium it fits a phone and a desk in light and dark, says
+nothing on the console, and its sliders draw the values in the window that they say.
+
+usage: test_report.py PROGRAM. Series of public images are found through TOMOSTAGE_DATA. Ends with 77, which counts as skipped,
+where h5py or numpy is missing; what needs a browser is left out, with a line that says so, where there is none."""
+import base64
+import getpass
+import hashlib
+import html.parser
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+
+import browser
+
+try:
+    import h5py
+    import numpy as np
+except ImportError as missing:
+    print(f"SKIPPED: {missing}; ./bootstrap.sh test installs what the tests need")
+    sys.exit(77)
+
+PROGRAM = os.path.abspath(sys.argv[1])
+DATA = os.environ.get("TOMOSTAGE_DATA")
+TOOTH = "exchange: {data}/projections/tomopy_tooth/tooth.h5, pixel_size: 0.001"
+CHAINS = {
+    "ct": "input: {{dicom: {data}/ct/ibsi_sts001/dicom/CT/image}}\nstages:\n  - save: {{name: original}}\n"
+          "  - gaussian: {{sigma: 2}}\n  - save: {{name: smooth}}\n  - equalize: {{}}\n",
+    "mr": "input: {{dicom: {data}/mr/siemens_mosaic/dicom, series: '#6'}}\nstages:\n  - median: {{radius: 1}}\n",
+    "pet": "input: {{dicom: {data}/ct/ibsi_sts001/dicom/PET/image}}\nstages:\n  - statistics: {{scope: slice}}\n"
+           "  - histogram: {{bins: 256, scope: slice}}\n",
+    "tooth": f"input: {{{{{TOOTH}}}}}\ninputs:\n  flats: {{{{{TOOTH}, frames: flats}}}}\n  darks: {{{{{TOOTH}, frames: darks}}}}\n"
+             "stages:\n  - flat_field: {{flats: flats, darks: darks}}\n  - minus_log: {{}}\n  - save: {{name: sinogram}}\n"
+             "  - center: {{}}\n  - fbp: {{}}\n",
+    "neutron": "input: {{tiff: {data}/projections/sarepy_neutron360/sinogram_360_neutron_image.tif, pages: sinograms, "
+               "pixel_size: 0.1, angle_start: 0, angle_stop: 360, quantity: line_integral}}\nstages:\n"
+               "  - save: {{name: sinogram}}\n  - center: {{}}\n  - cgls: {{iterations: 5}}\n"}
+PHANTOM = ("input: {{dicom: {data}/study}}\nstages:\n  - save: {{name: original}}\n  - box: {{radius: 2, dimensions: 3d}}\n"
+           "  - save: {{name: smooth}}\n  - radon: {{views: 30}}\n  - save: {{name: sinogram}}\n  - sirt: {{iterations: 3}}\n")
+MOST_BYTES = 5_000_000
+
+
+def run(folder, *arguments, expect=0):
+    done = subprocess.run([PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, errors="replace")
+    assert done.returncode == expect, f"{arguments}: exit {done.returncode}, expected {expect}\n{done.stderr}"
+    return done
+
+
+class Page(html.parser.HTMLParser):
+    """Tags, attributes and texts of a page; a tag that is not closed where it must be is an error."""
+    ALONE = {"meta", "img", "input", "br", "wbr", "tr", "th", "td", "thead", "tbody", "li", "line", "path", "rect", "circle", "polyline"}
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.tags, self.texts = [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag not in self.ALONE:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in self.ALONE:
+            assert self.open and self.open.pop() == tag, (tag, self.open, self.getpos())
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    def of(self, tag, kind=None):
+        return [attributes for name, attributes in self.tags if name == tag and (not kind or attributes.get("class") == kind)]
+
+
+def make(folder, name, chain, data, *options):
+    """Runs a chain, writes its report, and returns the paths of both and the page."""
+    with open(f"{folder}/{name}.yaml", "w", encoding="utf-8") as file:
+        file.write("tomostage: 2\n" + chain.format(data=data) + f"output: {{hdf5: {name}.h5}}\n")
+    run(folder, "run", f"{name}.yaml", "--device", "cpu", "--force", "--quiet", *options)
+    profile = ["--profile", options[1] + ".json"] if options else []
+    run(folder, "report", f"{name}.h5", "-o", f"{name}.html", *profile, "--force")
+    with open(f"{folder}/{name}.html", encoding="utf-8") as file:
+        return f"{folder}/{name}.h5", f"{folder}/{name}.html", file.read()
+
+
+def check_loads_nothing(text, page):
+    """Nothing in the page leads out of it, and its policy lets the browser run the one script alone."""
+    assert len(text.encode()) < MOST_BYTES, len(text)
+    for _, attributes in page.tags:
+        for name in ("src", "href", "data-values"):
+            assert attributes.get(name, "#").startswith(("#", "data:image/png;base64,")), attributes
+        assert not [name for name in attributes if name.startswith("on")], attributes
+    assert not page.of("link") and not page.of("iframe") and "@import" not in text and not re.search(r"url\((?!#)", text)
+    (script,) = re.findall(r"<script>(.*?)</script>", text, re.S)
+    policy = next(tag["content"] for tag in page.of("meta") if "http-equiv" in tag)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in policy and "default-src 'none'" in policy, policy
+
+
+def check_says_what_the_file_says(path, page):
+    words = "".join(page.texts)
+    with h5py.File(path) as file:
+        said = [file.attrs["digest"], *(item.attrs["sha256_tree"] for item in datasets(file))]
+        for group in file["entry/inputs"].values():
+            said += [*group["slice_pixel_sha256"][:2048], *group["slice_instance_hmac"][:2048]]
+        for name, group in file["entry"].items():
+            if name.startswith("process_"):
+                said += [group["stage"][()], *(key.encode() for key in group["parameters"])] if "parameters" in group else []
+        said += [line for line in file["entry/provenance/chain"][()].split(b"\n")]
+        said += [text for text in file["entry/provenance/warnings"][()] if text != b"none"]
+        said += [value[()] for key, value in file["entry/provenance"].items() if key not in ("chain", "warnings")]
+        for text in said:
+            assert text.decode() in words, text
+    for private in (os.path.dirname(path), os.path.basename(path), socket.gethostname(), DATA, *([getpass.getuser()] if os.getuid() else [])):
+        assert not private or private not in words, private
+
+
+def datasets(file):
+    found = []
+    file.visititems(lambda name, item: found.append(item) if isinstance(item, h5py.Dataset) else None)
+    return found
+
+
+def planes_of(values):
+    """The central planes of a volume as the page shows them: (rows, columns), the last slice on top."""
+    z, y, x = ((n - 1) // 2 for n in values.shape)
+    return [values[z], values[::-1, y], values[::-1, :, x]][:3 if len(values) >= 8 else 1]
+
+
+def expected_gray(values, level, width):
+    return np.clip((values - (level - width / 2)) / width, 0, 1) * 255
+
+
+CANVAS = """(() => { const canvas = document.querySelectorAll('article.image')[%d].querySelectorAll('canvas')[%d];
+  return [canvas.width, canvas.height, Array.from(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data
+    .filter((_, i) => i %% 4 == 0))]; })()"""
+MOVE = """(() => { const input = document.querySelectorAll('article.image')[%d].querySelector('input.%s[type=range]');
+  input.value = %r; input.dispatchEvent(new Event('input')); return +input.value; })()"""
+
+
+def canvas(chromium, card, plane):
+    width, height, grays = chromium.evaluate(CANVAS % (card, plane))
+    return np.array(grays).reshape(height, width)
+
+
+def check_sliders(chromium, file, names):
+    """The planes have the gray levels that the values have in the window; a moved slider draws others, and the wipe shows
+    the image before."""
+    for card, name in enumerate(names):
+        values = file[f"entry/{name}/data"][()].astype(float)
+        low, high = np.nanmin(values), np.nanmax(values)
+        level, width = chromium.evaluate(MOVE % (card, "level", float(low + 0.4 * (high - low)))), None
+        width = chromium.evaluate(MOVE % (card, "width", float(0.5 * (high - low))))
+        for i, plane in enumerate(planes_of(values)):
+            drawn = canvas(chromium, card, i)
+            assert drawn.shape == plane.shape, (name, i, drawn.shape, plane.shape)
+            assert np.abs(drawn - expected_gray(plane, level, width)).max() < 0.6, (name, i)
+    before, after = canvas(chromium, 0, 0), canvas(chromium, 1, 0)
+    chromium.evaluate(MOVE % (1, "wipe", 0.5))
+    wiped, half = canvas(chromium, 1, 0), before.shape[1] // 2
+    assert (wiped[:, :half] == before[:, :half]).all() and (wiped[:, half + 1:] == after[:, half + 1:]).all()
+
+
+def check_in_browser(chromium, path, page):
+    for width in (390, 1200):
+        for dark in (False, True):
+            chromium.load(page, width, dark=dark)
+            assert not chromium.complaints(), chromium.complaints()
+            assert chromium.evaluate("document.documentElement.scrollWidth") <= width, (path, width)
+            assert chromium.evaluate("Array.from(document.querySelectorAll('.frame')).every(f => f.clientHeight > 8 && "
+                                     "Math.abs(f.clientWidth / f.clientHeight / f.style.aspectRatio.split('/')[0] - 1) < 0.1)"), path
+    chromium.load(page, 390, script=False)
+    assert not chromium.complaints()
+
+
+def test_phantom(folder, chromium):
+    run(folder, "phantom", "shepp-logan", "-o", "study")
+    path, page, text = make(folder, "phantom", PHANTOM, folder, "--profile", "times")
+    parsed = Page(text)
+    check_loads_nothing(text, parsed)
+    check_says_what_the_file_says(path, parsed)
+    assert "0 HU, which is water" in text, "the warning of radon"
+    assert "memory planned" in text and "What each part of the run did" in text and "Residuals" in text
+    assert "How the sinogram was measured" in text and len(parsed.of("figure", "plane")) == 12
+    _, _, again = make(folder, "again", PHANTOM, folder)
+    run(folder, "report", "phantom.h5", "-o", "third.html")
+    with open(f"{folder}/third.html", encoding="utf-8") as file:
+        assert file.read() == again, "two equal runs give equal reports"
+    assert "No profile was given" in again
+    assert "exists" in run(folder, "report", "phantom.h5", "-o", "third.html", expect=1).stderr
+    if chromium:
+        check_in_browser(chromium, path, page)
+        chromium.load(page)
+        with h5py.File(path) as file:
+            check_sliders(chromium, file, ["original", "smooth", "sinogram", "data"])
+        chromium.print(f"{folder}/phantom.pdf")
+        assert os.path.getsize(f"{folder}/phantom.pdf") > 50_000
+        chromium.load(page)
+        assert not chromium.complaints()
+
+
+def test_data(folder, chromium):
+    for name, chain in CHAINS.items():
+        path, page, text = make(folder, name, chain, DATA)
+        parsed = Page(text)
+        check_loads_nothing(text, parsed)
+        check_says_what_the_file_says(path, parsed)
+        if chromium:
+            check_in_browser(chromium, path, page)
+
+
+with tempfile.TemporaryDirectory() as FOLDER:
+    found = browser.find()
+    CHROMIUM = browser.Browser(found) if found else None
+    if not CHROMIUM:
+        print("SKIPPED: what needs a browser - none of", *browser.NAMES, "is installed")
+    try:
+        test_phantom(FOLDER, CHROMIUM)
+        if DATA:
+            test_data(FOLDER, CHROMIUM)
+        else:
+            print("SKIPPED: test_data - TOMOSTAGE_DATA is not set")
+    finally:
+        if CHROMIUM:
+            CHROMIUM.__exit__()
+print("reports are right")
