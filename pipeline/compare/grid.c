@@ -22,10 +22,11 @@ static struct grid_note *add(struct grid_difference *grid, const char *what, boo
 
 static void write_numbers(char out[GRID_TEXT], const double *numbers, int n, const char *unit)
 {
-    int used = 0;
-    for (int i = 0; i < n; i++)
-        used += snprintf(out + used, (size_t)(GRID_TEXT - used), "%s%.7g", i > 0 ? " " : "", numbers[i]);
-    snprintf(out + used, (size_t)(GRID_TEXT - used), "%s%s", *unit ? " " : "", unit);
+    size_t used = 0;
+    for (int i = 0; i < n && used < GRID_TEXT; i++)
+        used += (size_t)snprintf(out + used, GRID_TEXT - used, "%s%.7g", i > 0 ? " " : "", numbers[i]);
+    if (used < GRID_TEXT)
+        snprintf(out + used, GRID_TEXT - used, "%s%s", *unit ? " " : "", unit);
 }
 
 static void add_numbers(struct grid_difference *grid, const char *what, const double *const numbers[2], int n,

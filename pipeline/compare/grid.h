@@ -7,7 +7,7 @@
 
 #include "pipeline/compare/side.h"
 
-enum { GRID_NOTES = 12, GRID_TEXT = 96 };
+enum { GRID_NOTES = 12, GRID_TEXT = 160 }; /* nine numbers of seven digits take 134 */
 
 /* Places agree where the same pixel of both images is at most this share of the smallest spacing apart. NIfTI keeps
  * places as 32-bit floats, which is 1e-7 of them. */
