@@ -77,6 +77,14 @@ size_t ts_diag_error_count(const struct ts_diag *diag)
     return diag->errors + diag->errors_dropped;
 }
 
+const char *ts_diag_first_error(const struct ts_diag *diag)
+{
+    for (size_t i = 0; i < diag->count; i++)
+        if (diag->entries[i].record.severity == TS_ERROR)
+            return diag->entries[i].record.message;
+    return NULL;
+}
+
 enum ts_status ts_diag_status(const struct ts_diag *diag)
 {
     return diag->status;

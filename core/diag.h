@@ -42,6 +42,8 @@ void ts_diag_forget(struct ts_diag *diag, size_t from, const char *stage);
 /* Sets the text that the spans of later records point into. Its name is printed before the line number. Both are
  * copied. */
 void ts_diag_set_source(struct ts_diag *diag, const char *name, const char *text, size_t length);
+/* Returns the message of the first error, or NULL without errors. */
+const char *ts_diag_first_error(const struct ts_diag *diag);
 /* Returns the status of the first error, or TS_OK without errors. */
 enum ts_status ts_diag_status(const struct ts_diag *diag);
 /* Returns the number of all errors, with those beyond DIAG_MAX_ERRORS. */

@@ -355,3 +355,18 @@ void ts_file_clear(struct file_commit *file)
     free(file->temporary);
     *file = (struct file_commit){.fd = -1};
 }
+
+enum ts_status ts_file_write_whole(const char *path, bool force, const void *bytes, size_t n, struct ts_diag *diag)
+{
+    struct file_commit file;
+    enum ts_status status = ts_file_create(&file, path, force, diag);
+    if (status == TS_OK && !ts_file_write_at(file.fd, bytes, n, 0))
+        status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"},
+                               "%s cannot be written: %s", path, ts_errno_text(errno));
+    if (status == TS_OK)
+        status = ts_file_sync(&file, diag);
+    if (status == TS_OK)
+        status = ts_file_publish(&file, diag);
+    ts_file_clear(&file);
+    return status;
+}

@@ -32,6 +32,9 @@ enum ts_status ts_file_sync(const struct file_commit *file, struct ts_diag *diag
 enum ts_status ts_file_publish(struct file_commit *file, struct ts_diag *diag);
 /* Removes the temporary file where there is one, closes it and frees the struct's texts. */
 void ts_file_clear(struct file_commit *file);
+/* Writes the bytes to a file of this name, whole or not at all. Returns TS_RUN_FAILED where it cannot be written, or
+ * exists (without force). */
+enum ts_status ts_file_write_whole(const char *path, bool force, const void *bytes, size_t n, struct ts_diag *diag);
 /* Removes what dead processes have left of an output of this name in the folder, files and folders, with a note each.
  */
 void ts_file_remove_stale(const char *folder, const char *base, struct ts_diag *diag);

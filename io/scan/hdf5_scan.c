@@ -48,14 +48,6 @@ void ts_hdf5_scan_look(const struct hdf5_listing *listing, struct hdf5_scan *sca
     scan->n_darks = count_frames(listing, "/exchange/data_dark");
 }
 
-static const char *first_error(const struct ts_diag *diag)
-{
-    for (size_t i = 0; i < ts_diag_count(diag); i++)
-        if (ts_diag_get(diag, i)->severity == TS_ERROR)
-            return ts_diag_get(diag, i)->message;
-    return "it cannot be read";
-}
-
 static void describe_source(const struct source *source, struct hdf5_scan *scan)
 {
     const struct ts_axis *axes = source->image.axes;
@@ -88,10 +80,12 @@ enum ts_status ts_hdf5_scan_try(const struct source_format *format, struct param
     if (!found)
         return ts_diag_no_memory(diag, sizeof *set);
     enum ts_status status = format->open(set, source, found);
+    const char *reason = ts_diag_first_error(found);
+    reason = reason ? reason : "it cannot be read";
     if (status == TS_RUN_FAILED) /* not a fault of the file */
-        ts_diag_error(diag, status, &(struct diag_site){.code = "scan-not-read"}, "%s", first_error(found));
+        ts_diag_error(diag, status, &(struct diag_site){.code = "scan-not-read"}, "%s", reason);
     else if (status != TS_OK)
-        snprintf(refused, size, "%s", first_error(found));
+        snprintf(refused, size, "%s", reason);
     ts_diag_destroy(found);
     return status == TS_RUN_FAILED ? status : TS_OK;
 }

@@ -73,11 +73,9 @@ void ts_batch_refuse_take(struct batch *batch, struct batch_study *study, enum s
 {
     study->state = state;
     study->status = status;
-    for (size_t i = 0; i < ts_diag_count(diag) && !study->message; i++) {
-        const struct ts_diag_record *record = ts_diag_get(diag, i);
-        if (record->severity == TS_ERROR)
-            study->message = ts_arena_text(batch->studies.arena, record->message, strlen(record->message));
-    }
+    const char *message = ts_diag_first_error(diag);
+    if (message && !study->message)
+        study->message = ts_arena_text(batch->studies.arena, message, strlen(message));
     ts_text_print(stderr, "", study->input);
     fputs(":\n", stderr);
     ts_diag_print(diag, stderr);
