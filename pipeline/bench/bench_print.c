@@ -10,7 +10,7 @@
 #include "core/svg.h"
 #include "core/text_file.h"
 #include "pipeline/bench/bench.h"
-#include "pipeline/command/chart.h"
+#include "pipeline/drawing/chart.h"
 
 const char ts_bench_no_oracles[] =
     "the program tomostage-bench, which compares with the oracles, is not installed beside this one";

@@ -18,7 +18,7 @@ static struct arguments {
 
 static bool parse_window(const struct command *command, const struct command_option *option, const char *value)
 {
-    const bool fits = ts_preview_window_parse(value, &arguments.style.window);
+    const bool fits = ts_gray_window_parse(value, &arguments.style.window);
     if (!fits)
         ts_command_wrong(command, "'--%s %s' is none of auto, percentiles, full, CENTER/WIDTH such as 40/400",
                          option->name, value);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "io/hdf5/hdf5_session.h"
+#include "io/hdf5/hdf5_texts.h"
 
 static const char entry[] = "/entry/";
 
@@ -102,6 +103,26 @@ const struct made_fact *ts_made_find(const struct made *made, const char *path)
 {
     const struct made_fact wanted = {.path = path};
     return bsearch(&wanted, made->facts, made->n_facts, sizeof *made->facts, by_path);
+}
+
+enum ts_status ts_made_chain(const char *path, struct arena *arena, const char **chain, struct ts_diag *diag)
+{
+    const char *const *texts = NULL;
+    size_t n = 0;
+    const enum ts_status status = ts_hdf5_read_texts(path, "/entry/provenance/chain", arena, &texts, &n, diag);
+    if (status == TS_OK && n != 1)
+        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "result-no-chain"},
+                             "%s holds no chain in /entry/provenance", path);
+    *chain = status == TS_OK ? texts[0] : NULL;
+    return status;
+}
+
+int ts_made_stage(const char *fact, size_t *length)
+{
+    int number = 0, end = 0;
+    const char *slash = strchr(fact, '/');
+    *length = slash ? (size_t)(slash - fact) : 0;
+    return slash && sscanf(fact, "process_%9d_%n", &number, &end) == 1 && end > 0 && number > 0 ? number : 0;
 }
 
 const struct made_image *ts_made_image(const struct made *made, const char *name)

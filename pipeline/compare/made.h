@@ -34,6 +34,12 @@ struct made {
 enum ts_status ts_made_read(const char *path, struct arena *arena, struct made *made, struct ts_diag *diag);
 /* Returns the fact of this path, or NULL. */
 const struct made_fact *ts_made_find(const struct made *made, const char *path);
+/* Reads the text of the chain that the result holds; the arena owns it. Returns TS_BAD_INPUT where it holds none
+ * (result-no-chain). */
+enum ts_status ts_made_chain(const char *path, struct arena *arena, const char **chain, struct ts_diag *diag);
+/* Returns the number of the stage to whose group, process_NUMBER_STAGE, the path of a fact leads, and the length of the
+ * group's name; 0: it leads to no stage. */
+int ts_made_stage(const char *fact, size_t *length);
 /* Returns the image of this name, under whichever name it stands first; NULL: there is none. */
 const struct made_image *ts_made_image(const struct made *made, const char *name);
 

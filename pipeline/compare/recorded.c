@@ -9,25 +9,20 @@
 #include <string.h>
 
 #include "core/path.h"
-#include "io/hdf5/hdf5_texts.h"
 #include "pipeline/chain/chain_build.h"
 
 static enum ts_status read_chain(struct recorded *recorded, struct ts_diag *diag)
 {
-    const char *const *texts, *path = recorded->path;
-    size_t n;
-    enum ts_status status = ts_hdf5_read_texts(path, "/entry/provenance/chain", recorded->arena, &texts, &n, diag);
+    const char *text, *path = recorded->path;
+    const enum ts_status status = ts_made_chain(path, recorded->arena, &text, diag);
     if (status != TS_OK)
         return status;
-    if (n != 1)
-        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "result-no-chain"},
-                             "%s holds no chain in /entry/provenance", path);
     const int length = (int)(ts_base_name(path) - path);
     const char *folder = ts_arena_text(recorded->arena, path, (size_t)length);
     const char *name = ts_arena_printf(recorded->arena, "%s:/entry/provenance/chain", path);
     if (!folder || !name)
         return ts_diag_no_memory(diag, strlen(path));
-    return ts_chain_parse(texts[0], strlen(texts[0]), name, folder, &recorded->chain, diag);
+    return ts_chain_parse(text, strlen(text), name, folder, &recorded->chain, diag);
 }
 
 /* Returns the input that "NAME=PATH" names, with the path in *path, or -1. */

@@ -16,12 +16,6 @@ static const char *const names[] = {"chain.yaml", "prov.json", "ro-crate-metadat
 
 enum { FILES = sizeof names / sizeof *names };
 
-const char *ts_crate_id(char id[64], const char *kind, int number)
-{
-    snprintf(id, 64, "#%s-%d", kind, number);
-    return id;
-}
-
 static void write_text(const struct run_record *record, int file, const char *date, FILE *stream)
 {
     if (file == 0)

@@ -18,7 +18,4 @@ enum ts_status ts_crate_write(const struct run_record *record, const char *folde
 void ts_crate_metadata(const struct run_record *record, const char *date, FILE *stream);
 void ts_crate_prov(const struct run_record *record, FILE *stream);
 
-/* Writes the identifier of an entity, such as "#step-1", and returns it. */
-const char *ts_crate_id(char id[64], const char *kind, int number);
-
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The metadata file is one list of entities that refer to each other. What the chain is (a workflow of steps, each done
- * by a tool with formal parameters) stands beside what was done (actions with the values that parameters had). The
+ * The metadata file is one list of entities that refer to each other. Entities of the chain (a workflow of steps, each
+ * done by a tool with formal parameters) stand beside those of its run (actions with the values of parameters). The
  * values of parameters are texts, as the result lists them. The result itself is no file of the crate, since its name
  * is the user's: its images are creative works that their digests identify.
  */
@@ -25,6 +25,13 @@ static const char *const profiles[][3] = {
     {"https://w3id.org/workflowhub/workflow-ro-crate/1.0", "Workflow RO-Crate", "1.0"}};
 
 enum { PROFILES = sizeof profiles / sizeof *profiles };
+
+/* Writes the identifier of an entity, such as "#step-1", and returns it. */
+static const char *entity_id(char id[ID_BYTES], const char *kind, int number)
+{
+    snprintf(id, ID_BYTES, "#%s-%d", kind, number);
+    return id;
+}
 
 /* ---- members of entities -------------------------------------------------------------------------- */
 
@@ -54,7 +61,7 @@ static void put_numbered(struct json *json, const char *key, const char *kind, i
     char id[ID_BYTES];
     ts_json_open_member(json, key, '[');
     for (int i = 1; i <= n; i++)
-        put_id(json, ts_crate_id(id, kind, i));
+        put_id(json, entity_id(id, kind, i));
     ts_json_close(json, ']');
 }
 
@@ -156,17 +163,17 @@ static void put_inputs(struct json *json, const struct run_record *record)
     char id[ID_BYTES];
     for (int i = 0; i < record->n_inputs; i++) {
         const struct record_input *input = &record->inputs[i];
-        open_entity(json, ts_crate_id(id, "formal-input", i + 1), "FormalParameter");
+        open_entity(json, entity_id(id, "formal-input", i + 1), "FormalParameter");
         ts_json_member_text(json, "name", input->name);
         ts_json_member_text(json, "additionalType", "Dataset");
         ts_json_close(json, '}');
-        open_entity(json, ts_crate_id(id, "input", i + 1), "CreativeWork");
+        open_entity(json, entity_id(id, "input", i + 1), "CreativeWork");
         ts_json_member_text(json, "name", input->name);
         if (*input->format)
             ts_json_member_text(json, "description", input->format);
         if (*input->digest)
             ts_json_member_text(json, "identifier", input->digest);
-        put_link(json, "exampleOfWork", ts_crate_id(id, "formal-input", i + 1));
+        put_link(json, "exampleOfWork", entity_id(id, "formal-input", i + 1));
         ts_json_close(json, '}');
     }
 }
@@ -177,14 +184,14 @@ static void put_step(struct json *json, const struct run_record *record, int k)
     const struct record_step *step = &record->steps[k];
     const char *name;
     char id[ID_BYTES], long_id[256];
-    open_entity(json, ts_crate_id(id, "step", k + 1), "HowToStep");
+    open_entity(json, entity_id(id, "step", k + 1), "HowToStep");
     ts_json_member_text(json, "name", step->stage);
     ts_json_key(json, "position");
     snprintf(id, sizeof id, "%d", k + 1);
     ts_json_text(json, id);
-    put_link(json, "workExample", ts_crate_id(id, "tool", k + 1));
+    put_link(json, "workExample", entity_id(id, "tool", k + 1));
     ts_json_close(json, '}');
-    open_entity(json, ts_crate_id(id, "tool", k + 1), "SoftwareApplication");
+    open_entity(json, entity_id(id, "tool", k + 1), "SoftwareApplication");
     ts_json_member_text(json, "name", step->stage);
     ts_json_member_text(json, "softwareVersion", record->version);
     ts_json_open_member(json, "input", '[');
@@ -206,15 +213,15 @@ static void put_action(struct json *json, const struct run_record *record, int k
     const struct made_fact *fact;
     const char *name;
     char id[ID_BYTES], long_id[256];
-    open_entity(json, ts_crate_id(id, "action", k + 1), "CreateAction");
+    open_entity(json, entity_id(id, "action", k + 1), "CreateAction");
     ts_json_member_text(json, "name", step->stage);
-    put_link(json, "instrument", ts_crate_id(id, "tool", k + 1));
+    put_link(json, "instrument", entity_id(id, "tool", k + 1));
     ts_json_open_member(json, "object", '[');
     for (int u = 0; u < step->n_uses; u++)
-        put_id(json, ts_crate_id(id, step->uses[u].is_input ? "input" : "image", step->uses[u].index + 1));
+        put_id(json, entity_id(id, step->uses[u].is_input ? "input" : "image", step->uses[u].index + 1));
     put_parameters(json, record, k, "value");
     ts_json_close(json, ']');
-    put_link(json, "result", ts_crate_id(id, "image", k + 1));
+    put_link(json, "result", entity_id(id, "image", k + 1));
     if (*step->device)
         ts_json_member_text(json, "description", step->device);
     ts_json_close(json, '}');
@@ -225,15 +232,15 @@ static void put_action(struct json *json, const struct run_record *record, int k
         put_link(json, "exampleOfWork", parameter_id(long_id, "parameter", k, name));
         ts_json_close(json, '}');
     }
-    open_entity(json, ts_crate_id(id, "image", k + 1), "CreativeWork");
+    open_entity(json, entity_id(id, "image", k + 1), "CreativeWork");
     ts_json_member_text(json, "name", *step->image ? step->image : step->stage);
     if (*step->digest)
         ts_json_member_text(json, "identifier", step->digest);
     ts_json_close(json, '}');
-    open_entity(json, ts_crate_id(id, "control", k + 1), "ControlAction");
+    open_entity(json, entity_id(id, "control", k + 1), "ControlAction");
     ts_json_member_text(json, "name", step->stage);
-    put_link(json, "instrument", ts_crate_id(id, "step", k + 1));
-    put_link(json, "object", ts_crate_id(id, "action", k + 1));
+    put_link(json, "instrument", entity_id(id, "step", k + 1));
+    put_link(json, "object", entity_id(id, "action", k + 1));
     ts_json_close(json, '}');
 }
 
@@ -247,7 +254,7 @@ static void put_run(struct json *json, const struct run_record *record)
     ts_json_open_member(json, "result", '[');
     for (int k = 0; k < record->n_steps; k++)
         if (*record->steps[k].image)
-            put_id(json, ts_crate_id(id, "image", k + 1));
+            put_id(json, entity_id(id, "image", k + 1));
     ts_json_close(json, ']');
     ts_json_close(json, '}');
     open_entity(json, engine, "OrganizeAction");

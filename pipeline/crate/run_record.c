@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/hdf5/hdf5_texts.h"
 #include "stages/engine/stage.h"
 
 /* Returns the text, or "" for NULL. */
@@ -71,20 +70,20 @@ static void take_input(struct run_record *record, const struct made_fact *fact)
                                                                    .digest = digests ? digests->digest : ""};
 }
 
-/* Notes the step that a fact belongs to, at the place that its number gives. */
+/* Notes the step that a fact belongs to, if it does, at the place that its number gives. */
 static void take_step(struct run_record *record, const struct made_fact *fact)
 {
-    const long number = strtol(fact->path + strlen("process_"), NULL, 10);
-    const char *slash = strchr(fact->path, '/');
-    if (!slash || number < 1 || number > CHAIN_MAX_STAGES || record->steps[number - 1].group)
+    size_t length;
+    const int number = ts_made_stage(fact->path, &length);
+    if (number < 1 || number > CHAIN_MAX_STAGES || record->steps[number - 1].group)
         return;
     struct record_step *step = &record->steps[number - 1];
-    step->group = known(ts_arena_text(record->arena, fact->path, (size_t)(slash - fact->path)));
+    step->group = known(ts_arena_text(record->arena, fact->path, length));
     step->stage = ts_run_record_fact(record, step, "stage");
     step->device = ts_run_record_fact(record, step, "device");
     step->digest = step->image = "";
     if (number > record->n_steps)
-        record->n_steps = (int)number;
+        record->n_steps = number;
 }
 
 /* Adds what has this label to what step k uses. */
@@ -138,7 +137,7 @@ static enum ts_status take_facts(struct run_record *record, const char *path, st
         const struct made_fact *fact = &record->made.facts[i];
         if (!strncmp(fact->path, "inputs/", 7))
             take_input(record, fact);
-        else if (!strncmp(fact->path, "process_", 8))
+        else
             take_step(record, fact);
     }
     for (int k = 0; k < record->n_steps; k++)
@@ -154,20 +153,14 @@ static enum ts_status take_facts(struct run_record *record, const char *path, st
 
 enum ts_status ts_run_record_read(const char *path, struct run_record *record, struct ts_diag *diag)
 {
-    const char *const *texts = NULL;
-    size_t n = 0;
     *record = (struct run_record){.arena = ts_arena_create()};
     if (!record->arena)
         return ts_diag_no_memory(diag, sizeof *record);
     enum ts_status status = ts_made_read(path, record->arena, &record->made, diag);
     if (status == TS_OK)
-        status = ts_hdf5_read_texts(path, "/entry/provenance/chain", record->arena, &texts, &n, diag);
+        status = ts_made_chain(path, record->arena, &record->chain, diag);
     if (status != TS_OK)
         return status;
-    if (n != 1)
-        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "result-foreign"},
-                             "%s holds no chain in /entry/provenance", path);
-    record->chain = texts[0];
     record->version = value_of(record, "provenance", "tomostage");
     return take_facts(record, path, diag);
 }

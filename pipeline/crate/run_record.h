@@ -14,7 +14,7 @@ struct record_input {
     const char *digest;        /* of the list of its slices' digests; "" where there is none */
 };
 
-/* What a step used: the output of an earlier step, or an input. */
+/* A step uses inputs and the outputs of earlier steps. */
 struct record_use {
     bool is_input;
     int index;

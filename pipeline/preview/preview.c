@@ -29,6 +29,20 @@ static void print_planes(const struct preview_image *image, FILE *report)
     }
 }
 
+/* Finds one window for all planes of an image. A dataset that is a picture of its own is shown with all its values. */
+static enum ts_status find_window(const struct gray_window_request *given, struct preview_image *image,
+                                  struct ts_diag *diag)
+{
+    struct gray_values planes[PREVIEW_MONTAGE];
+    struct gray_window_request request = *given;
+    if (image->is_picture && request.kind == GRAY_AUTO)
+        request.kind = GRAY_FULL;
+    for (int i = 0; i < image->n_planes; i++)
+        planes[i] = (struct gray_values){image->planes[i].values,
+                                         (size_t)image->planes[i].rows * (size_t)image->planes[i].columns};
+    return ts_gray_window_find(&request, image->image.quantity, planes, image->n_planes, &image->window, diag);
+}
+
 enum ts_status ts_preview_write(const struct preview_request *request, const struct preview_style *style,
                                 const char *output, FILE *report, struct ts_diag *diag)
 {
@@ -36,7 +50,7 @@ enum ts_status ts_preview_write(const struct preview_request *request, const str
     struct preview_sheet sheet = {0};
     enum ts_status status = ts_preview_images(request, &images, diag);
     for (size_t i = 0; i < images.n && status == TS_OK; i++)
-        status = ts_preview_window_find(&style->window, &images.at[i], diag);
+        status = find_window(&style->window, &images.at[i], diag);
     if (status == TS_OK)
         status = ts_preview_sheet(&images, style->plain, style->blocks, &sheet, diag);
     if (status == TS_OK)

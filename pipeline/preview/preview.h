@@ -7,10 +7,11 @@
 
 #include <stdio.h>
 
-#include "pipeline/preview/preview_window.h"
+#include "pipeline/drawing/gray_window.h"
+#include "pipeline/preview/preview_image.h"
 
 struct preview_style {
-    struct preview_window window;
+    struct gray_window_request window;
     bool plain;  /* a pixel for each value, without captions, bars and enlargement */
     bool blocks; /* enlarged samples are rectangles */
 };

@@ -17,6 +17,7 @@
 #include "pipeline/compare/recorded.h"
 #include "pipeline/compare/side.h"
 #include "pipeline/preview/preview_plane.h"
+#include "stages/engine/validity.h"
 
 enum { AT_ONCE = 16, SCAN_PLANES = 2, VOLUME_PLANES = 3 };
 
@@ -101,9 +102,7 @@ static enum ts_status read_volume(struct source *source, int64_t volume, struct 
         for (int64_t i = 0; i < n && status == TS_OK; i++) {
             const uint64_t *valid = ts_source_valid(source, first + i);
             ts_load_f32(slice, slab + (size_t)i * bytes, of->dtype, count);
-            for (size_t k = 0; valid && k < count; k++)
-                if (!(valid[k / 64] >> k % 64 & 1))
-                    slice[k] = NAN;
+            ts_valid_fill_floats(valid, 0, count, NAN, slice);
             for (int k = 0; k < image->n_planes; k++)
                 if (image->planes[k].volume == volume)
                     ts_preview_plane_take(&image->planes[k], of, z + i, slice);
@@ -226,10 +225,10 @@ static enum ts_status read_dataset(const struct preview_request *request, const 
 static int stage_number(const struct made *made, const char *name)
 {
     for (size_t i = 0; i < made->n_facts; i++) {
-        int number = 0;
-        const char *path = made->facts[i].path, *slash = strchr(path, '/');
-        if (slash && !strcmp(slash, "/name") && made->facts[i].value && !strcmp(made->facts[i].value, name) &&
-            sscanf(path, "process_%9d_", &number) == 1)
+        size_t length;
+        const struct made_fact *fact = &made->facts[i];
+        const int number = ts_made_stage(fact->path, &length);
+        if (number > 0 && !strcmp(fact->path + length, "/name") && fact->value && !strcmp(fact->value, name))
             return number;
     }
     return strcmp(name, "input") == 0 ? 0 : INT32_MAX;

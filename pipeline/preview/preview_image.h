@@ -10,6 +10,7 @@
 #include "core/arena.h"
 #include "core/diag.h"
 #include "core/image.h"
+#include "pipeline/drawing/gray_window.h"
 
 /* Planes are numbered by the patient's axis that they stand across. PREVIEW_STORED is the plane of the slices. */
 enum preview_plane_name { PREVIEW_SAGITTAL, PREVIEW_CORONAL, PREVIEW_AXIAL, PREVIEW_ALL, PREVIEW_STORED };
@@ -36,8 +37,7 @@ struct preview_image {
     int64_t n_volumes;
     struct preview_plane *planes;
     int n_planes;
-    double low, high; /* the window: preview_window.h */
-    const char *window_name;
+    struct gray_window window; /* set by whoever draws the image */
 };
 
 struct preview_request {

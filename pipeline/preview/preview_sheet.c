@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cuda/view/picture.h"
+#include "pipeline/drawing/round_number.h"
 #include "pipeline/view/font.h"
 
 enum {
@@ -51,8 +52,8 @@ void ts_preview_size_text(const struct preview_plane *plane, char *text, size_t 
 void ts_preview_window_text(const struct preview_image *image, char *text, size_t size)
 {
     const bool bare = !*image->image.unit || !strcmp(image->image.unit, "1");
-    snprintf(text, size, "%.5g to %.5g%s%s (%s)", image->low, image->high, bare ? "" : " ",
-             bare ? "" : image->image.unit, image->window_name);
+    snprintf(text, size, "%.5g to %.5g%s%s (%s)", image->window.low, image->window.high, bare ? "" : " ",
+             bare ? "" : image->image.unit, image->window.name);
 }
 
 /* Adds a line to the caption, or as many as its words need. */
@@ -209,8 +210,8 @@ static void draw_plane(struct preview_sheet *sheet, const struct cell *cell, boo
                                    .n_v = plane->rows,
                                    .stride_u = 1,
                                    .stride_v = plane->columns,
-                                   .low = cell->image->low,
-                                   .high = cell->image->high};
+                                   .low = cell->image->window.low,
+                                   .high = cell->image->window.high};
     const bool exact = cell->width == plane->columns && cell->height == plane->rows;
     for (int64_t i = 0; i < plane->rows * plane->columns; i++)
         plane->values[i] = isnan(plane->values[i]) ? (float)pane.low : plane->values[i];
@@ -247,14 +248,7 @@ static void draw_sides(struct preview_sheet *sheet, const struct cell *cell, int
 /* Draws a bar of 1, 2 or 5 times a power of ten, at most a third of the plane long, with its length beside it. */
 static void draw_bar(struct preview_sheet *sheet, const struct cell *cell, int64_t top, int font)
 {
-    static const double steps[] = {5, 2, 1};
-    const double most = (double)cell->width * cell->pitch / 3, power = pow(10, floor(log10(most)));
-    double length = power;
-    for (int i = 0; i < 3; i++)
-        if (steps[i] * power <= most) {
-            length = steps[i] * power;
-            break;
-        }
+    const double length = ts_round_number((double)cell->width * cell->pitch / 3);
     char text[64];
     const int64_t wide = llrint(length / cell->pitch), middle = top + (int64_t)FONT_HEIGHT * font / 2;
     snprintf(text, sizeof text, "%g %s", length, cell->plane->unit);

@@ -64,16 +64,6 @@ static int by_number(const void *a, const void *b)
     return one->number < two->number ? -1 : one->number > two->number;
 }
 
-/* Returns the number in "process_NUMBER_STAGE/stage", and the length of the group's name; 0 for other paths. */
-static int stage_number(const char *path, size_t *length)
-{
-    int number = 0, end = 0;
-    const char *slash = strchr(path, '/');
-    *length = slash ? (size_t)(slash - path) : 0;
-    return slash && !strcmp(slash, "/stage") && sscanf(path, "process_%9d_%n", &number, &end) == 1 && end > 0 ? number
-                                                                                                              : 0;
-}
-
 /* Counts the stages of the same kind before stage i, and labels it. */
 static const char *label_of(const struct report_facts *facts, size_t i)
 {
@@ -89,10 +79,11 @@ static bool find_stages(struct report_facts *facts)
     bool complete = (facts->stages = ts_arena_alloc(facts->arena, (facts->made.n_facts + 1) * sizeof *facts->stages));
     for (size_t i = 0; complete && i < facts->made.n_facts; i++) {
         size_t length;
-        const int number = stage_number(facts->made.facts[i].path, &length);
-        const char *group = number > 0 ? ts_arena_text(facts->arena, facts->made.facts[i].path, length) : NULL;
-        if (number <= 0)
+        const char *path = facts->made.facts[i].path;
+        const int number = ts_made_stage(path, &length);
+        if (number == 0 || strcmp(path + length, "/stage") != 0)
             continue;
+        const char *group = ts_arena_text(facts->arena, path, length);
         complete = group != NULL;
         if (complete)
             facts->stages[facts->n_stages++] =

@@ -41,21 +41,6 @@ void ts_html_row(FILE *stream, const char *name, const char *value, const char *
     fputc('\n', stream);
 }
 
-void ts_html_base64(FILE *stream, const void *bytes, size_t n)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < n; i += 3) {
-        const size_t left = n - i;
-        const unsigned word =
-            (unsigned)at[i] << 16 | (left > 1 ? (unsigned)at[i + 1] << 8 : 0) | (left > 2 ? (unsigned)at[i + 2] : 0);
-        putc(digits[word >> 18], stream);
-        putc(digits[word >> 12 & 63], stream);
-        putc(left > 1 ? digits[word >> 6 & 63] : '=', stream);
-        putc(left > 2 ? digits[word & 63] : '=', stream);
-    }
-}
-
 void ts_html_svg(FILE *stream, const char *svg)
 {
     int width = 0, height = 0, end = 0;

@@ -10,7 +10,7 @@
 
 #include "core/diag.h"
 #include "core/svg.h"
-#include "pipeline/command/chart.h"
+#include "pipeline/drawing/chart.h"
 
 /* Writes a text that is formatted as by printf through ts_svg_text; at most 4 KiB of it. */
 void ts_html_print(FILE *stream, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -20,8 +20,6 @@ void ts_html_section(FILE *stream, const char *id, const char *heading);
 void ts_html_row(FILE *stream, const char *name, const char *value, const char *unit);
 /* Returns a unit as it stands behind a number: "" for the unit 1, which nobody writes. */
 const char *ts_html_unit(const char *unit);
-/* Writes bytes in base64 (RFC 4648), as data: URLs have them. */
-void ts_html_base64(FILE *stream, const void *bytes, size_t n);
 /* Writes an SVG picture of this program (core/svg.h) so that it is as wide as the page lets it be. */
 void ts_html_svg(FILE *stream, const char *svg);
 /* Draws a chart in the same way. TS_RUN_FAILED where memory is out. */

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/search.h"
 #include "io/scan/result.h"
 #include "io/source/source_slices.h"
+#include "stages/engine/validity.h"
 
-enum { SLAB_BYTES = 64 << 20, FEWEST_SLICES = 8, PERCENT = 100 };
+enum { SLAB_BYTES = 64 << 20, FEWEST_SLICES = 8 };
 
 /* ---- which images ------------------------------------------------------------------------------ */
 
@@ -113,9 +113,7 @@ static void take_slab(struct report_image *image, int64_t z, int64_t n, const vo
     for (int64_t i = z; i < z + n; i++) {
         const uint64_t *valid = ts_source_valid(image->source, i);
         ts_load_f32(slice, (const unsigned char *)data + (size_t)(i - z) * ts_slice_bytes(of), of->dtype, count);
-        for (size_t k = 0; valid && k < count; k++)
-            if (!(valid[k / 64] >> k % 64 & 1))
-                slice[k] = NAN;
+        ts_valid_fill_floats(valid, 0, count, NAN, slice);
         ts_value_bins_add(&image->bins, slice, count);
         if (i / image->source->n_slices == image->volume)
             take_slice(image, i % image->source->n_slices, slice);
@@ -141,38 +139,16 @@ static enum ts_status read_slabs(struct report_image *image, struct ts_diag *dia
     return status;
 }
 
-/* ---- the window -------------------------------------------------------------------------------- */
+/* ---- all --------------------------------------------------------------------------------------- */
 
-/* Finds the range of the values in the planes, and the window: HU as soft tissue is read, else the 1st to the 99th
- * percentile (nearest rank). */
 static enum ts_status find_window(struct report_image *image, struct ts_diag *diag)
 {
-    const double center_hu = 40, width_hu = 400;
-    size_t most = 0, n = 0;
+    const struct gray_window_request request = {.kind = GRAY_AUTO};
+    struct gray_values planes[REPORT_PLANES];
     for (int i = 0; i < image->n_planes; i++)
-        most += (size_t)(image->planes[i].rows * image->planes[i].columns);
-    float *sorted = malloc((most + 1) * sizeof *sorted);
-    if (!sorted)
-        return ts_diag_no_memory(diag, most * sizeof *sorted);
-    for (int i = 0; i < image->n_planes; i++)
-        for (int64_t k = 0; k < image->planes[i].rows * image->planes[i].columns; k++)
-            if (isfinite(image->planes[i].values[k]))
-                sorted[n++] = image->planes[i].values[k];
-    qsort(sorted, n, sizeof *sorted, ts_compare_floats);
-    image->low = n > 0 ? (double)sorted[0] : 0;
-    image->high = n > 0 ? (double)sorted[n - 1] : 0;
-    image->window[0] = n > 0 ? (double)sorted[(n - 1) / PERCENT] : 0;
-    image->window[1] = n > 0 ? (double)sorted[n - 1 - (n - 1) / PERCENT] : 0;
-    free(sorted);
-    if (image->window[0] == image->window[1]) {
-        image->window[0] = image->low;
-        image->window[1] = image->high;
-    }
-    if (image->source->image.quantity == TS_HU && image->low < center_hu && image->high > center_hu - width_hu / 2) {
-        image->window[0] = center_hu - width_hu / 2;
-        image->window[1] = center_hu + width_hu / 2;
-    }
-    return TS_OK;
+        planes[i] = (struct gray_values){image->planes[i].values,
+                                         (size_t)image->planes[i].rows * (size_t)image->planes[i].columns};
+    return ts_gray_window_find(&request, image->source->image.quantity, planes, image->n_planes, &image->window, diag);
 }
 
 enum ts_status ts_report_images(const struct report_facts *facts, struct report_images *images, struct ts_diag *diag)

@@ -7,6 +7,7 @@
 
 #include "core/image.h"
 #include "io/source/source.h"
+#include "pipeline/drawing/gray_window.h"
 #include "pipeline/report/facts.h"
 #include "pipeline/report/value_bins.h"
 
@@ -29,8 +30,7 @@ struct report_image {
     struct report_plane planes[REPORT_PLANES];
     int n_planes; /* one where the image has so few slices that planes across them would be lines */
     struct value_bins bins;
-    double low, high; /* of the finite values in the planes; equal where there is one or none */
-    double window[2]; /* lowest and highest value that is shown at first */
+    struct gray_window window; /* that is shown at first, and the range of the finite values in the planes */
 };
 
 struct report_images {

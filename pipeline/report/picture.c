@@ -12,9 +12,9 @@
 
 struct report_scale ts_report_scale(const struct report_image *image)
 {
-    const double range = image->high - image->low;
+    const double range = image->window.most - image->window.least;
     const bool exact = ts_dtype_is_integer(image->source->image.dtype) && range < REPORT_INVALID;
-    return (struct report_scale){image->low, exact || !(range > 0) ? 1 : range / (REPORT_INVALID - 1)};
+    return (struct report_scale){image->window.least, exact || !(range > 0) ? 1 : range / (REPORT_INVALID - 1)};
 }
 
 /* Returns the mean of the measured values in a block, NAN where there is none. */
@@ -32,9 +32,9 @@ static double mean_of(const struct report_plane *plane, const struct report_pict
     return n > 0 ? sum / (double)n : NAN;
 }
 
-static uint8_t gray_of(const double window[2], double value)
+static uint8_t gray_of(const struct gray_window *window, double value)
 {
-    const double share = window[1] > window[0] ? (value - window[0]) / (window[1] - window[0]) : 0;
+    const double share = window->high > window->low ? (value - window->low) / (window->high - window->low) : 0;
     return (uint8_t)(share >= 1 ? 255 : share > 0 ? lrint(255 * share) : 0);
 }
 
@@ -52,7 +52,7 @@ enum ts_status ts_report_picture(const struct report_image *image, const struct 
     for (size_t i = 0; i < n; i++) {
         const double value = mean_of(plane, picture, (int64_t)i / picture->width, (int64_t)i % picture->width);
         const long number = isnan(value) ? REPORT_INVALID : lrint((value - scale.low) / scale.step);
-        gray[i] = isnan(value) ? 0 : gray_of(image->window, value);
+        gray[i] = isnan(value) ? 0 : gray_of(&image->window, value);
         high[i] = (uint8_t)(number >> 8);
         low[i] = (uint8_t)(number & 255);
     }

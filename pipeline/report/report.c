@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "core/text_file.h"
 #include "io/file/digest.h"
+#include "io/file/file_commit.h"
+#include "pipeline/drawing/base64.h"
 #include "pipeline/report/files.h"
 #include "pipeline/report/html.h"
 #include "pipeline/report/parts.h"
@@ -71,7 +71,7 @@ static enum ts_status write_head(FILE *stream, struct ts_diag *diag)
           "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; style-src "
           "'unsafe-inline'; script-src 'sha256-",
           stream);
-    ts_html_base64(stream, sum, sizeof sum);
+    ts_base64_write(stream, sum, sizeof sum);
     fputs("'\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
           "<title>Report of a tomostage result</title>\n<style>\n",
           stream);
@@ -119,8 +119,8 @@ static enum ts_status make_page(const struct report_request *request, char **pag
     FILE *stream = status == TS_OK ? open_memstream(page, bytes) : NULL;
     if (stream)
         status = write_page(&facts, &images, pictures, stream, diag);
-    const bool failed = stream && (ferror(stream) || fclose(stream) != 0);
-    if (status == TS_OK && (!stream || failed))
+    const bool written = stream && !ferror(stream), closed = stream && fclose(stream) == 0;
+    if (status == TS_OK && !(written && closed))
         status = ts_diag_no_memory(diag, *bytes);
     if (pictures)
         free_pictures(pictures);
@@ -144,10 +144,7 @@ static enum ts_status check_output(const struct report_request *request, struct 
     if (is_same_file(request->output, request->path) || is_same_file(request->output, request->profile))
         return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "output-is-input"},
                              "the page would replace '%s', which it is made from", request->output);
-    if (request->force || access(request->output, F_OK) != 0)
-        return ts_text_file_check(request->output, diag);
-    FILE *file = ts_text_file_open(request->output, false, diag); /* reports that it exists */
-    return file ? ts_text_file_close(file, request->output, diag) : TS_RUN_FAILED;
+    return ts_file_check(request->output, request->force, 0, diag);
 }
 
 enum ts_status ts_report_write(const struct report_request *request, struct ts_diag *diag)
@@ -157,11 +154,8 @@ enum ts_status ts_report_write(const struct report_request *request, struct ts_d
     enum ts_status status = check_output(request, diag);
     if (status == TS_OK)
         status = make_page(request, &page, &bytes, diag);
-    FILE *file = status == TS_OK ? ts_text_file_open(request->output, request->force, diag) : NULL;
-    if (file) {
-        (void)fwrite(page, 1, bytes, file);
-        status = ts_text_file_close(file, request->output, diag);
-    }
+    if (status == TS_OK)
+        status = ts_file_write_whole(request->output, request->force, page, bytes, diag);
     free(page);
-    return status == TS_OK && !file ? TS_RUN_FAILED : status;
+    return status;
 }

@@ -7,7 +7,7 @@
 #define PIPELINE_REPORT_RESIDUALS_H
 
 #include "core/arena.h"
-#include "pipeline/command/chart.h"
+#include "pipeline/drawing/chart.h"
 
 enum { RESIDUALS_MOST = 16 };
 

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "pipeline/drawing/base64.h"
+#include "pipeline/drawing/round_number.h"
 #include "pipeline/report/html.h"
 #include "pipeline/report/parts.h"
 
@@ -54,9 +56,7 @@ static void write_sides(const struct ts_image *image, const struct report_plane 
 /* Writes a bar of 1, 2 or 5 times a power of ten, at most 40 % as long as the plane is wide. */
 static void write_bar(const struct ts_axis *axis, FILE *stream)
 {
-    const double width = (double)axis->n * spacing_of(axis), most = 0.4 * width;
-    const double power = pow(10, floor(log10(most)));
-    const double length = power * (most >= 5 * power ? 5 : most >= 2 * power ? 2 : 1);
+    const double width = (double)axis->n * spacing_of(axis), length = ts_round_number(0.4 * width);
     fprintf(stream, "<span class=\"bar\" style=\"width:%.3f%%\">", 100 * length / width);
     ts_html_print(stream, "%.6g %s", length, unit_of(axis));
     fputs("</span>", stream);
@@ -77,7 +77,7 @@ static double ratio_of(const struct ts_axis *right, const struct ts_axis *down)
 static void write_png(const char *attribute, const void *bytes, size_t n, FILE *stream)
 {
     fprintf(stream, " %s=\"data:image/png;base64,", attribute);
-    ts_html_base64(stream, bytes, n);
+    ts_base64_write(stream, bytes, n);
     fputc('"', stream);
 }
 
@@ -197,10 +197,11 @@ static void write_controls(const struct report_image *image, bool wipes, FILE *s
         const char *name;
         double center, width;
     } presets[] = {{"abdomen", 40, 400}, {"lung", -600, 1500}, {"bone", 400, 1800}, {"brain", 40, 80}};
-    const double width = image->window[1] - image->window[0], center = 0.5 * (image->window[0] + image->window[1]);
-    const double range = fmax(image->high - image->low, width);
+    const struct gray_window *window = &image->window;
+    const double width = window->high - window->low, center = 0.5 * (window->low + window->high);
+    const double range = fmax(window->most - window->least, width);
     fputs("<div class=\"controls\">\n", stream);
-    write_slider("level", fmin(image->low, center), fmax(image->high, center), center, stream);
+    write_slider("level", fmin(window->least, center), fmax(window->most, center), center, stream);
     write_slider("width", range / 1000, range, width, stream);
     fputs("<span class=\"unit\">", stream);
     ts_svg_text(stream, ts_html_unit(image->source->image.unit));
@@ -232,7 +233,8 @@ static enum ts_status write_card(const struct report_facts *facts, const struct 
     const bool wipes = before && is_alike(&pictures->at[i][0], &pictures->at[earlier][0]);
     fprintf(stream,
             "<article class=\"image\" data-low=\"%.17g\" data-step=\"%.17g\" data-level=\"%.9g\" data-window=\"%.9g\"",
-            scale.low, scale.step, 0.5 * (image->window[0] + image->window[1]), image->window[1] - image->window[0]);
+            scale.low, scale.step, 0.5 * (image->window.low + image->window.high),
+            image->window.high - image->window.low);
     if (wipes)
         fprintf(stream, " data-before=\"%zu\"", earlier);
     fputs(" data-unit=\"", stream);

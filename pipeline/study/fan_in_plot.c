@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/arena.h"
-#include "pipeline/command/chart.h"
+#include "pipeline/drawing/chart.h"
 #include "pipeline/study/fan_in_study.h"
 
 enum quantity { TIME, SPEED_UP, EFFICIENCY, QUANTITIES };

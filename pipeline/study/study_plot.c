@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/arena.h"
-#include "pipeline/command/chart.h"
+#include "pipeline/drawing/chart.h"
 #include "pipeline/study/study_rows.h"
 
 enum { MOST_LINES = 24 };

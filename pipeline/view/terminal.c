@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/timing.h"
+#include "pipeline/drawing/base64.h"
 
 enum { CHANNELS = 4, GRAYS = 101, CUBE = 5, SIXEL_COLORS = GRAYS + CUBE * CUBE * CUBE, PERCENT = 100, BAND = 6 };
 
@@ -95,8 +96,8 @@ void ts_terminal_fit(int fd, enum terminal_way way, int32_t *width, int32_t *hei
 
 static void write_kitty(FILE *stream, const uint8_t *pixels, int32_t width, int32_t height)
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     enum { PART = 1024 }; /* pixels, which are 4096 letters */
+    uint8_t colors[3 * PART];
     const int64_t n = (int64_t)width * height;
     for (int64_t at = 0; at < n; at += PART) {
         const int64_t end = at + PART < n ? at + PART : n;
@@ -104,12 +105,9 @@ static void write_kitty(FILE *stream, const uint8_t *pixels, int32_t width, int3
             fprintf(stream, "\x1B_Ga=T,q=2,f=24,s=%d,v=%d,m=%d;", width, height, end < n);
         else
             fprintf(stream, "\x1B_Gm=%d;", end < n);
-        for (int64_t i = at; i < end; i++) {
-            const uint32_t bits = (uint32_t)pixels[i * CHANNELS] << 16 | (uint32_t)pixels[i * CHANNELS + 1] << 8 |
-                                  pixels[i * CHANNELS + 2];
-            for (int shift = 18; shift >= 0; shift -= 6)
-                putc(letters[bits >> shift & 63], stream);
-        }
+        for (int64_t i = at; i < end; i++)
+            memcpy(colors + 3 * (i - at), pixels + i * CHANNELS, 3);
+        ts_base64_write(stream, colors, (size_t)(3 * (end - at)));
         fputs("\x1B\\", stream);
     }
     putc('\n', stream);

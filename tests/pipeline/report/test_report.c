@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reports of results that another program could have written: texts that would be tags stay texts, a damaged file and a
- * profile of another run are refused, and no output replaces what it is made from.
+ * Another program could have written the results of these reports: texts that would be tags stay texts, a damaged file
+ * and a profile of another run are refused, and no output replaces what it is made from.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/report/html.h"
 #include "pipeline/report/report.h"
 #include "pipeline/run/warnings.h"
 #include "tests/files/output_fixture.h"
@@ -172,22 +171,4 @@ Test(report, replaces_neither_its_input_nor_an_existing_page)
                    "output-is-input");
     expect_refusal((struct report_request){.output = profile}, TS_RUN_FAILED, "output-exists");
     expect_refusal((struct report_request){.path = folder}, TS_BAD_INPUT, "hdf5-open");
-}
-
-Test(report, base64_is_that_of_the_standard)
-{
-    static const char *const pairs[][2] = {{"", ""},
-                                           {"f", "Zg=="},
-                                           {"fo", "Zm8="},
-                                           {"foo", "Zm9v"},
-                                           {"foob", "Zm9vYg=="},
-                                           {"fooba", "Zm9vYmE="},
-                                           {"foobar", "Zm9vYmFy"}}; /* RFC 4648, section 10 */
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        char out[32] = "";
-        FILE *stream = fmemopen(out, sizeof out, "w");
-        ts_html_base64(stream, pairs[i][0], strlen(pairs[i][0]));
-        fclose(stream);
-        cr_expect_str_eq(out, pairs[i][1]);
-    }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Bins that find their range by themselves: each count is that of a second pass over the values with the bins known,
- * and no order of the values changes anything.
+ * Bins find their range by themselves: each count is that of a second pass over the values with the bins known, and no
+ * order of the values changes anything.
  */
 #include <criterion/criterion.h>
 #include <math.h>

@@ -3,12 +3,13 @@
  * An axis maps values to pixels over a range that ends at ticks: multiples of 1, 2 or 5 times a power of ten on a
  * linear axis, and these numbers themselves on a logarithmic one.
  */
-#include "pipeline/command/chart.h"
+#include "pipeline/drawing/chart.h"
 
 #include <math.h>
 
 #include "core/svg.h"
 #include "core/text_file.h"
+#include "pipeline/drawing/round_number.h"
 
 enum { LEFT = 70, TOP = 60, WIDTH = 460, HEIGHT = 280, BOTTOM = 50, KEY_LINE = 16, GAP = 20, MOST_TICKS = 8 };
 
@@ -53,13 +54,6 @@ static void include(struct scale *scale, const double *values, int n)
         }
 }
 
-/* Returns the largest of 1, 2 and 5 times a power of ten that is not above the value, but for rounding. */
-static double round_number(double value)
-{
-    const double power = pow(10, floor(log10(value) + 1e-9)), mantissa = value / power * (1 + 1e-9);
-    return power * (mantissa >= 5 ? 5 : mantissa >= 2 ? 2 : 1);
-}
-
 /* Returns the tick after this one. */
 static double next_tick(const struct scale *scale, double tick)
 {
@@ -85,13 +79,13 @@ static struct scale scale_of(const struct chart_panel *panel, bool across, doubl
         scale.high = scale.logarithmic ? 2 * scale.low : scale.low + 1;
     }
     if (scale.logarithmic) {
-        double tick = scale.low = round_number(scale.low);
+        double tick = scale.low = ts_round_number(scale.low);
         while (tick < scale.high * (1 - 1e-9))
             tick = next_tick(&scale, tick);
         scale.high = tick;
     } else {
         const int usual_ticks = MOST_TICKS / 2;
-        scale.step = round_number((scale.high - scale.low) / usual_ticks);
+        scale.step = ts_round_number((scale.high - scale.low) / usual_ticks);
         scale.low = scale.step * floor(scale.low / scale.step + 1e-9);
         scale.high = scale.step * ceil(scale.high / scale.step - 1e-9);
     }

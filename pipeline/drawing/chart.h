@@ -3,8 +3,8 @@
  * Line charts as SVG 1.1: panels with titled axes, linear or logarithmic, with lines, points, bands or error bars, and
  * a key below each panel. Benchmarks, studies and `tomostage plot` draw with it.
  */
-#ifndef PIPELINE_COMMAND_CHART_H
-#define PIPELINE_COMMAND_CHART_H
+#ifndef PIPELINE_DRAWING_CHART_H
+#define PIPELINE_DRAWING_CHART_H
 
 #include <stdio.h>
 
