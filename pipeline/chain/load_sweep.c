@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loads a sweep: {sweep: [1, 2, 4]} or {from: 0, to: 10, step: 2} in place of a value. Each value is loaded as if it
+ * A sweep, {sweep: [1, 2, 4]} or {from: 0, to: 10, step: 2}, stands in place of a value. Each value is loaded as if it
  * stood there alone, so that it meets the same checks and messages. Steps become decimal texts of 12 digits first:
  * 0.1 + 2 * 0.1 is then 0.3, the number that a user would write.
  */

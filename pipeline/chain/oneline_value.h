@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The reader of a line, and what it reads most often: words, quoted texts, and lists between commas or brackets.
+ * This reads the parts of a chain on one line: words, quoted texts, lists between commas or brackets, and sweeps.
  */
 #ifndef PIPELINE_CHAIN_ONELINE_VALUE_H
 #define PIPELINE_CHAIN_ONELINE_VALUE_H

@@ -77,14 +77,13 @@ static enum ts_status check_files(struct recorded *recorded, const struct dicom_
 {
     struct input_slices there;
     const bool all = params->slices.rows == 0 && params->take.n == 0 && params->split.n == 0;
-    const enum ts_status status =
-        ts_inputs_of_files(params->dicom.items, params->dicom.n, recorded->arena, &there, diag);
+    enum ts_status status = ts_inputs_of_files(params->dicom.items, params->dicom.n, recorded->arena, &there, diag);
     const char *name = found->name, *facts = found->facts;
     *found = (struct inputs_found){.name = name, .n = (int64_t)used->n, .facts = facts};
     for (size_t i = 0; i < used->n; i++)
         used->items[i].matched = false;
     if (status == TS_OK)
-        ts_inputs_match(used, &there, all, found);
+        status = ts_inputs_match(used, &there, all, found, diag);
     return status;
 }
 
@@ -102,11 +101,10 @@ static enum ts_status check_input(struct recorded *recorded, int32_t index, stru
         status = ts_inputs_read(source, diag);
     if (status == TS_OK && source)
         status = ts_inputs_add(&there, source, NULL, "", recorded->arena, diag);
-    if (status == TS_OK && source) {
-        ts_inputs_match(&used, &there, true, found);
-        if (used.n == there.n)
-            status = check_facts(recorded, source, input->name, found, diag);
-    }
+    if (status == TS_OK && source)
+        status = ts_inputs_match(&used, &there, true, found, diag);
+    if (status == TS_OK && source && used.n == there.n)
+        status = check_facts(recorded, source, input->name, found, diag);
     if (status == TS_OK && params && !(source && is_whole(found)))
         status = check_files(recorded, params, &used, found, diag);
     bool has_instances = false;
@@ -134,16 +132,6 @@ static enum ts_status refuse(const struct inputs_found *found, struct ts_diag *d
                          (long long)found->n, text);
 }
 
-/* Returns the message of the first error, or NULL. */
-static const char *first_error(const struct ts_diag *diag)
-{
-    const struct ts_diag_record *record;
-    for (size_t i = 0; (record = ts_diag_get(diag, i)); i++)
-        if (record->severity == TS_ERROR)
-            return record->message;
-    return NULL;
-}
-
 /* Checks the DICOM inputs file by file where no plan can open them: then the reason is kept as a hint. */
 static enum ts_status check_without_plan(struct recorded *recorded, struct inputs_found *found,
                                          const struct ts_diag *reason, struct ts_diag *diag)
@@ -162,8 +150,8 @@ static enum ts_status check_without_plan(struct recorded *recorded, struct input
         return status;
     if (!differs)
         ts_diag_append(diag, reason);
-    else if (first_error(reason))
-        (void)ts_diag_hint(diag, "as a run would refuse it: %s", first_error(reason));
+    else if (ts_diag_first_error(reason))
+        (void)ts_diag_hint(diag, "as a run would refuse it: %s", ts_diag_first_error(reason));
     return TS_BAD_INPUT;
 }
 

@@ -16,6 +16,7 @@
 #include "io/source/read_ahead.h"
 #include "io/source/source_slices.h"
 #include "pipeline/chain/chain_build.h"
+#include "pipeline/chain/chain_input.h"
 
 enum { SLAB_BYTES = 32 << 20 };
 
@@ -129,13 +130,12 @@ static enum ts_status add_file(struct ts_chain *chain, const struct dicom_file *
 enum ts_status ts_inputs_of_files(const char *const *paths, size_t n_paths, struct arena *arena,
                                   struct input_slices *slices, struct ts_diag *diag)
 {
-    static const char text[] = "dicom x burned_in=allow incomplete=allow | save name=image";
     struct dicom_folder folder = {0};
     struct ts_chain *chain = NULL;
     *slices = (struct input_slices){0};
     enum ts_status status = ts_dicom_scan(paths, n_paths, arena, &folder, diag);
     if (status == TS_OK)
-        status = ts_chain_parse(text, strlen(text), "verify", NULL, &chain, diag);
+        status = ts_chain_of_input("dicom x burned_in=allow incomplete=allow", "verify", NULL, &chain, diag);
     for (size_t i = 0; i < folder.n_files && status == TS_OK; i++)
         status = add_file(chain, &folder.files[i], arena, slices, diag);
     ts_chain_destroy(chain);
@@ -224,19 +224,19 @@ static void count(struct inputs_found *found, enum inputs_kind kind, const struc
         describe(found->first[kind], slice, i, "");
 }
 
-void ts_inputs_match(const struct input_slices *used, const struct input_slices *there, bool count_additional,
-                     struct inputs_found *found)
+enum ts_status ts_inputs_match(const struct input_slices *used, const struct input_slices *there, bool count_additional,
+                               struct inputs_found *found, struct ts_diag *diag)
 {
     struct input_slice **sorted = malloc((there->n + 1) * sizeof *sorted);
+    if (!sorted)
+        return ts_diag_no_memory(diag, (there->n + 1) * sizeof *sorted);
     for (size_t i = 0; i < used->n && i < there->n; i++)
         if (!strcmp(used->items[i].pixels, there->items[i].pixels))
             match(&used->items[i], &there->items[i], found);
-    for (size_t i = 0; sorted && i < there->n; i++)
+    for (size_t i = 0; i < there->n; i++)
         sorted[i] = &there->items[i];
-    if (sorted) {
-        qsort(sorted, there->n, sizeof *sorted, by_pixels);
-        match_pixels(used, sorted, there->n, found);
-    }
+    qsort(sorted, there->n, sizeof *sorted, by_pixels);
+    match_pixels(used, sorted, there->n, found);
     free(sorted);
     match_unread(used, there, found);
     for (size_t i = 0; i < used->n; i++) {
@@ -255,4 +255,5 @@ void ts_inputs_match(const struct input_slices *used, const struct input_slices 
     for (size_t k = 0; k < there->n && count_additional; k++)
         if (!there->items[k].matched && found->n_same > 0 && is_of_series(used, &there->items[k], found))
             count(found, INPUTS_ADDITIONAL, &there->items[k], k);
+    return TS_OK;
 }

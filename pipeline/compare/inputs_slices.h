@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The slices of an input, as the result recorded them and as they are there now.
+ * This lists the slices of an input as the result recorded them and as they are there now, and matches the two lists.
  */
 #ifndef PIPELINE_COMPARE_INPUTS_SLICES_H
 #define PIPELINE_COMPARE_INPUTS_SLICES_H
@@ -34,8 +34,9 @@ enum ts_status ts_inputs_recorded(const struct recorded *recorded, const char *n
 enum ts_status ts_inputs_of_files(const char *const *paths, size_t n_paths, struct arena *arena,
                                   struct input_slices *slices, struct ts_diag *diag);
 /* Matches slices by their pixels and counts what is left over into *found. Slices of other DICOM series than those that
- * match count as additional in no case, and none does unless `count_additional`. */
-void ts_inputs_match(const struct input_slices *used, const struct input_slices *there, bool count_additional,
-                     struct inputs_found *found);
+ * match count as additional in no case, and none does unless `count_additional`. Returns TS_RUN_FAILED where memory is
+ * out. */
+enum ts_status ts_inputs_match(const struct input_slices *used, const struct input_slices *there, bool count_additional,
+                               struct inputs_found *found, struct ts_diag *diag);
 
 #endif

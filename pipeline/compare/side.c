@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A chain that does nothing is parsed for the image, so that formats, parameters and their errors are those that runs
- * have. TIFF states neither what its pages are nor how large: a path alone is taken for slices, and has no grid.
+ * TIFF states neither what its pages are nor how large they are: a path alone is taken for slices, and has no grid.
  */
 #include "pipeline/compare/side.h"
 
@@ -11,6 +10,7 @@
 
 #include "io/scan/file_kind.h"
 #include "io/source/source_slices.h"
+#include "pipeline/chain/chain_input.h"
 
 bool ts_side_is_hdf5(const char *path)
 {
@@ -30,30 +30,13 @@ static const char *format_of(const char *path)
     return !strcmp(format, "tiff") ? "tiff x pages=slices pixel_size=1 spacing_z=1" : format;
 }
 
-static enum ts_status parse(const char *input, const char *path, const char *image, struct side *side,
-                            struct ts_diag *diag)
-{
-    char *text = NULL, *assignment = NULL;
-    const bool has_parameters = strchr(input, ' ') != NULL;
-    if (asprintf(&text, "%s%s | save name=image", input, has_parameters ? "" : " x") < 0)
-        return ts_diag_no_memory(diag, strlen(input));
-    enum ts_status status = ts_chain_parse(text, strlen(text), "command line", NULL, &side->chain, diag);
-    free(text);
-    if (status == TS_OK && path)
-        status = ts_chain_set_input(side->chain, path, diag);
-    if (status == TS_OK && image) {
-        status = asprintf(&assignment, "input.image=%s", image) < 0 ? ts_diag_no_memory(diag, strlen(image))
-                                                                    : ts_chain_set(side->chain, assignment, diag);
-        free(assignment);
-    }
-    return status;
-}
-
 /* Opens the source that a chain in one line describes, at the path where there is one. */
 static enum ts_status open_input(const char *input, const char *path, const char *image, struct side *side,
                                  struct ts_diag *diag)
 {
-    enum ts_status status = parse(input, path, image, side, diag);
+    enum ts_status status = ts_chain_of_input(input, "command line", path, &side->chain, diag);
+    if (status == TS_OK && image)
+        status = ts_chain_choose_image(side->chain, image, diag);
     if (status == TS_OK) {
         const struct chain_source *source = &side->chain->sources[0];
         side->no_grid = path && !strncmp(input, "tiff", 4);

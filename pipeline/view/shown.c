@@ -14,6 +14,7 @@
 #include "core/thread.h"
 #include "cuda/view/view.h"
 #include "io/scan/file_kind.h"
+#include "pipeline/chain/chain_input.h"
 
 /* ---- an image of a file ------------------------------------------------------------------------- */
 
@@ -55,33 +56,17 @@ static enum ts_status read_all(struct shown *shown, struct source *source)
     return status;
 }
 
-/* Makes a chain that has the file as its source, and does nothing with it. */
-static enum ts_status make_chain(struct shown *shown, const char *format, const char *path, const char *image,
-                                 struct ts_diag *diag)
-{
-    char text[64];
-    const int length = snprintf(text, sizeof text, "%s x | save name=image", format);
-    enum ts_status status = ts_chain_parse(text, (size_t)length, "view", NULL, &shown->file_chain, diag);
-    if (status == TS_OK)
-        status = ts_chain_set_input(shown->file_chain, path, diag);
-    for (int i = 0; status == TS_OK && i < shown->request->n_sets && shown->request->path; i++)
-        status = ts_chain_set(shown->file_chain, shown->request->sets[i], diag);
-    char *assignment = NULL;
-    if (status == TS_OK && image) {
-        status = asprintf(&assignment, "input.image=%s", image) < 0 ? ts_diag_no_memory(diag, strlen(image))
-                                                                    : ts_chain_set(shown->file_chain, assignment, diag);
-        free(assignment);
-    }
-    return status;
-}
-
 static enum ts_status open_image(struct shown *shown, const char *format, const char *path, const char *image,
                                  struct ts_diag *diag)
 {
     struct ts_options options = shown->request->options;
     options.device = "cpu"; /* reads; pictures are drawn elsewhere */
     forget_image(shown);
-    enum ts_status status = make_chain(shown, format, path, image, diag);
+    enum ts_status status = ts_chain_of_input(format, "view", path, &shown->file_chain, diag);
+    for (int i = 0; status == TS_OK && i < shown->request->n_sets && shown->request->path; i++)
+        status = ts_chain_set(shown->file_chain, shown->request->sets[i], diag);
+    if (status == TS_OK && image)
+        status = ts_chain_choose_image(shown->file_chain, image, diag);
     if (status == TS_OK)
         status = ts_plan_create(shown->file_chain, &options, &shown->plan, diag);
     return status;

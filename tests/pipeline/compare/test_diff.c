@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage diff` from end to end: formats against each other, tolerances, grids, what results record, exit codes.
+ * `tomostage diff` runs from end to end: formats against each other, tolerances, grids, records of results, exit codes.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -117,6 +117,8 @@ Test(diff, says_what_is_wrong)
                               ARGUMENTS("is not a number of at least 0"));
     ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "b", "--ssim-window", "big"), 2,
                               ARGUMENTS("none of uniform, gaussian"));
+    ts_compare_program_expect(ARGUMENTS("diff", "dicom study | box radius=3", "study"), 2,
+                              ARGUMENTS("'dicom study | box radius=3' is more than an input"));
     ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "nowhere"), 3, ARGUMENTS("there is no file or folder nowhere"));
     ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "a.h5.svg", "--json"), 3, ARGUMENTS("no-such-file"));
 }
