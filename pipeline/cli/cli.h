@@ -16,7 +16,8 @@ extern const struct command ts_cli_run, ts_cli_check, ts_cli_stages, ts_cli_sche
 /* ---- run, check and view --------------------------------------------------------------------------- */
 
 enum { CLI_MAX_SETS = 256 };
-/* Where pictures are shown. The last three are the ways of a terminal, in the order of enum terminal_way. */
+/* Pictures are shown in a window, nowhere, through EGL, or in a terminal: by the way that it says it has, or by one of
+ * the last three, which stand in the order of enum terminal_way. */
 enum cli_screen { SCREEN_WINDOW, SCREEN_NONE, SCREEN_EGL, SCREEN_TERMINAL, SCREEN_KITTY, SCREEN_SIXEL, SCREEN_BLOCKS };
 
 /* The arguments of `run`, `check` and `view`. */

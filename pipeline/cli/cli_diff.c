@@ -2,8 +2,6 @@
  *
  * `tomostage diff`: compares two images of any format, or all images of two results and how they were made.
  */
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "pipeline/cli/cli.h"
@@ -15,19 +13,6 @@ static struct arguments {
     int32_t window; /* enum compare_window */
     bool json;
 } arguments;
-
-/* Reads a number that is not negative to the member that the option names. */
-static bool parse_number(const struct command *command, const struct command_option *option, const char *value)
-{
-    char *end;
-    const double number = strtod(value, &end);
-    const bool fits = end != value && !*end && isfinite(number) && number >= 0;
-    if (fits)
-        *(double *)((char *)&arguments + option->offset) = number;
-    else
-        ts_command_wrong(command, "'--%s %s' is not a number of at least 0", option->name, value);
-    return fits;
-}
 
 static bool parse_window(const struct command *command, const struct command_option *option, const char *value)
 {
@@ -41,14 +26,13 @@ static bool parse_window(const struct command *command, const struct command_opt
 }
 
 static const struct command_option options[] = {
-    {"tolerance", 0, OPTION_PARSED, OPTION_AT(struct arguments, tolerance), "X",
-     "the largest difference of two values that passes; default 0", .parse = parse_number},
+    {"tolerance", 0, OPTION_REAL, OPTION_AT(struct arguments, tolerance), "X",
+     "the largest difference of two values that passes; default 0"},
     {"dataset", 0, OPTION_TEXT, OPTION_AT(struct arguments, dataset), "NAME",
      "of results: this image alone, by the name that `save` gave it"},
-    {"data-range", 0, OPTION_PARSED, OPTION_AT(struct arguments, data_range), "R",
+    {"data-range", 0, OPTION_REAL, OPTION_AT(struct arguments, data_range), "R",
      "how far apart values can be, for PSNR and SSIM; default: the largest less\n"
-     "the smallest value of A",
-     .parse = parse_number},
+     "the smallest value of A"},
     {"ssim-window", 0, OPTION_PARSED, 0, 0, "WINDOW",
      "uniform (default): 7 x 7 pixels of equal weight; gaussian: 11 x 11, of sigma 1.5", .parse = parse_window},
     {"json", 0, OPTION_FLAG, OPTION_AT(struct arguments, json), NULL, "everything as one JSON object"}};

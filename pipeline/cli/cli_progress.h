@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shows how far a run is: on a terminal as one line that is drawn again and again, elsewhere as a line on standard
+ * This shows how far a run is: on a terminal as one line that is drawn again and again, elsewhere as a line on standard
  * error every so many seconds, so that the log of a long run shows that it lives, and with --json as one event a line.
  */
 #ifndef PIPELINE_CLI_CLI_PROGRESS_H
@@ -17,7 +17,7 @@ struct cli_progress {
 };
 
 void ts_cli_progress_init(struct cli_progress *progress, bool quiet, bool json, int every);
-/* Is the on_event of struct ts_options, with a struct cli_progress. */
+/* Shows an event. It is the on_event of struct ts_options, with a struct cli_progress as `user`. */
 void ts_cli_progress_event(void *progress, const struct ts_event *event);
 /* Removes the line from the terminal. */
 void ts_cli_progress_clear(struct cli_progress *progress);

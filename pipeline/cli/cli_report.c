@@ -2,8 +2,6 @@
  *
  * `tomostage report`: makes one page of HTML from a result (pipeline/report).
  */
-#include <sys/stat.h>
-
 #include "pipeline/cli/cli.h"
 #include "pipeline/report/report.h"
 
@@ -17,8 +15,7 @@ static const struct command_option options[] = {
 
 static int report(char **operands)
 {
-    char name[4096], size[32] = "?", shown[4096];
-    struct stat found;
+    char name[4096];
     struct ts_diag *diag = ts_command_diag();
     if (!diag)
         return TS_RUN_FAILED;
@@ -28,10 +25,8 @@ static int report(char **operands)
     const enum ts_status status = ts_report_write(&arguments, diag);
     if (status == TS_OK) {
         ts_command_written(arguments.output);
-        if (stat(arguments.output, &found) == 0)
-            ts_command_format_bytes((double)found.st_size, size, sizeof size);
-        ts_text_escape(shown, sizeof shown, arguments.output);
-        printf("wrote %s: %s, after every digest of the result was found right\n", shown, size);
+        ts_command_print_written(arguments.output);
+        puts(", after every digest of the result was found right");
     }
     return ts_command_finish_take(diag, status, false);
 }

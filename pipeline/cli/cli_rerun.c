@@ -25,16 +25,6 @@ static struct arguments {
     bool json;
 } arguments = {.tolerance = (double)NAN, .options = {.size = sizeof(struct ts_options)}};
 
-static bool parse_tolerance(const struct command *command, const struct command_option *option, const char *value)
-{
-    char *end;
-    arguments.tolerance = strtod(value, &end);
-    const bool fits = end != value && !*end && isfinite(arguments.tolerance) && arguments.tolerance >= 0;
-    if (!fits)
-        ts_command_wrong(command, "'--%s %s' is not a number of at least 0", option->name, value);
-    return fits;
-}
-
 /* Adds a text to one of the two lists. */
 static bool parse_text(const struct command *command, const struct command_option *option, const char *value)
 {
@@ -64,10 +54,9 @@ static const struct command_option options[] = {
      .parse = parse_text},
     {"output", 'o', OPTION_TEXT, OPTION_AT(struct arguments, output), "OUT.h5",
      "keep the second result; default: it is removed"},
-    {"tolerance", 0, OPTION_PARSED, 0, 0, "X",
+    {"tolerance", 0, OPTION_REAL, OPTION_AT(struct arguments, tolerance), "X",
      "the largest difference of two values that passes on another build or\n"
-     "device; default: what the chain's stages state",
-     .parse = parse_tolerance},
+     "device; default: what the chain's stages state"},
     {"set", 0, OPTION_PARSED, 0, 0, "NAME=VALUE", "one parameter of the chain, such as a method that this device has",
      .parse = parse_text},
     {"device", 0, OPTION_PARSED, 0, 0, "DEVICE",

@@ -14,18 +14,6 @@
 #include "pipeline/command/rates_path.h"
 #include "pipeline/plan/plan.h"
 
-/* Prints the path and the size of an output; a folder has none. */
-static void print_output(const char *path)
-{
-    struct stat found;
-    char size[32] = "?", shown[4096];
-    const bool there = stat(path, &found) == 0;
-    if (there)
-        ts_command_format_bytes((double)found.st_size, size, sizeof size);
-    ts_text_escape(shown, sizeof shown, path);
-    printf("wrote %s: %s", shown, there && S_ISDIR(found.st_mode) ? "a folder of one file a slice" : size);
-}
-
 /* Prints the time of each input and stage. Calls that only enqueue work for a device have none. */
 static void print_times(const struct ts_plan *plan)
 {
@@ -39,11 +27,11 @@ static void print_summary(const struct cli_progress *progress)
 {
     const struct chain_output *output = &progress->plan->chain->output;
     char device[512];
-    print_output(progress->output);
+    ts_command_print_written(progress->output);
     ts_plan_device_text(progress->plan, device, sizeof device);
     printf(" in %.2f s on %s\n", progress->seconds, device);
     for (int32_t i = output->path ? 0 : 1; i < output->n_sinks; i++) {
-        print_output(output->sinks[i].path);
+        ts_command_print_written(output->sinks[i].path);
         putchar('\n');
     }
     print_times(progress->plan);

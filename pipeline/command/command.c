@@ -9,11 +9,14 @@
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/number.h"
 #include "stages/engine/stage.h"
 
 enum { MOST_OPTIONS = 32, LONG_ONLY = 256, HELP_COLUMN = 26 };
@@ -202,6 +205,17 @@ static bool parse_integer(const struct command *command, const struct command_op
     return true;
 }
 
+static bool parse_real(const struct command *command, const struct command_option *option, const char *text)
+{
+    double value;
+    if (ts_number_real(text, &value) || !isfinite(value) || value < 0) {
+        ts_command_wrong(command, "'--%s %s' is not a number of at least 0", option->name, text);
+        return false;
+    }
+    *(double *)((char *)command->arguments + option->offset) = value;
+    return true;
+}
+
 static bool parse_value(const struct command *command, const struct command_option *option, const char *text)
 {
     void *at = (char *)command->arguments + option->offset;
@@ -214,6 +228,8 @@ static bool parse_value(const struct command *command, const struct command_opti
         return true;
     case OPTION_INTEGER:
         return parse_integer(command, option, text);
+    case OPTION_REAL:
+        return parse_real(command, option, text);
     case OPTION_BYTES:
         if (ts_command_parse_size(text, at))
             return true;
@@ -302,6 +318,17 @@ void ts_command_hand_over(const struct command *command, char **argv)
 /* errno of the first write to standard output that failed, -1 where it is not known. */
 static int output_error;
 static char written[4096];
+
+void ts_command_print_written(const char *path)
+{
+    struct stat found;
+    char size[32] = "?", shown[4096];
+    const bool there = stat(path, &found) == 0;
+    if (there)
+        ts_command_format_bytes((double)found.st_size, size, sizeof size);
+    ts_text_escape(shown, sizeof shown, path);
+    printf("wrote %s: %s", shown, there && S_ISDIR(found.st_mode) ? "a folder of one file a slice" : size);
+}
 
 void ts_command_written(const char *path)
 {

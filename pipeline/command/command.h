@@ -21,6 +21,7 @@ enum option_kind {
     OPTION_FLAG,    /* a bool, which becomes true; the option has no value */
     OPTION_TEXT,    /* a const char * into the command line */
     OPTION_INTEGER, /* an int or an int64_t from low to high */
+    OPTION_REAL,    /* a double, finite and not negative */
     OPTION_BYTES,   /* an int64_t, as ts_command_parse_size takes it */
     OPTION_PARSED   /* parse() reads the value */
 };
@@ -94,6 +95,9 @@ int ts_command_too_many(const struct command *command, const char *operand);
 enum ts_status ts_command_check_suffix(const char *path, const char *suffix, struct ts_diag *diag);
 /* Names what a command made, for the sentence about standard output that failed: it exists nevertheless. */
 void ts_command_written(const char *path);
+/* Prints the path and the size of what was written, "wrote PATH: 1.7 MiB", without a line's end; a folder has no size.
+ */
+void ts_command_print_written(const char *path);
 /* Flushes standard output, and remembers why that failed. */
 void ts_command_flush(void);
 /* Checks that what was printed reached standard output, and reports on stderr why it did not. Returns `code`, or
