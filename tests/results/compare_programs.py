@@ -57,7 +57,7 @@ CHAINS = [
 def datasets(path):
     found = {}
     with h5py.File(path, "r") as file:
-        # How a file was made names the program that made it.
+        # Texts say how a file was made and name the program that made it, so that numbers alone are compared.
         file.visititems(lambda name, item: found.update({name: item[()]}) if isinstance(item, h5py.Dataset)
                         and item.dtype.kind in "iuf" else None)
     return found

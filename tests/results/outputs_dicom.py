@@ -9,7 +9,8 @@ import nibabel
 import numpy as np
 import pydicom
 
-from outputs_support import DATA, Skip, TO_RAS, check_nifti, check_object, diffusion_series, letter_volume, phantom, read_dicom, reload, result, run, same_files, test
+from harness import DATA, need_data, run, test
+from outputs_support import TO_RAS, check_nifti, check_object, diffusion_series, letter_volume, phantom, read_dicom, reload, result, same_files
 
 
 @test
@@ -36,7 +37,7 @@ def a_result_knows_its_acquisition(folder):
             for key in "SeriesOfInput", "FilesPassedOver", "Warnings", "Digest":  # of the files that the first run read
                 facts[-1].pop(key, None)
         assert facts[0] == facts[1] == facts[2], name
-        # Where slices are gone, so is what is known of each; what all have in common stays.
+        # Facts about single slices go with their slices; those that all have in common stay.
         run("run", f"{source} | reorient to=RPI | crop z=[1,4] | hdf5 {folder}/part.h5", "--force")
         run("export", f"{folder}/part.h5", "-o", f"{folder}/part.nii", "--force")
         with open(f"{folder}/part.json", encoding="utf-8") as file:
@@ -171,8 +172,7 @@ def dicom_knows_the_acquisition(folder):
     letter_volume(folder)
     run("run", f"hdf5 {folder}/f.h5 path=/f axes=z,y,x spacing=1,1,1 | dicom {folder}/other")
     check_object(f"{folder}/other/slice_0001.dcm", {"Modality": "OT", "SOPClassUID": "1.2.840.10008.5.1.4.1.1.7"})
-    if not DATA:
-        raise Skip
+    need_data()
     mr = f"{DATA}/ct/ibsi_sts001/dicom/MR_T1/image"
     given = pydicom.dcmread(f"{mr}/{sorted(os.listdir(mr))[0]}")
     run("run", f"dicom {mr} | dicom {folder}/mr")
@@ -321,8 +321,7 @@ def dicom_of_wide_integers_and_of_what_is_no_number(folder):
 
 @test
 def dicom_of_real_series(folder):
-    if not DATA:
-        raise Skip
+    need_data()
     for name in "CT", "MR_T1", "PET":
         run("run", f"dicom {DATA}/ct/ibsi_sts001/dicom/{name}/image | save name=same | hdf5 {folder}/a.h5 | "
             f"dicom {folder}/derived codec=rle | nifti {folder}/a.nii.gz | tiff {folder}/a.tif", "--force")

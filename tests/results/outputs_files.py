@@ -11,13 +11,16 @@ import nibabel
 import numpy as np
 import tifffile
 
-from outputs_support import DATA, PROGRAM, Skip, phantom, run, test
+from harness import DATA, PROGRAM, Skip, need_data, run, test
+from outputs_support import phantom
 
 
-def check_timing_of_mosaics(folder):
-    """Steps, times of slices and the direction of the phase as dcm2niix has them."""
+@test
+def timing_of_mosaics(folder):
+    """Steps, times of slices and the direction of the phase are as dcm2niix has them."""
+    need_data()
     if not shutil.which("dcm2niix"):
-        return
+        raise Skip("dcm2niix is missing")
     source = f"{DATA}/mr/siemens_mosaic"
     os.makedirs(f"{folder}/theirs")
     subprocess.run(["dcm2niix", "-b", "y", "-z", "n", "-f", "%s", "-o", f"{folder}/theirs", source], check=True, capture_output=True)
@@ -61,11 +64,9 @@ def volumes_by_time(folder):
             nibabel.save(nibabel.Nifti1Image(values[..., v], image.affine), f"{folder}/one.nii")
             run("run", f"nifti {folder}/one.nii | box radius=1 | nifti {folder}/one_out.nii", "--force")
             assert np.array_equal(np.asarray(nibabel.load(f"{folder}/one_out.nii").dataobj), np.asarray(out.dataobj)[..., v])
-    if not DATA:
-        raise Skip
+    need_data()
     series = f"{DATA}/mr/ge_epi_4d_interleaved"
     run("run", f"dicom {series}/dicom | save name=same | nifti {folder}/epi.nii")
-    check_timing_of_mosaics(folder)
     one, other = (nibabel.as_closest_canonical(nibabel.load(path))
                   for path in (f"{folder}/epi.nii", f"{series}/ref_dcm2niix/DCM2NIIX_regression_test_4.nii"))
     assert np.array_equal(one.get_fdata(), other.get_fdata()) and np.allclose(one.affine, other.affine, atol=1e-3)

@@ -9,7 +9,8 @@ import h5py
 import nibabel
 import numpy as np
 
-from outputs_support import DATA, Skip, TO_RAS, check_nifti, diffusion_series, letter_volume, phantom, read_dicom, reload, result, run, test
+from harness import DATA, Skip, need_data, run, test
+from outputs_support import TO_RAS, check_nifti, diffusion_series, letter_volume, phantom, read_dicom, reload, result
 
 
 @test
@@ -21,7 +22,7 @@ def nifti_of_a_phantom(folder):
     with open(f"{folder}/a.json", encoding="utf-8") as file:
         facts = json.load(file)
     assert facts["Modality"] == "CT" and facts["Units"] == "HU" and facts["GeneratedBy"][0]["Name"] == "tomostage"
-    # What was written is read to the same volume.
+    # The file is read back to the same volume.
     run("run", f"nifti {folder}/a.nii.gz quantity=hu | invert | hdf5 {folder}/b.h5")
     run("run", f"result {folder}/a.h5 | invert | hdf5 {folder}/c.h5")
     (data, lps), (expected, expected_lps) = result(f"{folder}/b.h5"), result(f"{folder}/c.h5")
@@ -47,7 +48,7 @@ def nifti_without_a_place(folder):
         step = float(files[0].RescaleSlope)
         assert np.abs(nibabel.as_closest_canonical(of_dicom).get_fdata() -
                       nibabel.as_closest_canonical(image).get_fdata()).max() <= step
-        # What was written is read to the same volume, and has no place again.
+        # The file is read back to the same volume, which has no place again.
         run("run", f"nifti {folder}/{name} quantity=attenuation | save name=same | hdf5 {folder}/b.h5", "--force")
         with h5py.File(f"{folder}/b.h5") as file, h5py.File(f"{folder}/a.h5") as first:
             assert "origin_mm" not in file["/entry/data"].attrs and "origin_mm" not in first["/entry/data"].attrs
@@ -81,7 +82,7 @@ def diffusion_for_fsl(folder):
         assert np.sign(np.linalg.det(nibabel.load(path).affine[:3, :3])) == sign, to
         assert np.allclose(in_patient(path, turned), (directions * [-1, -1, 1]).T, atol=1e-5), to
     if not shutil.which("dcm2niix"):
-        raise Skip
+        raise Skip("dcm2niix is missing")
     os.makedirs(f"{folder}/theirs")
     subprocess.run(["dcm2niix", "-b", "y", "-z", "n", "-f", "x", "-o", f"{folder}/theirs", f"{folder}/dwi"], check=True, capture_output=True)
     their_bvecs = np.loadtxt(f"{folder}/theirs/x.bvec")
@@ -128,8 +129,7 @@ def nifti_that_nibabel_wrote(folder):
 
 @test
 def twins_in_dicom_and_nifti(folder):
-    if not DATA:
-        raise Skip
+    need_data()
     pairs = [(f"{DATA}/ct/ibsi_sts001/dicom/{name}/image", f"{DATA}/ct/ibsi_sts001/ref_nifti/{nifti}_image.nii.gz")
              for name, nifti in (("CT", "CT"), ("PET", "PET"), ("MR_T1", "MR_T1"))]
     for dicom, nifti in pairs:
@@ -152,8 +152,9 @@ def a_sheared_nifti_is_read_back(folder):
 
 @test
 def dcm2niix_agrees(folder):
-    if not DATA or not shutil.which("dcm2niix"):
-        raise Skip
+    need_data()
+    if not shutil.which("dcm2niix"):
+        raise Skip("dcm2niix is missing")
     for name in "CT", "MR_T1":
         os.makedirs(f"{folder}/{name}")
         source = f"{DATA}/ct/ibsi_sts001/dicom/{name}/image"

@@ -8,7 +8,8 @@ import h5py
 import numpy as np
 import tifffile
 
-from outputs_support import phantom, result, run, test
+from harness import run, test
+from outputs_support import phantom, result
 
 
 @test

@@ -1,33 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of outputs share: the program, images and transforms of results and of DICOM, and the list of tests."""
+"""Images and transforms of results and of DICOM, which the tests of outputs share."""
 import os
 import shutil
 import subprocess
-import sys
 
 import h5py
 import nibabel
 import numpy as np
 import pydicom
 
-PROGRAM = os.path.abspath(sys.argv[1])
-DATA = os.environ.get("TOMOSTAGE_DATA")
-TESTS = []
-
-
-class Skip(Exception):
-    pass
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def run(*arguments, expect=0):
-    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, errors="replace")
-    assert done.returncode == expect, f"{arguments}: exit {done.returncode}, expected {expect}\n{done.stderr}"
-    return done
+from harness import run
 
 
 def result(path, name="data"):

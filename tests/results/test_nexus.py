@@ -30,7 +30,7 @@ NXTOMOPROC = {"title", "definition", "instrument/source/type", "instrument/sourc
               "data/y", "data/z"}
 NXTOMO = {"definition", "instrument/detector/data", "instrument/detector/image_key", "sample/name", "sample/rotation_angle",
           "data/data", "data/rotation_angle", "data/image_key"}
-# What remains, and why, stands in docs/results.md under NeXus.
+# These messages remain; docs/results.md says why, under NeXus.
 KNOWN = {"punx": [r"NXDL field NXtomo:(start|end)_time not found"],
          "pynx": [r"required field /entry/reconstruction/date hasn't", r"Inconsistent dimensions for NXDL symbol 'n[XZ]'",
                   r"NOT valid according to", r"/entry/instrument/detector/data should be one of .*NX_INT",

@@ -15,37 +15,15 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 
 import h5py
 import numpy as np
 
-PROGRAM, SOURCE = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-DATA = os.environ.get("TOMOSTAGE_DATA")
+from harness import PROGRAM, Skip, need_data, run, run_tests, test
+
+SOURCE = os.path.abspath(sys.argv[2])
 MAIN_CHAIN = "box radius=2 | histogram bins=256 | equalize | save name=equalized | radon views=180"
-TESTS = []
-
-
-class Skip(Exception):
-    pass
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def need_data():
-    if not DATA:
-        raise Skip("TOMOSTAGE_DATA is not set")
-    return DATA
-
-
-def run(*arguments, expect=0, cwd=None):
-    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, errors="replace", cwd=cwd)
-    assert done.returncode == expect, f"{arguments}: exit {done.returncode}, expected {expect}\n{done.stderr}"
-    return done
 
 
 def make_study(folder):
@@ -386,24 +364,4 @@ def bad_chains_are_refused_with_the_message_they_state(folder):
     assert os.path.isdir(study)
 
 
-def main():
-    passed = failed = skipped = 0
-    for function in TESTS:
-        folder = tempfile.mkdtemp(prefix="tomostage-results-")
-        try:
-            function(folder)
-            passed += 1
-            print(f"ok      {function.__name__}")
-        except Skip as reason:
-            skipped += 1
-            print(f"SKIPPED {function.__name__}: {reason}")
-        except Exception as error:
-            failed += 1
-            print(f"FAILED  {function.__name__}: {type(error).__name__}: {error}")
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed or passed == 0 else 0
-
-
-sys.exit(main())
+sys.exit(run_tests())
