@@ -65,3 +65,20 @@ void ts_test_same_file(const char *path, unsigned char **first, size_t *first_si
     cr_assert(size == *first_size && !memcmp(bytes, *first, size), "%s: other bytes", what);
     free(bytes);
 }
+
+void ts_test_same_for_slabs_and_threads(const struct memory_chain *memory, const char *output)
+{
+    unsigned char *first = NULL;
+    size_t first_size = 0;
+    for (int run = 0; run < 4; run++) {
+        const struct ts_options options = {.device = "cpu", .threads = run < 2 ? 1 : 3, .force = true};
+        struct ts_plan *plan = ts_test_plan(memory, &options);
+        cr_assert(plan);
+        if (run % 2 == 0)
+            cr_assert(ts_test_plan_fits(plan, ts_test_plan_least(plan)));
+        ts_test_plan_run(plan);
+        ts_test_same_file(output, &first, &first_size, "slabs and threads");
+        ts_plan_destroy(plan);
+    }
+    free(first);
+}

@@ -18,4 +18,8 @@ int64_t ts_test_plan_least(struct ts_plan *plan);
 /* Fails unless the file holds the bytes of *first, which the first call (NULL) fills; free it. */
 void ts_test_same_file(const char *path, unsigned char **first, size_t *first_size, const char *what);
 
+/* Runs the chain on the CPU with 1 and 3 threads, with the smallest slabs and with as large ones as fit, and fails
+ * unless every run writes the same bytes to `output`. */
+void ts_test_same_for_slabs_and_threads(const struct memory_chain *memory, const char *output);
+
 #endif

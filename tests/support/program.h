@@ -12,6 +12,7 @@
 #include "tests/support/folders.h"
 
 enum { PROGRAM_ARGUMENTS = 24 };
+#define ARGUMENTS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 struct program_outcome {
     int code; /* exit code; 256 + number where a signal ended it */

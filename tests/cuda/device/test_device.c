@@ -22,7 +22,6 @@
 static struct program_outcome outcome;
 static char folder[256];
 
-#define ARGUMENTS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define CHAIN "dicom study | window low=0 high=100 dtype=u16 | hdf5 out.h5"
 
 static void make_folder(void)

@@ -11,14 +11,6 @@ static void path_of(char path[512], const char *name)
     snprintf(path, 512, "%s/%s", ts_compare_program.folder, name);
 }
 
-void ts_batch_folder_write(const char *name, const char *text)
-{
-    char path[512];
-    path_of(path, name);
-    FILE *file = fopen(path, "w");
-    cr_assert(file && fputs(text, file) >= 0 && fclose(file) == 0, "%s", path);
-}
-
 void ts_batch_folder_make(const char *name)
 {
     char path[512];
@@ -57,7 +49,7 @@ void ts_batch_folder_expect(const char *name, const char *names)
 
 void ts_batch_folder_begin(void)
 {
-    ts_test_folder(ts_compare_program.folder, sizeof ts_compare_program.folder);
+    ts_compare_program_begin_empty();
     ts_batch_folder_make("st");
     for (int i = 1; i <= 3; i++) {
         char folder[16], noise[16];
@@ -66,6 +58,6 @@ void ts_batch_folder_begin(void)
         ts_compare_program_run(
             ARGUMENTS("phantom", "head", "-o", folder, "--size", "48", "--slices", "6", "--noise", noise));
     }
-    ts_batch_folder_write("chain.yaml", "tomostage: 2\ninput: {dicom: x}\nstages:\n  - box: {radius: 1}\n"
-                                        "  - crop: {above: -500}\n  - statistics\noutput: {hdf5: y.h5}\n");
+    ts_compare_program_write("chain.yaml", "tomostage: 2\ninput: {dicom: x}\nstages:\n  - box: {radius: 1}\n"
+                                           "  - crop: {above: -500}\n  - statistics\noutput: {hdf5: y.h5}\n");
 }

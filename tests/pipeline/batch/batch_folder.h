@@ -10,7 +10,6 @@
 /* Makes the folder with st/p1, st/p2 and st/p3, DICOM series of 6 slices, and chain.yaml; ts_compare_program_end
  * removes it. */
 void ts_batch_folder_begin(void);
-void ts_batch_folder_write(const char *name, const char *text);
 void ts_batch_folder_make(const char *name);
 void ts_batch_folder_remove(const char *name);
 /* Cuts the last third of a file off. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Batches that share a folder, and batches that end before their time: by a signal, and by SIGKILL, of which no process
- * hears. After each of them every file is whole, and --resume makes the rest.
+ * Batches share a folder, or end before their time: by a signal, or by SIGKILL, of which no process hears. After each
+ * of them every file is whole, and --resume makes the rest.
  */
 #include <criterion/criterion.h>
 #include <signal.h>
@@ -23,7 +23,7 @@ static void begin(void)
     ts_batch_folder_begin();
     for (int i = 0; i < STUDIES; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "st/p%d\ts%02d\n", i % 3 + 1, i);
-    ts_batch_folder_write("many.tsv", text);
+    ts_compare_program_write("many.tsv", text);
 }
 
 TestSuite(batch_together, .init = begin, .fini = ts_compare_program_end);
@@ -119,7 +119,7 @@ Test(batch_together, a_signal_ends_it_with_its_table)
                               ARGUMENTS(" found\n"));
 }
 
-/* Public images of three kinds, and what a list of them finds the second time. */
+/* A list of public images of three kinds makes their results, and finds them the second time. */
 Test(batch_together, public_images)
 {
     SKIP_WITHOUT_DATA("batch_together/public_images");
@@ -129,7 +129,7 @@ Test(batch_together, public_images)
              "input\toutput\tgaussian.sigma\n%s/ct/ibsi_sts001/dicom/CT\tct\t1\n%s/ct/ibsi_sts001/dicom/MR_T1\tmr\t\n"
              "%s/ct/ibsi_sts001/dicom/PET\tpet\t2\n",
              data, data, data);
-    ts_batch_folder_write("public.tsv", text);
+    ts_compare_program_write("public.tsv", text);
     const char *const arguments[] = {"batch",      "dicom x | gaussian sigma=0.5 | statistics | hdf5 y.h5",
                                      "public.tsv", "-o",
                                      "real",       "--jobs",

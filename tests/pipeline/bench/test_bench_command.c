@@ -11,7 +11,6 @@
 #include "tests/support/program.h"
 #include "tests/support/support.h"
 
-#define ARGUMENTS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define BOX                                                                                                            \
     "bench", "box", "--parameters", "radius=1", "--dtype", "u8", "--values", "ct", "--size", "1x9x16", "--device",     \
         "cpu", "--threads", "1", "--runs", "1"

@@ -11,8 +11,6 @@
 
 static struct program_outcome outcome;
 
-#define ARGUMENTS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 static char folder[256];
 
 static void make_folder(void)

@@ -16,7 +16,6 @@
 #include "tests/support/program.h"
 #include "tests/support/support.h"
 
-#define ARGUMENTS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define RUN "$P run 'dicom study | invert | hdf5 out.h5' --device cpu --force "
 
 static struct program_outcome outcome;

@@ -15,8 +15,6 @@
 #include "tests/support/program.h"
 #include "tests/support/support.h"
 
-#define ARGUMENTS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 static struct program_outcome outcome;
 
 static void begin(void)
@@ -137,7 +135,7 @@ Test(cli_info, of_an_empty_or_a_damaged_file_says_so)
     }
 }
 
-/* Of a long volume the beginning is inflated, and that is said. */
+/* Only the beginning of a long volume is inflated, and the message says so. */
 Test(cli_info, of_a_long_gzip_file_says_what_was_checked)
 {
     cr_assert_eq(system("dd if=/dev/zero of=zeros bs=1M count=140 status=none"), 0);
@@ -248,8 +246,8 @@ static void add_dataset(hid_t file, const char *name, hid_t type, int rank, hsiz
     cr_assert(dataset >= 0 && H5Dclose(dataset) >= 0 && H5Pclose(list) >= 0 && H5Sclose(space) >= 0);
 }
 
-/* What no input reads is neither something to try nor a reason for exit code 0, and a smaller dataset that one does
- * read is found behind it. */
+/* A dataset that no input reads is neither something to try nor a reason for exit code 0, and a smaller one that an
+ * input does read is found behind it. */
 Test(cli_info, ends_with_3_where_an_hdf5_file_holds_no_input)
 {
     static const char none[] = "x.h5 holds no dataset of numbers with three axes\n";

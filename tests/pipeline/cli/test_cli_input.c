@@ -15,8 +15,6 @@
 #include "tests/support/program.h"
 #include "tests/support/support.h"
 
-#define ARGUMENTS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 static struct program_outcome outcome;
 
 static void make_files(void)

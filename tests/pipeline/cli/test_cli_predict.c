@@ -13,7 +13,6 @@
 static struct program_outcome outcome;
 static char folder[256];
 
-#define ARGUMENTS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define CHAIN "dicom study | box radius=2 | hdf5 out.h5"
 
 static void make_study(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a long run tells while it runs, and what it sums up at its end. Every step is printed, since no test may depend
- * on how long one takes.
+ * A long run reports how far it is, and sums up at its end. Every step is printed, since no test may depend on how long
+ * one takes.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -9,8 +9,6 @@
 
 #include "tests/support/program.h"
 #include "tests/support/support.h"
-
-#define ARGUMENTS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static struct program_outcome outcome;
 static char folder[256];

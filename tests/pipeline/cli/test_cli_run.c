@@ -20,7 +20,6 @@
 
 static struct program_outcome outcome;
 
-#define ARGUMENTS(...) ((const char *const[]){__VA_ARGS__, NULL})
 #define CHAIN "dicom study | box radius=2 | hdf5 out.h5"
 
 static char folder[256];

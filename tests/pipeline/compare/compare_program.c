@@ -2,13 +2,19 @@
 #include "tests/pipeline/compare/compare_program.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 struct compare_program ts_compare_program;
 
-void ts_compare_program_begin(const char *chain)
+void ts_compare_program_begin_empty(void)
 {
     ts_test_folder(ts_compare_program.folder, sizeof ts_compare_program.folder);
+}
+
+void ts_compare_program_begin(const char *chain)
+{
+    ts_compare_program_begin_empty();
     ts_compare_program_run(ARGUMENTS("phantom", "head", "-o", "study", "--size", "48", "--slices", "6"));
     ts_compare_program_run(ARGUMENTS("run", chain));
 }
@@ -16,6 +22,14 @@ void ts_compare_program_begin(const char *chain)
 void ts_compare_program_end(void)
 {
     ts_program_folder_remove(ts_compare_program.folder);
+}
+
+void ts_compare_program_write(const char *name, const char *text)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", ts_compare_program.folder, name);
+    FILE *file = fopen(path, "w");
+    cr_assert(file && fputs(text, file) >= 0 && fclose(file) == 0, "%s", path);
 }
 
 void ts_compare_program_run(const char *const *arguments)

@@ -7,17 +7,18 @@
 
 #include "tests/support/program.h"
 
-#define ARGUMENTS(...) ((const char *const[]){__VA_ARGS__, NULL})
-
 struct compare_program {
     struct program_outcome outcome;
     char folder[256]; /* holds the DICOM series `study`, 6 slices of 48 x 48 pixels, and a.h5 */
 };
 extern struct compare_program ts_compare_program;
 
-/* Make and remove the folder; `chain` makes a.h5. */
+/* Make and remove the folder; `chain` makes a.h5. ts_compare_program_begin_empty makes neither study nor result. */
+void ts_compare_program_begin_empty(void);
 void ts_compare_program_begin(const char *chain);
 void ts_compare_program_end(void);
+/* Writes a text file of this name into the folder. */
+void ts_compare_program_write(const char *name, const char *text);
 /* Runs the program in the folder, and fails the test unless it ends with 0. */
 void ts_compare_program_run(const char *const *arguments);
 /* Fails the test unless the program ends with this code, and prints every one of the texts, which NULL ends. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Differences of values against plain definitions: counts, the largest difference and its place, norms, SSIM of whole
- * windows, NaN and infinities.
+ * Differences of values are held against plain definitions: counts, the largest difference and its place, norms, SSIM
+ * of whole windows, NaN and infinities.
  */
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `verify --inputs` from end to end: the images that were used, and studies with a slice that is missing, changed or
- * additional, or that has another place or scale.
+ * `verify --inputs` runs from end to end on the images that were used, and on studies with a slice that is missing,
+ * changed or additional, or that has another place or scale.
  */
 #include <criterion/criterion.h>
 #include <dirent.h>
@@ -115,10 +115,7 @@ Test(inputs, all_inputs_of_a_scan)
         "tomostage: 2\ninput: {nexus: scan.nxs}\ninputs:\n  flats: {like: input, frames: flats}\n"
         "  darks: {like: input, frames: darks}\nstages:\n  - flat_field: {flats: flats, darks: "
         "darks}\n  - minus_log:\n  - fbp:\noutput: {hdf5: scan.h5}\n";
-    char path[300];
-    snprintf(path, sizeof path, "%s/scan.yaml", ts_compare_program.folder);
-    FILE *file = fopen(path, "w");
-    cr_assert(file && fputs(chain, file) >= 0 && fclose(file) == 0);
+    ts_compare_program_write("scan.yaml", chain);
     ts_compare_program_run(
         ARGUMENTS("phantom", "scan", "-o", "scan.nxs", "--size", "32", "--slices", "2", "--views", "24"));
     ts_compare_program_run(ARGUMENTS("run", "scan.yaml"));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Results of public images: each chain runs, its inputs are recognized, and it comes out again. A CT, an MR and a PET
+ * Chains run on public images, their inputs are recognized, and their results come out again: for a CT, an MR and a PET
  * of one patient, a tooth with flats and darks, and a sinogram of neutrons in TIFF.
  */
 #include <criterion/criterion.h>
@@ -9,12 +9,7 @@
 #include "tests/pipeline/compare/compare_program.h"
 #include "tests/support/support.h"
 
-static void begin(void)
-{
-    ts_test_folder(ts_compare_program.folder, sizeof ts_compare_program.folder);
-}
-
-TestSuite(compare_real, .init = begin, .fini = ts_compare_program_end);
+TestSuite(compare_real, .init = ts_compare_program_begin_empty, .fini = ts_compare_program_end);
 
 /* Runs the chain on an input of the public images, all commands on its result, and compares it with its export. */
 static void prove(const char *input, const char *chain)
@@ -45,10 +40,7 @@ Test(compare_real, tooth_and_neutrons)
         "tomostage: 2\ninput: {exchange: x, pixel_size: 0.001}\ninputs:\n  flats: {like: input, frames: flats}\n"
         "  darks: {like: input, frames: darks}\nstages:\n  - flat_field: {flats: flats, darks: darks}\n  - minus_log:\n"
         "  - center:\n  - fbp:\n";
-    char path[300];
-    snprintf(path, sizeof path, "%s/tooth.yaml", ts_compare_program.folder);
-    FILE *file = fopen(path, "w");
-    cr_assert(file && fputs(tooth, file) >= 0 && fclose(file) == 0);
+    ts_compare_program_write("tooth.yaml", tooth);
     prove("projections/tomopy_tooth/tooth.h5", "tooth.yaml");
     prove("projections/sarepy_neutron360/sinogram_360_neutron_image.tif",
           "tiff x pages=sinograms pixel_size=0.1 quantity=line_integral angle_start=0 angle_stop=360 endpoint=true | "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `tomostage rerun` from end to end, and what it makes of differences that one machine cannot show: another build or
- * device.
+ * `tomostage rerun` runs from end to end. How it judges another build or device, which one machine cannot show, is
+ * tested on comparisons that are made up.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>

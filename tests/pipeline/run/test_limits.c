@@ -174,7 +174,7 @@ TEST_ON_BOTH(limits, volume_past_2_to_the_31_values_at_once)
     free(image.data);
 }
 
-/* Where every view sees one, the integral over all directions is pi in each of 2^29 pixels. */
+/* Every view sees one, so that the integral over all directions is pi in each of 2^29 pixels. */
 TEST_ON_BOTH(limits, reconstruction_past_2_to_the_31_bytes_at_once)
 {
     enum { NZ = 8, N = 8193, FEW = 4, DETECTORS = 33 };

@@ -346,7 +346,7 @@ static double *run_without_mask(struct memory_chain *memory, size_t *n)
     return values;
 }
 
-/* Where no pixel is invalid there is no mask, and the values are those of an image that is not masked. */
+/* Without invalid pixels there is no mask, and the values are those of an image that is not masked. */
 TEST_ON_BOTH(padding, without_invalid_pixels_nothing_changes)
 {
     struct ts_image image = make_image(false);

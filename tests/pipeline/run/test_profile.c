@@ -69,7 +69,7 @@ Test(profile, moments_count_once_and_threads_each)
     ts_trace_destroy(trace);
 }
 
-/* What the program wrote it reads: the parts with their bytes, the stages, the memory. */
+/* The program reads what it wrote: the parts with their bytes, the stages, the memory. */
 static void expect_read(const char *path)
 {
     struct arena *arena = ts_arena_create();

@@ -35,7 +35,7 @@ static struct ts_plan *make_plan(const struct memory_chain *memory, int64_t budg
     return ts_test_plan(memory, &options);
 }
 
-/* What the test's chain wrote last, gathered from the slabs on their way to the file. */
+/* This is the image that the chain wrote last, gathered from the slabs on their way to the file. */
 struct gathered {
     int32_t node;
     struct ts_image image;

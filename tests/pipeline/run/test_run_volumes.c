@@ -44,9 +44,9 @@ static void add_stages(struct memory_chain *memory)
     memory_chain_add(memory, "radon views=7", NULL);
 }
 
-static void run_chain(const struct memory_chain *memory, int threads, int64_t budget)
+static void run_chain(const struct memory_chain *memory, int threads)
 {
-    const struct ts_options options = {.device = "cpu", .threads = threads, .memory_bytes = budget, .force = true};
+    const struct ts_options options = {.device = "cpu", .threads = threads, .force = true};
     struct ts_plan *plan = ts_test_plan(memory, &options);
     cr_assert(plan);
     ts_test_plan_run(plan);
@@ -76,7 +76,7 @@ Test(run_volumes, each_volume_is_as_alone)
     memory_chain_init(&memory, &image, NULL, output);
     memory.n_volumes = N_VOLUMES;
     add_stages(&memory);
-    run_chain(&memory, 2, 0);
+    run_chain(&memory, 2);
     cr_expect_geq(memory.slices_read, N_VOLUMES * NZ);
     for (int volume = 0; volume < N_VOLUMES; volume++) {
         const struct ts_image part = ts_image_slices(&image, volume * NZ, NZ);
@@ -84,7 +84,7 @@ Test(run_volumes, each_volume_is_as_alone)
         own.z_first = 0;
         memory_chain_init(&alone, &own, NULL, single);
         add_stages(&alone);
-        run_chain(&alone, 1, 0);
+        run_chain(&alone, 1);
         for (size_t i = 0; i < sizeof datasets / sizeof *datasets; i++)
             check_part(datasets[i], volume);
         memory_chain_clear(&alone);
@@ -103,23 +103,11 @@ Test(run_volumes, same_bytes_for_slabs_and_threads)
 {
     struct ts_image image = ts_test_image(N_VOLUMES * NZ, NY, NX, TS_I16, VALUES_CT, 6);
     struct memory_chain memory;
-    unsigned char *first = NULL;
-    size_t first_size = 0;
     make_folder();
     memory_chain_init(&memory, &image, NULL, output);
     memory.n_volumes = N_VOLUMES;
     add_stages(&memory);
-    for (int threads = 1; threads <= 3; threads += 2) {
-        const struct ts_options options = {.device = "cpu", .threads = threads};
-        struct ts_plan *plan = ts_test_plan(&memory, &options);
-        const int64_t least = ts_test_plan_least(plan);
-        ts_plan_destroy(plan);
-        run_chain(&memory, threads, least);
-        ts_test_same_file(output, &first, &first_size, "slabs and threads");
-        run_chain(&memory, threads, 0);
-        ts_test_same_file(output, &first, &first_size, "slabs and threads");
-    }
-    free(first);
+    ts_test_same_for_slabs_and_threads(&memory, output);
     memory_chain_clear(&memory);
     free(image.data);
     remove_folder();
@@ -135,7 +123,7 @@ Test(run_volumes, a_result_is_read_as_it_was_written)
     memory_chain_init(&memory, &image, NULL, output);
     memory.n_volumes = N_VOLUMES;
     memory_chain_add(&memory, "box radius=1", NULL);
-    run_chain(&memory, 2, 0);
+    run_chain(&memory, 2);
     struct ts_diag *diag = ts_diag_create();
     struct ts_chain *chain = NULL;
     struct ts_plan *plan = NULL;
@@ -172,7 +160,7 @@ Test(run_volumes, one_reference_serves_all_and_found_axes_are_refused)
     memory_chain_init(&memory, &image, &atlas, output);
     memory.n_volumes = N_VOLUMES;
     memory_chain_add(&memory, "equalize reference=atlas", NULL);
-    run_chain(&memory, 2, 0);
+    run_chain(&memory, 2);
     size_t n;
     free(ts_test_read_hdf5_at(output, "/entry/data/data", &n));
     cr_expect_eq(n, (size_t)N_VOLUMES * NZ * NY * NX);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a chain needs to know of its pixels before it is planned: the box of `crop` is found by a run of the stages
- * before it, becomes part of the chain, and the recorded chain needs no search.
+ * A chain may need to know its pixels before it is planned: the box of `crop` is found by a run of the stages before
+ * it, becomes part of the chain, and the recorded chain needs no search.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -94,10 +94,9 @@ static void sweep_over(struct memory_chain *memory, const struct swept_chain *ch
     }
 }
 
-static void run_chain(const struct memory_chain *memory, int threads, int64_t budget)
+static void run_chain(const struct memory_chain *memory, int threads)
 {
-    const struct ts_options options = {
-        .device = ts_test_device ? "cuda" : "cpu", .threads = threads, .memory_bytes = budget, .force = true};
+    const struct ts_options options = {.device = ts_test_device ? "cuda" : "cpu", .threads = threads, .force = true};
     struct ts_plan *plan = ts_test_plan(memory, &options);
     cr_assert(plan);
     ts_test_plan_run(plan);
@@ -125,12 +124,12 @@ Test(sweep, each_value_is_as_alone)
         memory_chain_init(&memory, &image, NULL, output);
         add_stages(&memory, &chains[c], 0);
         sweep_over(&memory, &chains[c], fields);
-        run_chain(&memory, 2, 0);
+        run_chain(&memory, 2);
         cr_expect_eq(memory.slices_read, NZ, "%s: %d slices were read", chains[c].stage, (int)memory.slices_read);
         for (int k = 0; k < VALUES; k++) {
             memory_chain_init(&alone, &image, NULL, single);
             add_stages(&alone, &chains[c], k);
-            run_chain(&alone, 1, 0);
+            run_chain(&alone, 1);
             check_part(&chains[c], "/entry/data/data", k);
             if (is_saved(&chains[c]))
                 check_part(&chains[c], "/entry/swept/data", k);
@@ -177,23 +176,12 @@ Test(sweep, stages_before_it_run_once)
 Test(sweep, same_bytes_for_slabs_and_threads)
 {
     struct ts_image image = ts_test_image(NZ, NY, NX, TS_I16, VALUES_CT, 6);
-    unsigned char *first = NULL, fields[VALUES * 64];
+    unsigned char fields[VALUES * 64];
     struct memory_chain memory;
-    size_t first_size = 0;
     memory_chain_init(&memory, &image, NULL, output);
     add_stages(&memory, &chains[0], 0);
     sweep_over(&memory, &chains[0], fields);
-    for (int threads = 1; threads <= 3; threads += 2) {
-        const struct ts_options options = {.device = "cpu", .threads = threads};
-        struct ts_plan *plan = ts_test_plan(&memory, &options);
-        const int64_t least = ts_test_plan_least(plan);
-        ts_plan_destroy(plan);
-        run_chain(&memory, threads, least);
-        ts_test_same_file(output, &first, &first_size, "slabs and threads");
-        run_chain(&memory, threads, 0);
-        ts_test_same_file(output, &first, &first_size, "slabs and threads");
-    }
-    free(first);
+    ts_test_same_for_slabs_and_threads(&memory, output);
     memory_chain_clear(&memory);
     free(image.data);
 }
@@ -211,12 +199,12 @@ Test(sweep, masks_have_the_axis_too)
     memory.invalid = (struct invalid_range){-2000, -2000};
     add_stages(&memory, &chain, 0);
     sweep_over(&memory, &chain, fields);
-    run_chain(&memory, 2, 0);
+    run_chain(&memory, 2);
     for (int k = 0; k < VALUES; k++) {
         memory_chain_init(&alone, &image, NULL, single);
         alone.invalid = memory.invalid;
         add_stages(&alone, &chain, k);
-        run_chain(&alone, 1, 0);
+        run_chain(&alone, 1);
         check_part(&chain, "/entry/data/data", k);
         check_part(&chain, "/entry/data/pixel_mask", k);
         memory_chain_clear(&alone);
@@ -235,7 +223,7 @@ Test(sweep, axis_holds_the_values)
     memory_chain_init(&memory, &image, NULL, output);
     add_stages(&memory, &chains[1], 0);
     sweep_over(&memory, &chains[1], fields);
-    run_chain(&memory, 2, 0);
+    run_chain(&memory, 2);
     double *values = ts_test_read_hdf5_at(output, "/entry/data/rescale_low_percentile", &n);
     cr_assert_eq(n, VALUES);
     cr_expect(values[0] == 0 && values[1] == 5 && values[2] == 20.5);
