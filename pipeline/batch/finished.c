@@ -16,7 +16,7 @@
 struct difference {
     const char *owner, *name;
     char *planned, *recorded;
-    bool memory; /* is out */
+    bool no_memory; /* for the two texts */
 };
 
 /* Returns the value as text; a value that was left out is empty. NULL where memory is out. */
@@ -90,7 +90,7 @@ static bool same_chain(const struct ts_plan *plan, struct ts_chain *recorded, st
 
 static enum ts_status refuse_chain(const char *path, const struct difference *difference, struct ts_diag *diag)
 {
-    if (difference->memory)
+    if (difference->no_memory)
         return ts_diag_no_memory(diag, sizeof *difference);
     if (difference->name)
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "batch-other-chain"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A lock of one output, which several batches may want to make: flock() on `.NAME.lock` beside it. The process that
+ * Several batches may want to make one output. This locks it, by flock() on `.NAME.lock` beside it. The process that
  * computes the output inherits the descriptor, so that the lock is held for as long as that process or the batch lives,
  * and a batch that is killed leaves no lock behind, only an empty file.
  */

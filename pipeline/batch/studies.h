@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The list of studies of a batch, made from what the command line names: folders, files, patterns, and lists in text
- * files. The order is that of the command line and of the lists, so that shards of equal lists never overlap. Outputs
- * are named after the studies, and no two of a list have the same name.
+ * This makes the list of studies of a batch from what the command line names: folders, files, patterns, and lists in
+ * text files. The order is that of the command line and of the lists, so that shards of equal lists never overlap.
+ * Outputs are named after the studies, and no two of a list have the same name.
  */
 #ifndef PIPELINE_BATCH_STUDIES_H
 #define PIPELINE_BATCH_STUDIES_H

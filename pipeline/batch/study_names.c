@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The names of a batch's outputs. Names are compared without regard to case, because some file systems do so, and a
+ * Names of outputs are compared without regard to case, because some file systems do so, and a
  * collision is found by sorting. The digits that part studies of one name come from each study alone: the same study
  * has the same output in every list in which its name collides.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A comparison of two files or folders: each image that both have, and, of two results, how they were made.
+ * This compares two files or folders: each image that both have and, if both are results, how they were made.
  */
 #ifndef PIPELINE_COMPARE_COMPARISON_H
 #define PIPELINE_COMPARE_COMPARISON_H

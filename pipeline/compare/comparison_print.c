@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A comparison as text for people, and as one JSON object with the same numbers. Texts of files are escaped.
+ * A comparison is printed as text for people, or as one JSON object with the same numbers. Texts of files are escaped.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -24,11 +24,11 @@ const char *ts_rerun_device(const struct made *made)
 double ts_rerun_tolerance(const void *chain, const char *image, double magnitude)
 {
     static const double half_rounding = 0x1p-11;
-    const struct ts_chain *of = chain;
-    double sum = of->output.dtype == CHAIN_F16 ? half_rounding * magnitude : 0;
+    const struct ts_chain *recorded = chain;
+    double sum = recorded->output.dtype == CHAIN_F16 ? half_rounding * magnitude : 0;
     (void)image;
-    for (int32_t i = 0; i < of->n_stages; i++) {
-        const struct stage_context context = {.stage = of->stages[i].stage, .set = &of->stages[i].set};
+    for (int32_t i = 0; i < recorded->n_stages; i++) {
+        const struct stage_context context = {.stage = recorded->stages[i].stage, .set = &recorded->stages[i].set};
         const struct stage_tolerance tolerance = ts_stage_tolerance(&context);
         sum += tolerance.relative * magnitude + tolerance.absolute;
     }

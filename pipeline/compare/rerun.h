@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a second run of a recorded chain may differ by, and what its comparison with the first proves.
+ * This decides on which device a recorded chain runs again, how far the second result may be from the first, and what
+ * their comparison proves.
  */
 #ifndef PIPELINE_COMPARE_RERUN_H
 #define PIPELINE_COMPARE_RERUN_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Both numbers leave room for what is usual: the sinogram of a slice has 2 to 4 times its bytes, and floats twice those
- * of 16-bit integers. What follows the stage is as large, and is not warned of again.
+ * Both limits leave room for what is usual: the sinogram of a slice has 2 to 4 times its bytes, and floats twice those
+ * of 16-bit integers. Stages behind the first one that is warned of work on its large image, so that they get no
+ * warning of their own.
  */
 #include "pipeline/plan/plan_sizes.h"
 

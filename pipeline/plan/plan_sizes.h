@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Warns of stages that make far more of their input than anybody is likely to want: a digit too many in a parameter
+ * This warns of stages whose images are far larger than anybody is likely to want: a digit too many in a parameter
  * fills a disk, and the run would say so only after hours.
  */
 #ifndef PIPELINE_PLAN_PLAN_SIZES_H

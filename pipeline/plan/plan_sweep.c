@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Copies stage by stage: stage s + j of value k stands at s + k * m + j, where s is the swept stage and m counts it
- * and those behind it. What a copy refers to behind s lies k * m further along, and what stands before s is shared.
+ * Stages are copied one by one: stage s + j of value k stands at s + k * m + j, where s is the swept stage and m counts
+ * it and those behind it. References of a copy to stages behind s move by k * m; stages before s are shared.
  */
 #include "pipeline/plan/plan_sweep.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A picture's first row is its top, and OpenGL's is its bottom: the blit to the framebuffer turns the picture over.
- * Where CUDA refuses the buffer (OpenGL is drawn by another device, or by the CPU), pictures pass through the host, and
- * the scene says so.
+ * Pictures pass through the host where CUDA refuses the buffer, since another device or the CPU draws for OpenGL; the
+ * scene then says so.
  */
 #include "pipeline/view/window_gl.h"
 

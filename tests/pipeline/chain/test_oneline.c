@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the one-line form adds to the tests of chains: brackets, single quotes, names of stages that are misspelled, and
- * hints in its own spelling.
+ * The one-line form adds to chains brackets, single quotes, messages about misspelled names of stages, and hints in its
+ * own spelling.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>

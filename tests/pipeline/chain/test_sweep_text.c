@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sweeps in the text of a chain: both forms, on one line and in YAML, what is recorded of them, and assignments. What
- * is refused stands in tests/chains/sweep.yaml.
+ * Sweeps are read in both forms, on one line and in YAML, are recorded, and are made and replaced by assignments. Those
+ * that are refused stand in tests/chains/sweep.yaml.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What users get wrong in a chain, and the way out that the message names. The errors themselves, with their places,
- * are in tests/chains and test_oneline.c.
+ * Messages about what users get wrong in a chain name a way out. The errors themselves, with their places, are tested
+ * by tests/chains and test_oneline.c.
  */
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a plan says of masks that cannot be, or need not be, held against the image by their places.
+ * A plan warns of masks that cannot be held against the image by their places, and not of those that need not be.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
