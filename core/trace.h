@@ -31,7 +31,7 @@ struct trace_stretch {
     uint64_t bytes;
     int thread; /* the system's number of the thread */
     enum trace_part part;
-    const char *stage; /* that was computed, as the chain calls it; NULL: the part is not that of one stage */
+    const char *stage; /* its name in the chain; NULL: the part is not that of one stage */
 };
 
 struct trace;

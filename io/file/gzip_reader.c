@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * zlib inflates, since it can stop anywhere; the file is read through a buffer of 256 KiB. A member's checksum is
- * compared by zlib where its end is reached: who has read all values asks for that with ts_gzip_reader_check.
+ * compared by zlib where its end is reached: a caller that has read all values asks for that with ts_gzip_reader_check.
  */
 #include "io/file/gzip_reader.h"
 

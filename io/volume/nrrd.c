@@ -50,7 +50,7 @@ static const struct {
               {"right-anterior-superior", "RAS", {-1, -1, 1}},
               {"left-anterior-superior", "LAS", {1, -1, 1}}};
 
-/* This was found in the header. */
+/* This holds what was found in the header. */
 struct nrrd {
     struct volume_layout *layout;
     struct ts_diag *diag;

@@ -337,7 +337,7 @@ static double find_distance(const struct job *job, const struct tv_range *range,
     return ts_tv_distance(total, (double)(range->end - range->first) * (double)job->plane);
 }
 
-/* Tells who listens that `done` iterations are behind the planes in work, and `part` of the slab. */
+/* Reports that the planes in work have `done` iterations behind them, and the slab this part. */
 static void report(const struct job *job, int64_t done, double distance, double part)
 {
     const struct stage_listener *listener = job->context->listener;

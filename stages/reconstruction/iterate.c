@@ -117,7 +117,7 @@ void ts_iterate_products(struct iterate_group *group, const float *a, const floa
     }
 }
 
-/* Tells who listens how far the group is. Groups follow one another, each with as many iterations at most. */
+/* Reports how far the group is. Groups follow one another, each with as many iterations at most. */
 static void report(const struct iterate_group *group, int64_t i, double residual)
 {
     const struct stage_listener *listener = group->context->listener;

@@ -53,7 +53,7 @@ enum volumes {
     ABORTED_AMID
 };
 
-/* Of volume v; the first one has none. */
+/* Volume v has gradient v; the first one has none. */
 static const double gradients[VOLUMES][3] = {{0, 0, 0}, {0.6, 0.8, 0}, {0, 0.6, -0.8}};
 
 static void number(struct dicom_fixture *f, uint32_t tag, const char *vr, double value)
@@ -142,7 +142,7 @@ static void add_weighting(struct dicom_fixture *f, enum volumes what, int place,
     }
 }
 
-/* What else tells the volumes apart. */
+/* Sets the other attributes that tell the volumes apart. */
 static void add_setting(struct dicom_fixture *f, enum volumes what, int v, int z)
 {
     static const char *const kernels[] = {"B30f", "B60f", "B70f"}, *const coils[] = {"C1", "C2", "C3"},
@@ -385,7 +385,7 @@ Test(dicom_volumes, have_the_gradients_of_the_header)
     ts_diag_destroy(diag);
 }
 
-/* Of a scan that was stopped, the last volume lacks slices. */
+/* A scan that was stopped lacks slices of its last volume. */
 Test(dicom_volumes, that_are_whole_can_be_taken_of_a_stopped_scan)
 {
     static const enum volumes rows[] = {ABORTED, ABORTED_IN_TIME};
@@ -461,7 +461,7 @@ Test(dicom_volumes, of_several_settings_are_series_of_their_own)
     }
 }
 
-/* What tells the images apart is named where it gives no order. */
+/* The hint names the attribute in which images differ where it gives no order. */
 Test(dicom_volumes, that_have_no_order_differ_in_what_the_hint_names)
 {
     static const struct {
