@@ -14,6 +14,7 @@
 
 #include "core/number.h"
 #include "core/path.h"
+#include "core/vector3.h"
 #include "io/file/file_bytes.h"
 #include "io/file/gzip_reader.h"
 #include "io/source/source_slices.h"
@@ -332,10 +333,8 @@ static enum ts_status check_fields(const struct nrrd *nrrd)
 static void take_geometry(const struct nrrd *nrrd)
 {
     struct volume_layout *layout = nrrd->layout;
-    for (int d = 0; nrrd->has_directions && d < 3; d++) {
-        const double *v = nrrd->directions[d];
-        layout->spacing[d] = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
-    }
+    for (int d = 0; nrrd->has_directions && d < 3; d++)
+        layout->spacing[d] = ts_length(nrrd->directions[d]);
     layout->has_transform = nrrd->has_directions && nrrd->patient && nrrd->has_origin;
     for (int i = 0; i < 3 && layout->has_transform; i++) {
         for (int d = 0; d < 3; d++)
