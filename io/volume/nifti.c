@@ -188,7 +188,6 @@ static enum ts_status open_nifti(const struct param_set *set, struct source **so
     const struct nifti_params *params = set->values;
     struct volume_layout layout;
     struct nifti_header header;
-    *source = NULL;
     enum ts_status status = ts_volume_open(&layout, set, params->nifti, diag);
     if (status == TS_OK)
         status = read_header(&layout, &header, diag);
@@ -198,13 +197,10 @@ static enum ts_status open_nifti(const struct param_set *set, struct source **so
         status = take_axes(&layout, &header, diag);
     if (status == TS_OK)
         status = take_type(&layout, &header, diag);
-    if (status != TS_OK) {
-        ts_volume_close(&layout);
-        return status;
-    }
+    if (status == TS_OK)
+        take_geometry(&layout, &header);
     layout.quantity = (enum ts_quantity)params->quantity;
-    take_geometry(&layout, &header);
-    return ts_volume_source_take(&layout, source, diag);
+    return ts_volume_source_take(&layout, status, source, diag);
 }
 
 const struct source_format nifti_format = {

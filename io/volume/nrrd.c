@@ -169,10 +169,9 @@ static enum ts_status take_encoding(struct nrrd *nrrd, const char *value)
 
 static enum ts_status take_endian(struct nrrd *nrrd, const char *value)
 {
-    const uint16_t one = 1;
-    const bool little = *(const unsigned char *)&one == 1, says_little = !strcasecmp(value, "little");
+    const bool says_little = !strcasecmp(value, "little");
     nrrd->has_endian = true;
-    nrrd->layout->swapped = little != says_little;
+    nrrd->layout->swapped = says_little != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
     return says_little || !strcasecmp(value, "big") ? TS_OK
                                                     : refuse(nrrd, "nrrd-header", "has an unknown byte order", value);
 }
@@ -381,7 +380,6 @@ static enum ts_status open_nrrd(const struct param_set *set, struct source **sou
     const struct nrrd_params *params = set->values;
     struct volume_layout layout;
     struct nrrd nrrd = {.layout = &layout, .diag = diag};
-    *source = NULL;
     enum ts_status status = ts_volume_open(&layout, set, params->nrrd, diag);
     if (status == TS_OK)
         status = read_header(&nrrd);
@@ -391,12 +389,8 @@ static enum ts_status open_nrrd(const struct param_set *set, struct source **sou
         take_geometry(&nrrd);
         status = find_values(&nrrd, set);
     }
-    if (status != TS_OK) {
-        ts_volume_close(&layout);
-        return status;
-    }
     layout.quantity = (enum ts_quantity)params->quantity;
-    return ts_volume_source_take(&layout, source, diag);
+    return ts_volume_source_take(&layout, status, source, diag);
 }
 
 const struct source_format nrrd_format = {
