@@ -247,10 +247,11 @@ static enum ts_status read_frame(struct seg_file *seg, const struct seg_frame *f
     const char *wrong =
         ts_seg_read_frame(seg->file, &seg->seg, frame->number, seg->pixels, seg->scratch, &shift, text, sizeof text);
     const size_t n = ts_slice_count(seg->grid), bytes = (size_t)((shift + bits + 7) / 8);
+    if (wrong == text)
+        return ts_mask_refuse(&seg->base, "pixel-data-damaged", diag, "has damaged pixels in frame %" PRId64 ": %s",
+                              frame->number + 1, text);
     if (wrong)
-        return ts_mask_refuse(&seg->base, wrong == text ? "pixel-data-damaged" : "input-unreadable", diag,
-                              "%s%" PRId64 "%s%s", wrong == text ? "has in frame " : "in frame ", frame->number + 1,
-                              wrong == text ? " damaged pixels: " : " ", wrong);
+        return ts_mask_refuse(&seg->base, "input-unreadable", diag, "%s in frame %" PRId64, wrong, frame->number + 1);
     if (is_empty(seg->pixels, bytes))
         return TS_OK;
     for (size_t i = 0; i < n; i++) {

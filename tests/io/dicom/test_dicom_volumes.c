@@ -260,6 +260,7 @@ static bool is_said(const struct ts_diag *diag, const char *text)
 
 Test(dicom_volumes, are_told_apart_by_what_differs)
 {
+    static const char stated[] = "3 volumes of 4 slices, as many as the header states";
     static const struct {
         enum volumes what;
         const char *split;
@@ -284,23 +285,9 @@ Test(dicom_volumes, are_told_apart_by_what_differs)
         {TIMED, "", TS_AXIS_TIME, {0, 2, 4}, "s", NULL, NULL, NULL},
         {BY_NUMBER, "", TS_AXIS_TIME, {0}, "", NULL, NULL, "stands on Instance Number alone: 3 volumes of 4 slices"},
         {IN_DISORDER, "", 0, {0}, NULL, "position-repeated", "12 images at 4 positions", NULL},
-        {BY_NUMBER_STATED,
-         "",
-         TS_AXIS_TIME,
-         {0},
-         "",
-         NULL,
-         NULL,
-         "3 volumes of 4 slices, as many as the header states"},
-        {BY_NUMBER_GE, "", TS_AXIS_TIME, {0}, "", NULL, NULL, "3 volumes of 4 slices, as many as the header states"},
-        {BY_NUMBER_PHILIPS,
-         "",
-         TS_AXIS_TIME,
-         {0},
-         "",
-         NULL,
-         NULL,
-         "3 volumes of 4 slices, as many as the header states"},
+        {BY_NUMBER_STATED, "", TS_AXIS_TIME, {0}, "", NULL, NULL, stated},
+        {BY_NUMBER_GE, "", TS_AXIS_TIME, {0}, "", NULL, NULL, stated},
+        {BY_NUMBER_PHILIPS, "", TS_AXIS_TIME, {0}, "", NULL, NULL, stated},
         {PET_TIMES, "", TS_AXIS_TIME, {0, 3, 6}, "s", NULL, NULL, NULL},
         {SHIFTED, "", 0, {0}, NULL, "volumes-shifted", "is 1.000 mm off", NULL},
         {GE, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL, "stands on Instance Number alone"},
