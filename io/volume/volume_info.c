@@ -14,6 +14,7 @@
 
 #include "io/source/metadata.h"
 #include "io/source/source_slices.h"
+#include "io/source/try_text.h"
 #include "io/source/volume_text.h"
 #include "io/volume/volume_source.h"
 
@@ -44,8 +45,8 @@ static void print_text(const struct source *source, const struct source_format *
     if (!whole)
         fprintf(stream, "  the first %d MiB were inflated without fault; the rest was not checked, which a run does\n",
                 MOST_INFLATED >> 20);
-    snprintf(text, sizeof text, "  as an input: %s ", format->name);
-    ts_text_print(stream, text, path);
+    fprintf(stream, "  as an input: %s ", format->name);
+    ts_try_word(stream, path);
     fputs("   (add quantity=hu where the values are Hounsfield units)\n", stream);
 }
 

@@ -340,10 +340,7 @@ static double find_distance(const struct job *job, const struct tv_range *range,
 /* Reports that the planes in work have `done` iterations behind them, and the slab this part. */
 static void report(const struct job *job, int64_t done, double distance, double part)
 {
-    const struct stage_listener *listener = job->context->listener;
-    const struct stage_iteration iteration = {done, job->params->iterations, distance, part};
-    if (listener)
-        listener->iterated(listener->user, job->context, &iteration);
+    ts_stage_iterated(job->context, (struct stage_iteration){done, job->params->iterations, distance, part});
 }
 
 /* Every thread of a team runs this for its share of the rows. `done` is the team's. A volume is reported after every
