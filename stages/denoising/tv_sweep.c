@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "stages/engine/listener.h"
 #include "stages/engine/validity.h"
 
 enum { LANES = 16 };

@@ -96,13 +96,6 @@ struct stage_context {
     const struct stage_listener *listener;
 };
 
-/* Tells the listener of a map, if there is one, of its iterations. */
-static inline void ts_stage_iterated(const struct stage_context *context, struct stage_iteration iteration)
-{
-    if (context->listener)
-        context->listener->iterated(context->listener->user, context, &iteration);
-}
-
 /* A table is a small result beside the image. axes[0] is z for a stage that reduces per slice, and for tables of the
  * map. */
 struct stage_table {
