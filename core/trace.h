@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The parts in the order in which data pass through them. */
+/* Data pass through the parts in this order. */
 enum trace_part {
     TRACE_PLAN,    /* headers, shapes, memory */
     TRACE_PREPARE, /* memory, workers, the device's context */

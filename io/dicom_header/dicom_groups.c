@@ -96,7 +96,7 @@ static const char *value_of(const char *text, int i, size_t *length)
     return text ? text : "";
 }
 
-/* The parts of a complex image, as GE numbers them too. */
+/* These are the parts of a complex image, as GE numbers them too. */
 static const char *const components[] = {"MAGNITUDE", "PHASE", "REAL", "IMAGINARY"};
 enum { COMPONENTS = sizeof components / sizeof *components };
 

@@ -3,7 +3,7 @@
  * The file is opened by its own format with the parameters at their defaults, so that what is printed is what a run
  * would see. No file says whether its numbers are Hounsfield units, so that the input is printed for both cases. What
  * gzip compressed is inflated as well, since only its checksum tells a damaged file from a whole one; MOST_INFLATED
- * bounds the time that this takes to about half a second.
+ * bounds the time that this takes to less than a second.
  */
 #include "io/volume/volume_info.h"
 

@@ -33,7 +33,7 @@ size_t ts_backprojection_scratch(int64_t n_detectors, int64_t n_columns, int thr
 
 /* ---- where a run of pixels lies in the views of a block ---------------------------------------- */
 
-/* The index of a sample within the block, and the weights of it and of the next. */
+/* This is the index of a sample within the block, with the weights of it and of the next. */
 struct places {
     int32_t index[BLOCK_LINES][PIXEL_RUN];
     float below[BLOCK_LINES][PIXEL_RUN], above[BLOCK_LINES][PIXEL_RUN];
