@@ -386,14 +386,20 @@ const char *ts_dicom_lacks_of_pet(const struct sink_request *request)
 {
     static const char *const facts[] = {"decay_correction", "counts_source"};
     const char *modality = ts_sink_attribute(request, "modality");
-    char text[TEXT_BYTES];
-    for (size_t i = 0; modality && !strcmp(modality, "PT") && i < sizeof facts / sizeof *facts; i++) {
+    char text[2][TEXT_BYTES];
+    double factor;
+    if (!modality || strcmp(modality, "PT") != 0)
+        return NULL;
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
         const struct source_attribute *fact = ts_sink_fact(request, facts[i]);
-        if (!fact || !ts_sink_text(fact, text, sizeof text) || !*text)
+        if (!fact || !ts_sink_text(fact, text[i], sizeof text[i]) || !*text[i])
             return i == 0 ? "a PET image must state its Decay Correction, which the input does not"
                           : "a PET image must state its Counts Source, which the input does not";
     }
-    return NULL;
+    const struct source_attribute *fact = ts_sink_fact(request, "decay_factor");
+    return !strcmp(text[0], "NONE") || (fact && fact->numbers && ts_sink_number(request, fact, 0, &factor))
+               ? NULL
+               : "a PET image whose decay was corrected must state its Decay Factor, which is not known of its slices";
 }
 
 /* A PET series must have a date: the one that is known, else 1900-01-01, as PS3.15 has it (action D: a dummy). */
