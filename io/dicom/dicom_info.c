@@ -96,6 +96,8 @@ static void write_series(struct json *json, const struct dicom_series *series, c
     ts_json_member_text(json, "told_apart_by", series->label);
     if (series->n_volumes > 1)
         ts_volume_axis_json(json, &series->volume_axis);
+    if (series->n_volumes > 1 && series->order)
+        ts_json_member_text(json, "volumes_told_apart_by", series->order);
     if (series->gradients)
         write_gradients(json, series);
     ts_json_member_text(json, "transfer_syntax", ts_dicom_known_uid(file->syntax_uid));
@@ -219,6 +221,8 @@ static void print_series(FILE *stream, const struct dicom_series *series, const 
     snprintf(line, sizeof line, "%zu file%s, transfer syntax %s, series %s", series->n_files,
              series->n_files == 1 ? "" : "s", syntax, *series->series ? ts_dicom_known_uid(series->series) : "unknown");
     print_line(stream, "     ", line);
+    if (series->n_volumes > 1 && series->order)
+        print_line(stream, "     volumes are told apart by ", series->order);
     print_metadata(stream, metadata);
     for (size_t i = 0; i < series->n_warnings; i++)
         print_line(stream, "     warning: ", series->warnings[i]);

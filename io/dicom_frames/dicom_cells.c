@@ -121,6 +121,16 @@ static void swap_64(uint64_t *data, size_t n)
         data[i] = __builtin_bswap64(data[i]);
 }
 
+void ts_dicom_turn_words(unsigned char *bytes, size_t before, size_t n)
+{
+    for (size_t i = 0; i < before + n; i += 2) {
+        const unsigned char high = bytes[i];
+        bytes[i] = bytes[i + 1];
+        bytes[i + 1] = high;
+    }
+    memmove(bytes, bytes + before, n);
+}
+
 bool ts_dicom_round_doubles(void *data, size_t n)
 {
     bool fits = true;

@@ -30,6 +30,10 @@ bool ts_dicom_value_range(const struct dicom_cells *cells, double slope, double 
 /* Gives the lowest and highest value that the header of an image allows, and returns whether all are integers. Floats,
  * whose range only the pixels show, count as 0, and not as integers. */
 bool ts_dicom_image_range(const struct dicom_image *image, double *low, double *high);
+/* Turns round the bytes of big-endian words of 16 bits that hold 8-bit pixels or bits, since the first pixel of a word
+ * is in its low byte (DICOM PS3.5 8.1.1, A.3), and moves the n bytes behind the first `before` ones to the beginning.
+ * `bytes` holds whole words. */
+void ts_dicom_turn_words(unsigned char *bytes, size_t before, size_t n);
 /* Converts n cells in place to stored values in host order, of the dtype above. Returns whether bits outside of
  * BitsStored were set that are not the extension of the sign; they are dropped. */
 bool ts_dicom_cells_to_stored(void *data, size_t n, const struct dicom_cells *cells);

@@ -24,7 +24,7 @@ static const char key_label[] = "tomostage instance key";
 
 size_t ts_dicom_cell_bytes(const struct dicom_source *source)
 {
-    return source->cell_bytes;
+    return source->cell_bytes + 2;
 }
 
 struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
@@ -40,6 +40,7 @@ struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
                             .frame_n = (size_t)file->rows * (size_t)file->columns,
                             .columns = image->columns,
                             .tile_offset = (int64_t)image->tile_row * file->columns + image->tile_column,
+                            .words = file->words ? file->pixel_offset : -1,
                             .slope = frame->slope,
                             .intercept = frame->intercept,
                             .cells = frame->cells,
@@ -109,6 +110,17 @@ static bool read_inflated(const struct dicom_job *job, int fd, struct dicom_scra
     }
 }
 
+/* Reads 8-bit pixels out of big-endian words. A frame may begin and end within one. */
+static bool read_words(const struct dicom_job *job, int fd, unsigned char *cells, size_t bytes, int64_t offset,
+                       struct dicom_reply *reply)
+{
+    const size_t before = (size_t)((offset - job->words) % 2), all = (before + bytes + 1) / 2 * 2;
+    if (!ts_dicom_read_pixels(fd, cells, all, offset - (int64_t)before, reply))
+        return false;
+    ts_dicom_turn_words(cells, before, bytes);
+    return true;
+}
+
 /* Reads the rows of the slice, whole, from pixel `first` of the frame on. */
 static bool read_rows(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, int64_t first,
                       struct dicom_reply *reply)
@@ -116,6 +128,8 @@ static bool read_rows(const struct dicom_job *job, int fd, struct dicom_scratch 
     const size_t cell = (size_t)job->cells.bits_allocated / 8;
     const size_t bytes = job->n / (size_t)job->columns * (size_t)job->form.columns * cell;
     const int64_t offset = job->stream.offset + first * (int64_t)cell;
+    if (job->words >= 0)
+        return read_words(job, fd, scratch->cells, bytes, offset, reply);
     return job->form.syntax == DICOM_DEFLATED_LE ? read_inflated(job, fd, scratch, bytes, offset, reply)
                                                  : ts_dicom_read_pixels(fd, scratch->cells, bytes, offset, reply);
 }

@@ -37,6 +37,7 @@ struct dicom_job {
     size_t n, frame_n;   /* pixels of the slice and of its frame: a slice may be a tile */
     int columns;         /* of the slice */
     int64_t tile_offset; /* pixels of the frame before the first of the slice */
+    int64_t words;       /* where 8-bit pixels lie in big-endian words: the offset of the first; else -1 */
     double slope, intercept;
     struct dicom_cells cells;
     struct dicom_lut lut;
@@ -79,7 +80,7 @@ struct dicom_source {
     struct source base; /* first */
     struct arena *arena;
     struct dicom_frame *frames;
-    size_t cell_bytes; /* the most that the cells of a frame need */
+    size_t cell_bytes; /* the most that the cells of a frame need, but for the ends of words */
     bool noted_dirty;
     struct dicom_mask mask; /* blackened in each slice that is read */
 

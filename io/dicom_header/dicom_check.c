@@ -113,8 +113,7 @@ static void check_pixels(struct scan *scan)
                         native ? "uncompressed" : "compressed", native ? "compressed" : "uncompressed");
         return;
     }
-    if (file->syntax == DICOM_EXPLICIT_BE && file->bits_allocated == 8 && scan->pixel_words)
-        ts_dicom_refuse(scan, "dicom-syntax", "8-bit pixels in big-endian words are not in this build");
+    file->words &= file->bits_allocated == 8;
     if (file->refusal)
         return;
     if (native) {

@@ -62,6 +62,7 @@ struct dicom_file {
     int rows, columns, samples_per_pixel, bits_allocated, bits_stored, high_bit, pixel_representation;
     struct dicom_lut lut;
     int float_bits; /* the pixels are floats (32) or doubles (64); 0: integers */
+    bool words;     /* 8-bit pixels in big-endian words of 16 bits: every other byte comes first */
     int64_t frames;
     double tilt_degree;                             /* only to warn; NaN if absent */
     double images_in_acquisition, series_instances; /* as the file claims; NaN if absent */
@@ -113,8 +114,9 @@ struct dicom_image {
     double gradient[3]; /* direction of the diffusion weighting, in patient coordinates (LPS); NaN if absent */
     double ge_b_value, ge_gradient[3]; /* the same as GE states them (dicom_diffusion.c); NaN if absent */
     double dimensions_rank; /* the order that Dimension Index Values give it at its position (dicom_dimensions.c) */
-    double echo_ms;         /* echo_time_ms without what is rounding (dicom_group.c); once images are grouped */
-    double echo_key;        /* echo_ms where echoes are series of their own, else NaN; once images are grouped */
+    double weighting_order, frame_order; /* the order by diffusion weighting, and in the file (dicom_weightings.c) */
+    double echo_ms;  /* echo_time_ms without what is rounding (dicom_group.c); once images are grouped */
+    double echo_key; /* echo_ms where echoes are series of their own, else NaN; once images are grouped */
     const struct dicom_value *values; /* what describes the acquisition (dicom_fields.h); arena */
     const char *patient;              /* Patient ID, which is compared and never written; once images are grouped */
     double along_mm;                  /* position along the normal of its series, once that has been arranged */

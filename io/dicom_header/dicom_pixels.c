@@ -17,7 +17,7 @@ enum { FIRST_HEADER_BYTES = 1 << 10, HEADER_GROWTH = 16, MAX_HEADER_BYTES = 4 <<
 void ts_dicom_check_native(struct scan *scan)
 {
     const struct dicom_file *file = scan->file;
-    const int64_t need = file->frames * ts_dicom_frame_bytes(file);
+    const int64_t bytes = file->frames * ts_dicom_frame_bytes(file), need = file->words ? (bytes + 1) / 2 * 2 : bytes;
     if (file->pixel_bytes < need) {
         ts_dicom_refuse(scan, "dicom-pixels-short", "pixel data has %" PRId64 " bytes, needs %" PRId64,
                         file->pixel_bytes, need);

@@ -101,7 +101,7 @@ static void take_pixels(struct scan *scan, struct dicom_walk *walk, const struct
     scan->met_pixels = true;
     scan->encapsulated = element->length == DICOM_UNDEFINED;
     scan->file->float_bits = element->tag == DICOM_FLOAT_PIXELS ? 32 : element->tag == DICOM_DOUBLE_PIXELS ? 64 : 0;
-    scan->pixel_words = strcmp(element->vr, "OB") != 0;
+    file->words = file->syntax == DICOM_EXPLICIT_BE && text_equals(element->vr, "OW");
     if (scan->encapsulated) {
         ts_dicom_walk_fragments(scan, walk);
         return;

@@ -49,7 +49,7 @@ struct scan {
     struct dicom_moment acquired, content;
     double mosaic_tiles; /* as a private element states it; NaN if absent */
     char media_class[DICOM_UID_MAX];
-    bool met_pixels, encapsulated, pixels_truncated, pixel_words;
+    bool met_pixels, encapsulated, pixels_truncated;
     int64_t pixels_claimed;                /* length of native pixel data, as the element states it */
     int64_t offsets_offset, offsets_bytes; /* the value of an extended offset table */
     int64_t compressed_bytes;              /* of all fragments, without their headers */

@@ -4,10 +4,12 @@
  * a b-value, which is 0 unless the series is one of diffusion. Newer scanners add 1e9 to it. Where the gradient vector
  * (x, y, z) is shorter than 1, the b-value is that of the strongest weighting, and |g|^2 is the image's share of it,
  * which is rounded to 5 s/mm2. The vector is in the axes of the scan: frequency, phase, slice. With the unit vectors r,
- * c and n of rows, columns and normal, g = -x r - y c + z n for axial slices whose phase runs along columns. For others
- * nothing public confirms a formula, and no directions are given. Source: X. Li and others, "The first step for
- * neuroimaging data analysis: DICOM to NIfTI conversion", Journal of Neuroscience Methods 264 (2016), and the program
- * dcm2niix of the same authors.
+ * c and n of rows, columns and normal, and phase along columns, g = -x r - y c + z n for axial slices, its opposite
+ * for sagittal ones and g = -x r + y c + z n for coronal ones, of patients head first supine. So has dcm2niix it, which
+ * calls those of sagittal and coronal slices little validated, so that a warning says it. For phase along rows it calls
+ * its rule untested: no directions are given, nor for other positions of the patient. Source: X. Li and others, "The
+ * first step for neuroimaging data analysis: DICOM to NIfTI conversion", Journal of Neuroscience Methods 264 (2016),
+ * and the program dcm2niix of the same authors.
  */
 #include "io/dicom_series/dicom_diffusion.h"
 
@@ -28,21 +30,41 @@ static bool is_weighted(const struct dicom_series *series)
     return false;
 }
 
-/* Returns true where the formula for GE's gradients holds. */
-static bool is_axial_along_columns(const struct dicom_series *series)
+/* Returns the signs of frequency, phase and slice of GE along rows, columns and normal, NULL where no formula is known;
+ * `axial` is set where it is confirmed. */
+static const double *find_signs(const struct dicom_series *series, bool *axial)
 {
+    static const double signs[3][3] = {{1, 1, -1}, {-1, 1, 1}, {-1, -1, 1}}; /* sagittal, coronal, axial */
     const double *normal = series->image.direction + 6;
+    const double x = fabs(normal[0]), y = fabs(normal[1]), z = fabs(normal[2]);
     const char *phase = ts_dicom_field_text(series->images[0], DICOM_FIELD_phase_encoding_direction);
-    return fabs(normal[2]) > fabs(normal[0]) && fabs(normal[2]) > fabs(normal[1]) && !strncmp(phase, "COL", 3);
+    const char *position = ts_dicom_field_text(series->images[0], DICOM_FIELD_patient_position);
+    *axial = z > x && z > y;
+    if (strncmp(phase, "COL", 3) != 0 || (*position && strncmp(position, "HFS", 3) != 0))
+        return NULL;
+    return signs[*axial ? 2 : y > x];
+}
+
+/* Warns of directions that are not given, or that little confirms. */
+static void warn_of_directions(struct dicom_series *series, bool unknown, bool axial)
+{
+    if (unknown)
+        ts_dicom_series_warn(series, "the directions of the diffusion gradients are not given: GE states them in the "
+                                     "axes of the scan, which are known of patients head first supine with the phase "
+                                     "along columns");
+    else if (!axial)
+        ts_dicom_series_warn(series,
+                             "the directions of the diffusion gradients are turned out of the axes of the scan as "
+                             "dcm2niix does it, which little confirms where slices of GE are not axial: check "
+                             "them before tracts are computed");
 }
 
 void ts_dicom_take_ge_weighting(struct dicom_series *series)
 {
     if (series->n_images == 0 || !is_weighted(series))
         return;
-    const bool known = is_axial_along_columns(series);
-    const double *direction = series->image.direction;
-    bool unknown = false;
+    bool axial, given = false;
+    const double *signs = find_signs(series, &axial), *direction = series->image.direction;
     for (size_t i = 0; i < series->n_images; i++) {
         struct dicom_image *image = series->images[i];
         const double *g = image->ge_gradient, length = ts_length(g);
@@ -53,14 +75,14 @@ void ts_dicom_take_ge_weighting(struct dicom_series *series)
         if (length < GE_SHORT && !stated)
             image->b_value = fmax(GE_STEP, GE_STEP * rint(image->b_value * length * length / GE_STEP));
         for (int k = 0; k < 3; k++)
-            image->gradient[k] = known ? g[2] * direction[6 + k] - g[0] * direction[k] - g[1] * direction[3 + k] : g[k];
-        image->have_gradient = true;
-        unknown |= !known;
+            image->gradient[k] = signs ? signs[0] * g[0] * direction[k] + signs[1] * g[1] * direction[3 + k] +
+                                             signs[2] * g[2] * direction[6 + k]
+                                       : g[k];
+        image->have_gradient = given = true;
     }
-    series->gradients_unknown = unknown;
-    if (unknown)
-        ts_dicom_series_warn(series, "the directions of the diffusion gradients are not given: GE states them in the "
-                                     "axes of the scan, which are known of axial slices with the phase along columns");
+    series->gradients_unknown = given && !signs;
+    if (given)
+        warn_of_directions(series, !signs, axial);
 }
 
 void ts_dicom_list_gradients(struct dicom_series *series)

@@ -32,7 +32,8 @@ bool ts_dicom_same_bytes(const struct dicom_image *a, const struct dicom_image *
     const struct dicom_image *images[] = {a, b};
     int64_t offsets[2];
     const int64_t n_bytes = bytes_of(a, &offsets[0]);
-    bool same = bytes_of(b, &offsets[1]) == n_bytes && !strcmp(a->file->syntax_uid, b->file->syntax_uid);
+    bool same = bytes_of(b, &offsets[1]) == n_bytes && !strcmp(a->file->syntax_uid, b->file->syntax_uid) &&
+                a->file->words == b->file->words;
     int fds[2] = {-1, -1};
     char bytes[2][8192];
     *error = 0;
@@ -63,7 +64,7 @@ bool ts_dicom_may_be_same(const struct dicom_image *a, const struct dicom_image 
     const bool encoded = dicom_is_compressed(first->syntax) || first->syntax == DICOM_DEFLATED_LE;
     return first->bits_allocated == second->bits_allocated && first->float_bits == second->float_bits &&
            first->pixel_representation == second->pixel_representation &&
-           (encoded || strcmp(first->syntax_uid, second->syntax_uid) != 0);
+           (encoded || strcmp(first->syntax_uid, second->syntax_uid) != 0 || first->words != second->words);
 }
 
 /* Reads pair by pair and compares the digests. */

@@ -22,6 +22,7 @@ struct dicom_series {
     size_t n_unused;
     size_t n_slices, n_volumes;   /* image v * n_slices + z is slice z of volume v; 0 before the series was arranged */
     struct ts_axis volume_axis;   /* of several volumes: TS_AXIS_TIME (s), TS_AXIS_ECHO (ms) or TS_AXIS_B (s/mm2) */
+    const char *order;            /* the attribute by which several volumes are told apart and in order; else NULL */
     const double *gradients;      /* of TS_AXIS_B: as in struct source; NULL where no header states any */
     bool gradients_unknown;       /* the headers state them in axes that are not known */
     const size_t *volume_numbers; /* those of the volumes among all, of which some are not whole; NULL: 0, 1, ... */

@@ -5,8 +5,9 @@
  * times their order, must be the same at all positions. Instance Numbers come last, because they say nothing of what a
  * volume is: where the header does not state how many volumes or slices there are, nothing else may tell the images
  * apart, and the numbers must run through all volumes in one way. Diffusion series have the order in which they were
- * acquired, and their axis the b-value of each volume; where b-values repeat, in enhanced files, the dimensions of the
- * frames tell the volumes apart. Times without a date are put right across midnight first (dicom_midnight.c). Where
+ * acquired, and their axis the b-value of each volume; where b-values repeat, the dimensions of the frames of
+ * enhanced files, else the gradients, tell the volumes apart. The order of the frames in one file counts as Instance
+ * Numbers do. Times without a date are put right across midnight first (dicom_midnight.c). Where
  * positions do not have equally many images, as after a scan that was stopped, the complete volumes are put in order,
  * and the series is refused unless the chain takes one of them.
  */
@@ -22,8 +23,8 @@
 #include "io/dicom_series/dicom_repeats.h"
 #include "io/dicom_series/dicom_settings.h"
 #include "io/dicom_series/dicom_volume_axis.h"
+#include "io/dicom_series/dicom_weightings.h"
 
-static const double SAME_GRADIENT = 1e-3;
 enum { SAME_PLACE = 10 }; /* volumes may lie so many times the tolerance of positions off each other */
 
 /* An attribute that may tell volumes apart. */
@@ -34,24 +35,26 @@ struct criterion {
         ORDERED,  /* only the order of the values counts */
         BY_NUMBER /* so it does, under the conditions above */
     } rule;
-    const char *doubtful; /* its name, where a warning says that the order stands on it alone */
-    const char
-        *checked; /* its name, where Instance Numbers that have another order at some positions speak against it */
+    const char *name;
+    bool doubtful; /* a warning says that the order stands on it alone */
+    bool checked;  /* Instance Numbers that have another order at some positions speak against it */
 };
 
-static const struct criterion by_number = {DICOM_NUMBER(instance_number), BY_NUMBER, "Instance Number", NULL};
-static const struct criterion echo = {DICOM_NUMBER(echo_ms), SHARED, NULL, NULL};
+static const struct criterion by_number = {DICOM_NUMBER(instance_number), BY_NUMBER, "Instance Number", true, false};
+static const struct criterion echo = {DICOM_NUMBER(echo_ms), SHARED, "Echo Time", false, false};
 static const struct criterion criteria[] = {
-    {DICOM_NUMBER(temporal_position), SHARED, NULL, NULL},
-    {DICOM_NUMBER(time_offset_s), SHARED, NULL, NULL},
-    {DICOM_NUMBER(acquisition_number), SHARED, NULL, NULL},
-    {DICOM_NUMBER(acquired_s), ORDERED, NULL, "Acquisition Time"},
-    {DICOM_NUMBER(trigger_ms), ORDERED, NULL, "Trigger Time"},
-    {DICOM_NUMBER(frame_reference_ms), ORDERED, NULL, "Frame Reference Time"},
-    {DICOM_NUMBER(b_value), SHARED, NULL, NULL},
-    {DICOM_NUMBER(dimensions_rank), SHARED, "Dimension Index Values", NULL},
-    {DICOM_NUMBER(instance_number), BY_NUMBER, "Instance Number", NULL},
-    {DICOM_NUMBER(content_s), ORDERED, "Content Time", NULL},
+    {DICOM_NUMBER(temporal_position), SHARED, "Temporal Position", false, false},
+    {DICOM_NUMBER(time_offset_s), SHARED, "Temporal Position Time Offset", false, false},
+    {DICOM_NUMBER(acquisition_number), SHARED, "Acquisition Number", false, false},
+    {DICOM_NUMBER(acquired_s), ORDERED, "Acquisition Time", false, true},
+    {DICOM_NUMBER(trigger_ms), ORDERED, "Trigger Time", false, true},
+    {DICOM_NUMBER(frame_reference_ms), ORDERED, "Frame Reference Time", false, true},
+    {DICOM_NUMBER(b_value), SHARED, "b-value", false, false},
+    {DICOM_NUMBER(dimensions_rank), SHARED, "Dimension Index Values", true, false},
+    {DICOM_NUMBER(instance_number), BY_NUMBER, "Instance Number", true, false},
+    {DICOM_NUMBER(weighting_order), SHARED, "diffusion gradient", false, false},
+    {DICOM_NUMBER(content_s), ORDERED, "Content Time", true, false},
+    {DICOM_NUMBER(frame_order), BY_NUMBER, "the order of the frames in the file", true, false},
 };
 enum { CRITERIA = sizeof criteria / sizeof *criteria };
 
@@ -67,7 +70,8 @@ struct items {
     struct item *at;
     size_t n, positions, volumes; /* volumes: the most images at one position */
     enum ts_axis_kind kind;
-    bool doubt; /* the times may have crossed midnight: they give no order */
+    bool doubt;   /* the times may have crossed midnight: they give no order */
+    bool repeats; /* images of one position have the same diffusion weighting */
 };
 
 static int compare_items(const void *a, const void *b)
@@ -193,13 +197,14 @@ static bool is_stated(const struct dicom_series *series, const struct items *ite
            file->private_slices == slices;
 }
 
-/* Returns true where the Instance Numbers of every volume run as those of the first one. */
-static bool is_regular(const struct dicom_series *series, size_t complete, size_t positions)
+/* Returns true where the numbers of every volume run as those of the first one. */
+static bool is_regular(const struct dicom_series *series, size_t complete, size_t positions, size_t place)
 {
+    struct dicom_image *const *images = series->images;
     for (size_t i = positions; i < complete * positions; i++) {
         const size_t z = i % positions;
-        if (series->images[i]->instance_number - series->images[i - z]->instance_number !=
-            series->images[z]->instance_number - series->images[0]->instance_number)
+        if (ts_dicom_image_number(images[i], place) - ts_dicom_image_number(images[i - z], place) !=
+            ts_dicom_image_number(images[z], place) - ts_dicom_image_number(images[0], place))
             return false;
     }
     return true;
@@ -239,6 +244,13 @@ static bool numbers_agree(const struct dicom_series *series, size_t complete, si
     return true;
 }
 
+static bool times_go_on(const struct dicom_series *series, size_t complete, size_t positions)
+{
+    return goes_on(series, complete, positions, DICOM_NUMBER(acquired_s)) &&
+           goes_on(series, complete, positions, DICOM_NUMBER(trigger_ms)) &&
+           goes_on(series, complete, positions, DICOM_NUMBER(frame_reference_ms));
+}
+
 /* Returns true where nothing else tells the images of a position apart, and times and numbers run through all volumes
  * in one way. */
 static bool stands_alone(const struct criterion *criterion, const struct dicom_series *series, size_t complete,
@@ -250,10 +262,8 @@ static bool stands_alone(const struct criterion *criterion, const struct dicom_s
             if (ts_dicom_name_difference(pair, 2))
                 return false;
         }
-    return (criterion->rule != BY_NUMBER || is_regular(series, complete, positions)) &&
-           goes_on(series, complete, positions, DICOM_NUMBER(acquired_s)) &&
-           goes_on(series, complete, positions, DICOM_NUMBER(trigger_ms)) &&
-           goes_on(series, complete, positions, DICOM_NUMBER(frame_reference_ms));
+    return (criterion->rule != BY_NUMBER || is_regular(series, complete, positions, criterion->place)) &&
+           times_go_on(series, complete, positions);
 }
 
 /* Returns true where the values of an attribute differ between images at one position. */
@@ -267,20 +277,6 @@ static bool differs(const struct items *items, size_t place)
             return true;
     }
     return false;
-}
-
-/* Returns true where all images of a volume have the same b-value and direction. */
-static bool same_weighting(const struct dicom_series *series, size_t complete, size_t positions)
-{
-    for (size_t i = 0; i < complete * positions; i++) {
-        const struct dicom_image *image = series->images[i], *first = series->images[i - i % positions];
-        if (image->b_value != first->b_value || image->have_gradient != first->have_gradient)
-            return false;
-        for (int k = 0; k < 3; k++)
-            if (fabs(image->gradient[k] - first->gradient[k]) > SAME_GRADIENT)
-                return false;
-    }
-    return true;
 }
 
 /* Refuses volumes that do not lie at one place. */
@@ -326,13 +322,29 @@ static bool contradicts_numbers(const struct criterion *criterion, struct dicom_
         return false;
     }
     if (items->n == items->positions * items->volumes) {
-        if (arrange(&by_number, series, items, scratch) && is_regular(series, complete, items->positions))
+        if (arrange(&by_number, series, items, scratch) &&
+            is_regular(series, complete, items->positions, by_number.place))
             return true;
         arrange(criterion, series, items, scratch);
     }
     ts_dicom_series_warn(series, "the volumes stand on %s, which Instance Number contradicts at some positions",
-                         criterion->checked);
+                         criterion->name);
     return false;
+}
+
+/* Returns true where volumes of one diffusion weighting, if there are any, may stand on the order of the frames. */
+static bool repeats_are_regular(const struct criterion *criterion, struct dicom_series *series,
+                                const struct items *items, size_t complete)
+{
+    if (criterion->place != DICOM_NUMBER(weighting_order) || !items->repeats)
+        return true;
+    if (items->n != complete * items->positions ||
+        !is_regular(series, complete, items->positions, DICOM_NUMBER(frame_order)) ||
+        !times_go_on(series, complete, items->positions))
+        return false;
+    ts_dicom_series_warn(series, "volumes of the same diffusion weighting stand on the order of the frames in the file "
+                                 "alone");
+    return true;
 }
 
 /* Tries one criterion. Returns how many complete volumes it makes, in order in series->images; 0 where it makes none.
@@ -349,19 +361,22 @@ static size_t try_criterion(const struct criterion *criterion, struct dicom_seri
     const size_t complete = order_images(series, items, scratch), lost = items->positions * items->volumes - items->n;
     if (complete < 2 && 2 * lost >= items->positions)
         return 0; /* some images that were made twice, rather than a volume that was not finished */
-    if (items->kind == TS_AXIS_B && !same_weighting(series, complete, items->positions))
+    if (items->kind == TS_AXIS_B && !ts_dicom_same_weighting(series, complete, items->positions))
+        return 0;
+    if (!repeats_are_regular(criterion, series, items, complete))
         return 0;
     if (criterion->checked && contradicts_numbers(criterion, series, items, scratch, complete))
         return 0;
-    const bool stated = even && criterion->rule == BY_NUMBER && is_stated(series, items);
+    const bool stated = even && criterion->place == by_number.place && is_stated(series, items);
     if (criterion->doubtful && items->kind != TS_AXIS_B && !stated &&
         !stands_alone(criterion, series, complete, items->positions))
         return 0;
     const bool by_frames = items->kind == TS_AXIS_B && criterion->rule == SHARED; /* b-values agree with the order */
     if (complete > 0 && criterion->doubtful && !by_frames)
         ts_dicom_series_warn(series, "the order of the volumes stands on %s alone: %zu volume%s of %zu slices%s",
-                             criterion->doubtful, complete, complete == 1 ? "" : "s", items->positions,
+                             criterion->name, complete, complete == 1 ? "" : "s", items->positions,
                              stated ? ", as many as the header states" : "");
+    series->order = complete > 0 ? criterion->name : NULL;
     return complete;
 }
 
@@ -402,11 +417,13 @@ static void note_lack(struct dicom_series *series, const struct items *items, si
 /* Finds the order of the volumes. Returns how many are complete, 0 where nothing gives an order. */
 static size_t find_order(struct dicom_series *series, struct items *items, size_t *scratch)
 {
+    const size_t weighting = DICOM_NUMBER(weighting_order), frames = DICOM_NUMBER(frame_order);
     size_t complete = 0;
     if (items->kind == TS_AXIS_ECHO)
         return try_criterion(&echo, series, items, scratch);
     for (size_t i = 0; i < CRITERIA && complete == 0; i++)
-        complete = try_criterion(&criteria[i], series, items, scratch);
+        if (criteria[i].place != (items->kind == TS_AXIS_B ? frames : weighting))
+            complete = try_criterion(&criteria[i], series, items, scratch);
     return complete;
 }
 
@@ -450,9 +467,11 @@ void ts_dicom_split_volumes(struct dicom_series *series)
     number_positions(series, &items);
     if (items.positions == n)
         return;
-    const bool weighted = differs(&items, DICOM_NUMBER(b_value)) || differs(&items, DICOM_NUMBER(gradient));
+    const bool weighted = differs(&items, DICOM_NUMBER(b_value)) || differs(&items, DICOM_NUMBER(gradient[0])) ||
+                          differs(&items, DICOM_NUMBER(gradient[1])) || differs(&items, DICOM_NUMBER(gradient[2]));
     items.kind = differs(&items, DICOM_NUMBER(echo_ms)) ? TS_AXIS_ECHO : weighted ? TS_AXIS_B : TS_AXIS_TIME;
     ts_dicom_rank_dimensions(series);
+    items.repeats = ts_dicom_order_weightings(series);
     items.doubt = ts_dicom_pass_midnight(series) == MIDNIGHT_DOUBT;
     const bool counted = series->images[0]->file->temporal_positions == (double)items.volumes;
     const size_t complete = items.positions > 1 || counted ? find_order(series, &items, scratch) : 0;

@@ -13,6 +13,7 @@
 #include "core/memory.h"
 #include "core/vector3.h"
 #include "io/dicom_header/dicom_fragments.h"
+#include "io/dicom_header/dicom_pixels.h"
 
 #define SEGMENTS DICOM_TAG(0x0062, 0x0002)
 #define SHARED_GROUPS DICOM_TAG(0x5200, 0x9229)
@@ -140,6 +141,7 @@ static void take_top(struct region_file *file, const struct dicom_element *eleme
     case DICOM_PIXEL_DATA:
         seg->met_pixels = true;
         seg->in_fragments = element->length == DICOM_UNDEFINED;
+        seg->words = file->walk.big_endian && text_equals(element->vr, "OW") && seg->bits < 16;
         seg->pixel_offset = element->offset;
         seg->pixel_bytes =
             element->truncated ? file->scan.reader.file_bytes - element->offset : (int64_t)element->length;
@@ -169,12 +171,12 @@ static bool take(struct region_file *file, const struct dicom_element *element, 
     return !seg->met_pixels; /* what stands behind the pixels says nothing of them */
 }
 
-/* Returns true for pixels as they are, but for bits in big-endian words, and for RLE and deflated frames. */
+/* Returns true for pixels as they are, and for RLE, deflated and JPEG 2000 frames. */
 static bool reads_syntax(const struct region_file *file, const struct seg *seg)
 {
     const enum dicom_syntax syntax = file->file.syntax;
-    return seg->in_fragments ? syntax == DICOM_RLE || syntax == DICOM_DEFLATED_FRAME
-                             : !dicom_is_compressed(syntax) && !(file->walk.big_endian && seg->bits == 1);
+    return seg->in_fragments ? syntax == DICOM_RLE || syntax == DICOM_DEFLATED_FRAME || syntax == DICOM_JPEG_2000
+                             : !dicom_is_compressed(syntax);
 }
 
 /* Checks the kind of the values, and their number against the bytes that there are. */
@@ -182,7 +184,8 @@ static void check_pixels(struct region_file *file, const struct seg *seg)
 {
     struct scan *scan = &file->scan;
     const struct dicom_syntax_name *name = ts_dicom_syntax(file->file.syntax_uid);
-    const bool fits = seg->coding == SEG_BINARY       ? seg->bits == 1
+    const bool bytes = file->file.syntax == DICOM_JPEG_2000 && seg->bits == 8; /* a codec of bytes, for bits too */
+    const bool fits = seg->coding == SEG_BINARY       ? seg->bits == 1 || bytes
                       : seg->coding == SEG_FRACTIONAL ? seg->bits == 8
                                                       : seg->bits == 8 || seg->bits == 16;
     if (seg->coding == SEG_UNKNOWN || !fits || seg->samples != 1)
@@ -195,11 +198,12 @@ static void check_pixels(struct region_file *file, const struct seg *seg)
         ts_dicom_refuse(scan, "dicom-pixels-missing", "has no pixel data");
     else if (!reads_syntax(file, seg))
         ts_dicom_refuse(scan, "seg-syntax",
-                        "has pixels in a form that is not read of segmentations: %s%s; RLE and deflated ones are",
+                        "has pixels in a form that is not read of segmentations: %s%s; RLE, deflated and JPEG 2000 are",
                         name ? name->name : "an unknown one", seg->in_fragments ? ", in fragments" : "");
     if (file->file.refusal || seg->in_fragments)
         return;
-    const int64_t needed = (seg->rows * seg->columns * seg->bits * (int64_t)seg->n_frames + 7) / 8;
+    const int64_t all = (seg->rows * seg->columns * seg->bits * (int64_t)seg->n_frames + 7) / 8;
+    const int64_t needed = seg->words ? (all + 1) / 2 * 2 : all;
     if (seg->pixel_bytes < needed)
         ts_dicom_refuse(scan, "dicom-pixels-short", "has %" PRId64 " bytes of pixels, and its frames need %" PRId64,
                         seg->pixel_bytes, needed);
@@ -260,6 +264,23 @@ static void find_fragments(struct region_file *file, struct seg *seg)
     }
 }
 
+/* Holds the frames in JPEG 2000 against the header, as those of images are. Labels that were compressed with loss are
+ * no longer known. */
+static void check_encoded(struct region_file *file, struct seg *seg)
+{
+    struct dicom_file *header = &file->file;
+    header->rows = (int)seg->rows;
+    header->columns = (int)seg->columns;
+    header->samples_per_pixel = 1;
+    header->bits_allocated = seg->bits == 16 ? 16 : 8;
+    header->bits_stored = header->bits_allocated;
+    header->modified = file->found.st_mtim;
+    ts_dicom_check_encoded(&file->scan);
+    if (!header->refusal && header->lossy)
+        ts_dicom_refuse(&file->scan, "seg-syntax", "was compressed with loss, so that its segments are not known");
+    seg->bits = seg->coding == SEG_BINARY ? 1 : seg->bits;
+}
+
 bool ts_seg_parse(struct region_file *file, struct seg *seg)
 {
     *seg = (struct seg){.claimed_frames = 1, .coding = SEG_UNKNOWN};
@@ -273,6 +294,8 @@ bool ts_seg_parse(struct region_file *file, struct seg *seg)
     check_frames(file, seg);
     if (seg->in_fragments && !file->file.refusal)
         find_fragments(file, seg);
+    if (seg->in_fragments && file->file.syntax == DICOM_JPEG_2000 && !file->file.refusal)
+        check_encoded(file, seg);
     return file->file.refusal == NULL;
 }
 

@@ -27,7 +27,7 @@ struct seg {
     int64_t claimed_frames, rows, columns, samples, bits, maximum;
     enum seg_coding coding;
     int64_t pixel_offset, pixel_bytes;
-    bool met_pixels, in_fragments;
+    bool met_pixels, in_fragments, words;   /* words: bytes stand the other way round, in big-endian words */
     int64_t longest;                        /* bytes of the longest compressed frame; 0: frames are not compressed */
     char frame_of_reference[DICOM_UID_MAX]; /* "": not stated */
 };
@@ -41,6 +41,8 @@ size_t ts_seg_frame_bytes(const struct seg *seg);
  * beginning. `scratch` has seg->longest bytes. Returns NULL, or what is wrong with it: a phrase; `text` may hold it. */
 const char *ts_seg_read_frame(struct region_file *file, const struct seg *seg, int64_t number, unsigned char *pixels,
                               unsigned char *scratch, int *shift, char *text, size_t text_bytes);
+/* Packs n pixels of a byte each to bits in place: each byte of bits stands before the bytes that it is made of. */
+void ts_seg_pack(unsigned char *pixels, size_t n);
 /* Opens the segments that the request wants; takes the file, in any case. */
 enum ts_status ts_seg_open_take(struct region_file *file, const struct mask_request *request, struct mask_file **out);
 

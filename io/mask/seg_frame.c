@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "io/dicom_frames/dicom_cells.h"
 #include "io/dicom_frames/dicom_inflate.h"
 #include "io/dicom_frames/dicom_rle.h"
 #include "io/dicom_header/dicom_fragments.h"
@@ -25,11 +26,10 @@ static size_t packed_bytes(const struct seg *seg)
 
 size_t ts_seg_frame_bytes(const struct seg *seg)
 {
-    return (seg->longest > 0 && seg->bits == 1 ? pixels_of(seg) : packed_bytes(seg)) + 2;
+    return (seg->longest > 0 && seg->bits == 1 ? pixels_of(seg) : packed_bytes(seg)) + 4;
 }
 
-/* Packs a byte a pixel to bits in place: each byte of bits stands before the bytes that it is made of. */
-static void pack(unsigned char *pixels, size_t n)
+void ts_seg_pack(unsigned char *pixels, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const bool set = pixels[i] != 0;
@@ -48,20 +48,32 @@ static bool decode_rle(const struct seg *seg, const unsigned char *data, size_t 
         return true;
     if (!ts_dicom_rle_decode(data, bytes, pixels, pixels_of(seg), 1, text, text_bytes))
         return false;
-    pack(pixels, pixels_of(seg));
+    ts_seg_pack(pixels, pixels_of(seg));
+    return true;
+}
+
+/* Reads a frame that is not compressed. It may begin within a byte, at bit `shift`, and that within a big-endian word.
+ */
+static bool read_native(struct region_file *file, const struct seg *seg, int64_t number, unsigned char *pixels,
+                        int *shift)
+{
+    const int64_t bits = seg->rows * seg->columns * seg->bits, first = number * bits;
+    *shift = (int)(first % 8);
+    const size_t before = seg->words ? (size_t)(first / 8 % 2) : 0, n = (size_t)((*shift + bits + 7) / 8);
+    const size_t all = seg->words ? (before + n + 1) / 2 * 2 : n;
+    if (!ts_dicom_read(&file->scan.reader, seg->pixel_offset + first / 8 - (int64_t)before, pixels, all))
+        return false;
+    if (seg->words)
+        ts_dicom_turn_words(pixels, before, n);
     return true;
 }
 
 const char *ts_seg_read_frame(struct region_file *file, const struct seg *seg, int64_t number, unsigned char *pixels,
                               unsigned char *scratch, int *shift, char *text, size_t text_bytes)
 {
-    const int64_t first = number * seg->rows * seg->columns * seg->bits;
-    *shift = seg->longest > 0 ? 0 : (int)(first % 8);
+    *shift = 0;
     if (seg->longest == 0)
-        return ts_dicom_read(&file->scan.reader, seg->pixel_offset + first / 8, pixels,
-                             (size_t)((*shift + seg->rows * seg->columns * seg->bits + 7) / 8))
-                   ? NULL
-                   : "could not be read to its end";
+        return read_native(file, seg, number, pixels, shift) ? NULL : "could not be read to its end";
     const struct dicom_stream *stream = &file->file.streams[number];
     const size_t bytes = (size_t)ts_dicom_stream_bytes(stream);
     if (!ts_dicom_read(&file->scan.reader, stream->offset, scratch, (size_t)stream->bytes) ||

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "core/vector3.h"
-#include "io/mask/seg.h"
+#include "io/mask/seg_decode.h"
 
 enum { X, Y, Z, MOST_SLOTS = 1 << 20 };
 
@@ -33,6 +33,7 @@ struct seg_file {
     int64_t chosen;   /* number of the segment; -1: all */
     double threshold; /* least stored value of a FRACTIONAL pixel that belongs to its segment */
     unsigned char *pixels, *scratch; /* of one frame, decoded and as it is compressed */
+    struct seg_decoder *decoder;     /* of frames in JPEG 2000; else NULL */
     int32_t *slots,
         *places; /* of each pixel of a slice: the plane and the pixel there that it lies in; slot -1: none */
 };
@@ -238,20 +239,31 @@ static bool is_empty(const unsigned char *bytes, size_t n)
     return n == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, n - 1) == 0);
 }
 
+/* Reads the pixels of a frame, which begin at bit `shift` of seg->pixels. */
+static enum ts_status load_frame(struct seg_file *seg, int64_t number, int *shift, struct ts_diag *diag)
+{
+    char text[256];
+    *shift = 0;
+    if (seg->decoder)
+        return ts_seg_decoder_read(seg->decoder, number, seg->pixels, diag);
+    const char *wrong =
+        ts_seg_read_frame(seg->file, &seg->seg, number, seg->pixels, seg->scratch, shift, text, sizeof text);
+    if (wrong == text)
+        return ts_mask_refuse(&seg->base, "pixel-data-damaged", diag, "has damaged pixels in frame %" PRId64 ": %s",
+                              number + 1, text);
+    return !wrong ? TS_OK
+                  : ts_mask_refuse(&seg->base, "input-unreadable", diag, "%s in frame %" PRId64, wrong, number + 1);
+}
+
 static enum ts_status read_frame(struct seg_file *seg, const struct seg_frame *frame, int64_t z, int32_t *labels,
                                  struct ts_diag *diag)
 {
     const int64_t bits = seg->seg.rows * seg->seg.columns * seg->seg.bits;
-    char text[256];
     int shift;
-    const char *wrong =
-        ts_seg_read_frame(seg->file, &seg->seg, frame->number, seg->pixels, seg->scratch, &shift, text, sizeof text);
+    enum ts_status status = load_frame(seg, frame->number, &shift, diag);
     const size_t n = ts_slice_count(seg->grid), bytes = (size_t)((shift + bits + 7) / 8);
-    if (wrong == text)
-        return ts_mask_refuse(&seg->base, "pixel-data-damaged", diag, "has damaged pixels in frame %" PRId64 ": %s",
-                              frame->number + 1, text);
-    if (wrong)
-        return ts_mask_refuse(&seg->base, "input-unreadable", diag, "%s in frame %" PRId64, wrong, frame->number + 1);
+    if (status != TS_OK)
+        return status;
     if (is_empty(seg->pixels, bytes))
         return TS_OK;
     for (size_t i = 0; i < n; i++) {
@@ -290,7 +302,8 @@ static enum ts_status read_slice(struct mask_file *base, int64_t z, int32_t *lab
 static size_t memory_bytes(const struct mask_file *base)
 {
     const struct seg_file *seg = (const struct seg_file *)base;
-    return ts_seg_frame_bytes(&seg->seg) + (size_t)seg->seg.longest + 2 * sizeof(int32_t) * ts_slice_count(seg->grid);
+    return ts_seg_frame_bytes(&seg->seg) + (size_t)seg->seg.longest + 2 * sizeof(int32_t) * ts_slice_count(seg->grid) +
+           (seg->decoder ? ts_seg_decoder_bytes(seg->decoder) : 0);
 }
 
 static bool holds(const struct mask_file *base, dev_t device, ino_t inode)
@@ -302,6 +315,7 @@ static bool holds(const struct mask_file *base, dev_t device, ino_t inode)
 static void close_file(struct mask_file *base)
 {
     struct seg_file *seg = (struct seg_file *)base;
+    ts_seg_decoder_destroy(seg->decoder);
     ts_seg_clear(&seg->seg);
     ts_region_close(seg->file);
     free(seg->file);
@@ -408,6 +422,8 @@ enum ts_status ts_seg_open_take(struct region_file *file, const struct mask_requ
         status = check_place(seg, request);
     if (status == TS_OK)
         status = allocate(seg, request->diag);
+    if (status == TS_OK && seg->seg.in_fragments && file->file.syntax == DICOM_JPEG_2000)
+        status = ts_seg_decoder_create(file, &seg->seg, &seg->decoder, request->diag);
     if (status == TS_OK)
         *out = &seg->base;
     else

@@ -51,11 +51,39 @@ int ts_file_formats(const char *path, const char *formats[FILE_FORMATS])
         formats[n++] = "exchange";
         formats[n++] = "nexus";
     } else if (kind && !strcmp(kind, "a folder")) {
-        formats[n++] = "tiff";
+        formats[0] = ts_folder_format(path);
+        formats[n++] = strcmp(formats[0], "tiff") ? "tiff" : "dicom";
     } else if (!kind || !strcmp(formats[0], "gzip")) {
         formats[0] = "dicom";
     }
     return n;
+}
+
+/* Returns true where a name may be that of DICOM: UIDs end in numbers behind a period. */
+static bool may_be_dicom(const struct dirent *entry)
+{
+    static const char *const suffixes[] = {".dcm", ".dicom", ".ima", ".img"};
+    const char *suffix = strrchr(entry->d_name, '.');
+    if (entry->d_name[0] == '.')
+        return false;
+    if (!suffix || entry->d_type == DT_DIR || strspn(suffix + 1, "0123456789") == strlen(suffix + 1))
+        return true;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        if (!strcasecmp(suffix, suffixes[i]))
+            return true;
+    return false;
+}
+
+const char *ts_folder_format(const char *path)
+{
+    static const char *const pages[] = {".tif", ".tiff", NULL};
+    DIR *folder = opendir(path);
+    bool dicom = false;
+    for (const struct dirent *entry; folder && !dicom && (entry = readdir(folder));)
+        dicom = may_be_dicom(entry);
+    if (folder)
+        closedir(folder);
+    return folder && !dicom && ts_folder_holds(path, pages) ? "tiff" : "dicom";
 }
 
 bool ts_folder_holds(const char *path, const char *const *endings)

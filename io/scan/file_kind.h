@@ -16,6 +16,9 @@ enum { FILE_FORMATS = 3 };
 const char *ts_file_kind(const char *path, const char **format);
 /* Lists the source formats to try on an image, most likely ones first; returns how many, at least 1. */
 int ts_file_formats(const char *path, const char *formats[FILE_FORMATS]);
+/* Names the source format of a folder whose path alone is given: "tiff" where it holds TIFF files and nothing that may
+ * be DICOM, which are files without a suffix or with a number or one of DICOM's for it, and folders; else "dicom". */
+const char *ts_folder_format(const char *path);
 /* Returns true where the folder holds a file whose name has one of these endings, in any case; NULL ends the list. */
 bool ts_folder_holds(const char *path, const char *const *endings);
 /* Writes what a user can do where the named format found nothing to read at the path: unpack the files, or name the

@@ -346,6 +346,18 @@ static enum ts_status fill(struct projection_source *source)
     return TS_OK;
 }
 
+/* Integers stay as they are in the file. */
+static void warn_of_rounding(const struct projections *projections)
+{
+    const struct hdf5_input *input = &projections->input;
+    const char *rounded = ts_source_rounding(projections->stack.stored == TS_F64, 0);
+    if (rounded)
+        ts_diag_warning(
+            input->diag,
+            &(struct diag_site){.code = "values-rounded", .span = input->set->spans[0], .stage = input->set->owner},
+            "%s in %s: %s", projections->stack.name, input->path, rounded);
+}
+
 enum ts_status ts_projections_source(const struct param_set *set, projections_find *find, struct source **out,
                                      struct ts_diag *diag)
 {
@@ -362,6 +374,8 @@ enum ts_status ts_projections_source(const struct param_set *set, projections_fi
         status = fill(source);
     if (status == TS_OK)
         status = ts_hdf5_stack_locate(&projections->input, &projections->stack);
+    if (status == TS_OK)
+        warn_of_rounding(projections);
     if (status == TS_OK && source->in.base.image.masked)
         status = ts_hdf5_stack_locate(&projections->input, &projections->mask);
     ts_hdf5_input_found(&projections->input);

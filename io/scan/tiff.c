@@ -270,6 +270,14 @@ static bool warn_of_gap(const struct tiff_source *source, struct ts_diag *diag)
     return true;
 }
 
+/* Integers stay as they are in the file. */
+static void warn_of_rounding(const struct tiff_pages *pages, struct ts_diag *diag)
+{
+    const char *rounded = ts_source_rounding(pages->stored == TS_F64, 0);
+    if (rounded)
+        ts_diag_warning(diag, TIFF_SITE(pages, "values-rounded"), "%s: %s", pages->files[0].path, rounded);
+}
+
 static enum ts_status list_reports(struct tiff_source *source, struct ts_diag *diag)
 {
     const struct tiff_pages *pages = &source->pages;
@@ -310,8 +318,10 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
                                          READ_AHEAD_BYTES};
     if (status == TS_OK)
         status = describe(source, set, diag);
-    if (status == TS_OK)
+    if (status == TS_OK) {
+        warn_of_rounding(&source->pages, diag);
         status = list_reports(source, diag);
+    }
     source->in.base.n_files = source->pages.n_files;
     source->in.base.coding = source->pages.raw_bytes == source->pages.block_bytes ? SOURCE_STORED : SOURCE_DEFLATED;
     if (status == TS_OK)

@@ -67,7 +67,7 @@ static const struct rule {
     {0x00541002, "CS", "counts_source", DICOM_PT, DICOM_PT},
     {0x00541100, "CS", "randoms_correction", DICOM_PT, 0},
     {0x00541102, "CS", "decay_correction", DICOM_PT, DICOM_PT},
-    {0x00541300, "DS", "frame_reference_time", DICOM_PT, DICOM_PT},
+    {0x00541300, "DS", "frame_reference_time", DICOM_PT, 0},
     {0x00541321, "DS", "decay_factor", DICOM_PT, 0},
 };
 
@@ -369,6 +369,39 @@ static const char *pet_units(const struct dicom_files *files)
     return units && *units && ts_sink_holds(request, fact) && strlen(units) <= LONGEST_CODE ? units : "NONE";
 }
 
+/* The time of the image counts from the date and time of the series, which are dummies: where the input states none it
+ * is that of its volume, and 0 of a series without times. */
+static void put_frame_reference(struct dicom_header *header, const struct dicom_files *files, int64_t z)
+{
+    const struct ts_axis *volumes = files->sink.request.volumes;
+    const bool timed = volumes && volumes->kind == TS_AXIS_TIME && !strcmp(volumes->unit, "s");
+    const double time_ms = timed ? 1e3 * ts_axis_position(volumes, z / files->sink.image.axes[0].n) : 0;
+    double stated;
+    const struct source_attribute *fact = ts_sink_fact(&files->sink.request, "frame_reference_time");
+    if (!fact || !fact->numbers || !ts_sink_number(&files->sink.request, fact, z, &stated))
+        put_decimals(header, 0x00541300, &time_ms, 1);
+}
+
+const char *ts_dicom_lacks_of_pet(const struct sink_request *request)
+{
+    static const char *const facts[] = {"decay_correction", "counts_source"};
+    const char *modality = ts_sink_attribute(request, "modality");
+    char text[2][TEXT_BYTES];
+    double factor;
+    if (!modality || strcmp(modality, "PT") != 0)
+        return NULL;
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        const struct source_attribute *fact = ts_sink_fact(request, facts[i]);
+        if (!fact || !ts_sink_text(fact, text[i], sizeof text[i]) || !*text[i])
+            return i == 0 ? "a PET image must state its Decay Correction, which the input does not"
+                          : "a PET image must state its Counts Source, which the input does not";
+    }
+    const struct source_attribute *fact = ts_sink_fact(request, "decay_factor");
+    return !strcmp(text[0], "NONE") || (fact && fact->numbers && ts_sink_number(request, fact, 0, &factor))
+               ? NULL
+               : "a PET image whose decay was corrected must state its Decay Factor, which is not known of its slices";
+}
+
 /* A PET series must have a date: the one that is known, else 1900-01-01, as PS3.15 has it (action D: a dummy). */
 static void put_pet(struct dicom_header *header, const struct dicom_files *files, int64_t z)
 {
@@ -395,6 +428,7 @@ static void put_pet(struct dicom_header *header, const struct dicom_files *files
                       : !strncmp(type, "WHOLE BODY", 10) ? "WHOLE BODY"
                                                          : "STATIC");
     ts_dicom_put_text(header, 0x00541001, "CS", "%s", pet_units(files));
+    put_frame_reference(header, files, z);
     ts_dicom_put_short(header, 0x00541330, (uint32_t)(z + 1));
 }
 

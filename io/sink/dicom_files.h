@@ -21,6 +21,7 @@ struct dicom_files {
     double slope, intercept, least, most; /* stored values of numbers lie from `least` to `most` */
     int32_t padding;
     bool is_signed, direct, has_padding;
+    bool rounded; /* values lie between the steps of the slope */
     struct sink_window window;
     double transform[3][4]; /* voxel (x, y, z, 1) to LPS */
     char study[DICOM_UID_BYTES], series[DICOM_UID_BYTES], frame[DICOM_UID_BYTES];
@@ -28,6 +29,9 @@ struct dicom_files {
 
 /* Chooses the kind of object: what the input was, or what the quantity is measured by. */
 void ts_dicom_choose_object(struct dicom_files *files);
+/* Returns what the standard demands of a PET image and the input does not state, a phrase; else NULL. Nothing can be
+ * made up for it. */
+const char *ts_dicom_lacks_of_pet(const struct sink_request *request);
 /* Makes the UIDs. With a study's UID among the facts the results of one study share it, and the frame of reference. */
 void ts_dicom_make_uids(struct dicom_files *files);
 /* Makes the header of slice z, counted through all volumes: every element before the pixels, in order. */

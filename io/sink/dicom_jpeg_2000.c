@@ -67,7 +67,7 @@ static opj_image_t *make_image(const struct dicom_pixels *pixels)
                                  .dy = 1,
                                  .w = (OPJ_UINT32)pixels->columns,
                                  .h = (OPJ_UINT32)pixels->rows,
-                                 .prec = 16,
+                                 .prec = (OPJ_UINT32)pixels->bits,
                                  .sgnd = pixels->is_signed};
     opj_image_t *image = opj_image_create(1, &form, OPJ_CLRSPC_GRAY);
     if (!image)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These functions compress a frame of 16-bit pixels without loss, as a fragment of a DICOM file holds it.
+ * These functions compress a frame of pixels without loss, as a fragment of a DICOM file holds it.
  */
 #ifndef IO_SINK_DICOM_PACK_H
 #define IO_SINK_DICOM_PACK_H
@@ -13,6 +13,7 @@ struct dicom_pixels {
     const uint16_t *values; /* rows * columns; a signed one by its bits */
     size_t rows, columns;
     bool is_signed;
+    int bits; /* of a value; other codecs than JPEG 2000 store 16 in any case */
 };
 
 /* Each sets *out, which the caller frees, and its even length. Returns false, with *out NULL, where memory is out or

@@ -3,9 +3,9 @@
  * This writes a volume, or a series of them, as a derived DICOM series, one file a slice in a folder: as CT, MR or PET
  * images where the input or the quantity says so, else as secondary captures. Stored values are 16-bit integers; values
  * that these hold are stored as they are, others get one slope and intercept a series, with which each is within half a
- * step of what it was. Invalid pixels have a stored value of their own, which Pixel Padding Value names. UIDs follow
- * from the values and the geometry, so that equal results have equal files. dicom_attributes.c makes the headers.
- * Source: DICOM PS3.3 A.3, A.4, A.8, A.21 and C.11.
+ * step of what it was, and whole Hounsfield units are exact. Invalid pixels have a stored value of their own, which
+ * Pixel Padding Value names. UIDs follow from the values and the geometry, so that equal results have equal files.
+ * dicom_attributes.c makes the headers. Source: DICOM PS3.3 A.3, A.4, A.8, A.21 and C.11.
  */
 #include <errno.h>
 #include <math.h>
@@ -31,8 +31,9 @@ static const char *refusal(const struct sink_request *request)
     for (int d = 1; d < 3; d++)
         if (image->axes[d].n > LONGEST_SIDE)
             return "a side of its slices is longer than 65535 pixels";
-    return strcmp(image->axes[1].unit, "mm") || strcmp(image->axes[2].unit, "mm") ? "its pixels have no size in mm"
-                                                                                  : NULL;
+    if (strcmp(image->axes[1].unit, "mm") || strcmp(image->axes[2].unit, "mm"))
+        return "its pixels have no size in mm";
+    return ts_dicom_lacks_of_pet(request);
 }
 
 /* Returns true where slices rise against the normal of their rows and columns. */
@@ -106,7 +107,34 @@ static void choose_scale_of_pet(struct dicom_files *files, double low, double hi
     files->most = files->is_signed ? INT16_MAX : UINT16_MAX;
     const double largest = fmax(-low, high);
     const bool whole = ts_dtype_is_integer(files->sink.image.dtype) && largest <= files->most;
+    files->rounded = !whole && largest > 0;
     files->slope = whole || !(largest > 0) ? 1 : as_written(largest / files->most * (1 + 1e-9));
+}
+
+/* Stores values as steps from `first` on, where 16 bits count them and both numbers can be written to the last digit.
+ */
+static bool take_steps(struct dicom_files *files, double first, double high, double step)
+{
+    const double intercept = first - files->least * step;
+    if (!(step > 0) || high - first > (files->most - files->least) * step || as_written(step) != step ||
+        as_written(intercept) != intercept)
+        return false;
+    files->slope = step;
+    files->intercept = intercept;
+    return true;
+}
+
+/* Gives Hounsfield units a power of two as their step, so that whole ones come back to the bit. Returns false where
+ * the step would be more than 1. */
+static bool take_whole_steps(struct dicom_files *files, double low, double high)
+{
+    const double least = (high - low) / (files->most - files->least);
+    if (files->sink.image.quantity != TS_HU || !(least > 0))
+        return false;
+    for (double step = exp2(ceil(log2(least))); step <= 1; step *= 2)
+        if (take_steps(files, floor(low / step) * step, high, step))
+            return true;
+    return false;
 }
 
 static void choose_scale(struct dicom_files *files)
@@ -133,14 +161,11 @@ static void choose_scale(struct dicom_files *files)
     files->intercept = low - files->least;
     if (ts_dtype_is_integer(dtype) && high - low <= files->most - files->least)
         return;
-    /* Values on an even grid come back to the bit. */
-    const double step = scratch->step, intercept = low - files->least * step;
-    if (step > 0 && high - low <= (files->most - files->least) * step && as_written(step) == step &&
-        as_written(intercept) == intercept) {
-        files->slope = step;
-        files->intercept = intercept;
+    if (take_steps(files, low, high, scratch->step)) /* values on an even grid come back to the bit */
         return;
-    }
+    files->rounded = true;
+    if (take_whole_steps(files, low, high))
+        return;
     /* A little more than is needed, for what the digits of intercept and slope leave out. */
     files->slope = as_written(high > low ? (high - low) / (files->most - files->least) * (1 + 1e-9) : 1);
     files->intercept = as_written(low - files->least * files->slope);
@@ -218,7 +243,7 @@ static int write_slice(const struct sink *sink, int64_t z, const unsigned char *
     int error = stored && header ? 0 : ENOMEM;
     if (!error) {
         const struct dicom_pixels pixels = {stored, (size_t)image->axes[1].n, (size_t)image->axes[2].n,
-                                            files->is_signed};
+                                            files->is_signed, 16};
         store(files, z, slice, stored);
         ts_dicom_make_header(files, z, header);
         if (pack && !pack(&pixels, &packed, &n))
@@ -257,6 +282,10 @@ static enum ts_status finish(struct sink *sink, struct ts_diag *diag)
         return status;
     ts_dicom_choose_object(files);
     choose_scale(files);
+    if (files->rounded)
+        ts_diag_note(diag, &(struct diag_site){.code = "output-rounded", .stage = "output.dicom"},
+                     "the values are stored in steps of %g %s, each within half a step of what it was", files->slope,
+                     sink->image.unit);
     files->window = ts_scratch_window(&files->scratch, sink);
     ts_sink_transform(&sink->image, files->transform);
     ts_dicom_make_uids(files);

@@ -31,6 +31,8 @@ static const struct source_format *format_of(const char *path)
     const char *kind, *known = ts_file_kind(path, &kind);
     if (known && !strcmp(kind, "result"))
         kind = ts_hdf5_format(path);
+    else if (known && !strcmp(known, "a folder"))
+        kind = ts_folder_format(path);
     const struct source_format *format = known ? ts_source_format_find(kind) : NULL;
     return format ? format : ts_source_format_find("dicom");
 }

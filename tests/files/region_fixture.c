@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Everything is little-endian. A level of known length gets it when it is closed.
+ * Everything is little-endian unless the stream says otherwise. A level of known length gets it when it is closed.
  */
 #include "tests/files/region_fixture.h"
 
@@ -11,6 +11,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "io/sink/dicom_pack.h"
 #include "tests/files/dicom_fixture.h"
 
 static void append(struct region_stream *stream, const void *bytes, size_t n)
@@ -24,7 +25,7 @@ static void append(struct region_stream *stream, const void *bytes, size_t n)
 static void append_number(struct region_stream *stream, uint32_t value, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
-        append(stream, &(unsigned char){(unsigned char)(value >> 8 * i)}, 1);
+        append(stream, &(unsigned char){(unsigned char)(value >> 8 * (stream->big_endian ? bytes - 1 - i : i))}, 1);
 }
 
 static void append_head(struct region_stream *stream, uint32_t tag, const char *vr, uint32_t n, bool implicit)
@@ -59,7 +60,8 @@ void ts_region_put_text(struct region_stream *stream, uint32_t tag, const char *
 
 void ts_region_put_us(struct region_stream *stream, uint32_t tag, unsigned value)
 {
-    ts_region_put(stream, tag, "US", (unsigned char[]){(unsigned char)value, (unsigned char)(value >> 8)}, 2);
+    append_head(stream, tag, "US", 2, stream->implicit);
+    append_number(stream, value, 2);
 }
 
 void ts_region_open_level(struct region_stream *stream, uint32_t tag)
@@ -76,7 +78,7 @@ void ts_region_close_level(struct region_stream *stream)
     if (stream->undefined)
         append_head(stream, opened == at ? 0xFFFEE0DDu : 0xFFFEE00Du, NULL, 0, true);
     for (size_t i = 0; !stream->undefined && i < 4; i++)
-        stream->bytes[at - 4 + i] = (unsigned char)((stream->n - at) >> 8 * i);
+        stream->bytes[at - 4 + i] = (unsigned char)((stream->n - at) >> 8 * (stream->big_endian ? 3 - i : i));
 }
 
 static void begin_as(struct region_stream *stream, const char *sop_class, const char *syntax, bool implicit,
@@ -89,6 +91,7 @@ static void begin_as(struct region_stream *stream, const char *sop_class, const 
     ts_region_put_text(stream, 0x00020002, "UI", sop_class);
     ts_region_put_text(stream, 0x00020010, "UI", syntax);
     stream->implicit = implicit;
+    stream->big_endian = !strcmp(syntax, FIXTURE_EXPLICIT_BE);
     stream->data_set = stream->n;
     ts_region_put_text(stream, 0x00080016, "UI", sop_class);
 }
@@ -187,12 +190,31 @@ static void put_rle(struct region_stream *stream, const unsigned char *bytes, si
     append_number(stream, 0, coded % 2);
 }
 
+/* Appends an item that holds the frame in JPEG 2000. */
+static void put_jpeg_2000(struct region_stream *stream, const struct seg_fixture *fixture, const unsigned char *bytes)
+{
+    const size_t n = (size_t)(fixture->rows * fixture->columns);
+    uint16_t *values = malloc(n * sizeof *values);
+    unsigned char *packed;
+    size_t length;
+    for (size_t i = 0; i < n; i++)
+        values[i] = bytes[i];
+    const struct dicom_pixels frame = {values, (size_t)fixture->rows, (size_t)fixture->columns, false,
+                                       strcmp(fixture->type, "BINARY") ? 8 : 1};
+    cr_assert(ts_dicom_pack_jpeg_2000(&frame, &packed, &length));
+    append_head(stream, 0xFFFEE000u, NULL, (uint32_t)length, true);
+    append(stream, packed, length);
+    free(packed);
+    free(values);
+}
+
 /* Puts each frame as a fragment of its own. */
 static void put_fragments(struct region_stream *stream, const struct seg_fixture *fixture,
                           const struct seg_fixture_frame *frames)
 {
     const size_t n = (size_t)(fixture->rows * fixture->columns);
-    const bool packed = !strcmp(fixture->type, "BINARY") && fixture->coding != SEG_RLE_BYTES;
+    const bool packed =
+        !strcmp(fixture->type, "BINARY") && fixture->coding != SEG_RLE_BYTES && fixture->coding != SEG_JPEG_2000;
     const size_t bytes = packed ? (n + 7) / 8 : n;
     append_head(stream, FIXTURE_PIXELS, "OB", UINT32_MAX, false);
     append_head(stream, 0xFFFEE000u, NULL, 0, true);
@@ -207,6 +229,8 @@ static void put_fragments(struct region_stream *stream, const struct seg_fixture
             append(stream, out, deflated);
             append_number(stream, 0, deflated % 2);
             free(out);
+        } else if (fixture->coding == SEG_JPEG_2000) {
+            put_jpeg_2000(stream, fixture, frame);
         } else {
             put_rle(stream, frame, bytes);
         }
@@ -236,7 +260,13 @@ static void put_pixels(struct region_stream *stream, const struct seg_fixture *f
         bytes[binary ? i / 8 : i] |= (unsigned char)(binary ? (value & 1) << i % 8 : value);
     }
     const size_t all = binary ? (n * (size_t)fixture->n_frames + 7) / 8 : n * (size_t)fixture->n_frames;
-    ts_region_put(stream, FIXTURE_PIXELS, "OB", bytes,
+    const bool words = fixture->coding == SEG_BIG_WORDS;
+    for (size_t i = 0; words && i < all; i += 2) {
+        const unsigned char low = bytes[i];
+        bytes[i] = bytes[i + 1];
+        bytes[i + 1] = low;
+    }
+    ts_region_put(stream, FIXTURE_PIXELS, words ? "OW" : "OB", bytes,
                   fixture->claimed_bytes ? (size_t)fixture->claimed_bytes : all + all % 2);
     free(bytes);
 }
@@ -250,7 +280,10 @@ void ts_seg_write(const struct seg_fixture *fixture, const struct seg_fixture_fr
                                            [SEG_RLE_BYTES] = FIXTURE_RLE,
                                            [SEG_DEFLATED_FRAMES] = FIXTURE_DEFLATED_FRAME,
                                            [SEG_DEFLATED_SET] = FIXTURE_DEFLATED,
-                                           [SEG_JPEG_LS] = "1.2.840.10008.1.2.4.80"};
+                                           [SEG_JPEG_LS] = "1.2.840.10008.1.2.4.80",
+                                           [SEG_JPEG_2000] = "1.2.840.10008.1.2.4.90",
+                                           [SEG_BIG_BYTES] = FIXTURE_EXPLICIT_BE,
+                                           [SEG_BIG_WORDS] = FIXTURE_EXPLICIT_BE};
     begin_as(&stream, labels ? "1.2.840.10008.5.1.4.1.1.66.7" : "1.2.840.10008.5.1.4.1.1.66.4",
              fixture->coding     ? syntaxes[fixture->coding]
              : fixture->implicit ? FIXTURE_IMPLICIT_LE
@@ -277,7 +310,7 @@ void ts_seg_write(const struct seg_fixture *fixture, const struct seg_fixture_fr
     ts_region_put_us(&stream, 0x0062000E, 200);
     put_shared(&stream, fixture);
     put_frames(&stream, fixture, frames);
-    if (fixture->coding == SEG_PLAIN || fixture->coding == SEG_DEFLATED_SET)
+    if (fixture->coding == SEG_PLAIN || fixture->coding == SEG_DEFLATED_SET || fixture->coding >= SEG_BIG_BYTES)
         put_pixels(&stream, fixture, frames);
     else
         put_fragments(&stream, fixture, frames);

@@ -16,6 +16,7 @@ struct region_stream {
     unsigned char *bytes;
     size_t n;
     bool implicit, undefined; /* VR; lengths of sequences and items */
+    bool big_endian;
     size_t open[REGION_DEPTH];
     size_t data_set; /* where it begins */
     int depth;
@@ -40,8 +41,18 @@ struct seg_fixture_frame {
 };
 
 /* How pixels are stored: as they are; in RLE, bits packed or a byte each; deflated frames; a deflated data set; in RLE,
- * but called JPEG-LS. */
-enum seg_pixels { SEG_PLAIN, SEG_RLE, SEG_RLE_BYTES, SEG_DEFLATED_FRAMES, SEG_DEFLATED_SET, SEG_JPEG_LS };
+ * but called JPEG-LS; in JPEG 2000; as they are in a big-endian file, in bytes or in words. */
+enum seg_pixels {
+    SEG_PLAIN,
+    SEG_RLE,
+    SEG_RLE_BYTES,
+    SEG_DEFLATED_FRAMES,
+    SEG_DEFLATED_SET,
+    SEG_JPEG_LS,
+    SEG_JPEG_2000,
+    SEG_BIG_BYTES,
+    SEG_BIG_WORDS
+};
 
 struct seg_fixture {
     int rows, columns, n_frames, n_segments; /* segments are 1, 2, ... with the labels "segment 1", ... */

@@ -194,6 +194,33 @@ def dicom_knows_the_acquisition(folder):
 
 
 @test
+def dicom_of_pet_that_states_little(folder):
+    """A time is there in any case, counted from the dummy date. What else the standard demands is known, or refused."""
+    source = phantom(folder)
+    demanded = {"DecayCorrection": "START", "CountsSource": "EMISSION", "DecayFactor": 1.25}
+
+    def write(stated):
+        for name in os.listdir(f"{folder}/in"):
+            file = pydicom.dcmread(f"{folder}/in/{name}")
+            file.Modality, file.Units, file.SeriesType = "PT", "BQML", ["STATIC", "IMAGE"]
+            file.SOPClassUID = file.file_meta.MediaStorageSOPClassUID = "1.2.840.10008.5.1.4.1.1.128"
+            for key, value in demanded.items():
+                if key in stated:
+                    setattr(file, key, value)
+                elif key in file:
+                    delattr(file, key)
+            file.save_as(f"{folder}/in/{name}")
+
+    write(demanded)
+    run("run", f"{source} | dicom {folder}/pet")
+    check_object(f"{folder}/pet/slice_0001.dcm", {"Modality": "PT", "FrameReferenceTime": 0, **demanded})
+    for key in demanded:
+        write([other for other in demanded if other != key])
+        refused = run("check", f"{source} | dicom {folder}/other", expect=2)
+        assert "a PET image" in refused.stderr and "must state its" in refused.stderr and not os.path.exists(f"{folder}/other"), refused.stderr
+
+
+@test
 def dicom_of_the_parts_of_a_complex_image(folder):
     """Image Type states the part while the values have their unit. An MR must name a sequence: RM and NONE where none is known."""
     source = phantom(folder)
@@ -306,7 +333,7 @@ def dicom_of_wide_integers_and_of_what_is_no_number(folder):
     even = random.permutation(np.arange(-60, 60) * np.float32(200.5) - np.float32(0.25)).reshape(6, 5, 4)
     for values in narrow, wide, broken, even:
         nibabel.save(nibabel.Nifti1Image(values, affine, dtype=values.dtype), f"{folder}/in.nii")
-        run("run", f"nifti {folder}/in.nii quantity=attenuation | save name=same | dicom {folder}/derived", "--force")
+        json_run = run("run", f"nifti {folder}/in.nii quantity=attenuation | save name=same | dicom {folder}/derived", "--force", "--json")
         found, lps, files = read_dicom(f"{folder}/derived")
         slope, numbers = float(files[0].RescaleSlope), np.isfinite(values.transpose(2, 1, 0))
         error = np.abs(found - values.transpose(2, 1, 0))[numbers].max()
@@ -315,8 +342,28 @@ def dicom_of_wide_integers_and_of_what_is_no_number(folder):
         stored = np.stack([file.pixel_array for file in files])
         if values is even:
             assert slope == 0.5
+        if values is even or values is narrow:
+            assert "output-rounded" not in json_run.stdout + json_run.stderr
+        else:
+            assert "output-rounded" in json_run.stdout + json_run.stderr
         if values is broken:
             assert files[0].PixelPaddingValue == 0 and np.array_equal(stored == 0, ~numbers)
+
+
+@test
+def whole_hounsfield_units_are_exact(folder):
+    """Beside values between the steps, whole ones come back to the bit, in the whole range of a CT and of 16 bits."""
+    random = np.random.default_rng(3)
+    for low, high in (-1024, 3071), (-1000.3, 120.7), (-32000.5, 33000), (0.25, 3.5):
+        values = random.uniform(low, high, (6, 5, 4)).astype(np.float32)
+        values[0, 0, 0], values[5, 4, 3] = low, high
+        values[1:3] = np.rint(values[1:3])
+        nibabel.save(nibabel.Nifti1Image(values, np.diag([-0.5, -0.5, 2, 1])), f"{folder}/in.nii")
+        run("run", f"nifti {folder}/in.nii quantity=hu | save name=same | dicom {folder}/derived", "--force")
+        found, _, files = read_dicom(f"{folder}/derived")
+        slope, error = float(files[0].RescaleSlope), np.abs(found - values.transpose(2, 1, 0))
+        assert slope <= 2 * (high - low) / 65535 * 1.001 and error.max() <= slope / 2, (slope, error.max())
+        assert (error.transpose(2, 1, 0)[values == np.rint(values)] == 0).all(), (low, high, slope)
 
 
 @test

@@ -31,7 +31,10 @@ enum volumes {
     GE,
     GE_SHELLS,
     GE_PUBLIC,
+    GE_CORONAL,
+    GE_SAGITTAL,
     GE_ALONG_ROWS,
+    GE_FEET_FIRST,
     GE_ZERO,
     PHILIPS,
     SIEMENS,
@@ -52,6 +55,8 @@ enum volumes {
     TIMES_FALL,
     ABORTED_AMID
 };
+
+#define NOT_GIVEN "the directions of the diffusion gradients are not given"
 
 /* Volume v has gradient v; the first one has none. */
 static const double gradients[VOLUMES][3] = {{0, 0, 0}, {0.6, 0.8, 0}, {0, 0.6, -0.8}};
@@ -105,6 +110,7 @@ static void add_ge(struct dicom_fixture *f, enum volumes what, int v)
 {
     const double b = v == 0 ? 0 : 1000, share = what == GE_SHELLS && v == 1 ? sqrt(0.5) : 1;
     ts_fixture_text(f, 0x00181312, "CS", what == GE_ALONG_ROWS ? "ROW" : "COL");
+    ts_fixture_text(f, 0x00185100, "CS", what == GE_FEET_FIRST ? "FFS" : "HFS");
     ts_fixture_text(f, 0x00190010, "LO", "GEMS_ACQU_01");
     if (what == GE_PUBLIC)
         ts_fixture_bytes(f, 0x00189087, "FD", &b, sizeof b);
@@ -221,6 +227,11 @@ static void make_volume(struct dicom_fixture *f, int i, void *user)
     ts_fixture_text(f, 0x00080060, "CS", what == PET_TIMES ? "PT" : "MR");
     snprintf(text, sizeof text, "%s\\-31.25\\%.4f", what == SHIFTED && v == 1 ? "-21.5" : "-20.5", 100.125 + 1.3 * z);
     ts_fixture_text(f, 0x00200032, "DS", text);
+    if (what == GE_CORONAL || what == GE_SAGITTAL) {
+        snprintf(text, sizeof text, what == GE_CORONAL ? "0\\%.4f\\0" : "%.4f\\0\\0", 100.125 + 1.3 * z);
+        ts_fixture_text(f, 0x00200032, "DS", text);
+        ts_fixture_text(f, 0x00200037, "DS", what == GE_CORONAL ? "1\\0\\0\\0\\0\\-1" : "0\\1\\0\\0\\0\\-1");
+    }
     number(f, 0x00200013, "IS", (what == IN_DISORDER || what == TIMES_DOUBTED) && v == 1 ? 20 - z * z : 1 + place);
     add_weighting(f, what, place, v);
     add_setting(f, what, v, z);
@@ -293,14 +304,7 @@ Test(dicom_volumes, are_told_apart_by_what_differs)
         {GE, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL, "stands on Instance Number alone"},
         {GE_SHELLS, "", TS_AXIS_B, {0, 500, 1000}, "s/mm2", NULL, NULL, NULL},
         {GE_PUBLIC, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL, NULL},
-        {GE_ALONG_ROWS,
-         "",
-         TS_AXIS_B,
-         {0, 1000, 1000},
-         "s/mm2",
-         NULL,
-         NULL,
-         "the directions of the diffusion gradients"},
+        {GE_ALONG_ROWS, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL, NOT_GIVEN},
         {GE_ZERO, "", TS_AXIS_TIME, {0}, "", NULL, NULL, NULL},
         {PHILIPS, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL, NULL},
         {SIEMENS, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL, NULL},
@@ -364,12 +368,36 @@ Test(dicom_volumes, have_the_gradients_of_the_header)
             source->ops->close(source);
             ts_diag_destroy(diag);
         }
-    struct ts_diag *diag = ts_diag_create();
-    struct source *source;
-    cr_assert_eq(open_series(GE_ALONG_ROWS, IMAGES, "", "", &source, diag), TS_OK);
-    cr_expect_null(source->gradients);
-    source->ops->close(source);
-    ts_diag_destroy(diag);
+}
+
+/* GE's axes of the scan are turned into the patient's as dcm2niix does it, where it does; of the axes that are stored,
+ * (-x, -y, z) of `gradients`, these are the signs. */
+Test(dicom_volumes, have_the_gradients_of_ge)
+{
+    static const struct {
+        enum volumes what;
+        const char *warning;
+        int from[3], sign[3]; /* element k is that of gradients at from[k]; sign 0: none are given */
+    } rows[] = {
+        {GE, NULL, {0, 1, 2}, {1, 1, 1}},
+        {GE_CORONAL, "turned out of the axes of the scan as dcm2niix does it", {0, 2, 1}, {1, 1, 1}},
+        {GE_SAGITTAL, "turned out of the axes of the scan as dcm2niix does it", {2, 0, 1}, {1, -1, 1}},
+        {GE_ALONG_ROWS, NOT_GIVEN, {0}, {0}},
+        {GE_FEET_FIRST, NOT_GIVEN, {0}, {0}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source;
+        cr_assert_eq(open_series(rows[i].what, IMAGES, "", "", &source, diag), TS_OK, "row %zu", i);
+        cr_expect_eq(source->gradients == NULL, rows[i].sign[0] == 0, "row %zu", i);
+        cr_expect_eq(is_said(diag, "diffusion gradients"), rows[i].warning != NULL, "row %zu", i);
+        cr_expect(!rows[i].warning || is_said(diag, rows[i].warning), "row %zu", i);
+        for (int j = 0; source->gradients && j < 3 * VOLUMES; j++)
+            cr_expect(fabs(source->gradients[j] - rows[i].sign[j % 3] * gradients[j / 3][rows[i].from[j % 3]]) < 1e-6,
+                      "row %zu, %d: %g", i, j, source->gradients[j]);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
 }
 
 /* A scan that was stopped lacks slices of its last volume. */

@@ -55,6 +55,28 @@ Test(hdf5_source, takes_every_order_of_axes)
     }
 }
 
+/* Doubles are read as floats, with a warning; integers stay what they are. */
+Test(hdf5_source, rounded_values_are_warned_of)
+{
+    const struct scan_storage storages[] = {
+        {.type = H5T_IEEE_F64LE}, {.type = H5T_IEEE_F32LE}, {.type = H5T_STD_I32LE}};
+    const char *axes[] = {"z", "y", "x"};
+    for (size_t i = 0; i < sizeof storages / sizeof *storages; i++) {
+        struct hdf5_params values;
+        struct source *source;
+        struct ts_diag *diag = ts_diag_create();
+        H5Fclose(ts_scan_file_exchange(&storages[i], 0, NULL));
+        const struct param_set set = ts_scan_file_hdf5(&values, axes, 180);
+        cr_assert_eq(hdf5_format.open(&set, &source, diag), TS_OK);
+        const struct ts_diag_record *record = ts_test_record(diag, "values-rounded");
+        cr_expect_eq(record != NULL, i == 0);
+        cr_expect(!record || strstr(record->message, "64-bit floating point values are rounded to 32 bits"));
+        cr_expect_eq(source->image.dtype, i < 2 ? TS_F32 : TS_I32);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
+}
+
 Test(hdf5_source, refuses_with_its_own_words)
 {
     const char *axes[] = {"z", "y", "y"}, *good_axes[] = {"view", "z", "detector"};

@@ -191,6 +191,57 @@ Test(mask_seg, compressed_pixels)
     ts_mask_refused(&opened, "", "seg-syntax");
 }
 
+/* Workers decode JPEG 2000, of bits, of bytes that stand for bits, of labels and of parts. */
+Test(mask_seg, jpeg_2000_pixels)
+{
+    size_t n;
+    make_plain();
+    fixture.coding = SEG_JPEG_2000;
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_expect(&opened, "", "", labels, TS_U8);
+    ts_mask_expect(&opened, ", slices: [3, 9]", ", segment: 1", first_only + 3 * NX * NY, TS_U8);
+    unsigned char *bytes = ts_test_read_file(opened.path, &n);
+    for (size_t cut = 1; cut < n / 4; cut += 997) {
+        ts_fixture_write_bytes(opened.path, bytes, n - cut);
+        cr_assert_neq(ts_mask_open(&opened, "", ""), TS_OK, "without %zu bytes", cut);
+    }
+    free(bytes);
+    fixture.type = "LABELMAP";
+    fixture.n_frames = NZ;
+    for (int i = 0; i < NZ; i++)
+        for (int k = 0; k < NX * NY; k++)
+            pixels[i][k] = pixels[i][k] ? 1 : pixels[i + NZ][k] ? 2 : 0;
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_expect(&opened, "", "", labels, TS_U8);
+    for (int i = 0; i < NZ; i++)
+        for (int k = 0; k < NX * NY; k++)
+            pixels[i][k] = pixels[i][k] == 1 ? 100 : pixels[i][k] == 2 ? 99 : 0; /* of 200 */
+    fixture.type = "FRACTIONAL";
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_expect(&opened, "", ", segment: 1, threshold: 0.5", first_only, TS_U8);
+    fixture.claimed_rows = NY + 8;
+    ts_seg_write(&fixture, frames, opened.path);
+    ts_mask_refused(&opened, ", threshold: 0.5, resample: nearest", "dicom-bad-jpeg-2000");
+}
+
+/* Bits and bytes of a big-endian file are those of another one, in bytes and in words, of which frames begin within. */
+Test(mask_seg, big_endian_pixels)
+{
+    for (int coding = SEG_BIG_BYTES; coding <= SEG_BIG_WORDS; coding++) {
+        make_plain();
+        fixture.coding = (enum seg_pixels)coding;
+        ts_seg_write(&fixture, frames, opened.path);
+        ts_mask_expect(&opened, "", "", labels, TS_U8);
+        fixture.type = "LABELMAP";
+        fixture.n_frames = NZ;
+        for (int i = 0; i < NZ; i++)
+            for (int k = 0; k < NX * NY; k++)
+                pixels[i][k] = pixels[i][k] ? 1 : pixels[i + NZ][k] ? 2 : 0;
+        ts_seg_write(&fixture, frames, opened.path);
+        ts_mask_expect(&opened, "", "", labels, TS_U8);
+    }
+}
+
 /* A damaged frame is found when it is read; none runs over the memory of a frame. */
 Test(mask_seg, damaged_frames_are_refused)
 {

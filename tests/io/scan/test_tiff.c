@@ -84,6 +84,29 @@ Test(tiff, every_type_order_layout_and_codec)
     ts_test_remove_folder(folder);
 }
 
+/* Doubles are read as floats, with a warning; integers beyond those that a float holds stay what they are. */
+Test(tiff, rounded_values_are_warned_of)
+{
+    static const enum ts_dtype dtypes[] = {TS_F64, TS_F32, TS_I32, TS_U32};
+    char folder[256], path[300];
+    ts_test_folder_in_memory(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/a.tif", folder);
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+        struct tiff_writing w = ts_tiff_plain;
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source;
+        w.dtype = dtypes[i];
+        ts_tiff_write(path, &w);
+        cr_assert_eq(ts_tiff_chain_open(SLICES, path, &source, diag), TS_OK);
+        const struct ts_diag_record *record = ts_test_record(diag, "values-rounded");
+        cr_expect(i == 0 ? record && strstr(record->message, "64-bit floating point values are rounded to 32 bits")
+                         : !record && source->image.dtype == dtypes[i]);
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
+    ts_test_remove_folder(folder);
+}
+
 Test(tiff, what_pages_are)
 {
     char folder[256], path[300];

@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/files/dicom_fixture.h"
 #include "tests/files/scan_file.h"
 #include "tests/files/tiff_fixture.h"
 #include "tests/support/program.h"
@@ -81,6 +83,26 @@ Test(cli_input, what_the_format_needs_besides_is_asked_for)
     expect(
         ARGUMENTS("check", "median radius=1", "-i", "x.h5", "--set", "input.path=/frames", "--set", "input.axes=z,y,x"),
         0, "hdf5: \"x.h5\"");
+}
+
+/* A folder is one of TIFF pages where nothing in it may be DICOM; one of NIfTI files is refused, with the way out. */
+Test(cli_input, a_folder_is_taken_for_what_it_holds)
+{
+    static const char *const dicom[] = {"pages/IM1.dcm", "pages/IM1", "pages/1.2.840.3"};
+    cr_assert(mkdir("pages", 0700) == 0 && mkdir("volumes", 0700) == 0);
+    ts_tiff_write("pages/p1.tif", &ts_tiff_plain);
+    ts_fixture_write_bytes("pages/notes.txt", "pages", 5);
+    expect(ARGUMENTS("check", "median radius=1", "-i", "pages", "--set", "input.pages=slices", "--set",
+                     "input.pixel_size=1", "--set", "input.spacing_z=1"),
+           0, "tiff: \"pages\", pages: slices");
+    expect(ARGUMENTS("check", "median radius=1", "-i", "pages"), 2, "required, but not given: pages, pixel_size");
+    for (size_t i = 0; i < sizeof dicom / sizeof *dicom; i++) {
+        ts_fixture_write_bytes(dicom[i], "none", 4);
+        expect(ARGUMENTS("check", "median radius=1", "-i", "pages"), 3, "it holds TIFF files: ");
+        cr_assert_eq(unlink(dicom[i]), 0);
+    }
+    cr_assert_eq(rename("a.nii", "volumes/a.nii"), 0);
+    expect(ARGUMENTS("check", "median radius=1", "-i", "volumes"), 3, "it holds NIfTI files: name one of them");
 }
 
 /* The same hint stands in a chain file as YAML. */

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Images of one position whose b-values are equal belong to the volumes of their gradients. Volumes that also share the
+ * gradient, such as several without weighting, are told apart by their Temporal Position, and else by the order of the
+ * frames, which counts only where one file holds them all: image k of a weighting at each position is then of the k-th
+ * volume of that weighting. A volume stands where its first image stands in the file, or by Instance Number.
+ */
+#include "io/dicom_series/dicom_weightings.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "io/dicom_series/dicom_repeats.h"
+
+static const double SAME_GRADIENT = 1e-3;
+
+enum { KEYS = 5 }; /* b-value, gradient, Temporal Position */
+
+struct item {
+    double keys[KEYS], order; /* of what the header lacks -INFINITY */
+    size_t position, repeat;  /* repeat: how many images of its keys and position stand before it */
+    struct dicom_image *image;
+};
+
+static int compare_keys(const struct item *a, const struct item *b)
+{
+    for (int k = 0; k < KEYS; k++)
+        if (a->keys[k] != b->keys[k])
+            return a->keys[k] < b->keys[k] ? -1 : 1;
+    return 0;
+}
+
+static int compare_order(const struct item *a, const struct item *b)
+{
+    return (a->order > b->order) - (a->order < b->order);
+}
+
+static int compare_at_positions(const void *a, const void *b)
+{
+    const struct item *first = a, *second = b;
+    const int keys = compare_keys(first, second);
+    if (keys != 0)
+        return keys;
+    if (first->position != second->position)
+        return first->position < second->position ? -1 : 1;
+    return compare_order(first, second);
+}
+
+static int compare_in_volumes(const void *a, const void *b)
+{
+    const struct item *first = a, *second = b;
+    const int keys = compare_keys(first, second);
+    if (keys != 0)
+        return keys;
+    if (first->repeat != second->repeat)
+        return first->repeat < second->repeat ? -1 : 1;
+    return compare_order(first, second);
+}
+
+static double or_none(double value)
+{
+    return isnan(value) ? -INFINITY : value;
+}
+
+/* Fills the items, and frame_order of their images. */
+static void fill(const struct dicom_series *series, struct item *items)
+{
+    const double same = ts_dicom_same_position(series->images[0]);
+    bool one_file = true;
+    for (size_t i = 1; i < series->n_images; i++)
+        one_file &= series->images[i]->file == series->images[0]->file;
+    for (size_t i = 0; i < series->n_images; i++) {
+        struct dicom_image *image = series->images[i];
+        const bool next = i > 0 && image->along_mm - series->images[i - 1]->along_mm > same;
+        image->frame_order = one_file ? (double)image->frame : NAN;
+        items[i] =
+            (struct item){.keys = {or_none(image->b_value), or_none(image->gradient[0]), or_none(image->gradient[1]),
+                                   or_none(image->gradient[2]), or_none(image->temporal_position)},
+                          .order = one_file ? image->frame_order : image->instance_number,
+                          .position = i == 0 ? 0 : items[i - 1].position + next,
+                          .image = image};
+    }
+}
+
+bool ts_dicom_order_weightings(struct dicom_series *series)
+{
+    const size_t n = series->n_images;
+    struct item *items = malloc(n * sizeof *items);
+    bool repeats = false;
+    series->no_memory |= !items;
+    if (!items)
+        return false;
+    fill(series, items);
+    qsort(items, n, sizeof *items, compare_at_positions);
+    for (size_t i = 1; i < n; i++) {
+        const bool again = compare_keys(&items[i - 1], &items[i]) == 0 && items[i - 1].position == items[i].position;
+        items[i].repeat = again ? items[i - 1].repeat + 1 : 0;
+        repeats |= again;
+    }
+    qsort(items, n, sizeof *items, compare_in_volumes);
+    const bool known = !repeats || !isnan(items[0].image->frame_order);
+    for (size_t i = 0; i < n; i++) {
+        const bool same =
+            i > 0 && compare_keys(&items[i - 1], &items[i]) == 0 && items[i - 1].repeat == items[i].repeat;
+        items[i].order = same ? items[i - 1].order : items[i].order;
+        items[i].image->weighting_order = known ? items[i].order : NAN;
+    }
+    free(items);
+    return repeats;
+}
+
+bool ts_dicom_same_weighting(const struct dicom_series *series, size_t complete, size_t positions)
+{
+    for (size_t i = 0; i < complete * positions; i++) {
+        const struct dicom_image *image = series->images[i], *first = series->images[i - i % positions];
+        if (image->b_value != first->b_value || image->have_gradient != first->have_gradient)
+            return false;
+        for (int k = 0; k < 3; k++)
+            if (fabs(image->gradient[k] - first->gradient[k]) > SAME_GRADIENT)
+                return false;
+    }
+    return true;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The order that the images of a series have by their diffusion weighting, and by their place in a file of frames.
+ */
+#ifndef IO_DICOM_DICOM_WEIGHTINGS_H
+#define IO_DICOM_DICOM_WEIGHTINGS_H
+
+#include "io/dicom_series/dicom_series.h"
+
+/* Fills in weighting_order and frame_order of the images, which are in order along the normal. Returns true where some
+ * images of one position have the same weighting, so that only their order in the file tells them apart. Sets
+ * series->no_memory where memory is out. */
+bool ts_dicom_order_weightings(struct dicom_series *series);
+/* Returns true where all images of each of the `complete` volumes, which come first, one after the other, have the same
+ * b-value and gradient. `positions` is the number of images of a volume. */
+bool ts_dicom_same_weighting(const struct dicom_series *series, size_t complete, size_t positions);
+
+#endif
