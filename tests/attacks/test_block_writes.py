@@ -38,6 +38,10 @@ def call(*arguments):
     return done.stdout.strip()
 
 
+def options_of(options):
+    return ["-o", ",".join(options)] if options else []
+
+
 def cuts(log, begin, end, chance):
     """Which entries of the log are on the disk after a cut: (position of the cut, entries)."""
     flushes = [i for i in range(begin, len(log)) if log[i] is None]
@@ -53,11 +57,16 @@ def cuts(log, begin, end, chance):
 
 def look(options, folder):
     """The state of a folder on the disk that was cut."""
-    call("mount", "-o", ",".join(["loop", *options]), IMAGE, MOUNTED)
+    loop = call("losetup", "--find", "--show", IMAGE)
     try:
-        return read(os.path.join(MOUNTED, folder))
+        call("mount", *options_of(options), loop, MOUNTED)
+        try:
+            return read(os.path.join(MOUNTED, folder))
+        finally:
+            call("umount", MOUNTED)
     finally:
-        call("umount", MOUNTED)
+        call("losetup", "--detach", loop)
+        os.unlink(IMAGE)  # so that no device shows what it remembers of this one as the next
 
 
 def cut(kind, options, task, planted, chance):
@@ -66,7 +75,7 @@ def cut(kind, options, task, planted, chance):
     blocks = BlockLog(os.path.join(FOLDER, "blocks"), size << 20)
     try:
         call(*make, blocks.loop)
-        call("mount", *(["-o", ",".join(options)] if options else []), blocks.loop, MOUNTED)
+        call("mount", *options_of(options), blocks.loop, MOUNTED)
         out = os.path.join(MOUNTED, "out")
         os.makedirs(out)
         if "--force" in task[1]:
@@ -97,15 +106,15 @@ def cut(kind, options, task, planted, chance):
 
 
 chance = random.Random(SEED)
+TASKS = [task for task in tasks() if task[0] in NAMES]
 for system in os.environ.get("FS", "ext4").split():
     kind, *options = system.split(":")
     if not shutil.which(MADE[kind][1][0]):
         print(f"SKIPPED {kind}: {MADE[kind][1][0]} is missing")
         continue
-    for task in tasks():
-        if task[0] in NAMES:
-            cut(kind, options, task, False, chance)
-            if task[0] == NAMES[0] and shutil.which("strace") and not cut(kind, options, task, True, chance):
-                fail(f"{system}: where no file is synced nothing is found")
+    for task in TASKS:
+        cut(kind, options, task, False, chance)
+    if shutil.which("strace") and not cut(kind, options, TASKS[0], True, chance):
+        fail(f"{system}: where no file is synced nothing is found")
 finish(f"{tried.count(False)} disks of {os.environ.get('FS', 'ext4')} mounted after a cut, {tried.count(True)} of a run "
        f"that does not sync, seed {SEED}", 1)
