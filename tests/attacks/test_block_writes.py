@@ -14,7 +14,7 @@ import shutil
 import subprocess
 
 from attack import FOLDER, PROGRAM, SEED, count, fail, finish, skip, skip_under_sanitizers
-from block_log import BlockLog, write_image
+from block_log import BlockLog, libc, write_image
 from cut_tasks import command, tasks
 from disk import part_of, read, short
 
@@ -23,6 +23,10 @@ if os.environ.get("TOMOSTAGE_MOUNT") != "1":
     skip("it mounts file systems, which TOMOSTAGE_MOUNT=1 allows")
 if os.geteuid() != 0 or not os.path.exists("/dev/fuse") or not os.path.exists("/dev/loop-control"):
     skip("it needs root, /dev/fuse and loop devices")
+# In a mount namespace of its own nobody else's copy of the mounts keeps a file system mounted.
+NEW_NAMESPACE, PRIVATE_AND_BELOW = 0x20000, 0x44000
+if libc.unshare(NEW_NAMESPACE) or libc.mount(b"none", b"/", None, PRIVATE_AND_BELOW, None):
+    skip("it may not have a mount namespace of its own")
 MADE = {"ext4": (64, ["mkfs.ext4", "-q", "-E", "nodiscard"]), "xfs": (300, ["mkfs.xfs", "-q", "-K"]),
         "btrfs": (128, ["mkfs.btrfs", "-q", "-K"])}
 LIMIT = count(120)
