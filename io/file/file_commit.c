@@ -77,8 +77,7 @@ static int open_temporary(const char *path)
     return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-/* Opens a file in the folder that has no name, or none any more. -1 with errno. */
-static int open_scratch(const char *folder, const char *base)
+int ts_file_scratch(const char *folder, const char *base)
 {
     char *path;
     int fd = open_unnamed(folder);
@@ -118,7 +117,7 @@ static bool can_link(const char *folder, const char *temporary)
 /* Some folders accept no files whatever their mode is, as those of /proc: only a trial shows it. */
 static enum ts_status try_folder(const char *path, const char *folder, struct ts_diag *diag)
 {
-    const int fd = open_scratch(folder, ts_base_name(path)), error = errno;
+    const int fd = ts_file_scratch(folder, ts_base_name(path)), error = errno;
     if (fd >= 0) {
         close(fd);
         return TS_OK;
@@ -251,18 +250,6 @@ enum ts_status ts_file_create(struct file_commit *file, const char *path, bool f
     return TS_OK;
 }
 
-int ts_file_scratch(const struct file_commit *file)
-{
-    return open_scratch(file->folder, ts_base_name(file->path));
-}
-
-enum ts_status ts_file_sync(const struct file_commit *file, struct ts_diag *diag)
-{
-    if (fsync(file->fd) != 0)
-        return fail(diag, "output-write", "bring to the disk the output", file->path, errno);
-    return TS_OK;
-}
-
 /* umask() would change it for other threads. */
 static mode_t creation_mask(void)
 {
@@ -275,6 +262,16 @@ static mode_t creation_mask(void)
     if (stream)
         fclose(stream);
     return mask & 0777;
+}
+
+/* The mode comes before the sync: a power cut could otherwise leave a file that only its owner reads. */
+enum ts_status ts_file_sync(const struct file_commit *file, struct ts_diag *diag)
+{
+    if (fchmod(file->fd, 0666 & ~creation_mask()) != 0 && errno != EPERM && errno != EOPNOTSUPP)
+        return fail(diag, "output-write", "set the mode of", file->path, errno);
+    if (fsync(file->fd) != 0)
+        return fail(diag, "output-write", "bring to the disk the output", file->path, errno);
+    return TS_OK;
 }
 
 /* Gives a file with a temporary name its own, where no other file has that. A file system without RENAME_NOREPLACE does
@@ -329,8 +326,6 @@ void ts_file_sync_folder(const char *folder, const char *path, struct ts_diag *d
 
 enum ts_status ts_file_publish(struct file_commit *file, struct ts_diag *diag)
 {
-    if (fchmod(file->fd, 0666 & ~creation_mask()) != 0 && errno != EPERM && errno != EOPNOTSUPP)
-        return fail(diag, "output-rename", "set the mode of", file->path, errno);
     const int error = publish(file);
     if (error == EEXIST) {
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-exists"},
@@ -354,19 +349,4 @@ void ts_file_clear(struct file_commit *file)
     free(file->folder);
     free(file->temporary);
     *file = (struct file_commit){.fd = -1};
-}
-
-enum ts_status ts_file_write_whole(const char *path, bool force, const void *bytes, size_t n, struct ts_diag *diag)
-{
-    struct file_commit file;
-    enum ts_status status = ts_file_create(&file, path, force, diag);
-    if (status == TS_OK && !ts_file_write_at(file.fd, bytes, n, 0))
-        status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"},
-                               "%s cannot be written: %s", path, ts_errno_text(errno));
-    if (status == TS_OK)
-        status = ts_file_sync(&file, diag);
-    if (status == TS_OK)
-        status = ts_file_publish(&file, diag);
-    ts_file_clear(&file);
-    return status;
 }

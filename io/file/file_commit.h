@@ -26,15 +26,12 @@ struct file_commit {
 enum ts_status ts_file_check(const char *path, bool force, int64_t bytes, struct ts_diag *diag);
 /* Removes temporary files of dead processes for this name, with a note each, and then creates the file. */
 enum ts_status ts_file_create(struct file_commit *file, const char *path, bool force, struct ts_diag *diag);
-/* Syncs contents to the disk. */
+/* Gives the file the mode of a new one, and syncs it to the disk. */
 enum ts_status ts_file_sync(const struct file_commit *file, struct ts_diag *diag);
 /* Gives the file its name and syncs the folder. */
 enum ts_status ts_file_publish(struct file_commit *file, struct ts_diag *diag);
 /* Removes the temporary file where there is one, closes it and frees the struct's texts. */
 void ts_file_clear(struct file_commit *file);
-/* Writes the bytes to a file of this name, whole or not at all. Returns TS_RUN_FAILED where it cannot be written, or
- * exists (without force). */
-enum ts_status ts_file_write_whole(const char *path, bool force, const void *bytes, size_t n, struct ts_diag *diag);
 /* Removes what dead processes have left of an output of this name in the folder, files and folders, with a note each.
  */
 void ts_file_remove_stale(const char *folder, const char *base, struct ts_diag *diag);
@@ -49,8 +46,8 @@ void ts_file_check_space(const char *folder, int64_t bytes, struct ts_diag *diag
 enum ts_status ts_file_check_folder(const char *path, const char *folder, struct ts_diag *diag);
 /* Syncs a folder, so that a new name in it survives a power cut. A failure is a warning: what `path` names is whole. */
 void ts_file_sync_folder(const char *folder, const char *path, struct ts_diag *diag);
-/* Opens a file without a name in the same folder, for data that are moved into the output later. Returns -1 with errno
- * where it cannot. */
-int ts_file_scratch(const struct file_commit *file);
+/* Opens a file without a name in the folder, for data that are moved into the output `base` later. Returns -1 with
+ * errno where it cannot. */
+int ts_file_scratch(const char *folder, const char *base);
 
 #endif

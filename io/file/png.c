@@ -9,8 +9,8 @@
 #include <png.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+#include "io/file/whole_file.h"
 
 static enum ts_status write_png(const char *path, int64_t width, int64_t height, png_uint_32 format, const void *pixels,
                                 struct ts_diag *diag)
@@ -22,24 +22,17 @@ static enum ts_status write_png(const char *path, int64_t width, int64_t height,
                              (long long)width, (long long)height);
     png_image image = {
         .version = PNG_IMAGE_VERSION, .width = (png_uint_32)width, .height = (png_uint_32)height, .format = format};
-    FILE *file = fopen(path, "wb");
-    if (!file)
-        return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s could not be written: %s", path, strerror(errno));
-    struct stat status;
-    const bool regular = fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode);
+    struct whole_file file;
+    const enum ts_status status = ts_whole_file_open(&file, path, true, diag);
+    if (status != TS_OK)
+        return status;
     errno = 0;
-    bool done = png_image_write_to_stdio(&image, file, 0, pixels, 0, NULL);
-    int error_number = errno;
-    if (fclose(file) != 0 && done) {
-        error_number = errno;
-        done = false;
-    }
-    if (done)
-        return TS_OK;
-    if (regular)
-        unlink(path);
+    if (png_image_write_to_stdio(&image, file.stream, 0, pixels, 0, NULL))
+        return ts_whole_file_close(&file, diag);
+    const int error = errno;
+    ts_whole_file_discard(&file);
     return ts_diag_error(diag, TS_RUN_FAILED, &site, "%s could not be written: %s", path,
-                         error_number ? strerror(error_number) : image.message);
+                         error ? strerror(error) : image.message);
 }
 
 enum ts_status ts_png_write_gray8(const char *path, int64_t width, int64_t height, const uint8_t *pixels,

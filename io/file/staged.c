@@ -138,6 +138,34 @@ int ts_staged_create_part(const struct staged *staged, int64_t number, int64_t n
     return fd;
 }
 
+/* Syncs the files of a staged folder, and then the folder, which makes their names last. */
+static int sync_parts(const struct staged *staged)
+{
+    DIR *directory = opendir(staged->temporary);
+    int error = directory ? 0 : errno;
+    for (const struct dirent *entry = directory ? readdir(directory) : NULL; entry && !error;
+         entry = readdir(directory)) {
+        const int fd = *entry->d_name == '.' ? -1 : openat(dirfd(directory), entry->d_name, O_RDONLY | O_CLOEXEC);
+        if (fd >= 0 && fsync(fd) != 0)
+            error = errno;
+        if (fd >= 0)
+            close(fd);
+    }
+    if (!error && fsync(dirfd(directory)) != 0 && errno != EINVAL) /* EINVAL: folders cannot be synced here */
+        error = errno;
+    if (directory)
+        closedir(directory);
+    return error;
+}
+
+enum ts_status ts_staged_sync(const struct staged *staged, struct ts_diag *diag)
+{
+    if (!staged->is_folder)
+        return ts_file_sync(&staged->file, diag);
+    const int error = sync_parts(staged);
+    return error ? fail(diag, "output-write", "bring to the disk the output", staged->path, error) : TS_OK;
+}
+
 /* Gives a file that is about to be replaced a second name, where there is one and the file system can. */
 static void keep_old(struct staged *staged)
 {

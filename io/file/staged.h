@@ -34,7 +34,9 @@ enum ts_status ts_staged_folder(struct staged *staged, const char *path, const c
 /* Creates file `number` (from 1) of at most `n` in a staged folder. Returns a descriptor to write to, or -1 with
  * errno. Several threads may call it. */
 int ts_staged_create_part(const struct staged *staged, int64_t number, int64_t n, const char *suffix);
-/* Gives the output its name. Its contents must be synced. */
+/* Syncs the contents of the output, and the names in a folder, to the disk. */
+enum ts_status ts_staged_sync(const struct staged *staged, struct ts_diag *diag);
+/* Gives the output its name. It must be synced. */
 enum ts_status ts_staged_publish(struct staged *staged, struct ts_diag *diag);
 /* Takes the name back from a published output, and gives it to what was replaced. */
 void ts_staged_retract(struct staged *staged);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/half.h"
+#include "core/path.h"
 #include "io/hdf5/hdf5_writer.h"
 
 /* Returns the creation properties; -1 where the library fails. Floats get their fill value, and halves are noted. */
@@ -101,7 +102,8 @@ static bool prepare(struct hdf5_writer *writer, struct hdf5_dataset *dataset, co
         return ts_hdf5_fail_memory(writer, strlen(path));
     if (!allocate_chunks(writer, dataset))
         return false;
-    if (dataset->scratching && (dataset->scratch = ts_file_scratch(&writer->file)) < 0)
+    if (dataset->scratching &&
+        (dataset->scratch = ts_file_scratch(writer->file.folder, ts_base_name(writer->file.path))) < 0)
         return ts_hdf5_fail_system(writer, "cannot make a scratch file for", errno, path, 0);
     return create_dataset(writer, dataset, value) && (dataset->filters.level > 0 || place_stored(writer, dataset));
 }

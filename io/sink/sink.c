@@ -5,9 +5,7 @@
  */
 #include "io/sink/sink.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,30 +193,11 @@ void ts_sink_mask(struct sink *sink, const uint64_t *valid)
     sink->valid = valid;
 }
 
-/* Syncs the files of a staged folder, and then the folder. */
-static enum ts_status sync_parts(const struct sink *sink, const struct staged *staged, struct ts_diag *diag)
-{
-    DIR *directory = opendir(staged->temporary);
-    int error = directory ? 0 : errno;
-    for (const struct dirent *entry = directory ? readdir(directory) : NULL; entry && !error;
-         entry = readdir(directory)) {
-        const int fd = *entry->d_name == '.' ? -1 : openat(dirfd(directory), entry->d_name, O_RDONLY | O_CLOEXEC);
-        if (fd >= 0 && fsync(fd) != 0)
-            error = errno;
-        if (fd >= 0)
-            close(fd);
-    }
-    if (directory)
-        closedir(directory);
-    return error ? ts_sink_failed(sink, error, diag) : TS_OK;
-}
-
 enum ts_status ts_sink_finish(struct sink *sink, struct ts_diag *diag)
 {
     enum ts_status status = sink->format->finish ? sink->format->finish(sink, diag) : TS_OK;
     for (int i = 0; i < sink->n_staged && status == TS_OK; i++)
-        status = sink->staged[i].is_folder ? sync_parts(sink, &sink->staged[i], diag)
-                                           : ts_file_sync(&sink->staged[i].file, diag);
+        status = ts_staged_sync(&sink->staged[i], diag);
     return status;
 }
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Each slice gives every k-th value to the sample, so that a sample has at most 4 million values and is the same
- * however the slices came. The file is opened under a temporary name, which is removed at once.
+ * however the slices came.
  */
 #include "io/sink/sink_scratch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -29,18 +28,8 @@ static size_t step_of(const struct sink *sink)
 static int open_file(const struct sink *sink)
 {
     const struct staged *staged = &sink->staged[0];
-    const char *folder = staged->is_folder ? staged->folder : staged->file.folder;
-    char *path = NULL;
-    if (!ts_file_temporary_path(folder, ts_base_name(sink->request.path), &path)) {
-        errno = ENOMEM;
-        return -1;
-    }
-    const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600), error = errno;
-    if (fd >= 0)
-        unlink(path);
-    free(path);
-    errno = error;
-    return fd;
+    return staged->is_folder ? ts_file_scratch(staged->folder, ts_base_name(staged->path))
+                             : ts_file_scratch(staged->file.folder, ts_base_name(staged->file.path));
 }
 
 /* Forgets what was found of the values. */

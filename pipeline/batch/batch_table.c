@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A table for programs and a page for people tell how a batch went; the page needs no other file. Both are built in
- * memory, so that they appear whole or not at all.
+ * A table for programs and a page for people tell how a batch went; the page needs no other file. Both are
+ * committed like results.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/svg.h"
-#include "io/file/file_commit.h"
+#include "io/file/whole_file.h"
 #include "pipeline/batch/batch.h"
 
 const char *ts_batch_state_name(enum study_state state)
@@ -106,24 +105,19 @@ static void write_page(FILE *out, const struct batch *batch)
 
 static enum ts_status write_table(const struct batch *batch, bool html, struct ts_diag *diag)
 {
-    char path[4096], *text = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
-    if (!out)
-        return ts_diag_no_memory(diag, sizeof *batch);
-    if (html) {
-        write_page(out, batch);
-    } else {
-        fputs("state\toutput\tseconds\twarnings\tdigest\tinput\tmessage\n", out);
-        write_rows(out, false, batch);
-    }
-    const bool whole = !ferror(out);
-    enum ts_status status = fclose(out) == 0 && whole ? TS_OK : ts_diag_no_memory(diag, length);
+    char path[4096];
+    struct whole_file file;
     ts_batch_table_path(batch, html ? "html" : "tsv", path, sizeof path);
-    if (status == TS_OK)
-        status = ts_file_write_whole(path, true, text, length, diag);
-    free(text);
-    return status;
+    const enum ts_status status = ts_whole_file_open(&file, path, true, diag);
+    if (status != TS_OK)
+        return status;
+    if (html) {
+        write_page(file.stream, batch);
+    } else {
+        fputs("state\toutput\tseconds\twarnings\tdigest\tinput\tmessage\n", file.stream);
+        write_rows(file.stream, false, batch);
+    }
+    return ts_whole_file_close(&file, diag);
 }
 
 enum ts_status ts_batch_write_tables(const struct batch *batch, struct ts_diag *diag)

@@ -11,7 +11,7 @@
 #include <omp.h>
 #include <string.h>
 
-#include "core/text_file.h"
+#include "io/file/whole_file.h"
 
 /* The chain whose latency on one slice is timed. */
 static const char chain_text[] = "box radius=2|histogram bins=256|equalize";
@@ -304,9 +304,9 @@ enum ts_status ts_bench_run(const struct bench_request *request, FILE *stream, s
     enum ts_status status = refuse_request(request, diag);
     /* Minutes must not be spent on rows that cannot be kept. */
     if (status == TS_OK && request->save)
-        status = ts_text_file_check(request->save, diag);
+        status = ts_whole_file_check(request->save, true, diag);
     if (status == TS_OK && request->plot)
-        status = ts_text_file_check(request->plot, diag);
+        status = ts_whole_file_check(request->plot, true, diag);
     if (status == TS_OK)
         status = choose_devices(&bench);
     if (status != TS_OK)

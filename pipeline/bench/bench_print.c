@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/svg.h"
-#include "core/text_file.h"
+#include "io/file/whole_file.h"
 #include "pipeline/bench/bench.h"
 #include "pipeline/drawing/chart.h"
 
@@ -149,15 +149,16 @@ enum ts_status ts_bench_plot(const char *path, const struct table_rows *rows, st
     double widest = 100;
     for (int i = 0; i < rows->n; i++)
         widest = isfinite(row[i].percent) ? fmax(widest, row[i].percent) : widest;
-    FILE *file = ts_text_file_open(path, true, diag);
-    if (!file)
-        return TS_RUN_FAILED;
-    ts_svg_begin(file, LABEL + BAR + RATE, TOP + ROW * rows->n + 10,
+    struct whole_file file;
+    const enum ts_status status = ts_whole_file_open(&file, path, true, diag);
+    if (status != TS_OK)
+        return status;
+    ts_svg_begin(file.stream, LABEL + BAR + RATE, TOP + ROW * rows->n + 10,
                  "percent of the ceiling: memcpy on the CPU (blue); copy, read or texture rate on a CUDA device "
                  "(green)");
     for (int i = 0; i < rows->n; i++)
-        write_bar(file, &row[i], i, widest);
-    fprintf(file, "<path d='M%d %dV%d M%.1f %dV%d' stroke='black' stroke-width='0.7'/>\n</svg>\n", LABEL, TOP - 6,
-            TOP + ROW * rows->n + 4, LABEL + BAR * 100 / widest, TOP - 6, TOP + ROW * rows->n + 4);
-    return ts_text_file_close(file, path, diag);
+        write_bar(file.stream, &row[i], i, widest);
+    fprintf(file.stream, "<path d='M%d %dV%d M%.1f %dV%d' stroke='black' stroke-width='0.7'/>\n</svg>\n", LABEL,
+            TOP - 6, TOP + ROW * rows->n + 4, LABEL + BAR * 100 / widest, TOP - 6, TOP + ROW * rows->n + 4);
+    return ts_whole_file_close(&file, diag);
 }

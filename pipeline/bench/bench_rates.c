@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/text_file.h"
+#include "io/file/whole_file.h"
 
 struct bench_case ts_bench_rates_case(enum ts_dtype dtype, size_t bytes)
 {
@@ -49,7 +49,7 @@ enum ts_status ts_bench_rates(const struct bench_request *request, const char *f
     struct bench_devices devices;
     char device[16] = "";
     ts_rates_here(&rates);
-    enum ts_status status = ts_text_file_check(path, diag);
+    enum ts_status status = ts_whole_file_check(path, true, diag);
     if (status == TS_OK)
         status = ts_bench_devices_choose(request->device, &devices, diag);
     if (status == TS_OK && devices.device) {

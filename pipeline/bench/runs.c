@@ -15,10 +15,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "core/text_file.h"
 #include "core/timing.h"
 #include "io/file/file_bytes.h"
 #include "io/file/new_folder.h"
+#include "io/file/whole_file.h"
 #include "pipeline/bench/bench_devices.h"
 #include "pipeline/bench/runs_process.h"
 #include "pipeline/command/table.h"
@@ -304,7 +304,7 @@ enum ts_status ts_runs_run(const struct runs_request *request, FILE *stream, str
     bool made;
     enum ts_status status = ts_bench_devices_choose(request->device, &runs.devices, diag);
     if (status == TS_OK && request->save)
-        status = ts_text_file_check(request->save, diag);
+        status = ts_whole_file_check(request->save, true, diag);
     if (status == TS_OK && request->folder)
         status = ts_new_folder(request->folder, &made, diag);
     if (status != TS_OK)

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "core/text_file.h"
 #include "datasets/phantom_scan.h"
+#include "io/file/whole_file.h"
 #include "pipeline/bench/runs.h"
 #include "pipeline/bench/runs_process.h"
 
@@ -120,11 +120,12 @@ static enum ts_status make_chain(const struct runs_job *job, const char *folder,
 {
     char path[RUNS_PATH_BYTES];
     snprintf(path, sizeof path, "%s/%s.yaml", folder, job->name);
-    FILE *file = ts_text_file_open(path, false, diag);
-    if (!file)
-        return TS_RUN_FAILED;
-    write_chain(job, file);
-    return ts_text_file_close(file, path, diag);
+    struct whole_file file;
+    const enum ts_status status = ts_whole_file_open(&file, path, false, diag);
+    if (status != TS_OK)
+        return status;
+    write_chain(job, file.stream);
+    return ts_whole_file_close(&file, diag);
 }
 
 enum ts_status ts_runs_make(const struct runs_job *job, const char *folder, struct ts_diag *diag)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "io/file/file_bytes.h"
+#include "io/file/file_commit.h"
 #include "pipeline/batch/batch.h"
 #include "pipeline/cli/cli.h"
 #include "pipeline/cli/cli_signals.h"
@@ -88,7 +89,13 @@ static enum ts_status check_folder(struct ts_diag *diag)
 
 static enum ts_status make_folder(struct ts_diag *diag)
 {
-    if (mkdir(batch.folder, 0777) == 0 || errno == EEXIST)
+    char parent[4096];
+    if (mkdir(batch.folder, 0777) == 0) {
+        snprintf(parent, sizeof parent, "%s/..", batch.folder);
+        ts_file_sync_folder(parent, batch.folder, diag);
+        return TS_OK;
+    }
+    if (errno == EEXIST)
         return TS_OK;
     return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "folder-not-usable"},
                          "'%s' cannot be made: %s", batch.folder, ts_errno_text(errno));

@@ -11,7 +11,7 @@
 
 #include "core/json.h"
 #include "core/svg.h"
-#include "core/text_file.h"
+#include "io/file/whole_file.h"
 
 /* ---- one value --------------------------------------------------------------------------------- */
 
@@ -187,14 +187,15 @@ void ts_table_html(const struct table_rows *rows, FILE *page)
 
 enum ts_status ts_table_save(const struct table_rows *rows, const char *path, struct ts_diag *diag)
 {
-    FILE *file = ts_text_file_open(path, true, diag);
-    if (!file)
-        return TS_RUN_FAILED;
-    fprintf(file, "[\n");
+    struct whole_file file;
+    const enum ts_status status = ts_whole_file_open(&file, path, true, diag);
+    if (status != TS_OK)
+        return status;
+    fprintf(file.stream, "[\n");
     for (int i = 0; i < rows->n; i++) {
-        fprintf(file, "%s", i > 0 ? "," : "");
-        print_json(rows->table, (const char *)rows->rows + (size_t)i * rows->table->row_bytes, file);
+        fprintf(file.stream, "%s", i > 0 ? "," : "");
+        print_json(rows->table, (const char *)rows->rows + (size_t)i * rows->table->row_bytes, file.stream);
     }
-    fprintf(file, "]\n");
-    return ts_text_file_close(file, path, diag);
+    fprintf(file.stream, "]\n");
+    return ts_whole_file_close(&file, diag);
 }

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The three files are made in memory and written one after the other. The chain is the text that the result holds, so
+ * The three files are written into a folder that has no name yet. The chain is the text that the result holds, so
  * that the crate has the workflow itself, and `tomostage run chain.yaml` reads it.
  */
 #include "pipeline/crate/crate.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "io/file/new_folder.h"
+#include "io/file/staged.h"
 
 static const char *const names[] = {"chain.yaml", "prov.json", "ro-crate-metadata.json"};
 
@@ -26,46 +24,37 @@ static void write_text(const struct run_record *record, int file, const char *da
         ts_crate_metadata(record, date, stream);
 }
 
-/* Writes a new file of the folder. Returns false with errno where that fails. */
-static bool write_file(const struct run_record *record, const char *folder, int file, const char *date)
+/* Writes one file into the staged folder. Returns 0 or errno. */
+static int write_file(const struct run_record *record, const struct staged *staged, int file, const char *date)
 {
-    char *path = ts_arena_printf(record->arena, "%s/%s", folder, names[file]);
+    char *path = ts_arena_printf(record->arena, "%s/%s", staged->temporary, names[file]);
     FILE *stream = path ? fopen(path, "wx") : NULL;
     if (!stream)
-        return false;
+        return path ? errno : ENOMEM;
+    errno = 0;
     write_text(record, file, date, stream);
-    const bool written = !ferror(stream) && fflush(stream) == 0 && fsync(fileno(stream)) == 0;
-    const int error = errno;
-    const bool closed = fclose(stream) == 0;
-    errno = written ? errno : error;
-    return written && closed;
-}
-
-static void remove_files(const struct run_record *record, const char *folder, bool made)
-{
-    for (int i = 0; i < FILES; i++) {
-        const char *path = ts_arena_printf(record->arena, "%s/%s", folder, names[i]);
-        if (path)
-            unlink(path);
-    }
-    if (made)
-        rmdir(folder);
+    const bool written = fflush(stream) == 0 && !ferror(stream);
+    const int error = errno ? errno : EIO;
+    if (fclose(stream) != 0 && written)
+        return errno;
+    return written ? 0 : error;
 }
 
 enum ts_status ts_crate_write(const struct run_record *record, const char *folder, const char *date,
                               struct ts_diag *diag)
 {
-    bool made = false;
-    const enum ts_status status = ts_new_folder(folder, &made, diag);
-    if (status != TS_OK)
-        return status;
-    for (int i = 0; i < FILES; i++) {
-        if (write_file(record, folder, i, date))
-            continue;
-        const int error = errno;
-        remove_files(record, folder, made);
-        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-write"},
-                             "cannot write the output '%s/%s': %s", folder, names[i], strerror(error));
+    struct staged staged;
+    enum ts_status status = ts_staged_folder(&staged, folder, "", false, diag);
+    for (int i = 0; i < FILES && status == TS_OK; i++) {
+        const int error = write_file(record, &staged, i, date);
+        if (error)
+            status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-write"},
+                                   "cannot write the output '%s/%s': %s", folder, names[i], strerror(error));
     }
-    return TS_OK;
+    if (status == TS_OK)
+        status = ts_staged_sync(&staged, diag);
+    if (status == TS_OK)
+        status = ts_staged_publish(&staged, diag);
+    ts_staged_clear(&staged);
+    return status;
 }

@@ -9,8 +9,8 @@
 #include "pipeline/crate/run_record.h"
 
 /* Writes chain.yaml, prov.json and ro-crate-metadata.json into the folder, which must be absent or empty. `date` is
- * the crate's datePublished in ISO 8601; NULL leaves it out. Returns TS_RUN_FAILED where the folder cannot be used or
- * written; nothing is left of a folder that it made. */
+ * the crate's datePublished in ISO 8601; NULL leaves it out. The folder gets its name when it is whole.
+ * Returns TS_RUN_FAILED where it cannot be used or written, and then leaves nothing. */
 enum ts_status ts_crate_write(const struct run_record *record, const char *folder, const char *date,
                               struct ts_diag *diag);
 

@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "core/svg.h"
-#include "core/text_file.h"
+#include "io/file/whole_file.h"
 #include "pipeline/drawing/round_number.h"
 
 enum { LEFT = 70, TOP = 60, WIDTH = 460, HEIGHT = 280, BOTTOM = 50, KEY_LINE = 16, GAP = 20, MOST_TICKS = 8 };
@@ -231,9 +231,10 @@ void ts_chart_draw(const struct chart *chart, FILE *file)
 
 enum ts_status ts_chart_write(const struct chart *chart, const char *path, bool replace, struct ts_diag *diag)
 {
-    FILE *file = ts_text_file_open(path, replace, diag);
-    if (!file)
-        return TS_RUN_FAILED;
-    ts_chart_draw(chart, file);
-    return ts_text_file_close(file, path, diag);
+    struct whole_file file;
+    const enum ts_status status = ts_whole_file_open(&file, path, replace, diag);
+    if (status != TS_OK)
+        return status;
+    ts_chart_draw(chart, file.stream);
+    return ts_whole_file_close(&file, diag);
 }

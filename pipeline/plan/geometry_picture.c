@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/text_file.h"
+#include "io/file/whole_file.h"
 #include "stages/geometry/view_angles.h"
 
 enum { SIDE = 760, MARGIN = 70, TEXT_TOP = SIDE + 10, LINE = 18, LINES = 9, N_RAYS = 7, ARC_STEPS = 48 };
@@ -295,12 +295,13 @@ enum ts_status ts_geometry_write(const struct ts_plan *plan, const char *path, b
     if (node < 0)
         return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "picture-nothing"},
                              "no image of this chain is a sinogram with angles, whose geometry could be drawn");
-    FILE *file = ts_text_file_open(path, force, diag);
-    if (!file)
-        return TS_RUN_FAILED;
+    struct whole_file file;
+    const enum ts_status status = ts_whole_file_open(&file, path, force, diag);
+    if (status != TS_OK)
+        return status;
     const struct rotation_axis axis = ts_plan_rotation_axis(plan, node);
     struct ts_image sinogram = plan->nodes[node].out;
     sinogram.axes[2].first = -axis.center * sinogram.axes[2].spacing;
-    ts_geometry_picture(&sinogram, &axis, file);
-    return ts_text_file_close(file, path, diag);
+    ts_geometry_picture(&sinogram, &axis, file.stream);
+    return ts_whole_file_close(&file, diag);
 }

@@ -14,7 +14,7 @@
 
 #include "core/json.h"
 #include "core/number.h"
-#include "io/file/file_commit.h"
+#include "io/file/whole_file.h"
 #include "pipeline/chain/yaml.h"
 #include "pipeline/plan/rates.h"
 
@@ -64,18 +64,12 @@ void ts_rates_print(const struct rates *rates, FILE *stream)
 
 enum ts_status ts_rates_save(const struct rates *rates, const char *path, struct ts_diag *diag)
 {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *stream = open_memstream(&text, &bytes);
-    if (stream)
-        ts_rates_print(rates, stream);
-    if (!stream || fclose(stream) != 0) {
-        free(text);
-        return ts_diag_no_memory(diag, sizeof *rates);
-    }
-    const enum ts_status status = ts_file_write_whole(path, true, text, bytes, diag);
-    free(text);
-    return status;
+    struct whole_file file;
+    const enum ts_status status = ts_whole_file_open(&file, path, true, diag);
+    if (status != TS_OK)
+        return status;
+    ts_rates_print(rates, file.stream);
+    return ts_whole_file_close(&file, diag);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "io/file/digest.h"
-#include "io/file/file_commit.h"
+#include "io/file/whole_file.h"
 #include "pipeline/drawing/base64.h"
 #include "pipeline/report/files.h"
 #include "pipeline/report/html.h"
@@ -144,7 +144,7 @@ static enum ts_status check_output(const struct report_request *request, struct 
     if (is_same_file(request->output, request->path) || is_same_file(request->output, request->profile))
         return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "output-is-input"},
                              "the page would replace '%s', which it is made from", request->output);
-    return ts_file_check(request->output, request->force, 0, diag);
+    return ts_whole_file_check(request->output, request->force, diag);
 }
 
 enum ts_status ts_report_write(const struct report_request *request, struct ts_diag *diag)
@@ -154,8 +154,13 @@ enum ts_status ts_report_write(const struct report_request *request, struct ts_d
     enum ts_status status = check_output(request, diag);
     if (status == TS_OK)
         status = make_page(request, &page, &bytes, diag);
+    struct whole_file file;
     if (status == TS_OK)
-        status = ts_file_write_whole(request->output, request->force, page, bytes, diag);
+        status = ts_whole_file_open(&file, request->output, request->force, diag);
+    if (status == TS_OK) {
+        (void)fwrite(page, 1, bytes, file.stream);
+        status = ts_whole_file_close(&file, diag);
+    }
     free(page);
     return status;
 }

@@ -13,7 +13,7 @@
 
 #include "core/json.h"
 #include "core/svg.h"
-#include "core/text_file.h"
+#include "io/file/whole_file.h"
 
 const char *const ts_profile_parts[TRACE_PARTS] = {"plan",     "prepare",  "read",  "upload", "compute",
                                                    "download", "compress", "write", "check",  "finish"};
@@ -216,8 +216,8 @@ static const char *path_of(char *path, size_t size, const char *name, const char
 enum ts_status ts_profile_check(const char *name, struct ts_diag *diag)
 {
     char path[PATH_MAX];
-    const enum ts_status status = ts_text_file_check(path_of(path, sizeof path, name, ".svg"), diag);
-    return status == TS_OK ? ts_text_file_check(path_of(path, sizeof path, name, ".json"), diag) : status;
+    const enum ts_status status = ts_whole_file_check(path_of(path, sizeof path, name, ".svg"), true, diag);
+    return status == TS_OK ? ts_whole_file_check(path_of(path, sizeof path, name, ".json"), true, diag) : status;
 }
 
 typedef void write_profile(const struct profile *profile, FILE *stream);
@@ -227,11 +227,12 @@ static enum ts_status write_file(const struct profile *profile, const char *name
 {
     char path[PATH_MAX];
     path_of(path, sizeof path, name, ending);
-    FILE *stream = ts_text_file_open(path, true, diag);
-    if (!stream)
-        return TS_RUN_FAILED;
-    write(profile, stream);
-    return ts_text_file_close(stream, path, diag);
+    struct whole_file file;
+    const enum ts_status status = ts_whole_file_open(&file, path, true, diag);
+    if (status != TS_OK)
+        return status;
+    write(profile, file.stream);
+    return ts_whole_file_close(&file, diag);
 }
 
 enum ts_status ts_profile_write(const struct trace *trace, struct profile_memory memory, const char *name,

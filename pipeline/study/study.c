@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 
 #include "core/svg.h"
-#include "core/text_file.h"
 #include "core/tomostage.h"
+#include "io/file/whole_file.h"
 
 /* clang-format off */
 const struct study *const ts_studies[] = {
@@ -46,7 +46,7 @@ static enum ts_status check_file(const struct study_request *request, const char
 {
     char path[PATH_BYTES];
     file_name(request, name, ending, path);
-    return ts_text_file_check(path, diag);
+    return ts_whole_file_check(path, true, diag);
 }
 
 static enum ts_status make_folder(const struct study_request *request, struct ts_diag *diag)
@@ -174,12 +174,12 @@ static enum ts_status run_one(const struct study *study, const struct study_requ
 static enum ts_status run_all(const struct study_request *request, FILE *stream, struct ts_diag *diag)
 {
     char path[PATH_BYTES];
-    enum ts_status status = TS_OK;
+    struct whole_file page;
     file_name(request, "index", "html", path);
-    FILE *page = ts_text_file_open(path, true, diag);
-    if (!page)
-        return TS_RUN_FAILED;
-    fprintf(page,
+    enum ts_status status = ts_whole_file_open(&page, path, true, diag);
+    if (status != TS_OK)
+        return status;
+    fprintf(page.stream,
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
             "<meta name=\"viewport\" content=\"width=device-width\"><title>Studies</title>\n"
             "<style>body{font-family:sans-serif;max-width:70em;margin:1em auto;padding:0 1em}"
@@ -191,11 +191,13 @@ static enum ts_status run_all(const struct study_request *request, FILE *stream,
             fprintf(stream, "%s== %s\n\n", study == ts_studies ? "" : "\n", (*study)->name);
         struct study_request own = *request;
         own.input = (*study)->own_data ? NULL : request->input;
-        status = run_one(*study, &own, stream, page, diag);
+        status = run_one(*study, &own, stream, page.stream, diag);
     }
-    fprintf(page, "</body></html>\n");
-    const enum ts_status closed = ts_text_file_close(page, path, diag);
-    return status == TS_OK ? closed : status;
+    fprintf(page.stream, "</body></html>\n");
+    if (status == TS_OK)
+        return ts_whole_file_close(&page, diag);
+    ts_whole_file_discard(&page);
+    return status;
 }
 
 enum ts_status ts_study_run(const struct study *study, const struct study_request *request, FILE *stream,

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/text_file.h"
+#include "io/file/whole_file.h"
 #include "tests/files/output_fixture.h"
 #include "tests/support/oracles.h"
 #include "tests/support/program.h"
@@ -318,7 +318,7 @@ Test(bench, files_that_cannot_be_written_are_found_at_once)
         request.save = plot ? there : missing;
         request.plot = plot ? missing : there;
         cr_expect_eq(ts_bench_run(&request, stream, diag), TS_RUN_FAILED);
-        cr_expect_str_eq(ts_diag_get(diag, 0)->code, "not-written");
+        cr_expect_str_eq(ts_diag_get(diag, 0)->code, "output-folder-missing");
         fclose(stream);
         cr_expect_eq(length, 0, "%s", text);
         free(text);
@@ -329,7 +329,7 @@ Test(bench, files_that_cannot_be_written_are_found_at_once)
     free(text);
     struct ts_diag *diag = ts_diag_create();
     snprintf(missing, sizeof missing, "%s/fresh", folder);
-    cr_expect_eq(ts_text_file_check(missing, diag), TS_OK);
+    cr_expect_eq(ts_whole_file_check(missing, true, diag), TS_OK);
     cr_expect_neq(access(missing, F_OK), 0);
     ts_diag_destroy(diag);
     ts_test_remove_folder(folder);
