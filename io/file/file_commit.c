@@ -355,3 +355,17 @@ void ts_file_clear(struct file_commit *file)
     free(file->temporary);
     *file = (struct file_commit){.fd = -1};
 }
+
+enum ts_status ts_file_write(const char *path, const void *bytes, size_t n, bool force, struct ts_diag *diag)
+{
+    struct file_commit file;
+    enum ts_status status = ts_file_create(&file, path, force, diag);
+    if (status == TS_OK && !ts_file_write_at(file.fd, bytes, n, 0))
+        status = fail(diag, "output-write", "write the output", path, errno);
+    if (status == TS_OK)
+        status = ts_file_sync(&file, diag);
+    if (status == TS_OK)
+        status = ts_file_publish(&file, diag);
+    ts_file_clear(&file);
+    return status;
+}

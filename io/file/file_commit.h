@@ -32,6 +32,9 @@ enum ts_status ts_file_sync(const struct file_commit *file, struct ts_diag *diag
 enum ts_status ts_file_publish(struct file_commit *file, struct ts_diag *diag);
 /* Removes the temporary file where there is one, closes it and frees the struct's texts. */
 void ts_file_clear(struct file_commit *file);
+/* Does all of this for a file whose n bytes are in memory. TS_RUN_FAILED where it cannot be written; an older file then
+ * stays as it was. */
+enum ts_status ts_file_write(const char *path, const void *bytes, size_t n, bool force, struct ts_diag *diag);
 /* Removes what dead processes have left of an output of this name in the folder, files and folders, with a note each.
  */
 void ts_file_remove_stale(const char *folder, const char *base, struct ts_diag *diag);

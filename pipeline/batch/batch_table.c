@@ -105,23 +105,6 @@ static void write_page(FILE *out, const struct batch *batch)
     fputs("</table>\n</html>\n", out);
 }
 
-static enum ts_status commit(const char *path, const char *text, size_t length, struct ts_diag *diag)
-{
-    struct file_commit file;
-    enum ts_status status = ts_file_create(&file, path, true, diag);
-    if (status != TS_OK)
-        return status;
-    if (!ts_file_write_at(file.fd, text, length, 0))
-        status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"},
-                               "%s: could not be written", path);
-    if (status == TS_OK)
-        status = ts_file_sync(&file, diag);
-    if (status == TS_OK)
-        status = ts_file_publish(&file, diag);
-    ts_file_clear(&file);
-    return status;
-}
-
 static enum ts_status write_table(const struct batch *batch, bool html, struct ts_diag *diag)
 {
     char path[4096], *text = NULL;
@@ -139,7 +122,7 @@ static enum ts_status write_table(const struct batch *batch, bool html, struct t
     enum ts_status status = fclose(out) == 0 && whole ? TS_OK : ts_diag_no_memory(diag, length);
     ts_batch_table_path(batch, html ? "html" : "tsv", path, sizeof path);
     if (status == TS_OK)
-        status = commit(path, text, length, diag);
+        status = ts_file_write(path, text, length, true, diag);
     free(text);
     return status;
 }

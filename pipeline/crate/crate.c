@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The three files are made in memory and written one after the other. The chain is the text that the result holds, so
- * that the crate has the workflow itself, and `tomostage run chain.yaml` reads it.
+ * The three files are written one after the other, into a folder that gets its name when all are there. The chain is
+ * the text that the result holds, so that the crate has the workflow itself, and `tomostage run chain.yaml` reads it.
  */
 #include "pipeline/crate/crate.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "io/file/new_folder.h"
+#include "io/file/file_bytes.h"
 
 static const char *const names[] = {"chain.yaml", "prov.json", "ro-crate-metadata.json"};
 
@@ -47,31 +46,16 @@ static bool write_file(const struct run_record *record, const char *folder, int 
     return written && closed;
 }
 
-static void remove_files(const struct run_record *record, const char *folder, bool made)
-{
-    for (int i = 0; i < FILES; i++) {
-        const char *path = ts_arena_printf(record->arena, "%s/%s", folder, names[i]);
-        if (path)
-            unlink(path);
-    }
-    if (made)
-        rmdir(folder);
-}
-
 enum ts_status ts_crate_write(const struct run_record *record, const char *folder, const char *date,
-                              struct ts_diag *diag)
+                              struct staged *staged, struct ts_diag *diag)
 {
-    bool made = false;
-    const enum ts_status status = ts_new_folder(folder, &made, diag);
+    enum ts_status status = ts_staged_folder(staged, folder, "", false, diag);
+    for (int i = 0; i < FILES && status == TS_OK; i++)
+        if (!write_file(record, staged->temporary, i, date))
+            status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-write"},
+                                   "cannot write the output '%s/%s': %s", folder, names[i], ts_errno_text(errno));
     if (status != TS_OK)
         return status;
-    for (int i = 0; i < FILES; i++) {
-        if (write_file(record, folder, i, date))
-            continue;
-        const int error = errno;
-        remove_files(record, folder, made);
-        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-write"},
-                             "cannot write the output '%s/%s': %s", folder, names[i], strerror(error));
-    }
-    return TS_OK;
+    ts_file_sync_folder(staged->temporary, folder, diag);
+    return ts_staged_publish(staged, diag);
 }

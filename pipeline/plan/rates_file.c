@@ -14,7 +14,6 @@
 
 #include "core/json.h"
 #include "core/number.h"
-#include "io/file/file_bytes.h"
 #include "io/file/file_commit.h"
 #include "pipeline/chain/yaml.h"
 #include "pipeline/plan/rates.h"
@@ -65,7 +64,6 @@ void ts_rates_print(const struct rates *rates, FILE *stream)
 
 enum ts_status ts_rates_save(const struct rates *rates, const char *path, struct ts_diag *diag)
 {
-    struct file_commit file;
     char *text = NULL;
     size_t bytes = 0;
     FILE *stream = open_memstream(&text, &bytes);
@@ -75,15 +73,7 @@ enum ts_status ts_rates_save(const struct rates *rates, const char *path, struct
         free(text);
         return ts_diag_no_memory(diag, sizeof *rates);
     }
-    enum ts_status status = ts_file_create(&file, path, true, diag);
-    if (status == TS_OK && !ts_file_write_at(file.fd, text, bytes, 0))
-        status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"},
-                               "%s cannot be written: %s", path, strerror(errno));
-    if (status == TS_OK)
-        status = ts_file_sync(&file, diag);
-    if (status == TS_OK)
-        status = ts_file_publish(&file, diag);
-    ts_file_clear(&file);
+    const enum ts_status status = ts_file_write(path, text, bytes, true, diag);
     free(text);
     return status;
 }

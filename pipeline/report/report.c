@@ -9,10 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "core/text_file.h"
 #include "io/file/digest.h"
+#include "io/file/file_commit.h"
 #include "pipeline/report/files.h"
 #include "pipeline/report/html.h"
 #include "pipeline/report/parts.h"
@@ -144,10 +143,7 @@ static enum ts_status check_output(const struct report_request *request, struct 
     if (is_same_file(request->output, request->path) || is_same_file(request->output, request->profile))
         return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "output-is-input"},
                              "the page would replace '%s', which it is made from", request->output);
-    if (request->force || access(request->output, F_OK) != 0)
-        return ts_text_file_check(request->output, diag);
-    FILE *file = ts_text_file_open(request->output, false, diag); /* reports that it exists */
-    return file ? ts_text_file_close(file, request->output, diag) : TS_RUN_FAILED;
+    return ts_file_check(request->output, request->force, 0, diag);
 }
 
 enum ts_status ts_report_write(const struct report_request *request, struct ts_diag *diag)
@@ -157,11 +153,8 @@ enum ts_status ts_report_write(const struct report_request *request, struct ts_d
     enum ts_status status = check_output(request, diag);
     if (status == TS_OK)
         status = make_page(request, &page, &bytes, diag);
-    FILE *file = status == TS_OK ? ts_text_file_open(request->output, request->force, diag) : NULL;
-    if (file) {
-        (void)fwrite(page, 1, bytes, file);
-        status = ts_text_file_close(file, request->output, diag);
-    }
+    if (status == TS_OK)
+        status = ts_file_write(request->output, page, bytes, request->force, diag);
     free(page);
-    return status == TS_OK && !file ? TS_RUN_FAILED : status;
+    return status;
 }
