@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the picture of report.md: the page of its example, on a phone and on a desk, as headless Chromium shows it.
+"""Makes the pictures of report.md and batch.md: a page of their examples as headless Chromium shows it, in each of the widths.
 
-Usage: report_picture.py PAGE.html OUT.png"""
+Usage: page_picture.py PAGE.html OUT.png HEIGHT WIDTH..., as 1560 390 1160 for report.png and 240 950 for batch.png"""
 import os
 import sys
 import tempfile
@@ -13,12 +13,13 @@ import browser  # noqa: E402
 
 FRAMES = """<body class="ready" style="margin:0;background:#777;display:flex;gap:20px"><script>document.documentElement.className =
 "ready"</script>{}</body>"""
-FRAME = '<iframe src="file://{}" style="border:0;width:{}px;height:1560px"></iframe>'
+FRAME = '<iframe src="file://{}" style="border:0;background:#fff;width:{}px;height:{}px"></iframe>'
 
+page, out = os.path.abspath(sys.argv[1]), sys.argv[2]
+height, *widths = map(int, sys.argv[3:])
 with browser.Browser(browser.find()) as chromium, tempfile.NamedTemporaryFile("w", suffix=".html") as file:
-    page = os.path.abspath(sys.argv[1])
-    file.write(FRAMES.format(FRAME.format(page, 390) + FRAME.format(page, 1160)))
+    file.write(FRAMES.format("".join(FRAME.format(page, width, height) for width in widths)))
     file.flush()
-    chromium.load(file.name, 1570, 1560)
+    chromium.load(file.name, sum(widths) + 20 * (len(widths) - 1), height)
     time.sleep(2)  # the frames draw themselves
-    chromium.screenshot(sys.argv[2], whole=False)
+    chromium.screenshot(out, whole=False)
