@@ -89,17 +89,25 @@ def compressed(study, tool):
     return folder
 
 
+RESULT_CHAIN = "box radius=1 | histogram bins=16 | save name=b | radon views=12"
+
+
 def result(size=32, slices=6):
     """A result with a saved image, a table and a sinogram."""
-    path = os.path.join(FOLDER, "result.h5")
-    chain = f"dicom {phantom(size, slices)} | box radius=1 | histogram bins=16 | save name=b | radon views=12 | hdf5 {path}"
-    done = run("run", chain, "--quiet")
+    path = os.path.join(FOLDER, f"result_{size}_{slices}.h5")
+    if os.path.exists(path):
+        return path
+    done = run("run", f"dicom {phantom(size, slices)} | {RESULT_CHAIN} | hdf5 {path}", "--quiet")
     assert done.returncode == 0, done.stdout
     return path
 
 
+TABLES = ("batch.tsv", "batch.html")  # of a batch, which writes them also where a study fails
+
+
 def tasks():
-    """What is tried while calls fail: (name, arguments with {out} for the folder of the output, the input's name)."""
+    """What is tried while calls fail: (name, arguments with {out} for the folder of the output, the input's name). The
+    commands that take results write what they make into {out}, or print it."""
     study, own = phantom(16, 4), result(16, 4)
     packed = compressed(study, "dcmcrle")
     by_workers = [("run compressed dicom", ["run", f"dicom {packed} | statistics | hdf5 {{out}}/o.h5", "--quiet"], packed)]
@@ -108,7 +116,20 @@ def tasks():
             ("run result", ["run", f"result {own} | statistics | hdf5 {{out}}/o.h5 dtype=f16", "--quiet"], own),
             ("verify", ["verify", own], own),
             ("info", ["info", own], own),
-            ("preview", ["preview", own, "-o", "{out}/o.png"], own)]
+            *(task for task in result_tasks() if task[0] != "rerun to a file")]
+
+
+def result_tasks():
+    """The commands that make something from results, and the runs of many values and of many studies."""
+    study, own = phantom(16, 4), result(16, 4)
+    return [("preview", ["preview", own, "-o", "{out}/o.png"], own),
+            ("report", ["report", own, "-o", "{out}/o.html"], own),
+            ("export", ["export", own, "--dataset", "b", "-o", "{out}/o.nii", "--provenance", "{out}/crate"], own),
+            ("diff", ["diff", own, own], own),
+            ("rerun", ["rerun", own, "-i", study], own),
+            ("rerun to a file", ["rerun", own, "-i", study, "-o", "{out}/o.h5"], own),
+            ("run a sweep", ["run", f"dicom {study} | box radius={{sweep 0 1 2}} | hdf5 {{out}}/o.h5", "--quiet"], study),
+            ("batch", ["batch", f"dicom x | {RESULT_CHAIN} | hdf5 y.h5", study, "-o", "{out}", "--quiet"], study)]
 
 
 def run_task(worker, task, **fault):
@@ -118,9 +139,20 @@ def run_task(worker, task, **fault):
     shutil.rmtree(out, ignore_errors=True)
     os.makedirs(out)
     done = run(*(argument.replace("{out}", out) for argument in arguments),
-               env=preload("fault", FAULT_ARM=os.path.basename(source), FAULT_COUNT=worker + "/count", **fault))
-    files = {name: digest(os.path.join(out, name)) for name in os.listdir(out)}
-    return done, done.stdout.decode(errors="replace").replace(out, "{out}"), files
+               env=preload("fault", FAULT_ARM=os.path.basename(source), FAULT_COUNT=worker + "/count", TMPDIR=out, **fault))
+    return done, done.stdout.decode(errors="replace").replace(out, "{out}"), written(out)
+
+
+def written(out):
+    """The digests of all files below a folder. The tables of batches, which hold times, are left out."""
+    paths = [os.path.join(folder, name) for folder, _, names in os.walk(out) for name in names if name not in TABLES]
+    return {os.path.relpath(path, out): digest(path) for path in paths}
+
+
+def left_behind(task, expected, files):
+    """What a command that failed has left, and should not have. The studies of a batch that were done stay."""
+    done = expected if task[0] == "batch" else {}
+    return [name for name, found in files.items() if done.get(name) != found]
 
 
 def same(expected, text, files):

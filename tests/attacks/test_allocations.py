@@ -7,7 +7,8 @@ another library may end the process, but that leaves no temporary file and no fa
 """
 import errno
 
-from attack import counted, died, fail, finish, run_task, same, side_by_side, skip_under_sanitizers, spread, tasks
+from attack import (counted, died, fail, finish, left_behind, run_task, same, side_by_side, skip_under_sanitizers, spread,
+                    tasks)
 
 skip_under_sanitizers()
 TASKS = tasks()
@@ -34,7 +35,7 @@ def try_one(worker, case):
         fail(f"{name}: exit {done.returncode}")
     elif done.returncode == 0 and not same(expected[task[0]], text, files):
         fail(f"{name}: exit 0 and another result: {text[:200]}")
-    elif done.returncode != 0 and files:
+    elif done.returncode != 0 and left_behind(task, expected[task[0]][1], files):
         fail(f"{name}: exit {done.returncode}, and {list(files)} stand there")
     elif done.returncode != 0 and not died(done) and not text.strip():
         fail(f"{name}: exit {done.returncode} without a word")
