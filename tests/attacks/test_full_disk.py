@@ -10,7 +10,7 @@ import resource
 import shutil
 import subprocess
 
-from attack import FOLDER, PROGRAM, TABLES, fail, finish, result, result_tasks, run, side_by_side, written
+from attack import FOLDER, PROGRAM, TABLES, fail, finish, result, result_tasks, run, side_by_side, tasks, written
 
 # The disk holds ballast, so that it has little room whatever is written; what stands there at the end is printed.
 DISK = """mount --make-rprivate / && mount -t tmpfs -o size=1m none "$1" && cd "$1" &&
@@ -65,6 +65,6 @@ def may_mount():
 
 
 MOUNTS = may_mount()
-WRITING = [task for task in result_tasks() if task[0] != "diff"]
+WRITING = [task for task in tasks()[-1:] + result_tasks() if task[0] != "diff"]
 tried = sum(n for _, n in side_by_side(WRITING, try_task))
 finish(f"{tried} runs on full disks, of {len(WRITING)} commands", 20)
