@@ -61,10 +61,15 @@ const char *ts_beam_name(enum ts_beam_kind kind)
     return names[kind];
 }
 
-const char *ts_axis_name(enum ts_axis_kind kind)
+const char *ts_axis_kind_name(enum ts_axis_kind kind)
 {
     static const char *const names[] = {"z", "y", "x", "view", "detector", "bin", "item", "time", "echo", "b"};
     return names[kind];
+}
+
+const char *ts_axis_name(const struct ts_axis *axis)
+{
+    return axis->name ? axis->name : ts_axis_kind_name(axis->kind);
 }
 
 bool ts_mul_size(size_t a, size_t b, size_t *product)

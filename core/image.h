@@ -35,7 +35,8 @@ uint32_t ts_dtype_sign_bit(enum ts_dtype dtype);
 void ts_dtype_range(enum ts_dtype dtype, double *low, double *high);
 const char *ts_quantity_name(enum ts_quantity quantity); /* "counts" ... "intensity" */
 const char *ts_beam_name(enum ts_beam_kind kind);        /* "parallel", "fan-arc", "fan-flat" */
-const char *ts_axis_name(enum ts_axis_kind kind);        /* "z", "y", "x", "view", "detector", "bin", "item", ... */
+const char *ts_axis_kind_name(enum ts_axis_kind kind);   /* "z", "y", "x", "view", "detector", "bin", "item", ... */
+const char *ts_axis_name(const struct ts_axis *axis);    /* its own name, or that of its kind */
 
 /* Computes a * b in *product. Returns false where it does not fit. */
 bool ts_mul_size(size_t a, size_t b, size_t *product);

@@ -136,6 +136,7 @@ struct ts_axis {
     const char *unit;        /* unit of positions and spacing: "mm", "degree", "pixel", "" */
     const double *positions; /* n values in `unit` where they are not evenly spaced, else NULL */
     double first;            /* position of index 0 where positions is NULL; index i is then at first + i * spacing */
+    const char *name;        /* what a TS_AXIS_ITEM counts, such as "box_radius" or "iteration"; NULL: "item" */
 };
 
 /* The one data type: a volume (z, y, x) or a sinogram (z, view, detector), row-major, the last axis fastest.

@@ -64,7 +64,7 @@ static void label_one(struct dicom_series *series, const struct dicom_series *fi
     if (stack && *image->stack)
         add(series, "stack %s", is_count(image->stack) ? image->stack : DICOM_UNRECOGNIZED);
     if (series->volume_axis.n == 1 && series->volume_axis.positions)
-        add(series, "%s %g %s", ts_axis_name(series->volume_axis.kind), series->volume_axis.positions[0],
+        add(series, "%s %g %s", ts_axis_name(&series->volume_axis), series->volume_axis.positions[0],
             series->volume_axis.unit);
 }
 
@@ -96,7 +96,7 @@ void ts_dicom_series_line(const struct dicom_series *series, bool names, char *o
     char name[DICOM_TEXT_MAX + DICOM_LABEL_MAX + 128], volumes[48] = "", orientation[64];
     write_name(series, names, name, sizeof name);
     if (series->n_volumes > 1)
-        snprintf(volumes, sizeof volumes, " x %zu (%s)", series->n_volumes, ts_axis_name(series->volume_axis.kind));
+        snprintf(volumes, sizeof volumes, " x %zu (%s)", series->n_volumes, ts_axis_name(&series->volume_axis));
     if (series->refusal) {
         snprintf(out, size, "%s, %d x %d x %lld%s", name, (int)axes[1].n, (int)axes[2].n, (long long)axes[0].n,
                  volumes);

@@ -6,11 +6,12 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum ts_status ts_new_folder(const char *folder, bool *made, struct ts_diag *diag)
 {
@@ -50,16 +51,42 @@ enum ts_status ts_temporary_folder_make(const char *parent, char *folder, size_t
     return TS_OK;
 }
 
-static int remove_entry(const char *path, const struct stat *found, int kind, struct FTW *at)
+static bool remove_entry(int folder, const char *name);
+
+/* Removes what the folder holds. It allocates nothing, so that a process without memory leaves nothing either. What is
+ * removed while a folder is read may hide the rest, so that it is read until nothing more can be removed. */
+static void remove_entries(int folder)
 {
-    (void)found;
-    (void)kind;
-    (void)at;
-    return remove(path);
+    union {
+        struct dirent64 first;
+        char bytes[4096];
+    } entries;
+    bool removed = true;
+    while (removed && lseek(folder, 0, SEEK_SET) == 0) {
+        removed = false;
+        for (ssize_t n; (n = getdents64(folder, &entries, sizeof entries)) > 0;)
+            for (ssize_t at = 0; at < n;) {
+                const struct dirent64 *entry = (const struct dirent64 *)(const void *)(entries.bytes + at);
+                at += entry->d_reclen;
+                if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+                    removed |= remove_entry(folder, entry->d_name);
+            }
+    }
+}
+
+static bool remove_entry(int folder, const char *name)
+{
+    if (unlinkat(folder, name, 0) == 0)
+        return true;
+    const int inner = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (inner < 0)
+        return false;
+    remove_entries(inner);
+    close(inner);
+    return unlinkat(folder, name, AT_REMOVEDIR) == 0;
 }
 
 void ts_temporary_folder_remove(const char *folder)
 {
-    enum { MOST_OPEN = 16 };
-    (void)nftw(folder, remove_entry, MOST_OPEN, FTW_DEPTH | FTW_PHYS);
+    (void)remove_entry(AT_FDCWD, folder);
 }

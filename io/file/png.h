@@ -8,7 +8,7 @@
 #include "core/diag.h"
 
 /* Writes width * height gray pixels, row by row from the top, and replaces an existing file. Returns TS_RUN_FAILED
- * where the file cannot be written, and then leaves none. */
+ * where the file cannot be written; an existing one then stays as it was. */
 enum ts_status ts_png_write_gray8(const char *path, int64_t width, int64_t height, const uint8_t *pixels,
                                   struct ts_diag *diag);
 /* Encodes the same in memory; free() releases *bytes. Returns TS_RUN_FAILED where memory is out. */

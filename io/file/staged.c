@@ -181,10 +181,11 @@ static int publish_folder(struct staged *staged)
 {
     if (renameat2(AT_FDCWD, staged->temporary, AT_FDCWD, staged->path, RENAME_NOREPLACE) == 0)
         return 0;
-    if (errno == EINVAL || errno == ENOSYS || (errno == EEXIST && rmdir(staged->path) == 0))
+    const int error = errno;
+    if (error == EINVAL || error == ENOSYS || (error == EEXIST && rmdir(staged->path) == 0))
         return rename(staged->temporary, staged->path) == 0 ? 0 : errno;
-    if (!staged->force)
-        return EEXIST;
+    if (error != EEXIST || !staged->force)
+        return error;
     staged->has_old = renameat2(AT_FDCWD, staged->temporary, AT_FDCWD, staged->path, RENAME_EXCHANGE) == 0;
     return staged->has_old ? 0 : errno;
 }

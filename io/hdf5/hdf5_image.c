@@ -66,25 +66,10 @@ static void put_numbers(struct hdf5_writer *writer, const char *object, const ch
     (void)ts_hdf5_values(writer, path, &numbers);
 }
 
-void ts_hdf5_name_items(struct hdf5_writer *writer, const char *name)
-{
-    writer->items = name;
-}
-
-static bool is_named(const struct hdf5_writer *writer, const struct ts_axis *axis)
-{
-    return axis->kind == TS_AXIS_ITEM && writer->items;
-}
-
-static const char *name_of(const struct hdf5_writer *writer, const struct ts_axis *axis)
-{
-    return is_named(writer, axis) ? writer->items : ts_axis_name(axis->kind);
-}
-
 static void write_axis(struct hdf5_writer *writer, const char *group, const struct ts_axis *axis)
 {
     char path[PATH_BYTES], name[128];
-    const char *unit = axis->unit ? axis->unit : "", *kind = name_of(writer, axis);
+    const char *unit = axis->unit ? axis->unit : "", *kind = ts_axis_name(axis);
     double *positions = malloc((size_t)axis->n * sizeof *positions);
     if (!positions) {
         ts_hdf5_fail_memory(writer, (size_t)axis->n * sizeof *positions);
@@ -113,12 +98,10 @@ enum ts_status ts_hdf5_axes(struct hdf5_writer *writer, const char *group, const
     const char *names[TS_MAX_RANK];
     char path[PATH_BYTES];
     for (int d = 0; d < image->rank; d++)
-        names[d] = name_of(writer, &image->axes[d]);
+        names[d] = ts_axis_name(&image->axes[d]);
     put_text(writer, group, "signal", signal);
     if (image->rank == 0)
         return ts_hdf5_state(writer);
-    if (is_named(writer, &image->axes[0]))
-        put_text(writer, group, "sweep", writer->items);
     snprintf(path, sizeof path, "%.960s@axes", group);
     (void)ts_hdf5_texts(writer, path, names, (size_t)image->rank);
     for (int32_t d = 0; d < image->rank; d++) {
@@ -204,6 +187,8 @@ enum ts_status ts_hdf5_image(struct hdf5_writer *writer, const char *path, const
     (void)ts_hdf5_group(writer, path, "NXdata");
     write_data(writer, path, image, id);
     (void)ts_hdf5_axes(writer, path, "data", image);
+    if (image->axes[0].kind == TS_AXIS_ITEM)
+        put_text(writer, path, "sweep", ts_axis_name(&image->axes[0]));
     write_geometry(writer, path, image);
     write_beam(writer, path, image);
     if (!writer->default_data && !(writer->default_data = strdup(path)))

@@ -51,8 +51,8 @@ static void take_axes(struct sense *sense, const char *line)
     for (int d = 0; d < sense->image.rank; d++) {
         sense->image.axes[d].kind = TS_AXIS_ITEM; /* the values of a sweep have a name of their own */
         for (enum ts_axis_kind kind = TS_AXIS_Z; kind <= TS_AXIS_B; kind++)
-            if (strlen(ts_axis_name(kind)) == strnlen(names + (size_t)d * width, width) &&
-                strncmp(names + (size_t)d * width, ts_axis_name(kind), width) == 0)
+            if (strlen(ts_axis_kind_name(kind)) == strnlen(names + (size_t)d * width, width) &&
+                strncmp(names + (size_t)d * width, ts_axis_kind_name(kind), width) == 0)
                 sense->image.axes[d].kind = kind;
     }
 }
@@ -98,7 +98,7 @@ static void take_dataset(struct sense *sense, const char *path)
     sense->values = strncmp(name, "data\t", 5) == 0;
     sense->has_data |= sense->values;
     for (int d = 0; d < sense->image.rank; d++) {
-        const char *axis = ts_axis_name(sense->image.axes[d].kind);
+        const char *axis = ts_axis_name(&sense->image.axes[d]);
         if (strncmp(name, axis, strlen(axis)) != 0 || name[strlen(axis)] != '\t')
             continue;
         sense->axis = d;

@@ -40,12 +40,9 @@ enum ts_status ts_hdf5_link(struct hdf5_writer *writer, const char *path, const 
 
 /* Creates an NXdata group at `path` with the dataset "data" described by `image`, its axes (z, y, x or z, view,
  * detector: values and units), geometry and quantity attributes. Slabs follow through ts_hdf5_write. *id names it. An
- * image may be of TS_F16: its slabs are halves, or 32-bit floats, which are then rounded (core/half.h). */
+ * image may be of TS_F16: its slabs are halves, or 32-bit floats, which are then rounded (core/half.h). Where the first
+ * axis is a TS_AXIS_ITEM, the values of a sweep, its name is the attribute "sweep" too, by which a reader finds it. */
 enum ts_status ts_hdf5_image(struct hdf5_writer *writer, const char *path, const struct ts_image *image, int *id);
-/* Names the axis TS_AXIS_ITEM of the images that follow after what it counts, such as box_radius, the values of a
- * sweep; NULL: item. Such images get the name as the attribute "sweep" too, by which a reader finds the axis. The text
- * stays the caller's. */
-void ts_hdf5_name_items(struct hdf5_writer *writer, const char *name);
 /* Makes the existing group plot by itself as NXdata: its dataset `signal`, of the shape of `image`, gets a dataset for
  * each axis, as ts_hdf5_image writes them. */
 enum ts_status ts_hdf5_axes(struct hdf5_writer *writer, const char *group, const char *signal,

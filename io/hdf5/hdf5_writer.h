@@ -54,7 +54,6 @@ struct hdf5_writer {
     pthread_mutex_t write_lock; /* held by the thread that writes a chunk */
     struct hdf5_dataset **datasets;
     int n_datasets, n_images;
-    const char *items;                  /* name of the axis TS_AXIS_ITEM of the images that follow; NULL: item */
     char *default_entry, *default_data; /* first NXentry, first NXdata of an image */
 
     pthread_mutex_t failure_lock;

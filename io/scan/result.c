@@ -99,7 +99,7 @@ static enum ts_status read_axis(struct projections *projections, const struct hd
         status = unlike(projections, "an axis has no positions");
     if (status != TS_OK)
         return status;
-    *axis = (struct ts_axis){.kind = kind, .n = n_samples};
+    *axis = (struct ts_axis){.kind = kind, .n = n_samples, .name = kind == TS_AXIS_ITEM ? name : NULL};
     status = get_text(input, &dataset, "units", &axis->unit);
     if (status == TS_OK)
         status = ts_hdf5_input_numbers(input, &dataset, "spacing", 1, &spacing, &found);
@@ -119,21 +119,21 @@ static enum ts_status read_volume_axis(struct projections *projections, const st
         double index = -1;
         int found;
         char name[32];
-        snprintf(name, sizeof name, "%s_indices", ts_axis_name(kind));
+        snprintf(name, sizeof name, "%s_indices", ts_axis_kind_name(kind));
         const enum ts_status status = ts_hdf5_input_numbers(&projections->input, group, name, 1, &index, &found);
         if (status != TS_OK)
             return status;
         if (found > 0 && index == 0)
-            return read_axis(projections, group, kind, ts_axis_name(kind), projections->stack.n_volumes,
+            return read_axis(projections, group, kind, ts_axis_kind_name(kind), projections->stack.n_volumes,
                              &projections->volume_axis);
     }
     const char *sweep;
     const enum ts_status status = get_text(&projections->input, group, "sweep", &sweep);
-    if (status != TS_OK || *sweep)
-        return status != TS_OK ? status
-                               : read_axis(projections, group, TS_AXIS_ITEM, sweep, projections->stack.n_volumes,
-                                           &projections->volume_axis);
-    return unlike(projections, "its first axis is neither time nor echo nor b, nor that of a sweep");
+    if (status == TS_OK && !*sweep)
+        return unlike(projections, "its first axis is neither time nor echo nor b, nor that of a sweep");
+    return status == TS_OK ? read_axis(projections, group, TS_AXIS_ITEM, sweep, projections->stack.n_volumes,
+                                       &projections->volume_axis)
+                           : status;
 }
 
 static enum ts_status read_axes(struct projections *projections, const struct hdf5_ref *group, struct ts_image *image)
@@ -151,12 +151,12 @@ static enum ts_status read_axes(struct projections *projections, const struct hd
     for (int d = 0; d < 3 && status == TS_OK; d++) {
         const enum ts_axis_kind kind = kinds[sinogram][d];
         char name[32];
-        snprintf(name, sizeof name, "%s_indices", ts_axis_name(kind));
+        snprintf(name, sizeof name, "%s_indices", ts_axis_kind_name(kind));
         status = ts_hdf5_input_numbers(input, group, name, 1, &index, &found);
         if (status == TS_OK && (found < 1 || index != d + (n_volumes > 1)))
             status = unlike(projections, "its axes are neither z, y and x nor z, view and detector");
         if (status == TS_OK)
-            status = read_axis(projections, group, kind, ts_axis_name(kind),
+            status = read_axis(projections, group, kind, ts_axis_kind_name(kind),
                                projections->stack.n[d] / (d == 0 ? n_volumes : 1), &image->axes[d]);
     }
     return status == TS_OK && n_volumes > 1 ? read_volume_axis(projections, group) : status;

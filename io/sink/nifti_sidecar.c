@@ -198,7 +198,7 @@ bool ts_nifti_write_json(FILE *stream, const struct sink_request *request, const
     write_phase_axis(&json, request);
     if (request->volumes) {
         ts_json_open_member(&json, "Volumes", '{');
-        ts_json_member_text(&json, "Axis", ts_axis_name(request->volumes->kind));
+        ts_json_member_text(&json, "Axis", ts_axis_name(request->volumes));
         ts_json_member_text(&json, "Units", request->volumes->unit);
         write_positions(&json, "Positions", request->volumes);
         ts_json_close(&json, '}');

@@ -50,7 +50,7 @@ void ts_volume_axis_json(struct json *json, const struct ts_axis *axis)
 {
     ts_json_open_member(json, "volumes", '{');
     ts_json_member_integer(json, "n", axis->n);
-    ts_json_member_text(json, "axis", ts_axis_name(axis->kind));
+    ts_json_member_text(json, "axis", ts_axis_name(axis));
     ts_json_member_text(json, "unit", axis->unit);
     if (axis->positions)
         write_numbers(json, "positions", axis->positions, (int)axis->n);

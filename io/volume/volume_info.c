@@ -30,7 +30,7 @@ static void print_text(const struct source *source, const struct source_format *
     fprintf(stream, "\n  %s: %" PRId64 " x %" PRId64 " pixels x %" PRId64 " slice%s (rows x columns x slices), %s",
             format->name, y->n, x->n, z->n, z->n == 1 ? "" : "s", ts_dtype_name(image->dtype));
     if (source->n_volumes > 1)
-        fprintf(stream, ", %" PRId64 " volumes by %s", source->n_volumes, ts_axis_name(source->volume_axis.kind));
+        fprintf(stream, ", %" PRId64 " volumes by %s", source->n_volumes, ts_axis_name(&source->volume_axis));
     if (!strcmp(z->unit, "mm"))
         fprintf(stream, "\n  spacing %g x %g x %g mm", y->spacing, x->spacing, z->spacing);
     else

@@ -19,6 +19,7 @@ struct batch {
     int jobs;          /* most runs at once */
     int shard, shards; /* studies shard, shard + shards, ... of the list, counted from 1, are this batch's */
     bool resume, keep_going, quiet;
+    bool json; /* events instead of lines of text on standard output */
     /* Loads the chain with the input, the output and the parameters of a study. */
     enum ts_status (*load)(const struct batch_study *study, struct ts_chain **chain, struct ts_diag *diag);
     bool (*stopped)(void); /* returns true where a signal has come */
@@ -47,6 +48,11 @@ void ts_batch_run(struct batch *batch);
 enum ts_status ts_batch_write_tables(const struct batch *batch, struct ts_diag *diag);
 /* Writes the path of a table; `suffix` is "tsv" or "html". */
 void ts_batch_table_path(const struct batch *batch, const char *suffix, char *path, size_t size);
+/* Print an event as JSON: that the batch starts; that a study starts or has ended, as the ended-th; that all has ended,
+ * with the path of the table, or NULL where nothing was run. */
+void ts_batch_print_started(const struct batch *batch);
+void ts_batch_print_study(const struct batch *batch, const struct batch_study *study, size_t ended);
+void ts_batch_print_finished(const struct batch *batch, const char *table);
 /* Returns the number of studies in this state. */
 size_t ts_batch_count(const struct batch *batch, enum study_state state);
 /* Returns the exit code: TS_BAD_CHAIN before TS_RUN_FAILED before TS_BAD_INPUT, where studies were refused or failed;

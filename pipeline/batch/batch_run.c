@@ -40,7 +40,9 @@ struct runs {
 
 static void print_state(const struct runs *runs, const struct batch_study *study)
 {
-    if (runs->batch->quiet)
+    if (runs->batch->json)
+        ts_batch_print_study(runs->batch, study, runs->ended);
+    if (runs->batch->quiet || runs->batch->json)
         return;
     printf("[%zu of %zu] ", runs->ended, runs->batch->studies.n);
     ts_text_print(stdout, "", study->name);
@@ -192,6 +194,8 @@ static void start_locked(struct runs *runs, struct batch_study *study, struct ts
             study->state = STUDY_RUNNING;
     }
     runs->running += study->state == STUDY_RUNNING;
+    if (study->state == STUDY_RUNNING && runs->batch->json)
+        ts_batch_print_study(runs->batch, study, runs->ended);
     if (study->state != STUDY_RUNNING)
         ts_output_unlock(runs->batch->folder, study->name, study->lock);
     if (status != TS_OK) {
@@ -218,7 +222,7 @@ static void start(struct runs *runs, struct batch_study *study)
         return;
     }
     ts_diag_destroy(diag);
-    if (!study->waited && !runs->batch->quiet) {
+    if (!study->waited && !runs->batch->quiet && !runs->batch->json) {
         ts_text_print(stdout, "", study->name);
         puts(": another batch is working on it");
         fflush(stdout);

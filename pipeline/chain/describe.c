@@ -159,7 +159,7 @@ static void print_tables(const struct stage *stage, const char *title, const cha
         const struct ts_image *image = &tables[i].image;
         fprintf(stream, "%s%s%s (", before, tables[i].name, after);
         for (int axis = 0; axis < image->rank; axis++)
-            fprintf(stream, "%s%s", axis > 0 ? ", " : "", ts_axis_name(image->axes[axis].kind));
+            fprintf(stream, "%s%s", axis > 0 ? ", " : "", ts_axis_name(&image->axes[axis]));
         fprintf(stream, "%s) %s: %s\n", image->rank == 0 ? "one value" : "", ts_dtype_name(image->dtype),
                 tables[i].doc);
     }

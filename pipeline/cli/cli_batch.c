@@ -51,7 +51,8 @@ static const struct command_option options[] = {
      "memory of all jobs together; default: 60 % of what is free"},
     {"gpu-memory", 0, OPTION_BYTES, OPTION_AT(struct batch, options.gpu_memory_bytes), "SIZE",
      "GPU memory of all jobs together; default: 80 % of what the device has"},
-    {"quiet", 0, OPTION_FLAG, OPTION_AT(struct batch, quiet), NULL, "print nothing but messages"}};
+    {"quiet", 0, OPTION_FLAG, OPTION_AT(struct batch, quiet), NULL, "print nothing but messages"},
+    {"json", 0, OPTION_FLAG, OPTION_AT(struct batch, json), NULL, "what happens as JSON objects, one a line"}};
 
 static enum ts_status load(const struct batch_study *study, struct ts_chain **chain, struct ts_diag *diag)
 {
@@ -115,6 +116,10 @@ static void print_summary(void)
 {
     char path[4096];
     ts_batch_table_path(&batch, "tsv", path, sizeof path);
+    if (batch.json)
+        ts_batch_print_finished(&batch, path);
+    if (batch.json || batch.quiet)
+        return;
     ts_text_print(stdout, "wrote ", path);
     printf(": %zu stud%s", batch.studies.n, batch.studies.n == 1 ? "y" : "ies");
     for (int state = STUDY_PLANNED; state <= STUDY_STOPPED; state++)
@@ -123,13 +128,22 @@ static void print_summary(void)
     putchar('\n');
 }
 
+static void print_refused(void)
+{
+    fprintf(stderr, "tomostage: %zu of %zu studies are refused; nothing was run\n",
+            ts_batch_count(&batch, STUDY_REFUSED), batch.studies.n);
+    for (size_t i = 0; batch.json && i < batch.studies.n; i++)
+        ts_batch_print_study(&batch, &batch.studies.items[i], 0);
+    if (batch.json)
+        ts_batch_print_finished(&batch, NULL);
+}
+
 /* Returns the exit code, but where a signal has come: main's handlers hold that. */
 static enum ts_status run_studies(struct ts_diag *diag)
 {
     ts_batch_take_shard(&batch);
     if (!ts_batch_plan(&batch) && !batch.keep_going) {
-        fprintf(stderr, "tomostage: %zu of %zu studies are refused; nothing was run\n",
-                ts_batch_count(&batch, STUDY_REFUSED), batch.studies.n);
+        print_refused();
         return ts_batch_status(&batch);
     }
     enum ts_status status = check_folder(diag);
@@ -138,9 +152,11 @@ static enum ts_status run_studies(struct ts_diag *diag)
     if (status != TS_OK)
         return status;
     ts_cli_signals_remember();
+    if (batch.json)
+        ts_batch_print_started(&batch);
     ts_batch_run(&batch);
     status = ts_batch_write_tables(&batch, diag);
-    if (status == TS_OK && !batch.quiet)
+    if (status == TS_OK)
         print_summary();
     return status == TS_OK ? ts_batch_status(&batch) : status;
 }
@@ -165,7 +181,7 @@ static int run(char **operands)
         status = run_studies(diag);
     const bool judged = status != TS_OK && ts_diag_error_count(diag) == 0; /* each study's messages were printed */
     ts_command_flush();
-    const int code = ts_command_finish_take(diag, judged ? TS_OK : status, false);
+    const int code = ts_command_finish_take(diag, judged ? TS_OK : status, batch.json);
     free(batch.studies.items);
     ts_arena_destroy(batch.studies.arena);
     return ts_cli_signals_came() ? ts_cli_signals_stopped() : judged ? (int)status : code;

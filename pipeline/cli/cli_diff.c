@@ -37,10 +37,15 @@ static const struct command_option options[] = {
      "uniform (default): 7 x 7 pixels of equal weight; gaussian: 11 x 11, of sigma 1.5", .parse = parse_window},
     {"json", 0, OPTION_FLAG, OPTION_AT(struct arguments, json), NULL, "everything as one JSON object"}};
 
-static struct comparison_side side_of(const char *text)
+/* Fills in a side; --dataset names the image of a result. */
+static enum ts_status set_side(const char *text, struct comparison_side *side, struct ts_diag *diag)
 {
-    const bool one_line = ts_cli_is_one_line(text);
-    return (struct comparison_side){text, one_line, !one_line && ts_side_is_hdf5(text) ? arguments.dataset : NULL};
+    bool is_result = false;
+    *side = (struct comparison_side){text, ts_cli_is_one_line(text), NULL};
+    const enum ts_status status = side->one_line ? TS_OK : ts_side_is_hdf5(text, &is_result, diag);
+    if (is_result)
+        side->image = arguments.dataset;
+    return status;
 }
 
 static void print_verdict(const struct comparison *comparison)
@@ -52,13 +57,16 @@ static void print_verdict(const struct comparison *comparison)
 static int diff(char **operands)
 {
     struct ts_diag *diag = ts_command_diag();
-    struct comparison comparison;
+    struct comparison comparison = {0};
     if (!diag)
         return TS_RUN_FAILED;
-    const struct comparison_request request = {.sides = {side_of(operands[0]), side_of(operands[1])},
-                                               .tolerance = arguments.tolerance,
-                                               .difference = {arguments.data_range, arguments.window}};
-    const enum ts_status status = ts_comparison_make(&request, &comparison, diag);
+    struct comparison_request request = {.tolerance = arguments.tolerance,
+                                         .difference = {arguments.data_range, arguments.window}};
+    enum ts_status status = set_side(operands[0], &request.sides[0], diag);
+    if (status == TS_OK)
+        status = set_side(operands[1], &request.sides[1], diag);
+    if (status == TS_OK)
+        status = ts_comparison_make(&request, &comparison, diag);
     if (status == TS_OK && arguments.json) {
         ts_comparison_print_json(&comparison, stdout);
     } else if (status == TS_OK) {

@@ -225,15 +225,22 @@ static enum ts_status export_file(const char *path, struct ts_diag *diag)
     return status;
 }
 
+/* Writes the crate, and then the image where one is asked for: both, or none. */
 static enum ts_status export_provenance(const char *path, struct ts_diag *diag)
 {
     struct run_record record;
+    struct staged crate = {.file.fd = -1};
     enum ts_status status = ts_run_record_read(path, &record, diag);
     if (status == TS_OK)
-        status = ts_crate_write(&record, arguments.provenance, arguments.date, diag);
+        status = ts_crate_write(&record, arguments.provenance, arguments.date, &crate, diag);
+    if (status == TS_OK && arguments.output)
+        status = export_file(path, diag);
     if (status == TS_OK)
         printf("wrote %s: %d stages and %d inputs as an RO-Crate\n", arguments.provenance, record.n_steps,
                record.n_inputs);
+    else
+        ts_staged_retract(&crate);
+    ts_staged_clear(&crate);
     ts_run_record_clear(&record);
     return status;
 }
@@ -245,9 +252,8 @@ static int export_command(char **operands)
     struct ts_diag *diag = ts_command_diag();
     if (!diag)
         return TS_RUN_FAILED;
-    enum ts_status status = arguments.provenance ? export_provenance(operands[0], diag) : TS_OK;
-    if (status == TS_OK && arguments.output)
-        status = export_file(operands[0], diag);
+    const enum ts_status status =
+        arguments.provenance ? export_provenance(operands[0], diag) : export_file(operands[0], diag);
     return ts_command_finish_take(diag, status, false);
 }
 

@@ -13,6 +13,7 @@
 #include "cuda/device/device.h"
 #include "io/hdf5/hdf5_verify.h"
 #include "pipeline/cli/cli.h"
+#include "pipeline/cli/cli_progress.h"
 #include "pipeline/cli/cli_signals.h"
 #include "pipeline/compare/rerun.h"
 #include "pipeline/plan/plan.h"
@@ -22,8 +23,9 @@ static struct arguments {
     int n_inputs, n_sets;
     double tolerance;          /* NAN: that of the stages */
     struct ts_options options; /* device NULL: that of the result */
+    int every;
     bool json;
-} arguments = {.tolerance = (double)NAN, .options = {.size = sizeof(struct ts_options)}};
+} arguments = {.tolerance = (double)NAN, .every = 30, .options = {.size = sizeof(struct ts_options)}};
 
 /* Adds a text to one of the two lists. */
 static bool parse_text(const struct command *command, const struct command_option *option, const char *value)
@@ -64,6 +66,9 @@ static const struct command_option options[] = {
     {"threads", 0, OPTION_INTEGER, OPTION_AT(struct arguments, options.threads), "N", "threads that compute", 1, 4096},
     {"memory", 0, OPTION_BYTES, OPTION_AT(struct arguments, options.memory_bytes), "SIZE", "memory the run may use"},
     {"force", 0, OPTION_FLAG, OPTION_AT(struct arguments, options.force), NULL, "replace an existing OUT.h5"},
+    {"every", 0, OPTION_INTEGER, OPTION_AT(struct arguments, every), "SECONDS",
+     "how often to print a line of progress where standard error is no\nterminal; default: 30, and 0 prints every step",
+     0, 86400},
     {"json", 0, OPTION_FLAG, OPTION_AT(struct arguments, json), NULL, "everything as JSON objects, one a line"}};
 
 /* ---- the second run ------------------------------------------------------------------------------ */
@@ -85,6 +90,10 @@ static void name_output(char path[4096])
  * removed as the temporary file of a run is. */
 static enum ts_status run_chain(struct ts_chain *chain, const char *output, struct ts_plan **plan, struct ts_diag *diag)
 {
+    struct cli_progress progress;
+    ts_cli_progress_init(&progress, false, arguments.json, arguments.every);
+    arguments.options.on_event = ts_cli_progress_event;
+    arguments.options.user = &progress;
     enum ts_status status = ts_chain_set_output(chain, output, diag);
     for (int i = 0; i < arguments.n_sets && status == TS_OK; i++)
         status = ts_chain_set(chain, arguments.sets[i], diag);
@@ -95,11 +104,13 @@ static enum ts_status run_chain(struct ts_chain *chain, const char *output, stru
     if (status == TS_OK)
         status = ts_plan_create(chain, &arguments.options, plan, diag);
     if (status == TS_OK) {
+        progress.plan = *plan;
         ts_cli_signals_plan(*plan);
         status = ts_plan_run(*plan, diag);
         if (status == TS_OK && !arguments.output)
             atomic_store(&(*plan)->temporary, output);
     }
+    ts_cli_progress_clear(&progress);
     return status;
 }
 

@@ -106,8 +106,11 @@ static enum ts_status read_made(const struct comparison_request *request, struct
 {
     enum ts_status status = TS_OK;
     comparison->has_made = true;
-    for (int i = 0; i < 2; i++)
-        comparison->has_made &= !request->sides[i].one_line && ts_side_is_hdf5(request->sides[i].text);
+    for (int i = 0; i < 2 && comparison->has_made && status == TS_OK; i++) {
+        comparison->has_made = !request->sides[i].one_line;
+        if (comparison->has_made)
+            status = ts_side_is_hdf5(request->sides[i].text, &comparison->has_made, diag);
+    }
     for (int i = 0; i < 2 && comparison->has_made && status == TS_OK; i++)
         status = ts_made_read(request->sides[i].text, comparison->arena, &comparison->made[i], diag);
     if (status == TS_OK && comparison->has_made)

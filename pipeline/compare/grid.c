@@ -57,10 +57,10 @@ static void write_shape(char out[GRID_TEXT], const struct source *source)
     const struct ts_axis *axes = source->image.axes;
     int used = 0;
     if (source->n_volumes > 1)
-        used = snprintf(out, GRID_TEXT, "%" PRId64 " volumes by %s of ", source->n_volumes,
-                        ts_axis_name(source->volume_axis.kind));
+        used = snprintf(out, GRID_TEXT, "%" PRId64 " volumes by %.40s of ", source->n_volumes,
+                        ts_axis_name(&source->volume_axis));
     snprintf(out + used, (size_t)(GRID_TEXT - used), "%" PRId64 " x %" PRId64 " x %" PRId64 " (%s, %s, %s)", axes[0].n,
-             axes[1].n, axes[2].n, ts_axis_name(axes[0].kind), ts_axis_name(axes[1].kind), ts_axis_name(axes[2].kind));
+             axes[1].n, axes[2].n, ts_axis_name(&axes[0]), ts_axis_name(&axes[1]), ts_axis_name(&axes[2]));
 }
 
 /* Returns how far the same pixel is apart, in mm. */
@@ -128,7 +128,7 @@ static void compare_axis(const struct ts_axis *a, const struct ts_axis *b, bool 
     const char *const units[2] = {text_of(a->unit), text_of(b->unit)};
     int64_t at = -1;
     for (int i = 0; i < 2; i++)
-        snprintf(names[i], sizeof names[i], "%s along %s", i ? "positions" : "spacing", ts_axis_name(a->kind));
+        snprintf(names[i], sizeof names[i], "%s along %s", i ? "positions" : "spacing", ts_axis_name(a));
     if (strcmp(units[0], units[1]) != 0) {
         compare_texts(grid, names[0], false, *units[0] ? units[0] : "numbered", *units[1] ? units[1] : "numbered");
         return;
@@ -137,7 +137,7 @@ static void compare_axis(const struct ts_axis *a, const struct ts_axis *b, bool 
         add_numbers(grid, names[0], (const double *const[]){&spacing[0], &spacing[1]}, 1, units);
         return;
     }
-    const bool rises = a->kind == TS_AXIS_VIEW || a->kind == TS_AXIS_DETECTOR || a->kind >= TS_AXIS_TIME;
+    const bool rises = a->kind == TS_AXIS_VIEW || a->kind == TS_AXIS_DETECTOR || a->kind >= TS_AXIS_ITEM;
     for (int64_t i = 0; i < a->n && at < 0 && rises && !has_places; i++)
         if (fabs(ts_axis_position(a, i) - ts_axis_position(b, i)) > least)
             at = i;

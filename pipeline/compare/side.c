@@ -4,18 +4,37 @@
  */
 #include "pipeline/compare/side.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "io/file/regular_file.h"
+#include "io/hdf5/hdf5_driver.h"
 #include "io/scan/file_kind.h"
 #include "io/source/source_slices.h"
 #include "pipeline/chain/chain_input.h"
 
-bool ts_side_is_hdf5(const char *path)
+enum ts_status ts_side_is_hdf5(const char *path, bool *is_hdf5, struct ts_diag *diag)
 {
-    const char *format;
-    return ts_file_kind(path, &format) && !strcmp(format, "result");
+    struct stat found;
+    char reason[512];
+    *is_hdf5 = false;
+    if (stat(path, &found) != 0 || !S_ISREG(found.st_mode))
+        return TS_OK;
+    int fd = ts_regular_file_open(path, &found, reason, sizeof reason);
+    if (fd >= 0) {
+        *is_hdf5 = ts_hdf5_has_signature(fd);
+        const int error = errno;
+        close(fd);
+        if (!*is_hdf5 && error)
+            fd = ts_regular_file_fail(path, error, reason, sizeof reason);
+    }
+    if (fd < 0)
+        return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"}, "%s %s", path,
+                             reason);
+    return TS_OK;
 }
 
 /* Names the format of a path, with the parameters that it must have. */

@@ -22,7 +22,8 @@ enum ts_status ts_side_open(const char *text, bool one_line, const char *image, 
 enum ts_status ts_side_open_as(const char *path, const char *format, const char *image, struct side *side,
                                struct ts_diag *diag);
 void ts_side_close(struct side *side);
-/* Returns true where the path is an HDF5 file. */
-bool ts_side_is_hdf5(const char *path);
+/* Says whether the path is an HDF5 file. TS_BAD_INPUT (input-unreadable) where it is a file that cannot be read: what
+ * is done with an image does not depend on whether a read fails. */
+enum ts_status ts_side_is_hdf5(const char *path, bool *is_hdf5, struct ts_diag *diag);
 
 #endif

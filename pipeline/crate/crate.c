@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The three files are written into a folder that has no name yet. The chain is the text that the result holds, so
- * that the crate has the workflow itself, and `tomostage run chain.yaml` reads it.
+ * The three files are written one after the other, into a folder that gets its name when all are there. The chain is
+ * the text that the result holds, so that the crate has the workflow itself, and `tomostage run chain.yaml` reads it.
  */
 #include "pipeline/crate/crate.h"
 
@@ -41,20 +41,16 @@ static int write_file(const struct run_record *record, const struct staged *stag
 }
 
 enum ts_status ts_crate_write(const struct run_record *record, const char *folder, const char *date,
-                              struct ts_diag *diag)
+                              struct staged *staged, struct ts_diag *diag)
 {
-    struct staged staged;
-    enum ts_status status = ts_staged_folder(&staged, folder, "", false, diag);
+    enum ts_status status = ts_staged_folder(staged, folder, "", false, diag);
     for (int i = 0; i < FILES && status == TS_OK; i++) {
-        const int error = write_file(record, &staged, i, date);
+        const int error = write_file(record, staged, i, date);
         if (error)
             status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-write"},
                                    "cannot write the output '%s/%s': %s", folder, names[i], strerror(error));
     }
     if (status == TS_OK)
-        status = ts_staged_sync(&staged, diag);
-    if (status == TS_OK)
-        status = ts_staged_publish(&staged, diag);
-    ts_staged_clear(&staged);
-    return status;
+        status = ts_staged_sync(staged, diag);
+    return status == TS_OK ? ts_staged_publish(staged, diag) : status;
 }

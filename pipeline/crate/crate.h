@@ -6,13 +6,15 @@
 #ifndef PIPELINE_CRATE_CRATE_H
 #define PIPELINE_CRATE_CRATE_H
 
+#include "io/file/staged.h"
 #include "pipeline/crate/run_record.h"
 
-/* Writes chain.yaml, prov.json and ro-crate-metadata.json into the folder, which must be absent or empty. `date` is
- * the crate's datePublished in ISO 8601; NULL leaves it out. The folder gets its name when it is whole.
- * Returns TS_RUN_FAILED where it cannot be used or written, and then leaves nothing. */
+/* Writes chain.yaml, prov.json and ro-crate-metadata.json into the folder, which must be absent or empty and appears
+ * whole or not at all. `date` is the crate's datePublished in ISO 8601; NULL leaves it out. Returns TS_RUN_FAILED where
+ * the folder cannot be used or written. In every case ts_staged_clear ends `staged`; ts_staged_retract before it takes
+ * the crate back. */
 enum ts_status ts_crate_write(const struct run_record *record, const char *folder, const char *date,
-                              struct ts_diag *diag);
+                              struct staged *staged, struct ts_diag *diag);
 
 /* Write one of the files. */
 void ts_crate_metadata(const struct run_record *record, const char *date, FILE *stream);

@@ -267,7 +267,7 @@ enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag)
     for (int32_t i = 0; i < plan->n_nodes; i++)
         plan->nodes[i].keep = false;
     int32_t n_kept = choose_keeps(plan, &simulation, most, kept);
-    if (plan->value_name)
+    if (plan->value_axis.n > 0)
         order_keeps(plan, kept, n_kept);
     int64_t slab = largest_slab_with_sources(plan, &simulation, most);
     while (slab < enough && n_kept > 0) {

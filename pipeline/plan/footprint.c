@@ -131,7 +131,7 @@ const struct ts_axis *ts_plan_stack_axis(const struct ts_plan *plan, int32_t i)
 {
     if (plan->n_volumes > 1 && plan->nodes[i].by_volume)
         return &plan->volume_axis;
-    return plan->value_name && plan->nodes[i].value >= 0 ? &plan->value_axis : NULL;
+    return plan->value_axis.n > 0 && plan->nodes[i].value >= 0 ? &plan->value_axis : NULL;
 }
 
 struct ts_image ts_plan_with_volumes(const struct ts_plan *plan, int32_t i, const struct ts_image *image)
@@ -149,8 +149,8 @@ struct ts_image ts_plan_with_volumes(const struct ts_plan *plan, int32_t i, cons
 /* A chunk may end in another volume than it began in, which the device's encoder does not follow. */
 bool ts_plan_encodes(const struct ts_plan *plan)
 {
-    return plan->cuda && plan->n_volumes == 1 && !plan->value_name && plan->chain->output.compression != CHAIN_STORED &&
-           plan->chain->output.n_sinks == 0;
+    return plan->cuda && plan->n_volumes == 1 && plan->value_axis.n == 0 &&
+           plan->chain->output.compression != CHAIN_STORED && plan->chain->output.n_sinks == 0;
 }
 
 bool ts_plan_reads_in_place(const struct ts_plan *plan, int32_t source)

@@ -12,7 +12,7 @@
 #include "io/file/whole_file.h"
 #include "stages/geometry/view_angles.h"
 
-enum { SIDE = 760, MARGIN = 70, TEXT_TOP = SIDE + 10, LINE = 18, LINES = 9, N_RAYS = 7, ARC_STEPS = 48 };
+enum { SIDE = 760, MARGIN = 70, TEXT_TOP = SIDE + 10, LINE = 18, LINES = 10, N_RAYS = 7, ARC_STEPS = 48 };
 
 static const double pi = 3.14159265358979323846;
 
@@ -152,7 +152,7 @@ static void draw_axes(const struct picture *picture, double reach)
     text(picture, 1.08 * s[0], 1.08 * s[1] + 0.08 * reach, "middle", "u rises");
     arc(picture, 0.3 * reach, 0, picture->theta + (fabs(picture->theta) < 1 ? 25 : 0),
         "stroke='#b03030' marker-end='url(#arrow)'");
-    text(picture, 0.36 * reach, 0.12 * reach, "start", "theta rises from x to y");
+    text(picture, 0.36 * reach, 0.2 * reach, "start", "theta rises from x to y");
     fprintf(picture->stream, "<circle cx='%.1f' cy='%.1f' r='4' fill='black'/>\n", to_x(picture, 0), to_y(picture, 0));
     text(picture, -0.05 * reach, -0.12 * reach, "end", "rotation axis");
 }
@@ -220,14 +220,14 @@ static void write_axis(const struct picture *picture, const struct rotation_axis
         write_line(picture, first_line + 1, "field of view: known once the axis is found");
         return;
     }
-    write_line(picture, first_line,
-               "rotation axis at detector pixel %.6g (0 is the first%s%s): the detector's middle is at u = %.6g %s",
-               axis->center, axis->owner ? "; as given to " : "", axis->owner ? axis->owner : "", middle, unit);
+    write_line(picture, first_line, "rotation axis at detector pixel %.6g (0 is the first%s%s):", axis->center,
+               axis->owner ? "; as given to " : "", axis->owner ? axis->owner : "");
+    write_line(picture, first_line + 1, "the detector's middle is at u = %.6g %s", middle, unit);
     if (picture->field > 0)
-        write_line(picture, first_line + 1, "field of view: a circle of %.6g %s about the axis", 2 * picture->field,
+        write_line(picture, first_line + 2, "field of view: a circle of %.6g %s about the axis", 2 * picture->field,
                    unit);
     else
-        write_line(picture, first_line + 1, "field of view: none, the rotation axis lies outside the detector");
+        write_line(picture, first_line + 2, "field of view: none, the rotation axis lies outside the detector");
 }
 
 static void write_numbers(const struct picture *picture, const struct rotation_axis *axis)
@@ -253,7 +253,8 @@ static void write_numbers(const struct picture *picture, const struct rotation_a
     write_line(picture, i++, "%lld detector pixels, %.6g %s apart%s", (long long)detector->n, detector->spacing, unit,
                sinogram->beam.kind == TS_BEAM_FAN_ARC ? " along the arc" : "");
     write_axis(picture, axis, i);
-    write_line(picture, i + 2, "%lld slices, %.6g %s apart", (long long)sinogram->axes[0].n, sinogram->axes[0].spacing,
+    write_line(picture, i + 3, "%lld slice%s, %.6g %s apart", (long long)sinogram->axes[0].n,
+               sinogram->axes[0].n == 1 ? "" : "s", sinogram->axes[0].spacing,
                sinogram->axes[0].unit ? sinogram->axes[0].unit : "mm");
 }
 

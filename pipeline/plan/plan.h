@@ -76,8 +76,7 @@ struct ts_plan {
      * of them. */
     int64_t n_volumes;
     struct ts_axis volume_axis;
-    struct ts_axis value_axis; /* of a sweep */
-    const char *value_name;    /* its name, such as box_radius; NULL: nothing is swept */
+    struct ts_axis value_axis; /* of a sweep, named after its parameter, such as box_radius; n 0: nothing is swept */
     int n_passes;
     int64_t slab_slices;
     bool weighing;                     /* while choosing what to keep, which ignores reductions of a few slices */

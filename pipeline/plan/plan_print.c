@@ -21,7 +21,7 @@ static void axes_text(const struct ts_image *image, char *out, size_t size)
 {
     size_t used = 0;
     for (int i = 0; i < image->rank && used < size; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%s", i > 0 ? ", " : "", ts_axis_name(image->axes[i].kind));
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i > 0 ? ", " : "", ts_axis_name(&image->axes[i]));
 }
 
 static const char *method_of(const struct plan_node *node)
@@ -149,10 +149,11 @@ static void print_text(const struct ts_plan *plan, FILE *stream)
     print_device(plan, stream);
     if (plan->n_volumes > 1)
         fprintf(stream, "the chain runs over %" PRId64 " volumes, one after the other (axis %s)\n", plan->n_volumes,
-                ts_axis_name(plan->volume_axis.kind));
-    if (plan->value_name)
+                ts_axis_name(&plan->volume_axis));
+    if (plan->value_axis.n > 0)
         fprintf(stream, "the stages from %s on run for %" PRId64 " values, one after the other (axis %s)\n",
-                plan->nodes[plan->n_sources + plan->chain->sweep.stage].label, plan->value_axis.n, plan->value_name);
+                plan->nodes[plan->n_sources + plan->chain->sweep.stage].label, plan->value_axis.n,
+                ts_axis_name(&plan->value_axis));
     fprintf(stream,
             "%d %s over z in slabs of %" PRId64 " slices, %d %s; memory %.1f MiB of a budget of %.1f MiB; "
             "output %.1f MiB%s before compression\n",

@@ -139,9 +139,9 @@ static enum ts_status make_axis(struct ts_plan *plan, struct ts_diag *diag)
     const struct chain_sweep *sweep = &plan->chain->sweep;
     const struct param *param = swept_param(plan);
     double *positions = ts_arena_alloc(plan->arena, (size_t)sweep->n * sizeof *positions);
-    plan->value_name =
+    const char *name =
         ts_arena_printf(plan->arena, "%s_%s", plan->chain->stages[sweep->stage].stage->name, param->name);
-    if (!positions || !plan->value_name)
+    if (!positions || !name)
         return ts_diag_no_memory(diag, (size_t)sweep->n * sizeof *positions);
     for (int64_t k = 0; k < sweep->n; k++) {
         const void *at = ts_sweep_value(sweep, param, k);
@@ -150,8 +150,11 @@ static enum ts_status make_axis(struct ts_plan *plan, struct ts_diag *diag)
                                                     : (double)k;
     }
     const bool number = param->kind == PARAM_INTEGER || param->kind == PARAM_REAL;
-    plan->value_axis = (struct ts_axis){
-        .kind = TS_AXIS_ITEM, .n = sweep->n, .unit = number && param->unit ? param->unit : "", .positions = positions};
+    plan->value_axis = (struct ts_axis){.kind = TS_AXIS_ITEM,
+                                        .n = sweep->n,
+                                        .unit = number && param->unit ? param->unit : "",
+                                        .positions = positions,
+                                        .name = name};
     return TS_OK;
 }
 

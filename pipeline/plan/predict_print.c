@@ -28,7 +28,8 @@ void ts_predict_print(const struct ts_plan *plan, FILE *stream)
     const struct prediction *prediction = plan->prediction;
     char bound[TEXT_BYTES];
     if (!prediction) {
-        fprintf(stream, "predicted: nothing, because %s; `tomostage bench rates` measures them\n", plan->no_prediction);
+        fprintf(stream, "predicted: nothing, because %s; `tomostage bench rates` measures them in less than a minute\n",
+                plan->no_prediction);
         return;
     }
     ts_predict_bound_text(plan, prediction, bound, sizeof bound);

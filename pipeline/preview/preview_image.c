@@ -340,15 +340,14 @@ enum ts_status ts_preview_images(const struct preview_request *request, struct p
     const char *name = images->arena ? name_of(request, images->arena) : NULL;
     if (!name)
         return ts_diag_no_memory(diag, sizeof *images);
-    if (request->one_line || !ts_side_is_hdf5(request->text)) {
-        const enum ts_status status = ts_side_open(request->text, request->one_line, NULL, &side, diag);
-        const bool is_result = status == TS_OK && !strcmp(side.chain->sources[0].format->name, "result");
-        if (status != TS_OK || request->one_line || !is_result)
-            return status == TS_OK ? read_side(request, &side, name, images, diag) : status;
-        ts_side_close(&side); /* the file's first bytes could not be read a moment before */
+    bool is_hdf5 = false, is_ours = false;
+    enum ts_status status = request->one_line ? TS_OK : ts_side_is_hdf5(request->text, &is_hdf5, diag);
+    if (status != TS_OK || !is_hdf5) {
+        if (status == TS_OK)
+            status = ts_side_open(request->text, request->one_line, NULL, &side, diag);
+        return status == TS_OK ? read_side(request, &side, name, images, diag) : status;
     }
-    bool is_ours = false;
-    const enum ts_status status = read_made(request->text, images->arena, &made, &is_ours, diag);
+    status = read_made(request->text, images->arena, &made, &is_ours, diag);
     if (status != TS_OK)
         return status;
     const char *image = is_ours && request->dataset ? image_of(&made, request->dataset) : NULL;

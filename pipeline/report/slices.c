@@ -85,14 +85,14 @@ static void write_caption(const struct report_image *image, const struct report_
                           const struct report_picture *picture, FILE *stream)
 {
     const struct ts_axis *axes = image->source->image.axes, *across = &axes[plane->across];
-    const char *down = ts_axis_name(axes[plane->down].kind);
-    ts_html_print(stream, "%s across, %s down%s; %s %lld of 0 to %lld, at %.6g %s",
-                  ts_axis_name(axes[plane->right].kind), down, plane->down == 0 ? " (the last slice on top)" : "",
-                  ts_axis_name(across->kind), (long long)plane->index, (long long)across->n - 1,
-                  ts_axis_position(across, plane->index), unit_of(across));
+    const char *down = ts_axis_name(&axes[plane->down]);
+    ts_html_print(stream, "%s across, %s down%s; %s %lld of 0 to %lld, at %.6g %s", ts_axis_name(&axes[plane->right]),
+                  down, plane->down == 0 ? " (the last slice on top)" : "", ts_axis_name(across),
+                  (long long)plane->index, (long long)across->n - 1, ts_axis_position(across, plane->index),
+                  unit_of(across));
     if (strcmp(unit_of(&axes[plane->right]), unit_of(&axes[plane->down])) != 0)
         ts_html_print(stream, "; %s and %s have different units, so that pixels are square",
-                      ts_axis_name(axes[plane->right].kind), down);
+                      ts_axis_name(&axes[plane->right]), down);
     if (picture->by[0] > 1 || picture->by[1] > 1)
         ts_html_print(stream, "; a pixel is the mean of %lld x %lld values", (long long)picture->by[0],
                       (long long)picture->by[1]);
@@ -162,7 +162,7 @@ static void write_numbers(const struct report_image *image, FILE *stream)
     fputs("<p class=\"numbers\">", stream);
     if (image->source->n_volumes > 1)
         ts_html_print(stream, "%lld volumes (%s), of which volume %lld is shown and all are counted; each ",
-                      (long long)image->source->n_volumes, ts_axis_name(image->source->volume_axis.kind),
+                      (long long)image->source->n_volumes, ts_axis_name(&image->source->volume_axis),
                       (long long)image->volume);
     ts_html_print(stream, "%s values (%s)", shape, ts_dtype_name(of->dtype));
     if (of->quantity != TS_HU)

@@ -96,16 +96,23 @@ static enum ts_status draw_columns(const struct report_facts *facts, const struc
     return ts_html_chart(stream, &chart, diag);
 }
 
+/* Returns the name of a stage's table, or NULL for other objects: the positions along axes of tables among them. */
+static const char *table_name(const struct hdf5_listed *object)
+{
+    static const char *const positions[] = {"bin", "item", "iteration", "look", "z"};
+    const char *table = object->kind == HDF5_DATASET ? strstr(object->path, "/tables/") : NULL;
+    const char *name = table ? table + strlen("/tables/") : NULL;
+    for (size_t i = 0; name && i < sizeof positions / sizeof *positions; i++)
+        if (!strcmp(name, positions[i]))
+            return NULL;
+    return name;
+}
+
 /* Returns true for a table of numbers that are too many for the listing to hold. */
 static bool is_large_table(const struct hdf5_listed *object)
 {
-    const char *table = object->kind == HDF5_DATASET ? strstr(object->path, "/tables/") : NULL;
     const bool numbers = object->type && !strchr("tc", *object->type); /* text, compound */
-    static const char *const positions[] = {"/bin", "/item", "/z"};    /* of the axes of other tables */
-    for (size_t i = 0; table && i < sizeof positions / sizeof *positions; i++)
-        if (!strcmp(table + strlen("/tables"), positions[i]))
-            return false;
-    return table && numbers && !object->value && (object->rank == 1 || object->rank == 2);
+    return table_name(object) && numbers && !object->value && (object->rank == 1 || object->rank == 2);
 }
 
 static enum ts_status read_large(const struct report_facts *facts, const struct hdf5_listed *object,
@@ -125,7 +132,7 @@ static void write_small(const struct report_facts *facts, const struct large *la
 {
     fputs("<table>\n", stream);
     for (const struct hdf5_listed *object = facts->made.objects; object; object = object->next)
-        if (object->kind == HDF5_DATASET && object->value && strstr(object->path, "/tables/"))
+        if (object->value && table_name(object))
             ts_html_row(stream, object->path + strlen("/entry/"), object->value, object->units);
     for (int i = 0; i < n; i++)
         if (!larges[i].drawn)

@@ -74,8 +74,8 @@ static bool names_collide(const struct ts_plan *plan)
 
 bool ts_nexus_is_tomography(const struct ts_plan *plan)
 {
-    return plan->n_volumes == 1 && !plan->value_name && is_volume(&plan->nodes[plan->n_nodes - 1].out) && probe(plan) &&
-           !names_collide(plan);
+    return plan->n_volumes == 1 && plan->value_axis.n == 0 && is_volume(&plan->nodes[plan->n_nodes - 1].out) &&
+           probe(plan) && !names_collide(plan);
 }
 
 /* ---- the file ------------------------------------------------------------------------------------ */

@@ -107,10 +107,8 @@ enum ts_status ts_run_create_datasets(struct run *run, int pass)
             status = run->back_end->drain(run);
         drained = true;
         snprintf(path, sizeof path, "/entry/%s", node->dataset);
-        ts_hdf5_name_items(run->writer, run->plan->value_name);
         if (status == TS_OK)
             status = ts_hdf5_image(run->writer, path, &written, &run->nodes[outputs[i]].dataset);
-        ts_hdf5_name_items(run->writer, NULL); /* tables have items of their own */
         for (int32_t k = outputs[i] + 1; k < run->plan->n_nodes; k++)
             if (run->plan->nodes[k].leader == outputs[i])
                 run->nodes[k].dataset = run->nodes[outputs[i]].dataset;

@@ -45,7 +45,7 @@ static void name_pane(const struct scene *scene, struct canvas *canvas, struct r
     const struct ts_axis *axis = &scene->image->axes[plane];
     char text[128], unit[32];
     snprintf(text, sizeof text, "%s %s %lld/%lld  %.5g%s", ts_image_is_sinogram(scene->image) ? "" : volume[plane],
-             ts_axis_name(axis->kind), (long long)scene->at[plane] + 1, (long long)axis->n,
+             ts_axis_name(axis), (long long)scene->at[plane] + 1, (long long)axis->n,
              ts_axis_position(axis, scene->at[plane]), unit_of(axis->unit, unit));
     ts_canvas_text(canvas, place.left + MARGIN, place.top + MARGIN, text + (*text == ' '), INK_TEXT, INK_DARK);
 }
@@ -79,8 +79,8 @@ static void describe_sample(const struct scene *scene, const int64_t at[3], char
     size_t used = 0;
     for (int axis = 2; axis >= 0 && used < size; axis--) {
         const struct ts_axis *of = &scene->image->axes[axis];
-        used += (size_t)snprintf(text + used, size - used, "%s %lld (%.5g%s)  ", ts_axis_name(of->kind),
-                                 (long long)at[axis], ts_axis_position(of, at[axis]), unit_of(of->unit, unit));
+        used += (size_t)snprintf(text + used, size - used, "%s %lld (%.5g%s)  ", ts_axis_name(of), (long long)at[axis],
+                                 ts_axis_position(of, at[axis]), unit_of(of->unit, unit));
     }
     if (used < size && scene->ready <= at[0])
         snprintf(text + used, size - used, "not computed yet");

@@ -104,7 +104,8 @@ struct tv_range ts_tv_range_of_iteration(const struct tv_params *params, const s
 static int tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
 {
     const struct ts_axis *z = &context->in.axes[0];
-    const struct ts_axis look = {.kind = TS_AXIS_ITEM, .n = ts_tv_looks(params_of(context)), .unit = ""};
+    const struct ts_axis look = {
+        .kind = TS_AXIS_ITEM, .n = ts_tv_looks(params_of(context)), .unit = "", .name = "look"};
     tables[TV_TABLE_DISTANCE] = (struct stage_table){
         .name = "distance",
         .doc = "bound of the root mean square by which the slice differs from the exact minimum, after every look; "

@@ -134,14 +134,14 @@ static enum ts_status gaussian_resolve(const struct stage_context *context, void
         if (params->unit == GAUSSIAN_MM && (!(of->spacing > 0) || !of->unit || strcmp(of->unit, "mm") != 0))
             return ts_param_error(context->set, "unit", "sigma-unit", context->diag,
                                   "mm needs samples whose distance is known in mm, and that of axis %s is not",
-                                  ts_axis_name(of->kind));
+                                  ts_axis_name(of));
         const struct gaussian_line line = ts_gaussian_line(context, axis);
         if (!(params->truncate * line.sigma + 0.5 < GAUSSIAN_MAX_RADIUS + 1))
             return ts_param_error(
                 context->set, "sigma", "sigma-radius", context->diag,
                 "%g pixel along %s, cut off at %g times of it, is more than the %d pixel on each side "
                 "that a window may have",
-                line.sigma, ts_axis_name(of->kind), params->truncate, GAUSSIAN_MAX_RADIUS);
+                line.sigma, ts_axis_name(of), params->truncate, GAUSSIAN_MAX_RADIUS);
     }
     if (context->device && params->method == GAUSSIAN_FUSED && check_fused(context, true) != TS_OK)
         return TS_BAD_CHAIN;

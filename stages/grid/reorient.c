@@ -124,7 +124,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
                 context->diag, TS_BAD_CHAIN,
                 &(struct diag_site){.code = "axis-uneven", .span = site.span, .stage = context->stage->name},
                 "the positions along %s are listed one by one, and must be evenly spaced to be reversed",
-                ts_axis_name(in->axes[moves.from[d]].kind));
+                ts_axis_name(&in->axes[moves.from[d]]));
     return TS_OK;
 }
 

@@ -135,7 +135,7 @@ static enum ts_status check_axes(const struct stage_context *context, const stru
     for (int d = 0; d < 3; d++) {
         const struct ts_axis *axis = &context->in.axes[d];
         const double spacing = number_for(&params->spacing, d), shape = number_for(&params->shape, d);
-        const char *name = ts_axis_name(axis->kind), *given = shape > 0 ? "shape" : "spacing";
+        const char *name = ts_axis_name(axis), *given = shape > 0 ? "shape" : "spacing";
         if (spacing == 0 && shape == 0)
             continue;
         if (axis->positions)
@@ -173,11 +173,11 @@ static enum ts_status check_like(const struct stage_context *context)
             if (axis->positions)
                 return ts_param_error(context->set, "like", "axis-uneven", context->diag,
                                       "the positions along %s of %s are listed one by one, and must be evenly spaced",
-                                      ts_axis_name(axis->kind), whose);
+                                      ts_axis_name(axis), whose);
             if (!(axis->spacing > 0) || !axis->unit || strcmp(axis->unit, images[0]->axes[2].unit) != 0)
                 return ts_param_error(context->set, "like", "resample-like", context->diag,
                                       "the distance of neighbors along %s of %s is not known in the unit of the image",
-                                      ts_axis_name(axis->kind), whose);
+                                      ts_axis_name(axis), whose);
         }
     return TS_OK;
 }

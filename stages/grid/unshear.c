@@ -65,7 +65,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
                 context->diag, TS_BAD_CHAIN,
                 &(struct diag_site){.code = "unshear-size", .span = context->set->span, .stage = context->stage->name},
                 "the last slice lies %.3g pixels along %s beside the first, more than %g times its size",
-                fabs(shift_of(in, d)) * (double)(in->axes[0].n - 1), ts_axis_name(in->axes[d].kind), most);
+                fabs(shift_of(in, d)) * (double)(in->axes[0].n - 1), ts_axis_name(&in->axes[d]), most);
     return ts_constant_check(context, "outside", params->outside);
 }
 

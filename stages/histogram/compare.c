@@ -47,7 +47,7 @@ static enum ts_status check_grid(const struct stage_context *context)
         if (reference->axes[i].kind != in->axes[i].kind || !(fabs(is - expected) <= 1e-6 * expected)) {
             ts_param_error(context->set, "reference", "reference-grid", context->diag,
                            "has samples %g apart along %s, and the image %g along %s", is,
-                           ts_axis_name(reference->axes[i].kind), expected, ts_axis_name(in->axes[i].kind));
+                           ts_axis_name(&reference->axes[i]), expected, ts_axis_name(&in->axes[i]));
             return ts_diag_hint(context->diag, "`resample` with `like:` puts a volume on the grid of another");
         }
     }

@@ -218,7 +218,8 @@ int ts_iterate_tables(const struct stage_context *context, struct stage_table ta
 {
     const struct iterate_params *params = context->params;
     const struct ts_axis *z = &context->in.axes[0];
-    const struct ts_axis iteration = {.kind = TS_AXIS_ITEM, .n = params->iterations + 1, .unit = ""};
+    const struct ts_axis iteration = {
+        .kind = TS_AXIS_ITEM, .n = params->iterations + 1, .unit = "", .name = "iteration"};
     tables[ITERATE_RESIDUAL] = (struct stage_table){
         .name = "residual",
         .doc = "||b - A x|| / ||b|| after 0, 1, ... iterations; the first is 1, the last that of the image, and NaN "

@@ -192,8 +192,7 @@ static enum ts_status refuse(const struct stage_context *context, enum minus_log
         &(struct diag_site){.code = texts[kind].code, .span = context->set->span, .stage = context->stage->name},
         "%llu transmission%s %s and %s no logarithm; the first is at %s %llu, %s %llu, %s %llu", count,
         count == 1 ? "" : "s", count == 1 ? texts[kind].one : texts[kind].many, count == 1 ? "has" : "have",
-        ts_axis_name(axes[0].kind), at / slice, ts_axis_name(axes[1].kind), at % slice / row,
-        ts_axis_name(axes[2].kind), at % row);
+        ts_axis_name(&axes[0]), at / slice, ts_axis_name(&axes[1]), at % slice / row, ts_axis_name(&axes[2]), at % row);
     return ts_diag_hint(context->diag, "%s", texts[kind].hint);
 }
 

@@ -44,6 +44,25 @@ Test(batch, makes_what_single_runs_make)
     expect_text("out/batch.html", "http", false);
 }
 
+Test(batch, tells_programs_what_happens)
+{
+    ts_compare_program_run(ARGUMENTS("batch", "chain.yaml", "st/p1", "-o", "out"));
+    ts_compare_program_expect(
+        ARGUMENTS("batch", "chain.yaml", "st/p1", "st/p2", "none", "-o", "out", "--resume", "--keep-going", "--json"),
+        3,
+        ARGUMENTS("{\"event\": \"started\", \"studies\": 3, \"jobs\": 1",
+                  "\"state\": \"found\", \"output\": \"out/p1.h5\"",
+                  "\"state\": \"running\", \"output\": \"out/p2.h5\"", "\"state\": \"done\", \"output\": \"out/p2.h5\"",
+                  "\"state\": \"refused\", \"output\": \"out/none.h5\"", "\"message\": \"cannot read",
+                  "{\"event\": \"finished\", \"table\": \"out/batch.tsv\", \"studies\": 3, \"not run\": 0, "
+                  "\"refused\": 1, \"done\": 1, \"found\": 1,"));
+    for (char *rest = ts_compare_program.outcome.out, *line; (line = strsep(&rest, "\n"));)
+        cr_assert(!*line || ts_test_is_json(line, strlen(line)), "%s", line);
+    ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "none", "st/p3", "-o", "out", "--resume", "--json"), 3,
+                              ARGUMENTS("\"state\": \"refused\"", "\"state\": \"not run\", \"output\": \"out/p3.h5\"",
+                                        "{\"event\": \"finished\", \"studies\": 2"));
+}
+
 /* Plain lists and tables give paths relative to themselves. */
 Test(batch, takes_lists_and_tables)
 {

@@ -55,6 +55,19 @@ Test(diff, results_are_compared_with_how_they_were_made)
                               ARGUMENTS("there is no image 'none'"));
 }
 
+/* The axis of a sweep has the name of its parameter, and its values count. */
+Test(diff, sweeps_are_compared_by_their_values)
+{
+    ts_compare_program_run(ARGUMENTS("run", "dicom study | box radius={sweep 0 1 2} | hdf5 s.h5"));
+    ts_compare_program_run(ARGUMENTS("run", "dicom study | box radius={sweep 0 1 3} | hdf5 t.h5"));
+    ts_compare_program_run(ARGUMENTS("run", "dicom study | gaussian sigma={sweep 0 1 2} | hdf5 u.h5"));
+    ts_compare_program_expect(ARGUMENTS("diff", "s.h5", "s.h5"), 0, ARGUMENTS("\nequal\n"));
+    ts_compare_program_expect(ARGUMENTS("diff", "s.h5", "t.h5"), 1,
+                              ARGUMENTS("  positions along box_radius: 2 pixel at 2 and 3 pixel at 2\n"));
+    ts_compare_program_expect(ARGUMENTS("diff", "s.h5", "u.h5"), 1,
+                              ARGUMENTS("3 volumes by box_radius of ", "3 volumes by gaussian_sigma of "));
+}
+
 /* A table that differs counts while the tolerance is 0; a saved image that one side lacks counts always. */
 Test(diff, tables_and_missing_images_count)
 {
