@@ -86,6 +86,8 @@ static bool can_read_again(const struct ts_chain *chain)
 static int run(char **operands)
 {
     struct cli_chain *arguments = &ts_cli_chain;
+    if (arguments->view && arguments->resume_from)
+        return ts_command_wrong(&ts_cli_run, "'--resume-from' and '--view' do not go together");
     if (arguments->view)
         return ts_cli_show(operands[0], true);
     struct ts_diag *diag = ts_command_diag();
