@@ -234,6 +234,12 @@ struct ts_plan;
  * TS_BAD_INPUT, or TS_RUN_FAILED where memory or the device is missing. */
 TS_PUBLIC enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_options *options,
                                         struct ts_plan **plan, struct ts_diag *diag);
+/* Lets the plan start from the images that an earlier result of the same inputs holds: stages that are the same there
+ * are not computed again, and the result will have the same digest as without. Call it before ts_plan_run, once. The
+ * file is verified; the pixels of the inputs are held against its record while the plan runs. TS_BAD_INPUT: the file is
+ * damaged or no result; TS_BAD_CHAIN (resume-nothing): nothing of it can be taken. The plan can then only be destroyed.
+ */
+TS_PUBLIC enum ts_status ts_plan_resume(struct ts_plan *plan, const char *path, struct ts_diag *diag);
 TS_PUBLIC void ts_plan_destroy(struct ts_plan *plan);
 /* Writes the table of `tomostage check`, or the same as one JSON object where json is set. */
 TS_PUBLIC void ts_plan_print(const struct ts_plan *plan, FILE *stream, bool json);

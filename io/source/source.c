@@ -6,6 +6,7 @@
 #include "io/source/source.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "io/file/digest.h"
 #include "io/source/unreadable.h"
@@ -101,4 +102,55 @@ enum ts_status ts_source_digest(struct source *source, struct readers *readers, 
     if (source->no_digests)
         return TS_OK;
     return ts_readers_run(readers, ts_readers_threads(readers), n, digest_slice, &digesting, diag);
+}
+
+/* ---- the grid as text ---------------------------------------------------------------------------- */
+
+static size_t add_text(const char *more, char text[SOURCE_GRID_BYTES], size_t used)
+{
+    const size_t length = strlen(more), room = SOURCE_GRID_BYTES - 1 - used, n = length < room ? length : room;
+    memcpy(text + used, more, n);
+    text[used + n] = '\0';
+    return used + n;
+}
+
+static size_t add_numbers(const char *name, const double *numbers, int n, char text[SOURCE_GRID_BYTES], size_t used)
+{
+    char number[40];
+    used = add_text(name, text, used);
+    for (int i = 0; i < n; i++) {
+        ts_real_format(numbers[i], number, sizeof number);
+        used = add_text(" ", text, used);
+        used = add_text(number, text, used);
+    }
+    return used;
+}
+
+/* Angles and other positions are recorded by themselves. */
+static size_t add_axis(const struct ts_axis *axis, char text[SOURCE_GRID_BYTES], size_t used)
+{
+    char name[64];
+    const double numbers[] = {axis->spacing, axis->positions ? 0 : axis->first};
+    snprintf(name, sizeof name, "; %s %lld of %s", ts_axis_name(axis->kind), (long long)axis->n,
+             axis->unit ? axis->unit : "");
+    return add_numbers(name, numbers, 2, text, used);
+}
+
+void ts_source_grid_text(const struct ts_image *image, char text[SOURCE_GRID_BYTES])
+{
+    size_t used = (size_t)snprintf(text, SOURCE_GRID_BYTES, "%s %s in %s%s", ts_dtype_name(image->dtype),
+                                   ts_quantity_name(image->quantity), image->unit, image->masked ? ", masked" : "");
+    for (int d = 0; d < image->rank; d++)
+        used = add_axis(&image->axes[d], text, used);
+    if (image->has_geometry) {
+        used = add_numbers("; origin", image->origin_mm, 3, text, used);
+        used = add_numbers("; direction", image->direction, 9, text, used);
+        used = add_numbers("; step", image->step_z_mm, 3, text, used);
+    }
+    if (image->beam.kind != TS_BEAM_PARALLEL) {
+        const double distances[] = {image->beam.source_axis_mm, image->beam.source_detector_mm};
+        used = add_text("; ", text, used);
+        used = add_text(ts_beam_name(image->beam.kind), text, used);
+        add_numbers("", distances, 2, text, used);
+    }
 }

@@ -134,6 +134,10 @@ static inline uint64_t *ts_source_valid(const struct source *source, int64_t z)
 size_t ts_source_valid_bytes(const struct source *source);
 enum ts_status ts_source_make_valid(struct source *source, struct ts_diag *diag);
 
+/* Writes what an input is beside its pixels, slices and angles: type, quantity and unit of the values, axes, geometry
+ * and beam, in numbers that read back as they are. Equal texts are equal images to every stage. */
+enum { SOURCE_GRID_BYTES = 2048 };
+void ts_source_grid_text(const struct ts_image *image, char text[SOURCE_GRID_BYTES]);
 /* Returns the unit of values that are stored as this quantity: "counts", "HU", "1/mm" or "1". */
 const char *ts_source_unit(enum ts_quantity quantity);
 /* Returns the warning of an input whose values may be rounded to 32-bit floats, or NULL: those of 64-bit floats, and of

@@ -5,55 +5,12 @@
  */
 #include "pipeline/batch/finished.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "io/hdf5/hdf5_verify.h"
 #include "pipeline/chain/chain_build.h"
 #include "pipeline/compare/inputs.h"
-
-/* A parameter that differs, with both values; owned. */
-struct difference {
-    const char *owner, *name;
-    char *planned, *recorded;
-    bool no_memory; /* for the two texts */
-};
-
-/* Returns the value as text; a value that was left out is empty. NULL where memory is out. */
-static char *value_text(const struct param_set *set, size_t i)
-{
-    const void *at = ts_param_field(set, i);
-    const enum param_kind kind = set->params[i].kind;
-    const bool empty = (kind == PARAM_TEXT && !*(const char *const *)at) ||
-                       (kind == PARAM_REFERENCE && !((const struct ts_reference *)at)->name);
-    const int length = empty ? 0 : ts_param_format(set, i, NULL, 0);
-    char *text = length < 0 ? NULL : calloc(1, (size_t)length + 1);
-    if (text && !empty)
-        ts_param_format(set, i, text, (size_t)length + 1);
-    return text;
-}
-
-/* Returns true where the parameters are the same, but for `path` (-1: none) and for those that only the run can
- * know. */
-static bool same_params(const struct param_set *planned, const struct param_set *recorded, int path, bool known,
-                        struct difference *difference)
-{
-    for (size_t i = 0; i < planned->n_params; i++) {
-        const bool derived = planned->params[i].derived && !(planned->given >> i & 1);
-        if ((int)i == path || ts_param_is_idle(planned, i) || (derived && (!known || !(recorded->given >> i & 1))))
-            continue;
-        char *texts[2] = {value_text(planned, i), value_text(recorded, i)};
-        if (texts[0] && texts[1] && !strcmp(texts[0], texts[1])) {
-            free(texts[0]);
-            free(texts[1]);
-            continue;
-        }
-        *difference =
-            (struct difference){planned->owner, planned->params[i].name, texts[0], texts[1], !texts[0] || !texts[1]};
-        return false;
-    }
-    return true;
-}
+#include "pipeline/compare/same_params.h"
 
 static bool same_text(const char *a, const char *b)
 {
@@ -72,7 +29,7 @@ static bool same_form(const struct ts_chain *a, const struct ts_chain *b)
     return same;
 }
 
-static bool same_chain(const struct ts_plan *plan, struct ts_chain *recorded, struct difference *difference)
+static bool same_chain(const struct ts_plan *plan, struct ts_chain *recorded, struct param_difference *difference)
 {
     struct ts_chain output = *plan->chain;
     const struct param_set outputs[2] = {ts_chain_output_set(&output), ts_chain_output_set(recorded)};
@@ -80,15 +37,15 @@ static bool same_chain(const struct ts_plan *plan, struct ts_chain *recorded, st
     for (int32_t i = 0; same && i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
         const bool is_source = i < plan->n_sources;
-        same =
-            same_params(&node->set, is_source ? &recorded->sources[i].set : &recorded->stages[i - plan->n_sources].set,
-                        is_source ? ts_chain_path_param(recorded->sources[i].format) : -1,
-                        node->input_axes_pass == 0 && node->set.resolved | is_source, difference);
+        same = ts_same_params(&node->set,
+                              is_source ? &recorded->sources[i].set : &recorded->stages[i - plan->n_sources].set,
+                              is_source ? ts_chain_path_param(recorded->sources[i].format) : -1,
+                              node->input_axes_pass == 0 && node->set.resolved | is_source, difference);
     }
-    return same && same_params(&outputs[0], &outputs[1], -1, true, difference);
+    return same && ts_same_params(&outputs[0], &outputs[1], -1, true, difference);
 }
 
-static enum ts_status refuse_chain(const char *path, const struct difference *difference, struct ts_diag *diag)
+static enum ts_status refuse_chain(const char *path, const struct param_difference *difference, struct ts_diag *diag)
 {
     if (difference->no_memory)
         return ts_diag_no_memory(diag, sizeof *difference);
@@ -118,7 +75,7 @@ enum ts_status ts_finished_check(const char *path, const struct ts_plan *plan, c
 {
     struct inputs_found found[CHAIN_MAX_SOURCES];
     struct recorded recorded = {0};
-    struct difference difference = {0};
+    struct param_difference difference = {0};
     struct hdf5_proof proof;
     enum ts_status status = ts_hdf5_verify(path, &proof, diag);
     if (status == TS_OK)
@@ -132,7 +89,6 @@ enum ts_status ts_finished_check(const char *path, const struct ts_plan *plan, c
     if (status == TS_OK)
         memcpy(digest, proof.digest, DIGEST_TEXT_BYTES);
     ts_recorded_close(&recorded);
-    free(difference.planned);
-    free(difference.recorded);
+    ts_param_difference_clear(&difference);
     return status;
 }

@@ -8,6 +8,9 @@
 
 static const struct command_option options[] = {
     CLI_CHAIN_OPTIONS,
+    {"resume-from", 0, OPTION_TEXT, OPTION_AT(struct cli_chain, resume_from), "FILE.h5",
+     "start from the images that this result of the same inputs holds, where the\n"
+     "chain has not changed before them; the output is the same as without"},
     {"picture", 0, OPTION_TEXT, OPTION_AT(struct cli_chain, picture), "FILE.svg",
      "draws how the chain's sinogram is taken: source, detector, rotation axis, sense of\n"
      "the angle, field of view, with numbers"}};
@@ -24,6 +27,8 @@ static int check(char **operands)
     enum ts_status status = ts_cli_chain_load(operands[0], &chain, diag);
     if (status == TS_OK)
         status = ts_plan_create(chain, &arguments->options, &plan, diag);
+    if (status == TS_OK && arguments->resume_from)
+        status = ts_plan_resume(plan, arguments->resume_from, diag);
     if (status == TS_OK)
         ts_plan_warn_output(plan, diag);
     if (status == TS_OK && !arguments->quiet)

@@ -12,13 +12,16 @@
 #include "pipeline/cli/cli_progress.h"
 #include "pipeline/cli/cli_signals.h"
 #include "pipeline/command/rates_path.h"
-#include "pipeline/plan/plan.h"
+#include "pipeline/plan/plan_reuse.h"
+#include "pipeline/resume/resume_search.h"
 
-/* Prints the time of each input and stage. Calls that only enqueue work for a device have none. */
+/* Prints the time of each input and stage, and of each image that is read in place of one. Calls that only enqueue work
+ * for a device have none. */
 static void print_times(const struct ts_plan *plan)
 {
     for (int32_t i = 0; !plan->cuda && i < plan->n_nodes; i++)
-        printf("%s%s %.2f s", i > 0 ? ", " : "times: ", plan->nodes[i].label, plan->nodes[i].seconds);
+        if (!plan->nodes[i].reused || plan->nodes[i].reused->saved)
+            printf("%s%s %.2f s", i > 0 ? ", " : "times: ", plan->nodes[i].label, plan->nodes[i].seconds);
     if (!plan->cuda)
         putchar('\n');
 }
@@ -47,6 +50,9 @@ static bool refuse_picture(const struct command *command, const struct command_o
 
 static const struct command_option options[] = {
     CLI_CHAIN_OPTIONS,
+    {"resume-from", 0, OPTION_TEXT, OPTION_AT(struct cli_chain, resume_from), "FILE.h5",
+     "start from the images that this result of the same inputs holds, where the\n"
+     "chain has not changed before them; the output is the same as without"},
     {"profile", 0, OPTION_TEXT, OPTION_AT(struct cli_chain, options.profile), "NAME",
      "show what each part of the run did and when: a table, NAME.svg with\n"
      "a lane for each part, and NAME.json for Perfetto"},
@@ -68,6 +74,8 @@ static bool can_read_again(const struct ts_chain *chain)
 static int run(char **operands)
 {
     struct cli_chain *arguments = &ts_cli_chain;
+    if (arguments->view && arguments->resume_from)
+        return ts_command_wrong(&ts_cli_run, "'--resume-from' and '--view' do not go together");
     if (arguments->view)
         return ts_cli_show(operands[0], true);
     struct ts_diag *diag = ts_command_diag();
@@ -84,9 +92,11 @@ static int run(char **operands)
     if (status == TS_OK && can_read_again(chain) && ts_plan_may_use_cuda(chain, arguments->options.device))
         ts_cli_signals_start_cuda();
     if (status == TS_OK)
-        status = ts_chain_search(chain, &arguments->options, diag);
+        status = ts_resume_search(chain, &arguments->options, arguments->resume_from, diag);
     if (status == TS_OK)
         status = ts_plan_create(chain, &arguments->options, &plan, diag);
+    if (status == TS_OK && arguments->resume_from)
+        status = ts_plan_resume(plan, arguments->resume_from, diag);
     if (status == TS_OK) {
         progress.plan = plan;
         ts_cli_signals_plan(plan);

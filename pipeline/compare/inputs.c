@@ -28,9 +28,20 @@ static void check_numbers(const struct recorded *recorded, const char *input, co
         found->facts = found->facts ? found->facts : name;
 }
 
-/* Compares slope, intercept, place and angles, which are inputs of a run as the pixels are. */
-static enum ts_status check_facts(const struct recorded *recorded, const struct source *source, const char *input,
-                                  struct inputs_found *found, struct ts_diag *diag)
+/* Compares what the image is beside its slices. Older results do not say. */
+static void check_grid(const struct recorded *recorded, const struct source *source, const char *input,
+                       struct inputs_found *found)
+{
+    char path[256], digest[DIGEST_TEXT_BYTES], grid[SOURCE_GRID_BYTES];
+    snprintf(path, sizeof path, "inputs/%s/grid", input);
+    ts_source_grid_text(&source->image, grid);
+    const struct made_fact *fact = ts_made_find(&recorded->made, path);
+    if (fact && ts_digest_tree_of(grid, strlen(grid), digest) && strcmp(digest, fact->digest) != 0)
+        found->facts = found->facts ? found->facts : "grid";
+}
+
+enum ts_status ts_inputs_facts(const struct recorded *recorded, const struct source *source, const char *input,
+                               struct inputs_found *found, struct ts_diag *diag)
 {
     const size_t n = (size_t)ts_source_total(source);
     const struct ts_axis *views = &source->image.axes[1];
@@ -52,6 +63,7 @@ static enum ts_status check_facts(const struct recorded *recorded, const struct 
     check_numbers(recorded, input, "slice_position", place, 3 * n, found);
     if (n_views > 0 && views->unit && !strcmp(views->unit, "degree"))
         check_numbers(recorded, input, "angles", angles, n_views, found);
+    check_grid(recorded, source, input, found);
     free(numbers);
     return TS_OK;
 }
@@ -104,7 +116,7 @@ static enum ts_status check_input(struct recorded *recorded, int32_t index, stru
     if (status == TS_OK && source)
         status = ts_inputs_match(&used, &there, true, found, diag);
     if (status == TS_OK && source && used.n == there.n)
-        status = check_facts(recorded, source, input->name, found, diag);
+        status = ts_inputs_facts(recorded, source, input->name, found, diag);
     if (status == TS_OK && params && !(source && is_whole(found)))
         status = check_files(recorded, params, &used, found, diag);
     bool has_instances = false;

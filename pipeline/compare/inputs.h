@@ -25,6 +25,10 @@ struct inputs_found {
     const char *facts;             /* recorded numbers that are others now, such as "slice_slope"; NULL: none */
 };
 
+/* Sets found->facts where slope, intercept, place or angles of an open input are not those that were recorded; they are
+ * inputs of a run as the pixels are. */
+enum ts_status ts_inputs_facts(const struct recorded *recorded, const struct source *source, const char *input,
+                               struct inputs_found *found, struct ts_diag *diag);
 /* Checks all inputs of the chain; found[i] is that of input i. Returns TS_OK where every slice is as it was,
  * TS_BAD_INPUT where one is not (inputs-differ) or where an input cannot be read at all. */
 enum ts_status ts_inputs_check(struct recorded *recorded, struct inputs_found found[CHAIN_MAX_SOURCES],

@@ -8,6 +8,7 @@
 
 #include "io/hdf5/hdf5_write.h"
 #include "io/source/read_ahead.h"
+#include "pipeline/plan/plan_reuse.h"
 #include "pipeline/plan/simulation.h"
 
 /* Bytes of the largest image of a slab. On a CUDA device a slab is computed in well under a millisecond, and reading
@@ -77,9 +78,10 @@ static void count_bytes(struct ts_plan *plan, struct simulation *simulation, int
     bytes += plan->cuda ? host : image_bytes(plan);
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
-        if (node->source && node->source->ops->memory_bytes)
-            bytes += node->source->ops->memory_bytes(node->source, plan->threads, ts_plan_read_ahead(plan, i));
-        if (node->chain_stage)
+        const struct source *reader = ts_plan_reader(node);
+        if (reader && reader->ops->memory_bytes)
+            bytes += reader->ops->memory_bytes(reader, plan->threads, ts_plan_read_ahead(plan, i));
+        if (node->chain_stage && !node->reused)
             bytes += ts_driver_transforms_bytes(&node->context) +
                      ts_stage_reduced_bytes(&node->context, ts_plan_reduced_slices(plan, i));
     }
@@ -245,9 +247,11 @@ static int64_t largest_slab_with_sources(struct ts_plan *plan, struct simulation
     held = held > READ_AHEAD_BYTES ? held : READ_AHEAD_BYTES;
     for (int64_t slab = 0;; held /= 2) {
         held = held < LEAST_HELD ? 0 : held;
-        for (int32_t i = 0; i < plan->n_sources; i++)
-            if (plan->nodes[i].source->ops->may_hold)
-                plan->nodes[i].source->ops->may_hold(plan->nodes[i].source, held);
+        for (int32_t i = 0; i < plan->n_nodes; i++) {
+            struct source *reader = ts_plan_reader(&plan->nodes[i]);
+            if (reader && reader->ops->may_hold)
+                reader->ops->may_hold(reader, held);
+        }
         slab = largest_slab(plan, simulation, most);
         if (slab > 0 || held == 0)
             return slab;

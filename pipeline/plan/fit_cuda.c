@@ -6,6 +6,7 @@
 #include "cuda/device/driver.h"
 #include "cuda/device/launch.h"
 #include "pipeline/plan/plan_encode.h"
+#include "pipeline/plan/plan_reuse.h"
 
 int64_t ts_plan_piece_slices(const struct ts_plan *plan, const struct ts_image *image)
 {
@@ -23,8 +24,9 @@ static size_t piece_bytes(const struct ts_plan *plan, const struct ts_image *ima
 size_t ts_plan_upload_bytes(const struct ts_plan *plan)
 {
     size_t largest = 0;
-    for (int32_t i = 0; i < plan->n_sources; i++) {
-        const size_t bytes = piece_bytes(plan, &plan->nodes[i].out, plan->nodes[i].run_slices);
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        const size_t bytes =
+            ts_plan_reader(&plan->nodes[i]) ? piece_bytes(plan, &plan->nodes[i].out, plan->nodes[i].run_slices) : 0;
         largest = bytes > largest ? bytes : largest;
     }
     return largest;
@@ -74,7 +76,7 @@ void ts_plan_cuda_bytes(const struct ts_plan *plan, size_t *device, size_t *host
                        (ts_cuda_stride(slices * slice) + ts_cuda_stride(slices * ts_valid_bytes(&node->out)));
         *device += ts_cuda_stride(ts_plan_saved_bytes(plan, i));
         *device += PLAN_RING * ts_plan_halves_bytes(plan, i);
-        if (!node->chain_stage || !node->chain_stage->stage->cuda)
+        if (!node->chain_stage || node->reused || !node->chain_stage->stage->cuda)
             continue;
         *device += ts_cuda_driver_bytes(&node->context, ts_plan_reduced_slices(plan, i));
         *host += ts_cuda_driver_host_bytes(&node->context, ts_plan_reduced_slices(plan, i));
@@ -86,10 +88,10 @@ void ts_plan_cuda_transfers(struct ts_plan *plan, const int64_t *computed)
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         struct plan_node *node = &plan->nodes[i];
         const struct ts_image written = ts_plan_written(plan, i);
-        node->upload_bytes = node->source ? computed[i] * (int64_t)ts_slice_bytes(&node->out) : 0;
+        node->upload_bytes = ts_plan_reader(node) ? computed[i] * (int64_t)ts_slice_bytes(&node->out) : 0;
         node->download_bytes = ts_plan_stored(plan, i) * (int64_t)ts_image_bytes(&written);
         node->tables_bytes = 0;
-        if (node->chain_stage && node->chain_stage->stage->cuda) {
+        if (node->chain_stage && !node->reused && node->chain_stage->stage->cuda) {
             const bool maps = node->image_node == i && computed[i] > 0;
             node->tables_bytes =
                 (int64_t)ts_cuda_driver_transfers(&node->context, maps ? computed[i] : node->out.axes[0].n);

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "pipeline/plan/plan.h"
+#include "pipeline/plan/plan_reuse.h"
 
 /* Returns the largest number of bytes that any stage needs for the most slices that it computes in one call. */
 static size_t largest(const struct ts_plan *plan, size_t (*bytes_of)(const struct stage_context *context, int64_t n))
@@ -166,7 +166,7 @@ int ts_plan_copies(const struct ts_plan *plan, int32_t i)
         return 2;
     const bool moves = plan->cuda && !plan->nodes[i].keep,
                leaves = ts_plan_stored(plan, i) > 0 && !ts_plan_encodes(plan) && !ts_plan_device_rounds(plan, i);
-    return moves && (i < plan->n_sources || leaves) ? PLAN_RING : 1;
+    return moves && (ts_plan_reader(&plan->nodes[i]) || leaves) ? PLAN_RING : 1;
 }
 
 int64_t ts_plan_read_ahead(const struct ts_plan *plan, int32_t source)

@@ -17,6 +17,7 @@
 #include "pipeline/plan/plan_grids.h"
 #include "pipeline/plan/plan_outputs.h"
 #include "pipeline/plan/plan_padding.h"
+#include "pipeline/plan/plan_reuse.h"
 #include "pipeline/plan/plan_sizes.h"
 #include "pipeline/plan/plan_sources.h"
 #include "pipeline/plan/plan_sweep.h"
@@ -139,6 +140,12 @@ static void find_passes(struct ts_plan *plan, int32_t index)
     node->tables_pass = !tabulates ? -1 : after > node->level ? after : node->level;
     const int passes = node->tables_pass >= after ? node->tables_pass + 1 : after;
     plan->n_passes = passes > plan->n_passes ? passes : plan->n_passes;
+    if (!node->reused)
+        return;
+    node->rounds = 0;
+    node->tables_pass = -1;
+    if (!plan->reuse->decided)
+        node->axes_pass = node->input_axes_pass;
 }
 
 /* Images that stream together are read slab by slab together. */
@@ -216,6 +223,8 @@ static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool
     if (refuse_found_axes(node, diag) != TS_OK)
         return TS_OK;
     join_domains(plan, index);
+    if (ts_plan_put_reused(plan, index) != TS_OK)
+        return TS_OK;
     find_passes(plan, index);
     usable[index] = true;
     return TS_OK;
@@ -454,6 +463,8 @@ void ts_plan_destroy(struct ts_plan *plan)
     for (int32_t i = 0; plan->nodes && i < plan->n_sources; i++)
         if (plan->nodes[i].source)
             plan->nodes[i].source->ops->close(plan->nodes[i].source);
+    if (plan->reuse)
+        plan->reuse->release(plan->reuse);
     ts_trace_destroy(plan->trace);
     ts_arena_destroy(plan->arena);
     free(plan->nodes);

@@ -54,8 +54,10 @@ struct plan_node {
     int64_t value;          /* index of the value of a sweep for which it stands; -1: it stands before the sweep */
     int32_t leader;         /* the node of the first value whose copy it is; else itself */
     bool by_volume;         /* its image differs from volume to volume; false: it is the same for all */
-    double seconds;         /* of its calls in a run; on a device of their enqueueing alone */
-    bool keep;              /* held whole in memory from its first computation on */
+    /* What is taken for this stage from an earlier result (pipeline/plan/plan_reuse.h); NULL: the run computes it. */
+    const struct plan_reused *reused;
+    double seconds;                    /* of its calls in a run; on a device of their enqueueing alone */
+    bool keep;                         /* held whole in memory from its first computation on */
     int64_t buffer_slices, run_slices; /* most slices held at once (not kept), most slices computed in one call */
     /* Bytes that are copied to and from a CUDA device in the whole run: those of a source, of an output, and of partial
      * results with their totals. */
@@ -90,6 +92,7 @@ struct ts_plan {
     int64_t budget_bytes, memory_bytes, output_bytes;
     int64_t gpu_budget_bytes, gpu_bytes; /* 0 on the CPU */
     size_t piece_bytes;                  /* PLAN_PIECE_BYTES, or less where a test wants many pieces */
+    struct plan_reuse *reuse;            /* what is taken from an earlier result; NULL: nothing */
     bool force;
     void (*on_event)(void *user, const struct ts_event *event);
     void *user;

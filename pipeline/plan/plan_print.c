@@ -8,6 +8,7 @@
 
 #include "core/json.h"
 #include "pipeline/plan/plan_axis.h"
+#include "pipeline/plan/plan_reuse.h"
 #include "pipeline/plan/predict_print.h"
 
 static void shape_text(const struct ts_image *image, char *out, size_t size)
@@ -142,6 +143,8 @@ static void print_text(const struct ts_plan *plan, FILE *stream)
         fputs("\n             ", stream);
         print_parameters(node, stream);
         fputc('\n', stream);
+        if (node->reused)
+            fprintf(stream, "             %s from %s\n", node->reused->saved ? "read" : "taken", plan->reuse->path);
         if (node->axes_pass > 0)
             fprintf(stream, "             axes%s found at run time, before pass %d\n",
                     node->input_axes_pass > 0 ? ", and what is derived from them," : "", node->axes_pass + 1);
@@ -192,6 +195,8 @@ static void print_node_json(const struct ts_plan *plan, int32_t i, struct json *
         ts_json_member_integer(json, "axes_found_before_pass", node->axes_pass + 1);
     ts_json_member_integer(json, "held_bytes", held_bytes(plan, i));
     ts_json_member_bool(json, "kept_whole", node->keep);
+    if (plan->reuse)
+        ts_json_member_text(json, "taken", !node->reused ? "no" : node->reused->saved ? "image" : "tables");
     if (plan->cuda) {
         ts_json_member_integer(json, "upload_bytes", node->upload_bytes);
         ts_json_member_integer(json, "download_bytes", node->download_bytes);

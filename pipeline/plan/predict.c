@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "pipeline/plan/plan_reuse.h"
 #include "pipeline/plan/simulation.h"
 #include "stages/engine/work.h"
 
@@ -48,7 +49,7 @@ struct prediction_run {
     int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
     int32_t n_outputs;
     struct pass *passes;
-    int64_t digested[CHAIN_MAX_SOURCES]; /* slices whose digest was made: a source makes each once */
+    int64_t digested[CHAIN_MAX_SOURCES + CHAIN_MAX_STAGES]; /* slices whose digest was made: a source makes each once */
 };
 
 const char *ts_predict_part_name(enum predict_part part)
@@ -79,14 +80,14 @@ static void add_threads(struct prediction_run *run, int pass, enum predict_part 
 static void add_read(struct prediction_run *run, int pass, int32_t node, int64_t n)
 {
     const struct plan_node *source = &run->plan->nodes[node];
+    const struct source *reader = ts_plan_reader(source);
     const double bytes = (double)n * (double)ts_slice_bytes(&source->out);
     add_threads(run, pass, PREDICT_READ, bytes, RATE_READ);
     if (run->digested[node] < source->out.axes[0].n * (source->by_volume ? run->plan->n_volumes : 1))
         add_threads(run, pass, PREDICT_DIGEST, bytes, RATE_DIGEST);
     run->digested[node] += n;
-    if (source->source->coding != SOURCE_STORED)
-        add_threads(run, pass, PREDICT_DECODE, bytes,
-                    source->source->coding == SOURCE_ENCODED ? RATE_DECODE : RATE_INFLATE);
+    if (reader->coding != SOURCE_STORED)
+        add_threads(run, pass, PREDICT_DECODE, bytes, reader->coding == SOURCE_ENCODED ? RATE_DECODE : RATE_INFLATE);
     if (run->plan->cuda)
         add(run, pass, PREDICT_UPLOAD, bytes, bytes / run->rates->values[RATE_UPLOAD]);
 }
@@ -174,7 +175,7 @@ static void add_slab(void *user, const struct simulated_slab *slab)
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
         const int64_t n = slices_of(&slab->steps[i].todo);
-        if (node->source) {
+        if (ts_plan_reader(node)) {
             add_read(run, slab->pass, i, n);
             continue;
         }

@@ -144,7 +144,7 @@ void ts_plan_step(const struct ts_plan *plan, int pass, int32_t domain, int64_t 
         if (steps[i].need.n == 0)
             continue;
         find_todo(&steps[i], node->keep ? done[i] : NULL);
-        if (!node->chain_stage)
+        if (!node->chain_stage || node->reused)
             continue;
         for (int s = 0; s < steps[i].todo.n; s++) {
             const struct span *todo = &steps[i].todo.at[s];

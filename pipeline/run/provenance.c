@@ -247,6 +247,10 @@ static enum ts_status write_source(const struct plan_node *node, struct hdf5_wri
         status = write_attribute(&node->source->attributes[i], group, writer);
     if (status == TS_OK)
         status = write_angles(&node->source->image, group, writer, diag);
+    char grid[SOURCE_GRID_BYTES];
+    ts_source_grid_text(&node->source->image, grid);
+    if (status == TS_OK)
+        status = write_text(writer, group, "grid", grid);
     return status == TS_OK ? write_slices(node->source, group, node->out.unit, writer, diag) : status;
 }
 
@@ -325,32 +329,42 @@ static enum ts_status write_links(const struct ts_plan *plan, struct hdf5_writer
     return ts_hdf5_link(writer, "/entry/data", target);
 }
 
+int ts_provenance_device(const struct ts_plan *plan, struct version versions[VERSIONS_MAX])
+{
+    const int runtime = ts_cuda_runtime();
+    if (!plan->cuda)
+        return 0;
+    versions[0].name = "cuda_device";
+    snprintf(versions[0].text, sizeof versions[0].text, "%s", plan->cuda->name);
+    versions[1].name = "cuda_compute_capability";
+    snprintf(versions[1].text, sizeof versions[1].text, "%d.%d", plan->cuda->major, plan->cuda->minor);
+    versions[2].name = "cuda_code";
+    snprintf(versions[2].text, sizeof versions[2].text, "%d.%d", plan->cuda->code / 10, plan->cuda->code % 10);
+    versions[3].name = "cuda_driver";
+    snprintf(versions[3].text, sizeof versions[3].text, "%d.%d", plan->cuda_driver / 1000,
+             plan->cuda_driver % 1000 / 10);
+    versions[4].name = "cuda_runtime";
+    snprintf(versions[4].text, sizeof versions[4].text, "%d.%d", runtime / 1000, runtime % 1000 / 10);
+    return 5;
+}
+
 /* Writes where the stages ran, beyond their `device`. */
 static enum ts_status write_device(const struct ts_plan *plan, const char *group, struct hdf5_writer *writer)
 {
-    const int runtime = ts_cuda_runtime();
-    char capability[16], code[16], driver[32], built[32];
-    if (!plan->cuda)
-        return plan->device_note ? write_text(writer, group, "device_note", plan->device_note) : TS_OK;
-    snprintf(capability, sizeof capability, "%d.%d", plan->cuda->major, plan->cuda->minor);
-    snprintf(code, sizeof code, "%d.%d", plan->cuda->code / 10, plan->cuda->code % 10);
-    snprintf(driver, sizeof driver, "%d.%d", plan->cuda_driver / 1000, plan->cuda_driver % 1000 / 10);
-    snprintf(built, sizeof built, "%d.%d", runtime / 1000, runtime % 1000 / 10);
-    const struct text texts[] = {{"cuda_device", plan->cuda->name},
-                                 {"cuda_compute_capability", capability},
-                                 {"cuda_code", code},
-                                 {"cuda_driver", driver},
-                                 {"cuda_runtime", built}};
-    return write_texts(writer, group, texts, sizeof texts / sizeof *texts);
+    struct version versions[VERSIONS_MAX];
+    const int n = ts_provenance_device(plan, versions);
+    enum ts_status status =
+        !plan->cuda && plan->device_note ? write_text(writer, group, "device_note", plan->device_note) : TS_OK;
+    for (int i = 0; status == TS_OK && i < n; i++)
+        status = write_text(writer, group, versions[i].name, versions[i].text);
+    return status;
 }
 
-/* Writes a version under a name that NeXus allows: "isa_l" for ISA-L. */
+/* Writes a version under a name that NeXus allows. */
 static enum ts_status write_version(struct hdf5_writer *writer, const char *group, const struct version *version)
 {
     char name[64];
-    snprintf(name, sizeof name, "%s", version->name);
-    for (char *c = name; *c; c++)
-        *c = (char)(*c == '-' ? '_' : *c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
+    ts_version_field(version, name);
     return write_text(writer, group, name, version->text);
 }
 

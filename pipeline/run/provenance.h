@@ -9,6 +9,7 @@
 
 #include "io/hdf5/hdf5_write.h"
 #include "pipeline/plan/plan.h"
+#include "pipeline/run/versions.h"
 
 /* Writes the entry group with its title, default and program. Call it before any image. */
 enum ts_status ts_provenance_begin(const struct ts_plan *plan, struct hdf5_writer *writer);
@@ -17,5 +18,9 @@ enum ts_status ts_provenance_node(const struct ts_plan *plan, int32_t node, cons
                                   int n_tables, struct hdf5_writer *writer, struct ts_diag *diag);
 /* Writes the chain, the build, and the links to images that several names share. */
 enum ts_status ts_provenance_end(const struct ts_plan *plan, struct hdf5_writer *writer, struct ts_diag *diag);
+
+/* Lists what is recorded of the CUDA device of the plan: names of datasets with their texts. Returns how many there
+ * are, 0 on the CPU. */
+int ts_provenance_device(const struct ts_plan *plan, struct version versions[VERSIONS_MAX]);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/thread.h"
+#include "pipeline/plan/plan_reuse.h"
 #include "pipeline/run/profile.h"
 #include "pipeline/run/provenance.h"
 #include "pipeline/run/run.h"
@@ -123,11 +124,15 @@ static void free_run(struct run *run)
 /* Starts the workers, which precedes the start of CUDA and of the writer's threads. */
 static enum ts_status start_sources(struct run *run)
 {
-    for (int32_t i = 0; i < run->plan->n_sources; i++) {
-        struct source *source = run->plan->nodes[i].source;
-        /* The HDF5 file records the digests. Where a slice may be read several times, they also show that it has not
-         * changed between. */
-        source->no_digests = !run->plan->chain->output.path && run->plan->n_passes == 1;
+    const bool proves = run->plan->reuse != NULL, records = run->plan->chain->output.path != NULL;
+    for (int32_t i = 0; i < run->plan->n_nodes; i++) {
+        struct source *source = ts_plan_reader(&run->plan->nodes[i]);
+        if (!source)
+            continue;
+        /* The HDF5 file records the digests, of inputs alone. Where a slice may be read several times, they also show
+         * that it has not changed between. */
+        const bool wanted = i < run->plan->n_sources && (records || proves);
+        source->no_digests = !wanted && run->plan->n_passes == 1;
         if (!source->ops->start)
             continue;
         const enum ts_status status =
@@ -220,6 +225,8 @@ static enum ts_status run_all(struct run *run)
     report(run, (struct ts_event){.kind = TS_EVENT_STARTED}, 0);
     enum ts_status status = ts_run_walk(run, report_progress);
     if (status == TS_OK)
+        status = ts_run_prove_read(run);
+    if (status == TS_OK)
         status = report_counts(run);
     if (status == TS_OK && run->plan->on_tables)
         status = hand_tables(run);
@@ -260,6 +267,8 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
         status = allocate_run(&run);
     if (status == TS_OK)
         status = start_sources(&run);
+    if (status == TS_OK)
+        status = ts_run_prove_unread(&run);
     if (status == TS_OK) {
         if (run.back_end->open)
             run.back_end->open(&run);

@@ -89,11 +89,11 @@ static inline const struct stage_reduced *ts_run_reduced(const struct run *run, 
     return run->nodes[node].driver ? run->nodes[node].driver->reduced : NULL;
 }
 
-/* Returns the slice of a source by which read() and prefetch() know slice z of the run's volume. */
-static inline int64_t ts_run_slice(const struct run *run, const struct source *source, int64_t z)
-{
-    return source->n_volumes > 1 ? run->volume * source->n_whole + z : z;
-}
+/* Returns the slice by which read() and prefetch() of a node's reader (ts_plan_reader) know slice z of the run's
+ * volume. */
+int64_t ts_run_slice(const struct run *run, int32_t node, int64_t z);
+/* Returns the bits of slice z of what a node's reader has read; the image is masked. */
+const uint64_t *ts_run_read_valid(const struct run *run, int32_t node, int64_t z);
 
 /* Points *tables to all tables of a node, those of several volumes with the axis of volumes first. Returns how many
  * there are. */
@@ -119,6 +119,16 @@ enum ts_status ts_run_create_datasets(struct run *run, int pass);
 /* Applies the axes that the reductions of run->pass found: resolves the stages that wait for them again, and creates
  * the datasets that have them. */
 enum ts_status ts_run_find_axes(struct run *run);
+/* ---- an earlier result (pipeline/run/run_reuse.c) -------------------------------------------------- */
+
+/* Prove that the inputs are those that the earlier result was computed from, by the digests of their slices: before the
+ * walk those of which the run computes nothing, and after it the others, of which the rest is read. So every slice is
+ * read that a run without an earlier result would read, and recorded. TS_BAD_INPUT (inputs-differ) where one is
+ * another.
+ */
+enum ts_status ts_run_prove_unread(struct run *run);
+enum ts_status ts_run_prove_read(struct run *run);
+
 /* ---- invalid pixels (pipeline/run/run_valid.c) ----------------------------------------------------- */
 
 /* Keeps the bits of an output's slices for ts_run_write_masks. */

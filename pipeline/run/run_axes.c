@@ -125,6 +125,8 @@ enum ts_status ts_run_find_axes(struct run *run)
     for (int32_t i = plan->n_sources; status == TS_OK && i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
         any |= node->axes_pass == pass;
+        if (node->reused)
+            continue;
         if (node->input_axes_pass == pass)
             status = resolve_again(run, i);
         else if (node->axes_pass == pass)

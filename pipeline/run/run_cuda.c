@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 
 #include "core/memory.h"
+#include "pipeline/plan/plan_reuse.h"
 
 /* ---- the profile ------------------------------------------------------------------------------- */
 
@@ -154,7 +155,7 @@ static enum ts_status attach_node(struct run *run, int32_t i)
     enum ts_status status = attach_images(run, i);
     if (status == TS_OK)
         status = ts_run_cuda_encoder_create(run, i);
-    if (status != TS_OK || !plan->chain_stage || !plan->chain_stage->stage->cuda)
+    if (status != TS_OK || !plan->chain_stage || plan->reused || !plan->chain_stage->stage->cuda)
         return status;
     return ts_cuda_driver_create(device->session, &plan->context, ts_plan_reduced_slices(run->plan, i), device->padded,
                                  &run->nodes[i].driver);
@@ -230,10 +231,11 @@ static enum ts_status device_begin_slab(struct run *run)
     return status;
 }
 
-/* Reads slices to the next piece, which its last upload must have left, and uploads them. */
-static enum ts_status read_piece(struct run *run, struct source *source, const struct ts_image *slices)
+/* Reads slices of a node to the next piece, which its last upload must have left, and uploads them. */
+static enum ts_status read_piece(struct run *run, int32_t node, const struct ts_image *slices)
 {
     struct device *device = run->back;
+    struct source *source = ts_plan_reader(&run->plan->nodes[node]);
     const int place = (int)(device->up.n_used++ % PLAN_PIECES);
     void *piece = device->up.pieces[place];
     enum ts_status status = ts_cuda_host_waits(device->session, device->up.copied[place]);
@@ -242,14 +244,14 @@ static enum ts_status read_piece(struct run *run, struct source *source, const s
     const double begin = ts_trace_begin(run->plan->trace);
     if (status == TS_OK)
         status =
-            source->ops->read(source, ts_run_slice(run, source, slices->z_first), slices->axes[0].n, piece, run->diag);
+            source->ops->read(source, ts_run_slice(run, node, slices->z_first), slices->axes[0].n, piece, run->diag);
     ts_trace_add(run->plan->trace, TRACE_READ, begin, ts_image_bytes(slices));
     if (status == TS_OK)
         status = ts_cuda_event_record(device->session, device->up.started[place], CUDA_UPLOAD);
     device->up.bytes[place] = ts_image_bytes(slices);
     if (status == TS_OK && slices->masked)
         status = ts_cuda_copy(device->session, CUDA_UPLOAD, CUDA_TO_DEVICE, slices->valid,
-                              ts_source_valid(source, ts_run_slice(run, source, slices->z_first)),
+                              ts_run_read_valid(run, node, slices->z_first),
                               (size_t)slices->axes[0].n * ts_valid_bytes(slices));
     if (status == TS_OK)
         status =
@@ -266,7 +268,7 @@ static enum ts_status device_read(struct run *run, int32_t i, struct ts_image *t
     enum ts_status status = TS_OK;
     for (int64_t z = 0; status == TS_OK && z < end; z += most) {
         const struct ts_image slices = ts_image_slices(target, z, end - z < most ? end - z : most);
-        status = read_piece(run, run->plan->nodes[i].source, &slices);
+        status = read_piece(run, i, &slices);
         if (status == TS_OK)
             status = ts_run_cuda_move(run, -1);
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "pipeline/plan/plan_reuse.h"
 #include "pipeline/run/run.h"
 
 /* Allocates the bits of a masked image: of the slices at hand, and of the whole one where it is an output. */
@@ -37,7 +38,7 @@ static enum ts_status allocate_node(struct run *run, int32_t i)
     const enum ts_status status = allocate_valid(run, i, slices);
     if (status != TS_OK)
         return status;
-    if (!plan->chain_stage)
+    if (!plan->chain_stage || plan->reused)
         return TS_OK;
     return ts_driver_create(&plan->context, ts_plan_reduced_slices(run->plan, i), run->back, &node->driver);
 }
@@ -85,12 +86,12 @@ static enum ts_status nothing(struct run *run)
 
 static enum ts_status host_read(struct run *run, int32_t node, struct ts_image *target)
 {
-    struct source *source = run->plan->nodes[node].source;
+    struct source *source = ts_plan_reader(&run->plan->nodes[node]);
     const double begin = ts_trace_begin(run->plan->trace);
-    const enum ts_status status = source->ops->read(source, ts_run_slice(run, source, target->z_first),
-                                                    target->axes[0].n, target->data, run->diag);
+    const enum ts_status status =
+        source->ops->read(source, ts_run_slice(run, node, target->z_first), target->axes[0].n, target->data, run->diag);
     if (status == TS_OK && target->masked)
-        memcpy(target->valid, ts_source_valid(source, ts_run_slice(run, source, target->z_first)),
+        memcpy(target->valid, ts_run_read_valid(run, node, target->z_first),
                (size_t)target->axes[0].n * ts_valid_bytes(target));
     ts_trace_add(run->plan->trace, TRACE_READ, begin, ts_image_bytes(target));
     return status;

@@ -14,12 +14,14 @@
 #include "core/arena.h"
 #include "pipeline/plan/plan.h"
 #include "pipeline/run/run.h"
+#include "pipeline/run/run_search.h"
 
 struct search {
     const char *stage;                /* that searches */
     const struct ts_options *options; /* of the run that follows */
     const struct stage_search *search;
     struct param_set *set; /* of the stage whose parameters are searched */
+    const struct search_prepare *prepare;
     double *memory;
 };
 
@@ -106,6 +108,8 @@ static enum ts_status run_part(const struct ts_chain *part, struct search *searc
     enum ts_status status = ts_plan_create(part, &options, &plan, diag);
     if (status == TS_OK)
         status = refuse_volumes(plan, search->set, diag);
+    if (status == TS_OK && search->prepare)
+        status = search->prepare->call(search->prepare->user, plan, diag);
     if (status == TS_OK) {
         plan->on_tables = take_tables;
         plan->tables_user = search;
@@ -117,11 +121,14 @@ static enum ts_status run_part(const struct ts_chain *part, struct search *searc
 
 /* The run gives the warnings of the search again, so that the search reports them only where it fails. */
 static enum ts_status search_stage(struct ts_chain *chain, int32_t index, const struct ts_options *options,
-                                   struct ts_diag *diag)
+                                   const struct search_prepare *prepare, struct ts_diag *diag)
 {
     struct chain_stage *stage = &chain->stages[index];
-    struct search search = {
-        .stage = stage->stage->name, .options = options, .search = stage->stage->search, .set = &stage->set};
+    struct search search = {.stage = stage->stage->name,
+                            .options = options,
+                            .search = stage->stage->search,
+                            .set = &stage->set,
+                            .prepare = prepare};
     struct ts_chain part;
     struct ts_diag *apart = ts_diag_create();
     search.memory = ts_arena_alloc(chain->arena, STAGE_SEARCH_NUMBERS * sizeof *search.memory);
@@ -139,13 +146,19 @@ static bool is_needed(const struct chain_stage *stage)
     return stage->stage->search && stage->stage->search->needed(&stage->set);
 }
 
-enum ts_status ts_chain_search(struct ts_chain *chain, const struct ts_options *options, struct ts_diag *diag)
+enum ts_status ts_run_search(struct ts_chain *chain, const struct ts_options *options,
+                             const struct search_prepare *prepare, struct ts_diag *diag)
 {
     enum ts_status status = TS_OK;
     for (int32_t i = 0; status == TS_OK && i < chain->n_stages; i++)
         if (is_needed(&chain->stages[i]) && (chain->sweep.n == 0 || i < chain->sweep.stage)) /* else the plan refuses */
-            status = search_stage(chain, i, options, diag);
+            status = search_stage(chain, i, options, prepare, diag);
     return status;
+}
+
+enum ts_status ts_chain_search(struct ts_chain *chain, const struct ts_options *options, struct ts_diag *diag)
+{
+    return ts_run_search(chain, options, NULL, diag);
 }
 
 enum ts_status ts_run_check_searched(const struct ts_plan *plan, struct ts_diag *diag)

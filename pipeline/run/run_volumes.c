@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/plan/plan_reuse.h"
 #include "pipeline/run/run.h"
 
 /* Allocates a node's tables of all volumes. */
@@ -43,7 +44,10 @@ static enum ts_status keep_tables(struct run *run, int32_t i)
 int ts_run_tables(const struct run *run, int32_t i, const struct stage_table **tables)
 {
     const struct stage_reduced *reduced = ts_run_reduced(run, i);
-    *tables = run->nodes[i].tables;
+    const struct plan_reused *reused = run->plan->nodes[i].reused;
+    *tables = reused ? reused->tables : run->nodes[i].tables;
+    if (reused)
+        return reused->n_tables;
     if (run->plan->n_volumes > 1)
         return run->nodes[i].n_tables;
     return reduced ? ts_stage_reduced_tables(reduced, tables) : 0;

@@ -7,6 +7,7 @@
 #include <assert.h>
 
 #include "core/timing.h"
+#include "pipeline/plan/plan_reuse.h"
 #include "pipeline/run/run.h"
 
 /* ---- one slab ---------------------------------------------------------------------------------- */
@@ -80,7 +81,7 @@ static void end_call(const struct run *run, const struct call *call, const struc
 {
     struct plan_node *node = &run->plan->nodes[call->node];
     node->seconds += ts_seconds() - call->seconds;
-    if (!node->source && !run->back_end->returns_early)
+    if (!ts_plan_reader(node) && !run->back_end->returns_early)
         ts_trace_put(run->plan->trace, (struct trace_stretch){.begin = call->trace,
                                                               .end = ts_trace_begin(run->plan->trace),
                                                               .bytes = ts_image_bytes(made),
@@ -92,7 +93,7 @@ static enum ts_status compute(struct run *run, int32_t i, struct ts_image *targe
 {
     const struct plan_node *plan = &run->plan->nodes[i];
     struct ts_image slices[STAGE_INPUTS];
-    if (plan->source) {
+    if (ts_plan_reader(plan)) {
         const struct call call = begin_call(run, i);
         run->bytes_done += (int64_t)ts_image_bytes(target);
         const enum ts_status status = run->back_end->read(run, i, target);
@@ -204,20 +205,21 @@ static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int
 /* Announces to the sources which slices the step of slab `number` will read. */
 static void prefetch(struct run *run, const struct plan_step *steps, int64_t number)
 {
-    for (int32_t s = 0; s < run->plan->n_sources; s++) {
-        struct source *source = run->plan->nodes[s].source;
+    for (int32_t s = 0; s < run->plan->n_nodes; s++) {
+        struct source *source = ts_plan_reader(&run->plan->nodes[s]);
         const struct run_node *node = &run->nodes[s];
         const struct spans *todo = &steps[s].todo;
+        if (!source)
+            continue;
         if (ts_plan_reads_in_place(run->plan, s)) {
             if (todo->n == 1)
-                source->ops->prefetch_to(source, ts_run_slice(run, source, todo->at[0].first),
+                source->ops->prefetch_to(source, ts_run_slice(run, s, todo->at[0].first),
                                          todo->at[0].end - todo->at[0].first,
                                          node->buffer + (size_t)(number % node->copies) * node->copy_bytes);
             continue;
         }
         for (int i = 0; source->ops->prefetch && i < todo->n; i++)
-            source->ops->prefetch(source, ts_run_slice(run, source, todo->at[i].first),
-                                  todo->at[i].end - todo->at[i].first);
+            source->ops->prefetch(source, ts_run_slice(run, s, todo->at[i].first), todo->at[i].end - todo->at[i].first);
     }
 }
 

@@ -57,3 +57,10 @@ int ts_versions(struct version versions[VERSIONS_MAX])
     add(versions, &n, "OpenMP", text);
     return n;
 }
+
+void ts_version_field(const struct version *version, char name[64])
+{
+    snprintf(name, 64, "%s", version->name);
+    for (char *c = name; *c; c++)
+        *c = (char)(*c == '-' ? '_' : *c >= 'A' && *c <= 'Z' ? *c - 'A' + 'a' : *c);
+}

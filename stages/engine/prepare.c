@@ -7,6 +7,7 @@
  */
 #include "stages/engine/prepare.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/grid.h"
@@ -221,6 +222,18 @@ enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set
         return ts_diag_error(diag, TS_BAD_CHAIN,
                              &(struct diag_site){.code = "too-large", .span = set->span, .stage = stage->name},
                              "the image it would make has more bytes than a number can count");
+    return status;
+}
+
+enum ts_status ts_stage_recall_axes(struct stage_context *context, const struct stage_table *tables)
+{
+    const struct stage_reduction *reduction = context->stage->reduction;
+    void *result = calloc(1, reduction->result_bytes(context));
+    if (!result)
+        return ts_diag_no_memory(context->diag, reduction->result_bytes(context));
+    reduction->recall(context, tables, result);
+    const enum ts_status status = ts_stage_find_axes(context, result);
+    free(result);
     return status;
 }
 

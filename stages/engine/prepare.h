@@ -19,5 +19,7 @@ enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set
 /* Calls shape() again after the last round of a reduction that finds_axes. Returns TS_RUN_FAILED (code found-shape)
  * where anything but `first` and `spacing` of axes differs. */
 enum ts_status ts_stage_find_axes(struct stage_context *context, const void *result);
+/* Does so with what an earlier run found, out of the tables that it left. */
+enum ts_status ts_stage_recall_axes(struct stage_context *context, const struct stage_table *tables);
 
 #endif

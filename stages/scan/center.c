@@ -334,6 +334,12 @@ static enum ts_status finish(const struct stage_context *context, const void *co
     return status;
 }
 
+static void recall(const struct stage_context *context, const struct stage_table *tables, void *result)
+{
+    struct center_result *found = result;
+    found->center = finds(context) ? *(const double *)tables[TABLE_CENTER].image.data : params_of(context)->center;
+}
+
 static enum ts_status shape(const struct stage_context *context, struct ts_image *out)
 {
     const struct center_result *found = context->result;
@@ -345,6 +351,7 @@ static enum ts_status shape(const struct stage_context *context, struct ts_image
 static const struct stage_reduction reduction = {
     .exact = true,
     .finds_axes = true,
+    .recall = recall,
     .partial_bytes = partial_bytes,
     .looks_at = looks_at,
     .reduce = reduce,

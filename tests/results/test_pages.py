@@ -24,7 +24,7 @@ PAGES = {"README.md": {"tooth.h5": TOOTH}, "docs/tutorial.md": {"tooth.h5": TOOT
          "docs/masks.md": {"sts001": "ct/ibsi_sts001/dicom"}, "docs/report.md": {"sts001": "ct/ibsi_sts001/dicom"},
          "docs/preview.md": {"sts001": "ct/ibsi_sts001/dicom"},
          "docs/reconstruction-study.md": {}, "docs/comparing.md": {}, "docs/batch.md": {},
-         "docs/sweeps.md": {}}
+         "docs/sweeps.md": {}, "docs/resuming.md": {}}
 # These parts depend on the machine or on the build, and are not compared.
 VARIES = [
     (r"\bin \d+\.\d+ s\b", "in # s"),

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This compares the parameters of a plan with those that a result recorded, both as they were resolved, value by value
+ * as the texts that they would be written as.
+ */
+#ifndef PIPELINE_COMPARE_SAME_PARAMS_H
+#define PIPELINE_COMPARE_SAME_PARAMS_H
+
+#include "core/params.h"
+
+/* A parameter that differs, with both values. */
+struct param_difference {
+    const char *owner, *name; /* name NULL: there is none */
+    char *planned, *recorded; /* owned */
+    bool no_memory;           /* for the two texts */
+};
+
+/* Returns true where the parameters are the same, but for number `path` (-1: none) and for those that only a run can
+ * know: `known` says that derived ones were resolved in the plan. Else *difference describes the first that differs. */
+bool ts_same_params(const struct param_set *planned, const struct param_set *recorded, int path, bool known,
+                    struct param_difference *difference);
+void ts_param_difference_clear(struct param_difference *difference);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a run does where images are taken from an earlier result: it reads them in place of computing them, and holds
+ * the inputs against the digests that the result recorded. An input of which nothing is computed is read for that
+ * alone, before anything else, so that a changed file is found early; no path or time of a file would prove as much.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/source/source_slices.h"
+#include "pipeline/plan/plan_reuse.h"
+#include "pipeline/run/run.h"
+
+enum { PROVE_BYTES = 8 << 20 };
+
+int64_t ts_run_slice(const struct run *run, int32_t node, int64_t z)
+{
+    const struct plan_node *of = &run->plan->nodes[node];
+    const struct source *reader = ts_plan_reader(of);
+    const int64_t first = of->reused ? of->reused->saved_first : 0;
+    const bool volumes = reader->n_volumes > 1 && (of->source || of->by_volume);
+    return first + (volumes ? run->volume * reader->n_whole : 0) + z;
+}
+
+const uint64_t *ts_run_read_valid(const struct run *run, int32_t node, int64_t z)
+{
+    const struct plan_node *of = &run->plan->nodes[node];
+    const int64_t slice = ts_run_slice(run, node, z);
+    if (of->reused && of->reused->valid)
+        return of->reused->valid + (size_t)slice * (ts_valid_bytes(&of->out) / sizeof(uint64_t));
+    return ts_source_valid(ts_plan_reader(of), slice);
+}
+
+/* Returns true for slice k of the record that must be read yet. */
+static bool is_missing(const struct run *run, int32_t node, int64_t k)
+{
+    const struct source *source = run->plan->nodes[node].source;
+    return run->plan->reuse->inputs[node].read[k] && !*source->slices[ts_source_number(source, k)].pixel_sha256;
+}
+
+/* Reads the slices that are missing, those that follow one another at once. */
+static enum ts_status read_missing(struct run *run, int32_t node)
+{
+    struct source *source = run->plan->nodes[node].source;
+    const size_t bytes = ts_slice_bytes(&source->image);
+    const int64_t n = ts_source_total(source), ahead = ts_plan_read_ahead(run->plan, node);
+    int64_t most = bytes < PROVE_BYTES ? (int64_t)(PROVE_BYTES / bytes) : 1;
+    most = ahead > 0 && ahead < most ? ahead : most;
+    void *slab = malloc((size_t)most * bytes);
+    enum ts_status status = slab ? TS_OK : ts_diag_no_memory(run->diag, (size_t)most * bytes);
+    for (int64_t k = 0, end; status == TS_OK && k < n; k = end) {
+        const int64_t first = ts_source_number(source, k);
+        end = k + 1;
+        if (!is_missing(run, node, k))
+            continue;
+        while (end < n && end - k < most && is_missing(run, node, end) &&
+               ts_source_number(source, end) == first + end - k)
+            end++;
+        if (atomic_load(&run->plan->stop))
+            status = TS_STOPPED;
+        if (status == TS_OK && source->ops->prefetch && !source->in_place)
+            source->ops->prefetch(source, first, end - k);
+        if (status == TS_OK)
+            status = source->ops->read(source, first, end - k, slab, run->diag);
+    }
+    free(slab);
+    return status;
+}
+
+static enum ts_status compare(const struct run *run, int32_t node)
+{
+    const struct plan_reuse *reuse = run->plan->reuse;
+    const struct source *source = run->plan->nodes[node].source;
+    for (int64_t k = 0; k < ts_source_total(source); k++) {
+        const char *now = source->slices[ts_source_number(source, k)].pixel_sha256,
+                   *then = reuse->inputs[node].digests[k];
+        if (!*now || !*then || !strcmp(now, then))
+            continue;
+        ts_diag_error(run->diag, TS_BAD_INPUT,
+                      &(struct diag_site){.code = "inputs-differ", .stage = run->plan->nodes[node].label},
+                      "slice %lld has other pixels than the one that %s was computed from", (long long)k, reuse->path);
+        return ts_diag_hint(run->diag,
+                            "`tomostage verify %s --inputs PATH` names what changed; without --resume-from "
+                            "everything is computed",
+                            reuse->path);
+    }
+    return TS_OK;
+}
+
+static enum ts_status prove(struct run *run, bool read)
+{
+    enum ts_status status = TS_OK;
+    for (int32_t i = 0; run->plan->reuse && status == TS_OK && i < run->plan->n_sources; i++) {
+        if (!run->plan->reuse->inputs[i].digests || (run->plan->nodes[i].run_slices > 0) != read)
+            continue;
+        status = read_missing(run, i);
+        if (status == TS_OK)
+            status = compare(run, i);
+    }
+    return status;
+}
+
+enum ts_status ts_run_prove_unread(struct run *run)
+{
+    return prove(run, false);
+}
+
+enum ts_status ts_run_prove_read(struct run *run)
+{
+    return prove(run, true);
+}
