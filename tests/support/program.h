@@ -14,8 +14,8 @@
 enum { PROGRAM_ARGUMENTS = 24 };
 
 struct program_outcome {
-    int code; /* exit code; 256 + number where a signal ended it */
-    double seconds;
+    int code;       /* exit code; 256 + number where a signal ended it */
+    double seconds; /* processor time of the program from the wait on, which other programs' load does not change */
     char out[1 << 20], err[65536]; /* cut to fit, ended by a zero */
 };
 

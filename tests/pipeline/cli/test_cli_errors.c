@@ -232,7 +232,7 @@ Test(cli_errors, an_ignored_signal_stays_ignored)
 }
 
 /* A FIFO that nobody writes to does not hang the program; a pipe of the shell is read. */
-Test(cli_errors, a_chain_from_a_pipe, .timeout = 20)
+Test(cli_errors, a_chain_from_a_pipe, .timeout = 900)
 {
     cr_assert_eq(shell("mkfifo chain.fifo && $P check chain.fifo"), 2);
     cr_assert_eq(shell("printf 'tomostage: 2\\ninput: {dicom: '\"$PWD\"'/study}\\nstages: [{invert: {}}]\\n"
