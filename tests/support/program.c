@@ -79,6 +79,21 @@ pid_t ts_program_start(const char *folder, const char *const *arguments, int ter
     return pid;
 }
 
+void ts_program_await_handler(pid_t pid, int number)
+{
+    char path[64], line[256];
+    unsigned long long caught = 0;
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    while (!(caught >> (number - 1) & 1)) {
+        FILE *file = fopen(path, "r");
+        cr_assert(file, "the program has no process");
+        while (fgets(line, sizeof line, file))
+            sscanf(line, "SigCgt: %llx", &caught);
+        fclose(file);
+        usleep(1000);
+    }
+}
+
 static void read_output(const char *folder, const char *ending, char *text, size_t size)
 {
     char path[512];

@@ -181,6 +181,7 @@ Test(cli_errors, a_stop_waits_for_no_reader)
     cr_assert_neq(fcntl(ends[1], F_SETFL, 0), -1);
     const pid_t pid = ts_program_start(
         folder, ARGUMENTS("run", "dicom study | radon views=1000000 | hdf5 out.h5", "--threads", "1"), ends[1]);
+    ts_program_await_handler(pid, SIGTERM);
     nanosleep(&(struct timespec){0, 400000000L}, NULL);
     cr_assert_eq(kill(pid, SIGTERM), 0);
     ts_program_wait(pid, folder, &outcome);
