@@ -410,8 +410,7 @@ Test(cli_run, progress_on_a_terminal_is_cleared)
 
 static void wait_seconds(double seconds)
 {
-    const struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    nanosleep(&time, NULL);
+    nanosleep(&(struct timespec){(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)}, NULL);
 }
 
 Test(cli_run, signals_end_it_soon_and_leave_nothing)
