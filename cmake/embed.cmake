@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Files that the program holds as texts: the style and the script of reports. They stay readable files of their own, and a
-# C file in the build folder defines them as constants.
+# The program holds some files as texts, such as the style and the script of reports. They stay readable files of their
+# own, and this writes a C file in the build folder that defines them as constants.
 function(embed_texts out header)
   set(code "/* SPDX-License-Identifier: Apache-2.0 */\n#include \"${header}\"\n")
   while(ARGN)

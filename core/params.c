@@ -282,7 +282,7 @@ static size_t edit_distance(const char *a, const char *b, size_t limit)
 {
     enum { LONGEST = 64 };
     const size_t m = strlen(a), n = strlen(b);
-    /* The rows of this letter of a and of the two letters before it. */
+    /* Three rows are kept: that of this letter of a, and those of the two letters before it. */
     size_t rows[3][LONGEST + 1];
     if (m > LONGEST || n > LONGEST || (m > n ? m - n : n - m) > limit)
         return limit + 1;

@@ -91,7 +91,7 @@ struct param {
 
 enum { PARAMS_MAX = 32 }; /* most parameters of a table; the bit set `given` has 32 bits */
 
-/* A filled parameter struct and where its values came from. */
+/* This is a filled parameter struct, with the places that its values came from. */
 struct param_set {
     const struct param *params;
     size_t n_params;

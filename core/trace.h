@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The parts in the order in which data pass through them. */
+/* Data pass through the parts in this order. */
 enum trace_part {
     TRACE_PLAN,    /* headers, shapes, memory */
     TRACE_PREPARE, /* memory, workers, the device's context */
@@ -31,7 +31,7 @@ struct trace_stretch {
     uint64_t bytes;
     int thread; /* the system's number of the thread */
     enum trace_part part;
-    const char *stage; /* that was computed, as the chain calls it; NULL: the part is not that of one stage */
+    const char *stage; /* its name in the chain; NULL: the part is not that of one stage */
 };
 
 struct trace;

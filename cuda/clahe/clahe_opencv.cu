@@ -269,8 +269,8 @@ static bool takes_stream(const struct stage_context *context, const struct clahe
     return !context->in.masked && ts_cuda_clahe_stream_fits(context, tiles);
 }
 
-/* The entries of `wide`, behind the tables, mark slices that the other kernel leaves to this one; those of `taken`
- * stand in their place. */
+/* The entries of `wide`, behind the tables, mark slices that the other kernel leaves to this one; a masked image has
+ * `taken` there instead. */
 size_t ts_cuda_clahe_opencv_bytes(const struct stage_context *context, int64_t n)
 {
     const struct clahe_tiles tiles = ts_cuda_clahe_tiles(context, NULL);

@@ -85,7 +85,7 @@ static __device__ inline void enter(const struct eight *bytes, const struct plac
 #pragma unroll
     for (unsigned k = 0; k < AT_ONCE; k++) {
         const unsigned left = n - i - k;
-        /* Where four bytes are equal, the next position has the same hash and would replace this one. */
+        /* The next position has the same hash where four bytes are equal, and would replace this one. */
         const bool loses = k + 1 < AT_ONCE && bytes[k].low == __byte_perm(bytes[k].low, 0, 0) && left > HASHED_BYTES;
         if (i + k < n && left >= HASHED_BYTES && !loses) {
             struct place &place = places[hash(bytes[k])];

@@ -4,7 +4,7 @@
  * become diagnostics. A session belongs to one thread. After an error that the device does not survive every later call
  * fails as well, with the code cuda-lost.
  *
- * Where this build has no CUDA code, ts_cuda_session_create refuses and nothing else can be reached.
+ * In a build without CUDA code ts_cuda_session_create refuses, and nothing else can be reached.
  */
 #ifndef CUDA_DEVICE_SESSION_H
 #define CUDA_DEVICE_SESSION_H

@@ -9,8 +9,8 @@
  *     box_fused_march.cuh    2D, any radius: a block goes down the rows and carries their sums
  *     box_fused_volume.cuh   3D, radius 1 to 8: a block goes through the slices of a tile
  *
- * What a thread computes, the memory traffic and the sizes of blocks stand in those files; this one cuts the image and
- * launches. Radius 0 is left to the method `direct`, which then copies.
+ * Those files say what a thread computes, the memory traffic and why blocks have their sizes; this one cuts the image
+ * and launches. Radius 0 is left to the method `direct`, which then copies.
  */
 #include "cuda/filters/box_fused_march.cuh"
 #include "cuda/filters/box_fused_rows.cuh"

@@ -6,9 +6,9 @@
  *
  *     X[f] = sum over j of x[j] exp(-2 pi i j (f - 1/4) / m),  y[j] = real part of 1/m sum of H[f] X[f] exp(+ ...)
  *
- * What comes around the end of the row is then purely imaginary (right-angle convolution: R. C. Agarwal and C. S.
- * Burrus, IEEE Trans. ASSP 22, 1974), so that y is the row filtered without any zeros behind it; and H is real, for the
- * filter is even. Rows know nothing of each other.
+ * Samples that come around the end of the row are then purely imaginary (right-angle convolution: R. C. Agarwal and C.
+ * S. Burrus, IEEE Trans. ASSP 22, 1974), so that y is the row filtered without any zeros behind it; and H is real, for
+ * the filter is even. Rows know nothing of each other.
  *
  * With m = 32 R, R up to 32, one thread of a warp transforms samples j = thread + 32 i (R of them, shifted by a
  * quarter, real), and after one exchange through shared memory frequencies k + R k2 of one k (32, shifted by as much as

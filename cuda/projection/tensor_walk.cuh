@@ -53,8 +53,8 @@ static __device__ __forceinline__ int ts_cuda_tensor_window(int low, int high, i
 }
 
 /* Every thread of a warp has `count` windows to write into the next `capacity` places; returns its first place there.
- * What it writes ends at `capacity`. *ended: the first thread that does not get all of its windows there, 32 if there
- * is none; *n: places written. */
+ * Nothing is written beyond `capacity`. *ended: the first thread that does not get all of its windows there, 32 if
+ * there is none; *n: places written. */
 static __device__ __forceinline__ int ts_cuda_tensor_place(int count, int capacity, int *ended, int *n)
 {
     const int lane = (int)(threadIdx.x % 32);

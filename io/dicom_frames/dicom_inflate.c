@@ -14,18 +14,20 @@ bool ts_dicom_inflate_frame(const unsigned char *data, size_t bytes, unsigned ch
 {
     size_t got = 0;
     struct libdeflate_decompressor *inflater = libdeflate_alloc_decompressor();
-    unsigned char *room = malloc(cell_bytes + 1);
+    unsigned char *buffer = malloc(cell_bytes + 1);
     const enum libdeflate_result result =
-        inflater && room ? libdeflate_deflate_decompress(inflater, data, bytes, room, cell_bytes + 1, &got)
-                         : LIBDEFLATE_INSUFFICIENT_SPACE;
+        inflater && buffer ? libdeflate_deflate_decompress(inflater, data, bytes, buffer, cell_bytes + 1, &got)
+                           : LIBDEFLATE_INSUFFICIENT_SPACE;
     const bool whole = result == LIBDEFLATE_SUCCESS && got >= cell_bytes && got - cell_bytes <= (cell_bytes & 1);
     if (whole)
-        memcpy(cells, room, cell_bytes);
+        memcpy(cells, buffer, cell_bytes);
+    else if (!inflater || !buffer)
+        snprintf(error, error_bytes, "no memory to inflate the %zu bytes of its pixels", cell_bytes);
     else if (result == LIBDEFLATE_BAD_DATA)
         snprintf(error, error_bytes, "the deflated frame is damaged");
     else
         snprintf(error, error_bytes, "the deflated frame does not hold the %zu bytes of its pixels", cell_bytes);
-    free(room);
+    free(buffer);
     libdeflate_free_decompressor(inflater);
     return whole;
 }

@@ -146,7 +146,7 @@ bool ts_dicom_jpeg_2000_decode(const struct dicom_frame_form *form, const struct
 
 size_t ts_dicom_jpeg_2000_bytes(size_t pixels)
 {
-    /* The image, the coefficients of its tile, and what each code block of 4 x 4 pixels, the smallest, takes. */
+    /* It holds the image, the coefficients of its tile, and each code block, of 4 x 4 pixels at least. */
     return pixels * (2 * sizeof(OPJ_INT32) + 16);
 }
 

@@ -66,7 +66,7 @@ static size_t worker_bytes(const struct dicom_source *source)
         largest = bytes > largest ? bytes : largest;
         decoder = own > decoder ? own : decoder;
     }
-    /* The cells twice, the compressed bytes twice, and the heap and touched pages of a process. */
+    /* This counts the cells twice, the compressed bytes twice, and the heap and touched pages of a process. */
     return ((size_t)8 << 20) + 2 * ts_dicom_cell_bytes(source) + 2 * largest + decoder;
 }
 

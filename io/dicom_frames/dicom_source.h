@@ -64,7 +64,7 @@ struct dicom_reply {
 
 enum slot_state { SLOT_FREE, SLOT_QUEUED, SLOT_READY };
 
-/* One place of the ring, for one slice in its final dtype. */
+/* A place of the ring holds one slice in its final dtype. */
 struct dicom_slot {
     enum slot_state state;
     int64_t z;

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "core/vector3.h"
 #include "io/dicom_header/dicom_groups.h"
 #include "io/dicom_header/dicom_known.h"
 #include "io/dicom_header/dicom_pixels.h"
@@ -144,9 +145,7 @@ static void check_values(struct scan *scan, struct dicom_image *image)
     }
     if (image->have_orientation) {
         const double *o = image->orientation;
-        double row = sqrt(o[0] * o[0] + o[1] * o[1] + o[2] * o[2]);
-        double column = sqrt(o[3] * o[3] + o[4] * o[4] + o[5] * o[5]);
-        double dot = o[0] * o[3] + o[1] * o[4] + o[2] * o[5];
+        const double row = ts_length(o), column = ts_length(o + 3), dot = ts_dot(o, o + 3);
         if (!(fabs(row - 1) <= 1e-3 && fabs(column - 1) <= 1e-3 && fabs(dot) <= 1e-3))
             ts_dicom_refuse(scan, "dicom-bad-orientation",
                             "Image Orientation is not orthonormal: lengths %.6g and %.6g, dot product %.6g", row,

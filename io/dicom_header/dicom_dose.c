@@ -8,7 +8,9 @@
 #include "io/dicom_header/dicom_dose.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "core/vector3.h"
 #include "io/dicom_header/dicom_parse.h"
 
 enum { NUMBER_BYTES = 64 };
@@ -37,20 +39,13 @@ static bool next_offset(struct scan *scan, uint32_t *offset, double *value)
     return ts_dicom_parse_decimals(bytes, length, value, 1);
 }
 
-static void find_normal(const double orientation[6], double normal[3])
-{
-    const double *x = orientation, *y = orientation + 3;
-    for (int i = 0; i < 3; i++)
-        normal[i] = x[(i + 1) % 3] * y[(i + 2) % 3] - x[(i + 2) % 3] * y[(i + 1) % 3];
-}
-
 /* Adds a frame for each plane. */
 static void place_planes(struct scan *scan)
 {
     const double *origin = scan->image.position_mm;
     double normal[3], offset, first = NAN;
     uint32_t at = 0;
-    find_normal(scan->image.orientation, normal);
+    ts_cross(scan->image.orientation, scan->image.orientation + 3, normal);
     for (int64_t i = 0; i < scan->file->frames; i++) {
         if (!next_offset(scan, &at, &offset)) {
             ts_dicom_refuse(scan, "dicom-dose", "Grid Frame Offset Vector has no number for plane %lld of %lld",

@@ -46,7 +46,7 @@ struct dicom_field_row {
 
 extern const struct dicom_field_row ts_dicom_fields[DICOM_FIELDS];
 
-/* One value of a list. */
+/* This is one value of a list. */
 struct dicom_value {
     const struct dicom_value *next; /* an older value, or NULL */
     enum dicom_field field;

@@ -96,17 +96,20 @@ static const char *value_of(const char *text, int i, size_t *length)
     return text ? text : "";
 }
 
+/* These are the parts of a complex image, as GE numbers them too. */
+static const char *const components[] = {"MAGNITUDE", "PHASE", "REAL", "IMAGINARY"};
+enum { COMPONENTS = sizeof components / sizeof *components };
+
 const char *ts_dicom_component(const char *text, int first)
 {
-    static const char *const names[] = {"MAGNITUDE", "PHASE", "REAL", "IMAGINARY"};
     for (int i = first; i < first + MAX_VALUES; i++) {
         size_t length;
         const char *value = value_of(text, i, &length);
-        for (size_t k = 0; k < sizeof names / sizeof *names && length > 0; k++) {
-            const size_t whole = strlen(names[k]);
-            if ((value[0] == names[k][0] && (length == 1 || value[1] == '_')) ||
-                (length >= whole && !strncmp(value, names[k], whole)))
-                return names[k];
+        for (int k = 0; k < COMPONENTS && length > 0; k++) {
+            const size_t whole = strlen(components[k]);
+            if ((value[0] == components[k][0] && (length == 1 || value[1] == '_')) ||
+                (length >= whole && !strncmp(value, components[k], whole)))
+                return components[k];
         }
     }
     return "";
@@ -117,18 +120,18 @@ const char *ts_dicom_component(const char *text, int first)
  * collapse flag. */
 static void name_ge_kind(const struct dicom_file *file, struct dicom_image *image)
 {
-    static const char *const parts[] = {"MAGNITUDE", "PHASE", "REAL", "IMAGINARY"};
     static const char *const maps[] = {"B0map", "B0rf", "3db0map"};
-    const double type = image->ge_type;
     bool map = false;
-    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
-        map |= !strcasecmp(file->ge_sequence, maps[i]);
     if (strcmp(file->modality, "MR") != 0 || *image->component)
         return;
-    if (map && type == 0 && image->vendor_kind == 0)
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
+        map |= !strcasecmp(file->ge_sequence, maps[i]);
+    if (map && image->ge_type == 0 && image->vendor_kind == 0)
         strcpy(image->kind, "FIELD MAP");
-    else if (type == 0 || type == 1 || type == 2 || type == 3)
-        strcpy(image->component, parts[(int)type]);
+    else
+        for (int k = 0; k < COMPONENTS; k++)
+            if (image->ge_type == k)
+                strcpy(image->component, components[k]);
 }
 
 /* Names what the image shows, from its own Frame Type or from the Image Type of the file. Vendors put the part of a
@@ -140,8 +143,9 @@ static void name_kind(const struct dicom_file *file, struct dicom_image *image)
     const char *kind = value_of(type, 2, &length);
     copy_code(kind, length, image->kind);
     if (!strcmp(file->modality, "MR"))
-        component = *ts_dicom_component(image->component, 0) ? ts_dicom_component(image->component, 0)
-                                                             : ts_dicom_component(type, 2);
+        component = ts_dicom_component(image->component, 0);
+    if (!strcmp(file->modality, "MR") && !*component)
+        component = ts_dicom_component(type, 2);
     copy_code(component, strlen(component), image->component);
     name_ge_kind(file, image);
 }
@@ -167,11 +171,13 @@ static bool holds_frames(const struct scan *scan)
  * frames are then known by their order alone. */
 static void list_unplaced(struct scan *scan)
 {
+    const int64_t n = holds_frames(scan) ? scan->file->frames : 0;
     scan->image.unplaced = true;
-    for (int64_t i = 0; holds_frames(scan) && i < scan->file->frames; i++) {
+    for (int64_t i = 0; i < n; i++) {
         struct dicom_image *frame = ts_dicom_add_image(scan);
-        if (frame)
-            frame->frame = i;
+        if (!frame)
+            return;
+        frame->frame = i;
     }
 }
 

@@ -13,19 +13,21 @@
 #define DICOM_MIXED "mixed" /* where the texts of slices differ */
 
 /* Lists of texts; NULL ends each. */
-extern const char *const ts_dicom_image_types[],
-    *const ts_dicom_modalities[],
-        *const ts_dicom_manufacturers[],
-            *const ts_dicom_models[],
-                *const ts_dicom_body_parts[],
-                    *const ts_dicom_sequences[],
-                        *const ts_dicom_scan_options[],
-                            *const ts_dicom_nuclei[],
-                                *const ts_dicom_directions[],
-                                    *const ts_dicom_filters[],
-                                        *const ts_dicom_positions[],
-                                            *const ts_dicom_photometric[],
-                                                *const ts_dicom_units[], *const ts_dicom_pet[], *const ts_dicom_doses[];
+extern const char *const ts_dicom_image_types[];
+extern const char *const ts_dicom_modalities[];
+extern const char *const ts_dicom_manufacturers[];
+extern const char *const ts_dicom_models[];
+extern const char *const ts_dicom_body_parts[];
+extern const char *const ts_dicom_sequences[];
+extern const char *const ts_dicom_scan_options[];
+extern const char *const ts_dicom_nuclei[];
+extern const char *const ts_dicom_directions[];
+extern const char *const ts_dicom_filters[];
+extern const char *const ts_dicom_positions[];
+extern const char *const ts_dicom_photometric[];
+extern const char *const ts_dicom_units[];
+extern const char *const ts_dicom_pet[];
+extern const char *const ts_dicom_doses[];
 
 /* Returns the text, or "unrecognized" where the list does not have it in any case of letters. */
 const char *ts_dicom_known(const char *const *list, const char *text);

@@ -12,6 +12,7 @@
 
 #include <math.h>
 
+#include "core/vector3.h"
 #include "io/dicom_header/dicom_csa.h"
 
 enum { MAX_TILES = 4096 };
@@ -27,12 +28,8 @@ bool ts_dicom_is_mosaic(const struct scan *scan)
  * the normal is another direction. */
 static bool find_normal(const double orientation[6], const double stated[3], double normal[3])
 {
-    const double *x = orientation, *y = orientation + 3;
-    double along = 0;
-    for (int i = 0; i < 3; i++) {
-        normal[i] = x[(i + 1) % 3] * y[(i + 2) % 3] - x[(i + 2) % 3] * y[(i + 1) % 3];
-        along += normal[i] * stated[i];
-    }
+    ts_cross(orientation, orientation + 3, normal);
+    const double along = ts_dot(normal, stated);
     for (int i = 0; i < 3 && along < 0; i++)
         normal[i] = -normal[i];
     return fabs(fabs(along) - 1) <= SAME_NORMAL;

@@ -14,14 +14,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/vector3.h"
 #include "io/dicom_header/dicom_fields.h"
 
 static const double GE_BIAS = 1e9, GE_STEP = 5, GE_SHORT = 0.97, NO_LENGTH = 0.03;
-
-static double length_of(const double a[3])
-{
-    return sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]);
-}
 
 /* Returns true where GE states another b-value than 0. */
 static bool is_weighted(const struct dicom_series *series)
@@ -49,7 +45,7 @@ void ts_dicom_take_ge_weighting(struct dicom_series *series)
     bool unknown = false;
     for (size_t i = 0; i < series->n_images; i++) {
         struct dicom_image *image = series->images[i];
-        const double *g = image->ge_gradient, length = length_of(g);
+        const double *g = image->ge_gradient, length = ts_length(g);
         const bool stated = !isnan(image->b_value);
         image->b_value = stated ? image->b_value : fmod(image->ge_b_value, GE_BIAS);
         if (image->have_gradient || !(length > NO_LENGTH) || !(image->b_value > 0))
@@ -74,7 +70,7 @@ void ts_dicom_list_gradients(struct dicom_series *series)
     series->no_memory |= !gradients;
     for (size_t v = 0; gradients && v < series->n_volumes; v++) {
         const struct dicom_image *image = series->images[v * series->n_slices];
-        const double length = length_of(image->gradient);
+        const double length = ts_length(image->gradient);
         const bool has = image->have_gradient && image->b_value > 0 && length > NO_LENGTH;
         for (int k = 0; k < 3; k++)
             gradients[3 * v + (size_t)k] = has ? image->gradient[k] / length : 0;

@@ -14,7 +14,7 @@
 
 #include "io/dicom_series/dicom_repeats.h"
 
-/* An image with the values along the dimensions that count, and 0 for the others. */
+/* An item is an image with its values along the dimensions that count, and 0 for the others. */
 struct item {
     uint32_t values[DICOM_DIMENSIONS];
     struct dicom_image *image;

@@ -16,6 +16,7 @@
 
 #include "core/path.h"
 #include "core/search.h"
+#include "core/vector3.h"
 #include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_series/dicom_diffusion.h"
 #include "io/dicom_series/dicom_repeats.h"
@@ -27,16 +28,6 @@
 static const double EVEN_RELATIVE = 1e-3, JITTER_RELATIVE = 1e-2, DRIFT_RELATIVE = 5e-2;
 
 const struct dicom_rules ts_dicom_default_rules = {.spacing_tolerance = DICOM_SPACING_TOLERANCE};
-
-static double dot(const double *a, const double *b)
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
-static double length_of(const double *a)
-{
-    return sqrt(dot(a, a));
-}
 
 static void scale(double *a, double factor)
 {
@@ -50,14 +41,12 @@ static double make_orthonormal(const double orientation[6], double direction[9])
 {
     double *x = direction, *y = direction + 3, *z = direction + 6, change = 0;
     memcpy(direction, orientation, 6 * sizeof *direction);
-    scale(x, 1 / length_of(x));
-    double along = dot(x, y);
+    scale(x, 1 / ts_length(x));
+    double along = ts_dot(x, y);
     for (int i = 0; i < 3; i++)
         y[i] -= along * x[i];
-    scale(y, 1 / length_of(y));
-    z[0] = x[1] * y[2] - x[2] * y[1];
-    z[1] = x[2] * y[0] - x[0] * y[2];
-    z[2] = x[0] * y[1] - x[1] * y[0];
+    scale(y, 1 / ts_length(y));
+    ts_cross(x, y, z);
     for (int i = 0; i < 6; i++)
         change = fmax(change, fabs(direction[i] - orientation[i]));
     return change;
@@ -88,10 +77,10 @@ static void finish_line(const struct dicom_series *series, struct line *line)
 {
     const double *normal = series->image.direction + 6;
     double in_plane[3];
-    line->spacing_mm = dot(line->step_mm, normal);
+    line->spacing_mm = ts_dot(line->step_mm, normal);
     for (int i = 0; i < 3; i++)
         in_plane[i] = line->step_mm[i] - line->spacing_mm * normal[i];
-    line->lean_degree = atan2(length_of(in_plane), line->spacing_mm) * (180 / M_PI);
+    line->lean_degree = atan2(ts_length(in_plane), line->spacing_mm) * (180 / M_PI);
 }
 
 static struct line fit_line(const struct dicom_series *series)
@@ -133,8 +122,8 @@ static struct misfit measure_misfit(const struct dicom_series *series, const str
         double off[3];
         for (int k = 0; k < 3; k++)
             off[k] = series->images[i]->position_mm[k] - line->origin_mm[k] - (double)i * line->step_mm[k];
-        const double along = fabs(dot(off, series->image.direction + 6));
-        const double beside = sqrt(fmax(0, dot(off, off) - along * along));
+        const double along = fabs(ts_dot(off, series->image.direction + 6));
+        const double beside = sqrt(fmax(0, ts_dot(off, off) - along * along));
         misfit.along = along > misfit.along_mm ? i : misfit.along;
         misfit.beside = beside > misfit.beside_mm ? i : misfit.beside;
         misfit.along_mm = fmax(misfit.along_mm, along);
@@ -407,7 +396,7 @@ void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dico
     if (change > 1e-4)
         ts_dicom_series_warn(series, "Image Orientation is off orthonormal by %.2g and was corrected", change);
     for (size_t i = 0; i < series->n_images; i++)
-        series->images[i]->along_mm = dot(series->images[i]->position_mm, image->direction + 6);
+        series->images[i]->along_mm = ts_dot(series->images[i]->position_mm, image->direction + 6);
     qsort(series->images, series->n_images, sizeof *series->images, compare_along);
     if (rules->duplicates == DUPLICATES_FIRST)
         ts_dicom_keep_first(series);

@@ -29,7 +29,7 @@ struct dicom_rules {
     int32_t mr_scale;         /* enum dicom_mr_scale */
 };
 
-/* The defaults, by which `tomostage info` judges. */
+/* `tomostage info` judges by these defaults. */
 extern const struct dicom_rules ts_dicom_default_rules;
 
 /* Drops identical copies, orders the files along the normal, fills shape, spacing and geometry of series->image.

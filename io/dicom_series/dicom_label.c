@@ -30,7 +30,7 @@ static bool same_number(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* Returns true for a small number, as Stack ID is: a longer text may be that of a person. */
+/* Returns true for a small number, as Stack ID is: a longer text may lead to a person. */
 static bool is_count(const char *text)
 {
     enum { MOST_DIGITS = 4 };

@@ -12,7 +12,7 @@
 
 enum { MAX_UNREADABLE = 5, NAME_BYTES = 1024 };
 
-/* The words for each kind in JSON, in a sentence about one name, and in one about several. */
+/* Each kind has a word in JSON, in a sentence about one name, and in one about several. */
 static const struct {
     const char *key, *one, *several;
 } kinds[DICOM_OTHER_KINDS + 1] = {

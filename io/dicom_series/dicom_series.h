@@ -52,7 +52,7 @@ struct dicom_series {
 /* Echo times that differ by no more are one, which was rounded. */
 #define DICOM_SAME_ECHO_MS 1e-2
 
-/* The place of a number in struct dicom_image, and the number at such a place. */
+/* A number of struct dicom_image has a place, and is found by it. */
 #define DICOM_NUMBER(member) offsetof(struct dicom_image, member)
 double ts_dicom_image_number(const struct dicom_image *image, size_t place);
 /* Compares two images by instance, frame and path, for an order that does not depend on how they were found. */

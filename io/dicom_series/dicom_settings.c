@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/vector3.h"
 #include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_header/dicom_kernel.h"
 #include "io/dicom_header/dicom_known.h"
@@ -109,16 +110,15 @@ static int compare_items(const void *a, const void *b)
  * positions are unknown, or do not have equally many. */
 static size_t number_positions(struct item *items, size_t n)
 {
-    const double *x = items[0].image->orientation, *y = x + 3;
-    const double normal[3] = {x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]};
-    const double same = ts_dicom_same_position(items[0].image);
+    const double *orientation = items[0].image->orientation, same = ts_dicom_same_position(items[0].image);
+    double normal[3];
     size_t each = 0, first = 0;
+    ts_cross(orientation, orientation + 3, normal);
     for (size_t i = 0; i < n; i++) {
         struct dicom_image *image = items[i].image;
-        const double *p = image->position_mm;
         if (!image->have_position || !image->have_orientation)
             return 0;
-        image->along_mm = p[0] * normal[0] + p[1] * normal[1] + p[2] * normal[2];
+        image->along_mm = ts_dot(image->position_mm, normal);
     }
     qsort(items, n, sizeof *items, compare_along);
     for (size_t i = 1; i <= n; i++) {

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/vector3.h"
 #include "io/dicom_series/dicom_repeats.h"
 
 enum { LEAST_SLICES = 3, MAX_LISTED = 4, TEXT_BYTES = 320 };
@@ -19,11 +20,6 @@ static void step_behind(const struct dicom_series *series, size_t i, double step
 {
     for (int k = 0; k < 3; k++)
         step[k] = series->images[i + 1]->position_mm[k] - series->images[i]->position_mm[k];
-}
-
-static double length_of(const double a[3])
-{
-    return sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]);
 }
 
 /* Returns the end of the stack that begins at slice `first`. */
@@ -35,12 +31,12 @@ static size_t end_of_stack(const struct dicom_series *series, const struct dicom
         return end;
     step_behind(series, first, begin);
     const double tolerance =
-        fmax(ts_dicom_same_position(series->images[0]), rules->spacing_tolerance / 100 * length_of(begin));
+        fmax(ts_dicom_same_position(series->images[0]), rules->spacing_tolerance / 100 * ts_length(begin));
     for (; end < series->n_slices; end++) {
         step_behind(series, end - 1, step);
         for (int k = 0; k < 3; k++)
             step[k] -= begin[k];
-        if (length_of(step) > 4 * tolerance)
+        if (ts_length(step) > 4 * tolerance)
             break;
     }
     return end;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What tells the images at one position apart decides which volume each belongs to. The attributes below are tried in
- * turn, and the first that gives every image of a position a value of its own wins: its values, or for times their
- * order, must be the same at all positions. Instance Numbers come last, because they say nothing of what a volume is:
- * where the header does not state how many volumes or slices there are, nothing else may tell the images apart, and the
- * numbers must run through all volumes in one way. Diffusion series have the order in which they were acquired, and
- * their axis the b-value of each volume; where b-values repeat, in enhanced files, the dimensions of the frames tell
- * the volumes apart. Times without a date are put right across midnight first (dicom_midnight.c). Where positions do
- * not have equally many images, as after a scan that was stopped, the complete volumes are put in order, and the series
- * is refused unless the chain takes one of them.
+ * An attribute in which the images at one position differ decides which volume each belongs to. The attributes below
+ * are tried in turn, and the first that gives every image of a position a value of its own wins: its values, or for
+ * times their order, must be the same at all positions. Instance Numbers come last, because they say nothing of what a
+ * volume is: where the header does not state how many volumes or slices there are, nothing else may tell the images
+ * apart, and the numbers must run through all volumes in one way. Diffusion series have the order in which they were
+ * acquired, and their axis the b-value of each volume; where b-values repeat, in enhanced files, the dimensions of the
+ * frames tell the volumes apart. Times without a date are put right across midnight first (dicom_midnight.c). Where
+ * positions do not have equally many images, as after a scan that was stopped, the complete volumes are put in order,
+ * and the series is refused unless the chain takes one of them.
  */
 #include "io/dicom_series/dicom_volumes.h"
 

@@ -47,7 +47,7 @@ void ts_chunk_unshuffle(unsigned char *restrict out, const unsigned char *restri
 /* Returns the bytes that `out` of ts_chunk_encode must have. */
 size_t ts_chunk_bound(const struct chunk_filters *filters, size_t chunk_bytes);
 
-/* The state of one thread that encodes or decodes. */
+/* This is the state of one thread that encodes or decodes. */
 struct chunk_coder;
 struct chunk_coder *ts_chunk_coder_create(void); /* NULL: no memory */
 void ts_chunk_coder_destroy(struct chunk_coder *coder);

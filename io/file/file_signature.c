@@ -5,10 +5,9 @@
  */
 #include "io/file/file_signature.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
 #include <unistd.h>
+
+#include "core/path.h"
 
 enum { LOOKED_AT = 348 };
 
@@ -21,15 +20,11 @@ const char *ts_file_signature(int fd, const char *path)
                       {"tiff", "II+\0", 4, 0},      {"tiff", "MM\0+", 4, 0},    {"nrrd", "NRRD", 4, 0},
                       {"nifti", "n+1\0", 4, 344},   {"nifti", "ni1\0", 4, 344}, {"nifti", "n+2\0\r\n", 6, 4},
                       {"nifti", "ni2\0\r\n", 6, 4}, {"npy", "\x93NUMPY", 6, 0}, {"gzip", "\x1F\x8B", 2, 0}};
-    static const char compressed[] = ".nii.gz";
     char start[LOOKED_AT] = "";
-    const size_t length = strlen(path), ending = sizeof compressed - 1;
     const bool read = pread(fd, start, sizeof start, 0) > 0;
     for (size_t i = 0; read && i < sizeof signatures / sizeof *signatures; i++)
         if (memcmp(start + signatures[i].offset, signatures[i].bytes, signatures[i].n) == 0)
-            return !strcmp(signatures[i].format, "gzip") && length > ending &&
-                           !strcmp(path + length - ending, compressed)
-                       ? "nifti"
-                       : signatures[i].format;
+            return !strcmp(signatures[i].format, "gzip") && ts_ends_in(path, ".nii.gz") ? "nifti"
+                                                                                        : signatures[i].format;
     return NULL;
 }

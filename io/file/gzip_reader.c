@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * zlib inflates, since it can stop anywhere; the file is read through a buffer of 256 KiB. A member's checksum is
- * compared by zlib where its end is reached: who has read all values asks for that with ts_gzip_reader_check.
+ * compared by zlib where its end is reached: a caller that has read all values asks for that with ts_gzip_reader_check.
  */
 #include "io/file/gzip_reader.h"
 
@@ -88,7 +88,8 @@ static const char *inflate_some(struct gzip_reader *reader, unsigned char *out, 
     reader->ended = result == Z_STREAM_END;
     if (result == Z_MEM_ERROR)
         return "cannot be inflated: memory is out";
-    if (result == Z_DATA_ERROR && stream->msg && strstr(stream->msg, "check"))
+    if (result == Z_DATA_ERROR && stream->msg &&
+        (strstr(stream->msg, "data check") || strstr(stream->msg, "length check")))
         return "is damaged: its gzip data have another checksum or length than they state";
     return result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR
                ? NULL

@@ -8,12 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-static const double orthonormal_error = 1e-6, step_error = 1e-5;
+#include "core/vector3.h"
 
-static double dot(const double a[3], const double b[3])
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
+static const double orthonormal_error = 1e-6, step_error = 1e-5;
 
 static bool is_finite(const double *values, int n)
 {
@@ -26,14 +23,15 @@ static bool is_finite(const double *values, int n)
 static bool is_orthonormal(const double direction[9])
 {
     const double *x = direction, *y = direction + 3, *z = direction + 6;
-    const double cross[3] = {x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]};
-    const double hand = dot(cross, z) < 0 ? -1 : 1; /* `reorient` makes left-handed volumes too */
+    double cross[3];
+    ts_cross(x, y, cross);
+    const double hand = ts_dot(cross, z) < 0 ? -1 : 1; /* `reorient` makes left-handed volumes too */
     bool sound = true;
     for (int i = 0; i < 3; i++) {
-        sound = sound && fabs(sqrt(dot(direction + 3 * i, direction + 3 * i)) - 1) <= orthonormal_error;
+        sound = sound && fabs(ts_length(direction + 3 * i) - 1) <= orthonormal_error;
         sound = sound && fabs(hand * cross[i] - z[i]) <= orthonormal_error; /* z at a right angle to both */
     }
-    return sound && fabs(dot(x, y)) <= orthonormal_error;
+    return sound && fabs(ts_dot(x, y)) <= orthonormal_error;
 }
 
 static const char *geometry_wrong(const struct ts_image *image)
@@ -46,7 +44,7 @@ static const char *geometry_wrong(const struct ts_image *image)
         return "its directions are not unit vectors at right angles";
     if (z->n == 1) /* a single slice has no step to check */
         return NULL;
-    const double along = dot(step, normal);
+    const double along = ts_dot(step, normal);
     if (!(along > 0) || ts_image_lean_degree(image) > TS_MOST_LEAN_DEGREE)
         return "the step between its slices is not along their normal";
     if (!strcmp(z->unit, "mm") && z->spacing > 0 && fabs(along - z->spacing) > step_error * along)

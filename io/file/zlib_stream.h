@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The state of one thread. */
+/* Each thread has a state of its own. */
 struct zlib_coder;
 struct zlib_coder *ts_zlib_coder_create(void); /* NULL: memory is out */
 void ts_zlib_coder_destroy(struct zlib_coder *coder);

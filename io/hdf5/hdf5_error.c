@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This has the lock around libhdf5, and keeps its printing and its error stack. Where a system call of the driver
+ * One lock stands around libhdf5, whose printing and error stack are kept here. Where a system call of the driver
  * failed, its error is reported, since it is the one that a user can act on; else the innermost record of the stack.
  */
 #include "io/hdf5/hdf5_error.h"
@@ -82,7 +82,7 @@ void ts_hdf5_enter(void)
     pthread_once(&library_once, prepare_library);
     host_print = NULL;
     host_print_data = NULL;
-    /* Where this fails the library prints; no result depends on it. */
+    /* A failure here is passed over: the library then prints, and no result depends on it. */
     (void)H5Eget_auto2(H5E_DEFAULT, &host_print, &host_print_data);
     (void)H5Eset_auto2(H5E_DEFAULT, notes ? note_failure : NULL, NULL);
     (void)H5Eclear2(H5E_DEFAULT);

@@ -29,7 +29,7 @@ struct collection {
 };
 
 /* Returns true where a dataset has numbers along `rank` axes, 1 to 4, and writes its shape; a picture is a volume of
- * one slice, and a row of numbers a picture of one row. Of several volumes the slices follow one another. */
+ * one slice, and a row of numbers a picture of one row. The slices of several volumes follow one another. */
 static bool image_shape(const struct hdf5_storage *storage, int rank, int64_t n[3])
 {
     if ((storage->class != STORAGE_INTEGER && storage->class != STORAGE_FLOAT) || storage->rank != rank)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This opens volumes of labels in NIfTI, NRRD and HDF5 files, which their own formats read.
+ * This opens volumes of labels in NIfTI, NRRD, .npy and HDF5 files, which their own formats read.
  */
 #ifndef IO_MASK_LABEL_VOLUME_H
 #define IO_MASK_LABEL_VOLUME_H

@@ -32,7 +32,7 @@ static const struct choice frame_choices[] = {
 
 static const struct param mask_params[] = {
     PARAM(struct mask_params, mask, .required = true, .unit = "",
-          .doc = "a DICOM segmentation or structure set, or a volume of labels in NIfTI, NRRD or HDF5"),
+          .doc = "a DICOM segmentation or structure set, or a volume of labels in NIfTI, NRRD, .npy or HDF5"),
     PARAM(struct mask_params, on, .unit = "", .init.text = "input",
           .doc = "name of the input that it goes with, whose grid it gets"),
     PARAM(struct mask_params, segment, .unit = "", .init.text = "",
@@ -187,8 +187,8 @@ static enum ts_status open_file(const struct mask_request *request, struct mask_
     close(fd);
     if (!format) {
         refuse(request, "mask-kind", "is no file of regions that is read");
-        return ts_diag_hint(request->diag,
-                            "a DICOM segmentation or structure set, or a volume of labels in NIfTI, NRRD or HDF5");
+        return ts_diag_hint(
+            request->diag, "a DICOM segmentation or structure set, or a volume of labels in NIfTI, NRRD, .npy or HDF5");
     }
     return strcmp(format, "dicom") == 0 ? open_regions(request, file) : ts_label_volume_open(format, request, file);
 }

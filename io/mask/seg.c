@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "core/memory.h"
+#include "core/vector3.h"
 #include "io/dicom_header/dicom_fragments.h"
 
 #define SEGMENTS DICOM_TAG(0x0062, 0x0002)
@@ -224,13 +225,11 @@ static void check_frames(struct region_file *file, const struct seg *seg)
     for (size_t i = 0; i < seg->n_frames && !file->file.refusal; i++) {
         const struct seg_frame *frame = &seg->frames[i];
         const double *o = frame->orientation;
-        const double row = sqrt(o[0] * o[0] + o[1] * o[1] + o[2] * o[2]);
-        const double column = sqrt(o[3] * o[3] + o[4] * o[4] + o[5] * o[5]);
-        const double across = o[0] * o[3] + o[1] * o[4] + o[2] * o[5];
-        const bool placed = fabs(row - 1) <= 1e-3 && fabs(column - 1) <= 1e-3 && fabs(across) <= 1e-3 &&
-                            frame->spacing_mm[0] > 0 && frame->spacing_mm[0] < 1e6 && frame->spacing_mm[1] > 0 &&
-                            frame->spacing_mm[1] < 1e6 && fabs(frame->position_mm[0]) < 1e6 &&
-                            fabs(frame->position_mm[1]) < 1e6 && fabs(frame->position_mm[2]) < 1e6;
+        const bool placed = fabs(ts_length(o) - 1) <= 1e-3 && fabs(ts_length(o + 3) - 1) <= 1e-3 &&
+                            fabs(ts_dot(o, o + 3)) <= 1e-3 && frame->spacing_mm[0] > 0 && frame->spacing_mm[0] < 1e6 &&
+                            frame->spacing_mm[1] > 0 && frame->spacing_mm[1] < 1e6 &&
+                            fabs(frame->position_mm[0]) < 1e6 && fabs(frame->position_mm[1]) < 1e6 &&
+                            fabs(frame->position_mm[2]) < 1e6;
         if (!placed)
             ts_dicom_refuse(
                 scan, "seg-planes",

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/vector3.h"
 #include "io/mask/seg.h"
 
 enum { X, Y, Z, MOST_SLOTS = 1 << 20 };
@@ -36,33 +37,22 @@ struct seg_file {
         *places; /* of each pixel of a slice: the plane and the pixel there that it lies in; slot -1: none */
 };
 
-static double dot(const double a[3], const double b[3])
-{
-    return a[X] * b[X] + a[Y] * b[Y] + a[Z] * b[Z];
-}
-
-static void normal_of(const double o[6], double normal[3])
-{
-    for (int i = 0; i < 3; i++)
-        normal[i] = o[(i + 1) % 3] * o[3 + (i + 2) % 3] - o[(i + 2) % 3] * o[3 + (i + 1) % 3];
-}
-
 /* ---- the lattice ------------------------------------------------------------------------------- */
 
 /* Numbers the frames by planes that are `step` apart. Returns false where one lies between planes. */
 static bool number_planes(struct seg *seg, const double step[3])
 {
     const struct seg_frame *first = seg->frames;
-    const double square = dot(step, step);
+    const double square = ts_dot(step, step);
     const double smallest = fmin(sqrt(square), fmin(first->spacing_mm[0], first->spacing_mm[1]));
     for (size_t i = 0; i < seg->n_frames; i++) {
         double from[3];
         for (int d = 0; d < 3; d++)
             from[d] = seg->frames[i].position_mm[d] - first->position_mm[d];
-        const double slot = rint(dot(from, step) / square);
+        const double slot = rint(ts_dot(from, step) / square);
         for (int d = 0; d < 3; d++)
             from[d] -= slot * step[d];
-        if (!(slot >= 0 && slot < MOST_SLOTS && sqrt(dot(from, from)) <= TOLERANCE * smallest))
+        if (!(slot >= 0 && slot < MOST_SLOTS && ts_length(from) <= TOLERANCE * smallest))
             return false;
         seg->frames[i].slot = (int64_t)slot;
     }
@@ -92,17 +82,17 @@ static bool find_step(struct seg *seg, const struct mask_request *request, doubl
 {
     const struct seg_frame *first = seg->frames;
     double normal[3], slices[3], nearest = INFINITY, last = 0;
-    normal_of(first->orientation, normal);
+    ts_cross(first->orientation, first->orientation + 3, normal);
     for (int d = 0; d < 3; d++)
         slices[d] = request->to_mm.m[d][Z];
-    const double along = dot(slices, normal);
+    const double along = ts_dot(slices, normal);
     for (int d = 0; d < 3; d++)
         slices[d] = along < 0 ? -slices[d] : slices[d];
     for (size_t i = 1; i < seg->n_frames; i++) {
         double from[3];
         for (int d = 0; d < 3; d++)
             from[d] = seg->frames[i].position_mm[d] - first->position_mm[d];
-        const double t = dot(from, normal);
+        const double t = ts_dot(from, normal);
         nearest = t - last > 1e-3 && t - last < nearest ? t - last : nearest;
         last = t;
     }
@@ -110,16 +100,16 @@ static bool find_step(struct seg *seg, const struct mask_request *request, doubl
            try_distance(seg, normal, first->between_mm, step) ||
            (isfinite(nearest) && try_distance(seg, normal, nearest, step)) ||
            try_distance(seg, normal, first->thickness_mm, step) ||
-           (seg->n_frames == 1 && try_distance(seg, normal, sqrt(dot(slices, slices)), step));
+           (seg->n_frames == 1 && try_distance(seg, normal, ts_length(slices), step));
 }
 
 /* Sorts the frames along the normal of the first one, by a number that `slot` holds meanwhile. */
 static void sort_along(struct seg *seg)
 {
     double normal[3];
-    normal_of(seg->frames[0].orientation, normal);
+    ts_cross(seg->frames[0].orientation, seg->frames[0].orientation + 3, normal);
     for (size_t i = 0; i < seg->n_frames; i++)
-        seg->frames[i].slot = (int64_t)(dot(seg->frames[i].position_mm, normal) * 1e6);
+        seg->frames[i].slot = (int64_t)(ts_dot(seg->frames[i].position_mm, normal) * 1e6);
     qsort(seg->frames, seg->n_frames, sizeof *seg->frames, by_plane);
 }
 
@@ -257,10 +247,11 @@ static enum ts_status read_frame(struct seg_file *seg, const struct seg_frame *f
     const char *wrong =
         ts_seg_read_frame(seg->file, &seg->seg, frame->number, seg->pixels, seg->scratch, &shift, text, sizeof text);
     const size_t n = ts_slice_count(seg->grid), bytes = (size_t)((shift + bits + 7) / 8);
+    if (wrong == text)
+        return ts_mask_refuse(&seg->base, "pixel-data-damaged", diag, "has damaged pixels in frame %" PRId64 ": %s",
+                              frame->number + 1, text);
     if (wrong)
-        return ts_mask_refuse(&seg->base, wrong == text ? "pixel-data-damaged" : "input-unreadable", diag,
-                              "%s%" PRId64 "%s%s", wrong == text ? "has in frame " : "in frame ", frame->number + 1,
-                              wrong == text ? " damaged pixels: " : " ", wrong);
+        return ts_mask_refuse(&seg->base, "input-unreadable", diag, "%s in frame %" PRId64, wrong, frame->number + 1);
     if (is_empty(seg->pixels, bytes))
         return TS_OK;
     for (size_t i = 0; i < n; i++) {

@@ -110,7 +110,7 @@ bool ts_file_way_out_of(const char *path, const char *kind, const char *found, c
                        !strcmp(format, "tiff")
                    ? (size_t)snprintf(text, size, "it is %s: `tomostage info` tells which input it is", kind) < size
                    : false;
-    FILE *out = fmemopen(text, size - 1, "w"); /* which puts no zero behind what fills it */
+    FILE *out = fmemopen(text, size - 1, "w"); /* it writes no zero behind a text that fills it */
     if (!out)
         return false;
     text[size - 1] = '\0';

@@ -13,11 +13,11 @@
 #include "core/number.h"
 #include "io/hdf5/hdf5_list.h"
 #include "io/hdf5/hdf5_session.h"
-#include "io/hdf5/hdf5_texts.h"
 #include "io/hdf5/hdf5_verify.h"
 #include "io/scan/hdf5_guess.h"
 #include "io/scan/hdf5_info.h"
 #include "io/scan/hdf5_scan.h"
+#include "io/scan/result_warnings.h"
 
 static void print_dataset(const struct hdf5_listed *entry, FILE *stream)
 {
@@ -50,13 +50,7 @@ static void print_process(const struct hdf5_process *process, FILE *stream)
     fputc('\n', stream);
 }
 
-/* The warnings of the run that wrote the file; a file of an older version keeps none. */
-struct warnings {
-    const char *const *texts;
-    size_t n;
-};
-
-static void print_warnings(const struct warnings *warnings, FILE *stream)
+static void print_warnings(const struct result_warnings *warnings, FILE *stream)
 {
     if (warnings->n > 0)
         fprintf(stream, "\nThe run warned:\n");
@@ -70,7 +64,7 @@ static void print_warnings(const struct warnings *warnings, FILE *stream)
 struct findings {
     struct hdf5_scan scan;
     struct hdf5_guess guess; /* of a file that is neither ours nor a scan */
-    struct warnings warnings;
+    struct result_warnings warnings;
 };
 
 static void print_text(const struct hdf5_listing *listing, const struct findings *findings, const char *path,
@@ -234,22 +228,6 @@ static enum ts_status list(struct hdf5_session *session, void **answer, struct h
     return status;
 }
 
-/* Reads the warnings that a result of this program keeps. */
-static enum ts_status read_warnings(const struct hdf5_listing *listing, const char *path, struct warnings *warnings,
-                                    struct ts_diag *diag)
-{
-    static const char place[] = "/entry/provenance/warnings";
-    bool there = false;
-    for (const struct hdf5_listed *entry = listing->objects; entry; entry = entry->next)
-        there |= entry->kind == HDF5_DATASET && !strcmp(entry->path, place);
-    if (!there || !listing->ours)
-        return TS_OK;
-    const enum ts_status status = ts_hdf5_read_texts(path, place, listing->arena, &warnings->texts, &warnings->n, diag);
-    if (warnings->n == 1 && !strchr(warnings->texts[0], ':')) /* "none" */
-        warnings->n = 0;
-    return status;
-}
-
 /* Returns true where the newest error blames the file, and not its reading or this process. */
 static bool blames_file(const struct ts_diag *diag)
 {
@@ -306,7 +284,7 @@ static enum ts_status describe(struct hdf5_session *session, int fd, const char 
     if (whole && listing->ours) {
         verified = ts_hdf5_verify_open(session, fd, path, NULL, diag);
         if (verified == TS_OK)
-            status = read_warnings(listing, path, &findings.warnings, diag);
+            status = ts_result_warnings(path, listing->arena, &findings.warnings, diag);
     }
     if (status == TS_OK && verified == TS_OK)
         status = look(listing, path, &findings, diag);

@@ -9,21 +9,16 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/path.h"
 #include "io/scan/exchange.h"
 #include "io/scan/nexus.h"
 #include "io/scan/projections.h"
-
-static bool ends_in(const char *text, const char *ending)
-{
-    const size_t n = strlen(text), n_ending = strlen(ending);
-    return n >= n_ending && !strcmp(text + n - n_ending, ending);
-}
 
 /* Returns the first dataset whose path ends so, and whose value is this text where one is given. */
 static const struct hdf5_listed *find_listed(const struct hdf5_listing *listing, const char *ending, const char *value)
 {
     for (const struct hdf5_listed *entry = listing->objects; entry; entry = entry->next)
-        if (entry->kind == HDF5_DATASET && ends_in(entry->path, ending) &&
+        if (entry->kind == HDF5_DATASET && ts_ends_in(entry->path, ending) &&
             (!value || (entry->value && !strcmp(entry->value, value))))
             return entry;
     return NULL;

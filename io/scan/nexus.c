@@ -415,7 +415,7 @@ static enum ts_status read_geometry(struct nexus *nexus)
     return status;
 }
 
-/* Records what the scan looked with, where it is one of the words that NeXus has for it. */
+/* Records the probe of the scan, such as x-rays, where it is one of the words that NeXus has for it. */
 static enum ts_status read_probe(struct nexus *nexus)
 {
     static const char *const classes[] = {"NXinstrument", "NXsource", NULL};

@@ -16,9 +16,8 @@
  * the files are refused. */
 enum ts_status ts_tiff_angles(const struct param_set *set, const struct tiff_pages *pages, struct ts_axis *axis,
                               struct ts_diag *diag);
-/* Where the names of the files are numbered evenly, returns the index of the file after which a number is missing, with
- * that number in *missing; else -1.
- */
+/* Returns the index of the file after which a number is missing, with that number in *missing, where the names of the
+ * files are numbered evenly; else -1. */
 int64_t ts_tiff_find_gap(const struct tiff_pages *pages, int64_t *missing);
 /* Returns the first file's number where lower numbers seem to be missing: the next number follows directly, and fewer
  * numbers are missing than there are files. Else returns 0. */

@@ -54,7 +54,7 @@ struct tiff_pages {
     int64_t n_warnings;
 };
 
-/* The place in the chain of a message about the pages. */
+/* This is the place in the chain of a message about the pages. */
 #define TIFF_SITE(pages, what) (&(struct diag_site){.code = (what), .span = (pages)->span, .stage = (pages)->owner})
 
 #define TIFF_UNREADABLE_HINT "supply the file anew or remove it; `unreadable: skip` reads what is left of the folder"

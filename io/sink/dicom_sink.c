@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/vector3.h"
 #include "io/file/file_bytes.h"
 #include "io/sink/dicom_files.h"
 #include "io/sink/dicom_pack.h"
@@ -37,11 +38,9 @@ static const char *refusal(const struct sink_request *request)
 /* Returns true where slices rise against the normal of their rows and columns. */
 static bool is_left_handed(const struct ts_image *image)
 {
-    const double *x = image->direction, *y = x + 3, *step = image->step_z_mm;
-    double volume = 0;
-    for (int i = 0; i < 3; i++)
-        volume += (x[(i + 1) % 3] * y[(i + 2) % 3] - x[(i + 2) % 3] * y[(i + 1) % 3]) * step[i];
-    return image->has_geometry && volume < 0;
+    double normal[3];
+    ts_cross(image->direction, image->direction + 3, normal);
+    return image->has_geometry && ts_dot(normal, image->step_z_mm) < 0;
 }
 
 /* DICOM has no order of slices but that of their positions. */

@@ -153,12 +153,11 @@ static enum ts_status put_all(struct gather *gather, struct hdf5_writer *writer,
     return status == TS_OK ? ts_nxtomo_links(writer) : status;
 }
 
-static enum ts_status write_file(struct gather *gather, const char *path, const struct nxtomo_options *options,
+static enum ts_status write_file(struct gather *gather, const char *path, const struct hdf5_options *options,
                                  double *angles, int32_t *keys, struct ts_diag *diag)
 {
-    const struct hdf5_options made = {.threads = options->threads, .force = options->force};
     struct hdf5_writer *writer;
-    enum ts_status status = ts_hdf5_create(path, &made, &writer, diag);
+    enum ts_status status = ts_hdf5_create(path, options, &writer, diag);
     if (status != TS_OK)
         return status;
     status = put_all(gather, writer, angles, keys, diag);
@@ -168,7 +167,7 @@ static enum ts_status write_file(struct gather *gather, const char *path, const 
     return status;
 }
 
-enum ts_status ts_nxtomo_write(struct source *source, const char *path, const struct nxtomo_options *options,
+enum ts_status ts_nxtomo_write(struct source *source, const char *path, const struct hdf5_options *options,
                                struct ts_diag *diag)
 {
     const struct ts_image *image = &source->image;

@@ -11,16 +11,11 @@
 #define NXTOMO_DETECTOR "/entry/instrument/detector"
 #define NXTOMO_SAMPLE "/entry/sample"
 
-struct nxtomo_options {
-    int threads; /* that write */
-    bool force;  /* an existing file may be replaced */
-};
-
 /* Writes the projections of a source as the new file `path`. Their slices become the rows of frames. Returns
  * TS_BAD_CHAIN (code export-no-scan) where the image is no sinogram of a parallel beam with angles, or is one of a
  * series; TS_RUN_FAILED where the file cannot be written; TS_BAD_INPUT where the source cannot be read. Nothing is left
  * of a file that could not be finished. */
-enum ts_status ts_nxtomo_write(struct source *source, const char *path, const struct nxtomo_options *options,
+enum ts_status ts_nxtomo_write(struct source *source, const char *path, const struct hdf5_options *options,
                                struct ts_diag *diag);
 
 /* ---- for all that write an NXtomo ---------------------------------------------------------------- */

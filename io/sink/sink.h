@@ -12,7 +12,7 @@
 
 enum { SINK_FORMATS = 4, SINK_SUFFIXES = 3, SINK_STAGED = 5 };
 
-/* By this values become gray: `low` is black, and `high` is white. */
+/* This window makes values gray: `low` becomes black, and `high` white. */
 struct sink_window {
     bool given;
     double low, high;
@@ -47,7 +47,7 @@ struct sink {
 struct sink_format {
     const char *name; /* the key under `output:` whose value is the path */
     const char *summary;
-    /* Of files; the first is the usual one. A format that writes folders has `part` too. */
+    /* Files end in one of these; the first is the usual one. A format that writes folders has `part` too. */
     const char *suffixes[SINK_SUFFIXES];
     const char *beside[SINK_STAGED]; /* endings in place of the suffix of files that may stand beside the output */
     bool has_codec, has_window;      /* sink_request.codec counts, and its window */
@@ -55,7 +55,7 @@ struct sink_format {
     size_t sink_bytes;               /* of its struct, which begins with struct sink */
     /* Returns why the format cannot hold such an image: a phrase such as "a sinogram is no volume". NULL: it can. */
     const char *(*refusal)(const struct sink_request *request);
-    /* Returns what readers will make of such an image other than it is, or NULL. NULL: nothing. */
+    /* Returns how readers will misunderstand such an image: a phrase, or NULL. NULL: they never do. */
     const char *(*warning)(const struct sink_request *request);
     size_t (*memory_bytes)(const struct sink_request *request); /* that the sink holds; NULL: none */
     /* Begins; the staged output is there. */

@@ -143,7 +143,8 @@ enum ts_status ts_scratch_put(struct sink_scratch *scratch, const struct sink *s
                : ts_sink_failed(sink, errno, diag);
 }
 
-/* What was found of the values when they were put is that of all pixels, because the mask was not known then. */
+/* Looks at the values once more. When they were put the mask was not known, so that range, step and sample are those of
+ * all pixels. */
 static enum ts_status look_again(struct sink_scratch *scratch, const struct sink *sink, struct ts_diag *diag)
 {
     const size_t bytes = ts_slice_bytes(&sink->image), step = step_of(sink);

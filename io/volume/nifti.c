@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/path.h"
 #include "io/file/file_bytes.h"
 #include "io/file/gzip_reader.h"
 #include "io/source/source_slices.h"
@@ -25,12 +26,6 @@ static const struct param nifti_params[] = {
 
 /* Values begin before this byte: only a header and extensions, which are short texts, stand before them. */
 enum { MOST_OFFSET = 1 << 28 };
-
-static bool ends_in(const char *path, const char *suffix)
-{
-    const size_t length = strlen(path), end = strlen(suffix);
-    return length > end && strcmp(path + length - end, suffix) == 0;
-}
 
 static enum ts_status read_header(struct volume_layout *layout, struct nifti_header *header, struct ts_diag *diag)
 {
@@ -166,7 +161,7 @@ static enum ts_status find_values(struct volume_layout *layout, const struct nif
                                 "has its values at byte %g, which lies before the header's end or is absurd",
                                 header->offset);
     if (header->pair) {
-        if (!ends_in(layout->path, ".hdr"))
+        if (!ts_ends_in(layout->path, ".hdr"))
             return ts_volume_refuse(layout, "nifti-header", diag,
                                     "is the header of a pair of files, whose name should end in .hdr");
         const char *path =
@@ -188,7 +183,6 @@ static enum ts_status open_nifti(const struct param_set *set, struct source **so
     const struct nifti_params *params = set->values;
     struct volume_layout layout;
     struct nifti_header header;
-    *source = NULL;
     enum ts_status status = ts_volume_open(&layout, set, params->nifti, diag);
     if (status == TS_OK)
         status = read_header(&layout, &header, diag);
@@ -198,13 +192,10 @@ static enum ts_status open_nifti(const struct param_set *set, struct source **so
         status = take_axes(&layout, &header, diag);
     if (status == TS_OK)
         status = take_type(&layout, &header, diag);
-    if (status != TS_OK) {
-        ts_volume_close(&layout);
-        return status;
-    }
+    if (status == TS_OK)
+        take_geometry(&layout, &header);
     layout.quantity = (enum ts_quantity)params->quantity;
-    take_geometry(&layout, &header);
-    return ts_volume_source_take(&layout, source, diag);
+    return ts_volume_source_take(&layout, status, source, diag);
 }
 
 const struct source_format nifti_format = {

@@ -18,7 +18,7 @@ enum { NIFTI_METER = 1, NIFTI_MM = 2, NIFTI_MICRON = 3, NIFTI_LENGTHS = 7 };
 enum { NIFTI_SECONDS = 8, NIFTI_MILLISECONDS = 16, NIFTI_MICROSECONDS = 24, NIFTI_TIMES = 56 };
 /* A transform's code says that there is none, or one to the coordinates of the scanner. */
 enum { NIFTI_UNKNOWN = 0, NIFTI_SCANNER = 1 };
-/* The greatest length of an axis in version 1. */
+/* An axis of version 1 has at most this length. */
 enum { NIFTI_1_LONGEST = 32767 };
 
 /* Integers are held as double, which holds those of all files that can exist. */

@@ -60,12 +60,11 @@ static enum ts_status take_type(struct volume_layout *layout, const char *text, 
                  {"u4", TS_U32}, {"i4", TS_I32}, {"f4", TS_F32}, {"f8", TS_F64}};
     const char *at = value_of(text, "'descr'");
     const bool is_plain = at && *at == '\'' && at[1] && strchr("<>|=", at[1]);
-    const uint16_t one = 1;
-    const bool little = *(const unsigned char *)&one == 1;
+    const char other_order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '>' : '<';
     for (size_t i = 0; is_plain && i < sizeof types / sizeof *types; i++)
         if (!strncmp(at + 2, types[i].name, 2) && at[4] == '\'') {
             layout->stored = types[i].dtype;
-            layout->swapped = (at[1] == '>' && little) || (at[1] == '<' && !little);
+            layout->swapped = at[1] == other_order;
             return TS_OK;
         }
     ts_volume_refuse(layout, "npy-type", diag, "holds %.*s, not integers of at most 32 bits or floats of 32 or 64",
@@ -73,25 +72,33 @@ static enum ts_status take_type(struct volume_layout *layout, const char *text, 
     return ts_diag_hint(diag, "convert it in Python: numpy.save(path, array.astype('float32'))");
 }
 
+/* Reads the axes of a shape such as "(3, 4, 5)". Returns how many there are; 0 where it has none, has more than 4 or
+ * does not end. */
+static int read_axes(const char *shape, int64_t n[4])
+{
+    const char *at = shape && *shape == '(' ? shape + 1 : "";
+    for (int rank = 0; rank < 4; rank++) {
+        char *end;
+        n[rank] = strtoll(at, &end, 10);
+        if (end == at)
+            return 0;
+        at = end + strspn(end, ", ");
+        if (*at == ')')
+            return rank + 1;
+    }
+    return 0;
+}
+
 static enum ts_status take_shape(struct volume_layout *layout, const char *text, struct ts_diag *diag)
 {
-    const char *order = value_of(text, "'fortran_order'"), *at = value_of(text, "'shape'");
+    const char *order = value_of(text, "'fortran_order'");
     int64_t n[4];
-    int rank = 0;
-    bool ends = false;
+    const int rank = read_axes(value_of(text, "'shape'"), n);
     if (!order || strncmp(order, "False", 5) != 0) {
         ts_volume_refuse(layout, "npy-order", diag, "has its first axis fastest (Fortran order)");
         return ts_diag_hint(diag, "save it as numpy.ascontiguousarray(array)");
     }
-    for (at = at && *at == '(' ? at + 1 : NULL; at && !ends && rank <= 4; ends = ends || *at == ')') {
-        char *end;
-        const long long value = strtoll(at, &end, 10);
-        if (end == at || rank == 4)
-            break;
-        n[rank++] = value;
-        at = end + strspn(end, ", ");
-    }
-    if (!ends || rank < 2)
+    if (rank < 2)
         return ts_volume_refuse(layout, "npy-shape", diag, "has not two to four axes");
     for (int d = 0; d < rank; d++)
         layout->n[d] = n[rank - 1 - d];
@@ -114,12 +121,8 @@ static enum ts_status open_npy(const struct param_set *set, struct source **sour
     if (status == TS_OK)
         status = take_shape(&layout, text, diag);
     free(text);
-    if (status != TS_OK) {
-        ts_volume_close(&layout);
-        return status;
-    }
     layout.quantity = (enum ts_quantity)params->quantity;
-    return ts_volume_source_take(&layout, source, diag);
+    return ts_volume_source_take(&layout, status, source, diag);
 }
 
 const struct source_format npy_format = {

@@ -14,6 +14,7 @@
 
 #include "core/number.h"
 #include "core/path.h"
+#include "core/vector3.h"
 #include "io/file/file_bytes.h"
 #include "io/file/gzip_reader.h"
 #include "io/source/source_slices.h"
@@ -50,7 +51,7 @@ static const struct {
               {"right-anterior-superior", "RAS", {-1, -1, 1}},
               {"left-anterior-superior", "LAS", {1, -1, 1}}};
 
-/* This was found in the header. */
+/* This holds what was found in the header. */
 struct nrrd {
     struct volume_layout *layout;
     struct ts_diag *diag;
@@ -168,10 +169,9 @@ static enum ts_status take_encoding(struct nrrd *nrrd, const char *value)
 
 static enum ts_status take_endian(struct nrrd *nrrd, const char *value)
 {
-    const uint16_t one = 1;
-    const bool little = *(const unsigned char *)&one == 1, says_little = !strcasecmp(value, "little");
+    const bool says_little = !strcasecmp(value, "little");
     nrrd->has_endian = true;
-    nrrd->layout->swapped = little != says_little;
+    nrrd->layout->swapped = says_little != (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
     return says_little || !strcasecmp(value, "big") ? TS_OK
                                                     : refuse(nrrd, "nrrd-header", "has an unknown byte order", value);
 }
@@ -332,10 +332,8 @@ static enum ts_status check_fields(const struct nrrd *nrrd)
 static void take_geometry(const struct nrrd *nrrd)
 {
     struct volume_layout *layout = nrrd->layout;
-    for (int d = 0; nrrd->has_directions && d < 3; d++) {
-        const double *v = nrrd->directions[d];
-        layout->spacing[d] = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
-    }
+    for (int d = 0; nrrd->has_directions && d < 3; d++)
+        layout->spacing[d] = ts_length(nrrd->directions[d]);
     layout->has_transform = nrrd->has_directions && nrrd->patient && nrrd->has_origin;
     for (int i = 0; i < 3 && layout->has_transform; i++) {
         for (int d = 0; d < 3; d++)
@@ -382,7 +380,6 @@ static enum ts_status open_nrrd(const struct param_set *set, struct source **sou
     const struct nrrd_params *params = set->values;
     struct volume_layout layout;
     struct nrrd nrrd = {.layout = &layout, .diag = diag};
-    *source = NULL;
     enum ts_status status = ts_volume_open(&layout, set, params->nrrd, diag);
     if (status == TS_OK)
         status = read_header(&nrrd);
@@ -392,12 +389,8 @@ static enum ts_status open_nrrd(const struct param_set *set, struct source **sou
         take_geometry(&nrrd);
         status = find_values(&nrrd, set);
     }
-    if (status != TS_OK) {
-        ts_volume_close(&layout);
-        return status;
-    }
     layout.quantity = (enum ts_quantity)params->quantity;
-    return ts_volume_source_take(&layout, source, diag);
+    return ts_volume_source_take(&layout, status, source, diag);
 }
 
 const struct source_format nrrd_format = {

@@ -10,29 +10,25 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/vector3.h"
+
 enum { X, Y, Z };
 
 static const double RIGHT_ANGLE = 1e-3; /* largest cosine between rows and columns */
 
-static double dot(const double a[3], const double b[3])
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
 /* Makes the directions x, y and their normal of two columns. */
 static void find_directions(const double x[3], const double y[3], double u[9])
 {
-    const double length = sqrt(dot(x, x));
+    const double length = ts_length(x);
     for (int i = 0; i < 3; i++)
         u[i] = x[i] / length;
-    const double along = dot(y, u);
+    const double along = ts_dot(y, u);
     for (int i = 0; i < 3; i++)
         u[3 + i] = y[i] - along * u[i];
-    const double across = sqrt(dot(u + 3, u + 3));
+    const double across = ts_length(u + 3);
     for (int i = 0; i < 3; i++)
         u[3 + i] /= across;
-    for (int i = 0; i < 3; i++)
-        u[6 + i] = u[(i + 1) % 3] * u[3 + (i + 2) % 3] - u[(i + 2) % 3] * u[3 + (i + 1) % 3];
+    ts_cross(u, u + 3, u + 6);
 }
 
 /* Sets the step along z. Returns what is wrong, or NULL. */
@@ -44,7 +40,7 @@ static const char *take_step(const double step[3], struct ts_image *image)
     if (lean > TS_MOST_LEAN_DEGREE)
         return "has slices whose step leans more than 45 degrees off their normal";
     if (lean > TS_UPRIGHT_DEGREE)
-        image->axes[0].spacing = dot(step, normal);
+        image->axes[0].spacing = ts_dot(step, normal);
     else
         for (int i = 0; i < 3; i++)
             image->step_z_mm[i] = image->axes[0].spacing * normal[i];
@@ -58,18 +54,18 @@ const char *ts_volume_geometry(const double transform[3][4], struct ts_image *im
     for (int d = 0; d < 3; d++) {
         for (int i = 0; i < 3; i++)
             columns[d][i] = transform[i][d];
-        lengths[d] = sqrt(dot(columns[d], columns[d]));
+        lengths[d] = ts_length(columns[d]);
         if (!(lengths[d] > 1e-9 && lengths[d] < 1e9))
             return "has an axis whose spacing is no positive number of mm";
         image->origin_mm[d] = transform[d][3];
         if (!isfinite(image->origin_mm[d]))
             return "has an origin that is not finite";
     }
-    if (fabs(dot(columns[X], columns[Y])) > RIGHT_ANGLE * lengths[X] * lengths[Y])
+    if (fabs(ts_dot(columns[X], columns[Y])) > RIGHT_ANGLE * lengths[X] * lengths[Y])
         return "has rows and columns that are not at right angles";
     image->has_geometry = true;
     find_directions(columns[X], columns[Y], image->direction);
-    if (!(dot(columns[Z], image->direction + 6) > 0)) {
+    if (!(ts_dot(columns[Z], image->direction + 6) > 0)) {
         *reversed = true;
         for (int i = 0; i < 3; i++) {
             image->origin_mm[i] += (double)(image->axes[1].n - 1) * columns[Y][i];

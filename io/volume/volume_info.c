@@ -3,7 +3,7 @@
  * The file is opened by its own format with the parameters at their defaults, so that what is printed is what a run
  * would see. No file says whether its numbers are Hounsfield units, so that the input is printed for both cases. What
  * gzip compressed is inflated as well, since only its checksum tells a damaged file from a whole one; MOST_INFLATED
- * bounds the time that this takes to about half a second.
+ * bounds the time that this takes to less than a second.
  */
 #include "io/volume/volume_info.h"
 
@@ -14,6 +14,7 @@
 
 #include "io/source/metadata.h"
 #include "io/source/source_slices.h"
+#include "io/source/try_text.h"
 #include "io/source/volume_text.h"
 #include "io/volume/volume_source.h"
 
@@ -44,8 +45,8 @@ static void print_text(const struct source *source, const struct source_format *
     if (!whole)
         fprintf(stream, "  the first %d MiB were inflated without fault; the rest was not checked, which a run does\n",
                 MOST_INFLATED >> 20);
-    snprintf(text, sizeof text, "  as an input: %s ", format->name);
-    ts_text_print(stream, text, path);
+    fprintf(stream, "  as an input: %s ", format->name);
+    ts_try_word(stream, path);
     fputs("   (add quantity=hu where the values are Hounsfield units)\n", stream);
 }
 

@@ -77,6 +77,15 @@ enum ts_status ts_volume_open(struct volume_layout *layout, const struct param_s
     return layout->fd < 0 ? ts_volume_refuse(layout, "input-unreadable", diag, "%s", reason) : TS_OK;
 }
 
+/* Closes what the layout holds. */
+static void close_layout(struct volume_layout *layout)
+{
+    if (layout->fd >= 0)
+        close(layout->fd);
+    ts_arena_destroy(layout->arena);
+    *layout = (struct volume_layout){.fd = -1};
+}
+
 /* Returns true where the folder of `path` holds `values`, once links are followed. What is not there is no link. */
 static bool stays_in_folder(const char *path, const char *values)
 {
@@ -99,23 +108,15 @@ enum ts_status ts_volume_open_values(struct volume_layout *layout, const struct 
                                 "has its values in %s, which leads out of its folder", ts_base_name(path));
     const enum ts_status status = ts_volume_open(&values, set, path, diag);
     if (status != TS_OK) {
-        ts_volume_close(&values);
+        close_layout(&values);
         return status;
     }
     layout->path = values.path;
     layout->fd = values.fd;
     layout->found = values.found;
     layout->arena = values.arena;
-    ts_volume_close(&header);
+    close_layout(&header);
     return TS_OK;
-}
-
-void ts_volume_close(struct volume_layout *layout)
-{
-    if (layout->fd >= 0)
-        close(layout->fd);
-    ts_arena_destroy(layout->arena);
-    *layout = (struct volume_layout){.fd = -1};
 }
 
 /* ---- reading ----------------------------------------------------------------------------------- */
@@ -294,7 +295,7 @@ static void close_source(struct source *base)
 {
     struct volume_source *source = (struct volume_source *)base;
     ts_read_ahead_destroy(source->in.reading);
-    ts_volume_close(&source->layout);
+    close_layout(&source->layout);
     free(base->slices);
     free(source);
 }
@@ -444,13 +445,14 @@ static enum ts_status describe(struct volume_source *source, struct ts_diag *dia
     return status == TS_OK ? ts_source_make_slices(&source->in.base, diag) : status;
 }
 
-enum ts_status ts_volume_source_take(struct volume_layout *layout, struct source **out, struct ts_diag *diag)
+enum ts_status ts_volume_source_take(struct volume_layout *layout, enum ts_status status, struct source **out,
+                                     struct ts_diag *diag)
 {
-    struct volume_source *source = calloc(1, sizeof *source);
+    struct volume_source *source = status == TS_OK ? calloc(1, sizeof *source) : NULL;
     *out = NULL;
     if (!source) {
-        ts_volume_close(layout);
-        return ts_diag_no_memory(diag, sizeof *source);
+        close_layout(layout);
+        return status == TS_OK ? ts_diag_no_memory(diag, sizeof *source) : status;
     }
     struct source *base = &source->in.base;
     source->layout = *layout;
@@ -459,7 +461,7 @@ enum ts_status ts_volume_source_take(struct volume_layout *layout, struct source
     base->in_place = !source->layout.gzip;
     base->coding = source->layout.gzip ? SOURCE_DEFLATED : SOURCE_STORED;
     base->n_files = 1;
-    const enum ts_status status = describe(source, diag);
+    status = describe(source, diag);
     if (status != TS_OK) {
         close_source(base);
         return status;

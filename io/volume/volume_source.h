@@ -57,15 +57,14 @@ enum ts_status ts_volume_refuse(const struct volume_layout *layout, const char *
 /* Adds an attribute of the source, formatted into the arena. */
 enum ts_status ts_volume_attribute(struct volume_layout *layout, struct ts_diag *diag, const char *name,
                                    const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* Makes the source. It checks sizes against the bytes that there are, before it allocates anything by them, and the
- * transform: one whose axes are not at right angles is refused. The layout's file and arena belong to the source, or
- * are closed where this fails. */
-enum ts_status ts_volume_source_take(struct volume_layout *layout, struct source **source, struct ts_diag *diag);
+/* Makes the source of a layout that a format filled with this status, and returns one that is not TS_OK. It checks
+ * sizes against the bytes that there are, before it allocates anything by them, and the transform (volume_geometry.h).
+ * The layout's file and arena belong to the source, or are closed where there is none. */
+enum ts_status ts_volume_source_take(struct volume_layout *layout, enum ts_status status, struct source **source,
+                                     struct ts_diag *diag);
 /* Inflates the values of a source of ts_volume_source_take that gzip compressed, at most `most` bytes of the stream,
  * and refuses a stream that is cut or whose checksum is wrong. *whole: all of it was held against its checksum, or the
  * values are not compressed. */
 enum ts_status ts_volume_check_stored(const struct source *source, uint64_t most, bool *whole, struct ts_diag *diag);
-/* Closes what the layout holds, for a format that gives up before that. */
-void ts_volume_close(struct volume_layout *layout);
 
 #endif

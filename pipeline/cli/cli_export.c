@@ -199,7 +199,7 @@ static enum ts_status write_image(struct source *source, const char *image, cons
 
 static enum ts_status write_scan(struct source *source, struct ts_diag *diag)
 {
-    const struct nxtomo_options made = {.threads = ts_read_ahead_processors(), .force = arguments.force};
+    const struct hdf5_options made = {.threads = ts_read_ahead_processors(), .force = arguments.force};
     return ts_nxtomo_write(source, arguments.output, &made, diag);
 }
 

@@ -65,18 +65,18 @@ static void answer_device(const struct report_facts *facts, FILE *stream)
 static void answer_warnings(const struct report_facts *facts, FILE *stream)
 {
     fputs("<dt>What was warned?</dt>\n<dd id=\"warnings\">", stream);
-    if (!facts->keeps_warnings)
+    if (!facts->warnings.kept)
         fputs("Not known: the program that wrote this result did not keep its warnings.", stream);
-    else if (facts->n_warnings == 0)
+    else if (facts->warnings.n == 0)
         fputs("Nothing: the run had no warnings.", stream);
     else
         fputs("<ul class=\"warnings\">\n", stream);
-    for (size_t i = 0; i < facts->n_warnings; i++) {
+    for (size_t i = 0; i < facts->warnings.n; i++) {
         fputs("<li>", stream);
-        ts_svg_text(stream, facts->warnings[i]);
+        ts_svg_text(stream, facts->warnings.texts[i]);
         fputc('\n', stream);
     }
-    fputs(facts->n_warnings > 0 ? "</ul></dd>\n" : "</dd>\n", stream);
+    fputs(facts->warnings.n > 0 ? "</ul></dd>\n" : "</dd>\n", stream);
 }
 
 static void answer_checks(const struct report_facts *facts, FILE *stream)

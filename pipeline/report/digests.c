@@ -7,7 +7,6 @@
 #include "core/number.h"
 #include "pipeline/report/html.h"
 #include "pipeline/report/parts.h"
-#include "pipeline/run/warnings.h"
 
 static void write_versions(const struct report_facts *facts, FILE *stream)
 {

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "io/hdf5/hdf5_texts.h"
-#include "pipeline/run/warnings.h"
 
 enum { PATH_BYTES = 512 };
 
@@ -138,13 +137,7 @@ static enum ts_status read_texts(struct report_facts *facts, struct ts_diag *dia
     size_t n = 0;
     enum ts_status status = ts_hdf5_read_texts(facts->path, "/entry/provenance/chain", facts->arena, &chain, &n, diag);
     facts->chain = n > 0 ? chain[0] : "";
-    if (status == TS_OK)
-        status =
-            ts_hdf5_read_texts(facts->path, WARNINGS_PATH, facts->arena, &facts->warnings, &facts->n_warnings, diag);
-    facts->keeps_warnings = facts->n_warnings > 0;
-    if (facts->n_warnings == 1 && !strcmp(facts->warnings[0], WARNINGS_NONE))
-        facts->n_warnings = 0;
-    return status;
+    return status == TS_OK ? ts_result_warnings(facts->path, facts->arena, &facts->warnings, diag) : status;
 }
 
 /* Refuses a profile with a stage that the chain does not have: it is that of another run. */

@@ -7,6 +7,7 @@
 #define PIPELINE_REPORT_FACTS_H
 
 #include "io/hdf5/hdf5_verify.h"
+#include "io/scan/result_warnings.h"
 #include "pipeline/compare/made.h"
 #include "pipeline/report/report.h"
 #include "pipeline/run/profile.h"
@@ -32,9 +33,7 @@ struct report_facts {
     const char **inputs; /* names of the inputs: `input` first, the others sorted */
     size_t n_inputs;
     const char *chain; /* the text of the chain with all its values */
-    const char *const *warnings;
-    size_t n_warnings;
-    bool keeps_warnings; /* false: a file of an older version, which kept none */
+    struct result_warnings warnings;
     struct trace *trace; /* NULL: no profile was given */
     struct profile_memory memory;
 };

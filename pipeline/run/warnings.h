@@ -6,14 +6,12 @@
 #define PIPELINE_RUN_WARNINGS_H
 
 #include "io/hdf5/hdf5_write.h"
+#include "io/scan/result_warnings.h"
 #include "pipeline/plan/plan.h"
 
-#define WARNINGS_PATH "/entry/provenance/warnings"
-#define WARNINGS_NONE "none" /* stands in the list where a run warned of nothing; each warning has a colon */
-
-/* Writes the warnings of the diag to WARNINGS_PATH, a list of texts "CODE: STAGE: SENTENCE" in the order of their
- * bytes, each once. The sentence of a warning that may name files is left out, and so are warnings about the machine,
- * such as too little space. TS_RUN_FAILED where memory is out or the file cannot be written. */
+/* Writes the warnings of the diag to the list of io/scan/result_warnings.h in the order of their bytes, each once. The
+ * sentence of a warning that may name files is left out, and so are warnings about the machine, such as too little
+ * space. TS_RUN_FAILED where memory is out or the file cannot be written. */
 enum ts_status ts_warnings_write(const struct ts_plan *plan, struct hdf5_writer *writer, struct ts_diag *diag);
 
 #endif

@@ -16,7 +16,7 @@
 
 enum { CLAHE_GRAY_LEVELS = 16384 }; /* of scikit-image's rule */
 
-/* The two tables between which a row or column interpolates, and their weights. */
+/* A row or column interpolates between two tables with these weights. */
 struct neighbor {
     int32_t first, second;
     float first_weight, second_weight; /* opencv */

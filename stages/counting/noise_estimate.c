@@ -131,7 +131,7 @@ static void measure_slice(const struct stage_context *context, const struct ts_i
     for (int64_t first = 0; first < n; first += PIECE)
         for (int64_t k = 0; k < ts_noise_coefficients(ny); k++) {
             const int64_t piece = n - first < PIECE ? n - first : PIECE, x = 2 * first - 1;
-            /* The pixels with eight neighbors. */
+            /* These pixels have eight neighbors. */
             const int64_t from = x < 1 ? 1 - x : 0, to = x + 2 * piece < nx - 1 ? 2 * piece : nx - 1 - x;
             for (int64_t y = k == 0 ? -2 : 2 * k; y < 2 * k + 2; y++)
                 load_row(slices, z, y, x - 1, 2 * piece + 2, rows[y & 3]);

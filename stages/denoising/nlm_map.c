@@ -164,7 +164,7 @@ static void pad_row(const struct nlm_run *run, const int64_t *columns, const str
     }
 }
 
-/* A block of pixels, [y, y_end) x [x, x_end) of a slice, and the thread's buffers. */
+/* A thread does this block of pixels, [y, y_end) x [x, x_end) of a slice, with its buffers. */
 struct block {
     const struct nlm_run *run;
     struct nlm_weight weight;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "stages/engine/listener.h"
 #include "stages/engine/validity.h"
 
 enum { LANES = 16 };
@@ -337,13 +338,10 @@ static double find_distance(const struct job *job, const struct tv_range *range,
     return ts_tv_distance(total, (double)(range->end - range->first) * (double)job->plane);
 }
 
-/* Tells who listens that `done` iterations are behind the planes in work, and `part` of the slab. */
+/* Reports that the planes in work have `done` iterations behind them, and the slab this part. */
 static void report(const struct job *job, int64_t done, double distance, double part)
 {
-    const struct stage_listener *listener = job->context->listener;
-    const struct stage_iteration iteration = {done, job->params->iterations, distance, part};
-    if (listener)
-        listener->iterated(listener->user, job->context, &iteration);
+    ts_stage_iterated(job->context, (struct stage_iteration){done, job->params->iterations, distance, part});
 }
 
 /* Every thread of a team runs this for its share of the rows. `done` is the team's. A volume is reported after every

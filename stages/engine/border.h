@@ -14,7 +14,7 @@
 
 #include "stages/engine/stage.h"
 
-/* The choices of a parameter `border`. */
+/* A parameter `border` has these choices. */
 extern const struct choice ts_border_choices[];
 /* The sentence of that parameter, with the pictures. */
 #define TS_BORDER_DOC                                                                                                  \

@@ -29,7 +29,7 @@ enum stage_axes { AXES_VOLUME = 1, AXES_SINOGRAM = 2 };
 /* scipy.ndimage's five borders. */
 enum ts_border { BORDER_REFLECT, BORDER_MIRROR, BORDER_NEAREST, BORDER_CONSTANT, BORDER_WRAP };
 
-/* What a stage's map does with invalid pixels of a masked input (core/tomostage.h: struct ts_image). */
+/* A stage's map treats invalid pixels of a masked input (core/tomostage.h: struct ts_image) in one of these ways. */
 enum stage_validity {
     VALIDITY_UNAWARE, /* it takes their values for measured ones, of which the plan warns; the output is not masked */
     VALIDITY_SPREADS, /* it takes them so as well, of which the plan warns; the output is masked as the input is */
@@ -54,7 +54,7 @@ struct stage_slices {
     int64_t first, end;
 };
 
-/* How far a map that iterates is with the slices it has in work. */
+/* A map that iterates reports this of the slices on which it works. */
 struct stage_iteration {
     int64_t done, most; /* iterations */
     double residual;    /* what the stage's table holds of them, the largest of the slices; NaN: not computed */
@@ -63,7 +63,7 @@ struct stage_iteration {
 
 struct stage_context;
 
-/* Hears how far maps are. Several threads may call it at once. */
+/* A listener is told how far maps are, by several threads at once. */
 struct stage_listener {
     void (*iterated)(void *user, const struct stage_context *, const struct stage_iteration *);
     void *user;
@@ -92,7 +92,7 @@ struct stage_context {
     /* A number on the device, set by a stage that calls another's launchers. Where it is not 0 their results will not
      * be used, and kernels return at once. NULL: the results are needed. */
     const int32_t *halt;
-    /* Hears of the iterations of map() on the CPU; NULL: nobody does. */
+    /* It is told of the iterations of map() on the CPU; NULL: nobody is. */
     const struct stage_listener *listener;
 };
 
@@ -321,7 +321,7 @@ struct stage {
      * volume. in[1 + reference] are the slices of a reference that streams with the input. scratch is 64-byte aligned
      * and not cleared. The bytes of the result depend neither on how z is cut nor on the threads. */
     enum ts_status (*map)(const struct stage_context *, const struct ts_image *in, struct ts_image *out, void *scratch);
-    /* What map() does with invalid pixels. Where its input is masked, in[0].valid has the bits of the slab and its
+    /* States how map() treats invalid pixels. Where its input is masked, in[0].valid has the bits of the slab and its
      * halo; the framework writes those of the output, or with reads() or slices of another size and VALIDITY_SAME
      * map(). */
     enum stage_validity validity;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stage box: its parameters, its methods on both devices and where each of them applies.
+ * This has the parameters of the stage box, and decides which of its methods applies where on both devices.
  */
 #include "stages/filters/box.h"
 

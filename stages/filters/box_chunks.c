@@ -23,7 +23,7 @@ enum { DIRECT_RADIUS = (WINDOW_DIRECT_MAX - 1) / 2 };
 /* Running sums: the rows of a chunk pay for its first window, which is at most half of them. */
 enum { DIRECT_ROWS = 64, RUNNING_ROWS = 256 };
 
-/* The work of one call: types, sizes, and where its parts of the scratch stand. */
+/* This describes the work of one call: types, sizes, and where its parts of the scratch stand. */
 struct box_run {
     const struct box_params *params;
     enum ts_dtype dtype;
@@ -165,7 +165,7 @@ static void store_row(const struct box_run *run, const void *sums, void *out)
     ts_integer_means(run->dtype, run->total, (int64_t)run->count, run->highest * run->count, sums, out, run->nx);
 }
 
-/* Rows [y_first, y_end) of output slice z, which one thread does. */
+/* One thread does these rows [y_first, y_end) of output slice z. */
 struct box_chunk {
     int64_t z, y_first, y_end;
     const void **rows; /* of its windows: those from y_first - radius on */

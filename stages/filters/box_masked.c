@@ -31,12 +31,22 @@ const void *ts_box_valid_row(const struct ts_image *in, int64_t slice, int64_t y
     return copy;
 }
 
-/* Adds the windows of pixels [first, end) anew. `columns` has room for their columns. */
+/* Adds column x of a window, which lies outside of the image. */
+static double add_outside(const struct box_mend *mend, int64_t x)
+{
+    const int64_t height = 2 * mend->window.radius[1] + 1,
+                  from = ts_border_index(x, mend->rows.nx, mend->window.border);
+    double sum = 0;
+    for (int64_t j = 0; from >= 0 && j < height; j++)
+        sum += (double)mend->sums.rows[j][from];
+    return from < 0 ? mend->window.constant * (double)height : sum;
+}
+
+/* Adds the windows of pixels [first, end) anew. `columns` holds their columns. */
 TS_VECTORIZED static void add_windows(const struct box_mend *mend, int64_t first, int64_t end, double *columns,
                                       double *means)
 {
     const int64_t half = mend->window.radius[2], nx = mend->rows.nx, height = 2 * mend->window.radius[1] + 1;
-    const double beside = mend->window.constant * (double)height;
     const int64_t low = first < half ? 0 : first - half, high = end + half > nx ? nx : end + half;
     double *restrict inside = columns + half - first;
     for (int64_t x = low; x < high; x++)
@@ -47,15 +57,10 @@ TS_VECTORIZED static void add_windows(const struct box_mend *mend, int64_t first
             inside[x] += (double)row[x];
     }
     /* A column outside may stand for one that is not among these: it is added by itself. */
-    for (int64_t x = first - half; x < end + half; x++) {
-        if (x >= 0 && x < nx)
-            continue;
-        const int64_t from = ts_border_index(x, nx, mend->window.border);
-        double sum = 0;
-        for (int64_t j = 0; from >= 0 && j < height; j++)
-            sum += (double)mend->sums.rows[j][from];
-        inside[x] = from < 0 ? beside : sum;
-    }
+    for (int64_t x = first - half; x < low; x++)
+        inside[x] = add_outside(mend, x);
+    for (int64_t x = high; x < end + half; x++)
+        inside[x] = add_outside(mend, x);
     for (int64_t x = first; x < end; x++) {
         double sum = 0;
         for (int64_t i = -half; i <= half; i++)
@@ -78,7 +83,14 @@ static void find_sums(const struct box_mend *mend, int64_t first, int64_t end, d
                                                       : (double)((const int64_t *)from->totals)[x];
 }
 
-/* Writes how many invalid pixels the windows of pixels [first, end) have. `line` has room for their columns. */
+/* Returns how many invalid pixels column x of a window has, which lies outside of the image. */
+static int32_t missing_outside(const struct box_mend *mend, const struct masked_row *row, int64_t x)
+{
+    const int64_t from = ts_border_index(x, mend->rows.nx, mend->window.border);
+    return from < 0 ? 0 : row->missing[from];
+}
+
+/* Writes how many invalid pixels the windows of pixels [first, end) have. `line` holds those of their columns. */
 static void find_missing(const struct box_mend *mend, const struct masked_row *row, int64_t first, int64_t end,
                          int32_t *restrict line, int32_t *restrict missing)
 {
@@ -86,10 +98,10 @@ static void find_missing(const struct box_mend *mend, const struct masked_row *r
     const int64_t low = first < half ? 0 : first - half, high = end + half > nx ? nx : end + half;
     int32_t sum = 0;
     memcpy(line + low - first + half, row->missing + low, (size_t)(high - low) * sizeof *line);
-    for (int64_t x = low > first - half ? first - half : high; x < end + half; x = x + 1 == low ? high : x + 1) {
-        const int64_t from = ts_border_index(x, nx, mend->window.border);
-        line[x - first + half] = from < 0 ? 0 : row->missing[from];
-    }
+    for (int64_t x = first - half; x < low; x++)
+        line[x - first + half] = missing_outside(mend, row, x);
+    for (int64_t x = high; x < end + half; x++)
+        line[x - first + half] = missing_outside(mend, row, x);
     for (int64_t i = 0; i <= 2 * half; i++)
         sum += line[i];
     for (int64_t x = 0; x < n; x++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The means over the valid pixels of each window, for box of masked images. Box runs as for any other image, with 0 in
- * place of invalid pixels; as soon as a row is written, its pixels whose window holds an invalid one are computed again
- * from the sums of their windows, which are divided by the number of valid pixels. So a masked image costs little more
- * than another one, whatever its mask, and a window without invalid pixels has the mean that any other image gives it.
+ * This makes the means over the valid pixels of each window, for box of masked images. Box runs as for any other image,
+ * with 0 in place of invalid pixels; as soon as a row is written, its pixels whose window holds an invalid one are
+ * computed again from the sums of their windows, which are divided by the number of valid pixels. A window without
+ * invalid pixels has the mean that any other image gives it. docs/padding.md says how long masks take.
  */
 #ifndef STAGES_FILTERS_BOX_MASKED_H
 #define STAGES_FILTERS_BOX_MASKED_H
@@ -11,7 +11,7 @@
 #include "stages/filters/masked_mend.h"
 #include "stages/filters/window_prefix.h"
 
-/* The sums of the windows of the row that was written last. One of them is not NULL. */
+/* These are the sums of the windows of the row that was written last. One of them is not NULL. */
 struct box_sums {
     enum window_total type;
     const void *totals;                 /* of integers, of each pixel's window */

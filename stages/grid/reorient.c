@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "core/vector3.h"
+
 static const struct param reorient_params[] = {
     PARAM(struct reorient_params, to, .unit = "", .required = true,
           .doc =
@@ -77,7 +79,7 @@ struct moves ts_reorient_moves(const struct stage_context *context)
 static double shear_mm(const struct ts_image *in)
 {
     const double *step = in->step_z_mm, *normal = in->direction + 6;
-    const double along = step[0] * normal[0] + step[1] * normal[1] + step[2] * normal[2];
+    const double along = ts_dot(step, normal);
     double off = 0;
     for (int i = 0; i < 3; i++)
         off += (step[i] - along * normal[i]) * (step[i] - along * normal[i]);

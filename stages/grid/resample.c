@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/vector3.h"
 #include "stages/engine/border.h"
 
 enum { MOST = 1 << 20 };
@@ -76,17 +77,6 @@ static void vectors_of(const struct ts_image *image, double steps[3][3], double 
         memcpy(steps[0], step, 3 * sizeof(double));
 }
 
-static void cross(const double a[3], const double b[3], double product[3])
-{
-    for (int i = 0; i < 3; i++)
-        product[i] = a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3];
-}
-
-static double dot(const double a[3], const double b[3])
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
 /* An index that is off by less than this over the whole grid is taken for rounding: the grids are then aligned. */
 static double cleaned(double slope, double nearest, int64_t n)
 {
@@ -102,12 +92,12 @@ static void place_like(const struct ts_image *in, const struct ts_image *like, s
         from[i] = origin_out[i] - origin[i];
     for (int d = 0; d < 3; d++) {
         double normal[3];
-        cross(steps[(d + 1) % 3], steps[(d + 2) % 3], normal);
-        const double volume = dot(steps[d], normal), offset = dot(from, normal) / volume;
+        ts_cross(steps[(d + 1) % 3], steps[(d + 2) % 3], normal);
+        const double volume = ts_dot(steps[d], normal), offset = ts_dot(from, normal) / volume;
         sampling->n_out[d] = like->axes[d].n;
         sampling->offset[d] = cleaned(offset, rint(offset), 1);
         for (int k = 0; k < 3; k++) {
-            const double slope = dot(steps_out[k], normal) / volume;
+            const double slope = ts_dot(steps_out[k], normal) / volume;
             sampling->matrix[d][k] = cleaned(slope, rint(slope), like->axes[k].n);
         }
     }

@@ -22,7 +22,7 @@ struct sampling {
     int64_t n_in[3], n_out[3];
 };
 
-/* The choices of a parameter `interpolation`, and the row of it and of `outside` in a stage's table. */
+/* A parameter `interpolation` has these choices, and stands with `outside` in the table of a stage. */
 extern const struct choice ts_interpolation_choices[];
 #define SAMPLING_PARAMS(type)                                                                                          \
     PARAM(type, interpolation, .unit = "", .choices = ts_interpolation_choices, .init.choice = INTERPOLATION_LINEAR,   \

@@ -8,6 +8,7 @@
  */
 #include "stages/grid/unshear.h"
 
+#include "core/vector3.h"
 #include "stages/engine/border.h"
 
 static const struct param unshear_params[] = {SAMPLING_PARAMS(struct unshear_params)};
@@ -21,7 +22,7 @@ static const double least_shift = 1e-3;
 static double shift_of(const struct ts_image *in, int d)
 {
     const double *unit = in->direction + 6 - 3 * d, *step = in->step_z_mm;
-    const double shift = (step[0] * unit[0] + step[1] * unit[1] + step[2] * unit[2]) / ts_axis_spacing(&in->axes[d]);
+    const double shift = ts_dot(step, unit) / ts_axis_spacing(&in->axes[d]);
     return fabs(shift) * (double)(in->axes[0].n - 1) < least_shift ? 0 : shift;
 }
 
@@ -72,7 +73,7 @@ static enum ts_status shape(const struct stage_context *context, struct ts_image
 {
     const struct sampling sampling = ts_unshear_sampling(context);
     const double *normal = out->direction + 6, *step = context->in.step_z_mm;
-    const double along = step[0] * normal[0] + step[1] * normal[1] + step[2] * normal[2];
+    const double along = ts_dot(step, normal);
     for (int d = 1; d < 3; d++) {
         struct ts_axis *axis = &out->axes[d];
         const double moved = sampling.offset[d] * ts_axis_spacing(axis);

@@ -42,7 +42,7 @@ struct histogram_params {
 
 enum { HISTOGRAM_REFERENCE = 1, HISTOGRAM_LABELS = 2, HISTOGRAM_MASK = 3 }; /* inputs */
 
-/* A total for finish(), of an input that a CUDA device counted by value and made bins of. */
+/* This is a total for finish(), of an input that a CUDA device counted by value and made bins of. */
 struct histogram_binned {
     struct bins bins;
     uint64_t slots[]; /* of the bins, and BINS_EXTRA_SLOTS: stages/counting/bins.h */

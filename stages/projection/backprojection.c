@@ -33,7 +33,7 @@ size_t ts_backprojection_scratch(int64_t n_detectors, int64_t n_columns, int thr
 
 /* ---- where a run of pixels lies in the views of a block ---------------------------------------- */
 
-/* The index of a sample within the block, and the weights of it and of the next. */
+/* This is the index of a sample within the block, with the weights of it and of the next. */
 struct places {
     int32_t index[BLOCK_LINES][PIXEL_RUN];
     float below[BLOCK_LINES][PIXEL_RUN], above[BLOCK_LINES][PIXEL_RUN];
@@ -123,7 +123,7 @@ ALWAYS_INLINE void add_run_1(const struct slice_block *block, const struct place
         sums[p] += partial[p / 4][p % 4];
 }
 
-/* Where rays are closer than a pixel more than two detector pixels count, each with its own weight. */
+/* Does the same where rays are closer than a pixel: more than two detector pixels count, each with its weight. */
 static void add_run_fine(const struct back_view *views, const struct slice_block *block, int64_t row, int64_t first,
                          int64_t n, int slices, float *sums)
 {

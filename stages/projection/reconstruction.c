@@ -102,8 +102,8 @@ static enum ts_status check_geometry(const struct stage_context *context, const 
     return TS_OK;
 }
 
-/* Where rays are closer than a pixel, as in the adjoint of a projection onto a fine detector, more than two detector
- * pixels count for a pixel. */
+/* Returns true where rays are closer than a pixel, as in the adjoint of a projection onto a fine detector, so that more
+ * than two detector pixels count for a pixel. */
 static bool has_fine_rays(const struct stage_context *context, const struct reconstruction_params *params)
 {
     const double width = ts_axis_spacing(&context->in.axes[2]), pixel = fmax(params->pixel_size, params->row_spacing);

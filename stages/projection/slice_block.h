@@ -62,7 +62,7 @@ static inline int ts_slice_group(int64_t slices_left)
     return slices_left >= 16 ? 16 : slices_left >= 4 ? 4 : 1;
 }
 
-/* An output of n_lines lines a slice (views, or rows of pixels), each of line_samples samples. */
+/* This is an output of n_lines lines a slice (views, or rows of pixels), each of line_samples samples. */
 struct slice_work {
     int64_t n_slices, n_lines, line_samples;
     size_t sum_bytes;   /* of the sums that one thread has in work at once, at least those of one line */

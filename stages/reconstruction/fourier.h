@@ -10,7 +10,7 @@
 #include "stages/projection/reconstruction.h"
 #include "stages/reconstruction/polar_grid.h"
 
-/* The factor of the spectrum of a filtered row, which repeats itself, at u cycles a detector pixel. */
+/* The spectrum of a filtered row repeats itself; it gets this factor at u cycles a detector pixel. */
 enum fourier_interpolation {
     FOURIER_LINEAR, /* sinc(u)^2 up to u = 1 */
     FOURIER_SINC    /* 1 up to u = 0.5 */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "stages/engine/listener.h"
 #include "stages/geometry/view_angles.h"
 #include "stages/projection/tensor_method.h"
 
@@ -117,18 +118,13 @@ void ts_iterate_products(struct iterate_group *group, const float *a, const floa
     }
 }
 
-/* Tells who listens how far the group is. Groups follow one another, each with as many iterations at most. */
+/* Reports how far the group is. Groups follow one another, each with as many iterations at most. */
 static void report(const struct iterate_group *group, int64_t i, double residual)
 {
-    const struct stage_listener *listener = group->context->listener;
-    const double most = (double)group->params->iterations;
-    const struct stage_iteration iteration = {.done = i,
-                                              .most = group->params->iterations,
-                                              .residual = residual,
-                                              .part = ((double)group->z + (double)group->n * ((double)i / most)) /
-                                                      (double)group->in->axes[0].n};
-    if (listener)
-        listener->iterated(listener->user, group->context, &iteration);
+    const int64_t most = group->params->iterations;
+    const double slices_done = (double)group->z + (double)group->n * ((double)i / (double)most);
+    ts_stage_iterated(group->context,
+                      (struct stage_iteration){i, most, residual, slices_done / (double)group->in->axes[0].n});
 }
 
 bool ts_iterate_goes_on(struct iterate_group *group, int64_t i, const float *residual)

@@ -14,7 +14,7 @@
 #include "core/image.h"
 
 enum { LANES = 8 }; /* GRID_TAPS of them are taps */
-/* The first of the taps around a point, at ceil(position - GRID_TAPS / 2). */
+/* This is the first of the taps around a point, at ceil(position - GRID_TAPS / 2). */
 struct corner {
     int64_t row, column;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What CUDA says becomes one sentence with the code of its kind: a device that is lost, one that is another program's
+ * An error of CUDA becomes one sentence with the code of its kind: a device that is lost, one that is another program's
  * alone, memory that was asked for and is not there.
  */
 #include <criterion/criterion.h>

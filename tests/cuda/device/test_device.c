@@ -239,7 +239,7 @@ Test(device, auto_takes_the_cpu_where_the_plan_does_not_fit)
     expect("\"device\": \"cpu\", \"device_note\": \"the chain needs at least");
 }
 
-/* Where the CPU cannot run it either, the device's errors are the ones that are reported. */
+/* The device's errors are reported where the CPU cannot run the chain either. */
 Test(device, what_runs_nowhere_is_told_of_the_device)
 {
     const char *const chain = "dicom study | radon views=3 method=stack | hdf5 out.h5";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a source says of its acquisition: numbers of the volume and of slices, what is left out, replaced or kept of
- * what leads to a person, and rectangles that are blackened.
+ * A source describes its acquisition: numbers of the volume and of slices, and texts, of which those that lead to a
+ * person are left out, replaced or kept. Rectangles of its pixels are blackened.
  */
 #include <criterion/criterion.h>
 #include <fcntl.h>

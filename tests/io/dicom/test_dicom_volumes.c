@@ -53,7 +53,7 @@ enum volumes {
     ABORTED_AMID
 };
 
-/* Of volume v; the first one has none. */
+/* Volume v has gradient v; the first one has none. */
 static const double gradients[VOLUMES][3] = {{0, 0, 0}, {0.6, 0.8, 0}, {0, 0.6, -0.8}};
 
 static void number(struct dicom_fixture *f, uint32_t tag, const char *vr, double value)
@@ -142,7 +142,7 @@ static void add_weighting(struct dicom_fixture *f, enum volumes what, int place,
     }
 }
 
-/* What else tells the volumes apart. */
+/* Sets the other attributes that tell the volumes apart. */
 static void add_setting(struct dicom_fixture *f, enum volumes what, int v, int z)
 {
     static const char *const kernels[] = {"B30f", "B60f", "B70f"}, *const coils[] = {"C1", "C2", "C3"},
@@ -260,6 +260,7 @@ static bool is_said(const struct ts_diag *diag, const char *text)
 
 Test(dicom_volumes, are_told_apart_by_what_differs)
 {
+    static const char stated[] = "3 volumes of 4 slices, as many as the header states";
     static const struct {
         enum volumes what;
         const char *split;
@@ -284,23 +285,9 @@ Test(dicom_volumes, are_told_apart_by_what_differs)
         {TIMED, "", TS_AXIS_TIME, {0, 2, 4}, "s", NULL, NULL, NULL},
         {BY_NUMBER, "", TS_AXIS_TIME, {0}, "", NULL, NULL, "stands on Instance Number alone: 3 volumes of 4 slices"},
         {IN_DISORDER, "", 0, {0}, NULL, "position-repeated", "12 images at 4 positions", NULL},
-        {BY_NUMBER_STATED,
-         "",
-         TS_AXIS_TIME,
-         {0},
-         "",
-         NULL,
-         NULL,
-         "3 volumes of 4 slices, as many as the header states"},
-        {BY_NUMBER_GE, "", TS_AXIS_TIME, {0}, "", NULL, NULL, "3 volumes of 4 slices, as many as the header states"},
-        {BY_NUMBER_PHILIPS,
-         "",
-         TS_AXIS_TIME,
-         {0},
-         "",
-         NULL,
-         NULL,
-         "3 volumes of 4 slices, as many as the header states"},
+        {BY_NUMBER_STATED, "", TS_AXIS_TIME, {0}, "", NULL, NULL, stated},
+        {BY_NUMBER_GE, "", TS_AXIS_TIME, {0}, "", NULL, NULL, stated},
+        {BY_NUMBER_PHILIPS, "", TS_AXIS_TIME, {0}, "", NULL, NULL, stated},
         {PET_TIMES, "", TS_AXIS_TIME, {0, 3, 6}, "s", NULL, NULL, NULL},
         {SHIFTED, "", 0, {0}, NULL, "volumes-shifted", "is 1.000 mm off", NULL},
         {GE, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL, "stands on Instance Number alone"},
@@ -385,7 +372,7 @@ Test(dicom_volumes, have_the_gradients_of_the_header)
     ts_diag_destroy(diag);
 }
 
-/* Of a scan that was stopped, the last volume lacks slices. */
+/* A scan that was stopped lacks slices of its last volume. */
 Test(dicom_volumes, that_are_whole_can_be_taken_of_a_stopped_scan)
 {
     static const enum volumes rows[] = {ABORTED, ABORTED_IN_TIME};
@@ -461,7 +448,7 @@ Test(dicom_volumes, of_several_settings_are_series_of_their_own)
     }
 }
 
-/* What tells the images apart is named where it gives no order. */
+/* The hint names the attribute in which images differ where it gives no order. */
 Test(dicom_volumes, that_have_no_order_differ_in_what_the_hint_names)
 {
     static const struct {

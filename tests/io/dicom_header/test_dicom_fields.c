@@ -21,7 +21,7 @@ Test(dicom_fields, are_sorted_and_complete)
         cr_expect_eq(row->kind == DICOM_FIELD_HIDDEN, row->key == NULL, "%s", row->name);
         cr_expect_eq(ts_dicom_field_is_number((enum dicom_field)i), row->most > 0, "%s", row->name);
         cr_expect(row->most < 19000101, "%s may be a date", row->name);
-        /* What Table E.1-1 of PS3.15 lists is written by nobody's default. */
+        /* No default writes what Table E.1-1 of PS3.15 lists. */
         const bool guarded = row->kind == DICOM_FIELD_FREE || row->kind == DICOM_FIELD_UID ||
                              row->kind == DICOM_FIELD_DATE || row->kind == DICOM_FIELD_HIDDEN;
         cr_expect_eq(guarded, strcmp(row->action, "-") != 0, "%s", row->name);

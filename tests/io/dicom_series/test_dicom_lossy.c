@@ -62,7 +62,7 @@ Test(dicom_lossy, loss_is_said_once_and_recorded)
           "ISO_15444_1\\ISO_10918_1");
 }
 
-/* What is no method and no ratio may be a name. */
+/* A text that is no method and no ratio may be a name. */
 Test(dicom_lossy, other_texts_stay_out_of_the_result)
 {
     check((struct loss){4, "Nobody", "NOBODY"}, "method unrecognized, ratio unrecognized", "unrecognized",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the positions of slices become: the fitted line, the tolerance, shear, stacks, and images at one position.
+ * Positions of slices become a geometry: the fitted line, the tolerance, shear, stacks, and images at one position.
  */
 #include <criterion/criterion.h>
 #include <math.h>

@@ -76,6 +76,9 @@ Test(gzip_reader, whole_files_are_whole)
     file[two - 8] ^= 1;
     cr_assert(check(two, DATA, DATA, &whole), "the second is damaged");
     cr_assert(!check(two, DATA, 1, &whole) && !whole);
+    file[one + 1] ^= 1;
+    const char *wrong = check(two, DATA, DATA, &whole);
+    cr_assert(wrong && strstr(wrong, "cannot be inflated"), "the second has no header: %s", wrong);
 }
 
 Test(gzip_reader, damaged_files_are_refused)

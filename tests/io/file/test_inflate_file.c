@@ -81,7 +81,7 @@ Test(inflate_file, pieces_in_any_order_are_those_of_the_data)
     free(data);
 }
 
-/* What was read of one stream must not go on in another. */
+/* Bytes of one stream must not go on in another. */
 Test(inflate_file, another_stream_begins_anew)
 {
     unsigned char *data = make_data(), byte;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Volumes of labels in NRRD and HDF5 files: every order and direction of axes, types, other grids, and those without
- * any.
+ * Volumes of labels in NRRD, .npy and HDF5 files are read in every order and direction of axes, in every type, on other
+ * grids and without any.
  */
 #include <criterion/criterion.h>
 #include <hdf5.h>
@@ -12,6 +12,7 @@
 
 #include "tests/files/dicom_fixture.h"
 #include "tests/files/mask_open.h"
+#include "tests/files/npy.h"
 #include "tests/files/volume_fixture.h"
 #include "tests/support/support.h"
 
@@ -143,4 +144,14 @@ Test(mask_volume, without_a_geometry_shapes_must_agree)
     ts_mask_expect(&opened, ", slices: [4, 10]", ", path: /mask", labels + 4 * NX * NY, TS_I32);
     write_hdf5(opened.path, NZ - 1);
     ts_mask_refused(&opened, ", path: /mask", "mask-grid");
+    char dictionary[128];
+    for (int less = 0; less < 2; less++) {
+        snprintf(dictionary, sizeof dictionary, "{'descr': '<i4', 'fortran_order': False, 'shape': (%d, %d, %d), }",
+                 NZ - less, NY, NX);
+        ts_test_npy_write(opened.path, dictionary, labels, sizeof labels);
+        if (less)
+            ts_mask_refused(&opened, "", "mask-grid");
+        else
+            ts_mask_expect(&opened, "", "", labels, TS_I32);
+    }
 }

@@ -100,7 +100,7 @@ Test(sinks, wrong_suffixes_are_refused)
     ts_test_chain_refused(CHAIN("nifti: a.h5"), folder, TS_BAD_CHAIN, "output-suffix");
     ts_test_chain_refused(CHAIN("nifti: a"), folder, TS_BAD_CHAIN, "output-suffix");
     ts_test_chain_refused(CHAIN("nifty: a.nii"), folder, TS_BAD_CHAIN, "unknown-format");
-    /* Somebody who names a folder so expects a file, or a stream. */
+    /* A user who gives a folder such a name expects a file, or a stream. */
     static const char *const misnamed[] = {CHAIN("dicom: a.dcm"), CHAIN("png: A.JPG"), CHAIN("tiff: a.nrrd"),
                                            CHAIN("png: -"),       CHAIN("hdf5: -"),    "dicom in | invert | dicom -"};
     for (size_t i = 0; i < sizeof misnamed / sizeof *misnamed; i++)
@@ -271,7 +271,7 @@ Test(sinks, a_series_of_volumes_is_one_nifti)
     ts_diag_destroy(diag);
 }
 
-/* What stands beside a series of volumes, and the step and the unit of its fourth axis. */
+/* These are the axis of a series of volumes, and what is expected of its fourth axis and of the text beside it. */
 struct series_of {
     struct ts_axis axis;
     double repetition_ms; /* 0: not known */

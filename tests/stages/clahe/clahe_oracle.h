@@ -9,8 +9,8 @@
 #include "tests/support/oracles.h"
 
 void ts_clahe_oracle(const struct stage_context *context, const double *in, double *out);
-/* The same where only pixels with valid[i] count: a tile without any has the
- * table of the nearest one that has, and invalid pixels become 0. */
+/* Does the same with the pixels alone whose valid[i] is true: a tile without any has the table of the nearest one that
+ * has some, and invalid pixels become 0. */
 void ts_clahe_masked_oracle(const struct stage_context *context, const double *in, const bool *valid, double *out);
 
 #endif

@@ -87,7 +87,7 @@ TEST_ON_BOTH(noise_estimate, agrees_with_the_definitions)
     cr_assert_gt(compared, 100);
 }
 
-/* What a NaN or an infinity touches is left out; where nothing else is there, so is the estimate. */
+/* Windows that hold a NaN or an infinity are left out; where all do, there is no estimate. */
 TEST_ON_BOTH(noise_estimate, leaves_out_what_is_not_finite)
 {
     for (int slice = 0; slice < 2; slice++) {

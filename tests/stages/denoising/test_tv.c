@@ -79,7 +79,7 @@ TEST_ON_BOTH(tv, agrees_for_any_count_of_iterations_and_any_shape)
     cr_assert_geq(ts_stage_check(&tv_stage, ts_tv_oracle, cases, SHAPES * WAYS), SHAPES * WAYS);
 }
 
-/* Of two pixels the minimum is known: each comes nearer to the other by the weight, until they meet. */
+/* The minimum is known for two pixels: each comes nearer to the other by the weight, until they meet. */
 TEST_ON_BOTH(tv, brings_two_pixels_together)
 {
     static const char *const methods[] = {"weight=2 iterations=400 method=chambolle", "weight=2 iterations=400"};

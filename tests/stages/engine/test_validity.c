@@ -76,7 +76,7 @@ Test(validity, fills_invalid_pixels_alone)
     }
 }
 
-/* What reduce() is given of a slice are the values that a loop over its pixels finds. */
+/* Expects that reduce() is given the values of a slice that a loop over its pixels finds. */
 static void check_packed(const struct stage *stage, const struct ts_image *image, const struct ts_image *mask)
 {
     const struct ts_image *const references[STAGE_REFERENCES] = {mask};

@@ -43,7 +43,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What the stage shall give at a valid pixel. */
+/* Returns what the stage shall give at a valid pixel. */
 static double expected_at(const struct ts_image *image, const struct stage *stage, bool volume, enum ts_border border,
                           int64_t z, int64_t y, int64_t x)
 {
@@ -145,7 +145,7 @@ TEST_ON_BOTH(masked_filters, median_is_that_of_the_valid_pixels)
     check_all(&median_stage, "radius=2");
 }
 
-/* What is invalid reaches no valid pixel, not even as NaN. */
+/* An invalid value reaches no valid pixel, not even as NaN. */
 TEST_ON_BOTH(masked_filters, a_nan_that_is_invalid_spreads_nowhere)
 {
     static const struct stage *const stages[] = {&box_stage, &gaussian_stage, &median_stage};
@@ -177,7 +177,7 @@ static double mean_around(const struct ts_image *image, int64_t z, int64_t y, in
     return sum / n;
 }
 
-/* Running sums would carry both to the end of the row: what is hidden, if it counted, and a NaN. */
+/* Running sums would carry a NaN to the end of the row, and a hidden value too, if it counted. */
 TEST_ON_BOTH(masked_filters, box_keeps_large_hidden_values_and_nan_out_of_its_running_sums)
 {
     struct ts_image image = ts_test_image(NZ, NY, NX, TS_F32, VALUES_CT, 27);

@@ -94,7 +94,7 @@ Test(reorient, moves_the_origin_and_negates_positions)
     free(in.data);
 }
 
-/* What LAS makes of an LPS volume is left-handed, and comes back to the bit. */
+/* LAS makes a left-handed volume of an LPS one, which comes back to the bit. */
 Test(reorient, stores_left_handed_volumes)
 {
     struct ts_image in = ts_test_image(2, 3, 4, TS_I16, VALUES_RANDOM, 5);

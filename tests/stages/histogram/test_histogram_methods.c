@@ -335,8 +335,8 @@ static size_t check_pattern(enum pattern pattern, enum ts_dtype dtype, const int
     return runs;
 }
 
-/* Where a block has 64 or 99 KiB of shared memory 16-bit values are counted in passes over ranges of them, which leave
- * out no pixel that does not fill a vector. */
+/* Blocks with 64 or 99 KiB of shared memory count 16-bit values in passes over ranges of them, which leave out no pixel
+ * that does not fill a vector. */
 Test(histogram, whole_types_with_little_shared_memory_on_cuda)
 {
     static const int64_t shapes[][3] = {{3, 61, 67}, {1, 1, 1}, {2, 301, 523}};

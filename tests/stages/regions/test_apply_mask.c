@@ -56,7 +56,7 @@ TEST_ON_BOTH(apply_mask, agrees_with_the_definition)
     check(TS_I16, TS_U8, "outside=value value=-32768", 1);
 }
 
-/* What an invalid pixel of the mask says is not believed. */
+/* The value of an invalid pixel of the mask is not believed. */
 TEST_ON_BOTH(apply_mask, an_invalid_pixel_of_the_mask_is_outside)
 {
     struct ts_image in = ts_test_image(2, 5, 40, TS_I16, VALUES_RANDOM, 5),

@@ -65,7 +65,7 @@ TEST_ON_BOTH(threshold, nan_is_in_no_region_and_bounds_are_not_in_theirs)
     expect_bytes("below=0", &in, (const uint8_t[]){0, 1, 1, 0, 0, 0, 0, 0});
     expect_bytes("above=-1 below=3", &in, (const uint8_t[]){0, 0, 0, 1, 1, 1, 0, 0});
     expect_bytes("above=0.1", &in, (const uint8_t[]){0, 0, 0, 0, 0, 1, 1, 1});
-    /* Of the finite values -1, 0, 0, 1, 3 the median is 0. */
+    /* The median of the finite values -1, 0, 0, 1, 3 is 0. */
     expect_bytes("method=percentile", &in, (const uint8_t[]){0, 0, 0, 0, 0, 1, 1, 1});
     expect_bytes("method=percentile side=below", &in, (const uint8_t[]){0, 1, 1, 1, 1, 0, 0, 0});
     for (int i = 0; i < 8; i++)

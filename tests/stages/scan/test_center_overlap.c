@@ -136,7 +136,7 @@ Test(center_overlap, noise_is_uncertain)
     }
 }
 
-/* Where another method ends at the outermost trial, the hint for a scan of a whole turn names this one. */
+/* The hint for a scan of a whole turn names this method where another one ends at the outermost trial. */
 Test(center_overlap, is_named_where_the_best_trial_is_the_outermost)
 {
     static const char *const methods[] = {"search=8", "search=8 method=opposite"};

@@ -51,8 +51,8 @@ Test(fan_in, halves_with_stride)
     cr_assert(ts_fan_in_stride(257) == 256 && ts_fan_in_stride(0) == 0);
 }
 
-/* What is left in the tables that were added to others tells the orders apart: 16 tables halve with strides 8, 4, 2 and
- * 1, or in runs of 4 whose first tables then halve. */
+/* The orders leave different sums in the tables that were added to others: 16 tables halve with strides 8, 4, 2 and 1,
+ * or in runs of 4 whose first tables then halve. */
 Test(fan_in, tables_are_joined_in_the_order_of_the_method)
 {
     static const uint64_t left[][16] = {[REDUCTION_FAN_IN] = {16, 8, 4, 4, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1},
