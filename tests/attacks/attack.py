@@ -49,8 +49,9 @@ def spread(total, usual):
     return sorted({int((i + random.random()) * total / n) for i in range(n)}) if n else []
 
 
-def run(*arguments, timeout=30, **keywords):
-    """Runs the program. A run that takes longer than `timeout` seconds has the returncode 'hang'."""
+def run(*arguments, timeout=300, **keywords):
+    """Runs the program. A run that takes longer than `timeout` seconds has the returncode 'hang'; the rest of the machine's
+    work does not take so many."""
     try:
         return subprocess.run([PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout,
                               **keywords)

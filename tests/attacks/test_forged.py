@@ -6,9 +6,9 @@ digests inside are tried as well, each edit is tried again with a trailer that w
 """
 import hashlib
 import os
+import resource
 import shutil
 import struct
-import time
 
 from attack import FOLDER, died, digest, fail, finish, result, run, side_by_side, skip
 
@@ -96,6 +96,11 @@ def fit_trailer(path):
         file.write(body + TRAILER + struct.pack("<QQ", 1, len(body)) + tree_digest(body))
 
 
+def limit_work():
+    """No edit makes a process of the program work for longer than 10 s, however long it takes on a busy machine."""
+    resource.setrlimit(resource.RLIMIT_CPU, (10, resource.RLIM_INFINITY))
+
+
 def try_edit(worker, case):
     name, edit = case
     path = os.path.join(worker, "f.h5")
@@ -105,14 +110,11 @@ def try_edit(worker, case):
     for trailer in ("left as it is", "made to fit"):
         if trailer == "made to fit":
             fit_trailer(path)
-        start = time.monotonic()
-        done = run("verify", path, timeout=15)
+        done = run("verify", path, preexec_fn=limit_work)
         if died(done):
             fail(f"{name}, trailer {trailer}: verify ended with {done.returncode}")
         elif done.returncode != 3:
             fail(f"{name}, trailer {trailer}: verify ended with {done.returncode}, not 3")
-        elif time.monotonic() - start > 10:
-            fail(f"{name}, trailer {trailer}: verify took {time.monotonic() - start:.0f} s")
 
 
 whole = os.path.join(FOLDER, "whole.h5")

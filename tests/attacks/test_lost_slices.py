@@ -72,7 +72,7 @@ def damage(worker, case):
     os.chmod(worker, 0o777)
     before = as_nobody() if name == "unreadable" else []
     chain = f"dicom {study} | statistics | hdf5 {out}"
-    done = subprocess.run([*before, PROGRAM, "run", chain], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30)
+    done = subprocess.run([*before, PROGRAM, "run", chain], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
     text = done.stdout.decode(errors="replace")
     if done.returncode not in (0, 1, 3):
         fail(f"{name}, file {k}: exit {done.returncode}: {text[:200]}")

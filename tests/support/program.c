@@ -79,6 +79,21 @@ pid_t ts_program_start(const char *folder, const char *const *arguments, int ter
     return pid;
 }
 
+void ts_program_await_handler(pid_t pid, int number)
+{
+    char path[64], line[256];
+    unsigned long long caught = 0;
+    snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
+    while (!(caught >> (number - 1) & 1)) {
+        FILE *file = fopen(path, "r");
+        cr_assert(file, "the program has no process");
+        while (fgets(line, sizeof line, file))
+            sscanf(line, "SigCgt: %llx", &caught);
+        fclose(file);
+        usleep(1000);
+    }
+}
+
 static void read_output(const char *folder, const char *ending, char *text, size_t size)
 {
     char path[512];
@@ -92,10 +107,14 @@ static void read_output(const char *folder, const char *ending, char *text, size
 void ts_program_wait(pid_t pid, const char *folder, struct program_outcome *outcome)
 {
     struct timespec start, end;
+    siginfo_t ended;
+    clockid_t clock;
     int status;
-    clock_gettime(CLOCK_MONOTONIC, &start);
+    cr_assert_eq(clock_getcpuclockid(pid, &clock), 0);
+    cr_assert_eq(clock_gettime(clock, &start), 0);
+    cr_assert_eq(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT), 0);
+    cr_assert_eq(clock_gettime(clock, &end), 0);
     cr_assert_eq(waitpid(pid, &status, 0), pid);
-    clock_gettime(CLOCK_MONOTONIC, &end);
     outcome->code = WIFEXITED(status) ? WEXITSTATUS(status) : 256 + WTERMSIG(status);
     outcome->seconds = (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
     read_output(folder, "out", outcome->out, sizeof outcome->out);

@@ -393,7 +393,7 @@ static void edit_damage(struct dicom_fixture *fixture, int z, void *user)
             segments[i] = (unsigned char)ts_random_next(&seed);
 }
 
-Test(dicom, damaged_rle_is_an_error_or_other_pixels, .timeout = 60)
+Test(dicom, damaged_rle_is_an_error_or_other_pixels, .timeout = 900)
 {
     size_t errors = 0;
     for (unsigned kind = 0; kind < 24; kind++) {

@@ -194,7 +194,7 @@ static void check_damage(const char *name, size_t n_cases, size_t *refused, size
     free(bytes);
 }
 
-Test(dicom_data, damaged_streams_are_contained, .timeout = 240)
+Test(dicom_data, damaged_streams_are_contained, .timeout = 900)
 {
     SKIP_WITHOUT_DATA("dicom_data/damaged_streams_are_contained");
     static const struct {
@@ -276,7 +276,7 @@ static void check_cut(const char *relative)
     ts_diag_destroy(diag);
 }
 
-Test(dicom_data, a_frame_that_ends_early_is_noticed, .timeout = 60)
+Test(dicom_data, a_frame_that_ends_early_is_noticed, .timeout = 900)
 {
     SKIP_WITHOUT_DATA("dicom_data/a_frame_that_ends_early_is_noticed");
     static const char *const names[] = {"JPEGProcess14SV1TransferSyntax_1.2.840.10008.1.2.4.70",

@@ -201,7 +201,7 @@ static void check_row(const struct row *row, struct tally *tally)
     check_run(row, path);
 }
 
-Test(dicom_expected, every_trusted_image_decodes_or_is_refused_for_cause, .timeout = 300)
+Test(dicom_expected, every_trusted_image_decodes_or_is_refused_for_cause, .timeout = 900)
 {
     SKIP_WITHOUT_DATA("dicom_expected/every_trusted_image_decodes_or_is_refused_for_cause");
     char path[PATH_BYTES];
@@ -256,7 +256,7 @@ static bool opens_as_volume(const char *path)
 
 /* Each damaged file ends as its list says: `reject`, `accept`, `reject for volumes`, or either way but without a crash.
  */
-Test(dicom_expected, damaged_files_end_as_their_list_says, .timeout = 120)
+Test(dicom_expected, damaged_files_end_as_their_list_says, .timeout = 900)
 {
     SKIP_WITHOUT_DATA("dicom_expected/damaged_files_end_as_their_list_says");
     char path[PATH_BYTES];

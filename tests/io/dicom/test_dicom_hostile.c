@@ -148,7 +148,7 @@ static void check_file(const struct worker_setup *setup, const struct hostile *h
     cr_assert_lt(ts_monotonic_ns() - started, INT64_C(15000000000));
 }
 
-Test(dicom_hostile, frames_past_the_checks, .timeout = 300)
+Test(dicom_hostile, frames_past_the_checks, .timeout = 900)
 {
     SKIP_WITHOUT_DATA("dicom_hostile/frames_past_the_checks");
     static struct hostile hostile;

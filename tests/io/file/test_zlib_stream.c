@@ -46,7 +46,7 @@ static void round_trip(struct zlib_coder *coder, int level, const unsigned char 
     free(back);
 }
 
-Test(zlib_stream, what_was_deflated_inflates_to_itself, .timeout = 120)
+Test(zlib_stream, what_was_deflated_inflates_to_itself, .timeout = 900)
 {
     uint64_t seed = 20261122;
     struct zlib_coder *coder = ts_zlib_coder_create();

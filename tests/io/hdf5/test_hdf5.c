@@ -94,7 +94,7 @@ static void round_trip(const char *path, const struct ts_image *image, int level
     ts_diag_destroy(diag);
 }
 
-Test(hdf5, plain_hdf5_reads_back_every_dtype_and_shape, .timeout = 120)
+Test(hdf5, plain_hdf5_reads_back_every_dtype_and_shape, .timeout = 900)
 {
     static const struct {
         int rank;
@@ -148,7 +148,7 @@ static void expect_same_bytes(const char *path, const struct output_content *con
     ts_diag_destroy(diag);
 }
 
-Test(hdf5, bytes_depend_on_neither_threads_nor_slabs, .timeout = 120)
+Test(hdf5, bytes_depend_on_neither_threads_nor_slabs, .timeout = 900)
 {
     struct output_content content = ts_test_content(23, 300, 411);
     char folder[256], path[300];
@@ -406,7 +406,7 @@ static int64_t status_bytes(const char *field)
     return kilobytes * 1024;
 }
 
-Test(hdf5, memory_stays_below_the_promise, .timeout = 120)
+Test(hdf5, memory_stays_below_the_promise, .timeout = 900)
 {
     const int threads = 5;
     int64_t n[3] = {40, 1024, 1024};

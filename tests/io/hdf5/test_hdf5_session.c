@@ -197,12 +197,12 @@ Test(hdf5_session, ways_to_end)
 #endif
 }
 
-Test(hdf5_session, a_child_that_dribbles_is_ended, .timeout = 20)
+Test(hdf5_session, a_child_that_dribbles_is_ended, .timeout = 900)
 {
     check_lost(dribble, TS_BAD_INPUT, "hdf5-damaged", "a.h5: the file is damaged: it took longer than 0.7 s");
 }
 
-Test(hdf5_session, a_child_that_never_reads_is_ended, .timeout = 20)
+Test(hdf5_session, a_child_that_never_reads_is_ended, .timeout = 900)
 {
     static const char request[SESSION_REQUEST_BYTES];
     struct hdf5_session *session = start();

@@ -94,7 +94,7 @@ static void check_slabs(struct source *source, const int order[3], int64_t slab)
     free(found);
 }
 
-Test(hdf5_stack, every_storage_order_and_slab, .timeout = 120)
+Test(hdf5_stack, every_storage_order_and_slab, .timeout = 900)
 {
     static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     static const hsize_t chunks[][3] = {{0}, {1, N1, N2}, {5, 4, N2}, {5, 4, 6}, {N0, 1, N2}, {N0, N1, N2}};

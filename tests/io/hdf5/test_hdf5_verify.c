@@ -37,7 +37,7 @@ static void tear_down(void)
     ts_test_remove_folder(folder);
 }
 
-TestSuite(hdf5_verify, .init = set_up, .fini = tear_down, .timeout = 120);
+TestSuite(hdf5_verify, .init = set_up, .fini = tear_down, .timeout = 900);
 
 /* The result, and its size. */
 static off_t write_result(void)

@@ -402,7 +402,7 @@ static size_t expect_errors(const char *text)
 }
 
 /* Every stage takes one of the two types. */
-Test(bench, every_row_has_an_error, .timeout = 240)
+Test(bench, every_row_has_an_error, .timeout = 900)
 {
     size_t rows = 0;
     for (int dtype = TS_U16; dtype <= TS_F32; dtype += TS_F32 - TS_U16) {
@@ -461,7 +461,7 @@ static void time_device(enum ts_dtype dtype)
 }
 
 /* Every stage with CUDA code takes one of the two types. */
-Test(bench, times_a_device_on_cuda, .timeout = 240)
+Test(bench, times_a_device_on_cuda, .timeout = 900)
 {
     ts_test_begin_cuda();
     for (const struct stage *const *stage = ts_stages; *stage; stage++)

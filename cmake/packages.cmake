@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+# find_packages(FILES...) sets package_of_FILE to the package of Debian that each file belongs to, and leaves it unset where
+# there is none. One call asks for all files, since dpkg-query reads the lists of every installed package anew each time.
+find_program(DPKG_QUERY dpkg-query)
+
+macro(find_packages)
+  set(asked "")
+  foreach(file ${ARGN})
+    file(REAL_PATH ${file} real)
+    # A package lists its files under /lib or /usr/lib, whichever it was built for.
+    string(REGEX REPLACE "^/usr/lib/" "/lib/" short ${real})
+    list(APPEND asked ${real} ${short})
+  endforeach()
+  set(owners "")
+  if(DPKG_QUERY AND asked)
+    execute_process(COMMAND ${DPKG_QUERY} -S ${asked} OUTPUT_VARIABLE owners ERROR_QUIET)
+  endif()
+  string(REGEX MATCHALL "[^\n]+" owners "${owners}")
+  foreach(owner IN LISTS owners)
+    string(REGEX MATCH "^([a-z0-9.+-]+)[^/]*: (/.*)$" matched "${owner}")
+    set(package "${CMAKE_MATCH_1}")
+    string(REGEX REPLACE "^/usr/lib/" "/lib/" short "${CMAKE_MATCH_2}")
+    set("owner_of_${short}" "${package}")
+  endforeach()
+  foreach(file ${ARGN})
+    file(REAL_PATH ${file} real)
+    string(REGEX REPLACE "^/usr/lib/" "/lib/" short ${real})
+    set("package_of_${file}" "${owner_of_${short}}")
+  endforeach()
+endmacro()
