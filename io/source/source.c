@@ -131,7 +131,7 @@ static size_t add_axis(const struct ts_axis *axis, char text[SOURCE_GRID_BYTES],
 {
     char name[64];
     const double numbers[] = {axis->spacing, axis->positions ? 0 : axis->first};
-    snprintf(name, sizeof name, "; %s %lld of %s", ts_axis_name(axis->kind), (long long)axis->n,
+    snprintf(name, sizeof name, "; %s %lld of %s", ts_axis_name(axis), (long long)axis->n,
              axis->unit ? axis->unit : "");
     return add_numbers(name, numbers, 2, text, used);
 }
