@@ -15,15 +15,13 @@
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/resume/resume_search.h"
 
-/* Prints the time of each input and stage, and of each image that is read in place of one. Calls that only enqueue work
- * for a device have none. */
+/* Prints the time of each input and stage, and of each image that is read in place of one. */
 static void print_times(const struct ts_plan *plan)
 {
-    for (int32_t i = 0; !plan->cuda && i < plan->n_nodes; i++)
+    for (int32_t i = 0; i < plan->n_nodes; i++)
         if (!plan->nodes[i].reused || plan->nodes[i].reused->saved)
             printf("%s%s %.2f s", i > 0 ? ", " : "times: ", plan->nodes[i].label, plan->nodes[i].seconds);
-    if (!plan->cuda)
-        putchar('\n');
+    putchar('\n');
 }
 
 static void print_summary(const struct cli_progress *progress)

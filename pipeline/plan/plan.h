@@ -56,7 +56,7 @@ struct plan_node {
     bool by_volume;         /* its image differs from volume to volume; false: it is the same for all */
     /* What is taken for this stage from an earlier result (pipeline/plan/plan_reuse.h); NULL: the run computes it. */
     const struct plan_reused *reused;
-    double seconds;                    /* of its calls in a run; on a device of their enqueueing alone */
+    double seconds;                    /* of its calls in a run, on a device of the work that they enqueue */
     bool keep;                         /* held whole in memory from its first computation on */
     int64_t buffer_slices, run_slices; /* most slices held at once (not kept), most slices computed in one call */
     /* Bytes that are copied to and from a CUDA device in the whole run: those of a source, of an output, and of partial

@@ -56,7 +56,10 @@ struct run {
 
 /* Images that the walk hands over lie where the back end's buffers are. */
 struct run_back_end {
-    bool returns_early; /* stages go on after their calls return; the back end traces them itself */
+    /* Called before and after each call of a stage's driver, which returns before its work is done: the back end adds
+     * the work to the node's time, at the latest in drain(), and traces it itself. NULL: the walk does both. */
+    enum ts_status (*begin_call)(struct run *run, int32_t node);
+    enum ts_status (*end_call)(struct run *run);
     /* Allocate all memory, before the workers start and after. They fill buffer, copies, copy_bytes and driver of the
      * nodes. */
     enum ts_status (*allocate)(struct run *run);
@@ -92,6 +95,8 @@ static inline const struct stage_reduced *ts_run_reduced(const struct run *run, 
 /* Returns the slice by which read() and prefetch() of a node's reader (ts_plan_reader) know slice z of the run's
  * volume. */
 int64_t ts_run_slice(const struct run *run, int32_t node, int64_t z);
+/* Reads the slices of a node, without their bits, to `to` in host memory. Adds the time to the node's. */
+enum ts_status ts_run_read(struct run *run, int32_t node, const struct ts_image *slices, void *to);
 /* Returns the bits of slice z of what a node's reader has read; the image is masked. */
 const uint64_t *ts_run_read_valid(const struct run *run, int32_t node, int64_t z);
 

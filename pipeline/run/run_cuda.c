@@ -235,17 +235,13 @@ static enum ts_status device_begin_slab(struct run *run)
 static enum ts_status read_piece(struct run *run, int32_t node, const struct ts_image *slices)
 {
     struct device *device = run->back;
-    struct source *source = ts_plan_reader(&run->plan->nodes[node]);
     const int place = (int)(device->up.n_used++ % PLAN_PIECES);
     void *piece = device->up.pieces[place];
     enum ts_status status = ts_cuda_host_waits(device->session, device->up.copied[place]);
     if (status == TS_OK)
         status = ts_run_cuda_trace_piece(run, TRACE_UPLOAD, &device->up, place);
-    const double begin = ts_trace_begin(run->plan->trace);
     if (status == TS_OK)
-        status =
-            source->ops->read(source, ts_run_slice(run, node, slices->z_first), slices->axes[0].n, piece, run->diag);
-    ts_trace_add(run->plan->trace, TRACE_READ, begin, ts_image_bytes(slices));
+        status = ts_run_read(run, node, slices, piece);
     if (status == TS_OK)
         status = ts_cuda_event_record(device->session, device->up.started[place], CUDA_UPLOAD);
     device->up.bytes[place] = ts_image_bytes(slices);
@@ -297,6 +293,8 @@ static enum ts_status device_drain(struct run *run)
     if (status == TS_OK)
         status = ts_cuda_wait(device->session, CUDA_COMPUTE);
     if (status == TS_OK)
+        status = ts_run_cuda_add_times(run);
+    if (status == TS_OK)
         status = ts_run_cuda_half_report(run);
     for (int64_t slab = run->slab_number - PLAN_RING; status == TS_OK && slab < run->slab_number; slab++)
         status = trace_slab(run, slab);
@@ -322,7 +320,8 @@ static enum ts_status device_fetch(struct run *run, void *host, const void *save
 }
 
 const struct run_back_end ts_run_cuda = {
-    .returns_early = true,
+    .begin_call = ts_run_cuda_begin_call,
+    .end_call = ts_run_cuda_end_call,
     .allocate = device_allocate,
     .attach = device_attach,
     .open = device_open,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These structs are the state of the back end of a CUDA device, and these functions the calls between its four parts:
- * run_cuda.c has memory, reading and slabs, run_half_cuda.c rounds outputs, run_encode_cuda.c compresses them on the
- * device, and run_write_cuda.c brings them to the writer. Only these files include it, and they are built only with
- * CUDA.
+ * These structs are the state of the back end of a CUDA device, and these functions the calls between its five parts:
+ * run_cuda.c has memory, reading and slabs, run_times_cuda.c times the stages, run_half_cuda.c rounds outputs,
+ * run_encode_cuda.c compresses them on the device, and run_write_cuda.c brings them to the writer. Only these files
+ * include it, and they are built only with CUDA.
  */
 #ifndef PIPELINE_RUN_RUN_CUDA_H
 #define PIPELINE_RUN_RUN_CUDA_H
@@ -57,6 +57,13 @@ struct arrival {
     int64_t first, end;
 };
 
+/* A call of a stage's driver, between two points of the queue. The events are created when they are first used. */
+struct timed_call {
+    struct cuda_event *began, *ended;
+    int32_t node;
+};
+enum { TIMED_CALLS = 256 };
+
 struct device {
     struct cuda_opening *opening; /* until the session is created */
     struct cuda_session *session;
@@ -76,10 +83,18 @@ struct device {
     struct arrival arrivals[PLAN_PIECES]; /* by place of their piece */
     int64_t n_arrived;                    /* pieces that went to the writer, out of down.n_used */
     int64_t slabs_ended;                  /* whose kernels are all in their queue */
+    struct timed_call calls[TIMED_CALLS]; /* they go round */
+    int64_t n_calls, n_added;             /* calls that ended, and those whose time their node has */
 };
 
 /* Adds what a copy through a piece did to the profile; the copy must be over. */
 enum ts_status ts_run_cuda_trace_piece(struct run *run, enum trace_part part, struct staging *staging, int place);
+
+/* Time the calls of stages, as run_back_end.begin_call and end_call. */
+enum ts_status ts_run_cuda_begin_call(struct run *run, int32_t node);
+enum ts_status ts_run_cuda_end_call(struct run *run);
+/* Adds the times of all calls to their nodes. Waits for the calls. */
+enum ts_status ts_run_cuda_add_times(struct run *run);
 
 /* Allocates the encoder of a node. Leaves NULL where its output leaves the device as values, and for other nodes. */
 enum ts_status ts_run_cuda_encoder_create(struct run *run, int32_t node);

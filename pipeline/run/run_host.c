@@ -86,14 +86,10 @@ static enum ts_status nothing(struct run *run)
 
 static enum ts_status host_read(struct run *run, int32_t node, struct ts_image *target)
 {
-    struct source *source = ts_plan_reader(&run->plan->nodes[node]);
-    const double begin = ts_trace_begin(run->plan->trace);
-    const enum ts_status status =
-        source->ops->read(source, ts_run_slice(run, node, target->z_first), target->axes[0].n, target->data, run->diag);
+    const enum ts_status status = ts_run_read(run, node, target, target->data);
     if (status == TS_OK && target->masked)
         memcpy(target->valid, ts_run_read_valid(run, node, target->z_first),
                (size_t)target->axes[0].n * ts_valid_bytes(target));
-    ts_trace_add(run->plan->trace, TRACE_READ, begin, ts_image_bytes(target));
     return status;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/timing.h"
 #include "io/source/source_slices.h"
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/run/run.h"
@@ -20,6 +21,17 @@ int64_t ts_run_slice(const struct run *run, int32_t node, int64_t z)
     const int64_t first = of->reused ? of->reused->saved_first : 0;
     const bool volumes = reader->n_volumes > 1 && (of->source || of->by_volume);
     return first + (volumes ? run->volume * reader->n_whole : 0) + z;
+}
+
+enum ts_status ts_run_read(struct run *run, int32_t node, const struct ts_image *slices, void *to)
+{
+    struct source *source = ts_plan_reader(&run->plan->nodes[node]);
+    const double trace = ts_trace_begin(run->plan->trace), begin = ts_seconds();
+    const enum ts_status status =
+        source->ops->read(source, ts_run_slice(run, node, slices->z_first), slices->axes[0].n, to, run->diag);
+    run->plan->nodes[node].seconds += ts_seconds() - begin;
+    ts_trace_add(run->plan->trace, TRACE_READ, trace, ts_image_bytes(slices));
+    return status;
 }
 
 const uint64_t *ts_run_read_valid(const struct run *run, int32_t node, int64_t z)

@@ -65,28 +65,32 @@ static void views_of(const struct run *run, int32_t index, int input, int64_t z,
             slices[1 + i] = view_of(run, node->inputs[1 + i], z, n);
 }
 
-/* A call of a stage, or of a source's read(), from its begin to its end. */
+/* A call of a stage's driver, from its begin to its end. */
 struct call {
     int32_t node;
     double trace, seconds; /* when it began, on the clocks of the profile and of the node's time */
 };
 
-static struct call begin_call(const struct run *run, int32_t i)
+static enum ts_status begin_call(struct run *run, int32_t i, struct call *call)
 {
-    return (struct call){i, ts_trace_begin(run->plan->trace), ts_seconds()};
+    *call = (struct call){i, ts_trace_begin(run->plan->trace), ts_seconds()};
+    return run->back_end->begin_call ? run->back_end->begin_call(run, i) : TS_OK;
 }
 
-/* Adds the call to the node's time, and a stage's to the profile. */
-static void end_call(const struct run *run, const struct call *call, const struct ts_image *made)
+/* Adds the call to the node's time and to the profile. Returns its status, or that of timing it. */
+static enum ts_status end_call(struct run *run, const struct call *call, const struct ts_image *made,
+                               enum ts_status status)
 {
     struct plan_node *node = &run->plan->nodes[call->node];
+    if (run->back_end->end_call)
+        return status == TS_OK ? run->back_end->end_call(run) : status;
     node->seconds += ts_seconds() - call->seconds;
-    if (!ts_plan_reader(node) && !run->back_end->returns_early)
-        ts_trace_put(run->plan->trace, (struct trace_stretch){.begin = call->trace,
-                                                              .end = ts_trace_begin(run->plan->trace),
-                                                              .bytes = ts_image_bytes(made),
-                                                              .part = TRACE_COMPUTE,
-                                                              .stage = node->label});
+    ts_trace_put(run->plan->trace, (struct trace_stretch){.begin = call->trace,
+                                                          .end = ts_trace_begin(run->plan->trace),
+                                                          .bytes = ts_image_bytes(made),
+                                                          .part = TRACE_COMPUTE,
+                                                          .stage = node->label});
+    return status;
 }
 
 static enum ts_status compute(struct run *run, int32_t i, struct ts_image *target)
@@ -94,19 +98,17 @@ static enum ts_status compute(struct run *run, int32_t i, struct ts_image *targe
     const struct plan_node *plan = &run->plan->nodes[i];
     struct ts_image slices[STAGE_INPUTS];
     if (ts_plan_reader(plan)) {
-        const struct call call = begin_call(run, i);
         run->bytes_done += (int64_t)ts_image_bytes(target);
-        const enum ts_status status = run->back_end->read(run, i, target);
-        end_call(run, &call, target);
-        return status;
+        return run->back_end->read(run, i, target);
     }
     const struct run_node *from = &run->nodes[run->plan->nodes[plan->inputs[0]].image_node];
     if (!plan->context.stage->reads)
         views_of(run, i, 0, target->z_first, target->axes[0].n, slices);
-    const struct call call = begin_call(run, i);
-    const enum ts_status status = ts_driver_slab(run->nodes[i].driver, from->parts, from->n_parts, slices, target);
-    end_call(run, &call, target);
-    return status;
+    struct call call;
+    enum ts_status status = begin_call(run, i, &call);
+    if (status == TS_OK)
+        status = ts_driver_slab(run->nodes[i].driver, from->parts, from->n_parts, slices, target);
+    return end_call(run, &call, target, status);
 }
 
 static enum ts_status compute_node(struct run *run, int32_t i)
@@ -128,6 +130,7 @@ static enum ts_status serve_reductions(struct run *run, int32_t i, int32_t domai
     const struct ts_plan *plan = run->plan;
     const struct plan_node *node = &plan->nodes[i];
     struct ts_image slices[STAGE_INPUTS];
+    struct call call;
     enum ts_status status = TS_OK;
     for (int input = 0; status == TS_OK && input < STAGE_INPUTS; input++) {
         const int32_t from = node->inputs[input];
@@ -136,15 +139,17 @@ static enum ts_status serve_reductions(struct run *run, int32_t i, int32_t domai
             !ts_plan_looks_at(plan, i, input, &first, &past))
             continue;
         views_of(run, i, input, first, past - first, slices);
-        const struct call call = begin_call(run, i);
-        status = ts_driver_add(run->nodes[i].driver, input, slices);
-        end_call(run, &call, &slices[0]);
+        status = begin_call(run, i, &call);
+        if (status == TS_OK)
+            status = ts_driver_add(run->nodes[i].driver, input, slices);
+        status = end_call(run, &call, &slices[0], status);
     }
     if (status == TS_OK && node->domain == domain && ts_plan_tabulates(plan, run->pass, i)) {
         views_of(run, i, 0, z, n, slices);
-        const struct call call = begin_call(run, i);
-        status = ts_driver_reduce_slices(run->nodes[i].driver, slices);
-        end_call(run, &call, &slices[0]);
+        status = begin_call(run, i, &call);
+        if (status == TS_OK)
+            status = ts_driver_reduce_slices(run->nodes[i].driver, slices);
+        status = end_call(run, &call, &slices[0], status);
     }
     return status;
 }
