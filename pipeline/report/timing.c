@@ -30,7 +30,7 @@ static void write_parts(const struct profile_sum sums[TRACE_PARTS], double whole
     fprintf(stream, "<tr><td>all<td><td>%.3f<td><td><td><td>\n</table></div>\n", whole);
 }
 
-/* Writes what each stage took; a device computes the stages of a slab as one, so that there are no times of them. */
+/* Writes what each stage took. Profiles of older versions have no times of the stages that ran on a device. */
 static void write_stages(const struct report_facts *facts, FILE *stream)
 {
     size_t n, written = 0;
@@ -53,9 +53,7 @@ static void write_stages(const struct report_facts *facts, FILE *stream)
         ts_svg_text(stream, facts->stages[i].label);
         fprintf(stream, "<td>%.3f<td>%s<td>%zu\n", seconds, bytes_text(bytes, text), calls);
     }
-    fputs(written > 0 ? "</table></div>\n"
-                      : "<p>A device computes the stages of a slab as one; the profile has no time of each.</p>\n",
-          stream);
+    fputs(written > 0 ? "</table></div>\n" : "<p>The profile has no time of each stage.</p>\n", stream);
 }
 
 static void write_memory(const struct profile_memory *memory, FILE *stream)

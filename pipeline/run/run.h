@@ -59,7 +59,7 @@ struct run_back_end {
     /* Called before and after each call of a stage's driver, which returns before its work is done: the back end adds
      * the work to the node's time, at the latest in drain(), and traces it itself. NULL: the walk does both. */
     enum ts_status (*begin_call)(struct run *run, int32_t node);
-    enum ts_status (*end_call)(struct run *run);
+    enum ts_status (*end_call)(struct run *run, const struct ts_image *made);
     /* Allocate all memory, before the workers start and after. They fill buffer, copies, copy_bytes and driver of the
      * nodes. */
     enum ts_status (*allocate)(struct run *run);

@@ -16,57 +16,6 @@
 #include "core/memory.h"
 #include "pipeline/plan/plan_reuse.h"
 
-/* ---- the profile ------------------------------------------------------------------------------- */
-
-/* Marks the time that the device's clock is compared with. */
-static enum ts_status begin_profile(struct run *run)
-{
-    struct device *device = run->back;
-    if (!run->plan->trace)
-        return TS_OK;
-    device->origin = ts_cuda_event_create(device->session);
-    enum ts_status status =
-        device->origin ? ts_cuda_event_record(device->session, device->origin, CUDA_COMPUTE) : TS_RUN_FAILED;
-    if (status == TS_OK)
-        status = ts_cuda_host_waits(device->session, device->origin);
-    device->origin_seconds = ts_trace_begin(run->plan->trace);
-    return status;
-}
-
-/* Adds what a queue did between two events, for which this waits. */
-static enum ts_status trace_between(struct run *run, enum trace_part part, struct cuda_event *from,
-                                    struct cuda_event *to, size_t bytes)
-{
-    const struct device *device = run->back;
-    float begin = 0, end = 0;
-    enum ts_status status = ts_cuda_host_waits(device->session, to);
-    if (status == TS_OK)
-        status = ts_cuda_elapsed_ms(device->session, device->origin, from, &begin);
-    if (status == TS_OK)
-        status = ts_cuda_elapsed_ms(device->session, device->origin, to, &end);
-    ts_trace_add_stretch(run->plan->trace, part, device->origin_seconds + 1e-3 * (double)begin,
-                         device->origin_seconds + 1e-3 * (double)end, bytes);
-    return status;
-}
-
-enum ts_status ts_run_cuda_trace_piece(struct run *run, enum trace_part part, struct staging *staging, int place)
-{
-    const size_t bytes = staging->bytes[place];
-    staging->bytes[place] = 0;
-    return run->plan->trace && bytes > 0
-               ? trace_between(run, part, staging->started[place], staging->copied[place], bytes)
-               : TS_OK;
-}
-
-static enum ts_status trace_slab(struct run *run, int64_t slab_number)
-{
-    const struct device *device = run->back;
-    const int copy = (int)(slab_number % PLAN_RING);
-    return run->plan->trace && slab_number >= 0
-               ? trace_between(run, TRACE_COMPUTE, device->began[copy], device->computed[copy], 0)
-               : TS_OK;
-}
-
 /* ---- set-up ------------------------------------------------------------------------------------ */
 
 /* Allocates the pieces of one direction; none where `bytes` is 0. Their pages are large ones where the system has them,
@@ -186,12 +135,11 @@ static enum ts_status device_attach(struct run *run)
                     attach_staging(device, &device->up, device->up_bytes) &&
                     attach_staging(device, &device->down, device->down_bytes);
     for (int copy = 0; complete && copy < PLAN_RING; copy++)
-        complete = (device->began[copy] = ts_cuda_event_create(device->session)) &&
-                   (device->computed[copy] = ts_cuda_event_create(device->session));
+        complete = (device->computed[copy] = ts_cuda_event_create(device->session));
     status = complete ? ts_run_cuda_half_create(run) : TS_RUN_FAILED;
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)
         status = attach_node(run, i);
-    return status == TS_OK ? begin_profile(run) : status;
+    return status == TS_OK ? ts_run_cuda_begin_profile(run) : status;
 }
 
 static void device_free(struct run *run)
@@ -222,13 +170,7 @@ static void device_free(struct run *run)
 static enum ts_status device_begin_slab(struct run *run)
 {
     const struct device *device = run->back;
-    const int copy = (int)(run->slab_number % PLAN_RING);
-    enum ts_status status = trace_slab(run, run->slab_number - PLAN_RING);
-    if (status == TS_OK)
-        status = ts_cuda_queue_waits(device->session, CUDA_UPLOAD, device->computed[copy]);
-    if (status == TS_OK)
-        status = ts_cuda_event_record(device->session, device->began[copy], CUDA_COMPUTE);
-    return status;
+    return ts_cuda_queue_waits(device->session, CUDA_UPLOAD, device->computed[run->slab_number % PLAN_RING]);
 }
 
 /* Reads slices of a node to the next piece, which its last upload must have left, and uploads them. */
@@ -272,8 +214,6 @@ static enum ts_status device_read(struct run *run, int32_t i, struct ts_image *t
         status = ts_cuda_event_record(device->session, device->uploaded, CUDA_UPLOAD);
     if (status == TS_OK)
         status = ts_cuda_queue_waits(device->session, CUDA_COMPUTE, device->uploaded);
-    if (status == TS_OK)
-        status = ts_cuda_event_record(device->session, device->began[run->slab_number % PLAN_RING], CUDA_COMPUTE);
     return status;
 }
 
@@ -296,8 +236,6 @@ static enum ts_status device_drain(struct run *run)
         status = ts_run_cuda_add_times(run);
     if (status == TS_OK)
         status = ts_run_cuda_half_report(run);
-    for (int64_t slab = run->slab_number - PLAN_RING; status == TS_OK && slab < run->slab_number; slab++)
-        status = trace_slab(run, slab);
     for (int place = 0; status == TS_OK && place < PLAN_PIECES; place++)
         status = ts_run_cuda_trace_piece(run, TRACE_UPLOAD, &device->up, place);
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * These structs are the state of the back end of a CUDA device, and these functions the calls between its five parts:
- * run_cuda.c has memory, reading and slabs, run_times_cuda.c times the stages, run_half_cuda.c rounds outputs,
- * run_encode_cuda.c compresses them on the device, and run_write_cuda.c brings them to the writer. Only these files
- * include it, and they are built only with CUDA.
+ * run_cuda.c has memory, reading and slabs, run_times_cuda.c times the stages and fills the profile, run_half_cuda.c
+ * rounds outputs, run_encode_cuda.c compresses them on the device, and run_write_cuda.c brings them to the writer. Only
+ * these files include it, and they are built only with CUDA.
  */
 #ifndef PIPELINE_RUN_RUN_CUDA_H
 #define PIPELINE_RUN_RUN_CUDA_H
@@ -57,10 +57,11 @@ struct arrival {
     int64_t first, end;
 };
 
-/* A call of a stage's driver, between two points of the queue. The events are created when they are first used. */
+/* Work in the queue CUDA_COMPUTE, between two points. The events are created when they are first used. */
 struct timed_call {
     struct cuda_event *began, *ended;
-    int32_t node;
+    int32_t node; /* the stage that does it; -1: it is no stage's */
+    size_t bytes; /* that a stage made or reduced */
 };
 enum { TIMED_CALLS = 256 };
 
@@ -68,7 +69,7 @@ struct device {
     struct cuda_opening *opening; /* until the session is created */
     struct cuda_session *session;
     void *padded; /* shared by the drivers */
-    struct cuda_event *uploaded, *began[PLAN_RING], *computed[PLAN_RING];
+    struct cuda_event *uploaded, *computed[PLAN_RING];
     struct cuda_event *origin; /* the profile's times on the device count from here */
     double origin_seconds;
     struct staging up, down;
@@ -87,13 +88,15 @@ struct device {
     int64_t n_calls, n_added;             /* calls that ended, and those whose time their node has */
 };
 
+/* Marks the time that the device's clock is compared with, where the run has a profile. */
+enum ts_status ts_run_cuda_begin_profile(struct run *run);
 /* Adds what a copy through a piece did to the profile; the copy must be over. */
 enum ts_status ts_run_cuda_trace_piece(struct run *run, enum trace_part part, struct staging *staging, int place);
 
-/* Time the calls of stages, as run_back_end.begin_call and end_call. */
+/* Time the calls of stages, as run_back_end.begin_call and end_call; and other work, for the profile (node -1). */
 enum ts_status ts_run_cuda_begin_call(struct run *run, int32_t node);
-enum ts_status ts_run_cuda_end_call(struct run *run);
-/* Adds the times of all calls to their nodes. Waits for the calls. */
+enum ts_status ts_run_cuda_end_call(struct run *run, const struct ts_image *made);
+/* Adds the times of all calls to their nodes and to the profile. Waits for the calls. */
 enum ts_status ts_run_cuda_add_times(struct run *run);
 
 /* Allocates the encoder of a node. Leaves NULL where its output leaves the device as values, and for other nodes. */

@@ -6,16 +6,64 @@
  */
 #include "pipeline/run/run_cuda.h"
 
-/* Adds the time of the oldest call to its node, which frees its events. */
+/* ---- the profile ------------------------------------------------------------------------------- */
+
+enum ts_status ts_run_cuda_begin_profile(struct run *run)
+{
+    struct device *device = run->back;
+    if (!run->plan->trace)
+        return TS_OK;
+    device->origin = ts_cuda_event_create(device->session);
+    enum ts_status status =
+        device->origin ? ts_cuda_event_record(device->session, device->origin, CUDA_COMPUTE) : TS_RUN_FAILED;
+    if (status == TS_OK)
+        status = ts_cuda_host_waits(device->session, device->origin);
+    device->origin_seconds = ts_trace_begin(run->plan->trace);
+    return status;
+}
+
+/* Returns how long a queue took from one event to another, for which this waits, and adds it to the profile. */
+static enum ts_status measure(struct run *run, struct trace_stretch stretch, struct cuda_event *from,
+                              struct cuda_event *to, double *seconds)
+{
+    const struct device *device = run->back;
+    float begin_ms = 0, ms = 0;
+    enum ts_status status = ts_cuda_host_waits(device->session, to);
+    if (status == TS_OK)
+        status = ts_cuda_elapsed_ms(device->session, from, to, &ms);
+    if (status == TS_OK && run->plan->trace)
+        status = ts_cuda_elapsed_ms(device->session, device->origin, from, &begin_ms);
+    *seconds = 1e-3 * (double)ms;
+    stretch.begin = device->origin_seconds + 1e-3 * (double)begin_ms;
+    stretch.end = stretch.begin + *seconds;
+    ts_trace_put(run->plan->trace, stretch);
+    return status;
+}
+
+enum ts_status ts_run_cuda_trace_piece(struct run *run, enum trace_part part, struct staging *staging, int place)
+{
+    const struct trace_stretch stretch = {.part = part, .bytes = staging->bytes[place]};
+    double seconds;
+    staging->bytes[place] = 0;
+    return run->plan->trace && stretch.bytes > 0
+               ? measure(run, stretch, staging->started[place], staging->copied[place], &seconds)
+               : TS_OK;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------- */
+
+/* Adds the oldest call to its node's time and to the profile, which frees its events. */
 static enum ts_status add_oldest(struct run *run)
 {
     struct device *device = run->back;
     const struct timed_call *call = &device->calls[device->n_added++ % TIMED_CALLS];
-    float ms = 0;
-    enum ts_status status = ts_cuda_host_waits(device->session, call->ended);
-    if (status == TS_OK)
-        status = ts_cuda_elapsed_ms(device->session, call->began, call->ended, &ms);
-    run->plan->nodes[call->node].seconds += 1e-3 * (double)ms;
+    struct plan_node *node = call->node >= 0 ? &run->plan->nodes[call->node] : NULL;
+    const struct trace_stretch stretch = {
+        .part = TRACE_COMPUTE, .bytes = call->bytes, .stage = node ? node->label : NULL};
+    double seconds;
+    const enum ts_status status = measure(run, stretch, call->began, call->ended, &seconds);
+    if (node)
+        node->seconds += seconds;
     return status;
 }
 
@@ -34,10 +82,12 @@ enum ts_status ts_run_cuda_begin_call(struct run *run, int32_t node)
     return ts_cuda_event_record(device->session, call->began, CUDA_COMPUTE);
 }
 
-enum ts_status ts_run_cuda_end_call(struct run *run)
+enum ts_status ts_run_cuda_end_call(struct run *run, const struct ts_image *made)
 {
     struct device *device = run->back;
-    return ts_cuda_event_record(device->session, device->calls[device->n_calls++ % TIMED_CALLS].ended, CUDA_COMPUTE);
+    struct timed_call *call = &device->calls[device->n_calls++ % TIMED_CALLS];
+    call->bytes = made ? ts_image_bytes(made) : 0;
+    return ts_cuda_event_record(device->session, call->ended, CUDA_COMPUTE);
 }
 
 enum ts_status ts_run_cuda_add_times(struct run *run)

@@ -83,7 +83,7 @@ static enum ts_status end_call(struct run *run, const struct call *call, const s
 {
     struct plan_node *node = &run->plan->nodes[call->node];
     if (run->back_end->end_call)
-        return status == TS_OK ? run->back_end->end_call(run) : status;
+        return status == TS_OK ? run->back_end->end_call(run, made) : status;
     node->seconds += ts_seconds() - call->seconds;
     ts_trace_put(run->plan->trace, (struct trace_stretch){.begin = call->trace,
                                                           .end = ts_trace_begin(run->plan->trace),

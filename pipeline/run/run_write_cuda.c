@@ -14,8 +14,12 @@ enum ts_status ts_run_cuda_write(struct run *run, int32_t i, const struct ts_ima
     struct device *device = run->back;
     struct download download = {
         .slab_number = run->slab_number, .node = i, .slices = *slices, .encoder = device->encoders[i]};
-    const enum ts_status status = download.encoder ? ts_run_cuda_encode(run, i, slices, &download.end)
-                                                   : ts_run_cuda_half(run, i, &download.slices);
+    enum ts_status status = ts_run_cuda_begin_call(run, -1);
+    if (status == TS_OK)
+        status = download.encoder ? ts_run_cuda_encode(run, i, slices, &download.end)
+                                  : ts_run_cuda_half(run, i, &download.slices);
+    if (status == TS_OK)
+        status = ts_run_cuda_end_call(run, NULL);
     if (download.encoder ? download.end > 0 : slices->axes[0].n > 0)
         device->downloads[(device->first_download + device->n_downloads++) % device->most_downloads] = download;
     return status;
