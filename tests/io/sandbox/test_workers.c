@@ -44,7 +44,7 @@ static void crash(void)
     signal(SIGSEGV, SIG_DFL);
     raise(SIGSEGV);
 #else
-    int *volatile nowhere = NULL; /* a constant NULL is known to the compiler, and gcc -O1 drops the store */
+    volatile int *volatile nowhere = NULL; /* gcc -O1 drops a store to a NULL that it knows */
     *nowhere = 1;
 #endif
 }
