@@ -45,8 +45,8 @@ static const struct stage_table *signal_of(const struct stage_table *tables, int
     return tables;
 }
 
-/* Makes the positions of an axis of n values: those of the table, or the centers between its edges. They stay NULL where
- * the table has none for all slices alike. The caller frees them. */
+/* Makes the positions of an axis of n values: those of the table, or the centers between its edges. They stay NULL
+ * where the table has none for all slices alike. The caller frees them. */
 static enum ts_status positions_of(const struct stage_table *table, int64_t n, double **positions, struct ts_diag *diag)
 {
     const int64_t edges = table && table->image.rank == 1 && table->image.dtype == TS_F64 ? table->image.axes[0].n : 0;
