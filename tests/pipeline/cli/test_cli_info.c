@@ -250,7 +250,7 @@ static void add_dataset(hid_t file, const char *name, hid_t type, int rank, hsiz
  * input does read is found behind it. */
 Test(cli_info, ends_with_3_where_an_hdf5_file_holds_no_input)
 {
-    static const char none[] = "x.h5 holds no dataset of numbers with three axes\n";
+    static const char none[] = "x.h5 holds no dataset of numbers with three axes [hdf5-no-input]\n";
     const hid_t text = H5Tcopy(H5T_C_S1);
     const struct {
         hid_t type;
