@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stream writes to the file that has no name yet. fflush() reports what a full disk refused, and fsync() what was
- * refused later.
+ * The stream writes to memory, and closing it writes the file: a stream over the file would lose the reason why an
+ * early write was refused. fsync() reports what the disk refused later.
  */
 #include "io/file/whole_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,37 +35,43 @@ enum ts_status ts_whole_file_check(const char *path, bool replace, struct ts_dia
 enum ts_status ts_whole_file_open(struct whole_file *file, const char *path, bool replace, struct ts_diag *diag)
 {
     *file = (struct whole_file){.path = path, .commit.fd = -1};
-    const bool device = is_device(path);
-    enum ts_status status = device ? TS_OK : ts_file_create(&file->commit, path, replace, diag);
-    if (status == TS_OK) {
-        /* The stream closes a descriptor of its own, so that the other one is there to name the file. */
-        const int fd = device ? open(path, O_WRONLY | O_CLOEXEC) : fcntl(file->commit.fd, F_DUPFD_CLOEXEC, 0);
-        file->stream = fd >= 0 ? fdopen(fd, "w") : NULL;
-        if (!file->stream) {
-            status = refuse(path, errno, diag);
-            if (fd >= 0)
-                close(fd);
-        }
-    }
+    enum ts_status status = TS_OK;
+    if (!is_device(path))
+        status = ts_file_create(&file->commit, path, replace, diag);
+    else if ((file->commit.fd = open(path, O_WRONLY | O_CLOEXEC)) < 0)
+        status = refuse(path, errno, diag);
+    if (status == TS_OK && !(file->stream = open_memstream(&file->bytes, &file->n)))
+        status = ts_diag_no_memory(diag, sizeof *file);
     if (status != TS_OK)
-        ts_file_clear(&file->commit);
+        ts_whole_file_discard(file);
     return status;
+}
+
+/* Writes to where the descriptor stands: a pipe has no other place. Returns false with errno. */
+static bool write_all(int fd, const char *bytes, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        const ssize_t part = write(fd, bytes + done, n - done);
+        if (part < 0 && errno != EINTR)
+            return false;
+        done += part > 0 ? (size_t)part : 0;
+    }
+    return true;
 }
 
 enum ts_status ts_whole_file_close(struct whole_file *file, struct ts_diag *diag)
 {
-    errno = 0;
-    const bool failed = fflush(file->stream) != 0 || ferror(file->stream) != 0;
-    /* A write that failed earlier has left no reason. */
-    const int error = errno ? errno : EIO;
+    const bool whole = !ferror(file->stream);
     const bool closed = fclose(file->stream) == 0;
-    enum ts_status status = failed || !closed ? refuse(file->path, failed ? error : errno, diag) : TS_OK;
+    enum ts_status status = whole && closed ? TS_OK : ts_diag_no_memory(diag, file->n);
     file->stream = NULL;
+    if (status == TS_OK && !write_all(file->commit.fd, file->bytes, file->n))
+        status = refuse(file->path, errno, diag);
     if (status == TS_OK && file->commit.path)
         status = ts_file_sync(&file->commit, diag);
     if (status == TS_OK && file->commit.path)
         status = ts_file_publish(&file->commit, diag);
-    ts_file_clear(&file->commit);
+    ts_whole_file_discard(file);
     return status;
 }
 
@@ -72,6 +79,9 @@ void ts_whole_file_discard(struct whole_file *file)
 {
     if (file->stream)
         fclose(file->stream);
-    file->stream = NULL;
+    free(file->bytes);
+    if (file->commit.fd >= 0 && !file->commit.path)
+        close(file->commit.fd);
     ts_file_clear(&file->commit);
+    *file = (struct whole_file){.commit.fd = -1};
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These functions write files from beginning to end through a stream of the C library, such as plots, pages and tables.
+ * These functions write files from beginning to end through a stream of the C library, such as plots, pages and tables,
+ * which fit in memory.
  * Such a file appears under its name whole or not at all, and stays there after a power cut, as an output of a run does
  * (io/file/file_commit.h). A device or a pipe that is there is written as it is. The caller checks before long work
  * whether the file can be written, opens it when its contents are there, and learns from closing it whether it has its
@@ -14,7 +15,9 @@
 #include "io/file/file_commit.h"
 
 struct whole_file {
-    FILE *stream;              /* takes what is written; NULL: the file is not open */
+    FILE *stream; /* takes what is written; NULL: the file is not open */
+    char *bytes;  /* hold what was written to the stream until the file is closed, n of them */
+    size_t n;
     struct file_commit commit; /* has no path where a device or a pipe is written */
     const char *path;          /* the caller's */
 };

@@ -40,10 +40,9 @@ enum ts_status ts_side_is_hdf5(const char *path, bool *is_hdf5, struct ts_diag *
 /* Names the format of a path, with the parameters that it must have. */
 static const char *format_of(const char *path)
 {
-    static const char *const pages[] = {".tif", ".tiff", NULL}, *const slices[] = {".dcm", ".ima", NULL};
     const char *format, *kind = ts_file_kind(path, &format);
-    if (kind && !strcmp(kind, "a folder") && ts_folder_holds(path, pages) && !ts_folder_holds(path, slices))
-        format = "tiff";
+    if (kind && !strcmp(kind, "a folder"))
+        format = ts_folder_format(path);
     if (!kind || !strcmp(format, "gzip"))
         format = "dicom";
     return !strcmp(format, "tiff") ? "tiff x pages=slices pixel_size=1 spacing_z=1" : format;
@@ -75,7 +74,9 @@ enum ts_status ts_side_open(const char *text, bool one_line, const char *image, 
     if (!one_line && stat(text, &found) != 0)
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-such-file"},
                              "there is no file or folder %s", text);
-    return open_input(one_line ? text : format_of(text), one_line ? NULL : text, image, side, diag);
+    /* Results alone have images to choose from, so that the caller has looked at the file. */
+    const char *input = one_line ? text : image ? "result" : format_of(text);
+    return open_input(input, one_line ? NULL : text, image, side, diag);
 }
 
 enum ts_status ts_side_open_as(const char *path, const char *format, const char *image, struct side *side,

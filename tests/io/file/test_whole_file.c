@@ -91,7 +91,7 @@ Test(whole_file, leaves_another_where_it_must_not_or_cannot_be_replaced)
     expect_content("old");
     cr_assert_eq(ts_whole_file_open(&file, path, true, diag), TS_OK);
     const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
-    cr_assert(full >= 0 && dup2(full, fileno(file.stream)) >= 0);
+    cr_assert(full >= 0 && dup2(full, file.commit.fd) >= 0);
     close(full);
     fputs("too much", file.stream);
     cr_expect_eq(ts_whole_file_close(&file, diag), TS_RUN_FAILED);

@@ -103,7 +103,7 @@ Test(batch, refuses_lists_that_are_malformed)
     ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "st/*", "-o", "out", "--shard", "3/2"), 2,
                               ARGUMENTS("no part such as 1/4"));
     ts_compare_program_expect(ARGUMENTS("batch", "none.yaml", "st/*", "-o", "out"), 2, ARGUMENTS("none.yaml"));
-    ts_batch_folder_expect(".", FILES);
+    ts_batch_folder_expect(".", FILES "wrong.tsv ");
 }
 
 /* Everything wrong is said before anything runs; with --keep-going the others run. */
