@@ -35,7 +35,7 @@ bool ts_batch_plan(struct batch *batch);
 /* Plans one study, which needs its lock where others may write its output. Where the output exists it is verified, and
  * the state becomes STUDY_FOUND. */
 enum ts_status ts_batch_examine(struct batch *batch, struct batch_study *study, struct ts_diag *diag);
-/* Records why a study was refused or failed, prints it, and destroys the diag. */
+/* Records why a study was refused or failed, prints it, and destroys the diag. NULL: there was no memory for one. */
 void ts_batch_refuse_take(struct batch *batch, struct batch_study *study, enum study_state state, enum ts_status status,
                           struct ts_diag *diag);
 

@@ -73,11 +73,15 @@ void ts_batch_refuse_take(struct batch *batch, struct batch_study *study, enum s
 {
     study->state = state;
     study->status = status;
-    const char *message = ts_diag_first_error(diag);
+    const char *message = diag ? ts_diag_first_error(diag) : NULL;
     if (message && !study->message)
         study->message = ts_arena_text(batch->studies.arena, message, strlen(message));
     ts_text_print(stderr, "", study->input);
-    fputs(":\n", stderr);
+    fputs(diag ? ":\n" : ":\ntomostage: error: out of memory\n", stderr);
+    if (!diag) {
+        study->message = "out of memory";
+        return;
+    }
     ts_diag_print(diag, stderr);
     ts_diag_destroy(diag);
 }
@@ -97,12 +101,7 @@ bool ts_batch_plan(struct batch *batch)
     bool clean = true;
     for (size_t i = 0; i < batch->studies.n; i++) {
         struct ts_diag *diag = ts_diag_create();
-        if (!diag) {
-            batch->studies.items[i].state = STUDY_REFUSED;
-            batch->studies.items[i].status = TS_RUN_FAILED;
-            return false;
-        }
-        const enum ts_status status = plan_study(batch, &batch->studies.items[i], diag);
+        const enum ts_status status = diag ? plan_study(batch, &batch->studies.items[i], diag) : TS_RUN_FAILED;
         if (status == TS_OK) {
             ts_diag_destroy(diag); /* its warnings come again from the run */
             continue;

@@ -124,12 +124,12 @@ static void reap(struct runs *runs, struct batch_study *study, int ended)
     runs->running--;
     study->seconds = ts_seconds() - study->begin;
     print_said(runs, study);
-    if (status == TS_OK && diag)
-        status = verify(study, diag);
+    if (status == TS_OK)
+        status = diag ? verify(study, diag) : TS_RUN_FAILED;
     ts_output_unlock(runs->batch->folder, study->name, study->lock);
     study->state = status == TS_OK ? STUDY_DONE : code > 128 && runs->batch->stopped() ? STUDY_STOPPED : STUDY_FAILED;
-    if (diag && status != TS_OK && !study->message && study->state == STUDY_FAILED) {
-        if (ts_diag_error_count(diag) == 0)
+    if (status != TS_OK && !study->message && study->state == STUDY_FAILED) {
+        if (diag && ts_diag_error_count(diag) == 0)
             ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "batch-run-ended"},
                           "the run was ended by %s %d", WIFSIGNALED(ended) ? "signal" : "exit code",
                           WIFSIGNALED(ended) ? WTERMSIG(ended) : code);
@@ -221,8 +221,10 @@ static void start_locked(struct runs *runs, struct batch_study *study, struct ts
 static void start(struct runs *runs, struct batch_study *study)
 {
     struct ts_diag *diag = ts_diag_create();
-    if (!diag)
-        return; /* it is tried again */
+    if (!diag) {
+        fail(runs, study, TS_RUN_FAILED, NULL);
+        return;
+    }
     const enum ts_status status = ts_output_lock(runs->batch->folder, study->name, &study->lock, diag);
     if (status != TS_OK) {
         fail(runs, study, status, diag);

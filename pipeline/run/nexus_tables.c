@@ -45,20 +45,19 @@ static const struct stage_table *signal_of(const struct stage_table *tables, int
     return tables;
 }
 
-/* Returns the positions of an axis of n values: those of the table, or the centers between its edges. NULL where the
- * table has none for all slices alike, or memory is out (reported). The caller frees them. */
-static double *positions_of(const struct stage_table *table, int64_t n, struct ts_diag *diag)
+/* Makes the positions of an axis of n values: those of the table, or the centers between its edges. They stay NULL
+ * where the table has none for all slices alike. The caller frees them. */
+static enum ts_status positions_of(const struct stage_table *table, int64_t n, double **positions, struct ts_diag *diag)
 {
     const int64_t edges = table && table->image.rank == 1 && table->image.dtype == TS_F64 ? table->image.axes[0].n : 0;
     const double *at = table ? table->image.data : NULL;
+    *positions = NULL;
     if (edges < n || edges > n + 1)
-        return NULL;
-    double *positions = malloc((size_t)n * sizeof *positions);
-    if (!positions)
-        (void)ts_diag_no_memory(diag, (size_t)n * sizeof *positions);
-    for (int64_t i = 0; positions && i < n; i++)
-        positions[i] = edges > n ? at[i] + (at[i + 1] - at[i]) / 2 : at[i];
-    return positions;
+        return TS_OK;
+    *positions = malloc((size_t)n * sizeof **positions);
+    for (int64_t i = 0; *positions && i < n; i++)
+        (*positions)[i] = edges > n ? at[i] + (at[i + 1] - at[i]) / 2 : at[i];
+    return *positions ? TS_OK : ts_diag_no_memory(diag, (size_t)n * sizeof **positions);
 }
 
 /* Writes which other table is drawn with the signal: it counts the same bins. */
@@ -81,13 +80,15 @@ static enum ts_status write_signal(const struct stage_table *tables, int n, cons
     const struct stage_table *at, *signal = signal_of(tables, n, &at);
     const int last = signal->image.rank - 1;
     struct ts_image image = signal->image;
-    double *positions = last >= 0 ? positions_of(at, image.axes[last].n, diag) : NULL;
+    double *positions = NULL;
     char path[PATH_BYTES];
+    enum ts_status status = last >= 0 ? positions_of(at, image.axes[last].n, &positions, diag) : TS_OK;
     if (positions) {
         image.axes[last].positions = positions;
         image.axes[last].unit = at->image.unit;
     }
-    enum ts_status status = ts_hdf5_axes(writer, group, signal->name, &image);
+    if (status == TS_OK)
+        status = ts_hdf5_axes(writer, group, signal->name, &image);
     free(positions);
     snprintf(path, sizeof path, "%s/%s@interpretation", group, signal->name);
     if (status == TS_OK && last > 0)
