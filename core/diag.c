@@ -365,7 +365,7 @@ void ts_diag_print(const struct ts_diag *diag, FILE *stream)
     for (size_t i = 0; i < diag->count; i++) {
         const struct entry *entry = &diag->entries[i];
         const struct ts_diag_record *record = &entry->record;
-        char text[4096], stage[256];
+        char text[4096], stage[256], code[64];
         if (entry->source && record->span.line > 0) {
             ts_text_escape(text, sizeof text, entry->source->name);
             fprintf(stream, "%s:%d:%d: ", text, record->span.line, record->span.column);
@@ -374,7 +374,9 @@ void ts_diag_print(const struct ts_diag *diag, FILE *stream)
         }
         ts_text_escape(text, sizeof text, record->message);
         ts_text_escape(stage, sizeof stage, record->stage ? record->stage : "");
-        fprintf(stream, "%s: %s%s%s\n", severities[record->severity], stage, record->stage ? ": " : "", text);
+        ts_text_escape(code, sizeof code, record->code ? record->code : "");
+        fprintf(stream, "%s: %s%s%s%s%s%s\n", severities[record->severity], stage, record->stage ? ": " : "", text,
+                record->code ? " [" : "", code, record->code ? "]" : "");
         if (entry->source && record->span.line > 0)
             print_line_and_caret(entry->source, record->span, stream);
         if (record->hint) {
@@ -383,7 +385,7 @@ void ts_diag_print(const struct ts_diag *diag, FILE *stream)
         }
     }
     if (diag->errors_dropped > 0)
-        fprintf(stream, "tomostage: error: %zu more errors are not shown\n", diag->errors_dropped);
+        fprintf(stream, "tomostage: error: %zu more errors are not shown [more-errors]\n", diag->errors_dropped);
     if (diag->lost > 0)
         fprintf(stream, "tomostage: warning: %zu more warnings are not shown: out of memory\n", diag->lost);
 }

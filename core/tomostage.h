@@ -77,8 +77,8 @@ TS_PUBLIC size_t ts_diag_count(const struct ts_diag *diag);
 TS_PUBLIC const struct ts_diag_record *ts_diag_get(const struct ts_diag *diag, size_t i);
 /* Removes all records, so that the list can be used again. */
 TS_PUBLIC void ts_diag_clear(struct ts_diag *diag);
-/* Writes each record as "file:line:column: error: stage.parameter: message", followed by the source line with a caret,
- * and the hint. Control characters are escaped. */
+/* Writes each record as "file:line:column: error: stage.parameter: message [code]", followed by the source line with a
+ * caret, and the hint. Control characters are escaped. */
 TS_PUBLIC void ts_diag_print(const struct ts_diag *diag, FILE *stream);
 
 /* ---- images ---------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What happens in a batch as JSON, one event a line. A study is printed when it starts, and again when it has ended.
+ * This prints what happens in a batch as JSON, one event a line. A study is printed when it starts, and again when it
+ * has ended.
  */
 #include <string.h>
 

@@ -55,6 +55,15 @@ static void print_state(const struct runs *runs, const struct batch_study *study
     fflush(stdout);
 }
 
+/* Returns the length of a message without the code behind it, which a line ends with: " [output-exists]". */
+static size_t message_length(const char *message)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    const char *code = strrchr(message, '[');
+    const bool found = code && code > message && code[-1] == ' ' && !strcmp(code + 1 + strspn(code + 1, letters), "]");
+    return found ? (size_t)(code - 1 - message) : strlen(message);
+}
+
 /* Counts the warnings among the lines of a process and finds its first error. A record's line begins with a place, or
  * the program's name, and the severity; the lines that belong to it begin with blanks. */
 static void take_messages(struct runs *runs, struct batch_study *study, char *said)
@@ -63,8 +72,10 @@ static void take_messages(struct runs *runs, struct batch_study *study, char *sa
     for (char *line; (line = strsep(&said, "\n"));) {
         const char *at = *line == ' ' ? NULL : strstr(line, error);
         study->warnings += *line != ' ' && strstr(line, ": warning: ");
-        if (at && !study->message)
-            study->message = ts_arena_text(runs->batch->studies.arena, at + strlen(error), strlen(at + strlen(error)));
+        if (at && !study->message) {
+            at += strlen(error);
+            study->message = ts_arena_text(runs->batch->studies.arena, at, message_length(at));
+        }
     }
 }
 

@@ -360,7 +360,7 @@ struct ts_diag *ts_command_diag(void)
     struct ts_diag *diag = ts_diag_create();
     if (diag)
         return diag;
-    fputs("tomostage: error: out of memory\n", stderr);
+    fputs("tomostage: error: out of memory [no-memory]\n", stderr);
     if (json_asked)
         puts("{\"event\": \"diagnostic\", \"severity\": \"error\", \"code\": \"no-memory\", "
              "\"message\": \"out of memory\", \"exit_code\": 1}");

@@ -54,7 +54,7 @@ struct plan_node {
     int64_t value;          /* index of the value of a sweep for which it stands; -1: it stands before the sweep */
     int32_t leader;         /* the node of the first value whose copy it is; else itself */
     bool by_volume;         /* its image differs from volume to volume; false: it is the same for all */
-    /* What is taken for this stage from an earlier result (pipeline/plan/plan_reuse.h); NULL: the run computes it. */
+    /* This is taken for the stage from an earlier result (pipeline/plan/plan_reuse.h); NULL: the run computes it. */
     const struct plan_reused *reused;
     double seconds;                    /* of its calls in a run, on a device of the work that they enqueue */
     bool keep;                         /* held whole in memory from its first computation on */

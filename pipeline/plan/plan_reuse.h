@@ -10,7 +10,7 @@
 
 #include "pipeline/plan/plan.h"
 
-/* What a plan takes for one of its nodes. */
+/* A plan takes this for one of its nodes. */
 struct plan_reused {
     bool taken;           /* the node's tables, and its image where a stage wants it, come from the result */
     struct source *saved; /* reads its image; NULL: no stage and no output wants it */
@@ -20,7 +20,7 @@ struct plan_reused {
     int n_tables;
 };
 
-/* What a run must find in an input, slice by slice in the order of its record. */
+/* A run must find this in an input, slice by slice in the order of its record. */
 struct plan_reused_input {
     bool *read;                 /* whether a run that takes nothing reads the slice */
     const char *const *digests; /* of its pixels in the earlier run; "": it read none. NULL: nothing is taken */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is found in the pixels before a plan is made, such as the box of a region, is found from saved images too.
+ * A search looks in the pixels before a plan is made, for the box of a region for example; it can use saved images.
  */
 #ifndef PIPELINE_RESUME_RESUME_SEARCH_H
 #define PIPELINE_RESUME_RESUME_SEARCH_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a run does where images are taken from an earlier result: it reads them in place of computing them, and holds
- * the inputs against the digests that the result recorded. An input of which nothing is computed is read for that
- * alone, before anything else, so that a changed file is found early; no path or time of a file would prove as much.
+ * A run that takes images from an earlier result reads them in place of computing them, and holds the inputs against
+ * the digests that the result recorded. An input of which nothing is computed is read for that alone, before anything
+ * else, so that a changed file is found early; no path or time of a file would prove as much.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -146,7 +146,7 @@ struct stage_reduction {
                              const struct ts_image *tables);
     /* Describes the tables (nz rows where per slice) and returns how many there are. Pure. NULL: there are none. */
     int (*tables)(const struct stage_context *, struct stage_table tables[STAGE_TABLES]);
-    /* Where it finds axes: writes to *result what shape() needs of it, out of the finished tables. */
+    /* Writes to *result what shape() needs of it, out of the finished tables, for a stage that finds axes. */
     void (*recall)(const struct stage_context *, const struct stage_table *tables, void *result);
 };
 

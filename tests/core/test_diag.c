@@ -73,6 +73,36 @@ Test(diag, errors_beyond_the_most_are_counted)
     cr_assert(last && !strstr(text, "\"error 20\""), "%s", text);
     cr_assert(strstr(last, "\"code\": \"more-errors\"") && strstr(last, "3 more errors are not shown"), "%s", last);
     free(text);
+    stream = open_memstream(&text, &size);
+    ts_diag_print(diag, stream);
+    fclose(stream);
+    last = strstr(text, "error 19 [test]\n");
+    cr_assert_str_eq(last, "error 19 [test]\ntomostage: error: 3 more errors are not shown [more-errors]\n");
+    free(text);
+    ts_diag_destroy(diag);
+}
+
+/* Records of every severity show the code at the end of their line, before the hint; one without a code has no
+ * brackets. A worker that was attacked may send any code, so its control characters are escaped. */
+Test(diag, codes_are_shown)
+{
+    char *text = NULL;
+    size_t size = 0;
+    struct ts_diag *diag = ts_diag_create();
+    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "bad-thing", .stage = "box"}, "bad [1, 2]");
+    ts_diag_hint(diag, "mend it");
+    ts_diag_warning(diag, &(struct diag_site){.code = "odd-thing"}, "odd");
+    ts_diag_note(diag, &(struct diag_site){.code = "e\x1B[2J"}, "known");
+    ts_diag_note(diag, NULL, "plain");
+    FILE *stream = open_memstream(&text, &size);
+    ts_diag_print(diag, stream);
+    fclose(stream);
+    cr_expect_str_eq(text, "tomostage: error: box: bad [1, 2] [bad-thing]\n"
+                           "  hint: mend it\n"
+                           "tomostage: warning: odd [odd-thing]\n"
+                           "tomostage: note: known [e\\x1B[2J]\n"
+                           "tomostage: note: plain\n");
+    free(text);
     ts_diag_destroy(diag);
 }
 

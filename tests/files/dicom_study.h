@@ -15,7 +15,7 @@ struct dicom_study {
     size_t n;
 };
 
-/* How chains of version 1 judge positions. */
+/* Chains of version 1 judge positions so. */
 extern const struct dicom_rules ts_test_version_1;
 
 /* Scans and groups the folder; fails the test where that fails. */

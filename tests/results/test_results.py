@@ -367,7 +367,9 @@ def bad_chains_are_refused_with_the_message_they_state(folder):
         assert expected, f"{name} states no expectation"
         done = run("run", path, "-o", os.path.join(folder, "bad.h5"), expect=2)
         shown = [line.split(name + ":", 1)[1] for line in done.stderr.splitlines() if name + ":" in line]
-        assert shown == expected, f"{name}: {shown} instead of {expected}"
+        messages = [re.fullmatch(r"(.*) \[[a-z0-9-]+\]", line) for line in shown]
+        assert all(messages), f"{name}: a message of {shown} shows no code"
+        assert [m[1] for m in messages] == expected, f"{name}: {shown} instead of {expected}"
         assert not os.path.exists(os.path.join(folder, "bad.h5"))
     assert os.path.isdir(study)
 

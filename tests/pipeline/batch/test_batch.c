@@ -125,6 +125,7 @@ Test(batch, a_run_that_fails_ends_the_batch)
     ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "table.tsv", "-o", "out"), 2,
                               ARGUMENTS("st/p1:\n", "p1.h5: failed in ", "3 studies, 2 not run, 1 failed\n"));
     ts_batch_folder_expect("out", "batch.html batch.tsv ");
+    expect_text("out/batch.tsv", "\tcrop.above: chooses no pixel, so that there is no box\n", true); /* no code */
     ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", "table.tsv", "-o", "out", "--resume", "--keep-going"), 2,
                               ARGUMENTS("3 studies, 2 done, 1 failed\n"));
     ts_batch_folder_expect("out", "batch.html batch.tsv p2.h5 p3.h5 ");

@@ -388,24 +388,25 @@ static void expect_printed(const char *text, const char *expected)
     ts_diag_destroy(diag);
 }
 
-/* The program shows an error with file, place, source line and caret. Characters that a terminal could obey are not
- * shown as they are. */
+/* The program shows an error with file, place, code, source line and caret. Characters that a terminal could obey are
+ * not shown as they are. */
 Test(chain, errors_show_their_line)
 {
     expect_printed("tomostage: 2\nstages:\n  - box: { radius: 9000, border: reflect }\n",
-                   "text:3:20: error: box.radius: 9000 is outside [0, 1024] pixel\n"
+                   "text:3:20: error: box.radius: 9000 is outside [0, 1024] pixel [parameter-range]\n"
                    "  3 |   - box: { radius: 9000, border: reflect }\n"
                    "                         ^~~~\n");
     expect_printed("tomostage: 2\nstages: [{save: {name: \"\xC3\xA4\xE2\x82\xAC\"}}]\n",
-                   "text:2:24: error: save.name: '\xC3\xA4\xE2\x82\xAC' is not a name\n"
+                   "text:2:24: error: save.name: '\xC3\xA4\xE2\x82\xAC' is not a name [name-invalid]\n"
                    "  2 | stages: [{save: {name: \"\xC3\xA4\xE2\x82\xAC\"}}]\n"
                    "                             ^~~~\n"
                    "  hint: a letter, then letters, digits, _ and -, at most 64 in all\n");
-    expect_printed("tomostage: 2 # \xC3\xA4\xFF\x1B[1m", "text:1:18: error: the byte 0xFF is not UTF-8 text\n"
-                                                         "  1 | tomostage: 2 # \xC3\xA4??[1m\n"
-                                                         "                      ^\n");
+    expect_printed("tomostage: 2 # \xC3\xA4\xFF\x1B[1m",
+                   "text:1:18: error: the byte 0xFF is not UTF-8 text [not-text]\n"
+                   "  1 | tomostage: 2 # \xC3\xA4??[1m\n"
+                   "                      ^\n");
     expect_printed("tomostage: 2\nstages: [{save: {name: \"a\\e\\x9b\"}}]\n",
-                   "text:2:24: error: save.name: 'a\\x1B\\xC2\\x9B' is not a name\n"
+                   "text:2:24: error: save.name: 'a\\x1B\\xC2\\x9B' is not a name [name-invalid]\n"
                    "  2 | stages: [{save: {name: \"a\\e\\x9b\"}}]\n"
                    "                             ^~~~~~~~~\n"
                    "  hint: a letter, then letters, digits, _ and -, at most 64 in all\n");

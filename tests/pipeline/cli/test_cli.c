@@ -66,8 +66,10 @@ static const struct {
     {{"run", "a.yaml", "b.yaml"},
      "tomostage run: 'b.yaml' is one argument too many: tomostage run CHAIN [options]; a chain on one line stands in "
      "quotes\n"},
-    {{"preview", "a.h5", "-o", "a.jpg"}, "tomostage: error: 'a.jpg' does not end in .png\n  hint: -o FILE.png\n"},
-    {{"plot", "a.h5", "-o", "a.png"}, "tomostage: error: 'a.png' does not end in .svg\n  hint: -o FILE.svg\n"},
+    {{"preview", "a.h5", "-o", "a.jpg"},
+     "tomostage: error: 'a.jpg' does not end in .png [output-suffix]\n  hint: -o FILE.png\n"},
+    {{"plot", "a.h5", "-o", "a.png"},
+     "tomostage: error: 'a.png' does not end in .svg [output-suffix]\n  hint: -o FILE.svg\n"},
     {{"run", "a.yaml", "--forse"}, "tomostage run: unknown option '--forse'; did you mean '--force'?\n"},
     {{"run", "--forse", "a.yaml"}, "tomostage run: unknown option '--forse'; did you mean '--force'?\n"},
     {{"run", "--memroy=1G", "a.yaml"}, "tomostage run: unknown option '--memroy'; did you mean '--memory'?\n"},
@@ -177,7 +179,8 @@ Test(cli, exit_code_tells_chain_from_input)
     cr_assert_eq(outcome.code, 3, "%s", outcome.err);
     ts_program_run(folder, ARGUMENTS("info", "none"), &outcome);
     cr_assert_eq(outcome.code, 3);
-    cr_assert_str_eq(outcome.err, "tomostage: error: none cannot be read: No such file or directory\n");
+    cr_assert_str_eq(outcome.err,
+                     "tomostage: error: none cannot be read: No such file or directory [input-unreadable]\n");
     ts_program_run(folder, ARGUMENTS("info", "none", "--json"), &outcome);
     cr_assert_eq(outcome.code, 3);
     cr_assert(ts_test_is_json(outcome.out, strlen(outcome.out)), "%s", outcome.out);

@@ -193,13 +193,15 @@ Test(cli_errors, an_image_is_no_chain)
 {
     static const struct {
         const char *path, *message, *hint;
-    } rows[] = {{"out.h5", "out.h5 is an HDF5 file, not a chain\n", "'result out.h5 | STAGE | hdf5 OUT.h5'"},
-                {"large.h5", "large.h5 is an HDF5 file, not a chain\n", "'result large.h5 | STAGE | hdf5 OUT.h5'"},
-                {"study", "study is a folder, not a chain\n", "'dicom study | STAGE | hdf5 OUT.h5'"},
-                {"study/IM0001.dcm", "study/IM0001.dcm is a DICOM file, not a chain\n",
-                 "'dicom study/IM0001.dcm | STAGE | hdf5 OUT.h5'"},
-                {"a.tif", "a.tif is a TIFF file, not a chain\n", "'tiff a.tif | STAGE | hdf5 OUT.h5'"},
-                {"b.tif", "b.tif is a TIFF file, not a chain\n", "'tiff b.tif | STAGE | hdf5 OUT.h5'"}};
+    } rows[] = {
+        {"out.h5", "out.h5 is an HDF5 file, not a chain [not-a-chain]\n", "'result out.h5 | STAGE | hdf5 OUT.h5'"},
+        {"large.h5", "large.h5 is an HDF5 file, not a chain [not-a-chain]\n",
+         "'result large.h5 | STAGE | hdf5 OUT.h5'"},
+        {"study", "study is a folder, not a chain [not-a-chain]\n", "'dicom study | STAGE | hdf5 OUT.h5'"},
+        {"study/IM0001.dcm", "study/IM0001.dcm is a DICOM file, not a chain [not-a-chain]\n",
+         "'dicom study/IM0001.dcm | STAGE | hdf5 OUT.h5'"},
+        {"a.tif", "a.tif is a TIFF file, not a chain [not-a-chain]\n", "'tiff a.tif | STAGE | hdf5 OUT.h5'"},
+        {"b.tif", "b.tif is a TIFF file, not a chain [not-a-chain]\n", "'tiff b.tif | STAGE | hdf5 OUT.h5'"}};
     cr_assert_eq(shell(RUN "--quiet"), 0);
     cr_assert_eq(shell("cp out.h5 large.h5; truncate -s 2M large.h5; printf 'II*\\0rest' > a.tif; "
                        "printf 'MM\\0+rest' > b.tif"),

@@ -250,17 +250,18 @@ static void add_dataset(hid_t file, const char *name, hid_t type, int rank, hsiz
  * input does read is found behind it. */
 Test(cli_info, ends_with_3_where_an_hdf5_file_holds_no_input)
 {
-    static const char none[] = "x.h5 holds no dataset of numbers with three axes\n";
+    static const char none[] = "x.h5 holds no dataset of numbers with three axes [hdf5-no-input]\n";
     const hid_t text = H5Tcopy(H5T_C_S1);
     const struct {
         hid_t type;
         int rank;
         const char *external, *words;
-    } cases[] = {{H5T_STD_U8LE, 0, NULL, none},
-                 {H5T_STD_U8LE, 1, NULL, none},
-                 {H5T_STD_U8LE, 4, NULL, none},
-                 {text, 3, NULL, none},
-                 {H5T_STD_U8LE, 3, "values", "x.h5: /d has its values in other files (external storage)\n"}};
+    } cases[] = {
+        {H5T_STD_U8LE, 0, NULL, none},
+        {H5T_STD_U8LE, 1, NULL, none},
+        {H5T_STD_U8LE, 4, NULL, none},
+        {text, 3, NULL, none},
+        {H5T_STD_U8LE, 3, "values", "x.h5: /d has its values in other files (external storage) [hdf5-no-input]\n"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const hid_t file = H5Fcreate("x.h5", H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
         if (cases[i].rank > 0)

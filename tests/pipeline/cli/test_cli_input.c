@@ -70,7 +70,8 @@ Test(cli_input, what_the_format_needs_besides_is_asked_for)
     const hid_t file = H5Fcreate("x.h5", H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     ts_scan_file_frames(file, "frames", SCAN_FRAMES, &(struct scan_storage){.type = H5T_STD_U16LE});
     H5Fclose(file);
-    expect(ARGUMENTS("check", "median radius=1", "-i", "p.tif"), 2, "required, but not given: pages, pixel_size\n");
+    expect(ARGUMENTS("check", "median radius=1", "-i", "p.tif"), 2,
+           "required, but not given: pages, pixel_size [parameter-missing]\n");
     cr_expect(strstr(outcome.err, "`tomostage info FILE` writes it, or give each: --set input.NAME=VALUE"), "%s",
               outcome.err);
     expect(ARGUMENTS("check", "median radius=1", "-i", "p.tif", "--set", "input.pages=views", "--set",
@@ -79,7 +80,8 @@ Test(cli_input, what_the_format_needs_besides_is_asked_for)
     expect(ARGUMENTS("check", "median radius=1", "-i", "p.tif", "--set", "input.pages=slices", "--set",
                      "input.pixel_size=1", "--set", "input.spacing_z=1"),
            0, "tiff: \"p.tif\", pages: slices");
-    expect(ARGUMENTS("check", "median radius=1", "-i", "x.h5"), 2, "required, but not given: path, axes\n");
+    expect(ARGUMENTS("check", "median radius=1", "-i", "x.h5"), 2,
+           "required, but not given: path, axes [parameter-missing]\n");
     expect(
         ARGUMENTS("check", "median radius=1", "-i", "x.h5", "--set", "input.path=/frames", "--set", "input.axes=z,y,x"),
         0, "hdf5: \"x.h5\"");
@@ -124,7 +126,8 @@ Test(cli_input, hints_are_spelled_as_the_command)
 /* A chain without an output keeps its dtype for the one that it gets later. */
 Test(cli_input, a_dtype_that_no_output_has_is_refused)
 {
-    static const char refused[] = "output.dtype: no output of this chain has a dtype: that of hdf5 does\n";
+    static const char refused[] = "output.dtype: no output of this chain has a dtype: that of hdf5 does "
+                                  "[parameter-unused]\n";
     expect(ARGUMENTS("check", "dicom study | nifti o.nii dtype=f16"), 2, refused);
     expect(ARGUMENTS("check", "dicom study | nifti o.nii dtype=f16 | hdf5 o.h5"), 0, "stored as f16");
     expect(ARGUMENTS("check", "dicom study | invert", "--set", "output.dtype=f16"), 0, "invert");

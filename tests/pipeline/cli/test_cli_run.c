@@ -190,8 +190,9 @@ Test(cli_run, errors_of_planning_are_those_stated)
             ts_program_run(folder, ARGUMENTS("check", "chain.yaml"), &outcome);
             for (const char *at = text; (at = strstr(at, mark)); stated++) {
                 at += sizeof mark - 1;
-                snprintf(expected, sizeof expected, "chain.yaml:%.*s\n", (int)strcspn(at, "\n"), at);
-                cr_assert(strstr(outcome.err, expected), "%s: no %sin\n%s", names[i], expected, outcome.err);
+                snprintf(expected, sizeof expected, "chain.yaml:%.*s [", (int)strcspn(at, "\n"), at);
+                const char *line = strstr(outcome.err, expected), *end = line ? strstr(line, "]\n") : NULL;
+                cr_assert(end && end < strchr(line, '\n'), "%s: no %sCODE] in\n%s", names[i], expected, outcome.err);
             }
             for (const char *at = outcome.err; (at = strstr(at, ": error: ")); at++)
                 found++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What one machine cannot show: a result of another program, library or device. The facts of a result are changed in
- * memory, as they would stand in its file.
+ * One machine cannot make a result of another program, library or device. The facts of a result are therefore changed
+ * in memory, as they would stand in its file.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
