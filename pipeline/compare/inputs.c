@@ -177,6 +177,7 @@ enum ts_status ts_inputs_check(struct recorded *recorded, struct inputs_found fo
     if (!own)
         return ts_diag_no_memory(diag, sizeof inputs);
     inputs.n_stages = 0;
+    inputs.sweep = (struct chain_sweep){0}; /* it names a stage */
     inputs.part = true;
     enum ts_status status = ts_plan_create(&inputs, &options, &plan, own);
     if (status == TS_BAD_INPUT) {

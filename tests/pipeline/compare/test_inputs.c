@@ -60,6 +60,14 @@ Test(inputs, those_that_were_used_are_recognized)
     cr_assert_eq(ts_compare_program.outcome.code, 3, "%s", ts_compare_program.outcome.err);
 }
 
+/* The plan of the inputs alone has no stage that a sweep could change. */
+Test(inputs, those_of_a_sweep_are_recognized)
+{
+    ts_compare_program_run(ARGUMENTS("run", "dicom study | box radius={sweep 1 2} | hdf5 sweep.h5"));
+    ts_compare_program_expect(ARGUMENTS("verify", "sweep.h5", "--inputs", "study"), 0,
+                              ARGUMENTS("the pixels of 6 of 6 slices are those that were used"));
+}
+
 Test(inputs, a_missing_slice_is_named)
 {
     cr_assert_eq(unlink(first_file), 0);
