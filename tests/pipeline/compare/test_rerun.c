@@ -28,7 +28,7 @@ Test(rerun, gives_the_same_bytes)
                                         "the same: every image and table has the same bytes\n"));
     ts_program_folder_list(ts_compare_program.folder, names, sizeof names);
     cr_assert_str_eq(names, "a.h5 study ");
-    ts_compare_program_expect(ARGUMENTS("rerun", "a.h5", "-i", "study", "-o", "b.h5", "--memory", "64M", "--json"), 0,
+    ts_compare_program_expect(ARGUMENTS("rerun", "a.h5", "-i", "study", "-o", "b.h5", "--memory", "128M", "--json"), 0,
                               ARGUMENTS("\"event\": \"progress\", \"pass\": 1", "\"event\": \"finished\"",
                                         "\"verdict\": \"same\", \"same_file_digest\": true"));
     ts_compare_program_run(ARGUMENTS("diff", "a.h5", "b.h5"));

@@ -15,7 +15,8 @@
 
 static void begin(void)
 {
-    ts_compare_program_begin("dicom study | median radius=1 | save name=smooth | hdf5 a.h5");
+    ts_compare_program_begin("dicom study | median radius=1 | save name=smooth | hdf5 auto.h5");
+    ts_compare_program_run(ARGUMENTS("rerun", "auto.h5", "-i", "study", "--device", "cpu", "-o", "a.h5"));
 }
 
 TestSuite(resume_match, .init = begin, .fini = ts_compare_program_end);
