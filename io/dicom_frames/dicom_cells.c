@@ -165,13 +165,12 @@ bool ts_dicom_cells_to_stored(void *data, size_t n, const struct dicom_cells *ce
 
 /* Integer results are exact modulo 2^32, and every value is known to fit, so that one rule serves both signs. */
 #define VALUES(name, type, type_low, type_high)                                                                        \
-    TS_VECTORIZED static int64_t count_##name(const void *restrict stored, size_t n, int64_t low, int64_t high)        \
+    TS_VECTORIZED static int64_t count_##name(const void *restrict stored, size_t n, double low, double high)          \
     {                                                                                                                  \
-        const type first = (type)(low < (type_low) ? (type_low) : low);                                                \
-        const type last = (type)(high > (type_high) ? (type_high) : high);                                             \
-        int64_t count = 0;                                                                                             \
         if (high < (type_low) || low > (type_high))                                                                    \
             return 0;                                                                                                  \
+        const type first = (type)fmax(low, (type_low)), last = (type)fmin(high, (type_high));                          \
+        int64_t count = 0;                                                                                             \
         for (size_t i = 0; i < n; i++)                                                                                 \
             count += (((const type *)stored)[i] >= first) & (((const type *)stored)[i] <= last);                       \
         return count;                                                                                                  \
@@ -211,11 +210,20 @@ VALUES(i16, int16_t, INT16_MIN, INT16_MAX)
 VALUES(u32, uint32_t, 0, (int64_t)UINT32_MAX)
 VALUES(i32, int32_t, INT32_MIN, INT32_MAX)
 
-static int64_t count_f32(const void *restrict stored, size_t n, int64_t low, int64_t high)
-{
-    (void)stored, (void)n, (void)low, (void)high;
-    return 0;
-}
+/* NaN is in no range; where it is what is looked for, `low` and `high` are NaN. */
+#define COUNT_FLOATS(name, type)                                                                                       \
+    TS_VECTORIZED static int64_t count_##name(const void *restrict stored, size_t n, double low, double high)          \
+    {                                                                                                                  \
+        const type *values = stored;                                                                                   \
+        const bool nan = isnan(low);                                                                                   \
+        int64_t count = 0;                                                                                             \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            count += ((double)values[i] >= low && (double)values[i] <= high) || (nan && isnan(values[i]));             \
+        return count;                                                                                                  \
+    }
+
+COUNT_FLOATS(f32, float)
+COUNT_FLOATS(f64, double)
 
 static void rescale_f32(void *out, enum ts_dtype dtype, const void *stored, size_t n, double slope, double intercept)
 {
@@ -225,17 +233,16 @@ static void rescale_f32(void *out, enum ts_dtype dtype, const void *stored, size
 }
 
 static const struct {
-    int64_t (*count)(const void *stored, size_t n, int64_t low, int64_t high);
+    int64_t (*count)(const void *stored, size_t n, double low, double high);
     void (*rescale)(void *out, enum ts_dtype dtype, const void *stored, size_t n, double slope, double intercept);
 } by_dtype[] = {
     [TS_U8] = {count_u8, rescale_u8},    [TS_I8] = {count_i8, rescale_i8},    [TS_U16] = {count_u16, rescale_u16},
     [TS_I16] = {count_i16, rescale_i16}, [TS_U32] = {count_u32, rescale_u32}, [TS_I32] = {count_i32, rescale_i32},
-    [TS_F32] = {count_f32, rescale_f32},
+    [TS_F32] = {count_f32, rescale_f32}, [TS_F64] = {count_f64, NULL},
 };
 
 /* Most words are all of padding or all of measured values, and their pixels are not looked at one by one. */
-int64_t ts_dicom_mark_range(const void *stored, enum ts_dtype dtype, size_t n, int64_t low, int64_t high,
-                            uint64_t *valid)
+int64_t ts_dicom_mark_range(const void *stored, enum ts_dtype dtype, size_t n, double low, double high, uint64_t *valid)
 {
     enum { WORD = 64 };
     const size_t element = ts_dtype_bytes(dtype);

@@ -40,8 +40,8 @@ bool ts_dicom_cells_to_stored(void *data, size_t n, const struct dicom_cells *ce
 /* Rounds n doubles in place to floats. Returns false where a finite one becomes infinite. */
 bool ts_dicom_round_doubles(void *data, size_t n);
 /* Counts the stored values in [low, high], and clears their bits in `valid`, in which the others are set; NULL: it only
- * counts. 0 for floats, which have no padding value. */
-int64_t ts_dicom_mark_range(const void *stored, enum ts_dtype dtype, size_t n, int64_t low, int64_t high,
+ * counts. The dtype may be TS_F64, of doubles that are not yet rounded. With a `low` of NaN it is NaN that counts. */
+int64_t ts_dicom_mark_range(const void *stored, enum ts_dtype dtype, size_t n, double low, double high,
                             uint64_t *valid);
 /* Computes out = stored * slope + intercept in double, rounded once to f32. Integer dtypes are exact; slope and
  * intercept must then be integers, and every value in range. */

@@ -154,37 +154,31 @@ static bool digest(const void *stored, size_t bytes, const char *uid, struct dic
     return ok;
 }
 
-/* Gives the padding value, or the range from it to its limit, in stored values. Returns false where there is none.
- * Pixels are compared with it before any rescaling and table, as the standard has it (DICOM PS3.3 C.7.5.1.1.2). */
-static bool find_padding(const struct dicom_job *job, int64_t *low, int64_t *high)
+/* Gives the padding value, or the range from it to its limit, in stored values; NaN, which bounds no range, is a value
+ * of its own. Returns false, and an empty range, where there is none. Pixels are compared with it before any rescaling
+ * and table, as the standard has it (DICOM PS3.3 C.7.5.1.1.2). */
+static bool find_padding(const struct dicom_job *job, double *low, double *high)
 {
-    const bool is_signed = job->cells.is_signed;
-    const int64_t first = is_signed ? (int64_t)job->padding : (int64_t)(uint32_t)job->padding;
-    int64_t last = first;
-    if (job->have_padding_limit)
-        last = is_signed ? (int64_t)job->padding_limit : (int64_t)(uint32_t)job->padding_limit;
-    *low = first < last ? first : last;
-    *high = first < last ? last : first;
-    return job->have_padding && !job->cells.is_float;
+    const bool range = job->have_padding_limit && !isnan(job->padding) && !isnan(job->padding_limit);
+    const double first = job->padding, last = range ? job->padding_limit : first;
+    *low = !job->have_padding ? INFINITY : first < last ? first : last;
+    *high = !job->have_padding ? -INFINITY : first < last ? last : first;
+    return job->have_padding;
 }
 
 static int64_t mark_padding(const struct dicom_job *job, const void *stored, enum ts_dtype dtype, uint64_t *valid)
 {
-    int64_t low, high;
-    if (!find_padding(job, &low, &high)) {
-        low = INT64_MAX;
-        high = INT64_MIN;
-    }
+    double low, high;
+    find_padding(job, &low, &high);
     return ts_dicom_mark_range(stored, dtype, job->n, low, high, valid);
 }
 
 bool ts_dicom_states_padding(const struct dicom_source *source, int64_t z)
 {
     const struct dicom_job job = ts_dicom_job(source, z);
-    int64_t low, high;
-    double least, most;
+    double low, high, least, most;
     ts_dicom_stored_range(&job.cells, &least, &most);
-    return find_padding(&job, &low, &high) && (double)high >= least && (double)low <= most;
+    return find_padding(&job, &low, &high) && (job.cells.is_float || (high >= least && low <= most));
 }
 
 /* Moves the cells of a tile, whose first one stands at cell `first` of the frame, to the beginning of the buffer. */
@@ -251,11 +245,12 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scr
     reply->dirty = ts_dicom_cells_to_stored(cells, job->n, &job->cells);
     if (job->digest && !digest(cells, bytes, job->sop_instance, reply))
         return;
-    if (job->cells.is_float && job->cells.bits_allocated == 64 && !ts_dicom_round_doubles(cells, job->n)) {
+    const bool doubles = job->cells.is_float && job->cells.bits_allocated == 64;
+    reply->padding_count = mark_padding(job, cells, doubles ? TS_F64 : stored, valid);
+    if (doubles && !ts_dicom_round_doubles(cells, job->n)) {
         ts_dicom_reply_refuse(reply, "values-out-of-range", "a 64-bit value is beyond the range of a 32-bit float");
         return;
     }
-    reply->padding_count = mark_padding(job, cells, stored, valid);
     if (job->lut.entries > 0)
         look_up(job, fd, cells, stored, out, reply);
     else

@@ -43,8 +43,8 @@ struct dicom_job {
     struct dicom_lut lut;
     enum ts_dtype dtype; /* dtype of the volume */
     bool have_padding, have_padding_limit;
-    int32_t padding, padding_limit;
-    bool digest; /* the digests are asked for; else they stay 0 */
+    double padding, padding_limit; /* as in struct dicom_image */
+    bool digest;                   /* the digests are asked for; else they stay 0 */
     char sop_instance[DICOM_UID_MAX];
 };
 

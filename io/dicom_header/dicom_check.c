@@ -126,6 +126,23 @@ static void check_pixels(struct scan *scan)
     }
 }
 
+/* Gives the image the padding that is stated for pixels of its type; one of another type says nothing of them. */
+static void choose_padding(const struct scan *scan, struct dicom_image *image)
+{
+    const int bits = scan->file->float_bits;
+    const bool is_signed = scan->file->pixel_representation == 1;
+    image->have_padding = ts_dicom_has(scan, bits == 64 ? 0x00280123 : bits == 32 ? 0x00280122 : 0x00280120);
+    image->have_padding_limit = ts_dicom_has(scan, bits == 64 ? 0x00280125 : bits == 32 ? 0x00280124 : 0x00280121);
+    image->padding = bits == 64   ? scan->double_padding
+                     : bits == 32 ? scan->float_padding
+                     : is_signed  ? (int16_t)scan->padding
+                                  : scan->padding;
+    image->padding_limit = bits == 64   ? scan->double_padding_limit
+                           : bits == 32 ? scan->float_padding_limit
+                           : is_signed  ? (int16_t)scan->padding_limit
+                                        : scan->padding_limit;
+}
+
 static void check_values(struct scan *scan, struct dicom_image *image)
 {
     if (image->have_slope && image->slope == 0)
@@ -150,10 +167,7 @@ static void check_values(struct scan *scan, struct dicom_image *image)
                             "Image Orientation is not orthonormal: lengths %.6g and %.6g, dot product %.6g", row,
                             column, dot);
     }
-    if (scan->file->pixel_representation == 1) {
-        image->padding = (int16_t)image->padding;
-        image->padding_limit = (int16_t)image->padding_limit;
-    }
+    choose_padding(scan, image);
 }
 
 /* Returns the moment in seconds. The date counts, since a series may cross midnight; without one, the time of day has

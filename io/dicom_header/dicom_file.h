@@ -100,7 +100,7 @@ struct dicom_image {
     double slope, intercept, spacing_between_slices_mm; /* the last one only to warn; NaN if absent */
     double scale_slope,
         scale_intercept; /* of Philips MR: the measured value is (stored - intercept) / slope; NaN if absent */
-    int32_t padding, padding_limit;                                                       /* by pixel_representation */
+    double padding, padding_limit; /* stored values of the type of the pixels; NaN is one of floats */
     double echo_time_ms, temporal_position, acquisition_number, b_value, instance_number; /* NaN if absent */
     uint32_t dimensions[DICOM_DIMENSIONS]; /* Dimension Index Values, from 1; 0: none, or not that many */
     double cardiac_percent;                /* of the cycle; NaN if absent */

@@ -85,21 +85,43 @@ bool ts_dicom_parse_decimals(const char *text, size_t length, double *values, si
     return true;
 }
 
-static double parse_double(const unsigned char *raw, bool big_endian)
+static double stored_double(const unsigned char *raw, bool big_endian)
 {
     const uint64_t first = ts_dicom_u32(raw, big_endian), second = ts_dicom_u32(raw + 4, big_endian);
     const uint64_t bits = big_endian ? first << 32 | second : second << 32 | first;
     double value;
     memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static double stored_float(const unsigned char *raw, bool big_endian)
+{
+    const uint32_t bits = ts_dicom_u32(raw, big_endian);
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+static double parse_double(const unsigned char *raw, bool big_endian)
+{
+    const double value = stored_double(raw, big_endian);
     return isfinite(value) ? value : NAN;
 }
 
 static double parse_float(const unsigned char *raw, bool big_endian)
 {
-    const uint32_t bits = ts_dicom_u32(raw, big_endian);
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return isfinite(value) ? (double)value : NAN;
+    const double value = stored_float(raw, big_endian);
+    return isfinite(value) ? value : NAN;
+}
+
+bool ts_dicom_parse_stored(const unsigned char *bytes, size_t length, const char *vr, bool big_endian, double *value)
+{
+    const bool implicit = !*vr || !strcmp(vr, "UN");
+    const bool is_float = length == 4 && (implicit || !strcmp(vr, "FL"));
+    const bool is_double = length == 8 && (implicit || !strcmp(vr, "FD"));
+    if (is_float || is_double)
+        *value = is_float ? stored_float(bytes, big_endian) : stored_double(bytes, big_endian);
+    return is_float || is_double;
 }
 
 double ts_dicom_parse_number(const char *bytes, size_t length, const char *vr, bool binary, bool big_endian)

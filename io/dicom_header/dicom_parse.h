@@ -20,6 +20,9 @@ bool ts_dicom_parse_decimals(const char *text, size_t length, double *values, si
 /* Parses the first of the numbers in a value of VR DS, IS, US, SS, UL, SL, FL or FD; NaN where it is none. An implicit
  * encoding ("") does not say which: `binary` chooses between text and numbers by their length. */
 double ts_dicom_parse_number(const char *bytes, size_t length, const char *vr, bool binary, bool big_endian);
+/* Gives the one number of a value of VR FL or FD as it is stored, NaN and infinite ones too; an implicit encoding tells
+ * them apart by length. Returns false, and leaves the number, where the value is none. */
+bool ts_dicom_parse_stored(const unsigned char *bytes, size_t length, const char *vr, bool big_endian, double *value);
 /* Parses a time of day (TM) or a date with a time (DT) to seconds, whose differences alone have a meaning; else NaN.
  * Seconds with a date count from 1900, so that a double holds microseconds until 2036. */
 double ts_dicom_parse_time(const char *text, size_t length);

@@ -45,7 +45,9 @@ struct scan {
     struct dicom_place csa;           /* Siemens' private header of the image, which the mosaic needs; length 0: none */
     struct dicom_place plane_offsets; /* Grid Frame Offset Vector of a dose; length 0: none */
     double dose_scaling;              /* NaN if absent */
-    double lut_descriptor[3];         /* of the Modality LUT: entries, first stored value, bits; NaN if absent */
+    int padding, padding_limit;       /* of integer pixels, as raw bits */
+    double float_padding, float_padding_limit, double_padding, double_padding_limit; /* of floats and of doubles */
+    double lut_descriptor[3]; /* of the Modality LUT: entries, first stored value, bits; NaN if absent */
     struct dicom_moment acquired, content;
     double mosaic_tiles; /* as a private element states it; NaN if absent */
     char media_class[DICOM_UID_MAX];

@@ -26,6 +26,7 @@ enum value_kind {
     VALUE_BINARY,   /* the same, of `count` numbers of a VR that is not text */
     VALUE_INDEXES,  /* up to `count` uint32_t; nothing where there are more */
     VALUE_FLOAT,    /* a number of VR FL, whatever the encoding says of it */
+    VALUE_STORED,   /* one FL or FD as double, which may be infinite or NaN as pixels may */
     VALUE_TIME,     /* TM or DT in seconds; NaN where it is none */
     VALUE_DATE,     /* DA in seconds; NaN where it is none */
     VALUE_PLACE,    /* struct dicom_place: where the value lies */
@@ -120,9 +121,15 @@ static const struct wanted wanted[] = {
     {0, PUBLIC, TAG(0x0028, 0x0101), VALUE_SHORT, "Bits Stored", FILE_FIELD(bits_stored), 1, 0},
     {0, PUBLIC, TAG(0x0028, 0x0102), VALUE_SHORT, "High Bit", FILE_FIELD(high_bit), 1, 0},
     {0, PUBLIC, TAG(0x0028, 0x0103), VALUE_SHORT, "Pixel Representation", FILE_FIELD(pixel_representation), 1, 0},
-    {0, PUBLIC, TAG(0x0028, 0x0120), VALUE_SHORT, "Pixel Padding Value", FIELD(padding), 1, FLAG(have_padding)},
-    {0, PUBLIC, TAG(0x0028, 0x0121), VALUE_SHORT, "Pixel Padding Range Limit", FIELD(padding_limit), 1,
-     FLAG(have_padding_limit)},
+    {0, PUBLIC, TAG(0x0028, 0x0120), VALUE_SHORT, "Pixel Padding Value", SCAN_FIELD(padding), 1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0121), VALUE_SHORT, "Pixel Padding Range Limit", SCAN_FIELD(padding_limit), 1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0122), VALUE_STORED, "Float Pixel Padding Value", SCAN_FIELD(float_padding), 1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0123), VALUE_STORED, "Double Float Pixel Padding Value", SCAN_FIELD(double_padding), 1,
+     0},
+    {0, PUBLIC, TAG(0x0028, 0x0124), VALUE_STORED, "Float Pixel Padding Range Limit", SCAN_FIELD(float_padding_limit),
+     1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0125), VALUE_STORED, "Double Float Pixel Padding Range Limit",
+     SCAN_FIELD(double_padding_limit), 1, 0},
     {0, PUBLIC, TAG(0x0028, 0x0301), VALUE_TEXT, "Burned In Annotation", FILE_TEXT(burned_in)},
     {0, PUBLIC, TAG(0x0028, 0x1052), VALUE_DECIMALS, "Rescale Intercept", FIELD(intercept), 1, FLAG(have_intercept)},
     {0, PUBLIC, TAG(0x0028, 0x1053), VALUE_DECIMALS, "Rescale Slope", FIELD(slope), 1, FLAG(have_slope)},
@@ -370,6 +377,8 @@ static bool store(const struct wanted *want, const char *bytes, size_t length, c
         *(double *)field = ts_dicom_parse_number(
             bytes, length, !*element->vr || !strcmp(element->vr, "UN") ? "FL" : element->vr, true, big_endian);
         return true;
+    case VALUE_STORED:
+        return ts_dicom_parse_stored(raw, length, element->vr, big_endian, field);
     case VALUE_BINARY:
         store_binary(want, bytes, length, element, big_endian, field);
         return true;
@@ -398,6 +407,7 @@ static void refuse_value(struct scan *scan, const struct wanted *want, const str
     const char *expected = want->kind == VALUE_UID        ? "a UID of at most 64 characters"
                            : want->kind == VALUE_INTEGER  ? "an integer"
                            : want->kind == VALUE_DECIMALS ? decimals[want->size]
+                           : want->kind == VALUE_STORED   ? "one floating point number"
                                                           : "text";
     if (want->kind == VALUE_SHORT)
         ts_dicom_refuse(scan, "dicom-bad-value", "%s (%04x,%04x) is not one 16-bit number: VR %s, %" PRIu32 " bytes",
@@ -453,7 +463,7 @@ void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk, const struc
     const char *text = bytes;
     size_t text_length = length;
     const bool is_number = want->kind == VALUE_BINARY || want->kind == VALUE_FLOAT || want->kind == VALUE_INDEXES ||
-                           !strcmp(element->vr, "FD") ||
+                           want->kind == VALUE_STORED || !strcmp(element->vr, "FD") ||
                            (want->kind == VALUE_ADVICE && !ts_dicom_is_text_vr(element->vr));
     const bool is_text = want->kind != VALUE_SHORT && !is_number;
     if (is_text)

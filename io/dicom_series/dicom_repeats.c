@@ -29,12 +29,17 @@ static bool same_instance(const struct dicom_image *a, const struct dicom_image 
            a->tile == b->tile;
 }
 
+static bool same_value(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
 /* Returns true where the padding of two images masks the same values. */
 static bool same_padding(const struct dicom_image *a, const struct dicom_image *b)
 {
     return a->have_padding == b->have_padding && a->have_padding_limit == b->have_padding_limit &&
-           (!a->have_padding || a->padding == b->padding) &&
-           (!a->have_padding_limit || a->padding_limit == b->padding_limit);
+           (!a->have_padding || same_value(a->padding, b->padding)) &&
+           (!a->have_padding_limit || same_value(a->padding_limit, b->padding_limit));
 }
 
 static void refuse_different(struct dicom_series *series, const struct dicom_image *a, const struct dicom_image *b)

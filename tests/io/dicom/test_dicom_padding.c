@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pixel Padding Value is a stored value: pixels are compared with it before slope, intercept and Modality LUT.
+ * Pixel Padding Value is a stored value: pixels are compared with it before slope, intercept and Modality LUT. Floats
+ * and doubles have elements of their own for it.
  */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "io/dicom_frames/dicom_source.h"
 #include "tests/files/dicom_fixture.h"
@@ -62,4 +65,119 @@ Test(dicom_padding, padding_is_decided_on_stored_values)
         ts_diag_destroy(diag);
         ts_test_remove_folder(folder);
     }
+}
+
+/* What a header states beside pixels of `bits`: padding and its limit for floats of `stated` bits. All of its pixels
+ * are 1 but the first four: the value, half way to the limit, the limit, and the double next to the value. */
+static const struct stated_floats {
+    const char *syntax;
+    int bits, stated;
+    double value, limit; /* limit 0: none is stated */
+    uint64_t padding;    /* which pixels are padding, a bit each */
+} stated_floats[] = {
+    {FIXTURE_EXPLICIT_LE, 32, 32, -9999, 0, 9}, /* the next double is the same float */
+    {FIXTURE_EXPLICIT_LE, 64, 64, -9999, 0, 1},
+    {FIXTURE_EXPLICIT_LE, 64, 64, -9999.1, 0, 1}, /* no float */
+    {FIXTURE_EXPLICIT_LE, 32, 32, -9999, -8000, 15},
+    {FIXTURE_EXPLICIT_LE, 64, 64, -8000, -9999, 15},
+    {FIXTURE_IMPLICIT_LE, 32, 32, -9999, -8000, 15},
+    {FIXTURE_IMPLICIT_LE, 64, 64, -8000, -9999, 15},
+    {FIXTURE_EXPLICIT_BE, 32, 32, -9999, -8000, 15},
+    {FIXTURE_EXPLICIT_BE, 64, 64, -8000, -9999, 15},
+    {FIXTURE_EXPLICIT_LE, 32, 32, NAN, 0, 15},
+    {FIXTURE_EXPLICIT_LE, 64, 64, NAN, 0, 15},
+    {FIXTURE_EXPLICIT_LE, 32, 32, -INFINITY, -8000, 15},
+    {FIXTURE_EXPLICIT_LE, 32, 64, -9999, -8000, 0}, /* what is stated for another type counts for nothing */
+    {FIXTURE_EXPLICIT_LE, 64, 32, -9999, -8000, 0},
+    {FIXTURE_EXPLICIT_LE, 32, 16, -9999, -8000, 0},
+};
+
+/* Adds n numbers as floats or doubles. The fixture turns FL and FD round itself where it is big-endian, but no OF and
+ * OD. */
+static void add_floats(struct dicom_fixture *fixture, uint32_t tag, const char *vr, int bits, const double *values,
+                       size_t n)
+{
+    unsigned char bytes[8 * N_PIXELS];
+    const size_t each = (size_t)bits / 8;
+    for (size_t i = 0; i < n; i++) {
+        const float rounded = (float)values[i];
+        unsigned char number[8];
+        memcpy(number, bits == 64 ? (const void *)&values[i] : &rounded, each);
+        for (size_t b = 0; b < each; b++)
+            bytes[i * each + b] = number[fixture->big_endian && *vr == 'O' ? each - 1 - b : b];
+    }
+    ts_fixture_bytes(fixture, tag, vr, bytes, n * each);
+}
+
+static void edit_floats(struct dicom_fixture *fixture, int z, void *user)
+{
+    const struct stated_floats *row = user;
+    const uint32_t removed[] = {FIXTURE_PIXELS, 0x00280101, 0x00280102, 0x00280103};
+    const bool doubles = row->stated == 64;
+    double values[N_PIXELS];
+    (void)z;
+    ts_fixture_syntax(fixture, row->syntax);
+    for (size_t i = 0; i < sizeof removed / sizeof *removed; i++)
+        ts_fixture_remove(fixture, removed[i]);
+    for (size_t i = 0; i < N_PIXELS; i++)
+        values[i] = 1;
+    values[0] = row->value;
+    values[1] = row->limit != 0 ? (row->value + row->limit) / 2 : isnan(row->value) ? NAN : 2;
+    values[2] = row->limit != 0 ? row->limit : values[1];
+    values[3] = nextafter(row->value, -INFINITY);
+    ts_fixture_us(fixture, 0x00280100, (uint16_t)row->bits);
+    add_floats(fixture, row->bits == 64 ? 0x7FE00009 : 0x7FE00008, row->bits == 64 ? "OD" : "OF", row->bits, values,
+               N_PIXELS);
+    if (row->stated == 16) {
+        ts_fixture_us(fixture, 0x00280120, 1);
+        return;
+    }
+    add_floats(fixture, doubles ? 0x00280123 : 0x00280122, doubles ? "FD" : "FL", row->stated, &row->value, 1);
+    if (row->limit != 0)
+        add_floats(fixture, doubles ? 0x00280125 : 0x00280124, doubles ? "FD" : "FL", row->stated, &row->limit, 1);
+}
+
+Test(dicom_padding, floats_are_compared_in_their_own_type)
+{
+    for (size_t i = 0; i < sizeof stated_floats / sizeof *stated_floats; i++) {
+        struct stated_floats row = stated_floats[i];
+        char folder[256];
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source;
+        ts_test_folder_in_memory(folder, sizeof folder);
+        ts_fixture_series(folder, 3, edit_floats, &row);
+        cr_assert_eq(ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag), TS_OK, "row %zu", i);
+        cr_assert_eq(source->image.masked, row.padding != 0, "row %zu", i);
+        free(ts_test_read_all(source, diag));
+        for (int z = 0; z < 3; z++) {
+            cr_assert_eq(source->slices[z].padding_count, __builtin_popcountll(row.padding), "row %zu", i);
+            if (row.padding != 0)
+                cr_assert_eq(*ts_source_valid(source, z), UINT64_MAX >> (64 - N_PIXELS) & ~row.padding, "row %zu", i);
+        }
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+        ts_test_remove_folder(folder);
+    }
+}
+
+static void edit_two_floats(struct dicom_fixture *fixture, int z, void *user)
+{
+    const double two[] = {-9999, -9999};
+    struct stated_floats row = stated_floats[0];
+    (void)user;
+    edit_floats(fixture, z, &row);
+    add_floats(fixture, 0x00280122, "FL", 32, two, 2);
+}
+
+Test(dicom_padding, two_numbers_are_no_padding_value)
+{
+    char folder[256];
+    struct ts_diag *diag = ts_diag_create();
+    struct source *source;
+    ts_test_folder_in_memory(folder, sizeof folder);
+    ts_fixture_series(folder, 3, edit_two_floats, NULL);
+    cr_assert_neq(ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag), TS_OK);
+    ts_test_expect(diag, "dicom-bad-value", "(0028,0122) is not one floating point number");
+    ts_diag_destroy(diag);
+    ts_test_remove_folder(folder);
 }
