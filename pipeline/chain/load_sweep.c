@@ -14,9 +14,45 @@
 
 enum { SWEEP_MAX = 256 };
 
+/* Why a map has no values to sweep over. */
+enum { NO_SWEEP, NO_STEP, WRONG_WAY };
+static const char *const no_values[] = {[NO_SWEEP] = "this is no value, and no list or range of values to sweep over",
+                                        [NO_STEP] = "the step of a range cannot be 0",
+                                        [WRONG_WAY] = "the step of the range leads away from `to`"};
+
 const void *ts_sweep_value(const struct chain_sweep *sweep, const struct param *param, int64_t k)
 {
     return (const unsigned char *)sweep->values + (size_t)k * ts_param_bytes(param->kind);
+}
+
+static bool is_number(enum param_kind kind, const void *at, double *number)
+{
+    const struct ts_numbers *list = at;
+    if (kind == PARAM_NUMBERS && list->rows * list->columns == 1)
+        *number = list->values[0];
+    else if (kind == PARAM_INTEGER || kind == PARAM_REAL)
+        *number = kind == PARAM_REAL ? *(const double *)at : (double)*(const int64_t *)at;
+    else
+        return false;
+    return true;
+}
+
+bool ts_sweep_number(const struct chain_sweep *sweep, const struct param *param, int64_t k, double *number)
+{
+    double other;
+    for (int64_t i = 0; i < sweep->n; i++)
+        if (!is_number(param->kind, ts_sweep_value(sweep, param, i), i == k ? number : &other))
+            return false;
+    return true;
+}
+
+void ts_sweep_text(const struct chain_sweep *sweep, const struct param *param, int64_t k, char *out, size_t size)
+{
+    double number;
+    if (param->kind == PARAM_NUMBERS && ts_sweep_number(sweep, param, k, &number))
+        ts_real_format(number, out, size);
+    else
+        ts_param_format_value(param, ts_sweep_value(sweep, param, k), out, size);
 }
 
 static bool refuse(const struct load *load, const struct param_set *set, size_t i, const char *code,
@@ -35,13 +71,15 @@ static bool read_number(const struct node *map, const char *key, double *value)
 }
 
 /* Makes the nodes of from, from + step, ... up to `to`, which is met where it lies a rounding error beyond. Returns how
- * many there are, 0 where the map states no such numbers, or more than SWEEP_MAX. */
+ * many there are, or more than SWEEP_MAX; where there are none, an index of no_values with the other sign. */
 static int64_t make_steps(const struct load *load, const struct node *map, struct node **items)
 {
     double from, to, step;
     if (map->n != 3 || !read_number(map, "from", &from) || !read_number(map, "to", &to) ||
-        !read_number(map, "step", &step) || step == 0 || (to - from) / step < 0)
-        return 0;
+        !read_number(map, "step", &step))
+        return -NO_SWEEP;
+    if (step == 0 || (to - from) / step < 0)
+        return step == 0 ? -NO_STEP : -WRONG_WAY;
     const double count = floor((to - from) / step + 1e-9) + 1;
     if (!(count <= SWEEP_MAX))
         return SWEEP_MAX + 1;
@@ -60,7 +98,7 @@ static int64_t make_steps(const struct load *load, const struct node *map, struc
     return n;
 }
 
-/* Finds the values of either form. Returns how many there are, 0 where the map is of neither (reported). */
+/* Finds the values of either form. Returns how many there are, 0 where it has none (reported). */
 static int64_t find_items(const struct load *load, const struct node *map, const struct param_set *set, size_t i,
                           const struct node **items)
 {
@@ -69,11 +107,11 @@ static int64_t find_items(const struct load *load, const struct node *map, const
     const bool is_list = list && map->n == 1 && list->kind == NODE_LIST;
     const int64_t n = is_list ? list->n : list ? 0 : make_steps(load, map, &steps);
     *items = is_list ? list->first : steps;
-    if (n == 0)
-        refuse(load, set, i, "sweep-form", "this is no value, and no list or range of values to sweep over");
+    if (n <= 0)
+        refuse(load, set, i, "sweep-form", no_values[-n]);
     else if (n > SWEEP_MAX)
         refuse(load, set, i, "sweep-limit", "a sweep has at most 256 values");
-    return n <= SWEEP_MAX && *items ? n : 0;
+    return n > 0 && n <= SWEEP_MAX && *items ? n : 0;
 }
 
 bool ts_load_is_sweep(const struct node *map)

@@ -18,5 +18,9 @@ struct chain_sweep {
 
 /* Returns value k as a field of its parameter. */
 const void *ts_sweep_value(const struct chain_sweep *sweep, const struct param *param, int64_t k);
+/* Returns true where every value is one number, which a list of one is as well, and then writes value k to *number. */
+bool ts_sweep_number(const struct chain_sweep *sweep, const struct param *param, int64_t k, double *number);
+/* Writes value k as users read it: a list of one number without brackets, where all values are such. */
+void ts_sweep_text(const struct chain_sweep *sweep, const struct param *param, int64_t k, char *out, size_t size);
 
 #endif

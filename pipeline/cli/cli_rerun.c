@@ -139,7 +139,9 @@ static enum ts_status print_verdict(const struct comparison *comparison, const s
     } else {
         ts_comparison_print(comparison, stdout);
         if (!input)
-            printf("%s\n", sentences[verdict]);
+            printf("%s\n", verdict == RERUN_UNEXPLAINED && arguments.n_sets > 0
+                               ? "not reproduced: --set changed a parameter, and the result with it"
+                               : sentences[verdict]);
     }
     if (input) {
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "inputs-differ", .stage = input},

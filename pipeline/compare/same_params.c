@@ -42,6 +42,16 @@ bool ts_same_params(const struct param_set *planned, const struct param_set *rec
     return true;
 }
 
+bool ts_same_stage_params(const struct param_set *planned, const struct ts_chain *recorded, int32_t stage, bool known,
+                          struct param_difference *difference)
+{
+    const struct param_set *other = &recorded->stages[stage].set;
+    struct param_set set = *planned;
+    if (recorded->sweep.n > 0 && stage >= recorded->sweep.stage && other->version == set.version)
+        set.idle |= ~(set.given | other->given);
+    return ts_same_params(&set, other, -1, known, difference);
+}
+
 void ts_param_difference_clear(struct param_difference *difference)
 {
     free(difference->planned);

@@ -102,7 +102,7 @@ bool ts_plan_place(struct ts_plan *plan, int32_t index)
     if (node->value == 0)
         return true;
     char text[64];
-    ts_param_format_value(swept_param(plan), ts_sweep_value(sweep, swept_param(plan), node->value), text, sizeof text);
+    ts_sweep_text(sweep, swept_param(plan), node->value, text, sizeof text);
     node->label =
         ts_arena_printf(plan->arena, "%s[%s=%s]", plan->nodes[node->leader].label, swept_param(plan)->name, text);
     return node->label != NULL;
@@ -143,13 +143,12 @@ static enum ts_status make_axis(struct ts_plan *plan, struct ts_diag *diag)
         ts_arena_printf(plan->arena, "%s_%s", plan->chain->stages[sweep->stage].stage->name, param->name);
     if (!positions || !name)
         return ts_diag_no_memory(diag, (size_t)sweep->n * sizeof *positions);
+    bool number = false;
     for (int64_t k = 0; k < sweep->n; k++) {
-        const void *at = ts_sweep_value(sweep, param, k);
-        positions[k] = param->kind == PARAM_INTEGER ? (double)*(const int64_t *)at
-                       : param->kind == PARAM_REAL  ? *(const double *)at
-                                                    : (double)k;
+        number = ts_sweep_number(sweep, param, k, &positions[k]);
+        if (!number)
+            positions[k] = (double)k;
     }
-    const bool number = param->kind == PARAM_INTEGER || param->kind == PARAM_REAL;
     plan->value_axis = (struct ts_axis){.kind = TS_AXIS_ITEM,
                                         .n = sweep->n,
                                         .unit = number && param->unit ? param->unit : "",

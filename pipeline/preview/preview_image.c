@@ -150,7 +150,7 @@ static void name_volumes(const char *path, struct preview_image *image, struct a
         const struct param *param = &recorded.chain->stages[sweep->stage].set.params[sweep->param];
         const char *unit = param->unit && strcmp(param->unit, "value") != 0 ? param->unit : "";
         char value[64], text[128];
-        ts_param_format_value(param, ts_sweep_value(sweep, param, image->planes[i].volume), value, sizeof value);
+        ts_sweep_text(sweep, param, image->planes[i].volume, value, sizeof value);
         const int n = snprintf(text, sizeof text, "%s %s%s%s", param->name, value, *unit ? " " : "", unit);
         image->planes[i].volume_name = ts_arena_text(arena, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
     }

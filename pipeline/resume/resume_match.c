@@ -239,19 +239,6 @@ static bool same_device(struct resume *resume, const struct plan_node *node, int
     return true;
 }
 
-/* Compares the parameters of a stage. What is derived from the values of a sweep, other ones for each, is not recorded;
- * where the plan's chain does not give it either it follows from the rest. */
-static bool same_set(const struct resume *resume, const struct plan_node *node, int32_t stage,
-                     struct param_difference *difference)
-{
-    const struct ts_chain *chain = resume->old.chain;
-    const struct param_set *old = &chain->stages[stage].set;
-    struct param_set set = node->set;
-    if (chain->sweep.n > 0 && stage >= chain->sweep.stage && old->version == set.version)
-        set.idle |= ~(set.given | old->given);
-    return ts_same_params(&set, old, -1, set.resolved, difference);
-}
-
 /* Notes in what a stage differs from one that takes the same images there: the same stage, else another. */
 static void tell_difference(struct resume *resume, const struct plan_node *node, const bool *used)
 {
@@ -262,7 +249,8 @@ static void tell_difference(struct resume *resume, const struct plan_node *node,
         const struct chain_stage *old = &chain->stages[j];
         if (old->stage->keeps_output || !same_inputs(resume, node, old))
             continue;
-        if (old->stage == node->chain_stage->stage && !same_set(resume, node, j, &difference)) {
+        if (old->stage == node->chain_stage->stage &&
+            !ts_same_stage_params(&node->set, chain, j, node->set.resolved, &difference)) {
             differs_in(resume, node->label, &difference);
             return;
         }
@@ -289,7 +277,7 @@ static void match_stage(struct resume *resume, int32_t index, bool *used)
         const struct chain_stage *old = &chain->stages[j];
         if (used[j] || old->stage != node->chain_stage->stage || !same_inputs(resume, node, old))
             continue;
-        if (!same_set(resume, node, j, &difference)) {
+        if (!ts_same_stage_params(&node->set, chain, j, node->set.resolved, &difference)) {
             ts_param_difference_clear(&difference);
         } else if (same_device(resume, node, j)) {
             resume->match[index] = chain->n_sources + j;

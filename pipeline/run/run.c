@@ -20,6 +20,35 @@ static double seconds_since(const struct timespec *start)
     return (double)(now.tv_sec - start->tv_sec) + 1e-9 * (double)(now.tv_nsec - start->tv_nsec);
 }
 
+double ts_run_seconds_left(const struct run_pace *pace)
+{
+    const double part = fmin(1, ((double)pace->passes + pace->pass_done) / (double)pace->n_passes);
+    if (!pace->iterates)
+        return part > 0 ? pace->seconds * (1 - part) / part : 0;
+    if (!(pace->pass_done > 0))
+        return 0;
+    const double pass = pace->pass_seconds / fmin(1, pace->pass_done);
+    const double left = fmax(0, pass - pace->pass_seconds) + (double)pace->values_left * pass;
+    const double volumes = (double)(pace->n_volumes - pace->volumes_left);
+    return left + (double)pace->volumes_left * (pace->seconds + left) / volumes;
+}
+
+static struct run_pace pace_of(const struct run *run, double seconds, double pass_done)
+{
+    const struct ts_plan *plan = run->plan;
+    const int32_t node = atomic_load(&run->iterating) - 1;
+    const int64_t value = node >= 0 ? plan->nodes[node].value : -1;
+    return (struct run_pace){.seconds = seconds,
+                             .pass_seconds = seconds_since(&run->pass_started),
+                             .pass_done = pass_done,
+                             .passes = run->volume * plan->n_passes + run->pass,
+                             .n_passes = plan->n_volumes * plan->n_passes,
+                             .iterates = node >= 0,
+                             .volumes_left = run->volume < plan->n_volumes ? plan->n_volumes - run->volume - 1 : 0,
+                             .n_volumes = plan->n_volumes,
+                             .values_left = value >= 0 ? plan->chain->sweep.n - value - 1 : 0};
+}
+
 /* Reports an event; `of_slab` is how much of the slab at hand is done beside the slices that are. */
 static void report(struct run *run, struct ts_event event, double of_slab)
 {
@@ -28,16 +57,14 @@ static void report(struct run *run, struct ts_event event, double of_slab)
     const double seconds = seconds_since(&run->started);
     const double slices = (double)run->slices_done + of_slab * (double)run->slab_slices;
     const double done = slices / (double)(run->n_slices > 0 ? run->n_slices : 1);
-    const int64_t passes = run->volume * run->plan->n_passes + run->pass;
-    const double all = (double)run->plan->n_passes * (double)run->plan->n_volumes;
-    const double part = fmin(1, ((double)passes + done) / all);
+    const struct run_pace pace = pace_of(run, seconds, done);
     event.pass = run->pass < run->plan->n_passes ? run->pass + 1 : run->plan->n_passes;
     event.n_passes = run->plan->n_passes;
     event.slices_done = run->slices_done;
     event.n_slices = run->n_slices;
     event.seconds = seconds;
     event.bytes_per_second = seconds > 0 ? (double)run->bytes_done / seconds : 0;
-    event.seconds_left = part > 0 ? seconds * (1 - part) / part : 0;
+    event.seconds_left = ts_run_seconds_left(&pace);
     pthread_mutex_lock(&run->lock);
     run->plan->on_event(run->plan->user, &event);
     pthread_mutex_unlock(&run->lock);
@@ -50,7 +77,11 @@ static void report_progress(struct run *run)
 
 static void report_iteration(void *user, const struct stage_context *context, const struct stage_iteration *iteration)
 {
-    report(user,
+    struct run *run = user;
+    for (int32_t i = 0; i < run->plan->n_nodes; i++)
+        if (&run->plan->nodes[i].set == context->set)
+            atomic_store(&run->iterating, i + 1);
+    report(run,
            (struct ts_event){.kind = TS_EVENT_ITERATION,
                              .stage = context->stage->name,
                              .iteration = iteration->done,

@@ -8,6 +8,7 @@
 #define PIPELINE_RUN_RUN_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <time.h>
 
 #include "io/hdf5/hdf5_write.h"
@@ -44,7 +45,8 @@ struct run {
     int n_sinks;                      /* that are opened */
     int32_t sink_node;
     uint64_t *sink_valid; /* the bits that the sinks were given, where pixels of their image are invalid; else NULL */
-    struct timespec started;
+    struct timespec started, pass_started;
+    atomic_int iterating; /* 1 + the node whose stage has reported iterations in this pass; 0: none has */
     int64_t volume;
     int pass;
     int64_t slab_number; /* slabs of all passes, counted from 0 */
@@ -85,6 +87,21 @@ extern const struct run_back_end ts_run_host;
 #ifdef TS_HAVE_CUDA
 extern const struct run_back_end ts_run_cuda;
 #endif
+
+/* How far a run is. */
+struct run_pace {
+    double seconds, pass_seconds; /* since the run and since this pass began */
+    double pass_done;             /* 0 to 1 */
+    int64_t passes, n_passes;     /* that are done, and all, of all volumes */
+    bool iterates;                /* a stage reports iterations in this pass */
+    /* Where it iterates: volumes behind this one, of n_volumes, and values of a sweep behind that of this pass. */
+    int64_t volumes_left, n_volumes, values_left;
+};
+
+/* Returns how many seconds a run still takes, 0 where that is not known yet. Passes count alike, but for one that
+ * iterates: it takes far longer than those that only read, and is judged by itself. Of what comes then, only the other
+ * values of a sweep and the other volumes are known to take as long. */
+double ts_run_seconds_left(const struct run_pace *pace);
 
 /* Returns the state of a node with its tables, or NULL where it has none. */
 static inline const struct stage_reduced *ts_run_reduced(const struct run *run, int32_t node)

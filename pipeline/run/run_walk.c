@@ -304,6 +304,8 @@ static enum ts_status run_pass(struct run *run, void (*on_slab)(struct run *))
     const struct ts_plan *plan = run->plan;
     enum ts_status status = TS_OK;
     run->slices_done = run->n_slices = 0;
+    clock_gettime(CLOCK_MONOTONIC, &run->pass_started);
+    atomic_store(&run->iterating, 0);
     for (int32_t domain = 0; domain < plan->n_nodes; domain++)
         if (ts_plan_pass_uses(plan, run->pass, domain))
             run->n_slices += plan->nodes[domain].out.axes[0].n;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/run/run.h"
+#include "tests/files/hdf5_data.h"
 #include "tests/support/program.h"
 #include "tests/support/support.h"
 
@@ -97,6 +99,65 @@ Test(cli_progress, the_summary_has_the_time_of_each_stage)
     run_chain("dicom study | box radius=1 | invert", "30", NULL);
     const char *times = strstr(outcome.out, "\ntimes: input 0.");
     cr_assert(times && strstr(times, " s, box 0.") && strstr(times, " s, invert 0."), "%s", outcome.out);
+}
+
+/* Lists of one number each are numbers: in the times, and as the axis of the result. */
+Test(cli_progress, a_sweep_over_a_list_has_its_numbers)
+{
+    char path[300];
+    size_t n;
+    run_chain("dicom study | gaussian sigma={from 1 to 0.4 step -0.3}", "30", NULL);
+    cr_expect(strstr(outcome.out, " s, gaussian[sigma=0.7] 0.") != NULL, "%s", outcome.out);
+    snprintf(path, sizeof path, "%s/out.h5", folder);
+    double *values = ts_test_read_hdf5_at(path, "/entry/data/gaussian_sigma", &n);
+    cr_assert_eq(n, 3);
+    cr_expect(values[0] == 1 && values[1] == 0.7 && values[2] == 0.4, "%g %g %g", values[0], values[1], values[2]);
+    free(values);
+}
+
+/* Passes count alike, but for one that iterates. */
+Test(cli_progress, the_time_left_of_iterations_is_that_of_their_pass)
+{
+    static const struct {
+        struct run_pace pace;
+        double left;
+    } rows[] = {
+        {{.seconds = 2, .pass_seconds = 1, .pass_done = 0.5, .passes = 1, .n_passes = 2, .n_volumes = 1}, 2. / 3},
+        {{.seconds = 3,
+          .pass_seconds = 2,
+          .pass_done = 0.125,
+          .passes = 1,
+          .n_passes = 2,
+          .iterates = true,
+          .n_volumes = 1},
+         14},
+        {{.seconds = 3,
+          .pass_seconds = 2,
+          .pass_done = 0,
+          .passes = 1,
+          .n_passes = 2,
+          .iterates = true,
+          .n_volumes = 1},
+         0},
+        {{.seconds = 3,
+          .pass_seconds = 2,
+          .pass_done = 0.5,
+          .n_passes = 4,
+          .iterates = true,
+          .n_volumes = 1,
+          .values_left = 2},
+         10},
+        {{.seconds = 2,
+          .pass_seconds = 2,
+          .pass_done = 0.5,
+          .n_passes = 3,
+          .iterates = true,
+          .volumes_left = 2,
+          .n_volumes = 3},
+         10},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        cr_expect_float_eq(ts_run_seconds_left(&rows[i].pace), rows[i].left, 1e-9, "row %zu", i);
 }
 
 /* One digit too many: the sizes are planned, and nothing is run. */
