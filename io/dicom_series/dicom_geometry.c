@@ -132,6 +132,25 @@ static struct misfit measure_misfit(const struct dicom_series *series, const str
     return misfit;
 }
 
+/* Lays the step along the normal, around the middle of the stack, where the whole lean, from the first slice to the
+ * last, is within the tolerance of positions: such a lean is one of misplaced slices, not of a gantry. */
+static void set_upright(const struct dicom_series *series, const struct dicom_rules *rules, struct line *line)
+{
+    const double *normal = series->image.direction + 6, gaps = (double)series->n_slices - 1;
+    const double tolerance =
+        fmax(ts_dicom_same_position(series->images[0]), rules->spacing_tolerance / 100 * line->spacing_mm);
+    struct line upright = *line;
+    for (int k = 0; k < 3; k++) {
+        upright.step_mm[k] = line->spacing_mm * normal[k];
+        upright.origin_mm[k] += gaps / 2 * (line->step_mm[k] - upright.step_mm[k]);
+    }
+    finish_line(series, &upright);
+    if (line->lean_degree > TS_UPRIGHT_DEGREE &&
+        gaps * tan(line->lean_degree * (M_PI / 180)) * line->spacing_mm <= tolerance &&
+        measure_misfit(series, &upright).beside_mm <= tolerance)
+        *line = upright;
+}
+
 /* The gaps are the distances of neighbors along the normal. */
 struct gaps {
     double *sorted;
@@ -352,7 +371,9 @@ static void place_slices(struct dicom_series *series, bool mixed, const struct d
     if (series->refusal || !measure_gaps(series, &gaps))
         return;
     const bool fit = rules->positions == POSITIONS_FIT;
-    const struct line line = fit ? fit_line(series) : join_ends(series);
+    struct line line = fit ? fit_line(series) : join_ends(series);
+    if (fit)
+        set_upright(series, rules, &line);
     (fit ? check_fit : check_gaps)(series, &gaps, &line, rules);
     check_tilt(series, &line, rules);
     if (!series->refusal)

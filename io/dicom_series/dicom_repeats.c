@@ -14,6 +14,8 @@
 #include "io/dicom_series/dicom_same.h"
 #include "io/dicom_series/dicom_settings.h"
 
+enum { SAME_PLACE = 10 }; /* volumes may lie so many times the tolerance of positions off each other */
+
 double ts_dicom_same_position(const struct dicom_image *image)
 {
     double same = 1e-3;
@@ -225,5 +227,22 @@ void ts_dicom_refuse_repeats(struct dicom_series *series)
                                "%zu different images at %.3f mm along the normal (%s, %s); %zu images at %zu positions",
                                same, images[first]->along_mm, ts_base_name(images[first]->file->path),
                                ts_base_name(images[first + 1]->file->path), n, positions);
+    }
+}
+
+void ts_dicom_refuse_shifted(struct dicom_series *series)
+{
+    const size_t n = series->n_slices;
+    for (size_t i = n; i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i], *first = series->images[i % n];
+        double off = 0;
+        for (int k = 0; k < 3; k++)
+            off = fmax(off, fabs(image->position_mm[k] - first->position_mm[k]));
+        if (off > SAME_PLACE * ts_dicom_same_position(first)) {
+            ts_dicom_series_refuse(series, "volumes-shifted", "put the volumes into folders of their own",
+                                   "the volumes do not lie at one place: %s is %.3f mm off %s",
+                                   ts_base_name(image->file->path), off, ts_base_name(first->file->path));
+            return;
+        }
     }
 }

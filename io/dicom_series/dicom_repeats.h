@@ -20,5 +20,7 @@ void ts_dicom_keep_first(struct dicom_series *series);
 /* Refuses a series with several images at one position, and says in what they differ. The images are in order along the
  * normal. */
 void ts_dicom_refuse_repeats(struct dicom_series *series);
+/* Refuses volumes that do not lie at one place. */
+void ts_dicom_refuse_shifted(struct dicom_series *series);
 
 #endif

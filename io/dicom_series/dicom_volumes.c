@@ -6,10 +6,11 @@
  * volume is: where the header does not state how many volumes or slices there are, nothing else may tell the images
  * apart, and the numbers must run through all volumes in one way. Diffusion series have the order in which they were
  * acquired, and their axis the b-value of each volume; where b-values repeat, the dimensions of the frames of
- * enhanced files, else the gradients, tell the volumes apart. The order of the frames in one file counts as Instance
- * Numbers do. Times without a date are put right across midnight first (dicom_midnight.c). Where
- * positions do not have equally many images, as after a scan that was stopped, the complete volumes are put in order,
- * and the series is refused unless the chain takes one of them.
+ * enhanced files, else the gradients, tell the volumes apart. What the header itself says of volumes may then make
+ * others of them, which a warning says; and it decides where the weightings of a volume differ by rounding. The order
+ * of the frames in one file counts as Instance Numbers do. Times without a date are put right across midnight first
+ * (dicom_midnight.c). Where positions do not have equally many images, as after a scan that was stopped, the complete
+ * volumes are put in order, and the series is refused unless the chain takes one of them.
  */
 #include "io/dicom_series/dicom_volumes.h"
 
@@ -17,15 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/path.h"
 #include "io/dicom_series/dicom_dimensions.h"
 #include "io/dicom_series/dicom_midnight.h"
 #include "io/dicom_series/dicom_repeats.h"
 #include "io/dicom_series/dicom_settings.h"
 #include "io/dicom_series/dicom_volume_axis.h"
 #include "io/dicom_series/dicom_weightings.h"
-
-enum { SAME_PLACE = 10 }; /* volumes may lie so many times the tolerance of positions off each other */
 
 /* An attribute that may tell volumes apart. */
 struct criterion {
@@ -56,7 +54,7 @@ static const struct criterion criteria[] = {
     {DICOM_NUMBER(content_s), ORDERED, "Content Time", true, false},
     {DICOM_NUMBER(frame_order), BY_NUMBER, "the order of the frames in the file", true, false},
 };
-enum { CRITERIA = sizeof criteria / sizeof *criteria };
+enum { CRITERIA = sizeof criteria / sizeof *criteria, STATED = 3 }; /* the first ones number the volumes themselves */
 
 /* An item is an image with the number of its position, its value of a criterion, and its volume. */
 struct item {
@@ -72,6 +70,7 @@ struct items {
     enum ts_axis_kind kind;
     bool doubt;   /* the times may have crossed midnight: they give no order */
     bool repeats; /* images of one position have the same diffusion weighting */
+    bool rounded; /* the weightings of a volume may differ by rounding */
 };
 
 static int compare_items(const void *a, const void *b)
@@ -279,24 +278,6 @@ static bool differs(const struct items *items, size_t place)
     return false;
 }
 
-/* Refuses volumes that do not lie at one place. */
-static void check_places(struct dicom_series *series)
-{
-    const size_t n = series->n_slices;
-    for (size_t i = n; i < series->n_images; i++) {
-        const struct dicom_image *image = series->images[i], *first = series->images[i % n];
-        double off = 0;
-        for (int k = 0; k < 3; k++)
-            off = fmax(off, fabs(image->position_mm[k] - first->position_mm[k]));
-        if (off > SAME_PLACE * ts_dicom_same_position(first)) {
-            ts_dicom_series_refuse(series, "volumes-shifted", "put the volumes into folders of their own",
-                                   "the volumes do not lie at one place: %s is %.3f mm off %s",
-                                   ts_base_name(image->file->path), off, ts_base_name(first->file->path));
-            return;
-        }
-    }
-}
-
 /* Puts the images in order by a criterion, where positions have equally many. Returns true where it gives one. */
 static bool arrange(const struct criterion *criterion, struct dicom_series *series, struct items *items,
                     size_t *scratch)
@@ -347,8 +328,7 @@ static bool repeats_are_regular(const struct criterion *criterion, struct dicom_
     return true;
 }
 
-/* Tries one criterion. Returns how many complete volumes it makes, in order in series->images; 0 where it makes none.
- */
+/* Tries one criterion. Returns how many complete volumes it makes, in order in series->images; else 0. */
 static size_t try_criterion(const struct criterion *criterion, struct dicom_series *series, struct items *items,
                             size_t *scratch)
 {
@@ -361,7 +341,7 @@ static size_t try_criterion(const struct criterion *criterion, struct dicom_seri
     const size_t complete = order_images(series, items, scratch), lost = items->positions * items->volumes - items->n;
     if (complete < 2 && 2 * lost >= items->positions)
         return 0; /* some images that were made twice, rather than a volume that was not finished */
-    if (items->kind == TS_AXIS_B && !ts_dicom_same_weighting(series, complete, items->positions))
+    if (items->kind == TS_AXIS_B && !ts_dicom_same_weighting(series, complete, items->positions, items->rounded))
         return 0;
     if (!repeats_are_regular(criterion, series, items, complete))
         return 0;
@@ -424,7 +404,36 @@ static size_t find_order(struct dicom_series *series, struct items *items, size_
     for (size_t i = 0; i < CRITERIA && complete == 0; i++)
         if (criteria[i].place != (items->kind == TS_AXIS_B ? frames : weighting))
             complete = try_criterion(&criteria[i], series, items, scratch);
+    if (complete > 0 || items->kind != TS_AXIS_B)
+        return complete;
+    items->rounded = true;
+    for (size_t i = 0; i < STATED && complete == 0; i++)
+        complete = try_criterion(&criteria[i], series, items, scratch);
+    if (complete > 0)
+        ts_dicom_series_warn(series,
+                             "the b-values or gradients of the slices of a volume differ by up to 1 %%: the "
+                             "volumes stand on %s, and have those of their first slices",
+                             series->order);
     return complete;
+}
+
+/* Warns of an attribute that numbers whole volumes too, but makes others of the images. */
+static void warn_of_others(struct dicom_series *series, struct items *items)
+{
+    struct dicom_image *const *images = series->images;
+    for (size_t c = 0; c < STATED; c++) {
+        size_t i = 0;
+        if (!sort_by(&criteria[c], items))
+            continue;
+        while (i < items->n && ts_dicom_image_number(images[i], criteria[c].place) ==
+                                   ts_dicom_image_number(images[i - i % items->positions], criteria[c].place))
+            i++;
+        if (i < items->n)
+            ts_dicom_series_warn(series,
+                                 "the volumes stand on %s, which %s contradicts: it gives every position the same "
+                                 "volumes too, but of other images; check which is right",
+                                 series->order, criteria[c].name);
+    }
 }
 
 /* Puts the images back in order along the normal. */
@@ -481,9 +490,11 @@ void ts_dicom_split_volumes(struct dicom_series *series)
     }
     if (complete < items.volumes)
         note_lack(series, &items, complete, scratch);
+    else if (items.n == complete * items.positions)
+        warn_of_others(series, &items);
     series->n_slices = items.positions;
     series->n_volumes = complete;
     if (complete > 1)
         ts_dicom_set_volume_axis(series, items.kind);
-    check_places(series);
+    ts_dicom_refuse_shifted(series);
 }

@@ -3,16 +3,19 @@
  * Images of one position whose b-values are equal belong to the volumes of their gradients. Volumes that also share the
  * gradient, such as several without weighting, are told apart by their Temporal Position, and else by the order of the
  * frames, which counts only where one file holds them all: image k of a weighting at each position is then of the k-th
- * volume of that weighting. A volume stands where its first image stands in the file, or by Instance Number.
+ * volume of that weighting. A volume stands where its first image stands in the file, or by Instance Number. Some
+ * headers round the gradients of each slice on its own: an image has the nearest gradient of those at the first
+ * position, where that is as near as the slices of one volume must be.
  */
 #include "io/dicom_series/dicom_weightings.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "io/dicom_series/dicom_repeats.h"
 
-static const double SAME_GRADIENT = 1e-3;
+static const double SAME_GRADIENT = 1e-3, ROUGH_GRADIENT = 1e-2, ROUGH_B_RELATIVE = 1e-2;
 
 enum { KEYS = 5 }; /* b-value, gradient, Temporal Position */
 
@@ -82,6 +85,36 @@ static void fill(const struct dicom_series *series, struct item *items)
     }
 }
 
+/* Returns how far two gradients are apart in the part that differs most; INFINITY where the b-values or what is given
+ * differ. */
+static double measure_apart(const struct item *a, const struct item *b)
+{
+    double apart = a->keys[0] == b->keys[0] ? 0 : INFINITY;
+    for (int k = 1; k <= 3; k++)
+        if (a->keys[k] != b->keys[k])
+            apart = fmax(apart, fabs(a->keys[k] - b->keys[k]));
+    return apart;
+}
+
+/* Gives the images behind the first position its gradients. */
+static void join_rounded(struct item *items, size_t n)
+{
+    size_t at_first = 0;
+    while (at_first < n && items[at_first].position == 0)
+        at_first++;
+    for (size_t i = at_first; i < n; i++) {
+        const struct item *nearest = NULL;
+        double least = SAME_GRADIENT;
+        for (size_t k = 0; k < at_first && least > 0; k++) {
+            const double apart = measure_apart(&items[k], &items[i]);
+            nearest = apart <= least ? &items[k] : nearest;
+            least = fmin(least, apart);
+        }
+        if (nearest)
+            memcpy(items[i].keys, nearest->keys, 4 * sizeof *items[i].keys);
+    }
+}
+
 bool ts_dicom_order_weightings(struct dicom_series *series)
 {
     const size_t n = series->n_images;
@@ -91,6 +124,7 @@ bool ts_dicom_order_weightings(struct dicom_series *series)
     if (!items)
         return false;
     fill(series, items);
+    join_rounded(items, n);
     qsort(items, n, sizeof *items, compare_at_positions);
     for (size_t i = 1; i < n; i++) {
         const bool again = compare_keys(&items[i - 1], &items[i]) == 0 && items[i - 1].position == items[i].position;
@@ -109,14 +143,16 @@ bool ts_dicom_order_weightings(struct dicom_series *series)
     return repeats;
 }
 
-bool ts_dicom_same_weighting(const struct dicom_series *series, size_t complete, size_t positions)
+bool ts_dicom_same_weighting(const struct dicom_series *series, size_t complete, size_t positions, bool roughly)
 {
+    const double gradient = roughly ? ROUGH_GRADIENT : SAME_GRADIENT, relative = roughly ? ROUGH_B_RELATIVE : 0;
     for (size_t i = 0; i < complete * positions; i++) {
         const struct dicom_image *image = series->images[i], *first = series->images[i - i % positions];
-        if (image->b_value != first->b_value || image->have_gradient != first->have_gradient)
+        if (!(fabs(image->b_value - first->b_value) <= relative * first->b_value) ||
+            image->have_gradient != first->have_gradient)
             return false;
         for (int k = 0; k < 3; k++)
-            if (fabs(image->gradient[k] - first->gradient[k]) > SAME_GRADIENT)
+            if (fabs(image->gradient[k] - first->gradient[k]) > gradient)
                 return false;
     }
     return true;

@@ -12,7 +12,8 @@
  * series->no_memory where memory is out. */
 bool ts_dicom_order_weightings(struct dicom_series *series);
 /* Returns true where all images of each of the `complete` volumes, which come first, one after the other, have the same
- * b-value and gradient. `positions` is the number of images of a volume. */
-bool ts_dicom_same_weighting(const struct dicom_series *series, size_t complete, size_t positions);
+ * b-value and gradient; `roughly`: to 1 % of the b-value and 0.01 in each part of the gradient. `positions` is the
+ * number of images of a volume. */
+bool ts_dicom_same_weighting(const struct dicom_series *series, size_t complete, size_t positions, bool roughly);
 
 #endif

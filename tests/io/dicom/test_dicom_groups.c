@@ -58,7 +58,8 @@ static void write_direction(struct dicom_bytes *frame, int k, enum groups groups
     const bool repeated = groups == REPEATED || groups == REPEATED_AMISS;
     const uint32_t v = repeated ? k < 4 : volume_of[k],
                    indexes[] = {1, double_places[k % SLICES] > 0 ? 2 : 1, 7, 2 - v};
-    const double b = 800, gradient[] = {0, v, 1 - v};
+    const double b = 800, off = groups == GRADIENTS && double_places[k] > 0 ? 3e-5 : 0,
+                 gradient[] = {off, v - off, 1 - v};
     inner.n = group.n = 0;
     ts_bytes_element(&inner, 0x00189089, "FD", gradient, sizeof gradient);
     ts_bytes_element(&group, 0x00189087, "FD", &b, sizeof b);

@@ -17,6 +17,7 @@ enum { VOLUMES = 3, SERIES_SLICES = 4, IMAGES = VOLUMES * SERIES_SLICES };
 enum volumes {
     WEIGHTED,
     WEIGHTED_AMISS,
+    WEIGHTED_ACROSS,
     ECHOES,
     ECHOES_IN_TIME,
     ECHOES_ROUNDED,
@@ -126,7 +127,7 @@ static void add_weighting(struct dicom_fixture *f, enum volumes what, int place,
     const double b = v == 0 ? 0 : 1000, amiss[3] = {0, 0, 1};
     const double *gradient = what == WEIGHTED_AMISS && place == 6 ? amiss : gradients[v];
     const float parts[4] = {(float)b, (float)gradient[0], (float)gradient[1], (float)gradient[2]};
-    if (what == WEIGHTED || what == WEIGHTED_AMISS) {
+    if (what <= WEIGHTED_ACROSS) {
         ts_fixture_bytes(f, 0x00189087, "FD", &b, sizeof b);
         ts_fixture_bytes(f, 0x00189089, "FD", gradient, 3 * sizeof *gradient);
     } else if (what >= GE && what <= GE_ZERO) {
@@ -164,8 +165,8 @@ static void add_setting(struct dicom_fixture *f, enum volumes what, int v, int z
         ts_fixture_text(f, 0x00181210, "SH", kernels[v]);
     else if (what == COILS)
         ts_fixture_text(f, 0x00181250, "SH", coils[v]);
-    else if (what == ACQUISITIONS)
-        number(f, 0x00200012, "IS", v == 1 ? 1 : 2);
+    else if (what == ACQUISITIONS || what == WEIGHTED_ACROSS)
+        number(f, 0x00200012, "IS", what == ACQUISITIONS ? (v == 1 ? 1 : 2) : (v + z) % VOLUMES);
     if (what == DIXON) {
         snprintf(text, sizeof text, "DERIVED\\PRIMARY\\DIXON\\%s", types[v]);
         ts_fixture_text(f, 0x00080008, "CS", text);
@@ -281,6 +282,7 @@ Test(dicom_volumes, are_told_apart_by_what_differs)
     } rows[] = {
         {WEIGHTED, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL, NULL},
         {WEIGHTED_AMISS, "", 0, {0}, NULL, "position-repeated", "3 different images at 100.125 mm", NULL},
+        {WEIGHTED_ACROSS, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL, "which Acquisition Number contradicts"},
         {ECHOES, "none", TS_AXIS_ECHO, {2.5, 5, 7.5}, "ms", NULL, NULL, NULL},
         {ECHOES, "", 0, {0}, NULL, "several-series", "the input holds 3 series, 3 of them fit", NULL},
         {ECHOES_IN_TIME, "none", 0, {0}, NULL, "position-repeated", "differ in Echo Time and in more", NULL},

@@ -194,6 +194,18 @@ Test(dicom_positions, a_tilted_series_keeps_its_exact_step)
     refused(&slices, &ts_dicom_default_rules, "gantry-tilt", "leans 53.13 degrees", "one behind the other");
 }
 
+/* One slice that is misplaced within the tolerance does not make a volume sheared. */
+Test(dicom_positions, a_lean_within_the_tolerance_is_upright)
+{
+    struct slices slices = {.n = 4, .position_mm = {{0, 0, 0}, {0, 0, 2}, {0, 0, 4}, {0.02, 0, 6}}};
+    struct dicom_study study;
+    const struct dicom_series *series = judge(&study, &slices, &ts_dicom_default_rules);
+    cr_assert_null(series->refusal, "%s", series->refusal);
+    cr_expect(series->n_warnings == 1 && series->image.step_z_mm[0] == 0, "%s", series->warnings[0]);
+    cr_expect(fabs(series->image.origin_mm[0] - 0.005) < 1e-12, "%g", series->image.origin_mm[0]);
+    ts_test_study_close(&study);
+}
+
 /* Five slices of 4 mm, then four of 7 mm, 1.5 mm behind them. */
 Test(dicom_positions, one_of_several_stacks_is_taken)
 {
