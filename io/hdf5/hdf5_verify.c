@@ -212,8 +212,10 @@ static enum ts_status report(const struct verification *check, const char *shown
         return ts_diag_error(diag, failed, &(struct diag_site){.code = "hdf5-read"}, "cannot read '%s': %s", shown,
                              check->read_error < 0 ? "it became shorter" : strerror(check->read_error));
     ts_text_escape(at, sizeof at, check->at);
-    return ts_diag_error(diag, failed, &(struct diag_site){.code = "hdf5-damaged"}, "'%s'%s %s%s%s", shown,
-                         *at ? ":" : "", at, *at ? " " : "", check->problem);
+    /* A file that this run wrote may well be right, and only reading it failed. */
+    const char *code = check->written ? "output-check" : "hdf5-damaged";
+    return ts_diag_error(diag, failed, &(struct diag_site){.code = code}, "'%s'%s %s%s%s", shown, *at ? ":" : "", at,
+                         *at ? " " : "", check->problem);
 }
 
 /* ---- whose file it is -------------------------------------------------------------------------- */
