@@ -90,12 +90,12 @@ extern const struct run_back_end ts_run_cuda;
 
 /* How far a run is. */
 struct run_pace {
-    double seconds, pass_seconds; /* since the run and since this pass began */
-    double pass_done;             /* 0 to 1 */
-    int64_t passes, n_passes;     /* that are done, and all, of all volumes */
-    bool iterates;                /* a stage reports iterations in this pass */
-    /* Where it iterates: volumes behind this one, of n_volumes, and values of a sweep behind that of this pass. */
-    int64_t volumes_left, n_volumes, values_left;
+    double seconds, pass_seconds;    /* since the run and since this pass began */
+    double pass_done;                /* 0 to 1 */
+    int64_t passes, n_passes;        /* that are done, and all, of all volumes */
+    bool iterates;                   /* a stage reports iterations in this pass */
+    int64_t volumes_left, n_volumes; /* a pass that iterates has so many volumes behind it, of all */
+    int64_t values_left;             /* and so many values of a sweep */
 };
 
 /* Returns how many seconds a run still takes, 0 where that is not known yet. Passes count alike, but for one that

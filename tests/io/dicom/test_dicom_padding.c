@@ -67,8 +67,8 @@ Test(dicom_padding, padding_is_decided_on_stored_values)
     }
 }
 
-/* What a header states beside pixels of `bits`: padding and its limit for floats of `stated` bits. All of its pixels
- * are 1 but the first four: the value, half way to the limit, the limit, and the double next to the value. */
+/* A header has pixels of `bits`, and states padding and its limit for floats of `stated` bits. All of its pixels are 1
+ * but the first four: the value, half way to the limit, the limit, and the double next to the value. */
 static const struct stated_floats {
     const char *syntax;
     int bits, stated;
