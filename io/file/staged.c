@@ -145,8 +145,10 @@ static int sync_parts(const struct staged *staged)
     int error = directory ? 0 : errno;
     for (const struct dirent *entry = directory ? readdir(directory) : NULL; entry && !error;
          entry = readdir(directory)) {
-        const int fd = *entry->d_name == '.' ? -1 : openat(dirfd(directory), entry->d_name, O_RDONLY | O_CLOEXEC);
-        if (fd >= 0 && fsync(fd) != 0)
+        if (*entry->d_name == '.')
+            continue;
+        const int fd = openat(dirfd(directory), entry->d_name, O_RDONLY | O_CLOEXEC);
+        if (fd < 0 || fsync(fd) != 0)
             error = errno;
         if (fd >= 0)
             close(fd);

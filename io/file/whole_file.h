@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * These functions write files from beginning to end through a stream of the C library, such as plots, pages and tables,
- * which fit in memory.
- * Such a file appears under its name whole or not at all, and stays there after a power cut, as an output of a run does
- * (io/file/file_commit.h). A device or a pipe that is there is written as it is. The caller checks before long work
- * whether the file can be written, opens it when its contents are there, and learns from closing it whether it has its
- * name. Existing files are replaced only where the user asked for it.
+ * which fit in memory. Such a file appears under its name whole or not at all, and stays there after a power cut, as an
+ * output of a run does (io/file/file_commit.h). A device or a pipe that is there is written as it is. The caller checks
+ * before long work whether the file can be written, opens it when its contents are there, and learns from closing it
+ * whether it has its name. Existing files are replaced only where the user asked for it.
  */
 #ifndef IO_FILE_WHOLE_FILE_H
 #define IO_FILE_WHOLE_FILE_H
