@@ -13,6 +13,7 @@
 #include "pipeline/cli/cli_signals.h"
 #include "pipeline/command/rates_path.h"
 #include "pipeline/plan/plan_reuse.h"
+#include "pipeline/ranks/ranks.h"
 #include "pipeline/resume/resume_search.h"
 
 /* Prints the time of each input and stage, and of each image that is read in place of one. */
@@ -69,6 +70,60 @@ static bool can_read_again(const struct ts_chain *chain)
     return stat(chain->source_name, &status) != 0 || S_ISREG(status.st_mode);
 }
 
+/* What a run makes on its way, and leaves for its end. */
+struct made {
+    struct ts_chain *chain;
+    struct ts_plan *plan;
+    struct cli_progress progress;
+};
+
+/* Rank 0 alone shows how far all are, and has a profile. */
+static enum ts_status take_ranks(struct cli_chain *arguments, struct cli_progress *progress, struct ts_diag *diag)
+{
+    const enum ts_status status = ts_ranks_begin(diag);
+    const struct ranks ranks = ts_ranks();
+    arguments->options.on_event = ranks.number == 0 ? ts_cli_progress_event : NULL;
+    arguments->options.user = progress;
+    if (ranks.number > 0)
+        arguments->options.profile = NULL;
+    if (status != TS_OK || ranks.count == 1 || !arguments->resume_from)
+        return status;
+    return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "ranks-resume"},
+                         "several ranks cannot start from an earlier result: run without --resume-from, or one rank");
+}
+
+static enum ts_status run_chain(const char *path, struct cli_chain *arguments, struct made *made, struct ts_diag *diag)
+{
+    enum ts_status status = ts_cli_chain_load(path, &made->chain, diag);
+    if (status == TS_OK && can_read_again(made->chain) && ts_ranks().count == 1 &&
+        ts_plan_may_use_cuda(made->chain, arguments->options.device))
+        ts_cli_signals_start_cuda();
+    if (status == TS_OK)
+        status = ts_resume_search(made->chain, &arguments->options, arguments->resume_from, diag);
+    if (status == TS_OK)
+        status = ts_plan_create(made->chain, &arguments->options, &made->plan, diag);
+    if (status == TS_OK && arguments->resume_from)
+        status = ts_plan_resume(made->plan, arguments->resume_from, diag);
+    if (status == TS_OK) {
+        made->progress.plan = made->plan;
+        ts_cli_signals_plan(made->plan);
+        status = ts_plan_run(made->plan, diag);
+        ts_cli_signals_plan_ended(status == TS_OK);
+    }
+    return status;
+}
+
+/* Returns the exit code of the run after its messages are printed, which one rank does for all. */
+static int finish_take(struct ts_diag *diag, enum ts_status status, bool json)
+{
+    if (!ts_ranks_speaks()) {
+        ts_diag_destroy(diag);
+        return (int)status;
+    }
+    const int code = ts_command_finish_take(diag, status, json);
+    return status == TS_STOPPED ? ts_cli_signals_stopped() : code;
+}
+
 static int run(char **operands)
 {
     struct cli_chain *arguments = &ts_cli_chain;
@@ -79,41 +134,27 @@ static int run(char **operands)
     struct ts_diag *diag = ts_command_diag();
     if (!diag)
         return TS_RUN_FAILED;
-    struct cli_progress progress;
-    ts_cli_progress_init(&progress, arguments->quiet, arguments->json, arguments->every);
-    struct ts_chain *chain = NULL;
-    struct ts_plan *plan = NULL;
-    arguments->options.on_event = ts_cli_progress_event;
-    arguments->options.user = &progress;
+    struct made made = {.chain = NULL};
+    ts_cli_progress_init(&made.progress, arguments->quiet, arguments->json, arguments->every);
     arguments->options.rates = ts_rates_path_found();
-    enum ts_status status = ts_cli_chain_load(operands[0], &chain, diag);
-    if (status == TS_OK && can_read_again(chain) && ts_plan_may_use_cuda(chain, arguments->options.device))
-        ts_cli_signals_start_cuda();
+    enum ts_status status = take_ranks(arguments, &made.progress, diag);
     if (status == TS_OK)
-        status = ts_resume_search(chain, &arguments->options, arguments->resume_from, diag);
-    if (status == TS_OK)
-        status = ts_plan_create(chain, &arguments->options, &plan, diag);
-    if (status == TS_OK && arguments->resume_from)
-        status = ts_plan_resume(plan, arguments->resume_from, diag);
-    if (status == TS_OK) {
-        progress.plan = plan;
-        ts_cli_signals_plan(plan);
-        status = ts_plan_run(plan, diag);
-        ts_cli_signals_plan_ended(status == TS_OK);
+        status = run_chain(operands[0], arguments, &made, diag);
+    status = ts_ranks_agree(status);
+    ts_cli_progress_clear(&made.progress);
+    const bool sums_up = status == TS_OK && !arguments->quiet && !arguments->json && ts_ranks_speaks();
+    if (sums_up) {
+        print_summary(&made.progress);
+        ts_plan_print_profile(made.plan, stdout);
     }
-    ts_cli_progress_clear(&progress);
-    if (status == TS_OK && !arguments->quiet && !arguments->json)
-        print_summary(&progress);
-    if (status == TS_OK && !arguments->quiet && !arguments->json)
-        ts_plan_print_profile(plan, stdout);
-    ts_plan_destroy(plan);
-    ts_chain_destroy(chain);
-    if (status == TS_OK)
-        ts_command_written(progress.output);
-    const int code = ts_command_finish_take(diag, status, arguments->json);
+    ts_plan_destroy(made.plan);
+    ts_chain_destroy(made.chain);
+    if (status == TS_OK && ts_ranks_speaks())
+        ts_command_written(made.progress.output);
+    const int code = finish_take(diag, status, arguments->json);
     ts_command_flush();
     ts_cuda_start_end();
-    return status == TS_STOPPED ? ts_cli_signals_stopped() : code;
+    return ts_ranks_end(code);
 }
 
 const struct command ts_cli_run = {

@@ -99,6 +99,7 @@ static void count_bytes(struct ts_plan *plan, struct simulation *simulation, int
         const struct sink_request request = ts_plan_sink_request(plan, i);
         bytes += ts_sink_memory_bytes(plan->chain->output.sinks[i].format, &request);
     }
+    bytes += ts_plan_received_bytes(plan);
     plan->memory_bytes = (int64_t)(bytes + ts_hdf5_memory_bytes(images, n_images, plan->threads));
     plan->gpu_bytes = (int64_t)device;
 }
@@ -134,6 +135,13 @@ static int64_t least_for_halo(const struct ts_plan *plan)
     return least;
 }
 
+/* Leaves a slab for each rank. */
+static int64_t deal(const struct ts_plan *plan, int64_t slab, int64_t nz)
+{
+    const int64_t share = (nz + plan->n_ranks - 1) / plan->n_ranks;
+    return slab < share ? slab : share;
+}
+
 /* Returns how many slices have SLAB_BYTES in the largest image: enough for every thread, few enough to overlap. What
  * keeps a device busy yields to overlap, since reading and writing take far longer than the kernels: a volume is cut
  * into OVERLAP_SLABS slabs, but not below half of what the kernels want. They take half of their speed at a quarter. */
@@ -153,7 +161,7 @@ static int64_t preferred_slab(const struct ts_plan *plan, int64_t nz)
     slab = slab < least ? least : slab;
     least = least_for_halo(plan);
     slab = slab < least ? least : slab;
-    return slab < nz ? slab : nz;
+    return deal(plan, slab, nz);
 }
 
 /* Returns the largest slab up to `most` that fits, or 0 where not even one slice fits. Memory grows with the slab. */

@@ -119,6 +119,16 @@ size_t ts_plan_saved_bytes(const struct ts_plan *plan, int32_t i)
     return ts_plan_is_output(plan, i) ? (size_t)slices * ts_valid_bytes(image) : 0;
 }
 
+size_t ts_plan_received_bytes(const struct ts_plan *plan)
+{
+    size_t largest = 0;
+    for (int32_t i = 0; plan->n_ranks > 1 && i < plan->n_nodes; i++) {
+        const size_t bytes = ts_slice_bytes(&plan->nodes[i].out);
+        largest = plan->nodes[i].dataset && bytes > largest ? bytes : largest;
+    }
+    return largest * (size_t)plan->slab_slices;
+}
+
 struct ts_image ts_plan_mask(const struct ts_plan *plan, int32_t i)
 {
     struct ts_image image = plan->nodes[i].out;

@@ -5,63 +5,21 @@
  */
 #include "pipeline/plan/plan.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "core/available.h"
 #include "pipeline/plan/plan_axis.h"
 #include "pipeline/plan/plan_choose.h"
 #include "pipeline/plan/plan_frames.h"
 #include "pipeline/plan/plan_grids.h"
+#include "pipeline/plan/plan_options.h"
 #include "pipeline/plan/plan_outputs.h"
 #include "pipeline/plan/plan_padding.h"
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/plan/plan_sizes.h"
 #include "pipeline/plan/plan_sources.h"
 #include "pipeline/plan/plan_sweep.h"
-
-/* ---- options ----------------------------------------------------------------------------------- */
-
-static int processor_count(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
-/* Returns 60 % of the memory that is available; 1 GiB where the system does not report it. */
-static int64_t default_budget(void)
-{
-    const int64_t available = ts_memory_available();
-    return available > 0 ? available / 10 * 6 : (int64_t)1 << 30;
-}
-
-/* Returns the members that the caller knows; the others are zero, which is the default of each. */
-static struct ts_options known_options(const struct ts_options *given)
-{
-    struct ts_options options = {.size = sizeof options};
-    memcpy(&options, given, given->size > 0 && given->size < sizeof options ? given->size : sizeof options);
-    return options;
-}
-
-static void take_options(struct ts_plan *plan, const struct ts_options *options, struct ts_diag *diag)
-{
-    enum { MOST_THREADS = 1024 };
-    plan->threads = options->threads > 0 ? options->threads : processor_count();
-    plan->budget_bytes = options->memory_bytes > 0 ? options->memory_bytes : default_budget();
-    plan->force = options->force;
-    plan->on_event = options->on_event;
-    plan->user = options->user;
-    plan->profile = options->profile ? ts_arena_text(plan->arena, options->profile, strlen(options->profile)) : NULL;
-    plan->trace = plan->profile ? ts_trace_create() : NULL;
-    if (options->profile && !plan->trace)
-        ts_diag_no_memory(diag, strlen(options->profile));
-    if (plan->threads > MOST_THREADS)
-        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "threads"},
-                      "%d threads are more than the limit of %d", plan->threads, MOST_THREADS);
-    ts_plan_load_rates(plan, options->rates);
-}
 
 /* ---- nodes ------------------------------------------------------------------------------------- */
 
@@ -409,7 +367,7 @@ static void note_searches(const struct ts_plan *plan, struct ts_diag *diag)
 enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_options *given, struct ts_plan **result,
                               struct ts_diag *diag)
 {
-    const struct ts_options options = known_options(given);
+    const struct ts_options options = ts_plan_known_options(given);
     struct ts_plan *plan = calloc(1, sizeof *plan);
     *result = NULL;
     if (plan) {
@@ -430,11 +388,15 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
     plan->n_volumes = 1;
     plan->n_sources = chain->n_sources;
     plan->n_nodes = chain->n_sources + plan->chain->n_stages;
-    take_options(plan, &options, diag);
+    enum ts_status status = ts_plan_take_options(plan, &options, diag);
+    if (status != TS_OK) {
+        ts_plan_destroy(plan);
+        return status;
+    }
     /* Sources first: the driver may be starting meanwhile. What is wrong with either is reported. */
     (void)ts_plan_open_sources(plan, diag);
     (void)ts_plan_device(plan, options.device, options.gpu_memory_bytes, diag);
-    enum ts_status status = ts_diag_status(diag);
+    status = ts_diag_status(diag);
     const bool chosen = !options.device || !strcmp(options.device, "auto");
     if (status == TS_OK)
         status = chosen && plan->cuda ? ts_plan_work_out_auto(plan, diag) : ts_plan_work_out(plan, diag);

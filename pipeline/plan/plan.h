@@ -81,6 +81,8 @@ struct ts_plan {
     struct ts_axis value_axis; /* of a sweep, named after its parameter, such as box_radius; n 0: nothing is swept */
     int n_passes;
     int64_t slab_slices;
+    /* Slabs are dealt out to the ranks in turn (pipeline/ranks/ranks.h). One rank has number 0. */
+    int rank, n_ranks;
     bool weighing;                     /* while choosing what to keep, which ignores reductions of a few slices */
     const char *device;                /* resolved: "cpu" or "cuda:0" */
     const char *device_note;           /* why `auto` chose the CPU, or NULL */
@@ -139,6 +141,9 @@ void ts_plan_warn_output(const struct ts_plan *plan, struct ts_diag *diag);
  * n_nodes - 1]. done[node] has a byte per slice of a kept node, which is marked here. */
 void ts_plan_step(const struct ts_plan *plan, int pass, int32_t domain, int64_t z, int64_t n,
                   unsigned char *const *done, struct plan_step *steps);
+/* In a round every rank computes a slab. Returns how many slices that of a rank has in the round that begins at slice
+ * `round` of nz, and writes to *z where it begins. 0: the volume ends before it. */
+int64_t ts_plan_slab_of(int rank, int64_t nz, int64_t round, int64_t slab, int64_t *z);
 /* Returns true where this pass has anything to do in the domain. */
 bool ts_plan_pass_uses(const struct ts_plan *plan, int pass, int32_t domain);
 /* True where the image of this node is written in this pass. */
@@ -184,6 +189,8 @@ struct ts_image ts_plan_with_volumes(const struct ts_plan *plan, int32_t node, c
 /* Returns true where a CUDA device rounds the image to halves before it leaves: not where outputs of other formats want
  * it as well. */
 bool ts_plan_device_rounds(const struct ts_plan *plan, int32_t node);
+/* Returns the bytes of the largest slab of an output that rank 0 receives from others; 0 where there is one rank. */
+size_t ts_plan_received_bytes(const struct ts_plan *plan);
 /* Returns the node of the last image, as the outputs of other formats than HDF5 write it. */
 int32_t ts_plan_sink_node(const struct ts_plan *plan);
 /* Describes output i of the chain's sinks, with the image that it gets. */

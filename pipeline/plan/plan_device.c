@@ -121,6 +121,10 @@ static enum ts_status choose_auto(struct ts_plan *plan, int64_t budget, struct t
     take_cpu(plan, "no CUDA driver is installed");
     if (!ts_cuda_driver_present())
         return TS_OK;
+    if (plan->n_ranks > 1) {
+        take_cpu(plan, "several ranks compute on the CPU");
+        return TS_OK;
+    }
     bool computes = false;
     for (int32_t i = 0; i < plan->chain->n_stages; i++) {
         const struct chain_stage *stage = &plan->chain->stages[i];
@@ -160,6 +164,11 @@ enum ts_status ts_plan_device(struct ts_plan *plan, const char *wanted, int64_t 
     const enum ts_status status = ts_device_choice_parse(wanted, &choice, diag);
     if (status != TS_OK || choice.kind == DEVICE_CPU)
         return status;
+    if (choice.kind != DEVICE_AUTO && plan->n_ranks > 1) {
+        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "ranks-device"},
+                      "%d ranks cannot compute on a CUDA device", plan->n_ranks);
+        return ts_diag_hint(diag, "--device cpu, or one process without mpirun");
+    }
     return choice.kind == DEVICE_AUTO ? choose_auto(plan, gpu_memory_bytes, diag)
                                       : choose_cuda(plan, choice.index, gpu_memory_bytes, diag);
 }

@@ -155,6 +155,13 @@ void ts_plan_step(const struct ts_plan *plan, int pass, int32_t domain, int64_t 
     }
 }
 
+int64_t ts_plan_slab_of(int rank, int64_t nz, int64_t round, int64_t slab, int64_t *z)
+{
+    *z = round + rank * slab;
+    const int64_t left = *z < nz ? nz - *z : 0;
+    return left < slab ? left : slab;
+}
+
 bool ts_plan_pass_uses(const struct ts_plan *plan, int pass, int32_t domain)
 {
     struct plan_step steps[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES] = {0};

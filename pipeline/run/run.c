@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/memory.h"
 #include "core/thread.h"
 #include "pipeline/plan/plan_reuse.h"
+#include "pipeline/ranks/ranks.h"
 #include "pipeline/run/profile.h"
 #include "pipeline/run/provenance.h"
 #include "pipeline/run/run.h"
@@ -114,6 +116,10 @@ static enum ts_status allocate_run(struct run *run)
         if (!node->done)
             return ts_diag_no_memory(run->diag, slices);
     }
+    const size_t received = plan->rank == 0 ? ts_plan_received_bytes(plan) : 0;
+    run->received = received > 0 ? ts_memory_aligned(received) : NULL;
+    if (received > 0 && !run->received)
+        return ts_diag_no_memory(run->diag, received);
     return run->back_end->allocate(run);
 }
 
@@ -145,6 +151,7 @@ static void free_run(struct run *run)
     }
     pthread_mutex_destroy(&run->lock);
     free(run->sink_valid);
+    free(run->received);
     ts_run_free_tables(run);
     free(run->nodes);
     free(run->done);
@@ -178,7 +185,7 @@ static enum ts_status create_output(struct run *run)
 {
     static const int levels[] = {[CHAIN_DEFLATE] = 1, [CHAIN_STORED] = 0, [CHAIN_SMALL] = 6};
     struct ts_plan *plan = run->plan;
-    if (!plan->chain->output.path)
+    if (!plan->chain->output.path || plan->rank > 0)
         return ts_run_create_datasets(run, 0);
     const struct hdf5_options options = {.level = levels[plan->chain->output.compression],
                                          .threads = plan->threads,
@@ -254,14 +261,14 @@ static enum ts_status hand_tables(const struct run *run)
 static enum ts_status run_all(struct run *run)
 {
     report(run, (struct ts_event){.kind = TS_EVENT_STARTED}, 0);
-    enum ts_status status = ts_run_walk(run, report_progress);
+    enum ts_status status = ts_run_unite_slices(run, ts_run_walk(run, report_progress));
     if (status == TS_OK)
         status = ts_run_prove_read(run);
     if (status == TS_OK)
         status = report_counts(run);
     if (status == TS_OK && run->plan->on_tables)
         status = hand_tables(run);
-    if (status == TS_OK)
+    if (status == TS_OK && run->plan->rank == 0)
         status = ts_run_write_masks(run);
     if (!run->writer)
         return status;
@@ -288,8 +295,10 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
     pthread_mutex_init(&run.lock, NULL);
     clock_gettime(CLOCK_MONOTONIC, &run.started);
     ts_diag_set_source(diag, plan->chain->source_name, plan->chain->text, plan->chain->text_length);
-    enum ts_status status = ts_run_check_searched(plan, diag);
+    enum ts_status status = ts_run_compare_plans(plan, diag);
     if (status == TS_OK)
+        status = ts_run_check_searched(plan, diag);
+    if (status == TS_OK && plan->rank == 0)
         status = ts_run_check_outputs(plan, diag);
     const double begin = ts_trace_begin(plan->trace);
     if (status == TS_OK && plan->profile)
@@ -309,11 +318,13 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
     if (status == TS_OK)
         status = run.back_end->attach(&run);
     ts_trace_add(plan->trace, TRACE_PREPARE, begin, 0);
+    status = ts_ranks_agree(status);
     if (status == TS_OK)
         status = run_all(&run);
+    status = ts_ranks_agree(status); /* before anything gets its name */
     const double finishing = ts_trace_begin(plan->trace);
     atomic_store(&plan->committing, status == TS_OK);
-    status = finish_files(&run, status);
+    status = ts_ranks_agree(finish_files(&run, status));
     atomic_store(&plan->temporary, NULL);
     ts_trace_add(plan->trace, TRACE_FINISH, finishing, 0);
     if (status == TS_OK)

@@ -44,6 +44,7 @@ struct run {
     struct sink *sinks[SINK_FORMATS]; /* the outputs of other formats, which take the image of sink_node */
     int n_sinks;                      /* that are opened */
     int32_t sink_node;
+    void *received;       /* a slab of an output, from another rank; NULL where none come */
     uint64_t *sink_valid; /* the bits that the sinks were given, where pixels of their image are invalid; else NULL */
     struct timespec started, pass_started;
     atomic_int iterating; /* 1 + the node whose stage has reported iterations in this pass; 0: none has */
@@ -150,6 +151,29 @@ enum ts_status ts_run_find_axes(struct run *run);
  */
 enum ts_status ts_run_prove_unread(struct run *run);
 enum ts_status ts_run_prove_read(struct run *run);
+
+/* ---- several ranks (pipeline/run/run_ranks.c) ------------------------------------------------------
+ *
+ * All of these do nothing, or what is done without ranks, where the plan has one. Errors are those of any rank. */
+
+/* Refuses a run of ranks that have made different plans (code ranks-differ). */
+enum ts_status ts_run_compare_plans(const struct ts_plan *plan, struct ts_diag *diag);
+/* Adds slices to the reduction of an input; `slices` NULL: this rank has none of them in this round. The total of a
+ * reduction that is not exact goes from rank to rank with the slabs, so that its sums are those of one process. */
+enum ts_status ts_run_add(struct run *run, int32_t node, int input, const struct ts_image *slices);
+/* Ends a round for this input: the total comes to rank 0. */
+void ts_run_return_total(struct run *run, int32_t node, int input);
+/* Gives all ranks the total of an input, at the end of a pass. */
+void ts_run_join_totals(struct run *run, int32_t node, int input);
+/* Hands slices of an output to the writer, which is on rank 0. */
+enum ts_status ts_run_send(struct run *run, int32_t node, const struct ts_image *slices);
+/* Takes slices of an output from another rank and hands them to the writer where `status` is TS_OK. Returns what comes
+ * of it. */
+enum ts_status ts_run_receive(struct run *run, int from, int32_t node, struct ts_image *slices, enum ts_status status);
+/* Gives all ranks the rows of tables that any has filled in; and at the end of a run what they know of the inputs'
+ * slices, and the bits of outputs. */
+enum ts_status ts_run_unite_tables(struct run *run, enum ts_status status);
+enum ts_status ts_run_unite_slices(struct run *run, enum ts_status status);
 
 /* ---- invalid pixels (pipeline/run/run_valid.c) ----------------------------------------------------- */
 

@@ -95,7 +95,7 @@ enum ts_status ts_run_create_datasets(struct run *run, int pass)
     const int32_t n = ts_plan_outputs(run->plan, outputs);
     enum ts_status status = TS_OK;
     bool drained = pass == 0;
-    for (int32_t i = 0; status == TS_OK && run->writer && i < n; i++) {
+    for (int32_t i = 0; status == TS_OK && run->plan->chain->output.path && i < n; i++) {
         const struct plan_node *node = &run->plan->nodes[outputs[i]];
         const struct ts_image volume = ts_plan_written(run->plan, outputs[i]);
         const struct ts_image written = ts_plan_with_volumes(run->plan, outputs[i], &volume);
@@ -107,7 +107,9 @@ enum ts_status ts_run_create_datasets(struct run *run, int pass)
             status = run->back_end->drain(run);
         drained = true;
         snprintf(path, sizeof path, "/entry/%s", node->dataset);
-        if (status == TS_OK)
+        if (run->plan->rank > 0) /* the datasets are on rank 0 */
+            run->nodes[outputs[i]].dataset = 0;
+        else if (status == TS_OK)
             status = ts_hdf5_image(run->writer, path, &written, &run->nodes[outputs[i]].dataset);
         for (int32_t k = outputs[i] + 1; k < run->plan->n_nodes; k++)
             if (run->plan->nodes[k].leader == outputs[i])

@@ -18,7 +18,7 @@ static enum ts_status allocate_valid(struct run *run, int32_t i, int64_t slices)
     const size_t bytes = plan->image_node == i ? (size_t)slices * ts_valid_bytes(&plan->out) : 0;
     const size_t saved = ts_plan_saved_bytes(run->plan, i);
     node->valid = bytes > 0 ? ts_memory_aligned(bytes) : NULL;
-    node->saved = saved > 0 ? ts_memory_aligned(saved) : NULL;
+    node->saved = saved > 0 ? ts_memory_zeroed(saved) : NULL; /* zeros: ranks unite it */
     return (node->valid || bytes == 0) && (node->saved || saved == 0) ? TS_OK
                                                                       : ts_diag_no_memory(run->diag, bytes + saved);
 }

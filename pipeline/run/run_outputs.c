@@ -92,7 +92,7 @@ enum ts_status ts_run_open_sinks(struct run *run, int pass)
 {
     const struct chain_output *output = &run->plan->chain->output;
     enum ts_status status = TS_OK;
-    if (run->plan->nodes[run->sink_node].axes_pass != pass)
+    if (run->plan->nodes[run->sink_node].axes_pass != pass || run->plan->rank > 0)
         return TS_OK;
     for (int32_t i = 0; i < output->n_sinks && status == TS_OK; i++) {
         const struct sink_request request = ts_plan_sink_request(run->plan, i);
@@ -104,7 +104,8 @@ enum ts_status ts_run_open_sinks(struct run *run, int pass)
 
 bool ts_run_holds(const struct run *run, int32_t node)
 {
-    return run->nodes[node].dataset >= 0 || (run->n_sinks > 0 && run->plan->nodes[node].leader == run->sink_node);
+    return run->nodes[node].dataset >= 0 ||
+           (run->plan->chain->output.n_sinks > 0 && run->plan->nodes[node].leader == run->sink_node);
 }
 
 enum ts_status ts_run_put(struct run *run, int32_t node, const struct ts_image *slices)

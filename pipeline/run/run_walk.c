@@ -8,6 +8,7 @@
 
 #include "core/timing.h"
 #include "pipeline/plan/plan_reuse.h"
+#include "pipeline/ranks/ranks.h"
 #include "pipeline/run/run.h"
 
 /* ---- one slab ---------------------------------------------------------------------------------- */
@@ -125,26 +126,51 @@ static enum ts_status compute_node(struct run *run, int32_t i)
     return TS_OK;
 }
 
-static enum ts_status serve_reductions(struct run *run, int32_t i, int32_t domain, int64_t z, int64_t n)
+/* Returns true where this input is reduced in this pass, and has the domain's slices. Narrows [*z, *past) to those that
+ * the reduction looks at, unless they are NULL; *z == *past: it looks at none of these. */
+static bool reduces(const struct run *run, int32_t i, int input, int32_t domain, int64_t *z, int64_t *past)
 {
     const struct ts_plan *plan = run->plan;
-    const struct plan_node *node = &plan->nodes[i];
+    const int32_t from = plan->nodes[i].inputs[input];
+    if (from < 0 || plan->nodes[from].domain != domain || !ts_plan_reduces(plan, run->pass, i, input))
+        return false;
+    if (z && *z < *past && !ts_plan_looks_at(plan, i, input, z, past))
+        *past = *z;
+    return true;
+}
+
+/* Adds the slab to the reductions of a stage: together with the other ranks, or alone. */
+static enum ts_status add_slices(struct run *run, int32_t i, int32_t domain, int64_t z, int64_t n, bool alone)
+{
     struct ts_image slices[STAGE_INPUTS];
     struct call call;
     enum ts_status status = TS_OK;
     for (int input = 0; status == TS_OK && input < STAGE_INPUTS; input++) {
-        const int32_t from = node->inputs[input];
         int64_t first = z, past = z + n;
-        if (from < 0 || plan->nodes[from].domain != domain || !ts_plan_reduces(plan, run->pass, i, input) ||
-            !ts_plan_looks_at(plan, i, input, &first, &past))
+        if (!reduces(run, i, input, domain, &first, &past))
             continue;
+        if (first == past) {
+            status = alone ? TS_OK : ts_run_add(run, i, input, NULL);
+            continue;
+        }
         views_of(run, i, input, first, past - first, slices);
         status = begin_call(run, i, &call);
         if (status == TS_OK)
-            status = ts_driver_add(run->nodes[i].driver, input, slices);
+            status = alone ? ts_driver_add(run->nodes[i].driver, input, slices) : ts_run_add(run, i, input, slices);
         status = end_call(run, &call, &slices[0], status);
     }
-    if (status == TS_OK && node->domain == domain && ts_plan_tabulates(plan, run->pass, i)) {
+    return status;
+}
+
+/* Reduces the slab slice by slice for the tables of stages whose map does not. */
+static enum ts_status tabulate(struct run *run, int32_t domain, int64_t z, int64_t n)
+{
+    struct ts_image slices[STAGE_INPUTS];
+    struct call call;
+    enum ts_status status = TS_OK;
+    for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++) {
+        if (run->plan->nodes[i].domain != domain || !ts_plan_tabulates(run->plan, run->pass, i))
+            continue;
         views_of(run, i, 0, z, n, slices);
         status = begin_call(run, i, &call);
         if (status == TS_OK)
@@ -154,33 +180,77 @@ static enum ts_status serve_reductions(struct run *run, int32_t i, int32_t domai
     return status;
 }
 
-/* Sends slices of an output to where they are written, and keeps which of their pixels are valid. */
-static enum ts_status write_slices(struct run *run, int32_t i, const struct ts_image *slices)
+/* Returns true where outputs hold the node's image, and this pass writes it. */
+static bool is_written(const struct run *run, int32_t i, int32_t domain)
 {
-    const enum ts_status status = run->back_end->write(run, i, slices);
-    return status == TS_OK ? ts_run_save_valid(run, i, slices) : status;
+    const struct plan_node *node = &run->plan->nodes[i];
+    return node->domain == domain && ts_run_holds(run, i) && ts_plan_writes(run->plan, run->pass, i) &&
+           (run->volume == 0 || node->by_volume);
 }
 
-/* Hands the slab to those that it was computed for: reductions, tables and the file. */
-static enum ts_status serve_demands(struct run *run, int32_t domain, int64_t z, int64_t n)
+/* Returns the slice of an output at which slice z of the node's image stands. */
+static int64_t place_of(const struct run *run, int32_t i, int64_t z)
+{
+    const struct plan_node *node = &run->plan->nodes[i];
+    const int64_t place = node->by_volume ? run->volume : node->value;
+    return z + (place > 0 ? place * node->out.axes[0].n : 0);
+}
+
+/* Sends slices of the outputs to where they are written, and keeps which of their pixels are valid. */
+static enum ts_status write_own(struct run *run, int32_t domain, int64_t z, int64_t n)
 {
     const struct ts_plan *plan = run->plan;
     enum ts_status status = TS_OK;
     for (int32_t i = 0; status == TS_OK && i < plan->n_nodes; i++) {
-        if (plan->nodes[i].chain_stage)
-            status = serve_reductions(run, i, domain, z, n);
-        if (status == TS_OK && plan->nodes[i].domain == domain && ts_run_holds(run, i) &&
-            ts_plan_writes(plan, run->pass, i)) {
-            struct ts_image slices = view_of(run, i, z, n);
-            if (plan->on_slices && run->volume == 0 && plan->nodes[i].leader == i)
-                status = plan->on_slices(plan->slices_user, i, &slices);
-            const int64_t place = plan->nodes[i].by_volume ? run->volume : plan->nodes[i].value;
-            slices.z_first += place > 0 ? place * plan->nodes[i].out.axes[0].n : 0;
-            if (status == TS_OK && (run->volume == 0 || plan->nodes[i].by_volume))
-                status = write_slices(run, i, &slices);
+        if (!is_written(run, i, domain))
+            continue;
+        struct ts_image slices = view_of(run, i, z, n);
+        if (plan->on_slices && run->volume == 0 && plan->nodes[i].leader == i)
+            status = plan->on_slices(plan->slices_user, i, &slices);
+        slices.z_first = place_of(run, i, z);
+        if (status == TS_OK)
+            status = ts_run_send(run, i, &slices);
+        if (status == TS_OK)
+            status = ts_run_save_valid(run, i, &slices);
+    }
+    return status;
+}
+
+/* Writes the slabs that the other ranks have computed in this round. They are taken in every case. */
+static enum ts_status write_others(struct run *run, int32_t domain, int64_t round, enum ts_status status)
+{
+    const struct ts_plan *plan = run->plan;
+    const int64_t nz = plan->nodes[domain].out.axes[0].n;
+    for (int rank = 1; plan->rank == 0 && rank < plan->n_ranks; rank++) {
+        int64_t z;
+        const int64_t n = ts_plan_slab_of(rank, nz, round, plan->slab_slices, &z);
+        for (int32_t i = 0; n > 0 && i < plan->n_nodes; i++) {
+            if (!is_written(run, i, domain))
+                continue;
+            struct ts_image slices = plan->nodes[i].out;
+            slices.axes[0].n = n;
+            slices.z_first = place_of(run, i, z);
+            status = ts_run_receive(run, rank, i, &slices, status);
         }
     }
     return status;
+}
+
+/* Hands the slab to those that it was computed for: reductions and the file. n == 0: the rank has none in this round.
+ */
+static enum ts_status serve_demands(struct run *run, int32_t domain, int64_t round, int64_t z, int64_t n)
+{
+    const struct ts_plan *plan = run->plan;
+    enum ts_status status = TS_OK;
+    for (int32_t i = plan->n_sources; status == TS_OK && i < plan->n_nodes; i++)
+        status = add_slices(run, i, domain, z, n, false);
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
+        for (int input = 0; input < STAGE_INPUTS; input++)
+            if (reduces(run, i, input, domain, NULL, NULL))
+                ts_run_return_total(run, i, input);
+    if (status == TS_OK && n > 0)
+        status = write_own(run, domain, z, n);
+    return write_others(run, domain, round, status);
 }
 
 /* A stage has failed. Upstream stages that only check values, such as minus_log, report at the end of a pass. This pass
@@ -196,7 +266,7 @@ static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int
         if (!reduction || reduction->feeds_map || reduction->finds_axes || nodes[i].rounds != 1 ||
             nodes[i].domain != domain || !ts_plan_reduces(run->plan, run->pass, i, 0))
             continue;
-        enum ts_status cause = serve_reductions(run, i, domain, z, n);
+        enum ts_status cause = add_slices(run, i, domain, z, n, true);
         if (cause == TS_OK)
             cause = ts_driver_finish(run->nodes[i].driver);
         if (cause == TS_OK)
@@ -228,17 +298,26 @@ static void prefetch(struct run *run, const struct plan_step *steps, int64_t num
     }
 }
 
-static enum ts_status run_slab(struct run *run, int32_t domain, int64_t z, int64_t n)
+/* Announces the slab that this rank computes in the next round. */
+static void announce_next(struct run *run, int32_t domain, int64_t round)
 {
     const struct ts_plan *plan = run->plan;
-    const int64_t nz = plan->nodes[domain].out.axes[0].n, following = z + n;
+    const int64_t nz = plan->nodes[domain].out.axes[0].n, slab = plan->slab_slices;
+    int64_t z;
+    const int64_t n = ts_plan_slab_of(plan->rank, nz, round + plan->n_ranks * slab, slab, &z);
+    if (n == 0)
+        return;
+    ts_plan_step(plan, run->pass, domain, z, n, run->done, run->next);
+    prefetch(run, run->next, run->slab_number + 1);
+}
+
+static enum ts_status compute_slab(struct run *run, int32_t domain, int64_t round, int64_t z, int64_t n)
+{
+    const struct ts_plan *plan = run->plan;
     enum ts_status status = run->back_end->begin_slab(run);
     for (int32_t i = 0; status == TS_OK && i < plan->n_nodes; i++) {
-        if (i == plan->n_sources && following < nz) {
-            const int64_t count = nz - following < plan->slab_slices ? nz - following : plan->slab_slices;
-            ts_plan_step(plan, run->pass, domain, following, count, run->done, run->next);
-            prefetch(run, run->next, run->slab_number + 1);
-        }
+        if (i == plan->n_sources)
+            announce_next(run, domain, round);
         if (i >= plan->n_sources && atomic_load(&plan->stop))
             return TS_STOPPED;
         const size_t n_records = ts_diag_count(run->diag);
@@ -246,9 +325,20 @@ static enum ts_status run_slab(struct run *run, int32_t domain, int64_t z, int64
         if (status != TS_OK && plan->nodes[i].chain_stage)
             status = find_cause(run, i, z, n, n_records, status);
     }
+    return status == TS_OK ? tabulate(run, domain, z, n) : status;
+}
+
+/* Every rank computes a slab, from slice `round` on; the last round has none for some of them. */
+static enum ts_status run_round(struct run *run, int32_t domain, int64_t round)
+{
+    int64_t z;
+    const int64_t nz = run->plan->nodes[domain].out.axes[0].n;
+    const int64_t n = ts_plan_slab_of(run->plan->rank, nz, round, run->plan->slab_slices, &z);
+    enum ts_status status = n > 0 ? compute_slab(run, domain, round, z, n) : TS_OK;
+    status = ts_ranks_agree(status);
     if (status == TS_OK)
-        status = serve_demands(run, domain, z, n);
-    if (status == TS_OK)
+        status = serve_demands(run, domain, round, z, n);
+    if (status == TS_OK && n > 0)
         status = run->back_end->end_slab(run);
     struct plan_step *swap = run->now;
     run->now = run->next;
@@ -262,9 +352,11 @@ static enum ts_status run_slab(struct run *run, int32_t domain, int64_t z, int64
 /* Plans the first slab of a domain, which the walk does once: the slices to be kept count as done from then on. */
 static void plan_first(struct run *run, int32_t domain)
 {
-    const int64_t nz = run->plan->nodes[domain].out.axes[0].n, slab = run->plan->slab_slices;
+    const struct ts_plan *plan = run->plan;
+    int64_t z;
+    const int64_t n = ts_plan_slab_of(plan->rank, plan->nodes[domain].out.axes[0].n, 0, plan->slab_slices, &z);
     if (!run->first_planned)
-        ts_plan_step(run->plan, run->pass, domain, 0, nz < slab ? nz : slab, run->done, run->now);
+        ts_plan_step(plan, run->pass, domain, z, n, run->done, run->now);
     run->first_planned = false;
 }
 
@@ -283,20 +375,39 @@ void ts_run_announce(struct run *run)
 static enum ts_status run_domain(struct run *run, int32_t domain, void (*on_slab)(struct run *))
 {
     const struct ts_plan *plan = run->plan;
-    const int64_t nz = plan->nodes[domain].out.axes[0].n, slab = plan->slab_slices;
+    const int64_t nz = plan->nodes[domain].out.axes[0].n, all = plan->slab_slices * plan->n_ranks;
     plan_first(run, domain);
-    for (int64_t z = 0; z < nz; z += slab) {
-        const int64_t n = nz - z < slab ? nz - z : slab;
+    for (int64_t round = 0; round < nz; round += all) {
+        const int64_t n = nz - round < all ? nz - round : all;
         if (atomic_load(&plan->stop))
             return TS_STOPPED;
         run->slab_slices = n;
-        const enum ts_status status = run_slab(run, domain, z, n);
+        const enum ts_status status = run_round(run, domain, round);
         if (status != TS_OK)
             return status;
         run->slices_done += n;
         on_slab(run);
     }
     return TS_OK;
+}
+
+/* Ends the reductions over volumes of which this pass was a round. All totals are joined before anything can fail on
+ * one of the ranks. */
+static enum ts_status finish_reductions(struct run *run)
+{
+    const struct ts_plan *plan = run->plan;
+    bool reduced[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES] = {false};
+    enum ts_status status = TS_OK;
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
+        for (int input = 0; input < STAGE_INPUTS; input++)
+            if (ts_plan_reduces(plan, run->pass, i, input)) {
+                ts_run_join_totals(run, i, input);
+                reduced[i] = true;
+            }
+    for (int32_t i = plan->n_sources; status == TS_OK && i < plan->n_nodes; i++)
+        if (reduced[i])
+            status = ts_driver_finish(run->nodes[i].driver);
+    return status;
 }
 
 static enum ts_status run_pass(struct run *run, void (*on_slab)(struct run *))
@@ -312,13 +423,9 @@ static enum ts_status run_pass(struct run *run, void (*on_slab)(struct run *))
     for (int32_t domain = 0; status == TS_OK && domain < plan->n_nodes; domain++)
         if (ts_plan_pass_uses(plan, run->pass, domain))
             status = run_domain(run, domain, on_slab);
-    for (int32_t i = plan->n_sources; status == TS_OK && i < plan->n_nodes; i++) {
-        bool reduced = false;
-        for (int input = 0; input < STAGE_INPUTS; input++)
-            reduced |= ts_plan_reduces(plan, run->pass, i, input);
-        if (reduced)
-            status = ts_driver_finish(run->nodes[i].driver);
-    }
+    status = ts_ranks_agree(status);
+    if (status == TS_OK)
+        status = finish_reductions(run);
     return status == TS_OK ? ts_run_find_axes(run) : status;
 }
 
@@ -330,6 +437,7 @@ enum ts_status ts_run_walk(struct run *run, void (*on_slab)(struct run *))
             status = run_pass(run, on_slab);
         if (status == TS_OK)
             status = run->back_end->drain(run);
+        status = ts_run_unite_tables(run, status);
         if (status == TS_OK && run->plan->n_volumes > 1)
             status = ts_run_next_volume(run);
     }

@@ -193,14 +193,30 @@ static void take_slices(const struct stage_reduced *reduced, int input, const st
                   slices);
 }
 
-void ts_stage_reduced_add(struct stage_reduced *reduced, int input, const struct ts_image *slab)
+/* Returns the context of reductions over the volume. */
+static struct stage_context *volume_context(struct stage_reduced *reduced)
 {
-    struct stage_context *context = &reduced->context;
+    reduced->context.result = reduced->per_slice ? reduced->reference_result : reduced->result;
+    return &reduced->context;
+}
+
+void ts_stage_reduced_join(struct stage_reduced *reduced, int input, const void *total)
+{
+    const struct stage_context *context = volume_context(reduced);
+    if (reduced->begun[input])
+        context->stage->reduction->merge(context, input, reduced->totals[input], total);
+    else
+        memcpy(reduced->totals[input], total, ts_stage_reduced_sum_bytes(reduced, input));
+    reduced->begun[input] = true;
+}
+
+void ts_stage_reduced_add_after(struct stage_reduced *reduced, int input, const struct ts_image *slab,
+                                void (*await)(void *user), void *user)
+{
+    const struct stage_context *context = volume_context(reduced);
     const struct stage_reduction *reduction = context->stage->reduction;
-    context->result = reduced->per_slice ? reduced->reference_result : reduced->result;
-    const size_t bytes = reduction->partial_bytes(context, input);
     const int64_t n = slab->axes[0].n;
-    if (bytes == 0)
+    if (reduction->partial_bytes(context, input) == 0)
         return;
     for (int64_t done = 0; done < n;) {
         /* Exact merging: each slot gets a contiguous group of slices. Else, and where slices are packed, each slot gets
@@ -214,15 +230,37 @@ void ts_stage_reduced_add(struct stage_reduced *reduced, int input, const struct
             take_slices(reduced, input, slab, first, end - first, group, slices);
             reduction->reduce(context, input, slices, slot(reduced, group));
         }
-        for (int64_t group = 0; group < groups; group++) {
-            if (reduced->begun[input])
-                reduction->merge(context, input, reduced->totals[input], slot(reduced, group));
-            else
-                memcpy(reduced->totals[input], slot(reduced, group), bytes);
-            reduced->begun[input] = true;
-        }
+        if (done == 0 && await)
+            await(user);
+        for (int64_t group = 0; group < groups; group++)
+            ts_stage_reduced_join(reduced, input, slot(reduced, group));
         done += taken;
     }
+}
+
+void ts_stage_reduced_add(struct stage_reduced *reduced, int input, const struct ts_image *slab)
+{
+    ts_stage_reduced_add_after(reduced, input, slab, NULL, NULL);
+}
+
+const void *ts_stage_reduced_sum(const struct stage_reduced *reduced, int input)
+{
+    return reduced->begun[input] ? reduced->totals[input] : NULL;
+}
+
+size_t ts_stage_reduced_sum_bytes(const struct stage_reduced *reduced, int input)
+{
+    return reduced->context.stage->reduction->partial_bytes(&reduced->context, input);
+}
+
+void ts_stage_reduced_forget(struct stage_reduced *reduced, int input)
+{
+    reduced->begun[input] = false;
+}
+
+void *ts_stage_reduced_spare(const struct stage_reduced *reduced)
+{
+    return slot(reduced, 0);
 }
 
 enum ts_status ts_stage_reduced_finish(struct stage_reduced *reduced)
@@ -232,7 +270,7 @@ enum ts_status ts_stage_reduced_finish(struct stage_reduced *reduced)
     const void *totals[STAGE_INPUTS];
     struct ts_image tables[STAGE_TABLES];
     for (int input = 0; input < STAGE_INPUTS; input++)
-        totals[input] = reduced->begun[input] ? reduced->totals[input] : NULL;
+        totals[input] = ts_stage_reduced_sum(reduced, input);
     for (int i = 0; i < reduced->n_tables - reduced->n_map_tables; i++)
         tables[i] = reduced->tables[i].image;
     void *result = reduced->per_slice ? reduced->reference_result : reduced->result;

@@ -32,6 +32,23 @@ void *ts_stage_reduced_total(struct stage_reduced *reduced, int input);
 /* Ends the round: calls finish(), whose status it returns, and clears the totals for the next round. */
 enum ts_status ts_stage_reduced_finish(struct stage_reduced *reduced);
 
+/* ---- over a volume of which other processes reduce a part --------------------------------------- */
+
+/* Returns the total of an input in this round, which is flat memory, or NULL where no slices were added; and its bytes.
+ */
+const void *ts_stage_reduced_sum(const struct stage_reduced *reduced, int input);
+size_t ts_stage_reduced_sum_bytes(const struct stage_reduced *reduced, int input);
+/* Forgets the slices that were added in this round. */
+void ts_stage_reduced_forget(struct stage_reduced *reduced, int input);
+/* Merges the total of slices behind those that were added here. It may lie in the memory for a partial that
+ * ts_stage_reduced_spare returns, which ts_stage_reduced_add overwrites. */
+void ts_stage_reduced_join(struct stage_reduced *reduced, int input, const void *total);
+void *ts_stage_reduced_spare(const struct stage_reduced *reduced);
+/* As ts_stage_reduced_add. Once the slices are reduced, and before they are merged, it calls await(), which brings the
+ * total of the slices before them (ts_stage_reduced_total): these may be reduced meanwhile. NULL: it calls nothing. */
+void ts_stage_reduced_add_after(struct stage_reduced *reduced, int input, const struct ts_image *slab,
+                                void (*await)(void *user), void *user);
+
 /* ---- slice by slice -------------------------------------------------------------------------- */
 
 /* Runs all rounds over each slice of the slab; afterwards the result stands for this slab. The rounds of whole-volume

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The options of a plan, and what the machine has where they leave it open.
+ */
+#include "pipeline/plan/plan_options.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "core/available.h"
+#include "pipeline/plan/plan_choose.h"
+#include "pipeline/ranks/ranks.h"
+
+/* Ranks that may use the same processors share them. */
+static int processor_count(void)
+{
+    const int share = ts_ranks().processors;
+    cpu_set_t set;
+    const int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return share > 0 && share < count ? share : count;
+}
+
+/* Returns 60 % of the memory that is available, and 1 GiB where the system does not report it, for all ranks of this
+ * machine. */
+static int64_t default_budget(void)
+{
+    const int64_t available = ts_memory_available();
+    return (available > 0 ? available / 10 * 6 : (int64_t)1 << 30) / ts_ranks().on_host;
+}
+
+/* Ranks cut z alike, so all of them take the fewest threads and the least memory that one of them has. */
+static enum ts_status take_ranks(struct ts_plan *plan)
+{
+    const struct ranks ranks = ts_ranks();
+    int64_t least[] = {plan->threads, plan->budget_bytes};
+    plan->rank = ranks.number;
+    plan->n_ranks = ranks.count;
+    const enum ts_status status = ts_ranks_least(TS_OK, least);
+    plan->threads = (int)least[0];
+    plan->budget_bytes = least[1];
+    return status;
+}
+
+struct ts_options ts_plan_known_options(const struct ts_options *given)
+{
+    struct ts_options options = {.size = sizeof options};
+    memcpy(&options, given, given->size > 0 && given->size < sizeof options ? given->size : sizeof options);
+    return options;
+}
+
+enum ts_status ts_plan_take_options(struct ts_plan *plan, const struct ts_options *options, struct ts_diag *diag)
+{
+    enum { MOST_THREADS = 1024 };
+    plan->threads = options->threads > 0 ? options->threads : processor_count();
+    plan->budget_bytes = options->memory_bytes > 0 ? options->memory_bytes : default_budget();
+    plan->force = options->force;
+    plan->on_event = options->on_event;
+    plan->user = options->user;
+    plan->profile = options->profile ? ts_arena_text(plan->arena, options->profile, strlen(options->profile)) : NULL;
+    plan->trace = plan->profile ? ts_trace_create() : NULL;
+    if (options->profile && !plan->trace)
+        ts_diag_no_memory(diag, strlen(options->profile));
+    if (plan->threads > MOST_THREADS)
+        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "threads"},
+                      "%d threads are more than the limit of %d", plan->threads, MOST_THREADS);
+    ts_plan_load_rates(plan, options->rates);
+    return take_ranks(plan);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ranks are processes that carry out one run together, each a part of its slabs. Rank 0 writes the outputs and speaks
+ * to the user. In a build without MPI, and in a program that MPI has not launched, there is one rank: nothing is sent
+ * then, and every call returns at once.
+ *
+ * Ranks that wait for one another must learn when one of them has failed. So they meet often, in ts_ranks_agree(), and
+ * send nothing between two meetings that could fail on the way: a rank with an error says so at the next meeting. After
+ * a meeting at which one had failed all of them give up, and no call communicates any more but ts_ranks_end(). All
+ * calls come from the thread that called ts_ranks_begin().
+ */
+#ifndef PIPELINE_RANKS_RANKS_H
+#define PIPELINE_RANKS_RANKS_H
+
+#include "core/diag.h"
+
+struct ranks {
+    int number, count; /* of this rank, counted from 0, and of all */
+    int on_host;       /* ranks of this machine */
+    int processors;    /* of this machine, for each of its ranks; 0 where there is one rank in all */
+};
+
+/* Starts MPI where the program was built with it and launched by it. The fork server of the sandboxes must run by then.
+ * Returns TS_RUN_FAILED (ranks-start) where MPI refuses to start. */
+enum ts_status ts_ranks_begin(struct ts_diag *diag);
+struct ranks ts_ranks(void);
+/* Ends MPI. Returns the exit code of the rank that speaks, which is that of all. */
+int ts_ranks_end(int code);
+/* Returns true on the rank that prints what happened: the one whose failure ended the run, else rank 0. */
+bool ts_ranks_speaks(void);
+
+/* Waits until all ranks meet. Returns TS_OK where all of them do, else the status of the first one that failed. */
+enum ts_status ts_ranks_agree(enum ts_status status);
+/* As above, and makes each of two numbers the least that any rank has. */
+enum ts_status ts_ranks_least(enum ts_status status, int64_t numbers[2]);
+
+/* Send bytes to another rank, and receive as many from it. Both wait for the other. */
+void ts_ranks_send(int to, const void *data, size_t bytes);
+void ts_ranks_receive(int from, void *data, size_t bytes);
+/* Gives all ranks the bytes of rank 0. */
+void ts_ranks_share(void *data, size_t bytes);
+/* Gives all ranks the bits that are set on any of them. So they join arrays of which each rank has filled in a part,
+ * or the same part, with the same bytes, and left zeros elsewhere. */
+void ts_ranks_unite(void *data, size_t bytes);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This stands for the ranks in a build without MPI: there is one.
+ */
+#include "pipeline/ranks/ranks.h"
+
+enum ts_status ts_ranks_begin(struct ts_diag *diag)
+{
+    (void)diag;
+    return TS_OK;
+}
+
+struct ranks ts_ranks(void)
+{
+    return (struct ranks){.count = 1, .on_host = 1};
+}
+
+int ts_ranks_end(int code)
+{
+    return code;
+}
+
+bool ts_ranks_speaks(void)
+{
+    return true;
+}
+
+enum ts_status ts_ranks_agree(enum ts_status status)
+{
+    return status;
+}
+
+enum ts_status ts_ranks_least(enum ts_status status, int64_t numbers[2])
+{
+    (void)numbers;
+    return status;
+}
+
+void ts_ranks_send(int to, const void *data, size_t bytes)
+{
+    (void)to;
+    (void)data;
+    (void)bytes;
+}
+
+void ts_ranks_receive(int from, void *data, size_t bytes)
+{
+    (void)from;
+    (void)data;
+    (void)bytes;
+}
+
+void ts_ranks_share(void *data, size_t bytes)
+{
+    (void)data;
+    (void)bytes;
+}
+
+void ts_ranks_unite(void *data, size_t bytes)
+{
+    (void)data;
+    (void)bytes;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The ranks of MPI. MPI is a state of the whole process, and so is what this file remembers of it. Libraries of MPI
+ * wait in a loop that takes a whole core. Here a rank sleeps between two looks, because the threads that compress need
+ * the core. An error of MPI ends all ranks, as MPI does unless it is told otherwise.
+ */
+#include <mpi.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "pipeline/ranks/ranks.h"
+
+/* A message has at most PIECE_BYTES, since MPI counts in int. */
+enum { PIECE_BYTES = 1 << 30, SHORTEST_SLEEP_NS = 2000, LONGEST_SLEEP_NS = 200000, STATUS_BITS = 8 };
+
+static struct ranks ranks = {.count = 1, .on_host = 1};
+static bool begun;
+static int failed = -1; /* rank whose failure ended the run */
+
+static bool is_launched(void)
+{
+    static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PMI_FD"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        found |= getenv(variables[i]) != NULL;
+    return found;
+}
+
+/* Counts the ranks of this machine, and the processors that any of them may use. */
+static void look_at_host(void)
+{
+    MPI_Comm host;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    (void)sched_getaffinity(0, sizeof set, &set);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    MPI_Comm_size(host, &ranks.on_host);
+    MPI_Allreduce(MPI_IN_PLACE, &set, sizeof set, MPI_BYTE, MPI_BOR, host);
+    MPI_Comm_free(&host);
+    const int share = CPU_COUNT(&set) / ranks.on_host;
+    if (ranks.count > 1)
+        ranks.processors = share > 1 ? share : 1;
+}
+
+enum ts_status ts_ranks_begin(struct ts_diag *diag)
+{
+    int provided;
+    if (!is_launched())
+        return TS_OK;
+    /* No process may look into this one's memory, so Open MPI must not have ranks copy from one another's. */
+    setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
+    setenv("OMPI_MCA_smsc", "^cma,xpmem,knem", 0);
+    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS || provided < MPI_THREAD_FUNNELED)
+        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "ranks-start"},
+                             "MPI cannot be started beside threads");
+    begun = true;
+    MPI_Comm_rank(MPI_COMM_WORLD, &ranks.number);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks.count);
+    look_at_host();
+    return TS_OK;
+}
+
+struct ranks ts_ranks(void)
+{
+    return ranks;
+}
+
+bool ts_ranks_speaks(void)
+{
+    return ranks.number == (failed >= 0 ? failed : 0);
+}
+
+static void wait_for(MPI_Request *request)
+{
+    struct timespec sleep = {.tv_nsec = SHORTEST_SLEEP_NS};
+    int done = 0;
+    while (MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
+        nanosleep(&sleep, NULL);
+        if (sleep.tv_nsec < LONGEST_SLEEP_NS)
+            sleep.tv_nsec *= 2;
+    }
+}
+
+int ts_ranks_end(int code)
+{
+    MPI_Request request;
+    if (!begun)
+        return code;
+    MPI_Ibcast(&code, 1, MPI_INT, failed >= 0 ? failed : 0, MPI_COMM_WORLD, &request);
+    wait_for(&request);
+    MPI_Finalize();
+    begun = false;
+    return code;
+}
+
+enum ts_status ts_ranks_least(enum ts_status status, int64_t numbers[2])
+{
+    /* The first rank that failed has the least verdict. */
+    const int64_t verdict = status == TS_OK ? INT64_MAX : (int64_t)ranks.number << STATUS_BITS | status;
+    int64_t mine[] = {verdict, numbers[0], numbers[1]}, least[3];
+    MPI_Request request;
+    if (ranks.count == 1 || failed >= 0)
+        return status;
+    MPI_Iallreduce(mine, least, 3, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD, &request);
+    wait_for(&request);
+    numbers[0] = least[1];
+    numbers[1] = least[2];
+    if (least[0] == INT64_MAX)
+        return TS_OK;
+    failed = (int)(least[0] >> STATUS_BITS);
+    return (enum ts_status)(least[0] & ((1 << STATUS_BITS) - 1));
+}
+
+enum ts_status ts_ranks_agree(enum ts_status status)
+{
+    return ts_ranks_least(status, (int64_t[2]){0});
+}
+
+/* Calls `move` for each piece of the bytes. */
+static void in_pieces(void *data, size_t bytes, void (*move)(int rank, void *piece, int n, MPI_Request *), int rank)
+{
+    for (size_t at = 0; at < bytes; at += PIECE_BYTES) {
+        const size_t n = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
+        MPI_Request request;
+        move(rank, (char *)data + at, (int)n, &request);
+        wait_for(&request);
+    }
+}
+
+static void send_piece(int to, void *piece, int n, MPI_Request *request)
+{
+    MPI_Isend(piece, n, MPI_BYTE, to, 0, MPI_COMM_WORLD, request);
+}
+
+static void receive_piece(int from, void *piece, int n, MPI_Request *request)
+{
+    MPI_Irecv(piece, n, MPI_BYTE, from, 0, MPI_COMM_WORLD, request);
+}
+
+static void share_piece(int from, void *piece, int n, MPI_Request *request)
+{
+    MPI_Ibcast(piece, n, MPI_BYTE, from, MPI_COMM_WORLD, request);
+}
+
+static void unite_piece(int with, void *piece, int n, MPI_Request *request)
+{
+    (void)with;
+    MPI_Iallreduce(MPI_IN_PLACE, piece, n, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD, request);
+}
+
+void ts_ranks_send(int to, const void *data, size_t bytes)
+{
+    in_pieces((void *)data, bytes, send_piece, to);
+}
+
+void ts_ranks_receive(int from, void *data, size_t bytes)
+{
+    in_pieces(data, bytes, receive_piece, from);
+}
+
+void ts_ranks_share(void *data, size_t bytes)
+{
+    if (ranks.count > 1)
+        in_pieces(data, bytes, share_piece, 0);
+}
+
+void ts_ranks_unite(void *data, size_t bytes)
+{
+    if (ranks.count > 1)
+        in_pieces(data, bytes, unite_piece, 0);
+}

@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several ranks under mpirun write the bytes that one process writes, end together where one of them fails, and leave nothing behind.
+
+usage: test_ranks.py PROGRAM MPIRUN, of a build with TOMOSTAGE_MPI=ON. Prints a line for each test, and one that counts them."""
+import hashlib
+import json
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+from harness import PROGRAM, Skip, run, run_tests, test
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DATASETS = os.path.join(HERE, "../../datasets")
+MPIRUN = [sys.argv[2], "--allow-run-as-root", "--oversubscribe"]
+RANKS = (1, 2, 3, 4)
+ENVIRONMENT = dict(os.environ, TOMOSTAGE_RATES="", OMP_WAIT_POLICY="passive", ASAN_OPTIONS="detect_leaks=0")
+INPUTS = tempfile.mkdtemp(prefix="tomostage-ranks-")
+LIMIT_S = 300
+
+
+def launch(n, *arguments):
+    return subprocess.Popen([*MPIRUN, "-n", str(n), PROGRAM, *arguments], cwd=INPUTS, env=ENVIRONMENT, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def end(process):
+    out, err = process.communicate(timeout=LIMIT_S)
+    return process.returncode, out, err
+
+
+def ranks_run(n, *arguments, expect=0):
+    code, out, err = end(launch(n, *arguments))
+    assert code == expect, f"{n} ranks, {arguments}: exit {code}, expected {expect}\n{out}{err}"
+    return out, err
+
+
+def digest(path):
+    """The digest of a file, or of all files of a folder."""
+    found = hashlib.sha256()
+    names = [path] if os.path.isfile(path) else sorted(os.path.join(a, n) for a, _, names in os.walk(path) for n in names)
+    assert names, f"{path} is missing"
+    for name in names:
+        found.update(os.path.relpath(name, path).encode())
+        with open(name, "rb") as file:
+            found.update(file.read())
+    return found.hexdigest()
+
+
+def make_inputs():
+    if os.listdir(INPUTS):
+        return
+    scan = [sys.executable, os.path.join(DATASETS, "make_scan.py")]
+    for command in (["phantom", "head", "-o", "tilted", "--size", "64", "--tilt", "20", "--quiet"],
+                    ["phantom", "head", "-o", "study", "--size", "256", "--slices", "4", "--noise", "25", "--quiet"],
+                    ["phantom", "head", "-o", "small", "--size", "40", "--slices", "14", "--noise", "10", "--quiet"]):
+        run(*command, cwd=INPUTS)
+    for arguments in (["scan.nxs"], ["zingers.nxs", "--zingers", "300"], ["wide.nxs", "--wide"]):
+        subprocess.run([*scan, *arguments], cwd=INPUTS, check=True)
+
+
+def compare(folder, chain, output, *options, ranks=RANKS):
+    """Runs a chain in one process and in ranks, and compares all bytes of the output. A text with OUT names the output itself."""
+    make_inputs()
+
+    def arguments(name):
+        out = os.path.join(folder, name, output)
+        os.makedirs(os.path.dirname(out), exist_ok=True)
+        if "OUT" in chain:
+            return ["run", chain_file("out.yaml", chain.replace("OUT", out)), "--quiet", *options]
+        return ["run", chain, "-o", out, "--quiet", *options]
+
+    one = os.path.join(folder, "one", output)
+    done = run(*arguments("one"), cwd=INPUTS)
+    for n in ranks:
+        several = os.path.join(folder, f"ranks-{n}", output)
+        _, err = ranks_run(n, *arguments(f"ranks-{n}"))
+        assert digest(os.path.dirname(several)) == digest(os.path.dirname(one)), f"{n} ranks write other bytes: {chain}"
+        assert err == done.stderr, f"{n} ranks print other messages: {chain}\n{done.stderr}\n---\n{err}"
+        shutil.rmtree(os.path.dirname(several))
+
+
+def chain_file(name, text):
+    make_inputs()
+    with open(os.path.join(INPUTS, name), "w", encoding="utf-8") as file:
+        file.write(text)
+    return name
+
+
+@test
+def stages(folder):
+    """The example of every stage."""
+    chains = os.path.join(DATASETS, "chains/stages")
+    make_inputs()
+    for name in sorted(os.listdir(chains)):
+        shutil.copy(os.path.join(chains, name), INPUTS)
+        compare(os.path.join(folder, name), name, "out.h5", ranks=(3,))
+    assert len(os.listdir(chains)) > 40
+
+
+@test
+def halos_and_tables(folder):
+    compare(folder, "dicom small | box radius=1 dimensions=3d | save name=smooth | histogram bins=32 | clahe | statistics scope=slice "
+            "| tv weight=20 iterations=4 dimensions=3d | hdf5 x.h5", "out.h5")
+
+
+@test
+def long_halos(folder):
+    """A halo is longer than the slabs of a rank, and wraps around the volume."""
+    compare(folder, "dicom small | box radius=5 dimensions=3d border=wrap | median radius=2 dimensions=3d | hdf5 x.h5", "out.h5")
+
+
+@test
+def histograms(folder):
+    compare(folder, "dicom small | window center=40 width=400 | equalize | histogram bins=64 | statistics | hdf5 x.h5", "out.h5")
+
+
+@test
+def float_sums(folder):
+    """Sums of floats depend on their order."""
+    compare(folder, "dicom small | gaussian sigma=1.3 dimensions=3d | statistics | invert | box radius=1 | statistics | hdf5 x.h5", "out.h5")
+
+
+@test
+def projections(folder):
+    compare(folder, "dicom small | radon views=24 | save name=sinogram | fbp | save name=fbp | sirt input=sinogram iterations=3 "
+            "| statistics | hdf5 x.h5", "out.h5")
+
+
+@test
+def sweeps(folder):
+    compare(folder, "dicom small | gaussian sigma=1 | box radius={sweep 0 1 2} dimensions=3d | equalize | statistics | hdf5 x.h5",
+            "out.h5")
+
+
+@test
+def searches(folder):
+    compare(folder, "dicom small | gaussian sigma=1 | crop above=-500 | statistics | hdf5 x.h5", "out.h5")
+
+
+@test
+def little_memory(folder):
+    """Slabs are of a few slices, and there are many rounds."""
+    refused = run("check", "dicom small | box radius=1 dimensions=3d | equalize | statistics | hdf5 x.h5", "--memory", "1000", expect=2,
+                  cwd=(make_inputs(), INPUTS)[1])
+    budget = refused.stderr.split("--memory ")[1].split("M")[0] + "M"
+    compare(folder, "dicom small | box radius=1 dimensions=3d | equalize | statistics | hdf5 x.h5", "out.h5", "--memory",
+            str(int(budget[:-1]) + 1) + "M", "--threads", "1")
+
+
+@test
+def more_ranks_than_slices(folder):
+    text = "tomostage: 2\ninput: {dicom: ./small, slices: [3, 5]}\nstages: [box: {radius: 1}, equalize: {}, statistics: {}]\n"
+    compare(folder, chain_file("few.yaml", text), "out.h5", ranks=(3, 4))
+
+
+@test
+def other_formats(folder):
+    """Rank 0 writes them all."""
+    for name, output in (("nifti", "out.nii.gz"), ("tiff", "out.tif"), ("png", "slices"), ("dicom", "series")):
+        compare(os.path.join(folder, name), f"tomostage: 2\ninput: {{dicom: ./small}}\nstages: [box: {{radius: 1}}, window: {{center: 40, width: 400}}]\n"
+                f"output: {{{name}: OUT}}\n", output)
+
+
+@test
+def invalid_pixels(folder):
+    """Their bits come from the rank that has computed the slice, and the input's are counted by the rank that reads it."""
+    make_inputs()
+    run("run", "dicom small | threshold above=0 name=inside | apply_mask input=input mask=inside | hdf5 masked.h5", "--force",
+        "--quiet", cwd=INPUTS)
+    compare(folder, "result masked.h5 | box radius=1 dimensions=3d | statistics | hdf5 x.h5", "out.h5")
+
+
+def write_nifti(path, volumes, nz, ny, nx, value):
+    """Writes floats; value(v, z) gives those of a slice."""
+    header = bytearray(352)
+    struct.pack_into("<i", header, 0, 348)
+    struct.pack_into("<8h", header, 40, 4 if volumes > 1 else 3, nx, ny, nz, volumes, 1, 1, 1)
+    struct.pack_into("<2h", header, 70, 16, 32)
+    struct.pack_into("<8f", header, 76, 1, 1, 1, 2, 1.5, 0, 0, 0)
+    struct.pack_into("<3f", header, 108, 352, 1, 0)
+    header[123] = 2 | 8
+    struct.pack_into("<2h", header, 252, 0, 1)
+    for row in range(3):
+        struct.pack_into("<4f", header, 280 + 16 * row, *[(row == k) * (2 if k == 2 else 1) for k in range(4)])
+    header[344:348] = b"n+1\0"
+    with open(path, "wb") as file:
+        file.write(header)
+        for v in range(volumes):
+            for z in range(nz):
+                for i in range(ny * nx):
+                    file.write(struct.pack("<f", value(v, z, i)))
+
+
+@test
+def series(folder):
+    """Several volumes, one after the other."""
+    make_inputs()
+    write_nifti(os.path.join(INPUTS, "series.nii"), 3, 7, 12, 10, lambda v, z, i: (v + 1) * 0.1 + z * 0.013 + i % 17 / 3)
+    compare(folder, "nifti series.nii | box radius=1 dimensions=3d | statistics | statistics scope=slice | equalize | hdf5 x.h5", "out.h5")
+
+
+# ---- what goes wrong -------------------------------------------------------------------------------
+
+SLOW = "nifti long.nii | tv weight=0.1 iterations=300 dimensions=3d | hdf5 x.h5"
+
+
+def processes():
+    """The ranks that run, in the order in which they were started."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                program = file.read().split(b"\0")[0].decode()
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+                found[int(pid)] = program, int(file.read().rsplit(")", 1)[1].split()[1])
+        except OSError:
+            continue
+    return sorted(pid for pid, (program, parent) in found.items() if program == PROGRAM and found.get(parent, ("", 0))[0] != PROGRAM)
+
+
+def start_slow(out):
+    """Starts a run of three ranks that takes long, and waits until it computes."""
+    make_inputs()
+    if not os.path.exists(os.path.join(INPUTS, "long.nii")):
+        write_nifti(os.path.join(INPUTS, "long.nii"), 200, 9, 32, 32, lambda v, z, i: i % 17 / 3)
+    process = launch(3, "run", SLOW, "-o", out, "--every", "0")
+    assert "pass" in process.stderr.readline()
+    return process, processes()
+
+
+def expect_nothing(folder):
+    assert os.listdir(folder) == [], f"left behind: {os.listdir(folder)}"
+
+
+@test
+def a_killed_rank(folder):
+    for victim in range(3):
+        process, ranks = start_slow(os.path.join(folder, "out.h5"))
+        assert len(ranks) == 3, ranks
+        os.kill(ranks[victim], signal.SIGKILL)
+        code, _, _ = end(process)
+        assert code != 0
+        deadline = time.monotonic() + 30
+        while processes() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert processes() == [], "ranks run on"
+        expect_nothing(folder)
+
+
+@test
+def signals(folder):
+    """A signal to one rank ends all of them with its exit code and one sentence; one to mpirun ends them too."""
+    for victim in range(3):
+        process, ranks = start_slow(os.path.join(folder, "out.h5"))
+        os.kill(ranks[victim], signal.SIGTERM)
+        code, _, err = end(process)
+        assert code == 128 + signal.SIGTERM, f"exit {code}\n{err}"
+        assert err.count("tomostage: stopped by SIGTERM; nothing was written") == 1, err
+        expect_nothing(folder)
+    process, _ = start_slow(os.path.join(folder, "out.h5"))
+    process.send_signal(signal.SIGTERM)
+    assert end(process)[0] != 0
+    expect_nothing(folder)
+
+
+@test
+def an_error_of_one_rank(folder):
+    """Slice 12 holds a value that is no number, which one rank alone finds. All end with its message and its exit code."""
+    make_inputs()
+    write_nifti(os.path.join(INPUTS, "nan.nii"), 1, 14, 9, 9, lambda v, z, i: float("nan") if (z, i) == (12, 5) else 1.0 + i)
+    one = run("run", "nifti nan.nii | radon views=12 | fbp | hdf5 x.h5", "-o", os.path.join(folder, "out.h5"), "--quiet", cwd=INPUTS, expect=None)
+    assert one.returncode in (1, 3), one.returncode
+    for n in RANKS:
+        _, err = ranks_run(n, "run", "nifti nan.nii | radon views=12 | fbp | hdf5 x.h5", "-o", os.path.join(folder, "out.h5"), "--quiet",
+                           expect=one.returncode)
+        assert err.count("error:") == 1 and one.stderr.splitlines()[0] in err, f"{one.stderr}\n---\n{err}"
+        expect_nothing(folder)
+
+
+@test
+def errors_of_all_ranks(folder):
+    """A chain that is wrong is reported once; so are an input that is not there and an output that is."""
+    make_inputs()
+    open(os.path.join(folder, "there.h5"), "w").close()
+    for chain, code, name in (("dicom small | box radius=-1 | hdf5 x.h5", 2, "new.h5"), ("dicom absent | box radius=1 | hdf5 x.h5", 3, "new.h5"),
+                              ("dicom small | box radius=1 | hdf5 x.h5", 1, "there.h5")):
+        one = run("run", chain, "-o", os.path.join(folder, name), cwd=INPUTS, expect=code)
+        _, err = ranks_run(3, "run", chain, "-o", os.path.join(folder, name), expect=code)
+        assert err.count("error:") == 1 and one.stderr.splitlines()[0] in err, err
+    assert os.listdir(folder) == ["there.h5"]
+
+
+@test
+def refusals(folder):
+    """What ranks cannot do yet is refused by name, once."""
+    make_inputs()
+    out = os.path.join(folder, "out.h5")
+    run("run", "dicom small | box radius=1 | save name=smooth | equalize | hdf5 x.h5", "-o", out, "--quiet", cwd=INPUTS)
+    for code, arguments in (("ranks-device", ["--device", "cuda"]), ("ranks-resume", ["--resume-from", out])):
+        _, err = ranks_run(2, "run", "dicom small | box radius=1 | save name=smooth | equalize | hdf5 x.h5", "-o", os.path.join(folder, "other.h5"), *arguments, expect=2)
+        assert err.count("error:") == 1 and f"[{code}]" in err, err
+
+
+@test
+def a_full_disk(folder):
+    """The disk of rank 0, which writes, has 64 KiB. The others hear of it."""
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
+        raise Skip("a file system of the test's own may not be mounted here")
+    disk = ('mount --make-rprivate / && mount -t tmpfs -o size=64k none "$1" || exit 99; folder=$1; shift; "$@"; code=$?; '
+            'find "$folder" -mindepth 1 -printf "left %P\\n"; exit $code')
+    make_inputs()
+    arguments = [PROGRAM, "run", "dicom study | box radius=1 dimensions=3d | gaussian sigma=1 dimensions=3d | hdf5 x.h5", "-o", os.path.join(folder, "out.h5"), "--quiet"]
+    process = subprocess.Popen([*MPIRUN, "-n", "1", "unshare", "-m", "bash", "-c", disk, "bash", folder, *arguments, ":", "-n", "2", *arguments],
+                               cwd=INPUTS, env=ENVIRONMENT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    code, out, err = end(process)
+    assert code == 1 and err.count("error:") == 1 and "No space left" in err and "left " not in out, f"exit {code}\n{out}{err}"
+    expect_nothing(folder)
+
+
+@test
+def events(folder):
+    """Programs that read the events find those of one run."""
+    make_inputs()
+    out, _ = ranks_run(3, "run", "dicom small | box radius=1 | equalize | hdf5 x.h5", "-o", os.path.join(folder, "out.h5"), "--json")
+    found = [json.loads(line)["event"] for line in out.splitlines()]
+    assert found.count("started") == 1 and found.count("finished") == 1, found
+
+
+try:
+    code = run_tests()
+finally:
+    shutil.rmtree(INPUTS, ignore_errors=True)
+sys.exit(code)
