@@ -100,7 +100,7 @@ static void count_bytes(struct ts_plan *plan, struct simulation *simulation, int
         bytes += ts_sink_memory_bytes(plan->chain->output.sinks[i].format, &request);
     }
     bytes += ts_plan_received_bytes(plan);
-    plan->memory_bytes = (int64_t)(bytes + ts_hdf5_memory_bytes(images, n_images, plan->threads));
+    plan->memory_bytes = (int64_t)(bytes + ts_hdf5_memory_bytes(images, n_images, plan->writer_threads));
     plan->gpu_bytes = (int64_t)device;
 }
 

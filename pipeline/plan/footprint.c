@@ -94,7 +94,7 @@ struct sink_request ts_plan_sink_request(const struct ts_plan *plan, int32_t i)
                                    .attributes = source->attributes,
                                    .n_attributes = source->n_attributes,
                                    .codec = (enum sink_codec)output->codec,
-                                   .threads = plan->threads,
+                                   .threads = plan->writer_threads,
                                    .force = plan->force};
     if (output->window.rows > 0) {
         const double center = output->window.values[0], width = output->window.values[1];

@@ -91,6 +91,7 @@ struct ts_plan {
     struct device_numbers cuda_device;
     int cuda_driver;
     int threads;
+    int writer_threads; /* that compress on rank 0: as many as `threads` where there is one rank */
     int64_t budget_bytes, memory_bytes, output_bytes;
     int64_t gpu_budget_bytes, gpu_bytes; /* 0 on the CPU */
     size_t piece_bytes;                  /* PLAN_PIECE_BYTES, or less where a test wants many pieces */

@@ -11,13 +11,20 @@
 #include "pipeline/plan/plan_choose.h"
 #include "pipeline/ranks/ranks.h"
 
-/* Ranks that may use the same processors share them. */
 static int processor_count(void)
 {
-    const int share = ts_ranks().processors;
     cpu_set_t set;
-    const int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return share > 0 && share < count ? share : count;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+/* Ranks that may use the same processors share them. The writer of rank 0 has them all: it compresses what all ranks of
+ * all machines compute, and they wait for it. */
+static void share_processors(struct ts_plan *plan)
+{
+    const int share = ts_ranks().processors;
+    plan->threads = plan->writer_threads = processor_count();
+    if (share > 0 && share < plan->threads)
+        plan->threads = share;
 }
 
 /* Returns 60 % of the memory that is available, and 1 GiB where the system does not report it, for all ranks of this
@@ -32,12 +39,15 @@ static int64_t default_budget(void)
 static enum ts_status take_ranks(struct ts_plan *plan)
 {
     const struct ranks ranks = ts_ranks();
-    int64_t least[] = {plan->threads, plan->budget_bytes};
+    int64_t least[] = {plan->threads, plan->budget_bytes}, writer[] = {plan->writer_threads, 0};
     plan->rank = ranks.number;
     plan->n_ranks = ranks.count;
-    const enum ts_status status = ts_ranks_least(TS_OK, least);
+    enum ts_status status = ts_ranks_least(TS_OK, least);
+    if (status == TS_OK)
+        status = ts_ranks_least(TS_OK, writer);
     plan->threads = (int)least[0];
     plan->budget_bytes = least[1];
+    plan->writer_threads = (int)writer[0];
     return status;
 }
 
@@ -51,7 +61,9 @@ struct ts_options ts_plan_known_options(const struct ts_options *given)
 enum ts_status ts_plan_take_options(struct ts_plan *plan, const struct ts_options *options, struct ts_diag *diag)
 {
     enum { MOST_THREADS = 1024 };
-    plan->threads = options->threads > 0 ? options->threads : processor_count();
+    share_processors(plan);
+    if (options->threads > 0)
+        plan->threads = plan->writer_threads = options->threads;
     plan->budget_bytes = options->memory_bytes > 0 ? options->memory_bytes : default_budget();
     plan->force = options->force;
     plan->on_event = options->on_event;

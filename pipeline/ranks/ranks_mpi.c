@@ -13,6 +13,7 @@
 
 /* A message has at most PIECE_BYTES, since MPI counts in int. */
 enum { PIECE_BYTES = 1 << 30, SHORTEST_SLEEP_NS = 2000, LONGEST_SLEEP_NS = 200000, STATUS_BITS = 8 };
+enum { TAG_READY, TAG_DATA };
 
 static struct ranks ranks = {.count = 1, .on_host = 1};
 static bool begun;
@@ -71,15 +72,19 @@ bool ts_ranks_speaks(void)
     return ranks.number == (failed >= 0 ? failed : 0);
 }
 
+static void sleep_longer(struct timespec *sleep)
+{
+    nanosleep(sleep, NULL);
+    if (sleep->tv_nsec < LONGEST_SLEEP_NS)
+        sleep->tv_nsec *= 2;
+}
+
 static void wait_for(MPI_Request *request)
 {
     struct timespec sleep = {.tv_nsec = SHORTEST_SLEEP_NS};
     int done = 0;
-    while (MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
-        nanosleep(&sleep, NULL);
-        if (sleep.tv_nsec < LONGEST_SLEEP_NS)
-            sleep.tv_nsec *= 2;
-    }
+    while (MPI_Test(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done)
+        sleep_longer(&sleep);
 }
 
 int ts_ranks_end(int code)
@@ -117,56 +122,45 @@ enum ts_status ts_ranks_agree(enum ts_status status)
     return ts_ranks_least(status, (int64_t[2]){0});
 }
 
-/* Calls `move` for each piece of the bytes. */
-static void in_pieces(void *data, size_t bytes, void (*move)(int rank, void *piece, int n, MPI_Request *), int rank)
+/* Sleeps until a message from this rank is there. */
+static void wait_for_message(int from, int tag)
 {
-    for (size_t at = 0; at < bytes; at += PIECE_BYTES) {
-        const size_t n = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
-        MPI_Request request;
-        move(rank, (char *)data + at, (int)n, &request);
-        wait_for(&request);
-    }
+    struct timespec sleep = {.tv_nsec = SHORTEST_SLEEP_NS};
+    int there = 0;
+    while (MPI_Iprobe(from, tag, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE) == MPI_SUCCESS && !there)
+        sleep_longer(&sleep);
 }
 
-static void send_piece(int to, void *piece, int n, MPI_Request *request)
+static int piece_of(size_t bytes, size_t at)
 {
-    MPI_Isend(piece, n, MPI_BYTE, to, 0, MPI_COMM_WORLD, request);
+    return bytes - at < PIECE_BYTES ? (int)(bytes - at) : PIECE_BYTES;
 }
 
-static void receive_piece(int from, void *piece, int n, MPI_Request *request)
-{
-    MPI_Irecv(piece, n, MPI_BYTE, from, 0, MPI_COMM_WORLD, request);
-}
-
-static void share_piece(int from, void *piece, int n, MPI_Request *request)
-{
-    MPI_Ibcast(piece, n, MPI_BYTE, from, MPI_COMM_WORLD, request);
-}
-
-static void unite_piece(int with, void *piece, int n, MPI_Request *request)
-{
-    (void)with;
-    MPI_Iallreduce(MPI_IN_PLACE, piece, n, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD, request);
-}
-
+/* The bytes go once the receiver has said that it is ready, so that both are awake while they do. */
 void ts_ranks_send(int to, const void *data, size_t bytes)
 {
-    in_pieces((void *)data, bytes, send_piece, to);
+    wait_for_message(to, TAG_READY);
+    MPI_Recv(NULL, 0, MPI_BYTE, to, TAG_READY, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (size_t at = 0; at < bytes; at += PIECE_BYTES)
+        MPI_Send((const char *)data + at, piece_of(bytes, at), MPI_BYTE, to, TAG_DATA, MPI_COMM_WORLD);
 }
 
 void ts_ranks_receive(int from, void *data, size_t bytes)
 {
-    in_pieces(data, bytes, receive_piece, from);
+    MPI_Send(NULL, 0, MPI_BYTE, from, TAG_READY, MPI_COMM_WORLD);
+    wait_for_message(from, TAG_DATA);
+    for (size_t at = 0; at < bytes; at += PIECE_BYTES)
+        MPI_Recv((char *)data + at, piece_of(bytes, at), MPI_BYTE, from, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 void ts_ranks_share(void *data, size_t bytes)
 {
-    if (ranks.count > 1)
-        in_pieces(data, bytes, share_piece, 0);
+    for (size_t at = 0; ranks.count > 1 && at < bytes; at += PIECE_BYTES)
+        MPI_Bcast((char *)data + at, piece_of(bytes, at), MPI_BYTE, 0, MPI_COMM_WORLD);
 }
 
 void ts_ranks_unite(void *data, size_t bytes)
 {
-    if (ranks.count > 1)
-        in_pieces(data, bytes, unite_piece, 0);
+    for (size_t at = 0; ranks.count > 1 && at < bytes; at += PIECE_BYTES)
+        MPI_Allreduce(MPI_IN_PLACE, (char *)data + at, piece_of(bytes, at), MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
 }

@@ -188,7 +188,7 @@ static enum ts_status create_output(struct run *run)
     if (!plan->chain->output.path || plan->rank > 0)
         return ts_run_create_datasets(run, 0);
     const struct hdf5_options options = {.level = levels[plan->chain->output.compression],
-                                         .threads = plan->threads,
+                                         .threads = plan->writer_threads,
                                          .force = plan->force,
                                          .trace = plan->trace};
     const enum ts_status status = ts_hdf5_create(plan->chain->output.path, &options, &run->writer, run->diag);
