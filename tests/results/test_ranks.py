@@ -122,7 +122,7 @@ def histograms(folder):
 
 @test
 def float_sums(folder):
-    """Sums of floats depend on their order."""
+    """Moments of floats stay apart by slice until the end."""
     compare(folder, "dicom small | gaussian sigma=1.3 dimensions=3d | statistics | invert | box radius=1 | statistics | hdf5 x.h5", "out.h5")
 
 
