@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the pictures of README.md, tutorial.md, padding.md, masks.md and reconstruction-study.md from results of the program: it runs the chains that
-those pages show and draws what they wrote, with titles, axes in units, and scale bars.
+"""Makes the pictures of README.md, tutorial.md, padding.md, masks.md, outputs.md and reconstruction-study.md from results of the program: it runs the
+chains that those pages show and draws what they wrote, with titles, axes in units, and scale bars.
 
 Usage: pictures.py PROGRAM DATA FOLDER
   PROGRAM  build/release/tomostage
   DATA     the folder of public data (datasets/README.md)
   FOLDER   where the pictures go: docs
 
-Needs h5py, numpy and matplotlib (Debian: python3-h5py python3-matplotlib)."""
+Needs h5py, numpy, matplotlib, pydicom and nibabel (Debian: python3-h5py python3-matplotlib python3-pydicom python3-nibabel)."""
+import glob
 import os
 import shutil
 import subprocess
@@ -17,7 +18,9 @@ import tempfile
 
 import h5py
 import matplotlib
+import nibabel
 import numpy as np
+import pydicom
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
@@ -75,6 +78,13 @@ stages:
   - save: {{name: ct}}
   - save: {{name: mask, input: tumor}}
 output: {{hdf5: masks.h5}}
+"""
+
+OUTPUTS = """tomostage: 2
+input: {{dicom: {data}/syntax/htj2k/CT1_UNC}}
+stages:
+  - box: {{radius: 2}}
+output: {{hdf5: outputs.h5, dicom: derived, nifti: r.nii.gz, png: r.png, window: [40, 700]}}
 """
 
 
@@ -151,6 +161,37 @@ def masks(program, data, folder, out):
         figure.savefig(os.path.join(out, "masks.png"), dpi=90)
 
 
+def outputs(program, data, folder, out):
+    """Each file as another program than this one reads it."""
+    def values(path):
+        file = pydicom.dcmread(path)
+        hu = file.pixel_array * float(file.RescaleSlope) + float(file.RescaleIntercept)
+        padding = int(file.PixelPaddingValue)
+        padding -= 65536 if file.PixelRepresentation and padding >= 32768 else 0
+        return np.ma.masked_where(file.pixel_array == padding, hu), [float(mm) for mm in file.PixelSpacing]
+
+    run(program, folder, "outputs", OUTPUTS.format(data=data)).close()
+    nifti = nibabel.load(os.path.join(folder, "r.nii.gz"))
+    mask = nibabel.load(os.path.join(folder, "r_mask.nii.gz")).get_fdata()[:, :, 0].T
+    source, spacing = values(os.path.join(data, "syntax/htj2k/CT1_UNC"))
+    derived, derived_spacing = values(*glob.glob(os.path.join(folder, "derived/*.dcm")))
+    zooms = [float(mm) for mm in nifti.header.get_zooms()]
+    panels = [("the input, with its padding in blue", source, spacing, (-310, 390)),
+              ("dicom: a derived series, read by pydicom", derived, derived_spacing, (-310, 390)),
+              ("nifti: image and mask, read by nibabel", np.ma.masked_where(mask == 0, nifti.get_fdata()[:, :, 0].T), (zooms[1], zooms[0]),
+               (-310, 390)),
+              ("png: 8 bits of the window, padding is black", plt.imread(os.path.join(folder, "r.png")), spacing, (0, 1))]
+    figure, places = plt.subplots(1, 4, figsize=(15, 4.2), constrained_layout={"w_pad": 0.06, "h_pad": 0.06})
+    for axes, (title, image, (down, across), (low, high)) in zip(places, panels):
+        colors = plt.get_cmap("gray").with_extremes(bad="tab:blue")
+        rows, columns = image.shape
+        axes.imshow(image, cmap=colors, vmin=low, vmax=high, extent=(0, columns * across, rows * down, 0))
+        axes.set_title(title, fontsize=10)
+        axes.set_xlabel("x (mm)")
+    places[0].set_ylabel("y (mm)")
+    figure.savefig(os.path.join(out, "outputs.png"), dpi=80)
+
+
 def study(program, out):
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(os.path.join(CHAINS, "reconstruction-study.yaml"), folder)
@@ -173,4 +214,5 @@ if __name__ == "__main__":
         tooth(sys.argv[1], os.path.abspath(sys.argv[2]), scratch, sys.argv[3])
         padding(sys.argv[1], os.path.abspath(sys.argv[2]), scratch, sys.argv[3])
         masks(sys.argv[1], os.path.abspath(sys.argv[2]), scratch, sys.argv[3])
+        outputs(sys.argv[1], os.path.abspath(sys.argv[2]), scratch, sys.argv[3])
     study(sys.argv[1], sys.argv[3])

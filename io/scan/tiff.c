@@ -137,6 +137,17 @@ static enum ts_status copy_pages(struct tiff_source *source, int threads, struct
     return TS_OK;
 }
 
+/* Notes what the threads have counted since the last reading. */
+static void note_rounding(struct tiff_source *source, int64_t z, int64_t n)
+{
+    struct ts_rounding rounding = {0};
+    for (int t = 0; t < source->n_threads; t++) {
+        ts_rounding_join(&rounding, &source->threads[t].rounding);
+        source->threads[t].rounding = (struct ts_rounding){0};
+    }
+    ts_source_note_rounding(&source->in.base, z, n, &rounding);
+}
+
 static enum ts_status read_range(struct source *base, struct readers *readers, int64_t z, int64_t n, void *out,
                                  struct ts_diag *diag)
 {
@@ -146,6 +157,8 @@ static enum ts_status read_range(struct source *base, struct readers *readers, i
     enum ts_status status = copy_pages(source, ts_readers_threads(readers), diag);
     if (status == TS_OK)
         status = ts_readers_run(readers, source->n_threads, n_pages, read_page, &reading, diag);
+    if (status == TS_OK && source->pages.stored == TS_F64)
+        note_rounding(source, z, n);
     return status == TS_OK ? ts_source_digest(base, readers, z, n, out, diag) : status;
 }
 
@@ -270,14 +283,6 @@ static bool warn_of_gap(const struct tiff_source *source, struct ts_diag *diag)
     return true;
 }
 
-/* Integers stay as they are in the file. */
-static void warn_of_rounding(const struct tiff_pages *pages, struct ts_diag *diag)
-{
-    const char *rounded = ts_source_rounding(pages->stored == TS_F64, 0);
-    if (rounded)
-        ts_diag_warning(diag, TIFF_SITE(pages, "values-rounded"), "%s: %s", pages->files[0].path, rounded);
-}
-
 static enum ts_status list_reports(struct tiff_source *source, struct ts_diag *diag)
 {
     const struct tiff_pages *pages = &source->pages;
@@ -318,10 +323,8 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
                                          READ_AHEAD_BYTES};
     if (status == TS_OK)
         status = describe(source, set, diag);
-    if (status == TS_OK) {
-        warn_of_rounding(&source->pages, diag);
+    if (status == TS_OK)
         status = list_reports(source, diag);
-    }
     source->in.base.n_files = source->pages.n_files;
     source->in.base.coding = source->pages.raw_bytes == source->pages.block_bytes ? SOURCE_STORED : SOURCE_DEFLATED;
     if (status == TS_OK)

@@ -13,6 +13,7 @@
 #include "core/arena.h"
 #include "core/diag.h"
 #include "core/image.h"
+#include "core/rounding.h"
 
 enum { TIFF_MAX_SIDE = 65535, TIFF_MAX_PAGES = 65535, TIFF_TEXT_BYTES = 256 };
 
@@ -43,6 +44,7 @@ struct tiff_pages {
     char names[TIFF_TEXT_BYTES];  /* the first that were ignored */
     int64_t width, height;
     enum ts_dtype stored, dtype;   /* in the file, as given: TS_F64 is given as TS_F32 */
+    struct ts_rounding rounding;   /* of 64-bit floats that were read since a caller cleared it */
     size_t block_bytes, raw_bytes; /* size of the largest strip or tile, decoded and in the file */
     int64_t rows_together;         /* that cost as much as one of them: those of the highest strip or tile */
     unsigned char *block;

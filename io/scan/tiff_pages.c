@@ -304,7 +304,7 @@ struct wanted {
     int64_t row, n;
     unsigned char *out;
     size_t pitch;
-    bool past_range; /* found: a value that a 32-bit float does not hold */
+    bool past_range; /* found: a value beyond the range of 32-bit floats */
 };
 
 static bool narrow_row(float *restrict out, const double *restrict values, int64_t n)
@@ -318,7 +318,7 @@ static bool narrow_row(float *restrict out, const double *restrict values, int64
 }
 
 /* Copies what is wanted of a decoded block of `height` rows at (y, x). */
-static void copy_block(const struct tiff_pages *pages, struct wanted *wanted, int64_t y, int64_t x, int64_t height,
+static void copy_block(struct tiff_pages *pages, struct wanted *wanted, int64_t y, int64_t x, int64_t height,
                        int64_t width)
 {
     const size_t bytes = ts_dtype_bytes(pages->dtype), stored = ts_dtype_bytes(pages->stored);
@@ -327,9 +327,10 @@ static void copy_block(const struct tiff_pages *pages, struct wanted *wanted, in
     for (int64_t row = y > wanted->row ? y : wanted->row; row < end; row++) {
         void *out = wanted->out + (size_t)(row - wanted->row) * wanted->pitch + (size_t)x * bytes;
         const void *in = pages->block + (size_t)((row - y) * width) * stored;
-        if (pages->stored == TS_F64)
+        if (pages->stored == TS_F64) {
             wanted->past_range |= narrow_row(out, in, columns);
-        else
+            ts_rounding_of_doubles(&pages->rounding, in, (size_t)columns);
+        } else
             memcpy(out, in, (size_t)columns * bytes);
     }
 }

@@ -21,6 +21,7 @@ static const struct param nifti_params[] = {
           .doc =
               "a NIfTI file of a volume, or of several by time: .nii, .nii.gz, or .hdr with the file .img beside it"),
     VOLUME_QUANTITY_PARAM(struct nifti_params),
+    TAKE_PARAM(struct nifti_params),
     SLICES_PARAM(struct nifti_params),
 };
 

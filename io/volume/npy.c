@@ -20,6 +20,7 @@ static const struct param npy_params[] = {
     PARAM(struct npy_params, npy, .required = true, .unit = "",
           .doc = "a .npy file of an array (z, y, x), (y, x) for one slice, or (time, z, y, x)"),
     VOLUME_QUANTITY_PARAM(struct npy_params),
+    TAKE_PARAM(struct npy_params),
     SLICES_PARAM(struct npy_params),
 };
 

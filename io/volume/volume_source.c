@@ -27,6 +27,7 @@ struct volume_source {
     struct rule_source in; /* first */
     struct volume_layout layout;
     bool flip_rows, as_stored; /* as_stored: neither scaled nor of another type */
+    bool rounds;               /* 32-bit floats may hold less than the file does */
 };
 
 const struct choice ts_volume_quantity_choices[] = {
@@ -153,6 +154,14 @@ static void scale_row(const struct volume_source *source, const double *row, siz
     }
 }
 
+/* Counts the numbers of a row, scaled, that a 32-bit float does not hold. */
+static void count_rounding(const struct volume_source *source, double *row, size_t n, struct ts_rounding *rounding)
+{
+    for (size_t i = 0; i < n; i++)
+        row[i] = source->layout.slope * row[i] + source->layout.intercept;
+    ts_rounding_of_doubles(rounding, row, n);
+}
+
 /* Returns true where numbers of the file stayed finite as 32-bit floats. */
 static bool stays_finite(const double *row, const float *made, size_t n)
 {
@@ -164,7 +173,8 @@ static bool stays_finite(const double *row, const float *made, size_t n)
 
 /* Makes a slice of the stored bytes in `data`; `row` has space for one row as double. Returns false where a number is
  * beyond the range of the image's type. */
-static bool make_slice(const struct volume_source *source, unsigned char *data, double *row, unsigned char *out)
+static bool make_slice(const struct volume_source *source, unsigned char *data, double *row, unsigned char *out,
+                       struct ts_rounding *rounding)
 {
     const struct ts_image *image = &source->in.base.image;
     const int64_t rows = image->axes[1].n;
@@ -182,6 +192,8 @@ static bool make_slice(const struct volume_source *source, unsigned char *data, 
             scale_row(source, row, n, out + (size_t)y * pitch);
             if (image->dtype == TS_F32)
                 finite &= stays_finite(row, (const float *)(out + (size_t)y * pitch), n);
+            if (source->rounds)
+                count_rounding(source, row, n, rounding);
         }
     }
     return finite;
@@ -205,8 +217,10 @@ static enum ts_status finish_slice(const struct reading *reading, int thread, in
 {
     unsigned char *stored = reading->scratch + (size_t)thread * reading->scratch_bytes;
     const size_t row = (size_t)reading->source->in.base.image.axes[2].n * sizeof(double);
+    struct ts_rounding *rounding = &reading->source->in.base.slices[reading->z + i].rounding;
+    *rounding = (struct ts_rounding){0};
     if (make_slice(reading->source, stored, (double *)(stored + reading->scratch_bytes - row),
-                   reading->out + (size_t)i * ts_slice_bytes(&reading->source->in.base.image)))
+                   reading->out + (size_t)i * ts_slice_bytes(&reading->source->in.base.image), rounding))
         return TS_OK;
     return ts_volume_refuse(&reading->source->layout, "values-out-of-range", diag,
                             "has a value in slice %" PRId64 " that is beyond the range of a 32-bit float",
@@ -394,16 +408,6 @@ static void warn_of_rows(const struct volume_layout *layout, struct ts_diag *dia
                        "qform)");
 }
 
-/* Warns where the type of the image may hold less than the file does. */
-static void warn_of_rounding(const struct volume_layout *layout, double largest, struct ts_diag *diag)
-{
-    const char *rounded = ts_source_rounding(layout->stored == TS_F64, largest);
-    if (rounded)
-        ts_diag_warning(diag,
-                        &(struct diag_site){.code = "values-rounded", .span = layout->span, .stage = layout->site},
-                        "%s: %s", layout->path, rounded);
-}
-
 static enum ts_status describe(struct volume_source *source, struct ts_diag *diag)
 {
     static const enum ts_axis_kind kinds[] = {TS_AXIS_Z, TS_AXIS_Y, TS_AXIS_X};
@@ -426,7 +430,7 @@ static enum ts_status describe(struct volume_source *source, struct ts_diag *dia
     const char *wrong = layout->has_transform ? ts_volume_geometry(layout->transform, image, &source->flip_rows) : NULL;
     if (wrong)
         return ts_volume_refuse(layout, "volume-geometry", diag, "%s", wrong);
-    warn_of_rounding(layout, largest, diag);
+    source->rounds = image->dtype == TS_F32 && (layout->stored == TS_F64 || ts_source_rounds(largest));
     if (layout->n[3] > 1)
         status = describe_volumes(source, diag);
     if (status == TS_OK && source->flip_rows && !layout->has_transform && layout->n[1] > 1)

@@ -156,7 +156,7 @@ enum ts_status ts_run_prove_read(struct run *run);
 /* Keeps the bits of an output's slices for ts_run_write_masks. */
 enum ts_status ts_run_save_valid(struct run *run, int32_t node, const struct ts_image *slices);
 /* Writes the mask of each output that has invalid pixels beside its image, hands that of the last one to the sinks, and
- * warns of invalid pixels of the inputs. Called once, after the walk. */
+ * warns of invalid pixels and of rounded values of the inputs. Called once, after the walk. */
 enum ts_status ts_run_write_masks(struct run *run);
 
 /* Announces the slices of the first slab to the sources, so that they are read while the back end attaches. */
