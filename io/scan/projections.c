@@ -234,7 +234,7 @@ static enum ts_status read_rows(struct source *base, struct readers *readers, in
     const struct ts_image *image = &base->image;
     const int *order = projections->order;
     struct hdf5_input input = projections->input;
-    struct hdf5_box box = {.map_axis = order[1], .map = source->map, .out = out};
+    struct hdf5_box box = {.map_axis = order[1], .map = source->map, .out = out, .doubles = image->dtype == TS_F64};
     input.set = NULL;
     input.diag = diag;
     memcpy(box.end, projections->stack.n, sizeof box.end);
@@ -316,6 +316,8 @@ static enum ts_status fill(struct projection_source *source)
             return ts_hdf5_input_refuse(&projections->input, "hdf5-size",
                                         "axis %d of %s has length %" PRId64 ", at most %d are read", d,
                                         projections->stack.name, projections->stack.n[d], SIDE_MAX);
+    if (projections->input.set->doubles && !described && projections->stack.stored == TS_F64)
+        projections->stack.dtype = TS_F64;
     describe_image(projections, image);
     enum ts_status status = described ? TS_OK : ts_source_beam(projections->input.set, image, diag);
     if (status == TS_OK && !projections->volume && !described && !image->axes[1].positions &&
@@ -350,7 +352,8 @@ static enum ts_status fill(struct projection_source *source)
 static void warn_of_rounding(const struct projections *projections)
 {
     const struct hdf5_input *input = &projections->input;
-    const char *rounded = ts_source_rounding(projections->stack.stored == TS_F64, 0);
+    const char *rounded =
+        ts_source_rounding(projections->stack.stored == TS_F64 && projections->stack.dtype != TS_F64, 0);
     if (rounded)
         ts_diag_warning(
             input->diag,

@@ -273,7 +273,7 @@ static bool warn_of_gap(const struct tiff_source *source, struct ts_diag *diag)
 /* Integers stay as they are in the file. */
 static void warn_of_rounding(const struct tiff_pages *pages, struct ts_diag *diag)
 {
-    const char *rounded = ts_source_rounding(pages->stored == TS_F64, 0);
+    const char *rounded = ts_source_rounding(pages->stored == TS_F64 && pages->dtype != TS_F64, 0);
     if (rounded)
         ts_diag_warning(diag, TIFF_SITE(pages, "values-rounded"), "%s: %s", pages->files[0].path, rounded);
 }
@@ -310,6 +310,7 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
     source->pages.arena = ts_arena_create();
     source->pages.span = set->spans[0];
     source->pages.owner = set->owner;
+    source->pages.doubles = set->doubles;
     source->pages.skip = params->unreadable == UNREADABLE_SKIP;
     enum ts_status status = source->pages.arena ? check_meaning(set, diag) : ts_diag_no_memory(diag, 0);
     if (status == TS_OK)
