@@ -7,7 +7,7 @@
 
 #include "pipeline/compare/difference.h"
 #include "pipeline/compare/grid.h"
-#include "pipeline/compare/made.h"
+#include "pipeline/result/made.h"
 
 struct comparison_side {
     const char *text;  /* a path, or an input in one line */

@@ -6,7 +6,7 @@
 #ifndef PIPELINE_COMPARE_INPUTS_H
 #define PIPELINE_COMPARE_INPUTS_H
 
-#include "pipeline/compare/recorded.h"
+#include "pipeline/result/recorded.h"
 
 enum inputs_kind {
     INPUTS_MISSING,    /* a slice was used, and is not there */

@@ -13,10 +13,10 @@
 #include "io/hdf5/hdf5_slice.h"
 #include "io/scan/file_kind.h"
 #include "io/source/read_ahead.h"
-#include "pipeline/compare/made.h"
-#include "pipeline/compare/recorded.h"
 #include "pipeline/compare/side.h"
 #include "pipeline/preview/preview_plane.h"
+#include "pipeline/result/made.h"
+#include "pipeline/result/recorded.h"
 #include "stages/engine/validity.h"
 
 enum { AT_ONCE = 16, SCAN_PLANES = 2, VOLUME_PLANES = 3 };

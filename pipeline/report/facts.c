@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The facts are those that `diff` compares (pipeline/compare/made.h). Stages are the groups process_NUMBER_STAGE,
+ * The facts are those that `diff` compares (pipeline/result/made.h). Stages are the groups process_NUMBER_STAGE,
  * ordered by number; labels are counted as the plan counts them.
  */
 #include "pipeline/report/facts.h"

@@ -8,8 +8,8 @@
 
 #include "io/hdf5/hdf5_verify.h"
 #include "io/scan/result_warnings.h"
-#include "pipeline/compare/made.h"
 #include "pipeline/report/report.h"
+#include "pipeline/result/made.h"
 #include "pipeline/run/profile.h"
 
 /* This is a stage of the chain. */

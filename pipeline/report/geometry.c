@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/number.h"
-#include "pipeline/plan/geometry_picture.h"
+#include "pipeline/drawing/geometry_picture.h"
 #include "pipeline/report/html.h"
 #include "pipeline/report/parts.h"
 

@@ -4,7 +4,7 @@
  * is drawn. With theta its angle, e = (cos, sin) and w = (-sin, cos), detector positions rise along e; a fan's source
  * stands at source_axis * w and parallel rays come from there.
  */
-#include "pipeline/plan/geometry_picture.h"
+#include "pipeline/drawing/geometry_picture.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  *
  * This draws how a sinogram was measured: source, detector, rotation axis, sense of the angle, field of view.
  */
-#ifndef PIPELINE_PLAN_GEOMETRY_PICTURE_H
-#define PIPELINE_PLAN_GEOMETRY_PICTURE_H
+#ifndef PIPELINE_DRAWING_GEOMETRY_PICTURE_H
+#define PIPELINE_DRAWING_GEOMETRY_PICTURE_H
 
 #include "pipeline/plan/plan_axis.h"
 

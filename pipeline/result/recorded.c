@@ -4,7 +4,7 @@
  * Flats and darks of the same file as their projections are recorded as inputs of their own, which is why a path
  * without a name stands for every input: a wrong guess shows in the digests.
  */
-#include "pipeline/compare/recorded.h"
+#include "pipeline/result/recorded.h"
 
 #include <stdio.h>
 #include <string.h>
