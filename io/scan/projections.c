@@ -235,7 +235,8 @@ static enum ts_status read_rows(struct source *base, struct readers *readers, in
     const int *order = projections->order;
     struct hdf5_input input = projections->input;
     struct ts_rounding rounding = {0};
-    struct hdf5_box box = {.map_axis = order[1], .map = source->map, .out = out, .rounding = &rounding};
+    struct hdf5_box box = {
+        .map_axis = order[1], .map = source->map, .out = out, .rounding = &rounding, .doubles = image->dtype == TS_F64};
     input.set = NULL;
     input.diag = diag;
     memcpy(box.end, projections->stack.n, sizeof box.end);
@@ -319,6 +320,8 @@ static enum ts_status fill(struct projection_source *source)
             return ts_hdf5_input_refuse(&projections->input, "hdf5-size",
                                         "axis %d of %s has length %" PRId64 ", at most %d are read", d,
                                         projections->stack.name, projections->stack.n[d], SIDE_MAX);
+    if (projections->input.set->doubles && !described && projections->stack.stored == TS_F64)
+        projections->stack.dtype = TS_F64;
     describe_image(projections, image);
     enum ts_status status = described ? TS_OK : ts_source_beam(projections->input.set, image, diag);
     if (status == TS_OK && !projections->volume && !described && !image->axes[1].positions &&

@@ -315,6 +315,7 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
     source->pages.arena = ts_arena_create();
     source->pages.span = set->spans[0];
     source->pages.owner = set->owner;
+    source->pages.doubles = set->doubles;
     source->pages.skip = params->unreadable == UNREADABLE_SKIP;
     enum ts_status status = source->pages.arena ? check_meaning(set, diag) : ts_diag_no_memory(diag, 0);
     if (status == TS_OK)

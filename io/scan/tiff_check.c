@@ -198,7 +198,7 @@ static enum ts_status check_size(struct tiff_pages *pages, const struct tiff_pag
         pages->width = width;
         pages->height = height;
         pages->stored = dtype;
-        pages->dtype = dtype == TS_F64 ? TS_F32 : dtype;
+        pages->dtype = dtype == TS_F64 && !pages->doubles ? TS_F32 : dtype;
     }
     if (width != pages->width || height != pages->height || dtype != pages->stored)
         return ts_tiff_refuse(pages, page, "tiff-pages-differ", diag,

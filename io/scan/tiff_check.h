@@ -43,7 +43,8 @@ struct tiff_pages {
     bool skip;                    /* leave those out; else they are refused */
     char names[TIFF_TEXT_BYTES];  /* the first that were ignored */
     int64_t width, height;
-    enum ts_dtype stored, dtype;   /* in the file, as given: TS_F64 is given as TS_F32 */
+    enum ts_dtype stored, dtype; /* in the file, as given: TS_F64 is given as TS_F32 unless `doubles` */
+    bool doubles;
     struct ts_rounding rounding;   /* of 64-bit floats that were read since a caller cleared it */
     size_t block_bytes, raw_bytes; /* size of the largest strip or tile, decoded and in the file */
     int64_t rows_together;         /* that cost as much as one of them: those of the highest strip or tile */

@@ -327,7 +327,7 @@ static void copy_block(struct tiff_pages *pages, struct wanted *wanted, int64_t 
     for (int64_t row = y > wanted->row ? y : wanted->row; row < end; row++) {
         void *out = wanted->out + (size_t)(row - wanted->row) * wanted->pitch + (size_t)x * bytes;
         const void *in = pages->block + (size_t)((row - y) * width) * stored;
-        if (pages->stored == TS_F64) {
+        if (pages->stored != pages->dtype) {
             wanted->past_range |= narrow_row(out, in, columns);
             ts_rounding_of_doubles(&pages->rounding, in, (size_t)columns);
         } else

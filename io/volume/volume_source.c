@@ -69,8 +69,13 @@ enum ts_status ts_volume_open(struct volume_layout *layout, const struct param_s
                               struct ts_diag *diag)
 {
     char reason[256];
-    *layout = (struct volume_layout){
-        .arena = ts_arena_create(), .fd = -1, .n = {1, 1, 1, 1}, .slope = 1, .site = set->owner, .span = set->spans[0]};
+    *layout = (struct volume_layout){.arena = ts_arena_create(),
+                                     .fd = -1,
+                                     .n = {1, 1, 1, 1},
+                                     .slope = 1,
+                                     .doubles = set->doubles,
+                                     .site = set->owner,
+                                     .span = set->spans[0]};
     layout->path = layout->arena ? ts_arena_text(layout->arena, path, strlen(path)) : NULL;
     if (!layout->path)
         return ts_diag_no_memory(diag, strlen(path));
@@ -149,6 +154,7 @@ static void scale_row(const struct volume_source *source, const double *row, siz
     const double slope = source->layout.slope, intercept = source->layout.intercept;
     switch (source->in.base.image.dtype) {
         TS_IMAGE_DTYPES(SCALE_TO)
+        SCALE_TO(F64, double)
     default:
         break;
     }
@@ -160,6 +166,15 @@ static void count_rounding(const struct volume_source *source, double *row, size
     for (size_t i = 0; i < n; i++)
         row[i] = source->layout.slope * row[i] + source->layout.intercept;
     ts_rounding_of_doubles(rounding, row, n);
+}
+
+static void load_row(const struct volume_layout *layout, double *row, const void *from, size_t n)
+{
+    const int64_t *numbers = from;
+    if (!layout->is_signed)
+        ts_load_f64(row, from, layout->stored, n);
+    for (size_t i = 0; layout->is_signed && i < n; i++)
+        row[i] = (double)numbers[i];
 }
 
 /* Returns true where numbers of the file stayed finite as 32-bit floats. */
@@ -188,7 +203,7 @@ static bool make_slice(const struct volume_source *source, unsigned char *data, 
         if (source->as_stored) {
             memcpy(out + (size_t)y * pitch, from, pitch);
         } else {
-            ts_load_f64(row, from, source->layout.stored, n);
+            load_row(&source->layout, row, from, n);
             scale_row(source, row, n, out + (size_t)y * pitch);
             if (image->dtype == TS_F32)
                 finite &= stays_finite(row, (const float *)(out + (size_t)y * pitch), n);
@@ -333,15 +348,17 @@ static const struct source_ops gzip_ops = {.memory_bytes = memory_bytes,
 /* ---- what the volume is ------------------------------------------------------------------------ */
 
 /* Chooses the type that holds every scaled value: the stored one, the smallest integers where slope and intercept are
- * whole, or 32-bit floats. *largest: the largest magnitude of integers that become floats, else 0. */
+ * whole, or floats. *largest: the largest magnitude of integers that become floats, else 0. */
 static enum ts_dtype dtype_of(const struct volume_layout *layout, double *largest)
 {
     static const enum ts_dtype integers[] = {TS_I16, TS_U16, TS_I32, TS_U32};
+    const bool unscaled = layout->slope == 1 && layout->intercept == 0;
+    const enum ts_dtype floats = layout->doubles ? TS_F64 : TS_F32;
     double low, high, least, most;
     *largest = 0;
     if (!ts_dtype_is_integer(layout->stored))
-        return TS_F32;
-    if (layout->slope == 1 && layout->intercept == 0)
+        return unscaled && layout->stored != TS_F64 ? TS_F32 : floats;
+    if (unscaled && layout->stored != TS_U64)
         return layout->stored;
     ts_dtype_range(layout->stored, &low, &high);
     const double a = layout->slope * low + layout->intercept, b = layout->slope * high + layout->intercept;
@@ -352,7 +369,7 @@ static enum ts_dtype dtype_of(const struct volume_layout *layout, double *larges
             return integers[i];
     }
     *largest = fmax(fabs(a), fabs(b));
-    return TS_F32;
+    return floats;
 }
 
 /* Checks the claimed size against the file's. */
@@ -377,22 +394,26 @@ static enum ts_status check_size(const struct volume_layout *layout, struct ts_d
                                              layout->gzip ? "room for at most " : "", (unsigned long long)held);
 }
 
-/* Describes the axis of several volumes: by time, or numbered where the file names no unit of time. */
+/* Describes the axis of several volumes: by time, numbered without a unit of time, or by the name that it has. */
 static enum ts_status describe_volumes(struct volume_source *source, struct ts_diag *diag)
 {
     const struct volume_layout *layout = &source->layout;
     const size_t n = (size_t)layout->n[3];
+    struct ts_axis *axis = &source->in.base.volume_axis;
     source->in.base.n_volumes = layout->n[3];
-    source->in.base.volume_axis = (struct ts_axis){.kind = TS_AXIS_TIME, .n = layout->n[3], .spacing = 1, .unit = ""};
-    if (!(layout->seconds > 0))
+    *axis = (struct ts_axis){.kind = TS_AXIS_TIME, .n = layout->n[3], .spacing = 1, .unit = ""};
+    if (!layout->by && !(layout->seconds > 0))
         return TS_OK;
     double *positions = ts_arena_alloc(layout->arena, n * sizeof *positions);
     if (!positions)
         return ts_diag_no_memory(diag, n * sizeof *positions);
     for (size_t i = 0; i < n; i++)
-        positions[i] = (double)i * layout->seconds;
-    source->in.base.volume_axis =
-        (struct ts_axis){.kind = TS_AXIS_TIME, .n = layout->n[3], .unit = "s", .positions = positions};
+        positions[i] = layout->by ? layout->first + (double)i * layout->step : (double)i * layout->seconds;
+    *axis = (struct ts_axis){.kind = layout->by ? TS_AXIS_ITEM : TS_AXIS_TIME,
+                             .n = layout->n[3],
+                             .unit = layout->by ? "" : "s",
+                             .positions = positions,
+                             .name = layout->by};
     return TS_OK;
 }
 

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "io/file/digest.h"
 #include "io/hdf5/hdf5_write.h"
 #include "pipeline/plan/plan.h"
 
@@ -41,6 +42,7 @@ struct run {
     struct plan_step *now, *next;
     bool first_planned;               /* `now` is the first slab of the pass already */
     struct hdf5_writer *writer;       /* NULL where the chain has no HDF5 output */
+    char digest[DIGEST_TEXT_BYTES];   /* of that output, once it is written */
     struct sink *sinks[SINK_FORMATS]; /* the outputs of other formats, which take the image of sink_node */
     int n_sinks;                      /* that are opened */
     int32_t sink_node;
