@@ -82,7 +82,7 @@ struct ts_plan {
     int n_passes;
     int64_t slab_slices;
     bool weighing;                     /* while choosing what to keep, which ignores reductions of a few slices */
-    const char *device;                /* resolved: "cpu" or "cuda:0" */
+    const char *device;                /* resolved: "cpu" or "cuda:0"; the result records its kind alone */
     const char *device_note;           /* why `auto` chose the CPU, or NULL */
     const char *device_times;          /* the predictions by which `auto` chose, or NULL */
     const struct device_numbers *cuda; /* &cuda_device, or NULL for the CPU */

@@ -232,8 +232,9 @@ static bool same_device(struct resume *resume, const struct plan_node *node, int
     if (strcmp(version, ts_version()) != 0)
         return differs(resume, node->label, "version %.60s computed it there, not %s", version, ts_version());
     snprintf(path, sizeof path, "process_%d_%s/device", (int)stage + 1, name);
-    const char *device = fact_text(resume, path), *own = resume->plan->device;
-    const size_t kind = strcspn(own, ":");
+    /* Results of older versions have a number behind the kind: cuda:0. */
+    const char *device = fact_text(resume, path), *own = resume->plan->cuda ? "cuda" : "cpu";
+    const size_t kind = strlen(own);
     if (strncmp(device, own, kind) != 0 || (device[kind] && device[kind] != ':'))
         return differs(resume, node->label, "it was computed on %.60s there, not on %s", device, own);
     return true;

@@ -134,15 +134,18 @@ static enum ts_status write_parameters(const struct plan_node *node, const char 
 
 /* ---- stages ------------------------------------------------------------------------------------ */
 
+/* The device is recorded by its kind: equal devices compute equal bytes, and the file must not say which of them it
+ * was. */
 static enum ts_status write_stage(const struct ts_plan *plan, int32_t index, const struct stage_table *tables,
                                   int n_tables, struct hdf5_writer *writer, struct ts_diag *diag)
 {
     const struct plan_node *node = &plan->nodes[index];
     const int32_t sequence = index - plan->n_sources + 1;
     const struct text program[] = {{"program", "tomostage"}, {"version", ts_version()}};
-    const struct text texts[] = {{"stage", node->chain_stage->stage->name},          {"name", node->chain_stage->name},
-                                 {"input", plan->nodes[node->inputs[0]].label},      {"device", plan->device},
-                                 {"quantity", ts_quantity_name(node->out.quantity)}, {"unit", node->out.unit}};
+    const struct text texts[] = {
+        {"stage", node->chain_stage->stage->name},          {"name", node->chain_stage->name},
+        {"input", plan->nodes[node->inputs[0]].label},      {"device", plan->cuda ? "cuda" : "cpu"},
+        {"quantity", ts_quantity_name(node->out.quantity)}, {"unit", node->out.unit}};
     char process[PATH_BYTES];
     snprintf(process, sizeof process, "/entry/process_%d_%s", sequence, node->chain_stage->stage->name);
     enum ts_status status = ts_hdf5_group(writer, process, "NXprocess");

@@ -44,7 +44,7 @@ if [ "$(uname -m)" = x86_64 ]; then
     marked=$(grep -c 'x86 feature: IBT, SHSTK' "$folder/notes" || true)
     objects=$(wc -l <"$folder/objects")
     [ "$marked" = "$objects" ] || fail "$((objects - marked)) of $objects objects lack the marks of CET"
-    if ! readelf -nW "$build/tomostage" | grep -q 'IBT, SHSTK'; then
+    if ! readelf -nW "$build/tomostage" | grep 'IBT, SHSTK' >/dev/null; then
         echo 'int main(void) { return 0; }' >"$folder/empty.c"
         lacking=$(cc -fcf-protection=full -Wl,-z,cet-report=warning "$folder/empty.c" -o "$folder/empty" 2>&1 |
             grep -oE '[^ /]+\.[oa]: warning: missing' | cut -d: -f1 | sort -u | tr '\n' ' ')

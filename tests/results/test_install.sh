@@ -34,7 +34,7 @@ for name in prefix libdir includedir; do
 done
 read -ra found <<<"$(pkg-config --cflags --libs tomostage)"
 cc "${flags[@]}" "$source/docs/example.c" "${found[@]}" -Wl,-rpath,"$(dirname "$library")" -o "$folder/with-pkg-config"
-readelf -d "$folder/with-pkg-config" | grep -q 'NEEDED.*libtomostage' || fail "the example of pkg-config does not load the library"
+readelf -d "$folder/with-pkg-config" | grep 'NEEDED.*libtomostage' >/dev/null || fail "the example of pkg-config does not load the library"
 
 cat >"$folder/CMakeLists.txt" <<CMAKE
 cmake_minimum_required(VERSION 3.24)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs all unit tests with a temporary folder of their own, in which they leave no folders behind, those that are skipped
 # included; nor does the run, where tests failed. In a build without CUDA code the tests of CUDA would each start a process
-# and skip themselves: they are left out together.
+# and skip themselves: they are left out together. What failed is printed first, because whoever reads the output of a
+# thousand tests may see its beginning alone.
 # usage: test_unit.sh TESTS [cpu]
 set -euo pipefail
 folder=$(mktemp -d)
@@ -13,7 +14,10 @@ if [ "${2:-}" = cpu ]; then
     which=(--filter '!(*_on_cuda)')
     echo "SKIPPED $("$1" --list | grep -c _on_cuda) tests of CUDA: this build has no CUDA code"
 fi
-TMPDIR=$folder "$1" "${which[@]}" 2>&1 | tee "$folder/log" || code=1
+TMPDIR=$folder "$1" "${which[@]}" >"$folder/log" 2>&1 || code=1
+grep -E '^\[(FAIL|CRASH|TIMEOUT|----|====)' "$folder/log" || true
+grep -E '^SKIPPED' "$folder/log" | sort | uniq -c || true
+grep -vE '^SKIPPED' "$folder/log" || true
 grep -q 'Tested: [1-9]' "$folder/log" || { echo "no test was run" >&2; exit 1; }
 left=$(find "$folder" -name 'tomostage-*')
 [ -z "$left" ] || { echo "left behind: $left" >&2; exit 1; }

@@ -361,7 +361,8 @@ Test(device, a_benchmark_takes_what_a_plan_takes)
         const char *message;
     } rows[] = {
         {"volta", "cuda:0", 1, "error: device 0 (test device 0) has compute capability 7.0"},
-        {"two", "cuda:9", 2, "error: there is no CUDA device 9: the driver shows 2\n  hint: cuda:0 is the first"},
+        {"two", "cuda:9", 2,
+         "error: there is no CUDA device 9: the driver shows 2 [cuda-index]\n  hint: cuda:0 is the first"},
         {"none", "cuda", 1, "sees no device"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
