@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "io/dicom_header/dicom_scan.h"
 #include "io/dicom_series/dicom_group.h"
@@ -474,30 +473,6 @@ Test(dicom_series, names_what_was_passed_over_where_nothing_is_left)
     cr_expect_str_eq(ts_diag_get(group.diag, 0)->message,
                      "no DICOM image in the input (2 files seen; 2 files passed over: 1 not DICOM, 1 empty)");
     group_close(&group);
-}
-
-/* An empty folder, as the input and in it, is no file. */
-Test(dicom_series, counts_no_folders_as_files)
-{
-    static const char *const messages[] = {
-        "no DICOM image in the input (0 files seen; 1 folder passed over: 1 empty folder)",
-        "no DICOM image in the input (0 files seen; 1 folder passed over: 1 empty folder)",
-        "no DICOM image in the input (1 file seen; 2 names passed over: 1 empty, 1 empty folder)"};
-    for (size_t i = 0; i < sizeof messages / sizeof *messages; i++) {
-        struct group group;
-        const struct dicom_series *chosen = NULL;
-        char path[96];
-        group_open(&group);
-        snprintf(path, sizeof path, "%s/sub", group.folder);
-        cr_assert(i == 0 || mkdir(path, 0700) == 0);
-        snprintf(path, sizeof path, "%s/b.dcm", group.folder);
-        if (i == 2)
-            ts_fixture_write_bytes(path, "", 0);
-        group_read(&group);
-        cr_assert_eq(choose(&group, "", &chosen), TS_BAD_INPUT);
-        cr_expect_str_eq(ts_diag_get(group.diag, 0)->message, messages[i]);
-        group_close(&group);
-    }
 }
 
 Test(dicom_series, info_shows_series_but_no_patient)
