@@ -248,7 +248,7 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scr
         return;
     const bool doubles = job->cells.is_float && job->cells.bits_allocated == 64;
     reply->padding_count = mark_padding(job, cells, doubles ? TS_F64 : stored, valid);
-    if (doubles && !ts_dicom_round_doubles(cells, job->n, &reply->rounding)) {
+    if (doubles && !ts_dicom_round_doubles(cells, job->n, valid, &reply->rounding)) {
         ts_dicom_reply_refuse(reply, "values-out-of-range", "a 64-bit value is beyond the range of a 32-bit float");
         return;
     }

@@ -89,8 +89,8 @@ static const struct param tiff_params[] = {
 
 /* ---- reading ----------------------------------------------------------------------------------- */
 
-/* SCRATCH_BYTES: of the strips of all threads, unless one thread needs more. */
-enum { SCRATCH_BYTES = 256 << 20 };
+/* SCRATCH_BYTES: of all threads and their workers, unless one needs more. */
+enum { SCRATCH_BYTES = 1 << 30 };
 
 /* Rows of pages while they are read: [z, z + n) of every view, or pages [z, z + n). */
 struct reading {
@@ -111,14 +111,9 @@ static enum ts_status read_page(void *user, int thread, int64_t i, struct ts_dia
                                     row_bytes, diag);
 }
 
-static size_t thread_bytes(const struct tiff_source *source)
-{
-    return source->pages.block_bytes + source->pages.raw_bytes + sizeof *source->threads;
-}
-
 static int useful_threads(const struct tiff_source *source, int threads)
 {
-    const size_t most = SCRATCH_BYTES / thread_bytes(source);
+    const size_t most = SCRATCH_BYTES / ts_tiff_reading_bytes(&source->pages);
     return most < 1 ? 1 : (size_t)threads < most ? threads : (int)most;
 }
 
@@ -165,7 +160,7 @@ static enum ts_status read_range(struct source *base, struct readers *readers, i
 static size_t memory_bytes(const struct source *base, int threads, int64_t ahead)
 {
     const struct tiff_source *source = (const struct tiff_source *)base;
-    return (size_t)useful_threads(source, threads) * thread_bytes(source) +
+    return (size_t)useful_threads(source, threads) * ts_tiff_reading_bytes(&source->pages) +
            ts_read_ahead_bytes(base, &source->in.rule, ahead);
 }
 
@@ -312,6 +307,7 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
         return ts_diag_no_memory(diag, sizeof *source);
     source->in.base.ops = &tiff_ops;
     source->meaning = (enum tiff_meaning)params->pages;
+    source->pages.fd = -1;
     source->pages.arena = ts_arena_create();
     source->pages.span = set->spans[0];
     source->pages.owner = set->owner;

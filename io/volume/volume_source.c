@@ -22,12 +22,12 @@
 #include "io/file/regular_file.h"
 #include "io/source/read_ahead.h"
 #include "io/volume/volume_geometry.h"
+#include "io/volume/volume_making.h"
 
 struct volume_source {
     struct rule_source in; /* first */
     struct volume_layout layout;
-    bool flip_rows, as_stored; /* as_stored: neither scaled nor of another type */
-    bool rounds;               /* 32-bit floats may hold less than the file does */
+    struct volume_making making;
 };
 
 const struct choice ts_volume_quantity_choices[] = {
@@ -132,88 +132,6 @@ static size_t stored_bytes(const struct volume_source *source)
     return ts_slice_count(&source->in.base.image) * ts_dtype_bytes(source->layout.stored);
 }
 
-static void swap(unsigned char *data, size_t n, size_t width)
-{
-    for (size_t i = 0; i < n; i++, data += width)
-        for (size_t j = 0; j < width / 2; j++) {
-            const unsigned char byte = data[j];
-            data[j] = data[width - 1 - j];
-            data[width - 1 - j] = byte;
-        }
-}
-
-#define SCALE_TO(suffix, type)                                                                                         \
-    case TS_##suffix:                                                                                                  \
-        for (size_t i = 0; i < n; i++)                                                                                 \
-            ((type *)out)[i] = (type)(slope * row[i] + intercept);                                                     \
-        break;
-
-/* Scales one row, whose numbers `row` has as double. */
-static void scale_row(const struct volume_source *source, const double *row, size_t n, void *out)
-{
-    const double slope = source->layout.slope, intercept = source->layout.intercept;
-    switch (source->in.base.image.dtype) {
-        TS_IMAGE_DTYPES(SCALE_TO)
-        SCALE_TO(F64, double)
-    default:
-        break;
-    }
-}
-
-/* Counts the numbers of a row, scaled, that a 32-bit float does not hold. */
-static void count_rounding(const struct volume_source *source, double *row, size_t n, struct ts_rounding *rounding)
-{
-    for (size_t i = 0; i < n; i++)
-        row[i] = source->layout.slope * row[i] + source->layout.intercept;
-    ts_rounding_of_doubles(rounding, row, n);
-}
-
-static void load_row(const struct volume_layout *layout, double *row, const void *from, size_t n)
-{
-    const int64_t *numbers = from;
-    if (!layout->is_signed)
-        ts_load_f64(row, from, layout->stored, n);
-    for (size_t i = 0; layout->is_signed && i < n; i++)
-        row[i] = (double)numbers[i];
-}
-
-/* Returns true where numbers of the file stayed finite as 32-bit floats. */
-static bool stays_finite(const double *row, const float *made, size_t n)
-{
-    bool finite = true;
-    for (size_t i = 0; i < n; i++)
-        finite &= isfinite(made[i]) || !isfinite(row[i]);
-    return finite;
-}
-
-/* Makes a slice of the stored bytes in `data`; `row` has space for one row as double. Returns false where a number is
- * beyond the range of the image's type. */
-static bool make_slice(const struct volume_source *source, unsigned char *data, double *row, unsigned char *out,
-                       struct ts_rounding *rounding)
-{
-    const struct ts_image *image = &source->in.base.image;
-    const int64_t rows = image->axes[1].n;
-    const size_t n = (size_t)image->axes[2].n, width = ts_dtype_bytes(source->layout.stored);
-    const size_t pitch = n * ts_dtype_bytes(image->dtype);
-    bool finite = true;
-    if (source->layout.swapped)
-        swap(data, n * (size_t)rows, width);
-    for (int64_t y = 0; y < rows; y++) {
-        const unsigned char *from = data + (size_t)(source->flip_rows ? rows - 1 - y : y) * n * width;
-        if (source->as_stored) {
-            memcpy(out + (size_t)y * pitch, from, pitch);
-        } else {
-            load_row(&source->layout, row, from, n);
-            scale_row(source, row, n, out + (size_t)y * pitch);
-            if (image->dtype == TS_F32)
-                finite &= stays_finite(row, (const float *)(out + (size_t)y * pitch), n);
-            if (source->rounds)
-                count_rounding(source, row, n, rounding);
-        }
-    }
-    return finite;
-}
-
 /* Slices [z, z + n) while they are read to `out`; each thread has space for a stored slice and a row. */
 struct reading {
     struct volume_source *source;
@@ -234,8 +152,9 @@ static enum ts_status finish_slice(const struct reading *reading, int thread, in
     const size_t row = (size_t)reading->source->in.base.image.axes[2].n * sizeof(double);
     struct ts_rounding *rounding = &reading->source->in.base.slices[reading->z + i].rounding;
     *rounding = (struct ts_rounding){0};
-    if (make_slice(reading->source, stored, (double *)(stored + reading->scratch_bytes - row),
-                   reading->out + (size_t)i * ts_slice_bytes(&reading->source->in.base.image), rounding))
+    if (ts_volume_make_slice(&reading->source->layout, &reading->source->making, &reading->source->in.base.image,
+                             stored, (double *)(stored + reading->scratch_bytes - row),
+                             reading->out + (size_t)i * ts_slice_bytes(&reading->source->in.base.image), rounding))
         return TS_OK;
     return ts_volume_refuse(&reading->source->layout, "values-out-of-range", diag,
                             "has a value in slice %" PRId64 " that is beyond the range of a 32-bit float",
@@ -446,15 +365,16 @@ static enum ts_status describe(struct volume_source *source, struct ts_diag *dia
     image->unit = ts_source_unit(layout->quantity);
     for (int d = 0; d < 3; d++)
         image->axes[d] = ts_source_axis(kinds[d], layout->n[2 - d], layout->spacing[2 - d]);
-    source->as_stored = image->dtype == layout->stored && layout->slope == 1 && layout->intercept == 0;
-    source->flip_rows = layout->upwards && !layout->has_transform;
-    const char *wrong = layout->has_transform ? ts_volume_geometry(layout->transform, image, &source->flip_rows) : NULL;
+    source->making.as_stored = image->dtype == layout->stored && layout->slope == 1 && layout->intercept == 0;
+    source->making.flip_rows = layout->upwards && !layout->has_transform;
+    const char *wrong =
+        layout->has_transform ? ts_volume_geometry(layout->transform, image, &source->making.flip_rows) : NULL;
     if (wrong)
         return ts_volume_refuse(layout, "volume-geometry", diag, "%s", wrong);
-    source->rounds = image->dtype == TS_F32 && (layout->stored == TS_F64 || ts_source_rounds(largest));
+    source->making.rounds = image->dtype == TS_F32 && (layout->stored == TS_F64 || ts_source_rounds(largest));
     if (layout->n[3] > 1)
         status = describe_volumes(source, diag);
-    if (status == TS_OK && source->flip_rows && !layout->has_transform && layout->n[1] > 1)
+    if (status == TS_OK && source->making.flip_rows && !layout->has_transform && layout->n[1] > 1)
         warn_of_rows(layout, diag);
     if (status == TS_OK && ts_image_lean_degree(image) > TS_UPRIGHT_DEGREE)
         ts_diag_warning(diag,
@@ -462,7 +382,7 @@ static enum ts_status describe(struct volume_source *source, struct ts_diag *dia
                         "%s is sheared: the step between its slices leans %.2f degrees off their normal, as behind a "
                         "tilted gantry; it is kept",
                         layout->path, ts_image_lean_degree(image));
-    if (status == TS_OK && source->flip_rows)
+    if (status == TS_OK && source->making.flip_rows)
         status =
             ts_volume_attribute(layout, diag, "rows_reversed", "yes: %s",
                                 layout->has_transform ? "x, y and z of the file are left-handed"
