@@ -102,7 +102,8 @@ struct param_set {
     const char *owner;                /* "box", "input" */
     int32_t version;                  /* of the chain that the values come from; 0: the newest */
     bool resolved;                    /* derived parameters have their values */
-    uint32_t idle;                    /* bit i: params[i] plays no part with the values of the others; not recorded */
+    bool doubles;  /* of a source: who opens it takes TS_F64 in place of values that are rounded to 32-bit floats */
+    uint32_t idle; /* bit i: params[i] plays no part with the values of the others; not recorded */
 };
 
 /* Returns the bytes of a field of this kind. */

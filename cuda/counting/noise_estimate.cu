@@ -15,6 +15,8 @@
 #include "cuda/values/border.cuh"
 
 extern "C" {
+#include "cuda/device/validity.h"
+#include "stages/engine/validity.h"
 #include "stages/values/scope.h"
 }
 
@@ -146,7 +148,24 @@ size_t ts_cuda_noise_bytes(const struct stage_context *context, enum noise_estim
     return sums_bytes(context, estimate) + search;
 }
 
-/* The scratch holds the coefficients, then the sums of rows, then that of the median. */
+/* The bits of the pixels that the stage's mask does not leave out, where it has one. */
+static struct ts_image chosen_of(const struct stage_context *context, const struct ts_image *slices, void *bits)
+{
+    struct ts_image chosen = *slices;
+    if (ts_stage_mask(context) >= 0) {
+        chosen.masked = true;
+        chosen.valid = (uint64_t *)bits;
+    }
+    return chosen;
+}
+
+static size_t bits_bytes(const struct stage_context *context, int64_t n)
+{
+    const struct ts_image chosen = chosen_of(context, &context->in, NULL);
+    return ts_stage_mask(context) >= 0 ? ts_cuda_stride((size_t)n * ts_valid_bytes(&chosen)) : 0;
+}
+
+/* The scratch holds the bits of the chosen pixels, the coefficients, then the sums of rows, then that of the median. */
 static size_t coefficients_bytes(const struct stage_context *of, enum noise_estimate estimate, int64_t n)
 {
     return ts_noise_has_coefficients(estimate) ? ts_cuda_stride((size_t)n * ts_slice_count(&of->in) * sizeof(float))
@@ -169,7 +188,7 @@ size_t ts_cuda_noise_scratch_bytes(const struct stage_context *context, enum noi
         ts_noise_by_slice(context, estimate)  ? ts_cuda_percentile_ends_scratch_bytes(&of, PERCENTILE_HISTOGRAM, 1, n)
         : ts_noise_has_coefficients(estimate) ? ts_cuda_percentile_scratch_bytes(&of, context->round, n)
                                               : 0;
-    return coefficients_bytes(&of, estimate, n) + rows_bytes(&of, estimate, n) + search;
+    return bits_bytes(context, n) + coefficients_bytes(&of, estimate, n) + rows_bytes(&of, estimate, n) + search;
 }
 
 static enum ts_status measure(const struct stage_context *context, const struct ts_image *slices,
@@ -193,19 +212,24 @@ enum ts_status ts_cuda_noise_add(const struct stage_context *context, enum noise
 {
     const struct stage_context of = of_coefficients(context);
     const int64_t n = slices->axes[0].n;
-    char *const rows = (char *)call->scratch + coefficients_bytes(&of, estimate, n);
+    char *const sizes = (char *)call->scratch + bits_bytes(context, n);
+    char *const rows = sizes + coefficients_bytes(&of, estimate, n);
     const bool has_sums = rows_bytes(&of, estimate, n) > 0, by_slice = ts_scope_is_slice(context);
-    struct noise_job job = {.data = slices->data, .valid = slices->valid};
-    job.words = (int64_t)(ts_valid_bytes(slices) / sizeof *slices->valid);
+    const struct ts_image chosen = chosen_of(context, slices, call->scratch);
+    const int mask = ts_stage_mask(context);
+    enum ts_status status =
+        mask < 0 ? TS_OK : ts_cuda_valid_choose(context, slices, &slices[1 + mask], call->scratch, call->stream);
+    struct noise_job job = {.data = slices->data, .valid = chosen.valid};
+    job.words = (int64_t)(ts_valid_bytes(&chosen) / sizeof *chosen.valid);
     job.ny = (int)slices->axes[1].n;
     job.nx = (int)slices->axes[2].n;
     job.rows = (int)of.in.axes[1].n;
     job.columns = (int)of.in.axes[2].n;
     job.sums = has_sums ? (struct noise_sum *)rows : NULL;
-    job.coefficients = ts_noise_has_coefficients(estimate) ? (float *)call->scratch : NULL;
+    job.coefficients = ts_noise_has_coefficients(estimate) ? (float *)sizes : NULL;
     char *const sums = by_slice ? partials : partials + (size_t)slices->z_first * sizeof(struct noise_sum);
-    const enum ts_status status =
-        measure(context, slices, job, sums, by_slice ? stride : sizeof(struct noise_sum), call->stream);
+    if (status == TS_OK)
+        status = measure(context, slices, job, sums, by_slice ? stride : sizeof(struct noise_sum), call->stream);
     if (status != TS_OK || !job.coefficients)
         return status;
     struct ts_image coefficients = of.in; /* those that are left out are NaN */

@@ -272,7 +272,7 @@ static enum ts_status reduce_packed(struct cuda_driver *driver, int input, const
 static enum ts_status reduce(struct cuda_driver *driver, int input, const struct ts_image *slices, bool of_slices)
 {
     const struct cuda_call call = call_of(driver);
-    if (ts_stage_packs(&driver->base.context, input))
+    if (ts_stage_packs_now(&driver->base.context, input))
         return reduce_packed(driver, input, slices, of_slices);
     return driver->cuda->reduction->reduce(&driver->base.context, input, slices, driver->partials[input], &call);
 }

@@ -66,11 +66,18 @@ static size_t own_partial_bytes(const struct stage_context *context)
     return moments_bytes(context) + percentiles;
 }
 
+/* Returns the bytes of the noise estimate's partial, 0 in rounds that are none of its own. */
+static size_t noise_bytes(const struct stage_context *context)
+{
+    struct stage_context noise;
+    return ts_statistics_noise_round(context, &noise) ? ts_cuda_noise_bytes(&noise, noise_of(context)) : 0;
+}
+
 static size_t partial_bytes(const struct stage_context *context, int)
 {
     if (ts_statistics_by_label(context))
         return ts_statistics_label_partial(context);
-    const size_t noise = ts_cuda_noise_bytes(context, noise_of(context)), own = own_partial_bytes(context);
+    const size_t noise = noise_bytes(context), own = own_partial_bytes(context);
     return noise > 0 ? ts_cuda_stride(own) + noise : own;
 }
 
@@ -106,8 +113,10 @@ static size_t scratch_bytes(const struct stage_context *context, int, int64_t n)
 {
     if (ts_statistics_by_label(context))
         return 0;
+    struct stage_context round;
     const size_t own = own_scratch_bytes(context, n);
-    const size_t noise = ts_cuda_noise_scratch_bytes(context, noise_of(context), n);
+    const size_t noise =
+        ts_statistics_noise_round(context, &round) ? ts_cuda_noise_scratch_bytes(&round, noise_of(context), n) : 0;
     return own > noise ? own : noise;
 }
 
@@ -190,10 +199,11 @@ static enum ts_status reduce(const struct stage_context *context, int, const str
     if (ts_statistics_by_label(context))
         return ts_cuda_statistics_labels(context, slices, partials, call);
     const enum ts_status status = is_own_round(context) ? reduce_own(context, slices, partials, call) : TS_OK;
-    if (status != TS_OK || ts_cuda_noise_bytes(context, noise_of(context)) == 0)
+    struct stage_context noise;
+    if (status != TS_OK || !ts_statistics_noise_round(context, &noise))
         return status;
     const char *result = (const char *)call->result + ts_statistics_noise_in_result(context);
-    return ts_cuda_noise_add(context, noise_of(context), slices, (const struct noise_result *)result,
+    return ts_cuda_noise_add(&noise, noise_of(context), slices, (const struct noise_result *)result,
                              (const double *)call->constants + ts_statistics_percentiles(context),
                              (char *)partials + ts_cuda_stride(own_partial_bytes(context)),
                              ts_cuda_stride(partial_bytes(context, 0)), call);
@@ -240,8 +250,9 @@ static void collect(const struct stage_context *context, int, const void *partia
     }
     if (is_own_round(context))
         collect_own(context, partial, total);
-    if (ts_cuda_noise_bytes(context, noise_of(context)) > 0)
-        ts_cuda_noise_collect(context, noise_of(context),
+    struct stage_context noise;
+    if (ts_statistics_noise_round(context, &noise))
+        ts_cuda_noise_collect(&noise, noise_of(context),
                               (const char *)partial + ts_cuda_stride(own_partial_bytes(context)),
                               (char *)total + ts_statistics_noise_in_total(context));
 }

@@ -71,7 +71,8 @@ static const struct param dicom_params[] = {
     PARAM(struct dicom_params, split, .optional = true, .unit = "",
           .doc =
               "what makes series of their own of images at one position: a list of `echo`, `time` and `b`, or `none`; "
-              "what is left becomes an axis of volumes; absent: `echo`; kinds, such as phase, always do"),
+              "what is left becomes an axis of volumes; absent: `echo`; kinds, such as phase, always do; `none` also "
+              "leaves slices of several KVP or kernels together"),
     PARAM(struct dicom_params, take, .optional = true, .unit = "",
           .doc =
               "which of several volumes or kinds to read: a number counts volumes from 0, a number with ms, s or s/mm2 "

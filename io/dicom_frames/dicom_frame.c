@@ -240,6 +240,7 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scr
     const size_t bytes = job->n * (size_t)(job->cells.bits_allocated / 8);
     const enum ts_dtype stored = ts_dicom_stored_dtype(&job->cells);
     void *cells = scratch->cells;
+    reply->rounding = (struct ts_rounding){0};
     if (!read_cells(job, fd, scratch, reply))
         return;
     reply->dirty = ts_dicom_cells_to_stored(cells, job->n, &job->cells);
@@ -247,7 +248,7 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scr
         return;
     const bool doubles = job->cells.is_float && job->cells.bits_allocated == 64;
     reply->padding_count = mark_padding(job, cells, doubles ? TS_F64 : stored, valid);
-    if (doubles && !ts_dicom_round_doubles(cells, job->n)) {
+    if (doubles && !ts_dicom_round_doubles(cells, job->n, valid, &reply->rounding)) {
         ts_dicom_reply_refuse(reply, "values-out-of-range", "a 64-bit value is beyond the range of a 32-bit float");
         return;
     }
@@ -255,6 +256,8 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scr
         look_up(job, fd, cells, stored, out, reply);
     else
         ts_dicom_rescale(out, job->dtype, cells, stored, job->n, job->slope, job->intercept);
+    if (job->dtype == TS_I32 || job->dtype == TS_U32)
+        ts_rounding_of_integers(&reply->rounding, out, job->dtype, job->n);
 }
 
 bool ts_dicom_frame_prepare(void)

@@ -119,6 +119,7 @@ static void work(void *state, const void *bytes, int fd, void *reply)
     unsigned char *slot = decoder->slots + (size_t)job.place * decoder->slot_bytes;
     uint64_t *valid = decoder->valid_offset > 0 ? (uint64_t *)(void *)(slot + decoder->valid_offset) : NULL;
     ts_dicom_frame_decode(&job, fd, &decoder->scratch, slot, valid, reply);
+    close(fd);
 }
 
 static const struct worker_kind decoder_kind = {

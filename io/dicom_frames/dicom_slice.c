@@ -87,6 +87,7 @@ enum ts_status ts_dicom_accept(struct dicom_source *source, int64_t z, const str
         return ts_diag_hint(diag, "copy the file again from its archive, or leave it out");
     }
     source->base.slices[z].padding_count = reply->padding_count;
+    source->base.slices[z].rounding = reply->rounding;
     source->frames[z].dirty = reply->dirty;
     return source->base.no_digests ? TS_OK : accept_digests(source, z, reply, name, diag);
 }

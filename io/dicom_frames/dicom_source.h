@@ -59,6 +59,7 @@ struct dicom_reply {
     int32_t failed;
     int32_t dirty; /* bits outside of BitsStored were dropped */
     int64_t padding_count;
+    struct ts_rounding rounding;
     unsigned char pixel_sha256[DIGEST_BYTES], instance_hmac[DIGEST_BYTES];
     char code[32], text[DICOM_TEXT_BYTES];
 };

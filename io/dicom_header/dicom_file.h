@@ -157,12 +157,18 @@ struct dicom_other {
  * series of its own. */
 enum dicom_split { DICOM_SPLIT_ECHO = 1, DICOM_SPLIT_TIME = 2, DICOM_SPLIT_B = 4 };
 
+/* Returns true for kinds of folders. */
+static inline bool dicom_other_is_folder(enum dicom_other_kind kind)
+{
+    return kind == DICOM_LINK || kind == DICOM_GIT || kind == DICOM_BARE;
+}
+
 /* All that was found in the input, sorted by path. */
 struct dicom_folder {
     struct dicom_file *files;
     struct dicom_other *others;
     size_t n_files, n_others;
-    size_t n_seen, n_of[DICOM_OTHER_KINDS];
+    size_t n_seen, n_of[DICOM_OTHER_KINDS]; /* n_seen: files, whatever they hold */
     size_t n_same; /* names of files that were left out because another name leads to the same file */
     size_t n_idle; /* paths that the user named and that brought no image, where there are several */
     const char *idle;

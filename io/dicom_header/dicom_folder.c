@@ -56,7 +56,7 @@ static enum ts_status add_other(struct search *search, const struct dicom_other 
     folder->others = grown;
     folder->others[folder->n_others++] = *other;
     folder->n_of[other->kind]++;
-    folder->n_seen++;
+    folder->n_seen += !dicom_other_is_folder(other->kind);
     return TS_OK;
 }
 

@@ -139,6 +139,9 @@ const char *const ts_dicom_pet[] = {
     "STATIC", "DYNAMIC", "GATED", "WHOLE BODY", "IMAGE", "REPROJECTION", "EMISSION", "TRANSMISSION", "NONE", "START",
     "ADMIN", "DLYD", "SING", NULL};
 
+const char *const ts_dicom_corrections[] = {
+    "DECY", "ATTN", "SCAT", "DTIM", "MOTN", "PMOT", "CLEN", "RAN", "RADL", "DCAL", "NORM", "SLSENS", NULL};
+
 const char *const ts_dicom_doses[] = {
     "PHYSICAL", "EFFECTIVE", "ERROR", "PLAN", "MULTI_PLAN", "PLAN_OVERVIEW", "FRACTION", "BEAM", "BRACHY",
     "FRACTION_SESSION", "BEAM_SESSION", "BRACHY_SESSION", "CONTROL_POINT", "RECORD", NULL};

@@ -27,6 +27,7 @@ extern const char *const ts_dicom_positions[];
 extern const char *const ts_dicom_photometric[];
 extern const char *const ts_dicom_units[];
 extern const char *const ts_dicom_pet[];
+extern const char *const ts_dicom_corrections[];
 extern const char *const ts_dicom_doses[];
 
 /* Returns the text, or "unrecognized" where the list does not have it in any case of letters. */

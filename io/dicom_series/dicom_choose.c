@@ -104,6 +104,15 @@ static enum ts_status choose_named(const struct dicom_series *series, size_t n, 
     return TS_BAD_INPUT;
 }
 
+/* Returns what a hint adds where settings divide the slices of a series. */
+static const char *hint_to_join(const struct dicom_series *series, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (series[i].apart)
+            return "; split: none reads the slices of several settings as one volume";
+    return "";
+}
+
 static enum ts_status choose_only(const struct dicom_series *series, size_t n, bool skip,
                                   const struct dicom_series **chosen, struct ts_diag *diag)
 {
@@ -119,13 +128,14 @@ static enum ts_status choose_only(const struct dicom_series *series, size_t n, b
         }
     if (n == 1 && n_left == 1)
         return take(&series[0], chosen, diag);
+    const char *join = hint_to_join(series, n);
     const struct dicom_series *doubt = n_fit == 1 ? find_doubt(series, n, fit) : NULL;
     if (n_fit == 1 && (!doubt || (skip && ts_dicom_is_damage(doubt->refusal_code))))
         return take_named(series, n, fit, chosen, diag);
     if (doubt) {
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = doubt->refusal_code},
                       "series %d may lack slices that series %d holds: %s", fit->number, doubt->number, doubt->refusal);
-        ts_diag_hint(diag, "mend or remove those files, or say series: %d", fit->number);
+        ts_diag_hint(diag, "mend or remove those files, or say series: %d%s", fit->number, join);
     } else if (n_left == 0) {
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "take-unknown"},
                       "none of the %zu series in the input has what `take` says", n);
@@ -136,11 +146,11 @@ static enum ts_status choose_only(const struct dicom_series *series, size_t n, b
     } else if (n_fit == 0) {
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-volume"},
                       "none of the %zu series in the input is one clean volume", n);
-        ts_diag_hint(diag, "choose one with series: N to see its way out");
+        ts_diag_hint(diag, "choose one with series: N to see its way out%s", join);
     } else {
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "several-series"},
                       "the input holds %zu series, %zu of them fit for a run", n, n_fit);
-        ts_diag_hint(diag, "choose one with series: N");
+        ts_diag_hint(diag, "choose one with series: N%s", join);
     }
     list_series(series, n, diag);
     return TS_BAD_INPUT;
@@ -155,8 +165,8 @@ enum ts_status ts_dicom_choose(const struct dicom_series *series, size_t n_serie
         char reasons[LINE_BYTES];
         ts_dicom_passed_over(folder, reasons, sizeof reasons);
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-images"},
-                      "no DICOM image in the input (%zu files seen%s%s)", folder->n_seen, *reasons ? "; " : "",
-                      reasons);
+                      "no DICOM image in the input (%zu file%s seen%s%s)", folder->n_seen,
+                      folder->n_seen == 1 ? "" : "s", *reasons ? "; " : "", reasons);
         return ts_diag_hint(diag, "give the folder that holds the DICOM files");
     }
     if (choice && *choice)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Groups images into series. Images are sorted by everything that makes a series but its orientation, and each run of
- * equal ones is split by orientation, and then by the settings that tell images at one position apart, so that the
- * result depends neither on names nor on the order in which files were found.
+ * equal ones is split by orientation, and then by the settings that tell acquisitions apart, so that the result depends
+ * neither on names nor on the order in which files were found.
  */
 #include "io/dicom_series/dicom_group.h"
 
@@ -78,6 +78,7 @@ struct grouping {
     struct arena *arena;
     struct dicom_series *series;
     size_t n, capacity;
+    bool joined; /* settings do not divide images at positions of their own */
 };
 
 static bool add_series(struct grouping *grouping, struct dicom_image **images, size_t n, const char *settings)
@@ -101,15 +102,28 @@ static bool add_series(struct grouping *grouping, struct dicom_image **images, s
     return true;
 }
 
-/* Adds a series for each value of the settings that tell images at one position apart, which are rearranged. */
+/* Marks the series from number `first` on as parts of one that the settings of its slices divide. */
+static void mark_apart(struct grouping *grouping, size_t first)
+{
+    for (size_t i = first; i < grouping->n; i++) {
+        if (!grouping->series[i].apart)
+            ts_dicom_series_warn(&grouping->series[i],
+                                 "other slices of the series have other settings and are a series of their own; "
+                                 "`split: none` reads them as one");
+        grouping->series[i].apart = true;
+    }
+}
+
+/* Adds a series for each value of the settings that tell the images apart, which are rearranged. */
 static bool add_parts(struct grouping *grouping, struct dicom_image **images, size_t n, const char *settings)
 {
-    int setting;
-    if (!ts_dicom_find_setting(images, n, &setting))
+    const size_t before = grouping->n;
+    int setting, number = 1;
+    bool apart;
+    if (!ts_dicom_find_setting(images, n, grouping->joined, &setting, &apart))
         return false;
     if (setting < 0)
         return add_series(grouping, images, n, settings);
-    int number = 1;
     for (size_t first = 0, end; first < n; first = end, number++) {
         char text[DICOM_LABEL_MAX], all[DICOM_LABEL_MAX * 2];
         end = first + 1;
@@ -121,6 +135,8 @@ static bool add_parts(struct grouping *grouping, struct dicom_image **images, si
         if (!add_parts(grouping, images + first, end - first, all))
             return false;
     }
+    if (apart)
+        mark_apart(grouping, before);
     return true;
 }
 
@@ -326,7 +342,7 @@ static size_t count_images(const struct dicom_folder *folder)
 enum ts_status ts_dicom_group(struct dicom_folder *folder, const struct dicom_rules *rules, struct arena *arena,
                               struct dicom_series **series, size_t *n_series, struct ts_diag *diag)
 {
-    struct grouping grouping = {.arena = arena};
+    struct grouping grouping = {.arena = arena, .joined = folder->split == 0};
     size_t n = 0, bytes = 2 * count_images(folder) * sizeof(struct dicom_image *);
     struct dicom_image **images = malloc(bytes + 1);
     enum ts_status status = images ? ts_dicom_mark_suspects(folder, arena, diag) : ts_diag_no_memory(diag, bytes);

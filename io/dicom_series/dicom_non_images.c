@@ -46,12 +46,18 @@ static void append(char *out, size_t size, size_t *used, const char *before, con
 
 void ts_dicom_passed_over(const struct dicom_folder *folder, char *out, size_t size)
 {
-    size_t used = 0;
+    size_t used = 0, folders = 0;
     const char *separator = " ";
     out[0] = '\0';
     if (folder->n_others == 0)
         return;
-    used = (size_t)snprintf(out, size, "%zu file%s passed over:", folder->n_others, folder->n_others == 1 ? "" : "s");
+    for (int i = 0; i < DICOM_OTHER_KINDS; i++)
+        folders += dicom_other_is_folder((enum dicom_other_kind)i) ? folder->n_of[i] : 0;
+    used = (size_t)snprintf(out, size, "%zu %s%s passed over:", folder->n_others,
+                            folders == 0                  ? "file"
+                            : folders == folder->n_others ? "folder"
+                                                          : "name",
+                            folder->n_others == 1 ? "" : "s");
     for (int i = 0; i < DICOM_OTHER_KINDS; i++) {
         char count[32];
         if (folder->n_of[i] > 0) {

@@ -49,9 +49,8 @@ static void choose_dtype(struct dicom_series *series)
             return;
         }
     }
-    const char *rounded = ts_source_rounding(doubles, whole ? fmax(-low, high) : 0);
-    if (rounded)
-        ts_dicom_series_warn(series, "%s", rounded);
+    if (!doubles && whole && ts_source_rounds(fmax(-low, high)))
+        ts_dicom_series_warn(series, "values beyond 16,777,216 are rounded to 32-bit float");
     else if (!whole && bits > FLOAT_WHOLE_BITS)
         ts_dicom_series_warn(series, "%d-bit values are rounded to 32-bit float: their rescale values are not whole",
                              bits);

@@ -28,9 +28,10 @@ struct dicom_series {
     const size_t *volume_numbers; /* those of the volumes among all, of which some are not whole; NULL: 0, 1, ... */
     const char *lacking;          /* what the last volumes lack, which are among the unused; NULL: nothing */
     char settings[DICOM_LABEL_MAX]; /* those that made it a series of its own (dicom_settings.h) */
-    char label[DICOM_LABEL_MAX];    /* what tells it apart from others of its UID: "TE 7.38 ms, PHASE"; else "" */
-    bool radiograph;                /* one image of a kind that has no place in the patient */
-    bool unplaced;                  /* so, or frames of one file that nothing places */
+    bool apart;                  /* the settings divide slices at positions of their own, unless the chain joins them */
+    char label[DICOM_LABEL_MAX]; /* what tells it apart from others of its UID: "TE 7.38 ms, PHASE"; else "" */
+    bool radiograph;             /* one image of a kind that has no place in the patient */
+    bool unplaced;               /* so, or frames of one file that nothing places */
     bool overview; /* a localizer or a radiograph, which is chosen where the chain names it or nothing else is fit */
     bool left_out; /* the chain wants another one (dicom_take.h) */
     const char *refusal, *refusal_code, *hint; /* refusal NULL: one clean volume */

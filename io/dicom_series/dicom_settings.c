@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A setting counts only where it divides the images into equal sets of positions. One that changes from slice to slice
- * does not, such as the repetition time of a scan that waits for the heart.
+ * A setting counts where it divides the images into equal sets of positions. One that changes from slice to slice does
+ * not, such as the repetition time of a scan that waits for the heart, or the exposure of a tube that follows the body.
+ * The tube voltage and the kernel are chosen for a whole acquisition, so that they count wherever they differ in more
+ * than an odd slice; others count at positions of their own only where they alternate, which no scan does by itself.
  */
 #include "io/dicom_series/dicom_settings.h"
 
@@ -21,17 +23,21 @@ enum { RECEIVE_COIL = DICOM_FIELDS }; /* a text that is in no field, since no ou
 static const struct setting {
     int field;                       /* enum dicom_field, or RECEIVE_COIL */
     const char *name, *label, *unit; /* label: how people call it */
+    enum { FIXED, VARIES, MODULATED } rule;
 } settings[] = {
-    {DICOM_FIELD_inversion_time, "Inversion Time", "TI", " ms"},
-    {DICOM_FIELD_flip_angle, "Flip Angle", "flip angle", " degrees"},
-    {DICOM_FIELD_repetition_time, "Repetition Time", "TR", " ms"},
-    {DICOM_FIELD_tube_voltage, "KVP", "KVP", " kV"},
-    {DICOM_FIELD_cardiac_phase, "Nominal Percentage of Cardiac Phase", "cardiac phase", " %"},
-    {DICOM_FIELD_convolution_kernel, "Convolution Kernel", "kernel", NULL},
-    {RECEIVE_COIL, "Receive Coil Name", "coil", NULL},
-    {DICOM_FIELD_image_type, "Image Type", "type", NULL},
+    {DICOM_FIELD_inversion_time, "Inversion Time", "TI", " ms", VARIES},
+    {DICOM_FIELD_flip_angle, "Flip Angle", "flip angle", " degrees", VARIES},
+    {DICOM_FIELD_repetition_time, "Repetition Time", "TR", " ms", VARIES},
+    {DICOM_FIELD_tube_voltage, "KVP", "KVP", " kV", FIXED},
+    {DICOM_FIELD_cardiac_phase, "Nominal Percentage of Cardiac Phase", "cardiac phase", " %", VARIES},
+    {DICOM_FIELD_convolution_kernel, "Convolution Kernel", "kernel", NULL, FIXED},
+    {RECEIVE_COIL, "Receive Coil Name", "coil", NULL, VARIES},
+    {DICOM_FIELD_image_type, "Image Type", "type", NULL, VARIES},
+    {DICOM_FIELD_exposure, "Exposure", "exposure", " mA s", MODULATED},
+    {DICOM_FIELD_tube_current, "X-Ray Tube Current", "tube current", " mA", MODULATED},
 };
-enum { SETTINGS = sizeof settings / sizeof *settings };
+enum { SETTINGS = sizeof settings / sizeof *settings, LONGEST_PERIOD = 8, LEAST_PERIODS = 3 };
+static const double CLEAR_SHARE = 0.1; /* by which the numbers of a setting that alternates differ at least */
 
 static int compare_numbers(double a, double b)
 {
@@ -150,19 +156,98 @@ static bool divides(int setting, struct item *items, size_t n, size_t each)
     return ts_dicom_compare_setting(setting, items[0].image, items[each - 1].image) != 0;
 }
 
-bool ts_dicom_find_setting(struct dicom_image **images, size_t n, int *setting)
+static bool is_stated(int setting, const struct dicom_image *image)
+{
+    const int field = settings[setting].field;
+    return is_number(field) ? !isnan(ts_dicom_field_number(image, (enum dicom_field)field))
+                            : *text_of(image, field) != '\0';
+}
+
+/* Returns true where all images state the setting, and not all the same. */
+static bool differs(int setting, const struct item *items, size_t n)
+{
+    bool differ = false;
+    for (size_t i = 0; i < n; i++) {
+        if (!is_stated(setting, items[i].image))
+            return false;
+        differ |= ts_dicom_compare_setting(setting, items[0].image, items[i].image) != 0;
+    }
+    return differ;
+}
+
+/* Returns true where the numbers of the first items differ clearly; texts that differ always do. */
+static bool is_clear(int setting, const struct item *items, size_t n)
+{
+    double low = INFINITY, high = 0;
+    for (size_t i = 0; i < n && is_number(settings[setting].field); i++) {
+        const double value = ts_dicom_field_number(items[i].image, (enum dicom_field)settings[setting].field);
+        low = fmin(low, fabs(value));
+        high = fmax(high, fabs(value));
+    }
+    return !is_number(settings[setting].field) || high - low > CLEAR_SHARE * high;
+}
+
+/* Returns true where the setting repeats its values in one order along the positions of items, one at each. */
+static bool alternates(int setting, const struct item *items, size_t n)
+{
+    for (size_t period = 2; period <= LONGEST_PERIOD && LEAST_PERIODS * period <= n; period++) {
+        size_t i = period;
+        while (i < n && ts_dicom_compare_setting(setting, items[i].image, items[i - period].image) == 0)
+            i++;
+        if (i == n)
+            return is_clear(setting, items, period);
+    }
+    return false;
+}
+
+/* Sorts the items by the setting. Returns true where each value has several of them: an odd slice is no acquisition. */
+static bool sort_by_setting(int setting, struct item *items, size_t n)
+{
+    size_t first = 0;
+    for (size_t i = 0; i < n; i++)
+        items[i] = (struct item){.setting = setting, .image = items[i].image};
+    qsort(items, n, sizeof *items, compare_items);
+    for (size_t i = 1; i <= n; i++)
+        if (i == n || ts_dicom_compare_setting(setting, items[first].image, items[i].image) != 0) {
+            if (i - first < 2)
+                return false;
+            first = i;
+        }
+    return true;
+}
+
+/* Finds a setting that divides images at positions of their own, and sorts the items by it. They are in the order of
+ * their positions where `each` is 1. Returns -1 where there is none. */
+static int find_apart(struct item *items, size_t n, size_t each)
+{
+    for (int i = 0; i < SETTINGS; i++)
+        if (each == 1 && differs(i, items, n) && alternates(i, items, n) && sort_by_setting(i, items, n))
+            return i;
+    for (int i = 0; i < SETTINGS; i++)
+        if (settings[i].rule == FIXED && differs(i, items, n) && sort_by_setting(i, items, n))
+            return i;
+    return -1;
+}
+
+bool ts_dicom_find_setting(struct dicom_image **images, size_t n, bool joined, int *setting, bool *apart)
 {
     struct item *items = malloc(n * sizeof *items);
     *setting = -1;
+    *apart = false;
     if (!items)
         return false;
     for (size_t i = 0; i < n; i++)
         items[i] = (struct item){.image = images[i]};
     const size_t each = number_positions(items, n);
     for (int i = 0; each > 1 && *setting < 0 && i < SETTINGS; i++)
-        *setting = divides(i, items, n, each) ? i : -1;
+        *setting = settings[i].rule != MODULATED && divides(i, items, n, each) ? i : -1;
     for (size_t i = 0; *setting >= 0 && i < n; i++) /* value by value, position by position */
         images[i % each * (n / each) + i / each] = items[i].image;
+    if (*setting < 0 && !joined && (*setting = find_apart(items, n, each)) >= 0) {
+        *apart = true;
+        for (size_t i = 0; i < n; i++)
+            images[i] = items[i].image;
+    }
     free(items);
     return true;
 }
@@ -195,9 +280,8 @@ const char *ts_dicom_name_difference(struct dicom_image *const *images, size_t n
 void ts_dicom_warn_of_settings(struct dicom_series *series)
 {
     for (int setting = 0; setting < SETTINGS; setting++) {
-        const int field = settings[setting].field;
-        if (field != DICOM_FIELD_tube_voltage && field != DICOM_FIELD_convolution_kernel)
-            continue; /* the others may change from slice to slice of one acquisition */
+        if (settings[setting].rule != FIXED)
+            continue; /* it may change from slice to slice of one acquisition */
         for (size_t i = 1; i < series->n_images; i++)
             if (ts_dicom_compare_setting(setting, series->images[0], series->images[i]) != 0) {
                 ts_dicom_series_warn(series,

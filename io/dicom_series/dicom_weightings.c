@@ -85,34 +85,114 @@ static void fill(const struct dicom_series *series, struct item *items)
     }
 }
 
-/* Returns how far two gradients are apart in the part that differs most; INFINITY where the b-values or what is given
- * differ. */
-static double measure_apart(const struct item *a, const struct item *b)
+/* ---- the nearest gradient ------------------------------------------------------------------------ */
+
+enum { AXES = 4 }; /* b-value and gradient */
+
+/* A tree of items in rising order along one axis at each of its nodes. The node of [begin, end) is the item in the
+ * middle; boxes[middle] holds all of them. A file may hold many gradients, all of them near to one another. */
+struct box {
+    double low[AXES], high[AXES];
+    int axis; /* along which it is divided: the longest one */
+};
+
+struct tree {
+    const struct item **items;
+    struct box *boxes;
+};
+
+/* Returns how far a value lies outside of a range. Of b-values only equal ones are near. */
+static double measure_outside(int axis, double value, double low, double high)
 {
-    double apart = a->keys[0] == b->keys[0] ? 0 : INFINITY;
-    for (int k = 1; k <= 3; k++)
-        if (a->keys[k] != b->keys[k])
-            apart = fmax(apart, fabs(a->keys[k] - b->keys[k]));
+    const double outside = value < low ? low - value : value > high ? value - high : 0;
+    return axis == 0 && outside > 0 ? INFINITY : outside;
+}
+
+/* Returns how far a gradient is from the nearest that a box can hold, in the part that differs most; INFINITY where the
+ * b-values or what is given differ. */
+static double measure_apart(const double low[AXES], const double high[AXES], const struct item *item)
+{
+    double apart = 0;
+    for (int k = 0; k < AXES; k++) {
+        const double outside = measure_outside(k, item->keys[k], low[k], high[k]);
+        apart = outside > apart ? outside : apart;
+    }
     return apart;
 }
 
-/* Gives the images behind the first position its gradients. */
-static void join_rounded(struct item *items, size_t n)
+static int compare_along(const void *a, const void *b, void *axis)
+{
+    const double first = (*(const struct item *const *)a)->keys[*(const int *)axis],
+                 second = (*(const struct item *const *)b)->keys[*(const int *)axis];
+    return (first > second) - (first < second);
+}
+
+static void grow_tree(struct tree *tree, size_t begin, size_t end)
+{
+    if (begin == end)
+        return;
+    const size_t middle = begin + (end - begin) / 2;
+    struct box *box = &tree->boxes[middle];
+    double longest = 0;
+    box->axis = 0;
+    for (int k = 0; k < AXES; k++) {
+        box->low[k] = box->high[k] = tree->items[begin]->keys[k];
+        for (size_t i = begin + 1; i < end; i++) {
+            const double key = tree->items[i]->keys[k];
+            box->low[k] = key < box->low[k] ? key : box->low[k];
+            box->high[k] = key > box->high[k] ? key : box->high[k];
+        }
+        if (box->high[k] - box->low[k] > longest) {
+            longest = box->high[k] - box->low[k];
+            box->axis = k;
+        }
+    }
+    qsort_r(tree->items + begin, end - begin, sizeof *tree->items, compare_along, &box->axis);
+    grow_tree(tree, begin, middle);
+    grow_tree(tree, middle + 1, end);
+}
+
+/* Finds the nearest item that is nearer than *least. */
+static void find_nearest(const struct tree *tree, size_t begin, size_t end, const struct item *item, double *least,
+                         const struct item **nearest)
+{
+    const size_t middle = begin + (end - begin) / 2;
+    const struct box *box = &tree->boxes[middle];
+    if (begin == end || !(measure_apart(box->low, box->high, item) < *least))
+        return;
+    const struct item *at = tree->items[middle];
+    const double apart = measure_apart(at->keys, at->keys, item);
+    if (apart < *least) {
+        *least = apart;
+        *nearest = at;
+    }
+    const bool below = item->keys[box->axis] < at->keys[box->axis];
+    find_nearest(tree, below ? begin : middle + 1, below ? middle : end, item, least, nearest);
+    find_nearest(tree, below ? middle + 1 : begin, below ? end : middle, item, least, nearest);
+}
+
+/* Gives the images behind the first position its gradients. False where memory is out. */
+static bool join_rounded(struct item *items, size_t n)
 {
     size_t at_first = 0;
     while (at_first < n && items[at_first].position == 0)
         at_first++;
-    for (size_t i = at_first; i < n; i++) {
+    struct tree tree = {malloc(at_first * sizeof *tree.items), malloc(at_first * sizeof *tree.boxes)};
+    const bool ok = tree.items && tree.boxes;
+    for (size_t i = 0; ok && i < at_first; i++)
+        tree.items[i] = &items[i];
+    if (ok)
+        grow_tree(&tree, 0, at_first);
+    for (size_t i = at_first; ok && i < n; i++) {
         const struct item *nearest = NULL;
-        double least = SAME_GRADIENT;
-        for (size_t k = 0; k < at_first && least > 0; k++) {
-            const double apart = measure_apart(&items[k], &items[i]);
-            nearest = apart <= least ? &items[k] : nearest;
-            least = fmin(least, apart);
-        }
+        double least = nextafter(SAME_GRADIENT, INFINITY);
+        find_nearest(&tree, 0, at_first, &items[i], &least, &nearest);
         if (nearest)
-            memcpy(items[i].keys, nearest->keys, 4 * sizeof *items[i].keys);
+            memcpy(items[i].keys, nearest->keys, AXES * sizeof *items[i].keys);
     }
+    free(tree.items);
+    free(tree.boxes);
+    return ok;
 }
 
 bool ts_dicom_order_weightings(struct dicom_series *series)
@@ -120,11 +200,13 @@ bool ts_dicom_order_weightings(struct dicom_series *series)
     const size_t n = series->n_images;
     struct item *items = malloc(n * sizeof *items);
     bool repeats = false;
-    series->no_memory |= !items;
-    if (!items)
+    if (items)
+        fill(series, items);
+    if (!items || !join_rounded(items, n)) {
+        series->no_memory = true;
+        free(items);
         return false;
-    fill(series, items);
-    join_rounded(items, n);
+    }
     qsort(items, n, sizeof *items, compare_at_positions);
     for (size_t i = 1; i < n; i++) {
         const bool again = compare_keys(&items[i - 1], &items[i]) == 0 && items[i - 1].position == items[i].position;

@@ -9,6 +9,7 @@
 #define IO_HDF5_HDF5_STACK_H
 
 #include "core/image.h"
+#include "core/rounding.h"
 #include "io/hdf5/hdf5_input.h"
 #include "io/hdf5/hdf5_storage.h"
 #include "io/source/readers.h"
@@ -41,6 +42,7 @@ struct hdf5_box {
     const int64_t *map;
     void *out; /* values of stack->dtype, or doubles */
     bool doubles;
+    struct ts_rounding *rounding; /* is set to what 64-bit floats lost that became 32-bit ones; NULL: nobody asks */
 };
 
 /* Checks the dataset's type, sizes, storage and filters; no chunk is looked for yet. Integers of 64 bits are accepted

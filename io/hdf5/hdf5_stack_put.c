@@ -70,17 +70,16 @@ static uint64_t bits_at(const unsigned char *in, int64_t i, bool swapped)
     return swapped ? __builtin_bswap64(bits) : bits;
 }
 
-/* Returns true where narrowing makes an infinity of what is none. */
-static bool overflows(const unsigned char *in, int64_t n, bool swapped)
+/* Notes where narrowing makes an infinity of what is none, and what it changes. */
+static void check_narrow(const unsigned char *in, int64_t n, bool swapped, struct put_faults *faults)
 {
-    bool found = false;
     for (int64_t i = 0; i < n; i++) {
         const uint64_t bits = bits_at(in, i, swapped);
         double value;
         memcpy(&value, &bits, sizeof value);
-        found |= isfinite(value) && !isfinite((float)value);
+        faults->overflow |= isfinite(value) && !isfinite((float)value);
+        ts_rounding_of_doubles(&faults->rounding, &value, 1);
     }
-    return found;
 }
 
 /* Returns true where an integer of 64 bits has more significant bits than a double holds. */
@@ -128,7 +127,7 @@ static void put_last(const struct hdf5_stack *stack, const struct hdf5_box *box,
     if (stack->stored == TS_U64)
         faults->inexact |= loses_bits(stack, in, end - first);
     if (stack->stored == TS_F64 && !box->doubles)
-        faults->overflow |= overflows(in, end - first, stack->swapped);
+        check_narrow(in, end - first, stack->swapped, faults);
     if (!box->map || box->map_axis != 2) {
         at += (first - box->first[2]) * box->stride[2];
         put((unsigned char *)box->out + at * (ptrdiff_t)size, box->stride[2], in, end - first, stack->swapped);

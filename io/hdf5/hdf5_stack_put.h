@@ -11,7 +11,8 @@
 
 /* These flags note values that the type of the result cannot hold. */
 struct put_faults {
-    bool overflow, inexact; /* a value past the range of 32-bit floats; an integer that no double holds */
+    bool overflow, inexact;      /* a value past the range of 32-bit floats; an integer that no double holds */
+    struct ts_rounding rounding; /* of 64-bit floats */
 };
 
 /* Returns the place of index i of axis d in the result, -1 where it is left out. */

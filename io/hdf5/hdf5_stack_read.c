@@ -397,8 +397,11 @@ enum ts_status ts_hdf5_stack_read(struct hdf5_stack_reader *reader, const struct
     for (int t = 0; t < reader->n_threads; t++) {
         faults.overflow |= reader->threads[t].faults.overflow;
         faults.inexact |= reader->threads[t].faults.inexact;
+        ts_rounding_join(&faults.rounding, &reader->threads[t].faults.rounding);
         reader->threads[t].faults = (struct put_faults){0};
     }
+    if (box->rounding)
+        *box->rounding = faults.rounding;
     if (status == TS_OK && faults.overflow)
         status =
             ts_hdf5_input_refuse(input, "hdf5-range", "%s holds values past the range of 32-bit floats", stack->name);

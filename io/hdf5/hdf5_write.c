@@ -204,6 +204,8 @@ static enum ts_status write_seals(struct hdf5_writer *writer)
         ts_hdf5_fail_library(writer, "the digest", 0);
     ts_hdf5_leave();
     (void)ts_hdf5_text(writer, "/@digest", digest);
+    if (writer->options.digest)
+        memcpy(writer->options.digest, digest, sizeof digest);
     flush_file(writer);
     (void)put_number(writer, "/@complete", TS_U8, &one);
     flush_file(writer);

@@ -19,6 +19,7 @@ struct hdf5_options {
     int threads;         /* that compress */
     bool force;          /* an existing file of this name may be replaced */
     struct trace *trace; /* records what the threads do; NULL: nothing is recorded */
+    char *digest;        /* the commit writes the file's digest here, DIGEST_TEXT_BYTES; NULL: nobody asks for it */
 };
 
 /* Creates a new file under its temporary name, and the threads that compress. Returns TS_RUN_FAILED where it cannot be

@@ -171,12 +171,9 @@ static bool take(struct region_file *file, const struct dicom_element *element, 
     return !seg->met_pixels; /* what stands behind the pixels says nothing of them */
 }
 
-/* Returns true for pixels as they are, and for RLE, deflated and JPEG 2000 frames. */
-static bool reads_syntax(const struct region_file *file, const struct seg *seg)
+bool ts_seg_is_encoded(const struct region_file *file)
 {
-    const enum dicom_syntax syntax = file->file.syntax;
-    return seg->in_fragments ? syntax == DICOM_RLE || syntax == DICOM_DEFLATED_FRAME || syntax == DICOM_JPEG_2000
-                             : !dicom_is_compressed(syntax);
+    return file->file.syntax == DICOM_JPEG_2000 || dicom_needs_dcmtk(file->file.syntax);
 }
 
 /* Checks the kind of the values, and their number against the bytes that there are. */
@@ -184,7 +181,7 @@ static void check_pixels(struct region_file *file, const struct seg *seg)
 {
     struct scan *scan = &file->scan;
     const struct dicom_syntax_name *name = ts_dicom_syntax(file->file.syntax_uid);
-    const bool bytes = file->file.syntax == DICOM_JPEG_2000 && seg->bits == 8; /* a codec of bytes, for bits too */
+    const bool bytes = ts_seg_is_encoded(file) && seg->bits == 8; /* a codec of bytes, for bits too */
     const bool fits = seg->coding == SEG_BINARY       ? seg->bits == 1 || bytes
                       : seg->coding == SEG_FRACTIONAL ? seg->bits == 8
                                                       : seg->bits == 8 || seg->bits == 16;
@@ -196,9 +193,8 @@ static void check_pixels(struct region_file *file, const struct seg *seg)
                         seg->columns);
     else if (!seg->met_pixels)
         ts_dicom_refuse(scan, "dicom-pixels-missing", "has no pixel data");
-    else if (!reads_syntax(file, seg))
-        ts_dicom_refuse(scan, "seg-syntax",
-                        "has pixels in a form that is not read of segmentations: %s%s; RLE, deflated and JPEG 2000 are",
+    else if (seg->in_fragments != dicom_is_compressed(file->file.syntax))
+        ts_dicom_refuse(scan, "seg-syntax", "has pixels in a form that is not read of segmentations: %s%s",
                         name ? name->name : "an unknown one", seg->in_fragments ? ", in fragments" : "");
     if (file->file.refusal || seg->in_fragments)
         return;
@@ -264,7 +260,7 @@ static void find_fragments(struct region_file *file, struct seg *seg)
     }
 }
 
-/* Holds the frames in JPEG 2000 against the header, as those of images are. Labels that were compressed with loss are
+/* Holds the frames of a codec against the header, as those of images are. Labels that were compressed with loss are
  * no longer known. */
 static void check_encoded(struct region_file *file, struct seg *seg)
 {
@@ -294,7 +290,7 @@ bool ts_seg_parse(struct region_file *file, struct seg *seg)
     check_frames(file, seg);
     if (seg->in_fragments && !file->file.refusal)
         find_fragments(file, seg);
-    if (seg->in_fragments && file->file.syntax == DICOM_JPEG_2000 && !file->file.refusal)
+    if (seg->in_fragments && ts_seg_is_encoded(file) && !file->file.refusal)
         check_encoded(file, seg);
     return file->file.refusal == NULL;
 }

@@ -35,6 +35,8 @@ struct seg {
 /* Reads the header. False: refused, file->file.refusal says why. ts_seg_clear frees what it found in either case. */
 bool ts_seg_parse(struct region_file *file, struct seg *seg);
 void ts_seg_clear(struct seg *seg);
+/* Returns true where frames are of a codec that ts_seg_decoder_create knows: JPEG, JPEG-LS or JPEG 2000. */
+bool ts_seg_is_encoded(const struct region_file *file);
 /* Returns the bytes that ts_seg_read_frame needs at `pixels`. */
 size_t ts_seg_frame_bytes(const struct seg *seg);
 /* Reads frame `number` of the pixel data, decoded: of 1 bit a pixel from bit *shift of `pixels` on, else from their

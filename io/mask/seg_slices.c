@@ -422,7 +422,7 @@ enum ts_status ts_seg_open_take(struct region_file *file, const struct mask_requ
         status = check_place(seg, request);
     if (status == TS_OK)
         status = allocate(seg, request->diag);
-    if (status == TS_OK && seg->seg.in_fragments && file->file.syntax == DICOM_JPEG_2000)
+    if (status == TS_OK && seg->seg.in_fragments && ts_seg_is_encoded(file))
         status = ts_seg_decoder_create(file, &seg->seg, &seg->decoder, request->diag);
     if (status == TS_OK)
         *out = &seg->base;

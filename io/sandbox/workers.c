@@ -57,8 +57,6 @@ static bool answer_next(const struct worker_kind *kind, void *state, int channel
         return false;
     message.number = job.number;
     kind->work(state, job.bytes, n_fds > 0 ? fd : -1, message.payload);
-    if (n_fds > 0)
-        close(fd);
     return ts_channel_write(channel, &message, sizeof message);
 }
 

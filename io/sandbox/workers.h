@@ -32,7 +32,7 @@ struct worker_kind {
     /* Runs once in the locked worker and makes the state that work() uses. `memory` is shared with the caller; NULL
      * where setup->memory_bytes is 0. Returns NULL where memory is out. */
     void *(*begin)(const void *setup, void *memory);
-    /* Answers one job. fd: its descriptor, which the caller of work() closes, or -1. `reply` is zeroed. */
+    /* Answers one job. It owns fd, the job's descriptor, or -1. `reply` is zeroed. */
     void (*work)(void *state, const void *job, int fd, void *reply);
 };
 

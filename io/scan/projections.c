@@ -234,7 +234,9 @@ static enum ts_status read_rows(struct source *base, struct readers *readers, in
     const struct ts_image *image = &base->image;
     const int *order = projections->order;
     struct hdf5_input input = projections->input;
-    struct hdf5_box box = {.map_axis = order[1], .map = source->map, .out = out};
+    struct ts_rounding rounding = {0};
+    struct hdf5_box box = {
+        .map_axis = order[1], .map = source->map, .out = out, .rounding = &rounding, .doubles = image->dtype == TS_F64};
     input.set = NULL;
     input.diag = diag;
     memcpy(box.end, projections->stack.n, sizeof box.end);
@@ -246,6 +248,8 @@ static enum ts_status read_rows(struct source *base, struct readers *readers, in
     if (!source->boxes && !(source->boxes = ts_hdf5_stack_reader_create(&projections->stack, readers)))
         return ts_diag_no_memory(diag, sizeof box);
     enum ts_status status = ts_hdf5_stack_read(source->boxes, &input, &box);
+    if (status == TS_OK && projections->stack.stored == TS_F64)
+        ts_source_note_rounding(base, z, n, &rounding);
     if (status == TS_OK && base->image.masked)
         status = read_masks(source, readers, z, n, &input);
     return status == TS_OK ? ts_source_digest(base, readers, z, n, out, diag) : status;
@@ -316,6 +320,8 @@ static enum ts_status fill(struct projection_source *source)
             return ts_hdf5_input_refuse(&projections->input, "hdf5-size",
                                         "axis %d of %s has length %" PRId64 ", at most %d are read", d,
                                         projections->stack.name, projections->stack.n[d], SIDE_MAX);
+    if (projections->input.set->doubles && !described && projections->stack.stored == TS_F64)
+        projections->stack.dtype = TS_F64;
     describe_image(projections, image);
     enum ts_status status = described ? TS_OK : ts_source_beam(projections->input.set, image, diag);
     if (status == TS_OK && !projections->volume && !described && !image->axes[1].positions &&
@@ -346,18 +352,6 @@ static enum ts_status fill(struct projection_source *source)
     return TS_OK;
 }
 
-/* Integers stay as they are in the file. */
-static void warn_of_rounding(const struct projections *projections)
-{
-    const struct hdf5_input *input = &projections->input;
-    const char *rounded = ts_source_rounding(projections->stack.stored == TS_F64, 0);
-    if (rounded)
-        ts_diag_warning(
-            input->diag,
-            &(struct diag_site){.code = "values-rounded", .span = input->set->spans[0], .stage = input->set->owner},
-            "%s in %s: %s", projections->stack.name, input->path, rounded);
-}
-
 enum ts_status ts_projections_source(const struct param_set *set, projections_find *find, struct source **out,
                                      struct ts_diag *diag)
 {
@@ -374,8 +368,6 @@ enum ts_status ts_projections_source(const struct param_set *set, projections_fi
         status = fill(source);
     if (status == TS_OK)
         status = ts_hdf5_stack_locate(&projections->input, &projections->stack);
-    if (status == TS_OK)
-        warn_of_rounding(projections);
     if (status == TS_OK && source->in.base.image.masked)
         status = ts_hdf5_stack_locate(&projections->input, &projections->mask);
     ts_hdf5_input_found(&projections->input);

@@ -25,6 +25,7 @@ static const struct param result_params[] = {
     PARAM(struct result_params, image, .unit = "", .init.text = "data",
           .doc = "name of the image in the file: what `save` called it, or data, the last one"),
     PADDING_PARAM(struct result_params, "that the file's pixel_mask marks"),
+    TAKE_PARAM(struct result_params),
     SLICES_PARAM(struct result_params),
 };
 

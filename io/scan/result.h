@@ -13,7 +13,7 @@ struct result_params {
     const char *result;
     const char *image;
     int32_t padding; /* enum source_padding */
-    struct ts_numbers slices;
+    struct ts_numbers take, slices;
     bool proved; /* the caller has held the file against its digests; no chain can say so */
 };
 

@@ -89,8 +89,8 @@ static const struct param tiff_params[] = {
 
 /* ---- reading ----------------------------------------------------------------------------------- */
 
-/* SCRATCH_BYTES: of the strips of all threads, unless one thread needs more. */
-enum { SCRATCH_BYTES = 256 << 20 };
+/* SCRATCH_BYTES: of all threads and their workers, unless one needs more. */
+enum { SCRATCH_BYTES = 1 << 30 };
 
 /* Rows of pages while they are read: [z, z + n) of every view, or pages [z, z + n). */
 struct reading {
@@ -111,14 +111,9 @@ static enum ts_status read_page(void *user, int thread, int64_t i, struct ts_dia
                                     row_bytes, diag);
 }
 
-static size_t thread_bytes(const struct tiff_source *source)
-{
-    return source->pages.block_bytes + source->pages.raw_bytes + sizeof *source->threads;
-}
-
 static int useful_threads(const struct tiff_source *source, int threads)
 {
-    const size_t most = SCRATCH_BYTES / thread_bytes(source);
+    const size_t most = SCRATCH_BYTES / ts_tiff_reading_bytes(&source->pages);
     return most < 1 ? 1 : (size_t)threads < most ? threads : (int)most;
 }
 
@@ -137,6 +132,17 @@ static enum ts_status copy_pages(struct tiff_source *source, int threads, struct
     return TS_OK;
 }
 
+/* Notes what the threads have counted since the last reading. */
+static void note_rounding(struct tiff_source *source, int64_t z, int64_t n)
+{
+    struct ts_rounding rounding = {0};
+    for (int t = 0; t < source->n_threads; t++) {
+        ts_rounding_join(&rounding, &source->threads[t].rounding);
+        source->threads[t].rounding = (struct ts_rounding){0};
+    }
+    ts_source_note_rounding(&source->in.base, z, n, &rounding);
+}
+
 static enum ts_status read_range(struct source *base, struct readers *readers, int64_t z, int64_t n, void *out,
                                  struct ts_diag *diag)
 {
@@ -146,13 +152,15 @@ static enum ts_status read_range(struct source *base, struct readers *readers, i
     enum ts_status status = copy_pages(source, ts_readers_threads(readers), diag);
     if (status == TS_OK)
         status = ts_readers_run(readers, source->n_threads, n_pages, read_page, &reading, diag);
+    if (status == TS_OK && source->pages.stored == TS_F64)
+        note_rounding(source, z, n);
     return status == TS_OK ? ts_source_digest(base, readers, z, n, out, diag) : status;
 }
 
 static size_t memory_bytes(const struct source *base, int threads, int64_t ahead)
 {
     const struct tiff_source *source = (const struct tiff_source *)base;
-    return (size_t)useful_threads(source, threads) * thread_bytes(source) +
+    return (size_t)useful_threads(source, threads) * ts_tiff_reading_bytes(&source->pages) +
            ts_read_ahead_bytes(base, &source->in.rule, ahead);
 }
 
@@ -270,14 +278,6 @@ static bool warn_of_gap(const struct tiff_source *source, struct ts_diag *diag)
     return true;
 }
 
-/* Integers stay as they are in the file. */
-static void warn_of_rounding(const struct tiff_pages *pages, struct ts_diag *diag)
-{
-    const char *rounded = ts_source_rounding(pages->stored == TS_F64, 0);
-    if (rounded)
-        ts_diag_warning(diag, TIFF_SITE(pages, "values-rounded"), "%s: %s", pages->files[0].path, rounded);
-}
-
 static enum ts_status list_reports(struct tiff_source *source, struct ts_diag *diag)
 {
     const struct tiff_pages *pages = &source->pages;
@@ -307,9 +307,11 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
         return ts_diag_no_memory(diag, sizeof *source);
     source->in.base.ops = &tiff_ops;
     source->meaning = (enum tiff_meaning)params->pages;
+    source->pages.fd = -1;
     source->pages.arena = ts_arena_create();
     source->pages.span = set->spans[0];
     source->pages.owner = set->owner;
+    source->pages.doubles = set->doubles;
     source->pages.skip = params->unreadable == UNREADABLE_SKIP;
     enum ts_status status = source->pages.arena ? check_meaning(set, diag) : ts_diag_no_memory(diag, 0);
     if (status == TS_OK)
@@ -318,10 +320,8 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
                                          READ_AHEAD_BYTES};
     if (status == TS_OK)
         status = describe(source, set, diag);
-    if (status == TS_OK) {
-        warn_of_rounding(&source->pages, diag);
+    if (status == TS_OK)
         status = list_reports(source, diag);
-    }
     source->in.base.n_files = source->pages.n_files;
     source->in.base.coding = source->pages.raw_bytes == source->pages.block_bytes ? SOURCE_STORED : SOURCE_DEFLATED;
     if (status == TS_OK)

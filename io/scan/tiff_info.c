@@ -56,7 +56,7 @@ static void print_json(const struct tiff_pages *pages, const char *path, FILE *s
 
 enum ts_status ts_tiff_info(const char *path, bool json, FILE *stream, struct ts_diag *diag)
 {
-    struct tiff_pages pages = {.arena = ts_arena_create(), .owner = "input"};
+    struct tiff_pages pages = {.arena = ts_arena_create(), .owner = "input", .fd = -1};
     if (!pages.arena)
         return ts_diag_no_memory(diag, sizeof pages);
     const enum ts_status status = ts_tiff_pages_open(&pages, path, diag);

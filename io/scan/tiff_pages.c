@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finds the TIFF files of a folder and the pages in them, and reads rows of a page strip by strip or tile by tile. A
- * page is checked when it is found and again before it is decoded, because the file may have been changed in between.
+ * Finds the TIFF files of a folder, and lets a worker list and check the pages in them. What the worker answers is
+ * checked too, because its file may have taken it over.
  */
 #include "io/scan/tiff_pages.h"
 
@@ -9,16 +9,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-#include <tiffio.h>
 #include <unistd.h>
 
-#include "io/file/file_bytes.h"
+#include "io/scan/tiff_file.h"
 
 int ts_tiff_compare_names(const char *a, const char *b)
 {
@@ -161,52 +159,117 @@ static enum ts_status list_folder(struct tiff_pages *pages, const char *path, st
     return status;
 }
 
-/* Opens file i. Where files that cannot be opened are skipped, *skipped: this one is, and nothing is reported.
- */
-static enum ts_status open_file(struct tiff_pages *pages, int64_t i, bool *skipped, struct ts_diag *diag)
+/* Opens file i and asks for its first pages. */
+static enum ts_status begin_file(struct tiff_pages *pages, int64_t i, struct tiff_reply *reply, struct ts_diag *diag)
+{
+    enum ts_status status = ts_tiff_open(pages, i, false, diag);
+    if (status == TS_OK)
+        status = ts_tiff_ask(pages, &(struct tiff_job){.page.number = 1}, reply, diag);
+    return status == TS_OK && reply->failed && reply->number == 0 && reply->n_pages == 0
+               ? ts_tiff_report(pages, reply, diag)
+               : status;
+}
+
+/* Where files that cannot be opened are skipped, *skipped: this one is, and nothing is reported. */
+static enum ts_status open_file(struct tiff_pages *pages, int64_t i, struct tiff_reply *reply, bool *skipped,
+                                struct ts_diag *diag)
 {
     if (!pages->skip)
-        return ts_tiff_open(pages, i, false, diag);
+        return begin_file(pages, i, reply, diag);
     struct ts_diag *trial = ts_diag_create();
     if (!trial)
         return ts_diag_no_memory(diag, 0);
-    *skipped = ts_tiff_open(pages, i, false, trial) != TS_OK;
+    *skipped = begin_file(pages, i, reply, trial) != TS_OK;
     pages->n_skipped += *skipped;
     ts_diag_destroy(trial);
     return TS_OK;
 }
 
-/* Lists the pages of file i, which is open. */
-static enum ts_status list_pages(struct tiff_pages *pages, int64_t i, struct ts_diag *diag)
+/* Returns true where the worker's description of a page of the file that is open is one that it may give. */
+static bool is_possible(const struct tiff_pages *pages, const struct tiff_page *page)
 {
-    int32_t number = 0;
-    for (bool more = true; more;) {
-        struct tiff_page *list = grown(pages->arena, pages->pages, pages->n_pages, sizeof *list);
-        if (!list)
-            return ts_diag_no_memory(diag, (size_t)pages->n_pages * sizeof *list);
-        pages->pages = list;
-        if (pages->n_pages == TIFF_MAX_PAGES)
-            return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "too-many-pages"),
-                                 "%s: more than %d pages in all", pages->files[i].path, (int)TIFF_MAX_PAGES);
-        struct tiff_page *page = &list[pages->n_pages];
-        *page = (struct tiff_page){(int32_t)i, ++number, TIFFCurrentDirOffset(pages->handle)};
-        const enum ts_status status = ts_tiff_check(pages, page, diag);
-        if (status != TS_OK)
-            return status;
-        pages->n_pages++;
-        const bool last = TIFFLastDirectory(pages->handle);
-        pages->problem[0] = 0;
-        errno = 0;
-        more = !last && TIFFReadDirectory(pages->handle);
-        if (more != (pages->next_directory != 0))
-            return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-directory"),
-                                 "%s: the page after page %d cannot be read: %s", pages->files[i].path, number,
-                                 errno               ? ts_errno_text(errno)
-                                 : pages->problem[0] ? pages->problem
-                                 : last              ? "libtiff could not read the pointer to it"
-                                                     : "its directory was read before");
+    const uint64_t file_bytes = (uint64_t)pages->files[pages->open].bytes;
+    const bool known = page->dtype == TS_U8 || page->dtype == TS_I8 || page->dtype == TS_U16 || page->dtype == TS_I16 ||
+                       page->dtype == TS_U32 || page->dtype == TS_I32 || page->dtype == TS_F32 || page->dtype == TS_F64;
+    if (!known || page->width < 1 || page->width > TIFF_MAX_SIDE || page->height < 1 || page->height > TIFF_MAX_SIDE ||
+        page->rows < 1 || page->rows > TIFF_MAX_SIDE || page->block_bytes > TIFF_MAX_BLOCK ||
+        page->raw_bytes > file_bytes)
+        return false;
+    const uint64_t bytes = (uint64_t)page->width * page->height * ts_dtype_bytes((enum ts_dtype)page->dtype);
+    return page->pixels == 0 || (bytes <= file_bytes && page->pixels <= file_bytes - bytes);
+}
+
+static void take_largest(size_t *largest, uint64_t value)
+{
+    *largest = value > *largest ? (size_t)value : *largest;
+}
+
+/* Adds a page. The first one sets size and type, the others must be like it. */
+static enum ts_status add_page(struct tiff_pages *pages, struct tiff_page page, struct ts_diag *diag)
+{
+    const enum ts_dtype dtype = (enum ts_dtype)page.dtype;
+    struct tiff_page *list = grown(pages->arena, pages->pages, pages->n_pages, sizeof *list);
+    if (!list)
+        return ts_diag_no_memory(diag, (size_t)pages->n_pages * sizeof *list);
+    pages->pages = list;
+    if (pages->n_pages == TIFF_MAX_PAGES)
+        return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "too-many-pages"), "%s: more than %d pages in all",
+                             pages->files[page.file].path, (int)TIFF_MAX_PAGES);
+    if (pages->width == 0) {
+        pages->width = page.width;
+        pages->height = page.height;
+        pages->stored = dtype;
+        pages->dtype = dtype == TS_F64 && !pages->doubles ? TS_F32 : dtype;
     }
+    if (page.width != pages->width || page.height != pages->height || dtype != pages->stored)
+        return ts_tiff_refuse(pages, page.file, page.number, "tiff-pages-differ", diag,
+                              "%u x %u pixels of %s, but the first page has %lld x %lld of %s", page.width, page.height,
+                              ts_dtype_name(dtype), (long long)pages->width, (long long)pages->height,
+                              ts_dtype_name(pages->stored));
+    list[pages->n_pages++] = page;
+    take_largest(&pages->block_bytes, page.block_bytes);
+    take_largest(&pages->raw_bytes, page.raw_bytes);
+    if (page.pixels == 0)
+        take_largest(&pages->piece_bytes,
+                     (uint64_t)ts_tiff_piece_rows(pages, &page) * page.width * ts_dtype_bytes(dtype));
+    pages->rows_together = page.rows > pages->rows_together ? page.rows : pages->rows_together;
     return TS_OK;
+}
+
+/* Adds the pages of an answer about file i, which begin with page `number`. */
+static enum ts_status add_pages(struct tiff_pages *pages, int64_t i, int32_t number, const struct tiff_reply *reply,
+                                struct ts_diag *diag)
+{
+    const struct tiff_page *answer = ts_tiff_answer(pages);
+    enum ts_status status = TS_OK;
+    bool possible = reply->n_pages >= !reply->failed && reply->n_pages <= TIFF_LIST_PAGES;
+    for (int32_t k = 0; possible && status == TS_OK && k < reply->n_pages; k++) {
+        struct tiff_page page = answer[k];
+        page.file = (int32_t)i;
+        page.number = number + k;
+        possible = is_possible(pages, &page);
+        status = possible ? add_page(pages, page, diag) : status;
+    }
+    return possible ? status
+                    : ts_diag_error(diag, TS_RUN_FAILED, TIFF_SITE(pages, "decoder-confused"),
+                                    "%s: the process that read it answered what cannot be", pages->files[i].path);
+}
+
+/* Lists the pages of file i, which is open; `reply` has brought the first. */
+static enum ts_status list_pages(struct tiff_pages *pages, int64_t i, struct tiff_reply *reply, struct ts_diag *diag)
+{
+    enum ts_status status = TS_OK;
+    for (int32_t number = 1; status == TS_OK;) {
+        status = add_pages(pages, i, number, reply, diag);
+        if (status == TS_OK && reply->failed)
+            return ts_tiff_report(pages, reply, diag);
+        if (status != TS_OK || reply->next == 0)
+            break;
+        number += reply->n_pages;
+        struct tiff_job job = {.page = {.number = number, .directory = reply->next}};
+        status = ts_tiff_ask(pages, &job, reply, diag);
+    }
+    return status;
 }
 
 /* Lists the pages of all files. Files that are skipped leave the list. */
@@ -216,10 +279,12 @@ static enum ts_status list_all(struct tiff_pages *pages, struct ts_diag *diag)
     pages->n_files = 0;
     for (int64_t i = 0; i < n; i++) {
         bool skipped = false;
+        struct tiff_reply reply;
         pages->files[pages->n_files] = pages->files[i];
-        enum ts_status status = open_file(pages, pages->n_files, &skipped, diag);
+        ts_tiff_close_file(pages);
+        enum ts_status status = open_file(pages, pages->n_files, &reply, &skipped, diag);
         if (status == TS_OK && !skipped)
-            status = list_pages(pages, pages->n_files++, diag);
+            status = list_pages(pages, pages->n_files++, &reply, diag);
         if (status != TS_OK)
             return status;
     }
@@ -264,6 +329,7 @@ enum ts_status ts_tiff_pages_open(struct tiff_pages *pages, const char *path, st
     pages->skip = pages->skip && S_ISDIR(found.st_mode);
     if (status == TS_OK)
         status = list_all(pages, diag);
+    ts_tiff_end_worker(pages);
     if (status == TS_OK && pages->n_files == 0)
         return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "no-image"),
                              "no .tif or .tiff file in %s (%lld other names, %lld files skipped)", path,
@@ -281,159 +347,4 @@ enum ts_status ts_tiff_pages_open(struct tiff_pages *pages, const char *path, st
         ts_diag_note(diag, &(struct diag_site){.code = "tiff-warnings"}, "libtiff warned %lld times, first: %s",
                      (long long)pages->n_warnings, pages->warning);
     return status;
-}
-
-void ts_tiff_pages_close(struct tiff_pages *pages)
-{
-    ts_tiff_close_file(pages);
-    free(pages->block);
-    pages->block = NULL;
-}
-
-struct tiff_pages ts_tiff_pages_copy(const struct tiff_pages *pages)
-{
-    struct tiff_pages copy = *pages;
-    copy.handle = NULL;
-    copy.block = NULL;
-    return copy;
-}
-
-/* ---- reading ----------------------------------------------------------------------------------- */
-
-struct wanted {
-    int64_t row, n;
-    unsigned char *out;
-    size_t pitch;
-    bool past_range; /* found: a value that a 32-bit float does not hold */
-};
-
-static bool narrow_row(float *restrict out, const double *restrict values, int64_t n)
-{
-    bool past_range = false;
-    for (int64_t i = 0; i < n; i++) {
-        out[i] = (float)values[i];
-        past_range |= isfinite(values[i]) && !isfinite(out[i]);
-    }
-    return past_range;
-}
-
-/* Copies what is wanted of a decoded block of `height` rows at (y, x). */
-static void copy_block(const struct tiff_pages *pages, struct wanted *wanted, int64_t y, int64_t x, int64_t height,
-                       int64_t width)
-{
-    const size_t bytes = ts_dtype_bytes(pages->dtype), stored = ts_dtype_bytes(pages->stored);
-    const int64_t end = y + height < wanted->row + wanted->n ? y + height : wanted->row + wanted->n;
-    const int64_t columns = x + width < pages->width ? width : pages->width - x;
-    for (int64_t row = y > wanted->row ? y : wanted->row; row < end; row++) {
-        void *out = wanted->out + (size_t)(row - wanted->row) * wanted->pitch + (size_t)x * bytes;
-        const void *in = pages->block + (size_t)((row - y) * width) * stored;
-        if (pages->stored == TS_F64)
-            wanted->past_range |= narrow_row(out, in, columns);
-        else
-            memcpy(out, in, (size_t)columns * bytes);
-    }
-}
-
-static int64_t rows_per_strip(const struct tiff_pages *pages)
-{
-    uint32_t rows = 0;
-    TIFFGetFieldDefaulted(pages->handle, TIFFTAG_ROWSPERSTRIP, &rows);
-    return rows == 0 || rows > pages->height ? pages->height : rows;
-}
-
-static bool read_strips(struct tiff_pages *pages, struct wanted *wanted)
-{
-    const int64_t rows = rows_per_strip(pages);
-    for (int64_t y = wanted->row / rows * rows; y < wanted->row + wanted->n; y += rows) {
-        const int64_t height = y + rows < pages->height ? rows : pages->height - y;
-        const tmsize_t bytes = (tmsize_t)((size_t)(height * pages->width) * ts_dtype_bytes(pages->stored));
-        if (TIFFReadEncodedStrip(pages->handle, (uint32_t)(y / rows), pages->block, bytes) != bytes)
-            return false;
-        copy_block(pages, wanted, y, 0, height, pages->width);
-    }
-    return true;
-}
-
-static void swap_values(void *values, tmsize_t n, size_t bytes)
-{
-    if (bytes == 2)
-        TIFFSwabArrayOfShort(values, n);
-    else if (bytes == 4)
-        TIFFSwabArrayOfLong(values, n);
-    else if (bytes == 8)
-        TIFFSwabArrayOfDouble(values, n);
-}
-
-/* Reads the rows that are wanted and no others. The check of the page has found its strips whole. */
-static bool read_plain_rows(struct tiff_pages *pages, struct wanted *wanted)
-{
-    const size_t size = ts_dtype_bytes(pages->stored);
-    const int64_t rows = rows_per_strip(pages), end = wanted->row + wanted->n;
-    for (int64_t row = wanted->row, past; row < end; row = past) {
-        const int64_t strip = row / rows, next = (strip + 1) * rows;
-        past = next < end ? next : end;
-        const int64_t n = (past - row) * pages->width;
-        const uint64_t at = TIFFGetStrileOffset(pages->handle, (uint32_t)strip);
-        if (!ts_file_read_at(TIFFFileno(pages->handle), pages->block, (size_t)n * size,
-                             at + (uint64_t)((row - strip * rows) * pages->width) * size))
-            return false;
-        if (TIFFIsByteSwapped(pages->handle))
-            swap_values(pages->block, (tmsize_t)n, size);
-        copy_block(pages, wanted, row, 0, past - row, pages->width);
-    }
-    return true;
-}
-
-static bool read_tiles(struct tiff_pages *pages, struct wanted *wanted)
-{
-    uint32_t width = 0, height = 0;
-    TIFFGetField(pages->handle, TIFFTAG_TILEWIDTH, &width);
-    TIFFGetField(pages->handle, TIFFTAG_TILELENGTH, &height);
-    const tmsize_t bytes = (tmsize_t)((size_t)width * height * ts_dtype_bytes(pages->stored));
-    const int64_t across = (pages->width + width - 1) / width;
-    for (int64_t y = wanted->row / height * height; y < wanted->row + wanted->n; y += height)
-        for (int64_t i = 0; i < across; i++) {
-            const uint32_t tile = (uint32_t)(y / height * across + i);
-            if (TIFFReadEncodedTile(pages->handle, tile, pages->block, bytes) != bytes)
-                return false;
-            copy_block(pages, wanted, y, i * width, height, width);
-        }
-    return true;
-}
-
-enum ts_status ts_tiff_pages_read(struct tiff_pages *pages, int64_t page, int64_t row, int64_t n, void *out,
-                                  size_t pitch, struct ts_diag *diag)
-{
-    const struct tiff_page *at = &pages->pages[page];
-    struct wanted wanted = {.row = row, .n = n, .out = out, .pitch = pitch};
-    if (!pages->block)
-        pages->block = malloc(pages->block_bytes);
-    if (!pages->block)
-        return ts_diag_no_memory(diag, pages->block_bytes);
-    enum ts_status status = ts_tiff_open(pages, at->file, true, diag);
-    if (status != TS_OK)
-        return status;
-    pages->problem[0] = 0;
-    errno = 0;
-    /* The file may have been written to since: what was checked is checked again, without effect on what is known. */
-    if (TIFFCurrentDirOffset(pages->handle) != at->directory && !TIFFSetSubDirectory(pages->handle, at->directory))
-        return ts_tiff_refuse(pages, at, "tiff-directory", diag, "its directory cannot be read: %s", pages->problem);
-    const size_t known = pages->block_bytes;
-    status = ts_tiff_check(pages, at, diag);
-    if (status != TS_OK)
-        return status;
-    if (pages->block_bytes != known) {
-        pages->block_bytes = known;
-        return ts_tiff_refuse(pages, at, "file-changed", diag, "its strips or tiles were changed after the check");
-    }
-    if (!(TIFFIsTiled(pages->handle)      ? read_tiles(pages, &wanted)
-          : ts_tiff_has_plain_rows(pages) ? read_plain_rows(pages, &wanted)
-                                          : read_strips(pages, &wanted)))
-        return ts_tiff_refuse(pages, at, "tiff-truncated", diag, "its pixels cannot be decoded whole: %s",
-                              errno               ? ts_errno_text(errno)
-                              : pages->problem[0] ? pages->problem
-                                                  : "data is missing");
-    return wanted.past_range
-               ? ts_tiff_refuse(pages, at, "tiff-range", diag, "it holds values past the range of 32-bit floats")
-               : TS_OK;
 }

@@ -60,6 +60,7 @@ static const struct rule {
     {0x00181314, "DS", "flip_angle", DICOM_MR, 0},
     {0x00181316, "DS", "specific_absorption_rate", DICOM_MR, 0},
     {0x00185100, "CS", "patient_position", DICOM_CT | DICOM_MR, DICOM_CT | DICOM_MR},
+    {0x00280051, "CS", "corrected_image", DICOM_PT, DICOM_PT},
     {0x00282110, "CS", "lossy_image_compression", DICOM_ANY, 0},
     {0x00282112, "DS", "lossy_image_compression_ratio", DICOM_ANY, 0},
     {0x00282114, "CS", "lossy_image_compression_method", DICOM_ANY, 0},
@@ -417,7 +418,6 @@ static void put_pet(struct dicom_header *header, const struct dicom_files *files
     ts_dicom_put_text(header, 0x00080031, "TM", "000000");
     put_empty(header, 0x00080032, "TM");
     put_empty(header, 0x00181181, "CS");
-    put_empty(header, 0x00280051, "CS");
     for (size_t i = 0; i < sizeof sequences / sizeof *sequences; i++)
         ts_dicom_put_element(header, sequences[i], "SQ", 0);
     ts_dicom_put_short(header, 0x00540081, (uint32_t)slices);

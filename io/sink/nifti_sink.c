@@ -9,6 +9,7 @@
  * are invalid a second image goes beside it, NAME_mask: u8 on the same grid, 1 where a pixel is valid.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,22 @@ static size_t memory_bytes(const struct sink_request *request)
            (request->image->has_geometry ? 0 : ts_slice_bytes(request->image));
 }
 
+/* Names the axis of a sweep, and states its values where they are even: it has no unit of time, and its full name is in
+ * the text, as the intent's has 15 letters. */
+static void name_sweep(const struct ts_axis *values, struct nifti_header *header)
+{
+    const size_t length = strlen(header->text);
+    const double first = ts_axis_position(values, 0),
+                 step = values->n > 1 ? (ts_axis_position(values, values->n - 1) - first) / (double)(values->n - 1) : 0;
+    bool even = step > 0;
+    for (int64_t i = 0; i < values->n; i++)
+        even &= fabs(ts_axis_position(values, i) - first - (double)i * step) <= 1e-6 * step;
+    snprintf(header->text + length, sizeof header->text - length, NIFTI_VOLUMES_BY "%s", ts_axis_name(values));
+    snprintf(header->intent, sizeof header->intent, "%.*s", NIFTI_INTENT_BYTES - 1, ts_axis_name(values));
+    header->first = even ? first : 0;
+    header->pixdim[4] = even ? step : 1;
+}
+
 static void make_header(const struct nifti_file *file, struct nifti_header *header)
 {
     const struct sink *sink = &file->sink;
@@ -73,6 +90,8 @@ static void make_header(const struct nifti_file *file, struct nifti_header *head
     header->units = (in_mm ? NIFTI_MM : 0) + (timed ? NIFTI_SECONDS : 0);
     snprintf(header->text, sizeof header->text, "tomostage %s: %s, %s", ts_version(), ts_quantity_name(image->quantity),
              image->unit);
+    if (sink->request.volumes && sink->request.volumes->kind == TS_AXIS_ITEM)
+        name_sweep(sink->request.volumes, header);
     if (!image->has_geometry) {
         for (int d = 0; d < 3; d++)
             header->pixdim[1 + d] = ts_axis_spacing(&image->axes[2 - d]);

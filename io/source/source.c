@@ -26,12 +26,17 @@ const char *ts_source_unit(enum ts_quantity quantity)
                                         : "1";
 }
 
-const char *ts_source_rounding(bool doubles, double largest)
+bool ts_source_rounds(double largest)
 {
     static const double float_whole_max = 16777216; /* 2^24: every integer up to it is a 32-bit float */
-    return doubles                     ? "64-bit floating point values are rounded to 32 bits"
-           : largest > float_whole_max ? "values beyond 16,777,216 are rounded to 32-bit float"
-                                       : NULL;
+    return largest > float_whole_max;
+}
+
+void ts_source_note_rounding(struct source *source, int64_t z, int64_t n, const struct ts_rounding *rounding)
+{
+    const struct ts_rounding some = {.n = ROUNDING_SOME, .most = rounding->most};
+    for (int64_t i = z; rounding->n != 0 && i < z + n; i++)
+        ts_rounding_join(&source->slices[i].rounding, &some);
 }
 
 struct ts_axis ts_source_axis(enum ts_axis_kind kind, int64_t n, double spacing_mm)
@@ -88,9 +93,18 @@ struct digesting {
 static enum ts_status digest_slice(void *user, int thread, int64_t i, struct ts_diag *diag)
 {
     const struct digesting *digesting = user;
-    const size_t bytes = ts_slice_bytes(&digesting->source->image);
-    char *text = digesting->source->slices[digesting->z + i].pixel_sha256;
+    const struct ts_image *image = &digesting->source->image;
+    const size_t bytes = ts_slice_bytes(image);
+    struct source_slice *slice = &digesting->source->slices[digesting->z + i];
+    char *text = slice->pixel_sha256;
     (void)thread;
+    if (image->dtype == TS_I32 || image->dtype == TS_U32) {
+        slice->rounding = (struct ts_rounding){0};
+        ts_rounding_of_integers(&slice->rounding, digesting->data + (size_t)i * bytes, image->dtype,
+                                ts_slice_count(image));
+    }
+    if (digesting->source->no_digests)
+        return TS_OK;
     return *text || ts_digest_of(digesting->data + (size_t)i * bytes, bytes, text) ? TS_OK
                                                                                    : ts_diag_no_memory(diag, bytes);
 }
@@ -99,7 +113,7 @@ enum ts_status ts_source_digest(struct source *source, struct readers *readers, 
                                 struct ts_diag *diag)
 {
     struct digesting digesting = {source, z, data};
-    if (source->no_digests)
+    if (source->no_digests && source->image.dtype != TS_I32 && source->image.dtype != TS_U32)
         return TS_OK;
     return ts_readers_run(readers, ts_readers_threads(readers), n, digest_slice, &digesting, diag);
 }

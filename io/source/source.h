@@ -11,14 +11,17 @@
 #include "core/diag.h"
 #include "core/image.h"
 #include "core/params.h"
+#include "core/rounding.h"
 #include "io/source/readers.h"
 
 /* Facts about a slice that provenance records. Nothing here identifies a patient. */
 struct source_slice {
     double slope, intercept;
-    bool states_padding;    /* the input states a value that its pixels may have and that is no measurement */
-    double position_mm[3];  /* (0, 0, z) for an image without geometry, in the unit of its z axis */
-    int64_t padding_count;  /* pixels whose stored value is the padding value or in its range; after reading */
+    bool states_padding;         /* the input states a value that its pixels may have and that is no measurement */
+    double position_mm[3];       /* (0, 0, z) for an image without geometry, in the unit of its z axis */
+    int64_t padding_count;       /* pixels whose stored value is the padding value or in its range; after reading */
+    struct ts_rounding rounding; /* of 64-bit floats or scaled integers, when they were read as 32-bit floats; of 32-bit
+                                  * integers, if a stage makes them into floats; after reading */
     char pixel_sha256[65];  /* of the decoded stored values, little-endian, sign-extended to BitsAllocated; "" before
                              * reading, and where the source has no_digests */
     char instance_hmac[65]; /* HMAC-SHA256 of the SOP Instance UID under the key SHA-256(stored values as above ||
@@ -140,9 +143,11 @@ enum { SOURCE_GRID_BYTES = 2048 };
 void ts_source_grid_text(const struct ts_image *image, char text[SOURCE_GRID_BYTES]);
 /* Returns the unit of values that are stored as this quantity: "counts", "HU", "1/mm" or "1". */
 const char *ts_source_unit(enum ts_quantity quantity);
-/* Returns the warning of an input whose values may be rounded to 32-bit floats, or NULL: those of 64-bit floats, and of
- * integers or scales whose values reach up to `largest` in magnitude (0: they are not made into floats). */
-const char *ts_source_rounding(bool doubles, double largest);
+/* Returns true where whole values of up to this magnitude may have no 32-bit float. */
+bool ts_source_rounds(double largest);
+/* Notes that slices [z, z + n) lost something together when they were read, and how much at most. The values are not
+ * counted, since the ranges of two readings may overlap, and a result does not depend on how z is cut. */
+void ts_source_note_rounding(struct source *source, int64_t z, int64_t n, const struct ts_rounding *rounding);
 /* Returns an even axis of n elements that are spacing_mm apart, or one pixel for 0. Positions of a detector count from
  * its middle. */
 struct ts_axis ts_source_axis(enum ts_axis_kind kind, int64_t n, double spacing_mm);

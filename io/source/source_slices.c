@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A source that passes every call on to the whole source, with z moved by the first slice of the range. The facts about
- * its slices are the whole's own, from that slice on.
+ * A source that passes every call on to the whole source, with z moved by the first slice of the range, and by those of
+ * the volumes before the one that is taken. The facts about its slices are the whole's own, from that slice on.
  */
 #include "io/source/source_slices.h"
 
@@ -12,11 +12,22 @@
 struct cut_source {
     struct source base;
     struct source *whole;
+    int64_t offset; /* number of its slice 0 in the whole */
+};
+
+/* A part of a source: slices [first, first + n) of each volume, or of the one that is taken. */
+struct part {
+    int64_t first, n, volume; /* volume -1: all */
 };
 
 static struct source *whole_of(const struct source *base)
 {
     return ((const struct cut_source *)base)->whole;
+}
+
+static int64_t offset_of(const struct source *base)
+{
+    return ((const struct cut_source *)base)->offset;
 }
 
 static void may_hold(struct source *base, size_t bytes)
@@ -43,19 +54,19 @@ static void prefetch(struct source *base, int64_t z, int64_t n)
 {
     struct source *whole = whole_of(base);
     if (whole->ops->prefetch)
-        whole->ops->prefetch(whole, base->first_slice + z, n);
+        whole->ops->prefetch(whole, offset_of(base) + z, n);
 }
 
 static void prefetch_to(struct source *base, int64_t z, int64_t n, void *out)
 {
     struct source *whole = whole_of(base);
-    whole->ops->prefetch_to(whole, base->first_slice + z, n, out);
+    whole->ops->prefetch_to(whole, offset_of(base) + z, n, out);
 }
 
 static enum ts_status read_slices(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
 {
     struct source *whole = whole_of(base);
-    return whole->ops->read(whole, base->first_slice + z, n, out, diag);
+    return whole->ops->read(whole, offset_of(base) + z, n, out, diag);
 }
 
 static bool holds(const struct source *base, dev_t device, ino_t inode)
@@ -81,25 +92,45 @@ static const struct source_ops cut_ops = {.may_hold = may_hold,
                                           .holds = holds,
                                           .close = close_source};
 
-/* Returns a copy of the attributes in which those of slices are those of [first, first + n). */
-static struct source_attribute *cut_attributes(const struct source *whole, int64_t first, int64_t n)
+/* Returns a copy of the attributes in which those of slices and volumes are those of the part. */
+static struct source_attribute *cut_attributes(const struct source *whole, const struct part *part)
 {
+    const int64_t volume = part->volume < 0 ? 0 : part->volume, n_slices = whole->n_slices;
     struct source_attribute *cut = calloc(whole->n_attributes + 1, sizeof *cut);
     for (size_t i = 0; cut && i < whole->n_attributes; i++) {
         cut[i] = whole->attributes[i];
-        if (cut[i].n == whole->n_slices && cut[i].n > 1) {
-            cut[i].numbers += first * (cut[i].columns > 0 ? cut[i].columns : 1);
-            cut[i].n = n;
-        }
+        const int64_t columns = cut[i].columns > 0 ? cut[i].columns : 1, n = cut[i].n;
+        if (n > 1 && part->volume >= 0 && n == whole->n_volumes * n_slices)
+            cut[i].numbers += (volume * n_slices + part->first) * columns;
+        else if (n > 1 && n == n_slices)
+            cut[i].numbers += part->first * columns;
+        else if (n > 1 && part->volume >= 0 && n == whole->n_volumes)
+            cut[i].numbers += volume * columns;
+        else
+            continue;
+        cut[i].n = n == whole->n_volumes && n != n_slices && part->volume >= 0 ? 1 : part->n;
     }
     return cut;
 }
 
-/* Makes a source of slices [first, first + n), which owns the whole one; NULL where memory is out. */
-static struct source *cut_take(struct source *whole, int64_t first, int64_t n)
+/* Makes one volume of the series. */
+static void take_volume(struct source *base, int64_t volume)
 {
+    base->n_volumes = 1;
+    base->volume_axis.n = 1;
+    base->volume_axis.first += (double)volume * base->volume_axis.spacing;
+    if (base->volume_axis.positions)
+        base->volume_axis.positions += volume;
+    if (base->gradients)
+        base->gradients += 3 * volume;
+}
+
+/* Makes a source of the part, which owns the whole one; NULL where memory is out. */
+static struct source *cut_take(struct source *whole, const struct part *part)
+{
+    const int64_t first = part->first, n = part->n;
     struct cut_source *cut = calloc(1, sizeof *cut);
-    struct source_attribute *attributes = cut_attributes(whole, first, n);
+    struct source_attribute *attributes = cut_attributes(whole, part);
     if (!cut || !attributes) {
         whole->ops->close(whole);
         free(attributes);
@@ -109,13 +140,16 @@ static struct source *cut_take(struct source *whole, int64_t first, int64_t n)
     struct ts_image *image = &cut->base.image;
     struct ts_axis *z = &image->axes[0];
     cut->whole = whole;
+    cut->offset = (part->volume < 0 ? 0 : part->volume) * whole->n_whole + first;
     cut->base = *whole;
     cut->base.ops = &cut_ops;
     cut->base.attributes = attributes;
     cut->base.n_slices = z->n = n;
     cut->base.first_slice = first;
-    cut->base.slices = whole->slices + first;
-    cut->base.valid = ts_source_valid(whole, first);
+    cut->base.slices = whole->slices + cut->offset;
+    cut->base.valid = ts_source_valid(whole, cut->offset);
+    if (part->volume >= 0)
+        take_volume(&cut->base, part->volume);
     z->first += (double)first * z->spacing;
     if (z->positions)
         z->positions += first;
@@ -124,16 +158,44 @@ static struct source *cut_take(struct source *whole, int64_t first, int64_t n)
     return &cut->base;
 }
 
-const struct ts_numbers *ts_source_slices(const struct param_set *set)
+/* Returns a list of numbers, or NULL where the format has none of this name. */
+static const struct ts_numbers *numbers_of(const struct param_set *set, const char *name)
 {
     size_t i;
-    return ts_param_find(set->params, set->n_params, "slices", &i) ? ts_param_field(set, i) : NULL;
+    const bool found = ts_param_find(set->params, set->n_params, name, &i) && set->params[i].kind == PARAM_NUMBERS;
+    return found ? ts_param_field(set, i) : NULL;
 }
 
-/* Reads the range [*first, *end) of n slices out of the numbers. */
+const struct ts_numbers *ts_source_slices(const struct param_set *set)
+{
+    return numbers_of(set, "slices");
+}
+
+/* Reads the volume that `take` names; -1 where it names none. */
+static enum ts_status volume_of(const struct param_set *set, int64_t n_volumes, int64_t *volume, struct ts_diag *diag)
+{
+    const struct ts_numbers *take = numbers_of(set, "take");
+    *volume = -1;
+    if (!take || take->rows == 0)
+        return TS_OK;
+    const double number = take->values[0];
+    if (take->rows == 1 && take->columns == 1 && number == rint(number) && number >= 0 && number < (double)n_volumes) {
+        *volume = (int64_t)number;
+        return TS_OK;
+    }
+    ts_param_error(set, "take", "take-volume", diag, "expected the number of one of the %" PRId64 " volumes",
+                   n_volumes);
+    return ts_diag_hint(diag, "take: N with 0 <= N <= %" PRId64, n_volumes - 1);
+}
+
+/* Reads the range [*first, *end) of n slices out of the numbers; all where there are none. */
 static enum ts_status range_of(const struct param_set *set, const struct ts_numbers *slices, int64_t n, int64_t *first,
                                int64_t *end, struct ts_diag *diag)
 {
+    *first = 0;
+    *end = n;
+    if (!slices || slices->rows == 0)
+        return TS_OK;
     const int64_t count = slices->columns;
     if (slices->rows != 1 || count < 1 || count > 2)
         return ts_param_error(set, "slices", "slices-list", diag,
@@ -171,8 +233,8 @@ enum ts_status ts_source_open_on(const struct source_format *format, const struc
 enum ts_status ts_source_open(const struct source_format *format, const struct param_set *set, struct source **source,
                               struct ts_diag *diag)
 {
-    const struct ts_numbers *slices = ts_source_slices(set);
-    int64_t first = 0, end = 0;
+    struct part part;
+    int64_t end;
     struct source *whole = NULL;
     *source = NULL;
     if (!format->open)
@@ -181,15 +243,18 @@ enum ts_status ts_source_open(const struct source_format *format, const struct p
     if (status != TS_OK)
         return status;
     whole->n_whole = whole->n_slices;
-    if (!slices || slices->rows == 0) {
-        *source = whole;
-        return TS_OK;
-    }
-    status = range_of(set, slices, whole->n_slices, &first, &end, diag);
+    status = range_of(set, ts_source_slices(set), whole->n_slices, &part.first, &end, diag);
+    if (status == TS_OK)
+        status = volume_of(set, whole->n_volumes > 1 ? whole->n_volumes : 1, &part.volume, diag);
     if (status != TS_OK) {
         whole->ops->close(whole);
         return status;
     }
-    *source = cut_take(whole, first, end - first);
+    part.n = end - part.first;
+    if (part.n == whole->n_slices && part.volume < 0) {
+        *source = whole;
+        return TS_OK;
+    }
+    *source = cut_take(whole, &part);
     return *source ? TS_OK : ts_diag_no_memory(diag, sizeof(struct cut_source));
 }

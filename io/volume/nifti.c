@@ -2,7 +2,7 @@
  *
  * The header gives axes, type, scale and a transform to RAS coordinates, whose first two signs are changed for LPS.
  * sform goes before qform, as in nibabel. Without either the volume has no place in a patient. A fourth axis is one of
- * volumes by time, which are numbered where the header names no unit of time.
+ * volumes by time, which are numbered where the header names no unit of time, or the sweep that this program wrote.
  */
 #include "io/volume/nifti.h"
 
@@ -21,6 +21,7 @@ static const struct param nifti_params[] = {
           .doc =
               "a NIfTI file of a volume, or of several by time: .nii, .nii.gz, or .hdr with the file .img beside it"),
     VOLUME_QUANTITY_PARAM(struct nifti_params),
+    TAKE_PARAM(struct nifti_params),
     SLICES_PARAM(struct nifti_params),
 };
 
@@ -127,6 +128,20 @@ static double unit_seconds(const struct nifti_header *header)
     }
 }
 
+/* Takes the name and the values of a sweep from a header that this program wrote; others have no name for the axis. */
+static enum ts_status take_sweep(struct volume_layout *layout, const struct nifti_header *header, struct ts_diag *diag)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+    const char *by = strncmp(header->text, "tomostage ", 10) ? NULL : strstr(header->text, NIFTI_VOLUMES_BY);
+    const char *name = by ? by + strlen(NIFTI_VOLUMES_BY) : "";
+    if (!*name || name[strspn(name, letters)] || !isfinite(header->first) || !isfinite(header->pixdim[4]))
+        return TS_OK;
+    layout->by = ts_arena_text(layout->arena, name, strlen(name));
+    layout->first = header->first;
+    layout->step = header->pixdim[4];
+    return layout->by ? TS_OK : ts_diag_no_memory(diag, strlen(name));
+}
+
 /* The spacings are pixdim's, which the transform's lengths only repeat, where the two agree. */
 static void take_geometry(struct volume_layout *layout, const struct nifti_header *header)
 {
@@ -192,6 +207,8 @@ static enum ts_status open_nifti(const struct param_set *set, struct source **so
         status = take_axes(&layout, &header, diag);
     if (status == TS_OK)
         status = take_type(&layout, &header, diag);
+    if (status == TS_OK)
+        status = take_sweep(&layout, &header, diag);
     if (status == TS_OK)
         take_geometry(&layout, &header);
     layout.quantity = (enum ts_quantity)params->quantity;

@@ -11,7 +11,7 @@
 struct nifti_params {
     const char *nifti;
     int32_t quantity; /* enum ts_quantity */
-    struct ts_numbers slices;
+    struct ts_numbers take, slices;
 };
 
 extern const struct source_format nifti_format;

@@ -37,13 +37,14 @@ static const struct field {
     FIELD(intercept, 1, 116, F32, 184, F64), FIELD(units, 1, 123, I8, 500, I32),   FIELD(qform, 1, 252, I16, 344, I32),
     FIELD(sform, 1, 254, I16, 348, I32),     FIELD(b, 1, 256, F32, 352, F64),      FIELD(c, 1, 260, F32, 360, F64),
     FIELD(d, 1, 264, F32, 368, F64),         FIELD(origin, 3, 268, F32, 376, F64), FIELD(rows, 12, 280, F32, 400, F64),
+    FIELD(first, 1, 136, F32, 216, F64),
 };
 static const size_t kind_bytes[] = {[I8] = 1, [I16] = 2, [I32] = 4, [I64] = 8, [F32] = 4, [F64] = 8};
 static const struct {
-    size_t bytes, text, magic, magic_bytes;
+    size_t bytes, text, intent, magic, magic_bytes;
     const char *magic_one, *magic_pair;
-} versions[] = {{NIFTI_1_BYTES, 148, 344, 4, "n+1", "ni1"},
-                {NIFTI_2_BYTES, 240, 4, 8, "n+2\0\r\n\032\n", "ni2\0\r\n\032\n"}};
+} versions[] = {{NIFTI_1_BYTES, 148, 328, 344, 4, "n+1", "ni1"},
+                {NIFTI_2_BYTES, 240, 508, 4, 8, "n+2\0\r\n\032\n", "ni2\0\r\n\032\n"}};
 
 /* ---- types ------------------------------------------------------------------------------------- */
 
@@ -197,6 +198,7 @@ size_t ts_nifti_encode(const struct nifti_header *header, unsigned char bytes[NI
             store(bytes + place->offset + (size_t)i * kind_bytes[place->kind], place->kind, number);
         }
     memcpy(bytes + versions[v].text, header->text, strlen(header->text));
+    memcpy(bytes + versions[v].intent, header->intent, strlen(header->intent));
     memcpy(bytes + versions[v].magic, versions[v].magic_one, versions[v].magic_bytes);
     return versions[v].bytes + 4;
 }

@@ -12,12 +12,14 @@
 
 #include "core/image.h"
 
-enum { NIFTI_1_BYTES = 348, NIFTI_2_BYTES = 540, NIFTI_TEXT_BYTES = 81 };
+enum { NIFTI_1_BYTES = 348, NIFTI_2_BYTES = 540, NIFTI_TEXT_BYTES = 81, NIFTI_INTENT_BYTES = 16 };
 /* Values of `units`: lengths, and times beside them. */
 enum { NIFTI_METER = 1, NIFTI_MM = 2, NIFTI_MICRON = 3, NIFTI_LENGTHS = 7 };
 enum { NIFTI_SECONDS = 8, NIFTI_MILLISECONDS = 16, NIFTI_MICROSECONDS = 24, NIFTI_TIMES = 56 };
 /* A transform's code says that there is none, or one to the coordinates of the scanner. */
 enum { NIFTI_UNKNOWN = 0, NIFTI_SCANNER = 1 };
+/* The text of a header behind which the name of a fourth axis stands that is neither time nor echo nor b-value. */
+#define NIFTI_VOLUMES_BY "; volumes by "
 /* An axis of version 1 has at most this length. */
 enum { NIFTI_1_LONGEST = 32767 };
 
@@ -27,10 +29,12 @@ struct nifti_header {
     bool swapped; /* its bytes are in the order that is not the machine's */
     bool pair;    /* the values lie in a file of their own */
     double dim[8], datatype, bits, pixdim[8], offset, slope, intercept, units;
+    double first;              /* toffset: where the fourth axis begins */
     double qform, sform;       /* codes */
     double b, c, d, origin[3]; /* quaternion and offset of qform */
     double rows[12];           /* rows x, y and z of sform: voxel (i, j, k, 1) to RAS */
     char text[NIFTI_TEXT_BYTES];
+    char intent[NIFTI_INTENT_BYTES]; /* intent_name: what the values are, which viewers show; it is not read */
 };
 
 /* Reads a header out of the first bytes of a file. Numbers of 32 bits become the shortest decimal that stands for them,

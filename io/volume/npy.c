@@ -20,6 +20,7 @@ static const struct param npy_params[] = {
     PARAM(struct npy_params, npy, .required = true, .unit = "",
           .doc = "a .npy file of an array (z, y, x), (y, x) for one slice, or (time, z, y, x)"),
     VOLUME_QUANTITY_PARAM(struct npy_params),
+    TAKE_PARAM(struct npy_params),
     SLICES_PARAM(struct npy_params),
 };
 
@@ -56,18 +57,19 @@ static enum ts_status take_type(struct volume_layout *layout, const char *text, 
     static const struct {
         const char *name;
         enum ts_dtype dtype;
-    } types[] = {{"b1", TS_U8},  {"u1", TS_U8},  {"i1", TS_I8},  {"u2", TS_U16}, {"i2", TS_I16},
-                 {"u4", TS_U32}, {"i4", TS_I32}, {"f4", TS_F32}, {"f8", TS_F64}};
+    } types[] = {{"b1", TS_U8},  {"u1", TS_U8},  {"i1", TS_I8},  {"u2", TS_U16}, {"i2", TS_I16}, {"u4", TS_U32},
+                 {"i4", TS_I32}, {"u8", TS_U64}, {"i8", TS_U64}, {"f2", TS_F16}, {"f4", TS_F32}, {"f8", TS_F64}};
     const char *at = value_of(text, "'descr'");
     const bool is_plain = at && *at == '\'' && at[1] && strchr("<>|=", at[1]);
     const char other_order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? '>' : '<';
     for (size_t i = 0; is_plain && i < sizeof types / sizeof *types; i++)
         if (!strncmp(at + 2, types[i].name, 2) && at[4] == '\'') {
             layout->stored = types[i].dtype;
+            layout->is_signed = !strcmp(types[i].name, "i8");
             layout->swapped = at[1] == other_order;
             return TS_OK;
         }
-    ts_volume_refuse(layout, "npy-type", diag, "holds %.*s, not integers of at most 32 bits or floats of 32 or 64",
+    ts_volume_refuse(layout, "npy-type", diag, "holds %.*s, not integers or floats of at most 64 bits",
                      at ? (int)strcspn(at, ",}") : 7, at ? at : "nothing");
     return ts_diag_hint(diag, "convert it in Python: numpy.save(path, array.astype('float32'))");
 }

@@ -10,7 +10,7 @@
 struct npy_params {
     const char *npy;
     int32_t quantity; /* enum ts_quantity */
-    struct ts_numbers slices;
+    struct ts_numbers take, slices;
 };
 
 extern const struct source_format npy_format;

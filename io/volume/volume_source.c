@@ -22,11 +22,12 @@
 #include "io/file/regular_file.h"
 #include "io/source/read_ahead.h"
 #include "io/volume/volume_geometry.h"
+#include "io/volume/volume_making.h"
 
 struct volume_source {
     struct rule_source in; /* first */
     struct volume_layout layout;
-    bool flip_rows, as_stored; /* as_stored: neither scaled nor of another type */
+    struct volume_making making;
 };
 
 const struct choice ts_volume_quantity_choices[] = {
@@ -68,8 +69,13 @@ enum ts_status ts_volume_open(struct volume_layout *layout, const struct param_s
                               struct ts_diag *diag)
 {
     char reason[256];
-    *layout = (struct volume_layout){
-        .arena = ts_arena_create(), .fd = -1, .n = {1, 1, 1, 1}, .slope = 1, .site = set->owner, .span = set->spans[0]};
+    *layout = (struct volume_layout){.arena = ts_arena_create(),
+                                     .fd = -1,
+                                     .n = {1, 1, 1, 1},
+                                     .slope = 1,
+                                     .doubles = set->doubles,
+                                     .site = set->owner,
+                                     .span = set->spans[0]};
     layout->path = layout->arena ? ts_arena_text(layout->arena, path, strlen(path)) : NULL;
     if (!layout->path)
         return ts_diag_no_memory(diag, strlen(path));
@@ -126,67 +132,6 @@ static size_t stored_bytes(const struct volume_source *source)
     return ts_slice_count(&source->in.base.image) * ts_dtype_bytes(source->layout.stored);
 }
 
-static void swap(unsigned char *data, size_t n, size_t width)
-{
-    for (size_t i = 0; i < n; i++, data += width)
-        for (size_t j = 0; j < width / 2; j++) {
-            const unsigned char byte = data[j];
-            data[j] = data[width - 1 - j];
-            data[width - 1 - j] = byte;
-        }
-}
-
-#define SCALE_TO(suffix, type)                                                                                         \
-    case TS_##suffix:                                                                                                  \
-        for (size_t i = 0; i < n; i++)                                                                                 \
-            ((type *)out)[i] = (type)(slope * row[i] + intercept);                                                     \
-        break;
-
-/* Scales one row, whose numbers `row` has as double. */
-static void scale_row(const struct volume_source *source, const double *row, size_t n, void *out)
-{
-    const double slope = source->layout.slope, intercept = source->layout.intercept;
-    switch (source->in.base.image.dtype) {
-        TS_IMAGE_DTYPES(SCALE_TO)
-    default:
-        break;
-    }
-}
-
-/* Returns true where numbers of the file stayed finite as 32-bit floats. */
-static bool stays_finite(const double *row, const float *made, size_t n)
-{
-    bool finite = true;
-    for (size_t i = 0; i < n; i++)
-        finite &= isfinite(made[i]) || !isfinite(row[i]);
-    return finite;
-}
-
-/* Makes a slice of the stored bytes in `data`; `row` has space for one row as double. Returns false where a number is
- * beyond the range of the image's type. */
-static bool make_slice(const struct volume_source *source, unsigned char *data, double *row, unsigned char *out)
-{
-    const struct ts_image *image = &source->in.base.image;
-    const int64_t rows = image->axes[1].n;
-    const size_t n = (size_t)image->axes[2].n, width = ts_dtype_bytes(source->layout.stored);
-    const size_t pitch = n * ts_dtype_bytes(image->dtype);
-    bool finite = true;
-    if (source->layout.swapped)
-        swap(data, n * (size_t)rows, width);
-    for (int64_t y = 0; y < rows; y++) {
-        const unsigned char *from = data + (size_t)(source->flip_rows ? rows - 1 - y : y) * n * width;
-        if (source->as_stored) {
-            memcpy(out + (size_t)y * pitch, from, pitch);
-        } else {
-            ts_load_f64(row, from, source->layout.stored, n);
-            scale_row(source, row, n, out + (size_t)y * pitch);
-            if (image->dtype == TS_F32)
-                finite &= stays_finite(row, (const float *)(out + (size_t)y * pitch), n);
-        }
-    }
-    return finite;
-}
-
 /* Slices [z, z + n) while they are read to `out`; each thread has space for a stored slice and a row. */
 struct reading {
     struct volume_source *source;
@@ -205,8 +150,11 @@ static enum ts_status finish_slice(const struct reading *reading, int thread, in
 {
     unsigned char *stored = reading->scratch + (size_t)thread * reading->scratch_bytes;
     const size_t row = (size_t)reading->source->in.base.image.axes[2].n * sizeof(double);
-    if (make_slice(reading->source, stored, (double *)(stored + reading->scratch_bytes - row),
-                   reading->out + (size_t)i * ts_slice_bytes(&reading->source->in.base.image)))
+    struct ts_rounding *rounding = &reading->source->in.base.slices[reading->z + i].rounding;
+    *rounding = (struct ts_rounding){0};
+    if (ts_volume_make_slice(&reading->source->layout, &reading->source->making, &reading->source->in.base.image,
+                             stored, (double *)(stored + reading->scratch_bytes - row),
+                             reading->out + (size_t)i * ts_slice_bytes(&reading->source->in.base.image), rounding))
         return TS_OK;
     return ts_volume_refuse(&reading->source->layout, "values-out-of-range", diag,
                             "has a value in slice %" PRId64 " that is beyond the range of a 32-bit float",
@@ -319,15 +267,17 @@ static const struct source_ops gzip_ops = {.memory_bytes = memory_bytes,
 /* ---- what the volume is ------------------------------------------------------------------------ */
 
 /* Chooses the type that holds every scaled value: the stored one, the smallest integers where slope and intercept are
- * whole, or 32-bit floats. *largest: the largest magnitude of integers that become floats, else 0. */
+ * whole, or floats. *largest: the largest magnitude of integers that become floats, else 0. */
 static enum ts_dtype dtype_of(const struct volume_layout *layout, double *largest)
 {
     static const enum ts_dtype integers[] = {TS_I16, TS_U16, TS_I32, TS_U32};
+    const bool unscaled = layout->slope == 1 && layout->intercept == 0;
+    const enum ts_dtype floats = layout->doubles ? TS_F64 : TS_F32;
     double low, high, least, most;
     *largest = 0;
     if (!ts_dtype_is_integer(layout->stored))
-        return TS_F32;
-    if (layout->slope == 1 && layout->intercept == 0)
+        return unscaled && layout->stored != TS_F64 ? TS_F32 : floats;
+    if (unscaled && layout->stored != TS_U64)
         return layout->stored;
     ts_dtype_range(layout->stored, &low, &high);
     const double a = layout->slope * low + layout->intercept, b = layout->slope * high + layout->intercept;
@@ -338,7 +288,7 @@ static enum ts_dtype dtype_of(const struct volume_layout *layout, double *larges
             return integers[i];
     }
     *largest = fmax(fabs(a), fabs(b));
-    return TS_F32;
+    return floats;
 }
 
 /* Checks the claimed size against the file's. */
@@ -363,22 +313,26 @@ static enum ts_status check_size(const struct volume_layout *layout, struct ts_d
                                              layout->gzip ? "room for at most " : "", (unsigned long long)held);
 }
 
-/* Describes the axis of several volumes: by time, or numbered where the file names no unit of time. */
+/* Describes the axis of several volumes: by time, numbered without a unit of time, or by the name that it has. */
 static enum ts_status describe_volumes(struct volume_source *source, struct ts_diag *diag)
 {
     const struct volume_layout *layout = &source->layout;
     const size_t n = (size_t)layout->n[3];
+    struct ts_axis *axis = &source->in.base.volume_axis;
     source->in.base.n_volumes = layout->n[3];
-    source->in.base.volume_axis = (struct ts_axis){.kind = TS_AXIS_TIME, .n = layout->n[3], .spacing = 1, .unit = ""};
-    if (!(layout->seconds > 0))
+    *axis = (struct ts_axis){.kind = TS_AXIS_TIME, .n = layout->n[3], .spacing = 1, .unit = ""};
+    if (!layout->by && !(layout->seconds > 0))
         return TS_OK;
     double *positions = ts_arena_alloc(layout->arena, n * sizeof *positions);
     if (!positions)
         return ts_diag_no_memory(diag, n * sizeof *positions);
     for (size_t i = 0; i < n; i++)
-        positions[i] = (double)i * layout->seconds;
-    source->in.base.volume_axis =
-        (struct ts_axis){.kind = TS_AXIS_TIME, .n = layout->n[3], .unit = "s", .positions = positions};
+        positions[i] = layout->by ? layout->first + (double)i * layout->step : (double)i * layout->seconds;
+    *axis = (struct ts_axis){.kind = layout->by ? TS_AXIS_ITEM : TS_AXIS_TIME,
+                             .n = layout->n[3],
+                             .unit = layout->by ? "" : "s",
+                             .positions = positions,
+                             .name = layout->by};
     return TS_OK;
 }
 
@@ -392,16 +346,6 @@ static void warn_of_rows(const struct volume_layout *layout, struct ts_diag *dia
                     layout->path);
     ts_diag_hint(diag, "where row 0 of the file is to stay at the top, write its transform into the header (sform or "
                        "qform)");
-}
-
-/* Warns where the type of the image may hold less than the file does. */
-static void warn_of_rounding(const struct volume_layout *layout, double largest, struct ts_diag *diag)
-{
-    const char *rounded = ts_source_rounding(layout->stored == TS_F64, largest);
-    if (rounded)
-        ts_diag_warning(diag,
-                        &(struct diag_site){.code = "values-rounded", .span = layout->span, .stage = layout->site},
-                        "%s: %s", layout->path, rounded);
 }
 
 static enum ts_status describe(struct volume_source *source, struct ts_diag *diag)
@@ -421,15 +365,16 @@ static enum ts_status describe(struct volume_source *source, struct ts_diag *dia
     image->unit = ts_source_unit(layout->quantity);
     for (int d = 0; d < 3; d++)
         image->axes[d] = ts_source_axis(kinds[d], layout->n[2 - d], layout->spacing[2 - d]);
-    source->as_stored = image->dtype == layout->stored && layout->slope == 1 && layout->intercept == 0;
-    source->flip_rows = layout->upwards && !layout->has_transform;
-    const char *wrong = layout->has_transform ? ts_volume_geometry(layout->transform, image, &source->flip_rows) : NULL;
+    source->making.as_stored = image->dtype == layout->stored && layout->slope == 1 && layout->intercept == 0;
+    source->making.flip_rows = layout->upwards && !layout->has_transform;
+    const char *wrong =
+        layout->has_transform ? ts_volume_geometry(layout->transform, image, &source->making.flip_rows) : NULL;
     if (wrong)
         return ts_volume_refuse(layout, "volume-geometry", diag, "%s", wrong);
-    warn_of_rounding(layout, largest, diag);
+    source->making.rounds = image->dtype == TS_F32 && (layout->stored == TS_F64 || ts_source_rounds(largest));
     if (layout->n[3] > 1)
         status = describe_volumes(source, diag);
-    if (status == TS_OK && source->flip_rows && !layout->has_transform && layout->n[1] > 1)
+    if (status == TS_OK && source->making.flip_rows && !layout->has_transform && layout->n[1] > 1)
         warn_of_rows(layout, diag);
     if (status == TS_OK && ts_image_lean_degree(image) > TS_UPRIGHT_DEGREE)
         ts_diag_warning(diag,
@@ -437,7 +382,7 @@ static enum ts_status describe(struct volume_source *source, struct ts_diag *dia
                         "%s is sheared: the step between its slices leans %.2f degrees off their normal, as behind a "
                         "tilted gantry; it is kept",
                         layout->path, ts_image_lean_degree(image));
-    if (status == TS_OK && source->flip_rows)
+    if (status == TS_OK && source->making.flip_rows)
         status =
             ts_volume_attribute(layout, diag, "rows_reversed", "yes: %s",
                                 layout->has_transform ? "x, y and z of the file are left-handed"

@@ -30,11 +30,15 @@ struct volume_layout {
     uint64_t skip;          /* gzip: bytes of the inflated stream before the values */
     int64_t n[4];           /* of x, y and z, and volumes, which follow each other */
     double seconds;         /* from volume to volume; 0: not known, they are numbered */
+    const char *by;         /* name of the axis of volumes that are not those of times; NULL: they are */
+    double first, step;     /* positions along that axis */
     bool upwards;           /* without a transform, programs draw rows from the last one on, at the top, to the first */
     double spacing[3];      /* of x, y and z in mm; 0: not known */
     bool has_transform;     /* the file says how the volume lies in the patient */
     double transform[3][4]; /* of voxel (x, y, z, 1) to LPS in mm */
-    enum ts_dtype stored;
+    enum ts_dtype stored;   /* TS_U64: with `is_signed`, int64 */
+    bool is_signed;
+    bool doubles; /* the image is TS_F64 where 32-bit floats would round it */
     bool swapped;
     double slope, intercept; /* value = slope * stored + intercept */
     enum ts_quantity quantity;

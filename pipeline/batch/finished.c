@@ -11,16 +11,20 @@
 #include "pipeline/chain/chain_build.h"
 #include "pipeline/compare/inputs.h"
 #include "pipeline/compare/same_params.h"
+#include "pipeline/plan/plan_sweep.h"
 
 static bool same_text(const char *a, const char *b)
 {
     return a && b ? !strcmp(a, b) : a == b;
 }
 
-/* Returns true where the two chains have the same sources and stages, whatever their parameters. */
+/* Returns true where the two chains, as they are written, have the same sources and stages and sweep over as many
+ * values of the same parameter, whatever their parameters are. */
 static bool same_form(const struct ts_chain *a, const struct ts_chain *b)
 {
-    bool same = a->version == b->version && a->n_sources == b->n_sources && a->n_stages == b->n_stages;
+    bool same = a->version == b->version && a->n_sources == b->n_sources && a->n_stages == b->n_stages &&
+                a->sweep.n == b->sweep.n &&
+                (a->sweep.n == 0 || (a->sweep.stage == b->sweep.stage && a->sweep.param == b->sweep.param));
     for (int32_t i = 0; same && i < a->n_sources; i++)
         same = a->sources[i].format == b->sources[i].format && same_text(a->sources[i].name, b->sources[i].name);
     for (int32_t i = 0; same && i < a->n_stages; i++)
@@ -29,20 +33,21 @@ static bool same_form(const struct ts_chain *a, const struct ts_chain *b)
     return same;
 }
 
-static bool same_chain(const struct ts_plan *plan, struct ts_chain *recorded, struct param_difference *difference)
+/* Compares chains of the same form, `recorded` with a stage for each value of a sweep as the plan has them. */
+static bool same_values(const struct ts_plan *plan, const struct ts_chain *recorded,
+                        struct param_difference *difference)
 {
-    struct ts_chain output = *plan->chain;
-    const struct param_set outputs[2] = {ts_chain_output_set(&output), ts_chain_output_set(recorded)};
-    bool same = same_form(plan->chain, recorded);
+    struct ts_chain outputs[2] = {*plan->chain, *recorded};
+    const struct param_set sets[2] = {ts_chain_output_set(&outputs[0]), ts_chain_output_set(&outputs[1])};
+    bool same = true;
     for (int32_t i = 0; same && i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
-        const bool is_source = i < plan->n_sources;
-        same = ts_same_params(&node->set,
-                              is_source ? &recorded->sources[i].set : &recorded->stages[i - plan->n_sources].set,
-                              is_source ? ts_chain_path_param(recorded->sources[i].format) : -1,
-                              node->input_axes_pass == 0 && node->set.resolved | is_source, difference);
+        const bool known = node->input_axes_pass == 0 && node->set.resolved;
+        same = i < plan->n_sources ? ts_same_params(&node->set, &recorded->sources[i].set,
+                                                    ts_chain_path_param(recorded->sources[i].format), true, difference)
+                                   : ts_same_stage_params(&node->set, recorded, i - plan->n_sources, known, difference);
     }
-    return same && ts_same_params(&outputs[0], &outputs[1], -1, true, difference);
+    return same && ts_same_params(&sets[0], &sets[1], -1, true, difference);
 }
 
 static enum ts_status refuse_chain(const char *path, const struct param_difference *difference, struct ts_diag *diag)
@@ -57,6 +62,20 @@ static enum ts_status refuse_chain(const char *path, const struct param_differen
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "batch-other-chain"},
                       "%s exists, and was made by a chain of other inputs or stages", path);
     return ts_diag_hint(diag, "remove it, or write to another folder");
+}
+
+static enum ts_status check_chain(const char *path, const struct ts_plan *plan, const struct recorded *recorded,
+                                  struct ts_diag *diag)
+{
+    struct ts_plan old = {.arena = recorded->arena};
+    struct param_difference difference = {0};
+    if (!same_form(plan->given, recorded->chain))
+        return refuse_chain(path, &difference, diag);
+    enum ts_status status = ts_plan_expand(&old, recorded->chain, diag);
+    if (status == TS_OK && !same_values(plan, old.chain, &difference))
+        status = refuse_chain(path, &difference, diag);
+    ts_param_difference_clear(&difference);
+    return status;
 }
 
 /* Gives the recorded chain the paths of the plan's, which it borrows. */
@@ -75,13 +94,12 @@ enum ts_status ts_finished_check(const char *path, const struct ts_plan *plan, c
 {
     struct inputs_found found[CHAIN_MAX_SOURCES];
     struct recorded recorded = {0};
-    struct param_difference difference = {0};
     struct hdf5_proof proof;
     enum ts_status status = ts_hdf5_verify(path, &proof, diag);
     if (status == TS_OK)
         status = ts_recorded_open(path, NULL, 0, &recorded, diag);
-    if (status == TS_OK && !same_chain(plan, recorded.chain, &difference))
-        status = refuse_chain(path, &difference, diag);
+    if (status == TS_OK)
+        status = check_chain(path, plan, &recorded, diag);
     if (status == TS_OK) {
         borrow_paths(recorded.chain, plan->chain);
         status = ts_inputs_check(&recorded, found, diag);
@@ -89,6 +107,5 @@ enum ts_status ts_finished_check(const char *path, const struct ts_plan *plan, c
     if (status == TS_OK)
         memcpy(digest, proof.digest, DIGEST_TEXT_BYTES);
     ts_recorded_close(&recorded);
-    ts_param_difference_clear(&difference);
     return status;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * `tomostage bench rates` measures once how fast this machine does each part of a run, and keeps that in a file
- * (pipeline/plan/rates.h), by which plans are predicted. It takes less than a minute.
+ * (pipeline/rates/rates.h), by which plans are predicted. It takes less than a minute.
  */
 #ifndef PIPELINE_BENCH_BENCH_RATES_H
 #define PIPELINE_BENCH_BENCH_RATES_H
 
 #include "pipeline/bench/bench.h"
-#include "pipeline/plan/rates.h"
+#include "pipeline/rates/rates.h"
 
 /* Measures on the devices that the request names, and keeps the rates in the file `path`. `folder` is where runs will
  * write: the rate of writing is measured there. Prints what was measured, or with --json the file's text. TS_RUN_FAILED

@@ -185,11 +185,8 @@ static enum ts_status assign(struct ts_chain *chain, struct assignment *at)
         return ts_diag_no_memory(diag, at->parameter_length);
     size_t param;
     if (!ts_param_find(at->set->params, at->set->n_params, key, &param)) {
-        const char *names[PARAMS_MAX];
-        for (size_t i = 0; i < at->set->n_params; i++)
-            names[i] = at->set->params[i].name;
         const struct ts_span span = ts_tree_span(&at->tree, at->parameter_start, at->parameter_length);
-        ts_load_unknown(diag, key, span, at->set->owner, "parameter", names, at->set->n_params);
+        ts_load_unknown_param(diag, key, span, at->set, NULL, 0);
         return TS_BAD_CHAIN;
     }
     const struct node *value = ts_oneline_value(&at->tree, at->value_start);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/number.h"
+#include "io/source/source.h"
 #include "stages/engine/stage.h"
 
 enum { MOST_ELSEWHERE = 3 };
@@ -34,44 +35,69 @@ static bool is_other_key(const struct load *load, const char *key)
     return false;
 }
 
-/* Lists the other stages that have a parameter of this name. Returns false if there are none or too many, or if the
- * parameters are no stage's. */
-static bool list_elsewhere(const struct param_set *set, const char *name, char *out, size_t size)
+/* Stages, or formats of an input: those that have the parameter, and the one whose parameters the set has. */
+struct owners {
+    const char *names[MOST_ELSEWHERE], *own;
+    size_t n; /* more than MOST_ELSEWHERE where there are too many */
+};
+
+static void note_owner(struct owners *owners, const struct param_set *set, const char *param, const char *name,
+                       const struct param *params, size_t n_params)
 {
-    const char *names[MOST_ELSEWHERE];
-    size_t n = 0, i;
-    bool is_stage = false;
-    for (const struct stage *const *stage = ts_stages; *stage; stage++) {
-        is_stage |= (*stage)->params == set->params;
-        if (!ts_param_find((*stage)->params, (*stage)->n_params, name, &i))
-            continue;
-        if (n == MOST_ELSEWHERE)
-            return false;
-        names[n++] = (*stage)->name;
-    }
-    if (is_stage && n > 0)
-        ts_load_list_names(out, size, names, n);
-    return is_stage && n > 0;
+    size_t i;
+    if (params == set->params)
+        owners->own = name;
+    if (ts_param_find(params, n_params, param, &i) && owners->n++ < MOST_ELSEWHERE)
+        owners->names[owners->n - 1] = name;
+}
+
+/* Hints at the other stages, or at the other formats, that have a parameter of this name. */
+static void hint_elsewhere(struct ts_diag *diag, const struct param_set *set, const char *param, const char *known)
+{
+    struct owners stages = {.n = 0}, formats = {.n = 0};
+    char list[128];
+    for (const struct stage *const *stage = ts_stages; *stage; stage++)
+        note_owner(&stages, set, param, (*stage)->name, (*stage)->params, (*stage)->n_params);
+    for (const struct source_format *const *format = ts_source_formats; *format; format++)
+        note_owner(&formats, set, param, (*format)->name, (*format)->params, (*format)->n_params);
+    const struct owners *owners = stages.own ? &stages : &formats;
+    if (!owners->own || owners->n == 0 || owners->n > MOST_ELSEWHERE)
+        return;
+    ts_load_list_names(list, sizeof list, owners->names, owners->n);
+    if (stages.own)
+        ts_diag_hint(diag, "%s is a parameter of %s; known: %s", param, list, known);
+    else
+        ts_diag_hint(diag,
+                     "%s is a parameter of %s, and this input is read as %s: the chain names the format, "
+                     "input: {%s: PATH}; known: %s",
+                     param, list, owners->own, owners->names[0], known);
+}
+
+const char *ts_load_unknown_param(struct ts_diag *diag, const char *name, struct ts_span span,
+                                  const struct param_set *set, const char *const *other_keys, size_t n_other_keys)
+{
+    const char *names[PARAMS_MAX + 8];
+    char known[512];
+    size_t n = 0;
+    for (size_t i = 0; i < set->n_params && i < PARAMS_MAX; i++)
+        names[n++] = set->params[i].name;
+    for (size_t i = 0; i < n_other_keys && n < sizeof names / sizeof *names; i++)
+        names[n++] = other_keys[i];
+    const char *nearest = ts_load_unknown(diag, name, span, set->owner, "parameter", names, n);
+    ts_load_list_names(known, sizeof known, names, n);
+    if (!nearest)
+        hint_elsewhere(diag, set, name, known);
+    return nearest;
 }
 
 /* Reports an unknown key. Returns the bit of the parameter that was likely meant, so that it is not reported as missing
  * as well. */
 static uint32_t report_unknown(const struct load *load, const struct node *key, const struct param_set *set)
 {
-    const char *names[PARAMS_MAX + 8];
-    size_t n = 0;
-    for (size_t i = 0; i < set->n_params && i < PARAMS_MAX; i++)
-        names[n++] = set->params[i].name;
-    for (size_t i = 0; i < load->n_other_keys && n < sizeof names / sizeof *names; i++)
-        names[n++] = load->other_keys[i];
-    const char *nearest = ts_load_unknown(load->diag, key->text, key->span, set->owner, "parameter", names, n);
-    char elsewhere[128], known[512];
+    const char *nearest =
+        ts_load_unknown_param(load->diag, key->text, key->span, set, load->other_keys, load->n_other_keys);
     double number;
     size_t i;
-    if (!nearest && list_elsewhere(set, key->text, elsewhere, sizeof elsewhere)) {
-        ts_load_list_names(known, sizeof known, names, n);
-        ts_diag_hint(load->diag, "%s is a parameter of %s; known: %s", key->text, elsewhere, known);
-    }
     if (!ts_number_real(key->text, &number))
         ts_diag_hint(load->diag, "a list of numbers stands in brackets: [0, 1]");
     return nearest && ts_param_find(set->params, set->n_params, nearest, &i) ? UINT32_C(1) << i : 0;

@@ -42,6 +42,10 @@ bool ts_load_sweep(const struct load *load, const struct node *map, struct param
  * 'y'?" Returns that one, or NULL. */
 const char *ts_load_unknown(struct ts_diag *diag, const char *name, struct ts_span span, const char *owner,
                             const char *what, const char *const *names, size_t n);
+/* Reports a name that is no parameter of the set, and no one of the other keys, as the function above does. The hint
+ * says which other stages, or which other formats of an input, have it. */
+const char *ts_load_unknown_param(struct ts_diag *diag, const char *name, struct ts_span span,
+                                  const struct param_set *set, const char *const *other_keys, size_t n_other_keys);
 /* Reports that something else than `what` was found at the node, unless the node was refused already. */
 void ts_load_expected(struct ts_diag *diag, const struct node *node, const char *owner, const char *what);
 /* Returns a path as seen from the chain's folder; absolute ones stay. NULL where memory is out (reported). */

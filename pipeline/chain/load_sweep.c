@@ -55,6 +55,14 @@ void ts_sweep_text(const struct chain_sweep *sweep, const struct param *param, i
         ts_param_format_value(param, ts_sweep_value(sweep, param, k), out, size);
 }
 
+void ts_sweep_named(const struct chain_sweep *sweep, const struct param *param, int64_t k, char *out, size_t size)
+{
+    const bool has_unit = param->unit && *param->unit && strcmp(param->unit, "value") != 0;
+    char value[64];
+    ts_sweep_text(sweep, param, k, value, sizeof value);
+    snprintf(out, size, "%s %s%s%s", param->name, value, has_unit ? " " : "", has_unit ? param->unit : "");
+}
+
 static bool refuse(const struct load *load, const struct param_set *set, size_t i, const char *code,
                    const char *message)
 {

@@ -22,5 +22,7 @@ const void *ts_sweep_value(const struct chain_sweep *sweep, const struct param *
 bool ts_sweep_number(const struct chain_sweep *sweep, const struct param *param, int64_t k, double *number);
 /* Writes value k as users read it: a list of one number without brackets, where all values are such. */
 void ts_sweep_text(const struct chain_sweep *sweep, const struct param *param, int64_t k, char *out, size_t size);
+/* Writes it with the name of its parameter and its unit: "radius 2 pixel". */
+void ts_sweep_named(const struct chain_sweep *sweep, const struct param *param, int64_t k, char *out, size_t size);
 
 #endif

@@ -4,7 +4,7 @@
  */
 #include "pipeline/cli/cli.h"
 #include "pipeline/command/rates_path.h"
-#include "pipeline/plan/geometry_picture.h"
+#include "pipeline/drawing/geometry_picture.h"
 
 static const struct command_option options[] = {
     CLI_CHAIN_OPTIONS,

@@ -42,9 +42,9 @@ static bool parse_plane(const struct command *command, const struct command_opti
 
 static const struct command_option options[] = {
     {"output", 'o', OPTION_TEXT, OPTION_AT(struct arguments, output), "FILE", "the picture; default PATH.png"},
-    {"dataset", 0, OPTION_TEXT, OPTION_AT(struct arguments, request.dataset), "PATH",
-     "of an HDF5 file: this dataset only; default: every image, in the order of\n"
-     "the chain"},
+    {"dataset", 0, OPTION_TEXT, OPTION_AT(struct arguments, request.dataset), "NAME",
+     "of a result: this image only; or the path of any dataset of an HDF5 file;\n"
+     "default: every image, in the order of the chain"},
     {"plane", 0, OPTION_PARSED, 0, 0, "PLANE",
      "axial, coronal, sagittal or all; default: the slices as they are stored.\n"
      "Of a scan axial is a sinogram and coronal a projection",

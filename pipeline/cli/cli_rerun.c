@@ -15,6 +15,7 @@
 #include "pipeline/cli/cli.h"
 #include "pipeline/cli/cli_progress.h"
 #include "pipeline/cli/cli_signals.h"
+#include "pipeline/compare/inputs.h"
 #include "pipeline/compare/rerun.h"
 #include "pipeline/plan/plan.h"
 
@@ -116,6 +117,13 @@ static enum ts_status run_chain(struct ts_chain *chain, const char *output, stru
 
 /* ---- the comparison ------------------------------------------------------------------------------ */
 
+static enum ts_status refuse_inputs(const char *path, const char *input, struct ts_diag *diag)
+{
+    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "inputs-differ", .stage = input},
+                  "the slices are not those that the result was computed from");
+    return ts_diag_hint(diag, "`tomostage verify %s --inputs PATH` names them", path);
+}
+
 static enum ts_status print_verdict(const struct comparison *comparison, const struct hdf5_proof proofs[2],
                                     struct ts_diag *diag)
 {
@@ -143,11 +151,8 @@ static enum ts_status print_verdict(const struct comparison *comparison, const s
                                ? "not reproduced: --set changed a parameter, and the result with it"
                                : sentences[verdict]);
     }
-    if (input) {
-        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "inputs-differ", .stage = input},
-                      "the slices are not those that the result was computed from");
-        return ts_diag_hint(diag, "`tomostage verify %s --inputs PATH` names them", comparison->names[0]);
-    }
+    if (input)
+        return refuse_inputs(comparison->names[0], input, diag);
     return verdict <= RERUN_WITHIN ? TS_OK : TS_RUN_FAILED;
 }
 
@@ -174,6 +179,7 @@ static enum ts_status rerun_result(const char *path, struct ts_diag *diag)
     struct recorded recorded = {0};
     struct hdf5_proof proofs[2];
     struct ts_plan *plan = NULL;
+    const char *other = NULL;
     char output[4096];
     enum ts_status status = ts_hdf5_verify(path, &proofs[0], diag);
     if (status == TS_OK)
@@ -181,6 +187,10 @@ static enum ts_status rerun_result(const char *path, struct ts_diag *diag)
     if (status == TS_OK && !arguments.options.device)
         arguments.options.device = ts_rerun_device(&recorded.made);
     name_output(output);
+    if (status == TS_OK)
+        status = ts_inputs_glance(&recorded, &other, diag);
+    if (status == TS_OK && other)
+        status = refuse_inputs(path, other, diag);
     if (status == TS_OK)
         status = run_chain(recorded.chain, output, &plan, diag);
     if (status == TS_OK)

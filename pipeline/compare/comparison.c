@@ -142,7 +142,8 @@ enum ts_status ts_comparison_make(const struct comparison_request *request, stru
     }
     for (size_t i = 0; i < comparison->n_images; i++)
         comparison->state = worse(comparison->state, comparison->images[i].state);
-    if (comparison->n_tables > 0 && request->tolerance == 0 && !request->tolerance_of)
+    if (comparison->n_tables > 0 && !sides[0].image && !sides[1].image && request->tolerance == 0 &&
+        !request->tolerance_of)
         comparison->state = worse(comparison->state, COMPARED_BEYOND);
     return status;
 }

@@ -7,7 +7,7 @@
 
 #include "pipeline/compare/difference.h"
 #include "pipeline/compare/grid.h"
-#include "pipeline/compare/made.h"
+#include "pipeline/result/made.h"
 
 struct comparison_side {
     const char *text;  /* a path, or an input in one line */
@@ -55,7 +55,8 @@ struct comparison {
     struct made_difference *differences; /* in how they were made, and in tables */
     size_t n_differences, n_tables;      /* n_tables: differences that are tables of stages */
     double tolerance;
-    enum comparison_state state; /* the worst of all images; tables count where the tolerance is 0 */
+    enum comparison_state
+        state; /* the worst of all images; tables count where all are compared and the tolerance is 0 */
 };
 
 /* Compares. The errors are those of opening and reading the images. ts_comparison_free releases what it made, whether

@@ -118,6 +118,15 @@ static void compare_places(const struct ts_image *a, const struct ts_image *b, s
         add_numbers(grid, "step from slice to slice", (const double *const[]){a->step_z_mm, b->step_z_mm}, 3, mm);
 }
 
+/* Returns true where an axis of volumes has no values, only numbers. */
+static bool is_numbered(const struct ts_axis *axis)
+{
+    bool numbered = axis->kind >= TS_AXIS_ITEM && !*text_of(axis->unit);
+    for (int64_t i = 0; i < axis->n && numbered; i++)
+        numbered = ts_axis_position(axis, i) == (double)i;
+    return numbered;
+}
+
 /* Compares the spacing of one axis, and the positions where no place in a patient stands for them. */
 static void compare_axis(const struct ts_axis *a, const struct ts_axis *b, bool has_places,
                          struct grid_difference *grid)
@@ -129,8 +138,14 @@ static void compare_axis(const struct ts_axis *a, const struct ts_axis *b, bool 
     int64_t at = -1;
     for (int i = 0; i < 2; i++)
         snprintf(names[i], sizeof names[i], "%s along %s", i ? "positions" : "spacing", ts_axis_name(a));
-    if (strcmp(units[0], units[1]) != 0) {
-        compare_texts(grid, names[0], false, *units[0] ? units[0] : "numbered", *units[1] ? units[1] : "numbered");
+    if (strcmp(units[0], units[1]) != 0 || is_numbered(a) != is_numbered(b)) {
+        compare_texts(grid, names[0], false,
+                      is_numbered(a) ? "numbered"
+                      : *units[0]    ? units[0]
+                                     : "without a unit",
+                      is_numbered(b) ? "numbered"
+                      : *units[1]    ? units[1]
+                                     : "without a unit");
         return;
     }
     if (!a->positions && !b->positions && fabs(spacing[0] - spacing[1]) * (double)(a->n > 1 ? a->n - 1 : 1) > least) {

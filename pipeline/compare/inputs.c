@@ -167,29 +167,85 @@ static enum ts_status check_without_plan(struct recorded *recorded, struct input
     return TS_BAD_INPUT;
 }
 
-enum ts_status ts_inputs_check(struct recorded *recorded, struct inputs_found found[CHAIN_MAX_SOURCES],
-                               struct ts_diag *diag)
+/* Plans the chain without its stages, which opens its inputs. What is wrong goes to a list of its own, *own. */
+static enum ts_status open_inputs(const struct recorded *recorded, struct ts_plan **plan, struct ts_diag **own,
+                                  struct ts_diag *diag)
 {
     struct ts_chain inputs = *recorded->chain;
     const struct ts_options options = {.size = sizeof options, .device = "cpu"};
-    struct ts_diag *own = ts_diag_create();
-    struct ts_plan *plan = NULL;
-    if (!own)
+    *plan = NULL;
+    *own = ts_diag_create();
+    if (!*own)
         return ts_diag_no_memory(diag, sizeof inputs);
     inputs.n_stages = 0;
     inputs.sweep = (struct chain_sweep){0}; /* it names a stage */
     inputs.part = true;
-    enum ts_status status = ts_plan_create(&inputs, &options, &plan, own);
+    return ts_plan_create(&inputs, &options, plan, *own);
+}
+
+enum ts_status ts_inputs_check(struct recorded *recorded, struct inputs_found found[CHAIN_MAX_SOURCES],
+                               struct ts_diag *diag)
+{
+    struct ts_diag *own;
+    struct ts_plan *plan;
+    enum ts_status status = open_inputs(recorded, &plan, &own, diag);
     if (status == TS_BAD_INPUT) {
         status = check_without_plan(recorded, found, own, diag);
-    } else {
+    } else if (own) {
         ts_diag_append(diag, own);
-        for (int32_t i = 0; i < inputs.n_sources && status == TS_OK; i++) {
+        for (int32_t i = 0; i < recorded->chain->n_sources && status == TS_OK; i++) {
             status = check_input(recorded, i, plan->nodes[i].source, &found[i], diag);
             if (status == TS_OK && !is_whole(&found[i]))
                 status = refuse(&found[i], diag);
         }
     }
+    ts_plan_destroy(plan);
+    ts_diag_destroy(own);
+    return status;
+}
+
+/* Compares one input by its headers and its first slice. */
+static enum ts_status glance(struct recorded *recorded, struct source *source, const char *name, bool *differs,
+                             struct ts_diag *diag)
+{
+    struct input_slices used;
+    struct inputs_found found = {.name = name};
+    void *slice = NULL;
+    enum ts_status status = ts_inputs_recorded(recorded, name, &used, diag);
+    *differs = status == TS_OK && (int64_t)used.n != ts_source_total(source);
+    if (status == TS_OK && !*differs)
+        status = ts_inputs_facts(recorded, source, name, &found, diag);
+    *differs |= found.facts != NULL;
+    if (status != TS_OK || *differs || !*used.items[0].pixels)
+        return status;
+    slice = malloc(ts_slice_bytes(&source->image));
+    if (!slice)
+        return ts_diag_no_memory(diag, ts_slice_bytes(&source->image));
+    if (source->ops->start)
+        status = source->ops->start(source, 1, 1, diag);
+    if (status == TS_OK)
+        status = source->ops->read(source, 0, 1, slice, diag);
+    *differs = status == TS_OK && strcmp(source->slices[0].pixel_sha256, used.items[0].pixels) != 0;
+    free(slice);
+    return status;
+}
+
+enum ts_status ts_inputs_glance(struct recorded *recorded, const char **other, struct ts_diag *diag)
+{
+    struct ts_diag *own;
+    struct ts_plan *plan;
+    bool differs = false;
+    *other = NULL;
+    enum ts_status status = open_inputs(recorded, &plan, &own, diag);
+    if (own && status != TS_RUN_FAILED)
+        status = TS_OK; /* an input that cannot be opened is the run's to refuse */
+    for (int32_t i = 0; plan && i < recorded->chain->n_sources && status == TS_OK && !differs; i++) {
+        *other = recorded->chain->sources[i].name;
+        status = glance(recorded, plan->nodes[i].source, *other, &differs, own);
+    }
+    *other = differs ? *other : NULL;
+    if (own && status != TS_OK)
+        ts_diag_append(diag, own);
     ts_plan_destroy(plan);
     ts_diag_destroy(own);
     return status;

@@ -7,7 +7,7 @@
 #define PIPELINE_COMPARE_RERUN_H
 
 #include "pipeline/compare/comparison.h"
-#include "pipeline/compare/recorded.h"
+#include "pipeline/result/recorded.h"
 
 /* Returns the device on which the result was computed, as --device takes it: "cpu", "cuda", or "auto" where `auto` had
  * chosen the CPU, which the result says. */

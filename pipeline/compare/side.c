@@ -56,7 +56,8 @@ static enum ts_status open_input(const char *input, const char *path, const char
     if (status == TS_OK && image)
         status = ts_chain_choose_image(side->chain, image, diag);
     if (status == TS_OK) {
-        const struct chain_source *source = &side->chain->sources[0];
+        struct chain_source *source = &side->chain->sources[0];
+        source->set.doubles = true;
         side->no_grid = path && !strncmp(input, "tiff", 4);
         status = ts_source_open(source->format, &source->set, &side->source, diag);
     }

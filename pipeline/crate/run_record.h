@@ -7,7 +7,7 @@
 #define PIPELINE_CRATE_RUN_RECORD_H
 
 #include "pipeline/chain/chain.h"
-#include "pipeline/compare/made.h"
+#include "pipeline/result/made.h"
 
 struct record_input {
     const char *name, *format; /* format: "" where it is not recorded */

@@ -13,7 +13,7 @@
 #define PIPELINE_PLAN_PREDICT_H
 
 #include "pipeline/plan/plan.h"
-#include "pipeline/plan/rates.h"
+#include "pipeline/rates/rates.h"
 
 /* The parts of a run, in the order in which data pass through them. */
 enum predict_part {

@@ -13,10 +13,10 @@
 #include "io/hdf5/hdf5_slice.h"
 #include "io/scan/file_kind.h"
 #include "io/source/read_ahead.h"
-#include "pipeline/compare/made.h"
-#include "pipeline/compare/recorded.h"
 #include "pipeline/compare/side.h"
 #include "pipeline/preview/preview_plane.h"
+#include "pipeline/result/made.h"
+#include "pipeline/result/recorded.h"
 #include "stages/engine/validity.h"
 
 enum { AT_ONCE = 16, SCAN_PLANES = 2, VOLUME_PLANES = 3 };
@@ -148,11 +148,9 @@ static void name_volumes(const char *path, struct preview_image *image, struct a
     const struct chain_sweep *sweep = opened ? &recorded.chain->sweep : NULL;
     for (int i = 0; sweep && sweep->n == image->n_volumes && i < image->n_planes; i++) {
         const struct param *param = &recorded.chain->stages[sweep->stage].set.params[sweep->param];
-        const char *unit = param->unit && strcmp(param->unit, "value") != 0 ? param->unit : "";
-        char value[64], text[128];
-        ts_sweep_text(sweep, param, image->planes[i].volume, value, sizeof value);
-        const int n = snprintf(text, sizeof text, "%s %s%s%s", param->name, value, *unit ? " " : "", unit);
-        image->planes[i].volume_name = ts_arena_text(arena, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
+        char text[128];
+        ts_sweep_named(sweep, param, image->planes[i].volume, text, sizeof text);
+        image->planes[i].volume_name = ts_arena_text(arena, text, strlen(text));
     }
     ts_recorded_close(&recorded);
     ts_diag_destroy(apart);
@@ -308,13 +306,15 @@ static enum ts_status read_foreign(const struct preview_request *request, const 
     return status;
 }
 
-/* Returns the image's name where the path is that of a result's image, "/entry/NAME/data", and else NULL. */
+/* Returns the name of a result's image where this is it, "NAME" or "/entry/NAME/data", and else NULL. */
 static const char *image_of(const struct made *made, const char *dataset)
 {
     for (size_t i = 0; i < made->n_images; i++) {
         const char *name = made->images[i].name;
         const size_t n = strlen(name);
-        if (!strncmp(dataset, "/entry/", 7) && !strncmp(dataset + 7, name, n) && !strcmp(dataset + 7 + n, "/data"))
+        const bool is_path =
+            !strncmp(dataset, "/entry/", 7) && !strncmp(dataset + 7, name, n) && !strcmp(dataset + 7 + n, "/data");
+        if (is_path || !strcmp(dataset, name))
             return name;
     }
     return NULL;

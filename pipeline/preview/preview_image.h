@@ -43,7 +43,7 @@ struct preview_image {
 struct preview_request {
     const char *text; /* a path, or with one_line an input as a chain in one line has it */
     bool one_line;
-    const char *dataset; /* of an HDF5 file: the path of one dataset; NULL: all images */
+    const char *dataset; /* of an HDF5 file: the path of one dataset, or the name of an image of a result; NULL: all */
     enum preview_plane_name plane;
     int64_t slice; /* along the axis across the plane, from 0; negative: the middle one */
     int montage; /* so many planes, evenly spread, of the middle volume; 0: one of each volume, PREVIEW_MONTAGE at most

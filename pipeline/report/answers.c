@@ -36,10 +36,12 @@ static void answer_slices(const struct report_facts *facts, FILE *stream)
 static void answer_parameters(const struct report_facts *facts, FILE *stream)
 {
     begin(stream, "Which parameters?", "chain");
-    for (size_t i = 0; i < facts->n_stages; i++) {
+    for (size_t i = 0; i < facts->n_stages && facts->stages[i].value <= 0; i++) {
         fputs(i > 0 ? " &#8594; " : "", stream);
         ts_svg_text(stream, facts->stages[i].label);
     }
+    for (int64_t k = 0; k < facts->sweep.n; k++)
+        ts_html_print(stream, "%s%s", k > 0 ? ", " : ", for each of ", facts->sweep.names[k]);
     if (facts->n_stages == 0)
         fputs("no stage: the input as it is", stream);
     fputs("</a>; every value is listed, also those that nobody gave.</dd>\n", stream);

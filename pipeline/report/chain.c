@@ -13,6 +13,8 @@ static void write_stage(const struct report_facts *facts, const struct report_st
     ts_html_print(stream, "%d. %s", stage->number, stage->label);
     if (*stage->name)
         ts_html_print(stream, " (kept as %s)", stage->name);
+    if (stage->value == 0)
+        ts_html_print(stream, ", for %s", facts->sweep.names[0]);
     fputs("</h3>\n<p>", stream);
     ts_html_print(stream, "takes %s; gives %s in %s; ran on %s", stage->input,
                   ts_report_value(facts, "%s/quantity", stage->group), ts_report_value(facts, "%s/unit", stage->group),
@@ -36,6 +38,14 @@ void ts_report_chain(const struct report_facts *facts, FILE *stream)
 {
     const struct hdf5_listed *chain = ts_report_dataset(facts, "/entry/provenance/chain");
     ts_html_section(stream, "chain", "The chain with every value");
+    if (facts->sweep.n > 0) {
+        fputs("<p>", stream);
+        ts_html_print(stream, "The chain sweeps over %lld values of %s.%s", (long long)facts->sweep.n,
+                      facts->stages[facts->sweep.stage].label, facts->sweep.param);
+        for (int64_t k = 0; k < facts->sweep.n; k++)
+            ts_html_print(stream, "%s%s", k > 0 ? ", " : ": ", facts->sweep.values[k]);
+        fputs(". The stages from there on stand once for each.</p>\n", stream);
+    }
     fputs("<div class=\"stages\">\n", stream);
     for (size_t i = 0; i < facts->n_stages; i++)
         write_stage(facts, &facts->stages[i], stream);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The facts are those that `diff` compares (pipeline/compare/made.h). Stages are the groups process_NUMBER_STAGE,
+ * The facts are those that `diff` compares (pipeline/result/made.h). Stages are the groups process_NUMBER_STAGE,
  * ordered by number; labels are counted as the plan counts them.
  */
 #include "pipeline/report/facts.h"
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "io/hdf5/hdf5_texts.h"
+#include "pipeline/chain/chain.h"
 
 enum { PATH_BYTES = 512 };
 
@@ -55,6 +56,51 @@ const struct report_stage *ts_report_stage(const struct report_facts *facts, con
     return NULL;
 }
 
+/* ---- texts and the sweep ----------------------------------------------------------------------- */
+
+static enum ts_status read_texts(struct report_facts *facts, struct ts_diag *diag)
+{
+    const char *const *chain = NULL;
+    size_t n = 0;
+    enum ts_status status = ts_hdf5_read_texts(facts->path, "/entry/provenance/chain", facts->arena, &chain, &n, diag);
+    facts->chain = n > 0 ? chain[0] : "";
+    return status == TS_OK ? ts_result_warnings(facts->path, facts->arena, &facts->warnings, diag) : status;
+}
+
+/* Returns false where memory is out. */
+static bool name_values(struct report_facts *facts, const struct ts_chain *chain)
+{
+    const struct chain_sweep *sweep = &chain->sweep;
+    const struct param *param = &chain->stages[sweep->stage].set.params[sweep->param];
+    const char **values = ts_arena_alloc(facts->arena, (size_t)sweep->n * sizeof *values);
+    const char **names = ts_arena_alloc(facts->arena, (size_t)sweep->n * sizeof *names);
+    bool complete = values && names;
+    for (int64_t k = 0; complete && k < sweep->n; k++) {
+        char value[64], name[128];
+        ts_sweep_text(sweep, param, k, value, sizeof value);
+        ts_sweep_named(sweep, param, k, name, sizeof name);
+        values[k] = ts_arena_text(facts->arena, value, strlen(value));
+        names[k] = ts_arena_text(facts->arena, name, strlen(name));
+        complete = values[k] && names[k];
+    }
+    facts->sweep = (struct report_sweep){(size_t)sweep->stage, param->name, values, names, complete ? sweep->n : 0};
+    return complete;
+}
+
+/* Reads the sweep of the chain. A text that is no chain, which another program wrote, has none. */
+static enum ts_status read_sweep(struct report_facts *facts, struct ts_diag *diag)
+{
+    struct ts_chain *chain = NULL;
+    struct ts_diag *apart = ts_diag_create();
+    bool complete = apart != NULL;
+    if (complete && ts_chain_parse(facts->chain, strlen(facts->chain), "report", NULL, &chain, apart) == TS_OK &&
+        chain->sweep.n > 0)
+        complete = name_values(facts, chain);
+    ts_chain_destroy(chain);
+    ts_diag_destroy(apart);
+    return complete ? TS_OK : ts_diag_no_memory(diag, sizeof *facts);
+}
+
 /* ---- stages and inputs ------------------------------------------------------------------------- */
 
 static int by_number(const void *a, const void *b)
@@ -63,14 +109,32 @@ static int by_number(const void *a, const void *b)
     return one->number < two->number ? -1 : one->number > two->number;
 }
 
-/* Counts the stages of the same kind before stage i, and labels it. */
+/* Labels stage i: by the number of its kind, or by its value of the sweep, where it stands behind its beginning. */
 static const char *label_of(const struct report_facts *facts, size_t i)
 {
+    const struct report_stage *stage = &facts->stages[i];
     int before = 0;
+    if (stage->value > 0) {
+        const size_t own = (facts->n_stages - facts->sweep.stage) / (size_t)facts->sweep.n;
+        return ts_arena_printf(facts->arena, "%s[%s=%s]", facts->stages[i - own * (size_t)stage->value].label,
+                               facts->sweep.param, facts->sweep.values[stage->value]);
+    }
     for (size_t k = 0; k < i; k++)
-        before += !strcmp(facts->stages[k].stage, facts->stages[i].stage);
-    return before == 0 ? facts->stages[i].stage
-                       : ts_arena_printf(facts->arena, "%s#%d", facts->stages[i].stage, before + 1);
+        before += !strcmp(facts->stages[k].stage, stage->stage);
+    return before == 0 ? stage->stage : ts_arena_printf(facts->arena, "%s#%d", stage->stage, before + 1);
+}
+
+/* Finds the value of each stage: those behind the beginning of a sweep stand once for each value, one after the other.
+ */
+static void place_stages(struct report_facts *facts)
+{
+    struct report_sweep *sweep = &facts->sweep;
+    const size_t behind = facts->n_stages > sweep->stage ? facts->n_stages - sweep->stage : 0;
+    if (sweep->n > 0 && (behind == 0 || behind % (size_t)sweep->n != 0))
+        sweep->n = 0; /* the file is made up */
+    for (size_t i = 0; i < facts->n_stages; i++)
+        facts->stages[i].value =
+            sweep->n > 0 && i >= sweep->stage ? (int64_t)((i - sweep->stage) / (behind / (size_t)sweep->n)) : -1;
 }
 
 static bool find_stages(struct report_facts *facts)
@@ -95,6 +159,7 @@ static bool find_stages(struct report_facts *facts)
     }
     if (complete)
         qsort(facts->stages, facts->n_stages, sizeof *facts->stages, by_number);
+    place_stages(facts);
     for (size_t i = 0; complete && i < facts->n_stages; i++)
         complete = (facts->stages[i].label = label_of(facts, i)) != NULL;
     return complete;
@@ -120,29 +185,23 @@ static bool find_inputs(struct report_facts *facts)
     return facts->inputs != NULL;
 }
 
-/* ---- texts and the profile --------------------------------------------------------------------- */
+/* ---- the profile ------------------------------------------------------------------------------- */
 
-static enum ts_status read_texts(struct report_facts *facts, struct ts_diag *diag)
+/* Reads a profile, and refuses that of a run that wrote another result. */
+static enum ts_status read_profile(struct report_facts *facts, const char *path, struct ts_diag *diag)
 {
-    const char *const *chain = NULL;
-    size_t n = 0;
-    enum ts_status status = ts_hdf5_read_texts(facts->path, "/entry/provenance/chain", facts->arena, &chain, &n, diag);
-    facts->chain = n > 0 ? chain[0] : "";
-    return status == TS_OK ? ts_result_warnings(facts->path, facts->arena, &facts->warnings, diag) : status;
-}
-
-/* Refuses a profile with a stage that the chain does not have: it is that of another run. */
-static enum ts_status check_profile(const struct report_facts *facts, const char *path, struct ts_diag *diag)
-{
-    size_t n;
-    const struct trace_stretch *stretches = ts_trace_stretches(facts->trace, &n);
-    for (size_t i = 0; i < n; i++)
-        if (stretches[i].stage && !ts_report_stage(facts, stretches[i].stage)) {
-            ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "profile-foreign"},
-                          "%s is the profile of another run: the result has no stage '%s'", path, stretches[i].stage);
-            return ts_diag_hint(diag, "give the profile of the run that wrote the result");
-        }
-    return TS_OK;
+    char digest[DIGEST_TEXT_BYTES];
+    const enum ts_status status = ts_profile_read(path, facts->arena, &facts->trace, &facts->memory, digest, diag);
+    if (status != TS_OK || !strcmp(digest, facts->proof.digest))
+        return status;
+    if (*digest)
+        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "profile-foreign"},
+                      "%s is the profile of another run, whose result has the digest %.8s..., not %.8s...", path,
+                      digest, facts->proof.digest);
+    else
+        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "profile-foreign"},
+                      "%s names no result: its run wrote no HDF5, or an older version made it", path);
+    return ts_diag_hint(diag, "give the profile of the run that wrote the result");
 }
 
 enum ts_status ts_report_facts(const struct report_request *request, struct report_facts *facts, struct ts_diag *diag)
@@ -153,13 +212,15 @@ enum ts_status ts_report_facts(const struct report_request *request, struct repo
     enum ts_status status = ts_hdf5_verify(request->path, &facts->proof, diag);
     if (status == TS_OK)
         status = ts_made_read(request->path, facts->arena, &facts->made, diag);
-    if (status == TS_OK && !(find_stages(facts) && find_inputs(facts)))
-        status = ts_diag_no_memory(diag, facts->made.n_facts * sizeof *facts->stages);
     if (status == TS_OK)
         status = read_texts(facts, diag);
+    if (status == TS_OK)
+        status = read_sweep(facts, diag);
+    if (status == TS_OK && !(find_stages(facts) && find_inputs(facts)))
+        status = ts_diag_no_memory(diag, facts->made.n_facts * sizeof *facts->stages);
     if (status == TS_OK && request->profile)
-        status = ts_profile_read(request->profile, facts->arena, &facts->trace, &facts->memory, diag);
-    return status == TS_OK && facts->trace ? check_profile(facts, request->profile, diag) : status;
+        status = read_profile(facts, request->profile, diag);
+    return status;
 }
 
 void ts_report_facts_close(struct report_facts *facts)

@@ -8,8 +8,8 @@
 
 #include "io/hdf5/hdf5_verify.h"
 #include "io/scan/result_warnings.h"
-#include "pipeline/compare/made.h"
 #include "pipeline/report/report.h"
+#include "pipeline/result/made.h"
 #include "pipeline/run/profile.h"
 
 /* This is a stage of the chain. */
@@ -17,10 +17,20 @@ struct report_stage {
     int number;         /* as in /entry/process_NUMBER_STAGE */
     const char *group;  /* "process_3_box" */
     const char *stage;  /* "box" */
-    const char *label;  /* "box#2" for the second one, as messages and `input` call it */
+    const char *label;  /* "box#2" for the second one, "box[radius=2]", as messages and `input` call it */
+    int64_t value;      /* index of the value of a sweep for which it stands; -1: it stands before the sweep */
     const char *name;   /* that the chain gives; "": none */
     const char *input;  /* label of the stage, or name of the input, whose image it takes */
     const char *device; /* "cpu", "cuda:0" */
+};
+
+/* These are the values of a sweep. */
+struct report_sweep {
+    size_t stage;              /* index of the stage that is swept */
+    const char *param;         /* "radius" */
+    const char *const *values; /* "2" */
+    const char *const *names;  /* "radius 2 pixel" */
+    int64_t n;                 /* 0: nothing is swept */
 };
 
 struct report_facts {
@@ -33,6 +43,7 @@ struct report_facts {
     const char **inputs; /* names of the inputs: `input` first, the others sorted */
     size_t n_inputs;
     const char *chain; /* the text of the chain with all its values */
+    struct report_sweep sweep;
     struct result_warnings warnings;
     struct trace *trace; /* NULL: no profile was given */
     struct profile_memory memory;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/number.h"
-#include "pipeline/plan/geometry_picture.h"
+#include "pipeline/drawing/geometry_picture.h"
 #include "pipeline/report/html.h"
 #include "pipeline/report/parts.h"
 
@@ -44,31 +44,44 @@ static const struct report_image *last_sinogram(const struct report_images *imag
     return found;
 }
 
+/* Writes the drawing, and below it the numbers, each line of which is an item: on a phone the drawing's own would be
+ * too small to read. */
+static void write_section(const struct report_image *image, const char *svg, char *numbers, FILE *stream)
+{
+    ts_html_section(stream, "geometry", "How the sinogram was measured");
+    fputs("<p>", stream);
+    ts_html_print(stream, "The image %s; x, y and the angle are those of the reconstruction.", image->name);
+    fputs("</p>\n<div class=\"geometry\">\n", stream);
+    ts_html_svg(stream, svg);
+    fputs("</div>\n<ul>\n", stream);
+    for (char *line; (line = strsep(&numbers, "\n"));)
+        if (*line) {
+            fputs("<li>", stream);
+            ts_svg_text(stream, line);
+            fputc('\n', stream);
+        }
+    fputs("</ul>\n</section>\n", stream);
+}
+
 enum ts_status ts_report_geometry(const struct report_facts *facts, const struct report_images *images, FILE *stream,
                                   struct ts_diag *diag)
 {
     const struct report_image *image = last_sinogram(images);
-    char *svg = NULL;
-    size_t n;
+    char *texts[2] = {NULL, NULL}; /* the drawing and its numbers */
+    size_t n[2];
     if (!image)
         return TS_OK;
     struct ts_image sinogram = image->source->image;
     struct rotation_axis axis = {.center = -sinogram.axes[2].first / ts_axis_spacing(&sinogram.axes[2])};
     axis.owner = find_center(facts, image, &axis.center);
     sinogram.axes[2].first = -axis.center * ts_axis_spacing(&sinogram.axes[2]);
-    FILE *drawing = open_memstream(&svg, &n);
-    if (!drawing)
-        return ts_diag_no_memory(diag, sizeof sinogram);
-    ts_geometry_picture(&sinogram, &axis, drawing);
-    const enum ts_status status = fclose(drawing) == 0 ? TS_OK : ts_diag_no_memory(diag, sizeof sinogram);
-    if (status == TS_OK) {
-        ts_html_section(stream, "geometry", "How the sinogram was measured");
-        fputs("<p>", stream);
-        ts_html_print(stream, "The image %s; x, y and the angle are those of the reconstruction.", image->name);
-        fputs("</p>\n", stream);
-        ts_html_svg(stream, svg);
-        fputs("</section>\n", stream);
-    }
-    free(svg);
-    return status;
+    FILE *drawing = open_memstream(&texts[0], &n[0]), *numbers = open_memstream(&texts[1], &n[1]);
+    if (drawing && numbers)
+        ts_geometry_picture(&sinogram, &axis, drawing, numbers);
+    const bool drawn = drawing && fclose(drawing) == 0, numbered = numbers && fclose(numbers) == 0;
+    if (drawn && numbered)
+        write_section(image, texts[0], texts[1], stream);
+    free(texts[0]);
+    free(texts[1]);
+    return drawn && numbered ? TS_OK : ts_diag_no_memory(diag, sizeof sinogram);
 }

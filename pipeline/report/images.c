@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * An image is opened as a run opens the result of another one, so that axes, units, geometry and invalid pixels are
- * those that a chain would see. Of a series of volumes the middle one is shown, and all of them are counted.
+ * those that a chain would see. Of a series of volumes the middle one is shown, of a sweep each value, and all are
+ * counted.
  */
 #include "pipeline/report/images.h"
 
@@ -30,14 +31,18 @@ static void add_image(struct report_images *images, const char *name, const stru
         images->left_out++;
 }
 
-/* Stages that keep their image give it their name; the last image of a chain is `data` where it has no other. */
+/* Stages that keep their image give it their name; the last image of a chain is `data` where it has no other. Those of
+ * the first value of a sweep stand for all. */
 static enum ts_status list_images(const struct report_facts *facts, struct report_images *images, struct ts_diag *diag)
 {
     images->at = calloc(REPORT_IMAGES, sizeof *images->at);
     if (!images->at)
         return ts_diag_no_memory(diag, REPORT_IMAGES * sizeof *images->at);
-    const struct report_stage *last = facts->n_stages > 0 ? &facts->stages[facts->n_stages - 1] : NULL;
-    for (size_t i = 0; i < facts->n_stages; i++)
+    size_t n = facts->n_stages;
+    while (n > 0 && facts->stages[n - 1].value > 0)
+        n--;
+    const struct report_stage *last = n > 0 ? &facts->stages[n - 1] : NULL;
+    for (size_t i = 0; i < n; i++)
         if (has_image(facts, facts->stages[i].name))
             add_image(images, facts->stages[i].name, &facts->stages[i]);
     if (has_image(facts, "data") && !(last && has_image(facts, last->name)))
@@ -72,14 +77,23 @@ static enum ts_status open_image(const char *path, struct report_image *image, s
     return ts_source_open(&result_format, &set, &image->source, diag);
 }
 
-static enum ts_status make_planes(struct report_image *image, struct ts_diag *diag)
+static enum ts_status make_planes(const struct report_facts *facts, struct report_image *image, struct ts_diag *diag)
 {
-    static const int axes[REPORT_PLANES][3] = {{0, 1, 2}, {1, 0, 2}, {2, 0, 1}}; /* across, down, right */
+    static const int axes[REPORT_AXES][3] = {{0, 1, 2}, {1, 0, 2}, {2, 0, 1}}; /* across, down, right */
     const struct ts_axis *axis = image->source->image.axes;
-    image->n_planes = axis[0].n >= FEWEST_SLICES ? REPORT_PLANES : 1;
+    const int64_t n_volumes = image->source->n_volumes > 1 ? image->source->n_volumes : 1;
+    const bool swept = facts->sweep.n > 1 && n_volumes == facts->sweep.n;
+    image->n_planes = axis[0].n >= FEWEST_SLICES ? REPORT_AXES : 1;
+    if (swept)
+        image->n_planes = (int)(n_volumes < REPORT_PLANES ? n_volumes : REPORT_PLANES);
     for (int i = 0; i < image->n_planes; i++) {
         struct report_plane *plane = &image->planes[i];
-        *plane = (struct report_plane){.across = axes[i][0], .down = axes[i][1], .right = axes[i][2]};
+        const int *of = axes[swept ? 0 : i];
+        *plane = (struct report_plane){.across = of[0],
+                                       .down = of[1],
+                                       .right = of[2],
+                                       .volume = swept ? i : (n_volumes - 1) / 2,
+                                       .name = swept ? facts->sweep.names[i] : NULL};
         plane->index = (axis[plane->across].n - 1) / 2;
         plane->rows = axis[plane->down].n;
         plane->columns = axis[plane->right].n;
@@ -90,19 +104,16 @@ static enum ts_status make_planes(struct report_image *image, struct ts_diag *di
     return TS_OK;
 }
 
-/* Copies what the planes show of slice z of the volume that is shown. */
-static void take_slice(struct report_image *image, int64_t z, const float *slice)
+/* Copies what a plane shows of slice z of its volume, which has ny rows and nx columns. */
+static void take_slice(const struct report_plane *plane, int64_t z, int64_t ny, int64_t nx, const float *slice)
 {
-    const int64_t ny = image->planes[0].rows, nx = image->planes[0].columns;
-    if (z == image->planes[0].index)
-        memcpy(image->planes[0].values, slice, (size_t)(ny * nx) * sizeof *slice);
-    if (image->n_planes == 1)
-        return;
-    const struct report_plane *rows = &image->planes[1], *columns = &image->planes[2];
-    const int64_t up = rows->rows - 1 - z;
-    memcpy(rows->values + up * nx, slice + rows->index * nx, (size_t)nx * sizeof *slice);
-    for (int64_t y = 0; y < ny; y++)
-        columns->values[up * ny + y] = slice[y * nx + columns->index];
+    const int64_t up = plane->rows - 1 - z;
+    if (plane->across == 0 && z == plane->index)
+        memcpy(plane->values, slice, (size_t)(ny * nx) * sizeof *slice);
+    if (plane->across == 1)
+        memcpy(plane->values + up * nx, slice + plane->index * nx, (size_t)nx * sizeof *slice);
+    for (int64_t y = 0; y < ny && plane->across == 2; y++)
+        plane->values[up * ny + y] = slice[y * nx + plane->index];
 }
 
 /* Counts slices [z, z + n) of all volumes, and takes the planes from them. */
@@ -115,8 +126,9 @@ static void take_slab(struct report_image *image, int64_t z, int64_t n, const vo
         ts_load_f32(slice, (const unsigned char *)data + (size_t)(i - z) * ts_slice_bytes(of), of->dtype, count);
         ts_valid_fill_floats(valid, 0, count, NAN, slice);
         ts_value_bins_add(&image->bins, slice, count);
-        if (i / image->source->n_slices == image->volume)
-            take_slice(image, i % image->source->n_slices, slice);
+        for (int k = 0; k < image->n_planes; k++)
+            if (i / image->source->n_slices == image->planes[k].volume)
+                take_slice(&image->planes[k], i % image->source->n_slices, of->axes[1].n, of->axes[2].n, slice);
     }
 }
 
@@ -160,9 +172,8 @@ enum ts_status ts_report_images(const struct report_facts *facts, struct report_
         status = open_image(facts->path, image, diag);
         if (status != TS_OK)
             break;
-        image->volume = image->source->n_volumes > 1 ? (image->source->n_volumes - 1) / 2 : 0;
         ts_value_bins_init(&image->bins, ts_dtype_is_integer(image->source->image.dtype));
-        status = make_planes(image, diag);
+        status = make_planes(facts, image, diag);
         if (status == TS_OK)
             status = read_slabs(image, diag);
         if (status == TS_OK)

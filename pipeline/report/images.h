@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This reads what a report shows of an image: the central plane along each axis, and the counts of all values.
+ * This reads what a report shows of an image: the central plane along each axis, or of a sweep the central slice of
+ * each value, and the counts of all values.
  */
 #ifndef PIPELINE_REPORT_IMAGES_H
 #define PIPELINE_REPORT_IMAGES_H
@@ -11,23 +12,24 @@
 #include "pipeline/report/facts.h"
 #include "pipeline/report/value_bins.h"
 
-enum { REPORT_PLANES = 3, REPORT_IMAGES = 16 };
+enum { REPORT_AXES = 3, REPORT_PLANES = 64, REPORT_IMAGES = 16 };
 
 /* This is a plane across axis `across` of the image at this index: rows run along axis `down`, columns along axis
  * `right`. */
 struct report_plane {
     int across, down, right;
     int64_t index;
+    int64_t volume;   /* of a series, the one that it is of */
+    const char *name; /* "radius 2 pixel" of a sweep; NULL: the plane is of no value of its own */
     int64_t rows, columns;
     float *values; /* NaN where nothing was measured; rows of planes across the slices begin at the last slice */
 };
 
 struct report_image {
-    const char *name;                 /* of the image in the file */
-    const struct report_stage *stage; /* whose image it is; NULL: the input's */
-    struct source *source;            /* describes the image */
-    int64_t volume;                   /* of a series, the one that is shown */
-    struct report_plane planes[REPORT_PLANES];
+    const char *name;                          /* of the image in the file */
+    const struct report_stage *stage;          /* whose image it is; NULL: the input's */
+    struct source *source;                     /* describes the image */
+    struct report_plane planes[REPORT_PLANES]; /* of the middle volume of a series; of a sweep one of each value */
     int n_planes; /* one where the image has so few slices that planes across them would be lines */
     struct value_bins bins;
     struct gray_window window; /* that is shown at first, and the range of the finite values in the planes */

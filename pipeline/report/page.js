@@ -32,6 +32,7 @@ class Card {
     this.low = +data.low;
     this.step = +data.step;
     this.unit = data.unit;
+    this.swept = "swept" in data;
     this.first = { level: +data.level, width: +data.window };
     this.window = { ...this.first };
     this.planes = [];
@@ -71,7 +72,7 @@ class Card {
     const graysBefore = before ? before.grays() : null;
     this.planes.forEach((plane, k) => {
       const { width, height, numbers, canvas } = plane, context = canvas.getContext("2d");
-      const out = context.createImageData(width, height), other = before && before.planes[k];
+      const out = context.createImageData(width, height), other = before && before.planes[this.swept && !before.swept ? 0 : k];
       const edge = other ? Math.round(this.split * width) : 0;
       for (let i = 0; i < numbers.length; i++) {
         const old = i % width < edge, number = old ? other.numbers[i] : numbers[i];

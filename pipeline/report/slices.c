@@ -86,6 +86,8 @@ static void write_caption(const struct report_image *image, const struct report_
 {
     const struct ts_axis *axes = image->source->image.axes, *across = &axes[plane->across];
     const char *down = ts_axis_name(&axes[plane->down]);
+    if (plane->name)
+        ts_html_print(stream, "%s: ", plane->name);
     ts_html_print(stream, "%s across, %s down%s; %s %lld of 0 to %lld, at %.6g %s", ts_axis_name(&axes[plane->right]),
                   down, plane->down == 0 ? " (the last slice on top)" : "", ts_axis_name(across),
                   (long long)plane->index, (long long)across->n - 1, ts_axis_position(across, plane->index),
@@ -160,10 +162,15 @@ static void write_numbers(const struct report_image *image, FILE *stream)
                  spacing_of(&of->axes[i]), unit_of(&of->axes[i]));
     }
     fputs("<p class=\"numbers\">", stream);
-    if (image->source->n_volumes > 1)
+    const int64_t n_volumes = image->source->n_volumes;
+    if (image->planes[0].name)
+        ts_html_print(stream, "%lld values (%s), of %s%d of which the middle slice is shown; all are counted; each ",
+                      (long long)n_volumes, ts_axis_name(&image->source->volume_axis),
+                      image->n_planes < n_volumes ? "the first " : "all ", image->n_planes);
+    else if (n_volumes > 1)
         ts_html_print(stream, "%lld volumes (%s), of which volume %lld is shown and all are counted; each ",
-                      (long long)image->source->n_volumes, ts_axis_name(&image->source->volume_axis),
-                      (long long)image->volume);
+                      (long long)n_volumes, ts_axis_name(&image->source->volume_axis),
+                      (long long)image->planes[0].volume);
     ts_html_print(stream, "%s values (%s)", shape, ts_dtype_name(of->dtype));
     if (of->quantity != TS_HU)
         ts_html_print(stream, " of %s", ts_quantity_name(of->quantity));
@@ -237,6 +244,8 @@ static enum ts_status write_card(const struct report_facts *facts, const struct 
             image->window.high - image->window.low);
     if (wipes)
         fprintf(stream, " data-before=\"%zu\"", earlier);
+    if (image->planes[0].name)
+        fputs(" data-swept", stream);
     fputs(" data-unit=\"", stream);
     ts_svg_text(stream, ts_html_unit(image->source->image.unit));
     fputs("\">\n<h3>", stream);
@@ -248,7 +257,7 @@ static enum ts_status write_card(const struct report_facts *facts, const struct 
     for (int k = 0; k < image->n_planes; k++)
         write_plane(image, k, &pictures->at[i][k], stream);
     fputs("</div>\n", stream);
-    if (image->n_planes == 1)
+    if (image->n_planes == 1 && !image->planes[0].name)
         fputs("<p class=\"note\">Planes across so few slices would be lines, and are left out.</p>\n", stream);
     write_controls(image, wipes, stream);
     const enum ts_status status = ts_report_histograms(facts, image, stream, diag);

@@ -130,8 +130,8 @@ enum ts_status ts_report_timing(const struct report_facts *facts, FILE *stream, 
         free(svg);
         return ts_diag_no_memory(diag, sizeof sums);
     }
-    fputs("<p>From the profile that was given to this report. Nothing but the names of its stages ties it to the "
-          "result.</p>\n",
+    fputs("<p>From the profile that was given to this report. It is of a run that wrote a result with the digest of "
+          "this one.</p>\n",
           stream);
     write_memory(&facts->memory, stream);
     write_stages(facts, stream);

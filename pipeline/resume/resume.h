@@ -7,8 +7,8 @@
 #define PIPELINE_RESUME_RESUME_H
 
 #include "io/hdf5/hdf5_verify.h"
-#include "pipeline/compare/recorded.h"
 #include "pipeline/plan/plan_reuse.h"
+#include "pipeline/result/recorded.h"
 
 struct resume {
     struct plan_reuse reuse; /* first: what the plan is given */

@@ -24,6 +24,7 @@ struct profile {
     struct profile_sum sums[TRACE_PARTS];
     double whole;
     struct profile_memory memory;
+    const char *digest;
 };
 
 static int by_part_and_time(const void *a, const void *b)
@@ -179,12 +180,27 @@ static void write_memory(const struct profile_memory *memory, struct json *json)
     ts_json_close(json, '}');
 }
 
+/* Writes the digest as metadata, which Perfetto passes over. */
+static void write_digest(const char *digest, struct json *json)
+{
+    ts_json_open(json, '{');
+    ts_json_member_text(json, "name", "result");
+    ts_json_member_text(json, "ph", "M");
+    ts_json_member_integer(json, "pid", 1);
+    ts_json_open_member(json, "args", '{');
+    ts_json_member_text(json, "digest", digest);
+    ts_json_close(json, '}');
+    ts_json_close(json, '}');
+}
+
 static void write_events(const struct profile *profile, FILE *stream)
 {
     struct json json;
     ts_json_init(&json, stream, false);
     ts_json_open(&json, '[');
     write_memory(&profile->memory, &json);
+    if (*profile->digest)
+        write_digest(profile->digest, &json);
     for (size_t i = 0; i < profile->n; i++) {
         const struct trace_stretch *stretch = &profile->stretches[i];
         ts_json_open(&json, '{');
@@ -235,10 +251,10 @@ static enum ts_status write_file(const struct profile *profile, const char *name
     return ts_whole_file_close(&file, diag);
 }
 
-enum ts_status ts_profile_write(const struct trace *trace, struct profile_memory memory, const char *name,
-                                struct ts_diag *diag)
+enum ts_status ts_profile_write(const struct trace *trace, struct profile_memory memory, const char *digest,
+                                const char *name, struct ts_diag *diag)
 {
-    struct profile profile = {.memory = memory};
+    struct profile profile = {.memory = memory, .digest = digest};
     struct rusage usage;
     if (getrusage(RUSAGE_SELF, &usage) == 0)
         profile.memory.peak = (int64_t)usage.ru_maxrss * 1024; /* Linux counts it in KiB */

@@ -9,6 +9,7 @@
 #include "core/arena.h"
 #include "core/diag.h"
 #include "core/trace.h"
+#include "io/file/digest.h"
 
 /* These are the names of the parts in tables, pictures and files. */
 extern const char *const ts_profile_parts[TRACE_PARTS];
@@ -37,14 +38,15 @@ void ts_profile_draw(const struct trace *trace, FILE *stream);
 void ts_profile_print(const struct trace *trace, FILE *stream);
 /* Checks before the run that both files can be written. Returns TS_RUN_FAILED (not-written) where one cannot. */
 enum ts_status ts_profile_check(const char *name, struct ts_diag *diag);
-/* Writes NAME.svg, the picture, and NAME.json, the stretches and the memory in Chrome's trace event format, which
- * Perfetto shows. Files of these names are replaced. Returns TS_RUN_FAILED where one cannot be written (not-written).
- * memory->peak is measured here. */
-enum ts_status ts_profile_write(const struct trace *trace, struct profile_memory memory, const char *name,
-                                struct ts_diag *diag);
-/* Reads NAME.json again. The caller destroys *trace; the names of stages live in the arena, and are untrusted texts.
- * Returns TS_BAD_INPUT where the file is no such profile (profile-unreadable), TS_RUN_FAILED where memory is out. */
+/* Writes NAME.svg, the picture, and NAME.json, the stretches, the memory and the digest of the result ("": the run
+ * wrote no HDF5) in Chrome's trace event format, which Perfetto shows. Files of these names are replaced. Returns
+ * TS_RUN_FAILED where one cannot be written (not-written). memory->peak is measured here. */
+enum ts_status ts_profile_write(const struct trace *trace, struct profile_memory memory, const char *digest,
+                                const char *name, struct ts_diag *diag);
+/* Reads NAME.json again. The caller destroys *trace; the names of stages live in the arena, and are untrusted texts, as
+ * the digest is ("": the profile has none). Returns TS_BAD_INPUT where the file is no such profile
+ * (profile-unreadable), TS_RUN_FAILED where memory is out. */
 enum ts_status ts_profile_read(const char *path, struct arena *arena, struct trace **trace,
-                               struct profile_memory *memory, struct ts_diag *diag);
+                               struct profile_memory *memory, char digest[DIGEST_TEXT_BYTES], struct ts_diag *diag);
 
 #endif

@@ -19,7 +19,7 @@ enum { PROFILE_BYTES = 64 << 20, KEY_BYTES = 16, TEXT_BYTES = 256 };
 
 /* An event while its members are read; NAN: there is none. */
 struct event {
-    char name[TEXT_BYTES], kind[TEXT_BYTES], stage[TEXT_BYTES];
+    char name[TEXT_BYTES], kind[TEXT_BYTES], stage[TEXT_BYTES], digest[DIGEST_TEXT_BYTES];
     double begin_us, length_us, bytes;
     struct profile_memory memory;
 };
@@ -29,6 +29,7 @@ struct reader {
     struct arena *arena;
     struct trace *trace;
     struct profile_memory *memory;
+    char *digest;
     const char *last_stage; /* stages repeat, so that most names are those that came before */
 };
 
@@ -84,6 +85,8 @@ static bool take_member(struct reader *reader, struct event *event, bool inner)
         return false;
     if (!inner && !strcmp(key, "args"))
         return take_object(reader, event, true);
+    if (inner && !strcmp(key, "digest"))
+        return take_text(reader, event->digest, sizeof event->digest);
     char *text = inner ? (strcmp(key, "stage") ? NULL : event->stage)
                        : (!strcmp(key, "name") ? event->name
                           : !strcmp(key, "ph") ? event->kind
@@ -120,6 +123,10 @@ static bool add_event(struct reader *reader, const struct event *event)
 {
     if (!strcmp(event->kind, "C")) {
         *reader->memory = event->memory;
+        return true;
+    }
+    if (!strcmp(event->kind, "M")) {
+        memcpy(reader->digest, event->digest, sizeof event->digest);
         return true;
     }
     if (*event->stage && (!reader->last_stage || strcmp(event->stage, reader->last_stage) != 0))
@@ -180,14 +187,15 @@ static char *read_file(const char *path, struct ts_diag *diag)
 }
 
 enum ts_status ts_profile_read(const char *path, struct arena *arena, struct trace **trace,
-                               struct profile_memory *memory, struct ts_diag *diag)
+                               struct profile_memory *memory, char digest[DIGEST_TEXT_BYTES], struct ts_diag *diag)
 {
     char *text = read_file(path, diag);
     *trace = NULL;
     *memory = (struct profile_memory){0};
+    *digest = '\0';
     if (!text)
         return ts_diag_status(diag);
-    struct reader reader = {.at = text, .arena = arena, .trace = ts_trace_create(), .memory = memory};
+    struct reader reader = {.at = text, .arena = arena, .trace = ts_trace_create(), .memory = memory, .digest = digest};
     enum ts_status status = TS_OK;
     if (!reader.trace)
         status = ts_diag_no_memory(diag, sizeof reader);

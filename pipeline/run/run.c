@@ -190,7 +190,8 @@ static enum ts_status create_output(struct run *run)
     const struct hdf5_options options = {.level = levels[plan->chain->output.compression],
                                          .threads = plan->writer_threads,
                                          .force = plan->force,
-                                         .trace = plan->trace};
+                                         .trace = plan->trace,
+                                         .digest = run->digest};
     const enum ts_status status = ts_hdf5_create(plan->chain->output.path, &options, &run->writer, run->diag);
     if (status != TS_OK)
         return status;
@@ -340,7 +341,7 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
                                                           .budget = plan->budget_bytes,
                                                           .gpu_planned = plan->gpu_bytes,
                                                           .gpu_budget = plan->gpu_budget_bytes},
-                                  plan->profile, diag);
+                                  run.digest, plan->profile, diag);
     return status;
 }
 

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+#include "io/file/digest.h"
 #include "io/hdf5/hdf5_write.h"
 #include "pipeline/plan/plan.h"
 
@@ -41,6 +42,7 @@ struct run {
     struct plan_step *now, *next;
     bool first_planned;               /* `now` is the first slab of the pass already */
     struct hdf5_writer *writer;       /* NULL where the chain has no HDF5 output */
+    char digest[DIGEST_TEXT_BYTES];   /* of that output, once it is written */
     struct sink *sinks[SINK_FORMATS]; /* the outputs of other formats, which take the image of sink_node */
     int n_sinks;                      /* that are opened */
     int32_t sink_node;
@@ -180,7 +182,7 @@ enum ts_status ts_run_unite_slices(struct run *run, enum ts_status status);
 /* Keeps the bits of an output's slices for ts_run_write_masks. */
 enum ts_status ts_run_save_valid(struct run *run, int32_t node, const struct ts_image *slices);
 /* Writes the mask of each output that has invalid pixels beside its image, hands that of the last one to the sinks, and
- * warns of invalid pixels of the inputs. Called once, after the walk. */
+ * warns of invalid pixels and of rounded values of the inputs. Called once, after the walk. */
 enum ts_status ts_run_write_masks(struct run *run);
 
 /* Announces the slices of the first slab to the sources, so that they are read while the back end attaches. */

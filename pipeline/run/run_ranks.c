@@ -185,6 +185,30 @@ enum ts_status ts_run_unite_tables(struct run *run, enum ts_status status)
     return TS_OK;
 }
 
+/* Joins what the ranks know of the slices of a source. Each rank has noted what its own readings lost, in slices that
+ * others read as well, so that the largest loss of all is noted in the place of theirs. */
+static void unite_facts(const struct source *source)
+{
+    const int64_t n = ts_source_number(source, ts_source_total(source) - 1) + 1;
+    struct ts_rounding some = {0};
+    for (int64_t i = 0; i < n; i++)
+        if (source->slices[i].rounding.n == ROUNDING_SOME) {
+            ts_rounding_join(&some, &source->slices[i].rounding);
+            source->slices[i].rounding = (struct ts_rounding){0};
+        }
+    /* Positive doubles are ordered as the integers of their bits. */
+    int64_t least[2] = {some.n, 0};
+    memcpy(&least[1], &some.most, sizeof some.most);
+    least[1] = -least[1];
+    ts_ranks_least(TS_OK, least);
+    least[1] = -least[1];
+    memcpy(&some.most, &least[1], sizeof some.most);
+    some.n = least[0];
+    ts_ranks_unite(source->slices, (size_t)n * sizeof *source->slices);
+    if (some.n == ROUNDING_SOME)
+        ts_rounding_join(&source->slices[0].rounding, &some);
+}
+
 enum ts_status ts_run_unite_slices(struct run *run, enum ts_status status)
 {
     status = ts_ranks_agree(status);
@@ -193,8 +217,7 @@ enum ts_status ts_run_unite_slices(struct run *run, enum ts_status status)
     for (int32_t i = 0; i < run->plan->n_nodes; i++) {
         const struct source *source = run->plan->nodes[i].source;
         if (source)
-            ts_ranks_unite(source->slices, (size_t)(ts_source_number(source, ts_source_total(source) - 1) + 1) *
-                                               sizeof *source->slices);
+            unite_facts(source);
         if (run->nodes[i].saved)
             ts_ranks_unite(run->nodes[i].saved, ts_plan_saved_bytes(run->plan, i));
     }

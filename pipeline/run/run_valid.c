@@ -2,7 +2,7 @@
  *
  * Invalid pixels in a run: a source has the bits of what it has read, the walk carries them along, and the bits of
  * outputs are kept until the run ends. Only then is it known whether any pixel is invalid, and where none is
- * the file has no mask.
+ * the file has no mask. What the inputs lost by rounding is known then too.
  */
 #include <stdlib.h>
 
@@ -97,13 +97,47 @@ static void warn_of(struct run *run, int32_t node)
                                 : "the output's pixel_mask shows them; padding: value takes them for measured values");
 }
 
+/* Returns the first stage that makes floats of the 32-bit integers of this source, or NULL. */
+static const struct plan_node *maker_of_floats(const struct ts_plan *plan, int32_t source)
+{
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
+        int32_t from = plan->nodes[i].inputs[0];
+        if (plan->nodes[i].out.dtype != TS_F32 || plan->nodes[from].out.dtype == TS_F32)
+            continue;
+        while (from >= plan->n_sources && ts_dtype_bytes(plan->nodes[from].out.dtype) == sizeof(uint32_t))
+            from = plan->nodes[from].inputs[0];
+        if (from == source)
+            return &plan->nodes[i];
+    }
+    return NULL;
+}
+
+static void warn_of_rounding(struct run *run, int32_t node)
+{
+    const struct plan_node *of = &run->plan->nodes[node];
+    const struct plan_node *maker = of->source->image.dtype == TS_F32 ? of : maker_of_floats(run->plan, node);
+    struct ts_rounding rounding = {0};
+    for (int64_t z = 0; z < ts_source_total(of->source); z++)
+        ts_rounding_join(&rounding, &of->source->slices[z].rounding);
+    if (rounding.n == 0 || !maker)
+        return;
+    char count[32] = "some";
+    if (rounding.n != ROUNDING_SOME)
+        snprintf(count, sizeof count, "%lld", (long long)rounding.n);
+    ts_diag_warning(run->diag, &(struct diag_site){.code = "values-rounded", .stage = maker->label},
+                    "%s values of %s have no 32-bit float and are rounded to one, by at most %.6g", count, of->label,
+                    rounding.most);
+}
+
 enum ts_status ts_run_write_masks(struct run *run)
 {
     int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
     const int32_t n = ts_plan_outputs(run->plan, outputs);
     enum ts_status status = TS_OK;
-    for (int32_t i = 0; i < run->plan->n_sources; i++)
+    for (int32_t i = 0; i < run->plan->n_sources; i++) {
         warn_of(run, i);
+        warn_of_rounding(run, i);
+    }
     for (int32_t i = 0; status == TS_OK && i < n; i++)
         status = give_mask(run, outputs[i]);
     return status;

@@ -62,23 +62,37 @@ size_t ts_noise_result_bytes(const struct stage_context *context, enum noise_est
 /* ---- second differences --------------------------------------------------------------------------- */
 
 /* Loads n samples of slice z from pixel i on; invalid ones become NaN, which takes no part. */
-static void load_samples(const struct ts_image *slices, int64_t z, int64_t i, int64_t n, double *out)
+static void load_valid(const struct ts_image *slices, int64_t z, int64_t i, int64_t n, double *out)
 {
     ts_load_f64(out, (char *)ts_slice_data(slices, z) + (size_t)i * ts_dtype_bytes(slices->dtype), slices->dtype,
                 (size_t)n);
     ts_valid_fill_doubles(ts_slice_valid(slices, z), (size_t)i, (size_t)n, (double)NAN, out);
 }
 
+/* Loads samples, of which those that the mask (NULL: none) leaves out become NaN too. */
+static void load_samples(const struct ts_image *slices, const struct ts_image *mask, int64_t z, int64_t i, int64_t n,
+                         double *out)
+{
+    double chosen[WIDTH + 2];
+    load_valid(slices, z, i, n, out);
+    if (!mask)
+        return;
+    load_valid(mask, z, i, n, chosen);
+    for (int64_t k = 0; k < n; k++)
+        out[k] = isnan(chosen[k]) || chosen[k] == 0 ? (double)NAN : out[k];
+}
+
 /* Loads n samples of row y from column `first` on, both of which may lie outside the slice. */
-static void load_row(const struct ts_image *slices, int64_t z, int64_t y, int64_t first, int64_t n, double *row)
+static void load_row(const struct ts_image *slices, const struct ts_image *mask, int64_t z, int64_t y, int64_t first,
+                     int64_t n, double *row)
 {
     const int64_t nx = slices->axes[2].n, line = ts_border_index(y, slices->axes[1].n, BORDER_REFLECT) * nx;
     const int64_t from = first < 0 ? 0 : first, to = first + n < nx ? first + n : nx;
     if (from < to)
-        load_samples(slices, z, line + from, to - from, row + (from - first));
+        load_samples(slices, mask, z, line + from, to - from, row + (from - first));
     for (int64_t x = first; x < first + n; x++)
         if (x < 0 || x >= nx)
-            load_samples(slices, z, line + ts_border_index(x, nx, BORDER_REFLECT), 1, row + (x - first));
+            load_samples(slices, mask, z, line + ts_border_index(x, nx, BORDER_REFLECT), 1, row + (x - first));
 }
 
 /* Writes the n second differences of three rows of n + 2 samples. */
@@ -126,6 +140,7 @@ static void measure_slice(const struct stage_context *context, const struct ts_i
                           struct noise_sum *sum, void *search, const struct percentile_search *found)
 {
     const int64_t ny = slices->axes[1].n, nx = slices->axes[2].n, n = ts_noise_coefficients(nx);
+    const struct ts_image *mask = ts_stage_mask(context) < 0 ? NULL : &slices[1 + ts_stage_mask(context)];
     double rows[4][WIDTH + 2], R[2][WIDTH]; /* row y of the slice stands in rows[y & 3] */
     float sizes[PIECE];
     for (int64_t first = 0; first < n; first += PIECE)
@@ -134,7 +149,7 @@ static void measure_slice(const struct stage_context *context, const struct ts_i
             /* These pixels have eight neighbors. */
             const int64_t from = x < 1 ? 1 - x : 0, to = x + 2 * piece < nx - 1 ? 2 * piece : nx - 1 - x;
             for (int64_t y = k == 0 ? -2 : 2 * k; y < 2 * k + 2; y++)
-                load_row(slices, z, y, x - 1, 2 * piece + 2, rows[y & 3]);
+                load_row(slices, mask, z, y, x - 1, 2 * piece + 2, rows[y & 3]);
             for (int64_t j = 0; j < 2; j++) {
                 const int64_t y = 2 * k - 1 + j;
                 differences(rows[(y - 1) & 3], rows[y & 3], rows[(y + 1) & 3], 2 * piece, R[j]);

@@ -14,7 +14,8 @@
  *     wavelet db2 and symmetric borders as in skimage.restoration.estimate_sigma. The high-pass filter of db2 is a
  *     second difference followed by two taps, so that each d is a sum of four R.
  *
- * Values that are not finite spoil the R and d that they touch, and these are left out. A partial keeps the sums of the
+ * Values that are not finite, invalid pixels and those that the stage's parameter `mask` leaves out spoil the R and d
+ * that they touch, and these are left out. A partial keeps the sums of the
  * slices apart, and counts the d, rounded to float, so that it does not matter how slices are grouped.
  */
 #ifndef STAGES_COUNTING_NOISE_ESTIMATE_H

@@ -178,19 +178,19 @@ static void *slot(const struct stage_reduced *reduced, int64_t i)
     return (unsigned char *)reduced->partials + (size_t)i * reduced->partial_bytes;
 }
 
-/* Views slices [first, first + n) of a slab. Where the stage wants valid pixels alone n is 1, and they are packed into
- * the memory of a slot. */
-static void take_slices(const struct stage_reduced *reduced, int input, const struct ts_image *slab, int64_t first,
-                        int64_t n, int64_t slot, struct ts_image slices[STAGE_INPUTS])
+/* Views slices [first, first + n) of a slab for the round of the context. Where the stage wants valid pixels alone n is
+ * 1, and they are packed into the memory of a slot. */
+static void take_slices(const struct stage_reduced *reduced, const struct stage_context *context, int input,
+                        const struct ts_image *slab, int64_t first, int64_t n, int64_t slot,
+                        struct ts_image slices[STAGE_INPUTS])
 {
     struct ts_image views[STAGE_INPUTS];
-    if (!ts_stage_packs(&reduced->context, input)) {
-        ts_stage_slices(&reduced->context, input, slab, first, n, slices);
+    if (!ts_stage_packs_now(context, input)) {
+        ts_stage_slices(context, input, slab, first, n, slices);
         return;
     }
-    ts_stage_slices(&reduced->context, input, slab, first, n, views);
-    ts_stage_pack(&reduced->context, input, views, (char *)reduced->packed + (size_t)slot * reduced->packed_bytes,
-                  slices);
+    ts_stage_slices(context, input, slab, first, n, views);
+    ts_stage_pack(context, input, views, (char *)reduced->packed + (size_t)slot * reduced->packed_bytes, slices);
 }
 
 /* Returns the context of reductions over the volume. */
@@ -222,12 +222,12 @@ void ts_stage_reduced_add_after(struct stage_reduced *reduced, int input, const 
         /* Exact merging: each slot gets a contiguous group of slices. Else, and where slices are packed, each slot gets
          * one slice, again and again. */
         const int64_t left = n - done, groups = left < reduced->n_slots ? left : reduced->n_slots;
-        const int64_t taken = reduction->exact && !ts_stage_packs(context, input) ? left : groups;
+        const int64_t taken = reduction->exact && !ts_stage_packs_now(context, input) ? left : groups;
 #pragma omp parallel for schedule(static, 1) num_threads(context->threads)
         for (int64_t group = 0; group < groups; group++) {
             const int64_t first = done + taken * group / groups, end = done + taken * (group + 1) / groups;
             struct ts_image slices[STAGE_INPUTS];
-            take_slices(reduced, input, slab, first, end - first, group, slices);
+            take_slices(reduced, context, input, slab, first, end - first, group, slices);
             reduction->reduce(context, input, slices, slot(reduced, group));
         }
         if (done == 0 && await)
@@ -343,10 +343,13 @@ static enum ts_status reduce_slice(const struct stage_reduced *reduced, const st
     enum ts_status status = TS_OK;
     if (job->total_of)
         return take_slice(reduced, job, i, partial, diag);
-    take_slices(reduced, 0, job->slab, i, 1, with, slices);
+    bool packed = false;
     for (int round = 0; status == TS_OK && round < ts_stage_rounds(&reduced->context); round++) {
         void *result;
         const struct stage_context context = slice_context(reduced, round, i, diag, &result);
+        if (round == 0 || packed != ts_stage_packs_now(&context, 0))
+            take_slices(reduced, &context, 0, job->slab, i, 1, with, slices);
+        packed = ts_stage_packs_now(&context, 0);
         context.stage->reduction->reduce(&context, 0, slices, partial);
         status = finish_slice(reduced, &context, slices[0].z_first, partial, result);
     }

@@ -117,6 +117,9 @@ struct stage_reduction {
      * invalid pixels are left out, and those that the parameter `mask` leaves out (stages/engine/validity.h): images of
      * shape (1, 1, n), where n may be 0. */
     bool order_free;
+    /* Returns true where the round at hand of an order_free reduction looks at neighbors of pixels, and therefore gets
+     * whole slices with the bits of their valid pixels, and the mask as it is. NULL: no round does. */
+    bool (*whole_slices)(const struct stage_context *);
     /* True where the map needs the finished result (equalize), false where only the tables matter (histogram). */
     bool feeds_map;
     /* The result holds numbers of the output's axes, such as a center that is found. After the last finish() shape() is

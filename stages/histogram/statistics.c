@@ -83,16 +83,6 @@ static void write_square(const char *unit, char *out, size_t size)
         snprintf(out, size, compound ? "(%s)^2" : "%s^2", unit);
 }
 
-/* The estimates look at neighboring pixels, which are not neighbors any more where others are left out. */
-static enum ts_status check_noise(const struct stage_context *context, const struct statistics_params *params)
-{
-    if (params->noise == NOISE_NONE || !ts_stage_packs(context, 0))
-        return TS_OK;
-    ts_param_error(context->set, "noise", "noise-of-masked", context->diag,
-                   "is estimated from all pixels of a slice, and some are left out: padding, or by `mask`");
-    return ts_diag_hint(context->diag, "crop the image to what was measured, or write padding: value beside the input");
-}
-
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
     struct statistics_params *params = values;
@@ -122,7 +112,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     enum ts_status status = ts_stage_check_mask(context);
     if (status == TS_OK)
         status = ts_statistics_check_labels(context);
-    return status == TS_OK ? check_noise(context, params) : status;
+    return status;
 }
 
 /* ---- reduction --------------------------------------------------------------------------------- */
@@ -146,11 +136,19 @@ static bool streams_with_input(const struct stage_context *context, int referenc
     return reference == STATISTICS_LABELS - 1 || reference == STATISTICS_MASK - 1;
 }
 
+/* The estimate looks at neighbors, and all else at valid pixels alone: where some are left out, it has rounds of its
+ * own behind the others. */
+static int first_noise_round(const struct stage_context *context)
+{
+    return ts_stage_packs(context, 0) && noise_of(context) != NOISE_NONE ? ts_statistics_own_rounds(context) : 0;
+}
+
 static int rounds(const struct stage_context *context)
 {
     if (ts_statistics_by_label(context))
         return ts_statistics_label_rounds(context);
-    const int own = ts_statistics_own_rounds(context), noise = ts_noise_rounds(context, noise_of(context));
+    const int own = ts_statistics_own_rounds(context);
+    const int noise = first_noise_round(context) + ts_noise_rounds(context, noise_of(context));
     return own > noise ? own : noise;
 }
 
@@ -159,9 +157,16 @@ static bool is_own_round(const struct stage_context *context)
     return context->round < ts_statistics_own_rounds(context);
 }
 
-static bool is_noise_round(const struct stage_context *context)
+bool ts_statistics_noise_round(const struct stage_context *context, struct stage_context *noise)
 {
-    return context->round < ts_noise_rounds(context, noise_of(context));
+    *noise = *context;
+    noise->round -= first_noise_round(context);
+    return noise->round >= 0 && noise->round < ts_noise_rounds(context, noise_of(context));
+}
+
+static bool takes_whole_slices(const struct stage_context *context)
+{
+    return !ts_statistics_by_label(context) && !is_own_round(context);
 }
 
 static struct moments *moments_in(const void *partial)
@@ -213,8 +218,9 @@ static size_t partial_bytes(const struct stage_context *context, int input)
         return 0;
     if (ts_statistics_by_label(context))
         return ts_statistics_label_partial(context);
-    return is_noise_round(context)
-               ? ts_statistics_noise_in_total(context) + ts_noise_partial_bytes(context, noise_of(context))
+    struct stage_context noise;
+    return ts_statistics_noise_round(context, &noise)
+               ? ts_statistics_noise_in_total(context) + ts_noise_partial_bytes(&noise, noise_of(context))
                : own_partial_bytes(context);
 }
 
@@ -269,6 +275,7 @@ static void reduce_own(const struct stage_context *context, const struct ts_imag
 
 static void reduce(const struct stage_context *context, int input, const struct ts_image *slices, void *partial)
 {
+    struct stage_context noise;
     (void)input;
     if (ts_statistics_by_label(context)) {
         ts_statistics_label_reduce(context, slices, partial);
@@ -276,8 +283,8 @@ static void reduce(const struct stage_context *context, int input, const struct 
     }
     if (is_own_round(context))
         reduce_own(context, slices, partial);
-    if (is_noise_round(context))
-        ts_noise_reduce(context, noise_of(context), slices, noise_in_result(context),
+    if (ts_statistics_noise_round(context, &noise))
+        ts_noise_reduce(&noise, noise_of(context), slices, noise_in_result(context),
                         (char *)partial + ts_statistics_noise_in_total(context));
 }
 
@@ -300,6 +307,7 @@ static void merge_own(const struct stage_context *context, void *into, const voi
 
 static void merge(const struct stage_context *context, int input, void *into, const void *from)
 {
+    struct stage_context noise;
     (void)input;
     if (ts_statistics_by_label(context)) {
         ts_statistics_label_merge(context, into, from);
@@ -307,8 +315,8 @@ static void merge(const struct stage_context *context, int input, void *into, co
     }
     if (is_own_round(context))
         merge_own(context, into, from);
-    if (is_noise_round(context))
-        ts_noise_merge(context, noise_of(context), noise_in_result(context),
+    if (ts_statistics_noise_round(context, &noise))
+        ts_noise_merge(&noise, noise_of(context), noise_in_result(context),
                        (char *)into + ts_statistics_noise_in_total(context), noise_in_total(context, from));
 }
 
@@ -359,14 +367,15 @@ static enum ts_status finish(const struct stage_context *context, const void *co
                              const struct ts_image *tables)
 {
     struct noise_result *noise = (struct noise_result *)((char *)result + ts_statistics_noise_in_result(context));
+    struct stage_context noise_round;
     if (ts_statistics_by_label(context)) {
         ts_statistics_label_finish(context, totals[0], result, tables);
         return TS_OK;
     }
     if (is_own_round(context))
         finish_own(context, totals, result);
-    if (is_noise_round(context))
-        ts_noise_finish(context, noise_of(context), noise_in_total(context, totals[0]), noise);
+    if (ts_statistics_noise_round(context, &noise_round))
+        ts_noise_finish(&noise_round, noise_of(context), noise_in_total(context, totals[0]), noise);
     if (context->round + 1 == rounds(context))
         ts_statistics_write_tables(context, result, noise, tables);
     return TS_OK;
@@ -375,6 +384,7 @@ static enum ts_status finish(const struct stage_context *context, const void *co
 static const struct stage_reduction reduction = {
     .per_slice = ts_scope_per_slice,
     .order_free = true,
+    .whole_slices = takes_whole_slices,
     .exact = true, /* moments stay apart by slice until the end */
     .rounds = rounds,
     .partial_bytes = partial_bytes,
@@ -408,13 +418,14 @@ const struct stage statistics_stage = {
         "divided by 0.6745 (D. L. Donoho and I. M. Johnstone, 1994): of one slice the number of "
         "`skimage.restoration.estimate_sigma`, but for coefficients that are 0 exactly and that rounding hides there; "
         "with scope volume the coefficients of all slices are taken together. Edges raise the mean more than the "
-        "median. What a NaN or an infinity touches is left out; NaN means that nothing was left. An image of which "
-        "`mask` or padding leaves pixels out is refused, since both read whole slices: crop it to what was "
-        "measured.\n\n"
+        "median. What a NaN, an infinity, an invalid pixel or one that `mask` leaves out touches is left out: 3 x 3 "
+        "pixels of an R, 4 x 4 of a coefficient. NaN means that nothing was left.\n\n"
         "Minima, maxima and counts are the same in any order. One pass keeps the variance to 1e-12 of itself: each "
         "run of values is summed as differences from a value near its own mean.\n\n"
-        "Cost: one pass; one more for percentiles of 32-bit integers and floats, and for noise_wavelet; with `labels` "
-        "and percentiles two passes for 16 bits, three for 32.",
+        "Cost: one pass; one more for percentiles of 32-bit integers and floats, and for noise_wavelet; where pixels "
+        "are "
+        "left out the passes of `noise` come behind the others; with `labels` and percentiles two passes for 16 bits, "
+        "three for 32.",
     STAGE_TAKES_ALL,
     STAGE_PARAMS(statistics_params, struct statistics_params),
     .resolve = resolve,

@@ -48,6 +48,9 @@ bool ts_statistics_by_slice(const struct stage_context *context);
 int ts_statistics_percentiles(const struct stage_context *context);
 /* Returns how many rounds all but the noise estimate takes. */
 int ts_statistics_own_rounds(const struct stage_context *context);
+/* Returns true where the round at hand is one of the noise estimate; *noise is then the context with its number among
+ * those. */
+bool ts_statistics_noise_round(const struct stage_context *context, struct stage_context *noise);
 /* Returns where the noise estimate begins in a total for finish() and in the result. */
 size_t ts_statistics_noise_in_total(const struct stage_context *context);
 size_t ts_statistics_noise_in_result(const struct stage_context *context);

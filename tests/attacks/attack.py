@@ -93,12 +93,12 @@ def compressed(study, tool):
 RESULT_CHAIN = "box radius=1 | histogram bins=16 | save name=b | radon views=12"
 
 
-def result(size=32, slices=6):
-    """A result with a saved image, a table and a sinogram."""
-    path = os.path.join(FOLDER, f"result_{size}_{slices}.h5")
+def result(size=32, slices=6, chain=RESULT_CHAIN, name="result"):
+    """A result of this chain; the usual one has a saved image, a table and a sinogram."""
+    path = os.path.join(FOLDER, f"{name}_{size}_{slices}.h5")
     if os.path.exists(path):
         return path
-    done = run("run", f"dicom {phantom(size, slices)} | {RESULT_CHAIN} | hdf5 {path}", "--quiet")
+    done = run("run", f"dicom {phantom(size, slices)} | {chain} | hdf5 {path}", "--quiet")
     assert done.returncode == 0, done.stdout
     return path
 
@@ -123,11 +123,16 @@ def result_tasks():
     """The same for the commands that make something from results, and the runs of many values and of many studies. `rerun`
     to a file comes last: its result stays where the comparison after it fails."""
     study, own = phantom(16, 4), result(16, 4)
+    crops = result(16, 4, "crop above=0 | save name=b | box radius=1", "crops")
     return [("report", ["report", own, "-o", "{out}/o.html"], own),
             ("export", ["export", own, "--dataset", "b", "-o", "{out}/o.nii", "--provenance", "{out}/crate"], own),
             ("diff", ["diff", own, own], own),
             ("rerun", ["rerun", own, "-i", study], own),
             ("run a sweep", ["run", f"dicom {study} | box radius={{sweep 0 1 2}} | hdf5 {{out}}/o.h5", "--quiet"], study),
+            ("run resumed", ["run", f"dicom {study} | {RESULT_CHAIN} | statistics | hdf5 {{out}}/o.h5", "--resume-from", own,
+                             "--quiet"], own),
+            ("run resumed behind a search", ["run", f"dicom {study} | crop above=0 | save name=b | box radius=2 | "
+                                             "hdf5 {out}/o.h5", "--resume-from", crops, "--quiet"], crops),
             ("batch", ["batch", f"dicom x | {RESULT_CHAIN} | hdf5 y.h5", study, "-o", "{out}", "--quiet"], study),
             ("rerun to a file", ["rerun", own, "-i", study, "-o", "{out}/o.h5"], own)]
 

@@ -44,6 +44,10 @@ def entries():
         packed = compressed(study, tool)
         if packed:
             found.append((name, packed, ["run", f"dicom {packed} | statistics", "--force", "--quiet", "-o"]))
+    pages = os.path.join(FOLDER, "pages")
+    assert run("run", f"dicom {study} | tiff {pages}", "--quiet").returncode == 0
+    found.append(("TIFF", pages, ["run", f"tiff {pages} pages=slices pixel_size=1 spacing_z=1 | statistics", "--force", "--quiet", "-o"]))
+    found.append(("info of TIFF", pages, ["info", pages]))
     scan = scan_file()
     if scan:
         chain = f"exchange {scan}/scan.h5 pixel_size=0.1 | statistics"
@@ -90,6 +94,8 @@ def try_attempt(worker, case):
         fail(f"{entry}, {name}: no child read the file, so that nothing was tried: {text[:120]}")
     elif refused < begun and (done.returncode == 0 or "Bad system call" not in text):
         fail(f"{entry}, {name}: the child was ended and the program does not say so: exit {done.returncode}: {text[:200]}")
+    elif refused < begun and not any(file in text for file in [*os.listdir(folder), os.path.basename(folder)]):
+        fail(f"{entry}, {name}: the child was ended and the program does not name the file: {text[:200]}")
 
 
 start = os.path.join(FOLDER, "start")

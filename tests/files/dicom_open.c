@@ -97,3 +97,12 @@ void ts_test_expect_warning(const struct ts_diag *diag, const char *code, const 
 {
     expect_newest(diag, TS_WARNING, code, text);
 }
+
+void ts_test_expect_rounding(const struct source *source, int64_t n, double most)
+{
+    struct ts_rounding sum = {0};
+    for (int64_t z = 0; z < ts_source_total(source); z++)
+        ts_rounding_join(&sum, &source->slices[z].rounding);
+    cr_expect_eq(sum.n, n, "%lld values were rounded, not %lld", (long long)sum.n, (long long)n);
+    cr_expect_eq(sum.most, most, "by %.17g at most, not %.17g", sum.most, most);
+}

@@ -16,6 +16,9 @@ bool ts_test_open_file(const char *path, const char *allowed, struct source **so
                        struct ts_diag *diag);
 /* Reads everything; free() the result. Fails the test with the first record where it cannot. */
 void *ts_test_read_all(struct source *source, struct ts_diag *diag);
+/* Fails the test unless the source has counted, while it read, so many values that a float does not hold, of which the
+ * farthest changed by `most`. */
+void ts_test_expect_rounding(const struct source *source, int64_t n, double most);
 /* Fails the test unless the newest error has this code and its message holds the text. */
 void ts_test_expect(const struct ts_diag *diag, const char *code, const char *text);
 void ts_test_expect_warning(const struct ts_diag *diag, const char *code, const char *text);

@@ -276,6 +276,7 @@ void ts_seg_write(const struct seg_fixture *fixture, const struct seg_fixture_fr
     struct region_stream stream;
     char text[32];
     const bool labels = !strcmp(fixture->type, "LABELMAP");
+    const unsigned bits = strcmp(fixture->type, "BINARY") ? 8 : 1;
     static const char *const syntaxes[] = {[SEG_RLE] = FIXTURE_RLE,
                                            [SEG_RLE_BYTES] = FIXTURE_RLE,
                                            [SEG_DEFLATED_FRAMES] = FIXTURE_DEFLATED_FRAME,
@@ -292,11 +293,15 @@ void ts_seg_write(const struct seg_fixture *fixture, const struct seg_fixture_fr
     if (fixture->frame_of_reference)
         ts_region_put_text(&stream, 0x00200052, "UI", fixture->frame_of_reference);
     ts_region_put_us(&stream, 0x00280002, 1);
+    ts_region_put_text(&stream, 0x00280004, "CS", "MONOCHROME2");
     snprintf(text, sizeof text, "%d", fixture->claimed_frames ? fixture->claimed_frames : fixture->n_frames);
     ts_region_put_text(&stream, 0x00280008, "IS", text);
     ts_region_put_us(&stream, 0x00280010, (unsigned)(fixture->claimed_rows ? fixture->claimed_rows : fixture->rows));
     ts_region_put_us(&stream, 0x00280011, (unsigned)fixture->columns);
-    ts_region_put_us(&stream, 0x00280100, !strcmp(fixture->type, "BINARY") ? 1 : 8);
+    ts_region_put_us(&stream, 0x00280100, bits);
+    ts_region_put_us(&stream, 0x00280101, bits);
+    ts_region_put_us(&stream, 0x00280102, bits - 1);
+    ts_region_put_us(&stream, 0x00280103, 0);
     ts_region_put_text(&stream, 0x00620001, "CS", fixture->type);
     ts_region_open_level(&stream, 0x00620002);
     for (int i = 1; i <= fixture->n_segments; i++) {

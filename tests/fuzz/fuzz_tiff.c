@@ -1,31 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TIFF files: finding and checking their pages, and reading the first ones; and `info`. libtiff decodes the strips.
+ * TIFF files: listing and checking their pages, and decoding the first ones. libtiff decodes the strips. What a worker
+ * does is done here, in the process that is watched.
  */
-#include <stdlib.h>
+#include <fcntl.h>
 
-#include "io/scan/tiff_info.h"
-#include "io/scan/tiff_pages.h"
+#include "io/scan/tiff_library.h"
 #include "tests/fuzz/fuzz.h"
+
+enum { PAGES = 3 };
+
+static unsigned char memory[FUZZ_IMAGE_MAX] __attribute__((aligned(16)));
+
+static void decode(struct tiff_library *library, const struct tiff_page *page, const char *path)
+{
+    const size_t row = page->width * ts_dtype_bytes((enum ts_dtype)page->dtype), rows = sizeof memory / row;
+    struct tiff_reply reply = {0};
+    struct tiff_job job = {.decode = true, .n = page->height, .page = *page};
+    if (job.n > rows)
+        job.n = (uint32_t)(rows / page->rows * page->rows);
+    if (page->pixels == 0 && job.n > 0)
+        ts_tiff_library_work(library, &job, open(path, O_RDONLY), &reply);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     char path[FUZZ_PATH];
+    struct tiff_library library = {.memory = memory, .memory_bytes = sizeof memory};
+    struct tiff_page pages[PAGES];
+    struct tiff_reply reply = {0};
     if (bytes > FUZZ_INPUT_MAX)
         return 0;
     fuzz_write("fuzz.tif", data, bytes, path);
-    struct ts_diag *diag = ts_diag_create();
-    struct tiff_pages pages = {.arena = ts_arena_create(), .owner = "input"};
-    if (ts_tiff_pages_open(&pages, path, diag) == TS_OK) {
-        const size_t row = (size_t)pages.width * ts_dtype_bytes(pages.dtype), size = row * (size_t)pages.height;
-        void *rows = size < FUZZ_IMAGE_MAX ? malloc(size ? size : 1) : NULL;
-        for (int64_t i = 0; rows && i < pages.n_pages && i < 3; i++)
-            (void)ts_tiff_pages_read(&pages, i, 0, pages.height, rows, row, diag);
-        free(rows);
-    }
-    ts_tiff_pages_close(&pages);
-    (void)ts_tiff_info(path, true, fuzz_nowhere(), diag);
-    ts_arena_destroy(pages.arena);
-    ts_diag_destroy(diag);
+    ts_tiff_library_work(&library, &(struct tiff_job){.page.number = 1}, open(path, O_RDONLY), &reply);
+    const int n = reply.n_pages < PAGES ? reply.n_pages : PAGES;
+    for (int i = 0; i < n; i++)
+        pages[i] = ((const struct tiff_page *)(const void *)memory)[i];
+    for (int i = 0; i < n; i++)
+        decode(&library, &pages[i], path);
+    ts_tiff_library_close(&library);
     return 0;
 }

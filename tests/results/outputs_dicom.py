@@ -186,6 +186,7 @@ def dicom_knows_the_acquisition(folder):
         changed = "rescale" in stage
         file = check_object(f"{folder}/pet/slice_0001.dcm", {
             "Modality": "PT", "SOPClassUID": "1.2.840.10008.5.1.4.1.1.128", "DecayCorrection": given.DecayCorrection,
+            "CorrectedImage": given.CorrectedImage,
             "Units": "NONE" if changed else given.Units, "RescaleIntercept": 0})
         data, lps, _, unit = reload(f"{pet} {stage}", folder)
         again, lps_again, _, unit_again = reload(f"dicom {folder}/pet", folder)
@@ -213,7 +214,7 @@ def dicom_of_pet_that_states_little(folder):
 
     write(demanded)
     run("run", f"{source} | dicom {folder}/pet")
-    check_object(f"{folder}/pet/slice_0001.dcm", {"Modality": "PT", "FrameReferenceTime": 0, **demanded})
+    check_object(f"{folder}/pet/slice_0001.dcm", {"Modality": "PT", "FrameReferenceTime": 0, "CorrectedImage": "", **demanded})
     for key in demanded:
         write([other for other in demanded if other != key])
         refused = run("check", f"{source} | dicom {folder}/other", expect=2)

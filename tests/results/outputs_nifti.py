@@ -8,6 +8,7 @@ import subprocess
 import h5py
 import nibabel
 import numpy as np
+import tifffile
 
 from harness import DATA, Skip, need_data, run, test
 from outputs_support import TO_RAS, check_nifti, diffusion_series, letter_volume, phantom, read_dicom, reload, result
@@ -27,6 +28,45 @@ def nifti_of_a_phantom(folder):
     run("run", f"result {folder}/a.h5 | invert | hdf5 {folder}/c.h5")
     (data, lps), (expected, expected_lps) = result(f"{folder}/b.h5"), result(f"{folder}/c.h5")
     assert np.array_equal(data, expected) and np.allclose(lps, expected_lps, rtol=0, atol=1e-4)
+
+
+@test
+def nifti_of_a_sweep_is_no_series_by_time(folder):
+    """The fourth axis has no unit of time, and its name and even values; nibabel sees them."""
+    chain = phantom(folder)
+    for stage, name, first, step in (("gaussian sigma={sweep 0.5 1.5 2.5} unit=pixel", "gaussian_sigma", 0.5, 1),
+                                     ("rescale method=percentiles low_percentile={sweep 0 1 5}", "rescale_low_percentile", 0, 1)):
+        run("run", f"{chain} | {stage} | hdf5 {folder}/a.h5 | nifti {folder}/a.nii", "--force")
+        header = nibabel.load(f"{folder}/a.nii").header
+        assert header.get_xyzt_units() == ("mm", "unknown") and header["dim"][4] == 3
+        assert header["intent_name"].item() == name.encode()[:15] and header["descrip"].item().endswith(f"; volumes by {name}".encode())
+        assert header["toffset"] == first and header["pixdim"][4] == step
+        run("run", f"nifti {folder}/a.nii | hdf5 {folder}/b.h5", "--force")
+        with h5py.File(f"{folder}/a.h5") as a, h5py.File(f"{folder}/b.h5") as b:
+            assert [*b["entry/data"]] == [*a["entry/data"]] and name in b["entry/data"]
+            assert np.array_equal(b["entry/data/data"], a["entry/data/data"])
+
+
+@test
+def doubles_are_compared_as_doubles(folder):
+    """`diff` finds a difference that 32-bit floats do not have, in every format that stores doubles."""
+    values = [np.random.default_rng(1).normal(size=(3, 8, 9)) for _ in range(2)]
+    values[1][1, 2, 3] += 1e-12
+    for name, array in zip("ab", values):
+        with h5py.File(f"{folder}/{name}.h5", "w") as file:
+            file.create_dataset("v", data=array, chunks=(1, 8, 9), compression="gzip")
+            file.create_dataset("w", data=array.astype(">f8"))
+        np.save(f"{folder}/{name}.npy", array)
+        tifffile.imwrite(f"{folder}/{name}.tif", array, photometric="minisblack")
+        nibabel.save(nibabel.Nifti1Image(array.T, np.eye(4)), f"{folder}/{name}.nii.gz")
+    hdf5 = "hdf5 {}.h5 path={} axes=z,y,x spacing=1,1,1"
+    for one, other in ((hdf5.format(f"{folder}/a", "v"), hdf5.format(f"{folder}/b", "w")), (f"{folder}/a.npy", f"{folder}/b.npy"),
+                       (f"{folder}/a.tif", f"{folder}/b.tif"), (f"{folder}/a.nii.gz", f"{folder}/b.nii.gz")):
+        told = run("diff", one, other, "--json", "--data-range", "1", expect=1)
+        image = json.loads(told.stdout.splitlines()[0])["images"][0]
+        assert image["values_that_differ"] == 1 and image["at"] == [0, 1, 2, 3], image
+        assert image["largest_difference"] == values[1][1, 2, 3] - values[0][1, 2, 3] and "values-rounded" not in told.stderr
+        assert abs(image["psnr"] + 20 * np.log10(image["largest_difference"] / np.sqrt(values[0].size))) < 1e-6, image
 
 
 @test

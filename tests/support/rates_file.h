@@ -5,7 +5,7 @@
 #ifndef TESTS_RATES_FILE_H
 #define TESTS_RATES_FILE_H
 
-#include "pipeline/plan/rates.h"
+#include "pipeline/rates/rates.h"
 
 /* Rates of this machine's name for two threads, and of the device "test device 0". The stage box has a rate on both. */
 struct rates ts_test_rates(void);

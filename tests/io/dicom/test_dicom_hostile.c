@@ -75,6 +75,7 @@ static void work(void *state, const void *job, int fd, void *reply)
     struct answer *answer = reply;
     unsigned char *data = state;
     const ssize_t bytes = pread(fd, data, FILE_BYTES, 0);
+    close(fd);
     uint64_t seed = 7;
     size_t start = 0, n = bytes > 0 ? (size_t)bytes : 0;
     (void)job;

@@ -4,6 +4,7 @@
  * and doubles have elements of their own for it.
  */
 #include <criterion/criterion.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,8 @@ static const struct stated_floats {
     {FIXTURE_EXPLICIT_LE, 32, 32, NAN, 0, 15},
     {FIXTURE_EXPLICIT_LE, 64, 64, NAN, 0, 15},
     {FIXTURE_EXPLICIT_LE, 32, 32, -INFINITY, -8000, 15},
+    {FIXTURE_EXPLICIT_LE, 64, 64, -8000, -1e300, 15}, /* padding may lie beyond the floats */
+    {FIXTURE_EXPLICIT_LE, 64, 64, -DBL_MAX, 0, 1},
     {FIXTURE_EXPLICIT_LE, 32, 64, -9999, -8000, 0}, /* what is stated for another type counts for nothing */
     {FIXTURE_EXPLICIT_LE, 64, 32, -9999, -8000, 0},
     {FIXTURE_EXPLICIT_LE, 32, 16, -9999, -8000, 0},
@@ -153,6 +156,62 @@ Test(dicom_padding, floats_are_compared_in_their_own_type)
             cr_assert_eq(source->slices[z].padding_count, __builtin_popcountll(row.padding), "row %zu", i);
             if (row.padding != 0)
                 cr_assert_eq(*ts_source_valid(source, z), UINT64_MAX >> (64 - N_PIXELS) & ~row.padding, "row %zu", i);
+        }
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+        ts_test_remove_folder(folder);
+    }
+}
+
+/* The last of the four values is no padding. */
+Test(dicom_padding, measured_doubles_beyond_the_floats_are_refused)
+{
+    struct stated_floats row = {FIXTURE_EXPLICIT_LE, 64, 64, -1e300, 0, 1};
+    char folder[256];
+    float values[N_PIXELS];
+    struct ts_diag *diag = ts_diag_create();
+    struct source *source;
+    ts_test_folder_in_memory(folder, sizeof folder);
+    ts_fixture_series(folder, 3, edit_floats, &row);
+    cr_assert_eq(ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag), TS_OK);
+    cr_assert_eq(source->ops->read(source, 0, 1, values, diag), TS_BAD_INPUT);
+    ts_test_expect(diag, "values-out-of-range", "beyond the range of a 32-bit float");
+    source->ops->close(source);
+    ts_diag_destroy(diag);
+    ts_test_remove_folder(folder);
+}
+
+/* Signed pixels of 12 bits: -2000 with its sign in the upper bits and without, its neighbors, and what the 16 bits of
+ * padding would be without a sign. */
+static const uint16_t signed_cells[N_PIXELS] = {0xF830, 0x0830, 0xF831, 0xF82F, 0x07D0, 0, 1, 2, 3};
+
+static void edit_signed(struct dicom_fixture *fixture, int z, void *user)
+{
+    (void)z;
+    ts_fixture_syntax(fixture, user);
+    ts_fixture_us(fixture, 0x00280101, 12);
+    ts_fixture_us(fixture, 0x00280102, 11);
+    ts_fixture_us(fixture, 0x00280103, 1);
+    ts_fixture_us(fixture, 0x00280120, 63536);
+    ts_fixture_bytes(fixture, FIXTURE_PIXELS, "OW", signed_cells, sizeof signed_cells);
+}
+
+/* Many writers give Pixel Padding Value the VR US beside signed pixels: its 16 bits are those of a signed number. */
+Test(dicom_padding, of_signed_pixels_has_a_sign)
+{
+    static char *const syntaxes[] = {FIXTURE_EXPLICIT_LE, FIXTURE_IMPLICIT_LE};
+    for (size_t i = 0; i < sizeof syntaxes / sizeof *syntaxes; i++) {
+        char folder[256];
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source;
+        ts_test_folder_in_memory(folder, sizeof folder);
+        ts_fixture_series(folder, 3, edit_signed, syntaxes[i]);
+        cr_assert_eq(ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag), TS_OK);
+        cr_assert(source->image.masked);
+        free(ts_test_read_all(source, diag));
+        for (int z = 0; z < 3; z++) {
+            cr_assert_eq(source->slices[z].padding_count, 2);
+            cr_assert_eq(*ts_source_valid(source, z), UINT64_MAX >> (64 - N_PIXELS) & ~(uint64_t)3);
         }
         source->ops->close(source);
         ts_diag_destroy(diag);

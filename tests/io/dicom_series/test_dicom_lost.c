@@ -346,7 +346,7 @@ Test(dicom_lost, links_to_files_are_followed)
     ts_lost_open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_OK);
     cr_expect_eq(lost.source->n_slices, FIXTURE_SLICES);
     cr_expect_str_eq(ts_lost_attribute(&lost, "files_passed_over"),
-                     "3 files passed over: 1 link to a folder, not followed, 1 "
+                     "3 names passed over: 1 link to a folder, not followed, 1 "
                      "link that leads to itself, 1 folder .git, not searched");
     ts_test_expect_warning(lost.diag, "files-passed-over", "(.git, folder, loop)");
     free(ts_test_read_all(lost.source, lost.diag));
@@ -396,7 +396,7 @@ Test(dicom_lost, idle_entries_are_warned_of)
     lost.params.dicom = (struct ts_texts){2, items};
     ts_lost_open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_OK);
     ts_test_expect_warning(lost.diag, "input-idle", "1 of the paths that the chain lists brought no image of its own");
-    cr_expect_str_eq(ts_lost_attribute(&lost, "files_passed_over"), "1 file passed over: 1 empty folder");
+    cr_expect_str_eq(ts_lost_attribute(&lost, "files_passed_over"), "1 folder passed over: 1 empty folder");
     ts_lost_close(&lost);
     items[1] = folder;
     ts_lost_open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_OK);

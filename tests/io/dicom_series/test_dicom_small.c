@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Series that derived files make: of slices a micrometer apart, of volumes of one slice each, of slices from two
- * acquisitions, and of two patients under one UID.
+ * acquisitions or more that were scanned in turn, and of two patients under one UID.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -95,6 +95,92 @@ Test(dicom_small, slices_of_two_kernels_or_voltages_are_warned_of)
             cr_expect_eq(ts_diag_count(diag), 0);
         source->ops->close(source);
         ts_diag_destroy(diag);
+        ts_test_remove_folder(folder);
+    }
+}
+
+/* Settings of slices at positions of their own. */
+struct turns {
+    uint32_t tag;
+    const char *vr, *values[4]; /* of slices 0, 1, 2, ..., in turn; the first NULL ends them */
+    int in_a_row;               /* how many slices have each value */
+    const char *take;           /* one of the parts; NULL: the slices are one volume */
+    int n_series, n_taken;      /* slices of the part; 0: it is refused */
+};
+
+enum { TURN_IMAGES = 12 };
+
+static void set_in_turn(struct dicom_fixture *f, int z, void *user)
+{
+    const struct turns *turns = user;
+    int n = 0;
+    while (n < 4 && turns->values[n])
+        n++;
+    const char *value = turns->values[z / turns->in_a_row % n];
+    if (*value)
+        ts_fixture_text(f, turns->tag, turns->vr, value);
+    else
+        ts_fixture_remove(f, turns->tag);
+}
+
+static struct turns turns_rows[] = {
+    {0x00180060, "DS", {"80", "140"}, 1, "KVP 80 kV", 2, 6},         /* dual energy, slice by slice */
+    {0x00180060, "DS", {"80", "100", "140"}, 1, "KVP 140 kV", 3, 4}, /* three energies */
+    {0x00180060, "DS", {"80", "140"}, 6, "KVP 140 kV", 2, 6},        /* one behind the other */
+    {0x00181210, "SH", {"B30f", "B60f"}, 1, "kernel B60f", 2, 6},    /* two kernels */
+    {0x00181210, "SH", {"B30f", "B60f"}, 2, "kernel B60f", 2, 0},    /* the slices of each are not even */
+    {0x00181152, "IS", {"50", "200"}, 1, "exposure 200 mA s", 2, 6}, /* two doses */
+    {0x00181151, "IS", {"100", "400"}, 1, "tube current 400 mA", 2, 6},
+    {0x00181152, "IS", {"100", "200"}, 6, NULL, 1, 0}, /* a tube that follows the body */
+    {0x00181152, "IS", {"199", "200"}, 1, NULL, 1, 0}, /* rounding */
+    {0x00180060, "DS", {"80", ""}, 1, NULL, 1, 0},     /* one value, and none */
+    {0x00181314, "DS", {"5", "20"}, 1, "flip angle 20 degrees", 2, 6},
+};
+
+static enum ts_status open_in_turn(const char *folder, const char *take, const char *split, struct source **source,
+                                   struct ts_diag *diag)
+{
+    struct dicom_params params = {0};
+    struct param_set set = {
+        .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &params, .owner = "input"};
+    ts_params_init(&set);
+    params.dicom = (struct ts_texts){1, &folder};
+    params.take = (struct ts_texts){take != NULL, &take};
+    params.split = (struct ts_texts){split != NULL, &split};
+    return dicom_format.open(&set, source, diag);
+}
+
+static void expect_slices(const char *folder, const char *take, const char *split, int64_t n_slices, size_t row)
+{
+    struct ts_diag *diag = ts_diag_create();
+    struct source *source = NULL;
+    const enum ts_status status = open_in_turn(folder, take, split, &source, diag);
+    cr_expect_eq(status == TS_OK, n_slices > 0, "row %zu", row);
+    if (source) {
+        cr_expect_eq(source->n_slices, n_slices, "row %zu: %lld", row, (long long)source->n_slices);
+        source->ops->close(source);
+    }
+    ts_diag_destroy(diag);
+}
+
+Test(dicom_small, slices_that_alternate_between_settings_are_series_of_their_own)
+{
+    for (size_t i = 0; i < sizeof turns_rows / sizeof *turns_rows; i++) {
+        const struct turns *row = &turns_rows[i];
+        char folder[256];
+        struct dicom_study study;
+        ts_test_folder_in_memory(folder, sizeof folder);
+        ts_fixture_series(folder, TURN_IMAGES, set_in_turn, &turns_rows[i]);
+        ts_test_study_open(&study, folder, &ts_dicom_default_rules);
+        cr_expect_eq(study.n, row->n_series, "row %zu: %zu series", i, study.n);
+        for (size_t k = 0; row->take && k < study.n; k++)
+            cr_expect(study.series[k].n_warnings > 0 && strstr(study.series[k].warnings[0], "`split: none`"), "row %zu",
+                      i);
+        ts_test_study_close(&study);
+        expect_slices(folder, NULL, NULL, row->take ? 0 : TURN_IMAGES, i);
+        if (row->take)
+            expect_slices(folder, row->take, NULL, row->n_taken, i);
+        expect_slices(folder, NULL, "none", TURN_IMAGES, i);
         ts_test_remove_folder(folder);
     }
 }

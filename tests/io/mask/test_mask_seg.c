@@ -16,7 +16,7 @@
 enum { NX = FIXTURE_COLUMNS, NY = FIXTURE_ROWS, NZ = FIXTURE_SLICES, N = NX * NY * NZ, MOST = 64 };
 
 static struct mask_opened opened;
-static int32_t labels[N], first_only[N];
+static int32_t labels[N], first_only[N], second_only[N];
 static unsigned char pixels[MOST][N];
 static struct seg_fixture_frame frames[MOST];
 static struct seg_fixture fixture;
@@ -28,6 +28,7 @@ static void begin(void)
     for (int i = 0; i < N; i++) {
         labels[i] = (int32_t)(ts_random_next(&seed) % 3);
         first_only[i] = labels[i] == 1;
+        second_only[i] = labels[i] == 2;
     }
 }
 
@@ -188,7 +189,7 @@ Test(mask_seg, compressed_pixels)
         ts_mask_expect(&opened, "", "", labels, TS_U8);
     }
     ts_seg_write(&fixture, frames, opened.path);
-    ts_mask_refused(&opened, "", "seg-syntax");
+    ts_mask_refused(&opened, "", "dicom-bad-jpeg");
 }
 
 /* Workers decode JPEG 2000, of bits, of bytes that stand for bits, of labels and of parts. */
@@ -222,6 +223,52 @@ Test(mask_seg, jpeg_2000_pixels)
     fixture.claimed_rows = NY + 8;
     ts_seg_write(&fixture, frames, opened.path);
     ts_mask_refused(&opened, ", threshold: 0.5, resample: nearest", "dicom-bad-jpeg-2000");
+}
+
+/* Encodes the file by a program of DCMTK, in its place. False where the program is missing. */
+static bool encode(const char *program, const char *option)
+{
+    char command[1200];
+    snprintf(command, sizeof command, "command -v %s > /dev/null", program);
+    if (system(command) != 0) {
+        printf("SKIPPED segmentations of %s: it is missing\n", program);
+        return false;
+    }
+    snprintf(command, sizeof command, "%s %s %s %s.out && mv %s.out %s", program, option, opened.path, opened.path,
+             opened.path, opened.path);
+    cr_assert_eq(system(command), 0, "%s", command);
+    return true;
+}
+
+/* Workers decode lossless JPEG and JPEG-LS, of labels and of parts. With loss the segments are not known. */
+Test(mask_seg, jpeg_pixels)
+{
+    static const char *const programs[][2] = {{"dcmcjpls", "+el"}, {"dcmcjpeg", "+e1"}, {"dcmcjpeg", "+el"}};
+    make_plain();
+    fixture.n_frames = NZ;
+    for (int i = 0; i < NZ; i++)
+        for (int k = 0; k < NX * NY; k++)
+            pixels[i][k] = pixels[i][k] ? 100 : pixels[i + NZ][k] ? 200 : 0;
+    for (size_t p = 0; p < sizeof programs / sizeof *programs; p++)
+        for (int parts = 0; parts < 2; parts++) {
+            fixture.type = parts ? "FRACTIONAL" : "LABELMAP";
+            for (int i = 0; i < NZ; i++)
+                for (int k = 0; k < NX * NY; k++)
+                    pixels[i][k] = (unsigned char)(parts ? pixels[i][k] * 100 : pixels[i][k] / 100); /* of 200 */
+            ts_seg_write(&fixture, frames, opened.path);
+            if (!encode(programs[p][0], programs[p][1]))
+                continue;
+            if (parts)
+                ts_mask_expect(&opened, "", ", segment: 1, threshold: 0.75", second_only, TS_U8);
+            else
+                ts_mask_expect(&opened, "", "", labels, TS_U8);
+        }
+    static const char *const lossy[][2] = {{"dcmcjpls", "+en +md 2"}, {"dcmcjpeg", "+eb"}};
+    for (size_t p = 0; p < sizeof lossy / sizeof *lossy; p++) {
+        ts_seg_write(&fixture, frames, opened.path);
+        if (encode(lossy[p][0], lossy[p][1]))
+            ts_mask_refused(&opened, ", threshold: 0.5", "seg-syntax");
+    }
 }
 
 /* Bits and bytes of a big-endian file are those of another one, in bytes and in words, of which frames begin within. */

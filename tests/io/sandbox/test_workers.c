@@ -111,6 +111,7 @@ static void work(void *state, const void *bytes, int fd, void *reply)
         _exit(7);
     case JOB_READ:
         answer->square = (uint64_t)pread(fd, answer->text, sizeof answer->text - 1, 0);
+        close(fd);
         break;
     case JOB_RETURN:
         return_memory();

@@ -3,6 +3,7 @@
  * TIFF files that are cut, changed or run in circles: errors, and never a part of an image.
  */
 #include <criterion/criterion.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "io/scan/tiff.h"
+#include "io/scan/tiff_pages.h"
 #include "tests/files/dicom_fixture.h"
 #include "tests/files/dicom_open.h"
 #include "tests/files/scan_file.h"
@@ -146,5 +148,37 @@ Test(tiff_damage, a_file_changed_after_the_check_is_an_error)
     ts_test_expect(diag, "file-changed", "0.tif");
     source->ops->close(source);
     ts_diag_destroy(diag);
+    ts_test_remove_folder(folder);
+}
+
+/* The process that decodes is killed, or stopped for longer than a job may take: an error that names the file and the
+ * page. Another process reads on. */
+Test(tiff_damage, a_reader_that_dies_or_hangs_is_an_error_that_names_the_file)
+{
+    static const struct {
+        int signal;
+        const char *text;
+    } ends[] = {{SIGKILL, "a.tif, page 2: the process that read it was killed by signal 9 (Killed)"},
+                {SIGSTOP, "a.tif, page 2: the process that read it took longer than 1 s"}};
+    char folder[256], path[300];
+    unsigned char data[TIFF_COLUMNS * TIFF_ROWS * 2];
+    struct tiff_writing w = ts_tiff_plain;
+    w.compression = COMPRESSION_LZW;
+    ts_test_folder_in_memory(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/a.tif", folder);
+    ts_tiff_write(path, &w);
+    for (int i = 0; i < 2; i++) {
+        struct ts_diag *diag = ts_diag_create();
+        struct tiff_pages pages = {.arena = ts_arena_create(), .owner = "input", .fd = -1, .job_seconds = 1};
+        cr_assert_eq(ts_tiff_pages_open(&pages, path, diag), TS_OK);
+        cr_assert_eq(ts_tiff_pages_read(&pages, 0, 0, TIFF_ROWS, data, TIFF_COLUMNS * 2, diag), TS_OK);
+        cr_assert_eq(kill(ts_workers_pid(pages.worker, 0), ends[i].signal), 0);
+        cr_assert_eq(ts_tiff_pages_read(&pages, 1, 0, TIFF_ROWS, data, TIFF_COLUMNS * 2, diag), TS_BAD_INPUT);
+        ts_test_expect(diag, "decoder-died", ends[i].text);
+        cr_assert_eq(ts_tiff_pages_read(&pages, 1, 0, TIFF_ROWS, data, TIFF_COLUMNS * 2, diag), TS_OK);
+        ts_tiff_pages_close(&pages);
+        ts_arena_destroy(pages.arena);
+        ts_diag_destroy(diag);
+    }
     ts_test_remove_folder(folder);
 }

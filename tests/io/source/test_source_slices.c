@@ -232,6 +232,51 @@ Test(source_slices, refuses_other_rows_of_flats)
             "inputs:\n  f: {tiff: pages.tif, pages: views, frames: flats, pixel_size: 1}\n", "slices-follow");
 }
 
+/* ---- one of several volumes ---------------------------------------------------------------------- */
+
+enum { VOLUMES = 3, DEPTH = 4, PIXELS = 6 };
+
+/* Writes VOLUMES volumes of DEPTH slices for NumPy. */
+static void write_volumes(void)
+{
+    char header[118];
+    uint16_t values[VOLUMES * DEPTH * PIXELS];
+    for (int i = 0; i < VOLUMES * DEPTH * PIXELS; i++)
+        values[i] = (uint16_t)(7 * i);
+    memset(header, ' ', sizeof header);
+    const int used = snprintf(header, sizeof header,
+                              "{'descr': '<u2', 'fortran_order': False, 'shape': (%d, %d, 2, 3), }", VOLUMES, DEPTH);
+    header[used] = ' ';
+    header[sizeof header - 1] = '\n';
+    FILE *file = fopen(place("volumes.npy"), "wb");
+    cr_assert(file && fwrite("\x93NUMPY\1\0\x76\0", 1, 10, file) == 10 &&
+              fwrite(header, 1, sizeof header, file) == sizeof header &&
+              fwrite(values, 1, sizeof values, file) == sizeof values && fclose(file) == 0);
+}
+
+/* The one volume is what the whole series has there, whatever it is read from; with some of its slices too. */
+Test(source_slices, one_of_several_volumes_is_taken)
+{
+    static const struct {
+        const char *input;
+        size_t first, n; /* among the slices of all volumes */
+    } rows[] = {{"npy: volumes.npy, take: 1", DEPTH, DEPTH},
+                {"npy: volumes.npy, take: 2, slices: [1, 3]", 2 * DEPTH + 1, 2},
+                {"result: whole.h5, take: 0", 0, DEPTH},
+                {"result: whole.h5, take: 2", 2 * DEPTH, DEPTH},
+                {"result: whole.h5, take: 1, slices: 3", DEPTH + 3, 1}};
+    write_volumes();
+    run("npy: volumes.npy", "", "  - save: {name: same}\n", "whole.h5");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        run(rows[i].input, "", "  - save: {name: same}\n", "cut.h5");
+        expect_slices("/entry/data/data", VOLUMES * DEPTH, rows[i].first, rows[i].n);
+        expect_digests(rows[i].first, rows[i].n);
+    }
+    refused("npy: volumes.npy, take: 3", "", "take-volume");
+    refused("result: whole.h5, take: 0.5", "", "take-volume");
+    refused("result: whole.h5, take: [0, 1]", "", "take-volume");
+}
+
 Test(source_slices, refuses_what_is_no_range)
 {
     static const char *const wrong[][2] = {{"3", "slices-range"},

@@ -93,7 +93,7 @@ Test(npy, refuses_what_it_cannot_read)
     static const struct {
         const char *dictionary, *code;
     } files[] = {{"{'descr': '<i2', 'fortran_order': True, 'shape': (3, 4, 5), }", "npy-order"},
-                 {"{'descr': '<i8', 'fortran_order': False, 'shape': (3, 4, 5), }", "npy-type"},
+                 {"{'descr': '<c8', 'fortran_order': False, 'shape': (3, 4, 5), }", "npy-type"},
                  {"{'descr': [('a', '<i2')], 'fortran_order': False, 'shape': (3, 4, 5), }", "npy-type"},
                  {"{'fortran_order': False, 'shape': (3, 4, 5), }", "npy-type"},
                  {"{'descr': '<i2', 'fortran_order': False, 'shape': (60,), }", "npy-shape"},

@@ -157,6 +157,33 @@ Test(batch, resumes_what_is_the_same_alone)
                               ARGUMENTS("st/p1:\n", "1 of 3 studies are refused"));
 }
 
+/* A sweep is found by its values. What fbp derives from its input may be another for each of them. */
+Test(batch, resumes_sweeps)
+{
+    static const char chain[] = "dicom x | box radius=1 | median radius={sweep 1 2} | save name=m | statistics | "
+                                "hdf5 y.h5",
+                      derived[] = "dicom x | radon views={sweep 8 16} | fbp | hdf5 y.h5";
+    const char *const same[] = {chain, derived},
+                      *const others[][2] = {
+                          {"median radius={sweep 1 3}",
+                           "made by another chain: median[radius=3].radius is 2 there, not 3"},
+                          {"median radius={sweep 2 1}", "made by another chain: median.radius is 1 there, not 2"},
+                          {"median radius={sweep 1 2 3}", "made by a chain of other inputs or stages"},
+                          {"median radius=1", "made by a chain of other inputs or stages"}};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        const char *folder = i ? "derived" : "out";
+        ts_compare_program_expect(ARGUMENTS("batch", same[i], "st/p1", "-o", folder), 0, ARGUMENTS("1 done"));
+        ts_compare_program_expect(ARGUMENTS("batch", same[i], "st/p1", "-o", folder, "--resume"), 0,
+                                  ARGUMENTS("1 study, 1 found\n"));
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char text[200];
+        snprintf(text, sizeof text, "dicom x | box radius=1 | %s | save name=m | statistics | hdf5 y.h5", others[i][0]);
+        ts_compare_program_expect(ARGUMENTS("batch", text, "st/p1", "-o", "out", "--resume"), 1,
+                                  ARGUMENTS(others[i][1]));
+    }
+}
+
 /* The shards of one list have each study once, and names that do not depend on the shard. */
 Test(batch, shards_part_the_list)
 {

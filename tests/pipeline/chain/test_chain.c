@@ -17,7 +17,9 @@
 #include "stages/histogram/statistics.h"
 #include "stages/intensity/rescale.h"
 #include "stages/projection/radon.h"
+#include "tests/files/dicom_fixture.h"
 #include "tests/support/chain_text.h"
+#include "tests/support/folders.h"
 #include "tests/support/support.h"
 
 TestSuite(chain);
@@ -268,13 +270,17 @@ Test(chain, without_stages_is_one_save)
     }
 }
 
-/* The parameter of few other stages: a hint names them; of none or many it does not. */
+/* The parameter of few other stages, or of few other formats of an input: a hint names them; of none or many it does
+ * not. */
 Test(chain, a_parameter_of_another_stage_is_told)
 {
     static const char *const cases[][2] = {
         {"dicom ./study | cgls nonnegative=true", "nonnegative is a parameter of sirt; known: iterations, stop, "},
         {"dicom ./study | invert method=stack", "known: range, limits, "},
         {"dicom ./study nonnegative=true | cgls", "known: dicom, "},
+        {"dicom ./study pages=slices | cgls", "pages is a parameter of tiff, and this input is read as dicom: the "
+                                              "chain names the format, tiff PATH; known: "},
+        {"cgls series=2", "known: iterations, "},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ts_diag *diag;
@@ -287,6 +293,29 @@ Test(chain, a_parameter_of_another_stage_is_told)
         ts_chain_destroy(chain);
         ts_diag_destroy(diag);
     }
+}
+
+/* A folder of DICOM files with TIFF pages among them: the path is taken for dicom, which a hint says. */
+Test(chain, an_assignment_to_an_input_of_another_format_is_told)
+{
+    char folder[256], path[300];
+    struct ts_diag *diag;
+    struct ts_chain *chain;
+    ts_test_folder_in_memory(folder, sizeof folder);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, i ? "a.tif" : "a.dcm");
+        ts_fixture_write_bytes(path, "", 0);
+    }
+    cr_assert_eq(ts_test_parse("statistics", &chain, &diag), TS_OK);
+    cr_assert_eq(ts_chain_set_input(chain, folder, diag), TS_OK);
+    cr_assert_eq(ts_chain_set(chain, "input.pages=slices", diag), TS_BAD_CHAIN);
+    const struct ts_diag_record *record = ts_diag_get(diag, 0);
+    cr_expect_str_eq(record->code, "unknown-parameter");
+    cr_expect(strstr(record->hint, "pages is a parameter of tiff, and this input is read as dicom"), "%s",
+              record->hint);
+    ts_chain_destroy(chain);
+    ts_diag_destroy(diag);
+    ts_test_remove_folder(folder);
 }
 
 static const char settable[] = "tomostage: 2\n"

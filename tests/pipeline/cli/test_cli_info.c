@@ -62,7 +62,10 @@ Test(cli_info, of_tiff_pages_names_the_inputs_that_they_may_be)
     cr_assert(strstr(outcome.out, "\"pages\": 3,"), "%s", outcome.out);
     write_file("pages/b.tif", "II*\0????", 8);
     expect_info("pages", 3, "b.tif");
-    expect_info("empty", 3, "no DICOM image");
+    expect_info("empty", 3, "no DICOM image in the input (0 files seen; 1 folder passed over: 1 empty folder)");
+    cr_assert_eq(system("mkdir empty/sub"), 0);
+    write_file("empty/a.dcm", "", 0);
+    expect_info("empty", 3, "(1 file seen; 2 names passed over: 1 empty, 1 empty folder)");
 }
 
 Test(cli_info, of_gzip_says_to_unpack_it)

@@ -4,6 +4,7 @@
  */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -50,9 +51,62 @@ Test(diff, results_are_compared_with_how_they_were_made)
                                         "SSIM 0.", "\ndifferent\n"));
     ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "b.h5", "--dataset", "smooth", "--tolerance", "5000"), 0,
                               ARGUMENTS("smooth: within tolerance 5000 HU\n", "\nwithin the tolerance\n"));
+    ts_compare_program_run(
+        ARGUMENTS("run", "dicom study | box radius=1 | save name=smooth | invert | statistics | hdf5 d.h5"));
+    ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "d.h5", "--dataset", "smooth"), 0,
+                              ARGUMENTS("smooth: equal\n", "/tables/max: ", "\nequal\n"));
     ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "c.h5"), 0, ARGUMENTS("process_4_save/", ": nothing and "));
     ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "c.h5", "--dataset", "none"), 3,
                               ARGUMENTS("there is no image 'none'"));
+}
+
+/* Writes an array of shape (1, 2, 3) of this type. */
+static void write_array(const char *name, const char *type, const void *values, size_t bytes)
+{
+    char path[300], header[128];
+    snprintf(path, sizeof path, "%s/%s", ts_compare_program.folder, name);
+    snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (1, 2, 3), }", type);
+    ts_test_npy_write(path, header, values, bytes);
+}
+
+/* The largest difference, and with it PSNR, is far below what 32-bit floats tell apart. */
+Test(diff, doubles_are_compared_as_doubles)
+{
+    static const double a[6] = {1, 2, 3, 4, 5, 1e300};
+    double b[6];
+    memcpy(b, a, sizeof b);
+    b[4] += 0x1p-40;
+    write_array("a.npy", "<f8", a, sizeof a);
+    write_array("b.npy", "<f8", b, sizeof b);
+    ts_compare_program_expect(ARGUMENTS("diff", "a.npy", "a.npy"), 0, ARGUMENTS("image: equal\n"));
+    ts_compare_program_expect(ARGUMENTS("diff", "a.npy", "b.npy", "--data-range", "1"), 1,
+                              ARGUMENTS("  1 of 6 values differ (16.7 %)\n",
+                                        "largest difference 9.094947017729282e-13 at [0, 1, 1]", "PSNR 248.61 dB"));
+    cr_expect(!strstr(ts_compare_program.outcome.err, "values-rounded"), "%s", ts_compare_program.outcome.err);
+    ts_compare_program_expect(ARGUMENTS("diff", "a.npy", "b.npy", "--tolerance", "1e-12"), 0,
+                              ARGUMENTS("within the tolerance\n"));
+    ts_compare_program_expect(ARGUMENTS("diff", "npy a.npy slices=0", "npy b.npy slices=0"), 1,
+                              ARGUMENTS("9.094947017729282e-13"));
+}
+
+/* Integers of 64 bits and halves are exact as doubles. */
+Test(diff, takes_wide_integers_and_halves)
+{
+    static const int64_t a[6] = {-3, 0, 1, INT64_C(1) << 40, -(INT64_C(1) << 52), 7},
+                         b[6] = {-3, 0, 1, (INT64_C(1) << 40) + 1, -(INT64_C(1) << 52), 7};
+    static const uint16_t halves[6] = {0xC200, 0, 0x3C00, 0x4000, 0x0001, 0x4700}; /* -3 0 1 2 2^-24 7 */
+    static const float floats[6] = {-3, 0, 1, 2, 0x1p-24f, 7};
+    write_array("a.npy", "<i8", a, sizeof a);
+    write_array("b.npy", "<i8", b, sizeof b);
+    write_array("h.npy", "<f2", halves, sizeof halves);
+    write_array("f.npy", "<f4", floats, sizeof floats);
+    ts_compare_program_expect(ARGUMENTS("diff", "a.npy", "b.npy"), 1,
+                              ARGUMENTS("  1 of 6 values differ", "largest difference 1 at [0, 1, 0]"));
+    ts_compare_program_expect(ARGUMENTS("diff", "h.npy", "f.npy"), 0, ARGUMENTS("image: equal\n"));
+    ts_compare_program_run(ARGUMENTS("run", "npy a.npy | statistics | hdf5 wide.h5"));
+    cr_expect(strstr(ts_compare_program.outcome.err, "values-rounded"), "%s", ts_compare_program.outcome.err);
+    ts_compare_program_run(ARGUMENTS("run", "npy h.npy | statistics | hdf5 half.h5"));
+    ts_compare_program_expect(ARGUMENTS("diff", "half.h5", "f.npy"), 0, ARGUMENTS("image: equal\n"));
 }
 
 /* The axis of a sweep has the name of its parameter, and its values count. */
@@ -66,6 +120,26 @@ Test(diff, sweeps_are_compared_by_their_values)
                               ARGUMENTS("  positions along box_radius: 2 pixel at 2 and 3 pixel at 2\n"));
     ts_compare_program_expect(ARGUMENTS("diff", "s.h5", "u.h5"), 1,
                               ARGUMENTS("3 volumes by box_radius of ", "3 volumes by gaussian_sigma of "));
+}
+
+/* A sweep that is exported is no series by time: it keeps the name of its axis, and its values where they are even. */
+Test(diff, sweeps_in_nifti_keep_their_axis)
+{
+    static const char *const sweeps[][3] = {
+        {"box radius={sweep 0 1 2}", "volumes: 3 by box_radius", "spacing along box_radius: pixel and "},
+        {"rescale low_percentile={sweep 0 0.5 1} method=percentiles", "volumes: 3 by rescale_low_percentile", NULL},
+        {"gaussian sigma={sweep 0.5 2 3}", "volumes: 3 by gaussian_sigma", "without a unit and numbered"},
+        {"box radius=1 border={sweep reflect wrap}", "volumes: 2 by box_border", NULL}};
+    for (size_t i = 0; i < sizeof sweeps / sizeof *sweeps; i++) {
+        char chain[200];
+        snprintf(chain, sizeof chain, "dicom study | %s | hdf5 s.h5", sweeps[i][0]);
+        ts_compare_program_run(ARGUMENTS("run", chain, "--force"));
+        ts_compare_program_run(ARGUMENTS("export", "s.h5", "-o", "s.nii", "--force"));
+        ts_compare_program_expect(ARGUMENTS("diff", "s.h5", "s.nii"), 0,
+                                  ARGUMENTS("image: equal\n", sweeps[i][2] ? sweeps[i][2] : "\nequal\n"));
+        ts_compare_program_run(ARGUMENTS("run", "nifti s.nii | hdf5 again.h5", "--force"));
+        ts_compare_program_expect(ARGUMENTS("diff", "s.nii", "again.h5"), 0, ARGUMENTS("image: equal\n"));
+    }
 }
 
 /* A table that differs counts while the tolerance is 0; a saved image that one side lacks counts always. */

@@ -55,6 +55,9 @@ Test(inputs, those_that_were_used_are_recognized)
                    &ts_compare_program.outcome);
     cr_assert(ts_compare_program.outcome.code == 2 && strstr(ts_compare_program.outcome.err, "both given as the input"),
               "%s", ts_compare_program.outcome.err);
+    ts_compare_program_expect(
+        ARGUMENTS("verify", "a.h5", "--inputs", "inptu=study"), 2,
+        ARGUMENTS("the chain has no input 'inptu'; did you mean 'input'?", "it has: input\n", "[unknown-input]"));
     ts_program_run(ts_compare_program.folder, ARGUMENTS("verify", "a.h5", "--inputs", "nowhere"),
                    &ts_compare_program.outcome);
     cr_assert_eq(ts_compare_program.outcome.code, 3, "%s", ts_compare_program.outcome.err);

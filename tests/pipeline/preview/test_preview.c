@@ -186,6 +186,11 @@ Test(preview, results_are_in_the_order_of_the_chain)
     cr_assert_eq(system(command), 0);
     RUN(0, "preview", "out.h5", "-o", "c.png", "--dataset", "/entry/ape/data");
     cr_assert(!strncmp(outcome.out, "ape axial slice 2: 48 x 48 of ", 30), "%s", outcome.out);
+    RUN(0, "preview", "out.h5", "-o", "d.png", "--dataset", "ape");
+    snprintf(command, sizeof command, "cmp %s/c.png %s/d.png", folder, folder);
+    cr_assert_eq(system(command), 0);
+    RUN(3, "preview", "out.h5", "-o", "e.png", "--dataset", "ap");
+    cr_assert(strstr(outcome.err, "there is no ap [hdf5-no-volume]"), "%s", outcome.err);
 }
 
 /* Every format that is read can be looked at. */

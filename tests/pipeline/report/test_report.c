@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/hdf5/hdf5_verify.h"
 #include "pipeline/report/report.h"
 #include "pipeline/run/warnings.h"
 #include "tests/files/output_fixture.h"
+#include "tests/support/program.h"
 #include "tests/support/support.h"
 
 #define HOSTILE "</pre></td><script>alert(1)</script><img src=x onerror='alert(2)'>\"&\x01\xff"
@@ -27,7 +29,7 @@ static void begin(void)
 
 static void end(void)
 {
-    ts_test_remove_folder(folder);
+    ts_program_folder_remove(folder);
 }
 
 TestSuite(report, .init = begin, .fini = end);
@@ -140,6 +142,32 @@ static void write_profile(const char *text)
     cr_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
 }
 
+/* The profile of a run that computed `box` and wrote a result of this digest. */
+#define COMPUTED "{\"name\": \"compute\", \"ph\": \"X\", \"ts\": 1, \"dur\": 1, \"args\": {\"stage\": \"box\"}}"
+static void write_profile_of(const char *digest)
+{
+    char text[400];
+    snprintf(text, sizeof text, "[{\"name\": \"result\", \"ph\": \"M\", \"args\": {\"digest\": \"%s\"}}, " COMPUTED "]",
+             digest);
+    write_profile(text);
+}
+
+Test(report, takes_the_profile_of_its_run)
+{
+    struct hdf5_proof proof;
+    struct ts_diag *diag = ts_diag_create();
+    size_t bytes;
+    write_hostile();
+    cr_assert_eq(ts_hdf5_verify(result, &proof, diag), TS_OK);
+    write_profile_of(proof.digest);
+    cr_assert_eq(write_report((struct report_request){.profile = profile}, diag), TS_OK);
+    char *text = (char *)ts_test_read_file(page, &bytes);
+    text[bytes - 1] = '\0';
+    cr_expect_eq(count(text, "with the digest of this one"), 1);
+    free(text);
+    ts_diag_destroy(diag);
+}
+
 Test(report, profiles_that_are_none_or_of_another_run_are_refused)
 {
     static const char *const none[] = {"",
@@ -156,10 +184,41 @@ Test(report, profiles_that_are_none_or_of_another_run_are_refused)
         write_profile(none[i]);
         expect_refusal((struct report_request){.profile = profile}, TS_BAD_INPUT, "profile-unreadable");
     }
-    write_profile("[{\"name\": \"compute\", \"ph\": \"X\", \"ts\": 1, \"dur\": 1, \"args\": {\"stage\": \"radon\"}}]");
+    write_profile("[" COMPUTED "]");
+    expect_refusal((struct report_request){.profile = profile}, TS_BAD_INPUT, "profile-foreign");
+    write_profile_of("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
     expect_refusal((struct report_request){.profile = profile}, TS_BAD_INPUT, "profile-foreign");
     expect_refusal((struct report_request){.profile = folder}, TS_BAD_INPUT, "profile-unreadable");
     cr_expect_eq(ts_test_count_files(folder, ".html"), 0);
+}
+
+/* Each value of a sweep has its picture, its stages with their parameters, and its times. */
+Test(report, shows_every_value_of_a_sweep)
+{
+    static struct program_outcome outcome;
+    static const char *const texts[][2] = {{"<figcaption>radius 1 pixel: ", "1"},
+                                           {"<figcaption>radius 2 pixel: ", "1"},
+                                           {"<figcaption>radius 4 pixel: ", "1"},
+                                           {"<figure ", "3"},
+                                           {"The chain sweeps over 3 values of box.radius: 1, 2, 4.", "1"},
+                                           {"<h3>3. box[radius=2]</h3>", "1"},
+                                           {"<tr><td>box[radius=2]<td>", "1"},
+                                           {"<tr><td>invert[radius=4]<td>", "1"},
+                                           {"for each of radius 1 pixel, radius 2 pixel, radius 4 pixel", "1"}};
+    const char *const commands[][9] = {{"phantom", "head", "-o", "study", "--size", "48", "--slices", "9", NULL},
+                                       {"run", "dicom study | box radius={sweep 1 2 4} | invert | hdf5 r.h5",
+                                        "--profile", "p", "--device", "cpu", NULL},
+                                       {"report", "r.h5", "-o", "r.html", "--profile", "p.json", NULL}};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        ts_program_run(folder, commands[i], &outcome);
+        cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    }
+    size_t bytes;
+    char *text = (char *)ts_test_read_file(page, &bytes);
+    text[bytes - 1] = '\0';
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        cr_expect_eq(count(text, texts[i][0]), atoi(texts[i][1]), "%s: %d", texts[i][0], count(text, texts[i][0]));
+    free(text);
 }
 
 Test(report, replaces_neither_its_input_nor_an_existing_page)

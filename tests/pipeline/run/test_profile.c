@@ -69,16 +69,19 @@ Test(profile, moments_count_once_and_threads_each)
     ts_trace_destroy(trace);
 }
 
-/* The program reads what it wrote: the parts with their bytes, the stages, the memory. */
-static void expect_read(const char *path)
+/* The program reads what it wrote: the parts with their bytes, the stages, the memory, the digest that `verify` prints.
+ */
+static void expect_read(const char *path, const char *of_result)
 {
     struct arena *arena = ts_arena_create();
     struct ts_diag *diag = ts_diag_create();
     struct trace *trace;
     struct profile_memory memory;
+    char digest[DIGEST_TEXT_BYTES];
     struct profile_sum sums[TRACE_PARTS];
     size_t n, n_boxes = 0;
-    cr_assert_eq(ts_profile_read(path, arena, &trace, &memory, diag), TS_OK);
+    cr_assert_eq(ts_profile_read(path, arena, &trace, &memory, digest, diag), TS_OK);
+    cr_expect(strstr(of_result, digest) && strlen(digest) == DIGEST_TEXT_BYTES - 1, "%s in %s", digest, of_result);
     cr_expect(memory.planned > 0 && memory.budget >= memory.planned && memory.peak > 0 && memory.gpu_planned == 0);
     cr_expect(ts_profile_sums(trace, sums) > 0);
     cr_expect(sums[TRACE_READ].bytes > 0 && sums[TRACE_COMPUTE].n > 1 && sums[TRACE_UPLOAD].n == 0);
@@ -114,7 +117,9 @@ Test(profile, a_run_writes_table_picture_and_events)
     cr_assert(text && ts_test_is_json(text, bytes));
     cr_expect(memmem(text, bytes, "\"ph\": \"X\"", 9));
     free(text);
-    expect_read(path);
+    ts_program_run(folder, (const char *const[]){"verify", "o.h5", NULL}, &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    expect_read(path, outcome.out);
     snprintf(path, sizeof path, "%s/p.svg", folder);
     text = (char *)ts_test_read_file(path, &bytes);
     cr_assert(text && bytes > 7 && !strncmp(text, "<svg ", 5) && !strncmp(text + bytes - 7, "</svg>\n", 7));

@@ -70,6 +70,49 @@ Test(warnings, those_of_stages_are_kept_and_info_shows_them)
     cr_expect(strstr(outcome.out, "\"warnings\": [\""), "%s", outcome.out);
 }
 
+/* Writes an array of NumPy: 1 x 1 x n elements of `bytes` bytes. */
+static void write_npy(const char *type, const void *values, size_t n, size_t bytes)
+{
+    char path[400], header[118];
+    snprintf(path, sizeof path, "%s/a.npy", folder);
+    memset(header, ' ', sizeof header);
+    const int used =
+        snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (1, 1, %zu), }", type, n);
+    header[used] = ' ';
+    header[sizeof header - 1] = '\n';
+    FILE *file = fopen(path, "wb");
+    cr_assert(file && fwrite("\x93NUMPY\1\0\x76\0", 1, 10, file) == 10 &&
+              fwrite(header, 1, sizeof header, file) == sizeof header && fwrite(values, bytes, n, file) == n &&
+              fclose(file) == 0);
+}
+
+/* 2^24 + 1 is the first integer that has no float, and 0.1 has none. */
+Test(warnings, values_that_lose_digits_are_counted)
+{
+    static const int32_t integers[] = {0, 16777216, 16777217, -16777219, 2147483647, 33554432},
+                         exact[] = {0, 16777216, -16777216, 33554432, 5, 6};
+    static const double doubles[] = {0.5, 0.1, 3, 1.0 / 3}, short_doubles[] = {0.5, 1, 3, 0.25};
+    static const char of_integers[] =
+        "values-rounded: convolve: 3 values of input have no 32-bit float and are rounded to one, by at most 1\n",
+                      of_doubles[] = "values-rounded: input: 2 values of input have no 32-bit float and are rounded "
+                                     "to one, by at most 9.93411e-09\n";
+    char text[4096];
+    write_npy("<i4", integers, 6, 4);
+    run("npy a.npy | convolve kernel=custom weights=[1] | hdf5 o.h5", text, sizeof text);
+    cr_expect_str_eq(text, of_integers);
+    run("npy a.npy | box radius=1 | hdf5 o.h5", text, sizeof text);
+    cr_expect_str_eq(text, WARNINGS_NONE "\n");
+    write_npy("<i4", exact, 6, 4);
+    run("npy a.npy | convolve kernel=custom weights=[1] | hdf5 o.h5", text, sizeof text);
+    cr_expect_str_eq(text, WARNINGS_NONE "\n");
+    write_npy("<f8", doubles, 4, 8);
+    run("npy a.npy | box radius=1 | hdf5 o.h5", text, sizeof text);
+    cr_expect_str_eq(text, of_doubles);
+    write_npy("<f8", short_doubles, 4, 8);
+    run("npy a.npy | box radius=1 | hdf5 o.h5", text, sizeof text);
+    cr_expect_str_eq(text, WARNINGS_NONE "\n");
+}
+
 Test(warnings, sentences_that_name_files_are_left_out)
 {
     char text[4096], path[400];

@@ -4,7 +4,7 @@
  * is drawn. With theta its angle, e = (cos, sin) and w = (-sin, cos), detector positions rise along e; a fan's source
  * stands at source_axis * w and parallel rays come from there.
  */
-#include "pipeline/plan/geometry_picture.h"
+#include "pipeline/drawing/geometry_picture.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,7 @@ enum { SIDE = 760, MARGIN = 70, TEXT_TOP = SIDE + 10, LINE = 18, LINES = 10, N_R
 static const double pi = 3.14159265358979323846;
 
 struct picture {
-    FILE *stream;
+    FILE *stream, *numbers; /* numbers: for the lines below the picture; NULL: they stand in it */
     const struct ts_image *sinogram;
     double theta, last_theta; /* degree, of the first and the last view */
     double e[2], w[2];
@@ -202,11 +202,12 @@ static void write_line(const struct picture *picture, int i, const char *format,
 static void write_line(const struct picture *picture, int i, const char *format, ...)
 {
     va_list arguments;
-    fprintf(picture->stream, "<text x='20' y='%d'>", TEXT_TOP + LINE * (i + 1));
+    if (!picture->numbers)
+        fprintf(picture->stream, "<text x='20' y='%d'>", TEXT_TOP + LINE * (i + 1));
     va_start(arguments, format);
-    vfprintf(picture->stream, format, arguments);
+    vfprintf(picture->numbers ? picture->numbers : picture->stream, format, arguments);
     va_end(arguments);
-    fputs("</text>\n", picture->stream);
+    fputs(picture->numbers ? "\n" : "</text>\n", picture->numbers ? picture->numbers : picture->stream);
 }
 
 static void write_axis(const struct picture *picture, const struct rotation_axis *axis, int first_line)
@@ -258,16 +259,17 @@ static void write_numbers(const struct picture *picture, const struct rotation_a
                sinogram->axes[0].unit ? sinogram->axes[0].unit : "mm");
 }
 
-void ts_geometry_picture(const struct ts_image *sinogram, const struct rotation_axis *axis, FILE *stream)
+void ts_geometry_picture(const struct ts_image *sinogram, const struct rotation_axis *axis, FILE *stream, FILE *numbers)
 {
-    const struct picture picture = prepare(sinogram, stream);
+    struct picture picture = prepare(sinogram, stream);
     const double reach = picture.field > 0 ? 0.8 * picture.field : 0.5 * picture.near;
     fprintf(stream,
             "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' font-family='sans-serif' font-size='13'>\n"
             "<defs><marker id='arrow' markerWidth='8' markerHeight='8' refX='7' refY='3' orient='auto'>"
             "<path d='M0,0 L8,3 L0,6 z' fill='#555'/></marker></defs>\n"
             "<rect width='100%%' height='100%%' fill='white'/>\n",
-            SIDE, TEXT_TOP + LINE * LINES);
+            SIDE, numbers ? SIDE : TEXT_TOP + LINE * LINES);
+    picture.numbers = numbers;
     if (picture.field > 0)
         arc(&picture, picture.field, 0, 360, "stroke='#30a050' stroke-width='1.5'");
     arc(&picture, picture.near, picture.theta + 90, picture.last_theta + 90, "stroke='#d08000' stroke-dasharray='3 5'");
@@ -303,6 +305,6 @@ enum ts_status ts_geometry_write(const struct ts_plan *plan, const char *path, b
     const struct rotation_axis axis = ts_plan_rotation_axis(plan, node);
     struct ts_image sinogram = plan->nodes[node].out;
     sinogram.axes[2].first = -axis.center * sinogram.axes[2].spacing;
-    ts_geometry_picture(&sinogram, &axis, file.stream);
+    ts_geometry_picture(&sinogram, &axis, file.stream, NULL);
     return ts_whole_file_close(&file, diag);
 }

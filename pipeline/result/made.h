@@ -3,8 +3,8 @@
  * This lists what two results say about how they were made, and where that differs: inputs with the digests of their
  * slices, stages with their parameters and tables, device, versions, build and chain.
  */
-#ifndef PIPELINE_COMPARE_MADE_H
-#define PIPELINE_COMPARE_MADE_H
+#ifndef PIPELINE_RESULT_MADE_H
+#define PIPELINE_RESULT_MADE_H
 
 #include "core/arena.h"
 #include "core/diag.h"

@@ -16,7 +16,7 @@
 #include "core/number.h"
 #include "io/file/whole_file.h"
 #include "pipeline/chain/yaml.h"
-#include "pipeline/plan/rates.h"
+#include "pipeline/rates/rates.h"
 
 static const char format[] = "tomostage rates 1";
 

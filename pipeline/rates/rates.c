@@ -3,7 +3,7 @@
  * The rates in memory, and what they are valid for: the program's version, the processor's name as Linux reports it,
  * and the number of processors that this process may use. A file from elsewhere would predict another machine.
  */
-#include "pipeline/plan/rates.h"
+#include "pipeline/rates/rates.h"
 
 #include <math.h>
 #include <sched.h>

@@ -3,11 +3,11 @@
  * A result holds the chain that it was computed with, every parameter as it was resolved, and no path. This opens that
  * chain again and puts the paths of its inputs in.
  */
-#ifndef PIPELINE_COMPARE_RECORDED_H
-#define PIPELINE_COMPARE_RECORDED_H
+#ifndef PIPELINE_RESULT_RECORDED_H
+#define PIPELINE_RESULT_RECORDED_H
 
 #include "pipeline/chain/chain.h"
-#include "pipeline/compare/made.h"
+#include "pipeline/result/made.h"
 
 struct recorded {
     struct arena *arena;

@@ -4,9 +4,11 @@
  * Flats and darks of the same file as their projections are recorded as inputs of their own, which is why a path
  * without a name stands for every input: a wrong guess shows in the digests.
  */
-#include "pipeline/compare/recorded.h"
+#include "pipeline/result/recorded.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/path.h"
 #include "pipeline/chain/chain_build.h"
@@ -40,6 +42,25 @@ static int32_t named_input(const struct ts_chain *chain, const char *text, const
     return -1;
 }
 
+/* Refuses a text that looks like a name with a path and names no input; a path may hold '=' where it is one. */
+static enum ts_status check_name(const struct ts_chain *chain, const char *text, struct ts_diag *diag)
+{
+    const char *names[CHAIN_MAX_SOURCES];
+    char list[512] = "", name[128];
+    const size_t length = strcspn(text, "=/");
+    if (text[length] != '=' || length == 0 || length >= sizeof name || access(text, F_OK) == 0)
+        return TS_OK;
+    snprintf(name, sizeof name, "%.*s", (int)length, text);
+    for (int32_t i = 0; i < chain->n_sources; i++) {
+        names[i] = chain->sources[i].name;
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i > 0 ? ", " : "", names[i]);
+    }
+    const char *nearest = ts_nearest_name(name, names, (size_t)chain->n_sources);
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "unknown-input"}, "the chain has no input '%s'%s%s%s",
+                  name, nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+    return ts_diag_hint(diag, "it has: %s", list);
+}
+
 static enum ts_status put_paths(struct ts_chain *chain, const char *const *inputs, int n, struct ts_diag *diag)
 {
     const char *paths[CHAIN_MAX_SOURCES] = {NULL}, *others = NULL;
@@ -48,6 +69,8 @@ static enum ts_status put_paths(struct ts_chain *chain, const char *const *input
         const char *path;
         const int32_t named = named_input(chain, inputs[i], &path);
         const char **at = named < 0 ? &others : &paths[named];
+        if (named < 0 && check_name(chain, inputs[i], diag) != TS_OK)
+            return TS_BAD_CHAIN;
         if (*at)
             return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "input-twice"},
                                  "'%s' and '%s' are both given as the input%s%s", *at, path, named < 0 ? "" : " ",

@@ -4,8 +4,8 @@
  * them in a small JSON file, and ts_predict() works out from them how long a plan will take. They are plain data, so a
  * prediction for another machine needs nothing but its file.
  */
-#ifndef PIPELINE_PLAN_RATES_H
-#define PIPELINE_PLAN_RATES_H
+#ifndef PIPELINE_RATES_RATES_H
+#define PIPELINE_RATES_RATES_H
 
 #include "core/diag.h"
 

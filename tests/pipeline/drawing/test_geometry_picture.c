@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pipeline/plan/geometry_picture.h"
+#include "pipeline/drawing/geometry_picture.h"
 #include "tests/support/program.h"
 
 TestSuite(geometry_picture);
@@ -19,7 +19,7 @@ static char *draw(const struct ts_image *sinogram)
     size_t n;
     FILE *stream = open_memstream(&text, &n);
     const struct rotation_axis axis = {-sinogram->axes[2].first / sinogram->axes[2].spacing, false, NULL};
-    ts_geometry_picture(sinogram, &axis, stream);
+    ts_geometry_picture(sinogram, &axis, stream, NULL);
     fclose(stream);
     return text;
 }

@@ -4,7 +4,7 @@
  * digests, and only shown by their values. Below /entry the groups process_..., inputs and provenance hold facts; any
  * other group with a dataset `data` is an image.
  */
-#include "pipeline/compare/made.h"
+#include "pipeline/result/made.h"
 
 #include <stdlib.h>
 #include <string.h>

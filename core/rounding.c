@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every 32-bit integer has a double, so that one rule serves all types. A difference is NaN where a value is not
+ * finite, and counts as none.
+ */
+#include "core/rounding.h"
+
+#include <math.h>
+
+static void add(struct ts_rounding *rounding, double value)
+{
+    const double change = fabs(value - (double)(float)value);
+    rounding->n += change > 0 && change < (double)INFINITY;
+    rounding->most = change > rounding->most && change < (double)INFINITY ? change : rounding->most;
+}
+
+void ts_rounding_of_doubles(struct ts_rounding *rounding, const double *values, size_t n)
+{
+    struct ts_rounding sum = *rounding;
+    for (size_t i = 0; i < n; i++)
+        add(&sum, values[i]);
+    *rounding = sum;
+}
+
+void ts_rounding_of_integers(struct ts_rounding *rounding, const void *values, enum ts_dtype dtype, size_t n)
+{
+    struct ts_rounding sum = *rounding;
+    for (size_t i = 0; i < n; i++)
+        add(&sum, dtype == TS_U32 ? (double)((const uint32_t *)values)[i] : (double)((const int32_t *)values)[i]);
+    *rounding = sum;
+}
+
+void ts_rounding_join(struct ts_rounding *rounding, const struct ts_rounding *more)
+{
+    rounding->n = rounding->n < 0 || more->n < 0 ? ROUNDING_SOME : rounding->n + more->n;
+    rounding->most = fmax(rounding->most, more->most);
+}

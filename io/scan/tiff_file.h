@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * This holds the pages of TIFF files that look alike, opens one file of them at a time, and hands it to a sandboxed
+ * worker that knows the format. Threads read through copies of the struct, each of which opens files for itself, has a
+ * worker of its own and shares the lists.
+ */
+#ifndef IO_SCAN_TIFF_FILE_H
+#define IO_SCAN_TIFF_FILE_H
+
+#include <sys/types.h>
+#include <time.h>
+
+#include "core/arena.h"
+#include "core/rounding.h"
+#include "io/scan/tiff_library.h"
+
+enum { TIFF_MAX_PAGES = 65535 };
+
+struct tiff_file {
+    const char *path; /* arena */
+    dev_t device;
+    ino_t inode;
+    off_t bytes;
+    struct timespec modified;
+};
+
+struct tiff_pages {
+    struct arena *arena;
+    struct ts_span span; /* where the input stands in the chain, and its name there, for messages */
+    const char *owner;
+    struct tiff_file *files;
+    struct tiff_page *pages;
+    int64_t n_files, n_pages;
+    int64_t n_ignored, n_skipped; /* names in the folder that are no TIFF files; TIFF files that cannot be opened */
+    bool skip;                    /* leave those out; else they are refused */
+    char names[TIFF_TEXT_BYTES];  /* the first that were ignored */
+    int64_t width, height;
+    enum ts_dtype stored, dtype; /* in the file, as given: TS_F64 is given as TS_F32 unless `doubles` */
+    bool doubles;
+    struct ts_rounding rounding; /* of 64-bit floats that were read since a caller cleared it */
+    size_t block_bytes,
+        raw_bytes;         /* size of the largest strip or tile, decoded and in the file; 0: all rows are plain */
+    size_t piece_bytes;    /* most that one job decodes */
+    int64_t rows_together; /* that cost as much as one of them: those of the highest strip or tile */
+    int fd;                /* of the file `open`; -1 where none is */
+    int64_t open;
+    struct worker_pool *worker;    /* a pool of one; NULL before it is needed */
+    int job_seconds;               /* limit of one job of the worker; 0: 30 */
+    unsigned char *rows;           /* scratch for rows that are turned into others, or NULL */
+    char warning[TIFF_TEXT_BYTES]; /* libtiff's first warning, */
+    int64_t n_warnings;            /* and their number */
+};
+
+/* This is the place in the chain of a message about the pages. */
+#define TIFF_SITE(pages, what) (&(struct diag_site){.code = (what), .span = (pages)->span, .stage = (pages)->owner})
+
+#define TIFF_UNREADABLE_HINT "supply the file anew or remove it; `unreadable: skip` reads what is left of the folder"
+
+/* Opens file i, which stays open until another is. Where `known`, it must be the file that was checked. */
+enum ts_status ts_tiff_open(struct tiff_pages *pages, int64_t i, bool known, struct ts_diag *diag);
+void ts_tiff_close_file(struct tiff_pages *pages);
+/* Lets the worker, which is started where there is none, do a job with the file that is open. TS_BAD_INPUT names the
+ * file where the worker dies of it; what the worker refuses stands in the reply. */
+enum ts_status ts_tiff_ask(struct tiff_pages *pages, struct tiff_job *job, struct tiff_reply *reply,
+                           struct ts_diag *diag);
+/* Returns the memory that the worker shares, of memory_bytes. It may change at any time. */
+const void *ts_tiff_answer(const struct tiff_pages *pages);
+void ts_tiff_end_worker(struct tiff_pages *pages);
+/* Reports an error about page `number` of a file, "FILE, page N: ...", or about the file, for 0. */
+enum ts_status ts_tiff_refuse(const struct tiff_pages *pages, int64_t file, int32_t number, const char *code,
+                              struct ts_diag *diag, const char *format, ...) __attribute__((format(printf, 6, 7)));
+/* Reports what the worker refused. */
+enum ts_status ts_tiff_report(const struct tiff_pages *pages, const struct tiff_reply *reply, struct ts_diag *diag);
+
+#endif

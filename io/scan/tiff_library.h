@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A sandboxed worker reads TIFF files through libtiff, because a damaged file can make the library crash, loop or use
+ * all memory. It lists and checks the pages of a file, and decodes those whose rows do not lie in the file as they are.
+ * These are the jobs, the answers and what of them passes through the memory that it shares with the program.
+ */
+#ifndef IO_SCAN_TIFF_LIBRARY_H
+#define IO_SCAN_TIFF_LIBRARY_H
+
+#include "core/image.h"
+#include "io/sandbox/workers.h"
+
+enum {
+    TIFF_MAX_SIDE = 65535,
+    TIFF_TEXT_BYTES = 256,
+    TIFF_CODE_BYTES = 32,
+    TIFF_LIST_PAGES = 1024,    /* pages of one answer */
+    TIFF_MAX_BLOCK = 1 << 28,  /* limit of a strip or tile, decoded and in the file, and of libtiff's allocations */
+    TIFF_PIECE_BYTES = 2 << 20 /* rows that are decoded by one job, unless a strip or a row of tiles has more */
+};
+
+struct tiff_page {
+    int32_t file, number; /* number counts from 1 within the file */
+    uint64_t directory;   /* where its directory begins */
+    uint64_t pixels; /* where its rows lie one after the other, as they are but for the byte order; 0: they do not */
+    bool swapped;    /* of such rows: in the other byte order */
+    uint32_t width, height;
+    uint32_t rows;                   /* of the highest strip or of a tile, which are decoded together */
+    uint32_t dtype;                  /* enum ts_dtype, in the file */
+    uint64_t block_bytes, raw_bytes; /* of the largest strip or tile, decoded and in the file */
+};
+
+/* A job lists the pages of a file from .page.number and .page.directory on (page 1 has no need of the latter), to the
+ * shared memory. Or it decodes rows [row, row + n) of .page, the first of which begins a strip or a tile, to there. */
+struct tiff_job {
+    int32_t file; /* its number among those of the source: the worker keeps it open */
+    bool decode;
+    uint32_t row, n;
+    struct tiff_page page;
+};
+
+struct tiff_reply {
+    int32_t n_pages; /* that were listed and are good */
+    uint64_t next;   /* directory of the page after them; 0: none */
+    bool failed;
+    int32_t number;                 /* the page that is refused; 0: the file */
+    char code[TIFF_CODE_BYTES];     /* why, */
+    char text[2 * TIFF_TEXT_BYTES]; /* in a phrase */
+    int64_t n_warnings;             /* of libtiff, since the last answer */
+    char warning[TIFF_TEXT_BYTES];  /* and the first of them */
+};
+
+struct tiff_library {
+    struct tiff *handle; /* libtiff's; NULL: no file is open */
+    int32_t file;
+    int fd;
+    uint64_t bytes, at;    /* of the file; where libtiff reads next */
+    uint64_t checked;      /* directory of the page that was checked last */
+    uint64_t next;         /* what the pointer behind it holds; 0: it is the last one */
+    struct tiff_page page; /* and that page */
+    unsigned char *tile;   /* scratch for one */
+    size_t tile_bytes;
+    char problem[TIFF_TEXT_BYTES]; /* libtiff's newest error, "" without one */
+    struct tiff_reply *reply;      /* to the job in progress */
+    unsigned char *memory;         /* shared with the program */
+    size_t memory_bytes;
+};
+
+/* The setup of such a worker is the size of the shared memory, a size_t. */
+extern const struct worker_kind ts_tiff_worker;
+
+/* Carries out one job; owns fd. Fuzzing calls it without a worker. */
+void ts_tiff_library_work(struct tiff_library *library, const struct tiff_job *job, int fd, struct tiff_reply *reply);
+void ts_tiff_library_close(struct tiff_library *library); /* frees what it holds */
+
+#endif
