@@ -59,7 +59,7 @@ Test(dicom_folder, passes_over_what_is_no_image, .timeout = 900)
     const char *paths[] = {folder};
     cr_assert_eq(ts_dicom_scan(paths, 1, arena, &found, diag), TS_OK);
     cr_expect_eq(found.n_files, 5);
-    cr_expect_eq(found.n_seen, 12);
+    cr_expect_eq(found.n_seen, 11); /* the link leads to a folder */
     cr_expect_eq(found.n_of[DICOM_LINK], 1);
     cr_expect_eq(found.n_same, 1);
     cr_expect_eq(found.n_of[DICOM_SPECIAL], 1);
