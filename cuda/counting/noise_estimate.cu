@@ -148,7 +148,7 @@ size_t ts_cuda_noise_bytes(const struct stage_context *context, enum noise_estim
     return sums_bytes(context, estimate) + search;
 }
 
-/* The bits of the pixels that the stage's mask does not leave out, where it has one. */
+/* Returns the image with the bits of those pixels that the stage's mask, where it has one, does not leave out. */
 static struct ts_image chosen_of(const struct stage_context *context, const struct ts_image *slices, void *bits)
 {
     struct ts_image chosen = *slices;

@@ -89,8 +89,9 @@ static void fill(const struct dicom_series *series, struct item *items)
 
 enum { AXES = 4 }; /* b-value and gradient */
 
-/* A tree of items in rising order along one axis at each of its nodes. The node of [begin, end) is the item in the
- * middle; boxes[middle] holds all of them. A file may hold many gradients, all of them near to one another. */
+/* Items form a tree, at each of whose nodes they stand in rising order along one axis. The node of [begin, end) is the
+ * item in the middle; boxes[middle] holds all of them. A file may hold many gradients, all of them near to one another.
+ */
 struct box {
     double low[AXES], high[AXES];
     int axis; /* along which it is divided: the longest one */
@@ -171,7 +172,7 @@ static void find_nearest(const struct tree *tree, size_t begin, size_t end, cons
     find_nearest(tree, below ? middle + 1 : begin, below ? end : middle, item, least, nearest);
 }
 
-/* Gives the images behind the first position its gradients. False where memory is out. */
+/* Gives the images behind the first position its gradients. Returns false where memory is out. */
 static bool join_rounded(struct item *items, size_t n)
 {
     size_t at_first = 0;

@@ -89,7 +89,7 @@ static const struct param tiff_params[] = {
 
 /* ---- reading ----------------------------------------------------------------------------------- */
 
-/* SCRATCH_BYTES: of all threads and their workers, unless one needs more. */
+/* All threads and their workers take SCRATCH_BYTES at most, unless one alone needs more. */
 enum { SCRATCH_BYTES = 1 << 30 };
 
 /* Rows of pages while they are read: [z, z + n) of every view, or pages [z, z + n). */

@@ -105,7 +105,7 @@ static bool check_size(struct tiff_library *library)
     return true;
 }
 
-/* The grid of the strips or tiles of a page. */
+/* This is the grid of the strips or tiles of a page. */
 struct blocks {
     uint64_t n, tile_bytes;
     uint32_t rows;
@@ -150,6 +150,10 @@ static bool check_blocks(struct tiff_library *library)
     struct blocks blocks;
     if (!find_blocks(library, &blocks))
         return false;
+    if ((uint64_t)page->width * blocks.rows * ts_dtype_bytes((enum ts_dtype)page->dtype) > TIFF_MAX_TOGETHER &&
+        blocks.tiled)
+        return ts_tiff_library_refuse(library, "tiff-tiles", "a row of tiles has more than %d MiB",
+                                      (int)(TIFF_MAX_TOGETHER >> 20));
     const uint64_t file_bytes = library->bytes,
                    found = blocks.tiled ? TIFFNumberOfTiles(handle) : TIFFNumberOfStrips(handle);
     if (found != blocks.n)

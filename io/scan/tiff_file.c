@@ -138,6 +138,6 @@ enum ts_status ts_tiff_ask(struct tiff_pages *pages, struct tiff_job *job, struc
     reply->warning[sizeof reply->warning - 1] = '\0';
     if (pages->n_warnings == 0)
         memcpy(pages->warning, reply->warning, sizeof pages->warning);
-    pages->n_warnings += reply->n_warnings > 0 ? reply->n_warnings : 0;
+    pages->n_warnings += reply->n_warnings > 0 && reply->n_warnings < INT32_MAX ? reply->n_warnings : 0;
     return TS_OK;
 }

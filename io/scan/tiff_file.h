@@ -47,8 +47,8 @@ struct tiff_pages {
     struct worker_pool *worker;    /* a pool of one; NULL before it is needed */
     int job_seconds;               /* limit of one job of the worker; 0: 30 */
     unsigned char *rows;           /* scratch for rows that are turned into others, or NULL */
-    char warning[TIFF_TEXT_BYTES]; /* libtiff's first warning, */
-    int64_t n_warnings;            /* and their number */
+    char warning[TIFF_TEXT_BYTES]; /* libtiff's first warning */
+    int64_t n_warnings;            /* number of its warnings */
 };
 
 /* This is the place in the chain of a message about the pages. */

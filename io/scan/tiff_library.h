@@ -14,16 +14,17 @@ enum {
     TIFF_MAX_SIDE = 65535,
     TIFF_TEXT_BYTES = 256,
     TIFF_CODE_BYTES = 32,
-    TIFF_LIST_PAGES = 1024,    /* pages of one answer */
+    TIFF_LIST_PAGES = 64,      /* pages of one answer, which a slow disk gives in time, too */
     TIFF_MAX_BLOCK = 1 << 28,  /* limit of a strip or tile, decoded and in the file, and of libtiff's allocations */
     TIFF_PIECE_BYTES = 2 << 20 /* rows that are decoded by one job, unless a strip or a row of tiles has more */
 };
+#define TIFF_MAX_TOGETHER (UINT64_C(1) << 30) /* bytes of rows that are decoded together */
 
 struct tiff_page {
     int32_t file, number; /* number counts from 1 within the file */
     uint64_t directory;   /* where its directory begins */
     uint64_t pixels; /* where its rows lie one after the other, as they are but for the byte order; 0: they do not */
-    bool swapped;    /* of such rows: in the other byte order */
+    uint8_t swapped; /* 0, or such rows are in the other byte order */
     uint32_t width, height;
     uint32_t rows;                   /* of the highest strip or of a tile, which are decoded together */
     uint32_t dtype;                  /* enum ts_dtype, in the file */
@@ -42,10 +43,10 @@ struct tiff_job {
 struct tiff_reply {
     int32_t n_pages; /* that were listed and are good */
     uint64_t next;   /* directory of the page after them; 0: none */
-    bool failed;
-    int32_t number;                 /* the page that is refused; 0: the file */
-    char code[TIFF_CODE_BYTES];     /* why, */
-    char text[2 * TIFF_TEXT_BYTES]; /* in a phrase */
+    uint8_t failed;  /* not 0: a page is refused */
+    int32_t number;  /* that page; 0: the file */
+    char code[TIFF_CODE_BYTES];
+    char text[2 * TIFF_TEXT_BYTES]; /* says why in a phrase */
     int64_t n_warnings;             /* of libtiff, since the last answer */
     char warning[TIFF_TEXT_BYTES];  /* and the first of them */
 };

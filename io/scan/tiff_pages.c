@@ -170,7 +170,8 @@ static enum ts_status begin_file(struct tiff_pages *pages, int64_t i, struct tif
                : status;
 }
 
-/* Where files that cannot be opened are skipped, *skipped: this one is, and nothing is reported. */
+/* Where files that cannot be opened are skipped, *skipped: this one is, and nothing is reported. A failure of the
+ * machine skips no file: it is met again, and reported. */
 static enum ts_status open_file(struct tiff_pages *pages, int64_t i, struct tiff_reply *reply, bool *skipped,
                                 struct ts_diag *diag)
 {
@@ -179,10 +180,13 @@ static enum ts_status open_file(struct tiff_pages *pages, int64_t i, struct tiff
     struct ts_diag *trial = ts_diag_create();
     if (!trial)
         return ts_diag_no_memory(diag, 0);
-    *skipped = begin_file(pages, i, reply, trial) != TS_OK;
+    const enum ts_status status = begin_file(pages, i, reply, trial);
+    *skipped = status == TS_BAD_INPUT;
     pages->n_skipped += *skipped;
     ts_diag_destroy(trial);
-    return TS_OK;
+    if (*skipped)
+        ts_tiff_end_worker(pages); /* which may have opened the file under the number that the next one gets */
+    return status == TS_OK || *skipped ? TS_OK : begin_file(pages, i, reply, diag);
 }
 
 /* Returns true where the worker's description of a page of the file that is open is one that it may give. */
@@ -196,7 +200,9 @@ static bool is_possible(const struct tiff_pages *pages, const struct tiff_page *
         page->raw_bytes > file_bytes)
         return false;
     const uint64_t bytes = (uint64_t)page->width * page->height * ts_dtype_bytes((enum ts_dtype)page->dtype);
-    return page->pixels == 0 || (bytes <= file_bytes && page->pixels <= file_bytes - bytes);
+    const uint64_t together = (uint64_t)page->width * page->rows * ts_dtype_bytes((enum ts_dtype)page->dtype);
+    return page->pixels == 0 ? together <= TIFF_MAX_TOGETHER
+                             : bytes <= file_bytes && page->pixels <= file_bytes - bytes;
 }
 
 static void take_largest(size_t *largest, uint64_t value)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A source that passes every call on to the whole source, with z moved by the first slice of the range, and by those of
+ * This source passes every call on to the whole source, with z moved by the first slice of the range, and by those of
  * the volumes before the one that is taken. The facts about its slices are the whole's own, from that slice on.
  */
 #include "io/source/source_slices.h"
@@ -15,7 +15,7 @@ struct cut_source {
     int64_t offset; /* number of its slice 0 in the whole */
 };
 
-/* A part of a source: slices [first, first + n) of each volume, or of the one that is taken. */
+/* This part of a source is slices [first, first + n) of each volume, or of the one that is taken. */
 struct part {
     int64_t first, n, volume; /* volume -1: all */
 };

@@ -15,7 +15,7 @@
           .doc = "which slices (of a scan: detector rows) are read: one number, or [first, end], from 0 and without "  \
                  "the end; absent: all, and of flats and darks those of `input`")
 
-/* The parameter of a format whose images may have several volumes, and whose parameter struct has the field `struct
+/* This is the parameter of a format whose images may have several volumes. Its parameter struct has the field `struct
  * ts_numbers take`. */
 #define TAKE_PARAM(type)                                                                                               \
     PARAM(type, take, .optional = true, .unit = "", .min = 0, .max = 1 << 20,                                          \

@@ -18,7 +18,7 @@ enum { NIFTI_METER = 1, NIFTI_MM = 2, NIFTI_MICRON = 3, NIFTI_LENGTHS = 7 };
 enum { NIFTI_SECONDS = 8, NIFTI_MILLISECONDS = 16, NIFTI_MICROSECONDS = 24, NIFTI_TIMES = 56 };
 /* A transform's code says that there is none, or one to the coordinates of the scanner. */
 enum { NIFTI_UNKNOWN = 0, NIFTI_SCANNER = 1 };
-/* The text of a header behind which the name of a fourth axis stands that is neither time nor echo nor b-value. */
+/* Behind this text a header has the name of a fourth axis that is neither time nor echo nor b-value. */
 #define NIFTI_VOLUMES_BY "; volumes by "
 /* An axis of version 1 has at most this length. */
 enum { NIFTI_1_LONGEST = 32767 };

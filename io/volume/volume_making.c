@@ -53,6 +53,19 @@ static void load_row(const struct volume_layout *layout, double *row, const void
         row[i] = (double)numbers[i];
 }
 
+/* Counts integers of 64 bits that the doubles of a row do not hold, but floats do. */
+static void count_integers(const struct volume_layout *layout, const double *row, const void *from, size_t n,
+                           struct ts_rounding *rounding)
+{
+    for (size_t i = 0; i < n; i++) {
+        const long double number =
+            layout->is_signed ? (long double)((const int64_t *)from)[i] : (long double)((const uint64_t *)from)[i];
+        const double change = (double)fabsl((number - (long double)row[i]) * (long double)layout->slope);
+        rounding->n += change > 0 && (double)(float)row[i] == row[i];
+        rounding->most = fmax(rounding->most, change);
+    }
+}
+
 /* Returns true where numbers of the file stayed finite as 32-bit floats. */
 static bool stays_finite(const double *row, const float *made, size_t n)
 {
@@ -78,6 +91,8 @@ bool ts_volume_make_slice(const struct volume_layout *layout, const struct volum
             memcpy(out + (size_t)y * pitch, from, pitch);
         } else {
             load_row(layout, row, from, n);
+            if (making->rounds && layout->stored == TS_U64)
+                count_integers(layout, row, from, n, rounding);
             scale_row(layout, image->dtype, row, n, out + (size_t)y * pitch);
             if (image->dtype == TS_F32)
                 finite &= stays_finite(row, (const float *)(out + (size_t)y * pitch), n);

@@ -35,7 +35,8 @@ static bool is_other_key(const struct load *load, const char *key)
     return false;
 }
 
-/* Stages, or formats of an input: those that have the parameter, and the one whose parameters the set has. */
+/* These are the stages, or the formats of an input, that have the parameter, and the one whose parameters the set has.
+ */
 struct owners {
     const char *names[MOST_ELSEWHERE], *own;
     size_t n; /* more than MOST_ELSEWHERE where there are too many */

@@ -120,8 +120,8 @@ static enum ts_status run_chain(struct ts_chain *chain, const char *output, stru
 static enum ts_status refuse_inputs(const char *path, const char *input, struct ts_diag *diag)
 {
     ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "inputs-differ", .stage = input},
-                  "the slices are not those that the result was computed from");
-    return ts_diag_hint(diag, "`tomostage verify %s --inputs PATH` names them", path);
+                  "this input is not the one that the result was computed from");
+    return ts_diag_hint(diag, "`tomostage verify %s --inputs PATH` names what differs", path);
 }
 
 static enum ts_status print_verdict(const struct comparison *comparison, const struct hdf5_proof proofs[2],
@@ -187,7 +187,7 @@ static enum ts_status rerun_result(const char *path, struct ts_diag *diag)
     if (status == TS_OK && !arguments.options.device)
         arguments.options.device = ts_rerun_device(&recorded.made);
     name_output(output);
-    if (status == TS_OK)
+    if (status == TS_OK && arguments.n_sets == 0) /* which may say how the inputs are to be read */
         status = ts_inputs_glance(&recorded, &other, diag);
     if (status == TS_OK && other)
         status = refuse_inputs(path, other, diag);

@@ -70,7 +70,7 @@ static bool can_read_again(const struct ts_chain *chain)
     return stat(chain->source_name, &status) != 0 || S_ISREG(status.st_mode);
 }
 
-/* What a run makes on its way, and leaves for its end. */
+/* A run makes these on its way, and leaves them for its end. */
 struct made {
     struct ts_chain *chain;
     struct ts_plan *plan;
@@ -121,6 +121,7 @@ static int finish_take(struct ts_diag *diag, enum ts_status status, bool json)
         return (int)status;
     }
     const int code = ts_command_finish_take(diag, status, json);
+    ts_command_flush(); /* what says that the run was stopped is written past the buffer */
     return status == TS_STOPPED ? ts_cli_signals_stopped() : code;
 }
 

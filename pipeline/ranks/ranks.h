@@ -31,7 +31,7 @@ bool ts_ranks_speaks(void);
 
 /* Waits until all ranks meet. Returns TS_OK where all of them do, else the status of the first one that failed. */
 enum ts_status ts_ranks_agree(enum ts_status status);
-/* As above, and makes each of two numbers the least that any rank has. */
+/* Does the same, and makes each of two numbers the least that any rank has. */
 enum ts_status ts_ranks_least(enum ts_status status, int64_t numbers[2]);
 
 /* Send bytes to another rank, and receive as many from it. Both wait for the other. */

@@ -21,7 +21,7 @@ struct report_stage {
     int64_t value;      /* index of the value of a sweep for which it stands; -1: it stands before the sweep */
     const char *name;   /* that the chain gives; "": none */
     const char *input;  /* label of the stage, or name of the input, whose image it takes */
-    const char *device; /* "cpu", "cuda:0" */
+    const char *device; /* "cpu", "cuda" */
 };
 
 /* These are the values of a sweep. */

@@ -7,6 +7,7 @@
  * Halos are not exchanged. Each rank reads and computes those of its slabs, as one process does that does not keep the
  * images whole.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "io/source/source_slices.h"
@@ -38,6 +39,12 @@ enum ts_status ts_run_compare_plans(const struct ts_plan *plan, struct ts_diag *
 {
     const int64_t numbers[] = {plan->n_passes, plan->n_volumes, plan->slab_slices, plan->n_nodes};
     uint64_t hash = add_bytes(0xCBF29CE484222325, numbers, sizeof numbers);
+    char *chain = ts_chain_canonical(plan->chain);
+    if (chain)
+        hash = add_bytes(hash, chain, strlen(chain));
+    free(chain);
+    if (plan->chain->output.path)
+        hash = add_bytes(hash, plan->chain->output.path, strlen(plan->chain->output.path));
     for (int32_t i = 0; i < plan->n_nodes; i++)
         hash = add_node(hash, &plan->nodes[i]);
     /* All are equal where the least is the greatest. */
@@ -186,8 +193,9 @@ enum ts_status ts_run_unite_tables(struct run *run, enum ts_status status)
 }
 
 /* Joins what the ranks know of the slices of a source. Each rank has noted what its own readings lost, in slices that
- * others read as well, so that the largest loss of all is noted in the place of theirs. */
-static void unite_facts(const struct source *source)
+ * others read as well, so that the largest loss of all is noted in the place of theirs. Refuses slices that have other
+ * pixels on another rank. */
+static enum ts_status unite_facts(const struct source *source, const char *name, struct ts_diag *diag)
 {
     const int64_t n = ts_source_number(source, ts_source_total(source) - 1) + 1;
     struct ts_rounding some = {0};
@@ -204,9 +212,22 @@ static void unite_facts(const struct source *source)
     least[1] = -least[1];
     memcpy(&some.most, &least[1], sizeof some.most);
     some.n = least[0];
-    ts_ranks_unite(source->slices, (size_t)n * sizeof *source->slices);
+    const size_t bytes = (size_t)n * sizeof *source->slices;
+    struct source_slice *own = malloc(bytes);
+    if (own)
+        memcpy(own, source->slices, bytes);
+    ts_ranks_unite(source->slices, bytes);
     if (some.n == ROUNDING_SOME)
         ts_rounding_join(&source->slices[0].rounding, &some);
+    enum ts_status status = own ? TS_OK : ts_diag_no_memory(diag, bytes);
+    for (int64_t i = 0; status == TS_OK && i < n; i++)
+        if (*own[i].pixel_sha256 && strcmp(own[i].pixel_sha256, source->slices[i].pixel_sha256) != 0) {
+            status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "ranks-differ", .stage = name},
+                                   "slice %lld has other pixels on another rank", (long long)i);
+            ts_diag_hint(diag, "the inputs must be the same on every machine");
+        }
+    free(own);
+    return status;
 }
 
 enum ts_status ts_run_unite_slices(struct run *run, enum ts_status status)
@@ -216,10 +237,10 @@ enum ts_status ts_run_unite_slices(struct run *run, enum ts_status status)
         return status;
     for (int32_t i = 0; i < run->plan->n_nodes; i++) {
         const struct source *source = run->plan->nodes[i].source;
-        if (source)
-            unite_facts(source);
+        const enum ts_status united = source ? unite_facts(source, run->plan->nodes[i].label, run->diag) : TS_OK;
+        status = status == TS_OK ? united : status;
         if (run->nodes[i].saved)
             ts_ranks_unite(run->nodes[i].saved, ts_plan_saved_bytes(run->plan, i));
     }
-    return TS_OK;
+    return ts_ranks_agree(status);
 }

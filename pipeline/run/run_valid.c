@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "io/source/source_slices.h"
 #include "pipeline/run/run.h"
 #include "stages/engine/validity.h"
 
@@ -85,7 +86,7 @@ static void warn_of(struct run *run, int32_t node)
     const double all = (double)n_slices * (double)ts_slice_count(&source->image);
     int64_t n = 0;
     for (int64_t z = 0; source->image.masked && z < n_slices; z++)
-        n += source->slices[z].padding_count;
+        n += source->slices[ts_source_number(source, z)].padding_count;
     if (n == 0)
         return;
     ts_diag_warning(run->diag, &(struct diag_site){.code = "padding-excluded", .stage = run->plan->nodes[node].label},
@@ -118,15 +119,15 @@ static void warn_of_rounding(struct run *run, int32_t node)
     const struct plan_node *maker = of->source->image.dtype == TS_F32 ? of : maker_of_floats(run->plan, node);
     struct ts_rounding rounding = {0};
     for (int64_t z = 0; z < ts_source_total(of->source); z++)
-        ts_rounding_join(&rounding, &of->source->slices[z].rounding);
+        ts_rounding_join(&rounding, &of->source->slices[ts_source_number(of->source, z)].rounding);
     if (rounding.n == 0 || !maker)
         return;
     char count[32] = "some";
     if (rounding.n != ROUNDING_SOME)
         snprintf(count, sizeof count, "%lld", (long long)rounding.n);
     ts_diag_warning(run->diag, &(struct diag_site){.code = "values-rounded", .stage = maker->label},
-                    "%s values of %s have no 32-bit float and are rounded to one, by at most %.6g", count, of->label,
-                    rounding.most);
+                    "%s values of %s have no 32-bit float and are rounded %s, by at most %.6g", count, of->label,
+                    maker == of ? "to one" : "where floats are made of them", rounding.most);
 }
 
 enum ts_status ts_run_write_masks(struct run *run)

@@ -216,8 +216,11 @@ void ts_stage_reduced_add_after(struct stage_reduced *reduced, int input, const 
     const struct stage_context *context = volume_context(reduced);
     const struct stage_reduction *reduction = context->stage->reduction;
     const int64_t n = slab->axes[0].n;
-    if (reduction->partial_bytes(context, input) == 0)
+    if (reduction->partial_bytes(context, input) == 0) {
+        if (await)
+            await(user);
         return;
+    }
     for (int64_t done = 0; done < n;) {
         /* Exact merging: each slot gets a contiguous group of slices. Else, and where slices are packed, each slot gets
          * one slice, again and again. */
