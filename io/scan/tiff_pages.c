@@ -170,8 +170,8 @@ static enum ts_status begin_file(struct tiff_pages *pages, int64_t i, struct tif
                : status;
 }
 
-/* Where files that cannot be opened are skipped, *skipped: this one is, and nothing is reported. A failure of the
- * machine skips no file: it is met again, and reported. */
+/* Opens a file, or sets *skipped and reports nothing where the chain skips files that cannot be opened and this is one.
+ * A failure of the machine skips no file: it is met again, and reported. */
 static enum ts_status open_file(struct tiff_pages *pages, int64_t i, struct tiff_reply *reply, bool *skipped,
                                 struct ts_diag *diag)
 {

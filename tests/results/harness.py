@@ -2,6 +2,7 @@
 """Tests of the built program in functions: each has a folder of its own, and one that cannot run raises Skip with the reason.
 
 The first argument of the script is the program. The public images are found through TOMOSTAGE_DATA."""
+import hashlib
 import os
 import shutil
 import subprocess
@@ -32,6 +33,18 @@ def run(*arguments, expect=0, cwd=None):
     done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, errors="replace", cwd=cwd)
     assert expect in (done.returncode, None), f"{arguments}: exit {done.returncode}, expected {expect}\n{done.stderr}"
     return done
+
+
+def digest(path):
+    """The digest of a file, or of all files of a folder."""
+    found = hashlib.sha256()
+    names = [path] if os.path.isfile(path) else sorted(os.path.join(a, n) for a, _, names in os.walk(path) for n in names)
+    assert names, f"{path} is missing"
+    for name in names:
+        found.update(os.path.relpath(name, path).encode())
+        with open(name, "rb") as file:
+            found.update(file.read())
+    return found.hexdigest()
 
 
 def run_tests():

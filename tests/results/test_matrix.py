@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The bytes of a result depend neither on threads, nor on how z was cut into slabs, nor on the run: on each device that is
-there, every chain runs with 1 and 2 threads and 3 sizes 3 sizes of slabs, 10 times each. What is made from a result, its report, its
+there, every chain runs with 1 and 2 threads and 3 sizes of slabs, 10 times each. What is made from a result, its report, its
 picture and its crate, has the same bytes each time, and a batch and a second run (`rerun`) make the result again.
 
 usage: test_matrix.py PROGRAM. What needs a GPU is left out where there is none, with a line that says so. Prints one line a chain and device, and a closing line that counts the runs."""
 import concurrent.futures
-import hashlib
 import json
 import os
 import re
@@ -14,6 +13,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+from harness import digest
 
 PROGRAM = os.path.abspath(sys.argv[1])
 THREADS, SLABS = (1, 2), 3
@@ -38,18 +39,6 @@ def fail(text):
     global failed
     failed += 1
     print("FAILED ", text)
-
-
-def digest(path):
-    """The digest of a file, or of all files of a folder."""
-    found = hashlib.sha256()
-    names = [path] if os.path.isfile(path) else sorted(os.path.join(a, n) for a, _, names in os.walk(path) for n in names)
-    assert names, f"{path} is missing"
-    for name in names:
-        found.update(os.path.relpath(name, path).encode())
-        with open(name, "rb") as file:
-            found.update(file.read())
-    return found.hexdigest()
 
 
 def expect_one(name, digests):

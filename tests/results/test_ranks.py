@@ -2,7 +2,6 @@
 """Several ranks under mpirun write the bytes that one process writes, end together where one of them fails, and leave nothing behind.
 
 usage: test_ranks.py PROGRAM MPIRUN, of a build with TOMOSTAGE_MPI=ON. Prints a line for each test, and one that counts them."""
-import hashlib
 import json
 import os
 import shutil
@@ -13,7 +12,7 @@ import sys
 import tempfile
 import time
 
-from harness import PROGRAM, Skip, run, run_tests, test
+from harness import PROGRAM, Skip, digest, run, run_tests, test
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DATASETS = os.path.join(HERE, "../../datasets")
@@ -38,18 +37,6 @@ def ranks_run(n, *arguments, expect=0):
     code, out, err = end(launch(n, *arguments))
     assert code == expect, f"{n} ranks, {arguments}: exit {code}, expected {expect}\n{out}{err}"
     return out, err
-
-
-def digest(path):
-    """The digest of a file, or of all files of a folder."""
-    found = hashlib.sha256()
-    names = [path] if os.path.isfile(path) else sorted(os.path.join(a, n) for a, _, names in os.walk(path) for n in names)
-    assert names, f"{path} is missing"
-    for name in names:
-        found.update(os.path.relpath(name, path).encode())
-        with open(name, "rb") as file:
-            found.update(file.read())
-    return found.hexdigest()
 
 
 def make_inputs():

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which images have the same diffusion weighting: gradients that are rounded in each slice, many of them near to one
- * another, and the 1 % to which the weightings of a volume may differ where nothing else fits.
+ * Images have the same diffusion weighting although a header rounds their gradients slice by slice, and many gradients
+ * are near to one another. Where nothing else fits, the weightings of a volume may differ by 1 %.
  */
 #include <criterion/criterion.h>
 #include <math.h>
