@@ -50,7 +50,9 @@ struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
                             .have_padding_limit = image->have_padding_limit,
                             .padding = image->padding,
                             .padding_limit = image->padding_limit,
-                            .digest = !source->base.no_digests};
+                            .digest = !source->base.no_digests,
+                            .labels = source->labels,
+                            .bits = source->bits};
     if (dicom_is_compressed(file->syntax))
         job.stream = file->streams[image->frame];
     else
