@@ -46,6 +46,7 @@ struct dicom_job {
     double padding, padding_limit; /* as in struct dicom_image */
     bool digest;                   /* the digests are asked for; else they stay 0 */
     bool labels, bits;             /* as in struct dicom_source */
+    bool rounds;                   /* values may have no 32-bit float, and those that have none are counted */
     char sop_instance[DICOM_UID_MAX];
 };
 
