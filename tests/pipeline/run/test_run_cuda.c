@@ -74,13 +74,12 @@ static void run_on(struct memory_chain *memory, const char *device, int64_t step
 /* The chain on the CPU and on a CUDA device, and with the same bytes on several, which are the same one. */
 static void compare_devices(struct memory_chain *memory, double relative)
 {
-    const int64_t steps = ts_test_few() ? 1 : 4;
     struct ts_plan *plan = make_plan(memory, "cpu", on_cpu);
     unsigned char *first = NULL;
     size_t first_size = 0;
     ts_test_plan_run(plan);
     ts_plan_destroy(plan);
-    run_on(memory, "cuda", steps, &first, &first_size);
+    run_on(memory, "cuda", ts_test_few() ? 1 : 4, &first, &first_size);
     cr_assert_gt(ts_test_compare_hdf5(on_cpu, on_cuda, relative), 0);
     for (int two = 0; two < 2; two++)
         run_on(memory, two ? "cuda:0,0" : "cuda:0,0,0", 1, &first, &first_size);
