@@ -448,6 +448,8 @@ enum ts_status ts_run_walk(struct run *run, void (*on_slab)(struct run *))
             status = ts_run_on_devices(run, run->back_end->drain);
         if (status == TS_OK)
             status = ts_run_join_tables(run);
+        if (status == TS_OK && run->back_end->begin_call && atomic_exchange(&run->iterating, 0) > 0)
+            on_slab(run); /* what it left out while slabs were only enqueued */
         status = ts_run_unite_tables(run, status);
         if (status == TS_OK && run->plan->n_volumes > 1)
             status = ts_run_next_volume(run);
