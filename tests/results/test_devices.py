@@ -143,7 +143,7 @@ def who_gets_what(folder):
 
 
 def main():
-    run("phantom", "head", "-o", "first", "--size", "16", "--slices", "2", "--quiet", cwd=INPUTS)
+    run("phantom", "head", "-o", "first", "--size", "16", "--slices", "5", "--quiet", cwd=INPUTS)
     done = run("check", "dicom first | rescale | hdf5 y.h5", "--device", "cuda", "--json", expect=None, cwd=INPUTS)
     refused = json.loads(done.stdout.splitlines()[0])
     if refused.get("code") in ("cuda-not-built", "cuda-no-driver", "cuda-no-device"):
