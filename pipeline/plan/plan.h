@@ -123,6 +123,8 @@ struct ts_plan {
 /* Returns true where the device that is `wanted`, as above, may turn out to be a CUDA device: the chain alone decides,
  * no driver is asked. */
 bool ts_plan_may_use_cuda(const struct ts_chain *chain, const char *wanted);
+/* Returns true where every stage of the chain can run on a CUDA device and one computes there, in whichever build. */
+bool ts_plan_computes_on_cuda(const struct ts_chain *chain);
 /* Fills device, cuda, the devices and gpu_budget_bytes for a word that ts_device_choice_parse knows, and 0 for the
  * default budget. */
 enum ts_status ts_plan_device(struct ts_plan *plan, const char *wanted, int64_t gpu_memory_bytes, struct ts_diag *diag);

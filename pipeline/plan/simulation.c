@@ -51,6 +51,7 @@ void ts_simulation_run(const struct ts_plan *plan, struct simulation *simulation
     struct simulated_slab now = {.steps = simulation->steps};
     const int parts = plan->n_ranks * plan->n_devices;
     for (int part = 0; part < parts; part++) {
+        now.rank = part % plan->n_ranks; /* the rounds of a rank go to its devices in turn */
         for (int32_t i = 0; i < plan->n_nodes; i++)
             memset(simulation->done[i], 0, (size_t)plan->nodes[i].out.axes[0].n);
         for (now.pass = 0; now.pass < plan->n_passes; now.pass++)
