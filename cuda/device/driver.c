@@ -299,6 +299,23 @@ static enum ts_status add(struct stage_driver *base, int input, const struct ts_
     return mark(driver, status);
 }
 
+enum ts_status ts_cuda_driver_bring_total(struct stage_driver *base, const struct stage_driver *of_other, int input,
+                                          struct cuda_event *reached)
+{
+    struct cuda_driver *driver = cuda_of(base);
+    const struct cuda_driver *other = (const struct cuda_driver *)of_other;
+    const size_t bytes = driver->cuda->reduction->partial_bytes(&base->context, input);
+    driver->begun[input] = other->begun[input];
+    if (bytes == 0 || !other->begun[input])
+        return TS_OK;
+    enum ts_status status = ts_cuda_event_record(other->session, reached, CUDA_COMPUTE);
+    if (status == TS_OK)
+        status = ts_cuda_queue_waits(driver->session, CUDA_COMPUTE, reached);
+    return status == TS_OK ? ts_cuda_copy(driver->session, CUDA_COMPUTE, CUDA_BETWEEN, driver->partials[input],
+                                          other->partials[input], bytes)
+                           : status;
+}
+
 /* Copies to pinned memory and waits. */
 static enum ts_status fetch(struct cuda_driver *driver, const void *from, size_t bytes)
 {
