@@ -25,6 +25,8 @@ enum ts_status ts_cuda_driver_create(struct cuda_session *session, const struct 
                                      int64_t slab_slices, void *padded, struct stage_driver **driver);
 /* Copies the tables that the map wrote to driver->reduced, and waits for the queue. */
 enum ts_status ts_cuda_driver_fetch_tables(struct stage_driver *driver);
+/* Copies them back, with rows that were put in driver->reduced. */
+enum ts_status ts_cuda_driver_load_tables(struct stage_driver *driver);
 
 /* Records a pair of events around each stretch of work on the device from now on, for benchmarks. NULL: no more. */
 enum { CUDA_TIMER_EVENTS = 64 };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/available.h"
+#include "pipeline/plan/plan_checkpoint.h"
 #include "pipeline/plan/plan_choose.h"
 #include "pipeline/ranks/ranks.h"
 
@@ -65,6 +66,7 @@ enum ts_status ts_plan_take_options(struct ts_plan *plan, const struct ts_option
     if (options->threads > 0)
         plan->threads = plan->writer_threads = options->threads;
     plan->budget_bytes = options->memory_bytes > 0 ? options->memory_bytes : default_budget();
+    ts_plan_take_checkpoint(plan, options, diag);
     plan->force = options->force;
     plan->on_event = options->on_event;
     plan->user = options->user;
