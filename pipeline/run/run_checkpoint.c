@@ -174,8 +174,8 @@ bool ts_run_pauses(struct run *run)
     const double took = checkpoint->slab_began > 0 ? now - checkpoint->slab_began : 0;
     checkpoint->slab_seconds = took > checkpoint->slab_seconds ? took : checkpoint->slab_seconds;
     checkpoint->slab_began = now;
-    return atomic_load(&run->plan->pause) ||
-           (ends > 0 && checkpoint->n_kept > 0 && now + checkpoint->slab_seconds > ends);
+    return checkpoint->n_kept > 0 &&
+           (atomic_load(&run->plan->pause) || (ends > 0 && now + checkpoint->slab_seconds > ends));
 }
 
 /* ---- its end ------------------------------------------------------------------------------------- */

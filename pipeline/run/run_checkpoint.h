@@ -40,7 +40,7 @@ enum ts_status ts_run_checkpoint_begin(struct run *run);
 /* Removes the checkpoint where the run has succeeded, else says where it is (checkpoint). Frees what was allocated. */
 void ts_run_checkpoint_end(struct run *run, enum ts_status status);
 /* Returns true where the run should stop before the next slab: it was asked to, or the time is up. A process that has
- * kept no slab yet goes on, so that runs shorter than they should be get on as well. */
+ * kept no slab yet goes on, so that a run which is stopped again and again gets on. */
 bool ts_run_pauses(struct run *run);
 
 /* ---- the slab at hand (pipeline/run/run_slab.c); without a checkpoint these do nothing -------------- */
