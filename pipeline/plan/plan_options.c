@@ -4,7 +4,6 @@
  */
 #include "pipeline/plan/plan_options.h"
 
-#include <sched.h>
 #include <string.h>
 
 #include "core/available.h"
@@ -12,18 +11,12 @@
 #include "pipeline/plan/plan_choose.h"
 #include "pipeline/ranks/ranks.h"
 
-static int processor_count(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
 /* Ranks that may use the same processors share them. The writer of rank 0 has them all: it compresses what all ranks of
  * all machines compute, and they wait for it. */
 static void share_processors(struct ts_plan *plan)
 {
     const int share = ts_ranks().processors;
-    plan->threads = plan->writer_threads = processor_count();
+    plan->threads = plan->writer_threads = ts_processors();
     if (share > 0 && share < plan->threads)
         plan->threads = share;
 }
