@@ -9,6 +9,7 @@
  * sizes alone fix.
  */
 #include "cuda/denoising/tv.cuh"
+#include "cuda/device/progress.cuh"
 #include "cuda/values/reductions.cuh"
 
 extern "C" {
@@ -27,6 +28,7 @@ struct job {
     float *values;              /* f of integers and of masked images; NULL where it is the input */
     double *partial;            /* of each chunk of each plane */
     int32_t *done;
+    const struct cuda_call *call;
     cudaStream_t stream;
 };
 
@@ -176,6 +178,7 @@ struct decision {
     double *distances; /* the rows of the output's planes in the tables */
     uint32_t *counts;
     int32_t *done;
+    struct cuda_report report;
 };
 
 static __device__ double distance_of(double gap, double pixels)
@@ -183,11 +186,17 @@ static __device__ double distance_of(double gap, double pixels)
     return gap <= 0 ? 0 : sqrt(2 * gap / pixels);
 }
 
-/* One block runs: a warp sums the gap of a plane and records it, then the first thread sums those of the planes. */
+/* One block runs: a warp sums the gap of a plane and records it, then the first thread sums those of the planes. It
+ * reports the largest distance, in 3D that of all planes. Distances are not negative, and the bits of such doubles are
+ * ordered as they are. */
 static __global__ void __launch_bounds__(DECIDE_THREADS) decide(struct decision d, double *gaps)
 {
-    __shared__ int32_t all;
+    __shared__ int32_t all, looked;
+    __shared__ unsigned long long largest;
     const int lane = (int)(threadIdx.x % CUDA_WARP);
+    if (threadIdx.x == 0)
+        largest = looked = 0;
+    __syncthreads();
     for (int64_t z = d.range.first + threadIdx.x / CUDA_WARP; z < d.range.end; z += DECIDE_THREADS / CUDA_WARP) {
         double gap = 0;
         if (d.done[z])
@@ -200,6 +209,8 @@ static __global__ void __launch_bounds__(DECIDE_THREADS) decide(struct decision 
             continue;
         const double distance = distance_of(gap, (double)d.plane);
         const int64_t to = z - d.range.z;
+        atomicMax(&largest, (unsigned long long)__double_as_longlong(distance));
+        looked = true;
         gaps[z * d.n_chunks] = gap;
         if (!d.volume)
             d.done[z] = d.stops && distance <= d.tolerance;
@@ -212,17 +223,27 @@ static __global__ void __launch_bounds__(DECIDE_THREADS) decide(struct decision 
         d.counts[to] = (uint32_t)d.iterations;
     }
     __syncthreads();
+    if (!d.volume && looked && threadIdx.x == 0)
+        ts_cuda_report_write(d.report, __longlong_as_double((long long)largest));
     if (!d.volume || !d.stops || d.done[d.range.first])
         return;
     if (threadIdx.x == 0) {
         double total = 0;
         for (int64_t z = d.range.first; z < d.range.end; z++)
             total += gaps[z * d.n_chunks];
-        all = distance_of(total, (double)d.plane * (double)(d.range.end - d.range.first)) <= d.tolerance;
+        const double distance = distance_of(total, (double)d.plane * (double)(d.range.end - d.range.first));
+        all = distance <= d.tolerance;
+        ts_cuda_report_write(d.report, distance);
     }
     __syncthreads();
     for (int64_t z = d.range.first + threadIdx.x; z < d.range.end; z += DECIDE_THREADS)
         d.done[z] = all;
+}
+
+static struct cuda_report report_of(const struct job *job, int64_t done)
+{
+    const int64_t most = job->params->iterations;
+    return ts_cuda_report(job->call, done, most, (double)done / (double)most);
 }
 
 static enum ts_status look_at(struct job *job, const struct tv_fields *fields, struct tv_step step,
@@ -248,7 +269,8 @@ static enum ts_status look_at(struct job *job, const struct tv_fields *fields, s
                                job->params->tolerance,
                                (double *)tables[TV_TABLE_DISTANCE].data,
                                (uint32_t *)tables[TV_TABLE_ITERATIONS].data,
-                               job->done};
+                               job->done,
+                               report_of(job, i)};
     decide<<<1, DECIDE_THREADS, 0, job->stream>>>(d, job->partial);
     return ts_cuda_launched(job->context, "tv decide");
 }
@@ -278,6 +300,20 @@ static enum ts_status advance(struct job *job, int64_t *i, struct tv_step *step,
     return ts_cuda_tv_step(job->context, &job->planes, from, to, steps, n, range.first, range.end, job->stream);
 }
 
+static __global__ void carried_out(struct cuda_report report)
+{
+    ts_cuda_report_write(report, NAN);
+}
+
+/* Reports iterations where no look does until the last one. */
+static enum ts_status report(const struct job *job, int64_t i)
+{
+    if (!job->call->progress || job->params->stop != TV_NEVER)
+        return TS_OK;
+    carried_out<<<1, 1, 0, job->stream>>>(report_of(job, i));
+    return ts_cuda_launched(job->context, "tv carried_out");
+}
+
 static enum ts_status iterate(struct job *job, float *out)
 {
     struct tv_step step = ts_tv_step_first(job->params);
@@ -292,6 +328,8 @@ static enum ts_status iterate(struct job *job, float *out)
         if (status != TS_OK || i == job->params->iterations)
             return status;
         status = advance(job, &i, &step, &side);
+        if (status == TS_OK)
+            status = report(job, i);
         if (status != TS_OK)
             return status;
     }
@@ -306,6 +344,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     struct job job = describe(context, volume ? range.end - range.first : n);
     struct memory_layout layout = {call->scratch, CUDA_ALIGNMENT, 0};
     lay_out(&job, &layout);
+    job.call = call;
     job.stream = call->stream;
     job.range = {0, job.planes.n, volume ? range.z - range.first : 0, n};
     const int64_t skipped = volume ? range.first - (out->z_first - halo) : 0;
@@ -325,5 +364,5 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 }
 
 extern "C" {
-const struct stage_cuda tv_cuda = {.scratch_bytes = scratch_bytes, .map = map};
+const struct stage_cuda tv_cuda = {.scratch_bytes = scratch_bytes, .map = map, .iterates = true};
 }

@@ -34,7 +34,8 @@ struct cuda_driver {
     struct cuda_texture_set *textures; /* of the inputs of map() so far */
     size_t host_result_bytes, constants_bytes;
     struct cuda_timer *timer;
-    struct cuda_packed packed; /* used where pixels are left out */
+    const struct cuda_reporting *reporting; /* NULL: nobody asks how far the map is */
+    struct cuda_packed packed;              /* used where pixels are left out */
 };
 
 static struct cuda_driver *cuda_of(struct stage_driver *driver)
@@ -241,6 +242,11 @@ void ts_cuda_driver_time(struct stage_driver *driver, struct cuda_timer *timer)
     cuda_of(driver)->timer = timer;
 }
 
+void ts_cuda_driver_report(struct stage_driver *driver, const struct cuda_reporting *reporting)
+{
+    cuda_of(driver)->reporting = reporting;
+}
+
 /* Records an event where a stretch of work that is timed begins or ends. */
 static enum ts_status mark(struct cuda_driver *driver, enum ts_status status)
 {
@@ -410,6 +416,10 @@ static enum ts_status map(struct stage_driver *base, const struct ts_image *slic
     for (int i = 0; i < driver->n_tables; i++)
         rows[i] = ts_image_slices(&driver->tables[i], out->z_first, out->axes[0].n);
     base->context.tables = rows;
+    if (driver->reporting) {
+        call.progress = driver->reporting->progress;
+        call.number = driver->reporting->call;
+    }
     enum ts_status status = TS_OK;
     if (driver->cuda->textures && driver->cuda->textures(&base->context))
         status = ts_cuda_textures(&driver->textures, slices, base->context.stage->name, base->context.diag,

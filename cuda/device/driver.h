@@ -7,6 +7,7 @@
 #ifndef CUDA_DEVICE_DRIVER_H
 #define CUDA_DEVICE_DRIVER_H
 
+#include "cuda/device/progress.h"
 #include "cuda/device/session.h"
 #include "stages/engine/execute.h"
 
@@ -35,6 +36,14 @@ struct cuda_timer {
     int n; /* recorded; further ones are left out */
 };
 void ts_cuda_driver_time(struct stage_driver *driver, struct cuda_timer *timer);
+
+/* Has map() report its iterations from now on, where the stage does that. The caller owns `reporting` and its pinned
+ * memory, and gives each call a number. */
+struct cuda_reporting {
+    struct cuda_progress *progress;
+    int64_t call;
+};
+void ts_cuda_driver_report(struct stage_driver *driver, const struct cuda_reporting *reporting);
 
 /* Does what ts_stage_apply does, on the context's device, with images in host memory. Checks that nothing was written
  * around the output. */

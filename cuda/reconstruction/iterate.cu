@@ -8,6 +8,7 @@
  * thread of a warp takes every 32nd chunk, joined by halving. That order depends on the sizes alone. Blocks are 256
  * threads, which keeps enough loads in flight and leaves few partial sums.
  */
+#include "cuda/device/progress.cuh"
 #include "cuda/reconstruction/iterate.cuh"
 
 extern "C" {
@@ -221,10 +222,12 @@ struct decision {
     double *residuals; /* the group's rows of the tables */
     uint32_t *counts;
     struct cuda_iterate_state *state;
+    struct cuda_report report;
 };
 
-/* Records a residual after i iterations, as stages/reconstruction/iterate.c does; true where the slice is done. */
-static __device__ bool record(const struct decision *d, int slice, double square)
+/* Records a residual after i iterations, as stages/reconstruction/iterate.c does, and which slices are done by it.
+ * Returns the residual; 0 where the slice was done before. */
+static __device__ double record(const struct decision *d, int slice, double square)
 {
     struct cuda_iterate_state *state = d->state;
     double *row = d->residuals + slice * (d->iterations + 1);
@@ -235,27 +238,30 @@ static __device__ bool record(const struct decision *d, int slice, double square
             row[k] = __longlong_as_double(0x7FF8000000000000);
     }
     if (state->done[slice])
-        return true;
+        return 0;
     const double all = state->sinogram[slice];
     const bool done = d->stop == STOP_RESIDUAL      ? square <= d->tolerance * d->tolerance * all
                       : d->stop == STOP_DISCREPANCY ? square <= d->noise * d->noise * (double)d->rays
                                                     : false;
-    row[d->i] = all > 0 ? sqrt(square / all) : square;
+    const double residual = all > 0 ? sqrt(square / all) : square;
+    row[d->i] = residual;
     d->counts[slice] += !done && d->i < d->iterations;
     state->done[slice] = done;
-    return done;
+    return residual;
 }
 
-/* One block; the first thread of a warp decides for its slice. */
+/* One block; the first thread of a warp decides for its slice. Residuals are not negative, and the bits of such doubles
+ * are ordered as they are. */
 static __global__ void __launch_bounds__(DECIDE_THREADS) decide(struct decision d)
 {
     __shared__ int going;
+    __shared__ unsigned long long largest;
     struct cuda_iterate_state *state = d.state;
     const int lane = (int)(threadIdx.x % 32);
     if (state->halt)
         return;
     if (threadIdx.x == 0)
-        going = 0;
+        largest = going = 0;
     __syncthreads();
     for (int slice = (int)(threadIdx.x / 32); slice < d.n_slices; slice += DECIDE_THREADS / 32) {
         double square = 0;
@@ -272,13 +278,16 @@ static __global__ void __launch_bounds__(DECIDE_THREADS) decide(struct decision 
         } else if (d.norm == NORM_GRADIENT) {
             state->factor[slice] = d.i == 0 || !(state->gamma[slice] > 0) ? 0 : square / state->gamma[slice];
             state->gamma[slice] = square;
-        } else if (!record(&d, slice, square)) {
-            atomicOr(&going, 1);
+        } else {
+            atomicMax(&largest, (unsigned long long)__double_as_longlong(record(&d, slice, square)));
+            atomicOr(&going, !state->done[slice]);
         }
     }
     __syncthreads();
-    if (threadIdx.x == 0 && d.norm == NORM_RESIDUAL)
-        state->halt = !going;
+    if (threadIdx.x > 0 || d.norm != NORM_RESIDUAL)
+        return;
+    state->halt = !going;
+    ts_cuda_report_write(d.report, __longlong_as_double((long long)largest));
 }
 
 enum ts_status ts_cuda_iterate_decide(struct cuda_iterate *job, enum cuda_iterate_norm norm, int64_t n, int64_t i)
@@ -291,6 +300,9 @@ enum ts_status ts_cuda_iterate_decide(struct cuda_iterate *job, enum cuda_iterat
     d.residuals = (double *)ts_slice_data(&tables[ITERATE_RESIDUAL], job->z);
     d.counts = (uint32_t *)ts_slice_data(&tables[ITERATE_COUNT], job->z);
     d.state = job->state;
+    d.report = ts_cuda_report(&job->forth_call, i, params->iterations,
+                              ((double)job->z + (double)job->n_slices * ((double)i / (double)params->iterations)) /
+                                  (double)job->in.axes[0].n);
     decide<<<1, DECIDE_THREADS, 0, job->stream>>>(d);
     return ts_cuda_launched(job->context, "decide");
 }

@@ -77,6 +77,7 @@ enum ts_status ts_cuda_iterate_map(const struct stage_context *context, const st
         .map = name##_map,                                                                                             \
         .reduction = &ts_cuda_finite_reduction,                                                                        \
         .least_slices = ts_cuda_iterate_least_slices,                                                                  \
+        .iterates = true,                                                                                              \
     };
 
 /* sinogram = A volume, volume = A' sinogram, of the group's slices. */

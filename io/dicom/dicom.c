@@ -387,6 +387,18 @@ static enum ts_status take_mask(const struct param_set *set, struct dicom_source
     return ts_dicom_mask_check(set, &source->mask, &source->base.image, diag);
 }
 
+/* Returns true where 32-bit floats round values of the series: not where these are as they are stored. */
+static bool is_rounded(const struct dicom_series *series)
+{
+    bool as_stored = true;
+    for (size_t i = 0; i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i];
+        as_stored &= image->file->float_bits == 32 && (!image->have_slope || image->slope == 1) &&
+                     (!image->have_intercept || image->intercept == 0);
+    }
+    return series->image.dtype == TS_F32 && !as_stored;
+}
+
 static enum ts_status open_dicom(const struct param_set *set, struct source **source, struct ts_diag *diag)
 {
     const struct dicom_params *params = set->values;
@@ -406,6 +418,8 @@ static enum ts_status open_dicom(const struct param_set *set, struct source **so
     status = ts_dicom_open_take(series, arena, source, diag);
     if (status != TS_OK)
         return status;
+    if (set->doubles && is_rounded(series))
+        (*source)->image.dtype = TS_F64;
     for (size_t i = 0; i < series->n_warnings; i++)
         ts_diag_warning(diag, &(struct diag_site){.code = "dicom-series"}, "%s", series->warnings[i]);
     status = ts_source_set_padding(*source, (enum source_padding)params->padding, diag);

@@ -266,5 +266,12 @@ int64_t ts_dicom_mark_range(const void *stored, enum ts_dtype dtype, size_t n, d
 void ts_dicom_rescale(void *out, enum ts_dtype dtype, const void *stored, enum ts_dtype stored_dtype, size_t n,
                       double slope, double intercept)
 {
-    by_dtype[stored_dtype].rescale(out, dtype, stored, n, slope, intercept);
+    double *doubles = out;
+    if (dtype != TS_F64) {
+        by_dtype[stored_dtype].rescale(out, dtype, stored, n, slope, intercept);
+        return;
+    }
+    ts_load_f64(doubles, stored, stored_dtype, n);
+    for (size_t i = 0; i < n; i++)
+        doubles[i] = doubles[i] * slope + intercept;
 }

@@ -238,7 +238,7 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scr
                            uint64_t *valid, struct dicom_reply *reply)
 {
     const size_t bytes = job->n * (size_t)(job->cells.bits_allocated / 8);
-    const enum ts_dtype stored = ts_dicom_stored_dtype(&job->cells);
+    enum ts_dtype stored = ts_dicom_stored_dtype(&job->cells);
     void *cells = scratch->cells;
     reply->rounding = (struct ts_rounding){0};
     if (!read_cells(job, fd, scratch, reply))
@@ -248,7 +248,9 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scr
         return;
     const bool doubles = job->cells.is_float && job->cells.bits_allocated == 64;
     reply->padding_count = mark_padding(job, cells, doubles ? TS_F64 : stored, valid);
-    if (doubles && !ts_dicom_round_doubles(cells, job->n, valid, &reply->rounding)) {
+    if (doubles && job->dtype == TS_F64)
+        stored = TS_F64;
+    else if (doubles && !ts_dicom_round_doubles(cells, job->n, valid, &reply->rounding)) {
         ts_dicom_reply_refuse(reply, "values-out-of-range", "a 64-bit value is beyond the range of a 32-bit float");
         return;
     }

@@ -54,6 +54,7 @@ static size_t encode(double value, enum ts_dtype dtype, unsigned char out[sizeof
         memcpy(out, &(type){(type)value}, sizeof(type));                                                               \
         return sizeof(type);
         TS_IMAGE_DTYPES(CASE)
+        CASE(F64, double)
 #undef CASE
     default:
         return 0;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Returns true where elements of this type can be read, and sets the types to do so. */
-static bool find_type(struct hdf5_stack *stack, int rank)
+static bool find_type(struct hdf5_stack *stack, bool doubles)
 {
     static const enum ts_dtype floats[9] = {[2] = TS_F16, [4] = TS_F32, [8] = TS_F64};
     static const enum ts_dtype integers[2][5] = {{0, TS_U8, TS_U16, 0, TS_U32}, {0, TS_I8, TS_I16, 0, TS_I32}};
@@ -22,8 +22,9 @@ static bool find_type(struct hdf5_stack *stack, int rank)
         return false;
     stack->swapped = (storage->big_endian != 0) == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
     if (integer && bytes == 8) {
-        stack->stored = stack->dtype = TS_U64;
-        return rank == 1;
+        stack->stored = TS_U64;
+        stack->dtype = TS_F64;
+        return doubles;
     }
     if (integer && bytes != 1 && bytes != 2 && bytes != 4)
         return false;
@@ -187,10 +188,11 @@ enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_re
         status = ts_hdf5_input_refuse(input, "hdf5-no-dataset", "%s is a group, not a dataset", stack->name);
     if (status == TS_OK)
         status = take_storage(input, stack);
-    if (status == TS_OK && !find_type(stack, rank))
+    const bool doubles = rank == 1 || (input->set && input->set->doubles);
+    if (status == TS_OK && !find_type(stack, doubles))
         status = ts_hdf5_input_refuse(
             input, "hdf5-type", "the elements of %s are neither integers of 8 to %d bits nor floats of 16, 32 or 64",
-            stack->name, rank == 1 ? 64 : 32);
+            stack->name, doubles ? 64 : 32);
     if (status == TS_OK)
         status = check_sizes(input, stack, rank);
     return status == TS_OK ? check_storage(input, stack) : status;

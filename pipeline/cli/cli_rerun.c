@@ -117,11 +117,28 @@ static enum ts_status run_chain(struct ts_chain *chain, const char *output, stru
 
 /* ---- the comparison ------------------------------------------------------------------------------ */
 
+#define OTHER_INPUTS "other inputs"
+
 static enum ts_status refuse_inputs(const char *path, const char *input, struct ts_diag *diag)
 {
     ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "inputs-differ", .stage = input},
                   "this input is not the one that the result was computed from");
     return ts_diag_hint(diag, "`tomostage verify %s --inputs PATH` names what differs", path);
+}
+
+/* Prints the event that ends the comparison; proofs[1] is empty where there was no second run. */
+static void print_event(const char *verdict, const struct hdf5_proof proofs[2])
+{
+    struct json json;
+    if (!arguments.json)
+        return;
+    ts_json_init(&json, stdout, false);
+    ts_json_open(&json, '{');
+    ts_json_member_text(&json, "event", "rerun");
+    ts_json_member_text(&json, "verdict", verdict);
+    ts_json_member_bool(&json, "same_file_digest", !strcmp(proofs[0].digest, proofs[1].digest));
+    ts_json_member_text(&json, "digest", proofs[0].digest);
+    ts_json_close(&json, '}');
 }
 
 static enum ts_status print_verdict(const struct comparison *comparison, const struct hdf5_proof proofs[2],
@@ -135,15 +152,8 @@ static enum ts_status print_verdict(const struct comparison *comparison, const s
     const char *input;
     const enum rerun_verdict verdict = ts_rerun_judge(comparison, &input);
     if (arguments.json) {
-        struct json json;
         ts_comparison_print_json(comparison, stdout);
-        ts_json_init(&json, stdout, false);
-        ts_json_open(&json, '{');
-        ts_json_member_text(&json, "event", "rerun");
-        ts_json_member_text(&json, "verdict", input ? "other inputs" : names[verdict]);
-        ts_json_member_bool(&json, "same_file_digest", !strcmp(proofs[0].digest, proofs[1].digest));
-        ts_json_member_text(&json, "digest", proofs[0].digest);
-        ts_json_close(&json, '}');
+        print_event(input ? OTHER_INPUTS : names[verdict], proofs);
     } else {
         ts_comparison_print(comparison, stdout);
         if (!input)
@@ -177,7 +187,7 @@ static enum ts_status compare(const struct recorded *recorded, const char *outpu
 static enum ts_status rerun_result(const char *path, struct ts_diag *diag)
 {
     struct recorded recorded = {0};
-    struct hdf5_proof proofs[2];
+    struct hdf5_proof proofs[2] = {0};
     struct ts_plan *plan = NULL;
     const char *other = NULL;
     char output[4096];
@@ -189,8 +199,10 @@ static enum ts_status rerun_result(const char *path, struct ts_diag *diag)
     name_output(output);
     if (status == TS_OK && arguments.n_sets == 0) /* which may say how the inputs are to be read */
         status = ts_inputs_glance(&recorded, &other, diag);
-    if (status == TS_OK && other)
+    if (status == TS_OK && other) {
+        print_event(OTHER_INPUTS, proofs);
         status = refuse_inputs(path, other, diag);
+    }
     if (status == TS_OK)
         status = run_chain(recorded.chain, output, &plan, diag);
     if (status == TS_OK)

@@ -84,6 +84,11 @@ static void print_values(const struct compared_image *image, FILE *stream)
     }
     if (difference->n_nan[0] > 0 || difference->n_nan[1] > 0)
         fprintf(stream, "  NaN: %" PRId64 " and %" PRId64 "\n", difference->n_nan[0], difference->n_nan[1]);
+    if (difference->n_invalid_both > 0)
+        fprintf(stream,
+                "  invalid on both sides: %" PRId64 " pixels, %" PRId64
+                " of them with different values (no difference of the image)\n",
+                difference->n_invalid_both, difference->n_hidden);
     if (difference->n_invalid_apart > 0)
         fprintf(stream, "  invalid pixels: %" PRId64 " and %" PRId64 ", %" PRId64 " of them on one side alone\n",
                 difference->n_invalid[0], difference->n_invalid[1], difference->n_invalid_apart);
@@ -171,6 +176,8 @@ static void json_values(struct json *json, const struct difference *difference)
     json_pair(json, "nan", difference->n_nan[0], difference->n_nan[1]);
     json_pair(json, "invalid", difference->n_invalid[0], difference->n_invalid[1]);
     ts_json_member_integer(json, "invalid_on_one_side", difference->n_invalid_apart);
+    ts_json_member_integer(json, "invalid_on_both_sides", difference->n_invalid_both);
+    ts_json_member_integer(json, "invalid_that_differ", difference->n_hidden);
     ts_json_member_real(json, "largest_difference", difference->largest);
     ts_json_open_member(json, "at", '[');
     for (int i = 0; i < 4; i++)

@@ -12,11 +12,12 @@
 
 #include "io/source/read_ahead.h"
 #include "io/source/source_slices.h"
+#include "stages/engine/validity.h"
 
 enum { SLAB_BYTES = 32 << 20 };
 
 struct counts {
-    int64_t n_differ, n_nan[2], at; /* at: of the largest difference, within the slice */
+    int64_t n_differ, n_nan[2], n_hidden, at; /* at: of the largest difference, within the slice */
     double largest, values[2], low, high, magnitude;
 };
 
@@ -25,6 +26,7 @@ struct walk {
     struct source *sources[2];
     int64_t most; /* slices of a slab */
     int threads;
+    uint64_t *valid;             /* of a slab, the pixels that are compared; NULL: all are */
     void *buffers[2], *partials; /* partials: what the slab's slices are counted in, one after the other */
     void (*slab)(struct walk *walk, const struct ts_image slabs[2], int64_t volume, int64_t z);
     struct difference *difference;
@@ -42,10 +44,15 @@ static double distance(double a, double b)
     return same ? 0 : isfinite(apart) ? apart : (double)INFINITY;
 }
 
-static void count_row(struct counts *counts, const double *a, const double *b, int64_t first, int64_t n)
+static void count_row(struct counts *counts, const uint64_t *valid, const double *a, const double *b, int64_t first,
+                      int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         const double apart = distance(a[i], b[i]);
+        if (valid && !(valid[(first + i) / 64] >> (first + i) % 64 & 1)) {
+            counts->n_hidden += apart > 0;
+            continue;
+        }
         counts->n_nan[0] += isnan(a[i]);
         counts->n_nan[1] += isnan(b[i]);
         if (isfinite(a[i])) {
@@ -77,7 +84,7 @@ static struct counts count_slice(const struct ts_image slabs[2], int64_t z)
                         (const char *)ts_slice_data(&slabs[side], z) +
                             (size_t)first * ts_dtype_bytes(slabs[side].dtype),
                         slabs[side].dtype, (size_t)length);
-        count_row(&counts, rows[0], rows[1], first, length);
+        count_row(&counts, ts_slice_valid(&slabs[0], z), rows[0], rows[1], first, length);
     }
     return counts;
 }
@@ -87,6 +94,7 @@ static void add_counts(struct walk *walk, const struct counts *counts, int64_t v
     struct difference *all = walk->difference;
     const int64_t columns = walk->sources[0]->image.axes[2].n;
     all->n_differ += counts->n_differ;
+    all->n_hidden += counts->n_hidden;
     for (int side = 0; side < 2; side++)
         all->n_nan[side] += counts->n_nan[side];
     walk->low = fmin(walk->low, counts->low);
@@ -135,13 +143,26 @@ static enum ts_status read_slab(const struct walk *walk, int side, int64_t volum
     struct source *source = walk->sources[side];
     const int64_t first = volume * source->n_whole + z;
     *slab = source->image;
-    slab->masked = false; /* what is marked as invalid is compared as it is */
+    slab->masked = walk->valid != NULL;
+    slab->valid = walk->valid;
     slab->data = walk->buffers[side];
     slab->axes[0].n = n;
     const enum ts_status status = source->ops->read(source, first, n, slab->data, diag);
     if (status == TS_OK && source->ops->prefetch && z + n < source->n_slices)
         source->ops->prefetch(source, first + n, n < source->n_slices - z - n ? n : source->n_slices - z - n);
     return status;
+}
+
+/* Leaves out the pixels of a slab that both sides have marked as invalid while they were read. */
+static void choose_pixels(const struct walk *walk, int64_t first, int64_t n)
+{
+    const size_t words = ts_valid_bytes(&walk->sources[0]->image) / sizeof(uint64_t);
+    for (int64_t z = 0; z < n; z++) {
+        const uint64_t *a = ts_source_valid(walk->sources[0], ts_source_number(walk->sources[0], first + z)),
+                       *b = ts_source_valid(walk->sources[1], ts_source_number(walk->sources[1], first + z));
+        for (size_t word = 0; word < words; word++)
+            walk->valid[(size_t)z * words + word] = a[word] | b[word];
+    }
 }
 
 static enum ts_status walk_all(struct walk *walk, struct ts_diag *diag)
@@ -155,6 +176,8 @@ static enum ts_status walk_all(struct walk *walk, struct ts_diag *diag)
             const int64_t n = nz - z < walk->most ? nz - z : walk->most;
             for (int side = 0; side < 2 && status == TS_OK; side++)
                 status = read_slab(walk, side, volume, z, n, &slabs[side], diag);
+            if (status == TS_OK && walk->valid)
+                choose_pixels(walk, volume * nz + z, n);
             if (status == TS_OK)
                 walk->slab(walk, slabs, volume, z);
         }
@@ -164,7 +187,7 @@ static enum ts_status walk_all(struct walk *walk, struct ts_diag *diag)
 /* Counts what both sides mark as invalid, once all slices were read. */
 static void count_invalid(struct difference *difference, struct source *const sources[2])
 {
-    const size_t words = ts_valid_bytes(&sources[0]->image) / sizeof(uint64_t);
+    const size_t words = ts_valid_bytes(&sources[0]->image) / sizeof(uint64_t), n = ts_slice_count(&sources[0]->image);
     const bool both = sources[0]->valid && sources[1]->valid;
     for (int64_t i = 0; i < ts_source_total(sources[0]); i++) {
         const int64_t at[2] = {ts_source_number(sources[0], i), ts_source_number(sources[1], i)};
@@ -172,8 +195,11 @@ static void count_invalid(struct difference *difference, struct source *const so
         for (int side = 0; side < 2; side++)
             if (sources[side]->image.masked)
                 difference->n_invalid[side] += sources[side]->slices[at[side]].padding_count;
-        for (size_t word = 0; both && word < words; word++)
-            difference->n_invalid_apart += __builtin_popcountll(a[word] ^ b[word]);
+        for (size_t word = 0; both && word < words; word++) {
+            const uint64_t pixels = n - 64 * word < 64 ? UINT64_MAX >> (64 - (n - 64 * word)) : UINT64_MAX;
+            difference->n_invalid_apart += __builtin_popcountll((a[word] ^ b[word]) & pixels);
+            difference->n_invalid_both += __builtin_popcountll(~(a[word] | b[word]) & pixels);
+        }
     }
 }
 
@@ -195,8 +221,13 @@ static enum ts_status start(struct walk *walk, struct ts_diag *diag)
         if (source->ops->start)
             status = source->ops->start(source, walk->threads, walk->most, diag);
     }
+    const size_t valid = (size_t)walk->most * ts_valid_bytes(&walk->sources[0]->image);
+    const bool masked = walk->sources[0]->valid && walk->sources[1]->valid;
     walk->partials = malloc((size_t)walk->most * partial);
-    return status == TS_OK && !walk->partials ? ts_diag_no_memory(diag, (size_t)walk->most * partial) : status;
+    walk->valid = masked ? malloc(valid) : NULL;
+    return status == TS_OK && (!walk->partials || (masked && !walk->valid))
+               ? ts_diag_no_memory(diag, (size_t)walk->most * partial + valid)
+               : status;
 }
 
 static enum ts_status measure(struct walk *walk, const struct difference_request *request, struct ts_diag *diag)
@@ -238,5 +269,6 @@ enum ts_status ts_difference(struct source *a, struct source *b, const struct di
     for (int side = 0; side < 2; side++)
         free(walk.buffers[side]);
     free(walk.partials);
+    free(walk.valid);
     return status;
 }

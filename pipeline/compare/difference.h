@@ -17,8 +17,10 @@ struct difference_request {
  * anything else, are infinitely far apart. */
 struct difference {
     int64_t n, n_differ, n_nan[2];
-    int64_t n_invalid[2];    /* pixels that each side marks as invalid; their values are compared like all others */
-    int64_t n_invalid_apart; /* of two masked images: pixels that one alone marks */
+    int64_t n_invalid[2];    /* pixels that each side marks as invalid */
+    int64_t n_invalid_apart; /* of two masked images: pixels that one alone marks; their values are compared */
+    int64_t n_invalid_both;  /* and that both mark: they hold no values to be compared, and no measure takes them */
+    int64_t n_hidden;        /* of those, pixels that hold different values all the same */
     double largest;          /* largest |a - b|; INFINITY: see above */
     int64_t at[4];           /* where that is, the first such place: volume, z, y, x */
     double values[2];        /* of both sides there */

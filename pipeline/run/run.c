@@ -36,61 +36,88 @@ double ts_run_seconds_left(const struct run_pace *pace)
     return left + (double)pace->volumes_left * (pace->seconds + left) / volumes;
 }
 
-static struct run_pace pace_of(const struct run *run, double seconds, double pass_done)
+struct run_position ts_run_position(const struct run *run)
 {
-    const struct ts_plan *plan = run->plan;
-    const int32_t node = atomic_load(&run->iterating) - 1;
+    return (struct run_position){.pass = run->pass,
+                                 .volume = run->volume,
+                                 .slices_done = run->slices_done,
+                                 .n_slices = run->n_slices,
+                                 .slab_slices = run->slab_slices,
+                                 .bytes_done = run->bytes_done,
+                                 .pass_started = run->pass_started,
+                                 .iterating = atomic_load(&run->iterating)};
+}
+
+static struct run_pace pace_of(const struct ts_plan *plan, const struct run_position *at, double seconds,
+                               double pass_done)
+{
+    const int32_t node = at->iterating - 1;
     const int64_t value = node >= 0 ? plan->nodes[node].value : -1;
     return (struct run_pace){.seconds = seconds,
-                             .pass_seconds = seconds_since(&run->pass_started),
+                             .pass_seconds = seconds_since(&at->pass_started),
                              .pass_done = pass_done,
-                             .passes = run->volume * plan->n_passes + run->pass,
+                             .passes = at->volume * plan->n_passes + at->pass,
                              .n_passes = plan->n_volumes * plan->n_passes,
                              .iterates = node >= 0,
-                             .volumes_left = run->volume < plan->n_volumes ? plan->n_volumes - run->volume - 1 : 0,
+                             .volumes_left = at->volume < plan->n_volumes ? plan->n_volumes - at->volume - 1 : 0,
                              .n_volumes = plan->n_volumes,
                              .values_left = value >= 0 ? plan->chain->sweep.n - value - 1 : 0};
 }
 
-/* Reports an event; `of_slab` is how much of the slab at hand is done beside the slices that are. */
-static void report(struct run *run, struct ts_event event, double of_slab)
+/* Reports an event of this position; `of_slab` is how much of the slab at hand is done beside the slices that are. */
+static void report_at(struct run *run, const struct run_position *at, struct ts_event event, double of_slab)
 {
     if (!run->plan->on_event)
         return;
     const double seconds = seconds_since(&run->started);
-    const double slices = (double)run->slices_done + of_slab * (double)run->slab_slices;
-    const double done = slices / (double)(run->n_slices > 0 ? run->n_slices : 1);
-    const struct run_pace pace = pace_of(run, seconds, done);
-    event.pass = run->pass < run->plan->n_passes ? run->pass + 1 : run->plan->n_passes;
+    const double slices = (double)at->slices_done + of_slab * (double)at->slab_slices;
+    const double done = slices / (double)(at->n_slices > 0 ? at->n_slices : 1);
+    const struct run_pace pace = pace_of(run->plan, at, seconds, done);
+    event.pass = at->pass < run->plan->n_passes ? at->pass + 1 : run->plan->n_passes;
     event.n_passes = run->plan->n_passes;
-    event.slices_done = run->slices_done;
-    event.n_slices = run->n_slices;
+    event.slices_done = at->slices_done;
+    event.n_slices = at->n_slices;
     event.seconds = seconds;
-    event.bytes_per_second = seconds > 0 ? (double)run->bytes_done / seconds : 0;
+    event.bytes_per_second = seconds > 0 ? (double)at->bytes_done / seconds : 0;
     event.seconds_left = ts_run_seconds_left(&pace);
     pthread_mutex_lock(&run->lock);
     run->plan->on_event(run->plan->user, &event);
     pthread_mutex_unlock(&run->lock);
 }
 
-static void report_progress(struct run *run)
+static void report(struct run *run, struct ts_event event)
 {
-    report(run, (struct ts_event){.kind = TS_EVENT_PROGRESS}, 0);
+    const struct run_position at = ts_run_position(run);
+    report_at(run, &at, event, 0);
 }
 
-static void report_iteration(void *user, const struct stage_context *context, const struct stage_iteration *iteration)
+/* Where the back end only enqueues the iterations of a slab, that says nothing of how far they are. */
+static void report_progress(struct run *run)
+{
+    if (!run->back_end->begin_call || atomic_load(&run->iterating) == 0)
+        report(run, (struct ts_event){.kind = TS_EVENT_PROGRESS});
+}
+
+void ts_run_report_iteration(struct run *run, const struct run_position *at, const struct stage_iteration *iteration)
+{
+    report_at(run, at,
+              (struct ts_event){.kind = TS_EVENT_ITERATION,
+                                .stage = run->plan->nodes[at->iterating - 1].context.stage->name,
+                                .iteration = iteration->done,
+                                .n_iterations = iteration->most,
+                                .residual = iteration->residual},
+              iteration->part);
+}
+
+/* A stage on the CPU reports this within a call for which the walk waits. */
+static void take_iteration(void *user, const struct stage_context *context, const struct stage_iteration *iteration)
 {
     struct run *run = user;
     for (int32_t i = 0; i < run->plan->n_nodes; i++)
         if (&run->plan->nodes[i].set == context->set)
             atomic_store(&run->iterating, i + 1);
-    report(run,
-           (struct ts_event){.kind = TS_EVENT_ITERATION,
-                             .stage = context->stage->name,
-                             .iteration = iteration->done,
-                             .n_iterations = iteration->most,
-                             .residual = iteration->residual},
-           iteration->part);
+    const struct run_position at = ts_run_position(run);
+    ts_run_report_iteration(run, &at, iteration);
 }
 
 /* ---- set-up ------------------------------------------------------------------------------------ */
@@ -262,7 +289,7 @@ static enum ts_status hand_tables(const struct run *run)
 
 static enum ts_status run_all(struct run *run)
 {
-    report(run, (struct ts_event){.kind = TS_EVENT_STARTED}, 0);
+    report(run, (struct ts_event){.kind = TS_EVENT_STARTED});
     enum ts_status status = ts_run_unite_slices(run, ts_run_walk(run, report_progress));
     if (status == TS_OK)
         status = ts_run_prove_read(run);
@@ -293,7 +320,7 @@ static const struct run_back_end *back_end_of(const struct ts_plan *plan)
 enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
 {
     struct run run = {.plan = plan, .diag = diag, .back_end = back_end_of(plan), .sink_node = ts_plan_sink_node(plan)};
-    run.listener = (struct stage_listener){report_iteration, &run};
+    run.listener = (struct stage_listener){take_iteration, &run};
     pthread_mutex_init(&run.lock, NULL);
     clock_gettime(CLOCK_MONOTONIC, &run.started);
     ts_diag_set_source(diag, plan->chain->source_name, plan->chain->text, plan->chain->text_length);
@@ -333,11 +360,9 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
     ts_run_checkpoint_end(&run, status);
     ts_trace_add(plan->trace, TRACE_FINISH, finishing, 0);
     if (status == TS_OK)
-        report(&run,
-               (struct ts_event){.kind = TS_EVENT_FINISHED,
-                                 .output = plan->chain->output.path ? plan->chain->output.path
-                                                                    : plan->chain->output.sinks[0].path},
-               0);
+        report(&run, (struct ts_event){.kind = TS_EVENT_FINISHED,
+                                       .output = plan->chain->output.path ? plan->chain->output.path
+                                                                          : plan->chain->output.sinks[0].path});
     free_run(&run);
     if (status == TS_OK && plan->profile)
         status = ts_profile_write(plan->trace,

@@ -32,6 +32,14 @@ struct run_node {
     int n_tables;
 };
 
+/* How far the walk is. Who reports an event from another thread has a copy. */
+struct run_position {
+    int pass;
+    int64_t volume, slices_done, n_slices, slab_slices, bytes_done; /* as in struct run */
+    struct timespec pass_started;
+    int32_t iterating;
+};
+
 struct run {
     struct ts_plan *plan;
     struct ts_diag *diag;
@@ -49,14 +57,14 @@ struct run {
     void *received;       /* a slab of an output, from another rank; NULL where none come */
     uint64_t *sink_valid; /* the bits that the sinks were given, where pixels of their image are invalid; else NULL */
     struct timespec started, pass_started;
-    atomic_int iterating; /* 1 + the node whose stage has reported iterations in this pass; 0: none has */
+    atomic_int iterating; /* 1 + the node whose stage iterates in this pass; 0: none has begun to */
     int64_t volume;
     int pass;
     int64_t slab_number; /* slabs of all passes, counted from 0 */
     int64_t slices_done, n_slices, bytes_done;
     int64_t slab_slices;               /* of the slab at hand */
     struct run_checkpoint *checkpoint; /* NULL: nothing is kept */
-    pthread_mutex_t lock;              /* of events, which iterations report from any thread */
+    pthread_mutex_t lock;              /* of events, which come from several threads where stages iterate */
     struct stage_listener listener;
 };
 
@@ -111,6 +119,11 @@ struct run_pace {
  * iterates: it takes far longer than those that only read, and is judged by itself. Of what comes then, only the other
  * values of a sweep and the other volumes are known to take as long. */
 double ts_run_seconds_left(const struct run_pace *pace);
+
+/* Returns how far the walk is. The walk's own thread calls it, or one for which that thread waits. */
+struct run_position ts_run_position(const struct run *run);
+/* Reports iterations of the stage that iterates at this position. */
+void ts_run_report_iteration(struct run *run, const struct run_position *at, const struct stage_iteration *iteration);
 
 /* Returns the state of a node with its tables, or NULL where it has none. */
 static inline const struct stage_reduced *ts_run_reduced(const struct run *run, int32_t node)

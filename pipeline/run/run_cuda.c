@@ -139,7 +139,9 @@ static enum ts_status device_attach(struct run *run)
     status = complete ? ts_run_cuda_half_create(run) : TS_RUN_FAILED;
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)
         status = attach_node(run, i);
-    return status == TS_OK ? ts_run_cuda_begin_profile(run) : status;
+    if (status == TS_OK)
+        status = ts_run_cuda_begin_profile(run);
+    return status == TS_OK ? ts_run_cuda_watch(run) : status;
 }
 
 static void device_free(struct run *run)
@@ -147,6 +149,7 @@ static void device_free(struct run *run)
     struct device *device = run->back;
     if (!device)
         return;
+    ts_run_cuda_watch_end(run);
     for (int32_t i = 0; i < run->plan->n_nodes; i++)
         ts_driver_destroy(run->nodes[i].driver);
     for (int32_t i = 0; device->encoders && i < run->plan->n_nodes; i++)
@@ -232,6 +235,7 @@ static enum ts_status device_drain(struct run *run)
     enum ts_status status = ts_run_cuda_move(run, run->slab_number);
     if (status == TS_OK)
         status = ts_cuda_wait(device->session, CUDA_COMPUTE);
+    ts_run_cuda_report_iterations(run);
     if (status == TS_OK)
         status = ts_run_cuda_add_times(run);
     if (status == TS_OK)

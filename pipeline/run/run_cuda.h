@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * These structs are the state of the back end of a CUDA device, and these functions the calls between its five parts:
- * run_cuda.c has memory, reading and slabs, run_times_cuda.c times the stages and fills the profile, run_half_cuda.c
- * rounds outputs, run_encode_cuda.c compresses them on the device, and run_write_cuda.c brings them to the writer. Only
- * these files include it, and they are built only with CUDA.
+ * These structs are the state of the back end of a CUDA device, and these functions the calls between its six parts:
+ * run_cuda.c has memory, reading and slabs, run_times_cuda.c times the stages and fills the profile,
+ * run_iterations_cuda.c reports how far they are, run_half_cuda.c rounds outputs, run_encode_cuda.c compresses them on
+ * the device, and run_write_cuda.c brings them to the writer. Only these files include it, and they are built only with
+ * CUDA.
  */
 #ifndef PIPELINE_RUN_RUN_CUDA_H
 #define PIPELINE_RUN_RUN_CUDA_H
@@ -65,6 +66,23 @@ struct timed_call {
 };
 enum { TIMED_CALLS = 256 };
 
+/* A call of map() whose kernels report iterations, and how far the walk was when it enqueued them. */
+struct iterating_call {
+    int64_t number; /* of all calls, from 1 */
+    struct run_position at;
+};
+
+/* What the kernels have reported, and who looks at it. */
+struct iterations {
+    struct cuda_reporting reporting; /* progress NULL: no stage iterates, or nobody asks */
+    pthread_mutex_t lock;            /* of all members but reporting.progress, which kernels write */
+    pthread_cond_t ending;
+    pthread_t thread;
+    bool watched, end;
+    struct cuda_progress_record reported;
+    struct iterating_call calls[TIMED_CALLS]; /* by number; they go round, as device.calls does */
+};
+
 struct device {
     struct cuda_opening *opening; /* until the session is created */
     struct cuda_session *session;
@@ -86,6 +104,7 @@ struct device {
     int64_t slabs_ended;                  /* whose kernels are all in their queue */
     struct timed_call calls[TIMED_CALLS]; /* they go round */
     int64_t n_calls, n_added;             /* calls that ended, and those whose time their node has */
+    struct iterations iterations;
 };
 
 /* Marks the time that the device's clock is compared with, where the run has a profile. */
@@ -98,6 +117,14 @@ enum ts_status ts_run_cuda_begin_call(struct run *run, int32_t node);
 enum ts_status ts_run_cuda_end_call(struct run *run, const struct ts_image *made);
 /* Adds the times of all calls to their nodes and to the profile. Waits for the calls. */
 enum ts_status ts_run_cuda_add_times(struct run *run);
+
+/* Starts and ends the reporting of iterations, where the caller asks for events and a stage iterates. */
+enum ts_status ts_run_cuda_watch(struct run *run);
+void ts_run_cuda_watch_end(struct run *run);
+/* Notes that call `number` of a node comes to be enqueued. */
+void ts_run_cuda_iterating(struct run *run, int32_t node, int64_t number);
+/* Reports the latest iteration, so that none comes after what its caller reports. */
+void ts_run_cuda_report_iterations(struct run *run);
 
 /* Allocates the encoder of a node. Leaves NULL where its output leaves the device as values, and for other nodes. */
 enum ts_status ts_run_cuda_encoder_create(struct run *run, int32_t node);

@@ -79,6 +79,7 @@ enum ts_status ts_run_cuda_begin_call(struct run *run, int32_t node)
     if (status != TS_OK || !call->began || !call->ended)
         return TS_RUN_FAILED;
     call->node = node;
+    ts_run_cuda_iterating(run, node, device->n_calls + 1);
     return ts_cuda_event_record(device->session, call->began, CUDA_COMPUTE);
 }
 

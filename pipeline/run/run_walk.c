@@ -451,6 +451,8 @@ enum ts_status ts_run_walk(struct run *run, void (*on_slab)(struct run *))
             status = run_pass(run, on_slab);
         if (status == TS_OK)
             status = run->back_end->drain(run);
+        if (status == TS_OK && run->back_end->begin_call && atomic_exchange(&run->iterating, 0) > 0)
+            on_slab(run); /* what it left out while slabs were only enqueued */
         status = ts_run_unite_tables(run, status);
         if (status == TS_OK && run->plan->n_volumes > 1)
             status = ts_run_next_volume(run);

@@ -92,7 +92,7 @@ struct stage_context {
     /* A number on the device, set by a stage that calls another's launchers. Where it is not 0 their results will not
      * be used, and kernels return at once. NULL: the results are needed. */
     const int32_t *halt;
-    /* It is told of the iterations of map() on the CPU; NULL: nobody is. */
+    /* It is told of the iterations of map() on the CPU; NULL: nobody is. CUDA has cuda_call.progress for it. */
     const struct stage_listener *listener;
 };
 
@@ -180,6 +180,10 @@ struct cuda_call {
     struct cuda_fft *const *transforms; /* as the stage's transforms() of stage_cuda asked for: ts_cuda_fft_forward() */
     const struct cuda_texture *textures; /* in map(): the input, where textures() of stage_cuda is true */
     int n_textures;
+    /* In map(): where its kernels report their iterations (cuda/device/progress.cuh), and the number of this call
+     * among those of the run. NULL: nobody asks. */
+    struct cuda_progress *progress;
+    int64_t number;
 };
 
 /* A texture is whole rows of the map's input, n from row `first` on, counted over all slices. Sample x of row y is
@@ -235,6 +239,7 @@ struct stage_cuda {
     /* Returns true where map() reads its input through the texture unit. The framework makes the textures, because a
      * launcher must not. NULL: never. */
     bool (*textures)(const struct stage_context *);
+    bool iterates; /* kernels of map() report their iterations */
 };
 
 #ifdef TS_HAVE_CUDA

@@ -163,21 +163,23 @@ Test(dicom_cells, mark_range)
 /* Random stored values of every dtype to every dtype, with slopes and intercepts that fit. */
 Test(dicom_cells, rescale)
 {
-    static _Alignas(64) unsigned char stored[N_CELLS * 4], out[N_CELLS * 4];
+    static _Alignas(64) unsigned char stored[N_CELLS * 4], out[N_CELLS * 8];
     uint64_t seed = 11;
     size_t pairs = 0;
     for (int from = TS_U8; from <= TS_I32; from++)
-        for (int to = TS_U8; to <= TS_F32; to++) {
+        for (int step = TS_U8; step <= TS_F32 + 1; step++) {
+            const int to = step <= TS_F32 ? step : TS_F64;
             double low, high, slope = 0.37219, intercept = -1024.25;
             ts_dtype_range(to, &low, &high);
-            if (to != TS_F32) {
+            const bool floats = to == TS_F32 || to == TS_F64;
+            if (!floats) {
                 /* Values below 40, so that 3 v + 5 and -3 v + 5 fit everywhere. */
                 slope = low < 0 ? -3 : 3;
                 intercept = 5;
             }
             for (size_t i = 0; i < N_CELLS; i++) {
                 uint64_t random = ts_random_next(&seed);
-                int64_t value = to == TS_F32 ? (int64_t)random : (int64_t)(random % 40);
+                int64_t value = floats ? (int64_t)random : (int64_t)(random % 40);
                 memcpy(stored + i * ts_dtype_bytes(from), &value, ts_dtype_bytes(from));
             }
             ts_dicom_rescale(out, to, stored, from, N_CELLS, slope, intercept);
@@ -191,7 +193,7 @@ Test(dicom_cells, rescale)
             }
             pairs++;
         }
-    cr_assert_eq(pairs, 6 * 7);
+    cr_assert_eq(pairs, 6 * 8);
 }
 
 Test(dicom_cells, rescale_extremes)

@@ -3,11 +3,14 @@
  * `tomostage diff` runs from end to end: formats against each other, tolerances, grids, records of results, exit codes.
  */
 #include <criterion/criterion.h>
+#include <hdf5.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "tests/files/dicom_fixture.h"
 #include "tests/files/npy.h"
 #include "tests/pipeline/compare/compare_program.h"
 
@@ -107,6 +110,88 @@ Test(diff, takes_wide_integers_and_halves)
     cr_expect(strstr(ts_compare_program.outcome.err, "values-rounded"), "%s", ts_compare_program.outcome.err);
     ts_compare_program_run(ARGUMENTS("run", "npy h.npy | statistics | hdf5 half.h5"));
     ts_compare_program_expect(ARGUMENTS("diff", "half.h5", "f.npy"), 0, ARGUMENTS("image: equal\n"));
+}
+
+/* Writes integers of 64 bits as the dataset /d of shape (1, 2, 3). */
+static void write_wide(const char *name, hid_t type, const int64_t values[6])
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", ts_compare_program.folder, name);
+    const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t space = H5Screate_simple(3, (const hsize_t[]){1, 2, 3}, NULL);
+    const hid_t dataset = H5Dcreate2(file, "d", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    cr_assert_geq(H5Dwrite(dataset, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, values), 0);
+    H5Dclose(dataset);
+    H5Sclose(space);
+    H5Fclose(file);
+}
+
+Test(diff, takes_wide_integers_of_hdf5)
+{
+    static const int64_t a[6] = {-3, 0, 1, INT64_C(1) << 40, -(INT64_C(1) << 52), 7},
+                         b[6] = {-3, 0, 1, (INT64_C(1) << 40) + 1, -(INT64_C(1) << 52), 7},
+                         inexact[6] = {-3, 0, 1, (INT64_C(1) << 60) + 1, 2, 7};
+    write_wide("a.h5", H5T_STD_I64LE, a);
+    write_wide("b.h5", H5T_STD_I64BE, b);
+    write_wide("c.h5", H5T_STD_I64LE, inexact);
+    write_array("a.npy", "<i8", a, sizeof a);
+#define WIDE(name) "hdf5 " name " path=/d axes=[z,y,x]"
+    ts_compare_program_expect(ARGUMENTS("diff", WIDE("a.h5"), "npy a.npy"), 0, ARGUMENTS("image: equal\n"));
+    ts_compare_program_expect(ARGUMENTS("diff", WIDE("a.h5"), WIDE("b.h5")), 1,
+                              ARGUMENTS("  1 of 6 values differ", "largest difference 1 at [0, 1, 0]"));
+    ts_compare_program_expect(ARGUMENTS("diff", WIDE("a.h5"), WIDE("c.h5")), 3, ARGUMENTS("[hdf5-range]"));
+    ts_compare_program_expect(ARGUMENTS("run", WIDE("a.h5") " | statistics | hdf5 wide.h5"), 3,
+                              ARGUMENTS("[hdf5-type]"));
+}
+
+static void scale_by_a_tenth(struct dicom_fixture *fixture, int z, void *user)
+{
+    (void)z;
+    (void)user;
+    ts_fixture_text(fixture, 0x00281053, "DS", "0.1"); /* Rescale Slope */
+}
+
+/* No 32-bit float is a tenth, so that a result holds other values than the series that it only read. */
+Test(diff, slopes_of_dicom_are_applied_in_double)
+{
+    enum { SLICES = 3, COUNT = SLICES * FIXTURE_ROWS * FIXTURE_COLUMNS };
+    char series[300], reference[300], dictionary[128];
+    double values[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        values[i] = 0.1 * ts_fixture_stored(i % FIXTURE_COLUMNS, i / FIXTURE_COLUMNS % FIXTURE_ROWS,
+                                            i / (FIXTURE_COLUMNS * FIXTURE_ROWS)) -
+                    1024;
+    snprintf(series, sizeof series, "%s/tenths", ts_compare_program.folder);
+    snprintf(reference, sizeof reference, "%s/tenths.npy", ts_compare_program.folder);
+    snprintf(dictionary, sizeof dictionary, "{'descr': '<f8', 'fortran_order': False, 'shape': (%d, %d, %d), }", SLICES,
+             FIXTURE_ROWS, FIXTURE_COLUMNS);
+    ts_test_npy_write(reference, dictionary, values, sizeof values);
+    cr_assert_eq(mkdir(series, 0777), 0);
+    ts_fixture_series(series, SLICES, scale_by_a_tenth, NULL);
+    ts_compare_program_expect(ARGUMENTS("diff", "tenths", "tenths.npy"), 0, ARGUMENTS("image: equal\n"));
+    ts_compare_program_run(ARGUMENTS("run", "dicom tenths | statistics | hdf5 tenths.h5"));
+    ts_compare_program_expect(ARGUMENTS("diff", "tenths.h5", "tenths"), 1, ARGUMENTS("relative ", "e-0"));
+    ts_compare_program_expect(ARGUMENTS("diff", "tenths.h5", "tenths", "--tolerance", "1e-4"), 0,
+                              ARGUMENTS("within tolerance"));
+}
+
+/* Pixels that both sides leave out hold no value; those that one alone leaves out are a difference. */
+Test(diff, invalid_pixels_are_left_out)
+{
+#define HEAD "dicom study | threshold method=otsu name=head | apply_mask input=input mask=head"
+    ts_compare_program_run(ARGUMENTS("run", HEAD " | hdf5 m.h5"));
+    ts_compare_program_run(ARGUMENTS("run", HEAD " outside=value value=-900 | apply_mask mask=head | hdf5 n.h5"));
+    ts_compare_program_run(ARGUMENTS("run", "dicom study | threshold above=0 name=head | apply_mask input=input "
+                                            "mask=head | hdf5 o.h5"));
+    ts_compare_program_expect(ARGUMENTS("diff", "m.h5", "m.h5"), 0,
+                              ARGUMENTS("data: equal\n  invalid on both sides: ", " pixels, 0 of them"));
+    ts_compare_program_expect(ARGUMENTS("diff", "m.h5", "n.h5"), 0,
+                              ARGUMENTS("data: equal\n  invalid on both sides: ", "\nequal\n"));
+    cr_expect(!strstr(ts_compare_program.outcome.out, " 0 of them"), "%s", ts_compare_program.outcome.out);
+    ts_compare_program_expect(ARGUMENTS("diff", "m.h5", "o.h5"), 1,
+                              ARGUMENTS("data: different\n", "of them on one side alone\n", "\ndifferent\n"));
+    ts_compare_program_run(ARGUMENTS("export", "n.h5", "-o", "n.nii"));
+    ts_compare_program_expect(ARGUMENTS("diff", "m.h5", "n.nii"), 1, ARGUMENTS(" and -900 HU\n"));
 }
 
 /* The axis of a sweep has the name of its parameter, and its values count. */

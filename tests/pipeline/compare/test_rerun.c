@@ -53,6 +53,8 @@ Test(rerun, says_that_something_is_other)
     ts_compare_program_expect(ARGUMENTS("rerun", "a.h5", "-i", "other"), 3,
                               ARGUMENTS("input: this input is not the one", "verify a.h5"));
     cr_expect(!strstr(ts_compare_program.outcome.out, "data: "), "the chain ran: %s", ts_compare_program.outcome.out);
+    ts_compare_program_expect(ARGUMENTS("rerun", "a.h5", "-i", "other", "--json"), 3,
+                              ARGUMENTS("{\"event\": \"rerun\", \"verdict\": \"other inputs\", ", "\"inputs-differ\""));
     ts_compare_program_expect(ARGUMENTS("rerun", "a.h5", "-i", "study", "--set", "box.radius=2"), 1,
                               ARGUMENTS("different, beyond the tolerance\n", "parameters/radius: 1 and 2"));
     ts_compare_program_expect(ARGUMENTS("rerun", "a.h5", "-i", "study", "--set", "box.radius=2", "--tolerance", "1e9"),
@@ -68,6 +70,8 @@ Test(rerun, says_that_something_is_other)
     cr_assert(last && fseek(last, -1, SEEK_END) == 0 && fputc(0x55, last) != EOF && fclose(last) == 0);
     ts_compare_program_expect(ARGUMENTS("rerun", "a.h5", "-i", "study"), 3,
                               ARGUMENTS("input: this input is not the one", "data: different"));
+    ts_compare_program_expect(ARGUMENTS("rerun", "a.h5", "-i", "study", "--json"), 3,
+                              ARGUMENTS("\"event\": \"rerun\", \"verdict\": \"other inputs\", "));
     snprintf(path, sizeof path, "%s/a.h5", ts_compare_program.folder);
     cr_assert_eq(truncate(path, 4000), 0);
     ts_compare_program_expect(ARGUMENTS("rerun", "a.h5", "-i", "study"), 3, ARGUMENTS("a.h5"));
