@@ -1,12 +1,145 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Linux estimates it as MemAvailable in /proc/meminfo: free memory and what caches could give back.
+ * Linux estimates what is free as MemAvailable in /proc/meminfo: free memory and what caches could give back. A process
+ * that takes more than a control group allows is killed, so the limits of its group and of all above it count; caches
+ * of files are in their usage, and given back. Where /proc/self/cgroup names a group that is not below the mount, as in
+ * a container, the mount itself is the group.
  */
 #include "core/available.h"
 
+#include <limits.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-int64_t ts_memory_available(void)
+#include "core/number.h"
+
+/* Where a version of control groups has its files. */
+struct group_files {
+    const char *mount, *limit, *usage, *cache; /* cache: of memory.stat */
+};
+static const struct group_files versions[] = {
+    {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
+    {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"}};
+
+/* Reads a file of one number. Returns `none` where there is no file, or no number, such as "max". */
+static int64_t read_number(const char *folder, const char *name, int64_t none)
+{
+    char path[PATH_MAX], line[64] = "";
+    int64_t value;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "re");
+    const bool read = file && fgets(line, sizeof line, file);
+    if (file)
+        fclose(file);
+    line[strcspn(line, "\n")] = '\0';
+    return read && !ts_number_integer(line, &value) ? value : none;
+}
+
+/* Reads the line of memory.stat that begins with this name; 0 where there is none. */
+static int64_t read_cache(const char *folder, const char *name)
+{
+    char path[PATH_MAX], line[128], found[64];
+    long long value = 0;
+    snprintf(path, sizeof path, "%s/memory.stat", folder);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof line, file))
+        if (sscanf(line, "%63s %lld", found, &value) != 2 || strcmp(found, name) != 0)
+            value = 0;
+        else
+            break;
+    if (file)
+        fclose(file);
+    return value;
+}
+
+static int64_t left_in(const char *folder, const struct group_files *files)
+{
+    const int64_t limit = read_number(folder, files->limit, INT64_MAX);
+    const int64_t usage = read_number(folder, files->usage, 0) - read_cache(folder, files->cache);
+    if (limit >= INT64_MAX / 2) /* version 1 states the largest number of pages for no limit */
+        return INT64_MAX;
+    return usage <= 0 ? limit : usage < limit ? limit - usage : 1;
+}
+
+/* Writes the group of the process in a version to `group`: the third field of a line of /proc/self/cgroup. */
+static void find_group(const char *root, bool second, char group[PATH_MAX])
+{
+    char path[PATH_MAX], line[PATH_MAX + 256];
+    *group = '\0';
+    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
+    FILE *file = fopen(path, "re");
+    while (file && !*group && fgets(line, sizeof line, file)) {
+        char *controllers = strchr(line, ':'), *at = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!at)
+            continue;
+        *at++ = '\0';
+        at[strcspn(at, "\n")] = '\0';
+        if (second ? !strncmp(line, "0:", 2) && !controllers[1] : !strcmp(controllers + 1, "memory"))
+            snprintf(group, PATH_MAX, "%s", at);
+    }
+    if (file)
+        fclose(file);
+}
+
+/* Returns the least that the group and those above it leave. */
+static int64_t left_of(const char *root, const struct group_files *files, bool second)
+{
+    char group[PATH_MAX], folder[2 * PATH_MAX];
+    int64_t least = INT64_MAX;
+    find_group(root, second, group);
+    snprintf(folder, sizeof folder, "%s%s", root, files->mount);
+    const size_t mount = strlen(folder);
+    if (strcmp(group, "/") != 0)
+        snprintf(folder + mount, sizeof folder - mount, "%s", group);
+    if (access(folder, F_OK) != 0)
+        folder[mount] = '\0';
+    for (char *slash = folder + strlen(folder); slash && (size_t)(slash - folder) >= mount;
+         slash = strrchr(folder, '/')) {
+        *slash = '\0';
+        const int64_t left = left_in(folder, files);
+        least = left < least ? left : least;
+    }
+    return least;
+}
+
+int64_t ts_memory_of_groups(const char *root)
+{
+    const int64_t first = left_of(root, &versions[0], false), second = left_of(root, &versions[1], true);
+    return first < second ? first : second;
+}
+
+/* Returns a number of the environment, or 0 where it has none of this name. */
+static int64_t stated(const char *name)
+{
+    const char *text = getenv(name);
+    int64_t value;
+    return text && !ts_number_integer(text, &value) && value > 0 ? value : 0;
+}
+
+/* Slurm may state the limit in the environment alone, where it has no control groups: in MiB for the node, or for each
+ * of the processors that the job has of it. 0 is all memory of the node. */
+int64_t ts_memory_of_job(void)
+{
+    const int64_t node = stated("SLURM_MEM_PER_NODE"), processor = stated("SLURM_MEM_PER_CPU"),
+                  processors = stated("SLURM_CPUS_ON_NODE");
+    const bool fits = processor > 0 && processors > 0 && processors < (INT64_MAX >> 20) / processor;
+    const int64_t mebibytes = node > 0 ? node : fits ? processor * processors : 0;
+    return mebibytes > 0 && mebibytes <= INT64_MAX >> 20 ? mebibytes << 20 : INT64_MAX;
+}
+
+int ts_processors(void)
+{
+    cpu_set_t set;
+    const int allowed = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    const int64_t task = stated("SLURM_CPUS_PER_TASK");
+    return task > 0 && task < allowed ? (int)task : allowed;
+}
+
+static int64_t free_of_machine(void)
 {
     char line[128];
     long long kibibytes = 0;
@@ -17,4 +150,11 @@ int64_t ts_memory_available(void)
     if (file)
         fclose(file);
     return (int64_t)kibibytes << 10;
+}
+
+int64_t ts_memory_available(void)
+{
+    const int64_t machine = free_of_machine(), groups = ts_memory_of_groups(""), job = ts_memory_of_job();
+    const int64_t allowed = groups < job ? groups : job;
+    return machine > 0 ? (machine < allowed ? machine : allowed) : allowed < INT64_MAX ? allowed : 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This asks the system how much memory it can still give to programs without swapping.
+ * This asks the system what it can still give to this process: memory without swapping, and processors. Control groups
+ * and the job of a Slurm step limit both to less than the machine has.
  */
 #ifndef CORE_AVAILABLE_H
 #define CORE_AVAILABLE_H
@@ -9,5 +10,15 @@
 
 /* Returns the free memory in bytes, or 0 where the system does not report it. */
 int64_t ts_memory_available(void);
+
+/* Return what the control groups (versions 1 and 2) of a process leave of their limits, caches counted as free; and the
+ * memory of this machine that Slurm gave to the job. INT64_MAX: no limit. Files are read below `root`, "" for those of
+ * this system. */
+int64_t ts_memory_of_groups(const char *root);
+int64_t ts_memory_of_job(void);
+
+/* Returns how many processors this process may use: those of its affinity, and no more than Slurm gave to the task,
+ * which need not be bound to them. */
+int ts_processors(void);
 
 #endif

@@ -44,7 +44,8 @@ enum ts_status {
     TS_RUN_FAILED = 1, /* the run could not be carried out: memory, disk, device, decoder */
     TS_BAD_CHAIN = 2,  /* the chain or the command line is wrong */
     TS_BAD_INPUT = 3,  /* the images are wrong, missing, or not one clean volume */
-    TS_STOPPED = 4     /* a stop was asked for (ts_plan_stop); the program exits with 128 + signal */
+    TS_STOPPED = 4,    /* a stop was asked for (ts_plan_stop); the program exits with 128 + signal */
+    TS_PAUSED = 75     /* the run stopped at a checkpoint; EX_TEMPFAIL of sysexits.h, which asks to try again */
 };
 
 enum ts_severity { TS_NOTE, TS_WARNING, TS_ERROR };
@@ -216,6 +217,11 @@ struct ts_options {
      * "auto" takes the device that is predicted to be done first. Rates of another machine or version are not used.
      * NULL: nothing is predicted. */
     const char *rates;
+    /* Folder of a checkpoint, which keeps what each slab computes until the run has succeeded. NULL: there is none,
+     * or, where one of the members below is set, one beside the output: OUTPUT.checkpoint. */
+    const char *checkpoint;
+    bool resume;         /* go on from the checkpoint, where there is one; the output has the same bytes */
+    double time_limit_s; /* stop at the last slab boundary before so many seconds have passed; 0: no limit */
 };
 #define TS_OPTIONS_DEFAULT                                                                                             \
     {                                                                                                                  \
@@ -244,13 +250,16 @@ TS_PUBLIC void ts_plan_destroy(struct ts_plan *plan);
 /* Writes the table of `tomostage check`, or the same as one JSON object where json is set. */
 TS_PUBLIC void ts_plan_print(const struct ts_plan *plan, FILE *stream, bool json);
 /* Carries the plan out. All outputs appear whole under their names, or none does. TS_RUN_FAILED, TS_BAD_INPUT, or
- * TS_STOPPED after ts_plan_stop. */
+ * TS_STOPPED after ts_plan_stop, or TS_PAUSED after ts_plan_pause or where the time is up. */
 TS_PUBLIC enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag);
 /* Writes the table of the parts of the run that has ended: when each began and ended, how long it was busy, how many
  * bytes it moved and how fast. Writes nothing without options.profile. */
 TS_PUBLIC void ts_plan_print_profile(const struct ts_plan *plan, FILE *stream);
 /* Asks a running plan to end with TS_STOPPED. It may be called in a signal handler and from any thread. */
 TS_PUBLIC void ts_plan_stop(struct ts_plan *plan);
+/* Asks a running plan that has a checkpoint to end with TS_PAUSED once the slab at hand is computed and kept. It may be
+ * called in a signal handler and from any thread. */
+TS_PUBLIC void ts_plan_pause(struct ts_plan *plan);
 
 /* Removes the temporary file of a running plan, for a signal handler that must end the process at once. It is
  * async-signal-safe; only _exit may follow. */

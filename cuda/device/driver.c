@@ -94,7 +94,7 @@ static enum ts_status create_tables(struct cuda_driver *driver)
     return status;
 }
 
-enum ts_status ts_cuda_driver_fetch_tables(struct stage_driver *base)
+static enum ts_status copy_tables(struct stage_driver *base, enum cuda_direction direction)
 {
     const struct cuda_driver *driver = cuda_of(base);
     const struct stage_table *tables;
@@ -102,10 +102,22 @@ enum ts_status ts_cuda_driver_fetch_tables(struct stage_driver *base)
     if (driver->n_tables == 0)
         return TS_OK;
     ts_stage_reduced_map_tables(base->reduced, &tables);
-    for (int i = 0; status == TS_OK && i < driver->n_tables; i++)
-        status = ts_cuda_copy(driver->session, CUDA_COMPUTE, CUDA_TO_HOST, tables[i].image.data, driver->tables[i].data,
-                              ts_image_bytes(&tables[i].image));
+    for (int i = 0; status == TS_OK && i < driver->n_tables; i++) {
+        void *host = tables[i].image.data, *device = driver->tables[i].data;
+        status = ts_cuda_copy(driver->session, CUDA_COMPUTE, direction, direction == CUDA_TO_HOST ? host : device,
+                              direction == CUDA_TO_HOST ? device : host, ts_image_bytes(&tables[i].image));
+    }
     return status == TS_OK ? ts_cuda_wait(driver->session, CUDA_COMPUTE) : status;
+}
+
+enum ts_status ts_cuda_driver_fetch_tables(struct stage_driver *driver)
+{
+    return copy_tables(driver, CUDA_TO_HOST);
+}
+
+enum ts_status ts_cuda_driver_load_tables(struct stage_driver *driver)
+{
+    return copy_tables(driver, CUDA_TO_DEVICE);
 }
 
 static enum ts_status create_transforms(struct cuda_driver *driver)

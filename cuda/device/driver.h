@@ -30,6 +30,8 @@ enum ts_status ts_cuda_driver_bring_total(struct stage_driver *driver, const str
                                           struct cuda_event *reached);
 /* Copies the tables that the map wrote to driver->reduced, and waits for the queue. */
 enum ts_status ts_cuda_driver_fetch_tables(struct stage_driver *driver);
+/* Copies them back, with rows that were put in driver->reduced. */
+enum ts_status ts_cuda_driver_load_tables(struct stage_driver *driver);
 
 /* Records a pair of events around each stretch of work on the device from now on, for benchmarks. NULL: no more. */
 enum { CUDA_TIMER_EVENTS = 64 };

@@ -55,6 +55,8 @@ command_parse ts_cli_parse_set, ts_cli_parse_device;
      "memory the run may use, as 512M, 2GiB or bytes; default: 60 % of what is free"},                                 \
     {"gpu-memory", 0, OPTION_BYTES, OPTION_AT(struct cli_chain, options.gpu_memory_bytes), "SIZE",                     \
      "GPU memory the run may use; default: 80 % of what the device has"},                                              \
+    {"checkpoint", 0, OPTION_TEXT, OPTION_AT(struct cli_chain, options.checkpoint), "FOLDER",                          \
+     "keep computed slabs here until the run has succeeded, for --resume;\ndefault where it is asked for: OUTPUT.checkpoint"}, \
     {"force", 0, OPTION_FLAG, OPTION_AT(struct cli_chain, options.force), NULL, "replace an existing output file"},    \
     {"quiet", 0, OPTION_FLAG, OPTION_AT(struct cli_chain, quiet), NULL, "no progress and no summary"},                 \
     {"json", 0, OPTION_FLAG, OPTION_AT(struct cli_chain, json), NULL,                                                  \

@@ -3,6 +3,7 @@
  * `tomostage run`: runs a chain, shows how far it is (pipeline/cli/cli_progress.h), and sums up what was written and
  * which stage took how long.
  */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,8 +48,29 @@ static bool refuse_picture(const struct command *command, const struct command_o
     return false;
 }
 
+static bool parse_time_limit(const struct command *command, const struct command_option *option, const char *value)
+{
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
+    const size_t digits = strspn(value, "0123456789");
+    for (size_t i = 0; digits > 0 && digits < 10 && i < sizeof units / sizeof *units; i++)
+        if (!strcmp(value + digits, units[i].name))
+            ts_cli_chain.options.time_limit_s = units[i].seconds * atof(value);
+    if (ts_cli_chain.options.time_limit_s > 0)
+        return true;
+    ts_command_wrong(command, "'--%s %s' is not a time such as 90m, 2h, 1d or 3600 (seconds)", option->name, value);
+    return false;
+}
+
 static const struct command_option options[] = {
     CLI_CHAIN_OPTIONS,
+    {"resume", 0, OPTION_FLAG, OPTION_AT(struct cli_chain, options.resume), NULL,
+     "go on from the checkpoint of a run that was stopped, where there is one; the\n"
+     "output is the same as without a stop"},
+    {"time-limit", 0, OPTION_PARSED, 0, 0, "TIME",
+     "stop with exit code 75 at a checkpoint before this time has passed: 90m, 2h", .parse = parse_time_limit},
     {"resume-from", 0, OPTION_TEXT, OPTION_AT(struct cli_chain, resume_from), "FILE.h5",
      "start from the images that this result of the same inputs holds, where the\n"
      "chain has not changed before them; the output is the same as without"},
@@ -136,6 +158,8 @@ static int run(char **operands)
     if (!diag)
         return TS_RUN_FAILED;
     struct made made = {.chain = NULL};
+    if (arguments->options.checkpoint || arguments->options.resume || arguments->options.time_limit_s > 0)
+        ts_cli_signals_catch_pause();
     ts_cli_progress_init(&made.progress, arguments->quiet, arguments->json, arguments->every);
     arguments->options.rates = ts_rates_path_found();
     enum ts_status status = take_ranks(arguments, &made.progress, diag);

@@ -31,7 +31,7 @@ static struct ts_plan *volatile current_plan;
 static char **volatile arguments; /* of the program */
 static const char *volatile consequence;
 static const struct stop *volatile stopped_by;
-static volatile sig_atomic_t plan_ended, print_json;
+static volatile sig_atomic_t plan_ended, print_json, pause_asked;
 /* The sentence is printed once, although the alarm may go off while the ordinary way out prints it. */
 static atomic_int sentence;
 enum { NOT_PRINTED, BEING_PRINTED, PRINTED };
@@ -138,6 +138,24 @@ void ts_cli_signals_catch(char **argv, const char *then, bool json)
     mask_stops(SIG_UNBLOCK);
 }
 
+static void on_pause(int number)
+{
+    struct ts_plan *plan = current_plan;
+    (void)number;
+    pause_asked = true;
+    if (plan)
+        ts_plan_pause(plan);
+}
+
+void ts_cli_signals_catch_pause(void)
+{
+    struct sigaction action = {.sa_handler = on_pause, .sa_flags = SA_RESTART}, before;
+    consequence = "; the output was not written, and --resume goes on from the checkpoint";
+    sigfillset(&action.sa_mask);
+    if (sigaction(SIGUSR1, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(SIGUSR1, &action, NULL);
+}
+
 /* ---- a driver that crashes --------------------------------------------------------------------- */
 
 #define STARTED_ANEW "TOMOSTAGE_DRIVER_CRASHED" /* a variable of the environment, set for the second start */
@@ -168,6 +186,8 @@ void ts_cli_signals_plan(struct ts_plan *plan)
     /* A reader that went away is no reason to end a run. */
     signal(SIGPIPE, SIG_IGN);
     current_plan = plan;
+    if (pause_asked)
+        ts_plan_pause(plan);
 }
 
 void ts_cli_signals_remember(void)

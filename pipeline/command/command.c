@@ -369,7 +369,7 @@ struct ts_diag *ts_command_diag(void)
 
 int ts_command_finish_take(struct ts_diag *diag, enum ts_status status, bool json)
 {
-    if (status != TS_OK && status != TS_STOPPED && ts_diag_error_count(diag) == 0)
+    if (status != TS_OK && status != TS_STOPPED && status != TS_PAUSED && ts_diag_error_count(diag) == 0)
         ts_diag_error(diag, status, &(struct diag_site){.code = "no-reason"},
                       "failed, and no reason was recorded; memory may have run out");
     if (json)

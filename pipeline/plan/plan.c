@@ -438,6 +438,11 @@ void ts_plan_stop(struct ts_plan *plan)
     atomic_store(&plan->stop, true);
 }
 
+void ts_plan_pause(struct ts_plan *plan)
+{
+    atomic_store(&plan->pause, true);
+}
+
 void ts_plan_abandon(const struct ts_plan *plan)
 {
     const char *temporary = atomic_load(&plan->temporary);

@@ -66,6 +66,15 @@ struct plan_node {
 
 struct plan_step {
     struct spans need, todo;
+    bool demanded; /* an output or a reduction looks at its image, and not only nodes that compute theirs from it */
+};
+
+/* A run keeps here what its slabs compute, so that another run of the same plan goes on
+ * (pipeline/run/run_checkpoint.h). */
+struct plan_checkpoint {
+    const char *folder; /* NULL: nothing is kept */
+    bool resume;        /* what is there is used */
+    double ends;        /* when the run must have paused, in ts_seconds(); 0: never */
 };
 
 struct ts_plan {
@@ -99,6 +108,7 @@ struct ts_plan {
     int64_t gpu_budget_bytes, gpu_bytes; /* of each device; 0 on the CPU */
     size_t piece_bytes;                  /* PLAN_PIECE_BYTES, or less where a test wants many pieces */
     struct plan_reuse *reuse;            /* what is taken from an earlier result; NULL: nothing */
+    struct plan_checkpoint checkpoint;
     bool force;
     void (*on_event)(void *user, const struct ts_event *event);
     void *user;
@@ -115,7 +125,7 @@ struct ts_plan {
     const char *no_prediction;     /* why there is none; NULL: there is one */
     struct trace *trace;           /* NULL where the run has no profile */
     const char *profile;           /* name of its files */
-    atomic_bool stop;
+    atomic_bool stop, pause;
     _Atomic(const char *) temporary; /* path of the output's temporary file while a run writes it, else NULL */
     atomic_bool committing;          /* the output is about to get its final name */
 };

@@ -4,25 +4,19 @@
  */
 #include "pipeline/plan/plan_options.h"
 
-#include <sched.h>
 #include <string.h>
 
 #include "core/available.h"
+#include "pipeline/plan/plan_checkpoint.h"
 #include "pipeline/plan/plan_choose.h"
 #include "pipeline/ranks/ranks.h"
-
-static int processor_count(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
 
 /* Ranks that may use the same processors share them. The writer of rank 0 has them all: it compresses what all ranks of
  * all machines compute, and they wait for it. */
 static void share_processors(struct ts_plan *plan)
 {
     const int share = ts_ranks().processors;
-    plan->threads = plan->writer_threads = processor_count();
+    plan->threads = plan->writer_threads = ts_processors();
     if (share > 0 && share < plan->threads)
         plan->threads = share;
 }
@@ -65,6 +59,7 @@ enum ts_status ts_plan_take_options(struct ts_plan *plan, const struct ts_option
     if (options->threads > 0)
         plan->threads = plan->writer_threads = options->threads;
     plan->budget_bytes = options->memory_bytes > 0 ? options->memory_bytes : default_budget();
+    ts_plan_take_checkpoint(plan, options, diag);
     plan->force = options->force;
     plan->on_event = options->on_event;
     plan->user = options->user;

@@ -8,6 +8,7 @@
 
 #include "core/json.h"
 #include "pipeline/plan/plan_axis.h"
+#include "pipeline/plan/plan_checkpoint.h"
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/plan/predict_print.h"
 
@@ -165,6 +166,13 @@ static void print_device(const struct ts_plan *plan, FILE *stream)
     print_devices(plan, stream);
 }
 
+static void print_checkpoint(const struct ts_plan *plan, FILE *stream)
+{
+    if (plan->checkpoint.folder)
+        fprintf(stream, "checkpoint in %s: up to %.1f MiB until the run has succeeded\n", plan->checkpoint.folder,
+                (double)ts_plan_checkpoint_bytes(plan) / 1048576.0);
+}
+
 static void print_text(const struct ts_plan *plan, FILE *stream)
 {
     fprintf(stream, "%-12s %-20s %-5s %-13s %-8s %-12s %-6s %-4s %12s\n", "stage", "gives", "type", "quantity", "unit",
@@ -208,6 +216,7 @@ static void print_text(const struct ts_plan *plan, FILE *stream)
             plan->chain->output.dtype == CHAIN_F16 ? " (f32 stored as f16)" : "");
     for (int32_t i = 0; i < plan->chain->output.n_sinks; i++)
         fprintf(stream, "output of the last image as %s\n", plan->chain->output.sinks[i].format->name);
+    print_checkpoint(plan, stream);
     ts_predict_print(plan, stream);
 }
 
@@ -293,6 +302,8 @@ static void print_json(const struct ts_plan *plan, FILE *stream)
     ts_json_member_integer(&json, "memory_bytes", plan->memory_bytes);
     ts_json_member_integer(&json, "budget_bytes", plan->budget_bytes);
     ts_json_member_integer(&json, "output_bytes", plan->output_bytes);
+    if (plan->checkpoint.folder)
+        ts_json_member_integer(&json, "checkpoint_bytes", ts_plan_checkpoint_bytes(plan));
     print_device_json(plan, &json);
     ts_predict_print_json(plan, &json);
     ts_json_close(&json, '}');

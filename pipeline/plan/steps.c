@@ -139,6 +139,8 @@ void ts_plan_step(const struct ts_plan *plan, int pass, int32_t domain, int64_t 
 {
     memset(steps, 0, (size_t)plan->n_nodes * sizeof *steps);
     add_demands(plan, pass, domain, z, z + n, steps);
+    for (int32_t i = 0; i < plan->n_nodes; i++)
+        steps[i].demanded = steps[i].need.n > 0;
     for (int32_t i = plan->n_nodes - 1; i >= 0; i--) {
         const struct plan_node *node = &plan->nodes[i];
         if (steps[i].need.n == 0)

@@ -14,6 +14,7 @@
 #include "pipeline/run/profile.h"
 #include "pipeline/run/provenance.h"
 #include "pipeline/run/run.h"
+#include "pipeline/run/run_checkpoint.h"
 
 static double seconds_since(const struct timespec *start)
 {
@@ -181,7 +182,7 @@ static void free_run(struct run *run)
 /* Starts the workers, which precedes the start of CUDA and of the writer's threads. */
 static enum ts_status start_sources(struct run *run)
 {
-    const bool proves = run->plan->reuse != NULL, records = run->plan->chain->output.path != NULL;
+    const bool proves = run->plan->reuse || run->checkpoint, records = run->plan->chain->output.path != NULL;
     for (int32_t i = 0; i < run->plan->n_nodes; i++) {
         struct source *source = ts_plan_reader(&run->plan->nodes[i]);
         if (!source)
@@ -322,6 +323,8 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
     if (status == TS_OK && plan->rank == 0)
         status = ts_run_check_outputs(plan, diag);
     const double begin = ts_trace_begin(plan->trace);
+    if (status == TS_OK)
+        status = ts_run_checkpoint_begin(&run);
     if (status == TS_OK && plan->profile)
         status = ts_profile_check(plan->profile, diag);
     if (status == TS_OK)
@@ -346,6 +349,7 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
     atomic_store(&plan->committing, status == TS_OK);
     status = ts_ranks_agree(finish_files(&run, status));
     atomic_store(&plan->temporary, NULL);
+    ts_run_checkpoint_end(&run, status);
     ts_trace_add(plan->trace, TRACE_FINISH, finishing, 0);
     if (status == TS_OK)
         report(&run, (struct ts_event){.kind = TS_EVENT_FINISHED,

@@ -80,8 +80,9 @@ struct run {
      * is left out where a volume ends before its device's turn. */
     int64_t slab_number;
     int64_t slices_done, n_slices, bytes_done;
-    int64_t slab_slices;  /* of the slab at hand */
-    pthread_mutex_t lock; /* of events, which come from several threads where stages iterate */
+    int64_t slab_slices;               /* of the slab at hand */
+    struct run_checkpoint *checkpoint; /* NULL: nothing is kept */
+    pthread_mutex_t lock;              /* of events, which come from several threads where stages iterate */
     struct stage_listener listener;
 };
 
@@ -114,8 +115,13 @@ struct run_back_end {
     enum ts_status (*drain)(struct run *run);
     /* Copies bits to run_node.saved. */
     enum ts_status (*save)(struct run *run, void *saved, const void *valid, size_t bytes);
-    /* Copies bits from run_node.saved to host memory. */
-    enum ts_status (*fetch)(struct run *run, void *host, const void *saved, size_t bytes);
+    /* Copy bytes of images, and of run_node.saved, to host memory, and from there to images. They are there when the
+     * call returns. */
+    enum ts_status (*fetch)(struct run *run, void *host, const void *data, size_t bytes);
+    enum ts_status (*load)(struct run *run, void *data, const void *host, size_t bytes);
+    /* Copy the tables of a node's map to its state, and from there to where the map writes them. NULL: they are one. */
+    enum ts_status (*fetch_tables)(struct run *run, int32_t node);
+    enum ts_status (*load_tables)(struct run *run, int32_t node);
 };
 
 extern const struct run_back_end ts_run_host;

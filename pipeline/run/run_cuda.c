@@ -313,6 +313,23 @@ static enum ts_status device_bring_total(struct run *run, int from, int32_t node
                                       other->reached);
 }
 
+static enum ts_status device_load(struct run *run, void *data, const void *host, size_t bytes)
+{
+    const struct device *device = run->back;
+    const enum ts_status status = ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_TO_DEVICE, data, host, bytes);
+    return status == TS_OK ? ts_cuda_wait(device->session, CUDA_COMPUTE) : status;
+}
+
+static enum ts_status device_fetch_tables(struct run *run, int32_t node)
+{
+    return ts_cuda_driver_fetch_tables(run->nodes[node].driver);
+}
+
+static enum ts_status device_load_tables(struct run *run, int32_t node)
+{
+    return ts_cuda_driver_load_tables(run->nodes[node].driver);
+}
+
 const struct run_back_end ts_run_cuda = {
     .use = device_use,
     .settle = device_settle,
@@ -330,4 +347,7 @@ const struct run_back_end ts_run_cuda = {
     .drain = device_drain,
     .save = device_save,
     .fetch = device_fetch,
+    .load = device_load,
+    .fetch_tables = device_fetch_tables,
+    .load_tables = device_load_tables,
 };

@@ -116,4 +116,5 @@ const struct run_back_end ts_run_host = {
     .drain = nothing,
     .save = host_copy,
     .fetch = host_copy,
+    .load = host_copy,
 };

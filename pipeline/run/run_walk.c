@@ -10,6 +10,7 @@
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/ranks/ranks.h"
 #include "pipeline/run/run.h"
+#include "pipeline/run/run_checkpoint.h"
 
 /* ---- one slab ---------------------------------------------------------------------------------- */
 
@@ -113,14 +114,17 @@ static enum ts_status compute(struct run *run, int32_t i, struct ts_image *targe
     return end_call(run, &call, target, status);
 }
 
+/* Computes the slices of a node that are to do. Where the slab is in the checkpoint those of a stage only get their
+ * place, to which ts_run_load_slab brings them. */
 static enum ts_status compute_node(struct run *run, int32_t i)
 {
+    const bool loaded = ts_run_has_slab(run) && !ts_plan_reader(&run->plan->nodes[i]);
     int64_t offset = 0;
     if (run->now[i].todo.n > 0 && !run->plan->nodes[i].keep)
         run->nodes[i].n_parts = 0;
     for (int span = 0; span < run->now[i].todo.n; span++) {
         struct ts_image target = target_of(run, i, span, &offset);
-        const enum ts_status status = compute(run, i, &target);
+        const enum ts_status status = loaded ? TS_OK : compute(run, i, &target);
         if (status != TS_OK)
             return status;
     }
@@ -320,8 +324,12 @@ static enum ts_status compute_slab(struct run *run, int32_t domain, int64_t roun
     const struct ts_plan *plan = run->plan;
     enum ts_status status = run->back_end->begin_slab(run);
     for (int32_t i = 0; status == TS_OK && i < plan->n_nodes; i++) {
-        if (i == plan->n_sources)
+        if (i == plan->n_sources) {
             announce_next(run, domain, round);
+            status = ts_run_find_slab(run, domain, z, n);
+            if (status != TS_OK)
+                break;
+        }
         if (i >= plan->n_sources && atomic_load(&plan->stop))
             return TS_STOPPED;
         const size_t n_records = ts_diag_count(run->diag);
@@ -329,7 +337,11 @@ static enum ts_status compute_slab(struct run *run, int32_t domain, int64_t roun
         if (status != TS_OK && plan->nodes[i].chain_stage)
             status = find_cause(run, i, z, n, n_records, status);
     }
-    return status == TS_OK ? tabulate(run, domain, z, n) : status;
+    if (status == TS_OK)
+        status = ts_run_load_slab(run);
+    if (status == TS_OK)
+        status = tabulate(run, domain, z, n);
+    return status == TS_OK ? ts_run_keep_slab(run) : status;
 }
 
 /* Every rank computes a slab, from slice `round` on; the last round has none for some of them. */
@@ -388,6 +400,8 @@ static enum ts_status run_domain(struct run *run, int32_t domain, void (*on_slab
         const int64_t n = nz - round < all ? nz - round : all;
         if (atomic_load(&plan->stop))
             return TS_STOPPED;
+        if (ts_run_pauses(run))
+            return TS_PAUSED;
         run->slab_slices = n;
         status = ts_run_use(run, (int)(run->slab_number % plan->n_devices));
         if (status == TS_OK)

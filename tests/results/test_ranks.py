@@ -15,7 +15,8 @@ from harness import PROGRAM, Skip, digest, run, run_tests, test, write_nifti
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DATASETS = os.path.join(HERE, "../../datasets")
-MPIRUN = [sys.argv[2], "--allow-run-as-root", "--oversubscribe"]
+OPEN_MPI = "Open MPI" in subprocess.run([sys.argv[2], "--version"], capture_output=True, text=True).stdout
+MPIRUN = [sys.argv[2], *(["--allow-run-as-root", "--oversubscribe"] if OPEN_MPI else [])]
 RANKS = (1, 2, 3, 4)
 ENVIRONMENT = dict(os.environ, TOMOSTAGE_RATES="", OMP_WAIT_POLICY="passive", ASAN_OPTIONS="detect_leaks=0")
 INPUTS = tempfile.mkdtemp(prefix="tomostage-ranks-")
@@ -259,6 +260,31 @@ def errors_of_all_ranks(folder):
         _, err = ranks_run(3, "run", chain, "-o", os.path.join(folder, name), expect=code)
         assert err.count("error:") == 1 and one.stderr.splitlines()[0] in err, err
     assert os.listdir(folder) == ["there.h5"]
+
+
+def wait_for(path):
+    while not os.path.exists(path):
+        time.sleep(0.01)
+
+
+@test
+def a_checkpoint(folder):
+    """SIGUSR1 to one rank stops all of them at a checkpoint, and a killed rank leaves one. As many ranks go on from it, or others."""
+    make_inputs()
+    chain = "dicom small | nlm patch_size=5 patch_distance=12 dimensions=3d | equalize | statistics scope=slice | hdf5 x.h5"
+    one, out, kept = (os.path.join(folder, name) for name in ("one.h5", "out.h5", "out.h5.checkpoint"))
+    run("run", chain, "-o", one, "--quiet", cwd=INPUTS)
+    for number, others in ((signal.SIGUSR1, 3), (signal.SIGUSR1, 1), (signal.SIGKILL, 3)):
+        process = launch(3, "run", chain, "-o", out, "--resume", "--quiet", "--threads", "1")
+        wait_for(os.path.join(kept, "v0-p1-d0-z0.slab"))
+        os.kill(processes()[1], number)
+        code, _, err = end(process)
+        assert (code == 75 and err.count("slabs are kept in") == 1) if number == signal.SIGUSR1 else code != 0, f"exit {code}\n{err}"
+        assert not os.path.exists(out) and os.listdir(kept)
+        ranks_run(others, "run", chain, "-o", out, "--resume", "--quiet", "--threads", "1")
+        assert digest(out) == digest(one), f"{others} ranks write other bytes after signal {number}"
+        assert not os.path.exists(kept)
+        os.remove(out)
 
 
 @test
