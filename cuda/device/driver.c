@@ -94,7 +94,7 @@ static enum ts_status create_tables(struct cuda_driver *driver)
     return status;
 }
 
-static enum ts_status copy_tables(struct stage_driver *base, enum cuda_direction direction)
+enum ts_status ts_cuda_driver_copy_tables(struct stage_driver *base, enum cuda_direction direction)
 {
     const struct cuda_driver *driver = cuda_of(base);
     const struct stage_table *tables;
@@ -108,16 +108,6 @@ static enum ts_status copy_tables(struct stage_driver *base, enum cuda_direction
                               direction == CUDA_TO_HOST ? device : host, ts_image_bytes(&tables[i].image));
     }
     return status == TS_OK ? ts_cuda_wait(driver->session, CUDA_COMPUTE) : status;
-}
-
-enum ts_status ts_cuda_driver_fetch_tables(struct stage_driver *driver)
-{
-    return copy_tables(driver, CUDA_TO_HOST);
-}
-
-enum ts_status ts_cuda_driver_load_tables(struct stage_driver *driver)
-{
-    return copy_tables(driver, CUDA_TO_DEVICE);
 }
 
 static enum ts_status create_transforms(struct cuda_driver *driver)

@@ -28,10 +28,8 @@ enum ts_status ts_cuda_driver_create(struct cuda_session *session, const struct 
  * in place of its own. `reached` is an event of that device, and what this device does next waits for it. */
 enum ts_status ts_cuda_driver_bring_total(struct stage_driver *driver, const struct stage_driver *from, int input,
                                           struct cuda_event *reached);
-/* Copies the tables that the map wrote to driver->reduced, and waits for the queue. */
-enum ts_status ts_cuda_driver_fetch_tables(struct stage_driver *driver);
-/* Copies them back, with rows that were put in driver->reduced. */
-enum ts_status ts_cuda_driver_load_tables(struct stage_driver *driver);
+/* Copies the tables that the map wrote to driver->reduced, or those back to the device, and waits for the queue. */
+enum ts_status ts_cuda_driver_copy_tables(struct stage_driver *driver, enum cuda_direction direction);
 
 /* Records a pair of events around each stretch of work on the device from now on, for benchmarks. NULL: no more. */
 enum { CUDA_TIMER_EVENTS = 64 };

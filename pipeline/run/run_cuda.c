@@ -289,7 +289,7 @@ static enum ts_status device_drain(struct run *run)
         status = ts_run_cuda_trace_piece(run, TRACE_UPLOAD, &device->up, place);
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)
         if (run->nodes[i].driver)
-            status = ts_cuda_driver_fetch_tables(run->nodes[i].driver);
+            status = ts_cuda_driver_copy_tables(run->nodes[i].driver, CUDA_TO_HOST);
     return status;
 }
 
@@ -322,12 +322,12 @@ static enum ts_status device_load(struct run *run, void *data, const void *host,
 
 static enum ts_status device_fetch_tables(struct run *run, int32_t node)
 {
-    return ts_cuda_driver_fetch_tables(run->nodes[node].driver);
+    return ts_cuda_driver_copy_tables(run->nodes[node].driver, CUDA_TO_HOST);
 }
 
 static enum ts_status device_load_tables(struct run *run, int32_t node)
 {
-    return ts_cuda_driver_load_tables(run->nodes[node].driver);
+    return ts_cuda_driver_copy_tables(run->nodes[node].driver, CUDA_TO_DEVICE);
 }
 
 const struct run_back_end ts_run_cuda = {
