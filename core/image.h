@@ -69,6 +69,13 @@ static inline double ts_axis_spacing(const struct ts_axis *axis)
 {
     return axis->spacing > 0 ? axis->spacing : 1;
 }
+/* Makes an axis that of its n elements from `first` on. */
+static inline void ts_axis_cut(struct ts_axis *axis, int64_t first, int64_t n)
+{
+    axis->n = n;
+    axis->first += (double)first * axis->spacing;
+    axis->positions = axis->positions ? axis->positions + first : NULL;
+}
 /* Returns the position of index i along an axis, in its unit. */
 static inline double ts_axis_position(const struct ts_axis *axis, int64_t i)
 {

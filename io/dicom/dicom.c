@@ -70,7 +70,8 @@ static const struct param dicom_params[] = {
                  "Instance UID, its description, or # and its Series Number"),
     PARAM(struct dicom_params, split, .optional = true, .unit = "",
           .doc =
-              "what makes series of their own of images at one position: a list of `echo`, `time` and `b`, or `none`; "
+              "what makes series of their own of images at one position: a list of `echo`, `time` and `b`, or `none` "
+              "alone; "
               "what is left becomes an axis of volumes; absent: `echo`; kinds, such as phase, always do; `none` also "
               "leaves slices of several KVP or kernels together"),
     PARAM(struct dicom_params, take, .optional = true, .unit = "",
@@ -307,6 +308,12 @@ static enum ts_status read_split(const struct param_set *set, unsigned *split, s
         if (k == sizeof names / sizeof *names)
             return ts_param_error(set, "split", "split-unknown", diag, "'%s' is none of echo, time, b and none",
                                   texts->items[i]);
+        if (names[k].bit == 0 && texts->n > 1) {
+            ts_param_error(set, "split", "split-none", diag, "'none' stands beside other words");
+            return ts_diag_hint(diag,
+                                "leave out 'none' or the others; without 'none', slices of several KVP or kernels "
+                                "are series of their own");
+        }
         *split |= names[k].bit;
     }
     return TS_OK;

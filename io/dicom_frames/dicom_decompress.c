@@ -26,6 +26,21 @@ static void widen(unsigned char *cells, size_t n, size_t from, size_t to)
     }
 }
 
+/* Decodes a frame of bits. They are packed, but there are writers of RLE that give every pixel a byte: the length of
+ * what is decoded tells which (PS3.5 8.2.2 says too little). */
+static bool decode_bits(const struct dicom_job *job, const unsigned char *data, size_t bytes, unsigned char *cells,
+                        struct dicom_reply *reply)
+{
+    const size_t n = job->frame_n, packed = (n + 7) / 8;
+    const bool rle = job->form.syntax == DICOM_RLE;
+    if (rle ? !ts_dicom_rle_decode(data, bytes, cells, packed, 1, reply->text, sizeof reply->text)
+            : !ts_dicom_inflate_frame(data, bytes, cells, packed, reply->text, sizeof reply->text))
+        return rle && ts_dicom_rle_decode(data, bytes, cells, n, 1, reply->text, sizeof reply->text);
+    for (size_t i = n; i-- > 0;) /* from the last on, as each byte of bits stands before the cells that it fills */
+        cells[i] = cells[i / 8] >> i % 8 & 1;
+    return true;
+}
+
 static bool decode_by_dcmtk(const struct dicom_job *job, const struct dicom_codestream *stream,
                             const unsigned char *data, size_t bytes, unsigned char *cells, struct dicom_reply *reply)
 {
@@ -41,6 +56,9 @@ static bool decode(const struct dicom_job *job, const struct dicom_codestream *s
                    size_t bytes, unsigned char *cells, struct dicom_reply *reply)
 {
     const size_t cell = (size_t)job->cells.bits_allocated / 8;
+    const bool bits = job->bits && (job->form.syntax == DICOM_RLE || job->form.syntax == DICOM_DEFLATED_FRAME);
+    if (bits)
+        return decode_bits(job, data, bytes, cells, reply);
     switch (job->form.syntax) {
     case DICOM_RLE:
         return ts_dicom_rle_decode(data, bytes, cells, job->frame_n, cell, reply->text, sizeof reply->text);
@@ -68,6 +86,9 @@ bool ts_dicom_decompress(const struct dicom_job *job, int fd, unsigned char *cel
         ts_dicom_reply_refuse(reply, "file-changed", "the fragments are not those that were checked");
     } else if (ts_dicom_codestream(&job->form, data, bytes, (int64_t)bytes, &stream) != CODESTREAM_GOOD) {
         ts_dicom_reply_refuse(reply, stream.code, stream.text);
+    } else if (job->labels && stream.lossy) {
+        ts_dicom_reply_refuse(reply, "seg-syntax",
+                              "the frame was compressed with loss, so that its labels are not known");
     } else if (!(ok = decode(job, &stream, data, bytes, cells, reply))) {
         ts_dicom_reply_refuse(reply, "pixel-data-damaged", NULL);
     }

@@ -27,6 +27,20 @@ size_t ts_dicom_cell_bytes(const struct dicom_source *source)
     return source->cell_bytes + 2;
 }
 
+/* Returns true where values of a slice may have no 32-bit float, and somebody asks how many have none. The doubles of a
+ * file are counted when they are rounded, and a Modality LUT has integers of 16 bits. */
+static bool is_counted(const struct dicom_source *source, int64_t z)
+{
+    enum { FLOAT_WHOLE_BITS = 24 }; /* every integer of so many bits is a 32-bit float */
+    const struct dicom_frame *frame = &source->frames[z];
+    double low, high;
+    if (frame->cells.is_float || frame->image->file->lut.entries > 0 ||
+        (source->base.image.dtype != TS_F32 && source->base.no_rounding))
+        return false;
+    ts_dicom_value_range(&frame->cells, frame->slope, frame->intercept, &low, &high);
+    return frame->cells.bits_stored > FLOAT_WHOLE_BITS || ts_source_rounds(fmax(-low, high));
+}
+
 struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
 {
     const struct dicom_frame *frame = &source->frames[z];
@@ -50,7 +64,10 @@ struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
                             .have_padding_limit = image->have_padding_limit,
                             .padding = image->padding,
                             .padding_limit = image->padding_limit,
-                            .digest = !source->base.no_digests};
+                            .digest = !source->base.no_digests,
+                            .labels = source->labels,
+                            .bits = source->bits,
+                            .rounds = is_counted(source, z)};
     if (dicom_is_compressed(file->syntax))
         job.stream = file->streams[image->frame];
     else
@@ -234,6 +251,23 @@ static bool look_up(const struct dicom_job *job, int fd, const void *stored, enu
     return read && !reply->failed;
 }
 
+/* Counts the values of pixels that are no padding and have no 32-bit float. */
+static void count_rounding(const struct dicom_job *job, const void *stored, enum ts_dtype dtype, const uint64_t *valid,
+                           struct ts_rounding *rounding)
+{
+    enum { PART = 256 };
+    double values[PART];
+    for (size_t first = 0; first < job->n; first += PART) {
+        const size_t n = job->n - first < PART ? job->n - first : PART;
+        size_t kept = 0;
+        ts_load_f64(values, (const char *)stored + first * ts_dtype_bytes(dtype), dtype, n);
+        for (size_t i = 0; i < n; i++)
+            if (!valid || (valid[(first + i) / 64] >> (first + i) % 64 & 1))
+                values[kept++] = values[i] * job->slope + job->intercept;
+        ts_rounding_of_doubles(rounding, values, kept);
+    }
+}
+
 void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, void *out,
                            uint64_t *valid, struct dicom_reply *reply)
 {
@@ -258,8 +292,8 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scr
         look_up(job, fd, cells, stored, out, reply);
     else
         ts_dicom_rescale(out, job->dtype, cells, stored, job->n, job->slope, job->intercept);
-    if (job->dtype == TS_I32 || job->dtype == TS_U32)
-        ts_rounding_of_integers(&reply->rounding, out, job->dtype, job->n);
+    if (job->rounds)
+        count_rounding(job, cells, stored, valid, &reply->rounding);
 }
 
 bool ts_dicom_frame_prepare(void)

@@ -45,6 +45,8 @@ struct dicom_job {
     bool have_padding, have_padding_limit;
     double padding, padding_limit; /* as in struct dicom_image */
     bool digest;                   /* the digests are asked for; else they stay 0 */
+    bool labels, bits;             /* as in struct dicom_source */
+    bool rounds;                   /* values may have no 32-bit float, and those that have none are counted */
     char sop_instance[DICOM_UID_MAX];
 };
 
@@ -82,6 +84,8 @@ struct dicom_source {
     struct arena *arena;
     struct dicom_frame *frames;
     size_t cell_bytes; /* the most that the cells of a frame need, but for the ends of words */
+    bool labels;       /* pixels are labels: a frame that was compressed with loss is refused */
+    bool bits;         /* RLE and deflate hold packed bits, which become cells of a byte */
     bool noted_dirty;
     struct dicom_mask mask; /* blackened in each slice that is read */
 

@@ -18,19 +18,14 @@
 #include "io/dicom_series/dicom_geometry.h"
 #include "io/source/source.h"
 
-enum { FLOAT_WHOLE_BITS = 24 }; /* every integer of so many bits is a 32-bit float */
-
 static void choose_dtype(struct dicom_series *series)
 {
     static const enum ts_dtype candidates[] = {TS_U8, TS_I8, TS_U16, TS_I16, TS_U32, TS_I32};
     double low = INFINITY, high = -INFINITY;
-    bool whole = true, doubles = false;
-    int bits = 0;
+    bool whole = true;
     for (size_t i = 0; i < series->n_images; i++) {
         const struct dicom_image *image = series->images[i];
         double slice_low, slice_high;
-        doubles |= image->file->float_bits == 64;
-        bits = image->file->float_bits == 0 && image->file->bits_stored > bits ? image->file->bits_stored : bits;
         whole &= ts_dicom_image_range(image, &slice_low, &slice_high);
         low = fmin(low, slice_low);
         high = fmax(high, slice_high);
@@ -49,11 +44,6 @@ static void choose_dtype(struct dicom_series *series)
             return;
         }
     }
-    if (!doubles && whole && ts_source_rounds(fmax(-low, high)))
-        ts_dicom_series_warn(series, "values beyond 16,777,216 are rounded to 32-bit float");
-    else if (!whole && bits > FLOAT_WHOLE_BITS)
-        ts_dicom_series_warn(series, "%d-bit values are rounded to 32-bit float: their rescale values are not whole",
-                             bits);
 }
 
 static bool is_hounsfield(const struct dicom_image *image)

@@ -190,10 +190,7 @@ void ts_dicom_keep_volume(struct dicom_series *series, size_t v)
     series->n_images = series->n_slices;
     series->n_volumes = 1;
     series->volume_numbers = NULL;
-    series->volume_axis.n = 1;
-    series->volume_axis.first += (double)v * series->volume_axis.spacing;
-    if (series->volume_axis.positions)
-        series->volume_axis.positions += v;
+    ts_axis_cut(&series->volume_axis, (int64_t)v, 1);
     if (series->gradients)
         series->gradients += 3 * v;
     series->n_files = ts_dicom_count_files(series, 1);

@@ -34,6 +34,13 @@ static bool list_times(const struct dicom_series *series, size_t offset, double 
     return rise;
 }
 
+static void number_volumes(struct dicom_series *series, const char *why)
+{
+    series->volume_axis =
+        (struct ts_axis){.kind = TS_AXIS_TIME, .n = (int64_t)series->n_volumes, .spacing = 1, .unit = ""};
+    ts_dicom_series_warn(series, "%s: the volumes are numbered", why);
+}
+
 /* Gives the axis of time its positions: as measured, else as multiples of the interval that the header states. */
 static void place_times(struct dicom_series *series, double *values)
 {
@@ -50,8 +57,7 @@ static void place_times(struct dicom_series *series, double *values)
         const bool resolution = file->temporal_resolution_ms > 0;
         const double step = resolution ? file->temporal_resolution_ms / 1e3 : file->repetition_ms / 1e3;
         if (!(step > 0)) {
-            *axis = (struct ts_axis){.kind = TS_AXIS_TIME, .n = (int64_t)volumes, .spacing = 1, .unit = ""};
-            ts_dicom_series_warn(series, "%s: the volumes are numbered", why);
+            number_volumes(series, why);
             return;
         }
         ts_dicom_series_warn(series, "%s%sthe times of the volumes are multiples of %s, %g s", against ? why : "",
@@ -77,10 +83,15 @@ void ts_dicom_set_volume_axis(struct dicom_series *series, enum ts_axis_kind kin
         place_times(series, values);
         return;
     }
+    bool stated = true;
     for (size_t v = 0; v < volumes; v++) {
         const struct dicom_image *first = series->images[v * series->n_slices];
         values[v] = kind == TS_AXIS_ECHO ? first->echo_ms : first->b_value;
+        stated &= isfinite(values[v]);
     }
-    if (kind == TS_AXIS_B)
+    if (!stated)
+        number_volumes(series, kind == TS_AXIS_ECHO ? "not every volume states an echo time"
+                                                    : "not every volume states a b-value");
+    else if (kind == TS_AXIS_B)
         ts_dicom_list_gradients(series);
 }

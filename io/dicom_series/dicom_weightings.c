@@ -231,8 +231,9 @@ bool ts_dicom_same_weighting(const struct dicom_series *series, size_t complete,
     const double gradient = roughly ? ROUGH_GRADIENT : SAME_GRADIENT, relative = roughly ? ROUGH_B_RELATIVE : 0;
     for (size_t i = 0; i < complete * positions; i++) {
         const struct dicom_image *image = series->images[i], *first = series->images[i - i % positions];
-        if (!(fabs(image->b_value - first->b_value) <= relative * first->b_value) ||
-            image->have_gradient != first->have_gradient)
+        const bool near = isnan(first->b_value) ? isnan(image->b_value)
+                                                : fabs(image->b_value - first->b_value) <= relative * first->b_value;
+        if (!near || image->have_gradient != first->have_gradient)
             return false;
         for (int k = 0; k < 3; k++)
             if (fabs(image->gradient[k] - first->gradient[k]) > gradient)

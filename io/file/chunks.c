@@ -13,7 +13,11 @@
 
 #include "io/file/zlib_stream.h"
 
-enum { CHUNK_TARGET_BYTES = 4 << 20, CHUNK_SLICE_BYTES = 8 << 20 };
+enum {
+    CHUNK_TARGET_BYTES = 4 << 20,
+    CHUNK_SLICE_BYTES = 8 << 20,
+    STORED_BLOCK_BYTES = 5, /* of a block of deflate that is not compressed, beside its data */
+};
 
 struct chunk_coder {
     struct zlib_coder *zlib;
@@ -202,11 +206,13 @@ static bool is_shuffled(const unsigned char *shuffled, const unsigned char *valu
     return true;
 }
 
+/* A CUDA device compresses each plane of shuffled bytes by itself, so that a chunk of a few values may have that many
+ * stored blocks, where zlib's bound counts one. */
 size_t ts_chunk_bound(const struct chunk_filters *filters, size_t chunk_bytes)
 {
     size_t bytes = chunk_bytes;
     if (filters->level > 0)
-        bytes = ts_zlib_bound(chunk_bytes);
+        bytes = ts_zlib_bound(chunk_bytes) + filters->element_bytes * STORED_BLOCK_BYTES;
     return bytes + (filters->plain ? 0 : CHUNK_CHECKSUM_BYTES);
 }
 

@@ -44,7 +44,7 @@ uint32_t ts_chunk_checksum(const void *data, size_t bytes);
 bool ts_chunk_is_intact(const void *data, size_t bytes);
 /* Moves byte j of element i of n from in[j * n + i] to out[i * width + j]. */
 void ts_chunk_unshuffle(unsigned char *restrict out, const unsigned char *restrict in, size_t n, size_t width);
-/* Returns the bytes that `out` of ts_chunk_encode must have. */
+/* Returns the most bytes that an encoded chunk has, of ts_chunk_encode or of cuda/deflate/deflate.h. */
 size_t ts_chunk_bound(const struct chunk_filters *filters, size_t chunk_bytes);
 
 /* This is the state of one thread that encodes or decodes. */

@@ -73,12 +73,14 @@ static uint64_t bits_at(const unsigned char *in, int64_t i, bool swapped)
 /* Notes where narrowing makes an infinity of what is none, and what it changes. */
 static void check_narrow(const unsigned char *in, int64_t n, bool swapped, struct put_faults *faults)
 {
-    for (int64_t i = 0; i < n; i++) {
-        const uint64_t bits = bits_at(in, i, swapped);
-        double value;
-        memcpy(&value, &bits, sizeof value);
-        faults->overflow |= isfinite(value) && !isfinite((float)value);
-        ts_rounding_of_doubles(&faults->rounding, &value, 1);
+    enum { PART = 256 };
+    double values[PART];
+    for (int64_t first = 0; first < n; first += PART) {
+        const int64_t part = n - first < PART ? n - first : PART;
+        put_f64_f64(values, 1, in + (size_t)first * sizeof *values, part, swapped);
+        for (int64_t i = 0; i < part; i++)
+            faults->overflow |= isfinite(values[i]) && !isfinite((float)values[i]);
+        ts_rounding_of_doubles(&faults->rounding, values, (size_t)part);
     }
 }
 

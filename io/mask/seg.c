@@ -171,7 +171,8 @@ static bool take(struct region_file *file, const struct dicom_element *element, 
     return !seg->met_pixels; /* what stands behind the pixels says nothing of them */
 }
 
-bool ts_seg_is_encoded(const struct region_file *file)
+/* Returns true where a frame has a header of its own. RLE has one that says nothing of rows and columns. */
+static bool has_codestream(const struct region_file *file)
 {
     return file->file.syntax == DICOM_JPEG_2000 || dicom_needs_dcmtk(file->file.syntax);
 }
@@ -181,14 +182,15 @@ static void check_pixels(struct region_file *file, const struct seg *seg)
 {
     struct scan *scan = &file->scan;
     const struct dicom_syntax_name *name = ts_dicom_syntax(file->file.syntax_uid);
-    const bool bytes = ts_seg_is_encoded(file) && seg->bits == 8; /* a codec of bytes, for bits too */
+    const bool bytes = has_codestream(file) && seg->bits == 8;               /* a codec of bytes, for bits too */
+    const int64_t bits = seg->in_fragments && seg->bits < 8 ? 8 : seg->bits; /* of a pixel once it is decoded */
     const bool fits = seg->coding == SEG_BINARY       ? seg->bits == 1 || bytes
                       : seg->coding == SEG_FRACTIONAL ? seg->bits == 8
                                                       : seg->bits == 8 || seg->bits == 16;
     if (seg->coding == SEG_UNKNOWN || !fits || seg->samples != 1)
         ts_dicom_refuse(scan, "seg-type",
                         "is neither BINARY with 1 bit a pixel, FRACTIONAL with 8, nor LABELMAP with 8 or 16");
-    else if (seg->rows < 1 || seg->columns < 1 || seg->rows * seg->columns * seg->bits / 8 > MOST_FRAME_BYTES)
+    else if (seg->rows < 1 || seg->columns < 1 || seg->rows * seg->columns * bits / 8 > MOST_FRAME_BYTES)
         ts_dicom_refuse(scan, "seg-size", "claims frames of %" PRId64 " rows and %" PRId64 " columns", seg->rows,
                         seg->columns);
     else if (!seg->met_pixels)
@@ -256,12 +258,11 @@ static void find_fragments(struct region_file *file, struct seg *seg)
             ts_dicom_refuse(&file->scan, "dicom-bad-fragments",
                             "has %" PRId64 " bytes of fragments for frame %zu, whose pixels need at most %" PRId64,
                             bytes, i + 1, most);
-        seg->longest = bytes > seg->longest ? bytes : seg->longest;
     }
 }
 
-/* Holds the frames of a codec against the header, as those of images are. Labels that were compressed with loss are
- * no longer known. */
+/* Says of the frames what a decoder needs, and holds the first one against that, as is done for images; a worker does
+ * so for each. Labels that were compressed with loss are no longer known. */
 static void check_encoded(struct region_file *file, struct seg *seg)
 {
     struct dicom_file *header = &file->file;
@@ -271,7 +272,8 @@ static void check_encoded(struct region_file *file, struct seg *seg)
     header->bits_allocated = seg->bits == 16 ? 16 : 8;
     header->bits_stored = header->bits_allocated;
     header->modified = file->found.st_mtim;
-    ts_dicom_check_encoded(&file->scan);
+    if (has_codestream(file))
+        ts_dicom_check_encoded(&file->scan);
     if (!header->refusal && header->lossy)
         ts_dicom_refuse(&file->scan, "seg-syntax", "was compressed with loss, so that its segments are not known");
     seg->bits = seg->coding == SEG_BINARY ? 1 : seg->bits;
@@ -290,7 +292,7 @@ bool ts_seg_parse(struct region_file *file, struct seg *seg)
     check_frames(file, seg);
     if (seg->in_fragments && !file->file.refusal)
         find_fragments(file, seg);
-    if (seg->in_fragments && ts_seg_is_encoded(file) && !file->file.refusal)
+    if (seg->in_fragments && !file->file.refusal)
         check_encoded(file, seg);
     return file->file.refusal == NULL;
 }

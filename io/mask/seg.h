@@ -27,24 +27,20 @@ struct seg {
     int64_t claimed_frames, rows, columns, samples, bits, maximum;
     enum seg_coding coding;
     int64_t pixel_offset, pixel_bytes;
-    bool met_pixels, in_fragments, words;   /* words: bytes stand the other way round, in big-endian words */
-    int64_t longest;                        /* bytes of the longest compressed frame; 0: frames are not compressed */
+    bool met_pixels, words;                 /* words: bytes stand the other way round, in big-endian words */
+    bool in_fragments;                      /* frames are compressed */
     char frame_of_reference[DICOM_UID_MAX]; /* "": not stated */
 };
 
 /* Reads the header. False: refused, file->file.refusal says why. ts_seg_clear frees what it found in either case. */
 bool ts_seg_parse(struct region_file *file, struct seg *seg);
 void ts_seg_clear(struct seg *seg);
-/* Returns true where frames are of a codec that ts_seg_decoder_create knows: JPEG, JPEG-LS or JPEG 2000. */
-bool ts_seg_is_encoded(const struct region_file *file);
-/* Returns the bytes that ts_seg_read_frame needs at `pixels`. */
+/* Returns the bytes that a frame needs at `pixels`, here and in io/mask/seg_decode.h. */
 size_t ts_seg_frame_bytes(const struct seg *seg);
-/* Reads frame `number` of the pixel data, decoded: of 1 bit a pixel from bit *shift of `pixels` on, else from their
- * beginning. `scratch` has seg->longest bytes. Returns NULL, or what is wrong with it: a phrase; `text` may hold it. */
-const char *ts_seg_read_frame(struct region_file *file, const struct seg *seg, int64_t number, unsigned char *pixels,
-                              unsigned char *scratch, int *shift, char *text, size_t text_bytes);
-/* Packs n pixels of a byte each to bits in place: each byte of bits stands before the bytes that it is made of. */
-void ts_seg_pack(unsigned char *pixels, size_t n);
+/* Reads frame `number` of pixel data that is not compressed: of 1 bit a pixel from bit *shift of `pixels` on, else from
+ * their beginning. Returns false where it cannot be read to its end. */
+bool ts_seg_read_frame(struct region_file *file, const struct seg *seg, int64_t number, unsigned char *pixels,
+                       int *shift);
 /* Opens the segments that the request wants; takes the file, in any case. */
 enum ts_status ts_seg_open_take(struct region_file *file, const struct mask_request *request, struct mask_file **out);
 

@@ -14,8 +14,18 @@ enum { THREADS = 4, AHEAD = 8 };
 struct seg_decoder {
     struct dicom_source source;
     struct dicom_image *images;
-    bool bits; /* a cell is one bit */
 };
+
+/* Packs n pixels of a byte each to bits in place: each byte of bits stands before the bytes that it is made of. */
+static void pack(unsigned char *pixels, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const bool set = pixels[i] != 0;
+        if (i % 8 == 0)
+            pixels[i / 8] = 0;
+        pixels[i / 8] |= (unsigned char)(set << i % 8);
+    }
+}
 
 enum ts_status ts_seg_decoder_create(struct region_file *file, const struct seg *seg, struct seg_decoder **out,
                                      struct ts_diag *diag)
@@ -25,7 +35,8 @@ enum ts_status ts_seg_decoder_create(struct region_file *file, const struct seg 
     if (!decoder)
         return ts_diag_no_memory(diag, sizeof *decoder);
     struct dicom_source *source = &decoder->source;
-    decoder->bits = seg->bits == 1;
+    source->labels = true;
+    source->bits = seg->bits == 1;
     decoder->images = calloc(n, sizeof *decoder->images);
     source->frames = calloc(n, sizeof *source->frames);
     source->base = (struct source){
@@ -60,8 +71,8 @@ enum ts_status ts_seg_decoder_read(struct seg_decoder *decoder, int64_t number, 
         status = ts_dicom_ring_read(source, number, 1, pixels, diag);
     if (status == TS_OK && number + 1 < source->n_slices)
         ts_dicom_ring_prefetch(source, number + 1, 1);
-    if (status == TS_OK && decoder->bits)
-        ts_seg_pack(pixels, ts_slice_count(&source->image));
+    if (status == TS_OK && decoder->source.bits)
+        pack(pixels, ts_slice_count(&source->image));
     return status;
 }
 

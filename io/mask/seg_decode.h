@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This decodes the frames of a segmentation in JPEG, JPEG-LS or JPEG 2000, in the sandboxed workers that decode images.
+ * This decodes the compressed frames of a segmentation, in the sandboxed workers that decode images.
  */
 #ifndef IO_MASK_SEG_DECODE_H
 #define IO_MASK_SEG_DECODE_H

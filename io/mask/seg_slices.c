@@ -27,13 +27,13 @@ struct seg_file {
     struct seg seg;       /* its frames are those that are wanted, in the order of their planes */
     struct ts_affine map; /* indices (x, y, z) of the image to (column, row, plane) */
     const struct ts_image *grid;
-    bool aligned;     /* the map only exchanges, reverses and shifts axes, so that it makes whole numbers */
-    bool planar;      /* and it makes each slice of the image a whole plane */
-    bool located;     /* `places` are known: where planar, those of every slice */
-    int64_t chosen;   /* number of the segment; -1: all */
-    double threshold; /* least stored value of a FRACTIONAL pixel that belongs to its segment */
-    unsigned char *pixels, *scratch; /* of one frame, decoded and as it is compressed */
-    struct seg_decoder *decoder;     /* of frames in JPEG 2000; else NULL */
+    bool aligned;                /* the map only exchanges, reverses and shifts axes, so that it makes whole numbers */
+    bool planar;                 /* and it makes each slice of the image a whole plane */
+    bool located;                /* `places` are known: where planar, those of every slice */
+    int64_t chosen;              /* number of the segment; -1: all */
+    double threshold;            /* least stored value of a FRACTIONAL pixel that belongs to its segment */
+    unsigned char *pixels;       /* of one frame */
+    struct seg_decoder *decoder; /* of compressed frames; else NULL */
     int32_t *slots,
         *places; /* of each pixel of a slice: the plane and the pixel there that it lies in; slot -1: none */
 };
@@ -242,17 +242,13 @@ static bool is_empty(const unsigned char *bytes, size_t n)
 /* Reads the pixels of a frame, which begin at bit `shift` of seg->pixels. */
 static enum ts_status load_frame(struct seg_file *seg, int64_t number, int *shift, struct ts_diag *diag)
 {
-    char text[256];
     *shift = 0;
     if (seg->decoder)
         return ts_seg_decoder_read(seg->decoder, number, seg->pixels, diag);
-    const char *wrong =
-        ts_seg_read_frame(seg->file, &seg->seg, number, seg->pixels, seg->scratch, shift, text, sizeof text);
-    if (wrong == text)
-        return ts_mask_refuse(&seg->base, "pixel-data-damaged", diag, "has damaged pixels in frame %" PRId64 ": %s",
-                              number + 1, text);
-    return !wrong ? TS_OK
-                  : ts_mask_refuse(&seg->base, "input-unreadable", diag, "%s in frame %" PRId64, wrong, number + 1);
+    return ts_seg_read_frame(seg->file, &seg->seg, number, seg->pixels, shift)
+               ? TS_OK
+               : ts_mask_refuse(&seg->base, "input-unreadable", diag, "could not be read to its end in frame %" PRId64,
+                                number + 1);
 }
 
 static enum ts_status read_frame(struct seg_file *seg, const struct seg_frame *frame, int64_t z, int32_t *labels,
@@ -302,7 +298,7 @@ static enum ts_status read_slice(struct mask_file *base, int64_t z, int32_t *lab
 static size_t memory_bytes(const struct mask_file *base)
 {
     const struct seg_file *seg = (const struct seg_file *)base;
-    return ts_seg_frame_bytes(&seg->seg) + (size_t)seg->seg.longest + 2 * sizeof(int32_t) * ts_slice_count(seg->grid) +
+    return ts_seg_frame_bytes(&seg->seg) + 2 * sizeof(int32_t) * ts_slice_count(seg->grid) +
            (seg->decoder ? ts_seg_decoder_bytes(seg->decoder) : 0);
 }
 
@@ -320,7 +316,6 @@ static void close_file(struct mask_file *base)
     ts_region_close(seg->file);
     free(seg->file);
     free(seg->pixels);
-    free(seg->scratch);
     free(seg->slots);
     free(seg->places);
     free(seg);
@@ -389,12 +384,9 @@ static enum ts_status allocate(struct seg_file *seg, struct ts_diag *diag)
 {
     const size_t n = ts_slice_count(seg->grid);
     seg->pixels = malloc(ts_seg_frame_bytes(&seg->seg));
-    seg->scratch = malloc((size_t)seg->seg.longest + 1);
     seg->slots = malloc(n * sizeof *seg->slots);
     seg->places = malloc(n * sizeof *seg->places);
-    return seg->pixels && seg->scratch && seg->slots && seg->places
-               ? TS_OK
-               : ts_diag_no_memory(diag, 2 * n * sizeof *seg->slots);
+    return seg->pixels && seg->slots && seg->places ? TS_OK : ts_diag_no_memory(diag, 2 * n * sizeof *seg->slots);
 }
 
 enum ts_status ts_seg_open_take(struct region_file *file, const struct mask_request *request, struct mask_file **out)
@@ -422,7 +414,7 @@ enum ts_status ts_seg_open_take(struct region_file *file, const struct mask_requ
         status = check_place(seg, request);
     if (status == TS_OK)
         status = allocate(seg, request->diag);
-    if (status == TS_OK && seg->seg.in_fragments && ts_seg_is_encoded(file))
+    if (status == TS_OK && seg->seg.in_fragments)
         status = ts_seg_decoder_create(file, &seg->seg, &seg->decoder, request->diag);
     if (status == TS_OK)
         *out = &seg->base;

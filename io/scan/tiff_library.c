@@ -53,13 +53,11 @@ static toff_t count_bytes(thandle_t data)
     return ((struct tiff_library *)data)->bytes;
 }
 
-__attribute__((format(printf, 4, 0))) static int keep_error(TIFF *handle, void *user, const char *module,
-                                                            const char *format, va_list arguments)
+int ts_tiff_keep_error(TIFF *handle, void *text, const char *module, const char *format, va_list arguments)
 {
-    struct tiff_library *library = user;
     (void)handle;
     (void)module;
-    vsnprintf(library->problem, sizeof library->problem, format, arguments);
+    vsnprintf(text, TIFF_TEXT_BYTES, format, arguments);
     return 1;
 }
 
@@ -111,7 +109,7 @@ static bool open_file(struct tiff_library *library, int32_t file, int fd)
         library->bytes = (uint64_t)end;
         library->at = 0;
         TIFFOpenOptionsSetMaxSingleMemAlloc(options, TIFF_MAX_BLOCK);
-        TIFFOpenOptionsSetErrorHandlerExtR(options, keep_error, library);
+        TIFFOpenOptionsSetErrorHandlerExtR(options, ts_tiff_keep_error, library->problem);
         TIFFOpenOptionsSetWarningHandlerExtR(options, keep_warning, library);
         library->handle = TIFFClientOpenExt("the file", "rm", library, read_bytes, write_nothing, seek, close_nothing,
                                             count_bytes, NULL, NULL, options);

@@ -7,6 +7,8 @@
 #ifndef IO_SCAN_TIFF_LIBRARY_H
 #define IO_SCAN_TIFF_LIBRARY_H
 
+#include <stdarg.h>
+
 #include "core/image.h"
 #include "io/sandbox/workers.h"
 
@@ -70,6 +72,10 @@ struct tiff_library {
 /* The setup of such a worker is the size of the shared memory, a size_t. */
 extern const struct worker_kind ts_tiff_worker;
 
+/* This is an error handler for libtiff, which prints nothing. Its user data is a text of TIFF_TEXT_BYTES that keeps the
+ * newest error. */
+int ts_tiff_keep_error(struct tiff *handle, void *text, const char *module, const char *format, va_list arguments)
+    __attribute__((format(printf, 4, 0)));
 /* Carries out one job; owns fd. Fuzzing calls it without a worker. */
 void ts_tiff_library_work(struct tiff_library *library, const struct tiff_job *job, int fd, struct tiff_reply *reply);
 void ts_tiff_library_close(struct tiff_library *library); /* frees what it holds */

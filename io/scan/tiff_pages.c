@@ -246,7 +246,8 @@ static enum ts_status add_page(struct tiff_pages *pages, struct tiff_page page, 
 static enum ts_status add_pages(struct tiff_pages *pages, int64_t i, int32_t number, const struct tiff_reply *reply,
                                 struct ts_diag *diag)
 {
-    const struct tiff_page *answer = ts_tiff_answer(pages);
+    const volatile struct tiff_page *answer =
+        ts_tiff_answer(pages); /* each is fetched once: the worker may change it */
     enum ts_status status = TS_OK;
     bool possible = reply->n_pages >= !reply->failed && reply->n_pages <= TIFF_LIST_PAGES;
     for (int32_t k = 0; possible && status == TS_OK && k < reply->n_pages; k++) {

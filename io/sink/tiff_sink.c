@@ -10,14 +10,15 @@
 #include <tiffio.h>
 #include <unistd.h>
 
+#include "io/scan/tiff_library.h"
 #include "io/sink/sink.h"
 
 enum { STRIP_BYTES = 4 << 20, LARGEST_CLASSIC = INT32_MAX };
 
 struct tiff_pages_file {
-    struct sink sink; /* first */
-    TIFF *tiff;       /* of one file of all pages; NULL in a folder */
-    char problem[256];
+    struct sink sink;              /* first */
+    TIFF *tiff;                    /* of one file of all pages; NULL in a folder */
+    char problem[TIFF_TEXT_BYTES]; /* libtiff's newest error */
 };
 
 static const char *refusal(const struct sink_request *request)
@@ -26,17 +27,6 @@ static const char *refusal(const struct sink_request *request)
         if (request->image->axes[d].n > INT32_MAX)
             return "its slices are too large for a page";
     return NULL;
-}
-
-/* Keeps libtiff's last error, and lets it print nothing. */
-__attribute__((format(printf, 4, 0))) static int keep_problem(TIFF *tiff, void *user, const char *module,
-                                                              const char *format, va_list arguments)
-{
-    struct tiff_pages_file *file = user;
-    (void)tiff;
-    (void)module;
-    vsnprintf(file->problem, sizeof file->problem, format, arguments);
-    return 1;
 }
 
 static int ignore(TIFF *tiff, void *user, const char *module, const char *format, va_list arguments)
@@ -56,7 +46,7 @@ static TIFF *open_tiff(struct tiff_pages_file *file, int fd, size_t bytes)
     const int own = options ? dup(fd) : -1;
     TIFF *tiff = NULL;
     if (own >= 0) {
-        TIFFOpenOptionsSetErrorHandlerExtR(options, keep_problem, file);
+        TIFFOpenOptionsSetErrorHandlerExtR(options, ts_tiff_keep_error, file->problem);
         TIFFOpenOptionsSetWarningHandlerExtR(options, ignore, file);
         tiff = TIFFFdOpenExt(own, file->sink.request.path, bytes > LARGEST_CLASSIC ? "w8" : "w", options);
         if (!tiff)

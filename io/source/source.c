@@ -90,6 +90,11 @@ struct digesting {
     const unsigned char *data;
 };
 
+static bool counts_rounding(const struct source *source)
+{
+    return !source->no_rounding && (source->image.dtype == TS_I32 || source->image.dtype == TS_U32);
+}
+
 static enum ts_status digest_slice(void *user, int thread, int64_t i, struct ts_diag *diag)
 {
     const struct digesting *digesting = user;
@@ -98,7 +103,7 @@ static enum ts_status digest_slice(void *user, int thread, int64_t i, struct ts_
     struct source_slice *slice = &digesting->source->slices[digesting->z + i];
     char *text = slice->pixel_sha256;
     (void)thread;
-    if (image->dtype == TS_I32 || image->dtype == TS_U32) {
+    if (counts_rounding(digesting->source)) {
         slice->rounding = (struct ts_rounding){0};
         ts_rounding_of_integers(&slice->rounding, digesting->data + (size_t)i * bytes, image->dtype,
                                 ts_slice_count(image));
@@ -113,7 +118,7 @@ enum ts_status ts_source_digest(struct source *source, struct readers *readers, 
                                 struct ts_diag *diag)
 {
     struct digesting digesting = {source, z, data};
-    if (source->no_digests && source->image.dtype != TS_I32 && source->image.dtype != TS_U32)
+    if (source->no_digests && !counts_rounding(source))
         return TS_OK;
     return ts_readers_run(readers, ts_readers_threads(readers), n, digest_slice, &digesting, diag);
 }

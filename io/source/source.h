@@ -63,9 +63,10 @@ struct source {
     int64_t first_slice; /* number in the input of the first slice, where a range is read (io/source/source_slices.h) */
     int64_t n_whole;     /* slices of the input; ts_source_open sets it */
     enum source_coding coding;
-    bool in_place;   /* the source has prefetch_to() */
-    bool no_digests; /* nobody asks for the digests of slices. Set before start() alone */
-    int64_t n_files; /* whose headers were read to open the input */
+    bool in_place;    /* the source has prefetch_to() */
+    bool no_digests;  /* nobody asks for the digests of slices. Set before start() alone, as the next one */
+    bool no_rounding; /* nobody asks which 32-bit integers have no float */
+    int64_t n_files;  /* whose headers were read to open the input */
     /* UID of the frame of reference that positions are in, as the input states it, to compare masks with; it reaches no
      * output. NULL: not stated. */
     const char *frame_of_reference;

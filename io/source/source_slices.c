@@ -47,6 +47,7 @@ static enum ts_status start(struct source *base, int threads, int64_t ahead, str
 {
     struct source *whole = whole_of(base);
     whole->no_digests = base->no_digests;
+    whole->no_rounding = base->no_rounding;
     return whole->ops->start ? whole->ops->start(whole, threads, ahead, diag) : TS_OK;
 }
 
@@ -117,10 +118,7 @@ static struct source_attribute *cut_attributes(const struct source *whole, const
 static void take_volume(struct source *base, int64_t volume)
 {
     base->n_volumes = 1;
-    base->volume_axis.n = 1;
-    base->volume_axis.first += (double)volume * base->volume_axis.spacing;
-    if (base->volume_axis.positions)
-        base->volume_axis.positions += volume;
+    ts_axis_cut(&base->volume_axis, volume, 1);
     if (base->gradients)
         base->gradients += 3 * volume;
 }
@@ -138,21 +136,18 @@ static struct source *cut_take(struct source *whole, const struct part *part)
         return NULL;
     }
     struct ts_image *image = &cut->base.image;
-    struct ts_axis *z = &image->axes[0];
     cut->whole = whole;
     cut->offset = (part->volume < 0 ? 0 : part->volume) * whole->n_whole + first;
     cut->base = *whole;
     cut->base.ops = &cut_ops;
     cut->base.attributes = attributes;
-    cut->base.n_slices = z->n = n;
+    cut->base.n_slices = n;
+    ts_axis_cut(&image->axes[0], first, n);
     cut->base.first_slice = first;
     cut->base.slices = whole->slices + cut->offset;
     cut->base.valid = ts_source_valid(whole, cut->offset);
     if (part->volume >= 0)
         take_volume(&cut->base, part->volume);
-    z->first += (double)first * z->spacing;
-    if (z->positions)
-        z->positions += first;
     for (int i = 0; i < 3 && image->has_geometry; i++)
         image->origin_mm[i] += (double)first * image->step_z_mm[i];
     return &cut->base;

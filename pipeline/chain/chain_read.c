@@ -4,10 +4,8 @@
  * chain. The chain keeps a copy of its text, since messages of later steps point into it.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "pipeline/chain/chain_build.h"
 #include "pipeline/chain/oneline.h"
@@ -68,25 +66,6 @@ enum ts_status ts_chain_parse(const char *text, size_t length, const char *name,
     return parse(text, length, name ? name : "chain", folder, true, chain, diag);
 }
 
-/* Reads at most one byte more than a chain may have. Returns the length, or -1 with errno. A shell's pipe (<(...)) is
- * read to its end; a FIFO that nobody writes to is empty, and opening it does not wait. */
-static ssize_t read_text(const char *path, char *out)
-{
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0)
-        return -1;
-    fcntl(file, F_SETFL, 0);
-    ssize_t length = 0, n;
-    do {
-        n = read(file, out + length, (size_t)(TREE_MAX_BYTES + 1 - length));
-        length += n > 0 ? n : 0;
-    } while (n > 0 || (n < 0 && errno == EINTR));
-    const int problem = errno;
-    close(file);
-    errno = problem;
-    return n < 0 ? -1 : length;
-}
-
 /* A path that leads nowhere may be the name of a stage. */
 static void hint_for(const char *path, struct ts_diag *diag)
 {
@@ -109,7 +88,7 @@ enum ts_status ts_chain_load(const char *path, struct ts_chain **chain, struct t
         return ts_diag_no_memory(diag, TREE_MAX_BYTES + 1);
     enum ts_status status = TS_RUN_FAILED;
     const char *slash = strrchr(path, '/');
-    const ssize_t length = read_text(path, text);
+    const ssize_t length = ts_tree_read_file(path, text);
     if (length < 0) {
         status = ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "chain-unreadable"},
                                "cannot read the chain %s: %s", path, strerror(errno));

@@ -4,7 +4,10 @@
  */
 #include "pipeline/chain/tree.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/utf8.h"
 
@@ -172,4 +175,21 @@ const char *ts_tree_shown(const char *text, char out[TREE_SHOWN_BYTES])
     memcpy(out, text, length);
     memcpy(out + length, cut ? "..." : "", cut ? 4 : 1);
     return out;
+}
+
+ssize_t ts_tree_read_file(const char *path, char *out)
+{
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0)
+        return -1;
+    fcntl(file, F_SETFL, 0);
+    ssize_t length = 0, n;
+    do {
+        n = read(file, out + length, (size_t)(TREE_MAX_BYTES + 1 - length));
+        length += n > 0 ? n : 0;
+    } while (n > 0 || (n < 0 && errno == EINTR));
+    const int problem = errno;
+    close(file);
+    errno = problem;
+    return n < 0 ? -1 : length;
 }

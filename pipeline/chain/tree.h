@@ -7,6 +7,8 @@
 #ifndef PIPELINE_CHAIN_TREE_H
 #define PIPELINE_CHAIN_TREE_H
 
+#include <sys/types.h>
+
 #include "core/arena.h"
 #include "core/diag.h"
 
@@ -63,6 +65,10 @@ const struct node *ts_tree_find(const struct node *map, const char *key);
 struct ts_span ts_tree_span(const struct tree *tree, size_t offset, size_t length);
 /* Checks size, UTF-8 and control characters; false where the text is refused (reported). */
 bool ts_tree_check_text(struct tree *tree);
+/* Reads a file to `out`, at most one byte more than TREE_MAX_BYTES. Returns the length, or -1 with errno. A shell's
+ * pipe
+ * (<(...)) is read to its end; a FIFO that nobody writes to is empty, and opening it does not wait. */
+ssize_t ts_tree_read_file(const char *path, char *out);
 /* Copies at most 40 bytes of a text for messages, with "..." where it was cut. */
 enum { TREE_SHOWN_BYTES = 48 };
 const char *ts_tree_shown(const char *text, char out[TREE_SHOWN_BYTES]);

@@ -24,6 +24,7 @@ enum cli_screen { SCREEN_WINDOW, SCREEN_NONE, SCREEN_EGL, SCREEN_TERMINAL, SCREE
 struct cli_chain {
     const char *input, *output;
     const char *resume_from; /* an earlier result; NULL: none */
+    const char *machine;     /* file of the machine that `check` predicts for; NULL: none */
     const char *picture;     /* file of the picture that `check` draws; NULL: none */
     const char *sets[CLI_MAX_SETS];
     int n_sets;

@@ -62,7 +62,7 @@ static enum ts_status open_input(const char *input, const char *path, const char
         status = ts_source_open(source->format, &source->set, &side->source, diag);
     }
     if (status == TS_OK)
-        side->source->no_digests = true;
+        side->source->no_digests = side->source->no_rounding = true;
     else
         ts_side_close(side);
     return status;

@@ -133,6 +133,8 @@ struct ts_plan {
 /* Returns true where the device that is `wanted`, as above, may turn out to be a CUDA device: the chain alone decides,
  * no driver is asked. */
 bool ts_plan_may_use_cuda(const struct ts_chain *chain, const char *wanted);
+/* Returns true where every stage of the chain can run on a CUDA device and one computes there, in whichever build. */
+bool ts_plan_computes_on_cuda(const struct ts_chain *chain);
 enum ts_status ts_plan_device(struct ts_plan *plan, const char *wanted, int64_t gpu_memory_bytes, struct ts_diag *diag);
 
 /* Chooses the CPU in place of the device that `auto` had found. The reason is noted in diag (NULL: not yet). */

@@ -35,7 +35,7 @@ void ts_plan_predict(struct ts_plan *plan)
 {
     struct ts_diag *diag = plan->rates ? ts_diag_create() : NULL;
     struct prediction *prediction = diag ? ts_arena_alloc(plan->arena, sizeof *prediction) : NULL;
-    if (prediction && ts_predict(plan, plan->rates, prediction, diag) == TS_OK) {
+    if (prediction && ts_predict(plan, plan->rates, NULL, prediction, diag) == TS_OK) {
         plan->prediction = prediction;
         plan->no_prediction = NULL;
     } else if (prediction) {
@@ -66,11 +66,11 @@ static void take_earlier(struct ts_plan *plan, struct ts_diag *scratch)
 {
     const struct chosen chosen = {plan->device, plan->gpu_budget_bytes};
     struct prediction there, here;
-    if (ts_predict(plan, plan->rates, &there, scratch) != TS_OK)
+    if (ts_predict(plan, plan->rates, NULL, &there, scratch) != TS_OK)
         return;
     ts_plan_decline(plan, "predicted to be done first", NULL);
     const bool both =
-        ts_plan_work_out(plan, scratch) == TS_OK && ts_predict(plan, plan->rates, &here, scratch) == TS_OK;
+        ts_plan_work_out(plan, scratch) == TS_OK && ts_predict(plan, plan->rates, NULL, &here, scratch) == TS_OK;
     if (both && here.seconds <= there.seconds) {
         plan->device_times =
             ts_arena_printf(plan->arena, "%.2f s against %.2f s on %s, of which %.2f s start it", here.seconds,

@@ -32,14 +32,17 @@ static const char *lacks_cuda(const struct ts_plan *plan, const struct stage *st
 
 bool ts_plan_may_use_cuda(const struct ts_chain *chain, const char *wanted)
 {
+    return ts_cuda_built() && !(wanted && !strcmp(wanted, "cpu")) && ts_plan_computes_on_cuda(chain);
+}
+
+bool ts_plan_computes_on_cuda(const struct ts_chain *chain)
+{
     bool computes = false;
-    if (!ts_cuda_built() || (wanted && !strcmp(wanted, "cpu")))
-        return false;
     for (int32_t i = 0; i < chain->n_stages; i++) {
         const struct stage *stage = chain->stages[i].stage;
         if (cpu_choice(&chain->stages[i].set) || stage->cpu_only)
             return false;
-        computes |= stage->cuda != NULL;
+        computes |= stage->map || stage->reduction;
     }
     return computes;
 }

@@ -23,12 +23,14 @@ static const struct {
     enum predict_lane lane, cuda_lane;
 } parts[PREDICT_PARTS] = {
     [PREDICT_START] = {"start", "the start", LANE_ALONE, LANE_ALONE},
+    [PREDICT_FETCH] = {"fetch", "the file system's reading", LANE_SOURCE, LANE_SOURCE},
     [PREDICT_READ] = {"read", "reading", LANE_THREADS, LANE_THREADS},
     [PREDICT_DECODE] = {"decode", "decoding", LANE_THREADS, LANE_THREADS},
     [PREDICT_UPLOAD] = {"upload", "the upload", LANE_UPLOAD, LANE_UPLOAD},
     [PREDICT_STAGES] = {"stages", "the stages", LANE_THREADS, LANE_DEVICE},
     [PREDICT_COMPRESS] = {"compress", "compressing", LANE_THREADS, LANE_DEVICE},
     [PREDICT_DOWNLOAD] = {"download", "the download", LANE_DOWNLOAD, LANE_DOWNLOAD},
+    [PREDICT_GATHER] = {"gather", "the gathering of slices by rank 0", LANE_GATHER, LANE_GATHER},
     [PREDICT_DIGEST] = {"digest", "digests", LANE_THREADS, LANE_THREADS},
     [PREDICT_PROVE] = {"prove", "proving chunks", LANE_THREADS, LANE_THREADS},
     [PREDICT_STORE] = {"store", "storing", LANE_THREADS, LANE_THREADS},
@@ -45,12 +47,20 @@ struct pass {
 struct prediction_run {
     const struct ts_plan *plan;
     const struct rates *rates;
+    const struct predict_links *links;
     struct prediction *prediction;
     int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
     int32_t n_outputs;
-    struct pass *passes;
+    int rank; /* whose slabs are added now */
+    /* For each pass: the work of this rank in this volume, that of the slowest one so far, and all of the run. */
+    struct pass *own, *slowest, *passes;
     int64_t digested[CHAIN_MAX_SOURCES + CHAIN_MAX_STAGES]; /* slices whose digest was made: a source makes each once */
 };
+
+static enum predict_lane lane_of(const struct ts_plan *plan, int part)
+{
+    return plan->cuda ? parts[part].cuda_lane : parts[part].lane;
+}
 
 const char *ts_predict_part_name(enum predict_part part)
 {
@@ -64,17 +74,17 @@ double ts_predict_ratio(enum ts_dtype dtype)
 
 /* ---- the work of a slab ------------------------------------------------------------------------- */
 
-static void add(struct prediction_run *run, int pass, enum predict_part part, double bytes, double seconds)
+static void add(struct prediction_run *run, struct pass *pass, enum predict_part part, double bytes, double seconds)
 {
-    run->passes[pass].seconds[part] += seconds;
-    run->prediction->parts[part].seconds += seconds;
+    pass->seconds[part] += seconds;
     run->prediction->parts[part].bytes += bytes;
 }
 
-/* Adds work of threads, which all take part in. */
-static void add_threads(struct prediction_run *run, int pass, enum predict_part part, double bytes, enum rate rate)
+/* Adds work of so many threads, which all take part in. */
+static void add_threads(struct prediction_run *run, struct pass *pass, enum predict_part part, double bytes,
+                        enum rate rate, int threads)
 {
-    add(run, pass, part, bytes, bytes / run->rates->values[rate] / run->plan->threads);
+    add(run, pass, part, bytes, bytes / run->rates->values[rate] / threads);
 }
 
 static void add_read(struct prediction_run *run, int pass, int32_t node, int64_t n)
@@ -82,14 +92,20 @@ static void add_read(struct prediction_run *run, int pass, int32_t node, int64_t
     const struct plan_node *source = &run->plan->nodes[node];
     const struct source *reader = ts_plan_reader(source);
     const double bytes = (double)n * (double)ts_slice_bytes(&source->out);
-    add_threads(run, pass, PREDICT_READ, bytes, RATE_READ);
+    const int threads = run->plan->threads;
+    struct pass *own = &run->own[pass];
+    const double stored = reader->coding == SOURCE_STORED ? bytes : bytes * ts_predict_ratio(source->out.dtype);
+    if (isfinite(run->links->read))
+        add(run, &run->passes[pass], PREDICT_FETCH, stored, stored / run->links->read);
+    add_threads(run, own, PREDICT_READ, bytes, RATE_READ, threads);
     if (run->digested[node] < source->out.axes[0].n * (source->by_volume ? run->plan->n_volumes : 1))
-        add_threads(run, pass, PREDICT_DIGEST, bytes, RATE_DIGEST);
+        add_threads(run, own, PREDICT_DIGEST, bytes, RATE_DIGEST, threads);
     run->digested[node] += n;
     if (reader->coding != SOURCE_STORED)
-        add_threads(run, pass, PREDICT_DECODE, bytes, reader->coding == SOURCE_ENCODED ? RATE_DECODE : RATE_INFLATE);
+        add_threads(run, own, PREDICT_DECODE, bytes, reader->coding == SOURCE_ENCODED ? RATE_DECODE : RATE_INFLATE,
+                    threads);
     if (run->plan->cuda)
-        add(run, pass, PREDICT_UPLOAD, bytes, bytes / run->rates->values[RATE_UPLOAD]);
+        add(run, own, PREDICT_UPLOAD, bytes, bytes / run->rates->values[RATE_UPLOAD]);
 }
 
 /* Adds calls of a stage that map and reduce these shares of its whole image. */
@@ -112,8 +128,8 @@ static void add_stage(struct prediction_run *run, int pass, int32_t node, double
     if (!cuda)
         seconds *= (double)run->rates->threads / plan->threads;
     seconds += rate ? calls * rate->call_seconds : 0;
-    run->prediction->stage_seconds[node] += seconds;
-    add(run, pass, PREDICT_STAGES, bytes, seconds);
+    run->prediction->stage_seconds[node] += seconds / plan->n_ranks;
+    add(run, &run->own[pass], PREDICT_STAGES, bytes, seconds);
 }
 
 static int64_t slices_of(const struct spans *spans)
@@ -142,36 +158,76 @@ static void add_reductions(struct prediction_run *run, const struct simulated_sl
         add_stage(run, slab->pass, i, 0, (double)slab->n / (double)node->context.in.axes[0].n, 1);
 }
 
-/* Adds what becomes of n slices of an output. */
-static void add_output(struct prediction_run *run, int pass, int32_t node, int64_t n)
+/* Adds the way of these bytes of an output to rank 0, of which it has computed its own share. */
+static void add_gather(struct prediction_run *run, struct pass *pass, double bytes)
+{
+    const struct predict_links *links = run->links;
+    const double each = bytes / run->plan->n_ranks;
+    if (run->plan->n_ranks > 1)
+        add(run, pass, PREDICT_GATHER, bytes - each,
+            (links->on_node - 1) * each / links->exchange +
+                (run->plan->n_ranks - links->on_node) * each / links->network);
+}
+
+/* Adds what becomes of n slices of an output. A device works for its rank alone, and rank 0 writes for all. */
+static void add_output(struct prediction_run *run, int pass_index, int32_t node, int64_t n)
 {
     const struct ts_plan *plan = run->plan;
     const struct ts_image image = ts_plan_written(plan, node);
-    const bool stored = plan->chain->output.compression == CHAIN_STORED;
+    const bool stored = plan->chain->output.compression == CHAIN_STORED, encodes = ts_plan_encodes(plan);
     const double bytes = (double)n * (double)ts_slice_bytes(&image),
-                 left = stored ? bytes : bytes * ts_predict_ratio(image.dtype);
+                 left = stored ? bytes : bytes * ts_predict_ratio(image.dtype), moved = encodes ? left : bytes;
     /* `small` takes about four times as long: 190 and 45 GB/s on an H200, 0.36 and 0.12 GB/s in a thread. */
     const double effort = plan->chain->output.compression == CHAIN_SMALL ? 4 : 1,
-                 rate = ts_plan_encodes(plan)
-                            ? run->rates->values[RATE_CUDA_COMPRESS]
-                            : plan->threads * run->rates->values[stored ? RATE_CHECKSUM : RATE_COMPRESS];
-    add(run, pass, PREDICT_COMPRESS, bytes, effort * bytes / rate);
-    if (plan->cuda) {
-        const double moved = ts_plan_encodes(plan) ? left : bytes;
-        add(run, pass, PREDICT_DOWNLOAD, moved, moved / run->rates->values[RATE_DOWNLOAD]);
-    }
+                 rate = encodes ? run->rates->values[RATE_CUDA_COMPRESS]
+                                : plan->writer_threads * run->rates->values[stored ? RATE_CHECKSUM : RATE_COMPRESS];
+    struct pass *own = &run->own[pass_index], *pass = &run->passes[pass_index];
+    add(run, encodes ? own : pass, PREDICT_COMPRESS, bytes, effort * bytes / rate);
+    if (plan->cuda)
+        add(run, own, PREDICT_DOWNLOAD, moved, moved / run->rates->values[RATE_DOWNLOAD]);
+    add_gather(run, pass, moved);
     if (!stored)
-        add_threads(run, pass, PREDICT_PROVE, bytes, RATE_PROVE);
-    add_threads(run, pass, PREDICT_DIGEST, bytes + left, RATE_DIGEST); /* of the values, and of the file's bytes */
-    add_threads(run, pass, PREDICT_STORE, left, RATE_STORE);
+        add_threads(run, pass, PREDICT_PROVE, bytes, RATE_PROVE, plan->writer_threads);
+    /* The values have a digest, and so do the file's bytes. */
+    add_threads(run, pass, PREDICT_DIGEST, bytes + left, RATE_DIGEST, plan->writer_threads);
+    add_threads(run, pass, PREDICT_STORE, left, RATE_STORE, plan->writer_threads);
     add(run, pass, PREDICT_WRITE, left, left / run->rates->values[RATE_WRITE]);
+}
+
+/* Keeps for each pass and part what the slowest rank takes, and begins with the next one. */
+static void end_rank(struct prediction_run *run)
+{
+    for (int i = 0; i < run->plan->n_passes; i++) {
+        struct pass *own = &run->own[i], *slowest = &run->slowest[i];
+        for (int part = 0; part < PREDICT_PARTS; part++) {
+            const double crowd = lane_of(run->plan, part) == LANE_THREADS ? run->links->crowd : 1;
+            slowest->seconds[part] = fmax(slowest->seconds[part], crowd * own->seconds[part]);
+        }
+        slowest->slabs = own->slabs > slowest->slabs ? own->slabs : slowest->slabs;
+        *own = (struct pass){.slabs = 0};
+    }
+}
+
+static void end_volume(struct prediction_run *run)
+{
+    end_rank(run);
+    run->rank = 0;
+    for (int i = 0; i < run->plan->n_passes; i++) {
+        for (int part = 0; part < PREDICT_PARTS; part++)
+            run->passes[i].seconds[part] += run->slowest[i].seconds[part];
+        run->passes[i].slabs += run->slowest[i].slabs;
+        run->slowest[i] = (struct pass){.slabs = 0};
+    }
 }
 
 static void add_slab(void *user, const struct simulated_slab *slab)
 {
     struct prediction_run *run = user;
     const struct ts_plan *plan = run->plan;
-    run->passes[slab->pass].slabs++;
+    if (slab->rank != run->rank)
+        end_rank(run);
+    run->rank = slab->rank;
+    run->own[slab->pass].slabs++;
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
         const int64_t n = slices_of(&slab->steps[i].todo);
@@ -198,7 +254,7 @@ static void add_pass(const struct prediction_run *run, const struct pass *pass, 
     double lanes[PREDICT_LANES] = {0}, others = 0;
     int busiest = LANE_THREADS;
     for (int i = 0; i < PREDICT_PARTS; i++)
-        lanes[run->plan->cuda ? parts[i].cuda_lane : parts[i].lane] += pass->seconds[i];
+        lanes[lane_of(run->plan, i)] += pass->seconds[i];
     for (int i = LANE_THREADS; i < PREDICT_LANES; i++)
         busiest = lanes[i] > lanes[busiest] ? i : busiest;
     for (int i = LANE_THREADS; i < PREDICT_LANES; i++)
@@ -212,7 +268,7 @@ static void add_ends(struct prediction_run *run)
     const struct ts_plan *plan = run->plan;
     const double *rates = run->rates->values;
     struct prediction *prediction = run->prediction;
-    double start = rates[RATE_START];
+    double start = rates[RATE_START] + (plan->n_ranks > 1 ? run->links->launch_seconds : 0);
     for (int32_t i = 0; i < plan->n_sources; i++)
         start += (double)plan->nodes[i].source->n_files * rates[RATE_OPEN];
     if (plan->cuda)
@@ -229,8 +285,11 @@ static void join_passes(struct prediction_run *run)
 {
     struct prediction *prediction = run->prediction;
     double bounds[PREDICT_LANES] = {0};
-    for (int pass = 0; pass < run->plan->n_passes; pass++)
+    for (int pass = 0; pass < run->plan->n_passes; pass++) {
         add_pass(run, &run->passes[pass], bounds);
+        for (int part = 0; part < PREDICT_PARTS; part++)
+            prediction->parts[part].seconds += run->passes[pass].seconds[part];
+    }
     add_ends(run);
     bounds[LANE_ALONE] = prediction->parts[PREDICT_START].seconds;
     for (int lane = 0; lane < PREDICT_LANES; lane++)
@@ -246,10 +305,24 @@ static void join_passes(struct prediction_run *run)
     prediction->ratio = bytes > 0 ? prediction->parts[PREDICT_WRITE].bytes / bytes : 1;
 }
 
-enum ts_status ts_predict(const struct ts_plan *plan, const struct rates *rates, struct prediction *prediction,
-                          struct ts_diag *diag)
+/* Takes zeroed memory for the times of all stages and passes. Returns false where memory is out. */
+static bool take_memory(struct prediction_run *run)
 {
-    struct prediction_run run = {.plan = plan, .rates = rates, .prediction = prediction};
+    const struct ts_plan *plan = run->plan;
+    const size_t bytes = (size_t)plan->n_passes * sizeof *run->passes;
+    run->prediction->stage_seconds = ts_arena_alloc(plan->arena, (size_t)plan->n_nodes * sizeof(double));
+    run->own = ts_arena_alloc(plan->arena, bytes);
+    run->slowest = ts_arena_alloc(plan->arena, bytes);
+    run->passes = ts_arena_alloc(plan->arena, bytes);
+    return run->prediction->stage_seconds && run->own && run->slowest && run->passes;
+}
+
+enum ts_status ts_predict(const struct ts_plan *plan, const struct rates *rates, const struct predict_links *links,
+                          struct prediction *prediction, struct ts_diag *diag)
+{
+    static const struct predict_links free_links = {1, 1, 0, INFINITY, INFINITY, INFINITY};
+    struct prediction_run run = {
+        .plan = plan, .rates = rates, .links = links ? links : &free_links, .prediction = prediction};
     struct simulation simulation;
     *prediction = (struct prediction){.bound = LANE_ALONE};
     if (plan->cuda && strcmp(plan->cuda->name, rates->device) != 0)
@@ -258,12 +331,12 @@ enum ts_status ts_predict(const struct ts_plan *plan, const struct rates *rates,
                                             : "the kept rates are of no device%s, and this run takes %s",
                              rates->device, plan->cuda->name);
     run.n_outputs = ts_plan_outputs(plan, run.outputs);
-    prediction->stage_seconds = ts_arena_alloc(plan->arena, (size_t)plan->n_nodes * sizeof(double));
-    run.passes = ts_arena_alloc(plan->arena, (size_t)plan->n_passes * sizeof *run.passes);
-    if (!prediction->stage_seconds || !run.passes || !ts_simulation_init(&simulation, plan))
+    if (!take_memory(&run) || !ts_simulation_init(&simulation, plan))
         return ts_diag_no_memory(diag, (size_t)plan->n_nodes * sizeof(double));
-    for (int64_t volume = 0; volume < plan->n_volumes; volume++)
+    for (int64_t volume = 0; volume < plan->n_volumes; volume++) {
         ts_simulation_run(plan, &simulation, plan->slab_slices, add_slab, &run);
+        end_volume(&run);
+    }
     ts_simulation_clear(&simulation, plan->n_nodes);
     join_passes(&run);
     return TS_OK;
@@ -274,7 +347,7 @@ static int longest_part(const struct ts_plan *plan, const struct prediction *pre
 {
     int longest = -1;
     for (int i = 0; i < PREDICT_PARTS; i++)
-        if ((plan->cuda ? parts[i].cuda_lane : parts[i].lane) == lane &&
+        if (lane_of(plan, i) == lane &&
             (longest < 0 || prediction->parts[i].seconds > prediction->parts[longest].seconds))
             longest = i;
     return longest;
@@ -284,7 +357,10 @@ void ts_predict_bound_text(const struct ts_plan *plan, const struct prediction *
 {
     const int longest = longest_part(plan, prediction, prediction->bound);
     const double seconds = prediction->parts[longest].seconds;
-    if (prediction->bound == LANE_THREADS)
+    if (prediction->bound == LANE_THREADS && plan->n_ranks > 1)
+        snprintf(text, size, "bound by the processors of rank 0's node (%.2f s, of which %s take %.2f s)",
+                 prediction->bound_seconds, parts[longest].name, seconds);
+    else if (prediction->bound == LANE_THREADS)
         snprintf(text, size, "bound by the %s (%.2f s, of which %s take %.2f s)",
                  plan->threads == 1 ? "thread" : "threads", prediction->bound_seconds, parts[longest].name, seconds);
     else if (prediction->bound == LANE_DEVICE)

@@ -7,6 +7,10 @@
  *
  *     total = start + sum over passes (busiest + sum of the others / slabs) + sync
  *
+ * Several ranks compute their slabs side by side, and the slowest of them sets their pace. Rank 0 writes what all of
+ * them compute, on the processors of its node, so that its node is the one that is predicted. On CUDA devices each rank
+ * has one, which compresses what it computes.
+ *
  * Nothing here asks the machine anything: a plan and rates of another machine give that machine's prediction.
  */
 #ifndef PIPELINE_PLAN_PREDICT_H
@@ -18,12 +22,14 @@
 /* The parts of a run, in the order in which data pass through them. */
 enum predict_part {
     PREDICT_START, /* process, plan, headers, workers; on a device also its start */
+    PREDICT_FETCH, /* what the file system gives to all ranks, where its speed is known */
     PREDICT_READ,
     PREDICT_DECODE, /* input that is compressed */
     PREDICT_UPLOAD,
     PREDICT_STAGES,
     PREDICT_COMPRESS, /* on a device, where that compresses; without compression the checksums */
     PREDICT_DOWNLOAD,
+    PREDICT_GATHER, /* rank 0 receives the slices of the others */
     PREDICT_DIGEST, /* SHA-256 of input and output */
     PREDICT_PROVE,  /* chunks are decoded and compared before they are written */
     PREDICT_STORE,  /* what threads do for writing: chunks are copied to the page cache, and read back */
@@ -40,6 +46,8 @@ enum predict_lane {
     LANE_DEVICE,
     LANE_DOWNLOAD,
     LANE_DISK,
+    LANE_SOURCE, /* the file system's reading */
+    LANE_GATHER,
     PREDICT_LANES
 };
 
@@ -63,10 +71,22 @@ struct prediction {
 #define PREDICT_BYTES_A_SECOND 1e9
 #define PREDICT_CUDA_BYTES_A_SECOND 1e12
 
-/* Predicts the plan's run. TS_RUN_FAILED (code rates-foreign) where the plan is for a device that the rates are not of;
- * where memory is out, no-memory. */
-enum ts_status ts_predict(const struct ts_plan *plan, const struct rates *rates, struct prediction *prediction,
-                          struct ts_diag *diag);
+/* This connects the ranks with one another and with the file system. Speeds are in bytes a second; INFINITY: it is
+ * never waited for. */
+struct predict_links {
+    int on_node;           /* ranks of the node of rank 0 */
+    double crowd;          /* their threads for each processor of the node, at least 1 */
+    double launch_seconds; /* in which several ranks are started */
+    double read;           /* what the file system gives to all ranks together */
+    double exchange;       /* what rank 0 receives from ranks of its node */
+    double network;        /* what it receives from those of other nodes */
+};
+
+/* Predicts the plan's run on all of its ranks. `links` NULL: the plan has one rank, or the links are never waited for,
+ * and the input lies in the page cache. TS_RUN_FAILED (code rates-foreign) where the plan is for a device that the
+ * rates are not of; where memory is out, no-memory. */
+enum ts_status ts_predict(const struct ts_plan *plan, const struct rates *rates, const struct predict_links *links,
+                          struct prediction *prediction, struct ts_diag *diag);
 /* Returns "read", "stages", ... */
 const char *ts_predict_part_name(enum predict_part part);
 /* Returns the share of their bytes that deflate is assumed to leave of values of this type. */

@@ -10,7 +10,7 @@
 
 /* A slab of a simulated run: slices [z, z + n) of the domain, and what ts_plan_step() says of each node. */
 struct simulated_slab {
-    int pass;
+    int rank, pass;
     int32_t domain;
     int64_t z, n;
     const struct plan_step *steps;

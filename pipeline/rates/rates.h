@@ -68,9 +68,11 @@ const struct stage_rate *ts_rates_find(const struct rates *rates, const char *st
 void ts_rates_print(const struct rates *rates, FILE *stream);
 /* Replaces the file as a whole or not at all. TS_RUN_FAILED where it cannot be written. */
 enum ts_status ts_rates_save(const struct rates *rates, const char *path, struct ts_diag *diag);
-/* Reads the file. TS_RUN_FAILED where it cannot be read or is damaged (code rates-unreadable), and where it was
- * measured by another version, on another processor or with another number of threads than ts_rates_here() finds (code
- * rates-foreign). */
+/* Reads a file of rates of any machine. TS_RUN_FAILED (code rates-unreadable) where it cannot be read or is damaged. */
+enum ts_status ts_rates_read(const char *path, struct rates *rates, struct ts_diag *diag);
+/* Reads a file of rates of this machine. TS_RUN_FAILED where it cannot be read or is damaged (code rates-unreadable),
+ * and where it was measured by another version, on another processor or with another number of threads than
+ * ts_rates_here() finds (code rates-foreign). */
 enum ts_status ts_rates_load(const char *path, struct rates *rates, struct ts_diag *diag);
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,34 +133,24 @@ static enum ts_status refuse_foreign(const char *path, const char *what, const c
                          "the rates in %s were measured %s %s, and this is %s", path, what, there, here);
 }
 
-/* Compares with this machine what the tree says, before any rate is read. */
-static enum ts_status read_machine(const struct node *root, const char *path, struct rates *rates, struct ts_diag *diag)
-{
-    char found[32], version[32], cpu[128], here[32], there[32];
-    double threads;
-    if (!root || root->kind != NODE_MAP || !read_text(root, "format", found, sizeof found) || strcmp(found, format) ||
-        !read_text(root, "version", version, sizeof version) || !read_text(root, "cpu", cpu, sizeof cpu) ||
-        !read_text(root, "device", rates->device, sizeof rates->device) || !read_number(root, "threads", 1, &threads))
-        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "rates-unreadable"},
-                             "%s holds no rates of a machine", path);
-    snprintf(here, sizeof here, "%d", rates->threads);
-    snprintf(there, sizeof there, "%.0f", threads);
-    if (strcmp(version, rates->version) != 0)
-        return refuse_foreign(path, "by version", version, rates->version, diag);
-    if (strcmp(cpu, rates->cpu) != 0)
-        return refuse_foreign(path, "on the processor", cpu, rates->cpu, diag);
-    return strcmp(here, there) ? refuse_foreign(path, "with a number of processors of", there, here, diag) : TS_OK;
-}
-
 static enum ts_status read_tree(struct tree *tree, const char *path, struct rates *rates, struct ts_diag *diag)
 {
     struct ts_diag *refusals = tree->diag;
-    const bool read = ts_yaml_read(tree) && ts_diag_error_count(refusals) == 0;
-    enum ts_status status = read_machine(read ? tree->root : NULL, path, rates, diag);
-    if (status == TS_OK && (!read_values(tree->root, rates) || !read_stages(tree->root, rates)))
-        status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "rates-unreadable"},
-                               "%s lacks a rate, or has one that no machine has", path);
-    return status;
+    const struct node *root = ts_yaml_read(tree) && ts_diag_error_count(refusals) == 0 ? tree->root : NULL;
+    char found[32];
+    double threads;
+    if (!root || root->kind != NODE_MAP || !read_text(root, "format", found, sizeof found) || strcmp(found, format) ||
+        !read_text(root, "version", rates->version, sizeof rates->version) ||
+        !read_text(root, "cpu", rates->cpu, sizeof rates->cpu) ||
+        !read_text(root, "device", rates->device, sizeof rates->device) || !read_number(root, "threads", 1, &threads) ||
+        threads > INT_MAX)
+        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "rates-unreadable"},
+                             "%s holds no rates of a machine", path);
+    rates->threads = (int)threads;
+    if (read_values(root, rates) && read_stages(root, rates))
+        return TS_OK;
+    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "rates-unreadable"},
+                         "%s lacks a rate, or has one that no machine has", path);
 }
 
 /* Reads at most one byte more than a tree may have. */
@@ -179,7 +170,7 @@ static enum ts_status read_file(const char *path, char *text, size_t *length, st
     return TS_OK;
 }
 
-enum ts_status ts_rates_load(const char *path, struct rates *rates, struct ts_diag *diag)
+enum ts_status ts_rates_read(const char *path, struct rates *rates, struct ts_diag *diag)
 {
     struct tree tree = {.arena = ts_arena_create(), .diag = ts_diag_create()};
     char *text = tree.arena ? ts_arena_alloc(tree.arena, TREE_MAX_BYTES + 1) : NULL;
@@ -195,4 +186,26 @@ enum ts_status ts_rates_load(const char *path, struct rates *rates, struct ts_di
     ts_diag_destroy(tree.diag);
     ts_arena_destroy(tree.arena);
     return status;
+}
+
+/* Compares with this machine where rates were measured. */
+static enum ts_status compare(const char *path, const struct rates *rates, const struct rates *here,
+                              struct ts_diag *diag)
+{
+    char now[32], then[32];
+    snprintf(now, sizeof now, "%d", here->threads);
+    snprintf(then, sizeof then, "%d", rates->threads);
+    if (strcmp(rates->version, here->version) != 0)
+        return refuse_foreign(path, "by version", rates->version, here->version, diag);
+    if (strcmp(rates->cpu, here->cpu) != 0)
+        return refuse_foreign(path, "on the processor", rates->cpu, here->cpu, diag);
+    return strcmp(now, then) ? refuse_foreign(path, "with a number of processors of", then, now, diag) : TS_OK;
+}
+
+enum ts_status ts_rates_load(const char *path, struct rates *rates, struct ts_diag *diag)
+{
+    struct rates here;
+    const enum ts_status status = ts_rates_read(path, rates, diag);
+    ts_rates_here(&here);
+    return status == TS_OK ? compare(path, rates, &here, diag) : status;
 }

@@ -199,6 +199,7 @@ static enum ts_status start_sources(struct run *run)
          * that it has not changed between. */
         const bool wanted = i < run->plan->n_sources && (records || proves);
         source->no_digests = !wanted && run->plan->n_passes == 1;
+        source->no_rounding = !ts_run_maker_of_floats(run->plan, i);
         if (!source->ops->start)
             continue;
         const enum ts_status status =

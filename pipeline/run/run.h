@@ -200,6 +200,9 @@ enum ts_status ts_run_unite_slices(struct run *run, enum ts_status status);
 
 /* Keeps the bits of an output's slices for ts_run_write_masks. */
 enum ts_status ts_run_save_valid(struct run *run, int32_t node, const struct ts_image *slices);
+/* Returns the first stage that makes floats of the 32-bit integers of this source, or NULL. References are no such
+ * source: stages compute with them in double precision. */
+const struct plan_node *ts_run_maker_of_floats(const struct ts_plan *plan, int32_t source);
 /* Writes the mask of each output that has invalid pixels beside its image, hands that of the last one to the sinks, and
  * warns of invalid pixels and of rounded values of the inputs. Called once, after the walk. */
 enum ts_status ts_run_write_masks(struct run *run);

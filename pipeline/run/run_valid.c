@@ -98,8 +98,7 @@ static void warn_of(struct run *run, int32_t node)
                                 : "the output's pixel_mask shows them; padding: value takes them for measured values");
 }
 
-/* Returns the first stage that makes floats of the 32-bit integers of this source, or NULL. */
-static const struct plan_node *maker_of_floats(const struct ts_plan *plan, int32_t source)
+const struct plan_node *ts_run_maker_of_floats(const struct ts_plan *plan, int32_t source)
 {
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
         int32_t from = plan->nodes[i].inputs[0];
@@ -116,7 +115,7 @@ static const struct plan_node *maker_of_floats(const struct ts_plan *plan, int32
 static void warn_of_rounding(struct run *run, int32_t node)
 {
     const struct plan_node *of = &run->plan->nodes[node];
-    const struct plan_node *maker = of->source->image.dtype == TS_F32 ? of : maker_of_floats(run->plan, node);
+    const struct plan_node *maker = of->source->image.dtype == TS_F32 ? of : ts_run_maker_of_floats(run->plan, node);
     struct ts_rounding rounding = {0};
     for (int64_t z = 0; z < ts_source_total(of->source); z++)
         ts_rounding_join(&rounding, &of->source->slices[ts_source_number(of->source, z)].rounding);

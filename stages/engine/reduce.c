@@ -53,7 +53,9 @@ static size_t largest_partial(const struct stage_context *context)
 
 static int64_t slot_count(const struct stage_context *context, int64_t slab_slices)
 {
-    const struct cuda_reduction *cuda = context->device ? context->stage->cuda->reduction : NULL;
+    /* A build without CUDA code may plan for a device that is elsewhere. */
+    const struct stage_cuda *code = context->device ? context->stage->cuda : NULL;
+    const struct cuda_reduction *cuda = code ? code->reduction : NULL;
     if (cuda && (!ts_stage_reduces_slices(context) || (cuda->finishes && cuda->finishes(context))))
         return 1; /* partials are made there; of slices the totals come here side by side */
     const bool one_a_thread = context->stage->reduction->exact || ts_stage_reduces_slices(context);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * DICOM segmentations and structure sets, put on the grid of a small image: as they are, and resampled. Both are parsed
- * and read in the program itself.
+ * in the program itself, and workers decode frames.
  */
 #include <stdlib.h>
 

@@ -147,4 +147,5 @@ def main():
     return 1 if failed or runs < len(CHAINS) * SLABS * len(THREADS) * TIMES else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -307,6 +307,20 @@ Test(deflate, many_chunks_and_large_ones_inflate_to_themselves_on_cuda)
     }
 }
 
+/* The writer refuses an encoded chunk beyond its bound, so the bound of the device, alignment aside, may not be larger.
+ */
+Test(deflate, the_writer_has_space_for_every_chunk)
+{
+    for (int width = 1; width <= 8; width *= 2)
+        for (size_t n = 1; n < 3000000; n += n < 100 ? 1 : n / 3) {
+            const size_t bytes = n * (size_t)width;
+            const struct cuda_deflate job = {.n_chunks = 1, .chunk_bytes = bytes, .last_bytes = bytes, .width = width};
+            const struct chunk_filters filters = {.element_bytes = (size_t)width, .level = 1};
+            cr_expect_lt(ts_cuda_deflate_bound(&job), ts_chunk_bound(&filters, bytes) + CUDA_DEFLATE_ALIGNMENT,
+                         "%zu elements of %d bytes", n, width);
+        }
+}
+
 /* ---- ratios -------------------------------------------------------------------------------------- */
 
 /* The folder TOMOSTAGE_DEFLATE_FILES has 24 slices of a head, and half of them with noise; docs/notes/deflate.md tells

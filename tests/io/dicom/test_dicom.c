@@ -460,3 +460,26 @@ Test(dicom, format_is_listed)
     cr_assert_eq(ts_source_format_find("dicom"), &dicom_format);
     cr_assert_null(ts_source_format_find("no such"));
 }
+
+Test(dicom, none_stands_alone_in_split)
+{
+    const char *path, *words[] = {"none", "echo", "none"};
+    char folder[256];
+    ts_test_folder_in_memory(folder, sizeof folder);
+    ts_fixture_series(folder, 2, NULL, NULL);
+    path = folder;
+    for (int first = 0; first < 2; first++) {
+        struct dicom_params params = {0};
+        struct param_set set = {
+            .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &params, .owner = "input"};
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source = NULL;
+        ts_params_init(&set);
+        params.dicom = (struct ts_texts){1, &path};
+        params.split = (struct ts_texts){2, words + first};
+        cr_assert_eq(dicom_format.open(&set, &source, diag), TS_BAD_CHAIN);
+        ts_test_expect(diag, "split-none", "'none' stands beside other words");
+        ts_diag_destroy(diag);
+    }
+    ts_test_remove_folder(folder);
+}

@@ -126,28 +126,52 @@ Test(dicom_forms, floats_and_doubles)
     }
 }
 
+struct long_integers {
+    uint16_t bits;
+    const char *slope;
+    double factor;
+};
+
+static uint32_t long_integer(int bits, int z, int i)
+{
+    return (bits == 32 ? 0xFFFFFFF0 : 0xFFF0) - (uint32_t)(z + i);
+}
+
 static void make_long_integers(struct dicom_fixture *f, int z, void *user)
 {
     static uint32_t values[PIXELS];
+    const struct long_integers *form = user;
     for (int i = 0; i < PIXELS; i++)
-        values[i] = 0xFFFFFFF0 - (uint32_t)(z + i);
-    ts_fixture_us(f, 0x00280100, 32);
-    ts_fixture_us(f, 0x00280101, 32);
-    ts_fixture_us(f, 0x00280102, 31);
-    ts_fixture_text(f, 0x00281053, "DS", *(const bool *)user ? "0.5" : "1");
-    ts_fixture_bytes(f, FIXTURE_PIXELS, "OW", values, sizeof values);
+        if (form->bits == 32)
+            values[i] = long_integer(32, z, i);
+        else
+            ((uint16_t *)values)[i] = (uint16_t)long_integer(16, z, i);
+    ts_fixture_us(f, 0x00280100, form->bits);
+    ts_fixture_us(f, 0x00280101, form->bits);
+    ts_fixture_us(f, 0x00280102, form->bits - 1);
+    ts_fixture_text(f, 0x00281053, "DS", form->slope);
+    ts_fixture_bytes(f, FIXTURE_PIXELS, "OW", values, PIXELS * (size_t)form->bits / 8);
 }
 
-Test(dicom_forms, long_integers_that_become_floats_are_warned_of)
+/* Whole values and others that have no float, of long integers and of large slopes. */
+Test(dicom_forms, values_that_become_floats_are_counted)
 {
-    for (int i = 0; i < 2; i++) {
+    static struct long_integers forms[] = {{32, "1", 1}, {32, "0.5", 0.5}, {16, "65538", 65538}};
+    for (size_t form = 0; form < sizeof forms / sizeof *forms; form++) {
         struct ts_diag *diag = ts_diag_create();
         struct source *source;
-        bool halves = i == 1;
-        void *data = (void *)read_series(make_long_integers, &halves, &source, diag);
+        float *data = read_series(make_long_integers, &forms[form], &source, diag);
+        int64_t n = 0;
+        double most = 0;
         cr_expect_eq(source->image.dtype, TS_F32);
-        ts_test_expect_warning(diag, "dicom-series",
-                               halves ? "32-bit values are rounded to 32-bit float" : "values beyond 16,777,216");
+        for (int k = 0; k < SLICES * PIXELS; k++) {
+            const double value =
+                (double)long_integer(forms[form].bits, k / PIXELS, k % PIXELS) * forms[form].factor - 1024;
+            n += (double)(float)value != value;
+            most = fmax(most, fabs((double)(float)value - value));
+        }
+        cr_expect_gt(n, 0, "form %zu", form);
+        ts_test_expect_rounding(source, n, most);
         free(data);
         source->ops->close(source);
         ts_diag_destroy(diag);

@@ -18,6 +18,7 @@ enum volumes {
     WEIGHTED,
     WEIGHTED_AMISS,
     WEIGHTED_ACROSS,
+    WEIGHTED_IN_PART, /* the first volume states no b-value */
     ECHOES,
     ECHOES_IN_TIME,
     ECHOES_ROUNDED,
@@ -127,7 +128,7 @@ static void add_weighting(struct dicom_fixture *f, enum volumes what, int place,
     const double b = v == 0 ? 0 : 1000, amiss[3] = {0, 0, 1};
     const double *gradient = what == WEIGHTED_AMISS && place == 6 ? amiss : gradients[v];
     const float parts[4] = {(float)b, (float)gradient[0], (float)gradient[1], (float)gradient[2]};
-    if (what <= WEIGHTED_ACROSS) {
+    if (what <= WEIGHTED_ACROSS || (what == WEIGHTED_IN_PART && v > 0)) {
         ts_fixture_bytes(f, 0x00189087, "FD", &b, sizeof b);
         ts_fixture_bytes(f, 0x00189089, "FD", gradient, 3 * sizeof *gradient);
     } else if (what >= GE && what <= GE_ZERO) {
@@ -283,6 +284,7 @@ Test(dicom_volumes, are_told_apart_by_what_differs)
         {WEIGHTED, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL, NULL},
         {WEIGHTED_AMISS, "", 0, {0}, NULL, "position-repeated", "3 different images at 100.125 mm", NULL},
         {WEIGHTED_ACROSS, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL, "which Acquisition Number contradicts"},
+        {WEIGHTED_IN_PART, "", TS_AXIS_TIME, {0}, "", NULL, NULL, "not every volume states a b-value"},
         {ECHOES, "none", TS_AXIS_ECHO, {2.5, 5, 7.5}, "ms", NULL, NULL, NULL},
         {ECHOES, "", 0, {0}, NULL, "several-series", "the input holds 3 series, 3 of them fit", NULL},
         {ECHOES_IN_TIME, "none", 0, {0}, NULL, "position-repeated", "differ in Echo Time and in more", NULL},

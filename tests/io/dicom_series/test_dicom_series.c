@@ -367,10 +367,6 @@ Test(dicom_series, takes_the_smallest_type_that_holds_every_slice)
         cr_assert(group.n == 1 && !group.series[0].refusal, "case %zu: %s", i, group.series[0].refusal);
         cr_expect_eq(group.series[0].image.dtype, cases[i].dtype, "case %zu: %s", i,
                      ts_dtype_name(group.series[0].image.dtype));
-        const struct dicom_series *series = &group.series[0];
-        const bool rounded =
-            series->n_warnings > 0 && strstr(series->warnings[series->n_warnings - 1], "beyond 16,777,216 are rounded");
-        cr_expect_eq(rounded, !strcmp(cases[i].slope, "65538"), "case %zu", i);
         group_close(&group);
     }
 }

@@ -69,16 +69,19 @@ Test(dicom_weightings, a_rounded_gradient_is_the_nearest_of_the_first_position)
 Test(dicom_weightings, of_a_volume_may_differ_by_one_percent_where_nothing_else_fits)
 {
     static const struct {
-        double b, off;
+        double first, b, off;
         bool without, same, roughly;
     } rows[] = {
-        {1000, 0, false, true, true},       {1000, 9.9e-4, false, true, true},   {1000, 1.1e-3, false, false, true},
-        {1000, 9.9e-3, false, false, true}, {1000, 1.1e-2, false, false, false}, {1000.5, 0, false, false, true},
-        {1009.9, 0, false, false, true},    {990.1, 9.9e-3, false, false, true}, {1010.1, 0, false, false, false},
-        {989.9, 0, false, false, false},    {1000, 0, true, false, false},
+        {1000, 1000, 0, false, true, true},        {1000, 1000, 9.9e-4, false, true, true},
+        {1000, 1000, 1.1e-3, false, false, true},  {1000, 1000, 9.9e-3, false, false, true},
+        {1000, 1000, 1.1e-2, false, false, false}, {1000, 1000.5, 0, false, false, true},
+        {1000, 1009.9, 0, false, false, true},     {1000, 990.1, 9.9e-3, false, false, true},
+        {1000, 1010.1, 0, false, false, false},    {1000, 989.9, 0, false, false, false},
+        {1000, 1000, 0, true, false, false},       {NAN, NAN, 0, false, true, true},
+        {NAN, 0, 0, false, false, false},          {0, NAN, 0, false, false, false},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        struct dicom_image first = {.b_value = 1000, .have_gradient = true, .gradient = {0.6, 0, 0.8}},
+        struct dicom_image first = {.b_value = rows[r].first, .have_gradient = true, .gradient = {0.6, 0, 0.8}},
                            second = {.b_value = rows[r].b,
                                      .have_gradient = !rows[r].without,
                                      .gradient = {0.6, rows[r].off, 0.8}},

@@ -192,6 +192,16 @@ Test(mask_seg, compressed_pixels)
     ts_mask_refused(&opened, "", "dicom-bad-jpeg");
 }
 
+/* Returns the byte that names the wavelet of the last frame in JPEG 2000 (ITU-T T.800 A.6.1). */
+static unsigned char *last_wavelet(unsigned char *bytes, size_t n)
+{
+    static const unsigned char style[] = {0xFF, 0x52, 0, 12};
+    while (n >= 14 && memcmp(bytes + n - 14, style, sizeof style) != 0)
+        n--;
+    cr_assert(n >= 14 && bytes[n - 1] == 1);
+    return bytes + n - 1;
+}
+
 /* Workers decode JPEG 2000, of bits, of bytes that stand for bits, of labels and of parts. */
 Test(mask_seg, jpeg_2000_pixels)
 {
@@ -220,6 +230,12 @@ Test(mask_seg, jpeg_2000_pixels)
     fixture.type = "FRACTIONAL";
     ts_seg_write(&fixture, frames, opened.path);
     ts_mask_expect(&opened, "", ", segment: 1, threshold: 0.5", first_only, TS_U8);
+    bytes = ts_test_read_file(opened.path, &n);
+    *last_wavelet(bytes, n) = 0; /* of real numbers, in the last frame alone */
+    ts_fixture_write_bytes(opened.path, bytes, n);
+    free(bytes);
+    cr_assert_eq(ts_mask_open(&opened, "", ", threshold: 0.5"), TS_OK);
+    ts_mask_refused(&opened, ", threshold: 0.5", "seg-syntax");
     fixture.claimed_rows = NY + 8;
     ts_seg_write(&fixture, frames, opened.path);
     ts_mask_refused(&opened, ", threshold: 0.5, resample: nearest", "dicom-bad-jpeg-2000");

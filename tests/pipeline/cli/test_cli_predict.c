@@ -56,6 +56,44 @@ Test(cli_predict, check_predicts_from_kept_rates)
               outcome.out);
 }
 
+static void write_machine(const char *text)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/machine.yaml", folder);
+    FILE *file = fopen(path, "w");
+    cr_assert(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+/* The table has a row for each number of ranks, and the JSON the same numbers. A chain that a device could run is
+ * predicted there, and with --device cpu on the processors. */
+Test(cli_predict, check_predicts_for_another_machine)
+{
+    struct rates rates = ts_test_rates();
+    char path[300];
+    snprintf(path, sizeof path, "%s/rates.json", folder);
+    ts_test_keep_rates(&rates, path);
+    write_machine("nodes: 2\ncores: 4\nmemory: 8\nranks: 2\ngpus: 3\ngpu_memory: 8\nnetwork: 1\n");
+    ts_program_run(folder, ARGUMENTS("check", CHAIN, "--device", "cpu", "--machine", "machine.yaml"), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    cr_assert(strstr(outcome.out, "\non 2 nodes of 4 processors and 8 GiB:\n  ranks   nodes "), "%s", outcome.out);
+    cr_assert(strstr(outcome.out, "\n      4       2 ") && !strstr(outcome.out, "\n      6       2 "));
+    ts_program_run(folder, ARGUMENTS("check", CHAIN, "--machine", "machine.yaml"), &outcome);
+    cr_assert(strstr(outcome.out, "each with 3 x test device 0:\n   GPUs   nodes ") &&
+                  strstr(outcome.out, "\n      6       2 "),
+              "%s", outcome.out);
+    ts_program_run(folder, ARGUMENTS("check", CHAIN, "--machine", "machine.yaml", "--json"), &outcome);
+    cr_assert(
+        strstr(outcome.out, "\n{\"event\": \"scale\", \"device\": \"test device 0\", \"rows\": [{\"ranks\": 1, ") &&
+            strstr(outcome.out, "{\"ranks\": 6, \"nodes\": 2, \"seconds\": "),
+        "%s", outcome.out);
+    write_machine("nodes: 0\ncores: 4\n");
+    ts_program_run(folder, ARGUMENTS("check", CHAIN, "--machine", "machine.yaml"), &outcome);
+    cr_assert_eq(outcome.code, 2);
+    cr_assert(strstr(outcome.err, "machine.yaml:1:8: error: machine.nodes: 0 is outside [1, 1000000]") &&
+                  strstr(outcome.err, "machine.memory: required"),
+              "%s", outcome.err);
+}
+
 static void expect_wrong(const char *const *arguments, const char *text)
 {
     ts_program_run(folder, arguments, &outcome);

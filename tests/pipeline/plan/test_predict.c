@@ -42,7 +42,7 @@ static void predict(int threads, int64_t slab, const struct rates *rates)
     cr_assert_not_null(plan);
     if (slab > 0)
         plan->slab_slices = slab;
-    cr_assert_eq(ts_predict(plan, rates, &prediction, diag), TS_OK);
+    cr_assert_eq(ts_predict(plan, rates, NULL, &prediction, diag), TS_OK);
     ts_predict_bound_text(plan, &prediction, bound, sizeof bound);
     prediction.stage_seconds = NULL; /* the plan's */
     if (prediction.no_rate_of)
