@@ -108,10 +108,11 @@ void ts_diag_forget(struct ts_diag *diag, size_t from, const char *stage)
     pthread_mutex_lock(&diag->lock);
     for (size_t i = from; i < diag->count; i++) {
         const struct ts_diag_record *record = &diag->entries[i].record;
-        if (record->severity == TS_ERROR && record->stage && !strcmp(record->stage, stage))
-            diag->errors--;
-        else
+        const bool error = record->severity == TS_ERROR;
+        if (stage && !(error && record->stage && !strcmp(record->stage, stage)))
             diag->entries[kept++] = diag->entries[i];
+        else if (error)
+            diag->errors--;
     }
     diag->count = kept < diag->count ? kept : diag->count;
     diag->status = TS_OK;

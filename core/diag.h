@@ -37,7 +37,8 @@ enum ts_status ts_diag_hint(struct ts_diag *diag, const char *format, ...) __att
 void ts_diag_spell_hints(struct ts_diag *diag, char *(*spell)(const char *hint));
 /* Adds copies of the records of another list, whose spans belong to the same text. */
 void ts_diag_append(struct ts_diag *diag, const struct ts_diag *from);
-/* Removes the errors that name this stage, from record `from` on, because another one turned out to be their cause. */
+/* Removes the errors that name this stage, from record `from` on, because another one turned out to be their cause.
+ * NULL: removes all records from there on. */
 void ts_diag_forget(struct ts_diag *diag, size_t from, const char *stage);
 /* Sets the text that the spans of later records point into. Its name is printed before the line number. Both are
  * copied. */

@@ -202,7 +202,7 @@ struct ts_options {
     /* sizeof(struct ts_options) as the caller was compiled; 0: as this library has it. Later versions append members,
      * and a caller that does not know them has their defaults. */
     size_t size;
-    const char *device;       /* "auto", "cpu", "cuda", "cuda:N" */
+    const char *device;       /* "auto", "cpu", "cuda", "cuda:N", "cuda:N,M", "cuda:all" */
     int threads;              /* 0: one per core that this process may use */
     int64_t memory_bytes;     /* budget of host memory; 0: 60 % of what is free now */
     int64_t gpu_memory_bytes; /* budget of memory on a CUDA device; 0: 80 % of what it has */

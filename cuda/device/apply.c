@@ -179,7 +179,7 @@ enum ts_status ts_cuda_apply(struct stage_context *context, const struct ts_imag
     if (status == TS_OK)
         status = ts_cuda_wait(apply.session, CUDA_COMPUTE);
     if (status == TS_OK)
-        status = ts_cuda_driver_fetch_tables(apply.driver);
+        status = ts_cuda_driver_copy_tables(apply.driver, CUDA_TO_HOST);
     if (status == TS_OK && reduced)
         *reduced = ts_driver_reduced_take(apply.driver);
     ts_driver_destroy(apply.driver);

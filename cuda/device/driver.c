@@ -94,7 +94,7 @@ static enum ts_status create_tables(struct cuda_driver *driver)
     return status;
 }
 
-static enum ts_status copy_tables(struct stage_driver *base, enum cuda_direction direction)
+enum ts_status ts_cuda_driver_copy_tables(struct stage_driver *base, enum cuda_direction direction)
 {
     const struct cuda_driver *driver = cuda_of(base);
     const struct stage_table *tables;
@@ -108,16 +108,6 @@ static enum ts_status copy_tables(struct stage_driver *base, enum cuda_direction
                               direction == CUDA_TO_HOST ? device : host, ts_image_bytes(&tables[i].image));
     }
     return status == TS_OK ? ts_cuda_wait(driver->session, CUDA_COMPUTE) : status;
-}
-
-enum ts_status ts_cuda_driver_fetch_tables(struct stage_driver *driver)
-{
-    return copy_tables(driver, CUDA_TO_HOST);
-}
-
-enum ts_status ts_cuda_driver_load_tables(struct stage_driver *driver)
-{
-    return copy_tables(driver, CUDA_TO_DEVICE);
 }
 
 static enum ts_status create_transforms(struct cuda_driver *driver)
@@ -309,6 +299,23 @@ static enum ts_status add(struct stage_driver *base, int input, const struct ts_
     if (status == TS_OK)
         status = reduce(driver, input, slices, false);
     return mark(driver, status);
+}
+
+enum ts_status ts_cuda_driver_bring_total(struct stage_driver *base, const struct stage_driver *of_other, int input,
+                                          struct cuda_event *reached)
+{
+    struct cuda_driver *driver = cuda_of(base);
+    const struct cuda_driver *other = (const struct cuda_driver *)of_other;
+    const size_t bytes = driver->cuda->reduction->partial_bytes(&base->context, input);
+    driver->begun[input] = other->begun[input];
+    if (bytes == 0 || !other->begun[input])
+        return TS_OK;
+    enum ts_status status = ts_cuda_event_record(other->session, reached, CUDA_COMPUTE);
+    if (status == TS_OK)
+        status = ts_cuda_queue_waits(driver->session, CUDA_COMPUTE, reached);
+    return status == TS_OK ? ts_cuda_copy(driver->session, CUDA_COMPUTE, CUDA_BETWEEN, driver->partials[input],
+                                          other->partials[input], bytes)
+                           : status;
 }
 
 /* Copies to pinned memory and waits. */

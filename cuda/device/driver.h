@@ -24,10 +24,13 @@ size_t ts_cuda_driver_transfers(const struct stage_context *context, int64_t n);
  * memory of ts_driver_padded_bytes() bytes, which drivers may share. */
 enum ts_status ts_cuda_driver_create(struct cuda_session *session, const struct stage_context *context,
                                      int64_t slab_slices, void *padded, struct stage_driver **driver);
-/* Copies the tables that the map wrote to driver->reduced, and waits for the queue. */
-enum ts_status ts_cuda_driver_fetch_tables(struct stage_driver *driver);
-/* Copies them back, with rows that were put in driver->reduced. */
-enum ts_status ts_cuda_driver_load_tables(struct stage_driver *driver);
+/* Brings the running total of an input's reduction over the volume from a driver of the same stage on another device,
+ * in place of its own. `reached` is an event of that device, and what this device does next waits for it. */
+enum ts_status ts_cuda_driver_bring_total(struct stage_driver *driver, const struct stage_driver *from, int input,
+                                          struct cuda_event *reached);
+/* Copies the tables that the map wrote to driver->reduced (CUDA_TO_HOST), or back, with rows that were put there
+ * (CUDA_TO_DEVICE), and waits for the queue. */
+enum ts_status ts_cuda_driver_copy_tables(struct stage_driver *driver, enum cuda_direction direction);
 
 /* Records a pair of events around each stretch of work on the device from now on, for benchmarks. NULL: no more. */
 enum { CUDA_TIMER_EVENTS = 64 };

@@ -103,15 +103,19 @@ enum ts_status ts_cuda_fold(struct ts_diag *diag, const char *stage, int result,
     if (error == cudaSuccess)
         return TS_OK;
     const bool lost = is_lost(error), busy = error == cudaErrorDevicesUnavailable;
+    int device = -1;
+    char where[32] = "";
+    if (cudaGetDevice(&device) == cudaSuccess)
+        snprintf(where, sizeof where, ", device %d", device);
     ts_diag_error(diag, TS_RUN_FAILED,
                   &(struct diag_site){.code = lost   ? "cuda-lost"
                                               : busy ? "cuda-busy"
                                                      : "cuda-failed",
                                       .stage = stage},
-                  lost   ? "the CUDA device was lost while it worked on %s: %s (%s)"
-                  : busy ? "the CUDA device takes no other program now, which %s needs: %s (%s)"
-                         : "%s failed: %s (%s)",
-                  what, cudaGetErrorString(error), cudaGetErrorName(error));
+                  lost   ? "the CUDA device was lost while it worked on %s: %s (%s%s)"
+                  : busy ? "the CUDA device takes no other program now, which %s needs: %s (%s%s)"
+                         : "%s failed: %s (%s%s)",
+                  what, cudaGetErrorString(error), cudaGetErrorName(error), where);
     if (lost)
         ts_diag_hint(diag,
                      "nothing was written; `nvidia-smi` and the kernel's log say more, --device cpu does without");
@@ -260,15 +264,27 @@ enum ts_status ts_cuda_session_create(const struct device_numbers *device, size_
     return status;
 }
 
+enum ts_status ts_cuda_use(struct cuda_session *session)
+{
+    return session ? ts_cuda_fold(session->diag, NULL, cudaSetDevice(session->device.index), "choosing the CUDA device")
+                   : TS_OK;
+}
+
+void ts_cuda_settle(struct cuda_session *session)
+{
+    for (int i = 0; session && i < CUDA_QUEUES; i++)
+        if (session->streams[i])
+            cudaStreamSynchronize(session->streams[i]);
+}
+
 void ts_cuda_session_destroy(struct cuda_session *session)
 {
     if (!session)
         return;
+    ts_cuda_settle(session);
     for (int i = 0; i < CUDA_QUEUES; i++)
-        if (session->streams[i]) {
-            cudaStreamSynchronize(session->streams[i]);
+        if (session->streams[i])
             cudaStreamDestroy(session->streams[i]);
-        }
     for (struct piece *piece = session->pieces, *next; piece; piece = next) {
         next = piece->next;
         if (piece->kind == ON_DEVICE)
@@ -388,9 +404,9 @@ enum ts_status ts_cuda_copy(struct cuda_session *session, enum cuda_queue queue,
                             void *to, const void *from, size_t bytes)
 {
     static const enum cudaMemcpyKind kinds[] = {cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost,
-                                                cudaMemcpyDeviceToDevice};
+                                                cudaMemcpyDeviceToDevice, cudaMemcpyDefault};
     static const char *const names[] = {"copying to the CUDA device", "copying from the CUDA device",
-                                        "copying on the CUDA device"};
+                                        "copying on the CUDA device", "copying between CUDA devices"};
     return ts_cuda_fold(session->diag, NULL,
                         cudaMemcpyAsync(to, from, bytes, kinds[direction], session->streams[queue]), names[direction]);
 }

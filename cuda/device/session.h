@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A session is one CUDA device in use: its streams, all memory allocated on it, and the one place where CUDA's errors
- * become diagnostics. A session belongs to one thread. After an error that the device does not survive every later call
+ * become diagnostics. A session belongs to one thread, in which
+ * its device is the current one from ts_cuda_session_create() or ts_cuda_use() on until that of another session is;
+ * events may be recorded and waited for at any time. After an error that the device does not survive every later call
  * fails as well, with the code cuda-lost.
  *
  * In a build without CUDA code ts_cuda_session_create refuses, and nothing else can be reached.
@@ -13,7 +15,8 @@
 #include "cuda/device/launch.h"
 
 enum cuda_queue { CUDA_COMPUTE, CUDA_UPLOAD, CUDA_DOWNLOAD, CUDA_QUEUES };
-enum cuda_direction { CUDA_TO_DEVICE, CUDA_TO_HOST, CUDA_ON_DEVICE };
+/* CUDA_BETWEEN: from the memory of any device; the queue is one of the device that it goes to. */
+enum cuda_direction { CUDA_TO_DEVICE, CUDA_TO_HOST, CUDA_ON_DEVICE, CUDA_BETWEEN };
 
 struct cuda_session;
 struct cuda_opening;
@@ -29,6 +32,10 @@ void ts_cuda_open_end(struct cuda_opening *opening);
  * cuda-memory). */
 enum ts_status ts_cuda_session_create(const struct device_numbers *device, size_t bytes, struct ts_diag *diag,
                                       struct cuda_session **session);
+/* Makes the session's device the thread's current one. NULL does nothing. */
+enum ts_status ts_cuda_use(struct cuda_session *session);
+/* Waits for the queues, whatever became of their work. NULL does nothing. */
+void ts_cuda_settle(struct cuda_session *session);
 /* Waits for the queues; frees all memory and events. NULL does nothing. */
 void ts_cuda_session_destroy(struct cuda_session *session);
 /* Destroys the context of the device for the whole process, which takes as long as creating it, and as part of the

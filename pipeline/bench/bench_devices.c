@@ -14,10 +14,13 @@ enum ts_status ts_bench_devices_choose(const char *wanted, struct bench_devices 
     *devices = (struct bench_devices){.on_cpu = choice.kind != DEVICE_CUDA};
     if (status != TS_OK || choice.kind == DEVICE_CPU)
         return status;
+    if (choice.n != 1)
+        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "device"},
+                             "one device is measured at a time, and '%s' may be several", wanted);
     struct ts_diag *reasons = choice.kind == DEVICE_AUTO ? ts_diag_create() : diag;
     if (!reasons)
         return ts_diag_no_memory(diag, sizeof choice);
-    status = ts_device_choice_find(choice.index, &devices->found, &index, reasons);
+    status = ts_device_choice_find(choice.indices[0], &devices->found, &index, reasons);
     if (status == TS_OK)
         devices->device = &devices->found.devices[index];
     if (reasons == diag)

@@ -47,7 +47,7 @@ command_parse ts_cli_parse_set, ts_cli_parse_device;
     {"set", 0, OPTION_PARSED, 0, 0, "NAME=VALUE",                                                                      \
      "one parameter: box.radius=3, box#2.radius=3 for the second box,\n"                                               \
      "input.series=2; may be given several times", .parse = ts_cli_parse_set},                                         \
-    {"device", 0, OPTION_PARSED, 0, 0, "DEVICE", "auto (default), cpu, cuda or cuda:N",                                \
+    {"device", 0, OPTION_PARSED, 0, 0, "DEVICE", "auto (default), cpu, cuda, cuda:N, cuda:N,M or cuda:all",                                \
      .parse = ts_cli_parse_device},                                                                                    \
     {"threads", 0, OPTION_INTEGER, OPTION_AT(struct cli_chain, options.threads), "N",                                  \
      "threads that compute; default: one per core this process may use", 1, 4096},                                     \

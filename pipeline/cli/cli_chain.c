@@ -9,6 +9,7 @@
 #include "io/scan/file_kind.h"
 #include "io/source/source.h"
 #include "pipeline/cli/cli.h"
+#include "pipeline/plan/device_choice.h"
 #include "stages/engine/stage.h"
 
 struct cli_chain ts_cli_chain = {.options = TS_OPTIONS_DEFAULT, .every = 30, .viewer = VIEWER_REQUEST_DEFAULT};
@@ -29,14 +30,15 @@ bool ts_cli_parse_set(const struct command *command, const struct command_option
 
 bool ts_cli_parse_device(const struct command *command, const struct command_option *option, const char *value)
 {
-    int64_t number;
-    const bool is_device =
-        !strcmp(value, "auto") || !strcmp(value, "cpu") || !strcmp(value, "cuda") ||
-        (!strncmp(value, "cuda:", 5) && value[5] != '-' && ts_command_parse_integer(value + 5, 0, 1023, &number));
+    struct device_choice choice;
+    struct ts_diag *diag = ts_diag_create();
+    const bool is_device = diag && ts_device_choice_parse(value, &choice, diag) == TS_OK;
+    ts_diag_destroy(diag);
     if (is_device)
         ts_cli_chain.options.device = value;
     else
-        ts_command_wrong(command, "'--%s %s' is none of auto, cpu, cuda, cuda:N", option->name, value);
+        ts_command_wrong(command, "'--%s %s' is none of auto, cpu, cuda, cuda:N, cuda:N,M, cuda:all", option->name,
+                         value);
     return is_device;
 }
 

@@ -8,21 +8,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Parses "0,2" or "all". */
+static bool parse_numbers(const char *text, struct device_choice *choice)
+{
+    choice->n = 0;
+    if (!strcmp(text, "all"))
+        return true;
+    while (choice->n < CUDA_MAX_DEVICES && *text >= '0' && *text <= '9') {
+        char *end;
+        const long index = strtol(text, &end, 10);
+        if (index >= 1024 || (*end != ',' && *end != '\0'))
+            return false;
+        choice->indices[choice->n++] = (int)index;
+        if (*end == '\0')
+            return true;
+        text = end + 1;
+    }
+    return false;
+}
+
 enum ts_status ts_device_choice_parse(const char *text, struct device_choice *choice, struct ts_diag *diag)
 {
-    char *end = NULL;
-    *choice = (struct device_choice){DEVICE_AUTO, -1};
+    *choice = (struct device_choice){.kind = DEVICE_AUTO, .n = 1, .indices = {-1}};
     if (!text || !strcmp(text, "auto"))
         return TS_OK;
     choice->kind = strcmp(text, "cpu") ? DEVICE_CUDA : DEVICE_CPU;
     if (choice->kind == DEVICE_CPU || !strcmp(text, "cuda"))
         return TS_OK;
-    const long index = !strncmp(text, "cuda:", 5) && text[5] >= '0' && text[5] <= '9' ? strtol(text + 5, &end, 10) : -1;
-    choice->index = (int)index;
-    if (index >= 0 && index < 1024 && *end == '\0')
+    if (!strncmp(text, "cuda:", 5) && parse_numbers(text + 5, choice))
         return TS_OK;
     ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "device"}, "unknown device '%s'", text);
-    return ts_diag_hint(diag, "auto, cpu, cuda or cuda:N");
+    return ts_diag_hint(diag, "auto, cpu, cuda, cuda:N, cuda:N,M or cuda:all");
 }
 
 enum ts_status ts_device_choice_built(struct ts_diag *diag)
@@ -69,4 +85,46 @@ enum ts_status ts_device_choice_find(int wanted, struct cuda_devices *found, int
         return ts_cuda_usable(&found->devices[wanted], diag);
     *index = first_usable(found, diag);
     return *index < 0 ? TS_RUN_FAILED : TS_OK;
+}
+
+/* Lists the devices that this build can use. */
+static int find_usable(const struct cuda_devices *found, int indices[CUDA_MAX_DEVICES])
+{
+    struct ts_diag *tries = ts_diag_create();
+    int n = 0;
+    for (int i = 0; tries && i < found->n; i++)
+        if (ts_cuda_usable(&found->devices[i], tries) == TS_OK)
+            indices[n++] = i;
+    ts_diag_destroy(tries);
+    return n;
+}
+
+static bool are_alike(const struct device_numbers *a, const struct device_numbers *b)
+{
+    return !strcmp(a->name, b->name) && a->major == b->major && a->minor == b->minor &&
+           a->multiprocessors == b->multiprocessors;
+}
+
+int ts_device_choice_find_all(const struct device_choice *choice, struct cuda_devices *found,
+                              int indices[CUDA_MAX_DEVICES], struct ts_diag *diag)
+{
+    int n = choice->n;
+    if (ts_device_choice_find(n > 0 ? choice->indices[0] : -1, found, &indices[0], diag) != TS_OK)
+        return 0;
+    for (int i = 1; i < n; i++)
+        if (ts_device_choice_find(choice->indices[i], found, &indices[i], diag) != TS_OK)
+            return 0;
+    n = n > 0 ? n : find_usable(found, indices);
+    const struct device_numbers *devices = found->devices, *first = &devices[indices[0]];
+    for (int i = 1; i < n; i++) {
+        const struct device_numbers *other = &devices[indices[i]];
+        if (are_alike(first, other))
+            continue;
+        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "devices-differ"},
+                      "device %d (%s) and device %d (%s) are of different models, whose floats differ", first->index,
+                      first->name, other->index, other->name);
+        ts_diag_hint(diag, "name devices of one model, such as --device cuda:%d", first->index);
+        return 0;
+    }
+    return n;
 }

@@ -75,15 +75,16 @@ static void count_bytes(struct ts_plan *plan, struct simulation *simulation, int
     if (plan->cuda)
         ts_plan_cuda_bytes(plan, &device, &host);
 #endif
-    bytes += plan->cuda ? host : image_bytes(plan);
+    bytes += plan->cuda ? (size_t)plan->n_devices * host : image_bytes(plan);
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         const struct plan_node *node = &plan->nodes[i];
         const struct source *reader = ts_plan_reader(node);
         if (reader && reader->ops->memory_bytes)
             bytes += reader->ops->memory_bytes(reader, plan->threads, ts_plan_read_ahead(plan, i));
         if (node->chain_stage && !node->reused)
-            bytes += ts_driver_transforms_bytes(&node->context) +
-                     ts_stage_reduced_bytes(&node->context, ts_plan_reduced_slices(plan, i));
+            bytes +=
+                (size_t)plan->n_devices * (ts_driver_transforms_bytes(&node->context) +
+                                           ts_stage_reduced_bytes(&node->context, ts_plan_reduced_slices(plan, i)));
     }
     const int32_t n = ts_plan_outputs(plan, outputs);
     size_t n_images = 0;
@@ -135,10 +136,11 @@ static int64_t least_for_halo(const struct ts_plan *plan)
     return least;
 }
 
-/* Leaves a slab for each rank. */
+/* Leaves a slab for each rank and device. */
 static int64_t deal(const struct ts_plan *plan, int64_t slab, int64_t nz)
 {
-    const int64_t share = (nz + plan->n_ranks - 1) / plan->n_ranks;
+    const int parts = plan->n_ranks * plan->n_devices;
+    const int64_t share = (nz + parts - 1) / parts;
     return slab < share ? slab : share;
 }
 

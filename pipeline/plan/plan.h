@@ -20,7 +20,7 @@
 #include "pipeline/chain/chain.h"
 #include "stages/engine/execute.h"
 
-enum { PLAN_SPANS = 4 };
+enum { PLAN_SPANS = 4, PLAN_DEVICES = 16 };
 
 struct span {
     int64_t first, end;
@@ -93,16 +93,19 @@ struct ts_plan {
     /* Slabs are dealt out to the ranks in turn (pipeline/ranks/ranks.h). One rank has number 0. */
     int rank, n_ranks;
     bool weighing;                     /* while choosing what to keep, which ignores reductions of a few slices */
-    const char *device;                /* resolved: "cpu" or "cuda:0"; the result records its kind alone */
+    const char *device;                /* resolved: "cpu", "cuda:0" or "cuda:0,2"; the result records its kind alone */
     const char *device_note;           /* why `auto` chose the CPU, or NULL */
     const char *device_times;          /* the predictions by which `auto` chose, or NULL */
-    const struct device_numbers *cuda; /* &cuda_device, or NULL for the CPU */
-    struct device_numbers cuda_device;
+    const struct device_numbers *cuda; /* the first of cuda_devices, or NULL for the CPU */
+    /* Several devices are of one model, and the slabs are dealt out to them in turn. A device that is named twice
+     * counts as two, which share its memory. The CPU is one. */
+    int n_devices;
+    struct device_numbers cuda_devices[PLAN_DEVICES];
     int cuda_driver;
     int threads;
     int writer_threads; /* that compress on rank 0: as many as `threads` where there is one rank */
     int64_t budget_bytes, memory_bytes, output_bytes;
-    int64_t gpu_budget_bytes, gpu_bytes; /* 0 on the CPU */
+    int64_t gpu_budget_bytes, gpu_bytes; /* of each device; 0 on the CPU */
     size_t piece_bytes;                  /* PLAN_PIECE_BYTES, or less where a test wants many pieces */
     struct plan_reuse *reuse;            /* what is taken from an earlier result; NULL: nothing */
     struct plan_checkpoint checkpoint;
@@ -127,14 +130,13 @@ struct ts_plan {
     atomic_bool committing;          /* the output is about to get its final name */
 };
 
-/* Fills device, cuda and gpu_budget_bytes: "auto", "cpu", "cuda" or "cuda:N" (NULL: auto), and 0 for the default
- * budget.
- */
 /* Returns true where the device that is `wanted`, as above, may turn out to be a CUDA device: the chain alone decides,
  * no driver is asked. */
 bool ts_plan_may_use_cuda(const struct ts_chain *chain, const char *wanted);
 /* Returns true where every stage of the chain can run on a CUDA device and one computes there, in whichever build. */
 bool ts_plan_computes_on_cuda(const struct ts_chain *chain);
+/* Fills device, cuda, the devices and gpu_budget_bytes for a word that ts_device_choice_parse knows, and 0 for the
+ * default budget. */
 enum ts_status ts_plan_device(struct ts_plan *plan, const char *wanted, int64_t gpu_memory_bytes, struct ts_diag *diag);
 
 /* Chooses the CPU in place of the device that `auto` had found. The reason is noted in diag (NULL: not yet). */
@@ -155,7 +157,8 @@ void ts_plan_warn_output(const struct ts_plan *plan, struct ts_diag *diag);
 void ts_plan_step(const struct ts_plan *plan, int pass, int32_t domain, int64_t z, int64_t n,
                   unsigned char *const *done, struct plan_step *steps);
 /* In a round every rank computes a slab. Returns how many slices that of a rank has in the round that begins at slice
- * `round` of nz, and writes to *z where it begins. 0: the volume ends before it. */
+ * `round` of nz, and writes to *z where it begins. 0: the volume ends before it. The rounds of a rank go to its devices
+ * in turn. */
 int64_t ts_plan_slab_of(int rank, int64_t nz, int64_t round, int64_t slab, int64_t *z);
 /* Returns true where this pass has anything to do in the domain. */
 bool ts_plan_pass_uses(const struct ts_plan *plan, int pass, int32_t domain);
@@ -232,7 +235,7 @@ int64_t ts_plan_piece_slices(const struct ts_plan *plan, const struct ts_image *
 size_t ts_plan_upload_bytes(const struct ts_plan *plan);
 size_t ts_plan_download_bytes(const struct ts_plan *plan);
 #ifdef TS_HAVE_CUDA
-/* Computes all device memory, and all host memory that the device's side adds. */
+/* Computes all memory of one device, and all host memory that its side adds. */
 void ts_plan_cuda_bytes(const struct ts_plan *plan, size_t *device, size_t *host);
 /* Returns the bytes of a slab of halves in which an output leaves the device where it is not compressed there; 0 where
  * this node has none. */

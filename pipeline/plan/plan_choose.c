@@ -54,7 +54,7 @@ struct chosen {
 
 static void return_to(struct ts_plan *plan, const struct chosen *chosen)
 {
-    plan->cuda = &plan->cuda_device;
+    plan->cuda = plan->cuda_devices;
     plan->device = chosen->device;
     plan->device_note = NULL;
     plan->gpu_budget_bytes = chosen->budget;

@@ -52,35 +52,64 @@ static void take_cpu(struct ts_plan *plan, const char *note)
     plan->device = "cpu";
     plan->device_note = note;
     plan->cuda = NULL;
+    plan->n_devices = 1;
     plan->gpu_budget_bytes = 0;
 }
 
-static enum ts_status take_cuda(struct ts_plan *plan, const struct cuda_devices *found, int index, int64_t budget,
-                                struct ts_diag *diag)
+_Static_assert((int)PLAN_DEVICES == (int)CUDA_MAX_DEVICES, "a plan takes all devices");
+
+/* Returns how often the device with this number is named. */
+static int count_of(const struct ts_plan *plan, int index)
+{
+    int n = 0;
+    for (int i = 0; i < plan->n_devices; i++)
+        n += plan->cuda_devices[i].index == index;
+    return n;
+}
+
+/* Writes "cuda:0,2". */
+static const char *name_devices(const struct ts_plan *plan)
+{
+    const char *name = ts_arena_printf(plan->arena, "cuda:%d", plan->cuda_devices[0].index);
+    for (int i = 1; name && i < plan->n_devices; i++)
+        name = ts_arena_printf(plan->arena, "%s,%d", name, plan->cuda_devices[i].index);
+    return name;
+}
+
+static enum ts_status take_cuda(struct ts_plan *plan, const struct cuda_devices *found, const int *indices, int n,
+                                int64_t budget, struct ts_diag *diag)
 {
     enum { DEFAULT_PERCENT = 80 };
     plan->device_note = NULL;
-    plan->cuda_device = found->devices[index];
-    plan->cuda = &plan->cuda_device;
+    plan->cuda = plan->cuda_devices;
     plan->cuda_driver = found->driver;
-    plan->device = ts_arena_printf(plan->arena, "cuda:%d", index);
-    const int64_t memory = (int64_t)plan->cuda_device.memory_bytes;
-    plan->gpu_budget_bytes = budget > 0 ? budget : memory / 100 * DEFAULT_PERCENT;
+    plan->n_devices = n;
+    for (int i = 0; i < n; i++)
+        plan->cuda_devices[i] = found->devices[indices[i]];
+    plan->device = name_devices(plan);
     if (!plan->device)
         return ts_diag_no_memory(diag, sizeof "cuda:0");
-    if (budget <= memory)
-        return TS_OK;
-    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "gpu-memory"},
-                  "a budget of %.1f MiB of GPU memory is more than the %.1f MiB of device %d (%s)",
-                  (double)budget / 1048576.0, (double)memory / 1048576.0, index, plan->cuda_device.name);
-    return ts_diag_hint(diag, "leave --gpu-memory out to take %d %% of it", DEFAULT_PERCENT);
+    for (int i = 0; i < n; i++) {
+        const struct device_numbers *device = &plan->cuda_devices[i];
+        const int64_t memory = (int64_t)device->memory_bytes;
+        const int64_t share = (budget > 0 ? budget : memory / 100 * DEFAULT_PERCENT) / count_of(plan, device->index);
+        plan->gpu_budget_bytes = i == 0 || share < plan->gpu_budget_bytes ? share : plan->gpu_budget_bytes;
+        if (budget <= memory)
+            continue;
+        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "gpu-memory"},
+                      "a budget of %.1f MiB of GPU memory is more than the %.1f MiB of device %d (%s)",
+                      (double)budget / 1048576.0, (double)memory / 1048576.0, device->index, device->name);
+        return ts_diag_hint(diag, "leave --gpu-memory out to take %d %% of it", DEFAULT_PERCENT);
+    }
+    return TS_OK;
 }
 
-static enum ts_status choose_cuda(struct ts_plan *plan, int wanted, int64_t budget, struct ts_diag *diag)
+static enum ts_status choose_cuda(struct ts_plan *plan, const struct device_choice *choice, int64_t budget,
+                                  struct ts_diag *diag)
 {
     struct cuda_devices found;
     enum ts_status status = ts_device_choice_built(diag);
-    int index;
+    int indices[CUDA_MAX_DEVICES];
     for (int32_t i = 0; i < plan->chain->n_stages; i++) {
         const struct chain_stage *stage = &plan->chain->stages[i];
         const char *lacks = lacks_cuda(plan, stage->stage);
@@ -90,9 +119,10 @@ static enum ts_status choose_cuda(struct ts_plan *plan, int wanted, int64_t budg
         status = ts_diag_error(diag, TS_BAD_CHAIN, &site, "%s", lacks);
         ts_diag_hint(diag, "--device cpu");
     }
-    if (status == TS_OK)
-        status = ts_device_choice_find(wanted, &found, &index, diag);
-    return status == TS_OK ? take_cuda(plan, &found, index, budget, diag) : status;
+    if (status != TS_OK)
+        return status;
+    const int n = ts_device_choice_find_all(choice, &found, indices, diag);
+    return n > 0 ? take_cuda(plan, &found, indices, n, budget, diag) : ts_diag_status(diag);
 }
 
 void ts_plan_device_text(const struct ts_plan *plan, char *text, size_t size)
@@ -157,7 +187,7 @@ static enum ts_status choose_auto(struct ts_plan *plan, int64_t budget, struct t
                         strcmp(reason->code, "cuda-no-device") != 0 ? diag : NULL);
     }
     ts_diag_destroy(reasons);
-    return status == TS_OK ? take_cuda(plan, &found, index, budget, diag) : TS_OK;
+    return status == TS_OK ? take_cuda(plan, &found, &index, 1, budget, diag) : TS_OK;
 }
 
 enum ts_status ts_plan_device(struct ts_plan *plan, const char *wanted, int64_t gpu_memory_bytes, struct ts_diag *diag)
@@ -173,5 +203,5 @@ enum ts_status ts_plan_device(struct ts_plan *plan, const char *wanted, int64_t 
         return ts_diag_hint(diag, "--device cpu, or one process without mpirun");
     }
     return choice.kind == DEVICE_AUTO ? choose_auto(plan, gpu_memory_bytes, diag)
-                                      : choose_cuda(plan, choice.index, gpu_memory_bytes, diag);
+                                      : choose_cuda(plan, &choice, gpu_memory_bytes, diag);
 }

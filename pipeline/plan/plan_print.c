@@ -107,6 +107,44 @@ static void print_transfer(const char *what, const char *label, int64_t bytes, F
         fprintf(stream, "%-12s %-20s %12.1f MiB\n", what, label, (double)bytes / 1048576.0);
 }
 
+/* Returns how many slices of the first image a device computes. */
+static int64_t dealt(const struct ts_plan *plan, int device)
+{
+    const int64_t nz = plan->nodes[0].out.axes[0].n, all = plan->slab_slices * plan->n_devices;
+    int64_t slices = 0, z;
+    for (int64_t round = 0; round < nz; round += all)
+        slices += ts_plan_slab_of(device, nz, round, plan->slab_slices, &z);
+    return slices;
+}
+
+/* Prints who gets what. */
+static void print_devices(const struct ts_plan *plan, FILE *stream)
+{
+    const int n = plan->n_devices;
+    for (int i = 0; n > 1 && i < n; i++)
+        fprintf(stream,
+                "cuda:%d gets slabs %d, %d, ... of each pass: %" PRId64 " of %" PRId64
+                " slices; memory %.1f MiB of a budget of %.1f MiB\n",
+                plan->cuda_devices[i].index, i + 1, i + 1 + n, dealt(plan, i), plan->nodes[0].out.axes[0].n,
+                (double)plan->gpu_bytes / 1048576.0, (double)plan->gpu_budget_bytes / 1048576.0);
+}
+
+static void print_devices_json(const struct ts_plan *plan, struct json *json)
+{
+    ts_json_key(json, "devices");
+    ts_json_open(json, '[');
+    for (int i = 0; i < plan->n_devices; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "cuda:%d", plan->cuda_devices[i].index);
+        ts_json_open(json, '{');
+        ts_json_member_text(json, "device", name);
+        ts_json_member_integer(json, "slices", dealt(plan, i));
+        ts_json_member_integer(json, "gpu_memory_bytes", plan->gpu_bytes);
+        ts_json_close(json, '}');
+    }
+    ts_json_close(json, ']');
+}
+
 /* Prints the bytes that go over the bus in the whole run, and those that the device holds. */
 static void print_device(const struct ts_plan *plan, FILE *stream)
 {
@@ -122,8 +160,10 @@ static void print_device(const struct ts_plan *plan, FILE *stream)
         print_transfer("tables", plan->nodes[i].label, plan->nodes[i].tables_bytes, stream);
     for (int32_t i = 0; i < plan->n_nodes; i++)
         print_transfer("download", plan->nodes[i].label, plan->nodes[i].download_bytes, stream);
-    fprintf(stream, "device %s: memory %.1f MiB of a budget of %.1f MiB\n", device, (double)plan->gpu_bytes / 1048576.0,
-            (double)plan->gpu_budget_bytes / 1048576.0);
+    fprintf(stream, "device %s: memory %.1f MiB of a budget of %.1f MiB%s\n", device,
+            (double)plan->gpu_bytes / 1048576.0, (double)plan->gpu_budget_bytes / 1048576.0,
+            plan->n_devices > 1 ? ", on each" : "");
+    print_devices(plan, stream);
 }
 
 static void print_checkpoint(const struct ts_plan *plan, FILE *stream)
@@ -144,7 +184,9 @@ static void print_text(const struct ts_plan *plan, FILE *stream)
         fprintf(stream, "%-12s %-20s %-5s %-13s %-8s %-12s %-6s %-4d %8.1f MiB%s\n", node->label, shape,
                 ts_dtype_name(node->out.dtype), ts_quantity_name(node->out.quantity), node->out.unit, method_of(node),
                 plan->device, node->level + 1, (double)held_bytes(plan, i) / 1048576.0,
-                node->keep ? " (kept whole)" : "");
+                !node->keep           ? ""
+                : plan->n_devices > 1 ? " (kept whole on each device)"
+                                      : " (kept whole)");
         fputs("             ", stream);
         print_spacing(&node->out, stream);
         print_rays(plan, i, stream);
@@ -238,6 +280,8 @@ static void print_device_json(const struct ts_plan *plan, struct json *json)
     ts_json_member_text(json, "compute_capability", capability);
     ts_json_member_integer(json, "gpu_memory_bytes", plan->gpu_bytes);
     ts_json_member_integer(json, "gpu_budget_bytes", plan->gpu_budget_bytes);
+    if (plan->n_devices > 1)
+        print_devices_json(plan, json);
 }
 
 static void print_json(const struct ts_plan *plan, FILE *stream)

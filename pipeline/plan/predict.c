@@ -325,6 +325,9 @@ enum ts_status ts_predict(const struct ts_plan *plan, const struct rates *rates,
         .plan = plan, .rates = rates, .links = links ? links : &free_links, .prediction = prediction};
     struct simulation simulation;
     *prediction = (struct prediction){.bound = LANE_ALONE};
+    if (plan->n_devices > 1)
+        return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "rates-devices"},
+                             "the kept rates are of one device, and this run takes %d", plan->n_devices);
     if (plan->cuda && strcmp(plan->cuda->name, rates->device) != 0)
         return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "rates-foreign"},
                              *rates->device ? "the kept rates are of the device %s, and this one is %s"

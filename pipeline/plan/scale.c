@@ -40,6 +40,7 @@ static void move_plan(struct ts_plan *plan, const struct machine *machine, const
 {
     const double gib = 1 << 30;
     plan->n_ranks = (int)row->ranks;
+    plan->n_devices = 1;
     plan->rank = 0;
     plan->writer_threads = (int)machine->cores;
     plan->threads = (int)at_least_one(machine->cores / row->on_node);
@@ -50,13 +51,13 @@ static void move_plan(struct ts_plan *plan, const struct machine *machine, const
     plan->gpu_budget_bytes = 0;
     if (machine->gpus == 0)
         return;
-    if (strcmp(plan->cuda_device.name, rates->device) != 0)
-        plan->cuda_device = h200;
-    memcpy(plan->cuda_device.name, rates->device, sizeof rates->device);
-    plan->cuda_device.memory_bytes = (size_t)(machine->gpu_memory * gib);
-    plan->cuda = &plan->cuda_device;
+    if (strcmp(plan->cuda_devices[0].name, rates->device) != 0)
+        plan->cuda_devices[0] = h200;
+    memcpy(plan->cuda_devices[0].name, rates->device, sizeof rates->device);
+    plan->cuda_devices[0].memory_bytes = (size_t)(machine->gpu_memory * gib);
+    plan->cuda = plan->cuda_devices;
     plan->device = "cuda:0";
-    plan->gpu_budget_bytes = (int64_t)plan->cuda_device.memory_bytes / 100 * GPU_BUDGET_PERCENT;
+    plan->gpu_budget_bytes = (int64_t)plan->cuda_devices[0].memory_bytes / 100 * GPU_BUDGET_PERCENT;
 }
 
 /* Returns the rates of one rank, of which the devices of a node share the bus. */

@@ -30,12 +30,14 @@ bool ts_simulation_init(struct simulation *simulation, const struct ts_plan *pla
     return complete;
 }
 
-static void run_domain(const struct ts_plan *plan, struct simulation *simulation, struct simulated_slab *now,
-                       int64_t slab, void (*on_slab)(void *user, const struct simulated_slab *slab), void *user)
+/* Deals the slabs out to `parts` devices of all ranks; `part` is one of them. */
+static void run_domain(const struct ts_plan *plan, struct simulation *simulation, struct simulated_slab *now, int part,
+                       int parts, int64_t slab, void (*on_slab)(void *user, const struct simulated_slab *slab),
+                       void *user)
 {
     const int64_t nz = plan->nodes[now->domain].out.axes[0].n;
-    for (int64_t round = 0; round < nz; round += slab * plan->n_ranks) {
-        now->n = ts_plan_slab_of(now->rank, nz, round, slab, &now->z);
+    for (int64_t round = 0; round < nz; round += slab * parts) {
+        now->n = ts_plan_slab_of(part, nz, round, slab, &now->z);
         if (now->n == 0)
             return;
         ts_plan_step(plan, now->pass, now->domain, now->z, now->n, simulation->done, simulation->steps);
@@ -47,12 +49,14 @@ void ts_simulation_run(const struct ts_plan *plan, struct simulation *simulation
                        void (*on_slab)(void *user, const struct simulated_slab *slab), void *user)
 {
     struct simulated_slab now = {.steps = simulation->steps};
-    for (now.rank = 0; now.rank < plan->n_ranks; now.rank++) {
+    const int parts = plan->n_ranks * plan->n_devices;
+    for (int part = 0; part < parts; part++) {
+        now.rank = part % plan->n_ranks; /* the rounds of a rank go to its devices in turn */
         for (int32_t i = 0; i < plan->n_nodes; i++)
             memset(simulation->done[i], 0, (size_t)plan->nodes[i].out.axes[0].n);
         for (now.pass = 0; now.pass < plan->n_passes; now.pass++)
             for (now.domain = 0; now.domain < plan->n_nodes; now.domain++)
                 if (ts_plan_pass_uses(plan, now.pass, now.domain))
-                    run_domain(plan, simulation, &now, slab, on_slab, user);
+                    run_domain(plan, simulation, &now, part, parts, slab, on_slab, user);
     }
 }

@@ -26,7 +26,7 @@ struct simulation {
 bool ts_simulation_init(struct simulation *simulation, const struct ts_plan *plan);
 void ts_simulation_clear(struct simulation *simulation, int32_t n_nodes);
 /* Calls on_slab for every slab of the run, in the run's order, with z cut into slabs of so many slices: for those of
- * one rank after the other. */
+ * one device of one rank after the other. */
 void ts_simulation_run(const struct ts_plan *plan, struct simulation *simulation, int64_t slab,
                        void (*on_slab)(void *user, const struct simulated_slab *slab), void *user);
 

@@ -126,63 +126,55 @@ static enum ts_status allocate_run(struct run *run)
 {
     const struct ts_plan *plan = run->plan;
     const size_t n = (size_t)plan->n_nodes;
-    run->nodes = calloc(n, sizeof *run->nodes);
-    run->done = calloc(n, sizeof *run->done);
+    run->results = calloc(n, sizeof *run->results);
     run->now = calloc(n, sizeof *run->now);
     run->next = calloc(n, sizeof *run->next);
-    if (!run->nodes || !run->done || !run->now || !run->next)
-        return ts_diag_no_memory(run->diag, n * sizeof *run->nodes);
+    if (!run->results || !run->now || !run->next)
+        return ts_diag_no_memory(run->diag, n * sizeof *run->results);
     for (int32_t i = 0; i < plan->n_nodes; i++) {
-        struct run_node *node = &run->nodes[i];
-        const size_t slices = (size_t)plan->nodes[i].out.axes[0].n;
-        node->dataset = -1;
+        struct run_result *result = &run->results[i];
+        result->dataset = result->written = -1;
+        for (int input = 0; input < STAGE_INPUTS; input++)
+            result->totals[input] = -1;
         run->plan->nodes[i].context.diag = run->diag;
         run->plan->nodes[i].context.listener = run->plan->on_event ? &run->listener : NULL;
-        if (!plan->nodes[i].keep)
-            continue;
-        node->done = run->done[i] = calloc(1, slices);
-        if (!node->done)
-            return ts_diag_no_memory(run->diag, slices);
     }
     const size_t received = plan->rank == 0 ? ts_plan_received_bytes(plan) : 0;
     run->received = received > 0 ? ts_memory_aligned(received) : NULL;
     if (received > 0 && !run->received)
         return ts_diag_no_memory(run->diag, received);
-    return run->back_end->allocate(run);
+    return ts_run_allocate_devices(run);
 }
 
-static void *free_back_end(void *data)
+static void *free_devices(void *data)
 {
-    struct run *run = data;
-    run->back_end->free(run);
+    ts_run_free_devices(data);
     return NULL;
 }
 
-/* Ends the run's files. The back end is freed meanwhile, which takes a tenth of a second on a device. */
+/* Ends the run's files. The devices are freed meanwhile, which takes a tenth of a second with CUDA. */
 static enum ts_status finish_files(struct run *run, enum ts_status status)
 {
     pthread_t thread;
-    const bool apart = status == TS_OK && ts_thread_start(&thread, free_back_end, run) == 0;
+    const bool apart = status == TS_OK && ts_thread_start(&thread, free_devices, run) == 0;
     status = ts_run_end_outputs(run, status);
     if (apart)
         pthread_join(thread, NULL);
     else
-        run->back_end->free(run);
+        ts_run_free_devices(run);
     return status;
 }
 
 static void free_run(struct run *run)
 {
-    for (int32_t i = 0; run->nodes && i < run->plan->n_nodes; i++) {
-        free(run->nodes[i].done);
+    for (int32_t i = 0; i < run->plan->n_nodes; i++)
         run->plan->nodes[i].context.listener = NULL;
-    }
     pthread_mutex_destroy(&run->lock);
     free(run->sink_valid);
     free(run->received);
     ts_run_free_tables(run);
-    free(run->nodes);
-    free(run->done);
+    ts_run_clear_devices(run);
+    free(run->results);
     free(run->now);
     free(run->next);
 }
@@ -342,13 +334,12 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
     if (status == TS_OK)
         status = ts_run_prove_unread(&run);
     if (status == TS_OK) {
-        if (run.back_end->open)
-            run.back_end->open(&run);
+        (void)ts_run_on_devices(&run, run.back_end->open);
         ts_run_announce(&run);
         status = create_output(&run);
     }
     if (status == TS_OK)
-        status = run.back_end->attach(&run);
+        status = ts_run_on_devices(&run, run.back_end->attach);
     ts_trace_add(plan->trace, TRACE_PREPARE, begin, 0);
     status = ts_ranks_agree(status);
     if (status == TS_OK)

@@ -27,9 +27,22 @@ struct run_node {
     unsigned char *saved;        /* of a masked output: the bits of the whole image, for the file. NULL: it has none */
     unsigned char *done;         /* kept: per slice */
     struct stage_driver *driver; /* driver of a stage that computes something, else NULL */
-    int dataset;                 /* the writer's id, or -1 */
+};
+
+/* A run's share of one device: its own images and drivers. */
+struct run_device {
+    struct run_node *nodes;
+    unsigned char **done; /* nodes[i].done, as ts_plan_step takes them */
+    void *back;           /* the back end's own */
+};
+
+/* What a node gives, whichever device computes it. */
+struct run_result {
+    int dataset;                             /* the writer's id, or -1 */
     struct stage_table tables[STAGE_TABLES]; /* those of all volumes, where there are several */
     int n_tables;
+    int totals[STAGE_INPUTS]; /* the device that has the running total of this input's reduction; -1: it is empty */
+    int written;              /* the device that has written slices of it last; -1: none has */
 };
 
 /* How far the walk is. Who reports an event from another thread has a copy. */
@@ -44,9 +57,12 @@ struct run {
     struct ts_plan *plan;
     struct ts_diag *diag;
     const struct run_back_end *back_end;
-    void *back;
+    struct run_device devices[PLAN_DEVICES];
+    int device; /* the one at hand (ts_run_use), whose nodes, done and back follow */
     struct run_node *nodes;
-    unsigned char **done; /* nodes[i].done, as ts_plan_step takes them */
+    unsigned char **done;
+    void *back;
+    struct run_result *results; /* one for each node */
     struct plan_step *now, *next;
     bool first_planned;               /* `now` is the first slab of the pass already */
     struct hdf5_writer *writer;       /* NULL where the chain has no HDF5 output */
@@ -60,7 +76,9 @@ struct run {
     atomic_int iterating; /* 1 + the node whose stage iterates in this pass; 0: none has begun to */
     int64_t volume;
     int pass;
-    int64_t slab_number; /* slabs of all passes, counted from 0 */
+    /* Slabs of all passes, counted from 0: that of device d is d, and d more than a multiple of the devices. A number
+     * is left out where a volume ends before its device's turn. */
+    int64_t slab_number;
     int64_t slices_done, n_slices, bytes_done;
     int64_t slab_slices;               /* of the slab at hand */
     struct run_checkpoint *checkpoint; /* NULL: nothing is kept */
@@ -70,6 +88,10 @@ struct run {
 
 /* Images that the walk hands over lie where the back end's buffers are. */
 struct run_back_end {
+    /* All calls are for the device at hand. NULL: there is one. */
+    enum ts_status (*use)(struct run *run);
+    /* Brings the running total of an input's reduction from another device. NULL: there is one. */
+    enum ts_status (*bring_total)(struct run *run, int from, int32_t node, int input);
     /* Called before and after each call of a stage's driver, which returns before its work is done: the back end adds
      * the work to the node's time, at the latest in drain(), and traces it itself. NULL: the walk does both. */
     enum ts_status (*begin_call)(struct run *run, int32_t node);
@@ -79,8 +101,10 @@ struct run_back_end {
     enum ts_status (*allocate)(struct run *run);
     enum ts_status (*attach)(struct run *run);
     /* Called between them: starts what attach() will wait for. NULL: it waits for nothing. */
-    void (*open)(struct run *run);
-    void (*free)(struct run *run); /* may be called by another thread */
+    enum ts_status (*open)(struct run *run);
+    void (*free)(struct run *run); /* may be called by another thread, after settle() for all devices */
+    /* Waits for everything that is under way. NULL: nothing is. */
+    enum ts_status (*settle)(struct run *run);
     enum ts_status (*begin_slab)(struct run *run);
     enum ts_status (*end_slab)(struct run *run);
     /* Reads a source's slices to `target`, with their bits where it is masked. */
@@ -131,6 +155,12 @@ static inline const struct stage_reduced *ts_run_reduced(const struct run *run, 
     return run->nodes[node].driver ? run->nodes[node].driver->reduced : NULL;
 }
 
+/* Returns where this slab stands among those of its device. */
+static inline int64_t ts_run_turn(const struct run *run, int64_t slab_number)
+{
+    return slab_number / run->plan->n_devices;
+}
+
 /* Returns the slice by which read() and prefetch() of a node's reader (ts_plan_reader) know slice z of the run's
  * volume. */
 int64_t ts_run_slice(const struct run *run, int32_t node, int64_t z);
@@ -172,6 +202,33 @@ enum ts_status ts_run_find_axes(struct run *run);
  */
 enum ts_status ts_run_prove_unread(struct run *run);
 enum ts_status ts_run_prove_read(struct run *run);
+
+/* ---- several devices (pipeline/run/run_devices.c) ---------------------------------------------------
+ *
+ * Device 0 is at hand wherever no slab is computed. These do nothing beside it where the plan has one device. */
+
+/* Puts a device at hand. */
+enum ts_status ts_run_use(struct run *run, int device);
+/* Calls a function (NULL: none) with each device at hand, until one fails. */
+enum ts_status ts_run_on_devices(struct run *run, enum ts_status (*call)(struct run *run));
+/* Allocates the images of all devices. */
+enum ts_status ts_run_allocate_devices(struct run *run);
+/* Waits for all devices and frees their images; ts_run_clear_devices() frees the rest. */
+void ts_run_free_devices(struct run *run);
+void ts_run_clear_devices(struct run *run);
+/* Brings the running total of an input's reduction to the device at hand, before slices are added to it. So sums are
+ * those of one device, roundings and all. */
+enum ts_status ts_run_bring_total(struct run *run, int32_t node, int input);
+/* Ends a round of a node's reductions on the device at hand, and on every device. What one reports the others would
+ * repeat. */
+enum ts_status ts_run_finish_here(struct run *run, int32_t node);
+enum ts_status ts_run_finish_reduction(struct run *run, int32_t node);
+/* Gives a stage's drivers the node's context, which was prepared again. */
+enum ts_status ts_run_renew(struct run *run, int32_t node);
+/* Gives device 0 the rows of tables that the others have filled in. */
+enum ts_status ts_run_join_tables(struct run *run);
+/* Copies the bits that the devices have saved of an output to host memory. */
+enum ts_status ts_run_fetch_saved(struct run *run, int32_t node, void *bits, size_t bytes);
 
 /* ---- several ranks (pipeline/run/run_ranks.c) ------------------------------------------------------
  *

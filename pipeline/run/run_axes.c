@@ -77,16 +77,15 @@ static enum ts_status resolve_again(struct run *run, int32_t i)
             run->diag, TS_RUN_FAILED,
             &(struct diag_site){.code = "found-sizes", .span = plan->nodes[i].set.span, .stage = plan->nodes[i].label},
             "it would need other sizes than were planned, with the axes that an earlier stage found");
-    return ts_driver_renew(run->nodes[i].driver, &plan->nodes[i].context);
+    return ts_run_renew(run, i);
 }
 
 static enum ts_status take_axes(struct run *run, int32_t i)
 {
     struct plan_node *node = &run->plan->nodes[i];
-    struct stage_driver *driver = run->nodes[i].driver;
-    const enum ts_status status = ts_stage_find_axes(&node->context, ts_stage_reduced_result(driver->reduced));
+    const enum ts_status status = ts_stage_find_axes(&node->context, ts_stage_reduced_result(ts_run_reduced(run, i)));
     node->out = node->context.out;
-    return status == TS_OK ? ts_driver_renew(driver, &node->context) : status;
+    return status == TS_OK ? ts_run_renew(run, i) : status;
 }
 
 enum ts_status ts_run_create_datasets(struct run *run, int pass)
@@ -104,16 +103,16 @@ enum ts_status ts_run_create_datasets(struct run *run, int pass)
             continue;
         /* Datasets are made between images, so that the file's bytes do not depend on pending downloads. */
         if (!drained)
-            status = run->back_end->drain(run);
+            status = ts_run_on_devices(run, run->back_end->drain);
         drained = true;
         snprintf(path, sizeof path, "/entry/%s", node->dataset);
         if (run->plan->rank > 0) /* the datasets are on rank 0 */
-            run->nodes[outputs[i]].dataset = 0;
+            run->results[outputs[i]].dataset = 0;
         else if (status == TS_OK)
-            status = ts_hdf5_image(run->writer, path, &written, &run->nodes[outputs[i]].dataset);
+            status = ts_hdf5_image(run->writer, path, &written, &run->results[outputs[i]].dataset);
         for (int32_t k = outputs[i] + 1; k < run->plan->n_nodes; k++)
             if (run->plan->nodes[k].leader == outputs[i])
-                run->nodes[k].dataset = run->nodes[outputs[i]].dataset;
+                run->results[k].dataset = run->results[outputs[i]].dataset;
     }
     return status == TS_OK ? ts_run_open_sinks(run, pass) : status;
 }

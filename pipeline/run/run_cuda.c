@@ -62,10 +62,33 @@ static enum ts_status device_allocate(struct run *run)
                : TS_RUN_FAILED;
 }
 
-static void device_open(struct run *run)
+static const struct device_numbers *numbers_of(const struct run *run)
+{
+    return &run->plan->cuda_devices[run->device];
+}
+
+static enum ts_status device_open(struct run *run)
 {
     struct device *device = run->back;
-    device->opening = ts_cuda_open_begin(run->plan->cuda);
+    device->opening = ts_cuda_open_begin(numbers_of(run));
+    return TS_OK;
+}
+
+static enum ts_status device_use(struct run *run)
+{
+    const struct device *device = run->back;
+    return device ? ts_cuda_use(device->session) : TS_OK;
+}
+
+/* Several devices have bits of other slices, and those that a device has not are zeros. */
+static enum ts_status attach_saved(struct run *run, int32_t i)
+{
+    const struct device *device = run->back;
+    const size_t bytes = ts_plan_saved_bytes(run->plan, i);
+    run->nodes[i].saved = ts_cuda_allocate(device->session, bytes);
+    if (!run->nodes[i].saved)
+        return TS_RUN_FAILED;
+    return bytes > 0 ? ts_cuda_fill(device->session, CUDA_COMPUTE, run->nodes[i].saved, 0, bytes) : TS_OK;
 }
 
 static enum ts_status attach_images(struct run *run, int32_t i)
@@ -77,9 +100,9 @@ static enum ts_status attach_images(struct run *run, int32_t i)
     node->copies = ts_plan_copies(run->plan, i);
     node->copy_bytes = ts_cuda_stride(slices * ts_slice_bytes(&plan->out));
     node->valid_bytes = ts_cuda_stride(slices * ts_valid_bytes(&plan->out));
-    node->saved = ts_cuda_allocate(device->session, ts_plan_saved_bytes(run->plan, i));
-    if (!node->saved || plan->image_node != i || slices == 0)
-        return node->saved ? TS_OK : TS_RUN_FAILED;
+    const enum ts_status status = attach_saved(run, i);
+    if (status != TS_OK || plan->image_node != i || slices == 0)
+        return status;
     node->buffer = ts_cuda_allocate(device->session, (size_t)node->copies * node->copy_bytes);
     node->valid = ts_cuda_allocate(device->session, (size_t)node->copies * node->valid_bytes);
     return node->buffer && node->valid ? TS_OK : TS_RUN_FAILED;
@@ -106,7 +129,9 @@ static enum ts_status attach_node(struct run *run, int32_t i)
         status = ts_run_cuda_encoder_create(run, i);
     if (status != TS_OK || !plan->chain_stage || plan->reused || !plan->chain_stage->stage->cuda)
         return status;
-    return ts_cuda_driver_create(device->session, &plan->context, ts_plan_reduced_slices(run->plan, i), device->padded,
+    struct stage_context context = plan->context;
+    context.device = numbers_of(run);
+    return ts_cuda_driver_create(device->session, &context, ts_plan_reduced_slices(run->plan, i), device->padded,
                                  &run->nodes[i].driver);
 }
 
@@ -125,13 +150,14 @@ static enum ts_status device_attach(struct run *run)
     ts_cuda_open_end(device->opening);
     device->opening = NULL;
     enum ts_status status =
-        ts_cuda_session_create(run->plan->cuda, (size_t)run->plan->gpu_bytes, run->diag, &device->session);
+        ts_cuda_session_create(numbers_of(run), (size_t)run->plan->gpu_bytes, run->diag, &device->session);
     if (status != TS_OK)
         return status;
     device->padded = ts_cuda_allocate(device->session, ts_plan_padded_bytes(run->plan));
     device->uploaded = device->padded ? ts_cuda_event_create(device->session) : NULL;
     device->encode_scratch = ts_cuda_allocate(device->session, ts_plan_encode_scratch_bytes(run->plan));
-    bool complete = device->uploaded && device->encode_scratch &&
+    device->reached = device->uploaded ? ts_cuda_event_create(device->session) : NULL;
+    bool complete = device->reached && device->encode_scratch &&
                     attach_staging(device, &device->up, device->up_bytes) &&
                     attach_staging(device, &device->down, device->down_bytes);
     for (int copy = 0; complete && copy < PLAN_RING; copy++)
@@ -142,6 +168,23 @@ static enum ts_status device_attach(struct run *run)
     if (status == TS_OK)
         status = ts_run_cuda_begin_profile(run);
     return status == TS_OK ? ts_run_cuda_watch(run) : status;
+}
+
+static enum ts_status device_settle(struct run *run)
+{
+    const struct device *device = run->back;
+    if (device)
+        ts_cuda_settle(device->session);
+    return TS_OK;
+}
+
+/* Returns true where a device that is freed later is the same one, named twice. */
+static bool is_needed_again(const struct run *run)
+{
+    for (int other = run->device + 1; other < run->plan->n_devices; other++)
+        if (run->plan->cuda_devices[other].index == numbers_of(run)->index)
+            return true;
+    return false;
 }
 
 static void device_free(struct run *run)
@@ -156,8 +199,8 @@ static void device_free(struct run *run)
         ts_run_cuda_encoder_destroy(device->encoders[i]);
     ts_cuda_open_end(device->opening);
     ts_cuda_session_destroy(device->session);
-    if (ts_cuda_was_started())
-        ts_cuda_close_device(run->plan->cuda);
+    if (ts_cuda_was_started() && !is_needed_again(run))
+        ts_cuda_close_device(numbers_of(run));
     free_staging(&device->up, device->up_bytes);
     free_staging(&device->down, device->down_bytes);
     free(device->encoders);
@@ -168,12 +211,14 @@ static void device_free(struct run *run)
 
 /* ---- reading and computing --------------------------------------------------------------------- */
 
-/* The device's copies of this slab's images were last used PLAN_RING slabs ago. That slab's downloads are over, since
- * the slab before this one waited for them. */
+/* The device's copies of this slab's images were last used PLAN_RING of its slabs ago, or earlier. */
 static enum ts_status device_begin_slab(struct run *run)
 {
     const struct device *device = run->back;
-    return ts_cuda_queue_waits(device->session, CUDA_UPLOAD, device->computed[run->slab_number % PLAN_RING]);
+    const enum ts_status status = ts_run_cuda_move(run, run->slab_number - PLAN_RING * run->plan->n_devices);
+    return status == TS_OK ? ts_cuda_queue_waits(device->session, CUDA_UPLOAD,
+                                                 device->computed[ts_run_cuda_place(run, run->slab_number)])
+                           : status;
 }
 
 /* Reads slices of a node to the next piece, which its last upload must have left, and uploads them. */
@@ -223,10 +268,10 @@ static enum ts_status device_read(struct run *run, int32_t i, struct ts_image *t
 static enum ts_status device_end_slab(struct run *run)
 {
     struct device *device = run->back;
-    struct cuda_event *computed = device->computed[run->slab_number % PLAN_RING];
+    struct cuda_event *computed = device->computed[ts_run_cuda_place(run, run->slab_number)];
     device->slabs_ended = run->slab_number + 1;
     const enum ts_status status = ts_cuda_event_record(device->session, computed, CUDA_COMPUTE);
-    return status == TS_OK ? ts_run_cuda_move(run, run->slab_number - PLAN_RING + 1) : status;
+    return status == TS_OK ? ts_run_cuda_move(run, -1) : status;
 }
 
 static enum ts_status device_drain(struct run *run)
@@ -244,7 +289,7 @@ static enum ts_status device_drain(struct run *run)
         status = ts_run_cuda_trace_piece(run, TRACE_UPLOAD, &device->up, place);
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)
         if (run->nodes[i].driver)
-            status = ts_cuda_driver_fetch_tables(run->nodes[i].driver);
+            status = ts_cuda_driver_copy_tables(run->nodes[i].driver, CUDA_TO_HOST);
     return status;
 }
 
@@ -270,15 +315,25 @@ static enum ts_status device_load(struct run *run, void *data, const void *host,
 
 static enum ts_status device_fetch_tables(struct run *run, int32_t node)
 {
-    return ts_cuda_driver_fetch_tables(run->nodes[node].driver);
+    return ts_cuda_driver_copy_tables(run->nodes[node].driver, CUDA_TO_HOST);
 }
 
 static enum ts_status device_load_tables(struct run *run, int32_t node)
 {
-    return ts_cuda_driver_load_tables(run->nodes[node].driver);
+    return ts_cuda_driver_copy_tables(run->nodes[node].driver, CUDA_TO_DEVICE);
+}
+
+static enum ts_status device_bring_total(struct run *run, int from, int32_t node, int input)
+{
+    const struct device *other = run->devices[from].back;
+    return ts_cuda_driver_bring_total(run->nodes[node].driver, run->devices[from].nodes[node].driver, input,
+                                      other->reached);
 }
 
 const struct run_back_end ts_run_cuda = {
+    .use = device_use,
+    .settle = device_settle,
+    .bring_total = device_bring_total,
     .begin_call = ts_run_cuda_begin_call,
     .end_call = ts_run_cuda_end_call,
     .allocate = device_allocate,

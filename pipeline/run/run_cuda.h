@@ -32,9 +32,10 @@ struct encoded_chunk {
 /* Compresses one output on the device. Each slab of the ring has its own encoded chunks. */
 struct encoder {
     struct plan_encode plan;
-    unsigned char *values; /* on the device: slices that wait for their chunk to be whole, then those of a slab */
-    size_t filled;         /* bytes of them */
-    int64_t next_chunk;    /* the first chunk of the grid that is not encoded yet */
+    unsigned char *values;    /* on the device: slices that wait for their chunk to be whole, then those of a slab */
+    size_t left, filled;      /* those that wait begin at `left`; their bytes */
+    struct cuda_event *ready; /* the slab's values are there, and those that waited before it were brought */
+    int64_t next_chunk;       /* the first chunk of the grid that is not encoded yet */
     unsigned char *encoded[PLAN_RING];
     struct cuda_deflate_place *places[PLAN_RING], *found[PLAN_RING]; /* on the device and on the host */
     struct encoded_chunk *chunks[PLAN_RING];
@@ -74,6 +75,7 @@ struct iterating_call {
 
 /* What the kernels have reported, and who looks at it. */
 struct iterations {
+    struct run *run;                 /* whose device at hand changes meanwhile */
     struct cuda_reporting reporting; /* progress NULL: no stage iterates, or nobody asks */
     pthread_mutex_t lock;            /* of all members but reporting.progress, which kernels write */
     pthread_cond_t ending;
@@ -86,7 +88,8 @@ struct iterations {
 struct device {
     struct cuda_opening *opening; /* until the session is created */
     struct cuda_session *session;
-    void *padded; /* shared by the drivers */
+    void *padded;               /* shared by the drivers */
+    struct cuda_event *reached; /* what another device waits for */
     struct cuda_event *uploaded, *computed[PLAN_RING];
     struct cuda_event *origin; /* the profile's times on the device count from here */
     double origin_seconds;
@@ -101,11 +104,17 @@ struct device {
     int n_downloads, first_download, most_downloads;
     struct arrival arrivals[PLAN_PIECES]; /* by place of their piece */
     int64_t n_arrived;                    /* pieces that went to the writer, out of down.n_used */
-    int64_t slabs_ended;                  /* whose kernels are all in their queue */
+    int64_t slabs_ended;                  /* the slabs before this number have all kernels in their queue */
     struct timed_call calls[TIMED_CALLS]; /* they go round */
     int64_t n_calls, n_added;             /* calls that ended, and those whose time their node has */
     struct iterations iterations;
 };
+
+/* Returns the place of a slab of the device at hand, or of another one, in its ring. */
+static inline int ts_run_cuda_place(const struct run *run, int64_t slab_number)
+{
+    return (int)(ts_run_turn(run, slab_number) % PLAN_RING);
+}
 
 /* Marks the time that the device's clock is compared with, where the run has a profile. */
 enum ts_status ts_run_cuda_begin_profile(struct run *run);
@@ -144,7 +153,8 @@ enum ts_status ts_run_cuda_half_report(struct run *run);
 
 /* Notes an output's slab for download, as run_back_end.write. */
 enum ts_status ts_run_cuda_write(struct run *run, int32_t node, const struct ts_image *slices);
-/* Keeps the downloads of computed slabs moving, and hands to the writer what has arrived. It waits for the slabs up to
+/* Keeps the downloads of computed slabs moving on all devices, and hands to the writer what has arrived, in the slabs'
+ * order. It waits for the slabs up to
  * this one, and for no other: while the writer is full the next slab is read. */
 enum ts_status ts_run_cuda_move(struct run *run, int64_t slab_number);
 

@@ -19,7 +19,8 @@ enum ts_status ts_run_cuda_encoder_create(struct run *run, int32_t node)
         return ts_diag_no_memory(run->diag, sizeof *encoder);
     encoder->plan = plan;
     encoder->values = ts_cuda_allocate(device->session, plan.values_bytes);
-    bool complete = encoder->values != NULL;
+    encoder->ready = encoder->values ? ts_cuda_event_create(device->session) : NULL;
+    bool complete = encoder->ready != NULL;
     for (int copy = 0; complete && copy < PLAN_RING; copy++) {
         encoder->chunks[copy] = calloc((size_t)plan.slab_chunks, sizeof *encoder->chunks[copy]);
         if (!encoder->chunks[copy])
@@ -70,13 +71,41 @@ static enum ts_status call(struct run *run, struct encoder *encoder, int copy, c
                            ts_cuda_stream(device->session, CUDA_COMPUTE), run->diag);
 }
 
+/* Brings the values that wait for their chunk to be whole to the front, from the device that has them. Its next slab
+ * overwrites them, and waits for all devices between. Less than a chunk waits, behind at least one that was encoded, so
+ * that the two do not overlap. */
+static enum ts_status bring_values(struct run *run, int32_t node, struct encoder *encoder)
+{
+    const struct device *device = run->back;
+    int *written = &run->results[node].written;
+    const struct device *other = *written < 0 ? device : run->devices[*written].back;
+    const struct encoder *last = other->encoders[node];
+    const size_t left = last->left;
+    enum ts_status status = TS_OK;
+    *written = run->device;
+    if (last != encoder) {
+        status = ts_cuda_queue_waits(device->session, CUDA_COMPUTE, last->ready);
+        encoder->filled = last->filled;
+        encoder->next_chunk = last->next_chunk;
+    }
+    encoder->left = 0;
+    if (status != TS_OK || encoder->filled == 0 || (last == encoder && left == 0))
+        return status;
+    return ts_cuda_copy(device->session, CUDA_COMPUTE, last == encoder ? CUDA_ON_DEVICE : CUDA_BETWEEN, encoder->values,
+                        last->values + left, encoder->filled);
+}
+
 enum ts_status ts_run_cuda_encode(struct run *run, int32_t node, const struct ts_image *slices, int64_t *n)
 {
     struct device *device = run->back;
     struct encoder *encoder = device->encoders[node];
-    const int copy = (int)(run->slab_number % PLAN_RING);
-    size_t from = 0, at = 0, bytes, last;
-    enum ts_status status = ts_run_cuda_leave(run, node, slices, encoder->values + encoder->filled, &bytes);
+    const int copy = ts_run_cuda_place(run, run->slab_number);
+    size_t from = 0, at = 0, bytes = 0, last;
+    enum ts_status status = bring_values(run, node, encoder);
+    if (status == TS_OK)
+        status = ts_run_cuda_leave(run, node, slices, encoder->values + encoder->filled, &bytes);
+    if (status == TS_OK)
+        status = ts_cuda_event_record(device->session, encoder->ready, CUDA_COMPUTE);
     encoder->filled += bytes;
     *n = 0;
     while (status == TS_OK) {
@@ -91,10 +120,7 @@ enum ts_status ts_run_cuda_encode(struct run *run, int32_t node, const struct ts
     }
     encoder->next_chunk += *n;
     encoder->filled -= from;
-    /* Less than a chunk is left, and at least one was encoded, so that the two do not overlap. */
-    if (status == TS_OK && from > 0 && encoder->filled > 0)
-        status = ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_ON_DEVICE, encoder->values, encoder->values + from,
-                              encoder->filled);
+    encoder->left = from;
     if (status == TS_OK && *n > 0)
         status = ts_cuda_copy(device->session, CUDA_COMPUTE, CUDA_TO_HOST, encoder->found[copy], encoder->places[copy],
                               (size_t)*n * sizeof *encoder->found[copy]);

@@ -44,7 +44,8 @@ enum ts_status ts_run_cuda_half(struct run *run, int32_t i, struct ts_image *sli
     if (!ts_plan_device_rounds(run->plan, i))
         return TS_OK;
     size_t bytes;
-    void *to = device->halves[i] + (size_t)(run->slab_number % PLAN_RING) * ts_plan_halves_bytes(run->plan, i);
+    void *to =
+        device->halves[i] + (size_t)ts_run_cuda_place(run, run->slab_number) * ts_plan_halves_bytes(run->plan, i);
     const enum ts_status status = ts_run_cuda_leave(run, i, slices, to, &bytes);
     slices->dtype = TS_F16;
     slices->data = to;
@@ -63,8 +64,8 @@ enum ts_status ts_run_cuda_half_report(struct run *run)
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++) {
         float largest;
         memcpy(&largest, &device->found_largest[i], sizeof largest);
-        if (run->nodes[i].dataset >= 0)
-            ts_hdf5_note_largest(run->writer, run->nodes[i].dataset, largest);
+        if (run->results[i].dataset >= 0)
+            ts_hdf5_note_largest(run->writer, run->results[i].dataset, largest);
     }
     return status;
 }

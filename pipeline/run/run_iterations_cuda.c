@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Reports the iterations of stages on a CUDA device. The walk only enqueues them, slabs ahead of the device, and waits
- * where it pleases; so a thread of its own looks ten times a second at what the kernels have written to pinned memory,
- * without any call to CUDA, and reports it as of the slab to which that call belongs. Built only with CUDA.
+ * where it pleases; so a thread of each device looks ten times a second at what the kernels have written to pinned
+ * memory, without any call to CUDA, and reports it as of the slab to which that call belongs. Built only with CUDA.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,9 +20,8 @@ static bool iterates(const struct plan_node *node)
 }
 
 /* Reports the latest iteration unless that was done; iterations->lock is held. */
-static void look(struct run *run)
+static void look(struct iterations *iterations)
 {
-    struct iterations *iterations = &((struct device *)run->back)->iterations;
     struct cuda_progress_record record;
     if (!ts_cuda_progress_read(iterations->reporting.progress, &record) ||
         memcmp(&record, &iterations->reported, sizeof record) == 0)
@@ -31,17 +30,16 @@ static void look(struct run *run)
     if (call->number != record.call)
         return;
     iterations->reported = record;
-    ts_run_report_iteration(run, &call->at, &record.iteration);
+    ts_run_report_iteration(iterations->run, &call->at, &record.iteration);
 }
 
 static void *watch(void *data)
 {
-    struct run *run = data;
-    struct iterations *iterations = &((struct device *)run->back)->iterations;
+    struct iterations *iterations = data;
     pthread_mutex_lock(&iterations->lock);
     while (!iterations->end) {
         struct timespec until;
-        look(run);
+        look(iterations);
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_nsec += LOOK_NANOSECONDS;
         until.tv_sec += until.tv_nsec / 1000000000;
@@ -66,6 +64,7 @@ enum ts_status ts_run_cuda_watch(struct run *run)
     if (!progress)
         return TS_RUN_FAILED;
     memset(progress, 0, sizeof *progress);
+    iterations->run = run;
     iterations->reporting.progress = progress;
     pthread_mutex_init(&iterations->lock, NULL);
     pthread_condattr_init(&clock);
@@ -73,7 +72,7 @@ enum ts_status ts_run_cuda_watch(struct run *run)
     pthread_cond_init(&iterations->ending, &clock);
     pthread_condattr_destroy(&clock);
     /* Without a thread the iterations are reported where a pass is over. */
-    iterations->watched = ts_thread_start(&iterations->thread, watch, run) == 0;
+    iterations->watched = ts_thread_start(&iterations->thread, watch, iterations) == 0;
     for (int32_t i = 0; i < run->plan->n_nodes; i++)
         if (iterates(&run->plan->nodes[i]) && run->nodes[i].driver)
             ts_cuda_driver_report(run->nodes[i].driver, &iterations->reporting);
@@ -114,6 +113,6 @@ void ts_run_cuda_report_iterations(struct run *run)
     if (!iterations->reporting.progress)
         return;
     pthread_mutex_lock(&iterations->lock);
-    look(run);
+    look(iterations);
     pthread_mutex_unlock(&iterations->lock);
 }

@@ -104,15 +104,15 @@ enum ts_status ts_run_open_sinks(struct run *run, int pass)
 
 bool ts_run_holds(const struct run *run, int32_t node)
 {
-    return run->nodes[node].dataset >= 0 ||
+    return run->results[node].dataset >= 0 ||
            (run->plan->chain->output.n_sinks > 0 && run->plan->nodes[node].leader == run->sink_node);
 }
 
 enum ts_status ts_run_put(struct run *run, int32_t node, const struct ts_image *slices)
 {
     enum ts_status status = TS_OK;
-    if (run->nodes[node].dataset >= 0)
-        status = ts_hdf5_write(run->writer, run->nodes[node].dataset, slices);
+    if (run->results[node].dataset >= 0)
+        status = ts_hdf5_write(run->writer, run->results[node].dataset, slices);
     for (int i = 0; i < run->n_sinks && run->plan->nodes[node].leader == run->sink_node && status == TS_OK; i++)
         status = ts_sink_put(run->sinks[i], slices, run->diag);
     return status;

@@ -14,13 +14,13 @@
 static enum ts_status create_tables(struct run *run, int32_t i, const struct stage_table *tables, int n)
 {
     for (int t = 0; t < n; t++) {
-        struct stage_table *all = &run->nodes[i].tables[t];
+        struct stage_table *all = &run->results[i].tables[t];
         *all = tables[t];
         all->image = ts_plan_with_volumes(run->plan, i, &tables[t].image);
         all->image.data = calloc(1, ts_image_bytes(&all->image));
         if (!all->image.data)
             return ts_diag_no_memory(run->diag, ts_image_bytes(&all->image));
-        run->nodes[i].n_tables++;
+        run->results[i].n_tables++;
     }
     return TS_OK;
 }
@@ -28,7 +28,7 @@ static enum ts_status create_tables(struct run *run, int32_t i, const struct sta
 /* Copies the tables of the volume that has ended. Those of a node that is the same for all volumes are overwritten. */
 static enum ts_status keep_tables(struct run *run, int32_t i)
 {
-    struct run_node *node = &run->nodes[i];
+    const struct run_result *result = &run->results[i];
     const struct stage_table *tables;
     const struct stage_reduced *reduced = ts_run_reduced(run, i);
     const int n = reduced ? ts_stage_reduced_tables(reduced, &tables) : 0;
@@ -36,7 +36,7 @@ static enum ts_status keep_tables(struct run *run, int32_t i)
     const enum ts_status status = run->volume == 0 ? create_tables(run, i, tables, n) : TS_OK;
     for (int t = 0; status == TS_OK && t < n; t++) {
         const size_t bytes = ts_image_bytes(&tables[t].image);
-        memcpy((unsigned char *)node->tables[t].image.data + (size_t)place * bytes, tables[t].image.data, bytes);
+        memcpy((unsigned char *)result->tables[t].image.data + (size_t)place * bytes, tables[t].image.data, bytes);
     }
     return status;
 }
@@ -45,32 +45,40 @@ int ts_run_tables(const struct run *run, int32_t i, const struct stage_table **t
 {
     const struct stage_reduced *reduced = ts_run_reduced(run, i);
     const struct plan_reused *reused = run->plan->nodes[i].reused;
-    *tables = reused ? reused->tables : run->nodes[i].tables;
+    *tables = reused ? reused->tables : run->results[i].tables;
     if (reused)
         return reused->n_tables;
     if (run->plan->n_volumes > 1)
-        return run->nodes[i].n_tables;
+        return run->results[i].n_tables;
     return reduced ? ts_stage_reduced_tables(reduced, tables) : 0;
 }
 
-enum ts_status ts_run_next_volume(struct run *run)
+/* Makes the device at hand ready for the next volume. */
+static enum ts_status restart(struct run *run)
 {
     enum ts_status status = TS_OK;
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++) {
         struct run_node *node = &run->nodes[i];
-        status = keep_tables(run, i);
         node->n_parts = 0;
         if (node->done)
             memset(node->done, 0, (size_t)run->plan->nodes[i].out.axes[0].n);
-        if (status == TS_OK && node->driver)
+        if (node->driver)
             status = ts_driver_restart(node->driver);
     }
     return status;
 }
 
+enum ts_status ts_run_next_volume(struct run *run)
+{
+    enum ts_status status = TS_OK;
+    for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)
+        status = keep_tables(run, i);
+    return status == TS_OK ? ts_run_on_devices(run, restart) : status;
+}
+
 void ts_run_free_tables(struct run *run)
 {
-    for (int32_t i = 0; run->nodes && i < run->plan->n_nodes; i++)
-        for (int t = 0; t < run->nodes[i].n_tables; t++)
-            free(run->nodes[i].tables[t].image.data);
+    for (int32_t i = 0; run->results && i < run->plan->n_nodes; i++)
+        for (int t = 0; t < run->results[i].n_tables; t++)
+            free(run->results[i].tables[t].image.data);
 }

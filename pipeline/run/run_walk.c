@@ -21,9 +21,10 @@ static struct ts_image target_of(struct run *run, int32_t i, int span, int64_t *
     struct run_node *node = &run->nodes[i];
     const struct span todo = run->now[i].todo.at[span];
     struct ts_image whole = plan->out;
-    whole.data = node->buffer + (size_t)(run->slab_number % node->copies) * node->copy_bytes;
+    const size_t copy = (size_t)(ts_run_turn(run, run->slab_number) % node->copies);
+    whole.data = node->buffer + copy * node->copy_bytes;
     if (whole.masked)
-        whole.valid = (uint64_t *)(void *)(node->valid + (size_t)(run->slab_number % node->copies) * node->valid_bytes);
+        whole.valid = (uint64_t *)(void *)(node->valid + copy * node->valid_bytes);
     if (plan->keep) {
         node->parts[0] = whole;
         node->n_parts = 1;
@@ -158,7 +159,9 @@ static enum ts_status add_slices(struct run *run, int32_t i, int32_t domain, int
             continue;
         }
         views_of(run, i, input, first, past - first, slices);
-        status = begin_call(run, i, &call);
+        status = ts_run_bring_total(run, i, input);
+        if (status == TS_OK)
+            status = begin_call(run, i, &call);
         if (status == TS_OK)
             status = alone ? ts_driver_add(run->nodes[i].driver, input, slices) : ts_run_add(run, i, input, slices);
         status = end_call(run, &call, &slices[0], status);
@@ -272,7 +275,7 @@ static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int
             continue;
         enum ts_status cause = add_slices(run, i, domain, z, n, true);
         if (cause == TS_OK)
-            cause = ts_driver_finish(run->nodes[i].driver);
+            cause = ts_run_finish_here(run, i);
         if (cause == TS_OK)
             continue;
         ts_diag_forget(run->diag, from, nodes[failed].context.stage->name);
@@ -302,7 +305,7 @@ static void prefetch(struct run *run, const struct plan_step *steps, int64_t num
     }
 }
 
-/* Announces the slab that this rank computes in the next round. */
+/* Announces the slab that this rank computes in the next round, on its next device. */
 static void announce_next(struct run *run, int32_t domain, int64_t round)
 {
     const struct ts_plan *plan = run->plan;
@@ -311,7 +314,8 @@ static void announce_next(struct run *run, int32_t domain, int64_t round)
     const int64_t n = ts_plan_slab_of(plan->rank, nz, round + plan->n_ranks * slab, slab, &z);
     if (n == 0)
         return;
-    ts_plan_step(plan, run->pass, domain, z, n, run->done, run->next);
+    const int next = (run->device + 1) % plan->n_devices;
+    ts_plan_step(plan, run->pass, domain, z, n, run->devices[next].done, run->next);
     prefetch(run, run->next, run->slab_number + 1);
 }
 
@@ -388,21 +392,26 @@ static enum ts_status run_domain(struct run *run, int32_t domain, void (*on_slab
 {
     const struct ts_plan *plan = run->plan;
     const int64_t nz = plan->nodes[domain].out.axes[0].n, all = plan->slab_slices * plan->n_ranks;
+    enum ts_status status = TS_OK;
     plan_first(run, domain);
-    for (int64_t round = 0; round < nz; round += all) {
+    while (run->slab_number % plan->n_devices != 0)
+        run->slab_number++;
+    for (int64_t round = 0; status == TS_OK && round < nz; round += all) {
         const int64_t n = nz - round < all ? nz - round : all;
         if (atomic_load(&plan->stop))
             return TS_STOPPED;
         if (ts_run_pauses(run))
             return TS_PAUSED;
         run->slab_slices = n;
-        const enum ts_status status = run_round(run, domain, round);
+        status = ts_run_use(run, (int)(run->slab_number % plan->n_devices));
+        if (status == TS_OK)
+            status = run_round(run, domain, round);
         if (status != TS_OK)
             return status;
         run->slices_done += n;
         on_slab(run);
     }
-    return TS_OK;
+    return ts_run_use(run, 0);
 }
 
 /* Ends the reductions over volumes of which this pass was a round. All totals are joined before anything can fail on
@@ -420,7 +429,7 @@ static enum ts_status finish_reductions(struct run *run)
             }
     for (int32_t i = plan->n_sources; status == TS_OK && i < plan->n_nodes; i++)
         if (reduced[i])
-            status = ts_driver_finish(run->nodes[i].driver);
+            status = ts_run_finish_reduction(run, i);
     return status;
 }
 
@@ -450,7 +459,9 @@ enum ts_status ts_run_walk(struct run *run, void (*on_slab)(struct run *))
         for (run->pass = 0; status == TS_OK && run->pass < run->plan->n_passes; run->pass++)
             status = run_pass(run, on_slab);
         if (status == TS_OK)
-            status = run->back_end->drain(run);
+            status = ts_run_on_devices(run, run->back_end->drain);
+        if (status == TS_OK)
+            status = ts_run_join_tables(run);
         if (status == TS_OK && run->back_end->begin_call && atomic_exchange(&run->iterating, 0) > 0)
             on_slab(run); /* what it left out while slabs were only enqueued */
         status = ts_run_unite_tables(run, status);

@@ -25,22 +25,23 @@ enum ts_status ts_run_cuda_write(struct run *run, int32_t i, const struct ts_ima
     return status;
 }
 
-static const struct encoded_chunk *chunk_of(const struct encoder *encoder, int64_t slab_number, int64_t i)
+static const struct encoded_chunk *chunk_of(const struct run *run, const struct encoder *encoder, int64_t slab_number,
+                                            int64_t i)
 {
-    return &encoder->chunks[slab_number % PLAN_RING][i];
+    return &encoder->chunks[ts_run_cuda_place(run, slab_number)][i];
 }
 
 /* Takes as many encoded chunks of the download as lie side by side and fit a piece. Returns their first byte on the
  * device. */
-static const void *take_chunks(const struct device *device, struct download *download, struct arrival *arrival,
-                               size_t *bytes)
+static const void *take_chunks(const struct run *run, struct download *download, struct arrival *arrival, size_t *bytes)
 {
+    const struct device *device = run->back;
     const struct encoder *encoder = download->encoder;
-    const struct encoded_chunk *first = chunk_of(encoder, download->slab_number, download->first);
+    const struct encoded_chunk *first = chunk_of(run, encoder, download->slab_number, download->first);
     arrival->first = download->first;
     *bytes = 0;
     while (download->first < download->end) {
-        const struct encoded_chunk *next = chunk_of(encoder, download->slab_number, download->first);
+        const struct encoded_chunk *next = chunk_of(run, encoder, download->slab_number, download->first);
         const size_t end = (size_t)(next->place->offset - first->place->offset + next->place->bytes);
         if (next->call != first->call || end > device->down_bytes)
             break;
@@ -48,7 +49,7 @@ static const void *take_chunks(const struct device *device, struct download *dow
         download->first++;
     }
     arrival->end = download->first;
-    return encoder->encoded[download->slab_number % PLAN_RING] + first->call + first->place->offset;
+    return encoder->encoded[ts_run_cuda_place(run, download->slab_number)] + first->call + first->place->offset;
 }
 
 /* Takes as many slices of the download as fit a piece. */
@@ -73,15 +74,15 @@ static enum ts_status start_piece(struct run *run)
     struct arrival *arrival = &device->arrivals[place];
     *arrival =
         (struct arrival){.slab_number = download->slab_number, .node = download->node, .encoder = download->encoder};
-    const void *from = download->encoder ? take_chunks(device, download, arrival, &down->bytes[place])
+    const void *from = download->encoder ? take_chunks(run, download, arrival, &down->bytes[place])
                                          : take_slices(run, download, arrival, &down->bytes[place]);
     arrival->slices.data = down->pieces[place];
     if (download->encoder ? download->first == download->end : download->slices.axes[0].n == 0) {
         device->first_download = (device->first_download + 1) % device->most_downloads;
         device->n_downloads--;
     }
-    enum ts_status status =
-        ts_cuda_queue_waits(device->session, CUDA_DOWNLOAD, device->computed[arrival->slab_number % PLAN_RING]);
+    enum ts_status status = ts_cuda_queue_waits(device->session, CUDA_DOWNLOAD,
+                                                device->computed[ts_run_cuda_place(run, arrival->slab_number)]);
     if (status == TS_OK)
         status = ts_cuda_event_record(device->session, down->started[place], CUDA_DOWNLOAD);
     if (status == TS_OK)
@@ -100,7 +101,7 @@ static bool can_start(struct run *run, int64_t slab_number, enum ts_status *stat
     if (device->n_downloads == 0 || device->down.n_used - device->n_arrived == PLAN_PIECES ||
         download->slab_number >= device->slabs_ended)
         return false;
-    struct cuda_event *computed = device->computed[download->slab_number % PLAN_RING];
+    struct cuda_event *computed = device->computed[ts_run_cuda_place(run, download->slab_number)];
     if (!download->encoder || ts_cuda_event_passed(computed))
         return true;
     if (download->slab_number <= slab_number)
@@ -111,41 +112,79 @@ static bool can_start(struct run *run, int64_t slab_number, enum ts_status *stat
 /* Hands the encoded chunks of a piece to the writer, which owns each from then on. */
 static enum ts_status write_chunks(struct run *run, const struct arrival *arrival)
 {
-    const struct encoded_chunk *first = chunk_of(arrival->encoder, arrival->slab_number, arrival->first);
+    const struct encoded_chunk *first = chunk_of(run, arrival->encoder, arrival->slab_number, arrival->first);
     enum ts_status status = TS_OK;
     for (int64_t i = arrival->first; status == TS_OK && i < arrival->end; i++) {
-        const struct cuda_deflate_place *place = chunk_of(arrival->encoder, arrival->slab_number, i)->place;
+        const struct cuda_deflate_place *place = chunk_of(run, arrival->encoder, arrival->slab_number, i)->place;
         void *encoded = malloc((size_t)place->bytes);
         if (!encoded)
             return ts_diag_no_memory(run->diag, (size_t)place->bytes);
         memcpy(encoded, (const unsigned char *)arrival->slices.data + (place->offset - first->place->offset),
                (size_t)place->bytes);
         status =
-            ts_hdf5_write_chunk_take(run->writer, run->nodes[arrival->node].dataset, encoded, (size_t)place->bytes);
+            ts_hdf5_write_chunk_take(run->writer, run->results[arrival->node].dataset, encoded, (size_t)place->bytes);
     }
     return status;
 }
 
-enum ts_status ts_run_cuda_move(struct run *run, int64_t slab_number)
+/* Starts what can be downloaded from each device. Returns the device that has the oldest piece or download, which is
+ * next; -1: none has any. */
+static int start_downloads(struct run *run, int64_t slab_number, enum ts_status *status)
+{
+    int64_t oldest = 0;
+    int next = -1;
+    for (int i = 0; *status == TS_OK && i < run->plan->n_devices; i++) {
+        const struct device *device = run->devices[i].back;
+        if (device->n_downloads > 0)
+            *status = ts_run_use(run, i);
+        while (*status == TS_OK && can_start(run, slab_number, status))
+            *status = start_piece(run);
+        const bool arrives = device->n_arrived < device->down.n_used;
+        if (!arrives && device->n_downloads == 0)
+            continue;
+        const int64_t number = arrives ? device->arrivals[device->n_arrived % PLAN_PIECES].slab_number
+                                       : device->downloads[device->first_download].slab_number;
+        if (next < 0 || number < oldest) {
+            next = i;
+            oldest = number;
+        }
+    }
+    return next;
+}
+
+/* Hands the oldest piece of a device to the writer. Returns false where it is not there yet, and need not be waited
+ * for. */
+static bool hand_over(struct run *run, int64_t slab_number, enum ts_status *status)
 {
     struct device *device = run->back;
+    const int place = (int)(device->n_arrived % PLAN_PIECES);
+    const struct arrival *arrival = &device->arrivals[place];
+    struct cuda_event *copied = device->down.copied[place];
+    if (device->n_arrived == device->down.n_used)
+        return false;
+    if (arrival->slab_number > slab_number &&
+        (!ts_cuda_event_passed(copied) || (run->writer && ts_hdf5_is_full(run->writer))))
+        return false;
+    *status = ts_cuda_host_waits(device->session, copied);
+    if (*status == TS_OK)
+        *status = ts_run_cuda_trace_piece(run, TRACE_DOWNLOAD, &device->down, place);
+    if (*status == TS_OK)
+        *status = arrival->encoder ? write_chunks(run, arrival) : ts_run_put(run, arrival->node, &arrival->slices);
+    device->n_arrived++;
+    return true;
+}
+
+enum ts_status ts_run_cuda_move(struct run *run, int64_t slab_number)
+{
+    const int at_hand = run->device;
     enum ts_status status = TS_OK;
-    for (;;) {
-        while (status == TS_OK && can_start(run, slab_number, &status))
-            status = start_piece(run);
-        if (status != TS_OK || device->n_arrived == device->down.n_used)
-            return status;
-        const int place = (int)(device->n_arrived % PLAN_PIECES);
-        const struct arrival *arrival = &device->arrivals[place];
-        struct cuda_event *copied = device->down.copied[place];
-        if (arrival->slab_number > slab_number &&
-            (!ts_cuda_event_passed(copied) || (run->writer && ts_hdf5_is_full(run->writer))))
-            return TS_OK;
-        status = ts_cuda_host_waits(device->session, copied);
-        if (status == TS_OK)
-            status = ts_run_cuda_trace_piece(run, TRACE_DOWNLOAD, &device->down, place);
-        if (status == TS_OK)
-            status = arrival->encoder ? write_chunks(run, arrival) : ts_run_put(run, arrival->node, &arrival->slices);
-        device->n_arrived++;
+    bool moves = true;
+    while (status == TS_OK && moves) {
+        const int next = start_downloads(run, slab_number, &status);
+        if (status == TS_OK && next >= 0)
+            status = ts_run_use(run, next);
+        moves = status == TS_OK && next >= 0 && hand_over(run, slab_number, &status);
     }
+    const enum ts_status back = ts_run_use(run, at_hand);
+    return status == TS_OK ? back : status;
 }

@@ -202,6 +202,10 @@ static enum ts_status start_chain(struct shown *shown)
         status = ts_chain_search(shown->request->chain, &shown->request->options, shown->diag);
     if (status == TS_OK)
         status = ts_plan_create(shown->request->chain, &shown->request->options, &shown->plan, shown->diag);
+    if (status == TS_OK && shown->plan->n_devices > 1)
+        status =
+            ts_diag_error(shown->diag, TS_BAD_CHAIN, &(struct diag_site){.code = "view-devices"},
+                          "slices are shown from one device, and the chain would run on %d", shown->plan->n_devices);
     if (status != TS_OK)
         return status;
     shown->node = shown->plan->n_nodes - 1;

@@ -5,6 +5,7 @@ The first argument of the script is the program. The public images are found thr
 import hashlib
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -45,6 +46,27 @@ def digest(path):
         with open(name, "rb") as file:
             found.update(file.read())
     return found.hexdigest()
+
+
+def write_nifti(path, volumes, nz, ny, nx, value):
+    """Writes floats; value(v, z) gives those of a slice."""
+    header = bytearray(352)
+    struct.pack_into("<i", header, 0, 348)
+    struct.pack_into("<8h", header, 40, 4 if volumes > 1 else 3, nx, ny, nz, volumes, 1, 1, 1)
+    struct.pack_into("<2h", header, 70, 16, 32)
+    struct.pack_into("<8f", header, 76, 1, 1, 1, 2, 1.5, 0, 0, 0)
+    struct.pack_into("<3f", header, 108, 352, 1, 0)
+    header[123] = 2 | 8
+    struct.pack_into("<2h", header, 252, 0, 1)
+    for row in range(3):
+        struct.pack_into("<4f", header, 280 + 16 * row, *[(row == k) * (2 if k == 2 else 1) for k in range(4)])
+    header[344:348] = b"n+1\0"
+    with open(path, "wb") as file:
+        file.write(header)
+        for v in range(volumes):
+            for z in range(nz):
+                for i in range(ny * nx):
+                    file.write(struct.pack("<f", value(v, z, i)))
 
 
 def run_tests():

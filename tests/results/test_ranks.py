@@ -6,13 +6,12 @@ import json
 import os
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
 import time
 
-from harness import PROGRAM, Skip, digest, run, run_tests, test
+from harness import PROGRAM, Skip, digest, run, run_tests, test, write_nifti
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DATASETS = os.path.join(HERE, "../../datasets")
@@ -162,27 +161,6 @@ def invalid_pixels(folder):
     run("run", "dicom small | threshold above=0 name=inside | apply_mask input=input mask=inside | hdf5 masked.h5", "--force",
         "--quiet", cwd=INPUTS)
     compare(folder, "result masked.h5 | box radius=1 dimensions=3d | statistics | hdf5 x.h5", "out.h5")
-
-
-def write_nifti(path, volumes, nz, ny, nx, value):
-    """Writes floats; value(v, z) gives those of a slice."""
-    header = bytearray(352)
-    struct.pack_into("<i", header, 0, 348)
-    struct.pack_into("<8h", header, 40, 4 if volumes > 1 else 3, nx, ny, nz, volumes, 1, 1, 1)
-    struct.pack_into("<2h", header, 70, 16, 32)
-    struct.pack_into("<8f", header, 76, 1, 1, 1, 2, 1.5, 0, 0, 0)
-    struct.pack_into("<3f", header, 108, 352, 1, 0)
-    header[123] = 2 | 8
-    struct.pack_into("<2h", header, 252, 0, 1)
-    for row in range(3):
-        struct.pack_into("<4f", header, 280 + 16 * row, *[(row == k) * (2 if k == 2 else 1) for k in range(4)])
-    header[344:348] = b"n+1\0"
-    with open(path, "wb") as file:
-        file.write(header)
-        for v in range(volumes):
-            for z in range(nz):
-                for i in range(ny * nx):
-                    file.write(struct.pack("<f", value(v, z, i)))
 
 
 @test

@@ -5,6 +5,7 @@
  */
 #include <criterion/criterion.h>
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -81,6 +82,9 @@ static const struct {
     {"old", "cuda", NULL, 1, "cuda-old-driver", "the CUDA driver is for CUDA 11.4, and 1"},
     {"none", "cuda", NULL, 1, "cuda-no-device", "sees no device"},
     {"two", "cuda:2", NULL, 2, "cuda-index", "there is no CUDA device 2: the driver shows 2"},
+    {"two", "cuda:0,2", NULL, 2, "cuda-index", "there is no CUDA device 2: the driver shows 2"},
+    {"two", "cuda:0,1", NULL, 2, "devices-differ", "device 0 (test device 0) and device 1 (test device 1) are of"},
+    {"two", "cuda:all", NULL, 2, "devices-differ", "device 0 (test device 0) and device 1 (test device 1) are of"},
     {"volta", "cuda:0", NULL, 1, "cuda-capability", "device 0 (test device 0) has compute capability 7.0"},
     {"two", "cuda", "17G", 2, "gpu-memory", "17408.0 MiB of GPU memory is more than the 16384.0 MiB of device 0"},
     {"two", "cuda", "4K", 2, "gpu-memory-budget", "slice by slice; the budget is 0.0 MiB"},
@@ -99,6 +103,24 @@ Test(device, each_failure_has_its_own_error)
         expect("\"hint\": ");
         cr_assert_null(strstr(outcome.out, "\"event\": \"plan\""));
     }
+}
+
+/* A device that is named several times shares its memory, and the slabs are dealt out. */
+Test(device, several_share_the_slices)
+{
+    use_driver("two");
+    check("cuda:1,1,1", "3G");
+    cr_assert_eq(outcome.code, 0, "%s", outcome.out);
+    expect("\"device\": \"cuda:1,1,1\"");
+    expect("\"gpu_budget_bytes\": 1073741824");
+    int64_t dealt = 0, slices;
+    int n = 0;
+    for (const char *at = outcome.out; (at = strstr(at, "\"device\": \"cuda:1\", \"slices\": ")); at++, n++) {
+        cr_assert_eq(sscanf(at, "\"device\": \"cuda:1\", \"slices\": %" SCNd64, &slices), 1);
+        dealt += slices;
+    }
+    cr_assert_eq(n, 3, "%s", outcome.out);
+    cr_assert_eq(dealt, 9, "%s", outcome.out);
 }
 
 /* Machine code of 7.5 and 9.0 runs on neither 8.0 nor 8.6; the next device may do. */

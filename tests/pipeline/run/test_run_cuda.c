@@ -52,31 +52,37 @@ static void run_with(struct ts_plan *plan, int64_t budget, unsigned char **first
     cr_assert_leq(plan->gpu_bytes, budget);
     ts_cuda_most_held();
     ts_test_plan_run(plan);
-    cr_assert_leq(ts_cuda_most_held(), (size_t)plan->gpu_bytes);
+    cr_assert_leq(ts_cuda_most_held(), (size_t)plan->n_devices * (size_t)plan->gpu_bytes);
     ts_test_same_file(on_cuda, first, first_size, "slabs");
 }
 
-/* The chain on both devices, on the second with GPU memory for everything, for a slice, and for sizes between; slabs go
- * through pinned memory whole and slice by slice in turn. */
+/* Runs with GPU memory for all, for a slice, and for sizes between; slabs are pinned whole and by slice in turn. */
+static void run_on(struct memory_chain *memory, const char *device, int64_t steps, unsigned char **first,
+                   size_t *first_size)
+{
+    struct ts_plan *plan = make_plan(memory, device, on_cuda);
+    const int64_t most = plan->gpu_bytes, least = ts_test_plan_least(plan), before = (int64_t)ts_cuda_launch_count();
+    for (int64_t step = steps; step >= 0; step--) {
+        plan->piece_bytes = step % 2 ? 1 : PLAN_PIECE_BYTES;
+        run_with(plan, least + (most - least) * step / steps, first, first_size);
+    }
+    cr_assert_leq(plan->slab_slices, 2, "the least budget is for %lld slices", (long long)plan->slab_slices);
+    cr_assert_gt((int64_t)ts_cuda_launch_count(), before, "no kernel was launched");
+    ts_plan_destroy(plan);
+}
+
+/* The chain on the CPU and on a CUDA device, and with the same bytes on several, which are the same one. */
 static void compare_devices(struct memory_chain *memory, double relative)
 {
-    const int64_t steps = ts_test_few() ? 1 : 4;
     struct ts_plan *plan = make_plan(memory, "cpu", on_cpu);
     unsigned char *first = NULL;
     size_t first_size = 0;
     ts_test_plan_run(plan);
     ts_plan_destroy(plan);
-    plan = make_plan(memory, "cuda", on_cuda);
-    const int64_t most = plan->gpu_bytes, least = ts_test_plan_least(plan);
-    const uint64_t before = ts_cuda_launch_count();
-    for (int64_t step = steps; step >= 0; step--) {
-        plan->piece_bytes = step % 2 ? 1 : PLAN_PIECE_BYTES;
-        run_with(plan, least + (most - least) * step / steps, &first, &first_size);
-    }
-    cr_assert_leq(plan->slab_slices, 2, "the least budget is for %lld slices", (long long)plan->slab_slices);
-    cr_assert_gt(ts_cuda_launch_count(), before, "no kernel was launched");
+    run_on(memory, "cuda", ts_test_few() ? 1 : 4, &first, &first_size);
     cr_assert_gt(ts_test_compare_hdf5(on_cpu, on_cuda, relative), 0);
-    ts_plan_destroy(plan);
+    for (int two = 0; two < 2; two++)
+        run_on(memory, two ? "cuda:0,0" : "cuda:0,0,0", 1, &first, &first_size);
     free(first);
 }
 
