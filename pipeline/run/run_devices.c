@@ -103,23 +103,36 @@ enum ts_status ts_run_bring_total(struct run *run, int32_t node, int input)
     return from < 0 || from == run->device ? TS_OK : run->back_end->bring_total(run, from, node, input);
 }
 
-enum ts_status ts_run_finish_here(struct run *run, int32_t node)
+static enum ts_status bring_totals(struct run *run, int32_t node)
 {
     enum ts_status status = TS_OK;
     for (int input = 0; status == TS_OK && input < STAGE_INPUTS; input++)
         if (run->results[node].totals[input] >= 0)
             status = ts_run_bring_total(run, node, input);
+    return status;
+}
+
+enum ts_status ts_run_finish_here(struct run *run, int32_t node)
+{
+    const enum ts_status status = bring_totals(run, node);
     return status == TS_OK ? ts_driver_finish(run->nodes[node].driver) : status;
 }
 
+/* Ending a round clears the total of a device, so every device has it before the first one ends. */
 enum ts_status ts_run_finish_reduction(struct run *run, int32_t node)
 {
+    const int n = run->plan->n_devices;
     enum ts_status status = TS_OK;
-    for (int device = 0; status == TS_OK && device < run->plan->n_devices; device++) {
+    for (int device = 0; n > 1 && status == TS_OK && device < n; device++) {
+        status = ts_run_use(run, device);
+        if (status == TS_OK)
+            status = bring_totals(run, node);
+    }
+    for (int device = 0; status == TS_OK && device < n; device++) {
         const size_t n_records = ts_diag_count(run->diag);
         status = ts_run_use(run, device);
         if (status == TS_OK)
-            status = ts_run_finish_here(run, node);
+            status = ts_driver_finish(run->nodes[node].driver);
         if (status == TS_OK && device > 0)
             ts_diag_forget(run->diag, n_records, NULL);
     }

@@ -239,9 +239,15 @@ static void kill_writers(const char *folder, int level)
     int killed = 0, absent = 0, whole = 0, stale = 0, stale_beside_none = 0, removed = 0, status;
     char path[300];
     snprintf(path, sizeof path, "%s/out.h5", folder);
-    double start = now();
-    cr_assert_eq(waitpid(start_writer(path, &content, level), &status, 0) > 0 ? status : -1, 0);
-    double duration = now() - start;
+    double duration = 0;
+    /* The shortest of three, since a machine that is busy at one moment may be idle at the next, and all writers would
+     * end before they are killed. */
+    for (int i = 0; i < 3; i++) {
+        const double start = now();
+        cr_assert_eq(waitpid(start_writer(path, &content, level), &status, 0) > 0 ? status : -1, 0);
+        const double took = now() - start;
+        duration = i == 0 || took < duration ? took : duration;
+    }
     size_t bytes, expected_bytes;
     unsigned char *expected = ts_test_read_file(path, &expected_bytes);
     for (int run = 0; run < RUNS; run++) {
