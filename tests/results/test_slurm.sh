@@ -5,8 +5,14 @@
 # job meets its time limit, stops at a checkpoint, goes back into the queue, and ends with the bytes of a run without a
 # stop. A job that is canceled goes on when it is submitted again, and one whose chain is wrong ends at once.
 #
-# usage: test_slurm.sh PROGRAM SOURCE. Exits with 77 where Slurm, munge or root is not there.
+# usage: test_slurm.sh PROGRAM SOURCE. Exits with 77 where TOMOSTAGE_SLURM is not 1, or Slurm, munge or root is not there.
 set -u
+# The shortest limit of Slurm is a minute, so the job must take longer than half of one and not much longer than two: that
+# depends on the machine, and the test is not part of every run.
+if [ "${TOMOSTAGE_SLURM:-}" != 1 ]; then
+    echo "SKIPPED: it takes minutes, and how many depends on the machine; TOMOSTAGE_SLURM=1 runs it"
+    exit 77
+fi
 program=$(readlink -f "$1") source=$(readlink -f "$2")
 for needed in slurmctld slurmd munged sbatch; do
     if ! command -v $needed >/dev/null; then
@@ -129,7 +135,7 @@ echo "time limit: the same bytes after $restarts restarts"
 
 submit --time=9 "$sbatch" chain.yaml canceled.h5 --memory 85M
 for _ in $(seq 300); do
-    [ "$(ls canceled.h5.checkpoint 2>/dev/null | wc -l)" -gt 8 ] && break
+    [ "$(ls canceled.h5.checkpoint 2>/dev/null | wc -l)" -gt 2 ] && break
     sleep 0.2
 done
 scancel "$job"
