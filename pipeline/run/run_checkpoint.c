@@ -208,12 +208,13 @@ void ts_run_checkpoint_end(struct run *run, enum ts_status status)
     if (!checkpoint)
         return;
     ts_run_end_slab(checkpoint);
+    const long long n_slabs = checkpoint->n_kept + checkpoint->n_loaded;
     if (checkpoint->lock >= 0 && status == TS_OK)
         remove_folder(run);
-    else if (checkpoint->n_kept + checkpoint->n_loaded > 0)
+    else if (n_slabs > 0)
         ts_diag_note(run->diag, &(struct diag_site){.code = "checkpoint"},
-                     "%lld slabs are kept in '%s': the same command with --resume goes on from there",
-                     (long long)(checkpoint->n_kept + checkpoint->n_loaded), run->plan->checkpoint.folder);
+                     "%lld slab%s kept in '%s': the same command with --resume goes on from there", n_slabs,
+                     n_slabs == 1 ? " is" : "s are", run->plan->checkpoint.folder);
     if (checkpoint->lock >= 0)
         close(checkpoint->lock);
     free(checkpoint->piece);

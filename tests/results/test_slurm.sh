@@ -127,7 +127,7 @@ await
 [ "$(field "$job" JobState)" = COMPLETED ] || fail "the job ended as $(field "$job" JobState)"
 restarts=$(field "$job" Restarts)
 [ "$restarts" -ge 1 ] || fail "the job met no time limit"
-grep -q 'no checkpoint is in' "tomostage-$job.log" && grep -q 'slabs are kept in' "tomostage-$job.log" ||
+grep -q 'no checkpoint is in' "tomostage-$job.log" && grep -q ' kept in ' "tomostage-$job.log" ||
     fail "the log does not say that the run stopped and went on"
 same result.h5
 gone result.h5

@@ -19,6 +19,8 @@
 #include "tests/support/test_device.h"
 
 #define STOPPED_CHAIN "dicom study | median radius=2 | statistics | box radius=1 dimensions=3d | hdf5 out.h5"
+/* On the device that stop() takes, whatever this machine has. */
+#define RUN_STOPPED "run", STOPPED_CHAIN, "--device", "cpu"
 
 static void begin(void)
 {
@@ -164,12 +166,12 @@ static void stop(void)
 {
     cr_assert_eq(run(STOPPED_CHAIN, "cpu", "out.h5", 1), TS_PAUSED);
     cr_assert_eq(run(STOPPED_CHAIN, "cpu", "out.h5", 2), TS_PAUSED);
-    ts_compare_program_run(ARGUMENTS("run", STOPPED_CHAIN, "-o", "whole.h5", "--quiet"));
+    ts_compare_program_run(ARGUMENTS(RUN_STOPPED, "-o", "whole.h5", "--quiet"));
 }
 
 static void expect_resumed(const char *const *texts)
 {
-    ts_compare_program_expect(ARGUMENTS("run", STOPPED_CHAIN, "--checkpoint", "cp", "--resume"), 0, texts);
+    ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--checkpoint", "cp", "--resume"), 0, texts);
     expect_same_bytes("whole.h5", "out.h5");
     cr_assert_neq(access(path_of("cp"), F_OK), 0);
 }
@@ -177,7 +179,7 @@ static void expect_resumed(const char *const *texts)
 Test(checkpoint, is_left_alone_without_resume)
 {
     stop();
-    ts_compare_program_expect(ARGUMENTS("run", STOPPED_CHAIN, "--checkpoint", "cp"), 1,
+    ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--checkpoint", "cp"), 1,
                               ARGUMENTS("a checkpoint is in 'cp' already", "[checkpoint-exists]", "--resume"));
     expect_resumed(ARGUMENTS(""));
 }
@@ -186,9 +188,8 @@ Test(checkpoint, is_left_alone_without_resume)
 Test(checkpoint, of_another_cut_is_not_used)
 {
     stop();
-    ts_compare_program_expect(
-        ARGUMENTS("run", STOPPED_CHAIN, "--checkpoint", "cp", "--resume", "--memory", "500M", "--quiet"), 0,
-        ARGUMENTS(""));
+    ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--checkpoint", "cp", "--resume", "--memory", "500M", "--quiet"),
+                              0, ARGUMENTS(""));
     expect_same_bytes("whole.h5", "out.h5");
     cr_assert_neq(access(path_of("cp"), F_OK), 0);
 }
@@ -197,7 +198,7 @@ Test(checkpoint, of_another_chain_is_refused)
 {
     stop();
     ts_compare_program_expect(
-        ARGUMENTS("run", STOPPED_CHAIN, "--set", "median.radius=1", "--checkpoint", "cp", "--resume"), 1,
+        ARGUMENTS(RUN_STOPPED, "--set", "median.radius=1", "--checkpoint", "cp", "--resume"), 1,
         ARGUMENTS("is of another run: here stands '  - median: {radius: 1", "[checkpoint-differs]"));
     expect_resumed(ARGUMENTS(""));
 }
@@ -208,7 +209,7 @@ Test(checkpoint, of_other_pixels_is_refused)
     stop();
     ts_compare_program_run(
         ARGUMENTS("phantom", "head", "-o", "other", "--size", "48", "--slices", "6", "--noise", "3"));
-    ts_compare_program_expect(ARGUMENTS("run", STOPPED_CHAIN, "-i", "other", "--checkpoint", "cp", "--resume"), 3,
+    ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "-i", "other", "--checkpoint", "cp", "--resume"), 3,
                               ARGUMENTS("the inputs of slices 0 to 0 are not those", "[checkpoint-inputs]"));
     expect_resumed(ARGUMENTS(""));
 }
@@ -269,7 +270,7 @@ Test(checkpoint, that_is_in_use_is_refused)
     stop();
     const int lock = open(path_of("cp/run.txt"), O_RDONLY);
     cr_assert(lock >= 0 && flock(lock, LOCK_EX) == 0);
-    ts_compare_program_expect(ARGUMENTS("run", STOPPED_CHAIN, "--checkpoint", "cp", "--resume"), 1,
+    ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--checkpoint", "cp", "--resume"), 1,
                               ARGUMENTS("another process is at work", "[checkpoint-used]"));
     close(lock);
     expect_resumed(ARGUMENTS(""));
@@ -277,9 +278,9 @@ Test(checkpoint, that_is_in_use_is_refused)
 
 Test(checkpoint, takes_no_folder_of_others)
 {
-    ts_compare_program_expect(ARGUMENTS("run", STOPPED_CHAIN, "--checkpoint", "study", "--resume"), 1,
+    ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--checkpoint", "study", "--resume"), 1,
                               ARGUMENTS("[folder-not-empty]"));
-    ts_compare_program_expect(ARGUMENTS("run", STOPPED_CHAIN, "--resume"), 0,
+    ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--resume"), 0,
                               ARGUMENTS("no checkpoint is in 'out.h5.checkpoint'", "[checkpoint-none]"));
 }
 
@@ -288,7 +289,7 @@ Test(checkpoint, removes_its_own_files_alone)
 {
     stop();
     ts_compare_program_write("cp/notes.txt", "mine");
-    ts_compare_program_expect(ARGUMENTS("run", STOPPED_CHAIN, "--checkpoint", "cp", "--resume", "--quiet"), 0,
+    ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--checkpoint", "cp", "--resume", "--quiet"), 0,
                               ARGUMENTS("[checkpoint-left]"));
     char names[1024];
     ts_program_folder_list(path_of("cp"), names, sizeof names);
@@ -303,7 +304,7 @@ Test(checkpoint, has_a_place_and_a_size)
                               ARGUMENTS("checkpoint in cp: up to 0.1 MiB until the run has succeeded"));
     ts_compare_program_expect(ARGUMENTS("check", STOPPED_CHAIN, "--checkpoint", "cp", "--json"), 0,
                               ARGUMENTS("\"checkpoint_bytes\": "));
-    ts_compare_program_expect(ARGUMENTS("run", STOPPED_CHAIN, "--time-limit", "soon"), 2,
+    ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--time-limit", "soon"), 2,
                               ARGUMENTS("'--time-limit soon' is not a time such as 90m"));
 }
 
