@@ -3,7 +3,9 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct compare_program ts_compare_program;
 
@@ -46,4 +48,26 @@ void ts_compare_program_expect(const char *const *arguments, int code, const cha
     for (; *texts; texts++)
         cr_assert(strstr(outcome->out, *texts) || strstr(outcome->err, *texts), "no '%s' in:\n%s%s", *texts,
                   outcome->out, outcome->err);
+}
+
+static char *bytes_of(const char *name, size_t *n)
+{
+    char path[512];
+    struct stat found;
+    snprintf(path, sizeof path, "%s/%s", ts_compare_program.folder, name);
+    FILE *file = fopen(path, "rb");
+    cr_assert(file && fstat(fileno(file), &found) == 0, "%s", path);
+    char *bytes = malloc((size_t)found.st_size + 1);
+    *n = (size_t)found.st_size;
+    cr_assert(bytes && fread(bytes, 1, *n, file) == *n && fclose(file) == 0, "%s", path);
+    return bytes;
+}
+
+void ts_compare_program_expect_same_bytes(const char *a, const char *b)
+{
+    size_t n, m;
+    char *one = bytes_of(a, &n), *other = bytes_of(b, &m);
+    cr_assert(n == m && !memcmp(one, other, n), "%s (%zu bytes) and %s (%zu)", a, n, b, m);
+    free(one);
+    free(other);
 }

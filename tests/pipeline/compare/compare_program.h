@@ -23,5 +23,7 @@ void ts_compare_program_write(const char *name, const char *text);
 void ts_compare_program_run(const char *const *arguments);
 /* Fails the test unless the program ends with this code, and prints every one of the texts, which NULL ends. */
 void ts_compare_program_expect(const char *const *arguments, int code, const char *const *texts);
+/* Fails the test unless both files of the folder have the same bytes. */
+void ts_compare_program_expect_same_bytes(const char *a, const char *b);
 
 #endif

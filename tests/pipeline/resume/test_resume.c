@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,28 +26,6 @@ static void path_of(char path[512], const char *name)
     snprintf(path, 512, "%s/%s", ts_compare_program.folder, name);
 }
 
-static char *bytes_of(const char *name, size_t *n)
-{
-    char path[512];
-    struct stat found;
-    path_of(path, name);
-    FILE *file = fopen(path, "rb");
-    cr_assert(file && fstat(fileno(file), &found) == 0, "%s", path);
-    char *bytes = malloc((size_t)found.st_size + 1);
-    *n = (size_t)found.st_size;
-    cr_assert(bytes && fread(bytes, 1, *n, file) == *n && fclose(file) == 0, "%s", path);
-    return bytes;
-}
-
-static void expect_same_bytes(const char *a, const char *b)
-{
-    size_t n, m;
-    char *one = bytes_of(a, &n), *other = bytes_of(b, &m);
-    cr_assert(n == m && !memcmp(one, other, n), "%s (%zu bytes) and %s (%zu)", a, n, b, m);
-    free(one);
-    free(other);
-}
-
 /* Runs the chain whole, to whole.h5, and from the result `from`, to resumed.h5, which prints `text`. */
 static void expect_same(const char *chain, const char *from, const char *text)
 {
@@ -56,7 +33,7 @@ static void expect_same(const char *chain, const char *from, const char *text)
     ts_compare_program_expect(ARGUMENTS("run", chain, "-o", "resumed.h5", "--force", "--resume-from", from), 0,
                               ARGUMENTS(text));
     ts_compare_program_run(ARGUMENTS("verify", "resumed.h5"));
-    expect_same_bytes("whole.h5", "resumed.h5");
+    ts_compare_program_expect_same_bytes("whole.h5", "resumed.h5");
 }
 
 /* Changes one byte of a file. */
@@ -182,7 +159,7 @@ Test(resume, onto_itself)
                               ARGUMENTS("'a.h5' already exists"));
     ts_compare_program_expect(ARGUMENTS("run", BEFORE "box radius=2", "-o", "a.h5", "--resume-from", "a.h5", "--force"),
                               0, ARGUMENTS("4 of 5 stages are taken"));
-    expect_same_bytes("a.h5", "whole.h5");
+    ts_compare_program_expect_same_bytes("a.h5", "whole.h5");
 }
 
 /* Whenever the run is killed, the old file or the new one has the name, and either serves the next run. */
@@ -201,7 +178,7 @@ Test(resume, survives_being_killed)
         ts_compare_program_run(ARGUMENTS("verify", "a.h5"));
     }
     ts_compare_program_run(ARGUMENTS("run", BEFORE "nlm", "-o", "a.h5", "--resume-from", "a.h5", "--force"));
-    expect_same_bytes("a.h5", "whole.h5");
+    ts_compare_program_expect_same_bytes("a.h5", "whole.h5");
     ts_program_folder_list(ts_compare_program.folder, names, sizeof names);
     cr_assert(strstr(names, "a.h5 study whole.h5 "), "%s", names);
 }

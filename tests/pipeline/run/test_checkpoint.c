@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -37,26 +36,6 @@ static const char *path_of(const char *name)
     char *path = paths[next++ % 4];
     snprintf(path, sizeof *paths, "%s/%s", ts_compare_program.folder, name);
     return path;
-}
-
-static char *bytes_of(const char *name, size_t *n)
-{
-    struct stat found;
-    FILE *file = fopen(path_of(name), "rb");
-    cr_assert(file && fstat(fileno(file), &found) == 0, "%s", name);
-    char *bytes = malloc((size_t)found.st_size + 1);
-    *n = (size_t)found.st_size;
-    cr_assert(bytes && fread(bytes, 1, *n, file) == *n && fclose(file) == 0, "%s", name);
-    return bytes;
-}
-
-static void expect_same_bytes(const char *a, const char *b)
-{
-    size_t n, m;
-    char *one = bytes_of(a, &n), *other = bytes_of(b, &m);
-    cr_assert(n == m && !memcmp(one, other, n), "%s (%zu bytes) and %s (%zu)", a, n, b, m);
-    free(one);
-    free(other);
 }
 
 /* ---- the same bytes ------------------------------------------------------------------------------ */
@@ -102,7 +81,7 @@ static void expect_same_on(const char *text, const char *device, const char *out
         cr_assert_eq(access(path_of("cp"), F_OK) == 0, status == TS_PAUSED, "%s", text);
     }
     cr_assert(attempts > 3 && attempts < 100, "%d attempts of '%s'", attempts - 1, text);
-    expect_same_bytes(whole, paused);
+    ts_compare_program_expect_same_bytes(whole, paused);
     unlink(path_of(whole));
     unlink(path_of(paused));
 }
@@ -172,7 +151,7 @@ static void stop(void)
 static void expect_resumed(const char *const *texts)
 {
     ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--checkpoint", "cp", "--resume"), 0, texts);
-    expect_same_bytes("whole.h5", "out.h5");
+    ts_compare_program_expect_same_bytes("whole.h5", "out.h5");
     cr_assert_neq(access(path_of("cp"), F_OK), 0);
 }
 
@@ -190,7 +169,7 @@ Test(checkpoint, of_another_cut_is_not_used)
     stop();
     ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--checkpoint", "cp", "--resume", "--memory", "500M", "--quiet"),
                               0, ARGUMENTS(""));
-    expect_same_bytes("whole.h5", "out.h5");
+    ts_compare_program_expect_same_bytes("whole.h5", "out.h5");
     cr_assert_neq(access(path_of("cp"), F_OK), 0);
 }
 
@@ -340,7 +319,7 @@ Test(checkpoint, survives_signals)
         cr_assert(strstr(ts_compare_program.outcome.err, cases[i].text), "%s", ts_compare_program.outcome.err);
         cr_assert_neq(access(path_of("out.h5"), F_OK), 0);
         ts_compare_program_run(ARGUMENTS("run", chain, "--checkpoint", "cp", "--resume", "--quiet"));
-        expect_same_bytes("whole.h5", "out.h5");
+        ts_compare_program_expect_same_bytes("whole.h5", "out.h5");
         unlink(path_of("out.h5"));
     }
 }
