@@ -89,6 +89,10 @@ bool ts_dicom_decompress(const struct dicom_job *job, int fd, unsigned char *cel
     } else if (job->labels && stream.lossy) {
         ts_dicom_reply_refuse(reply, "seg-syntax",
                               "the frame was compressed with loss, so that its labels are not known");
+    } else if (job->loss_unsaid && stream.lossy) {
+        ts_dicom_reply_refuse(
+            reply, "dicom-loss-unsaid",
+            "the frame was compressed with loss, of which neither the header nor the first frame tells");
     } else if (!(ok = decode(job, &stream, data, bytes, cells, reply))) {
         ts_dicom_reply_refuse(reply, "pixel-data-damaged", NULL);
     }

@@ -65,6 +65,7 @@ struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
                             .padding = image->padding,
                             .padding_limit = image->padding_limit,
                             .digest = !source->base.no_digests,
+                            .loss_unsaid = !ts_dicom_says_loss(file),
                             .labels = source->labels,
                             .bits = source->bits,
                             .rounds = is_counted(source, z)};

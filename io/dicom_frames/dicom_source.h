@@ -45,6 +45,7 @@ struct dicom_job {
     bool have_padding, have_padding_limit;
     double padding, padding_limit; /* as in struct dicom_image */
     bool digest;                   /* the digests are asked for; else they stay 0 */
+    bool loss_unsaid;              /* neither the header nor the first frame tells of a loss */
     bool labels, bits;             /* as in struct dicom_source */
     bool rounds;                   /* values may have no 32-bit float, and those that have none are counted */
     char sop_instance[DICOM_UID_MAX];

@@ -29,3 +29,8 @@ int64_t ts_dicom_frame_offset(const struct dicom_image *image)
 {
     return image->file->pixel_offset + image->frame * ts_dicom_frame_bytes(image->file);
 }
+
+bool ts_dicom_says_loss(const struct dicom_file *file)
+{
+    return file->lossy || strcmp(file->lossy_compression, "01") == 0;
+}

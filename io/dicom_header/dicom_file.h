@@ -74,7 +74,7 @@ struct dicom_file {
     int64_t deflate_offset; /* where the stream of a deflated data set begins; all other offsets are in its inflated
                                bytes */
     struct dicom_stream *streams; /* compressed pixels: one for each of `frames`; arena */
-    bool lossy;                   /* the compressed frame itself says that it is not exact */
+    bool lossy;                   /* the first compressed frame itself says that it is not exact */
     char lossy_compression[DICOM_TEXT_MAX], lossy_ratio[DICOM_TEXT_MAX], lossy_method[DICOM_TEXT_MAX]; /* as stated */
     struct dicom_image *images; /* n_images, at least one, in the order of the pixel data; arena */
     size_t n_images;
@@ -181,6 +181,8 @@ struct dicom_folder {
 int64_t ts_dicom_frame_offset(const struct dicom_image *image);
 /* Returns the bytes of one decoded frame; rows, columns and bits_allocated must have been checked. */
 int64_t ts_dicom_frame_bytes(const struct dicom_file *file);
+/* Returns true where the header or the first frame says that the images were compressed with loss. */
+bool ts_dicom_says_loss(const struct dicom_file *file);
 /* Returns true where a SOP Class UID is 1.2.840.10008.5.1.4.1.1.X for an X of the list, which NULL ends. An X that ends
  * in a dot stands for all classes that begin with it. Source: DICOM PS3.4 B.5 (Standard SOP Classes). */
 bool ts_dicom_is_class(const char *uid, const char *const *classes);

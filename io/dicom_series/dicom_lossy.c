@@ -12,11 +12,6 @@
 /* A compression ratio lies in this range; a date that was typed into its element is a larger number. */
 static const double LEAST_RATIO = 1, LARGEST_RATIO = 1e4;
 
-static bool is_lossy(const struct dicom_file *file)
-{
-    return file->lossy || strcmp(file->lossy_compression, "01") == 0;
-}
-
 const char *ts_dicom_lossy_method(const char *text)
 {
     return text[strspn(text, "ISO_0123456789\\ ")] == '\0' ? text : "unrecognized";
@@ -52,7 +47,7 @@ struct dicom_loss ts_dicom_loss(const struct dicom_series *series)
     struct dicom_loss loss = {.n_images = 0};
     for (size_t i = 0; i < series->n_images; i++) {
         const struct dicom_file *file = series->images[i]->file;
-        if (!is_lossy(file))
+        if (!ts_dicom_says_loss(file))
             continue;
         loss.n_images++;
         loss.ratio = join(loss.ratio, ts_dicom_lossy_ratio(file->lossy_ratio));

@@ -4,11 +4,13 @@
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "io/dicom_frames/dicom_source.h"
 #include "tests/files/dicom_fixture.h"
 #include "tests/files/dicom_open.h"
+#include "tests/files/output_fixture.h"
 #include "tests/support/support.h"
 
 struct loss {
@@ -96,4 +98,44 @@ Test(dicom_lossy, a_frame_says_it_too)
         source->ops->close(source);
         ts_diag_destroy(diag);
     }
+}
+
+/* Makes JPEG-LS of 10 frames near-lossless, of which the header says nothing, and the last frame alone has a loss. */
+static void write_late_loss(const char *path)
+{
+    static const unsigned char scan[] = {0xFF, 0xDA, 0, 8, 1, 1, 0, 0}; /* the last byte is NEAR (ITU-T T.87 C.2.3) */
+    char from[1024];
+    size_t n, at;
+    snprintf(from, sizeof from, "%s/syntax/pydicom_data/emri_small_jpeg_ls_lossless.dcm", ts_test_data());
+    unsigned char *bytes = ts_test_read_file(from, &n);
+    for (at = 0; memcmp(bytes + at, "1.2.840.10008.1.2.4.80", 22) != 0; at++)
+        cr_assert_lt(at + 22, n);
+    bytes[at + 21] = '1';
+    for (at = n - sizeof scan; memcmp(bytes + at, scan, sizeof scan) != 0; at--)
+        cr_assert_gt(at, 0);
+    bytes[at + sizeof scan - 1] = 1;
+    ts_fixture_write_bytes(path, bytes, n);
+    free(bytes);
+}
+
+Test(dicom_lossy, a_loss_that_only_a_later_frame_has_is_refused)
+{
+    SKIP_WITHOUT_DATA("dicom_lossy/a_loss_that_only_a_later_frame_has_is_refused");
+    char folder[256], path[300];
+    const char *code;
+    struct source *source;
+    struct ts_diag *diag = ts_diag_create();
+    static unsigned char slice[64 * 64 * sizeof(float)];
+    ts_test_folder_in_memory(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/late.dcm", folder);
+    write_late_loss(path);
+    cr_assert(ts_test_open_file(path, NULL, &source, &code, diag), "%s", code);
+    cr_assert_eq(source->n_slices, 10);
+    cr_assert_leq(ts_slice_bytes(&source->image), sizeof slice);
+    for (int64_t z = 0; z < 10; z++)
+        cr_expect_eq(source->ops->read(source, z, 1, slice, diag), z < 9 ? TS_OK : TS_BAD_INPUT, "%d", (int)z);
+    ts_test_expect(diag, "dicom-loss-unsaid", "neither the header nor the first frame");
+    source->ops->close(source);
+    ts_diag_destroy(diag);
+    ts_test_remove_folder(folder);
 }
