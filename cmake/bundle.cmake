@@ -30,12 +30,6 @@ install(DIRECTORY docs DESTINATION ${bundle_share} COMPONENT bundle EXCLUDE_FROM
   PATTERN "*.svg")
 install(DIRECTORY tests/chains DESTINATION ${bundle_share}/tests COMPONENT bundle EXCLUDE_FROM_ALL)
 install(PROGRAMS tests/sanitize_cuda.sh tests/record_cuda.sh DESTINATION ${bundle_share}/tests COMPONENT bundle EXCLUDE_FROM_ALL)
-# DCMTK decodes nothing without its dictionary.
-find_file(DCMTK_DICTIONARY dicom.dic PATHS /usr/share /usr/local/share PATH_SUFFIXES libdcmtk17 libdcmtk18 libdcmtk19 dcmtk
-  dcmtk-3.6.7 dcmtk-3.6.8 dcmtk-3.6.9)
-if(DCMTK_DICTIONARY)
-  install(FILES ${DCMTK_DICTIONARY} DESTINATION ${bundle_share}/dcmtk COMPONENT bundle EXCLUDE_FROM_ALL)
-endif()
 # No package of the system states the licenses of what is linked or compiled in from the CUDA toolkit.
 if(TOMOSTAGE_HAVE_CUDA)
   set(bundle_licenses cmake/licenses/nvidia-cuda-runtime)

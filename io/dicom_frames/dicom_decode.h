@@ -16,7 +16,7 @@ extern "C" {
 #define DICOM_NOEXCEPT
 #endif
 
-/* Registers codecs, silences logging, checks the data dictionary. Returns 0, or non-zero with a message in `error`. */
+/* Registers codecs, silences logging, loads a data dictionary. Returns 0, or non-zero with a message in `error`. */
 int ts_dicom_decode_init(char *error, size_t error_bytes) DICOM_NOEXCEPT;
 /* Decodes a frame whose header states `precision` bits a value to out: exactly out_bytes, little-endian cells of 8
  * bits, or of 16 where it has more than 8. Returns 0, or non-zero with a message. No exception leaves it. */

@@ -30,7 +30,6 @@ static void print_versions(void)
     putchar('\n');
 }
 
-/* The decoders need DCMTK's data dictionary, which Debian keeps in a file of its own. */
 static bool print_codecs(void)
 {
     char error[256] = "";
@@ -39,11 +38,10 @@ static bool print_codecs(void)
     printf("  %-14s ok: JPEG 2000, HTJ2K\n", "OpenJPEG");
     const bool ready = ts_dicom_decode_init(error, sizeof error) == 0;
     if (ready) {
-        printf("  %-14s ok: JPEG, JPEG lossless, JPEG-LS; the data dictionary is there\n", "DCMTK");
+        printf("  %-14s ok: JPEG, JPEG lossless, JPEG-LS\n", "DCMTK");
         return true;
     }
     printf("  %-14s missing: %s\n", "DCMTK", error);
-    printf("  %-14s apt-get install --reinstall libdcmtk17; unset DCMDICTPATH if it is set\n", "to mend it");
     return false;
 }
 
