@@ -32,14 +32,12 @@ static int64_t clamp(int64_t n, int64_t most)
     return n < 1 ? 1 : n;
 }
 
-static int64_t clamp_slots(const struct dicom_source *source, int64_t ahead)
+/* Returns how many slots there are, as many of each worker: at least `ahead`, so that a slab's slices are all held. */
+static int64_t count_slots(const struct dicom_source *source, int threads, int64_t ahead, int *n_workers)
 {
-    return clamp(clamp(ahead, ts_source_total(&source->base)), SLOTS_MAX);
-}
-
-static int clamp_workers(const struct dicom_source *source, int threads, int64_t slots)
-{
-    return (int)clamp(clamp(clamp(threads, slots), ts_source_total(&source->base)), WORKERS_MAX);
+    const int64_t total = ts_source_total(&source->base), slots = clamp(clamp(ahead, total), SLOTS_MAX);
+    *n_workers = (int)clamp(clamp(clamp(threads, slots), total), WORKERS_MAX);
+    return (slots + *n_workers - 1) / *n_workers * *n_workers;
 }
 
 /* The bits of valid pixels stand behind the pixels of a slot. */
@@ -72,9 +70,10 @@ static size_t worker_bytes(const struct dicom_source *source)
 
 size_t ts_dicom_ring_bytes(const struct dicom_source *source, int threads, int64_t ahead)
 {
-    const int64_t slots = clamp_slots(source, ahead);
+    int n_workers;
+    const int64_t slots = count_slots(source, threads, ahead, &n_workers);
     return (size_t)slots * (slot_bytes(source) + sizeof *source->slots) + ts_source_valid_bytes(&source->base) +
-           (size_t)clamp_workers(source, threads, slots) * worker_bytes(source);
+           (size_t)n_workers * worker_bytes(source);
 }
 
 /* ---- in a worker ------------------------------------------------------------------------------- */
@@ -150,10 +149,8 @@ enum ts_status ts_dicom_ring_start(struct source *base, int threads, int64_t ahe
     size_t memory_bytes;
     if (source->pool != NULL)
         return TS_OK;
-    const int64_t slots = clamp_slots(source, ahead);
-    source->n_workers = clamp_workers(source, threads, slots);
-    const int64_t places = slots / source->n_workers; /* slots of each worker */
-    source->n_slots = places * source->n_workers;
+    source->n_slots = count_slots(source, threads, ahead, &source->n_workers);
+    const int64_t places = source->n_slots / source->n_workers; /* slots of each worker */
     source->slot_bytes = slot_bytes(source);
     if (!ts_mul_size((size_t)places, source->slot_bytes, &memory_bytes))
         return ts_diag_no_memory(diag, SIZE_MAX);
@@ -209,10 +206,15 @@ static bool submit(struct dicom_source *source, int64_t slot, int64_t z)
     return queued;
 }
 
+static bool holds_slice(const struct dicom_slot *slot)
+{
+    return slot->state == SLOT_READY || slot->state == SLOT_TAKEN;
+}
+
 /* Returns the slot for one more slice, or -1 where there is none before an answer comes. A free slot of the worker with
  * the fewest jobs is best. Where none is free, a slot whose slice lies outside of `wanted` is given up (with NULL none
- * is). For the `first` slice of `wanted`, which is waited for, that of a later one is given up too, unless a job is on
- * its way. */
+ * is), rather one that was read. For the `first` slice of `wanted`, which is waited for, that of a later one is given
+ * up too, unless a job is on its way. */
 static int64_t find_slot(struct dicom_source *source, const struct slice_range *wanted, bool first)
 {
     int64_t outside = -1, inside = -1, free_one = -1;
@@ -226,10 +228,10 @@ static int64_t find_slot(struct dicom_source *source, const struct slice_range *
             free_one = slot;
         }
         queued |= at->state == SLOT_QUEUED;
-        if (wanted == NULL || at->state != SLOT_READY)
+        if (wanted == NULL || !holds_slice(at))
             continue;
         if (at->z < wanted->z || at->z >= wanted->z + wanted->n)
-            outside = slot;
+            outside = outside >= 0 && at->state == SLOT_READY ? outside : slot;
         else if (at->z != wanted->z)
             inside = slot;
     }
@@ -267,11 +269,22 @@ static void pump(struct dicom_source *source, const struct slice_range *wanted)
     }
 }
 
+/* Frees what was read and is not in the slices that will be asked for next. */
+static void free_taken(struct dicom_source *source, int64_t z, int64_t n)
+{
+    for (int64_t slot = 0; slot < source->n_slots; slot++) {
+        const struct dicom_slot *at = &source->slots[slot];
+        if (at->state == SLOT_TAKEN && (at->z < z || at->z >= z + n))
+            free_slot(source, slot);
+    }
+}
+
 void ts_dicom_ring_prefetch(struct source *base, int64_t z, int64_t n)
 {
     struct dicom_source *source = (struct dicom_source *)base;
     if (z < 0 || n <= 0 || z + n > ts_source_total(base) || source->n_pending == DICOM_PENDING_MAX)
         return;
+    free_taken(source, z, n);
     source->pending[source->n_pending++] = (struct slice_range){z, n};
     if (source->pool != NULL)
         pump(source, &(struct slice_range){0, 0});
@@ -325,7 +338,7 @@ enum ts_status ts_dicom_ring_read(struct source *base, int64_t z, int64_t n, voi
     for (struct slice_range wanted = {z, n}; status == TS_OK && wanted.n > 0; wanted.z++, wanted.n--) {
         pump(source, &wanted);
         while (status == TS_OK &&
-               (source->slot_of[wanted.z] < 0 || source->slots[source->slot_of[wanted.z]].state != SLOT_READY)) {
+               (source->slot_of[wanted.z] < 0 || !holds_slice(&source->slots[source->slot_of[wanted.z]]))) {
             status = take_answer(source, diag);
             pump(source, &wanted);
         }
@@ -338,7 +351,7 @@ enum ts_status ts_dicom_ring_read(struct source *base, int64_t z, int64_t n, voi
         if (status == TS_OK && base->image.masked)
             memcpy(ts_source_valid(base, wanted.z), (unsigned char *)slot_data(source, slot) + valid_offset(source),
                    ts_valid_bytes(&base->image));
-        free_slot(source, slot);
+        source->slots[slot].state = SLOT_TAKEN;
     }
     if (status == TS_OK) {
         pump(source, &(struct slice_range){0, 0});
@@ -355,4 +368,5 @@ void ts_dicom_ring_end(struct dicom_source *source)
     free(source->slot_of);
     source->slots = NULL;
     source->slot_of = NULL;
+    source->n_slots = 0;
 }

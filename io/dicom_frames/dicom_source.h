@@ -67,7 +67,8 @@ struct dicom_reply {
     char code[32], text[DICOM_TEXT_BYTES];
 };
 
-enum slot_state { SLOT_FREE, SLOT_QUEUED, SLOT_READY };
+/* TAKEN: it was read, and is held for the next slab, which shares slices with this one. */
+enum slot_state { SLOT_FREE, SLOT_QUEUED, SLOT_READY, SLOT_TAKEN };
 
 /* A place of the ring holds one slice in its final dtype. */
 struct dicom_slot {

@@ -27,24 +27,46 @@ static void note_step(struct plan_node *node, const struct plan_step *step, int6
     *computed += held;
 }
 
+/* Returns how many slices of the spans are not in the others. */
+static int64_t count_new(const struct spans *spans, const struct spans *others)
+{
+    int64_t n = 0;
+    for (int s = 0; s < spans->n; s++)
+        for (int64_t z = spans->at[s].first; z < spans->at[s].end; z++) {
+            bool found = false;
+            for (int i = 0; i < others->n && !found; i++)
+                found = z >= others->at[i].first && z < others->at[i].end;
+            n += !found;
+        }
+    return n;
+}
+
 struct counting {
     struct ts_plan *plan;
     struct simulation *simulation;
+    int64_t z; /* of the slab before */
 };
 
 static void note_slab(void *user, const struct simulated_slab *slab)
 {
-    const struct counting *counting = user;
-    for (int32_t i = 0; i < counting->plan->n_nodes; i++)
-        note_step(&counting->plan->nodes[i], &slab->steps[i], &counting->simulation->computed[i]);
+    struct counting *counting = user;
+    const struct simulation *simulation = counting->simulation;
+    const bool follows = slab->z > counting->z; /* in the same pass, on the same device */
+    for (int32_t i = 0; i < counting->plan->n_nodes; i++) {
+        const struct spans *todo = &slab->steps[i].todo, none = {0};
+        note_step(&counting->plan->nodes[i], &slab->steps[i], &simulation->computed[i]);
+        simulation->fetched[i] += count_new(todo, follows ? &simulation->before[i] : &none);
+        simulation->before[i] = *todo;
+    }
+    counting->z = slab->z;
 }
 
 /* Steps through the whole run without computing. Fills buffer_slices, run_slices and the simulation's counts. */
 static void simulate(struct ts_plan *plan, struct simulation *simulation, int64_t slab)
 {
-    struct counting counting = {plan, simulation};
+    struct counting counting = {plan, simulation, INT64_MAX};
     for (int32_t i = 0; i < plan->n_nodes; i++)
-        simulation->computed[i] = plan->nodes[i].buffer_slices = plan->nodes[i].run_slices = 0;
+        simulation->fetched[i] = simulation->computed[i] = plan->nodes[i].buffer_slices = plan->nodes[i].run_slices = 0;
     ts_simulation_run(plan, simulation, slab, note_slab, &counting);
 }
 
@@ -289,6 +311,9 @@ enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag)
         slab = largest_slab_with_sources(plan, &simulation, most);
     }
     count_bytes(plan, &simulation, slab > 0 ? slab : 1);
+    for (int32_t i = 0; i < plan->n_nodes; i++)
+        plan->nodes[i].computed_slices =
+            ts_plan_reader(&plan->nodes[i]) ? simulation.fetched[i] : simulation.computed[i];
 #ifdef TS_HAVE_CUDA
     if (plan->cuda)
         ts_plan_cuda_transfers(plan, simulation.computed);

@@ -59,6 +59,7 @@ struct plan_node {
     double seconds;                    /* of its calls in a run, on a device of the work that they enqueue */
     bool keep;                         /* held whole in memory from its first computation on */
     int64_t buffer_slices, run_slices; /* most slices held at once (not kept), most slices computed in one call */
+    int64_t computed_slices; /* read or computed at most, in all passes over a volume by all ranks and devices */
     /* Bytes that are copied to and from a CUDA device in the whole run: those of a source, of an output, and of partial
      * results with their totals. */
     int64_t upload_bytes, download_bytes, tables_bytes;

@@ -166,6 +166,15 @@ static void print_device(const struct ts_plan *plan, FILE *stream)
     print_devices(plan, stream);
 }
 
+/* Prints how often a run that holds a part of an image in memory makes it: in each pass that needs it, and its slices
+ * at the ends of slabs for the slabs on both sides. The few slices at which a search looks are less than one in 200. */
+static void print_repeats(const struct plan_node *node, FILE *stream)
+{
+    if (node->computed_slices - node->out.axes[0].n > node->out.axes[0].n / 200)
+        fprintf(stream, "             %s %.2f times\n", ts_plan_reader(node) ? "read" : "computed",
+                (double)node->computed_slices / (double)node->out.axes[0].n);
+}
+
 static void print_checkpoint(const struct ts_plan *plan, FILE *stream)
 {
     if (plan->checkpoint.folder)
@@ -193,6 +202,7 @@ static void print_text(const struct ts_plan *plan, FILE *stream)
         fputs("\n             ", stream);
         print_parameters(node, stream);
         fputc('\n', stream);
+        print_repeats(node, stream);
         if (node->reused)
             fprintf(stream, "             %s from %s\n", node->reused->saved ? "read" : "taken", plan->reuse->path);
         if (node->axes_pass > 0)
@@ -246,6 +256,7 @@ static void print_node_json(const struct ts_plan *plan, int32_t i, struct json *
         ts_json_member_integer(json, "axes_found_before_pass", node->axes_pass + 1);
     ts_json_member_integer(json, "held_bytes", held_bytes(plan, i));
     ts_json_member_bool(json, "kept_whole", node->keep);
+    ts_json_member_integer(json, "computed_slices", node->computed_slices);
     if (plan->reuse)
         ts_json_member_text(json, "taken", !node->reused ? "no" : node->reused->saved ? "image" : "tables");
     if (plan->cuda) {

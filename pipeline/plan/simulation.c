@@ -14,6 +14,8 @@ void ts_simulation_clear(struct simulation *simulation, int32_t n_nodes)
     free(simulation->done);
     free(simulation->steps);
     free(simulation->computed);
+    free(simulation->fetched);
+    free(simulation->before);
 }
 
 bool ts_simulation_init(struct simulation *simulation, const struct ts_plan *plan)
@@ -21,8 +23,11 @@ bool ts_simulation_init(struct simulation *simulation, const struct ts_plan *pla
     const size_t n = (size_t)plan->n_nodes;
     *simulation = (struct simulation){.done = calloc(n, sizeof *simulation->done),
                                       .steps = calloc(n, sizeof *simulation->steps),
-                                      .computed = calloc(n, sizeof *simulation->computed)};
-    bool complete = simulation->done && simulation->steps && simulation->computed;
+                                      .computed = calloc(n, sizeof *simulation->computed),
+                                      .fetched = calloc(n, sizeof *simulation->fetched),
+                                      .before = calloc(n, sizeof *simulation->before)};
+    bool complete =
+        simulation->done && simulation->steps && simulation->computed && simulation->fetched && simulation->before;
     for (size_t i = 0; complete && i < n; i++)
         complete = (simulation->done[i] = calloc(1, (size_t)plan->nodes[i].out.axes[0].n + 1)) != NULL;
     if (!complete)

@@ -19,7 +19,9 @@ struct simulated_slab {
 struct simulation {
     unsigned char **done; /* per node, nz bytes each, used where kept */
     struct plan_step *steps;
-    int64_t *computed; /* slices computed in the whole run, per node; for the caller to count */
+    int64_t *computed;    /* slices computed in the whole run, per node; for the caller to count */
+    int64_t *fetched;     /* those of them that the slab before, whose slices a source holds, did not have; as above */
+    struct spans *before; /* what the slab before had; as above */
 };
 
 /* Takes the memory of simulations of this plan. Returns false where memory is out; nothing is held then. */

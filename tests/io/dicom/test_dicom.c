@@ -360,6 +360,21 @@ Test(dicom, the_first_failure_is_reported)
     }
 }
 
+/* The slices that a slab shares with the next one are held: one can be read when its file is gone. */
+Test(dicom, slices_of_two_slabs_are_decoded_once)
+{
+    char path[128];
+    unsigned char data[5 * 2 * N_PIXELS];
+    struct study study = open_study(FIXTURE_SLICES, edit_syntax, FIXTURE_RLE);
+    cr_assert_eq(study.source->ops->start(study.source, 2, 5, study.diag), TS_OK);
+    cr_assert_eq(study.source->ops->read(study.source, 0, 5, data, study.diag), TS_OK);
+    path_of(&study, 3, path);
+    unlink(path);
+    study.source->ops->prefetch(study.source, 3, 5);
+    cr_assert_eq(study.source->ops->read(study.source, 3, 5, data, study.diag), TS_OK);
+    close_study(&study);
+}
+
 /* Pixels that are not compressed need no worker, and so no process. */
 Test(dicom, only_compressed_slices_have_workers)
 {
