@@ -318,6 +318,12 @@ enum ts_status ts_cuda_driver_bring_total(struct stage_driver *base, const struc
                            : status;
 }
 
+size_t ts_cuda_driver_counts(const struct stage_driver *base, int input)
+{
+    const struct cuda_driver *driver = (const struct cuda_driver *)base;
+    return driver->finishes ? driver->cuda->reduction->partial_bytes(&base->context, input) : 0;
+}
+
 /* Copies to pinned memory and waits. */
 static enum ts_status fetch(struct cuda_driver *driver, const void *from, size_t bytes)
 {
@@ -333,20 +339,29 @@ static enum ts_status send_results(struct cuda_driver *driver, const void *resul
     return copy_and_wait(driver, CUDA_TO_DEVICE, driver->results, driver->pinned, (size_t)n * stride);
 }
 
+enum ts_status ts_cuda_driver_collect(struct stage_driver *base, int input)
+{
+    struct cuda_driver *driver = cuda_of(base);
+    const struct cuda_reduction *reduction = driver->cuda->reduction;
+    const size_t bytes = driver->begun[input] ? reduction->partial_bytes(&base->context, input) : 0;
+    driver->begun[input] = false;
+    if (bytes == 0)
+        return TS_OK;
+    void *total = ts_stage_reduced_total(base->reduced, input);
+    if (driver->finishes)
+        return copy_and_wait(driver, CUDA_TO_HOST, total, driver->partials[input], bytes);
+    const enum ts_status status = fetch(driver, driver->partials[input], bytes);
+    if (status == TS_OK)
+        reduction->collect(&base->context, input, driver->pinned, total);
+    return status;
+}
+
 static enum ts_status finish_on_host(struct cuda_driver *driver)
 {
-    const struct cuda_reduction *reduction = driver->cuda->reduction;
-    const struct stage_context *context = &driver->base.context;
     struct stage_reduced *reduced = driver->base.reduced;
     enum ts_status status = TS_OK;
-    for (int input = 0; status == TS_OK && input < STAGE_INPUTS; input++) {
-        const size_t bytes = driver->begun[input] ? reduction->partial_bytes(context, input) : 0;
-        if (bytes == 0)
-            continue;
-        status = fetch(driver, driver->partials[input], bytes);
-        if (status == TS_OK)
-            reduction->collect(context, input, driver->pinned, ts_stage_reduced_total(reduced, input));
-    }
+    for (int input = 0; status == TS_OK && input < STAGE_INPUTS; input++)
+        status = ts_cuda_driver_collect(&driver->base, input);
     if (status == TS_OK)
         status = ts_stage_reduced_finish(reduced);
     if (status == TS_OK)
@@ -356,12 +371,24 @@ static enum ts_status finish_on_host(struct cuda_driver *driver)
     return status;
 }
 
+/* Brings a total that several processes have joined back to the device. */
+static enum ts_status return_counts(struct cuda_driver *driver)
+{
+    const void *total = ts_stage_reduced_sum(driver->base.reduced, 0);
+    if (!total)
+        return TS_OK;
+    ts_stage_reduced_forget(driver->base.reduced, 0);
+    return copy_and_wait(driver, CUDA_TO_DEVICE, driver->partials[0], total, ts_cuda_driver_counts(&driver->base, 0));
+}
+
 static enum ts_status finish(struct stage_driver *base)
 {
     struct cuda_driver *driver = cuda_of(base);
     const struct cuda_call call = call_of(driver);
     base->context.result = ts_stage_reduced_result(base->reduced);
-    enum ts_status status = driver->finishes ? mark(driver, TS_OK) : finish_on_host(driver);
+    enum ts_status status = driver->finishes ? return_counts(driver) : finish_on_host(driver);
+    if (driver->finishes)
+        status = mark(driver, status);
     if (driver->finishes && status == TS_OK)
         status = mark(driver,
                       driver->cuda->reduction->finish(&base->context, driver->partials[0], driver->results, 1, &call));

@@ -28,6 +28,12 @@ enum ts_status ts_cuda_driver_create(struct cuda_session *session, const struct 
  * in place of its own. `reached` is an event of that device, and what this device does next waits for it. */
 enum ts_status ts_cuda_driver_bring_total(struct stage_driver *driver, const struct stage_driver *from, int input,
                                           struct cuda_event *reached);
+/* Brings the running total of an input's reduction over the volume to driver->reduced (ts_stage_reduced_sum), where the
+ * totals of several processes are joined, and has the device begin anew. ts_driver_finish() takes what is there then.
+ * Where the stage's finish() runs on the device the total is that of the device: 64-bit counts, which add up, and of
+ * which ts_cuda_driver_counts() returns how many bytes there are; 0 for other stages. */
+enum ts_status ts_cuda_driver_collect(struct stage_driver *driver, int input);
+size_t ts_cuda_driver_counts(const struct stage_driver *driver, int input);
 /* Copies the tables that the map wrote to driver->reduced, or those back to the device, and waits for the queue. */
 enum ts_status ts_cuda_driver_copy_tables(struct stage_driver *driver, enum cuda_direction direction);
 

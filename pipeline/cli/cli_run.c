@@ -92,6 +92,16 @@ static bool can_read_again(const struct ts_chain *chain)
     return stat(chain->source_name, &status) != 0 || S_ISREG(status.st_mode);
 }
 
+/* A rank cannot start anew, since MPI runs already; nor may it ask the driver in a process of its own. A driver that
+ * crashes then ends it, and the launcher ends the others. */
+static void start_cuda(const struct ts_chain *chain)
+{
+    if (ts_ranks().count > 1)
+        ts_cuda_start();
+    else if (can_read_again(chain))
+        ts_cli_signals_start_cuda();
+}
+
 /* A run makes these on its way, and leaves them for its end. */
 struct made {
     struct ts_chain *chain;
@@ -117,9 +127,8 @@ static enum ts_status take_ranks(struct cli_chain *arguments, struct cli_progres
 static enum ts_status run_chain(const char *path, struct cli_chain *arguments, struct made *made, struct ts_diag *diag)
 {
     enum ts_status status = ts_cli_chain_load(path, &made->chain, diag);
-    if (status == TS_OK && can_read_again(made->chain) && ts_ranks().count == 1 &&
-        ts_plan_may_use_cuda(made->chain, arguments->options.device))
-        ts_cli_signals_start_cuda();
+    if (status == TS_OK && ts_plan_may_use_cuda(made->chain, arguments->options.device))
+        start_cuda(made->chain);
     if (status == TS_OK)
         status = ts_resume_search(made->chain, &arguments->options, arguments->resume_from, diag);
     if (status == TS_OK)

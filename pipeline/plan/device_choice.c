@@ -87,8 +87,7 @@ enum ts_status ts_device_choice_find(int wanted, struct cuda_devices *found, int
     return *index < 0 ? TS_RUN_FAILED : TS_OK;
 }
 
-/* Lists the devices that this build can use. */
-static int find_usable(const struct cuda_devices *found, int indices[CUDA_MAX_DEVICES])
+int ts_device_choice_usable(const struct cuda_devices *found, int indices[CUDA_MAX_DEVICES])
 {
     struct ts_diag *tries = ts_diag_create();
     int n = 0;
@@ -114,7 +113,7 @@ int ts_device_choice_find_all(const struct device_choice *choice, struct cuda_de
     for (int i = 1; i < n; i++)
         if (ts_device_choice_find(choice->indices[i], found, &indices[i], diag) != TS_OK)
             return 0;
-    n = n > 0 ? n : find_usable(found, indices);
+    n = n > 0 ? n : ts_device_choice_usable(found, indices);
     const struct device_numbers *devices = found->devices, *first = &devices[indices[0]];
     for (int i = 1; i < n; i++) {
         const struct device_numbers *other = &devices[indices[i]];

@@ -168,8 +168,9 @@ static int64_t deal(const struct ts_plan *plan, int64_t slab, int64_t nz)
 
 /* Returns how many slices have SLAB_BYTES in the largest image: enough for every thread, few enough to overlap. What
  * keeps a device busy yields to overlap, since reading and writing take far longer than the kernels: a volume is cut
- * into OVERLAP_SLABS slabs, but not below half of what the kernels want. They take half of their speed at a quarter. */
-static int64_t preferred_slab(const struct ts_plan *plan, int64_t nz)
+ * into OVERLAP_SLABS slabs, but not below half of what the kernels want. They take half of their speed at a quarter.
+ * Returns a multiple of `unit`. */
+static int64_t preferred_slab(const struct ts_plan *plan, int64_t nz, int64_t unit)
 {
     size_t largest = 1;
     for (int32_t i = 0; i < plan->n_nodes; i++) {
@@ -185,19 +186,21 @@ static int64_t preferred_slab(const struct ts_plan *plan, int64_t nz)
     slab = slab < least ? least : slab;
     least = least_for_halo(plan);
     slab = slab < least ? least : slab;
-    return deal(plan, slab, nz);
+    slab = deal(plan, slab, nz);
+    return slab > unit ? slab / unit * unit : unit;
 }
 
-/* Returns the largest slab up to `most` that fits, or 0 where not even one slice fits. Memory grows with the slab. */
-static int64_t largest_slab(struct ts_plan *plan, struct simulation *simulation, int64_t most)
+/* Returns the largest slab up to `most` that fits, of whole units, or 0 where not even one fits. Memory grows with the
+ * slab. */
+static int64_t largest_slab(struct ts_plan *plan, struct simulation *simulation, int64_t most, int64_t unit)
 {
     int64_t found = 0;
     if (fits(plan, simulation, most))
         return most;
-    for (int64_t low = 1, high = most - 1; low <= high;) {
+    for (int64_t low = 1, high = most / unit - 1; low <= high;) {
         const int64_t middle = low + (high - low) / 2;
-        if (fits(plan, simulation, middle)) {
-            found = middle;
+        if (fits(plan, simulation, middle * unit)) {
+            found = middle * unit;
             low = middle + 1;
         } else {
             high = middle - 1;
@@ -272,7 +275,8 @@ static int64_t enough_slices(const struct ts_plan *plan, int64_t most)
 
 /* Finds the largest slab with sources that hold as much as most scans need, or a quarter of a large budget. Where no
  * slab fits beside that they hold less, and read parts of their files several times. */
-static int64_t largest_slab_with_sources(struct ts_plan *plan, struct simulation *simulation, int64_t most)
+static int64_t largest_slab_with_sources(struct ts_plan *plan, struct simulation *simulation, int64_t most,
+                                         int64_t unit)
 {
     enum { LEAST_HELD = 1 << 20 };
     size_t held = (size_t)plan->budget_bytes / 4;
@@ -284,7 +288,7 @@ static int64_t largest_slab_with_sources(struct ts_plan *plan, struct simulation
             if (reader && reader->ops->may_hold)
                 reader->ops->may_hold(reader, held);
         }
-        slab = largest_slab(plan, simulation, most);
+        slab = largest_slab(plan, simulation, most, unit);
         if (slab > 0 || held == 0)
             return slab;
     }
@@ -299,18 +303,19 @@ enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag)
     int64_t nz = 1;
     for (int32_t i = 0; i < plan->n_nodes; i++)
         nz = plan->nodes[i].out.axes[0].n > nz ? plan->nodes[i].out.axes[0].n : nz;
-    const int64_t most = preferred_slab(plan, nz), enough = enough_slices(plan, most);
+    const int64_t unit = ts_plan_slab_unit(plan), most = preferred_slab(plan, nz, unit);
+    const int64_t enough = enough_slices(plan, most);
     for (int32_t i = 0; i < plan->n_nodes; i++)
         plan->nodes[i].keep = false;
     int32_t n_kept = choose_keeps(plan, &simulation, most, kept);
     if (plan->value_axis.n > 0)
         order_keeps(plan, kept, n_kept);
-    int64_t slab = largest_slab_with_sources(plan, &simulation, most);
+    int64_t slab = largest_slab_with_sources(plan, &simulation, most, unit);
     while (slab < enough && n_kept > 0) {
         plan->nodes[kept[--n_kept]].keep = false;
-        slab = largest_slab_with_sources(plan, &simulation, most);
+        slab = largest_slab_with_sources(plan, &simulation, most, unit);
     }
-    count_bytes(plan, &simulation, slab > 0 ? slab : 1);
+    count_bytes(plan, &simulation, slab > 0 ? slab : unit);
     for (int32_t i = 0; i < plan->n_nodes; i++)
         plan->nodes[i].computed_slices =
             ts_plan_reader(&plan->nodes[i]) ? simulation.fetched[i] : simulation.computed[i];

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "io/file/chunks.h"
 #include "pipeline/plan/plan_reuse.h"
 
 /* Returns the largest number of bytes that any stage needs for the most slices that it computes in one call. */
@@ -119,8 +120,41 @@ size_t ts_plan_saved_bytes(const struct ts_plan *plan, int32_t i)
     return ts_plan_is_output(plan, i) ? (size_t)slices * ts_valid_bytes(image) : 0;
 }
 
+/* Returns the slices of a chunk of this output; 1 where a slice has one chunk or more. */
+static int64_t chunk_slices(const struct ts_plan *plan, int32_t i)
+{
+    const struct ts_image image = ts_plan_written(plan, i);
+    struct chunk_grid grid;
+    int64_t n[TS_MAX_RANK];
+    for (int d = 0; d < image.rank; d++)
+        n[d] = image.axes[d].n;
+    return ts_chunk_grid_init(&grid, image.rank, n, ts_dtype_bytes(image.dtype)) ? grid.chunk[0] : 1;
+}
+
+static int64_t greatest_divisor(int64_t a, int64_t b)
+{
+    return b == 0 ? a : greatest_divisor(b, a % b);
+}
+
+int64_t ts_plan_slab_unit(const struct ts_plan *plan)
+{
+    int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
+    const int32_t n = plan->n_ranks > 1 && ts_plan_encodes(plan) ? ts_plan_outputs(plan, outputs) : 0;
+    int64_t unit = 1, nz = 1;
+    for (int32_t i = 0; i < n; i++) {
+        const int64_t slices = chunk_slices(plan, outputs[i]);
+        nz = plan->nodes[outputs[i]].out.axes[0].n > nz ? plan->nodes[outputs[i]].out.axes[0].n : nz;
+        unit = unit >= nz ? nz : unit / greatest_divisor(unit, slices) * slices;
+    }
+    return unit < nz ? unit : nz;
+}
+
 size_t ts_plan_received_bytes(const struct ts_plan *plan)
 {
+#ifdef TS_HAVE_CUDA
+    if (plan->cuda)
+        return plan->n_ranks > 1 ? ts_plan_download_bytes(plan) : 0;
+#endif
     size_t largest = 0;
     for (int32_t i = 0; plan->n_ranks > 1 && i < plan->n_nodes; i++) {
         const size_t bytes = ts_slice_bytes(&plan->nodes[i].out);

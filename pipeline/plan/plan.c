@@ -395,8 +395,9 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
     }
     /* Sources first: the driver may be starting meanwhile. What is wrong with either is reported. */
     (void)ts_plan_open_sources(plan, diag);
-    (void)ts_plan_device(plan, options.device, options.gpu_memory_bytes, diag);
+    const enum ts_status device = ts_plan_device(plan, options.device, options.gpu_memory_bytes, diag);
     status = ts_diag_status(diag);
+    status = status == TS_OK ? device : status; /* it may be that of another rank */
     const bool chosen = !options.device || !strcmp(options.device, "auto");
     if (status == TS_OK)
         status = chosen && plan->cuda ? ts_plan_work_out_auto(plan, diag) : ts_plan_work_out(plan, diag);

@@ -100,10 +100,11 @@ enum ts_status ts_plan_work_out_auto(struct ts_plan *plan, struct ts_diag *diag)
     enum ts_status status = TS_OK;
     /* The records of a try are lost, so the plan is made again into diag. */
     bool again = !there || !here || plan->rates;
+    const bool predicts = plan->rates && plan->n_ranks == 1; /* ranks may have measured other rates */
     if (there && here && ts_plan_work_out(plan, there) != TS_OK) {
         take_cpu_if_it_can(plan, ts_diag_get(there, 0)->message, here, diag);
         again = true;
-    } else if (there && here && plan->rates) {
+    } else if (there && here && predicts) {
         take_earlier(plan, here);
     }
     if (again || ts_diag_count(there) > 0)

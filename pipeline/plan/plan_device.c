@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "pipeline/plan/device_choice.h"
+#include "pipeline/plan/device_ranks.h"
 #include "pipeline/plan/plan.h"
 
 /* Returns a choice of the chain that only the CPU can run, such as a method; NULL where there is none. */
@@ -104,9 +105,10 @@ static enum ts_status take_cuda(struct ts_plan *plan, const struct cuda_devices 
     return TS_OK;
 }
 
-static enum ts_status choose_cuda(struct ts_plan *plan, const struct device_choice *choice, int64_t budget,
+static enum ts_status choose_cuda(struct ts_plan *plan, struct device_choice *choice, int64_t budget,
                                   struct ts_diag *diag)
 {
+    const bool single = choice->n == 1;
     struct cuda_devices found;
     enum ts_status status = ts_device_choice_built(diag);
     int indices[CUDA_MAX_DEVICES];
@@ -121,7 +123,9 @@ static enum ts_status choose_cuda(struct ts_plan *plan, const struct device_choi
     }
     if (status != TS_OK)
         return status;
-    const int n = ts_device_choice_find_all(choice, &found, indices, diag);
+    ts_device_ranks_widen(plan, choice);
+    const int all = ts_device_choice_find_all(choice, &found, indices, diag);
+    const int n = ts_device_ranks_deal(plan, indices, all, single);
     return n > 0 ? take_cuda(plan, &found, indices, n, budget, diag) : ts_diag_status(diag);
 }
 
@@ -147,17 +151,13 @@ void ts_plan_decline(struct ts_plan *plan, const char *reason, struct ts_diag *d
 static enum ts_status choose_auto(struct ts_plan *plan, int64_t budget, struct ts_diag *diag)
 {
     struct cuda_devices found;
-    int index;
+    int indices[CUDA_MAX_DEVICES], index;
     take_cpu(plan, "this build has no CUDA code");
     if (!ts_cuda_built())
         return TS_OK;
     take_cpu(plan, "no CUDA driver is installed");
     if (!ts_cuda_driver_present())
         return TS_OK;
-    if (plan->n_ranks > 1) {
-        take_cpu(plan, "several ranks compute on the CPU");
-        return TS_OK;
-    }
     bool computes = false;
     for (int32_t i = 0; i < plan->chain->n_stages; i++) {
         const struct chain_stage *stage = &plan->chain->stages[i];
@@ -187,21 +187,22 @@ static enum ts_status choose_auto(struct ts_plan *plan, int64_t budget, struct t
                         strcmp(reason->code, "cuda-no-device") != 0 ? diag : NULL);
     }
     ts_diag_destroy(reasons);
-    return status == TS_OK ? take_cuda(plan, &found, &index, 1, budget, diag) : TS_OK;
+    if (status != TS_OK)
+        return TS_OK;
+    indices[0] = index;
+    if (plan->n_ranks > 1)
+        (void)ts_device_ranks_deal(plan, indices, ts_device_choice_usable(&found, indices), true);
+    return take_cuda(plan, &found, indices, 1, budget, diag);
 }
 
 enum ts_status ts_plan_device(struct ts_plan *plan, const char *wanted, int64_t gpu_memory_bytes, struct ts_diag *diag)
 {
     struct device_choice choice;
     take_cpu(plan, NULL);
-    const enum ts_status status = ts_device_choice_parse(wanted, &choice, diag);
-    if (status != TS_OK || choice.kind == DEVICE_CPU)
-        return status;
-    if (choice.kind != DEVICE_AUTO && plan->n_ranks > 1) {
-        ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "ranks-device"},
-                      "%d ranks cannot compute on a CUDA device", plan->n_ranks);
-        return ts_diag_hint(diag, "--device cpu, or one process without mpirun");
-    }
-    return choice.kind == DEVICE_AUTO ? choose_auto(plan, gpu_memory_bytes, diag)
-                                      : choose_cuda(plan, &choice, gpu_memory_bytes, diag);
+    enum ts_status status = ts_device_choice_parse(wanted, &choice, diag);
+    if (status == TS_OK && choice.kind == DEVICE_AUTO)
+        status = choose_auto(plan, gpu_memory_bytes, diag);
+    else if (status == TS_OK && choice.kind == DEVICE_CUDA)
+        status = choose_cuda(plan, &choice, gpu_memory_bytes, diag);
+    return ts_device_ranks_agree(plan, choice.kind == DEVICE_AUTO, gpu_memory_bytes > 0, status, diag);
 }

@@ -17,6 +17,7 @@
 struct ranks {
     int number, count; /* of this rank, counted from 0, and of all */
     int on_host;       /* ranks of this machine */
+    int local;         /* number of this one among them */
     int processors;    /* of this machine, for each of its ranks; 0 where there is one rank in all */
 };
 
@@ -37,6 +38,10 @@ enum ts_status ts_ranks_least(enum ts_status status, int64_t numbers[2]);
 /* Send bytes to another rank, and receive as many from it. Both wait for the other. */
 void ts_ranks_send(int to, const void *data, size_t bytes);
 void ts_ranks_receive(int from, void *data, size_t bytes);
+/* Returns how many ranks of this machine, this one included, give the same text of at most RANKS_TEXT characters. All
+ * ranks call it. */
+enum { RANKS_TEXT = 63 };
+int ts_ranks_alike(const char *text);
 /* Gives all ranks the bytes of rank 0. */
 void ts_ranks_share(void *data, size_t bytes);
 /* Gives all ranks the bits that are set on any of them. So they join arrays of which each rank has filled in a part,

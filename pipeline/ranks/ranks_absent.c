@@ -36,6 +36,12 @@ enum ts_status ts_ranks_least(enum ts_status status, int64_t numbers[2])
     return status;
 }
 
+int ts_ranks_alike(const char *text)
+{
+    (void)text;
+    return 1;
+}
+
 void ts_ranks_send(int to, const void *data, size_t bytes)
 {
     (void)to;

@@ -6,7 +6,9 @@
  */
 #include <mpi.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "pipeline/ranks/ranks.h"
@@ -17,6 +19,7 @@ enum { TAG_READY, TAG_DATA };
 
 static struct ranks ranks = {.count = 1, .on_host = 1};
 static bool begun;
+static MPI_Comm host;   /* the ranks of this machine */
 static int failed = -1; /* rank whose failure ended the run */
 
 static bool is_launched(void)
@@ -31,14 +34,13 @@ static bool is_launched(void)
 /* Counts the ranks of this machine, and the processors that any of them may use. */
 static void look_at_host(void)
 {
-    MPI_Comm host;
     cpu_set_t set;
     CPU_ZERO(&set);
     (void)sched_getaffinity(0, sizeof set, &set);
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
     MPI_Comm_size(host, &ranks.on_host);
+    MPI_Comm_rank(host, &ranks.local);
     MPI_Allreduce(MPI_IN_PLACE, &set, sizeof set, MPI_BYTE, MPI_BOR, host);
-    MPI_Comm_free(&host);
     const int share = CPU_COUNT(&set) / ranks.on_host;
     if (ranks.count > 1)
         ranks.processors = share > 1 ? share : 1;
@@ -94,6 +96,7 @@ int ts_ranks_end(int code)
         return code;
     MPI_Ibcast(&code, 1, MPI_INT, failed >= 0 ? failed : 0, MPI_COMM_WORLD, &request);
     wait_for(&request);
+    MPI_Comm_free(&host);
     MPI_Finalize();
     begun = false;
     return code;
@@ -151,6 +154,23 @@ void ts_ranks_receive(int from, void *data, size_t bytes)
     wait_for_message(from, TAG_DATA);
     for (size_t at = 0; at < bytes; at += PIECE_BYTES)
         MPI_Recv((char *)data + at, piece_of(bytes, at), MPI_BYTE, from, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+int ts_ranks_alike(const char *text)
+{
+    char mine[RANKS_TEXT + 1] = "";
+    int n = 0;
+    if (ranks.on_host == 1)
+        return 1;
+    snprintf(mine, sizeof mine, "%s", text);
+    char *all = malloc((size_t)ranks.on_host * sizeof mine);
+    if (!all)
+        MPI_Abort(MPI_COMM_WORLD, TS_RUN_FAILED);
+    MPI_Allgather(mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, host);
+    for (int i = 0; i < ranks.on_host; i++)
+        n += memcmp(all + (size_t)i * sizeof mine, mine, sizeof mine) == 0;
+    free(all);
+    return n;
 }
 
 void ts_ranks_share(void *data, size_t bytes)

@@ -351,6 +351,7 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
     atomic_store(&plan->temporary, NULL);
     ts_run_checkpoint_end(&run, status);
     ts_trace_add(plan->trace, TRACE_FINISH, finishing, 0);
+    ts_run_name_rank(&run);
     if (status == TS_OK)
         report(&run, (struct ts_event){.kind = TS_EVENT_FINISHED,
                                        .output = plan->chain->output.path ? plan->chain->output.path

@@ -43,6 +43,7 @@ struct run_result {
     int n_tables;
     int totals[STAGE_INPUTS]; /* the device that has the running total of this input's reduction; -1: it is empty */
     int written;              /* the device that has written slices of it last; -1: none has */
+    float largest; /* magnitude that this rank's devices made infinite when they rounded to halves; 0: none */
 };
 
 /* How far the walk is. Who reports an event from another thread has a copy. */
@@ -70,7 +71,9 @@ struct run {
     struct sink *sinks[SINK_FORMATS]; /* the outputs of other formats, which take the image of sink_node */
     int n_sinks;                      /* that are opened */
     int32_t sink_node;
-    void *received;       /* a slab of an output, from another rank; NULL where none come */
+    void *received;       /* slices or chunks of an output, from another rank; NULL where none come */
+    int owed;             /* outputs of the slab that leaves, which rank 0 still awaits from this rank */
+    bool lost;            /* rank 0 has missed something of them, because another rank has failed */
     uint64_t *sink_valid; /* the bits that the sinks were given, where pixels of their image are invalid; else NULL */
     struct timespec started, pass_started;
     atomic_int iterating; /* 1 + the node whose stage iterates in this pass; 0: none has begun to */
@@ -78,7 +81,7 @@ struct run {
     int pass;
     /* Slabs of all passes, counted from 0: that of device d is d, and d more than a multiple of the devices. A number
      * is left out where a volume ends before its device's turn. */
-    int64_t slab_number;
+    int64_t slab_number, first_slab; /* first_slab: that of the domain at hand */
     int64_t slices_done, n_slices, bytes_done;
     int64_t slab_slices;               /* of the slab at hand */
     struct run_checkpoint *checkpoint; /* NULL: nothing is kept */
@@ -92,6 +95,14 @@ struct run_back_end {
     enum ts_status (*use)(struct run *run);
     /* Brings the running total of an input's reduction from another device. NULL: there is one. */
     enum ts_status (*bring_total)(struct run *run, int from, int32_t node, int input);
+    /* Brings the running total of an input's reduction to the driver's state, where ranks join theirs. NULL: it is
+     * there.
+     */
+    enum ts_status (*collect)(struct run *run, int32_t node, int input);
+    /* Lets the outputs of all slabs up to this one leave: to the writer, or from another rank to rank 0. Those of
+     * several ranks leave in turns, so nothing leaves without this call where there are several. NULL: write() does it.
+     */
+    enum ts_status (*leave)(struct run *run, int64_t slab_number);
     /* Called before and after each call of a stage's driver, which returns before its work is done: the back end adds
      * the work to the node's time, at the latest in drain(), and traces it itself. NULL: the walk does both. */
     enum ts_status (*begin_call)(struct run *run, int32_t node);
@@ -236,18 +247,32 @@ enum ts_status ts_run_fetch_saved(struct run *run, int32_t node, void *bits, siz
 
 /* Refuses a run of ranks that have made different plans (code ranks-differ). */
 enum ts_status ts_run_compare_plans(const struct ts_plan *plan, struct ts_diag *diag);
+/* Notes which rank this is, and its device, where a device has failed: equal devices may stand in several machines. */
+void ts_run_name_rank(const struct run *run);
 /* Adds slices to the reduction of an input; `slices` NULL: this rank has none of them in this round. The total of a
  * reduction that is not exact goes from rank to rank with the slabs, so that its sums are those of one process. */
 enum ts_status ts_run_add(struct run *run, int32_t node, int input, const struct ts_image *slices);
 /* Ends a round for this input: the total comes to rank 0. */
 void ts_run_return_total(struct run *run, int32_t node, int input);
-/* Gives all ranks the total of an input, at the end of a pass. */
+/* At the end of a pass, bring the total of an input to host memory, and give all ranks the total of all. */
+enum ts_status ts_run_collect_total(struct run *run, int32_t node, int input);
 void ts_run_join_totals(struct run *run, int32_t node, int input);
-/* Hands slices of an output to the writer, which is on rank 0. */
-enum ts_status ts_run_send(struct run *run, int32_t node, const struct ts_image *slices);
-/* Takes slices of an output from another rank and hands them to the writer where `status` is TS_OK. Returns what comes
- * of it. */
-enum ts_status ts_run_receive(struct run *run, int from, int32_t node, struct ts_image *slices, enum ts_status status);
+/* Hand slices of an output, which lie in host memory, to the writer; or 1 to RUN_CHUNKS chunks of it, which lie encoded
+ * in `data`. The writer is on rank 0, and from another rank they go there: `last` of them ends what this rank owes it
+ * of the output's slab. */
+enum { RUN_CHUNKS = 128 };
+struct run_chunk {
+    uint64_t offset, bytes; /* in `data`, in rising order */
+};
+enum ts_status ts_run_hand_slices(struct run *run, int32_t node, const struct ts_image *slices, bool last);
+enum ts_status ts_run_hand_chunks(struct run *run, int32_t node, const struct run_chunk *chunks, int64_t n,
+                                  const unsigned char *data, bool last);
+/* Tells rank 0 that this rank has failed with what it still owes. */
+void ts_run_send_failure(struct run *run);
+/* Takes the slab of an output from another rank and hands it to the writer where `status` is TS_OK. Returns what comes
+ * of it; the failure of the other rank is its own to report. `slices` describes the slab. */
+enum ts_status ts_run_receive(struct run *run, int from, int32_t node, const struct ts_image *slices,
+                              enum ts_status status);
 /* Gives all ranks the rows of tables that any has filled in; and at the end of a run what they know of the inputs'
  * slices, and the bits of outputs. */
 enum ts_status ts_run_unite_tables(struct run *run, enum ts_status status);

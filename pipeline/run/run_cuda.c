@@ -313,6 +313,11 @@ static enum ts_status device_bring_total(struct run *run, int from, int32_t node
                                       other->reached);
 }
 
+static enum ts_status device_collect(struct run *run, int32_t node, int input)
+{
+    return ts_cuda_driver_collect(run->nodes[node].driver, input);
+}
+
 static enum ts_status device_load(struct run *run, void *data, const void *host, size_t bytes)
 {
     const struct device *device = run->back;
@@ -334,6 +339,8 @@ const struct run_back_end ts_run_cuda = {
     .use = device_use,
     .settle = device_settle,
     .bring_total = device_bring_total,
+    .collect = device_collect,
+    .leave = ts_run_cuda_move,
     .begin_call = ts_run_cuda_begin_call,
     .end_call = ts_run_cuda_end_call,
     .allocate = device_allocate,

@@ -57,6 +57,7 @@ struct arrival {
     struct ts_image slices;        /* in pinned memory */
     const struct encoder *encoder; /* NULL: values. Else chunks [first, end) of the slab's, in slices.data */
     int64_t first, end;
+    bool last; /* it ends the output's slab */
 };
 
 /* Work in the queue CUDA_COMPUTE, between two points. The events are created when they are first used. */
@@ -154,8 +155,8 @@ enum ts_status ts_run_cuda_half_report(struct run *run);
 /* Notes an output's slab for download, as run_back_end.write. */
 enum ts_status ts_run_cuda_write(struct run *run, int32_t node, const struct ts_image *slices);
 /* Keeps the downloads of computed slabs moving on all devices, and hands to the writer what has arrived, in the slabs'
- * order. It waits for the slabs up to
- * this one, and for no other: while the writer is full the next slab is read. */
+ * order. It waits for the slabs up to this one, and for no other: while the writer is full the next slab is read. Where
+ * there are several ranks, no later slab is handed over. */
 enum ts_status ts_run_cuda_move(struct run *run, int64_t slab_number);
 
 #endif

@@ -71,6 +71,15 @@ static enum ts_status call(struct run *run, struct encoder *encoder, int copy, c
                            ts_cuda_stream(device->session, CUDA_COMPUTE), run->diag);
 }
 
+/* Several ranks have slabs of whole chunks (ts_plan_slab_unit), so that none waits: the first one is that of the slab.
+ */
+static void begin_slab(struct encoder *encoder, int64_t z)
+{
+    const struct chunk_grid *grid = &encoder->plan.grid;
+    encoder->filled = encoder->left = 0;
+    encoder->next_chunk = grid->split == 0 ? z / grid->chunk[0] : z * (grid->n_chunks / grid->n[0]);
+}
+
 /* Brings the values that wait for their chunk to be whole to the front, from the device that has them. Its next slab
  * overwrites them, and waits for all devices between. Less than a chunk waits, behind at least one that was encoded, so
  * that the two do not overlap. */
@@ -101,7 +110,11 @@ enum ts_status ts_run_cuda_encode(struct run *run, int32_t node, const struct ts
     struct encoder *encoder = device->encoders[node];
     const int copy = ts_run_cuda_place(run, run->slab_number);
     size_t from = 0, at = 0, bytes = 0, last;
-    enum ts_status status = bring_values(run, node, encoder);
+    enum ts_status status = TS_OK;
+    if (run->plan->n_ranks > 1)
+        begin_slab(encoder, slices->z_first);
+    else
+        status = bring_values(run, node, encoder);
     if (status == TS_OK)
         status = ts_run_cuda_leave(run, node, slices, encoder->values + encoder->filled, &bytes);
     if (status == TS_OK)

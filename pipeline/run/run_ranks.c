@@ -11,6 +11,9 @@
 #include <string.h>
 
 #include "io/source/source_slices.h"
+#ifdef TS_HAVE_CUDA
+#include "cuda/device/driver.h"
+#endif
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/ranks/ranks.h"
 #include "pipeline/run/run.h"
@@ -37,7 +40,8 @@ static uint64_t add_node(uint64_t hash, const struct plan_node *node)
 
 enum ts_status ts_run_compare_plans(const struct ts_plan *plan, struct ts_diag *diag)
 {
-    const int64_t numbers[] = {plan->n_passes, plan->n_volumes, plan->slab_slices, plan->n_nodes};
+    const int64_t numbers[] = {plan->n_passes, plan->n_volumes,    plan->slab_slices,
+                               plan->n_nodes,  plan->cuda != NULL, plan->n_devices};
     uint64_t hash = add_bytes(0xCBF29CE484222325, numbers, sizeof numbers);
     char *chain = ts_chain_canonical(plan->chain);
     if (chain)
@@ -58,6 +62,19 @@ enum ts_status ts_run_compare_plans(const struct ts_plan *plan, struct ts_diag *
     return ts_diag_hint(diag, "the inputs must be the same on every machine");
 }
 
+void ts_run_name_rank(const struct run *run)
+{
+    const struct ts_plan *plan = run->plan;
+    bool failed = false;
+    for (size_t i = 0; i < ts_diag_count(run->diag); i++) {
+        const struct ts_diag_record *record = ts_diag_get(run->diag, i);
+        failed |= record->severity == TS_ERROR && !strncmp(record->code, "cuda-", 5);
+    }
+    if (failed && plan->n_ranks > 1)
+        ts_diag_note(run->diag, &(struct diag_site){.code = "ranks-device"}, "this is rank %d of %d, on %s (%s)",
+                     plan->rank, plan->n_ranks, plan->device, plan->cuda ? plan->cuda->name : "");
+}
+
 /* ---- totals ------------------------------------------------------------------------------------ */
 
 static struct stage_reduced *reduced_of(const struct run *run, int32_t node)
@@ -65,18 +82,38 @@ static struct stage_reduced *reduced_of(const struct run *run, int32_t node)
     return run->nodes[node].driver->reduced;
 }
 
-static bool is_exact(const struct run *run, int32_t node)
+/* Totals of CUDA devices may be joined in any grouping (cuda_reduction.reduce), as those that are exact. */
+static bool joins_at_end(const struct run *run, int32_t node)
 {
-    return run->plan->nodes[node].context.stage->reduction->exact;
+    return run->plan->cuda || run->plan->nodes[node].context.stage->reduction->exact;
 }
 
-static void send_total(const struct stage_reduced *reduced, int input, int to)
+/* Returns the bytes of 64-bit counts of which the total consists, where a device ends the reduction itself; else 0. */
+static size_t counts_bytes(const struct run *run, int32_t node, int input)
+{
+#ifdef TS_HAVE_CUDA
+    if (run->plan->cuda)
+        return ts_cuda_driver_counts(run->nodes[node].driver, input);
+#endif
+    (void)run;
+    (void)node;
+    (void)input;
+    return 0;
+}
+
+static size_t total_bytes(const struct run *run, int32_t node, int input)
+{
+    const size_t counts = counts_bytes(run, node, input);
+    return counts > 0 ? counts : ts_stage_reduced_sum_bytes(reduced_of(run, node), input);
+}
+
+static void send_total(const struct stage_reduced *reduced, int input, size_t bytes, int to)
 {
     const void *total = ts_stage_reduced_sum(reduced, input);
     const bool begun = total != NULL;
     ts_ranks_send(to, &begun, sizeof begun);
     if (begun)
-        ts_ranks_send(to, total, ts_stage_reduced_sum_bytes(reduced, input));
+        ts_ranks_send(to, total, bytes);
 }
 
 static void receive_total(struct stage_reduced *reduced, int input, int from)
@@ -105,7 +142,7 @@ enum ts_status ts_run_add(struct run *run, int32_t node, int input, const struct
 {
     const struct ts_plan *plan = run->plan;
     struct awaited awaited = {.input = input, .from = plan->rank - 1};
-    if (plan->n_ranks == 1 || is_exact(run, node))
+    if (plan->n_ranks == 1 || joins_at_end(run, node))
         return slices ? ts_driver_add(run->nodes[node].driver, input, slices) : TS_OK;
     awaited.reduced = reduced_of(run, node);
     if (slices)
@@ -113,34 +150,74 @@ enum ts_status ts_run_add(struct run *run, int32_t node, int input, const struct
     else if (plan->rank > 0)
         await(&awaited);
     if (plan->rank + 1 < plan->n_ranks)
-        send_total(awaited.reduced, input, plan->rank + 1);
+        send_total(awaited.reduced, input, ts_stage_reduced_sum_bytes(awaited.reduced, input), plan->rank + 1);
     return TS_OK;
 }
 
 void ts_run_return_total(struct run *run, int32_t node, int input)
 {
     const int last = run->plan->n_ranks - 1;
-    if (last == 0 || is_exact(run, node))
+    if (last == 0 || joins_at_end(run, node))
         return;
     if (run->plan->rank == last)
-        send_total(reduced_of(run, node), input, 0);
+        send_total(reduced_of(run, node), input, total_bytes(run, node, input), 0);
     else if (run->plan->rank == 0)
         receive_total(reduced_of(run, node), input, last);
 }
 
-/* Rank 0 joins the totals of the others to its own, which may come in any grouping. */
-static void join_exact(struct stage_reduced *reduced, int input, const struct ts_plan *plan)
+/* Adds counts up: `to` is the total of this rank, where it has any. */
+static void join_counts(struct stage_reduced *reduced, int input, const uint64_t *counts, size_t bytes)
 {
-    if (plan->rank > 0)
-        send_total(reduced, input, 0);
-    for (int from = 1; plan->rank == 0 && from < plan->n_ranks; from++) {
+    const bool begun = ts_stage_reduced_sum(reduced, input) != NULL;
+    uint64_t *total = ts_stage_reduced_total(reduced, input);
+    for (size_t i = 0; i < bytes / sizeof *total; i++)
+        total[i] = begun ? total[i] + counts[i] : counts[i];
+}
+
+/* Rank 0 joins the totals of the others to its own, which may come in any grouping. */
+static void join_all(struct run *run, int32_t node, int input, size_t bytes)
+{
+    struct stage_reduced *reduced = reduced_of(run, node);
+    if (run->plan->rank > 0)
+        send_total(reduced, input, bytes, 0);
+    for (int from = 1; run->plan->rank == 0 && from < run->plan->n_ranks; from++) {
+        void *total = ts_stage_reduced_spare(reduced);
         bool begun;
         ts_ranks_receive(from, &begun, sizeof begun);
         if (!begun)
             continue;
-        ts_ranks_receive(from, ts_stage_reduced_spare(reduced), ts_stage_reduced_sum_bytes(reduced, input));
-        ts_stage_reduced_join(reduced, input, ts_stage_reduced_spare(reduced));
+        ts_ranks_receive(from, total, bytes);
+        if (counts_bytes(run, node, input) > 0)
+            join_counts(reduced, input, total, bytes);
+        else
+            ts_stage_reduced_join(reduced, input, total);
     }
+}
+
+/* Gives every device of this rank the total that device 0 has. */
+static void spread(struct run *run, int32_t node, int input, size_t bytes)
+{
+    const void *total = ts_stage_reduced_sum(run->devices[0].nodes[node].driver->reduced, input);
+    for (int device = 1; total && device < run->plan->n_devices; device++)
+        memcpy(ts_stage_reduced_total(run->devices[device].nodes[node].driver->reduced, input), total, bytes);
+}
+
+enum ts_status ts_run_collect_total(struct run *run, int32_t node, int input)
+{
+    int *device = &run->results[node].totals[input];
+    if (run->plan->n_ranks == 1 || !run->back_end->collect || *device < 0)
+        return TS_OK;
+    enum ts_status status = ts_run_use(run, *device);
+    if (status == TS_OK)
+        status = run->back_end->collect(run, node, input);
+    const size_t bytes = total_bytes(run, node, input);
+    struct stage_reduced *first = run->devices[0].nodes[node].driver->reduced, *own = reduced_of(run, node);
+    const void *total = ts_stage_reduced_sum(own, input);
+    if (status == TS_OK && total && own != first)
+        memcpy(ts_stage_reduced_total(first, input), total, bytes);
+    *device = -1;
+    const enum ts_status back = ts_run_use(run, 0);
+    return status == TS_OK ? back : status;
 }
 
 void ts_run_join_totals(struct run *run, int32_t node, int input)
@@ -148,31 +225,97 @@ void ts_run_join_totals(struct run *run, int32_t node, int input)
     struct stage_reduced *reduced = reduced_of(run, node);
     if (run->plan->n_ranks == 1)
         return;
-    if (is_exact(run, node))
-        join_exact(reduced, input, run->plan);
+    const size_t bytes = total_bytes(run, node, input);
+    if (joins_at_end(run, node))
+        join_all(run, node, input, bytes);
     bool begun = ts_stage_reduced_sum(reduced, input) != NULL;
     ts_ranks_share(&begun, sizeof begun);
     if (begun)
-        ts_ranks_share(ts_stage_reduced_total(reduced, input), ts_stage_reduced_sum_bytes(reduced, input));
+        ts_ranks_share(ts_stage_reduced_total(reduced, input), bytes);
     else
         ts_stage_reduced_forget(reduced, input);
+    spread(run, node, input, bytes);
 }
 
 /* ---- outputs ----------------------------------------------------------------------------------- */
 
-enum ts_status ts_run_send(struct run *run, int32_t node, const struct ts_image *slices)
+/* What goes to rank 0 of an output; slices or chunks follow it. */
+struct message {
+    int64_t slices, chunks;
+    uint64_t bytes;
+    int32_t last, failed; /* failed: the rank has failed, and nothing follows */
+    struct run_chunk places[RUN_CHUNKS];
+};
+
+static void send_part(struct run *run, const struct message *message, const void *data)
 {
+    ts_ranks_send(0, message, sizeof *message);
+    if (message->bytes > 0)
+        ts_ranks_send(0, data, message->bytes);
+    run->owed -= message->last;
+}
+
+enum ts_status ts_run_hand_slices(struct run *run, int32_t node, const struct ts_image *slices, bool last)
+{
+    const struct message message = {.slices = slices->axes[0].n, .bytes = ts_image_bytes(slices), .last = last};
     if (run->plan->rank == 0)
-        return run->back_end->write(run, node, slices);
-    ts_ranks_send(0, slices->data, ts_image_bytes(slices));
+        return ts_run_put(run, node, slices);
+    send_part(run, &message, slices->data);
     return TS_OK;
 }
 
-enum ts_status ts_run_receive(struct run *run, int from, int32_t node, struct ts_image *slices, enum ts_status status)
+/* Hands encoded chunks to the writer, which owns each from then on. */
+static enum ts_status put_chunks(struct run *run, int32_t node, const struct run_chunk *chunks, int64_t n,
+                                 const unsigned char *data)
 {
-    slices->data = run->received;
-    ts_ranks_receive(from, slices->data, ts_image_bytes(slices));
-    return status == TS_OK ? run->back_end->write(run, node, slices) : status;
+    enum ts_status status = TS_OK;
+    for (int64_t i = 0; status == TS_OK && i < n; i++) {
+        void *encoded = malloc(chunks[i].bytes);
+        if (!encoded)
+            return ts_diag_no_memory(run->diag, chunks[i].bytes);
+        memcpy(encoded, data + chunks[i].offset, chunks[i].bytes);
+        status = ts_hdf5_write_chunk_take(run->writer, run->results[node].dataset, encoded, chunks[i].bytes);
+    }
+    return status;
+}
+
+enum ts_status ts_run_hand_chunks(struct run *run, int32_t node, const struct run_chunk *chunks, int64_t n,
+                                  const unsigned char *data, bool last)
+{
+    if (run->plan->rank == 0)
+        return put_chunks(run, node, chunks, n, data);
+    struct message message = {.chunks = n, .bytes = chunks[n - 1].offset + chunks[n - 1].bytes, .last = last};
+    memcpy(message.places, chunks, (size_t)n * sizeof *chunks);
+    send_part(run, &message, data);
+    return TS_OK;
+}
+
+void ts_run_send_failure(struct run *run)
+{
+    while (run->owed > 0)
+        send_part(run, &(struct message){.last = true, .failed = true}, NULL);
+}
+
+enum ts_status ts_run_receive(struct run *run, int from, int32_t node, const struct ts_image *slices,
+                              enum ts_status status)
+{
+    struct message message = {0};
+    struct ts_image part = *slices;
+    part.data = run->received;
+    part.dtype = run->plan->cuda && ts_plan_device_rounds(run->plan, node) ? TS_F16 : part.dtype;
+    while (!message.last) {
+        ts_ranks_receive(from, &message, sizeof message);
+        if (message.bytes > 0)
+            ts_ranks_receive(from, run->received, message.bytes);
+        run->lost |= message.failed;
+        part.axes[0].n = message.slices;
+        if (status == TS_OK && !run->lost && message.chunks > 0)
+            status = put_chunks(run, node, message.places, message.chunks, run->received);
+        else if (status == TS_OK && !run->lost)
+            status = ts_run_put(run, node, &part);
+        part.z_first += message.slices;
+    }
+    return status;
 }
 
 /* ---- what each rank knows of its slices -------------------------------------------------------- */
@@ -230,17 +373,54 @@ static enum ts_status unite_facts(const struct source *source, const char *name,
     return status;
 }
 
+/* Gives all ranks the bits of an output. Those of a device go by way of host memory. */
+static enum ts_status unite_saved(struct run *run, int32_t node)
+{
+    const size_t bytes = ts_plan_saved_bytes(run->plan, node);
+    if (!run->plan->cuda) {
+        ts_ranks_unite(run->nodes[node].saved, bytes);
+        return TS_OK;
+    }
+    void *bits = malloc(bytes);
+    enum ts_status status = bits ? ts_run_fetch_saved(run, node, bits, bytes) : ts_diag_no_memory(run->diag, bytes);
+    status = ts_ranks_agree(status);
+    if (status == TS_OK) {
+        ts_ranks_unite(bits, bytes);
+        status = run->back_end->load(run, run->nodes[node].saved, bits, bytes);
+    }
+    free(bits);
+    return status;
+}
+
+/* Reports to the writer which values halves could not hold, on all ranks. */
+static void unite_largest(struct run *run, int32_t node)
+{
+    float *largest = &run->results[node].largest;
+    uint32_t bits;
+    memcpy(&bits, largest, sizeof bits); /* positive floats are ordered as their bits */
+    int64_t least[] = {-(int64_t)bits, 0};
+    ts_ranks_least(TS_OK, least);
+    bits = (uint32_t)-least[0];
+    memcpy(largest, &bits, sizeof bits);
+    if (run->writer && run->results[node].dataset >= 0)
+        ts_hdf5_note_largest(run->writer, run->results[node].dataset, *largest);
+}
+
 enum ts_status ts_run_unite_slices(struct run *run, enum ts_status status)
 {
+    const struct ts_plan *plan = run->plan;
     status = ts_ranks_agree(status);
-    if (status != TS_OK || run->plan->n_ranks == 1)
+    for (int32_t i = 0; status == TS_OK && plan->cuda && i < plan->n_nodes; i++)
+        unite_largest(run, i);
+    if (status != TS_OK || plan->n_ranks == 1)
         return status;
-    for (int32_t i = 0; i < run->plan->n_nodes; i++) {
-        const struct source *source = run->plan->nodes[i].source;
-        const enum ts_status united = source ? unite_facts(source, run->plan->nodes[i].label, run->diag) : TS_OK;
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        const struct source *source = plan->nodes[i].source;
+        const enum ts_status united = source ? unite_facts(source, plan->nodes[i].label, run->diag) : TS_OK;
         status = status == TS_OK ? united : status;
-        if (run->nodes[i].saved)
-            ts_ranks_unite(run->nodes[i].saved, ts_plan_saved_bytes(run->plan, i));
     }
+    for (int32_t i = 0; status == TS_OK && i < plan->n_nodes; i++)
+        if (ts_plan_saved_bytes(plan, i) > 0)
+            status = unite_saved(run, i);
     return ts_ranks_agree(status);
 }

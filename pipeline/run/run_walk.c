@@ -203,6 +203,15 @@ static int64_t place_of(const struct run *run, int32_t i, int64_t z)
     return z + (place > 0 ? place * node->out.axes[0].n : 0);
 }
 
+/* Counts the outputs of which this pass writes slices. */
+static int count_written(const struct run *run, int32_t domain)
+{
+    int n = 0;
+    for (int32_t i = 0; i < run->plan->n_nodes; i++)
+        n += is_written(run, i, domain);
+    return n;
+}
+
 /* Sends slices of the outputs to where they are written, and keeps which of their pixels are valid. */
 static enum ts_status write_own(struct run *run, int32_t domain, int64_t z, int64_t n)
 {
@@ -216,7 +225,7 @@ static enum ts_status write_own(struct run *run, int32_t domain, int64_t z, int6
             status = plan->on_slices(plan->slices_user, i, &slices);
         slices.z_first = place_of(run, i, z);
         if (status == TS_OK)
-            status = ts_run_send(run, i, &slices);
+            status = run->back_end->write(run, i, &slices);
         if (status == TS_OK)
             status = ts_run_save_valid(run, i, &slices);
     }
@@ -235,7 +244,6 @@ static enum ts_status write_others(struct run *run, int32_t domain, int64_t roun
             if (!is_written(run, i, domain))
                 continue;
             struct ts_image slices = plan->nodes[i].out;
-            slices.axes[0].n = n;
             slices.z_first = place_of(run, i, z);
             status = ts_run_receive(run, rank, i, &slices, status);
         }
@@ -243,9 +251,8 @@ static enum ts_status write_others(struct run *run, int32_t domain, int64_t roun
     return status;
 }
 
-/* Hands the slab to those that it was computed for: reductions and the file. n == 0: the rank has none in this round.
- */
-static enum ts_status serve_demands(struct run *run, int32_t domain, int64_t round, int64_t z, int64_t n)
+/* Hands the slab to reductions. n == 0: the rank has none in this round. */
+static enum ts_status reduce_slab(struct run *run, int32_t domain, int64_t z, int64_t n)
 {
     const struct ts_plan *plan = run->plan;
     enum ts_status status = TS_OK;
@@ -255,9 +262,59 @@ static enum ts_status serve_demands(struct run *run, int32_t domain, int64_t rou
         for (int input = 0; input < STAGE_INPUTS; input++)
             if (reduces(run, i, input, domain, NULL, NULL))
                 ts_run_return_total(run, i, input);
+    return status;
+}
+
+/* The slabs of all ranks leave that were computed in the round of a slab number. Where the back end has only enqueued
+ * its work this is an earlier round, so that the device has the later ones to work on meanwhile. All ranks call it
+ * together, whatever their status is. */
+static enum ts_status let_leave(struct run *run, int32_t domain, int64_t slab_number, enum ts_status status)
+{
+    const struct ts_plan *plan = run->plan;
+    const int64_t round = (slab_number - run->first_slab) * plan->slab_slices * plan->n_ranks;
+    int64_t z;
+    const int64_t n = ts_plan_slab_of(plan->rank, plan->nodes[domain].out.axes[0].n, round, plan->slab_slices, &z);
+    run->owed = plan->rank > 0 && n > 0 ? count_written(run, domain) : 0;
     if (status == TS_OK && n > 0)
-        status = write_own(run, domain, z, n);
+        status = run->back_end->leave ? run->back_end->leave(run, slab_number) : write_own(run, domain, z, n);
+    ts_run_send_failure(run);
     return write_others(run, domain, round, status);
+}
+
+/* Returns how many rounds after its own a slab leaves. A device that is about to begin a slab needs the memory of the
+ * one that it began PLAN_RING slabs before. */
+static int64_t rounds_behind(const struct run *run)
+{
+    return run->back_end->leave ? PLAN_RING * run->plan->n_devices - 1 : 0;
+}
+
+/* Hands the slab to the file. */
+static enum ts_status write_slab(struct run *run, int32_t domain, int64_t z, int64_t n, enum ts_status status)
+{
+    const bool enqueues = run->plan->n_ranks == 1 || run->back_end->leave;
+    const int64_t behind = rounds_behind(run);
+    if (enqueues && status == TS_OK && n > 0)
+        status = write_own(run, domain, z, n);
+    if (status == TS_OK && n > 0)
+        status = run->back_end->end_slab(run);
+    if (run->plan->n_ranks > 1 && run->slab_number - behind >= run->first_slab)
+        status = let_leave(run, domain, run->slab_number - behind, status);
+    return status;
+}
+
+/* Lets the last slabs of a domain leave. */
+static enum ts_status write_rest(struct run *run, int32_t domain, enum ts_status status)
+{
+    const int64_t behind = rounds_behind(run);
+    if (run->plan->n_ranks == 1 || behind == 0)
+        return status;
+    status = ts_ranks_agree(status);
+    if (status != TS_OK)
+        return status;
+    for (int64_t slab = run->slab_number - behind; slab < run->slab_number; slab++)
+        if (slab >= run->first_slab)
+            status = let_leave(run, domain, slab, status);
+    return status;
 }
 
 /* A stage has failed. Upstream stages that only check values, such as minus_log, report at the end of a pass. This pass
@@ -353,9 +410,7 @@ static enum ts_status run_round(struct run *run, int32_t domain, int64_t round)
     enum ts_status status = n > 0 ? compute_slab(run, domain, round, z, n) : TS_OK;
     status = ts_ranks_agree(status);
     if (status == TS_OK)
-        status = serve_demands(run, domain, round, z, n);
-    if (status == TS_OK && n > 0)
-        status = run->back_end->end_slab(run);
+        status = write_slab(run, domain, z, n, reduce_slab(run, domain, z, n));
     struct plan_step *swap = run->now;
     run->now = run->next;
     run->next = swap;
@@ -396,6 +451,7 @@ static enum ts_status run_domain(struct run *run, int32_t domain, void (*on_slab
     plan_first(run, domain);
     while (run->slab_number % plan->n_devices != 0)
         run->slab_number++;
+    run->first_slab = run->slab_number;
     for (int64_t round = 0; status == TS_OK && round < nz; round += all) {
         const int64_t n = nz - round < all ? nz - round : all;
         if (atomic_load(&plan->stop))
@@ -411,17 +467,24 @@ static enum ts_status run_domain(struct run *run, int32_t domain, void (*on_slab
         run->slices_done += n;
         on_slab(run);
     }
-    return ts_run_use(run, 0);
+    status = write_rest(run, domain, status);
+    const enum ts_status back = ts_run_use(run, 0);
+    return status == TS_OK ? back : status;
 }
 
-/* Ends the reductions over volumes of which this pass was a round. All totals are joined before anything can fail on
- * one of the ranks. */
+/* Ends the reductions over volumes of which this pass was a round. While totals are joined nothing can fail on one of
+ * the ranks alone. */
 static enum ts_status finish_reductions(struct run *run)
 {
     const struct ts_plan *plan = run->plan;
     bool reduced[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES] = {false};
     enum ts_status status = TS_OK;
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
+        for (int input = 0; status == TS_OK && input < STAGE_INPUTS; input++)
+            if (ts_plan_reduces(plan, run->pass, i, input))
+                status = ts_run_collect_total(run, i, input);
+    status = ts_ranks_agree(status);
+    for (int32_t i = plan->n_sources; status == TS_OK && i < plan->n_nodes; i++)
         for (int input = 0; input < STAGE_INPUTS; input++)
             if (ts_plan_reduces(plan, run->pass, i, input)) {
                 ts_run_join_totals(run, i, input);

@@ -77,7 +77,8 @@ static enum ts_status start_piece(struct run *run)
     const void *from = download->encoder ? take_chunks(run, download, arrival, &down->bytes[place])
                                          : take_slices(run, download, arrival, &down->bytes[place]);
     arrival->slices.data = down->pieces[place];
-    if (download->encoder ? download->first == download->end : download->slices.axes[0].n == 0) {
+    arrival->last = download->encoder ? download->first == download->end : download->slices.axes[0].n == 0;
+    if (arrival->last) {
         device->first_download = (device->first_download + 1) % device->most_downloads;
         device->n_downloads--;
     }
@@ -109,20 +110,22 @@ static bool can_start(struct run *run, int64_t slab_number, enum ts_status *stat
     return *status == TS_OK && download->slab_number <= slab_number;
 }
 
-/* Hands the encoded chunks of a piece to the writer, which owns each from then on. */
-static enum ts_status write_chunks(struct run *run, const struct arrival *arrival)
+/* Hands the encoded chunks of a piece over. */
+static enum ts_status hand_chunks(struct run *run, const struct arrival *arrival)
 {
-    const struct encoded_chunk *first = chunk_of(run, arrival->encoder, arrival->slab_number, arrival->first);
+    const uint64_t start = chunk_of(run, arrival->encoder, arrival->slab_number, arrival->first)->place->offset;
+    const unsigned char *piece = arrival->slices.data;
+    struct run_chunk chunks[RUN_CHUNKS];
     enum ts_status status = TS_OK;
-    for (int64_t i = arrival->first; status == TS_OK && i < arrival->end; i++) {
-        const struct cuda_deflate_place *place = chunk_of(run, arrival->encoder, arrival->slab_number, i)->place;
-        void *encoded = malloc((size_t)place->bytes);
-        if (!encoded)
-            return ts_diag_no_memory(run->diag, (size_t)place->bytes);
-        memcpy(encoded, (const unsigned char *)arrival->slices.data + (place->offset - first->place->offset),
-               (size_t)place->bytes);
-        status =
-            ts_hdf5_write_chunk_take(run->writer, run->results[arrival->node].dataset, encoded, (size_t)place->bytes);
+    for (int64_t i = arrival->first, n; status == TS_OK && i < arrival->end; i += n) {
+        const uint64_t from = chunk_of(run, arrival->encoder, arrival->slab_number, i)->place->offset;
+        for (n = 0; n < RUN_CHUNKS && i + n < arrival->end; n++) {
+            const struct cuda_deflate_place *place =
+                chunk_of(run, arrival->encoder, arrival->slab_number, i + n)->place;
+            chunks[n] = (struct run_chunk){place->offset - from, place->bytes};
+        }
+        status = ts_run_hand_chunks(run, arrival->node, chunks, n, piece + (from - start),
+                                    arrival->last && i + n == arrival->end);
     }
     return status;
 }
@@ -163,13 +166,14 @@ static bool hand_over(struct run *run, int64_t slab_number, enum ts_status *stat
     if (device->n_arrived == device->down.n_used)
         return false;
     if (arrival->slab_number > slab_number &&
-        (!ts_cuda_event_passed(copied) || (run->writer && ts_hdf5_is_full(run->writer))))
+        (run->plan->n_ranks > 1 || !ts_cuda_event_passed(copied) || (run->writer && ts_hdf5_is_full(run->writer))))
         return false;
     *status = ts_cuda_host_waits(device->session, copied);
     if (*status == TS_OK)
         *status = ts_run_cuda_trace_piece(run, TRACE_DOWNLOAD, &device->down, place);
     if (*status == TS_OK)
-        *status = arrival->encoder ? write_chunks(run, arrival) : ts_run_put(run, arrival->node, &arrival->slices);
+        *status = arrival->encoder ? hand_chunks(run, arrival)
+                                   : ts_run_hand_slices(run, arrival->node, &arrival->slices, arrival->last);
     device->n_arrived++;
     return true;
 }
