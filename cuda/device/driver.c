@@ -4,7 +4,7 @@
  * reduction stay on the device over all slabs of a round. Then either the stage's own launcher makes the results there,
  * or the partials are copied to the host, the stage's finish() makes the results, and they are copied back.
  */
-#include "cuda/device/driver.h"
+#include "cuda/device/driver_state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,35 +13,10 @@
 #include "cuda/device/driver_bytes.h"
 #include "cuda/device/fft.h"
 #include "cuda/device/launch.h"
-#include "cuda/device/packed.h"
 #include "cuda/device/texture.h"
 #include "cuda/device/validity.h"
 #include "stages/engine/border.h"
 #include "stages/engine/validity.h"
-
-struct cuda_driver {
-    struct stage_driver base;
-    struct cuda_session *session;
-    const struct stage_cuda *cuda;
-    bool per_slice, finishes;
-    bool begun[STAGE_INPUTS];
-    void *partials[STAGE_INPUTS];
-    struct ts_image tables[STAGE_TABLES]; /* whole, of those that the map writes */
-    int n_tables;
-    void *results, *scratch, *constants, *pinned;
-    void *outside; /* a slice of the border's constant, where the stage pads with one */
-    struct cuda_fft *transforms[STAGE_TRANSFORMS];
-    struct cuda_texture_set *textures; /* of the inputs of map() so far */
-    size_t host_result_bytes, constants_bytes;
-    struct cuda_timer *timer;
-    const struct cuda_reporting *reporting; /* NULL: nobody asks how far the map is */
-    struct cuda_packed packed;              /* used where pixels are left out */
-};
-
-static struct cuda_driver *cuda_of(struct stage_driver *driver)
-{
-    return (struct cuda_driver *)driver;
-}
 
 /* ---- set-up ------------------------------------------------------------------------------------ */
 
@@ -55,13 +30,6 @@ static enum ts_status allocate_cleared(struct cuda_driver *driver, size_t bytes,
 {
     *at = ts_cuda_allocate(driver->session, bytes);
     return *at ? fill(driver, *at, bytes) : TS_RUN_FAILED;
-}
-
-static enum ts_status copy_and_wait(struct cuda_driver *driver, enum cuda_direction direction, void *to,
-                                    const void *from, size_t bytes)
-{
-    const enum ts_status status = ts_cuda_copy(driver->session, CUDA_COMPUTE, direction, to, from, bytes);
-    return status == TS_OK ? ts_cuda_wait(driver->session, CUDA_COMPUTE) : status;
 }
 
 /* Partials start out as zeros because the gaps between those of slices are copied along. */
@@ -129,8 +97,8 @@ static enum ts_status write_constants(struct cuda_driver *driver)
     if (driver->constants_bytes == 0)
         return TS_OK;
     driver->cuda->constants(context, driver->pinned);
-    return copy_and_wait(driver, CUDA_TO_DEVICE, driver->constants, driver->pinned,
-                         driver->cuda->constants_bytes(context));
+    return ts_cuda_driver_copy(driver, CUDA_TO_DEVICE, driver->constants, driver->pinned,
+                               driver->cuda->constants_bytes(context));
 }
 
 /* Makes a slice of the border's constant on the host and copies it to the device. */
@@ -147,7 +115,7 @@ static enum ts_status create_outside(struct cuda_driver *driver)
     if (!slice)
         return ts_diag_no_memory(context->diag, bytes);
     ts_constant_fill(slice, context->in.dtype, ts_stage_reach(context).constant, (int64_t)ts_slice_count(&context->in));
-    const enum ts_status status = copy_and_wait(driver, CUDA_TO_DEVICE, driver->outside, slice, bytes);
+    const enum ts_status status = ts_cuda_driver_copy(driver, CUDA_TO_DEVICE, driver->outside, slice, bytes);
     free(slice);
     return status;
 }
@@ -301,33 +269,10 @@ static enum ts_status add(struct stage_driver *base, int input, const struct ts_
     return mark(driver, status);
 }
 
-enum ts_status ts_cuda_driver_bring_total(struct stage_driver *base, const struct stage_driver *of_other, int input,
-                                          struct cuda_event *reached)
-{
-    struct cuda_driver *driver = cuda_of(base);
-    const struct cuda_driver *other = (const struct cuda_driver *)of_other;
-    const size_t bytes = driver->cuda->reduction->partial_bytes(&base->context, input);
-    driver->begun[input] = other->begun[input];
-    if (bytes == 0 || !other->begun[input])
-        return TS_OK;
-    enum ts_status status = ts_cuda_event_record(other->session, reached, CUDA_COMPUTE);
-    if (status == TS_OK)
-        status = ts_cuda_queue_waits(driver->session, CUDA_COMPUTE, reached);
-    return status == TS_OK ? ts_cuda_copy(driver->session, CUDA_COMPUTE, CUDA_BETWEEN, driver->partials[input],
-                                          other->partials[input], bytes)
-                           : status;
-}
-
-size_t ts_cuda_driver_counts(const struct stage_driver *base, int input)
-{
-    const struct cuda_driver *driver = (const struct cuda_driver *)base;
-    return driver->finishes ? driver->cuda->reduction->partial_bytes(&base->context, input) : 0;
-}
-
 /* Copies to pinned memory and waits. */
 static enum ts_status fetch(struct cuda_driver *driver, const void *from, size_t bytes)
 {
-    return copy_and_wait(driver, CUDA_TO_HOST, driver->pinned, from, bytes);
+    return ts_cuda_driver_copy(driver, CUDA_TO_HOST, driver->pinned, from, bytes);
 }
 
 /* Copies the host's n results to the device, where each starts a stride after the last. */
@@ -336,24 +281,7 @@ static enum ts_status send_results(struct cuda_driver *driver, const void *resul
     const size_t stride = ts_cuda_result_stride(&driver->base.context), bytes = driver->host_result_bytes;
     for (int64_t i = 0; i < n; i++)
         memcpy((char *)driver->pinned + (size_t)i * stride, (const char *)results + (size_t)i * bytes, bytes);
-    return copy_and_wait(driver, CUDA_TO_DEVICE, driver->results, driver->pinned, (size_t)n * stride);
-}
-
-enum ts_status ts_cuda_driver_collect(struct stage_driver *base, int input)
-{
-    struct cuda_driver *driver = cuda_of(base);
-    const struct cuda_reduction *reduction = driver->cuda->reduction;
-    const size_t bytes = driver->begun[input] ? reduction->partial_bytes(&base->context, input) : 0;
-    driver->begun[input] = false;
-    if (bytes == 0)
-        return TS_OK;
-    void *total = ts_stage_reduced_total(base->reduced, input);
-    if (driver->finishes)
-        return copy_and_wait(driver, CUDA_TO_HOST, total, driver->partials[input], bytes);
-    const enum ts_status status = fetch(driver, driver->partials[input], bytes);
-    if (status == TS_OK)
-        reduction->collect(&base->context, input, driver->pinned, total);
-    return status;
+    return ts_cuda_driver_copy(driver, CUDA_TO_DEVICE, driver->results, driver->pinned, (size_t)n * stride);
 }
 
 static enum ts_status finish_on_host(struct cuda_driver *driver)
@@ -371,22 +299,12 @@ static enum ts_status finish_on_host(struct cuda_driver *driver)
     return status;
 }
 
-/* Brings a total that several processes have joined back to the device. */
-static enum ts_status return_counts(struct cuda_driver *driver)
-{
-    const void *total = ts_stage_reduced_sum(driver->base.reduced, 0);
-    if (!total)
-        return TS_OK;
-    ts_stage_reduced_forget(driver->base.reduced, 0);
-    return copy_and_wait(driver, CUDA_TO_DEVICE, driver->partials[0], total, ts_cuda_driver_counts(&driver->base, 0));
-}
-
 static enum ts_status finish(struct stage_driver *base)
 {
     struct cuda_driver *driver = cuda_of(base);
     const struct cuda_call call = call_of(driver);
     base->context.result = ts_stage_reduced_result(base->reduced);
-    enum ts_status status = driver->finishes ? return_counts(driver) : finish_on_host(driver);
+    enum ts_status status = driver->finishes ? ts_cuda_driver_return_counts(driver) : finish_on_host(driver);
     if (driver->finishes)
         status = mark(driver, status);
     if (driver->finishes && status == TS_OK)
