@@ -349,7 +349,7 @@ def wait_for(path):
 def a_checkpoint(folder):
     """SIGUSR1 to one rank stops all of them at a checkpoint, and a killed rank leaves one. As many ranks go on from it, or others."""
     make_inputs()
-    chain = f"dicom {STUDY} | nlm patch_size=5 patch_distance={15 if CUDA else 12} dimensions=3d | equalize | statistics scope=slice | hdf5 x.h5"
+    chain = f"dicom {STUDY} | nlm patch_size=5 patch_distance={10 if CUDA else 12} dimensions=3d | equalize | statistics scope=slice | hdf5 x.h5"
     one, out, kept = (os.path.join(folder, name) for name in ("one.h5", "out.h5", "out.h5.checkpoint"))
     run("run", chain, "-o", one, "--quiet", *ONE, cwd=INPUTS)
     for number, others in ((signal.SIGUSR1, 3), (signal.SIGUSR1, 1), (signal.SIGKILL, 3)):
