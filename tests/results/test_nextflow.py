@@ -13,7 +13,7 @@ import tempfile
 
 PROGRAM, SOURCE = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 MAIN, CONFIG = ((SOURCE / "datasets/workflows" / name).read_text() for name in ("main.nf", "nextflow.config"))
-CHAIN = "tomostage: 2\ninput: {dicom: x}\nstages: [{nlm: {patch_size: 5, patch_distance: 8, dimensions: 3d}}, statistics]\noutput: {hdf5: y.h5}\n"
+CHAIN = "tomostage: 2\ninput: {dicom: x}\nstages: [{nlm: {patch_size: 5, patch_distance: 9, dimensions: 3d}}, statistics]\noutput: {hdf5: y.h5}\n"
 
 
 def defaults():
@@ -50,7 +50,7 @@ def expect(what, found, expected):
 with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)
     (folder / "chain.yaml").write_text(CHAIN)
-    subprocess.run([PROGRAM, "phantom", "head", "-o", folder / "a study", "--size", "64", "--slices", "36", "--noise", "5", "--quiet"], check=True)
+    subprocess.run([PROGRAM, "phantom", "head", "-o", folder / "a study", "--size", "64", "--slices", "48", "--noise", "5", "--quiet"], check=True)
     (folder / "broken").mkdir()
     (folder / "broken/a.dcm").write_text("no DICOM")
     code, whole = attempt(folder, 0, "a study")
