@@ -139,7 +139,8 @@ static int64_t greatest_divisor(int64_t a, int64_t b)
 int64_t ts_plan_slab_unit(const struct ts_plan *plan)
 {
     int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
-    const int32_t n = plan->n_ranks > 1 && ts_plan_encodes(plan) ? ts_plan_outputs(plan, outputs) : 0;
+    const int32_t n =
+        plan->n_ranks > 1 && !plan->as_devices && ts_plan_encodes(plan) ? ts_plan_outputs(plan, outputs) : 0;
     int64_t unit = 1, nz = 1;
     for (int32_t i = 0; i < n; i++) {
         const int64_t slices = chunk_slices(plan, outputs[i]);

@@ -93,6 +93,7 @@ struct ts_plan {
     int64_t slab_slices;
     /* Slabs are dealt out to the ranks in turn (pipeline/ranks/ranks.h). One rank has number 0. */
     int rank, n_ranks;
+    bool as_devices;                   /* the ranks are those of a model, and stand for devices of one process */
     bool weighing;                     /* while choosing what to keep, which ignores reductions of a few slices */
     const char *device;                /* resolved: "cpu", "cuda:0" or "cuda:0,2"; the result records its kind alone */
     const char *device_note;           /* why `auto` chose the CPU, or NULL */

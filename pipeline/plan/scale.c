@@ -40,6 +40,7 @@ static void move_plan(struct ts_plan *plan, const struct machine *machine, const
 {
     const double gib = 1 << 30;
     plan->n_ranks = (int)row->ranks;
+    plan->as_devices = machine->gpus > 0 && row->nodes == 1;
     plan->n_devices = 1;
     plan->rank = 0;
     plan->writer_threads = (int)machine->cores;
