@@ -136,6 +136,7 @@ enum ts_status ts_plan_resolve(struct ts_plan *plan, int32_t index, struct ts_di
     const enum ts_status status =
         ts_stage_prepare(node->chain_stage->stage, &node->set, &plan->nodes[node->inputs[0]].out, references,
                          plan->threads, plan->cuda, diag, &node->context);
+    node->context.joined = plan->n_ranks > 1 && !plan->as_devices;
     if (status == TS_OK)
         node->out = node->context.out;
     return status;

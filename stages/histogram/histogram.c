@@ -228,12 +228,13 @@ bool ts_histogram_known_bins(const struct stage_context *context)
     return ts_histogram_fixed_bins(context) || context->round > 0;
 }
 
-/* Without a range the bins follow from the image's own counts, and a reference's cannot be binned before. */
+/* Without a range the bins follow from the image's own counts, and a reference's cannot be binned before. Neither can
+ * counts of a part of the image, which other processes complete. */
 bool ts_histogram_binned(const struct stage_context *context, int input)
 {
+    const bool whole = input == 0 && (!context->joined || ts_scope_is_slice(context));
     return context->device && ts_histogram_by_value(context, input) &&
-           ts_dtype_bytes(ts_stage_input(context, input)->dtype) == 2 &&
-           (input == 0 || ts_histogram_known_bins(context));
+           ts_dtype_bytes(ts_stage_input(context, input)->dtype) == 2 && (whole || ts_histogram_known_bins(context));
 }
 
 static bool streams_with_input(const struct stage_context *context, int reference)
@@ -299,12 +300,22 @@ static void reduce(const struct stage_context *context, int input, const struct 
     }
 }
 
+/* Both have the bins of the context. */
+static void merge_binned(const struct stage_context *context, struct histogram_binned *into,
+                         const struct histogram_binned *from)
+{
+    for (int64_t i = 0; i < params_of(context)->bins + BINS_EXTRA_SLOTS; i++)
+        into->slots[i] += from->slots[i];
+}
+
 static void merge(const struct stage_context *context, int input, void *into, const void *from)
 {
     if (ts_histogram_ranging(context))
         ts_value_range_merge(into, from);
     else if (input == 0 && labels_of(context))
         ts_label_counts_merge(into, from);
+    else if (ts_histogram_binned(context, input))
+        merge_binned(context, into, from);
     else if (ts_histogram_by_value(context, input))
         ts_value_counts_merge(into, from);
     else
