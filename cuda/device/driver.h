@@ -33,6 +33,8 @@ enum ts_status ts_cuda_driver_bring_total(struct stage_driver *driver, const str
  * Where the stage's finish() runs on the device the total is that of the device: 64-bit counts, which add up, and of
  * which ts_cuda_driver_counts() returns how many bytes there are; 0 for other stages. */
 enum ts_status ts_cuda_driver_collect(struct stage_driver *driver, int input);
+/* Has the device begin anew without its running total, which another device has taken over. */
+void ts_cuda_driver_forget(struct stage_driver *driver, int input);
 size_t ts_cuda_driver_counts(const struct stage_driver *driver, int input);
 /* Copies the tables that the map wrote to driver->reduced, or those back to the device, and waits for the queue. */
 enum ts_status ts_cuda_driver_copy_tables(struct stage_driver *driver, enum cuda_direction direction);

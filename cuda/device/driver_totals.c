@@ -53,6 +53,11 @@ enum ts_status ts_cuda_driver_collect(struct stage_driver *base, int input)
     return status;
 }
 
+void ts_cuda_driver_forget(struct stage_driver *base, int input)
+{
+    cuda_of(base)->begun[input] = false;
+}
+
 enum ts_status ts_cuda_driver_return_counts(struct cuda_driver *driver)
 {
     const void *total = ts_stage_reduced_sum(driver->base.reduced, 0);

@@ -95,9 +95,8 @@ struct run_back_end {
     enum ts_status (*use)(struct run *run);
     /* Brings the running total of an input's reduction from another device. NULL: there is one. */
     enum ts_status (*bring_total)(struct run *run, int from, int32_t node, int input);
-    /* Brings the running total of an input's reduction to the driver's state, where ranks join theirs. NULL: it is
-     * there.
-     */
+    /* Brings the running total of an input's reduction, which the device at hand has, to the driver's state, where
+     * ranks join theirs, and has all devices begin anew. NULL: it is there. */
     enum ts_status (*collect)(struct run *run, int32_t node, int input);
     /* Lets the outputs of all slabs up to this one leave: to the writer, or from another rank to rank 0. Those of
      * several ranks leave in turns, so nothing leaves without this call where there are several. NULL: write() does it.

@@ -315,6 +315,9 @@ static enum ts_status device_bring_total(struct run *run, int from, int32_t node
 
 static enum ts_status device_collect(struct run *run, int32_t node, int input)
 {
+    for (int device = 0; device < run->plan->n_devices; device++)
+        if (device != run->device)
+            ts_cuda_driver_forget(run->devices[device].nodes[node].driver, input);
     return ts_cuda_driver_collect(run->nodes[node].driver, input);
 }
 
