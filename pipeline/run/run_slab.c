@@ -56,14 +56,15 @@ static bool add_slice(const struct run *run, int32_t node, int64_t z, struct dig
             ts_digest_add(digest, ts_run_read_valid(run, node, z), ts_valid_bytes(&source->image)));
 }
 
-/* Digests what the sources gave for this slab. */
+/* Digests the slices of the sources that this slab needs. Which of them were kept before it depends on the ranks and
+ * the devices that read them, and its images do not. */
 static bool digest_inputs(const struct run *run, char text[DIGEST_TEXT_BYTES])
 {
     struct digest *digest = ts_digest_create();
     bool complete = digest != NULL;
     for (int32_t i = 0; i < run->plan->n_sources; i++)
-        for (int s = 0; s < run->now[i].todo.n; s++)
-            for (int64_t z = run->now[i].todo.at[s].first; complete && z < run->now[i].todo.at[s].end; z++)
+        for (int s = 0; s < run->now[i].need.n; s++)
+            for (int64_t z = run->now[i].need.at[s].first; complete && z < run->now[i].need.at[s].end; z++)
                 complete = add_slice(run, i, z, digest);
     complete = complete && ts_digest_end(digest, text);
     ts_digest_destroy(digest);
