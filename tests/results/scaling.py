@@ -101,8 +101,8 @@ def main():
                 load.append(os.getloadavg()[0])
         for n in numbers:
             seconds, processor = zip(*found[n])
-            threads = len(os.sched_getaffinity(0)) * sum(rows[n]["parts"][part] for part in (
-                "read", "decode", "stages", "compress", "digest", "prove", "store"))
+            parts = ["read", "decode", "digest", "prove", "store"] + ([] if arguments.gpus else ["stages", "compress"])
+            threads = len(os.sched_getaffinity(0)) * sum(rows[n]["parts"][part] for part in parts)
             print(f"{name}\t{device}\t{n}\t{rows[n]['seconds']:.2f}\t{min(seconds):.2f}\t{max(seconds):.2f}\t{threads:.2f}"
                   f"\t{min(processor):.2f}\t{min(load):.1f}-{max(load):.1f}", flush=True)
 
