@@ -32,7 +32,7 @@ static const int64_t host_budget = (int64_t)4 << 30;
 
 static struct arguments {
     const char *device;
-    int64_t smaller;
+    int64_t smaller, gpu_memory;
     int runs, threads;
     bool json;
 } arguments = {.device = "cuda:all", .smaller = 1, .runs = 3};
@@ -228,6 +228,7 @@ static enum ts_status run_once(const struct ts_chain *chain, const char *device,
     char found[DIGEST_TEXT_BYTES];
     options.device = device;
     options.memory_bytes = host_budget; /* of the run itself, whatever the values above leave of it */
+    options.gpu_memory_bytes = arguments.gpu_memory;
     options.force = true;
     enum ts_status status = ts_plan_create(chain, &options, &plan, diag);
     const struct ts_image *volume = status == TS_OK ? &plan->nodes[plan->n_nodes - 1].out : NULL;
@@ -378,6 +379,8 @@ static const struct command_option options[] = {
      INT_MAX - 1},
     {"threads", 0, OPTION_INTEGER, OPTION_AT(struct arguments, threads), "N",
      "copy values in host memory with N threads, from 1 to 4096; default: one for two processors", 1, 4096},
+    {"gpu-memory", 0, OPTION_BYTES, OPTION_AT(struct arguments, gpu_memory), "SIZE",
+     "memory of each device, which slabs depend on, such as 8G"},
     {"json", 0, OPTION_FLAG, OPTION_AT(struct arguments, json), NULL, "an array of one object per row"},
 };
 
