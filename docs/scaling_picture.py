@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws docs/scaling.png: on the left what docs/notes/scaling.tsv has of ranks on one machine, predicted and measured, and on the
-right what `check --machine` predicts for two reconstructions on up to 1,024 GPUs. Rows of the device `cuda` in that table
-appear on the right. The scans of the predictions are files whose frames were never written, so that 16,384 cubed takes no disk.
+"""Draws docs/scaling.png: on the left what docs/notes/scaling.tsv has of ranks on one machine, predicted and measured, in the
+middle the same of GPUs, and on the right what `check --machine` predicts for two reconstructions on up to 1,024 GPUs. The scans
+of those predictions are files whose frames were never written, so that 16,384 cubed takes no disk.
 
 Usage: scaling_picture.py PROGRAM (needs matplotlib and h5py)"""
 import csv
@@ -48,30 +48,35 @@ def predict(program, n, machine):
     return {row["ranks"]: row["seconds"] for row in rows if "seconds" in row}
 
 
+def draw_measured(axes, measured, device):
+    rows_of = {}
+    for row in measured:
+        if row["device"] == device:
+            rows_of.setdefault(row["chain"], []).append(row)
+    for (chain, rows), color in zip(rows_of.items(), ("tab:blue", "tab:orange", "tab:green")):
+        numbers = [int(row["ranks"]) for row in rows]
+        least, most = ([float(row[key]) for row in rows] for key in ("least_s", "most_s"))
+        axes.plot(numbers, [float(row["predicted_s"]) for row in rows], "--", color=color, label=f"{chain}, predicted")
+        axes.vlines(numbers, least, most, color=color)
+        axes.plot(numbers, least, "o", color=color, label=f"{chain}, measured")
+    axes.set(ylabel="seconds of the process", ylim=(0, None), xticks=numbers)
+
+
 def main():
     program = os.path.abspath(sys.argv[1])
     with open(os.path.join(HERE, "notes/scaling.tsv"), encoding="utf-8") as file:
         measured = [row for row in csv.DictReader(file, delimiter="\t")]
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), constrained_layout=True)
-    chains = list(dict.fromkeys(row["chain"] for row in measured if row["device"] == "cpu"))
-    for chain, color in zip(chains, ("tab:blue", "tab:orange", "tab:green")):
-        rows = [row for row in measured if row["chain"] == chain and row["device"] == "cpu"]
-        ranks = [int(row["ranks"]) for row in rows]
-        least, most = ([float(row[key]) for row in rows] for key in ("least_s", "most_s"))
-        left.plot(ranks, [float(row["predicted_s"]) for row in rows], "--", color=color, label=f"{chain}, predicted")
-        left.vlines(ranks, least, most, color=color)
-        left.plot(ranks, least, "o", color=color, label=f"{chain}, measured")
-    left.set(title="Ranks on two cores that other programs used", xlabel="ranks", ylabel="seconds of the process", ylim=(0, None),
-             xticks=ranks)
+    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(14, 4.2), constrained_layout=True)
+    draw_measured(left, measured, "cpu")
+    left.set(title="Ranks on two cores that other programs used", xlabel="ranks")
+    draw_measured(middle, measured, "cuda")
+    middle.set(title="512 slices of 1,024 x 1,024 on two H200", xlabel="GPUs")
     for n, style in zip(SIZES, ("-", "--")):
         for machine, color in ("h200", "tab:blue"), ("cluster", "tab:orange"):
             rows = predict(program, n, machine)
             right.loglog(list(rows), list(rows.values()), style, marker=".", color=color, label=f"{n:,} cubed, {machine}.yaml")
-    for row in measured:
-        if row["device"] == "cuda":
-            right.plot(int(row["ranks"]), float(row["least_s"]), "ks", label=f"{row['chain']}, measured")
     right.set(title="fbp of a scan, predicted", xlabel="GPUs (NVIDIA H200)", ylabel="seconds of the process")
-    for axes in left, right:
+    for axes in left, middle, right:
         axes.grid(True, alpha=.3)
         axes.legend(fontsize=8)
     figure.savefig(os.path.join(HERE, "scaling.png"), dpi=90)

@@ -4,7 +4,8 @@
  * tomostage hands its whole command line over to this program where it is installed. In a build with CUDA the studies
  * also compare with cub, which is no part of the product. Two commands are for scripts that
  * compare with other tools: `apply` runs a stage once over raw values in a file, `image` writes the values that would
- * be timed. `deflate` times the compression of chunks on a device. Without the name of a command, `bench` is meant.
+ * be timed. `deflate` times the compression of chunks on a device, `devices` reconstructions on several. Without the
+ * name of a command, `bench` is meant.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #endif
 #include "stages/engine/execute.h"
 #include "tests/bench_deflate.h"
+#include "tests/bench_devices.h"
 #include "tests/peers/study_peer.h"
 #include "tests/support/oracles.h"
 
@@ -141,9 +143,9 @@ static const struct command image_command = {
 };
 
 static const struct command *const commands[] = {
-    &ts_bench_command,         &ts_study_command, &apply_command, &image_command,
+    &ts_bench_command,         &ts_study_command,         &apply_command, &image_command,
 #ifdef TS_HAVE_CUDA
-    &ts_bench_deflate_command,
+    &ts_bench_deflate_command, &ts_bench_devices_command,
 #endif
 };
 

@@ -81,7 +81,7 @@ enum ts_status ts_scale_predict(struct ts_plan *plan, const struct machine *mach
     const double threads = (double)at_least_one(machine->cores / row->on_node);
     const struct predict_links links = {.on_node = (int)row->on_node,
                                         .crowd = fmax(1, (double)row->on_node * threads / (double)machine->cores),
-                                        .launch_seconds = machine->launch,
+                                        .launch_seconds = machine->gpus > 0 && row->nodes == 1 ? 0 : machine->launch,
                                         .read = machine->disk_read * GIGA,
                                         .exchange = machine->gpus > 0 ? INFINITY : machine->exchange * GIGA,
                                         .network = machine->network * GIGA};

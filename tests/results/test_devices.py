@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import digest, run, run_tests, test, write_nifti
+from harness import PROGRAM, digest, run, run_tests, test, write_nifti
 
 DATASETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../datasets")
 DEVICES = os.environ.get("TOMOSTAGE_DEVICES", "cuda:0,0 cuda:0,0,0").split()
@@ -140,6 +140,20 @@ def who_gets_what(folder):
                           .splitlines()[0])
         assert len(plan["devices"]) == 1 + device.count(",") and sum(d["slices"] for d in plan["devices"]) == 33, plan
         assert all(d["slices"] > 0 and d["gpu_memory_bytes"] <= plan["gpu_budget_bytes"] for d in plan["devices"]), plan
+
+
+@test
+def times(folder):
+    """tomostage-bench times several devices from host memory to host memory, and compares their volumes."""
+    bench = os.path.join(os.path.dirname(PROGRAM), "tomostage-bench")
+    for device in DEVICES:
+        done = subprocess.run([bench, "devices", "--device", device, "--smaller", "16", "--runs", "1", "--json"], cwd=folder,
+                              capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        rows = json.loads(done.stdout)
+        assert {row["job"] for row in rows} == {"sirt", "sirt tensor", "fbp", "fbp tensor"}, rows
+        assert {row["devices"] for row in rows} == {1, 2, 1 + device.count(",")}, rows
+        assert all(0 < row["seconds"] <= row["run_seconds"] for row in rows), rows
 
 
 def main():
