@@ -73,6 +73,8 @@ def sources(root):
 def takers(text):
     """Functions and macros with a parameter for a code, with its place: {name: index}; names of static ones apart."""
     shared, own = {}, {}
+    if "char *code" not in text and ".code = (" not in text:  # said first, since the patterns search slowly
+        return shared, own
     for found in re.finditer(r"(?:^|\n)([^\n;{}()]*?)\b(\w+)\((?=[^{};\"]*\bchar \*code\b)", text):
         for i, parameter in enumerate(pieces(text, found.end())):
             if re.search(r"\bchar \*code$", parameter.strip()):
@@ -86,10 +88,11 @@ def takers(text):
 def codes_of(root):
     """{code: the parts that give it}. A code is a text that is assigned to `code`, or handed to a parameter `code`."""
     texts, shared, found = sources(root), {"ts_load_unknown": 4}, {}
-    for text in texts.values():
-        shared.update(takers(text)[0])
+    taken = {path: takers(text) for path, text in texts.items()}
+    for names, _ in taken.values():
+        shared.update(names)
     for path, text in texts.items():
-        names = {**shared, **takers(text)[1]}
+        names = {**shared, **taken[path][1]}
         places = [(expression.end(), 0, "") for expression in re.finditer(r"\bcode(?:\[\])? = ", text)]
         for call in re.finditer(r"\b(\w+)\(", text):
             if call[1] in names:
