@@ -6,6 +6,7 @@
 #   ./bootstrap.sh peers   installs OpenCV, scipy and scikit-image and compares values and speed with them
 #   ./bootstrap.sh build   only builds
 #   ./bootstrap.sh bundle  makes one archive, program, tests and libraries, that runs on another machine as it is
+#   ./bootstrap.sh packages  names what a build with tests needs
 #   ./bootstrap.sh new-stage ROOM NAME  writes the files of a new stage that works, to be changed (docs/CONTRIBUTING.md)
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -115,6 +116,7 @@ test) run_tests "${@:2}" ;;
 bundle) make_bundle ;;
 new-stage) exec python3 tests/house/new_stage.py "${@:2}" ;;
 build) need "${packages[@]}"; build_program OFF ;;
+packages) echo "${packages[@]}" "${test_packages[@]}" ;;
 peers) need "${packages[@]}" "${test_packages[@]}" "${peer_packages[@]}"; build_program ON; bash tests/peers/run.sh "$build" ;;
-*) sed -n '3,9s/^# \{0,1\}//p' "$0"; [ "$command" = help ] || exit 2 ;;
+*) sed -n '3,10s/^# \{0,1\}//p' "$0"; [ "$command" = help ] || exit 2 ;;
 esac

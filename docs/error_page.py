@@ -73,6 +73,8 @@ def sources(root):
 def takers(text):
     """Functions and macros with a parameter for a code, with its place: {name: index}; names of static ones apart."""
     shared, own = {}, {}
+    if "char *code" not in text and ".code = (" not in text:  # said first, since the patterns search slowly
+        return shared, own
     for found in re.finditer(r"(?:^|\n)([^\n;{}()]*?)\b(\w+)\((?=[^{};\"]*\bchar \*code\b)", text):
         for i, parameter in enumerate(pieces(text, found.end())):
             if re.search(r"\bchar \*code$", parameter.strip()):
@@ -83,18 +85,24 @@ def takers(text):
     return shared, own
 
 
+def words(pattern, text):
+    """Where a word begins with the pattern. Patterns that begin with a letter are found much sooner than those with \\b."""
+    return [found for found in re.finditer(pattern, text) if not re.match(r"\w", text[max(found.start() - 1, 0):found.start()])]
+
+
 def codes_of(root):
     """{code: the parts that give it}. A code is a text that is assigned to `code`, or handed to a parameter `code`."""
     texts, shared, found = sources(root), {"ts_load_unknown": 4}, {}
-    for text in texts.values():
-        shared.update(takers(text)[0])
+    taken = {path: takers(text) for path, text in texts.items()}
+    for names, _ in taken.values():
+        shared.update(names)
     for path, text in texts.items():
-        names = {**shared, **takers(text)[1]}
-        places = [(expression.end(), 0, "") for expression in re.finditer(r"\bcode(?:\[\])? = ", text)]
-        for call in re.finditer(r"\b(\w+)\(", text):
-            if call[1] in names:
-                # An unknown name has a code for each kind of name: unknown-stage, unknown-key.
-                places.append((call.end(), names[call[1]], "unknown-" if call[1] == "ts_load_unknown" else ""))
+        names = {**shared, **taken[path][1]}
+        places = [(expression.end(), 0, "") for expression in words(r"code(?:\[\])? = ", text)]
+        for name, index in names.items():
+            # An unknown name has a code for each kind of name: unknown-stage, unknown-key.
+            before = "unknown-" if name == "ts_load_unknown" else ""
+            places += [(call.end(), index, before) for call in words(name + r"\(", text)]
         for at, index, before in places:
             for word in WORDS.findall((pieces(text, at) + [""] * 9)[index]):
                 found.setdefault(before + word, set()).add(part_of(path))

@@ -5,6 +5,8 @@
  * Counting starts when a path that contains FAULT_ARM is opened, so that the loader's own calls are left alone. The
  * process that the test started is the only one that sees faults, none of its children; at its end it writes the number
  * of counted calls to FAULT_COUNT. With FAULT_OWN=1, allocations count only where the project's own code asks for them.
+ * With FAULT_FUNCTION=* none fails, and FAULT_COUNT gets a line for each function, with its name and how often it was
+ * called.
  *
  * Sandboxed children load this library as well. It makes no system call in them, since most would kill them.
  */
@@ -44,6 +46,11 @@ static int n_code;
 static atomic_bool ready, armed;
 static atomic_long calls;
 static atomic_bool failed;
+enum { FUNCTIONS_MAX = 64 };
+static struct {
+    const char *_Atomic name;
+    atomic_long calls;
+} every[FUNCTIONS_MAX];
 
 static void copy_variable(const char *name, char *text, size_t size)
 {
@@ -99,8 +106,12 @@ __attribute__((destructor)) static void fault_end(void)
 {
     if (!fault.first_process || !*fault.first_process || !fault.count_file)
         return;
-    char text[64];
-    const int length = snprintf(text, sizeof text, "%ld %d\n", atomic_load(&calls), atomic_load(&failed));
+    char text[FUNCTIONS_MAX * 40];
+    int length = 0;
+    for (int i = 0; i < FUNCTIONS_MAX && every[i].name; i++)
+        length += snprintf(text + length, sizeof text - (size_t)length, "%s %ld\n", every[i].name, every[i].calls);
+    if (strcmp(fault.function, "*") != 0)
+        length = snprintf(text, sizeof text, "%ld %d\n", atomic_load(&calls), atomic_load(&failed));
     const int file = (int)syscall(SYS_openat, AT_FDCWD, fault.count_file, O_CREAT | O_WRONLY | O_TRUNC, 0600);
     if (file < 0 || syscall(SYS_write, file, text, length) != length)
         _exit(99);
@@ -112,9 +123,24 @@ static void arm_at(const char *path)
         atomic_store(&armed, true);
 }
 
+static void count(const char *function)
+{
+    for (int i = 0; i < FUNCTIONS_MAX; i++) {
+        const char *name = NULL;
+        if (!atomic_compare_exchange_strong(&every[i].name, &name, function) && strcmp(name, function) != 0)
+            continue;
+        atomic_fetch_add(&every[i].calls, 1);
+        return;
+    }
+}
+
 static bool strikes(const char *function)
 {
-    if (!atomic_load(&ready) || !atomic_load(&armed) || !*fault.first_process || strcmp(function, fault.function) != 0)
+    if (!atomic_load(&ready) || !atomic_load(&armed) || !*fault.first_process)
+        return false;
+    if (fault.function[0] == '*')
+        count(function);
+    if (strcmp(function, fault.function) != 0)
         return false;
     const long call = atomic_fetch_add(&calls, 1);
     if (call != fault.at && !(fault.ever && call > fault.at))

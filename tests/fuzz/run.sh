@@ -24,8 +24,8 @@ if command -v ccache >/dev/null; then launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccac
 mkdir -p "$build"
 {
     cmake -S "$source" -B "$build" -G Ninja -DTOMOSTAGE_FUZZ=ON -DTOMOSTAGE_CUDA=off -DCMAKE_BUILD_TYPE=Debug \
-        -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_FLAGS_DEBUG="-O1 -g" \
-        -DCMAKE_CXX_FLAGS_DEBUG="-O1 -g" "${launcher[@]}" && cmake --build "$build"
+        -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_FLAGS_DEBUG="-O1 -gline-tables-only" \
+        -DCMAKE_CXX_FLAGS_DEBUG="-O1 -gline-tables-only" "${launcher[@]}" && cmake --build "$build"
 } >"$build/build.log" 2>&1 || { tail -n 40 "$build/build.log" >&2; exit 1; }
 
 harnesses=("$@")
