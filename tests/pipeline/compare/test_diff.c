@@ -238,10 +238,23 @@ Test(diff, tables_and_missing_images_count)
     ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "c.h5"), 1,
                               ARGUMENTS("tables/variance", "data: equal\n", "\ndifferent\n"));
     ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "c.h5", "--tolerance", "1e-9"), 0,
-                              ARGUMENTS("data: equal\n", "\nequal\n"));
+                              ARGUMENTS("data: equal\n", "\nequal; 2 tables differ, and are not judged\n"));
     ts_compare_program_run(
         ARGUMENTS("run", "dicom study | save name=first | box radius=1 | save name=smooth | hdf5 d.h5"));
     ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "d.h5"), 1, ARGUMENTS("first: missing in a.h5\n"));
+}
+
+/* A stage more in one chain makes no others of those that both have. */
+Test(diff, stages_are_compared_with_their_own_kind)
+{
+    ts_compare_program_run(ARGUMENTS(
+        "run", "dicom study | save name=first | box radius=1 | save name=smooth | statistics ddof=1 | hdf5 b.h5"));
+    ts_program_run(ts_compare_program.folder, ARGUMENTS("diff", "a.h5", "b.h5"), &ts_compare_program.outcome);
+    const char *const out = ts_compare_program.outcome.out;
+    cr_expect(strstr(out, "process_1_save/name: nothing and first\n"), "%s", out);
+    cr_expect(strstr(out, "process_3_statistics/parameters/ddof: 0 and 1\n"), "%s", out);
+    cr_expect(strstr(out, "process_1_box/input: input and save\n"), "%s", out);
+    cr_expect(!strstr(out, "box/parameters") && !strstr(out, "sequence_index: 1 and 2"), "%s", out);
 }
 
 static void write_npy(const char *name, const char *shape, const float *values, size_t n)
