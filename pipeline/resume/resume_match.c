@@ -82,17 +82,9 @@ static bool same_program(struct resume *resume)
 /* Compares all that a source records of itself, in both directions. */
 static bool same_attributes(struct resume *resume, const struct plan_node *node)
 {
-    static const char *const others[] = {"format",
-                                         "grid",
-                                         "angles",
-                                         "volume_axis",
-                                         "volume_position",
-                                         "slice_slope",
-                                         "slice_intercept",
-                                         "slice_position",
-                                         "padding_count",
-                                         "slice_pixel_sha256",
-                                         "slice_instance_hmac"};
+    static const char *const others[] = {
+        "format",          "grid",           "angles",        "volume_axis",        "volume_position",    "slice_slope",
+        "slice_intercept", "slice_position", "padding_count", "slice_pixel_sha256", "slice_instance_hmac"};
     const struct made *made = &resume->recorded.made;
     const struct source *source = node->source;
     char group[256];
@@ -119,10 +111,13 @@ static enum ts_status read_digests(struct resume *resume, int32_t index, struct 
 {
     const struct plan_node *node = &resume->plan->nodes[index];
     struct plan_reused_input *input = &resume->reuse.inputs[index];
-    char path[300];
+    char path[300], count[300];
     size_t n;
     if (input->digests)
         return TS_OK;
+    snprintf(count, sizeof count, "inputs/%s/padding_count", node->label);
+    if (sscanf(fact_text(resume, count), "%" SCNd64, &input->padding_count) != 1)
+        input->padding_count = -1;
     snprintf(path, sizeof path, "/entry/inputs/%s/slice_pixel_sha256", node->label);
     const enum ts_status status =
         ts_hdf5_read_texts(resume->recorded.path, path, resume->arena, &input->digests, &n, diag);
