@@ -195,12 +195,13 @@ static const struct dicom_params *files_of(const struct chain_source *source)
     return source->format == &dicom_format && params->burned_in != BURNED_IN_MASK ? params : NULL;
 }
 
-/* Looks at the files of a DICOM input. Additional files are counted where the run took all slices of its series. */
+/* Looks at the files of a DICOM input. Additional files are counted where the run took all slices of its series. One
+ * that was chosen can share its UID with others, such as those of other echoes. */
 static enum ts_status check_files(struct recorded *recorded, const struct dicom_params *params, bool opened,
                                   const struct input_slices *used, struct inputs_found *found, struct ts_diag *diag)
 {
     struct input_slices there;
-    const bool all = params->slices.rows == 0 && params->take.n == 0 && params->split.n == 0;
+    const bool all = params->slices.rows == 0 && params->take.n == 0 && params->split.n == 0 && !*params->series;
     enum ts_status status = ts_inputs_of_files(params->dicom.items, params->dicom.n, recorded->arena, &there, diag);
     struct inputs_found files = *found;
     files.n_same = files.n_unread = files.n_instances = 0;
