@@ -123,7 +123,7 @@ static void answer_checks(const struct report_facts *facts, FILE *stream)
         fprintf(stream, "%zu datasets (%s of values), %zu attributes, the structure, and every byte of the file.",
                 proof->datasets, bytes, proof->attributes);
     fprintf(stream,
-            " Root digest: <code>%s</code> The inputs were not at hand: whether images are those that were used, "
+            " Root digest: <code>%s</code>. The inputs were not at hand: whether images are those that were used, "
             "<code>tomostage verify FILE --inputs PATH</code> shows, and whether they give this result again, "
             "<code>tomostage rerun FILE -i PATH</code>.</dd>\n",
             proof->digest);

@@ -92,7 +92,21 @@ Test(diff, doubles_are_compared_as_doubles)
                               ARGUMENTS("9.094947017729282e-13"));
 }
 
-/* Integers of 64 bits and halves are exact as doubles. */
+/* Larger integers are not, and it is said. */
+Test(diff, rounded_integers_are_told)
+{
+    static const int64_t a[6] = {1, 2, 3, 4, 5, (INT64_C(1) << 53) + 1}, b[6] = {1, 2, 3, 4, 5, INT64_C(1) << 53};
+    static const int64_t small[6] = {1, 2, 3, 4, 5, (INT64_C(1) << 53) - 1};
+    static const char told[] = "  values of 2^53 and more are compared as doubles";
+    write_array("a.npy", "<i8", a, sizeof a);
+    write_array("b.npy", "<i8", b, sizeof b);
+    write_array("small.npy", "<i8", small, sizeof small);
+    ts_compare_program_expect(ARGUMENTS("diff", "a.npy", "b.npy"), 0, ARGUMENTS("image: equal\n", told));
+    ts_program_run(ts_compare_program.folder, ARGUMENTS("diff", "small.npy", "small.npy"), &ts_compare_program.outcome);
+    cr_expect(!strstr(ts_compare_program.outcome.out, told), "%s", ts_compare_program.outcome.out);
+}
+
+/* Integers of 64 bits up to 2^53 and halves are exact as doubles. */
 Test(diff, takes_wide_integers_and_halves)
 {
     static const int64_t a[6] = {-3, 0, 1, INT64_C(1) << 40, -(INT64_C(1) << 52), 7},
