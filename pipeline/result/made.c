@@ -149,7 +149,8 @@ struct group {
 
 static int by_number(const void *a, const void *b)
 {
-    return ((const struct group *)a)->number - ((const struct group *)b)->number;
+    const struct group *x = a, *y = b;
+    return x->number != y->number ? x->number - y->number : (x->facts > y->facts) - (x->facts < y->facts);
 }
 
 /* Cuts the facts of stages into groups, in the order of the chain. */
