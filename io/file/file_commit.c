@@ -164,6 +164,12 @@ static enum ts_status check_existing(const char *path, bool force, struct ts_dia
     return ts_diag_hint(diag, "choose another name, or replace it with --force");
 }
 
+bool ts_file_is_same(const char *a, const char *b)
+{
+    struct stat one, two;
+    return a && b && stat(a, &one) == 0 && stat(b, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+}
+
 enum ts_status ts_file_check(const char *path, bool force, int64_t bytes, struct ts_diag *diag)
 {
     const char *base = ts_base_name(path);

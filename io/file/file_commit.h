@@ -35,6 +35,8 @@ void ts_file_clear(struct file_commit *file);
 /* Removes what dead processes have left of an output of this name in the folder, files and folders, with a note each.
  */
 void ts_file_remove_stale(const char *folder, const char *base, struct ts_diag *diag);
+/* Returns true where both names lead to one file that is there. NULL leads to none. */
+bool ts_file_is_same(const char *a, const char *b);
 /* Makes a name for something that is not finished: `.BASE.tomostage-tmp.PID.RANDOM` in the folder. The caller frees
  * *path. Returns false where memory is out. */
 bool ts_file_temporary_path(const char *folder, const char *base, char **path);

@@ -51,7 +51,12 @@ static enum ts_status set_side(const char *text, struct comparison_side *side, s
 static void print_verdict(const struct comparison *comparison)
 {
     static const char *const verdicts[] = {"equal", "within the tolerance", "different", "different"};
-    printf("%s\n", verdicts[comparison->state]);
+    const size_t n = comparison->n_tables;
+    if (comparison->state <= COMPARED_WITHIN && n > 0 && !arguments.dataset)
+        printf("%s; %zu table%s differ%s, and %s not judged\n", verdicts[comparison->state], n, n == 1 ? "" : "s",
+               n == 1 ? "s" : "", n == 1 ? "is" : "are");
+    else
+        printf("%s\n", verdicts[comparison->state]);
 }
 
 static int diff(char **operands)

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "io/scan/result.h"
 #include "io/sink/nxtomo.h"
@@ -37,8 +38,12 @@ static bool parse_date(const struct command *command, const struct command_optio
 {
     int year, month, day, end = 0;
     arguments.date = value;
-    if (sscanf(value, "%4d-%2d-%2d%n", &year, &month, &day, &end) == 3 && end == 10 && !value[end])
-        return true;
+    if (sscanf(value, "%4d-%2d-%2d%n", &year, &month, &day, &end) == 3 && end == 10 && !value[end]) {
+        struct tm date = {.tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day};
+        (void)timegm(&date); /* which makes the 1st of March of a 29th of February that is none */
+        if (date.tm_mon == month - 1 && date.tm_mday == day)
+            return true;
+    }
     ts_command_wrong(command, "--%s=%s: a date such as 2026-11-23 is expected", option->name, value);
     return false;
 }
@@ -236,8 +241,8 @@ static enum ts_status export_provenance(const char *path, struct ts_diag *diag)
     if (status == TS_OK && arguments.output)
         status = export_file(path, diag);
     if (status == TS_OK)
-        printf("wrote %s: %d stages and %d inputs as an RO-Crate\n", arguments.provenance, record.n_steps,
-               record.n_inputs);
+        printf("wrote %s: %d stage%s and %d input%s as an RO-Crate\n", arguments.provenance, record.n_steps,
+               record.n_steps == 1 ? "" : "s", record.n_inputs, record.n_inputs == 1 ? "" : "s");
     else
         ts_staged_retract(&crate);
     ts_staged_clear(&crate);

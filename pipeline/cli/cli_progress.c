@@ -10,6 +10,7 @@
 
 #include "core/json.h"
 #include "core/timing.h"
+#include "pipeline/cli/cli_signals.h"
 #include "pipeline/command/command.h"
 
 void ts_cli_progress_init(struct cli_progress *progress, bool quiet, bool json, int every)
@@ -104,7 +105,8 @@ static void print_state(const struct ts_event *event)
 
 static void draw(struct cli_progress *progress, const struct ts_event *event)
 {
-    fputs(progress->terminal ? "\r\033[K" : "", stderr);
+    ts_cli_signals_line(progress->terminal);
+    fputs(progress->terminal ? CLI_CLEAR_LINE : "", stderr);
     print_state(event);
     fputs(progress->terminal ? "" : "\n", stderr);
     fflush(stderr);
@@ -133,6 +135,7 @@ void ts_cli_progress_event(void *user, const struct ts_event *event)
 void ts_cli_progress_clear(struct cli_progress *progress)
 {
     if (progress->drawn)
-        fputs("\r\033[K", stderr);
+        fputs(CLI_CLEAR_LINE, stderr);
     progress->drawn = false;
+    ts_cli_signals_line(false);
 }

@@ -11,6 +11,7 @@
 
 #include "core/json.h"
 #include "cuda/device/device.h"
+#include "io/file/file_commit.h"
 #include "io/hdf5/hdf5_verify.h"
 #include "pipeline/cli/cli.h"
 #include "pipeline/cli/cli_progress.h"
@@ -185,6 +186,16 @@ static enum ts_status compare(const struct recorded *recorded, const char *outpu
     return status;
 }
 
+/* A second result under the name of the first would be compared with itself. */
+static enum ts_status check_output(const char *path, struct ts_diag *diag)
+{
+    if (!ts_file_is_same(arguments.output, path))
+        return TS_OK;
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "output-is-input"},
+                  "the second result would replace '%s', with which it is compared", arguments.output);
+    return ts_diag_hint(diag, "give the second result a name of its own, or leave -o out");
+}
+
 static enum ts_status rerun_result(const char *path, struct ts_diag *diag)
 {
     struct recorded recorded = {0};
@@ -192,9 +203,13 @@ static enum ts_status rerun_result(const char *path, struct ts_diag *diag)
     struct ts_plan *plan = NULL;
     const char *other = NULL;
     char output[4096];
-    enum ts_status status = ts_hdf5_verify(path, &proofs[0], diag);
+    enum ts_status status = check_output(path, diag);
+    if (status == TS_OK)
+        status = ts_hdf5_verify(path, &proofs[0], diag);
     if (status == TS_OK)
         status = ts_recorded_open(path, arguments.inputs, arguments.n_inputs, &recorded, diag);
+    if (status == TS_OK)
+        status = ts_recorded_check_inputs(&recorded, "-i", diag);
     if (status == TS_OK && !arguments.options.device)
         arguments.options.device = ts_rerun_device(&recorded.made);
     name_output(output);

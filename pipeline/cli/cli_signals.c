@@ -31,7 +31,7 @@ static struct ts_plan *volatile current_plan;
 static char **volatile arguments; /* of the program */
 static const char *volatile consequence;
 static const struct stop *volatile stopped_by;
-static volatile sig_atomic_t plan_ended, print_json, pause_asked;
+static volatile sig_atomic_t plan_ended, print_json, pause_asked, line_stands;
 /* The sentence is printed once, although the alarm may go off while the ordinary way out prints it. */
 static atomic_int sentence;
 enum { NOT_PRINTED, BEING_PRINTED, PRINTED };
@@ -72,12 +72,18 @@ int ts_cli_signals_stopped(void)
     int expected = NOT_PRINTED;
     if (!atomic_compare_exchange_strong(&sentence, &expected, BEING_PRINTED))
         return 128 + stopped_by->number;
-    put(STDERR_FILENO, (const char *const[]){"tomostage: stopped by ", name, then, "\n", NULL});
+    put(STDERR_FILENO,
+        (const char *const[]){line_stands ? CLI_CLEAR_LINE : "", "tomostage: stopped by ", name, then, "\n", NULL});
     if (print_json)
         put(STDOUT_FILENO,
             (const char *const[]){start, name, then, "\", \"exit_code\": ", stopped_by->code, "}\n", NULL});
     sentence = PRINTED;
     return 128 + stopped_by->number;
+}
+
+void ts_cli_signals_line(bool stands)
+{
+    line_stands = stands;
 }
 
 bool ts_cli_signals_came(void)

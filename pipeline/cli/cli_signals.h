@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+#define CLI_CLEAR_LINE "\r\033[K" /* empties the line of a terminal */
+
 struct ts_plan;
 
 /* Blocks these signals from now on, also across the execve() of core/omp_wait.h. main() calls it first. */
@@ -31,6 +33,8 @@ void ts_cli_signals_remember(void);
 /* Returns true where a signal has come since the plan ran, or since signals are remembered: what still works or shows
  * its result is to end. */
 bool ts_cli_signals_came(void);
+/* Tells whether a line of progress stands on the terminal, in place of which the sentence is printed then. */
+void ts_cli_signals_line(bool stands);
 /* Prints the sentence for the signal that stopped the plan; returns the exit code. Async-signal-safe. */
 int ts_cli_signals_stopped(void);
 

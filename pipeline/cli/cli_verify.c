@@ -57,6 +57,8 @@ static void print_inputs(const struct inputs_found *found, int32_t n)
         if (found[i].n_unread > 0)
             printf("; the run read no pixel of the others, whose places are the same");
         putchar('\n');
+        if (*found[i].headers)
+            printf("    what its headers say besides is not what was recorded: %s\n", found[i].headers);
     }
 }
 
@@ -65,6 +67,8 @@ static enum ts_status verify_inputs(const char *path, struct ts_diag *diag)
     struct inputs_found found[CHAIN_MAX_SOURCES];
     struct recorded recorded;
     enum ts_status status = ts_recorded_open(path, arguments.inputs, arguments.n_inputs, &recorded, diag);
+    if (status == TS_OK)
+        status = ts_recorded_check_inputs(&recorded, "--inputs", diag);
     if (status == TS_OK)
         status = ts_inputs_check(&recorded, found, diag);
     if (status == TS_OK)
@@ -97,7 +101,7 @@ const struct command ts_cli_verify = {
         "first thing that differs (exit code 3), and says what it has proved. With --inputs it also decodes the "
         "images\n"
         "there and compares each slice with the digests that the result recorded; the first slice that is missing,\n"
-        "changed or additional is named (exit code 3).\n",
+        "changed, moved or additional is named (exit code 3).\n",
     COMMAND_ARGUMENTS(options, arguments),
     .operands = {1, 1, "a FILE"},
     .run = verify,

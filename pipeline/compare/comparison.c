@@ -27,6 +27,8 @@ static enum comparison_state judge(const struct comparison_request *request, str
     return difference->largest <= image->tolerance ? COMPARED_WITHIN : COMPARED_BEYOND;
 }
 
+static const double first_rounded = 0x1p53; /* larger integers need not be doubles */
+
 static enum ts_status compare_image(const struct comparison_request *request, const char *const names[2],
                                     struct compared_image *image, struct arena *arena, struct ts_diag *diag)
 {
@@ -43,6 +45,9 @@ static enum ts_status compare_image(const struct comparison_request *request, co
     }
     if (status == TS_OK && image->grid.same_shape)
         status = ts_difference(sides[0].source, sides[1].source, &request->difference, &image->difference, diag);
+    if (status == TS_OK)
+        image->rounded = (sides[0].source->image.dtype == TS_F64 || sides[1].source->image.dtype == TS_F64) &&
+                         image->difference.magnitude >= first_rounded;
     for (int i = 0; i < 2; i++)
         ts_side_close(&sides[i]);
     image->state = judge(request, image);

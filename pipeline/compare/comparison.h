@@ -39,6 +39,7 @@ struct compared_image {
     enum comparison_state state;
     int lacked_by;                /* side, of COMPARED_LACKED */
     bool by_digest;               /* the values were not read */
+    bool rounded;                 /* they may be 64-bit integers that are no doubles */
     double tolerance;             /* that was applied */
     struct grid_difference grid;  /* empty by_digest */
     struct difference difference; /* where the shapes are the same */

@@ -84,6 +84,8 @@ static void print_values(const struct compared_image *image, FILE *stream)
     }
     if (difference->n_nan[0] > 0 || difference->n_nan[1] > 0)
         fprintf(stream, "  NaN: %" PRId64 " and %" PRId64 "\n", difference->n_nan[0], difference->n_nan[1]);
+    if (image->rounded)
+        fputs("  values of 2^53 and more are compared as doubles, to which 64-bit integers are rounded\n", stream);
     if (difference->n_invalid_both > 0)
         fprintf(stream,
                 "  invalid on both sides: %" PRId64 " pixels, %" PRId64

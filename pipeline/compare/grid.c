@@ -160,8 +160,8 @@ static void compare_axis(const struct ts_axis *a, const struct ts_axis *b, bool 
         return;
     struct grid_note *note = add(grid, names[1], true);
     for (int side = 0; side < 2; side++)
-        snprintf(note->sides[side], GRID_TEXT, "%.9g %s at %" PRId64, ts_axis_position(side ? b : a, at), units[side],
-                 at);
+        snprintf(note->sides[side], GRID_TEXT, "%.9g%s%s at %" PRId64, ts_axis_position(side ? b : a, at),
+                 *units[side] ? " " : "", units[side], at);
 }
 
 static void compare_lengths(const struct side sides[2], struct grid_difference *grid)

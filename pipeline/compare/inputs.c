@@ -6,38 +6,102 @@
  */
 #include "pipeline/compare/inputs.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/dicom/dicom.h"
 #include "io/file/digest_tree.h"
+#include "io/hdf5/hdf5_slice.h"
 #include "io/source/source_slices.h"
 #include "pipeline/compare/inputs_slices.h"
 #include "pipeline/plan/plan.h"
 
-/* ---- numbers of slices --------------------------------------------------------------------------- */
+/* ---- what is recorded beside pixels ------------------------------------------------------------- */
 
-/* Compares the digest that the result has of a list of numbers with that of the numbers now. */
-static void check_numbers(const struct recorded *recorded, const char *input, const char *name, const double *numbers,
-                          size_t n, struct inputs_found *found)
+/* Notes that a fact is another now. Returns true where it is the first one, which is described. */
+static bool differs(struct inputs_found *found, const char *name)
+{
+    const bool first = !found->facts;
+    found->facts = first ? name : found->facts;
+    return first;
+}
+
+/* Describes the first of the numbers that is visibly another one than the file has. */
+static void describe_number(const struct recorded *recorded, const char *dataset, const double *numbers, size_t n,
+                            const char *what, size_t columns, struct inputs_found *found)
+{
+    struct ts_diag *own = ts_diag_create(); /* without the file's numbers the name of the fact is all there is */
+    struct hdf5_slice old = {0};
+    char path[300];
+    snprintf(path, sizeof path, "/entry/%s", dataset);
+    const bool is_read = own && ts_hdf5_read_slice(recorded->path, path, 0, &old, own) == TS_OK;
+    const size_t n_old = is_read ? (size_t)(old.rows * old.columns) : 0;
+    for (size_t i = 0; i < n && i < n_old && !*found->detail; i++) {
+        const double was = (double)old.values[i];
+        if (fabs(numbers[i] - was) > 1e-6 * fmax(fabs(was), fabs(numbers[i])))
+            snprintf(found->detail, sizeof found->detail, ": %s %zu has %.9g, not %.9g", what, i / columns, numbers[i],
+                     was);
+    }
+    free(old.values);
+    ts_diag_destroy(own);
+}
+
+/* Compares the digest that the result has of a list of numbers, `columns` for each slice, view or volume, with that of
+ * the numbers now. Older results do not have all lists. */
+static void check_numbers(const struct recorded *recorded, const char *input, const char *name, const char *what,
+                          size_t columns, const double *numbers, size_t n, struct inputs_found *found)
 {
     char path[256], digest[DIGEST_TEXT_BYTES];
     snprintf(path, sizeof path, "inputs/%s/%s", input, name);
     const struct made_fact *fact = ts_made_find(&recorded->made, path);
-    if (fact && ts_digest_tree_of(numbers, n * sizeof *numbers, digest) && strcmp(digest, fact->digest) != 0)
-        found->facts = found->facts ? found->facts : name;
+    if (fact && ts_digest_tree_of(numbers, n * sizeof *numbers, digest) && strcmp(digest, fact->digest) != 0 &&
+        differs(found, name))
+        describe_number(recorded, path, numbers, n, what, columns, found);
 }
 
-/* Compares what the image is beside its slices. Older results do not say. */
-static void check_grid(const struct recorded *recorded, const struct source *source, const char *input,
+/* Compares how many pixels are padding, which is known once all slices were read. */
+static void check_padding(const struct recorded *recorded, const struct source *source, struct inputs_found *found)
+{
+    char path[256], digest[DIGEST_TEXT_BYTES];
+    uint64_t count = 0;
+    for (int64_t i = 0; i < ts_source_total(source); i++)
+        count += (uint64_t)source->slices[ts_source_number(source, i)].padding_count;
+    snprintf(path, sizeof path, "inputs/%s/padding_count", found->name);
+    const struct made_fact *fact = ts_made_find(&recorded->made, path);
+    if (fact && ts_digest_tree_of(&count, sizeof count, digest) && strcmp(digest, fact->digest) != 0 &&
+        differs(found, "padding_count") && fact->value)
+        snprintf(found->detail, sizeof found->detail, ": %" PRIu64 ", not %.40s", count, fact->value);
+}
+
+/* Describes the first of the parts, between semicolons, in which two texts differ. */
+static void describe_part(const char *now, const char *was, struct inputs_found *found)
+{
+    size_t n_now = strcspn(now, ";"), n_was = strcspn(was, ";");
+    while (n_now == n_was && !strncmp(now, was, n_now) && now[n_now] && was[n_was]) {
+        now += n_now + 1 + (now[n_now + 1] == ' ');
+        was += n_was + 1 + (was[n_was + 1] == ' ');
+        n_now = strcspn(now, ";");
+        n_was = strcspn(was, ";");
+    }
+    char text[200];
+    snprintf(text, sizeof text, "%.*s", (int)n_was, was);
+    char shown[300];
+    ts_text_escape(shown, sizeof shown, text);
+    snprintf(found->detail, sizeof found->detail, ": '%.*s', not '%.180s'", (int)(n_now < 180 ? n_now : 180), now,
+             shown);
+}
+
+static void check_text(const struct recorded *recorded, const char *input, const char *name, const char *text,
                        struct inputs_found *found)
 {
-    char path[256], digest[DIGEST_TEXT_BYTES], grid[SOURCE_GRID_BYTES];
-    snprintf(path, sizeof path, "inputs/%s/grid", input);
-    ts_source_grid_text(&source->image, grid);
+    char path[256], digest[DIGEST_TEXT_BYTES];
+    snprintf(path, sizeof path, "inputs/%s/%s", input, name);
     const struct made_fact *fact = ts_made_find(&recorded->made, path);
-    if (fact && ts_digest_tree_of(grid, strlen(grid), digest) && strcmp(digest, fact->digest) != 0)
-        found->facts = found->facts ? found->facts : "grid";
+    if (fact && ts_digest_tree_of(text, strlen(text), digest) && strcmp(digest, fact->digest) != 0 &&
+        differs(found, name) && fact->value)
+        describe_part(text, fact->value, found);
 }
 
 enum ts_status ts_inputs_facts(const struct recorded *recorded, const struct source *source, const char *input,
@@ -46,10 +110,12 @@ enum ts_status ts_inputs_facts(const struct recorded *recorded, const struct sou
     const size_t n = (size_t)ts_source_total(source);
     const struct ts_axis *views = &source->image.axes[1];
     const size_t n_views = ts_image_is_sinogram(&source->image) ? (size_t)views->n : 0;
-    double *numbers = malloc((5 * n + n_views + 1) * sizeof *numbers);
+    const size_t n_volumes = source->n_volumes > 1 ? (size_t)source->n_volumes : 0;
+    double *numbers = malloc((5 * n + n_views + n_volumes + 1) * sizeof *numbers);
     if (!numbers)
-        return ts_diag_no_memory(diag, (5 * n + n_views) * sizeof *numbers);
+        return ts_diag_no_memory(diag, (5 * n + n_views + n_volumes) * sizeof *numbers);
     double *slope = numbers, *intercept = numbers + n, *place = numbers + 2 * n, *angles = numbers + 5 * n;
+    double *volumes = angles + n_views;
     for (size_t i = 0; i < n; i++) {
         const struct source_slice *slice = &source->slices[ts_source_number(source, (int64_t)i)];
         slope[i] = slice->slope;
@@ -58,14 +124,60 @@ enum ts_status ts_inputs_facts(const struct recorded *recorded, const struct sou
     }
     for (size_t i = 0; i < n_views; i++)
         angles[i] = views->positions ? views->positions[i] : views->first + (double)i * views->spacing;
-    check_numbers(recorded, input, "slice_slope", slope, n, found);
-    check_numbers(recorded, input, "slice_intercept", intercept, n, found);
-    check_numbers(recorded, input, "slice_position", place, 3 * n, found);
+    for (size_t i = 0; i < n_volumes; i++)
+        volumes[i] = ts_axis_position(&source->volume_axis, (int64_t)i);
+    check_numbers(recorded, input, "slice_slope", "slice", 1, slope, n, found);
+    check_numbers(recorded, input, "slice_intercept", "slice", 1, intercept, n, found);
+    check_numbers(recorded, input, "slice_position", "slice", 3, place, 3 * n, found);
     if (n_views > 0 && views->unit && !strcmp(views->unit, "degree"))
-        check_numbers(recorded, input, "angles", angles, n_views, found);
-    check_grid(recorded, source, input, found);
+        check_numbers(recorded, input, "angles", "view", 1, angles, n_views, found);
+    if (n_volumes > 0) {
+        check_text(recorded, input, "volume_axis", ts_axis_name(&source->volume_axis), found);
+        check_numbers(recorded, input, "volume_position", "volume", 1, volumes, n_volumes, found);
+    }
+    char grid[SOURCE_GRID_BYTES];
+    ts_source_grid_text(&source->image, grid);
+    check_text(recorded, input, "grid", grid, found);
     free(numbers);
     return TS_OK;
+}
+
+/* ---- what headers say ---------------------------------------------------------------------------- */
+
+enum inputs_fact ts_inputs_attribute(const struct recorded *recorded, const char *input,
+                                     const struct source_attribute *attribute)
+{
+    char path[300], digest[DIGEST_TEXT_BYTES];
+    const int64_t columns = attribute->columns > 0 ? attribute->columns : 1;
+    const void *data = attribute->numbers ? (const void *)attribute->numbers : attribute->value;
+    const size_t bytes = attribute->numbers  ? (size_t)(attribute->n * columns) * sizeof(double)
+                         : *attribute->value ? strlen(attribute->value)
+                                             : 1;
+    snprintf(path, sizeof path, "inputs/%s/%s", input, attribute->name);
+    const struct made_fact *fact = ts_made_find(&recorded->made, path);
+    if (!fact)
+        return INPUTS_FACT_ABSENT;
+    const bool same = ts_digest_tree_of(data, bytes, digest) && !strcmp(digest, fact->digest);
+    return same ? INPUTS_FACT_SAME : INPUTS_FACT_OTHER;
+}
+
+bool ts_inputs_is_of_folder(const char *name)
+{
+    return !strncmp(name, "files_", 6) || !strcmp(name, "warnings");
+}
+
+/* Lists the facts that both have and state differently, without the number that a series has in its folder. */
+static void compare_headers(const struct recorded *recorded, const struct source *source, struct inputs_found *found)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < source->n_attributes; i++) {
+        const struct source_attribute *attribute = &source->attributes[i];
+        const size_t left = sizeof found->headers - used;
+        const bool of_folder = ts_inputs_is_of_folder(attribute->name) || !strcmp(attribute->name, "series_of_input");
+        if (!of_folder && strlen(attribute->name) + 3 < left &&
+            ts_inputs_attribute(recorded, found->name, attribute) == INPUTS_FACT_OTHER)
+            used += (size_t)snprintf(found->headers + used, left, "%s%s", used > 0 ? ", " : "", attribute->name);
+    }
 }
 
 /* ---- one input ----------------------------------------------------------------------------------- */
@@ -83,19 +195,24 @@ static const struct dicom_params *files_of(const struct chain_source *source)
     return source->format == &dicom_format && params->burned_in != BURNED_IN_MASK ? params : NULL;
 }
 
-/* Looks at the files of a DICOM input. Additional files are counted where the run took all slices of its series. */
-static enum ts_status check_files(struct recorded *recorded, const struct dicom_params *params,
+/* Looks at the files of a DICOM input. Additional files are counted where the run took all slices of its series. One
+ * that was chosen can share its UID with others, such as those of other echoes. */
+static enum ts_status check_files(struct recorded *recorded, const struct dicom_params *params, bool opened,
                                   const struct input_slices *used, struct inputs_found *found, struct ts_diag *diag)
 {
     struct input_slices there;
-    const bool all = params->slices.rows == 0 && params->take.n == 0 && params->split.n == 0;
+    const bool all = params->slices.rows == 0 && params->take.n == 0 && params->split.n == 0 && !*params->series;
     enum ts_status status = ts_inputs_of_files(params->dicom.items, params->dicom.n, recorded->arena, &there, diag);
-    const char *name = found->name, *facts = found->facts;
-    *found = (struct inputs_found){.name = name, .n = (int64_t)used->n, .facts = facts};
+    struct inputs_found files = *found;
+    files.n_same = files.n_unread = files.n_instances = 0;
+    memset(files.counts, 0, sizeof files.counts);
     for (size_t i = 0; i < used->n; i++)
         used->items[i].matched = false;
     if (status == TS_OK)
-        status = ts_inputs_match(used, &there, all, found, diag);
+        status = ts_inputs_match(used, &there, false, all, &files, diag);
+    /* Single files do not say which volume of a series they are of: what the input has shown as a whole holds. */
+    if (!opened || !is_whole(&files))
+        *found = files;
     return status;
 }
 
@@ -114,11 +231,15 @@ static enum ts_status check_input(struct recorded *recorded, int32_t index, stru
     if (status == TS_OK && source)
         status = ts_inputs_add(&there, source, NULL, "", recorded->arena, diag);
     if (status == TS_OK && source)
-        status = ts_inputs_match(&used, &there, true, found, diag);
+        status = ts_inputs_match(&used, &there, true, true, found, diag);
     if (status == TS_OK && source && used.n == there.n)
         status = ts_inputs_facts(recorded, source, input->name, found, diag);
+    if (status == TS_OK && source && used.n == there.n && found->n_unread == 0)
+        check_padding(recorded, source, found);
+    if (status == TS_OK && source)
+        compare_headers(recorded, source, found);
     if (status == TS_OK && params && !(source && is_whole(found)))
-        status = check_files(recorded, params, &used, found, diag);
+        status = check_files(recorded, params, source != NULL, &used, found, diag);
     bool has_instances = false;
     for (size_t i = 0; i < used.n; i++)
         has_instances |= *used.items[i].instance != '\0';
@@ -130,15 +251,15 @@ static enum ts_status check_input(struct recorded *recorded, int32_t index, stru
 
 static enum ts_status refuse(const struct inputs_found *found, struct ts_diag *diag)
 {
-    static const char *const kinds[] = {"missing", "changed", "additional"};
-    char text[2048] = "";
+    static const char *const kinds[] = {"missing", "changed", "at another place", "additional"};
+    char text[4096] = "";
     size_t used = 0;
     for (int kind = 0; kind < INPUTS_KINDS; kind++)
         if (found->counts[kind] > 0)
             used += (size_t)snprintf(text + used, sizeof text - used, "; %lld %s, the first: %s",
                                      (long long)found->counts[kind], kinds[kind], found->first[kind]);
     if (found->facts)
-        snprintf(text + used, sizeof text - used, "; %s is not what was recorded", found->facts);
+        snprintf(text + used, sizeof text - used, "; %s is not what was recorded%s", found->facts, found->detail);
     return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "inputs-differ", .stage = found->name},
                          "%lld of %lld slices are those that were used%s", (long long)found->n_same,
                          (long long)found->n, text);

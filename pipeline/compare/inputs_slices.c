@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Slices are matched by the digests of their pixels, those at the same place in both lists first, since blank slices
- * have equal digests. What is left over is matched by its place: there the pixels have changed.
+ * A slice is the one that was used where it has the same pixels at the same place. Those of the same pixels at another
+ * place have been moved: a volume that stands upside down is another one. Of what is left over, the place says where
+ * pixels have changed. Blank slices have equal digests, so that those that are at their place are matched first.
  */
 #include "pipeline/compare/inputs_slices.h"
 
@@ -180,24 +181,22 @@ static void match_unread(const struct input_slices *used, const struct input_sli
     }
 }
 
-/* Matches equal pixels wherever they are. */
-static void match_pixels(const struct input_slices *used, struct input_slice **sorted, size_t n,
-                         struct inputs_found *found)
+/* Finds a slice with these pixels that is not matched yet: one at the same place, or where `anywhere` is true any. */
+static struct input_slice *find_pixels(const struct input_slice *slice, struct input_slice **sorted, size_t n,
+                                       bool anywhere)
 {
-    for (size_t i = 0; i < used->n; i++) {
-        struct input_slice *slice = &used->items[i];
-        size_t low = 0, high = n;
-        while (!slice->matched && low < high) {
-            const size_t middle = low + (high - low) / 2;
-            if (strcmp(sorted[middle]->pixels, slice->pixels) < 0)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        for (; !slice->matched && low < n && !strcmp(sorted[low]->pixels, slice->pixels); low++)
-            if (!sorted[low]->matched)
-                match(slice, sorted[low], found);
+    size_t low = 0, high = n;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (strcmp(sorted[middle]->pixels, slice->pixels) < 0)
+            low = middle + 1;
+        else
+            high = middle;
     }
+    for (; low < n && !strcmp(sorted[low]->pixels, slice->pixels); low++)
+        if (!sorted[low]->matched && (anywhere || same_place(slice, sorted[low])))
+            return sorted[low];
+    return NULL;
 }
 
 /* Returns true where the series is that of a slice that matched, or where none did. */
@@ -224,21 +223,52 @@ static void count(struct inputs_found *found, enum inputs_kind kind, const struc
         describe(found->first[kind], slice, i, "");
 }
 
-enum ts_status ts_inputs_match(const struct input_slices *used, const struct input_slices *there, bool count_additional,
-                               struct inputs_found *found, struct ts_diag *diag)
+/* Counts slices of which the pixels are those of another slice now. `there` is where they were looked for. */
+static void match_moved(const struct input_slices *used, const struct input_slices *there, struct input_slice **sorted,
+                        struct inputs_found *found)
 {
+    for (size_t i = 0; i < used->n; i++) {
+        struct input_slice *slice = &used->items[i];
+        struct input_slice *other =
+            slice->matched || !*slice->pixels ? NULL : find_pixels(slice, sorted, there->n, true);
+        if (!other)
+            continue;
+        slice->matched = other->matched = true;
+        slice->name = other->name;
+        slice->series = other->series;
+        if (found->counts[INPUTS_MOVED]++ > 0)
+            continue;
+        char now[160];
+        if (same_place(slice, other))
+            snprintf(now, sizeof now, ", now slice %td", other - there->items);
+        else
+            snprintf(now, sizeof now, ", now at (%.6g, %.6g, %.6g)", other->place[0], other->place[1], other->place[2]);
+        describe(found->first[INPUTS_MOVED], slice, i, now);
+    }
+}
+
+enum ts_status ts_inputs_match(const struct input_slices *used, const struct input_slices *there, bool ordered,
+                               bool count_additional, struct inputs_found *found, struct ts_diag *diag)
+{
+    const bool by_number = ordered && used->n == there->n;
     struct input_slice **sorted = malloc((there->n + 1) * sizeof *sorted);
     if (!sorted)
         return ts_diag_no_memory(diag, (there->n + 1) * sizeof *sorted);
-    for (size_t i = 0; i < used->n && i < there->n; i++)
-        if (!strcmp(used->items[i].pixels, there->items[i].pixels))
-            match(&used->items[i], &there->items[i], found);
     for (size_t i = 0; i < there->n; i++)
         sorted[i] = &there->items[i];
     qsort(sorted, there->n, sizeof *sorted, by_pixels);
-    match_pixels(used, sorted, there->n, found);
-    free(sorted);
+    for (size_t i = 0; i < used->n; i++) {
+        struct input_slice *slice = &used->items[i], *other = by_number ? &there->items[i] : NULL;
+        if (other && strcmp(slice->pixels, other->pixels) != 0)
+            other = NULL;
+        if (!by_number && *slice->pixels)
+            other = find_pixels(slice, sorted, there->n, false);
+        if (other)
+            match(slice, other, found);
+    }
     match_unread(used, there, found);
+    match_moved(used, there, sorted, found);
+    free(sorted);
     for (size_t i = 0; i < used->n; i++) {
         struct input_slice *slice = &used->items[i], *other = NULL;
         for (size_t k = 0; k < there->n && !slice->matched && !other; k++)

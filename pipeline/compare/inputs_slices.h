@@ -33,10 +33,11 @@ enum ts_status ts_inputs_recorded(const struct recorded *recorded, const char *n
  * be read are left out. */
 enum ts_status ts_inputs_of_files(const char *const *paths, size_t n_paths, struct arena *arena,
                                   struct input_slices *slices, struct ts_diag *diag);
-/* Matches slices by their pixels and counts what is left over into *found. Slices of other DICOM series than those that
- * match count as additional in no case, and none does unless `count_additional`. Returns TS_RUN_FAILED where memory is
- * out. */
-enum ts_status ts_inputs_match(const struct input_slices *used, const struct input_slices *there, bool count_additional,
-                               struct inputs_found *found, struct ts_diag *diag);
+/* Matches slices by their pixels and their places and counts what is left over into *found. Where both lists are as
+ * long and `there` is in the order of the image too (`ordered`), the number of a slice is its place. Slices of other
+ * DICOM series than those that match count as additional in no case, and none does unless `count_additional`. Returns
+ * TS_RUN_FAILED where memory is out. */
+enum ts_status ts_inputs_match(const struct input_slices *used, const struct input_slices *there, bool ordered,
+                               bool count_additional, struct inputs_found *found, struct ts_diag *diag);
 
 #endif

@@ -35,11 +35,11 @@ double ts_rerun_tolerance(const void *chain, const char *image, double magnitude
     return 2 * sum;
 }
 
-/* Returns true where the fact says what computed the values, and not what was computed. */
+/* Returns true where the fact says what computed the values, and not what was computed or what was said of it. */
 static bool is_of_build(const struct made_fact *fact)
 {
     const char *name = strrchr(fact->path, '/');
-    return strcmp(fact->path, "provenance/chain") != 0 &&
+    return strcmp(fact->path, "provenance/chain") != 0 && strcmp(fact->path, "provenance/warnings") != 0 &&
            (!strncmp(fact->path, "provenance/", 11) ||
             (!strncmp(fact->path, "process_", 8) && name && (!strcmp(name, "/device") || !strcmp(name, "/version"))));
 }
@@ -48,8 +48,9 @@ static bool is_of_build(const struct made_fact *fact)
  * for the rest. */
 static const char *changed_input(const struct made_fact *fact, struct arena *arena)
 {
-    static const char *const facts[] = {"/slice_pixel_sha256", "/slice_slope", "/slice_intercept", "/slice_position",
-                                        "/angles"};
+    static const char *const facts[] = {"/slice_pixel_sha256", "/slice_slope",  "/slice_intercept",
+                                        "/slice_position",     "/angles",       "/volume_axis",
+                                        "/volume_position",    "/padding_count"};
     const char *name = strchr(fact->path, '/');
     const char *end = name && !strncmp(fact->path, "inputs/", 7) ? strchr(name + 1, '/') : NULL;
     for (size_t i = 0; end && i < sizeof facts / sizeof *facts; i++)

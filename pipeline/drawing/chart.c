@@ -129,7 +129,7 @@ static void write_frame(FILE *file, const struct chart_panel *panel, const struc
             "<text x='%d' y='%d' text-anchor='middle'>",
             place->x, place->y, WIDTH, HEIGHT, place->x + WIDTH / 2, place->y + HEIGHT + 36);
     ts_svg_text(file, panel->x.title);
-    fprintf(file, "</text>\n<text transform='translate(%d %d) rotate(-90)' text-anchor='middle'>", place->x - 50,
+    fprintf(file, "</text>\n<text transform='translate(%d %d) rotate(-90)' text-anchor='middle'>", place->x - 57,
             place->y + HEIGHT / 2);
     ts_svg_text(file, panel->y.title);
     fprintf(file, "</text>\n<text x='%d' y='%d' font-weight='bold'>", place->x, place->y - 8);

@@ -24,6 +24,8 @@ struct plan_reused {
 struct plan_reused_input {
     bool *read;                 /* whether a run that takes nothing reads the slice */
     const char *const *digests; /* of its pixels in the earlier run; "": it read none. NULL: nothing is taken */
+    int64_t padding_count; /* of its pixels in the earlier run, which the same pixels with another padding value have
+                            * not; -1: not recorded */
 };
 
 struct plan_reuse {

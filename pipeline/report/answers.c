@@ -2,6 +2,8 @@
  *
  * The head of the page answers what a reviewer asks first, in a sentence each, with links to where the page shows it.
  */
+#include <string.h>
+
 #include "core/number.h"
 #include "pipeline/report/html.h"
 #include "pipeline/report/parts.h"
@@ -23,6 +25,9 @@ static void answer_slices(const struct report_facts *facts, FILE *stream)
         ts_html_print(stream, "%s%s: %llu slice%s", i > 0 ? "; " : "", name,
                       digests && digests->rank > 0 ? (unsigned long long)digests->n[0] : 1ULL,
                       digests && digests->rank > 0 && digests->n[0] == 1 ? "" : "s");
+        const struct hdf5_listed *angles = ts_report_dataset(facts, "/entry/inputs/%s/angles", name);
+        if (angles && angles->rank > 0)
+            ts_html_print(stream, " of %llu views", (unsigned long long)angles->n[0]);
         ts_html_print(stream, " from %s", ts_report_value(facts, "inputs/%s/format", name));
         if (*modality)
             ts_html_print(stream, ", %s", modality);
@@ -64,6 +69,32 @@ static void answer_device(const struct report_facts *facts, FILE *stream)
     fputs("</dd>\n", stream);
 }
 
+/* Writes a warning. The sentence of one about files is not kept, as it may name them, and what the inputs record of
+ * them stands for it: "files-passed-over" is the fact files_passed_over. */
+static void write_warning(const struct report_facts *facts, const char *warning, FILE *stream)
+{
+    const int code = (int)strcspn(warning, ":");
+    char fact[64];
+    bool known = false;
+    snprintf(fact, sizeof fact, "%.*s", code, warning);
+    for (char *c = fact; *c; c++)
+        *c = *c == '-' ? '_' : *c;
+    for (size_t i = 0; i < facts->n_inputs && !strncmp(fact, "files_", strlen("files_")); i++) {
+        const char *text = ts_report_value(facts, "inputs/%s/%s", facts->inputs[i], fact);
+        if (!*text)
+            continue;
+        fputs("<li>", stream);
+        ts_html_print(stream, "%.*s: %s: %s", code, warning, facts->inputs[i], text);
+        fputc('\n', stream);
+        known = true;
+    }
+    if (known)
+        return;
+    fputs("<li>", stream);
+    ts_svg_text(stream, warning);
+    fputc('\n', stream);
+}
+
 static void answer_warnings(const struct report_facts *facts, FILE *stream)
 {
     fputs("<dt>What was warned?</dt>\n<dd id=\"warnings\">", stream);
@@ -73,11 +104,8 @@ static void answer_warnings(const struct report_facts *facts, FILE *stream)
         fputs("Nothing: the run had no warnings.", stream);
     else
         fputs("<ul class=\"warnings\">\n", stream);
-    for (size_t i = 0; i < facts->warnings.n; i++) {
-        fputs("<li>", stream);
-        ts_svg_text(stream, facts->warnings.texts[i]);
-        fputc('\n', stream);
-    }
+    for (size_t i = 0; i < facts->warnings.n; i++)
+        write_warning(facts, facts->warnings.texts[i], stream);
     fputs(facts->warnings.n > 0 ? "</ul></dd>\n" : "</dd>\n", stream);
 }
 
@@ -95,7 +123,7 @@ static void answer_checks(const struct report_facts *facts, FILE *stream)
         fprintf(stream, "%zu datasets (%s of values), %zu attributes, the structure, and every byte of the file.",
                 proof->datasets, bytes, proof->attributes);
     fprintf(stream,
-            " Root digest: <code>%s</code> The inputs were not at hand: whether images are those that were used, "
+            " Root digest: <code>%s</code>. The inputs were not at hand: whether images are those that were used, "
             "<code>tomostage verify FILE --inputs PATH</code> shows, and whether they give this result again, "
             "<code>tomostage rerun FILE -i PATH</code>.</dd>\n",
             proof->digest);

@@ -3,6 +3,9 @@
  * The parameters are those that the stages ran with, each as a dataset with its unit. The text of the chain holds the
  * same values, and is a chain file again.
  */
+#include <string.h>
+
+#include "io/file/digest.h"
 #include "pipeline/report/html.h"
 #include "pipeline/report/parts.h"
 
@@ -36,7 +39,7 @@ static void write_stage(const struct report_facts *facts, const struct report_st
 
 void ts_report_chain(const struct report_facts *facts, FILE *stream)
 {
-    const struct hdf5_listed *chain = ts_report_dataset(facts, "/entry/provenance/chain");
+    char digest[DIGEST_TEXT_BYTES];
     ts_html_section(stream, "chain", "The chain with every value");
     if (facts->sweep.n > 0) {
         fputs("<p>", stream);
@@ -49,13 +52,10 @@ void ts_report_chain(const struct report_facts *facts, FILE *stream)
     fputs("<div class=\"stages\">\n", stream);
     for (size_t i = 0; i < facts->n_stages; i++)
         write_stage(facts, &facts->stages[i], stream);
-    fputs("</div>\n<details>\n<summary>The chain as a file that runs again</summary>\n<pre>", stream);
+    fputs("</div>\n<details open>\n<summary>The chain as a file that runs again</summary>\n<pre>", stream);
     ts_svg_text(stream, facts->chain);
     fputs("</pre>\n</details>\n", stream);
-    if (chain && chain->sha256_tree) {
-        fputs("<p>Digest of this text: <code>", stream);
-        ts_svg_text(stream, chain->sha256_tree);
-        fputs("</code></p>\n", stream);
-    }
+    if (*facts->chain && ts_digest_of(facts->chain, strlen(facts->chain), digest))
+        fprintf(stream, "<p>SHA-256 of this text: <code>%s</code></p>\n", digest);
     fputs("</section>\n", stream);
 }

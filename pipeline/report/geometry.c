@@ -56,6 +56,8 @@ static void write_section(const struct report_image *image, const char *svg, cha
     fputs("</div>\n<ul>\n", stream);
     for (char *line; (line = strsep(&numbers, "\n"));)
         if (*line) {
+            const size_t length = strlen(line);
+            line[length - (line[length - 1] == ':')] = '\0'; /* items have no lines below them */
             fputs("<li>", stream);
             ts_svg_text(stream, line);
             fputc('\n', stream);

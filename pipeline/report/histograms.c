@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Counts are drawn as steps, once linear, and once logarithmic, where rare values show. Equalization maps each value to
- * the share of the values up to it, so this curve is drawn into the histogram of the image that a stage equalizes.
+ * the share of the values up to it, so this curve is drawn into the histogram of the image that a stage equalizes. It
+ * is left out where the histogram has other values than the stage counted: those of several slices or volumes, each of
+ * which has its own curve, those outside of a mask, or where the stage follows the histogram of another image.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -34,13 +36,25 @@ static void make_steps(const struct value_bins *bins, struct steps *steps)
         }
 }
 
+/* Returns true where the stage maps all values of an image by their own histogram. */
+static bool equalizes_whole(const struct report_facts *facts, const struct report_stage *stage)
+{
+    const char *const others[] = {ts_report_value(facts, "%s/parameters/reference", stage->group),
+                                  ts_report_value(facts, "%s/parameters/mask", stage->group)};
+    bool whole = !strcmp(stage->stage, "equalize") &&
+                 !strcmp(ts_report_value(facts, "%s/parameters/scope", stage->group), "volume");
+    for (int i = 0; i < 2; i++)
+        whole &= !*others[i] || !strcmp(others[i], "none");
+    return whole;
+}
+
 /* Returns true where a stage equalizes this image, directly or after stages that pass images on as they are. */
 static bool is_equalized(const struct report_facts *facts, const struct report_image *image)
 {
     static const char *const passing[] = {"save", "statistics", "histogram", "compare", "bounds"};
     for (size_t i = 0; i < facts->n_stages; i++) {
         const struct report_stage *stage = &facts->stages[i], *from = stage;
-        bool passes = !strcmp(stage->stage, "equalize");
+        bool passes = image->source->n_volumes <= 1 && equalizes_whole(facts, stage);
         while (passes) {
             from = ts_report_stage(facts, from->input);
             if (from == image->stage)

@@ -13,7 +13,32 @@
 
 enum { MOST_SLICES = 2048, UNFOLDED = 8, PATH_BYTES = 512 };
 
-static void write_facts(const struct report_facts *facts, const char *input, FILE *stream)
+/* Writes how many angles there are and over what they reach: the list itself is too long, and in the result. */
+static enum ts_status write_angles(const struct report_facts *facts, const char *input, FILE *stream,
+                                   struct ts_diag *diag)
+{
+    struct hdf5_slice angles = {0};
+    const struct hdf5_listed *dataset = ts_report_dataset(facts, "/entry/inputs/%s/angles", input);
+    if (!dataset || dataset->value)
+        return TS_OK;
+    const enum ts_status status = ts_hdf5_read_slice(facts->path, dataset->path, -1, &angles, diag);
+    const int64_t n = angles.rows * angles.columns;
+    if (status == TS_OK && n > 0) {
+        char text[128];
+        float low = angles.values[0], high = angles.values[0];
+        for (int64_t i = 0; i < n; i++) {
+            low = angles.values[i] < low ? angles.values[i] : low;
+            high = angles.values[i] > high ? angles.values[i] : high;
+        }
+        snprintf(text, sizeof text, "%lld, from %.6g to %.6g", (long long)n, (double)low, (double)high);
+        ts_html_row(stream, "angles", text, dataset->units);
+    }
+    free(angles.values);
+    return status;
+}
+
+static enum ts_status write_facts(const struct report_facts *facts, const char *input, FILE *stream,
+                                  struct ts_diag *diag)
 {
     fputs("<table>\n", stream);
     for (const struct hdf5_listed *object = facts->made.objects; object; object = object->next) {
@@ -22,7 +47,9 @@ static void write_facts(const struct report_facts *facts, const char *input, FIL
             (strncmp(name, "slice_", strlen("slice_")) != 0 || !strcmp(name, "slice_thickness")))
             ts_html_row(stream, name, object->value, object->units);
     }
+    const enum ts_status status = write_angles(facts, input, stream, diag);
     fputs("</table>\n", stream);
+    return status;
 }
 
 static enum ts_status read_list(const struct report_facts *facts, const char *input, const char *name,
@@ -98,8 +125,9 @@ enum ts_status ts_report_inputs(const struct report_facts *facts, FILE *stream, 
         fputs("<h3>", stream);
         ts_svg_text(stream, facts->inputs[i]);
         fputs("</h3>\n", stream);
-        write_facts(facts, facts->inputs[i], stream);
-        status = write_slices(facts, facts->inputs[i], stream, diag);
+        status = write_facts(facts, facts->inputs[i], stream, diag);
+        if (status == TS_OK)
+            status = write_slices(facts, facts->inputs[i], stream, diag);
     }
     fputs("</section>\n", stream);
     return status;

@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "io/file/digest.h"
 #include "io/file/whole_file.h"
@@ -132,16 +131,10 @@ static enum ts_status make_page(const struct report_request *request, char **pag
 
 /* ---- the file ---------------------------------------------------------------------------------- */
 
-static bool is_same_file(const char *a, const char *b)
-{
-    struct stat one, two;
-    return a && b && stat(a, &one) == 0 && stat(b, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
-}
-
 /* Refuses before long work an output that cannot be written, or that is one of the inputs. */
 static enum ts_status check_output(const struct report_request *request, struct ts_diag *diag)
 {
-    if (is_same_file(request->output, request->path) || is_same_file(request->output, request->profile))
+    if (ts_file_is_same(request->output, request->path) || ts_file_is_same(request->output, request->profile))
         return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "output-is-input"},
                              "the page would replace '%s', which it is made from", request->output);
     return ts_whole_file_check(request->output, request->force, diag);

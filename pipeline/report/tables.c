@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Small tables are written as numbers. A list is drawn over its index, and a table of few columns with a line a column;
- * a larger one, such as the histogram of each slice, is named with its shape and its range.
+ * Small tables are written as numbers. A list is drawn over the positions that its stage wrote beside it, such as those
+ * of slices, and a table of few columns with a line a column; a larger one, such as the histogram of each slice, is
+ * named with its shape and its range.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -66,6 +67,36 @@ static void write_range(const struct large *large, FILE *stream)
     ts_html_row(stream, large->title, text, large->unit);
 }
 
+/* These tables hold positions along axes of the others. One of several that fit comes first here. */
+static const char *const positions[] = {"trial_center", "bin", "iteration", "look", "z", "item"};
+
+/* Finds the positions of the rows of a table, in the same group of the file; NULL: there are none. */
+static const struct hdf5_listed *find_positions(const struct report_facts *facts, const char *title, int64_t rows)
+{
+    const int group = (int)(strrchr(title, '/') - title);
+    for (size_t i = 0; i < sizeof positions / sizeof *positions; i++) {
+        const struct hdf5_listed *found = ts_report_dataset(facts, "/entry/%.*s/%s", group, title, positions[i]);
+        if (found && found->rank == 1 && (int64_t)found->n[0] == rows)
+            return found;
+    }
+    return NULL;
+}
+
+/* Reads the positions of the rows into x, or numbers the rows. Returns the title of the axis. */
+static const char *read_positions(const struct report_facts *facts, const char *title, int64_t rows, double *x,
+                                  struct ts_diag *diag)
+{
+    const struct hdf5_listed *found = find_positions(facts, title, rows);
+    struct hdf5_slice at = {0};
+    const bool read = found && ts_hdf5_read_slice(facts->path, found->path, -1, &at, diag) == TS_OK;
+    for (int64_t i = 0; i < rows; i++)
+        x[i] = read ? (double)at.values[i] : (double)i;
+    free(at.values);
+    return read ? ts_arena_printf(facts->arena, "%s / %s", strrchr(found->path, '/') + 1,
+                                  found->units && *found->units ? found->units : "1")
+                : "row";
+}
+
 /* Draws columns of a table over its rows; of a long one each point is the first of several rows. */
 static enum ts_status draw_columns(const struct report_facts *facts, const struct large *large, FILE *stream,
                                    struct ts_diag *diag)
@@ -78,17 +109,18 @@ static enum ts_status draw_columns(const struct report_facts *facts, const struc
     double *x = ts_arena_alloc(facts->arena, (size_t)(rows * (columns + 1)) * sizeof *x);
     if (!x)
         return ts_diag_no_memory(diag, (size_t)rows * sizeof *x);
+    const char *across = read_positions(facts, large->title, rows, x, diag);
     for (int64_t i = 0; i < columns; i++) {
         double *y = x + (i + 1) * rows;
         lines[i] = (struct chart_line){.x = x, .y = y, .color = (int)i};
         lines[i].name = columns > 1 ? ts_arena_printf(facts->arena, "column %lld", (long long)i) : NULL;
-        for (int64_t k = 0; k < rows; k += by, lines[i].n++) {
-            x[lines[i].n] = (double)k;
-            y[lines[i].n] = (double)table->values[k * columns + i];
-        }
+        for (int64_t k = 0; k < rows; k += by)
+            y[lines[i].n++] = (double)table->values[k * columns + i];
     }
+    for (int64_t k = 0; k * by < rows; k++)
+        x[k] = x[k * by];
     const struct chart_panel panel = {.title = "",
-                                      .x = {.title = "row", .low = 0, .high = 1},
+                                      .x = {.title = across, .low = x[0], .high = x[0]},
                                       .y = {.title = large->unit, .low = INFINITY, .high = -INFINITY},
                                       .lines = lines,
                                       .n_lines = (int)columns};
@@ -99,7 +131,6 @@ static enum ts_status draw_columns(const struct report_facts *facts, const struc
 /* Returns the name of a stage's table, or NULL for other objects: the positions along axes of tables among them. */
 static const char *table_name(const struct hdf5_listed *object)
 {
-    static const char *const positions[] = {"bin", "item", "iteration", "look", "z"};
     const char *table = object->kind == HDF5_DATASET ? strstr(object->path, "/tables/") : NULL;
     const char *name = table ? table + strlen("/tables/") : NULL;
     for (size_t i = 0; name && i < sizeof positions / sizeof *positions; i++)

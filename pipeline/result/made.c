@@ -12,6 +12,7 @@
 #include "io/hdf5/hdf5_session.h"
 #include "io/hdf5/hdf5_texts.h"
 
+enum { MOST_STAGES = 1024 };
 static const char entry[] = "/entry/";
 
 static bool starts(const char *text, const char *with)
@@ -136,19 +137,137 @@ const struct made_image *ts_made_image(const struct made *made, const char *name
     return NULL;
 }
 
+/* ---- comparing ----------------------------------------------------------------------------------- */
+
+/* The facts of one stage, which follow each other, or those of no stage. */
+struct group {
+    const struct made_fact *facts;
+    size_t n, skip;   /* skip: the length of the paths' part that names the group */
+    int number;       /* of the stage */
+    const char *name; /* of the stage, up to a slash */
+};
+
+static int by_number(const void *a, const void *b)
+{
+    const struct group *x = a, *y = b;
+    return x->number != y->number ? x->number - y->number : (x->facts > y->facts) - (x->facts < y->facts);
+}
+
+/* Cuts the facts of stages into groups, in the order of the chain. */
+static size_t cut(const struct made *made, struct group *groups)
+{
+    size_t n = 0, length;
+    for (size_t i = 0; i < made->n_facts; i++) {
+        const char *path = made->facts[i].path;
+        const int number = ts_made_stage(path, &length);
+        if (number > 0 && n > 0 && !strncmp(groups[n - 1].facts->path, path, groups[n - 1].skip))
+            groups[n - 1].n++;
+        else if (number > 0)
+            groups[n++] = (struct group){.facts = &made->facts[i],
+                                         .n = 1,
+                                         .skip = length + 1,
+                                         .number = number,
+                                         .name = strchr(path + strlen("process_"), '_') + 1};
+    }
+    qsort(groups, n, sizeof *groups, by_number);
+    return n;
+}
+
+static bool same_stage(const struct group *a, const struct group *b)
+{
+    const size_t length = strcspn(a->name, "/");
+    return length == strcspn(b->name, "/") && !strncmp(a->name, b->name, length);
+}
+
+struct list {
+    struct made_difference *items;
+    size_t n;
+};
+
+/* Adds what differs between two lists of facts in the order of their paths behind the group's name. */
+static void merge(struct list *list, const struct group *a, const struct group *b)
+{
+    for (size_t i = 0, j = 0; i < a->n || j < b->n;) {
+        const int order = i == a->n   ? 1
+                          : j == b->n ? -1
+                                      : strcmp(a->facts[i].path + a->skip, b->facts[j].path + b->skip);
+        const struct made_fact *left = order <= 0 ? &a->facts[i++] : NULL, *right = order >= 0 ? &b->facts[j++] : NULL;
+        const bool is_place =
+            left && right && a->number != b->number && !strcmp(left->path + a->skip, "sequence_index");
+        if (!is_place && (!left || !right || strcmp(left->digest, right->digest) != 0))
+            list->items[list->n++] = (struct made_difference){{left, right}};
+    }
+}
+
+/* Pairs the stages of two chains so that as many as possible have a partner of the same name, and none cross. `longest`
+ * holds (na + 1) * (nb + 1) numbers: of how many pairs the rests of the chains can have. */
+static void merge_stages(struct list *list, const struct group *a, size_t na, const struct group *b, size_t nb,
+                         int *longest)
+{
+    static const struct group none = {0};
+    const size_t row = nb + 1;
+    for (size_t i = na + 1; i-- > 0;)
+        for (size_t j = nb + 1; j-- > 0;) {
+            int *at = &longest[i * row + j];
+            if (i == na || j == nb)
+                *at = 0;
+            else if (same_stage(&a[i], &b[j]))
+                *at = 1 + at[row + 1];
+            else
+                *at = at[row] > at[1] ? at[row] : at[1];
+        }
+    for (size_t i = 0, j = 0; i < na || j < nb;)
+        if (i < na && j < nb && same_stage(&a[i], &b[j]))
+            merge(list, &a[i++], &b[j++]);
+        else if (j == nb || (i < na && longest[(i + 1) * row + j] >= longest[i * row + j + 1]))
+            merge(list, &a[i++], &none);
+        else
+            merge(list, &none, &b[j++]);
+}
+
+static int by_first_path(const void *a, const void *b)
+{
+    const struct made_difference *x = a, *y = b;
+    const int order = strcmp(x->sides[x->sides[0] ? 0 : 1]->path, y->sides[y->sides[0] ? 0 : 1]->path);
+    return order ? order : (x->sides[0] == NULL) - (y->sides[0] == NULL);
+}
+
+/* Returns the facts of no stage, copied to `facts`. */
+static struct group rest_of(const struct made *made, struct made_fact *facts)
+{
+    struct group rest = {.facts = facts};
+    size_t length;
+    for (size_t i = 0; i < made->n_facts; i++)
+        if (ts_made_stage(made->facts[i].path, &length) == 0)
+            facts[rest.n++] = made->facts[i];
+    return rest;
+}
+
 bool ts_made_compare(const struct made *a, const struct made *b, struct arena *arena, struct made_difference **list,
                      size_t *n)
 {
-    size_t i = 0, j = 0;
+    const size_t most = a->n_facts + b->n_facts + 1;
+    struct list found = {.items = ts_arena_alloc(arena, most * sizeof *found.items)};
+    struct group *groups = ts_arena_alloc(arena, most * sizeof *groups);
+    struct made_fact *facts = ts_arena_alloc(arena, most * sizeof *facts);
+    const size_t na = groups ? cut(a, groups) : 0, nb = groups ? cut(b, groups + na) : 0;
+    const bool aligned = na <= MOST_STAGES && nb <= MOST_STAGES; /* a file that is made up can have any number */
+    int *longest = ts_arena_alloc(arena, (aligned ? (na + 1) * (nb + 1) : 1) * sizeof *longest);
+    *list = found.items;
     *n = 0;
-    *list = ts_arena_alloc(arena, (a->n_facts + b->n_facts + 1) * sizeof **list);
-    while (*list && (i < a->n_facts || j < b->n_facts)) {
-        const int order = i == a->n_facts ? 1 : j == b->n_facts ? -1 : strcmp(a->facts[i].path, b->facts[j].path);
-        const struct made_fact *left = order <= 0 ? &a->facts[i++] : NULL, *right = order >= 0 ? &b->facts[j++] : NULL;
-        if (!left || !right || strcmp(left->digest, right->digest) != 0)
-            (*list)[(*n)++] = (struct made_difference){{left, right}};
+    if (!found.items || !groups || !facts || !longest)
+        return false;
+    if (aligned) {
+        const struct group rest[] = {rest_of(a, facts), rest_of(b, facts + a->n_facts)};
+        merge(&found, &rest[0], &rest[1]);
+        merge_stages(&found, groups, na, groups + na, nb, longest);
+    } else {
+        const struct group all[] = {{.facts = a->facts, .n = a->n_facts}, {.facts = b->facts, .n = b->n_facts}};
+        merge(&found, &all[0], &all[1]);
     }
-    return *list != NULL;
+    qsort(found.items, found.n, sizeof *found.items, by_first_path);
+    *n = found.n;
+    return true;
 }
 
 bool ts_made_is_table(const struct made_fact *fact)

@@ -47,7 +47,9 @@ const struct made_image *ts_made_image(const struct made *made, const char *name
 struct made_difference {
     const struct made_fact *sides[2];
 };
-/* Lists them by their paths, in the arena. Returns false where memory is out. */
+/* Lists them by their paths, in the arena. A stage is compared with the stage of its name that stands at its place
+ * among those that both chains have, so that one stage more does not make others of all that follow it. Returns false
+ * where memory is out. */
 bool ts_made_compare(const struct made *a, const struct made *b, struct arena *arena, struct made_difference **list,
                      size_t *n);
 /* Returns true for a table of a stage, which is a result and no cause. */

@@ -61,8 +61,9 @@ static enum ts_status check_name(const struct ts_chain *chain, const char *text,
     return ts_diag_hint(diag, "it has: %s", list);
 }
 
-static enum ts_status put_paths(struct ts_chain *chain, const char *const *inputs, int n, struct ts_diag *diag)
+static enum ts_status put_paths(struct recorded *recorded, const char *const *inputs, int n, struct ts_diag *diag)
 {
+    struct ts_chain *chain = recorded->chain;
     const char *paths[CHAIN_MAX_SOURCES] = {NULL}, *others = NULL;
     enum ts_status status = TS_OK;
     for (int i = 0; i < n; i++) {
@@ -79,6 +80,7 @@ static enum ts_status put_paths(struct ts_chain *chain, const char *const *input
     }
     for (int32_t i = 0; i < chain->n_sources && status == TS_OK; i++) {
         const char *path = paths[i] ? paths[i] : others;
+        recorded->given[i] = path != NULL;
         if (path)
             status = ts_chain_set_path(chain, &chain->sources[i], path, diag);
     }
@@ -94,7 +96,23 @@ enum ts_status ts_recorded_open(const char *path, const char *const *inputs, int
     enum ts_status status = ts_made_read(path, recorded->arena, &recorded->made, diag);
     if (status == TS_OK)
         status = read_chain(recorded, diag);
-    return status == TS_OK ? put_paths(recorded->chain, inputs, n, diag) : status;
+    return status == TS_OK ? put_paths(recorded, inputs, n, diag) : status;
+}
+
+enum ts_status ts_recorded_check_inputs(const struct recorded *recorded, const char *option, struct ts_diag *diag)
+{
+    const int folder = (int)(ts_base_name(recorded->path) - recorded->path);
+    for (int32_t i = 0; i < recorded->chain->n_sources; i++) {
+        const char *name = recorded->chain->sources[i].name;
+        char path[4096];
+        snprintf(path, sizeof path, "%.*s%s", folder, recorded->path, name);
+        if (recorded->given[i] || access(path, F_OK) == 0)
+            continue;
+        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-not-given", .stage = name},
+                      "nothing says where this input is, and there is no '%s'", path);
+        return ts_diag_hint(diag, "%s PATH gives all inputs of the chain, %s %s=PATH this one", option, option, name);
+    }
+    return TS_OK;
 }
 
 void ts_recorded_close(struct recorded *recorded)

@@ -14,6 +14,7 @@ struct recorded {
     const char *path; /* of the result */
     struct made made;
     struct ts_chain *chain;
+    bool given[CHAIN_MAX_SOURCES]; /* which inputs have a path that was given */
 };
 
 /* Opens the chain of a result. Each of the n inputs is "NAME=PATH" for the input of that name, or a path for all inputs
@@ -22,6 +23,9 @@ struct recorded {
  * ts_recorded_close releases what it made, whether it fails or not. */
 enum ts_status ts_recorded_open(const char *path, const char *const *inputs, int n, struct recorded *recorded,
                                 struct ts_diag *diag);
+/* Refuses an input of which nothing was said and that does not lie beside the result (input-not-given). `option` is how
+ * the command takes paths, such as "--inputs". */
+enum ts_status ts_recorded_check_inputs(const struct recorded *recorded, const char *option, struct ts_diag *diag);
 void ts_recorded_close(struct recorded *recorded);
 
 #endif

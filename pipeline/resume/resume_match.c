@@ -11,7 +11,6 @@
 
 #include "core/tomostage.h"
 #include "core/version.h"
-#include "io/file/digest_tree.h"
 #include "io/hdf5/hdf5_texts.h"
 #include "pipeline/chain/chain_build.h"
 #include "pipeline/compare/inputs.h"
@@ -80,47 +79,23 @@ static bool same_program(struct resume *resume)
 
 /* ---- sources ------------------------------------------------------------------------------------- */
 
-static bool same_attribute(const struct resume *resume, const char *input, const struct source_attribute *attribute)
-{
-    char path[300], digest[DIGEST_TEXT_BYTES];
-    const int64_t columns = attribute->columns > 0 ? attribute->columns : 1;
-    const void *data = attribute->numbers ? (const void *)attribute->numbers : attribute->value;
-    const size_t bytes = attribute->numbers  ? (size_t)(attribute->n * columns) * sizeof(double)
-                         : *attribute->value ? strlen(attribute->value)
-                                             : 1;
-    snprintf(path, sizeof path, "inputs/%s/%s", input, attribute->name);
-    const struct made_fact *fact = ts_made_find(&resume->recorded.made, path);
-    return fact && ts_digest_tree_of(data, bytes, digest) && !strcmp(digest, fact->digest);
-}
-
-/* These say what else lay in the folder, on which no value depends. */
-static bool is_of_folder(const char *name)
-{
-    return !strncmp(name, "files_", 6) || !strcmp(name, "warnings");
-}
-
 /* Compares all that a source records of itself, in both directions. */
 static bool same_attributes(struct resume *resume, const struct plan_node *node)
 {
-    static const char *const others[] = {"format",
-                                         "grid",
-                                         "angles",
-                                         "slice_slope",
-                                         "slice_intercept",
-                                         "slice_position",
-                                         "padding_count",
-                                         "slice_pixel_sha256",
-                                         "slice_instance_hmac"};
+    static const char *const others[] = {
+        "format",          "grid",           "angles",        "volume_axis",        "volume_position",    "slice_slope",
+        "slice_intercept", "slice_position", "padding_count", "slice_pixel_sha256", "slice_instance_hmac"};
     const struct made *made = &resume->recorded.made;
     const struct source *source = node->source;
     char group[256];
     for (size_t i = 0; i < source->n_attributes; i++)
-        if (!is_of_folder(source->attributes[i].name) && !same_attribute(resume, node->label, &source->attributes[i]))
+        if (!ts_inputs_is_of_folder(source->attributes[i].name) &&
+            ts_inputs_attribute(&resume->recorded, node->label, &source->attributes[i]) != INPUTS_FACT_SAME)
             return differs(resume, node->label, "%s is another there", source->attributes[i].name);
     const size_t length = (size_t)snprintf(group, sizeof group, "inputs/%s/", node->label);
     for (size_t i = 0; i < made->n_facts; i++) {
         const char *name = made->facts[i].path + length;
-        bool known = strncmp(made->facts[i].path, group, length) != 0 || is_of_folder(name);
+        bool known = strncmp(made->facts[i].path, group, length) != 0 || ts_inputs_is_of_folder(name);
         for (size_t k = 0; !known && k < sizeof others / sizeof *others; k++)
             known = !strcmp(name, others[k]);
         for (size_t k = 0; !known && k < source->n_attributes; k++)
@@ -136,10 +111,13 @@ static enum ts_status read_digests(struct resume *resume, int32_t index, struct 
 {
     const struct plan_node *node = &resume->plan->nodes[index];
     struct plan_reused_input *input = &resume->reuse.inputs[index];
-    char path[300];
+    char path[300], count[300];
     size_t n;
     if (input->digests)
         return TS_OK;
+    snprintf(count, sizeof count, "inputs/%s/padding_count", node->label);
+    if (sscanf(fact_text(resume, count), "%" SCNd64, &input->padding_count) != 1)
+        input->padding_count = -1;
     snprintf(path, sizeof path, "/entry/inputs/%s/slice_pixel_sha256", node->label);
     const enum ts_status status =
         ts_hdf5_read_texts(resume->recorded.path, path, resume->arena, &input->digests, &n, diag);

@@ -228,6 +228,26 @@ static enum ts_status write_angles(const struct ts_image *image, const char *gro
     return status;
 }
 
+/* Writes what the volumes of a series differ in, such as their times. */
+static enum ts_status write_volumes(const struct source *source, const char *group, struct hdf5_writer *writer,
+                                    struct ts_diag *diag)
+{
+    const struct ts_axis *axis = &source->volume_axis;
+    if (source->n_volumes <= 1)
+        return TS_OK;
+    double *positions = malloc((size_t)source->n_volumes * sizeof *positions);
+    if (!positions)
+        return ts_diag_no_memory(diag, (size_t)source->n_volumes * sizeof *positions);
+    for (int64_t i = 0; i < source->n_volumes; i++)
+        positions[i] = ts_axis_position(axis, i);
+    enum ts_status status = write_text(writer, group, "volume_axis", ts_axis_name(axis));
+    if (status == TS_OK)
+        status = write_array(writer, group, "volume_position", TS_F64, axis->unit ? axis->unit : "", 1,
+                             &source->n_volumes, positions);
+    free(positions);
+    return status;
+}
+
 /* Writes an attribute of the input: a text, a number, or a number for each slice. */
 static enum ts_status write_attribute(const struct source_attribute *attribute, const char *group,
                                       struct hdf5_writer *writer)
@@ -250,6 +270,8 @@ static enum ts_status write_source(const struct plan_node *node, struct hdf5_wri
         status = write_attribute(&node->source->attributes[i], group, writer);
     if (status == TS_OK)
         status = write_angles(&node->source->image, group, writer, diag);
+    if (status == TS_OK)
+        status = write_volumes(node->source, group, writer, diag);
     char grid[SOURCE_GRID_BYTES];
     ts_source_grid_text(&node->source->image, grid);
     if (status == TS_OK)

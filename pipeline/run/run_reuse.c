@@ -79,24 +79,37 @@ static enum ts_status read_missing(struct run *run, int32_t node)
     return status;
 }
 
+static enum ts_status refuse(const struct run *run, int32_t node, const char *what)
+{
+    const char *path = run->plan->reuse->path;
+    ts_diag_error(run->diag, TS_BAD_INPUT,
+                  &(struct diag_site){.code = "inputs-differ", .stage = run->plan->nodes[node].label},
+                  "%s than the one that %s was computed from", what, path);
+    return ts_diag_hint(run->diag,
+                        "`tomostage verify %s --inputs PATH` names what changed; without --resume-from everything is "
+                        "computed",
+                        path);
+}
+
+/* The same slices of pixels are other values where another padding value leaves other pixels out. */
 static enum ts_status compare(const struct run *run, int32_t node)
 {
-    const struct plan_reuse *reuse = run->plan->reuse;
+    const struct plan_reused_input *input = &run->plan->reuse->inputs[node];
     const struct source *source = run->plan->nodes[node].source;
+    int64_t padding = 0;
+    bool whole = true; /* the same slices were read */
     for (int64_t k = 0; k < ts_source_total(source); k++) {
-        const char *now = source->slices[ts_source_number(source, k)].pixel_sha256,
-                   *then = reuse->inputs[node].digests[k];
-        if (!*now || !*then || !strcmp(now, then))
-            continue;
-        ts_diag_error(run->diag, TS_BAD_INPUT,
-                      &(struct diag_site){.code = "inputs-differ", .stage = run->plan->nodes[node].label},
-                      "slice %lld has other pixels than the one that %s was computed from", (long long)k, reuse->path);
-        return ts_diag_hint(run->diag,
-                            "`tomostage verify %s --inputs PATH` names what changed; without --resume-from "
-                            "everything is computed",
-                            reuse->path);
+        const struct source_slice *slice = &source->slices[ts_source_number(source, k)];
+        const char *now = slice->pixel_sha256, *then = input->digests[k];
+        char what[64];
+        padding += *then ? slice->padding_count : 0;
+        whole &= *now || !*then;
+        snprintf(what, sizeof what, "slice %lld has other pixels", (long long)k);
+        if (*now && *then && strcmp(now, then) != 0)
+            return refuse(run, node, what);
     }
-    return TS_OK;
+    const bool differs = whole && input->padding_count >= 0 && padding != input->padding_count;
+    return differs ? refuse(run, node, "it has another number of padding pixels") : TS_OK;
 }
 
 static enum ts_status prove(struct run *run, bool read)

@@ -201,6 +201,10 @@ def check_crate(folder):
     crates = [os.path.join(folder, name) for name in ("crate", "again")]
     for crate in crates:
         run("export", os.path.join(folder, "fbp.h5"), "--provenance", crate, "--date", "2026-01-02")
+    for date in ("2026-13-01", "2026-02-29", "2026-00-10", "2026-04-31", "yesterday"):
+        done = subprocess.run([PROGRAM, "export", os.path.join(folder, "fbp.h5"), "--provenance", os.path.join(folder, "no"),
+                               "--date", date], capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and "a date such as" in done.stderr, date
     texts = [{name: open(os.path.join(crate, name), encoding="utf-8").read() for name in sorted(os.listdir(crate))}
              for crate in crates]
     assert texts[0] == texts[1] and sorted(texts[0]) == ["chain.yaml", "prov.json", "ro-crate-metadata.json"]

@@ -117,7 +117,11 @@ def check_says_what_the_file_says(path, page):
             if name.startswith("process_"):
                 said += [group["stage"][()], *(key.encode() for key in group["parameters"])] if "parameters" in group else []
         said += [line for line in file["entry/provenance/chain"][()].split(b"\n")]
-        said += [text for text in file["entry/provenance/warnings"][()] if text != b"none"]
+        said.append(file["entry/provenance/chain"].attrs["text_sha256"])
+        for text in file["entry/provenance/warnings"][()]:
+            fact = text.split(b":")[0].replace(b"-", b"_").decode()  # what the inputs record stands for a sentence about files
+            recorded = [group[fact][()] for group in file["entry/inputs"].values() if fact in group]
+            said += recorded or [text] if text != b"none" else []
         said += [value[()] for key, value in file["entry/provenance"].items() if key not in ("chain", "warnings")]
         for text in said:
             assert text.decode() in words, text
@@ -209,6 +213,38 @@ def test_phantom(folder, chromium):
         assert not chromium.complaints()
 
 
+def test_curve_of_equalization(folder):
+    """The curve stands in the histogram only where the histogram has the values that the stage counted."""
+    run(folder, "phantom", "head", "-o", "head", "--size", "32", "--slices", "4")
+    curve = "equalization: the share of values up to here"
+    for i, (stages, there) in enumerate((("save name=raw | equalize", True), ("save name=raw | statistics | equalize", True),
+                                         ("save name=raw | equalize scope=slice", False),
+                                         ("save name=raw | box radius=1 | equalize reference=input", False),
+                                         ("box radius={sweep 1 2} | save name=raw | equalize", False),
+                                         ("threshold above=0 name=m | save name=raw input=input | equalize mask=m", False))):
+        run(folder, "run", f"dicom head | {stages} | hdf5 curve{i}.h5", "--quiet")
+        run(folder, "report", f"curve{i}.h5")
+        with open(f"{folder}/curve{i}.h5.html", encoding="utf-8") as file:
+            assert (curve in file.read()) == there, stages
+
+
+def test_warnings_and_axes(folder):
+    """A warning about files says what the input records of them; tables are drawn over the positions beside them."""
+    run(folder, "phantom", "scan", "-o", "scan.nxs", "--size", "32", "--slices", "16", "--views", "24")
+    with open(f"{folder}/head/Anna.txt", "w", encoding="utf-8") as file:
+        file.write("no image")
+    run(folder, "run", "dicom head | statistics scope=slice | hdf5 warned.h5", "--quiet")
+    run(folder, "run", "nexus scan.nxs quantity=line_integral | center | save name=scan | fbp | hdf5 axis.h5", "--quiet")
+    pages = []
+    for name in ("warned", "axis"):
+        run(folder, "report", f"{name}.h5")
+        with open(f"{folder}/{name}.h5.html", encoding="utf-8") as file:
+            pages.append(file.read())
+    assert "files-passed-over: input: 1 file passed over: 1 not DICOM" in pages[0] and "Anna" not in pages[0]
+    assert "trial_center / detector</text>" in pages[1] and "tables/trial_center</text>" not in pages[1]
+    assert "16 slices of 24 views from nexus" in pages[1] and "24, from 0 to 172.5" in pages[1] and "as given to fbp)\n" in pages[1]
+
+
 def test_data(folder, chromium):
     for name, chain in CHAINS.items():
         path, page, text = make(folder, name, chain, DATA)
@@ -226,6 +262,8 @@ with tempfile.TemporaryDirectory() as FOLDER:
         print("SKIPPED: what needs a browser - none of", *browser.NAMES, "is installed")
     try:
         test_phantom(FOLDER, CHROMIUM)
+        test_curve_of_equalization(FOLDER)
+        test_warnings_and_axes(FOLDER)
         if DATA:
             test_data(FOLDER, CHROMIUM)
         else:

@@ -4,8 +4,11 @@
  * one takes.
  */
 #include <criterion/criterion.h>
+#include <pty.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "pipeline/run/run.h"
 #include "tests/files/hdf5_data.h"
@@ -168,4 +171,30 @@ Test(cli_progress, a_plan_warns_of_sizes_that_nobody_wants)
         ts_program_run(folder, ARGUMENTS("check", chains[i], "-o", "out.h5", "--json"), &outcome);
         cr_expect_eq(count(outcome.out, "\"code\": \"size-unusual\""), i == 0, "%s: %s", chains[i], outcome.out);
     }
+}
+
+/* An iteration takes so long that the program ends without waiting for it. */
+Test(cli_progress, a_signal_takes_the_place_of_the_line_on_a_terminal)
+{
+    static const char chain[] =
+        "dicom large | to_attenuation water=0.02 | radon views=4096 | sirt iterations=1000 | hdf5 out.h5";
+    int leader, terminal;
+    char shown[65536] = "";
+    size_t used = 0;
+    ssize_t n;
+    bool sent = false;
+    ts_program_run(folder, ARGUMENTS("phantom", "disc", "-o", "large", "--size", "256", "--slices", "1"), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    cr_assert_eq(openpty(&leader, &terminal, NULL, NULL, NULL), 0);
+    const pid_t pid = ts_program_start(folder, ARGUMENTS("run", chain, "--threads", "1", "--device", "cpu"), terminal);
+    close(terminal);
+    while (used < sizeof shown - 1 && (n = read(leader, shown + used, sizeof shown - 1 - used)) > 0) {
+        shown[used += (size_t)n] = '\0';
+        if (!sent && strstr(shown, "sirt: iteration"))
+            sent = kill(pid, SIGINT) == 0;
+    }
+    close(leader);
+    ts_program_wait(pid, folder, &outcome);
+    cr_assert_eq(outcome.code, 128 + SIGINT);
+    cr_assert(strstr(shown, "\r\033[Ktomostage: stopped by SIGINT; nothing was written"), "%s", shown);
 }

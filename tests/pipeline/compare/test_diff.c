@@ -92,7 +92,21 @@ Test(diff, doubles_are_compared_as_doubles)
                               ARGUMENTS("9.094947017729282e-13"));
 }
 
-/* Integers of 64 bits and halves are exact as doubles. */
+/* Larger integers are not, and it is said. */
+Test(diff, rounded_integers_are_told)
+{
+    static const int64_t a[6] = {1, 2, 3, 4, 5, (INT64_C(1) << 53) + 1}, b[6] = {1, 2, 3, 4, 5, INT64_C(1) << 53};
+    static const int64_t small[6] = {1, 2, 3, 4, 5, (INT64_C(1) << 53) - 1};
+    static const char told[] = "  values of 2^53 and more are compared as doubles";
+    write_array("a.npy", "<i8", a, sizeof a);
+    write_array("b.npy", "<i8", b, sizeof b);
+    write_array("small.npy", "<i8", small, sizeof small);
+    ts_compare_program_expect(ARGUMENTS("diff", "a.npy", "b.npy"), 0, ARGUMENTS("image: equal\n", told));
+    ts_program_run(ts_compare_program.folder, ARGUMENTS("diff", "small.npy", "small.npy"), &ts_compare_program.outcome);
+    cr_expect(!strstr(ts_compare_program.outcome.out, told), "%s", ts_compare_program.outcome.out);
+}
+
+/* Integers of 64 bits up to 2^53 and halves are exact as doubles. */
 Test(diff, takes_wide_integers_and_halves)
 {
     static const int64_t a[6] = {-3, 0, 1, INT64_C(1) << 40, -(INT64_C(1) << 52), 7},
@@ -238,10 +252,23 @@ Test(diff, tables_and_missing_images_count)
     ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "c.h5"), 1,
                               ARGUMENTS("tables/variance", "data: equal\n", "\ndifferent\n"));
     ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "c.h5", "--tolerance", "1e-9"), 0,
-                              ARGUMENTS("data: equal\n", "\nequal\n"));
+                              ARGUMENTS("data: equal\n", "\nequal; 2 tables differ, and are not judged\n"));
     ts_compare_program_run(
         ARGUMENTS("run", "dicom study | save name=first | box radius=1 | save name=smooth | hdf5 d.h5"));
     ts_compare_program_expect(ARGUMENTS("diff", "a.h5", "d.h5"), 1, ARGUMENTS("first: missing in a.h5\n"));
+}
+
+/* A stage more in one chain makes no others of those that both have. */
+Test(diff, stages_are_compared_with_their_own_kind)
+{
+    ts_compare_program_run(ARGUMENTS(
+        "run", "dicom study | save name=first | box radius=1 | save name=smooth | statistics ddof=1 | hdf5 b.h5"));
+    ts_program_run(ts_compare_program.folder, ARGUMENTS("diff", "a.h5", "b.h5"), &ts_compare_program.outcome);
+    const char *const out = ts_compare_program.outcome.out;
+    cr_expect(strstr(out, "process_1_save/name: nothing and first\n"), "%s", out);
+    cr_expect(strstr(out, "process_3_statistics/parameters/ddof: 0 and 1\n"), "%s", out);
+    cr_expect(strstr(out, "process_1_box/input: input and save\n"), "%s", out);
+    cr_expect(!strstr(out, "box/parameters") && !strstr(out, "sequence_index: 1 and 2"), "%s", out);
 }
 
 static void write_npy(const char *name, const char *shape, const float *values, size_t n)

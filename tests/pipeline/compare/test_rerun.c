@@ -40,7 +40,7 @@ Test(rerun, gives_the_same_bytes)
 Test(rerun, finds_inputs_beside_the_result)
 {
     char from[300], to[300];
-    ts_compare_program_expect(ARGUMENTS("rerun", "a.h5"), 3, ARGUMENTS("cannot read input"));
+    ts_compare_program_expect(ARGUMENTS("rerun", "a.h5"), 3, ARGUMENTS("nothing says where this input is"));
     snprintf(from, sizeof from, "%s/study", ts_compare_program.folder);
     snprintf(to, sizeof to, "%s/input", ts_compare_program.folder);
     cr_assert_eq(rename(from, to), 0);
@@ -75,6 +75,21 @@ Test(rerun, says_that_something_is_other)
     snprintf(path, sizeof path, "%s/a.h5", ts_compare_program.folder);
     cr_assert_eq(truncate(path, 4000), 0);
     ts_compare_program_expect(ARGUMENTS("rerun", "a.h5", "-i", "study"), 3, ARGUMENTS("a.h5"));
+}
+
+/* Under the name of the first, the second result would be compared with itself. */
+Test(rerun, does_not_replace_what_it_compares_with)
+{
+    static const char *const names[] = {"a.h5", "./a.h5", "b.h5"};
+    char from[300], to[300];
+    snprintf(from, sizeof from, "%s/a.h5", ts_compare_program.folder);
+    snprintf(to, sizeof to, "%s/b.h5", ts_compare_program.folder);
+    cr_assert_eq(link(from, to), 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        ts_compare_program_expect(
+            ARGUMENTS("rerun", "a.h5", "-i", "study", "--set", "box.radius=2", "-o", names[i], "--force"), 2,
+            ARGUMENTS("the second result would replace '", "[output-is-input]"));
+    ts_compare_program_expect(ARGUMENTS("rerun", "a.h5", "-i", "study"), 0, ARGUMENTS("the same: "));
 }
 
 /* Numbers that a run finds, such as the rotation axis and a box, are in the chain, and are found again. */
@@ -112,7 +127,8 @@ Test(rerun_judge, holds_others_to_the_tolerance)
 {
     static const struct made_fact build = {"provenance/build", "a", "1"}, device = {"process_1_box/device", "cpu", "1"},
                                   chain = {"provenance/chain", NULL, "1"}, table = {"process_1_x/tables/y", "1", "1"},
-                                  pixels = {"inputs/ct/slice_pixel_sha256", NULL, "1"};
+                                  pixels = {"inputs/ct/slice_pixel_sha256", NULL, "1"},
+                                  warnings = {"provenance/warnings", "none", "1"};
     static const struct {
         const struct made_fact *fact;
         size_t n_tables;
@@ -121,8 +137,9 @@ Test(rerun_judge, holds_others_to_the_tolerance)
     } rows[] = {{NULL, 0, COMPARED_EQUAL, RERUN_SAME},           {&build, 0, COMPARED_EQUAL, RERUN_SAME},
                 {&build, 0, COMPARED_WITHIN, RERUN_WITHIN},      {&device, 0, COMPARED_WITHIN, RERUN_WITHIN},
                 {&device, 0, COMPARED_BEYOND, RERUN_BEYOND},     {NULL, 0, COMPARED_WITHIN, RERUN_UNEXPLAINED},
-                {&chain, 0, COMPARED_WITHIN, RERUN_UNEXPLAINED}, {NULL, 0, COMPARED_LACKED, RERUN_BEYOND},
-                {&table, 1, COMPARED_EQUAL, RERUN_UNEXPLAINED},  {&pixels, 0, COMPARED_BEYOND, RERUN_BEYOND}};
+                {&chain, 0, COMPARED_WITHIN, RERUN_UNEXPLAINED}, {&warnings, 0, COMPARED_WITHIN, RERUN_UNEXPLAINED},
+                {NULL, 0, COMPARED_LACKED, RERUN_BEYOND},        {&table, 1, COMPARED_EQUAL, RERUN_UNEXPLAINED},
+                {&pixels, 0, COMPARED_BEYOND, RERUN_BEYOND}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct compared_image image = {.name = "data", .state = rows[i].state};
         struct made_difference difference = {{NULL, rows[i].fact}};

@@ -237,6 +237,32 @@ Test(resume, finds_one_changed_pixel)
                               3, ARGUMENTS("has other pixels than the one that a.h5 was computed from"));
 }
 
+/* The same pixels with another Pixel Padding Value are other measured values. */
+Test(resume, finds_another_padding)
+{
+    static const char head[] = "\x28\0\x20\1SS\2"; /* and the zero behind it: tag, type and length */
+    char names[4096], path[512], bytes[4096];
+    ts_compare_program_run(
+        ARGUMENTS("run", "dicom study | threshold above=0 name=m | apply_mask input=input mask=m | dicom padded"));
+    ts_compare_program_run(ARGUMENTS("run", "dicom padded | median radius=1 | save name=smooth | hdf5 p.h5"));
+    path_of(path, "padded");
+    ts_program_folder_list(path, names, sizeof names);
+    for (char *name = strtok(names, " "); name; name = strtok(NULL, " ")) {
+        char file[512], of[300];
+        snprintf(of, sizeof of, "padded/%.200s", name);
+        path_of(file, of);
+        FILE *stream = fopen(file, "r+b");
+        const size_t n = stream ? fread(bytes, 1, sizeof bytes, stream) : 0;
+        const char *found = memmem(bytes, n, head, sizeof head);
+        cr_assert(found && fseek(stream, found - bytes + (long)sizeof head, SEEK_SET) == 0);
+        cr_assert(fputc(5, stream) == 5 && fclose(stream) == 0);
+    }
+    ts_compare_program_expect(ARGUMENTS("run",
+                                        "dicom padded | median radius=1 | save name=smooth | box radius=1 | hdf5 q.h5",
+                                        "--resume-from", "p.h5"),
+                              3, ARGUMENTS("it has another number of padding pixels than the one that p.h5 was"));
+}
+
 Test(resume, refuses_a_damaged_result)
 {
     struct stat found;
