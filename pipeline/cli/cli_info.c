@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "io/dicom_series/dicom_group.h"
+#include "io/file/file_signature.h"
 #include "io/file/regular_file.h"
 #include "io/hdf5/hdf5_driver.h"
 #include "io/mask/region_info.h"
@@ -23,9 +24,10 @@ static struct arguments {
 } arguments;
 
 static const struct command_option options[] = {
-    {"json", 0, OPTION_FLAG, OPTION_AT(struct arguments, json), NULL, "one JSON object instead"},
+    {"json", 0, OPTION_FLAG, OPTION_AT(struct arguments, json), NULL,
+     "one JSON object instead; errors follow as a record, on a line of their own"},
     {"names", 0, OPTION_FLAG, OPTION_AT(struct arguments, names), NULL,
-     "the descriptions of series, which people write, also where the output is no terminal"}};
+     "texts that people write, such as descriptions of series, also where the output is no terminal"}};
 
 /* A terminal shows descriptions to the user of the files alone; logs and pipes go further. */
 static bool shows_names(void)
@@ -73,12 +75,12 @@ static enum ts_status describe(const char *path, bool json, struct ts_diag *diag
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"},
                              "%s cannot be read: %s", path, strerror(error));
     if (hdf5)
-        return ts_hdf5_info(path, json, stdout, diag);
-    const bool known = ts_file_kind(path, &format) != NULL;
-    if (known && !strcmp(format, "gzip")) {
-        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-compressed"}, "%s is compressed with gzip",
-                      path);
-        return ts_diag_hint(diag, "gunzip it first");
+        return ts_hdf5_info(path, json, shows_names(), stdout, diag);
+    const char *kind = ts_file_kind(path, &format);
+    const bool known = kind != NULL;
+    if (known && ts_file_unpack_hint(format)) {
+        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-compressed"}, "%s is %s", path, kind);
+        return ts_diag_hint(diag, "%s", ts_file_unpack_hint(format));
     }
     if (known && (!strcmp(format, "nifti") || !strcmp(format, "nrrd") || !strcmp(format, "npy")))
         return ts_volume_info(ts_source_format_find(format), path, json, stdout, diag);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/file/file_signature.h"
 #include "io/file/regular_file.h"
 #include "io/hdf5/hdf5_driver.h"
 #include "io/scan/file_kind.h"
@@ -43,7 +44,7 @@ static const char *format_of(const char *path)
     const char *format, *kind = ts_file_kind(path, &format);
     if (kind && !strcmp(kind, "a folder"))
         format = ts_folder_format(path);
-    if (!kind || !strcmp(format, "gzip"))
+    if (!kind || ts_file_unpack_hint(format))
         format = "dicom";
     return !strcmp(format, "tiff") ? "tiff x pages=slices pixel_size=1 spacing_z=1" : format;
 }
