@@ -47,6 +47,15 @@ const char *ts_file_kind(const char *path, const char **format)
     return is_hdf5 ? "an HDF5 file" : NULL;
 }
 
+enum ts_status ts_file_refuse_packed(const char *path, struct ts_diag *diag)
+{
+    const char *format, *kind = ts_file_kind(path, &format), *hint = kind ? ts_file_unpack_hint(format) : NULL;
+    if (!hint)
+        return TS_OK;
+    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-compressed"}, "%s is %s", path, kind);
+    return ts_diag_hint(diag, "%s", hint);
+}
+
 int ts_file_formats(const char *path, const char *formats[FILE_FORMATS])
 {
     const char *kind = ts_file_kind(path, &formats[0]);

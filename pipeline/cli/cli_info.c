@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "io/dicom_series/dicom_group.h"
-#include "io/file/file_signature.h"
 #include "io/file/regular_file.h"
 #include "io/hdf5/hdf5_driver.h"
 #include "io/mask/region_info.h"
@@ -76,12 +75,9 @@ static enum ts_status describe(const char *path, bool json, struct ts_diag *diag
                              "%s cannot be read: %s", path, strerror(error));
     if (hdf5)
         return ts_hdf5_info(path, json, shows_names(), stdout, diag);
-    const char *kind = ts_file_kind(path, &format);
-    const bool known = kind != NULL;
-    if (known && ts_file_unpack_hint(format)) {
-        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-compressed"}, "%s is %s", path, kind);
-        return ts_diag_hint(diag, "%s", ts_file_unpack_hint(format));
-    }
+    if (ts_file_refuse_packed(path, diag) != TS_OK)
+        return TS_BAD_INPUT;
+    const bool known = ts_file_kind(path, &format) != NULL;
     if (known && (!strcmp(format, "nifti") || !strcmp(format, "nrrd") || !strcmp(format, "npy")))
         return ts_volume_info(ts_source_format_find(format), path, json, stdout, diag);
     if (known && !strcmp(format, "tiff"))

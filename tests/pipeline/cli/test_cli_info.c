@@ -92,6 +92,10 @@ Test(cli_info, of_an_archive_says_to_unpack_it)
         expect_info("a", 3, "unpack it first");
         ts_program_run(ts_scan_file.folder, ARGUMENTS("check", "dicom a"), &outcome);
         cr_expect(outcome.code == 3 && strstr(outcome.err, "unpack it first"), "%d\n%s", outcome.code, outcome.err);
+        ts_program_run(ts_scan_file.folder, ARGUMENTS("diff", "a", "packed"), &outcome);
+        cr_expect(outcome.code == 3 && strstr(outcome.err, "unpack it first"), "%d\n%s", outcome.code, outcome.err);
+        ts_program_run(ts_scan_file.folder, ARGUMENTS("preview", "a", "-o", "a.png"), &outcome);
+        cr_expect(outcome.code == 3 && strstr(outcome.err, "unpack it first"), "%d\n%s", outcome.code, outcome.err);
     }
 }
 
