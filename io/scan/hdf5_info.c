@@ -228,7 +228,7 @@ static enum ts_status list(struct hdf5_session *session, void **answer, struct h
     return status;
 }
 
-/* Leaves the values of texts out. Those that this program wrote name nobody. */
+/* Leaves the values of texts out. Those that this program wrote, and nobody has changed, name nobody. */
 static void leave_texts_out(struct hdf5_listing *listing)
 {
     for (struct hdf5_listed *entry = listing->objects; entry; entry = entry->next)
@@ -305,7 +305,7 @@ static enum ts_status describe(struct hdf5_session *session, int fd, const char 
     const char *state = name_state(listing, whole, verified, &findings.scan, diag);
     if (status != TS_OK)
         return verified != TS_OK ? verified : status;
-    if (!names && !listing->ours)
+    if (!names && (!listing->ours || !whole || verified != TS_OK))
         leave_texts_out(listing);
     if (listing->any && json)
         print_json(listing, &findings, path, state, stream);

@@ -12,7 +12,7 @@
  * described by what io/scan/hdf5_scan.h holds, or by why a chain could not read it as it is. Prints datasets (path,
  * shape, dtype, unit, quantity, storage, digest) and the chain of processes that made them. A file of this program is
  * verified too. TS_BAD_INPUT where it cannot be read or is damaged; what could be read is printed all the same. Texts
- * of other programs, in which people and samples are named, are printed with `names` alone. */
+ * that this program has not written so, in which people and samples may be named, are printed with `names` alone. */
 enum ts_status ts_hdf5_info(const char *path, bool json, bool names, FILE *stream, struct ts_diag *diag);
 
 /* Names the source format that most likely reads an HDF5 file: "nexus" or "exchange" for a scan, "result" for a file of

@@ -43,6 +43,17 @@ static void expect_parts(const char *text, const char *const *parts, size_t n)
         expect_parts(text, parts, sizeof parts / sizeof *parts);                                                       \
     } while (0)
 
+static void add_text(hid_t group, const char *name, const char *value)
+{
+    const hid_t text = H5Tcopy(H5T_C_S1), scalar = H5Screate(H5S_SCALAR);
+    H5Tset_size(text, strlen(value) + 1);
+    const hid_t dataset = H5Dcreate2(group, name, text, scalar, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Dwrite(dataset, text, H5S_ALL, H5S_ALL, H5P_DEFAULT, value);
+    H5Dclose(dataset);
+    H5Sclose(scalar);
+    H5Tclose(text);
+}
+
 Test(hdf5_info, own_files)
 {
     struct output_content content = ts_test_content(5, 47, 51);
@@ -65,6 +76,16 @@ Test(hdf5_info, own_files)
                  "\"matrix\": [1, 2, 3, 4, 5, null]", "\"texts\": \"[one, , three]\"", "\"empty\": \"\"");
     free(text);
     cr_assert_eq(ts_diag_count(diag), 0);
+    text = info_of(path, false, false, TS_OK, diag);
+    EXPECT_PARTS(text, "/entry/title  text[6]  = a test", "texts: [one, , three]");
+    free(text);
+    const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    add_text(file, "sample_name", "DOE^JANE");
+    H5Fclose(file);
+    text = info_of(path, false, false, TS_BAD_INPUT, diag);
+    EXPECT_PARTS(text, "damaged or not complete", "/sample_name  text[9]  ", "matrix: [1, 2, 3, 4, 5, null]");
+    cr_expect_null(strstr(text, "DOE^JANE"), "%s", text);
+    free(text);
     ts_test_content_clear(&content);
     ts_diag_destroy(diag);
     ts_test_remove_folder(folder);
@@ -131,17 +152,6 @@ Test(hdf5_info, foreign_files_are_listed_and_nothing_is_followed)
     cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_BAD_INPUT);
     ts_diag_destroy(diag);
     ts_test_remove_folder(folder);
-}
-
-static void add_text(hid_t group, const char *name, const char *value)
-{
-    const hid_t text = H5Tcopy(H5T_C_S1), scalar = H5Screate(H5S_SCALAR);
-    H5Tset_size(text, strlen(value) + 1);
-    const hid_t dataset = H5Dcreate2(group, name, text, scalar, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    H5Dwrite(dataset, text, H5S_ALL, H5S_ALL, H5P_DEFAULT, value);
-    H5Dclose(dataset);
-    H5Sclose(scalar);
-    H5Tclose(text);
 }
 
 /* Whose scan it is stands in the names of users and samples, and in what processes were given. */
