@@ -67,8 +67,8 @@ bool ts_dicom_image_range(const struct dicom_image *image, double *low, double *
                                 image->have_intercept ? image->intercept : 0, low, high);
 }
 
-/* Convert cells in place. The bits outside of the field are clean where they are all zero, or above a negative value
- * all one. */
+/* Convert cells in place. Cells that are stored values as they are, as nearly all are, are only looked at. The bits
+ * outside of the field are clean where they are all zero, or above a negative value all one. */
 #define CELLS(width, SWAP)                                                                                             \
     TS_VECTORIZED static void swap_##width(uint##width##_t *data, size_t n)                                            \
     {                                                                                                                  \
@@ -79,12 +79,12 @@ bool ts_dicom_image_range(const struct dicom_image *image, double *low, double *
     {                                                                                                                  \
         const int shift = cells->high_bit + 1 - cells->bits_stored;                                                    \
         const uint##width##_t mask = (uint##width##_t)(((UINT64_C(1) << cells->bits_stored) - 1) << shift);            \
-        uint##width##_t outside = 0;                                                                                   \
-        for (size_t i = 0; i < n; i++) {                                                                               \
-            outside |= (uint##width##_t)(data[i] & ~mask);                                                             \
+        uint##width##_t any = 0;                                                                                       \
+        for (size_t i = 0; i < n; i++)                                                                                 \
+            any |= data[i];                                                                                            \
+        for (size_t i = 0; i < n && (shift > 0 || (any & ~mask)); i++)                                                 \
             data[i] = (uint##width##_t)((data[i] & mask) >> shift);                                                    \
-        }                                                                                                              \
-        return outside != 0;                                                                                           \
+        return (any & (uint##width##_t) ~mask) != 0;                                                                   \
     }                                                                                                                  \
     TS_VECTORIZED static bool signed_##width(uint##width##_t *data, size_t n, const struct dicom_cells *cells)         \
     {                                                                                                                  \

@@ -38,30 +38,42 @@ static bool is_count(const char *text)
     return digits <= MOST_DIGITS && !text[digits];
 }
 
-/* Names what tells the series apart from others of [first, end), which share its UID. */
-static void label_one(struct dicom_series *series, const struct dicom_series *first, const struct dicom_series *end)
+/* What differs between series that share a UID. */
+struct differences {
+    bool echo, kind, component, vendor, stack;
+};
+
+/* A series differs from any other in what one of them has otherwise than the first, so that each is looked at once. */
+static struct differences find_differences(const struct dicom_series *first, const struct dicom_series *end)
+{
+    const struct dicom_image *image = first->images[0];
+    struct differences found = {0};
+    for (const struct dicom_series *other = first + 1; other < end; other++) {
+        const struct dicom_image *sibling = other->images[0];
+        found.echo |= !same_number(image->echo_ms, sibling->echo_ms);
+        found.component |= strcmp(image->component, sibling->component) != 0;
+        found.kind |= strcmp(image->kind, sibling->kind) != 0;
+        found.vendor |= !same_number(image->vendor_kind, sibling->vendor_kind);
+        found.stack |= strcmp(image->stack, sibling->stack) != 0;
+    }
+    return found;
+}
+
+/* Names what tells the series apart from the others that share its UID. */
+static void label_one(struct dicom_series *series, const struct differences *differ)
 {
     const struct dicom_image *image = series->images[0];
-    bool echo = false, kind = false, component = false, vendor = false, stack = false;
-    for (const struct dicom_series *other = first; other < end; other++) {
-        const struct dicom_image *sibling = other->images[0];
-        echo |= series->volume_axis.kind != TS_AXIS_ECHO && !same_number(image->echo_ms, sibling->echo_ms);
-        component |= strcmp(image->component, sibling->component) != 0;
-        kind |= strcmp(image->kind, sibling->kind) != 0;
-        vendor |= !same_number(image->vendor_kind, sibling->vendor_kind);
-        stack |= strcmp(image->stack, sibling->stack) != 0;
-    }
-    if (echo && !isnan(image->echo_ms))
+    if (differ->echo && series->volume_axis.kind != TS_AXIS_ECHO && !isnan(image->echo_ms))
         add(series, "TE %g ms", image->echo_ms);
     if (*series->settings)
         add(series, "%s", series->settings);
-    if (component && *image->component)
+    if (differ->component && *image->component)
         add(series, "%s", image->component);
-    else if (kind && *image->kind)
+    else if (differ->kind && *image->kind)
         add(series, "%s", ts_dicom_known(ts_dicom_image_types, image->kind));
-    if (vendor && !component && !isnan(image->vendor_kind))
+    if (differ->vendor && !differ->component && !isnan(image->vendor_kind))
         add(series, "kind %g", image->vendor_kind);
-    if (stack && *image->stack)
+    if (differ->stack && *image->stack)
         add(series, "stack %s", is_count(image->stack) ? image->stack : DICOM_UNRECOGNIZED);
     if (series->volume_axis.n == 1 && series->volume_axis.positions)
         add(series, "%s %g %s", ts_axis_name(&series->volume_axis), series->volume_axis.positions[0],
@@ -73,8 +85,9 @@ void ts_dicom_label(struct dicom_series *series, size_t n)
     for (size_t first = 0, end; first < n; first = end) {
         for (end = first + 1; end < n && ts_dicom_same_series(&series[end], &series[first]); end++) {
         }
+        const struct differences differ = find_differences(series + first, series + end);
         for (size_t i = first; i < end; i++)
-            label_one(&series[i], series + first, series + end);
+            label_one(&series[i], &differ);
     }
 }
 

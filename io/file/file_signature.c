@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * DICOM has "DICM" behind a preamble of 128 bytes, TIFF a byte order and 42 or 43, NIfTI "n+1" or "ni1" at the end of
- * its header, or "n+2" or "ni2" behind its first number; NRRD, .npy and gzip begin with their own.
+ * its header, or "n+2" or "ni2" behind its first number, tar "ustar" in its first block; all others begin with their
+ * own.
  */
 #include "io/file/file_signature.h"
 
@@ -16,10 +17,15 @@ const char *ts_file_signature(int fd, const char *path)
     static const struct {
         const char *format, *bytes;
         size_t n, offset;
-    } signatures[] = {{"dicom", "DICM", 4, 128},    {"tiff", "II*\0", 4, 0},    {"tiff", "MM\0*", 4, 0},
-                      {"tiff", "II+\0", 4, 0},      {"tiff", "MM\0+", 4, 0},    {"nrrd", "NRRD", 4, 0},
-                      {"nifti", "n+1\0", 4, 344},   {"nifti", "ni1\0", 4, 344}, {"nifti", "n+2\0\r\n", 6, 4},
-                      {"nifti", "ni2\0\r\n", 6, 4}, {"npy", "\x93NUMPY", 6, 0}, {"gzip", "\x1F\x8B", 2, 0}};
+    } signatures[] = {{"dicom", "DICM", 4, 128},       {"tiff", "II*\0", 4, 0},
+                      {"tiff", "MM\0*", 4, 0},         {"tiff", "II+\0", 4, 0},
+                      {"tiff", "MM\0+", 4, 0},         {"nrrd", "NRRD", 4, 0},
+                      {"nifti", "n+1\0", 4, 344},      {"nifti", "ni1\0", 4, 344},
+                      {"nifti", "n+2\0\r\n", 6, 4},    {"nifti", "ni2\0\r\n", 6, 4},
+                      {"npy", "\x93NUMPY", 6, 0},      {"gzip", "\x1F\x8B", 2, 0},
+                      {"archive", "PK\3\4", 4, 0},     {"archive", "BZh", 3, 0},
+                      {"archive", "\3757zXZ", 5, 0},   {"archive", "\x28\xB5\x2F\xFD", 4, 0},
+                      {"archive", "7z\xBC\xAF", 4, 0}, {"archive", "ustar", 5, 257}};
     char start[LOOKED_AT] = "";
     const bool read = pread(fd, start, sizeof start, 0) > 0;
     for (size_t i = 0; read && i < sizeof signatures / sizeof *signatures; i++)
@@ -27,4 +33,9 @@ const char *ts_file_signature(int fd, const char *path)
             return !strcmp(signatures[i].format, "gzip") && ts_ends_in(path, ".nii.gz") ? "nifti"
                                                                                         : signatures[i].format;
     return NULL;
+}
+
+const char *ts_file_unpack_hint(const char *format)
+{
+    return !strcmp(format, "gzip") ? "gunzip it first" : !strcmp(format, "archive") ? "unpack it first" : NULL;
 }

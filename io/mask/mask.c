@@ -147,7 +147,7 @@ static const char *format_of(int fd, const char *path, const struct mask_params 
     const char *format = ts_file_signature(fd, path);
     if (format && !strcmp(format, "gzip"))
         return "nifti";
-    return format && strcmp(format, "tiff") != 0 ? format : NULL;
+    return format && strcmp(format, "tiff") != 0 && !ts_file_unpack_hint(format) ? format : NULL;
 }
 
 static enum ts_status refuse(const struct mask_request *request, const char *code, const char *what)

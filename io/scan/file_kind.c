@@ -18,9 +18,13 @@
 
 const char *ts_file_kind(const char *path, const char **format)
 {
-    static const char *const names[][2] = {{"dicom", "a DICOM file"}, {"tiff", "a TIFF file"},
-                                           {"nrrd", "a NRRD file"},   {"nifti", "a NIfTI file"},
-                                           {"npy", "a .npy file"},    {"gzip", "a file that gzip compressed"}};
+    static const char *const names[][2] = {{"dicom", "a DICOM file"},
+                                           {"tiff", "a TIFF file"},
+                                           {"nrrd", "a NRRD file"},
+                                           {"nifti", "a NIfTI file"},
+                                           {"npy", "a .npy file"},
+                                           {"gzip", "a file that gzip compressed"},
+                                           {"archive", "an archive or a packed file"}};
     struct stat found;
     char reason[256];
     *format = "dicom";
@@ -43,6 +47,15 @@ const char *ts_file_kind(const char *path, const char **format)
     return is_hdf5 ? "an HDF5 file" : NULL;
 }
 
+enum ts_status ts_file_refuse_packed(const char *path, struct ts_diag *diag)
+{
+    const char *format, *kind = ts_file_kind(path, &format), *hint = kind ? ts_file_unpack_hint(format) : NULL;
+    if (!hint)
+        return TS_OK;
+    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-compressed"}, "%s is %s", path, kind);
+    return ts_diag_hint(diag, "%s", hint);
+}
+
 int ts_file_formats(const char *path, const char *formats[FILE_FORMATS])
 {
     const char *kind = ts_file_kind(path, &formats[0]);
@@ -53,7 +66,7 @@ int ts_file_formats(const char *path, const char *formats[FILE_FORMATS])
     } else if (kind && !strcmp(kind, "a folder")) {
         formats[0] = ts_folder_format(path);
         formats[n++] = strcmp(formats[0], "tiff") ? "tiff" : "dicom";
-    } else if (!kind || !strcmp(formats[0], "gzip")) {
+    } else if (!kind || ts_file_unpack_hint(formats[0])) {
         formats[0] = "dicom";
     }
     return n;
@@ -110,7 +123,7 @@ bool ts_file_way_out_of(const char *path, const char *kind, const char *found, c
                         size_t size)
 {
     static const struct {
-        const char *endings[5], *format, *hint;
+        const char *endings[7], *format, *hint;
     } folders[] = {
         {{".nii", ".nii.gz", NULL}, "nifti", "it holds NIfTI files: name one of them, input: {nifti: FILE}"},
         {{".nrrd", ".nhdr", NULL}, "nrrd", "it holds NRRD files: name one of them, input: {nrrd: FILE}"},
@@ -119,6 +132,7 @@ bool ts_file_way_out_of(const char *path, const char *kind, const char *found, c
          "result",
          "it holds HDF5 files: look at one of them with `tomostage info`"},
         {{".gz", NULL}, "gzip", "gunzip the files first"},
+        {{".zip", ".tar", ".bz2", ".xz", ".zst", ".7z", NULL}, "archive", "unpack the files first"},
     };
     if (!kind)
         return false;
@@ -131,8 +145,8 @@ bool ts_file_way_out_of(const char *path, const char *kind, const char *found, c
     }
     if (!strcmp(found, format))
         return false;
-    if (!strcmp(found, "gzip"))
-        return (size_t)snprintf(text, size, "gunzip it first") < size;
+    if (ts_file_unpack_hint(found))
+        return (size_t)snprintf(text, size, "%s", ts_file_unpack_hint(found)) < size;
     if (!strcmp(found, "result")) /* one of the formats that read HDF5, and its own message is the better one */
         return !strcmp(format, "dicom") || !strcmp(format, "nifti") || !strcmp(format, "nrrd") ||
                        !strcmp(format, "tiff")

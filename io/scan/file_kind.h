@@ -8,12 +8,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/diag.h"
+
 enum { FILE_FORMATS = 3 };
 
 /* Names the kind of an image that a path may be: "a folder", "a DICOM file", "a TIFF file", "an HDF5 file", and in
- * *format the source format that most likely reads it, or "gzip" where none does before it is unpacked. NULL where it
- * may be a chain. A pipe is not looked at, since what is read from it is gone. */
+ * *format the source format that most likely reads it, or "gzip" or "archive" where none does before it is unpacked.
+ * NULL where it may be a chain. A pipe is not looked at, since what is read from it is gone. */
 const char *ts_file_kind(const char *path, const char **format);
+/* Refuses a file that has to be unpacked before anything reads it, and says how (TS_BAD_INPUT). */
+enum ts_status ts_file_refuse_packed(const char *path, struct ts_diag *diag);
 /* Lists the source formats to try on an image, most likely ones first; returns how many, at least 1. */
 int ts_file_formats(const char *path, const char *formats[FILE_FORMATS]);
 /* Names the source format of a folder whose path alone is given: "tiff" where it holds TIFF files and nothing that may

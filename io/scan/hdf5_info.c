@@ -228,6 +228,20 @@ static enum ts_status list(struct hdf5_session *session, void **answer, struct h
     return status;
 }
 
+/* Leaves the values of texts out. Those that this program wrote, and nobody has changed, name nobody. */
+static void leave_texts_out(struct hdf5_listing *listing)
+{
+    for (struct hdf5_listed *entry = listing->objects; entry; entry = entry->next)
+        if (entry->value_is_text)
+            entry->value = NULL;
+    for (struct hdf5_process *process = listing->processes; process; process = process->next)
+        for (struct hdf5_member **member = &process->parameters; *member;)
+            if ((*member)->text)
+                *member = (*member)->next;
+            else
+                member = &(*member)->next;
+}
+
 /* Returns true where the newest error blames the file, and not its reading or this process. */
 static bool blames_file(const struct ts_diag *diag)
 {
@@ -273,7 +287,7 @@ static enum ts_status check_use(const struct hdf5_listing *listing, const struct
     return ts_diag_error(diag, TS_BAD_INPUT, &site, "%s holds no dataset of numbers with three axes", path);
 }
 
-static enum ts_status describe(struct hdf5_session *session, int fd, const char *path, bool json,
+static enum ts_status describe(struct hdf5_session *session, int fd, const char *path, bool json, bool names,
                                struct hdf5_listing *listing, void **answer, FILE *stream, struct ts_diag *diag)
 {
     struct findings findings = {0};
@@ -291,6 +305,8 @@ static enum ts_status describe(struct hdf5_session *session, int fd, const char 
     const char *state = name_state(listing, whole, verified, &findings.scan, diag);
     if (status != TS_OK)
         return verified != TS_OK ? verified : status;
+    if (!names && (!listing->ours || !whole || verified != TS_OK))
+        leave_texts_out(listing);
     if (listing->any && json)
         print_json(listing, &findings, path, state, stream);
     else if (listing->any)
@@ -300,7 +316,7 @@ static enum ts_status describe(struct hdf5_session *session, int fd, const char 
     return check_use(listing, &findings, path, diag);
 }
 
-enum ts_status ts_hdf5_info(const char *path, bool json, FILE *stream, struct ts_diag *diag)
+enum ts_status ts_hdf5_info(const char *path, bool json, bool names, FILE *stream, struct ts_diag *diag)
 {
     struct hdf5_listing listing = {.arena = ts_arena_create()};
     struct hdf5_session *session;
@@ -310,7 +326,7 @@ enum ts_status ts_hdf5_info(const char *path, bool json, FILE *stream, struct ts
         return ts_diag_no_memory(diag, sizeof listing);
     enum ts_status status = ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, &fd, diag);
     if (status == TS_OK) {
-        status = describe(session, fd, path, json, &listing, &answer, stream, diag);
+        status = describe(session, fd, path, json, names, &listing, &answer, stream, diag);
         close(fd);
     }
     ts_hdf5_session_end(session);

@@ -156,6 +156,26 @@ static void put_number(struct dicom_header *header, const struct rule *rule, dou
         put_decimals(header, rule->tag, &value, 1);
 }
 
+/* Returns true where one of the values of a text is this one. */
+static bool has_value(const char *text, const char *value)
+{
+    for (const char *at = text; at && *at; at += strspn(at, "\\")) {
+        const size_t length = strcspn(at, "\\");
+        if (length == strlen(value) && !strncmp(at, value, length))
+            return true;
+        at += length;
+    }
+    return false;
+}
+
+/* An MR has Inversion Time beside the sequence IR alone (PS3.3 C.8.3.1), while scanners state it of others too. */
+static bool has_place(const struct rule *rule, const struct dicom_files *files)
+{
+    return (rule->objects & files->object) &&
+           (strcmp(rule->fact, "inversion_time") != 0 ||
+            has_value(ts_sink_attribute(&files->sink.request, "scanning_sequence"), "IR"));
+}
+
 /* Puts what is known of each fact that the object has a place for. */
 static void put_facts(struct dicom_header *header, const struct dicom_files *files, int64_t z)
 {
@@ -165,7 +185,7 @@ static void put_facts(struct dicom_header *header, const struct dicom_files *fil
         const struct source_attribute *fact = ts_sink_fact(request, rule->fact);
         char text[TEXT_BYTES];
         double value;
-        if (!(rule->objects & files->object))
+        if (!has_place(rule, files))
             continue;
         if (fact && !ts_sink_holds(request, fact))
             fact = NULL;

@@ -89,6 +89,11 @@ enum ts_status ts_chain_load(const char *path, struct ts_chain **chain, struct t
     enum ts_status status = TS_RUN_FAILED;
     const char *slash = strrchr(path, '/');
     const ssize_t length = ts_tree_read_file(path, text);
+    if (!*path) {
+        status = ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "chain-empty"}, "the chain has no text");
+        hint_for(path, diag);
+        goto done;
+    }
     if (length < 0) {
         status = ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "chain-unreadable"},
                                "cannot read the chain %s: %s", path, strerror(errno));

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "io/file/file_signature.h"
 #include "io/scan/file_kind.h"
 #include "io/source/source.h"
 #include "pipeline/cli/cli.h"
@@ -86,8 +87,8 @@ static enum ts_status refuse_image(const char *path, struct ts_diag *diag)
             "`tomostage rerun %s -i INPUT` runs the chain that it holds and compares; as an input: 'result %s | "
             "STAGE | hdf5 OUT.h5', or of a scan 'nexus %s' or 'exchange %s'",
             path, path, path, path);
-    else if (!strcmp(format, "gzip"))
-        ts_diag_hint(diag, "gunzip it first");
+    else if (ts_file_unpack_hint(format))
+        ts_diag_hint(diag, "%s", ts_file_unpack_hint(format));
     else if (!strcmp(kind, "a folder"))
         ts_diag_hint(diag, "as an input: 'dicom %s | STAGE | hdf5 OUT.h5', or of a scan 'tiff %s'", path, path);
     else

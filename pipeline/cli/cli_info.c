@@ -23,9 +23,10 @@ static struct arguments {
 } arguments;
 
 static const struct command_option options[] = {
-    {"json", 0, OPTION_FLAG, OPTION_AT(struct arguments, json), NULL, "one JSON object instead"},
+    {"json", 0, OPTION_FLAG, OPTION_AT(struct arguments, json), NULL,
+     "one JSON object instead; errors follow as a record, on a line of their own"},
     {"names", 0, OPTION_FLAG, OPTION_AT(struct arguments, names), NULL,
-     "the descriptions of series, which people write, also where the output is no terminal"}};
+     "texts that people write, such as descriptions of series, also where the output is no terminal"}};
 
 /* A terminal shows descriptions to the user of the files alone; logs and pipes go further. */
 static bool shows_names(void)
@@ -73,13 +74,10 @@ static enum ts_status describe(const char *path, bool json, struct ts_diag *diag
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-unreadable"},
                              "%s cannot be read: %s", path, strerror(error));
     if (hdf5)
-        return ts_hdf5_info(path, json, stdout, diag);
+        return ts_hdf5_info(path, json, shows_names(), stdout, diag);
+    if (ts_file_refuse_packed(path, diag) != TS_OK)
+        return TS_BAD_INPUT;
     const bool known = ts_file_kind(path, &format) != NULL;
-    if (known && !strcmp(format, "gzip")) {
-        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "input-compressed"}, "%s is compressed with gzip",
-                      path);
-        return ts_diag_hint(diag, "gunzip it first");
-    }
     if (known && (!strcmp(format, "nifti") || !strcmp(format, "nrrd") || !strcmp(format, "npy")))
         return ts_volume_info(ts_source_format_find(format), path, json, stdout, diag);
     if (known && !strcmp(format, "tiff"))

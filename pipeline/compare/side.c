@@ -43,7 +43,7 @@ static const char *format_of(const char *path)
     const char *format, *kind = ts_file_kind(path, &format);
     if (kind && !strcmp(kind, "a folder"))
         format = ts_folder_format(path);
-    if (!kind || !strcmp(format, "gzip"))
+    if (!kind)
         format = "dicom";
     return !strcmp(format, "tiff") ? "tiff x pages=slices pixel_size=1 spacing_z=1" : format;
 }
@@ -75,6 +75,8 @@ enum ts_status ts_side_open(const char *text, bool one_line, const char *image, 
     if (!one_line && stat(text, &found) != 0)
         return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-such-file"},
                              "there is no file or folder %s", text);
+    if (!one_line && ts_file_refuse_packed(text, diag) != TS_OK)
+        return TS_BAD_INPUT;
     /* Results alone have images to choose from, so that the caller has looked at the file. */
     const char *input = one_line ? text : image ? "result" : format_of(text);
     return open_input(input, one_line ? NULL : text, image, side, diag);

@@ -148,6 +148,18 @@ def make_study():
     return study, [str(data[k].value) for k in IDENTITY], n
 
 
+def make_scan():
+    """A scan of another program, with the names of a user and a sample."""
+    path = os.path.join(FOLDER, "CANARYQSCANX.nxs")
+    with h5py.File(path, "w") as file:
+        entry = file.create_group("entry")
+        for name, group in (("title", ""), ("start_time", ""), ("name", "user"), ("email", "user"), ("name", "sample")):
+            entry[f"{group}/{name}"] = canary()
+        entry["data"] = np.zeros((4, 5, 6), np.uint16)
+        entry["data"].attrs["operator"] = canary()
+    return path
+
+
 def encoded(shift):
     """The letters of base64 that the canary alone decides, where it begins after `shift` bytes of a group of three."""
     return base64.b64encode(bytes(shift) + CANARY.encode())[(0, 2, 3)[shift]:(shift + len(CANARY)) * 8 // 6]
@@ -219,6 +231,7 @@ def files_below(folder):
 
 
 study, uids, from_table = make_study()
+scan = make_scan()
 secret = {"USER": "CANARYQUSERX", "LOGNAME": "CANARYQUSERX", "HOSTNAME": "CANARYQHOSTX", "HOME": FOLDER}
 environment = {**os.environ, **secret}
 results = os.path.join(FOLDER, "CANARYQOUTX")
@@ -243,6 +256,8 @@ commands = {
     "info of the folder": ("info", study),
     "info --json of the folder": ("info", "--json", study),
     "info of the result": ("info", out),
+    "info of a scan": ("info", scan),
+    "info --json of a scan": ("info", "--json", scan),
     "verify": ("verify", out),
     "verify --inputs": ("verify", out, "--inputs", study),
     "diff": ("diff", out, out),
@@ -256,7 +271,7 @@ refused = {
     "a series that is not there": ("run", f'dicom "{study}" series=9 | statistics', "-o", f"{results}/x.h5"),
     "a key without use": ("run", f'dicom "{study}" deidentify=keep uid_key_file="{key}"', "-o", f"{results}/x.h5"),
 }
-named_by_the_user = re.compile(rb"CANARYQ(PATHX|OUTX|FILE\dX|NOTEX|KEYX)")
+named_by_the_user = re.compile(rb"CANARYQ(PATHX|OUTX|SCANX|FILE\dX|NOTEX|KEYX)")
 for name, arguments in {**commands, **refused}.items():
     done = run(*arguments, env=environment)
     if (done.returncode != 0) != (name in refused):

@@ -152,7 +152,7 @@ static void use_file(int way, const char *path)
     if (way < 3)
         open_source(formats[way], path, diag);
     else if (way == 3)
-        (void)ts_hdf5_info(path, false, fuzz_nowhere(), diag);
+        (void)ts_hdf5_info(path, false, true, fuzz_nowhere(), diag);
     else if (way == 4)
         (void)ts_hdf5_verify(path, NULL, diag);
     else

@@ -255,6 +255,21 @@ def left_handed_dicom_is_read_in_the_order_of_its_normal(folder):
 
 
 @test
+def an_inversion_time_stands_beside_inversion_recovery_alone(folder):
+    """Scanners state one of other sequences too, and dciodvfy calls that an error."""
+    diffusion_series(folder, np.eye(3))
+    for sequence, time in ("GR", None), ("IR", 900), (["GR", "IR"], 900), ("SIR", None):
+        for name in os.listdir(f"{folder}/dwi"):
+            file = pydicom.dcmread(f"{folder}/dwi/{name}")
+            file.ScanningSequence, file.InversionTime = sequence, 900
+            file.save_as(f"{folder}/dwi/{name}")
+        run("run", f"dicom {folder}/dwi | dicom {folder}/out | nifti {folder}/out.nii", "--force")
+        check_object(f"{folder}/out/slice_0001.dcm", {"InversionTime": time})
+        with open(f"{folder}/out.json", encoding="utf-8") as stream:
+            assert json.load(stream)["InversionTime"] == 0.9
+
+
+@test
 def what_stages_made_untrue_is_left_out(folder):
     """Thickness, phase axis and loss go along while they hold."""
     diffusion_series(folder, np.eye(3))

@@ -39,7 +39,7 @@ static void check_kind(const char *path, const char *words)
     cr_assert_eq(ts_regular_file_open(path, &found, reason, sizeof reason), -1);
     cr_assert(strstr(reason, words), "%s", reason);
     ts_diag_clear(ts_scan_file.diag);
-    cr_assert_eq(ts_hdf5_info(path, false, nothing, ts_scan_file.diag), TS_BAD_INPUT);
+    cr_assert_eq(ts_hdf5_info(path, false, true, nothing, ts_scan_file.diag), TS_BAD_INPUT);
     cr_assert_eq(ts_hdf5_read_slice(path, "/data", 0, &slice, ts_scan_file.diag), TS_BAD_INPUT);
     for (size_t i = 0; i < 2; i++)
         cr_assert(strstr(ts_diag_get(ts_scan_file.diag, i)->message, words), "%s",
@@ -164,7 +164,7 @@ Test(hdf5_foreign, heaps_that_lie_are_refused)
         const enum ts_status status = open_exchange();
         cr_assert(status == TS_OK || status == TS_BAD_INPUT, "lie %zu: %d", i, (int)status);
         ts_diag_clear(ts_scan_file.diag);
-        (void)ts_hdf5_info(ts_scan_file.path, false, nothing, ts_scan_file.diag);
+        (void)ts_hdf5_info(ts_scan_file.path, false, true, nothing, ts_scan_file.diag);
         (void)ts_hdf5_verify(ts_scan_file.path, NULL, ts_scan_file.diag);
         cr_assert_lt(now() - start, 60, "lie %zu took %g s", i, now() - start);
     }

@@ -15,15 +15,20 @@
 #include "io/scan/hdf5_info.h"
 #include "tests/files/output_fixture.h"
 
-static char *info(const char *path, bool json, enum ts_status expected, struct ts_diag *diag)
+static char *info_of(const char *path, bool json, bool names, enum ts_status expected, struct ts_diag *diag)
 {
     char *text = NULL;
     size_t bytes = 0;
     FILE *stream = open_memstream(&text, &bytes);
-    cr_assert_eq(ts_hdf5_info(path, json, stream, diag), expected, "%s",
+    cr_assert_eq(ts_hdf5_info(path, json, names, stream, diag), expected, "%s",
                  ts_diag_count(diag) ? ts_diag_get(diag, 0)->message : "");
     fclose(stream);
     return text;
+}
+
+static char *info(const char *path, bool json, enum ts_status expected, struct ts_diag *diag)
+{
+    return info_of(path, json, true, expected, diag);
 }
 
 static void expect_parts(const char *text, const char *const *parts, size_t n)
@@ -37,6 +42,17 @@ static void expect_parts(const char *text, const char *const *parts, size_t n)
         const char *const parts[] = {__VA_ARGS__};                                                                     \
         expect_parts(text, parts, sizeof parts / sizeof *parts);                                                       \
     } while (0)
+
+static void add_text(hid_t group, const char *name, const char *value)
+{
+    const hid_t text = H5Tcopy(H5T_C_S1), scalar = H5Screate(H5S_SCALAR);
+    H5Tset_size(text, strlen(value) + 1);
+    const hid_t dataset = H5Dcreate2(group, name, text, scalar, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Dwrite(dataset, text, H5S_ALL, H5S_ALL, H5P_DEFAULT, value);
+    H5Dclose(dataset);
+    H5Sclose(scalar);
+    H5Tclose(text);
+}
 
 Test(hdf5_info, own_files)
 {
@@ -60,6 +76,16 @@ Test(hdf5_info, own_files)
                  "\"matrix\": [1, 2, 3, 4, 5, null]", "\"texts\": \"[one, , three]\"", "\"empty\": \"\"");
     free(text);
     cr_assert_eq(ts_diag_count(diag), 0);
+    text = info_of(path, false, false, TS_OK, diag);
+    EXPECT_PARTS(text, "/entry/title  text[6]  = a test", "texts: [one, , three]");
+    free(text);
+    const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    add_text(file, "sample_name", "DOE^JANE");
+    H5Fclose(file);
+    text = info_of(path, false, false, TS_BAD_INPUT, diag);
+    EXPECT_PARTS(text, "damaged or not complete", "/sample_name  text[9]  ", "matrix: [1, 2, 3, 4, 5, null]");
+    cr_expect_null(strstr(text, "DOE^JANE"), "%s", text);
+    free(text);
     ts_test_content_clear(&content);
     ts_diag_destroy(diag);
     ts_test_remove_folder(folder);
@@ -124,6 +150,41 @@ Test(hdf5_info, foreign_files_are_listed_and_nothing_is_followed)
                  "\"target\": \"/no\\u0001where\"", "\"target\": \"/\\u009b2J\\u001b[2J\"");
     free(text);
     cr_assert_eq(ts_hdf5_verify(path, NULL, diag), TS_BAD_INPUT);
+    ts_diag_destroy(diag);
+    ts_test_remove_folder(folder);
+}
+
+/* Whose scan it is stands in the names of users and samples, and in what processes were given. */
+Test(hdf5_info, texts_of_other_programs_need_names)
+{
+    struct ts_diag *diag = ts_diag_create();
+    char folder[256], path[300];
+    ts_test_folder(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/foreign.h5", folder);
+    const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t process = H5Gcreate2(file, "process", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t text = H5Tcopy(H5T_C_S1), scalar = H5Screate(H5S_SCALAR);
+    H5Tset_size(text, 9);
+    const hid_t class = H5Acreate2(process, "NX_class", text, scalar, H5P_DEFAULT, H5P_DEFAULT);
+    H5Awrite(class, text, "NXprocess");
+    H5Aclose(class);
+    H5Dclose(H5Dcreate2(process, "sigma", H5T_STD_I16LE, scalar, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    add_text(process, "sequence_index", "1");
+    add_text(process, "raw", "/data/DOE^JANE/scan.h5");
+    add_text(file, "sample_name", "DOE^JANE");
+    H5Sclose(scalar);
+    H5Tclose(text);
+    H5Gclose(process);
+    H5Fclose(file);
+    for (int i = 0; i < 4; i++) {
+        const bool json = i % 2, names = i / 2;
+        char *shown = info_of(path, json, names, TS_BAD_INPUT, diag);
+        EXPECT_PARTS(shown, "sample_name", "sigma");
+        cr_expect_eq(strstr(shown, "/sample_name  text[9]  = DOE^JANE") != NULL, names && !json, "%s", shown);
+        cr_expect_eq(strstr(shown, "DOE^JANE") != NULL, names, "%s", shown);
+        cr_expect_eq(strstr(shown, "DOE^JANE/scan.h5") != NULL, names, "%s", shown);
+        free(shown);
+    }
     ts_diag_destroy(diag);
     ts_test_remove_folder(folder);
 }

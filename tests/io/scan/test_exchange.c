@@ -439,7 +439,7 @@ Test(exchange, info_says_what_the_scan_is)
         size_t bytes = 0;
         FILE *stream = open_memstream(&text, &bytes);
         H5Fclose(ts_scan_file_exchange(NULL, i ? 0 : SCAN_FRAMES, theta));
-        cr_assert_eq(ts_hdf5_info(ts_scan_file.path, false, stream, ts_scan_file.diag), TS_OK);
+        cr_assert_eq(ts_hdf5_info(ts_scan_file.path, false, true, stream, ts_scan_file.diag), TS_OK);
         fclose(stream);
         for (size_t k = 0; i == 0 && k < sizeof parts / sizeof *parts; k++)
             cr_assert_not_null(strstr(text, parts[k]), "no '%s' in:\n%s", parts[k], text);

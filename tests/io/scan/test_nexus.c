@@ -297,7 +297,7 @@ Test(nexus, alignment_frames_are_left_out)
     char *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
-    cr_assert_eq(ts_hdf5_info(ts_scan_file.path, false, out, ts_scan_file.diag), TS_OK);
+    cr_assert_eq(ts_hdf5_info(ts_scan_file.path, false, true, out, ts_scan_file.diag), TS_OK);
     fclose(out);
     cr_assert(strstr(text, "frames: 2 projections, 2 flats, 1 darks, 1 invalid, 1 alignment (left out)"), "%s", text);
     free(text);
@@ -385,7 +385,7 @@ static void expect_info(bool json, const char *const *parts)
     char *text = NULL;
     size_t bytes = 0;
     FILE *stream = open_memstream(&text, &bytes);
-    cr_assert_eq(ts_hdf5_info(ts_scan_file.path, json, stream, ts_scan_file.diag), TS_OK);
+    cr_assert_eq(ts_hdf5_info(ts_scan_file.path, json, true, stream, ts_scan_file.diag), TS_OK);
     fclose(stream);
     for (; *parts; parts++)
         cr_assert_not_null(strstr(text, *parts), "no '%s' in:\n%s", *parts, text);

@@ -60,6 +60,13 @@ static void expect_whole_output(const char *command)
     cr_assert(unlink("out.h5") == 0);
 }
 
+/* As an unset variable of a shell leaves it: no file has this name. */
+Test(cli_errors, an_empty_chain_says_so)
+{
+    cr_assert_eq(shell("$P run '' 2> err"), 2);
+    cr_assert(strstr(text_of("err"), "the chain has no text [chain-empty]"), "%s", text_of("err"));
+}
+
 /* Nothing was to be printed: nothing is lost. */
 Test(cli_errors, a_quiet_run_needs_no_standard_stream)
 {

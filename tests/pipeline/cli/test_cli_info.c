@@ -72,10 +72,31 @@ Test(cli_info, of_gzip_says_to_unpack_it)
 {
     cr_assert_eq(system("mkdir packed && echo | gzip > packed/a.dcm.gz && cp packed/a.dcm.gz plain"), 0);
     expect_info("packed", 3, "gunzip the files first");
-    expect_info("plain", 3, "plain is compressed with gzip");
+    expect_info("plain", 3, "plain is a file that gzip compressed");
     ts_program_run(ts_scan_file.folder, ARGUMENTS("check", "plain"), &outcome);
     cr_assert_eq(outcome.code, 2);
     cr_assert(strstr(outcome.err, "gunzip it first"), "%s", outcome.err);
+}
+
+/* Studies travel as archives, and a file in one is no folder of images. */
+Test(cli_info, of_an_archive_says_to_unpack_it)
+{
+    static const char *const starts[] = {"PK\3\4????", "BZh9????", "\3757zXZ???", "\x28\xB5\x2F\xFD????",
+                                         "7z\xBC\xAF????"};
+    cr_assert_eq(system("mkdir studies packed && echo > studies/a && tar cf packed/a.tar studies"), 0);
+    expect_info("packed", 3, "unpack the files first");
+    expect_info("packed/a.tar", 3,
+                "packed/a.tar is an archive or a packed file [input-compressed]\n  hint: unpack it first");
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        write_file("a", starts[i], 8);
+        expect_info("a", 3, "unpack it first");
+        ts_program_run(ts_scan_file.folder, ARGUMENTS("check", "dicom a"), &outcome);
+        cr_expect(outcome.code == 3 && strstr(outcome.err, "unpack it first"), "%d\n%s", outcome.code, outcome.err);
+        ts_program_run(ts_scan_file.folder, ARGUMENTS("diff", "a", "packed"), &outcome);
+        cr_expect(outcome.code == 3 && strstr(outcome.err, "unpack it first"), "%d\n%s", outcome.code, outcome.err);
+        ts_program_run(ts_scan_file.folder, ARGUMENTS("preview", "a", "-o", "a.png"), &outcome);
+        cr_expect(outcome.code == 3 && strstr(outcome.err, "unpack it first"), "%d\n%s", outcome.code, outcome.err);
+    }
 }
 
 /* Whatever is named as an input is looked at, and the way out of a wrong format names the right one. */
