@@ -193,6 +193,30 @@ static void copy_bits(const uint64_t *joined, const int32_t *columns, int64_t fi
     }
 }
 
+/* Mends voxels [first, end), and sets the bits of those that are valid where `valid` has room for them; `before`: the
+ * voxels of the slice before the row. A straight row is halved until samples are all valid or all invalid, or few are
+ * left, because most of a block at an edge of the mask is one or the other. */
+static void mend_part(struct masked_row *row, int64_t first, int64_t end, char *out, uint64_t *valid, size_t before)
+{
+    enum { FEW = 8 };
+    if (row->straight && is_whole(row, first, end)) {
+        if (valid)
+            set_bits(valid, before + (size_t)first, (size_t)(end - first));
+        return;
+    }
+    if (row->straight && mend_hidden(row, first, end, out))
+        return;
+    if (row->straight && end - first > FEW) {
+        const int64_t middle = first + (end - first) / 2;
+        mend_part(row, first, middle, out, valid, before);
+        mend_part(row, middle, end, out, valid, before);
+        return;
+    }
+    for (int64_t x = first; x < end; x++)
+        if (mend(row, x, out + (size_t)x * row->of->bytes) && valid)
+            set_bits(valid, before + (size_t)x, 1);
+}
+
 void ts_sampled_mend_row(const struct sampled *of, int64_t z, int64_t y, const int32_t *columns, uint64_t *joined,
                          char *out, uint64_t *valid)
 {
@@ -208,17 +232,6 @@ void ts_sampled_mend_row(const struct sampled *of, int64_t z, int64_t y, const i
             copy_bits(joined, columns, first, end, valid, before);
         return;
     }
-    for (int64_t block = first; block < end; block += WORD) {
-        const int64_t past = block + WORD < end ? block + WORD : end;
-        if (row.straight && is_whole(&row, block, past)) {
-            if (valid)
-                set_bits(valid, before + (size_t)block, (size_t)(past - block));
-            continue;
-        }
-        if (row.straight && mend_hidden(&row, block, past, out))
-            continue;
-        for (int64_t x = block; x < past; x++)
-            if (mend(&row, x, out + (size_t)x * of->bytes) && valid)
-                set_bits(valid, before + (size_t)x, 1);
-    }
+    for (int64_t block = first; block < end; block += WORD)
+        mend_part(&row, block, block + WORD < end ? block + WORD : end, out, valid, before);
 }
