@@ -15,6 +15,8 @@
 
 #include "io/file/inflate_file.h"
 
+enum { ITEM_HEADER_BYTES = 8 };
+
 /* Returns how many bytes at `offset` the buffer now holds; -1 with errno where they cannot be read. */
 static ssize_t fill_buffer(struct dicom_reader *reader, int64_t offset)
 {
@@ -202,6 +204,16 @@ static enum dicom_step step_in_sequence(struct dicom_walk *walk, const struct di
                   element->tag >> 16, element->tag & 0xFFFF, walk->offset);
 }
 
+/* Returns true where the walk stands at the value of a sequence whose VR is not known: of undefined length, which
+ * nothing else has, or, where its elements are wanted, one that begins with an item. Those of known length that are not
+ * wanted are passed over as values. */
+static bool is_unnamed_sequence(struct dicom_walk *walk, const struct dicom_element *element)
+{
+    const bool wanted = walk->n_levels > 0 ? walk->open : walk->is_open && walk->is_open(element->tag);
+    return element->length == DICOM_UNDEFINED ||
+           (wanted && element->length >= ITEM_HEADER_BYTES && ts_dicom_walk_peek(walk) == DICOM_ITEM);
+}
+
 /* Moves behind a value, or into it where it is a sequence. */
 static enum dicom_step enter_or_skip(struct dicom_walk *walk, struct dicom_element *element, bool implicit)
 {
@@ -210,12 +222,8 @@ static enum dicom_step enter_or_skip(struct dicom_walk *walk, struct dicom_eleme
     if (undefined && top && element->tag == DICOM_PIXEL_DATA)
         return DICOM_STEP_ELEMENT;
     const bool no_vr = implicit || !strcmp(element->vr, "UN");
-    bool sequence =
-        !strcmp(element->vr, "SQ") || (no_vr && (undefined || (walk->is_sequence && walk->is_sequence(element->tag))));
-    if (sequence) {
-        /* PS3.5 6.2.2: UN of undefined length holds implicit VR little endian. */
-        return push(walk, element->tag, false, implicit || !strcmp(element->vr, "UN"), element->length);
-    }
+    if (!strcmp(element->vr, "SQ") || (no_vr && is_unnamed_sequence(walk, element)))
+        return push(walk, element->tag, false, no_vr, element->length); /* PS3.5 6.2.2: UN holds implicit VR */
     int64_t left = limit_of(walk) - walk->offset;
     if (undefined)
         return broken(walk, "dicom-length", "element (%04x,%04x) of VR %s has no length", element->tag >> 16,

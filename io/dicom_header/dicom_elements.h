@@ -71,9 +71,6 @@ struct dicom_walk {
     int64_t offset; /* where the next element begins; the caller moves it behind encapsulated pixel data */
     bool implicit, big_endian;
     bool (*is_open)(uint32_t tag); /* whether the elements inside of this top-level sequence are handed out; NULL: no */
-    /* Whether an element is a sequence where its encoding is implicit and its length known, so that only its tag can
-     * tell. NULL: such sequences are passed over as values. */
-    bool (*is_sequence)(uint32_t tag);
     int64_t n_elements, max_elements;
     int n_levels;
     bool open; /* the walk is inside of a sequence that is open */

@@ -55,17 +55,19 @@ struct dicom_file {
     const char *refusal_code;
     const char *warning; /* names parts that were passed over, such as bytes behind the pixels; or NULL; arena */
     char sop_class[DICOM_UID_MAX], sop_instance[DICOM_UID_MAX], study[DICOM_UID_MAX], series[DICOM_UID_MAX],
-        frame_of_reference[DICOM_UID_MAX], syntax_uid[DICOM_UID_MAX];
+        frame_of_reference[DICOM_UID_MAX], syntax_uid[DICOM_UID_MAX],
+        concatenation[DICOM_UID_MAX]; /* the image that was cut into this and other files */
     enum dicom_syntax syntax;
     char modality[DICOM_TEXT_MAX], image_type[DICOM_TEXT_MAX * 2], photometric[DICOM_TEXT_MAX], units[DICOM_TEXT_MAX],
         dose_units[DICOM_TEXT_MAX], ge_sequence[DICOM_TEXT_MAX], burned_in[DICOM_TEXT_MAX], description[DICOM_TEXT_MAX];
     int rows, columns, samples_per_pixel, bits_allocated, bits_stored, high_bit, pixel_representation;
     struct dicom_lut lut;
-    int float_bits; /* the pixels are floats (32) or doubles (64); 0: integers */
-    bool words;     /* 8-bit pixels in big-endian words of 16 bits: every other byte comes first */
+    bool real_world; /* it states what stored values mean, beside or in place of Rescale Slope (0040,9096) */
+    int float_bits;  /* the pixels are floats (32) or doubles (64); 0: integers */
+    bool words;      /* 8-bit pixels in big-endian words of 16 bits: every other byte comes first */
     int64_t frames;
-    double tilt_degree;                             /* only to warn; NaN if absent */
-    double images_in_acquisition, series_instances; /* as the file claims; NaN if absent */
+    double tilt_degree;                                                  /* only to warn; NaN if absent */
+    double images_in_acquisition, series_instances, concatenation_files; /* as the file claims; NaN if absent */
     double series_number, repetition_ms, temporal_positions, temporal_resolution_ms; /* NaN if absent */
     double pet_slices, pet_time_slices;     /* of PET: slices of a volume, volumes, as the file claims; NaN if absent */
     double private_slices, private_volumes; /* the same as GE and Philips state it for MR; NaN if absent */

@@ -173,7 +173,8 @@ static void init_scan(struct scan *scan, const char *path)
 {
     struct dicom_image *image = &scan->image;
     *scan->file = (struct dicom_file){.path = path, .folder = DICOM_NAMED, .frames = 1};
-    scan->file->tilt_degree = scan->file->images_in_acquisition = scan->file->series_instances = NAN;
+    scan->file->tilt_degree = scan->file->images_in_acquisition = scan->file->series_instances =
+        scan->file->concatenation_files = NAN;
     scan->file->series_number = scan->file->repetition_ms = scan->file->temporal_positions =
         scan->file->temporal_resolution_ms = scan->file->pet_slices = scan->file->pet_time_slices =
             scan->file->private_slices = scan->file->private_volumes = scan->mosaic_tiles = scan->dose_scaling =

@@ -30,7 +30,7 @@ enum value_kind {
     VALUE_TIME,     /* TM or DT in seconds; NaN where it is none */
     VALUE_DATE,     /* DA in seconds; NaN where it is none */
     VALUE_PLACE,    /* struct dicom_place: where the value lies */
-    VALUE_PRESENCE  /* nothing is kept but that the element is there */
+    VALUE_PRESENCE  /* bool: the element is there */
 };
 
 /* These texts reserve blocks of private elements. */
@@ -89,7 +89,7 @@ static const struct wanted wanted[] = {
     {0, PUBLIC, TAG(0x0018, 0x1060), VALUE_ADVICE, "Trigger Time", FIELD(trigger_ms), 1, 0},
     {0, PUBLIC, TAG(0x0018, 0x1120), VALUE_ADVICE, "Gantry/Detector Tilt", FILE_FIELD(tilt_degree), 1, 0},
     {0, PUBLIC, TAG(0x0018, 0x1250), VALUE_TEXT, "Receive Coil Name", TEXT(coil)},
-    {0, PUBLIC, TAG(0x0018, 0x9087), VALUE_ADVICE, "Diffusion b-value", FIELD(b_value), 1, 0},
+    {0, PUBLIC, TAG(0x0018, 0x9087), VALUE_BINARY, "Diffusion b-value", FIELD(b_value), 1, 0},
     {0, PUBLIC, TAG(0x0020, 0x000D), VALUE_UID, "Study Instance UID", FILE_TEXT(study)},
     {0, PUBLIC, TAG(0x0020, 0x000E), VALUE_UID, "Series Instance UID", FILE_TEXT(series)},
     {0, PUBLIC, TAG(0x0018, 0x9089), VALUE_BINARY, "Diffusion Gradient Orientation", FIELD(gradient), 3,
@@ -110,6 +110,9 @@ static const struct wanted wanted[] = {
     {0, PUBLIC, TAG(0x0020, 0x1002), VALUE_ADVICE, "Images in Acquisition", FILE_FIELD(images_in_acquisition), 1, 0},
     {0, PUBLIC, TAG(0x0020, 0x1209), VALUE_ADVICE, "Number of Series Related Instances", FILE_FIELD(series_instances),
      1, 0},
+    {0, PUBLIC, TAG(0x0020, 0x9161), VALUE_UID, "Concatenation UID", FILE_TEXT(concatenation)},
+    {0, PUBLIC, TAG(0x0020, 0x9163), VALUE_BINARY, "In-concatenation Total Number", FILE_FIELD(concatenation_files), 1,
+     0},
     {0, PUBLIC, TAG(0x0020, 0x9241), VALUE_FLOAT, "Nominal Percentage of Cardiac Phase", FIELD(cardiac_percent), 1, 0},
     {0, PUBLIC, TAG(0x0028, 0x0002), VALUE_SHORT, "Samples per Pixel", FILE_FIELD(samples_per_pixel), 1, 0},
     {0, PUBLIC, TAG(0x0028, 0x0004), VALUE_TEXT, "Photometric Interpretation", FILE_TEXT(photometric)},
@@ -141,6 +144,7 @@ static const struct wanted wanted[] = {
      0},
     {TAG(0x0028, 0x3000), PUBLIC, TAG(0x0028, 0x3004), VALUE_TEXT, "Modality LUT Type", TEXT(rescale_type)},
     {TAG(0x0028, 0x3000), PUBLIC, TAG(0x0028, 0x3006), VALUE_PLACE, "LUT Data", FILE_FIELD(lut.data), 1, 0},
+    {0, PUBLIC, TAG(0x0040, 0x9096), VALUE_PRESENCE, "Real World Value Mapping", FILE_FIELD(real_world), 1, 0},
     {0, PUBLIC, TAG(0x0054, 0x0081), VALUE_ADVICE, "Number of Slices", FILE_FIELD(pet_slices), 1, 0},
     {0, PUBLIC, TAG(0x0054, 0x0101), VALUE_ADVICE, "Number of Time Slices", FILE_FIELD(pet_time_slices), 1, 0},
     {0, PUBLIC, TAG(0x0054, 0x1001), VALUE_TEXT, "Units", FILE_TEXT(units)},
@@ -183,6 +187,10 @@ static const struct wanted wanted[] = {
     {TAG(0x0028, 0x9145), PUBLIC, TAG(0x0028, 0x1053), VALUE_DECIMALS, "Rescale Slope", FIELD(slope), 1,
      FLAG(have_slope)},
     {TAG(0x0028, 0x9145), PUBLIC, TAG(0x0028, 0x1054), VALUE_TEXT, "Rescale Type", TEXT(rescale_type)},
+    {TAG(0x5200, 0x9229), PUBLIC, TAG(0x0040, 0x9096), VALUE_PRESENCE, "Real World Value Mapping",
+     FILE_FIELD(real_world), 1, 0},
+    {TAG(0x5200, 0x9230), PUBLIC, TAG(0x0040, 0x9096), VALUE_PRESENCE, "Real World Value Mapping",
+     FILE_FIELD(real_world), 1, 0},
     /* Private elements. */
     {0, SIEMENS_CSA, TAG(0x0029, 0x0010), VALUE_PLACE, "CSA Image Header Info", SCAN_FIELD(csa), 1, 0},
     {0, SIEMENS_MR, TAG(0x0019, 0x000A), VALUE_BINARY, "Number of Images in Mosaic", SCAN_FIELD(mosaic_tiles), 1, 0},
@@ -428,7 +436,8 @@ static bool has_value(struct scan *scan, int i, const struct dicom_element *elem
         return false;
     }
     scan->met[i] = true;
-    scan->filled[i] |= want->kind == VALUE_PRESENCE;
+    if (want->kind == VALUE_PRESENCE)
+        *(bool *)field_of(scan, want) = true;
     if (want->kind == VALUE_PLACE && element->length > 0) {
         *(struct dicom_place *)field_of(scan, want) = (struct dicom_place){element->offset, element->length};
         scan->filled[i] = true;

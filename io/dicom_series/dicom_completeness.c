@@ -3,7 +3,8 @@
  * Checks whether series are whole, as far as their headers state it. Positions show a slice that is missing between
  * others (dicom_geometry.c). One that is missing at an end shows only in the Instance Numbers and in the counts that
  * headers state, or as a file of another group that would continue the series. Source: DICOM PS3.3 C.7.6.1 (Instance
- * Number), C.7.3.1 and PS3.4 C.3.4 (Number of Series Related Instances), C.7.6.1.1 (Images in Acquisition).
+ * Number), C.7.3.1 and PS3.4 C.3.4 (Number of Series Related Instances), C.7.6.1.1 (Images in Acquisition),
+ * C.7.6.16.2.2.4 (a concatenation: a multi-frame image that was cut into several files).
  */
 #include "io/dicom_series/dicom_completeness.h"
 
@@ -22,9 +23,45 @@ enum { MAX_BEFORE = 10 };
 /* The numbers of the images of all groups that share a series UID, since a series may have been split by orientation or
  * by kind. */
 struct relatives {
-    size_t n_images, n_files, n_numbers;
-    double *numbers, *acquisitions; /* sorted; acquisitions of files without one are -INFINITY */
+    size_t n_images, n_files, n_numbers, n_parts;
+    double *numbers, *acquisitions;  /* sorted; acquisitions of files without one are -INFINITY */
+    const struct dicom_file **parts; /* of concatenations, each file once, sorted by them */
 };
+
+static int compare_parts(const void *a, const void *b)
+{
+    const struct dicom_file *const first = *(const struct dicom_file *const *)a, *const second = *(
+                                                                                     const struct dicom_file *const *)b;
+    const int order = strcmp(first->concatenation, second->concatenation);
+    return order ? order : strcmp(first->path, second->path);
+}
+
+/* Returns image k of those that the series has and that it leaves out. */
+static const struct dicom_image *image_at(const struct dicom_series *series, size_t k)
+{
+    return k < series->n_images ? series->images[k] : series->unused[k - series->n_images];
+}
+
+/* Gathers the files that are parts of a concatenation. False where memory is out. */
+static bool gather_parts(const struct dicom_series *all, size_t first, size_t end, struct relatives *relatives)
+{
+    const struct dicom_file *last = NULL;
+    size_t n = 0;
+    relatives->parts = ts_arena_alloc(all[first].arena, relatives->n_images * sizeof *relatives->parts);
+    for (size_t i = first; relatives->parts && i < end; i++) {
+        for (size_t k = 0; k < all[i].n_images + all[i].n_unused; k++) {
+            const struct dicom_file *file = image_at(&all[i], k)->file;
+            if (*file->concatenation && file != last)
+                relatives->parts[n++] = last = file;
+        }
+    }
+    if (n > 0)
+        qsort(relatives->parts, n, sizeof *relatives->parts, compare_parts);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || relatives->parts[i] != relatives->parts[i - 1])
+            relatives->parts[relatives->n_parts++] = relatives->parts[i];
+    return relatives->parts != NULL;
+}
 
 /* Gathers the numbers of groups [first, end). False where memory is out. */
 static bool gather(const struct dicom_series *all, size_t first, size_t end, struct relatives *relatives)
@@ -40,7 +77,7 @@ static bool gather(const struct dicom_series *all, size_t first, size_t end, str
         return false;
     for (size_t i = first; i < end; i++) {
         for (size_t k = 0; k < all[i].n_images + all[i].n_unused; k++) {
-            const struct dicom_image *image = all[i].images[k];
+            const struct dicom_image *image = image_at(&all[i], k);
             relatives->acquisitions[n++] = isnan(image->acquisition_number) ? -INFINITY : image->acquisition_number;
             if (!isnan(image->instance_number))
                 relatives->numbers[relatives->n_numbers++] = image->instance_number;
@@ -48,7 +85,7 @@ static bool gather(const struct dicom_series *all, size_t first, size_t end, str
     }
     qsort(relatives->numbers, relatives->n_numbers, sizeof(double), ts_compare_doubles);
     qsort(relatives->acquisitions, n, sizeof(double), ts_compare_doubles);
-    return true;
+    return gather_parts(all, first, end, relatives);
 }
 
 /* Counts the values that are equal to `value` among n sorted ones. */
@@ -210,21 +247,44 @@ static void warn_of_next_slices(struct dicom_series *all, size_t n, struct dicom
     }
 }
 
+/* Notes that the header claims more than there is: `text`, which is NULL where memory is out. */
+static void note_incomplete(struct dicom_series *series, const char *text)
+{
+    series->no_memory |= !text;
+    if (text && is_listed(series))
+        ts_dicom_series_warn(series, "%s", text);
+    else if (!series->incomplete)
+        series->incomplete = text;
+}
+
+/* Looks for a concatenation of which parts are not there. */
+static void check_parts(struct dicom_series *series, const struct relatives *relatives)
+{
+    const struct dicom_file **parts = relatives->parts;
+    for (size_t first = 0, end; first < relatives->n_parts; first = end) {
+        double claimed = 0;
+        for (end = first; end < relatives->n_parts && !strcmp(parts[end]->concatenation, parts[first]->concatenation);
+             end++)
+            claimed = fmax(claimed, parts[end]->concatenation_files);
+        if (claimed > (double)(end - first)) {
+            note_incomplete(series, ts_arena_printf(series->arena,
+                                                    "In-concatenation Total Number says %g, %zu are in the input",
+                                                    claimed, end - first));
+            return;
+        }
+    }
+}
+
 static void check_one(struct dicom_series *series, const struct relatives *relatives)
 {
     double claimed = 0;
     for (size_t i = 0; i < series->n_images; i++)
         claimed = fmax(claimed, series->images[i]->file->series_instances);
-    if (claimed > (double)relatives->n_files) {
-        const char *text =
-            ts_arena_printf(series->arena, "Number of Series Related Instances says %g, %zu are in the input", claimed,
-                            relatives->n_files);
-        series->no_memory |= !text;
-        if (text && is_listed(series))
-            ts_dicom_series_warn(series, "%s", text);
-        else
-            series->incomplete = text;
-    }
+    if (claimed > (double)relatives->n_files)
+        note_incomplete(series, ts_arena_printf(series->arena,
+                                                "Number of Series Related Instances says %g, %zu are in the input",
+                                                claimed, relatives->n_files));
+    check_parts(series, relatives);
     if (!series->refusal) {
         warn_of_gaps(series, relatives);
         warn_of_acquisition(series, relatives);

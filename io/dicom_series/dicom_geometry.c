@@ -207,8 +207,8 @@ static void refuse_uneven(struct dicom_series *series, const struct gaps *gaps, 
         missing += only_missing ? (size_t)whole - 1 : 0;
     }
     worst = only_missing && missing > 0 ? wide : worst;
-    const char *before = ts_base_name(images[worst - 1]->file->path);
-    const char *after = ts_base_name(images[worst]->file->path);
+    const char *before = ts_dicom_image_name(series, images[worst - 1]);
+    const char *after = ts_dicom_image_name(series, images[worst]);
     double from = images[worst - 1]->along_mm, to = images[worst]->along_mm;
     if (only_missing && missing > 0) {
         const char *supply = "supply the missing slices; none are made up";
@@ -244,7 +244,7 @@ static void refuse_shift(struct dicom_series *series, const struct misfit *misfi
     const char *supply = tolerance_hint(series, off_mm, line, line_up);
     ts_dicom_series_refuse(series, "slice-shifted", ts_dicom_stacks_hint(series, rules, supply, supply),
                            "%s lies %.3f mm beside the line through the other slices",
-                           ts_base_name(series->images[misfit->beside]->file->path), misfit->beside_mm);
+                           ts_dicom_image_name(series, series->images[misfit->beside]), misfit->beside_mm);
 }
 
 static void check_fit(struct dicom_series *series, const struct gaps *gaps, const struct line *line,

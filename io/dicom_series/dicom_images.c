@@ -45,6 +45,10 @@ static void check_kind(struct dicom_series *series)
     const bool map = ts_dicom_is_class(first->file->sop_class, parametric_maps);
     if (map)
         ts_dicom_series_warn(series, "a parametric map: its values are as stored, without a unit");
+    else if (first->file->real_world && !first->have_slope && first->file->lut.entries == 0)
+        ts_dicom_series_warn(series,
+                             "the values are as stored: there is no Rescale Slope, and Real World Value Mapping "
+                             "(0040,9096) is not applied");
     if (*series->modality && !is_among(volumes, series->modality) && !series->radiograph && !map &&
         !(ts_dicom_is_dose(first->file) && !strcmp(series->modality, "RTDOSE")))
         ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices, a dose or one radiograph",
@@ -110,8 +114,8 @@ static void check_files(struct dicom_series *series)
             if (!(fabs(image->spacing_mm[k] - first->spacing_mm[k]) <= 1e-4 * fabs(first->spacing_mm[k])))
                 ts_dicom_series_refuse(series, "pixel-spacing-mixed", "supply slices of one reconstruction",
                                        "Pixel Spacing is %g by %g mm in %s and %g by %g mm in %s", first->spacing_mm[0],
-                                       first->spacing_mm[1], ts_base_name(first->file->path), image->spacing_mm[0],
-                                       image->spacing_mm[1], ts_base_name(image->file->path));
+                                       first->spacing_mm[1], ts_dicom_image_name(series, first), image->spacing_mm[0],
+                                       image->spacing_mm[1], ts_dicom_image_name(series, image));
         }
     }
 }

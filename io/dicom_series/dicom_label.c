@@ -78,6 +78,10 @@ static void label_one(struct dicom_series *series, const struct differences *dif
     if (series->volume_axis.n == 1 && series->volume_axis.positions)
         add(series, "%s %g %s", ts_axis_name(&series->volume_axis), series->volume_axis.positions[0],
             series->volume_axis.unit);
+    /* b-values repeat, and volumes that are numbered have no other positions. */
+    if (series->volume_axis.n == 1 && series->volume_numbers &&
+        (!series->volume_axis.positions || series->volume_axis.kind == TS_AXIS_B))
+        add(series, "volume %zu", *series->volume_numbers);
 }
 
 void ts_dicom_label(struct dicom_series *series, size_t n)

@@ -131,7 +131,7 @@ void ts_dicom_quantify(struct dicom_series *series, const struct dicom_rules *ru
             ts_dicom_series_refuse(
                 series, "units-mixed", "supply slices of one kind",
                 "%s and %s disagree in Rescale Type, Units, Dose Units or Photometric Interpretation",
-                ts_base_name(first->file->path), ts_base_name(image->file->path));
+                ts_dicom_image_name(series, first), ts_dicom_image_name(series, image));
             return;
         }
     }

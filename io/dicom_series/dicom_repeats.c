@@ -48,8 +48,9 @@ static void refuse_different(struct dicom_series *series, const struct dicom_ima
 {
     ts_dicom_series_refuse(series, "duplicate-differs",
                            "remove the one that is wrong; or duplicates: first takes one image of each position",
-                           "%s and %s have one SOP Instance UID but different content%s", ts_base_name(a->file->path),
-                           ts_base_name(b->file->path), same_padding(a, b) ? "" : ": Pixel Padding Value");
+                           "%s and %s have one SOP Instance UID but different content%s",
+                           ts_dicom_image_name(series, a), ts_dicom_image_name(series, b),
+                           same_padding(a, b) ? "" : ": Pixel Padding Value");
 }
 
 /* Pairs of images of one instance whose bytes differ, and which must be decoded to be compared. */
@@ -72,7 +73,8 @@ static bool is_copy(struct dicom_series *series, struct dicom_image *image, stru
     if (error != 0) {
         ts_dicom_series_refuse(series, "input-unreadable", "check the files and their permissions",
                                "cannot compare the pixels of %s and %s, of one SOP Instance UID: %s",
-                               ts_base_name(before->file->path), ts_base_name(image->file->path), strerror(error));
+                               ts_dicom_image_name(series, before), ts_dicom_image_name(series, image),
+                               strerror(error));
         return false;
     }
     if (keep)
@@ -154,7 +156,7 @@ static const char *describe_difference(struct dicom_series *series, struct dicom
     const char *text = ts_arena_printf(
         series->arena,
         alone ? "they differ in %s; images that all lie at one position are volumes only where Number of Temporal "
-                "Positions says how many"
+                "Positions says how many, or a position in time, a trigger time or a weighting differs in each"
               : "they differ in %s, which does not say to which volume each belongs",
         name);
     series->no_memory |= !text;
@@ -216,8 +218,8 @@ void ts_dicom_refuse_repeats(struct dicom_series *series)
             series, "position-repeated", hint,
             "the same pixels %zu times under different SOP Instance UIDs at %.3f mm along the normal "
             "(%s, %s)",
-            same, images[first]->along_mm, ts_base_name(images[first]->file->path),
-            ts_base_name(images[first + 1]->file->path));
+            same, images[first]->along_mm, ts_dicom_image_name(series, images[first]),
+            ts_dicom_image_name(series, images[first + 1]));
     } else if (positions == 1) {
         ts_dicom_series_refuse(series, "position-repeated", hint,
                                "all %zu images lie at one position, %.3f mm along the normal: not a volume", n,
@@ -225,8 +227,8 @@ void ts_dicom_refuse_repeats(struct dicom_series *series)
     } else {
         ts_dicom_series_refuse(series, "position-repeated", hint,
                                "%zu different images at %.3f mm along the normal (%s, %s); %zu images at %zu positions",
-                               same, images[first]->along_mm, ts_base_name(images[first]->file->path),
-                               ts_base_name(images[first + 1]->file->path), n, positions);
+                               same, images[first]->along_mm, ts_dicom_image_name(series, images[first]),
+                               ts_dicom_image_name(series, images[first + 1]), n, positions);
     }
 }
 
@@ -241,7 +243,7 @@ void ts_dicom_refuse_shifted(struct dicom_series *series)
         if (off > SAME_PLACE * ts_dicom_same_position(first)) {
             ts_dicom_series_refuse(series, "volumes-shifted", "put the volumes into folders of their own",
                                    "the volumes do not lie at one place: %s is %.3f mm off %s",
-                                   ts_base_name(image->file->path), off, ts_base_name(first->file->path));
+                                   ts_dicom_image_name(series, image), off, ts_dicom_image_name(series, first));
             return;
         }
     }

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/path.h"
+
 enum { TEXT_BYTES = 512 };
 
 double ts_dicom_image_number(const struct dicom_image *image, size_t place)
@@ -51,6 +53,18 @@ size_t ts_dicom_count_files(const struct dicom_series *series, size_t n)
     for (size_t i = 0; i < count; i++)
         files += i == 0 || all[i] != all[i - 1];
     return files;
+}
+
+const char *ts_dicom_image_name(struct dicom_series *series, const struct dicom_image *image)
+{
+    const char *name = ts_base_name(image->file->path);
+    const bool tile = image->rows < image->file->rows;
+    if (image->file->n_images == 1)
+        return name;
+    const char *full = ts_arena_printf(series->arena, "%s %s %lld", name, tile ? "tile" : "frame",
+                                       tile ? image->tile + 1LL : (long long)image->frame + 1);
+    series->no_memory |= !full;
+    return full ? full : name;
 }
 
 bool ts_dicom_same_series(const struct dicom_series *a, const struct dicom_series *b)

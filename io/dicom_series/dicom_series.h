@@ -25,7 +25,8 @@ struct dicom_series {
     const char *order;            /* the attribute by which several volumes are told apart and in order; else NULL */
     const double *gradients;      /* of TS_AXIS_B: as in struct source; NULL where no header states any */
     bool gradients_unknown;       /* the headers state them in axes that are not known */
-    const size_t *volume_numbers; /* those of the volumes among all, of which some are not whole; NULL: 0, 1, ... */
+    const size_t *volume_numbers; /* of the volumes among all, where some are not whole or are other series; NULL: 0, 1,
+                                     ... */
     const char *lacking;          /* what the last volumes lack, which are among the unused; NULL: nothing */
     char settings[DICOM_LABEL_MAX]; /* those that made it a series of its own (dicom_settings.h) */
     bool apart;                  /* the settings divide slices at positions of their own, unless the chain joins them */
@@ -59,6 +60,8 @@ struct dicom_series {
 double ts_dicom_image_number(const struct dicom_image *image, size_t place);
 /* Compares two images by instance, frame and path, for an order that does not depend on how they were found. */
 int ts_dicom_compare_images(const struct dicom_image *a, const struct dicom_image *b);
+/* Returns the name of the image's file, with the number of its frame or tile, from 1, where the file has several. */
+const char *ts_dicom_image_name(struct dicom_series *series, const struct dicom_image *image);
 /* Counts the files that hold the images of n series, unused ones too. Returns 0 where memory is out. */
 size_t ts_dicom_count_files(const struct dicom_series *series, size_t n);
 /* Returns true where two groups of images have the same study and series UID. */

@@ -186,10 +186,12 @@ void ts_dicom_list_takes(const struct dicom_series *series, size_t n, char *out,
 
 void ts_dicom_keep_volume(struct dicom_series *series, size_t v)
 {
+    const size_t number = ts_dicom_volume_number(series, v);
     series->images += v * series->n_slices;
     series->n_images = series->n_slices;
     series->n_volumes = 1;
-    series->volume_numbers = NULL;
+    series->volume_numbers = ts_arena_copy(series->arena, &number, 1, sizeof number);
+    series->no_memory |= !series->volume_numbers;
     ts_axis_cut(&series->volume_axis, (int64_t)v, 1);
     if (series->gradients)
         series->gradients += 3 * v;

@@ -20,6 +20,7 @@
 
 #include "io/dicom_series/dicom_dimensions.h"
 #include "io/dicom_series/dicom_midnight.h"
+#include "io/dicom_series/dicom_regular.h"
 #include "io/dicom_series/dicom_repeats.h"
 #include "io/dicom_series/dicom_settings.h"
 #include "io/dicom_series/dicom_volume_axis.h"
@@ -36,23 +37,25 @@ struct criterion {
     const char *name;
     bool doubtful; /* a warning says that the order stands on it alone */
     bool checked;  /* Instance Numbers that have another order at some positions speak against it */
+    bool alone;    /* it says that images are volumes also where all of them lie at one position */
 };
 
-static const struct criterion by_number = {DICOM_NUMBER(instance_number), BY_NUMBER, "Instance Number", true, false};
-static const struct criterion echo = {DICOM_NUMBER(echo_ms), SHARED, "Echo Time", false, false};
+static const struct criterion by_number = {
+    DICOM_NUMBER(instance_number), BY_NUMBER, "Instance Number", true, false, false};
+static const struct criterion echo = {DICOM_NUMBER(echo_ms), SHARED, "Echo Time", false, false, true};
 static const struct criterion criteria[] = {
-    {DICOM_NUMBER(temporal_position), SHARED, "Temporal Position", false, false},
-    {DICOM_NUMBER(time_offset_s), SHARED, "Temporal Position Time Offset", false, false},
-    {DICOM_NUMBER(acquisition_number), SHARED, "Acquisition Number", false, false},
-    {DICOM_NUMBER(acquired_s), ORDERED, "Acquisition Time", false, true},
-    {DICOM_NUMBER(trigger_ms), ORDERED, "Trigger Time", false, true},
-    {DICOM_NUMBER(frame_reference_ms), ORDERED, "Frame Reference Time", false, true},
-    {DICOM_NUMBER(b_value), SHARED, "b-value", false, false},
-    {DICOM_NUMBER(dimensions_rank), SHARED, "Dimension Index Values", true, false},
-    {DICOM_NUMBER(instance_number), BY_NUMBER, "Instance Number", true, false},
-    {DICOM_NUMBER(weighting_order), SHARED, "diffusion gradient", false, false},
-    {DICOM_NUMBER(content_s), ORDERED, "Content Time", true, false},
-    {DICOM_NUMBER(frame_order), BY_NUMBER, "the order of the frames in the file", true, false},
+    {DICOM_NUMBER(temporal_position), SHARED, "Temporal Position", false, false, true},
+    {DICOM_NUMBER(time_offset_s), SHARED, "Temporal Position Time Offset", false, false, true},
+    {DICOM_NUMBER(acquisition_number), SHARED, "Acquisition Number", false, false, false},
+    {DICOM_NUMBER(acquired_s), ORDERED, "Acquisition Time", false, true, false},
+    {DICOM_NUMBER(trigger_ms), ORDERED, "Trigger Time", false, true, true},
+    {DICOM_NUMBER(frame_reference_ms), ORDERED, "Frame Reference Time", false, true, true},
+    {DICOM_NUMBER(b_value), SHARED, "b-value", false, false, true},
+    {DICOM_NUMBER(dimensions_rank), SHARED, "Dimension Index Values", true, false, false},
+    {DICOM_NUMBER(instance_number), BY_NUMBER, "Instance Number", true, false, false},
+    {DICOM_NUMBER(weighting_order), SHARED, "diffusion gradient", false, false, true},
+    {DICOM_NUMBER(content_s), ORDERED, "Content Time", true, false, false},
+    {DICOM_NUMBER(frame_order), BY_NUMBER, "the order of the frames in the file", true, false, false},
 };
 enum { CRITERIA = sizeof criteria / sizeof *criteria, STATED = 3 }; /* the first ones number the volumes themselves */
 
@@ -196,60 +199,6 @@ static bool is_stated(const struct dicom_series *series, const struct items *ite
            file->private_slices == slices;
 }
 
-/* Returns true where the numbers of every volume run as those of the first one. */
-static bool is_regular(const struct dicom_series *series, size_t complete, size_t positions, size_t place)
-{
-    struct dicom_image *const *images = series->images;
-    for (size_t i = positions; i < complete * positions; i++) {
-        const size_t z = i % positions;
-        if (ts_dicom_image_number(images[i], place) - ts_dicom_image_number(images[i - z], place) !=
-            ts_dicom_image_number(images[z], place) - ts_dicom_image_number(images[0], place))
-            return false;
-    }
-    return true;
-}
-
-/* Returns true where the time does not go back from a volume to the next one. */
-static bool goes_on(const struct dicom_series *series, size_t complete, size_t positions, size_t place)
-{
-    for (size_t i = positions; i < complete * positions; i++)
-        if (ts_dicom_image_number(series->images[i], place) <
-            ts_dicom_image_number(series->images[i - positions], place))
-            return false;
-    return true;
-}
-
-static bool same_direction(const struct dicom_series *series, size_t a, size_t b, size_t positions)
-{
-    bool rises = false, falls = false;
-    for (size_t z = 0; z < positions; z++) {
-        const double first = series->images[a * positions + z]->instance_number,
-                     second = series->images[b * positions + z]->instance_number;
-        rises |= second > first;
-        falls |= second < first;
-    }
-    return !rises || !falls;
-}
-
-/* Returns true where the Instance Numbers have the volumes in one order at all positions, whichever it is. */
-static bool numbers_agree(const struct dicom_series *series, size_t complete, size_t positions)
-{
-    if (goes_on(series, complete, positions, DICOM_NUMBER(instance_number)))
-        return true;
-    for (size_t a = 0; a < complete; a++)
-        for (size_t b = a + 1; b < complete; b++)
-            if (!same_direction(series, a, b, positions))
-                return false;
-    return true;
-}
-
-static bool times_go_on(const struct dicom_series *series, size_t complete, size_t positions)
-{
-    return goes_on(series, complete, positions, DICOM_NUMBER(acquired_s)) &&
-           goes_on(series, complete, positions, DICOM_NUMBER(trigger_ms)) &&
-           goes_on(series, complete, positions, DICOM_NUMBER(frame_reference_ms));
-}
-
 /* Returns true where nothing else tells the images of a position apart, and times and numbers run through all volumes
  * in one way. */
 static bool stands_alone(const struct criterion *criterion, const struct dicom_series *series, size_t complete,
@@ -261,8 +210,8 @@ static bool stands_alone(const struct criterion *criterion, const struct dicom_s
             if (ts_dicom_name_difference(pair, 2))
                 return false;
         }
-    return (criterion->rule != BY_NUMBER || is_regular(series, complete, positions, criterion->place)) &&
-           times_go_on(series, complete, positions);
+    return (criterion->rule != BY_NUMBER || ts_dicom_is_regular(series, complete, positions, criterion->place)) &&
+           ts_dicom_times_go_on(series, complete, positions);
 }
 
 /* Returns true where the values of an attribute differ between images at one position. */
@@ -294,9 +243,9 @@ static bool arrange(const struct criterion *criterion, struct dicom_series *seri
 static bool contradicts_numbers(const struct criterion *criterion, struct dicom_series *series, struct items *items,
                                 size_t *scratch, size_t complete)
 {
-    if (numbers_agree(series, complete, items->positions)) {
+    if (ts_dicom_numbers_agree(series, complete, items->positions)) {
         if (criterion->place == DICOM_NUMBER(acquired_s) && ts_dicom_is_undated(series) &&
-            !goes_on(series, complete, items->positions, DICOM_NUMBER(instance_number)))
+            !ts_dicom_goes_on(series, complete, items->positions, DICOM_NUMBER(instance_number)))
             ts_dicom_series_warn(series, "the volumes stand on Acquisition Time, which has no date and which Instance "
                                          "Number contradicts at all positions: where the numbers are right, write "
                                          "Acquisition Date into the files");
@@ -304,7 +253,7 @@ static bool contradicts_numbers(const struct criterion *criterion, struct dicom_
     }
     if (items->n == items->positions * items->volumes) {
         if (arrange(&by_number, series, items, scratch) &&
-            is_regular(series, complete, items->positions, by_number.place))
+            ts_dicom_is_regular(series, complete, items->positions, by_number.place))
             return true;
         arrange(criterion, series, items, scratch);
     }
@@ -320,8 +269,8 @@ static bool repeats_are_regular(const struct criterion *criterion, struct dicom_
     if (criterion->place != DICOM_NUMBER(weighting_order) || !items->repeats)
         return true;
     if (items->n != complete * items->positions ||
-        !is_regular(series, complete, items->positions, DICOM_NUMBER(frame_order)) ||
-        !times_go_on(series, complete, items->positions))
+        !ts_dicom_is_regular(series, complete, items->positions, DICOM_NUMBER(frame_order)) ||
+        !ts_dicom_times_go_on(series, complete, items->positions))
         return false;
     ts_dicom_series_warn(series, "volumes of the same diffusion weighting stand on the order of the frames in the file "
                                  "alone");
@@ -394,17 +343,26 @@ static void note_lack(struct dicom_series *series, const struct items *items, si
     ts_dicom_series_leave_out(series, left);
 }
 
+/* Returns true where the criterion may tell volumes apart. Images that all lie at one position are volumes of one slice
+ * only where the header states how many there are, or an attribute that says it, and no other number. */
+static bool may_tell(const struct criterion *criterion, const struct dicom_series *series, const struct items *items)
+{
+    const double stated = series->images[0]->file->temporal_positions;
+    const size_t other = items->kind == TS_AXIS_B ? DICOM_NUMBER(frame_order) : DICOM_NUMBER(weighting_order);
+    return criterion->place != other &&
+           (items->positions > 1 || stated == (double)items->volumes || (criterion->alone && !(stated > 1)));
+}
+
 /* Finds the order of the volumes. Returns how many are complete, 0 where nothing gives an order. */
 static size_t find_order(struct dicom_series *series, struct items *items, size_t *scratch)
 {
-    const size_t weighting = DICOM_NUMBER(weighting_order), frames = DICOM_NUMBER(frame_order);
     size_t complete = 0;
     if (items->kind == TS_AXIS_ECHO)
-        return try_criterion(&echo, series, items, scratch);
+        return may_tell(&echo, series, items) ? try_criterion(&echo, series, items, scratch) : 0;
     for (size_t i = 0; i < CRITERIA && complete == 0; i++)
-        if (criteria[i].place != (items->kind == TS_AXIS_B ? frames : weighting))
+        if (may_tell(&criteria[i], series, items))
             complete = try_criterion(&criteria[i], series, items, scratch);
-    if (complete > 0 || items->kind != TS_AXIS_B)
+    if (complete > 0 || items->kind != TS_AXIS_B || items->positions < 2)
         return complete;
     items->rounded = true;
     for (size_t i = 0; i < STATED && complete == 0; i++)
@@ -482,8 +440,7 @@ void ts_dicom_split_volumes(struct dicom_series *series)
     ts_dicom_rank_dimensions(series);
     items.repeats = ts_dicom_order_weightings(series);
     items.doubt = ts_dicom_pass_midnight(series) == MIDNIGHT_DOUBT;
-    const bool counted = series->images[0]->file->temporal_positions == (double)items.volumes;
-    const size_t complete = items.positions > 1 || counted ? find_order(series, &items, scratch) : 0;
+    const size_t complete = find_order(series, &items, scratch);
     if (complete == 0) {
         refuse(series, &items);
         return;

@@ -91,6 +91,11 @@ static enum ts_status read_range(struct source *base, struct readers *readers, i
         if (status != TS_OK)
             return status;
         store(source->labels, count, base->image.dtype, (char *)out + (size_t)i * ts_slice_bytes(&base->image));
+        size_t labeled = 0;
+        for (size_t k = 0; k < count; k++)
+            labeled += source->labels[k] != 0;
+        base->slices[z + i].labeled = (int64_t)labeled;
+        base->slices[z + i].unlabeled = (int64_t)(count - labeled);
     }
     return ts_source_digest(base, readers, z, n, out, diag);
 }

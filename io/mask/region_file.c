@@ -78,7 +78,6 @@ bool ts_region_walk(struct region_file *file, const struct region_walk *what, vo
     struct dicom_element element;
     struct dicom_walk walk = file->walk;
     walk.is_open = what->is_open;
-    walk.is_sequence = what->is_sequence;
     walk.max_elements = MAX_ELEMENTS;
     for (;;) {
         const enum dicom_step step = ts_dicom_walk_next(&walk, &element);

@@ -33,10 +33,9 @@ struct region_file {
  * is in file->refusal, with its code, where this returns false; `arena` owns it. */
 bool ts_region_open(struct region_file *file, const char *path, struct arena *arena);
 void ts_region_close(struct region_file *file);
-/* This says what is looked for in a data set, and in which sequences: those of the top level that are handed out, and
- * all that are met on the way, whose tags must be known where the encoding is implicit. */
+/* This says what is looked for in a data set, and in which sequences of the top level. */
 struct region_walk {
-    bool (*is_open)(uint32_t tag), (*is_sequence)(uint32_t tag);
+    bool (*is_open)(uint32_t tag);
     bool (*take)(struct region_file *, const struct dicom_element *, void *user);
 };
 /* Walks the data set and hands out each element, with those inside of the sequences that are open, until it ends or

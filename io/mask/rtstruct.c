@@ -20,11 +20,6 @@ static bool is_open(uint32_t tag)
     return tag == ROIS || tag == ROI_CONTOURS;
 }
 
-static bool is_sequence(uint32_t tag)
-{
-    return is_open(tag) || tag == CONTOURS;
-}
-
 static bool too_many(struct region_file *file, const char *what)
 {
     ts_dicom_refuse(&file->scan, "rtstruct-size", "has more %s than are read, or memory is out", what);
@@ -102,7 +97,7 @@ static bool take(struct region_file *file, const struct dicom_element *element, 
 bool ts_rtstruct_parse(struct region_file *file, struct rtstruct *set)
 {
     *set = (struct rtstruct){0};
-    const struct region_walk walk = {is_open, is_sequence, take};
+    const struct region_walk walk = {is_open, take};
     if (!ts_region_walk(file, &walk, set))
         return false;
     for (size_t i = 0; i < set->n_rois; i++)

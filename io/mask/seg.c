@@ -30,12 +30,6 @@ static bool is_open(uint32_t tag)
     return tag == SEGMENTS || tag == SHARED_GROUPS || tag == FRAME_GROUPS;
 }
 
-static bool is_sequence(uint32_t tag)
-{
-    return is_open(tag) || tag == PLANE_POSITION || tag == PLANE_ORIENTATION || tag == PIXEL_MEASURES ||
-           tag == SEGMENT_IDENTIFICATION;
-}
-
 static bool no_memory(struct region_file *file)
 {
     ts_dicom_refuse(&file->scan, "no-memory", "memory is out");
@@ -285,7 +279,7 @@ bool ts_seg_parse(struct region_file *file, struct seg *seg)
     seg->shared = (struct seg_frame){.segment = -1, .between_mm = NAN, .thickness_mm = NAN};
     for (int i = 0; i < 6; i++)
         seg->shared.orientation[i] = seg->shared.position_mm[i / 2] = seg->shared.spacing_mm[i / 3] = NAN;
-    const struct region_walk walk = {is_open, is_sequence, take};
+    const struct region_walk walk = {is_open, take};
     if (!ts_region_walk(file, &walk, seg))
         return false;
     check_pixels(file, seg);

@@ -19,6 +19,7 @@ struct source_slice {
     double slope, intercept;
     bool states_padding;         /* the input states a value that its pixels may have and that is no measurement */
     double position_mm[3];       /* (0, 0, z) for an image without geometry, in the unit of its z axis */
+    int64_t labeled, unlabeled;  /* of a mask: voxels with a label, and without; after reading */
     int64_t padding_count;       /* pixels whose stored value is the padding value or in its range; after reading */
     struct ts_rounding rounding; /* of 64-bit floats or scaled integers, when they were read as 32-bit floats; of 32-bit
                                   * integers, if a stage makes them into floats; after reading */

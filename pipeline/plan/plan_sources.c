@@ -67,6 +67,18 @@ static enum ts_status check_missing(const struct plan_node *node, struct ts_diag
                         node->chain_source->name);
 }
 
+/* Numbers the frames of reference of the inputs: those of one UID have one number. */
+static int number_frame(const struct ts_plan *plan, int32_t index)
+{
+    const char *frame = plan->nodes[index].source->frame_of_reference;
+    for (int32_t i = 0; frame && i < index; i++) {
+        const struct source *source = plan->nodes[i].source;
+        if (source && source->frame_of_reference && !strcmp(source->frame_of_reference, frame))
+            return source->image.frame;
+    }
+    return frame ? index + 1 : 0;
+}
+
 static enum ts_status open_source(struct ts_plan *plan, int32_t index, struct ts_diag *diag)
 {
     struct plan_node *node = &plan->nodes[index];
@@ -82,6 +94,7 @@ static enum ts_status open_source(struct ts_plan *plan, int32_t index, struct ts
             hint_at_format(node, diag);
         return status;
     }
+    node->source->image.frame = number_frame(plan, index);
     node->out = node->source->image;
     if (format->resolve)
         format->resolve(&node->set, node->source);

@@ -129,6 +129,20 @@ static void warn_of_rounding(struct run *run, int32_t node)
                     maker == of ? "to one" : "where floats are made of them", rounding.most);
 }
 
+/* Warns of a mask that was read whole and has no label, as where its region lies elsewhere. */
+static void warn_of_empty(struct run *run, int32_t node)
+{
+    const struct plan_node *mask = &run->plan->nodes[node];
+    bool empty = mask->on >= 0;
+    for (int64_t z = 0; empty && z < mask->source->n_slices; z++)
+        empty = mask->source->slices[z].labeled == 0 && mask->source->slices[z].unlabeled > 0;
+    if (!empty)
+        return;
+    ts_diag_warning(run->diag, &(struct diag_site){.code = "mask-nowhere", .stage = mask->label},
+                    "no voxel of the image lies in a region of it");
+    ts_diag_hint(run->diag, "does it lie where the image does? `tomostage info` lists its regions");
+}
+
 enum ts_status ts_run_write_masks(struct run *run)
 {
     int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
@@ -137,6 +151,7 @@ enum ts_status ts_run_write_masks(struct run *run)
     for (int32_t i = 0; i < run->plan->n_sources; i++) {
         warn_of(run, i);
         warn_of_rounding(run, i);
+        warn_of_empty(run, i);
     }
     for (int32_t i = 0; status == TS_OK && i < n; i++)
         status = give_mask(run, outputs[i]);

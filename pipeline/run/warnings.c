@@ -14,8 +14,9 @@
 /* These depend on the machine, and say nothing about the values. */
 static const char *const of_machine[] = {"output-space", "output-folder-sync"};
 /* The sentences of these sources hold numbers alone, or texts that inputs/NAME records as well. */
-static const char *const without_names[] = {"dicom-series",  "angle-turns",    "page-missing",     "grid-unknown",
-                                            "contours-open", "axis-elsewhere", "padding-excluded", "values-rounded"};
+static const char *const without_names[] = {"dicom-series",     "angle-turns",    "page-missing",
+                                            "grid-unknown",     "contours-open",  "axis-elsewhere",
+                                            "padding-excluded", "values-rounded", "mask-nowhere"};
 #define HOLDS(list, code) holds(list, sizeof(list) / sizeof *(list), code)
 
 static bool holds(const char *const *list, size_t n, const char *code)

@@ -9,8 +9,10 @@
 #include "stages/grid/resample.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
+#include "core/grid.h"
 #include "core/vector3.h"
 #include "stages/engine/border.h"
 
@@ -182,6 +184,31 @@ static enum ts_status check_like(const struct stage_context *context)
     return TS_OK;
 }
 
+/* Refuses a grid that lies beyond a face of the image: all of the output would be `outside`. */
+static enum ts_status check_meets(const struct stage_context *context)
+{
+    const struct sampling sampling = ts_resample_sampling(context);
+    for (int d = 0; d < 3; d++) {
+        double low = INFINITY, high = -INFINITY;
+        for (int corner = 0; corner < 8; corner++) {
+            double at = sampling.offset[d];
+            for (int k = 0; k < 3; k++)
+                at += corner >> k & 1 ? sampling.matrix[d][k] * (double)(sampling.n_out[k] - 1) : 0;
+            low = fmin(low, at);
+            high = fmax(high, at);
+        }
+        if (high >= -0.5 && low <= (double)sampling.n_in[d] - 0.5)
+            continue;
+        char image[320], like[320];
+        ts_grid_text(&context->in, image, sizeof image);
+        ts_grid_text(context->references[0], like, sizeof like);
+        ts_param_error(context->set, "like", "resample-apart", context->diag,
+                       "none of its voxels lies in the image: it has %s; the image has %s", like, image);
+        return ts_diag_hint(context->diag, "the two are not of one place, or their positions are those of two scans");
+    }
+    return TS_OK;
+}
+
 static enum ts_status resolve(const struct stage_context *context, void *values)
 {
     struct resample_params *params = values;
@@ -198,6 +225,8 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
         status = check_list(context, "shape", &params->shape, false);
     if (status == TS_OK)
         status = context->references[0] ? check_like(context) : check_axes(context, params);
+    if (status == TS_OK && context->references[0])
+        status = check_meets(context);
     return status == TS_OK ? ts_constant_check(context, "outside", params->outside) : status;
 }
 
@@ -226,6 +255,7 @@ static enum ts_status shape(const struct stage_context *context, struct ts_image
         memcpy(out->origin_mm, like->origin_mm, sizeof out->origin_mm);
         memcpy(out->direction, like->direction, sizeof out->direction);
         memcpy(out->step_z_mm, like->step_z_mm, sizeof out->step_z_mm);
+        out->frame = like->frame;
     }
     return TS_OK;
 }
@@ -263,7 +293,8 @@ const struct stage resample_stage = {
         "and "
         "shapes, and askew slices (a tilted gantry) are placed as they lie; images without coordinates are joined by "
         "the "
-        "positions along their axes. The other image is not read.\n\n"
+        "positions along their axes. A grid that lies wholly beside the image is refused. The other image is "
+        "not read.\n\n"
         "**Values.** `nearest` takes the nearest sample, and halfway between two the one of the larger index: right "
         "for "
         "labels. `linear` and `cubic` are products of one-dimensional rules; `cubic` is Keys' convolution with a = "

@@ -58,6 +58,7 @@ struct columns {
     bool copied;        /* each is one sample of weight 1, next to each other */
     int32_t *index;     /* tap k of column x is at k * n_out[2] + x */
     float *weight;
+    int32_t *nearest; /* of a masked image: the sample nearest to each column */
 };
 struct ring {
     int64_t held[RING_ROWS]; /* the input row in each place; -1: none */
@@ -80,6 +81,7 @@ static size_t lay_out(const struct sampling *sampling, char *memory, struct part
     const int64_t longest = nx > sampling->n_in[2] ? nx : sampling->n_in[2];
     size_t used = 0;
     const size_t index = ts_scratch_part(&used, taps, sizeof(int32_t)),
+                 nearest = ts_scratch_part(&used, nx, sizeof(int32_t)),
                  weight = ts_scratch_part(&used, taps, sizeof(float)),
                  row = ts_scratch_part(&used, longest, sizeof(float)),
                  line = ts_scratch_part(&used, longest, sizeof(float)),
@@ -91,6 +93,7 @@ static size_t lay_out(const struct sampling *sampling, char *memory, struct part
         return used;
     part->columns.index = (int32_t *)(memory + index);
     part->columns.weight = (float *)(memory + weight);
+    part->columns.nearest = (int32_t *)(memory + nearest);
     part->row = (float *)(memory + row);
     part->line = (float *)(memory + line);
     part->joined = (uint64_t *)(memory + joined);
@@ -169,7 +172,7 @@ NEAREST(2, uint16_t)
 NEAREST(4, uint32_t)
 #undef NEAREST
 
-static void gather_words(const void *row, const int32_t *index, void *out, int64_t n, size_t bytes)
+void ts_sampled_gather(const void *row, const int32_t *index, void *out, int64_t n, size_t bytes)
 {
     if (bytes == 1)
         gather_words_1(row, index, out, n);
@@ -197,6 +200,11 @@ static void find_columns(const struct sampled *of, int64_t z, struct columns *co
         ts_taps_find(t, sampling->n_in[2], sampling->interpolation, &taps);
         columns->first = x < columns->first ? x : columns->first;
         columns->end = x + 1;
+        if (of->in->valid) {
+            struct taps nearest;
+            ts_taps_find(t, sampling->n_in[2], INTERPOLATION_NEAREST, &nearest);
+            columns->nearest[x] = nearest.index[0];
+        }
         for (int k = 0; k < of->taps; k++) {
             columns->index[k * n + x] = taps.index[k];
             columns->weight[k * n + x] = taps.weight[k];
@@ -262,7 +270,8 @@ static void make_row(const struct sampled *of, struct part *part, int64_t z, int
     if (of->taps == 1) {
         struct taps rows;
         ts_taps_find(t, sampling->n_in[1], sampling->interpolation, &rows);
-        gather_words(ts_sampled_row(of, part->z.index[0], rows.index[0]), columns->index + first, at, n, of->bytes);
+        ts_sampled_gather(ts_sampled_row(of, part->z.index[0], rows.index[0]), columns->index + first, at, n,
+                          of->bytes);
         return;
     }
     const float *row = row_along_y(of, part, t);
@@ -314,7 +323,7 @@ static void make_rows(const struct sampled *of, struct part *part, int64_t slice
         else
             ts_sampled_free_row(of, z, y, part->line, row);
         if (of->in->valid)
-            ts_sampled_mend_row(of, z, y, aligned ? part->columns.index : NULL, part->joined, row, valid);
+            ts_sampled_mend_row(of, z, y, aligned ? part->columns.nearest : NULL, part->joined, row, valid);
     }
 }
 

@@ -22,9 +22,23 @@ struct masked_row {
     const struct sampled *of;
     struct sampled_line line;
     bool straight;
-    uint64_t *joined;   /* straight: a bit for each column of the input, 1 where all taps along z and y are valid */
-    int64_t nearest[3]; /* the sample nearest to a voxel; straight: along z and y of all */
+    uint64_t *joined;       /* straight: a bit for each column of the input, 1 where all taps along z and y are valid */
+    const int32_t *columns; /* the input's column nearest to each voxel; NULL: the grid is not aligned */
+    int64_t nearest[3];     /* the sample nearest to a voxel; straight: along z and y of all */
 };
+
+/* Returns 1 where all bits [low, high) are set, 0 where none is, and -1 where some are. */
+static int which_of(const uint64_t *bits, int64_t low, int64_t high)
+{
+    bool all = true, none = true;
+    for (int64_t i = low, n; i < high && (all || none); i += n) {
+        n = high - i < WORD ? high - i : WORD;
+        const uint64_t here = ts_valid_bits(bits, (size_t)i, (size_t)n);
+        all = all && here == UINT64_MAX >> (WORD - n);
+        none = none && here == 0;
+    }
+    return all ? 1 : none ? 0 : -1;
+}
 
 static bool is_valid(const struct sampled *of, int64_t z, int64_t y, int64_t x)
 {
@@ -69,12 +83,7 @@ static bool is_whole(const struct masked_row *row, int64_t first, int64_t end)
                  b = row->line.from[2] + (double)(end - 1) * row->line.step[2];
     const int64_t nx = row->of->sampling->n_in[2], low = (int64_t)floor(fmin(a, b)) - REACH,
                   high = (int64_t)floor(fmax(a, b)) + REACH + 2;
-    bool whole = true;
-    for (int64_t x = low < 0 ? 0 : low, to = high < nx ? high : nx, n; whole && x < to; x += n) {
-        n = to - x < WORD ? to - x : WORD;
-        whole = ts_valid_bits(row->joined, (size_t)x, (size_t)n) == UINT64_MAX >> (WORD - n);
-    }
-    return whole;
+    return which_of(row->joined, low < 0 ? 0 : low, high < nx ? high : nx) == 1;
 }
 
 /* Returns true where every sample that has a weight in voxel x is valid. */
@@ -123,28 +132,31 @@ static float mean_of_valid(const struct masked_row *row, int64_t x)
     return ts_taps_mean(taps, values, valid);
 }
 
+/* Returns the column of the input that is nearest to voxel x. */
+static int64_t nearest_column(const struct masked_row *row, int64_t x)
+{
+    struct taps taps;
+    if (row->columns)
+        return row->columns[x];
+    find_taps(row, 2, x, INTERPOLATION_NEAREST, &taps);
+    return taps.index[0];
+}
+
 /* Mends voxels [first, end) of a straight row where all samples nearest to them are invalid. Returns false where that
  * is not so. */
 static bool mend_hidden(const struct masked_row *row, int64_t first, int64_t end, char *out)
 {
     const struct sampled *of = row->of;
-    const int64_t nx = of->sampling->n_in[2], line = row->nearest[1] * nx;
+    const int64_t line = row->nearest[1] * of->sampling->n_in[2], a = nearest_column(row, first),
+                  b = nearest_column(row, end - 1);
     const uint64_t *valid = ts_slice_valid(of->in, row->nearest[0] - of->in->z_first);
     const char *samples = sample_at(of, row->nearest[0], row->nearest[1], 0);
-    struct taps ends[2];
-    find_taps(row, 2, first, INTERPOLATION_NEAREST, &ends[0]);
-    find_taps(row, 2, end - 1, INTERPOLATION_NEAREST, &ends[1]);
-    const int64_t a = ends[0].index[0], b = ends[1].index[0], high = (a > b ? a : b) + 1;
-    for (int64_t x = a < b ? a : b, n; x < high; x += n) {
-        n = high - x < WORD ? high - x : WORD;
-        if (ts_valid_bits(valid, (size_t)(line + x), (size_t)n) != 0)
-            return false;
-    }
-    for (int64_t x = first; of->taps > 1 && x < end; x++) {
-        struct taps taps;
-        find_taps(row, 2, x, INTERPOLATION_NEAREST, &taps);
-        memcpy(out + (size_t)x * of->bytes, samples + (size_t)taps.index[0] * of->bytes, of->bytes);
-    }
+    if (which_of(valid, line + (a < b ? a : b), line + (a < b ? b : a) + 1) != 0)
+        return false;
+    if (of->taps > 1 && row->columns)
+        ts_sampled_gather(samples, row->columns + first, out + (size_t)first * of->bytes, end - first, of->bytes);
+    for (int64_t x = first; of->taps > 1 && !row->columns && x < end; x++)
+        memcpy(out + (size_t)x * of->bytes, samples + (size_t)nearest_column(row, x) * of->bytes, of->bytes);
     return true;
 }
 
@@ -161,11 +173,12 @@ static void set_bits(uint64_t *valid, size_t first, size_t n)
 static bool mend(struct masked_row *row, int64_t x, char *out)
 {
     const struct sampled *of = row->of;
-    for (int d = row->straight ? 2 : 0; d < 3; d++) {
+    for (int d = 0; d < 2 && !row->straight; d++) {
         struct taps taps;
         find_taps(row, d, x, INTERPOLATION_NEAREST, &taps);
         row->nearest[d] = taps.index[0];
     }
+    row->nearest[2] = nearest_column(row, x);
     if (!is_valid(of, row->nearest[0], row->nearest[1], row->nearest[2])) {
         if (of->taps > 1)
             memcpy(out, sample_at(of, row->nearest[0], row->nearest[1], row->nearest[2]), of->bytes);
@@ -185,18 +198,44 @@ static void copy_bits(const uint64_t *joined, const int32_t *columns, int64_t fi
     for (int64_t x = first; x < end;) {
         const size_t i = before + (size_t)x, place = i % WORD;
         const int64_t n = end - x < (int64_t)(WORD - place) ? end - x : (int64_t)(WORD - place);
-        uint64_t bits = 0;
-        for (int64_t k = 0; k < n; k++)
+        const int64_t a = columns[x], b = columns[x + n - 1];
+        const int which = which_of(joined, a < b ? a : b, (a < b ? b : a) + 1);
+        uint64_t bits = which == 1 ? UINT64_MAX >> (WORD - n) : 0;
+        for (int64_t k = 0; which < 0 && k < n; k++)
             bits |= (joined[columns[x + k] / WORD] >> columns[x + k] % WORD & 1) << k;
         valid[i / WORD] |= bits << place;
         x += n;
     }
 }
 
+/* Mends voxels [first, end), and sets the bits of those that are valid where `valid` has room for them; `before`: the
+ * voxels of the slice before the row. A straight row is halved until samples are all valid or all invalid, or few are
+ * left, because most of a block at an edge of the mask is one or the other. */
+static void mend_part(struct masked_row *row, int64_t first, int64_t end, char *out, uint64_t *valid, size_t before)
+{
+    enum { FEW = 8 };
+    if (row->straight && is_whole(row, first, end)) {
+        if (valid)
+            set_bits(valid, before + (size_t)first, (size_t)(end - first));
+        return;
+    }
+    if (row->straight && mend_hidden(row, first, end, out))
+        return;
+    if (row->straight && end - first > FEW) {
+        const int64_t middle = first + (end - first) / 2;
+        mend_part(row, first, middle, out, valid, before);
+        mend_part(row, middle, end, out, valid, before);
+        return;
+    }
+    for (int64_t x = first; x < end; x++)
+        if (mend(row, x, out + (size_t)x * row->of->bytes) && valid)
+            set_bits(valid, before + (size_t)x, 1);
+}
+
 void ts_sampled_mend_row(const struct sampled *of, int64_t z, int64_t y, const int32_t *columns, uint64_t *joined,
                          char *out, uint64_t *valid)
 {
-    struct masked_row row = {.of = of, .joined = joined};
+    struct masked_row row = {.of = of, .joined = joined, .columns = columns};
     const size_t before = (size_t)(y * of->sampling->n_out[2]);
     int64_t first, end;
     row.line = ts_sampled_place(of, z, y, &first, &end);
@@ -208,17 +247,6 @@ void ts_sampled_mend_row(const struct sampled *of, int64_t z, int64_t y, const i
             copy_bits(joined, columns, first, end, valid, before);
         return;
     }
-    for (int64_t block = first; block < end; block += WORD) {
-        const int64_t past = block + WORD < end ? block + WORD : end;
-        if (row.straight && is_whole(&row, block, past)) {
-            if (valid)
-                set_bits(valid, before + (size_t)block, (size_t)(past - block));
-            continue;
-        }
-        if (row.straight && mend_hidden(&row, block, past, out))
-            continue;
-        for (int64_t x = block; x < past; x++)
-            if (mend(&row, x, out + (size_t)x * of->bytes) && valid)
-                set_bits(valid, before + (size_t)x, 1);
-    }
+    for (int64_t block = first; block < end; block += WORD)
+        mend_part(&row, block, block + WORD < end ? block + WORD : end, out, valid, before);
 }

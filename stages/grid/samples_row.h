@@ -38,6 +38,8 @@ struct sampled_line {
 struct sampled_line ts_sampled_place(const struct sampled *of, int64_t z, int64_t y, int64_t *first, int64_t *end);
 /* Stores n floats as values of the dtype: integers are rounded half to even and saturated. */
 void ts_sampled_store(const float *in, void *out, enum ts_dtype dtype, int64_t n);
+/* Copies n samples of `bytes` each from the columns `index` of a row. */
+void ts_sampled_gather(const void *row, const int32_t *index, void *out, int64_t n, size_t bytes);
 /* Makes row y of output slice z on a grid that is not aligned. `line` has place for the floats of a row. */
 void ts_sampled_free_row(const struct sampled *of, int64_t z, int64_t y, float *line, char *out);
 /* Mends row y of output slice z of a masked image, and sets the bits of its voxels that are valid in `valid`, the bits

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Everything is in explicit VR little endian; lengths are known.
+ * Everything is in little endian, and in explicit VR where nothing else is said; lengths are known.
  */
 #include "tests/files/dicom_bytes.h"
 
 #include <criterion/criterion.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -53,4 +54,25 @@ void ts_bytes_group(struct dicom_bytes *out, uint32_t tag, const struct dicom_by
     item.n = 0;
     ts_bytes_item(&item, content);
     ts_bytes_element(out, tag, "SQ", item.at, item.n);
+}
+
+void ts_bytes_implicit(struct dicom_bytes *out, const unsigned char *elements, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        uint32_t tag, length = 0;
+        memcpy(&tag, elements + i, sizeof tag);
+        const bool is_item = tag == 0xE000FFFE, is_sequence = !memcmp(elements + i + 4, "SQ", 2) && !is_item;
+        const size_t header = is_sequence ? 12 : 8, wide = is_item || is_sequence ? 4 : 2;
+        memcpy(&length, elements + i + header - wide, wide);
+        put_number(out, tag, 4);
+        const size_t at = out->n;
+        put_number(out, length, 4);
+        if (is_item || is_sequence)
+            ts_bytes_implicit(out, elements + i + header, length);
+        else
+            put(out, elements + i + header, length);
+        const uint32_t now = (uint32_t)(out->n - at - 4);
+        memcpy(out->at + at, &now, sizeof now);
+        i += header + length;
+    }
 }

@@ -23,5 +23,7 @@ void ts_bytes_text(struct dicom_bytes *out, uint32_t tag, const char *vr, const 
 /* Appends an item that holds the content, and a sequence of one such item. */
 void ts_bytes_item(struct dicom_bytes *out, const struct dicom_bytes *content);
 void ts_bytes_group(struct dicom_bytes *out, uint32_t tag, const struct dicom_bytes *content);
+/* Appends n bytes of elements or items in implicit VR, with the lengths that they then have. */
+void ts_bytes_implicit(struct dicom_bytes *out, const unsigned char *elements, size_t n);
 
 #endif

@@ -38,13 +38,15 @@ static void *read_series(void (*edit)(struct dicom_fixture *, int, void *), void
     return data;
 }
 
-/* The table gives 3 s + 5 for the stored value s, from 100 to 3099; values beyond have its ends. */
+/* The table gives 3 s + 5 for the stored value s, from 100 to 3099; values beyond have its ends. `user` says whether
+ * the file is in implicit VR, where nothing but its content tells a sequence. */
 static void add_table(struct dicom_fixture *f, int z, void *user)
 {
-    static struct dicom_bytes item, sequence;
+    static struct dicom_bytes item, sequence, implicit_sequence;
     static uint16_t entries[3000];
-    (void)z, (void)user;
-    item.n = sequence.n = 0;
+    const bool implicit = *(const bool *)user;
+    (void)z;
+    item.n = sequence.n = implicit_sequence.n = 0;
     const uint16_t descriptor[] = {3000, 100, 16};
     for (int i = 0; i < 3000; i++)
         entries[i] = (uint16_t)(3 * (i + 100) + 5);
@@ -55,14 +57,18 @@ static void add_table(struct dicom_fixture *f, int z, void *user)
     ts_fixture_remove(f, 0x00281052);
     ts_fixture_remove(f, 0x00281053);
     ts_fixture_remove(f, 0x00281054);
-    ts_fixture_bytes(f, 0x00283000, "SQ", sequence.at, sequence.n);
+    ts_bytes_implicit(&implicit_sequence, sequence.at, sequence.n);
+    const struct dicom_bytes *bytes = implicit ? &implicit_sequence : &sequence;
+    ts_fixture_bytes(f, 0x00283000, "SQ", bytes->at, bytes->n);
+    if (implicit)
+        ts_fixture_syntax(f, FIXTURE_IMPLICIT_LE);
 }
 
-Test(dicom_forms, values_by_a_table)
+static void check_table(bool implicit)
 {
     struct ts_diag *diag = ts_diag_create();
     struct source *source;
-    void *data = read_series(add_table, NULL, &source, diag);
+    void *data = read_series(add_table, &implicit, &source, diag);
     cr_assert(source->image.dtype == TS_U16 && source->image.quantity == TS_HU);
     for (size_t i = 0; i < (size_t)SLICES * PIXELS; i++) {
         const int z = (int)(i / PIXELS), y = (int)(i % PIXELS) / FIXTURE_COLUMNS, x = (int)(i % FIXTURE_COLUMNS);
@@ -72,6 +78,12 @@ Test(dicom_forms, values_by_a_table)
     free(data);
     source->ops->close(source);
     ts_diag_destroy(diag);
+}
+
+Test(dicom_forms, values_by_a_table)
+{
+    check_table(false);
+    check_table(true);
 }
 
 static double float_of(int z, int i)

@@ -38,10 +38,15 @@ enum groups {
     REPEATED,
     REPEATED_AMISS,
     IN_ORDER,
-    IN_DISORDER
+    IN_DISORDER,
+    MAPPED
 };
 
 enum { MOST_FRAMES = 6 };
+
+/* How the groups are encoded: as the rest of the file is, or in implicit VR, in a file that is so, too, or under the VR
+ * UN. Lengths are known, so that no VR tells that they are sequences. */
+enum encoding { EXPLICIT, IMPLICIT, UNKNOWN, ENCODINGS };
 
 /* The position along z of each frame, which are not in order; those of two volumes, and in which each is; those of
  * three that follow each other, and of three of which the frames of one are exchanged. */
@@ -84,18 +89,18 @@ static void write_frame(struct dicom_bytes *out, int k, enum groups groups)
     group.n = 0;
     if (groups >= DIRECTIONS && groups <= REPEATED_AMISS)
         write_direction(&frame, k, groups);
-    const double *at = groups == REPEATED || groups == IN_ORDER ? regular_places
-                       : groups == REPEATED_AMISS               ? exchanged_places
-                       : groups >= DIRECTIONS                   ? double_places
-                                                                : places;
-    snprintf(text, sizeof text, "1\\2\\%g", at[groups >= DIRECTIONS ? k : k % SLICES]);
+    const double *at = groups == REPEATED || groups == IN_ORDER  ? regular_places
+                       : groups == REPEATED_AMISS                ? exchanged_places
+                       : groups >= DIRECTIONS && groups < MAPPED ? double_places
+                                                                 : places;
+    snprintf(text, sizeof text, "1\\2\\%g", at[groups >= DIRECTIONS && groups < MAPPED ? k : k % SLICES]);
     ts_bytes_text(&group, 0x00200032, "DS", text);
     ts_bytes_group(&frame, 0x00209113, &group);
     group.n = 0;
     ts_bytes_text(&group, 0x00281052, "DS", "0");
     snprintf(text, sizeof text, "%g", 1 + 0.5 * k);
     ts_bytes_text(&group, 0x00281053, "DS", text);
-    ts_bytes_group(&frame, 0x00289145, &group);
+    ts_bytes_group(&frame, groups == MAPPED ? 0x00409096 : 0x00289145, &group);
     ts_bytes_item(out, &frame);
 }
 
@@ -113,8 +118,17 @@ static void write_shared(struct dicom_bytes *out, enum groups groups)
     ts_bytes_item(out, &shared);
 }
 
+static void add_groups(struct dicom_fixture *f, uint32_t tag, const struct dicom_bytes *items, enum encoding encoding)
+{
+    static struct dicom_bytes implicit;
+    implicit.n = 0;
+    ts_bytes_implicit(&implicit, items->at, items->n);
+    const struct dicom_bytes *bytes = encoding == EXPLICIT ? items : &implicit;
+    ts_fixture_bytes(f, tag, encoding == UNKNOWN ? "UN" : "SQ", bytes->at, bytes->n);
+}
+
 /* One file of four frames. */
-static void make_frames(struct dicom_fixture *f, enum groups groups)
+static void make_frames(struct dicom_fixture *f, enum groups groups, enum encoding encoding)
 {
     static struct dicom_bytes shared, frames;
     uint16_t pixels[MOST_FRAMES * PIXELS];
@@ -137,14 +151,17 @@ static void make_frames(struct dicom_fixture *f, enum groups groups)
     ts_fixture_text(f, 0x00080060, "CS", "MR");
     ts_fixture_text(f, 0x00280008, "IS", groups == CLAIM ? "2000000000" : number);
     if (groups != NONE) {
-        ts_fixture_bytes(f, groups == FRAMES_FIRST ? 0x52009230 : 0x52009229, "SQ", shared.at, shared.n);
-        ts_fixture_bytes(f, groups == FRAMES_FIRST ? 0x52009229 : 0x52009230, "SQ", frames.at, frames.n);
+        add_groups(f, groups == FRAMES_FIRST ? 0x52009230 : 0x52009229, &shared, encoding);
+        add_groups(f, groups == FRAMES_FIRST ? 0x52009229 : 0x52009230, &frames, encoding);
     }
     ts_fixture_bytes(f, FIXTURE_PIXELS, "OW", pixels, (size_t)frames_there * PIXELS * sizeof *pixels);
+    if (encoding == IMPLICIT)
+        ts_fixture_syntax(f, FIXTURE_IMPLICIT_LE);
 }
 
 /* Opens one file of frames in a folder of its own. NULL: it is refused. */
-static struct source *open_frames(enum groups groups, char *folder, size_t size, struct ts_diag *diag)
+static struct source *open_frames(enum groups groups, enum encoding encoding, char *folder, size_t size,
+                                  struct ts_diag *diag)
 {
     char path[300];
     struct dicom_fixture fixture;
@@ -152,18 +169,18 @@ static struct source *open_frames(enum groups groups, char *folder, size_t size,
     ts_test_folder_in_memory(folder, size);
     snprintf(path, sizeof path, "%s/frames.dcm", folder);
     ts_fixture_init(&fixture, 0);
-    make_frames(&fixture, groups);
+    make_frames(&fixture, groups, encoding);
     ts_fixture_write(&fixture, path);
     ts_fixture_clear(&fixture);
     const enum ts_status status = ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag);
     return status == TS_OK ? source : NULL;
 }
 
-Test(dicom_groups, frames_are_ordered_and_rescaled_one_by_one)
+static void check_frames(enum encoding encoding)
 {
     char folder[256];
     struct ts_diag *diag = ts_diag_create();
-    struct source *source = open_frames(RIGHT, folder, sizeof folder, diag);
+    struct source *source = open_frames(RIGHT, encoding, folder, sizeof folder, diag);
     cr_assert_not_null(source, "%s", ts_diag_get(diag, 0)->message);
     void *data = ts_test_read_all(source, diag);
     cr_assert(source->n_slices == SLICES && source->n_files == 1);
@@ -180,6 +197,12 @@ Test(dicom_groups, frames_are_ordered_and_rescaled_one_by_one)
     source->ops->close(source);
     ts_diag_destroy(diag);
     ts_test_remove_folder(folder);
+}
+
+Test(dicom_groups, frames_are_ordered_and_rescaled_one_by_one)
+{
+    for (enum encoding encoding = EXPLICIT; encoding < ENCODINGS; encoding++)
+        check_frames(encoding);
 }
 
 Test(dicom_groups, groups_that_do_not_fit_their_frames_are_refused)
@@ -205,7 +228,7 @@ Test(dicom_groups, groups_that_do_not_fit_their_frames_are_refused)
         ts_test_folder_in_memory(folder, sizeof folder);
         snprintf(path, sizeof path, "%s/frames.dcm", folder);
         ts_fixture_init(&fixture, 0);
-        make_frames(&fixture, rows[i].groups);
+        make_frames(&fixture, rows[i].groups, i % 2 ? IMPLICIT : EXPLICIT);
         ts_fixture_write(&fixture, path);
         cr_assert(ts_dicom_scan_file(path, arena, &file, &other));
         cr_expect(file.refusal && !strcmp(file.refusal_code, rows[i].code), "row %zu: %s", i, file.refusal);
@@ -249,10 +272,11 @@ Test(dicom_groups, frames_of_one_b_value_are_told_apart)
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         char folder[256];
         struct ts_diag *diag = ts_diag_create();
-        struct source *source = open_frames(rows[r].groups, folder, sizeof folder, diag);
+        struct source *source = open_frames(rows[r].groups, EXPLICIT, folder, sizeof folder, diag);
         cr_assert_eq(source == NULL, rows[r].slopes[0] == 0, "row %zu", r);
         if (!source)
             ts_test_expect(diag, "position-repeated", " different images at");
+        cr_expect(source || is_said(diag, "(frames.dcm frame "), "row %zu", r);
         cr_expect_eq(is_said(diag, "stand"), rows[r].warning != NULL, "row %zu", r);
         cr_expect(!rows[r].warning || is_said(diag, rows[r].warning), "row %zu", r);
         if (source) {
@@ -267,4 +291,20 @@ Test(dicom_groups, frames_of_one_b_value_are_told_apart)
         ts_diag_destroy(diag);
         ts_test_remove_folder(folder);
     }
+}
+
+/* Values that a Real World Value Mapping alone describes are read as they are stored, and that is said. */
+Test(dicom_groups, mappings_without_a_rescale_are_warned_of)
+{
+    char folder[256];
+    struct ts_diag *diag = ts_diag_create();
+    struct source *source = open_frames(MAPPED, EXPLICIT, folder, sizeof folder, diag);
+    cr_assert_not_null(source, "%s", ts_diag_get(diag, 0)->message);
+    ts_test_expect_warning(diag, "dicom-series",
+                           "the values are as stored: there is no Rescale Slope, and Real World Value Mapping "
+                           "(0040,9096) is not applied");
+    cr_expect_eq(source->slices[0].slope, 1);
+    source->ops->close(source);
+    ts_diag_destroy(diag);
+    ts_test_remove_folder(folder);
 }

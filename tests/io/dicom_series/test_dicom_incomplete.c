@@ -63,6 +63,7 @@ Test(dicom_incomplete, a_slice_in_another_group_is_warned_of)
 struct claims {
     const char *instances, *acquisition;
     int first, step, hole; /* hole: numbers from the slice of this place on are one step further */
+    uint16_t parts;        /* of the concatenation that the files are; 0: none */
 };
 
 static void claim(struct dicom_fixture *f, int z, void *user)
@@ -75,6 +76,10 @@ static void claim(struct dicom_fixture *f, int z, void *user)
         ts_fixture_text(f, 0x00201209, "IS", claims->instances);
     if (claims->acquisition)
         ts_fixture_text(f, 0x00201002, "IS", claims->acquisition);
+    if (claims->parts > 0) {
+        ts_fixture_text(f, 0x00209161, "UI", "1.2.826.0.1.3680043.10.1.77");
+        ts_fixture_us(f, 0x00209163, claims->parts);
+    }
 }
 
 Test(dicom_incomplete, gaps_in_numbers_and_counts_are_warned_of)
@@ -90,6 +95,7 @@ Test(dicom_incomplete, gaps_in_numbers_and_counts_are_warned_of)
         {{.first = 1, .step = 1, .acquisition = "11"}, ""},
         {{.first = 1, .step = 1, .instances = "11"}, ""},
         {{.first = 1, .step = 1, .instances = "9"}, ""},
+        {{.first = 1, .step = 1, .parts = 11}, ""},
         {{.first = 1, .step = 1, .hole = 2},
          "Instance Numbers have gaps: 1 is missing, first 3; slices may be missing"},
         {{.first = 5, .step = 39, .hole = 9},
@@ -131,6 +137,20 @@ Test(dicom_incomplete, fewer_files_than_the_series_has_refuse)
     lost.params.dicom = (struct ts_texts){1, &one};
     ts_lost_open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_REFUSE, TS_OK);
     cr_expect_not_null(strstr(ts_lost_attribute(&lost, "warnings"), "Instances says 12, 1 are in the input"));
+    ts_lost_close(&lost);
+    ts_lost_end(&lost);
+}
+
+Test(dicom_incomplete, a_missing_part_of_a_concatenation_refuses)
+{
+    struct lost lost;
+    struct claims claims = {.first = 1, .step = 1, .parts = 12};
+    static const char text[] = "In-concatenation Total Number says 12, 11 are in the input";
+    ts_lost_begin(&lost, FIXTURE_SLICES, claim, &claims);
+    ts_lost_open_as(&lost, UNREADABLE_SKIP, INCOMPLETE_REFUSE, TS_BAD_INPUT);
+    ts_test_expect(lost.diag, "series-incomplete", text);
+    ts_lost_open_as(&lost, UNREADABLE_REFUSE, INCOMPLETE_ALLOW, TS_OK);
+    ts_test_expect_warning(lost.diag, "series-incomplete", text);
     ts_lost_close(&lost);
     ts_lost_end(&lost);
 }

@@ -20,6 +20,8 @@ struct layout {
     const char *volumes;            /* Number of Temporal Positions; NULL: none */
     int64_t n_slices, n_volumes;    /* 0: refused with this code */
     const char *code;
+    uint32_t tag; /* of an attribute that has another value in each image, such as Trigger Time; 0: none */
+    const char *vr;
 };
 
 static void edit(struct dicom_fixture *fixture, int z, void *user)
@@ -38,6 +40,9 @@ static void edit(struct dicom_fixture *fixture, int z, void *user)
         ts_fixture_text(fixture, 0x00200100, "IS", text);
         ts_fixture_text(fixture, 0x00200105, "IS", layout->volumes);
     }
+    snprintf(text, sizeof text, "%d", 100000 + 10 * z);
+    if (layout->tag)
+        ts_fixture_text(fixture, layout->tag, layout->vr, text);
 }
 
 Test(dicom_small, positions_are_one_by_the_size_of_the_object)
@@ -49,6 +54,11 @@ Test(dicom_small, positions_are_one_by_the_size_of_the_object)
         {1e-5, "0.002\\0.002", NULL, NULL, 0, 0, "position-repeated"},
         {0, NULL, NULL, "4", 1, IMAGES, NULL}, /* the header counts the volumes */
         {0, NULL, NULL, "5", 0, 0, "position-repeated"},
+        {0, NULL, NULL, NULL, 1, IMAGES, NULL, 0x00181060, "DS"}, /* Trigger Time: a heart that beats */
+        {0, NULL, NULL, NULL, 1, IMAGES, NULL, 0x00200100, "IS"}, /* Temporal Position Identifier */
+        {0, NULL, NULL, NULL, 1, IMAGES, NULL, 0x00541300, "DS"}, /* Frame Reference Time */
+        {0, NULL, NULL, NULL, 0, 0, "position-repeated", 0x00200012, "IS"},
+        {0, NULL, NULL, NULL, 0, 0, "position-repeated", 0x00080032, "TM"}, /* whatever was made one after the other */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char folder[256];
@@ -183,6 +193,30 @@ Test(dicom_small, slices_that_alternate_between_settings_are_series_of_their_own
         expect_slices(folder, NULL, "none", TURN_IMAGES, i);
         ts_test_remove_folder(folder);
     }
+}
+
+/* Volumes that are series of their own are known by their numbers where nothing else tells them apart. */
+Test(dicom_small, volumes_without_times_are_known_by_their_numbers)
+{
+    static const char *const takes[] = {NULL, "0", "3", "4"};
+    struct layout layout = {.tag = 0x00200100, .vr = "IS"};
+    char folder[256];
+    ts_test_folder_in_memory(folder, sizeof folder);
+    ts_fixture_series(folder, IMAGES, edit, &layout);
+    for (size_t i = 0; i < sizeof takes / sizeof *takes; i++) {
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source = NULL;
+        bool said = false;
+        const enum ts_status status = open_in_turn(folder, takes[i], "time", &source, diag);
+        cr_expect_eq(status == TS_OK, i == 1 || i == 2, "row %zu", i);
+        for (size_t k = 0; k < ts_diag_count(diag); k++)
+            said |= strstr(ts_diag_get(diag, k)->message, ", volume 3, ") != NULL;
+        cr_expect_eq(said, status != TS_OK, "row %zu", i);
+        if (source)
+            source->ops->close(source);
+        ts_diag_destroy(diag);
+    }
+    ts_test_remove_folder(folder);
 }
 
 /* Sets a Patient ID for each pair of slices; `none` gives the second pair none. */

@@ -140,6 +140,9 @@ Test(resample, refuses_grids_that_it_cannot_make)
     other.has_geometry = false;
     ts_test_refuses(&resample_stage, "like=other", &in, &other, "resample-like", "it does not");
     other = in;
+    other.origin_mm[1] += 1000;
+    ts_test_refuses(&resample_stage, "like=other", &in, &other, "resample-apart", "none of its voxels");
+    other = in;
     other.axes[0].spacing = 0;
     ts_test_refuses(&resample_stage, "like=other", &in, &other, "resample-like", "along z of it");
     ts_test_refuses(&resample_stage, "spacing=1", &other, NULL, "resample-spacing", "[x, y]");
