@@ -152,8 +152,8 @@ struct ts_image {
     enum ts_quantity quantity;
     const char *unit; /* unit of the values: "HU", "1/mm", "Bq/ml", "1", "mm" (line integral of unitless values) */
     bool has_geometry;
+    int frame; /* the number, within one plan, of the frame of reference of origin_mm; 0: not stated */
     double origin_mm[3], direction[9], step_z_mm[3];
-    int frame;           /* the number, within one plan, of the frame of reference of origin_mm; 0: not stated */
     struct ts_beam beam; /* the beam of a sinogram; every field is 0 for a volume */
     int64_t z_first;     /* index in the whole image of this slab's first slice */
     void *data;          /* host memory, or NULL for a description */
