@@ -159,5 +159,5 @@ Test(scale, gpus_share_the_bus_of_their_node)
     expect(&two.prediction, PREDICT_COMPRESS, 2048. / 32768); /* each its own */
     expect(&two.prediction, PREDICT_GATHER, 0);               /* they serve one process */
     expect(&two.prediction, PREDICT_START, one.prediction.parts[PREDICT_START].seconds);
-    expect(&two.prediction, PREDICT_PROVE, .5);               /* by the threads of the process */
+    expect(&two.prediction, PREDICT_PROVE, .5); /* by the threads of the process */
 }
