@@ -70,6 +70,11 @@ static int diff(char **operands)
     enum ts_status status = set_side(operands[0], &request.sides[0], diag);
     if (status == TS_OK)
         status = set_side(operands[1], &request.sides[1], diag);
+    if (status == TS_OK && arguments.dataset && !request.sides[0].image && !request.sides[1].image) {
+        ts_diag_destroy(diag);
+        return ts_command_wrong(&ts_cli_diff, "'--dataset %s' names an image of a result, and neither of these is one",
+                                arguments.dataset);
+    }
     if (status == TS_OK)
         status = ts_comparison_make(&request, &comparison, diag);
     if (status == TS_OK && arguments.json) {

@@ -82,6 +82,8 @@ Test(diff, doubles_are_compared_as_doubles)
     write_array("a.npy", "<f8", a, sizeof a);
     write_array("b.npy", "<f8", b, sizeof b);
     ts_compare_program_expect(ARGUMENTS("diff", "a.npy", "a.npy"), 0, ARGUMENTS("image: equal\n"));
+    ts_compare_program_expect(ARGUMENTS("diff", "a.npy", "a.npy", "--dataset", "x"), 2,
+                              ARGUMENTS("'--dataset x' names an image of a result, and neither of these is one"));
     ts_compare_program_expect(ARGUMENTS("diff", "a.npy", "b.npy", "--data-range", "1"), 1,
                               ARGUMENTS("  1 of 6 values differ (16.7 %)\n",
                                         "largest difference 9.094947017729282e-13 at [0, 1, 1]", "PSNR 248.61 dB"));
