@@ -2,7 +2,8 @@
  *
  * Several ranks in one run. Slabs are dealt out to them in turn. In each round every rank computes a slab, all meet,
  * and then exchange what they have: running totals of reductions, and slices of outputs, which rank 0 writes in rising
- * z. So the writer gets what it would get from one process, and no rank holds back slabs.
+ * z. So the writer gets what it would get from one process. On the CPU no rank holds back slabs; those of devices leave
+ * some rounds later (pipeline/run/run_leave.c).
  *
  * Halos are not exchanged. Each rank reads and computes those of its slabs, as one process does that does not keep the
  * images whole.
