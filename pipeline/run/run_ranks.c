@@ -420,6 +420,8 @@ enum ts_status ts_run_unite_slices(struct run *run, enum ts_status status)
         const enum ts_status united = source ? unite_facts(source, plan->nodes[i].label, run->diag) : TS_OK;
         status = status == TS_OK ? united : status;
     }
+    /* Only the ranks that have read a slice find that its pixels differ, and all of them unite the bits or none. */
+    status = ts_ranks_agree(status);
     for (int32_t i = 0; status == TS_OK && i < plan->n_nodes; i++)
         if (ts_plan_saved_bytes(plan, i) > 0)
             status = unite_saved(run, i);

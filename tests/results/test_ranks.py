@@ -329,6 +329,31 @@ def an_error_of_one_rank(folder):
 
 
 @test
+def other_pixels_on_one_rank(folder):
+    """A slice of rank 0 has one other pixel than that of the others, of which one alone reads it. All end with its message."""
+    make_inputs()
+    arguments = ["run", "dicom padded | box radius=1 dimensions=3d | statistics | hdf5 x.h5", "-o", os.path.join(folder, "out.h5"),
+                 "--quiet", "--threads", "1", *SEVERAL]
+    places = [os.path.join(folder, name) for name in ("other", "same")]
+    for place in places:
+        os.mkdir(place)
+        run("run", f"dicom '{INPUTS}/small' | threshold above=0 name=inside | apply_mask input=input mask=inside | dicom padded", "--quiet",
+            cwd=place)
+    with open(os.path.join(places[0], "padded/slice_0005.dcm"), "r+b") as file:
+        file.seek(-40 * 40, os.SEEK_END)
+        low = file.read(1)[0]
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([low ^ 1]))
+    process = subprocess.Popen([*MPIRUN, "-n", "1", "--wdir", places[0], PROGRAM, *arguments, ":", "-n", "3", "--wdir", places[1], PROGRAM,
+                                *arguments], env=ENVIRONMENT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    code, out, err = end(process)
+    assert code == 1 and err.count("error:") == 1 and "ranks-differ" in err, f"exit {code}\n{out}{err}"
+    for place in places:
+        shutil.rmtree(place)
+    expect_nothing(folder)
+
+
+@test
 def errors_of_all_ranks(folder):
     """A chain that is wrong is reported once; so are an input that is not there and an output that is."""
     make_inputs()
