@@ -71,7 +71,7 @@ static const struct table table = TABLE_OF(struct devices_row, columns);
 
 /* ---- input and output in host memory ------------------------------------------------------------- */
 
-/* What the run at hand reads and writes, and when it did so first and last. */
+/* The run at hand reads and writes these, and notes when it did so first and last. */
 static struct {
     struct ts_image input;
     unsigned char *output;

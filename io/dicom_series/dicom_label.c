@@ -38,7 +38,7 @@ static bool is_count(const char *text)
     return digits <= MOST_DIGITS && !text[digits];
 }
 
-/* What differs between series that share a UID. */
+/* A label tells series that share a UID apart by what differs between them. */
 struct differences {
     bool echo, kind, component, vendor, stack;
 };

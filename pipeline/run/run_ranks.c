@@ -240,7 +240,7 @@ void ts_run_join_totals(struct run *run, int32_t node, int input)
 
 /* ---- outputs ----------------------------------------------------------------------------------- */
 
-/* What goes to rank 0 of an output; slices or chunks follow it. */
+/* This goes to rank 0 before the slices or chunks of an output. */
 struct message {
     int64_t slices, chunks;
     uint64_t bytes;

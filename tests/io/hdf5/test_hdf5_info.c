@@ -154,7 +154,7 @@ Test(hdf5_info, foreign_files_are_listed_and_nothing_is_followed)
     ts_test_remove_folder(folder);
 }
 
-/* Whose scan it is stands in the names of users and samples, and in what processes were given. */
+/* The names of users and samples say whose scan it is, and so do the paths that a process was given. */
 Test(hdf5_info, texts_of_other_programs_need_names)
 {
     struct ts_diag *diag = ts_diag_create();
