@@ -237,7 +237,7 @@ Test(inputs, volumes_of_a_series)
                   "now slice 3"));
 }
 
-/* What differs beside the pixels is named, with both values. */
+/* Facts that differ beside the pixels are named, with both values. */
 Test(inputs, facts_are_named_with_both_values)
 {
     ts_compare_program_run(ARGUMENTS("run", "dicom study | nifti a.nii"));
