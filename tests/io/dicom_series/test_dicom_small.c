@@ -58,7 +58,7 @@ Test(dicom_small, positions_are_one_by_the_size_of_the_object)
         {0, NULL, NULL, NULL, 1, IMAGES, NULL, 0x00200100, "IS"}, /* Temporal Position Identifier */
         {0, NULL, NULL, NULL, 1, IMAGES, NULL, 0x00541300, "DS"}, /* Frame Reference Time */
         {0, NULL, NULL, NULL, 0, 0, "position-repeated", 0x00200012, "IS"},
-        {0, NULL, NULL, NULL, 0, 0, "position-repeated", 0x00080032, "TM"}, /* whatever was made one after the other */
+        {0, NULL, NULL, NULL, 1, IMAGES, NULL, 0x00080032, "TM"}, /* Acquisition Time, as in bolus tracking */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char folder[256];
