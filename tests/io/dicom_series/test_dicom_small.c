@@ -87,12 +87,14 @@ static void edit_setting(struct dicom_fixture *fixture, int z, void *user)
     const int setting = *(const int *)user;
     ts_fixture_text(fixture, 0x00181210, "SH", setting == 1 && z == 2 ? "B60f" : "B30f");
     ts_fixture_text(fixture, 0x00180060, "DS", setting == 2 && z == 0 ? "80" : "120");
+    ts_fixture_text(fixture, 0x00080008, "CS", setting == 3 && z < 2 ? "DERIVED\\SECONDARY" : "ORIGINAL\\PRIMARY");
 }
 
-Test(dicom_small, slices_of_two_kernels_or_voltages_are_warned_of)
+Test(dicom_small, slices_of_two_kernels_voltages_or_origins_are_warned_of)
 {
-    static const char *const warnings[] = {NULL, "the slices differ in Convolution Kernel", "the slices differ in KVP"};
-    for (int setting = 0; setting < 3; setting++) {
+    static const char *const warnings[] = {NULL, "the slices differ in Convolution Kernel", "the slices differ in KVP",
+                                           "2 of 4 images are DERIVED by their Image Type, and the others are not"};
+    for (int setting = 0; setting < 4; setting++) {
         char folder[256];
         struct source *source = NULL;
         struct ts_diag *diag = ts_diag_create();
