@@ -355,7 +355,8 @@ static bool may_tell(const struct criterion *criterion, const struct dicom_serie
 }
 
 /* Makes volumes of one slice of images that all lie at one position, as in bolus tracking, where each has a time of its
- * own. Slices whose positions were lost would look so too, hence the warning. */
+ * own. Slices whose positions were lost would look so too, hence the warning; and the volume that the bolus was tracked
+ * for is chosen before them. */
 static size_t order_by_times(struct dicom_series *series, struct items *items, size_t *scratch)
 {
     static const struct criterion times[] = {
@@ -365,6 +366,7 @@ static size_t order_by_times(struct dicom_series *series, struct items *items, s
     size_t complete = 0;
     for (size_t i = 0; i < sizeof times / sizeof *times && complete == 0; i++)
         complete = try_criterion(&times[i], series, items, scratch);
+    series->overview |= complete > 0;
     if (complete > 0)
         ts_dicom_series_warn(series,
                              "all %zu images lie at one position: each is a volume of one slice, in the order "

@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "tests/files/dicom_fixture.h"
 #include "tests/files/dicom_open.h"
@@ -88,4 +89,39 @@ Test(dicom_one_position, images_are_told_apart_by_their_times)
         ts_diag_destroy(diag);
         ts_test_remove_folder(folder);
     }
+}
+
+static void make_volume(struct dicom_fixture *f, int z, void *user)
+{
+    char text[64];
+    (void)user;
+    ts_fixture_text(f, 0x0020000E, "UI", "1.2.826.0.1.3680043.10.1.3");
+    snprintf(text, sizeof text, "1.2.826.0.1.3680043.10.1.3.%d", z + 1);
+    ts_fixture_text(f, 0x00080018, "UI", text);
+}
+
+/* A study holds the images by which the bolus was tracked beside the volume, and a run that names none reads that. */
+Test(dicom_one_position, a_volume_is_chosen_before_them)
+{
+    static const char *const names[] = {"bolus", "volume"};
+    struct bolus bolus = {0x00080032, "TM", OF_TIMES, NULL, {1, 2, 3}, NULL, NULL};
+    char folder[256], path[300];
+    struct ts_diag *diag = ts_diag_create();
+    struct source *source = NULL;
+    ts_test_folder_in_memory(folder, sizeof folder);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        cr_assert_eq(mkdir(path, 0700), 0);
+        ts_fixture_series(path, i ? 5 : VOLUMES, i ? make_volume : make_bolus, &bolus);
+    }
+    cr_assert_eq(ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag), TS_OK, "%s",
+                 ts_diag_get(diag, 0)->message);
+    cr_expect(source->n_volumes == 1 && source->n_slices == 5);
+    source->ops->close(source);
+    ts_diag_destroy(diag);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        ts_test_remove_folder(path);
+    }
+    ts_test_remove_folder(folder);
 }
