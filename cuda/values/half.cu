@@ -12,6 +12,7 @@
 
 extern "C" {
 #include "core/half.h"
+#include "cuda/device/load.h"
 #include "cuda/values/half.h"
 }
 
