@@ -27,6 +27,8 @@ RANKS = (1, 2, 4) if CUDA else (1, 2, 3, 4)
 ONE, SEVERAL = (["--device", "cuda:0"], ["--device", "cuda"]) if CUDA else ([], [])
 # On a GPU a slab has whole chunks, of which a small study has one: no other rank would have anything to do.
 STUDY = "large" if CUDA else "small"
+if not CUDA:
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # one process and several take the CPU
 ENVIRONMENT = dict(os.environ, TOMOSTAGE_RATES="", OMP_WAIT_POLICY="passive")
 INPUTS = tempfile.mkdtemp(prefix="tomostage-ranks-")
 LIMIT_S = 300
