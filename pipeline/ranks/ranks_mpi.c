@@ -6,6 +6,7 @@
  */
 #include <mpi.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,11 @@ int ts_ranks_end(int code)
     if (!begun)
         return code;
     MPI_Ibcast(&code, 1, MPI_INT, failed >= 0 ? failed : 0, MPI_COMM_WORLD, &request);
+    wait_for(&request);
+    /* A launcher may end the others when one rank ends with an error. So no rank ends before all know this exit code,
+     * which no signal of the launcher changes any more. */
+    signal(SIGTERM, SIG_IGN);
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
     wait_for(&request);
     MPI_Comm_free(&host);
     MPI_Finalize();

@@ -38,7 +38,10 @@ done
 
 generator=$(sed -n 's/^CMAKE_GENERATOR:[A-Z]*=//p' "$build/CMakeCache.txt")
 configure() { cmake -S "$source" -B "$folder/build" -G "$generator" -DTOMOSTAGE_TESTS=OFF "$@" >"$folder/log" 2>&1; }
-configure -DTOMOSTAGE_CUDA=OFF -DTOMOSTAGE_FFT=AUTO || fail "TOMOSTAGE_CUDA=OFF: $(cat "$folder/log")"
+# As where HDF5 for MPI is installed beside the other one.
+printf '%s\n' 'Name: hdf5' 'Description: for MPI' 'Version: 1.10.8' 'Libs: -lhdf5_for_mpi' >"$folder/hdf5.pc"
+PKG_CONFIG_PATH=$folder configure -DTOMOSTAGE_CUDA=OFF -DTOMOSTAGE_FFT=AUTO || fail "TOMOSTAGE_CUDA=OFF: $(cat "$folder/log")"
+if pkg-config --exists hdf5-serial && grep hdf5_for_mpi "$folder/build/CMakeCache.txt"; then fail "the HDF5 for MPI is taken"; fi
 if grep '^CMAKE_CUDA_COMPILER:' "$folder/build/CMakeCache.txt"; then fail "TOMOSTAGE_CUDA=OFF looked for a CUDA compiler"; fi
 if configure -DTOMOSTAGE_CUDA=of; then fail "TOMOSTAGE_CUDA=of is accepted"; fi
 grep -q 'TOMOSTAGE_CUDA=of: expected' "$folder/log" || fail "TOMOSTAGE_CUDA=of: $(cat "$folder/log")"

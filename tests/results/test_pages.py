@@ -5,7 +5,7 @@
 In a block of code (indented by four), a first line `# NAME.yaml` makes the block a file. Lines that begin with `$ ` are
 commands, run in one folder from the top of the page to its end, and the lines below a command are its output. A line `...`
 stands for any lines. Numbers that depend on the machine (seconds, threads, budgets, the device and its reason, commits) are
-compared as `#`; empty lines do not count. Without TOMOSTAGE_DATA a page is left at its first block that needs public data, with a message and, at the
+compared as `#`; empty lines do not count. A file that a page shows whole (SHOWN) stands there from its first line that is code. Without TOMOSTAGE_DATA a page is left at its first block that needs public data, with a message and, at the
 end, exit code 77. Every link between pages, notes and rooms' READMEs, and every path of the repository that they name, must exist.
 
 Usage: test_pages.py PROGRAM ROOT [--write]
@@ -25,6 +25,7 @@ PAGES = {"README.md": {"tooth.h5": TOOTH}, "docs/tutorial.md": {"tooth.h5": TOOT
          "docs/preview.md": {"sts001": "ct/ibsi_sts001/dicom"},
          "docs/reconstruction-study.md": {}, "docs/comparing.md": {}, "docs/batch.md": {},
          "docs/sweeps.md": {}, "docs/resuming.md": {}}
+SHOWN = {"docs/cluster.md": "datasets/workflows/slurm.sbatch"}
 # These parts depend on the machine or on the build, and are not compared.
 VARIES = [
     (r"\bin \d+\.\d+ s\b", "in # s"),
@@ -162,6 +163,16 @@ def check_paths(page, root):
     return [f"{page}: {path} is not there" for path in lost]
 
 
+def check_shown(page, shown, root):
+    """A file that the page shows otherwise than it is."""
+    with open(os.path.join(root, shown), encoding="utf-8") as file:
+        code = re.sub(r"\A(#!.*\n)?(#( .*)?\n)*", "", file.read())
+    with open(os.path.join(root, page), encoding="utf-8") as file:
+        text = file.read()
+    lines = "".join(f"    {line}".rstrip() + "\n" for line in code.splitlines())
+    return [] if code and lines in text else [f"{page}: does not show {shown} as it is"]
+
+
 if __name__ == "__main__":
     program, root, data = sys.argv[1], sys.argv[2], os.environ.get("TOMOSTAGE_DATA")
     write = sys.argv[3:] == ["--write"]
@@ -169,6 +180,8 @@ if __name__ == "__main__":
     for folder in ("docs", "datasets", "core", "stages", "io", "cuda", "pipeline", "README.md"):
         for path in sorted(glob.glob(os.path.join(root, folder, "**/*.md"), recursive=True)) or [os.path.join(root, folder)]:
             faults += check_paths(os.path.relpath(path, root), root)
+    for page, shown in SHOWN.items():
+        faults += check_shown(page, shown, root)
     for page, links in PAGES.items():
         faults += run_page(page, root, program, links, data, write)
     print("\n".join(faults))
