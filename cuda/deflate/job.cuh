@@ -15,6 +15,7 @@
 
 extern "C" {
 #include "cuda/deflate/deflate.h"
+#include "cuda/device/load.h"
 }
 
 enum {

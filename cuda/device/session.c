@@ -15,6 +15,7 @@
 #include "core/thread.h"
 #include "cuda/device/code.h"
 #include "cuda/device/launch.h"
+#include "cuda/device/load.h"
 
 struct piece {
     struct piece *next;
@@ -145,6 +146,15 @@ enum ts_status ts_cuda_shared(const struct stage_context *context, const void *k
     return ts_cuda_fold(context->diag, context->stage->name,
                         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
                         "reserving shared memory");
+}
+
+enum ts_status ts_cuda_load(const struct stage_context *context, const void *const *kernels, int n)
+{
+    struct cudaFuncAttributes attributes;
+    cudaError_t error = cudaSuccess;
+    for (int i = 0; i < n && error == cudaSuccess; i++)
+        error = cudaFuncGetAttributes(&attributes, kernels[i]);
+    return ts_cuda_fold(context->diag, context->stage->name, error, "loading kernels");
 }
 
 /* Blocks are limited by the device at hand and by the numbers of the context's device, which tests make smaller. */
