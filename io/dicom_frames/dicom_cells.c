@@ -178,7 +178,13 @@ bool ts_dicom_cells_to_stored(void *data, size_t n, const struct dicom_cells *ce
     }
 }
 
-/* Integer results are exact modulo 2^32, and every value is known to fit, so that one rule serves both signs. */
+/* Integer results are exact modulo 2^32, and every value is known to fit, so that one rule serves both signs. `out`
+ * may be `stored`: no value is read behind one that was written. */
+#define RESCALE_INTEGERS(type)                                                                                         \
+    _Pragma("omp simd") for (size_t i = 0; i < n; i++)                                                                 \
+    {                                                                                                                  \
+        ((type *)out)[i] = (type)((uint32_t)stored[i] * slope + intercept);                                            \
+    }
 #define VALUES(name, type, type_low, type_high)                                                                        \
     TS_VECTORIZED static int64_t count_##name(const void *restrict stored, size_t n, double low, double high)          \
     {                                                                                                                  \
@@ -190,24 +196,22 @@ bool ts_dicom_cells_to_stored(void *data, size_t n, const struct dicom_cells *ce
             count += (((const type *)stored)[i] >= first) & (((const type *)stored)[i] <= last);                       \
         return count;                                                                                                  \
     }                                                                                                                  \
-    TS_VECTORIZED static void integers_##name(void *restrict out, enum ts_dtype dtype, const type *restrict stored,    \
-                                              size_t n, uint32_t slope, uint32_t intercept)                            \
+    TS_VECTORIZED static void integers_##name(void *out, enum ts_dtype dtype, const type *stored, size_t n,            \
+                                              uint32_t slope, uint32_t intercept)                                      \
     {                                                                                                                  \
         if (dtype == TS_U8 || dtype == TS_I8)                                                                          \
-            for (size_t i = 0; i < n; i++)                                                                             \
-                ((uint8_t *)out)[i] = (uint8_t)((uint32_t)stored[i] * slope + intercept);                              \
+            RESCALE_INTEGERS(uint8_t)                                                                                  \
         else if (dtype == TS_U16 || dtype == TS_I16)                                                                   \
-            for (size_t i = 0; i < n; i++)                                                                             \
-                ((uint16_t *)out)[i] = (uint16_t)((uint32_t)stored[i] * slope + intercept);                            \
+            RESCALE_INTEGERS(uint16_t)                                                                                 \
         else                                                                                                           \
-            for (size_t i = 0; i < n; i++)                                                                             \
-                ((uint32_t *)out)[i] = (uint32_t)stored[i] * slope + intercept;                                        \
+            RESCALE_INTEGERS(uint32_t)                                                                                 \
     }                                                                                                                  \
-    TS_VECTORIZED static void floats_##name(float *restrict out, const type *restrict stored, size_t n, double slope,  \
-                                            double intercept)                                                          \
+    TS_VECTORIZED static void floats_##name(float *out, const type *stored, size_t n, double slope, double intercept)  \
     {                                                                                                                  \
-        for (size_t i = 0; i < n; i++)                                                                                 \
+        _Pragma("omp simd") for (size_t i = 0; i < n; i++)                                                             \
+        {                                                                                                              \
             out[i] = (float)((double)stored[i] * slope + intercept);                                                   \
+        }                                                                                                              \
     }                                                                                                                  \
     static void rescale_##name(void *out, enum ts_dtype dtype, const void *stored, size_t n, double slope,             \
                                double intercept)                                                                       \

@@ -50,7 +50,8 @@ bool ts_dicom_round_doubles(void *data, size_t n, const uint64_t *valid, struct 
 int64_t ts_dicom_mark_range(const void *stored, enum ts_dtype dtype, size_t n, double low, double high,
                             uint64_t *valid);
 /* Computes out = stored * slope + intercept in double, rounded once to f32, or not for f64. Integer dtypes are exact;
- * slope and intercept must then be integers, and every value in range. */
+ * slope and intercept must then be integers, and every value in range. `out` may be `stored` where both have elements
+ * of one size. */
 void ts_dicom_rescale(void *out, enum ts_dtype dtype, const void *stored, enum ts_dtype stored_dtype, size_t n,
                       double slope, double intercept);
 

@@ -105,7 +105,7 @@ bool ts_dicom_read_pixels(int fd, void *out, size_t bytes, int64_t offset, struc
 }
 
 /* Reads pixels of a deflated data set. Frames of one file that are read in order inflate it once. */
-static bool read_inflated(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, size_t bytes,
+static bool read_inflated(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, void *cells, size_t bytes,
                           int64_t offset, struct dicom_reply *reply)
 {
     if (!scratch->inflated && !(scratch->inflated = ts_inflate_file_create())) {
@@ -113,7 +113,7 @@ static bool read_inflated(const struct dicom_job *job, int fd, struct dicom_scra
         return false;
     }
     ts_inflate_file_choose(scratch->inflated, fd, job->device, job->inode, job->deflate_offset);
-    switch (ts_inflate_file_read(scratch->inflated, offset, scratch->cells, bytes)) {
+    switch (ts_inflate_file_read(scratch->inflated, offset, cells, bytes)) {
     case INFLATE_WHOLE:
         return true;
     case INFLATE_UNREADABLE:
@@ -137,16 +137,16 @@ static bool read_words(const struct dicom_job *job, int fd, unsigned char *cells
 }
 
 /* Reads the rows of the slice, whole, from pixel `first` of the frame on. */
-static bool read_rows(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, int64_t first,
+static bool read_rows(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, void *cells, int64_t first,
                       struct dicom_reply *reply)
 {
     const size_t cell = (size_t)job->cells.bits_allocated / 8;
     const size_t bytes = job->n / (size_t)job->columns * (size_t)job->form.columns * cell;
     const int64_t offset = job->stream.offset + first * (int64_t)cell;
     if (job->words >= 0)
-        return read_words(job, fd, scratch->cells, bytes, offset, reply);
-    return job->form.syntax == DICOM_DEFLATED_LE ? read_inflated(job, fd, scratch, bytes, offset, reply)
-                                                 : ts_dicom_read_pixels(fd, scratch->cells, bytes, offset, reply);
+        return read_words(job, fd, cells, bytes, offset, reply);
+    return job->form.syntax == DICOM_DEFLATED_LE ? read_inflated(job, fd, scratch, cells, bytes, offset, reply)
+                                                 : ts_dicom_read_pixels(fd, cells, bytes, offset, reply);
 }
 
 static bool digest(const void *stored, size_t bytes, const char *uid, struct dicom_reply *reply)
@@ -178,16 +178,26 @@ static void cut_tile(const struct dicom_job *job, void *cells, size_t first)
         memmove(bytes + y * row, bytes + (first + y * (size_t)job->form.columns) * cell, row);
 }
 
+/* Returns where the cells of the slice are read to. Cells that are as long as values and have no others around them
+ * become values where they are, so that they pass through the processor's cache once. */
+static void *cells_place(const struct dicom_job *job, const struct dicom_scratch *scratch, void *out)
+{
+    const bool apart = dicom_is_compressed(job->form.syntax) || job->words >= 0 || job->n < job->frame_n ||
+                       job->lut.entries > 0 || job->rounds || job->dtype == TS_F64;
+    return !apart && (size_t)job->cells.bits_allocated / 8 == ts_dtype_bytes(job->dtype) ? out : scratch->cells;
+}
+
 /* Reads the cells of the slice into the beginning of the buffer. Of a frame that is not compressed only the rows of the
  * slice are read. */
-static bool read_cells(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, struct dicom_reply *reply)
+static bool read_cells(const struct dicom_job *job, int fd, struct dicom_scratch *scratch, void *cells,
+                       struct dicom_reply *reply)
 {
     const bool compressed = dicom_is_compressed(job->form.syntax);
     const int64_t columns = job->form.columns, row = compressed ? 0 : job->tile_offset / columns * columns;
     const bool ok =
-        compressed ? ts_dicom_decompress(job, fd, scratch->cells, reply) : read_rows(job, fd, scratch, row, reply);
+        compressed ? ts_dicom_decompress(job, fd, cells, reply) : read_rows(job, fd, scratch, cells, row, reply);
     if (ok && job->n < job->frame_n)
-        cut_tile(job, scratch->cells, (size_t)(job->tile_offset - row));
+        cut_tile(job, cells, (size_t)(job->tile_offset - row));
     return ok;
 }
 
@@ -244,9 +254,9 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scr
 {
     const size_t bytes = job->n * (size_t)(job->cells.bits_allocated / 8);
     enum ts_dtype stored = ts_dicom_stored_dtype(&job->cells);
-    void *cells = scratch->cells;
+    void *cells = cells_place(job, scratch, out);
     reply->rounding = (struct ts_rounding){0};
-    if (!read_cells(job, fd, scratch, reply))
+    if (!read_cells(job, fd, scratch, cells, reply))
         return;
     reply->dirty = ts_dicom_cells_to_stored(cells, job->n, &job->cells);
     if (job->digest && !digest(cells, bytes, job->sop_instance, reply))

@@ -12,8 +12,15 @@
 #include "pipeline/plan/simulation.h"
 
 /* Bytes of the largest image of a slab. On a CUDA device a slab is computed in well under a millisecond, and reading
- * and writing set the pace: short slabs let both begin early. */
-enum { SLAB_BYTES = 16 << 20, CUDA_SLAB_BYTES = 8 << 20, FIXED_BYTES = 8 << 20, OVERLAP_SLABS = 4 };
+ * and writing set the pace: short slabs let both begin early. Where nothing is computed a slab is written while it is
+ * still in the processor's cache. */
+enum {
+    SLAB_BYTES = 16 << 20,
+    CUDA_SLAB_BYTES = 8 << 20,
+    IDLE_SLAB_BYTES = 1 << 20,
+    FIXED_BYTES = 8 << 20,
+    OVERLAP_SLABS = 4
+};
 
 static void note_step(struct plan_node *node, const struct plan_step *step, int64_t *computed)
 {
@@ -166,7 +173,17 @@ static int64_t deal(const struct ts_plan *plan, int64_t slab, int64_t nz)
     return slab < share ? slab : share;
 }
 
-/* Returns how many slices have SLAB_BYTES in the largest image: enough for every thread, few enough to overlap. What
+static int64_t slab_bytes(const struct ts_plan *plan)
+{
+    if (plan->cuda)
+        return CUDA_SLAB_BYTES;
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
+        if (plan->nodes[i].context.stage->map || plan->nodes[i].context.stage->reduction)
+            return SLAB_BYTES;
+    return IDLE_SLAB_BYTES;
+}
+
+/* Returns how many slices have slab_bytes() in the largest image: enough for every thread, few enough to overlap. What
  * keeps a device busy yields to overlap, since reading and writing take far longer than the kernels: a volume is cut
  * into OVERLAP_SLABS slabs, but not below half of what the kernels want. They take half of their speed at a quarter.
  * Returns a multiple of `unit`. */
@@ -177,7 +194,7 @@ static int64_t preferred_slab(const struct ts_plan *plan, int64_t nz, int64_t un
         const size_t bytes = ts_slice_bytes(&plan->nodes[i].out);
         largest = bytes > largest ? bytes : largest;
     }
-    int64_t slab = (int64_t)((plan->cuda ? CUDA_SLAB_BYTES : SLAB_BYTES) / largest);
+    int64_t slab = slab_bytes(plan) / (int64_t)largest;
     int64_t least = plan->cuda ? least_on_device(plan) : plan->threads;
     if (plan->cuda && least * OVERLAP_SLABS > nz) {
         const int64_t cut = (nz + OVERLAP_SLABS - 1) / OVERLAP_SLABS, half = (least + 1) / 2;

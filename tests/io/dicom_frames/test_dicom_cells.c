@@ -165,7 +165,7 @@ Test(dicom_cells, rescale)
 {
     static _Alignas(64) unsigned char stored[N_CELLS * 4], out[N_CELLS * 8];
     uint64_t seed = 11;
-    size_t pairs = 0;
+    size_t pairs = 0, in_place = 0;
     for (int from = TS_U8; from <= TS_I32; from++)
         for (int step = TS_U8; step <= TS_F32 + 1; step++) {
             const int to = step <= TS_F32 ? step : TS_F64;
@@ -191,9 +191,16 @@ Test(dicom_cells, rescale)
                 cr_assert_eq(got, to == TS_F32 ? (double)(float)exact : exact, "%s to %s: %g gave %g",
                              ts_dtype_name(from), ts_dtype_name(to), in, got);
             }
+            if (ts_dtype_bytes(from) == ts_dtype_bytes(to)) {
+                ts_dicom_rescale(stored, to, stored, from, N_CELLS, slope, intercept);
+                cr_assert_arr_eq(stored, out, N_CELLS * ts_dtype_bytes(to), "%s to %s in place", ts_dtype_name(from),
+                                 ts_dtype_name(to));
+                in_place++;
+            }
             pairs++;
         }
     cr_assert_eq(pairs, 6 * 8);
+    cr_assert_eq(in_place, 2 * 4 + 2 * 3);
 }
 
 Test(dicom_cells, rescale_extremes)

@@ -438,54 +438,6 @@ Test(cli_run, signals_end_it_soon_and_leave_nothing)
     }
 }
 
-/* The first `size` bytes of a file of the process, zeros ended. */
-static size_t read_process_file(pid_t pid, const char *name, char *bytes, size_t size)
-{
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, name);
-    FILE *file = fopen(path, "rb");
-    const size_t length = file ? fread(bytes, 1, size - 1, file) : 0;
-    bytes[length] = '\0';
-    if (file)
-        fclose(file);
-    return length;
-}
-
-/* True where the environment that the process was started with holds the entry. */
-static bool started_with(pid_t pid, const char *entry)
-{
-    static char bytes[1 << 17];
-    const size_t length = read_process_file(pid, "environ", bytes, sizeof bytes);
-    for (size_t at = 0; at < length; at += strlen(bytes + at) + 1)
-        if (!strcmp(bytes + at, entry))
-            return true;
-    return false;
-}
-
-/* libgomp reads this variable before main(). It is set where nobody has, and left alone where somebody has. */
-Test(cli_run, waiting_threads_sleep_unless_told_otherwise)
-{
-    for (int active = 0; active < 2; active++) {
-        const char *entry = active ? "OMP_WAIT_POLICY=active" : "OMP_WAIT_POLICY=passive";
-        bool found = false;
-        char name[32];
-        cr_assert_eq(active ? setenv("OMP_WAIT_POLICY", "active", 1) : unsetenv("OMP_WAIT_POLICY"), 0);
-        const pid_t pid = ts_program_start(
-            folder, ARGUMENTS("run", "dicom study | radon views=65536 | hdf5 out.h5", "--threads", "1"), -1);
-        for (int k = 0; k < 500 && !found; k++) {
-            wait_seconds(0.01);
-            found = started_with(pid, entry);
-        }
-        wait_seconds(0.2);
-        found = found && started_with(pid, entry);
-        read_process_file(pid, "comm", name, sizeof name);
-        cr_assert_eq(kill(pid, SIGTERM), 0);
-        ts_program_wait(pid, folder, &outcome);
-        cr_assert(found, "%s is not in the environment of the program", entry);
-        cr_assert_str_eq(name, "tomostage\n");
-    }
-}
-
 Test(cli_run, a_full_disk_behind_standard_output_is_an_error)
 {
     char path[300];

@@ -9,7 +9,8 @@
 #include "tests/support/stage_check.h"
 
 /* Slices of 2 MiB as f32 are 8 to the 16 MiB that a slab has. A stage that computes its halo anew gets 4 halos, as far
- * as the volume goes: with 2 iterations the halo is 3 slices, with 20 it is 21. */
+ * as the volume goes: with 2 iterations the halo is 3 slices, with 20 it is 21. Where nothing is computed a slab has
+ * 1 MiB, but a slice for each thread. */
 Test(fit, slabs_are_longer_than_a_halo_that_is_computed_anew)
 {
     static const struct {
@@ -18,7 +19,9 @@ Test(fit, slabs_are_longer_than_a_halo_that_is_computed_anew)
     } cases[] = {{"tv weight=1 iterations=20", 8},
                  {"box radius=5 dimensions=3d", 8},
                  {"tv weight=1 iterations=2 dimensions=3d", 12},
-                 {"tv weight=1 iterations=20 dimensions=3d", 40}};
+                 {"tv weight=1 iterations=20 dimensions=3d", 40},
+                 {"statistics", 8},
+                 {"save", 2}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ts_image image = ts_test_image(40, 512, 1024, TS_F32, VALUES_CONSTANT, 1);
         struct memory_chain memory;

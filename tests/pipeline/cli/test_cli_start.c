@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How the program starts: what it makes of its environment before main().
+ */
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tests/support/program.h"
+
+static struct program_outcome outcome;
+static char folder[256];
+
+static void make_study(void)
+{
+    ts_test_folder(folder, sizeof folder);
+    ts_program_run(folder, ARGUMENTS("phantom", "disc", "-o", "study", "--size", "64", "--slices", "9"), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+}
+
+static void remove_folder(void)
+{
+    ts_program_folder_remove(folder);
+}
+
+TestSuite(cli_start, .init = make_study, .fini = remove_folder);
+
+static size_t read_bytes(const char *path, char *bytes, size_t size)
+{
+    FILE *file = fopen(path, "rb");
+    const size_t length = file ? fread(bytes, 1, size - 1, file) : 0;
+    bytes[length] = '\0';
+    if (file)
+        fclose(file);
+    return length;
+}
+
+/* Starts a run, for which libgomp prints what it has read of the environment, and waits until its waiting threads spin
+ * so many times. Returns whether they do. `name` becomes that of the process. */
+static bool spins(const char *count, char *name, size_t size)
+{
+    static char printed[1 << 14];
+    char path[300], comm[64], line[64];
+    bool found = false;
+    snprintf(line, sizeof line, "GOMP_SPINCOUNT = '%s'", count);
+    snprintf(path, sizeof path, "%s.err", folder);
+    const pid_t pid = ts_program_start(
+        folder, ARGUMENTS("run", "dicom study | radon views=65536 | hdf5 out.h5", "--threads", "1"), -1);
+    for (int k = 0; k < 500 && !found; k++) {
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        found = read_bytes(path, printed, sizeof printed) > 0 && strstr(printed, line);
+    }
+    ts_program_await_handler(pid, SIGTERM);
+    snprintf(comm, sizeof comm, "/proc/%ld/comm", (long)pid);
+    read_bytes(comm, name, size);
+    cr_assert_eq(kill(pid, SIGTERM), 0);
+    ts_program_wait(pid, folder, &outcome);
+    return found;
+}
+
+/* libgomp reads this variable before main(). It is set where nobody has, also in an environment where it has no place
+ * to borrow, and left alone where somebody has. */
+Test(cli_start, waiting_threads_sleep_unless_told_otherwise)
+{
+    char name[32];
+    cr_assert_eq(setenv("OMP_DISPLAY_ENV", "verbose", 1) | unsetenv("OMP_WAIT_POLICY") | setenv("PWD", "/", 1), 0);
+    cr_assert(spins("0", name, sizeof name), "%s", outcome.err);
+    cr_assert_str_eq(name, "tomostage\n");
+#ifndef TS_SANITIZED
+    cr_assert(!strstr(outcome.err, "GOMP_SPINCOUNT = '300000'"), "the program has started twice");
+#endif
+    cr_assert_eq(setenv("OMP_WAIT_POLICY", "active", 1), 0);
+    cr_assert(spins("30000000000", name, sizeof name), "%s", outcome.err);
+    cr_assert_eq(unsetenv("OMP_WAIT_POLICY"), 0);
+    for (const char *const *lent = (const char *const[]){"_", "SHLVL", "OLDPWD", "PWD", "HOSTNAME", NULL}; *lent;
+         lent++)
+        cr_assert_eq(unsetenv(*lent), 0);
+    cr_assert(spins("0", name, sizeof name), "%s", outcome.err);
+    cr_assert_str_eq(name, "tomostage\n");
+}
