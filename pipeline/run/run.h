@@ -248,11 +248,6 @@ enum ts_status ts_run_fetch_saved(struct run *run, int32_t node, void *bits, siz
 enum ts_status ts_run_compare_plans(const struct ts_plan *plan, struct ts_diag *diag);
 /* Notes which rank this is, and its device, where a device has failed: equal devices may stand in several machines. */
 void ts_run_name_rank(const struct run *run);
-/* Adds slices to the reduction of an input; `slices` NULL: this rank has none of them in this round. The total of a
- * reduction that is not exact goes from rank to rank with the slabs, so that its sums are those of one process. */
-enum ts_status ts_run_add(struct run *run, int32_t node, int input, const struct ts_image *slices);
-/* Ends a round for this input: the total comes to rank 0. */
-void ts_run_return_total(struct run *run, int32_t node, int input);
 /* At the end of a pass, bring the total of an input to host memory, and give all ranks the total of all. */
 enum ts_status ts_run_collect_total(struct run *run, int32_t node, int input);
 void ts_run_join_totals(struct run *run, int32_t node, int input);
