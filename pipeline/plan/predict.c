@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "pipeline/plan/plan_chunks.h"
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/plan/simulation.h"
 #include "stages/engine/work.h"
@@ -169,18 +170,22 @@ static void add_gather(struct prediction_run *run, struct pass *pass, double byt
                 (run->plan->n_ranks - links->on_node) * each / links->network);
 }
 
-/* Adds what becomes of n slices of an output. A device works for its rank alone, and rank 0 writes for all. */
+/* Adds what becomes of n slices of an output. A device works for its rank alone, as a rank does that compresses its
+ * chunks, and rank 0 writes for all. */
 static void add_output(struct prediction_run *run, int pass_index, int32_t node, int64_t n)
 {
     const struct ts_plan *plan = run->plan;
     const struct ts_image image = ts_plan_written(plan, node);
-    const bool stored = plan->chain->output.compression == CHAIN_STORED, encodes = ts_plan_encodes(plan);
+    struct plan_chunks chunks;
+    const bool stored = plan->chain->output.compression == CHAIN_STORED,
+               encodes = ts_plan_encodes(plan) || ts_plan_chunks(plan, node, &chunks);
     const double bytes = (double)n * (double)ts_slice_bytes(&image),
                  left = stored ? bytes : bytes * ts_predict_ratio(image.dtype), moved = encodes ? left : bytes;
     /* `small` takes about four times as long: 190 and 45 GB/s on an H200, 0.36 and 0.12 GB/s in a thread. */
     const double effort = plan->chain->output.compression == CHAIN_SMALL ? 4 : 1,
-                 rate = encodes ? run->rates->values[RATE_CUDA_COMPRESS]
-                                : plan->writer_threads * run->rates->values[stored ? RATE_CHECKSUM : RATE_COMPRESS];
+                 rate = encodes && plan->cuda ? run->rates->values[RATE_CUDA_COMPRESS]
+                                              : (encodes ? plan->threads : plan->writer_threads) *
+                                                    run->rates->values[stored ? RATE_CHECKSUM : RATE_COMPRESS];
     struct pass *own = &run->own[pass_index], *pass = &run->passes[pass_index];
     add(run, encodes ? own : pass, PREDICT_COMPRESS, bytes, effort * bytes / rate);
     if (plan->cuda)

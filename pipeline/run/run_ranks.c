@@ -192,7 +192,7 @@ void ts_run_join_totals(struct run *run, int32_t node, int input)
 
 /* This goes to rank 0 before the slices or chunks of an output. */
 struct message {
-    int64_t slices, chunks;
+    int64_t z_first, slices, chunks;
     uint64_t bytes;
     int32_t last, failed; /* failed: the rank has failed, and nothing follows */
     struct run_chunk places[RUN_CHUNKS];
@@ -208,7 +208,8 @@ static void send_part(struct run *run, const struct message *message, const void
 
 enum ts_status ts_run_hand_slices(struct run *run, int32_t node, const struct ts_image *slices, bool last)
 {
-    const struct message message = {.slices = slices->axes[0].n, .bytes = ts_image_bytes(slices), .last = last};
+    const struct message message = {
+        .z_first = slices->z_first, .slices = slices->axes[0].n, .bytes = ts_image_bytes(slices), .last = last};
     if (run->plan->rank == 0)
         return ts_run_put(run, node, slices);
     send_part(run, &message, slices->data);
@@ -260,11 +261,11 @@ enum ts_status ts_run_receive(struct run *run, int from, int32_t node, const str
             ts_ranks_receive(from, run->received, message.bytes);
         run->lost |= message.failed;
         part.axes[0].n = message.slices;
+        part.z_first = message.z_first;
         if (status == TS_OK && !run->lost && message.chunks > 0)
             status = put_chunks(run, node, message.places, message.chunks, run->received);
         else if (status == TS_OK && !run->lost)
             status = ts_run_put(run, node, &part);
-        part.z_first += message.slices;
     }
     return status;
 }
