@@ -26,3 +26,11 @@ bool ts_plan_chunks(const struct ts_plan *plan, int32_t node, struct plan_chunks
     chunks->bound = ts_chunk_bound(&chunks->filters, grid->chunk_bytes);
     return grid->split == 0 || grid->n[grid->split] % grid->chunk[grid->split] == 0;
 }
+
+int64_t ts_plan_whole_chunks(const struct plan_chunks *chunks, size_t slice_bytes, int64_t z, int64_t n, int64_t *first)
+{
+    const int64_t slice = (int64_t)slice_bytes, chunk = (int64_t)chunks->grid.chunk_bytes;
+    const int64_t end = (z + n) * slice / chunk;
+    *first = (z * slice + chunk - 1) / chunk;
+    return end > *first ? end - *first : 0;
+}

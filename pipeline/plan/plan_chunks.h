@@ -19,6 +19,9 @@ struct plan_chunks {
  * compression, where outputs of other formats want them, where they are rounded, for several volumes, and where a slice
  * is cut into chunks that are not all full. */
 bool ts_plan_chunks(const struct ts_plan *plan, int32_t node, struct plan_chunks *chunks);
+/* Returns how many chunks lie whole in slices [z, z + n) of the image, and the first of them in *first. */
+int64_t ts_plan_whole_chunks(const struct plan_chunks *chunks, size_t slice_bytes, int64_t z, int64_t n,
+                             int64_t *first);
 /* Returns the deflate level of the HDF5 output. */
 int ts_plan_level(const struct ts_plan *plan);
 

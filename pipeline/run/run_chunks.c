@@ -75,9 +75,11 @@ enum ts_status ts_run_hand_output(struct run *run, int32_t node, const struct ts
         return ts_run_hand_slices(run, node, slices, true);
     const int64_t slice = (int64_t)ts_slice_bytes(slices), chunk = (int64_t)plan.grid.chunk_bytes;
     const int64_t z = slices->z_first, past = z + slices->axes[0].n;
-    struct encoded encoded = {.first = (z * slice + chunk - 1) / chunk, .end = past * slice / chunk};
-    if (encoded.first >= encoded.end)
+    struct encoded encoded;
+    const int64_t n = ts_plan_whole_chunks(&plan, (size_t)slice, z, slices->axes[0].n, &encoded.first);
+    if (n == 0)
         return ts_run_hand_slices(run, node, slices, true);
+    encoded.end = encoded.first + n;
     const int64_t first = encoded.first * chunk / slice, end = encoded.end * chunk / slice;
     const size_t bytes = (size_t)(encoded.end - encoded.first) * sizeof *encoded.chunks;
     encoded.chunks = malloc(bytes);
