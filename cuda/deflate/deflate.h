@@ -47,6 +47,9 @@ size_t ts_cuda_deflate_bound(const struct cuda_deflate *job);
 /* Returns the bytes of scratch memory: about as many as the chunks have, and at level CUDA_DEFLATE_MATCHES 128 KiB more
  * for each segment of 32 KiB that this device compresses at the same time. */
 size_t ts_cuda_deflate_scratch_bytes(const struct cuda_deflate *job, const struct device_numbers *device);
+/* Loads the kernels onto the current device, so that the first call does not wait for the device's work. */
+enum ts_status ts_cuda_deflate_load(enum cuda_deflate_level level, const struct device_numbers *device,
+                                    struct ts_diag *diag);
 /* Enqueues the compression; nothing is allocated, and nobody waits. `chunks`, `scratch`, `out` and `places` are device
  * memory; `scratch` is aligned to CUDA_ALIGNMENT, `out` to CUDA_DEFLATE_ALIGNMENT, and `chunks` to anything. Encoded
  * chunks lie in `out` in their order and as densely as their alignment allows, so the last place says how many bytes a

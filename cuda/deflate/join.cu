@@ -145,6 +145,13 @@ static __global__ void __launch_bounds__(DEFLATE_THREADS) seal_chunks(struct def
         chunk[end + threadIdx.x] = threadIdx.x < FLETCHER_BYTES ? (uint8_t)(checksum >> 8 * threadIdx.x) : 0;
 }
 
+enum ts_status ts_cuda_deflate_load_join(const struct stage_context *context)
+{
+    static const void *const kernels[] = {(const void *)place_segments, (const void *)place_chunks,
+                                          (const void *)copy_segments, (const void *)seal_chunks};
+    return ts_cuda_load(context, kernels, sizeof kernels / sizeof *kernels);
+}
+
 enum ts_status ts_cuda_deflate_join(const struct stage_context *context, const struct deflate_job *job,
                                     cudaStream_t stream)
 {

@@ -243,6 +243,14 @@ static enum ts_status launch(const struct stage_context *context, const struct d
     return ts_cuda_launched(context, "deflate_segments");
 }
 
+enum ts_status ts_cuda_deflate_load_segments(const struct stage_context *context, enum cuda_deflate_level level)
+{
+    const void *const kernel = level == CUDA_DEFLATE_MATCHES ? (const void *)deflate_segments<CUDA_DEFLATE_MATCHES>
+                                                             : (const void *)deflate_segments<CUDA_DEFLATE_RUNS>;
+    const enum ts_status status = ts_cuda_load(context, &kernel, 1);
+    return status == TS_OK ? ts_cuda_shared(context, kernel, shared_bytes(level)) : status;
+}
+
 enum ts_status ts_cuda_deflate_segments(const struct stage_context *context, const struct deflate_job *job,
                                         cudaStream_t stream)
 {

@@ -147,6 +147,15 @@ enum ts_status ts_cuda_shared(const struct stage_context *context, const void *k
                         "reserving shared memory");
 }
 
+enum ts_status ts_cuda_load(const struct stage_context *context, const void *const *kernels, int n)
+{
+    struct cudaFuncAttributes attributes;
+    cudaError_t error = cudaSuccess;
+    for (int i = 0; i < n && error == cudaSuccess; i++)
+        error = cudaFuncGetAttributes(&attributes, kernels[i]);
+    return ts_cuda_fold(context->diag, context->stage->name, error, "loading kernels");
+}
+
 /* Blocks are limited by the device at hand and by the numbers of the context's device, which tests make smaller. */
 enum ts_status ts_cuda_launch_together(const struct stage_context *context, const void *kernel, const char *name,
                                        int threads, int most, void **arguments, struct CUstream_st *stream)

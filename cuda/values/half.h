@@ -13,6 +13,8 @@ struct CUstream_st;
 
 /* The tests call it from outside the library. */
 #pragma GCC visibility push(default)
+/* Loads the kernel onto the current device, so that the first call does not wait for the device's work. */
+enum ts_status ts_cuda_half_load(const struct device_numbers *device, struct ts_diag *diag);
 /* Enqueues the rounding of n floats to `halves`; both are device memory, aligned as their type is. *largest, on the
  * device too, rises to the largest magnitude among the finite values that became infinite: the bits of a float, which
  * the caller sets to 0 at the start. `diag` receives an error of the launch. */

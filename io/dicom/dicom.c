@@ -212,7 +212,8 @@ static enum ts_status open_frame(struct dicom_source *source, int64_t z, const s
     slice->intercept = frame->intercept;
     memcpy(slice->position_mm, image->position_mm, sizeof slice->position_mm);
     if (values_fit(frame, source->base.image.dtype)) {
-        slice->states_padding = ts_dicom_states_padding(source, z);
+        double low, high;
+        slice->states_padding = ts_dicom_padding_range(image, &low, &high);
         return TS_OK;
     }
     return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "values-out-of-range"},

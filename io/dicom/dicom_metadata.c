@@ -223,14 +223,17 @@ enum ts_status ts_dicom_metadata(const struct dicom_series *series, const struct
                                  struct arena *arena, struct dicom_metadata *list, struct ts_diag *diag)
 {
     enum ts_status status = TS_OK;
-    *list = (struct dicom_metadata){.arena = arena};
-    list->items = ts_arena_alloc(arena, (DICOM_FIELDS + DICOM_MORE_ATTRIBUTES) * sizeof *list->items);
-    if (list->items == NULL)
-        return ts_diag_no_memory(diag, DICOM_FIELDS * sizeof *list->items);
-    /* Most fields are in no image. Their rows are left out, since a large series has many images to ask. */
+    size_t n = DICOM_MORE_ATTRIBUTES;
+    /* Most fields are in no image. Their rows are left out, since a large series has many images to ask, and they have
+     * no place in the list, since an input may have many series. */
     bool present[DICOM_FIELDS] = {false};
     for (size_t i = 0; i < series->n_images; i++)
         ts_dicom_field_mark(series->images[i], present);
+    for (int field = 0; field < DICOM_FIELDS; field++)
+        n += present[field];
+    *list = (struct dicom_metadata){.items = ts_arena_alloc(arena, n * sizeof *list->items), .arena = arena};
+    if (list->items == NULL)
+        return ts_diag_no_memory(diag, n * sizeof *list->items);
     for (int field = 0; status == TS_OK && field < DICOM_FIELDS; field++) {
         char text[TEXT_BYTES];
         if (!present[field])

@@ -11,7 +11,8 @@
 #include "io/dicom_series/dicom_series.h"
 #include "io/source/source.h"
 
-/* A list of attributes with a place for each row of the table and for as many more; `items` is the arena's. */
+/* A list of attributes with a place for each row of the table that an image has and for as many more; `items` is the
+ * arena's. */
 enum { DICOM_MORE_ATTRIBUTES = 24 };
 /* The attribute of diffusion series that holds three numbers for each volume: the direction of the weighting in LPS, or
  * zeros where it has none. */

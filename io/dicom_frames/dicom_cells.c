@@ -67,6 +67,18 @@ bool ts_dicom_image_range(const struct dicom_image *image, double *low, double *
                                 image->have_intercept ? image->intercept : 0, low, high);
 }
 
+bool ts_dicom_padding_range(const struct dicom_image *image, double *low, double *high)
+{
+    const struct dicom_cells cells = ts_dicom_cells(image->file);
+    const bool range = image->have_padding_limit && !isnan(image->padding) && !isnan(image->padding_limit);
+    const double first = image->padding, last = range ? image->padding_limit : first;
+    double least, most;
+    *low = !image->have_padding ? INFINITY : first < last ? first : last;
+    *high = !image->have_padding ? -INFINITY : first < last ? last : first;
+    ts_dicom_stored_range(&cells, &least, &most);
+    return image->have_padding && (cells.is_float || (*high >= least && *low <= most));
+}
+
 /* Convert cells in place. Cells that are stored values as they are, as nearly all are, are only looked at. The bits
  * outside of the field are clean where they are all zero, or above a negative value all one. */
 #define CELLS(width, SWAP)                                                                                             \

@@ -31,6 +31,10 @@ bool ts_dicom_value_range(const struct dicom_cells *cells, double slope, double 
 /* Gives the lowest and highest value that the header of an image allows, and returns whether all are integers. Floats,
  * whose range only the pixels show, count as 0, and not as integers. */
 bool ts_dicom_image_range(const struct dicom_image *image, double *low, double *high);
+/* Gives the padding value that the header of an image states, or the range from it to its limit, in stored values; NaN,
+ * which bounds no range, is a value of its own. The range is empty where there is none. Pixels are compared with it
+ * before any rescaling and table. Returns true where pixels of the format can lie in it. */
+bool ts_dicom_padding_range(const struct dicom_image *image, double *low, double *high);
 /* Turns round the bytes of big-endian words of 16 bits that hold 8-bit pixels or bits, since the first pixel of a word
  * is in its low byte (DICOM PS3.5 8.1.1, A.3), and moves the n bytes behind the first `before` ones to the beginning.
  * `bytes` holds whole words. */

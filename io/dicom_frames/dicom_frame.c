@@ -60,15 +60,12 @@ struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
                             .cells = frame->cells,
                             .lut = file->lut,
                             .dtype = source->base.image.dtype,
-                            .have_padding = image->have_padding,
-                            .have_padding_limit = image->have_padding_limit,
-                            .padding = image->padding,
-                            .padding_limit = image->padding_limit,
                             .digest = !source->base.no_digests,
                             .loss_unsaid = !ts_dicom_says_loss(file),
                             .labels = source->labels,
                             .bits = source->bits,
                             .rounds = is_counted(source, z)};
+    ts_dicom_padding_range(image, &job.padding_low, &job.padding_high);
     if (dicom_is_compressed(file->syntax))
         job.stream = file->streams[image->frame];
     else
@@ -172,33 +169,6 @@ static bool digest(const void *stored, size_t bytes, const char *uid, struct dic
     return ok;
 }
 
-/* Gives the padding value, or the range from it to its limit, in stored values; NaN, which bounds no range, is a value
- * of its own. Returns false, and an empty range, where there is none. Pixels are compared with it before any rescaling
- * and table, as the standard has it (DICOM PS3.3 C.7.5.1.1.2). */
-static bool find_padding(const struct dicom_job *job, double *low, double *high)
-{
-    const bool range = job->have_padding_limit && !isnan(job->padding) && !isnan(job->padding_limit);
-    const double first = job->padding, last = range ? job->padding_limit : first;
-    *low = !job->have_padding ? INFINITY : first < last ? first : last;
-    *high = !job->have_padding ? -INFINITY : first < last ? last : first;
-    return job->have_padding;
-}
-
-static int64_t mark_padding(const struct dicom_job *job, const void *stored, enum ts_dtype dtype, uint64_t *valid)
-{
-    double low, high;
-    find_padding(job, &low, &high);
-    return ts_dicom_mark_range(stored, dtype, job->n, low, high, valid);
-}
-
-bool ts_dicom_states_padding(const struct dicom_source *source, int64_t z)
-{
-    const struct dicom_job job = ts_dicom_job(source, z);
-    double low, high, least, most;
-    ts_dicom_stored_range(&job.cells, &least, &most);
-    return find_padding(&job, &low, &high) && (job.cells.is_float || (high >= least && low <= most));
-}
-
 /* Moves the cells of a tile, whose first one stands at cell `first` of the frame, to the beginning of the buffer. */
 static void cut_tile(const struct dicom_job *job, void *cells, size_t first)
 {
@@ -282,7 +252,8 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scr
     if (job->digest && !digest(cells, bytes, job->sop_instance, reply))
         return;
     const bool doubles = job->cells.is_float && job->cells.bits_allocated == 64;
-    reply->padding_count = mark_padding(job, cells, doubles ? TS_F64 : stored, valid);
+    reply->padding_count =
+        ts_dicom_mark_range(cells, doubles ? TS_F64 : stored, job->n, job->padding_low, job->padding_high, valid);
     if (doubles && job->dtype == TS_F64)
         stored = TS_F64;
     else if (doubles && !ts_dicom_round_doubles(cells, job->n, valid, &reply->rounding)) {

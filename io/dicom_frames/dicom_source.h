@@ -41,13 +41,12 @@ struct dicom_job {
     double slope, intercept;
     struct dicom_cells cells;
     struct dicom_lut lut;
-    enum ts_dtype dtype; /* dtype of the volume */
-    bool have_padding, have_padding_limit;
-    double padding, padding_limit; /* as in struct dicom_image */
-    bool digest;                   /* the digests are asked for; else they stay 0 */
-    bool loss_unsaid;              /* neither the header nor the first frame tells of a loss */
-    bool labels, bits;             /* as in struct dicom_source */
-    bool rounds;                   /* values may have no 32-bit float, and those that have none are counted */
+    enum ts_dtype dtype;              /* dtype of the volume */
+    double padding_low, padding_high; /* ts_dicom_padding_range */
+    bool digest;                      /* the digests are asked for; else they stay 0 */
+    bool loss_unsaid;                 /* neither the header nor the first frame tells of a loss */
+    bool labels, bits;                /* as in struct dicom_source */
+    bool rounds;                      /* values may have no 32-bit float, and those that have none are counted */
     char sop_instance[DICOM_UID_MAX];
 };
 
@@ -107,8 +106,6 @@ struct dicom_source {
 
 /* Returns the job of slice z, with the place of its result still 0. */
 struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z);
-/* Returns true where the header of slice z states padding, in values that its pixels can have. */
-bool ts_dicom_states_padding(const struct dicom_source *source, int64_t z);
 /* Opens the slice's file. Returns -1 with the reason in the reply where it cannot, or where it is not the file whose
  * header was checked. */
 int ts_dicom_frame_open(const struct dicom_file *file, struct dicom_reply *reply);

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "io/dicom_frames/dicom_cells.h"
 #include "io/dicom_header/dicom_parse.h"
 
 /* A compression ratio lies in this range; a date that was typed into its element is a larger number. */
@@ -61,10 +62,16 @@ struct dicom_loss ts_dicom_loss(const struct dicom_series *series)
 void ts_dicom_warn_of_loss(struct dicom_series *series)
 {
     const struct dicom_loss loss = ts_dicom_loss(series);
+    bool padded = false;
+    for (size_t i = 0; i < series->n_images; i++) {
+        double low, high;
+        padded |= ts_dicom_says_loss(series->images[i]->file) && ts_dicom_padding_range(series->images[i], &low, &high);
+    }
     if (loss.n_images > 0)
         ts_dicom_series_warn(series,
                              "%zu of %zu images were compressed with loss (method %s, ratio %s): values differ from "
-                             "those that were measured",
+                             "those that were measured%s",
                              loss.n_images, series->n_images, *loss.method ? loss.method : "unknown",
-                             *loss.ratio ? loss.ratio : "unknown");
+                             *loss.ratio ? loss.ratio : "unknown",
+                             padded ? ", and padding that no longer has its value counts as measured" : "");
 }

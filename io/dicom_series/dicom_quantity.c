@@ -116,6 +116,34 @@ static void rescale_precisely(struct dicom_series *series)
     }
 }
 
+/* Warns of Pixel Padding Value where no pixel can have it, because it is negative or has more bits than they: whatever
+ * was meant by it counts as measured. */
+static void warn_of_padding(struct dicom_series *series)
+{
+    const struct dicom_image *odd = NULL;
+    double low, high, least, most;
+    size_t n = 0;
+    for (size_t i = 0; i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i];
+        if (!image->have_padding || ts_dicom_padding_range(image, &low, &high))
+            continue;
+        odd = odd ? odd : image;
+        n++;
+    }
+    if (!odd)
+        return;
+    const struct dicom_cells cells = ts_dicom_cells(odd->file);
+    ts_dicom_padding_range(odd, &low, &high);
+    ts_dicom_stored_range(&cells, &least, &most);
+    char range[64] = "";
+    if (high > low)
+        snprintf(range, sizeof range, " (with its limit %g to %g)", low, high);
+    ts_dicom_series_warn(series,
+                         "no pixel can have the Pixel Padding Value %g%s of %zu of %zu slices, whose stored values are "
+                         "%.0f to %.0f: none is taken for padding",
+                         odd->padding, range, n, series->n_images, least, most);
+}
+
 void ts_dicom_quantify(struct dicom_series *series, const struct dicom_rules *rules)
 {
     const struct dicom_image *first = series->images[0];
@@ -147,4 +175,5 @@ void ts_dicom_quantify(struct dicom_series *series, const struct dicom_rules *ru
         rescale_precisely(series);
     choose_unit(series);
     choose_dtype(series);
+    warn_of_padding(series);
 }

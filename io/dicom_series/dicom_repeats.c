@@ -156,7 +156,7 @@ static const char *describe_difference(struct dicom_series *series, struct dicom
     const char *text = ts_arena_printf(
         series->arena,
         alone ? "they differ in %s; images that all lie at one position are volumes only where Number of Temporal "
-                "Positions says how many, or a position in time, a trigger time or a weighting differs in each"
+                "Positions says how many, or a time or a weighting differs in each"
               : "they differ in %s, which does not say to which volume each belongs",
         name);
     series->no_memory |= !text;

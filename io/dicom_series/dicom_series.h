@@ -33,7 +33,8 @@ struct dicom_series {
     char label[DICOM_LABEL_MAX]; /* what tells it apart from others of its UID: "TE 7.38 ms, PHASE"; else "" */
     bool radiograph;             /* one image of a kind that has no place in the patient */
     bool unplaced;               /* so, or frames of one file that nothing places */
-    bool overview; /* a localizer or a radiograph, which is chosen where the chain names it or nothing else is fit */
+    bool overview; /* a localizer, a radiograph or images that times alone make volumes of at one position: it is chosen
+                      where the chain names it or nothing else is fit */
     bool left_out; /* the chain wants another one (dicom_take.h) */
     const char *refusal, *refusal_code, *hint; /* refusal NULL: one clean volume */
     struct ts_image image;                     /* where clean: shape, spacing, geometry, dtype, unit, quantity */

@@ -277,8 +277,24 @@ const char *ts_dicom_name_difference(struct dicom_image *const *images, size_t n
     return NULL;
 }
 
+/* Warns where images were computed from others that may be beside them: neither positions nor times tell a volume of
+ * such images from one that was measured. */
+static void warn_of_derived(struct dicom_series *series)
+{
+    size_t derived = 0;
+    for (size_t i = 0; i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i];
+        const char *type = *image->frame_type ? image->frame_type : image->file->image_type;
+        derived += !strncmp(type, "DERIVED", 7);
+    }
+    if (derived > 0 && derived < series->n_images)
+        ts_dicom_series_warn(series, "%zu of %zu images are DERIVED by their Image Type, and the others are not",
+                             derived, series->n_images);
+}
+
 void ts_dicom_warn_of_settings(struct dicom_series *series)
 {
+    warn_of_derived(series);
     for (int setting = 0; setting < SETTINGS; setting++) {
         if (settings[setting].rule != FIXED)
             continue; /* it may change from slice to slice of one acquisition */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Echoes and diffusion series have the echo times and b-values of their volumes. Times are measured ones where the
- * header states any, else multiples of the interval that it states, which a warning says.
+ * header states any, else multiples of the interval that it states, else the times at which the pixels were made, which
+ * a warning says.
  */
 #include "io/dicom_series/dicom_volume_axis.h"
 
@@ -41,7 +42,8 @@ static void number_volumes(struct dicom_series *series, const char *why)
     ts_dicom_series_warn(series, "%s: the volumes are numbered", why);
 }
 
-/* Gives the axis of time its positions: as measured, else as multiples of the interval that the header states. */
+/* Gives the axis of time its positions: as measured, else as multiples of the interval that the header states, else
+ * those of Content Time, which may be times of the reconstruction. */
 static void place_times(struct dicom_series *series, double *values)
 {
     const size_t volumes = series->n_volumes;
@@ -56,6 +58,14 @@ static void place_times(struct dicom_series *series, double *values)
                                   : "the header states no times";
         const bool resolution = file->temporal_resolution_ms > 0;
         const double step = resolution ? file->temporal_resolution_ms / 1e3 : file->repetition_ms / 1e3;
+        if (!(step > 0) && !against && list_times(series, DICOM_NUMBER(content_s), 1, values, &against)) {
+            ts_dicom_series_warn(series,
+                                 "%s of acquisition: those of the volumes are of Content Time, when the pixels "
+                                 "were made",
+                                 why);
+            axis->positions = values;
+            return;
+        }
         if (!(step > 0)) {
             number_volumes(series, why);
             return;

@@ -8,7 +8,8 @@
  * acquired, and their axis the b-value of each volume; where b-values repeat, the dimensions of the frames of
  * enhanced files, else the gradients, tell the volumes apart. What the header itself says of volumes may then make
  * others of them, which a warning says; and it decides where the weightings of a volume differ by rounding. The order
- * of the frames in one file counts as Instance Numbers do. Times without a date are put right across midnight first
+ * of the frames in one file counts as Instance Numbers do. Images that all lie at one position are volumes only where
+ * the header says so, or each has a time of its own. Times without a date are put right across midnight first
  * (dicom_midnight.c). Where positions do not have equally many images, as after a scan that was stopped, the complete
  * volumes are put in order, and the series is refused unless the chain takes one of them.
  */
@@ -302,9 +303,9 @@ static size_t try_criterion(const struct criterion *criterion, struct dicom_seri
         return 0;
     const bool by_frames = items->kind == TS_AXIS_B && criterion->rule == SHARED; /* b-values agree with the order */
     if (complete > 0 && criterion->doubtful && !by_frames)
-        ts_dicom_series_warn(series, "the order of the volumes stands on %s alone: %zu volume%s of %zu slices%s",
+        ts_dicom_series_warn(series, "the order of the volumes stands on %s alone: %zu volume%s of %zu slice%s%s",
                              criterion->name, complete, complete == 1 ? "" : "s", items->positions,
-                             stated ? ", as many as the header states" : "");
+                             items->positions == 1 ? "" : "s", stated ? ", as many as the header states" : "");
     series->order = complete > 0 ? criterion->name : NULL;
     return complete;
 }
@@ -353,6 +354,27 @@ static bool may_tell(const struct criterion *criterion, const struct dicom_serie
            (items->positions > 1 || stated == (double)items->volumes || (criterion->alone && !(stated > 1)));
 }
 
+/* Makes volumes of one slice of images that all lie at one position, as in bolus tracking, where each has a time of its
+ * own. Slices whose positions were lost would look so too, hence the warning; and the volume that the bolus was tracked
+ * for is chosen before them. */
+static size_t order_by_times(struct dicom_series *series, struct items *items, size_t *scratch)
+{
+    static const struct criterion times[] = {
+        {DICOM_NUMBER(acquired_s), ORDERED, "Acquisition Time", false, true, false},
+        {DICOM_NUMBER(content_s), ORDERED, "Content Time", true, false, false},
+    };
+    size_t complete = 0;
+    for (size_t i = 0; i < sizeof times / sizeof *times && complete == 0; i++)
+        complete = try_criterion(&times[i], series, items, scratch);
+    series->overview |= complete > 0;
+    if (complete > 0)
+        ts_dicom_series_warn(series,
+                             "all %zu images lie at one position: each is a volume of one slice, in the order "
+                             "of %s",
+                             complete, series->order);
+    return complete;
+}
+
 /* Finds the order of the volumes. Returns how many are complete, 0 where nothing gives an order. */
 static size_t find_order(struct dicom_series *series, struct items *items, size_t *scratch)
 {
@@ -362,6 +384,9 @@ static size_t find_order(struct dicom_series *series, struct items *items, size_
     for (size_t i = 0; i < CRITERIA && complete == 0; i++)
         if (may_tell(&criteria[i], series, items))
             complete = try_criterion(&criteria[i], series, items, scratch);
+    if (complete == 0 && items->kind == TS_AXIS_TIME && items->positions == 1 &&
+        !(series->images[0]->file->temporal_positions > 1))
+        complete = order_by_times(series, items, scratch);
     if (complete > 0 || items->kind != TS_AXIS_B || items->positions < 2)
         return complete;
     items->rounded = true;

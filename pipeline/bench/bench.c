@@ -240,7 +240,7 @@ static enum ts_status bench_one(struct bench *bench, const struct stage *stage)
 /* Finds the devices, and measures the ceilings of the CUDA device; `auto` goes without one that fails. */
 static enum ts_status choose_devices(struct bench *bench)
 {
-    enum ts_status status = ts_bench_devices_choose(bench->request->device, &bench->devices, bench->diag);
+    enum ts_status status = ts_bench_devices_choose(bench->request->device, false, &bench->devices, bench->diag);
 #ifdef TS_HAVE_CUDA
     struct bench_devices *devices = &bench->devices;
     struct ts_diag *diag = devices->on_cpu ? ts_diag_create() : bench->diag;

@@ -51,7 +51,7 @@ enum ts_status ts_bench_rates(const struct bench_request *request, const char *f
     ts_rates_here(&rates);
     enum ts_status status = ts_whole_file_check(path, true, diag);
     if (status == TS_OK)
-        status = ts_bench_devices_choose(request->device, &devices, diag);
+        status = ts_bench_devices_choose(request->device, false, &devices, diag);
     if (status == TS_OK && devices.device) {
         snprintf(rates.device, sizeof rates.device, "%s", devices.device->name);
         snprintf(device, sizeof device, "cuda:%d", devices.device->index);

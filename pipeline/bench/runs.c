@@ -208,7 +208,7 @@ static enum ts_status time_forms(struct runs *runs, const struct runs_job *job, 
         struct series series = {.job = job, .form = &job->forms[i], .folder = folder, .device = device};
         snprintf(series.name, sizeof series.name, "%s-%s-%s", job->name, job->forms[i].name, device);
         for (char *c = series.name; *c; c++)
-            *c = (char)(*c == ' ' || *c == ':' ? '-' : *c);
+            *c = (char)(strchr(" :,", *c) ? '-' : *c);
         status = time_row(runs, &series);
     }
     return status;
@@ -302,7 +302,7 @@ enum ts_status ts_runs_run(const struct runs_request *request, FILE *stream, str
     struct runs runs = {
         .request = request, .rows = {.table = &table, .stream = stream, .json = request->json}, .diag = diag};
     bool made;
-    enum ts_status status = ts_bench_devices_choose(request->device, &runs.devices, diag);
+    enum ts_status status = ts_bench_devices_choose(request->device, true, &runs.devices, diag);
     if (status == TS_OK && request->save)
         status = ts_whole_file_check(request->save, true, diag);
     if (status == TS_OK && request->folder)

@@ -32,7 +32,7 @@ static bool parse_jobs(const struct command *command, const struct command_optio
 static const struct command_option options[] = {
     {"job", 0, OPTION_PARSED, .value = "A,B", .help = "these jobs alone", .parse = parse_jobs},
     {"device", 0, OPTION_TEXT, OPTION_AT(struct runs_request, device), "DEVICE",
-     "auto (the CPU, and a CUDA device where there is one), cpu, cuda or cuda:N"},
+     "auto (the CPU, and a CUDA device where there is one), cpu, cuda, cuda:N, cuda:N,M or cuda:all"},
     {"runs", 0, OPTION_INTEGER, OPTION_AT(struct runs_request, runs), "N", "the median of N runs; default 3", 1, 1000},
     {"smaller", 0, OPTION_INTEGER, OPTION_AT(struct runs_request, smaller), "N",
      "divide every side and the number of views by N; there are no\ngoals then", 1, 64},

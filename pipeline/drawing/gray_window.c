@@ -39,6 +39,7 @@ static void find_range(const struct gray_values *planes, int n_planes, struct gr
             least = isfinite(value) && value < least ? value : least;
             most = isfinite(value) && value > most ? value : most;
         }
+    window->none = !(least <= most);
     window->least = least <= most ? least : 0;
     window->most = least <= most ? most : 0;
 }

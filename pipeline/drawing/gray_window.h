@@ -25,6 +25,7 @@ struct gray_window {
     double low, high;   /* black and white */
     const char *name;   /* "soft tissue" */
     double least, most; /* of all finite values; both 0 where there is none */
+    bool none;          /* there is none: nothing but invalid pixels, NaN or infinities */
 };
 
 /* Reads "auto", "percentiles", "full" or CENTER/WIDTH, where the width is positive. Returns false for anything else. */

@@ -25,7 +25,7 @@ static void print_planes(const struct preview_image *image, FILE *report)
             fprintf(report, " of volume %lld", (long long)plane->volume);
         if (plane->volume_name)
             fprintf(report, " (%s)", plane->volume_name);
-        fprintf(report, ": %s, window %s\n", size, window);
+        fprintf(report, ": %s, %s\n", size, window);
     }
 }
 

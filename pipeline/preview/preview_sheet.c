@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cuda/view/picture.h"
+#include "pipeline/drawing/axis_from.h"
 #include "pipeline/drawing/round_number.h"
 #include "pipeline/view/font.h"
 
@@ -51,8 +52,12 @@ void ts_preview_size_text(const struct preview_plane *plane, char *text, size_t 
 
 void ts_preview_window_text(const struct preview_image *image, char *text, size_t size)
 {
+    if (image->window.none) {
+        snprintf(text, size, "no value that is shown is finite");
+        return;
+    }
     const bool bare = !*image->image.unit || !strcmp(image->image.unit, "1");
-    snprintf(text, size, "%.5g to %.5g%s%s (%s)", image->window.low, image->window.high, bare ? "" : " ",
+    snprintf(text, size, "window %.5g to %.5g%s%s (%s)", image->window.low, image->window.high, bare ? "" : " ",
              bare ? "" : image->image.unit, image->window.name);
 }
 
@@ -85,14 +90,13 @@ static void make_caption(struct cell *cell, bool blocks, int font)
     int n = snprintf(text, sizeof text, "%s%sslice %lld (0 to %lld)", plane->name, *plane->name ? " " : "",
                      (long long)plane->index, (long long)axis->n - 1);
     if (axis->unit && *axis->unit && strcmp(axis->unit, "pixel") != 0 && plane->unit)
-        n += snprintf(text + n, sizeof text - (size_t)n, " at %.5g %s", ts_axis_position(axis, plane->index),
-                      axis->unit);
+        n += snprintf(text + n, sizeof text - (size_t)n, " at %.5g %s%s", ts_axis_position(axis, plane->index),
+                      axis->unit, ts_axis_from(axis));
     if (image->n_volumes > 1)
         snprintf(text + n, sizeof text - (size_t)n, ", volume %lld (0 to %lld)", (long long)plane->volume,
                  (long long)image->n_volumes - 1);
     add_line(cell, text, font);
-    ts_preview_window_text(image, part, sizeof part);
-    snprintf(text, sizeof text, "window %s", part);
+    ts_preview_window_text(image, text, sizeof text);
     add_line(cell, text, font);
     ts_preview_size_text(plane, part, sizeof part);
     if (cell->enlargement == 0)

@@ -19,7 +19,7 @@ enum ts_status ts_preview_sheet(const struct preview_images *images, bool plain,
                                 struct preview_sheet *sheet, struct ts_diag *diag);
 /* Writes "64 x 64 of 4 x 1 mm", "64 x 64". */
 void ts_preview_size_text(const struct preview_plane *plane, char *text, size_t size);
-/* Writes "-160 to 240 HU (soft tissue)". */
+/* Writes "window -160 to 240 HU (soft tissue)", or that there is no value to be shown. */
 void ts_preview_window_text(const struct preview_image *image, char *text, size_t size);
 
 #endif

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "pipeline/drawing/axis_from.h"
 #include "pipeline/drawing/base64.h"
 #include "pipeline/drawing/round_number.h"
 #include "pipeline/report/html.h"
@@ -88,10 +89,10 @@ static void write_caption(const struct report_image *image, const struct report_
     const char *down = ts_axis_name(&axes[plane->down]);
     if (plane->name)
         ts_html_print(stream, "%s: ", plane->name);
-    ts_html_print(stream, "%s across, %s down%s; %s %lld of 0 to %lld, at %.6g %s", ts_axis_name(&axes[plane->right]),
+    ts_html_print(stream, "%s across, %s down%s; %s %lld of 0 to %lld, at %.6g %s%s", ts_axis_name(&axes[plane->right]),
                   down, plane->down == 0 ? " (the last slice on top)" : "", ts_axis_name(across),
                   (long long)plane->index, (long long)across->n - 1, ts_axis_position(across, plane->index),
-                  unit_of(across));
+                  unit_of(across), ts_axis_from(across));
     if (strcmp(unit_of(&axes[plane->right]), unit_of(&axes[plane->down])) != 0)
         ts_html_print(stream, "; %s and %s have different units, so that pixels are square",
                       ts_axis_name(&axes[plane->right]), down);

@@ -29,7 +29,8 @@ enum ts_status ts_run_cuda_encoder_create(struct run *run, int32_t node)
                    (encoder->places[copy] = ts_cuda_allocate(device->session, plan.places_bytes)) &&
                    (encoder->found[copy] = ts_cuda_allocate_pinned(device->session, plan.places_bytes));
     }
-    return complete ? TS_OK : TS_RUN_FAILED;
+    return complete ? ts_cuda_deflate_load(plan.level, ts_cuda_session_device(device->session), run->diag)
+                    : TS_RUN_FAILED;
 }
 
 void ts_run_cuda_encoder_destroy(struct encoder *encoder)

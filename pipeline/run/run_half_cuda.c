@@ -25,7 +25,9 @@ enum ts_status ts_run_cuda_half_create(struct run *run)
         const size_t slab = ts_plan_halves_bytes(run->plan, i);
         complete = slab == 0 || (device->halves[i] = ts_cuda_allocate(device->session, PLAN_RING * slab));
     }
-    return complete ? ts_cuda_fill(device->session, CUDA_COMPUTE, device->largest, 0, bytes) : TS_RUN_FAILED;
+    const enum ts_status status =
+        complete ? ts_cuda_half_load(ts_cuda_session_device(device->session), run->diag) : TS_RUN_FAILED;
+    return status == TS_OK ? ts_cuda_fill(device->session, CUDA_COMPUTE, device->largest, 0, bytes) : status;
 }
 
 enum ts_status ts_run_cuda_leave(struct run *run, int32_t i, const struct ts_image *slices, void *to, size_t *bytes)

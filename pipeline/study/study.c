@@ -161,7 +161,7 @@ static enum ts_status run_one(const struct study *study, const struct study_requ
                              "the study %s has values of its own and takes no --input", study->name);
     enum ts_status status = check_files(&run);
     if (status == TS_OK)
-        status = ts_bench_devices_choose(request->device, &run.devices, diag);
+        status = ts_bench_devices_choose(request->device, false, &run.devices, diag);
     if (status == TS_OK && request->input)
         status = ts_bench_slice_read(request->input, &run.given, diag);
     if (status == TS_OK)

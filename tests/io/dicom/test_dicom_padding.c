@@ -6,10 +6,12 @@
 #include <criterion/criterion.h>
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "io/dicom_frames/dicom_source.h"
+#include "io/dicom_series/dicom_group.h"
 #include "tests/files/dicom_fixture.h"
 #include "tests/files/dicom_open.h"
 #include "tests/support/support.h"
@@ -213,6 +215,64 @@ Test(dicom_padding, of_signed_pixels_has_a_sign)
             cr_assert_eq(source->slices[z].padding_count, 2);
             cr_assert_eq(*ts_source_valid(source, z), UINT64_MAX >> (64 - N_PIXELS) & ~(uint64_t)3);
         }
+        source->ops->close(source);
+        ts_diag_destroy(diag);
+        ts_test_remove_folder(folder);
+    }
+}
+
+/* Pixels of 16 bits allocated, and the padding that their header states as 16 bits, of which `limit` 0 is none. */
+static const struct stated_bits {
+    uint16_t stored, is_signed, padding, limit;
+    const char *warning; /* NULL: pixels can have it */
+} stated_bits[] = {
+    {16, 0, 63536, 0, NULL}, /* -2000 by the bits, which unsigned pixels have as 63536 */
+    {16, 1, 63536, 0, NULL},
+    {12, 1, 63536, 0, NULL},
+    {12, 0, 4095, 0, NULL},
+    {12, 0, 4095, 63536, NULL}, /* a range that begins among the values of pixels */
+    {12, 0, 63536, 0,
+     "no pixel can have the Pixel Padding Value 63536 of 3 of 3 slices, whose stored values are 0 to 4095"},
+    {12, 1, 32768, 0, "the Pixel Padding Value -32768 of 3 of 3 slices, whose stored values are -2048 to 2047"},
+    {12, 0, 63536, 65535, "63536 (with its limit 63536 to 65535) of 3 of 3 slices"},
+};
+
+static void edit_bits(struct dicom_fixture *fixture, int z, void *user)
+{
+    const struct stated_bits *row = user;
+    (void)z;
+    ts_fixture_us(fixture, 0x00280101, row->stored);
+    ts_fixture_us(fixture, 0x00280102, (uint16_t)(row->stored - 1));
+    ts_fixture_us(fixture, 0x00280103, row->is_signed);
+    ts_fixture_us(fixture, 0x00280120, row->padding);
+    if (row->limit)
+        ts_fixture_us(fixture, 0x00280121, row->limit);
+}
+
+/* Such padding marks no pixel, so that whatever was meant by it would count as measured without a word. */
+Test(dicom_padding, that_no_pixel_can_have_is_said_once)
+{
+    for (size_t i = 0; i < sizeof stated_bits / sizeof *stated_bits; i++) {
+        struct stated_bits row = stated_bits[i];
+        char folder[256], *text = NULL;
+        size_t length, n_said = 0;
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source;
+        ts_test_folder_in_memory(folder, sizeof folder);
+        ts_fixture_series(folder, 3, edit_bits, &row);
+        cr_assert_eq(ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag), TS_OK, "row %zu", i);
+        cr_expect_eq(source->image.masked, row.warning == NULL, "row %zu", i);
+        for (size_t k = 0; k < ts_diag_count(diag); k++)
+            n_said += strstr(ts_diag_get(diag, k)->message, "Pixel Padding Value") != NULL;
+        cr_expect_eq(n_said, row.warning != NULL, "row %zu", i);
+        if (row.warning)
+            ts_test_expect_warning(diag, "dicom-series", row.warning);
+        FILE *stream = open_memstream(&text, &length);
+        cr_assert_eq(ts_dicom_info(folder, false, false, stream, diag), TS_OK);
+        fclose(stream);
+        cr_expect_eq(strstr(text, "warning: no pixel can have the Pixel Padding Value") != NULL, row.warning != NULL,
+                     "row %zu: %s", i, text);
+        free(text);
         source->ops->close(source);
         ts_diag_destroy(diag);
         ts_test_remove_folder(folder);

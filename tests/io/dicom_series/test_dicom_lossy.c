@@ -16,6 +16,7 @@
 struct loss {
     int n_lossy; /* the first slices */
     const char *ratio, *method;
+    uint16_t padding; /* 0: none is stated */
 };
 
 static void edit_loss(struct dicom_fixture *fixture, int z, void *user)
@@ -24,6 +25,8 @@ static void edit_loss(struct dicom_fixture *fixture, int z, void *user)
     ts_fixture_text(fixture, 0x00282110, "CS", z < loss->n_lossy ? "01" : "00");
     ts_fixture_text(fixture, 0x00282112, "DS", loss->ratio);
     ts_fixture_text(fixture, 0x00282114, "CS", loss->method);
+    if (loss->padding)
+        ts_fixture_us(fixture, 0x00280120, loss->padding);
 }
 
 static const char *attribute(const struct source *source, const char *name)
@@ -62,6 +65,14 @@ Test(dicom_lossy, loss_is_said_once_and_recorded)
     check((struct loss){1, "", ""}, "1 of 4 images were compressed with loss (method unknown, ratio unknown)", "", "");
     check((struct loss){2, "3\\4", "ISO_15444_1\\ISO_10918_1"}, "method ISO_15444_1\\ISO_10918_1, ratio 3\\4", "3\\4",
           "ISO_15444_1\\ISO_10918_1");
+}
+
+/* Loss changes the values of padding too, which marks no pixel then. */
+Test(dicom_lossy, padding_may_be_lost)
+{
+    check((struct loss){4, "10.5", "ISO_10918_1", 7}, "values differ from those that were measured, and padding that",
+          "10.5", "ISO_10918_1");
+    check((struct loss){0, "", "", 7}, "", "", "");
 }
 
 /* A text that is no method and no ratio may be a name. */

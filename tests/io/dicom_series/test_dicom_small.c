@@ -58,7 +58,7 @@ Test(dicom_small, positions_are_one_by_the_size_of_the_object)
         {0, NULL, NULL, NULL, 1, IMAGES, NULL, 0x00200100, "IS"}, /* Temporal Position Identifier */
         {0, NULL, NULL, NULL, 1, IMAGES, NULL, 0x00541300, "DS"}, /* Frame Reference Time */
         {0, NULL, NULL, NULL, 0, 0, "position-repeated", 0x00200012, "IS"},
-        {0, NULL, NULL, NULL, 0, 0, "position-repeated", 0x00080032, "TM"}, /* whatever was made one after the other */
+        {0, NULL, NULL, NULL, 1, IMAGES, NULL, 0x00080032, "TM"}, /* Acquisition Time, as in bolus tracking */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char folder[256];
@@ -87,12 +87,14 @@ static void edit_setting(struct dicom_fixture *fixture, int z, void *user)
     const int setting = *(const int *)user;
     ts_fixture_text(fixture, 0x00181210, "SH", setting == 1 && z == 2 ? "B60f" : "B30f");
     ts_fixture_text(fixture, 0x00180060, "DS", setting == 2 && z == 0 ? "80" : "120");
+    ts_fixture_text(fixture, 0x00080008, "CS", setting == 3 && z < 2 ? "DERIVED\\SECONDARY" : "ORIGINAL\\PRIMARY");
 }
 
-Test(dicom_small, slices_of_two_kernels_or_voltages_are_warned_of)
+Test(dicom_small, slices_of_two_kernels_voltages_or_origins_are_warned_of)
 {
-    static const char *const warnings[] = {NULL, "the slices differ in Convolution Kernel", "the slices differ in KVP"};
-    for (int setting = 0; setting < 3; setting++) {
+    static const char *const warnings[] = {NULL, "the slices differ in Convolution Kernel", "the slices differ in KVP",
+                                           "2 of 4 images are DERIVED by their Image Type, and the others are not"};
+    for (int setting = 0; setting < 4; setting++) {
         char folder[256];
         struct source *source = NULL;
         struct ts_diag *diag = ts_diag_create();

@@ -154,6 +154,21 @@ Test(hdf5_info, foreign_files_are_listed_and_nothing_is_followed)
     ts_test_remove_folder(folder);
 }
 
+/* Adds a process of one parameter to a file, and returns its group. */
+static hid_t add_process(hid_t file)
+{
+    const hid_t process = H5Gcreate2(file, "process", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t text = H5Tcopy(H5T_C_S1), scalar = H5Screate(H5S_SCALAR);
+    H5Tset_size(text, 9);
+    const hid_t class = H5Acreate2(process, "NX_class", text, scalar, H5P_DEFAULT, H5P_DEFAULT);
+    H5Awrite(class, text, "NXprocess");
+    H5Aclose(class);
+    H5Dclose(H5Dcreate2(process, "sigma", H5T_STD_I16LE, scalar, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    H5Sclose(scalar);
+    H5Tclose(text);
+    return process;
+}
+
 /* The names of users and samples say whose scan it is, and so do the paths that a process was given. */
 Test(hdf5_info, texts_of_other_programs_need_names)
 {
@@ -162,18 +177,10 @@ Test(hdf5_info, texts_of_other_programs_need_names)
     ts_test_folder(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/foreign.h5", folder);
     const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t process = H5Gcreate2(file, "process", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t text = H5Tcopy(H5T_C_S1), scalar = H5Screate(H5S_SCALAR);
-    H5Tset_size(text, 9);
-    const hid_t class = H5Acreate2(process, "NX_class", text, scalar, H5P_DEFAULT, H5P_DEFAULT);
-    H5Awrite(class, text, "NXprocess");
-    H5Aclose(class);
-    H5Dclose(H5Dcreate2(process, "sigma", H5T_STD_I16LE, scalar, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    const hid_t process = add_process(file);
     add_text(process, "sequence_index", "1");
     add_text(process, "raw", "/data/DOE^JANE/scan.h5");
     add_text(file, "sample_name", "DOE^JANE");
-    H5Sclose(scalar);
-    H5Tclose(text);
     H5Gclose(process);
     H5Fclose(file);
     for (int i = 0; i < 4; i++) {
@@ -195,16 +202,7 @@ static void *list(const char *path, size_t *bytes, struct ts_diag *diag)
     struct hdf5_session *session;
     void *answer;
     const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t process = H5Gcreate2(file, "process", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t text = H5Tcopy(H5T_C_S1), scalar = H5Screate(H5S_SCALAR);
-    H5Tset_size(text, 9);
-    const hid_t class = H5Acreate2(process, "NX_class", text, scalar, H5P_DEFAULT, H5P_DEFAULT);
-    H5Awrite(class, text, "NXprocess");
-    H5Aclose(class);
-    H5Dclose(H5Dcreate2(process, "sigma", H5T_STD_I16LE, scalar, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
-    H5Gclose(process);
-    H5Sclose(scalar);
-    H5Tclose(text);
+    H5Gclose(add_process(file));
     add_foreign_datasets(file);
     H5Fclose(file);
     cr_assert_eq(ts_hdf5_session_open(&(struct hdf5_session_options){.path = path}, &session, NULL, diag), TS_OK);

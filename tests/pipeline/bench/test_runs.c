@@ -152,6 +152,19 @@ Test(bench_runs, reports_a_run_that_fails)
     cr_expect_str_empty(names);
 }
 
+/* Devices that work together have rows of their own; their results verify, and the names of their files are plain.
+ * Kernels run in processes of the program, so that none is counted here. */
+Test(bench_runs, several_devices_share_a_run_on_cuda, .timeout = 300)
+{
+    ts_test_begin_cuda();
+    ts_program_run(folder,
+                   RUNS("--job", "B,C", "--runs", "1", "--device", "cuda:0,0", "-o", "keep", "--profile", "--verify"),
+                   &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    cr_expect(strstr(outcome.out, "cuda:0,0"), "%s", outcome.out);
+    cr_expect(is_there("keep/B-deflate-cuda-0-0.svg"));
+}
+
 /* It stops while inputs are made or a chain runs; either way its folder goes with it. */
 Test(bench_runs, removes_its_folder_where_a_signal_ends_it)
 {

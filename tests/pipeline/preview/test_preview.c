@@ -146,6 +146,23 @@ Test(preview, windows)
     free(picture.gray);
 }
 
+/* Without any finite value there is no window, not even one that is given. */
+Test(preview, of_nothing_but_nan_says_so)
+{
+    char path[512];
+    const float values[] = {NAN, INFINITY, NAN, -INFINITY};
+    snprintf(path, sizeof path, "%s/nan.nrrd", folder);
+    FILE *file = fopen(path, "wb");
+    fprintf(file, "NRRD0004\ntype: float\ndimension: 3\nsizes: 2 2 1\nencoding: raw\nendian: little\n"
+                  "space: left-posterior-superior\nspace directions: (1,0,0) (0,1,0) (0,0,1)\n"
+                  "space origin: (0,0,0)\n\n");
+    cr_assert(fwrite(values, sizeof values, 1, file) == 1 && fclose(file) == 0);
+    for (int given = 0; given < 2; given++) {
+        RUN(0, "preview", "nan.nrrd", "-o", "a.png", "--force", "--window", given ? "40/400" : "auto");
+        cr_assert_str_eq(outcome.out, "nan.nrrd axial slice 0: 2 x 2 of 1 x 1 mm, no value that is shown is finite\n");
+    }
+}
+
 Test(preview, planes_and_slices)
 {
     write_volume();

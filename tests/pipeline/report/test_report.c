@@ -199,6 +199,7 @@ Test(report, shows_every_value_of_a_sweep)
     static const char *const texts[][2] = {{"<figcaption>radius 1 pixel: ", "1"},
                                            {"<figcaption>radius 2 pixel: ", "1"},
                                            {"<figcaption>radius 4 pixel: ", "1"},
+                                           {" mm from the first</figcaption>", "3"},
                                            {"<figure ", "3"},
                                            {"The chain sweeps over 3 values of box.radius: 1, 2, 4.", "1"},
                                            {"<h3>3. box[radius=2]</h3>", "1"},
