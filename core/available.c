@@ -2,7 +2,8 @@
  *
  * Linux estimates what is free as MemAvailable in /proc/meminfo: free memory and what caches could give back. A process
  * that takes more than a control group allows is killed, so the limits of its group and of all above it count; caches
- * of files are in their usage, and given back. Where /proc/self/cgroup names a group that is not below the mount, as in
+ * of files are in their usage, and given back. The quota of time of a group counts
+ * as so many processors. Where /proc/self/cgroup names a group that is not below the mount, as in
  * a container, the mount itself is the group.
  */
 #include "core/available.h"
@@ -17,13 +18,12 @@
 
 #include "core/number.h"
 
-/* Where a version of control groups has its files. */
+/* Where a version of control groups has the files of a controller. */
 struct group_files {
-    const char *mount, *limit, *usage, *cache; /* cache: of memory.stat */
+    const char *mount, *controller;    /* controller NULL: version 2, where all have one group */
+    const char *limit, *usage, *cache; /* cache: of memory.stat */
+    int64_t (*left)(const char *folder, const struct group_files *files); /* what one group leaves */
 };
-static const struct group_files versions[] = {
-    {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
-    {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"}};
 
 /* Reads a file of one number. Returns `none` where there is no file, or no number, such as "max". */
 static int64_t read_number(const char *folder, const char *name, int64_t none)
@@ -56,7 +56,7 @@ static int64_t read_cache(const char *folder, const char *name)
     return value;
 }
 
-static int64_t left_in(const char *folder, const struct group_files *files)
+static int64_t memory_left(const char *folder, const struct group_files *files)
 {
     const int64_t limit = read_number(folder, files->limit, INT64_MAX);
     const int64_t usage = read_number(folder, files->usage, 0) - read_cache(folder, files->cache);
@@ -65,20 +65,32 @@ static int64_t left_in(const char *folder, const struct group_files *files)
     return usage <= 0 ? limit : usage < limit ? limit - usage : 1;
 }
 
-/* Writes the group of the process in a version to `group`: the third field of a line of /proc/self/cgroup. */
-static void find_group(const char *root, bool second, char group[PATH_MAX])
+/* Returns true where a list such as "cpu,cpuacct" has this name. */
+static bool has_name(const char *list, const char *name)
+{
+    const size_t length = strlen(name);
+    while (list && (strncmp(list, name, length) != 0 || (list[length] && list[length] != ',')))
+        list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL;
+    return list != NULL;
+}
+
+/* Writes the group of the process to `group`: the third field of the controller's line of /proc/self/cgroup. A line
+ * that has the controller alone is preferred to one that has others beside it. */
+static void find_group(const char *root, const char *controller, char group[PATH_MAX])
 {
     char path[PATH_MAX], line[PATH_MAX + 256];
+    bool found = false;
     *group = '\0';
     snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
     FILE *file = fopen(path, "re");
-    while (file && !*group && fgets(line, sizeof line, file)) {
+    while (file && !found && fgets(line, sizeof line, file)) {
         char *controllers = strchr(line, ':'), *at = controllers ? strchr(controllers + 1, ':') : NULL;
         if (!at)
             continue;
         *at++ = '\0';
         at[strcspn(at, "\n")] = '\0';
-        if (second ? !strncmp(line, "0:", 2) && !controllers[1] : !strcmp(controllers + 1, "memory"))
+        found = controller ? !strcmp(controllers + 1, controller) : !strncmp(line, "0:", 2) && !controllers[1];
+        if (found || (controller && has_name(controllers + 1, controller)))
             snprintf(group, PATH_MAX, "%s", at);
     }
     if (file)
@@ -86,11 +98,11 @@ static void find_group(const char *root, bool second, char group[PATH_MAX])
 }
 
 /* Returns the least that the group and those above it leave. */
-static int64_t left_of(const char *root, const struct group_files *files, bool second)
+static int64_t left_of(const char *root, const struct group_files *files)
 {
     char group[PATH_MAX], folder[2 * PATH_MAX];
     int64_t least = INT64_MAX;
-    find_group(root, second, group);
+    find_group(root, files->controller, group);
     snprintf(folder, sizeof folder, "%s%s", root, files->mount);
     const size_t mount = strlen(folder);
     if (strcmp(group, "/") != 0)
@@ -100,7 +112,7 @@ static int64_t left_of(const char *root, const struct group_files *files, bool s
     for (char *slash = folder + strlen(folder); slash && (size_t)(slash - folder) >= mount;
          slash = strrchr(folder, '/')) {
         *slash = '\0';
-        const int64_t left = left_in(folder, files);
+        const int64_t left = files->left(folder, files);
         least = left < least ? left : least;
     }
     return least;
@@ -108,8 +120,51 @@ static int64_t left_of(const char *root, const struct group_files *files, bool s
 
 int64_t ts_memory_of_groups(const char *root)
 {
-    const int64_t first = left_of(root, &versions[0], false), second = left_of(root, &versions[1], true);
-    return first < second ? first : second;
+    const struct group_files first = {"/sys/fs/cgroup/memory", "memory",
+                                      "memory.limit_in_bytes", "memory.usage_in_bytes",
+                                      "total_inactive_file",   memory_left},
+                             second = {"/sys/fs/cgroup", NULL,       "memory.max", "memory.current",
+                                       "inactive_file",  memory_left};
+    const int64_t one = left_of(root, &first), two = left_of(root, &second);
+    return one < two ? one : two;
+}
+
+/* Returns how many processors a quota of microseconds in each period comes to. */
+static int64_t processors_of(int64_t quota, int64_t period)
+{
+    return quota > 0 && period > 0 ? quota / period + (quota % period > 0) : INT64_MAX;
+}
+
+static int64_t quota_of_first(const char *folder, const struct group_files *files)
+{
+    return processors_of(read_number(folder, files->limit, -1), read_number(folder, files->usage, -1));
+}
+
+/* The file has the quota, or "max", and the period. */
+static int64_t quota_of_second(const char *folder, const struct group_files *files)
+{
+    char path[PATH_MAX];
+    long long quota = -1, period = -1;
+    snprintf(path, sizeof path, "%s/%s", folder, files->limit);
+    FILE *file = fopen(path, "re");
+    const bool read = file && fscanf(file, "%lld %lld", &quota, &period) == 2;
+    if (file)
+        fclose(file);
+    return read ? processors_of(quota, period) : INT64_MAX;
+}
+
+int ts_processors_of_groups(const char *root)
+{
+    const struct group_files all[] = {
+        {"/sys/fs/cgroup/cpu", "cpu", "cpu.cfs_quota_us", "cpu.cfs_period_us", NULL, quota_of_first},
+        {"/sys/fs/cgroup/cpu,cpuacct", "cpu", "cpu.cfs_quota_us", "cpu.cfs_period_us", NULL, quota_of_first},
+        {"/sys/fs/cgroup", NULL, "cpu.max", NULL, NULL, quota_of_second}};
+    int64_t least = INT_MAX;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const int64_t left = left_of(root, &all[i]);
+        least = left < least ? left : least;
+    }
+    return (int)least;
 }
 
 /* Returns a number of the environment, or 0 where it has none of this name. */
@@ -131,10 +186,28 @@ int64_t ts_memory_of_job(void)
     return mebibytes > 0 && mebibytes <= INT64_MAX >> 20 ? mebibytes << 20 : INT64_MAX;
 }
 
+/* A cpu_set_t has 1,024 processors; the kernel refuses a set that is smaller than its own. */
+void ts_processors_set(unsigned char set[AVAILABLE_SET_BYTES])
+{
+    memset(set, 0, AVAILABLE_SET_BYTES);
+    if (sched_getaffinity(0, AVAILABLE_SET_BYTES, (cpu_set_t *)(void *)set) != 0)
+        set[0] = 1;
+}
+
+int ts_processors_of_set(const unsigned char set[AVAILABLE_SET_BYTES])
+{
+    const int quota = ts_processors_of_groups("");
+    int n = 0;
+    for (int i = 0; i < AVAILABLE_SET_BYTES; i++)
+        n += __builtin_popcount(set[i]);
+    return n < 1 ? 1 : n < quota ? n : quota;
+}
+
 int ts_processors(void)
 {
-    cpu_set_t set;
-    const int allowed = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    _Alignas(cpu_set_t) unsigned char set[AVAILABLE_SET_BYTES];
+    ts_processors_set(set);
+    const int allowed = ts_processors_of_set(set);
     const int64_t task = stated("SLURM_CPUS_PER_TASK");
     return task > 0 && task < allowed ? (int)task : allowed;
 }

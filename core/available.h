@@ -17,8 +17,16 @@ int64_t ts_memory_available(void);
 int64_t ts_memory_of_groups(const char *root);
 int64_t ts_memory_of_job(void);
 
-/* Returns how many processors this process may use: those of its affinity, and no more than Slurm gave to the task,
- * which need not be bound to them. */
+/* Returns how many processors this process may use: those of its affinity, no more than its control groups give it time
+ * for, and no more than Slurm gave to the task, which need not be bound to them. */
 int ts_processors(void);
+/* Returns the time that the control groups of a process (versions 1 and 2) leave it, in processors, rounded up;
+ * INT_MAX: no limit. `root` is as above. */
+int ts_processors_of_groups(const char *root);
+/* Writes the affinity as a set of bits; and counts the processors of a set, but no more than the control groups give
+ * time for. So several processes of a machine find what they have together. */
+enum { AVAILABLE_SET_BYTES = 2048 };
+void ts_processors_set(unsigned char set[AVAILABLE_SET_BYTES]);
+int ts_processors_of_set(const unsigned char set[AVAILABLE_SET_BYTES]);
 
 #endif

@@ -7,10 +7,10 @@
  */
 #include "io/source/read_ahead.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/available.h"
 #include "core/thread.h"
 
 enum {
@@ -349,9 +349,7 @@ enum ts_status ts_read_ahead_read(struct read_ahead *reading, int64_t z, int64_t
 
 int ts_read_ahead_processors(void)
 {
-    cpu_set_t cores;
-    const int n = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
-    return n < 1 ? 1 : n;
+    return ts_processors();
 }
 
 enum ts_status ts_read_ahead_start(struct source *source, const struct read_rule *rule, int threads, int64_t ahead,

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/timing.h"
 #include "cuda/device/device.h"
 #include "pipeline/cli/cli.h"
 #include "pipeline/cli/cli_progress.h"
@@ -96,7 +97,7 @@ static bool can_read_again(const struct ts_chain *chain)
  * crashes then ends it, and the launcher ends the others. */
 static void start_cuda(const struct ts_chain *chain)
 {
-    if (ts_ranks().count > 1)
+    if (ts_ranks().begun)
         ts_cuda_start();
     else if (can_read_again(chain))
         ts_cli_signals_start_cuda();
@@ -118,19 +119,34 @@ static enum ts_status take_ranks(struct cli_chain *arguments, struct cli_progres
     arguments->options.user = progress;
     if (ranks.number > 0)
         arguments->options.profile = NULL;
+    if (status == TS_OK)
+        ts_ranks_warn_alone(diag);
     if (status != TS_OK || ranks.count == 1 || !arguments->resume_from)
         return status;
     return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "ranks-resume"},
                          "several ranks cannot start from an earlier result: run without --resume-from, or one rank");
 }
 
-static enum ts_status run_chain(const char *path, struct cli_chain *arguments, struct made *made, struct ts_diag *diag)
+/* The time limit is one of the whole run, of which the start of MPI and searches in the pixels are a part. One that has
+ * passed already lets the run keep one slab, as ever. */
+static void spend_time_limit(struct ts_options *of_run, double began)
+{
+    const double least = 1e-3;
+    if (of_run->time_limit_s <= 0)
+        return;
+    of_run->time_limit_s -= ts_seconds() - began;
+    of_run->time_limit_s = of_run->time_limit_s > least ? of_run->time_limit_s : least;
+}
+
+static enum ts_status run_chain(const char *path, struct cli_chain *arguments, double began, struct made *made,
+                                struct ts_diag *diag)
 {
     enum ts_status status = ts_cli_chain_load(path, &made->chain, diag);
     if (status == TS_OK && ts_plan_may_use_cuda(made->chain, arguments->options.device))
         start_cuda(made->chain);
     if (status == TS_OK)
         status = ts_resume_search(made->chain, &arguments->options, arguments->resume_from, diag);
+    spend_time_limit(&arguments->options, began);
     if (status == TS_OK)
         status = ts_plan_create(made->chain, &arguments->options, &made->plan, diag);
     if (status == TS_OK && arguments->resume_from)
@@ -147,6 +163,7 @@ static enum ts_status run_chain(const char *path, struct cli_chain *arguments, s
 /* Returns the exit code of the run after its messages are printed, which one rank does for all. */
 static int finish_take(struct ts_diag *diag, enum ts_status status, bool json)
 {
+    ts_ranks_hand_notes(diag);
     if (!ts_ranks_speaks()) {
         ts_diag_destroy(diag);
         return (int)status;
@@ -158,6 +175,7 @@ static int finish_take(struct ts_diag *diag, enum ts_status status, bool json)
 
 static int run(char **operands)
 {
+    const double began = ts_seconds();
     struct cli_chain *arguments = &ts_cli_chain;
     if (arguments->view && arguments->resume_from)
         return ts_command_wrong(&ts_cli_run, "'--resume-from' and '--view' do not go together");
@@ -173,7 +191,7 @@ static int run(char **operands)
     arguments->options.rates = ts_rates_path_found();
     enum ts_status status = take_ranks(arguments, &made.progress, diag);
     if (status == TS_OK)
-        status = run_chain(operands[0], arguments, &made, diag);
+        status = run_chain(operands[0], arguments, began, &made, diag);
     status = ts_ranks_agree(status);
     ts_cli_progress_clear(&made.progress);
     const bool sums_up = status == TS_OK && !arguments->quiet && !arguments->json && ts_ranks_speaks();

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "io/file/chunks.h"
+#include "pipeline/plan/plan_chunks.h"
 #include "pipeline/plan/plan_reuse.h"
 
 /* Returns the largest number of bytes that any stage needs for the most slices that it computes in one call. */
@@ -158,10 +159,13 @@ size_t ts_plan_received_bytes(const struct ts_plan *plan)
 #endif
     size_t largest = 0;
     for (int32_t i = 0; plan->n_ranks > 1 && i < plan->n_nodes; i++) {
-        const size_t bytes = ts_slice_bytes(&plan->nodes[i].out);
+        struct plan_chunks chunks;
+        size_t bytes = (size_t)plan->slab_slices * ts_slice_bytes(&plan->nodes[i].out);
+        if (plan->nodes[i].dataset && ts_plan_chunks(plan, i, &chunks))
+            bytes += bytes / chunks.grid.chunk_bytes * (chunks.bound - chunks.grid.chunk_bytes);
         largest = plan->nodes[i].dataset && bytes > largest ? bytes : largest;
     }
-    return largest * (size_t)plan->slab_slices;
+    return largest;
 }
 
 struct ts_image ts_plan_mask(const struct ts_plan *plan, int32_t i)

@@ -210,7 +210,8 @@ bool ts_plan_device_rounds(const struct ts_plan *plan, int32_t node);
 /* Returns the slices of which a slab has a multiple, so that no chunk of an output lies in slabs of two ranks; 1 where
  * that does not matter: a rank that compresses its chunks needs all of their values. */
 int64_t ts_plan_slab_unit(const struct ts_plan *plan);
-/* Returns the bytes of the most of an output that rank 0 receives from others at once; 0 where there is one rank. */
+/* Returns the bytes of the most of an output that rank 0 receives from others at once, and that these send; 0 where
+ * there is one rank. */
 size_t ts_plan_received_bytes(const struct ts_plan *plan);
 /* Returns the node of the last image, as the outputs of other formats than HDF5 write it. */
 int32_t ts_plan_sink_node(const struct ts_plan *plan);

@@ -11,6 +11,7 @@
 #include "core/timing.h"
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/plan/simulation.h"
+#include "pipeline/ranks/ranks.h"
 
 /* Returns the path of a checkpoint beside the output, or NULL where there is no output. */
 static const char *beside_output(const struct ts_plan *plan)
@@ -28,19 +29,20 @@ static void take_budget(struct ts_plan *plan, const struct ts_options *options)
 {
     char path[PATH_MAX];
     long long memory;
-    int threads, writer;
+    int threads, writer, on_host;
+    const int now = ts_ranks().on_host;
     snprintf(path, sizeof path, "%s/" PLAN_CHECKPOINT_RUN, plan->checkpoint.folder);
     FILE *file = fopen(path, "re");
-    const bool read = file && fscanf(file, PLAN_CHECKPOINT_BUDGET, &memory, &threads, &writer) == 3;
+    const bool read = file && fscanf(file, PLAN_CHECKPOINT_BUDGET, &memory, &threads, &writer, &on_host) == 4;
     if (file)
         fclose(file);
-    if (!read || memory <= 0 || threads <= 0 || writer <= 0)
+    if (!read || memory <= 0 || threads <= 0 || writer <= 0 || on_host <= 0)
         return;
     if (options->memory_bytes == 0)
-        plan->budget_bytes = memory;
+        plan->budget_bytes = now > on_host ? memory / now * on_host : memory;
     if (options->threads > 0)
         return;
-    plan->threads = threads;
+    plan->threads = now > on_host && plan->threads < threads ? plan->threads : threads;
     plan->writer_threads = writer;
 }
 

@@ -11,12 +11,14 @@
 #include "pipeline/plan/plan_choose.h"
 #include "pipeline/ranks/ranks.h"
 
+enum { MOST_THREADS = 1024 };
+
 /* Ranks that may use the same processors share them. The writer of rank 0 has them all: it compresses what all ranks of
  * all machines compute, and they wait for it. */
 static void share_processors(struct ts_plan *plan)
 {
-    const int share = ts_ranks().processors;
-    plan->threads = plan->writer_threads = ts_processors();
+    const int share = ts_ranks().processors, all = ts_processors();
+    plan->threads = plan->writer_threads = all < MOST_THREADS ? all : MOST_THREADS;
     if (share > 0 && share < plan->threads)
         plan->threads = share;
 }
@@ -54,7 +56,6 @@ struct ts_options ts_plan_known_options(const struct ts_options *given)
 
 enum ts_status ts_plan_take_options(struct ts_plan *plan, const struct ts_options *options, struct ts_diag *diag)
 {
-    enum { MOST_THREADS = 1024 };
     share_processors(plan);
     if (options->threads > 0)
         plan->threads = plan->writer_threads = options->threads;

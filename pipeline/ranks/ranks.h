@@ -12,6 +12,8 @@
 #ifndef PIPELINE_RANKS_RANKS_H
 #define PIPELINE_RANKS_RANKS_H
 
+#include <stdbool.h>
+
 #include "core/diag.h"
 
 struct ranks {
@@ -19,6 +21,7 @@ struct ranks {
     int on_host;       /* ranks of this machine */
     int local;         /* number of this one among them */
     int processors;    /* of this machine, for each of its ranks; 0 where there is one rank in all */
+    bool begun;        /* MPI runs: this process must not start anew */
 };
 
 /* Starts MPI where the program was built with it and launched by it. The fork server of the sandboxes must run by then.
@@ -27,10 +30,17 @@ enum ts_status ts_ranks_begin(struct ts_diag *diag);
 struct ranks ts_ranks(void);
 /* Ends MPI. Returns the exit code of the rank that speaks, which is that of all. */
 int ts_ranks_end(int code);
-/* Returns true on the rank that prints what happened: the one whose failure ended the run, else rank 0. */
+/* Returns the rank that prints what happened: the one whose failure ended the run, else rank 0. */
+int ts_ranks_speaker(void);
 bool ts_ranks_speaks(void);
+/* Warns (ranks-alone) where a launcher has started several processes, and this one does not know of the others. */
+void ts_ranks_warn_alone(struct ts_diag *diag);
+/* Gives the rank that speaks the warnings and notes of rank 0 that it has not made itself. All ranks call it before
+ * they end. */
+void ts_ranks_hand_notes(struct ts_diag *diag);
 
-/* Waits until all ranks meet. Returns TS_OK where all of them do, else the status of the first one that failed. */
+/* Waits until all ranks meet. Returns TS_OK where all of them do, else the status of the first one that failed, or of
+ * the first that pauses where none failed. */
 enum ts_status ts_ranks_agree(enum ts_status status);
 /* Does the same, and makes each of two numbers the least that any rank has. */
 enum ts_status ts_ranks_least(enum ts_status status, int64_t numbers[2]);

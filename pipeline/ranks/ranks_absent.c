@@ -20,9 +20,9 @@ int ts_ranks_end(int code)
     return code;
 }
 
-bool ts_ranks_speaks(void)
+int ts_ranks_speaker(void)
 {
-    return true;
+    return 0;
 }
 
 enum ts_status ts_ranks_agree(enum ts_status status)

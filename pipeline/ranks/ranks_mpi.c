@@ -12,14 +12,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/available.h"
 #include "pipeline/ranks/ranks.h"
 
 /* A message has at most PIECE_BYTES, since MPI counts in int. */
-enum { PIECE_BYTES = 1 << 30, SHORTEST_SLEEP_NS = 2000, LONGEST_SLEEP_NS = 200000, STATUS_BITS = 8 };
+enum { PIECE_BYTES = 1 << 30, SHORTEST_SLEEP_NS = 2000, LONGEST_SLEEP_NS = 200000, STATUS_BITS = 8, PAUSE_BIT = 48 };
 enum { TAG_READY, TAG_DATA };
 
 static struct ranks ranks = {.count = 1, .on_host = 1};
-static bool begun;
 static MPI_Comm host;   /* the ranks of this machine */
 static int failed = -1; /* rank whose failure ended the run */
 
@@ -32,17 +32,16 @@ static bool is_launched(void)
     return found;
 }
 
-/* Counts the ranks of this machine, and the processors that any of them may use. */
+/* Counts the ranks of this machine, and the processors that any of them may use. A quota is taken for that of all. */
 static void look_at_host(void)
 {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    (void)sched_getaffinity(0, sizeof set, &set);
+    _Alignas(cpu_set_t) unsigned char allowed[AVAILABLE_SET_BYTES];
+    ts_processors_set(allowed);
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
     MPI_Comm_size(host, &ranks.on_host);
     MPI_Comm_rank(host, &ranks.local);
-    MPI_Allreduce(MPI_IN_PLACE, &set, sizeof set, MPI_BYTE, MPI_BOR, host);
-    const int share = CPU_COUNT(&set) / ranks.on_host;
+    MPI_Allreduce(MPI_IN_PLACE, allowed, sizeof allowed, MPI_BYTE, MPI_BOR, host);
+    const int share = ts_processors_of_set(allowed) / ranks.on_host;
     if (ranks.count > 1)
         ranks.processors = share > 1 ? share : 1;
 }
@@ -58,7 +57,7 @@ enum ts_status ts_ranks_begin(struct ts_diag *diag)
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS || provided < MPI_THREAD_FUNNELED)
         return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "ranks-start"},
                              "MPI cannot be started beside threads");
-    begun = true;
+    ranks.begun = true;
     MPI_Comm_rank(MPI_COMM_WORLD, &ranks.number);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks.count);
     look_at_host();
@@ -70,9 +69,9 @@ struct ranks ts_ranks(void)
     return ranks;
 }
 
-bool ts_ranks_speaks(void)
+int ts_ranks_speaker(void)
 {
-    return ranks.number == (failed >= 0 ? failed : 0);
+    return failed >= 0 ? failed : 0;
 }
 
 static void sleep_longer(struct timespec *sleep)
@@ -93,9 +92,9 @@ static void wait_for(MPI_Request *request)
 int ts_ranks_end(int code)
 {
     MPI_Request request;
-    if (!begun)
+    if (!ranks.begun)
         return code;
-    MPI_Ibcast(&code, 1, MPI_INT, failed >= 0 ? failed : 0, MPI_COMM_WORLD, &request);
+    MPI_Ibcast(&code, 1, MPI_INT, ts_ranks_speaker(), MPI_COMM_WORLD, &request);
     wait_for(&request);
     /* A launcher may end the others when one rank ends with an error. So no rank ends before all know this exit code,
      * which no signal of the launcher changes any more. */
@@ -104,14 +103,16 @@ int ts_ranks_end(int code)
     wait_for(&request);
     MPI_Comm_free(&host);
     MPI_Finalize();
-    begun = false;
+    ranks.begun = false;
     return code;
 }
 
 enum ts_status ts_ranks_least(enum ts_status status, int64_t numbers[2])
 {
-    /* The first rank that failed has the least verdict. */
-    const int64_t verdict = status == TS_OK ? INT64_MAX : (int64_t)ranks.number << STATUS_BITS | status;
+    /* The first rank that failed has the least verdict. Whoever only pauses has a greater one: an error must be seen.
+     */
+    const int64_t pause = status == TS_PAUSED ? INT64_C(1) << PAUSE_BIT : 0;
+    const int64_t verdict = status == TS_OK ? INT64_MAX : pause | (int64_t)ranks.number << STATUS_BITS | status;
     int64_t mine[] = {verdict, numbers[0], numbers[1]}, least[3];
     MPI_Request request;
     if (ranks.count == 1 || failed >= 0)
@@ -122,7 +123,7 @@ enum ts_status ts_ranks_least(enum ts_status status, int64_t numbers[2])
     numbers[1] = least[2];
     if (least[0] == INT64_MAX)
         return TS_OK;
-    failed = (int)(least[0] >> STATUS_BITS);
+    failed = (int)((least[0] & ((INT64_C(1) << PAUSE_BIT) - 1)) >> STATUS_BITS);
     return (enum ts_status)(least[0] & ((1 << STATUS_BITS) - 1));
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/memory.h"
 #include "core/thread.h"
+#include "pipeline/plan/plan_chunks.h"
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/ranks/ranks.h"
 #include "pipeline/run/profile.h"
@@ -139,7 +140,7 @@ static enum ts_status allocate_run(struct run *run)
         run->plan->nodes[i].context.diag = run->diag;
         run->plan->nodes[i].context.listener = run->plan->on_event ? &run->listener : NULL;
     }
-    const size_t received = plan->rank == 0 ? ts_plan_received_bytes(plan) : 0;
+    const size_t received = plan->rank == 0 || !plan->cuda ? ts_plan_received_bytes(plan) : 0;
     run->received = received > 0 ? ts_memory_aligned(received) : NULL;
     if (received > 0 && !run->received)
         return ts_diag_no_memory(run->diag, received);
@@ -204,11 +205,10 @@ static enum ts_status start_sources(struct run *run)
 
 static enum ts_status create_output(struct run *run)
 {
-    static const int levels[] = {[CHAIN_DEFLATE] = 1, [CHAIN_STORED] = 0, [CHAIN_SMALL] = 6};
     struct ts_plan *plan = run->plan;
     if (!plan->chain->output.path || plan->rank > 0)
         return ts_run_create_datasets(run, 0);
-    const struct hdf5_options options = {.level = levels[plan->chain->output.compression],
+    const struct hdf5_options options = {.level = ts_plan_level(plan),
                                          .threads = plan->writer_threads,
                                          .force = plan->force,
                                          .trace = plan->trace,

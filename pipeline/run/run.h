@@ -71,7 +71,7 @@ struct run {
     struct sink *sinks[SINK_FORMATS]; /* the outputs of other formats, which take the image of sink_node */
     int n_sinks;                      /* that are opened */
     int32_t sink_node;
-    void *received;       /* slices or chunks of an output, from another rank; NULL where none come */
+    void *received;       /* slices or chunks of an output, from or for another rank; NULL where none come or go */
     int owed;             /* outputs of the slab that leaves, which rank 0 still awaits from this rank */
     bool lost;            /* rank 0 has missed something of them, because another rank has failed */
     uint64_t *sink_valid; /* the bits that the sinks were given, where pixels of their image are invalid; else NULL */
@@ -248,11 +248,6 @@ enum ts_status ts_run_fetch_saved(struct run *run, int32_t node, void *bits, siz
 enum ts_status ts_run_compare_plans(const struct ts_plan *plan, struct ts_diag *diag);
 /* Notes which rank this is, and its device, where a device has failed: equal devices may stand in several machines. */
 void ts_run_name_rank(const struct run *run);
-/* Adds slices to the reduction of an input; `slices` NULL: this rank has none of them in this round. The total of a
- * reduction that is not exact goes from rank to rank with the slabs, so that its sums are those of one process. */
-enum ts_status ts_run_add(struct run *run, int32_t node, int input, const struct ts_image *slices);
-/* Ends a round for this input: the total comes to rank 0. */
-void ts_run_return_total(struct run *run, int32_t node, int input);
 /* At the end of a pass, bring the total of an input to host memory, and give all ranks the total of all. */
 enum ts_status ts_run_collect_total(struct run *run, int32_t node, int input);
 void ts_run_join_totals(struct run *run, int32_t node, int input);
@@ -266,6 +261,9 @@ struct run_chunk {
 enum ts_status ts_run_hand_slices(struct run *run, int32_t node, const struct ts_image *slices, bool last);
 enum ts_status ts_run_hand_chunks(struct run *run, int32_t node, const struct run_chunk *chunks, int64_t n,
                                   const unsigned char *data, bool last);
+/* Hands the slab of an output, which lies in host memory, over: another rank than 0 compresses its whole chunks before
+ * (pipeline/run/run_chunks.c). */
+enum ts_status ts_run_hand_output(struct run *run, int32_t node, const struct ts_image *slices);
 /* Tells rank 0 that this rank has failed with what it still owes. */
 void ts_run_send_failure(struct run *run);
 /* Takes the slab of an output from another rank and hands it to the writer where `status` is TS_OK. Returns what comes

@@ -22,6 +22,7 @@
 #include "io/file/new_folder.h"
 #include "io/file/whole_file.h"
 #include "pipeline/plan/plan_checkpoint.h"
+#include "pipeline/ranks/ranks.h"
 #include "pipeline/run/provenance.h"
 
 /* ---- which run it is ----------------------------------------------------------------------------- */
@@ -80,7 +81,8 @@ static enum ts_status make_folder(struct run *run, const char *path, const char 
         status = ts_whole_file_open(&file, path, false, run->diag);
     if (status != TS_OK)
         return status;
-    fprintf(file.stream, PLAN_CHECKPOINT_BUDGET, (long long)plan->budget_bytes, plan->threads, plan->writer_threads);
+    fprintf(file.stream, PLAN_CHECKPOINT_BUDGET, (long long)plan->budget_bytes, plan->threads, plan->writer_threads,
+            ts_ranks().on_host);
     fputs(identity, file.stream);
     status = ts_whole_file_close(&file, run->diag);
     char *above = status == TS_OK ? ts_file_folder(plan->checkpoint.folder) : NULL;
@@ -180,6 +182,24 @@ bool ts_run_pauses(struct run *run)
 
 /* ---- its end ------------------------------------------------------------------------------------- */
 
+static bool is_slab(const struct dirent *entry)
+{
+    const size_t length = strlen(entry->d_name);
+    return length > 5 && !strcmp(entry->d_name + length - 5, ".slab");
+}
+
+/* Counts the slabs in the folder, which are those of all ranks. */
+static long long count_slabs(const struct run *run)
+{
+    DIR *directory = opendir(run->plan->checkpoint.folder);
+    long long n = 0;
+    for (const struct dirent *entry; directory && (entry = readdir(directory));)
+        n += is_slab(entry);
+    if (directory)
+        closedir(directory);
+    return n;
+}
+
 /* Removes the files of a checkpoint, and the folder where it holds nothing else. run.txt goes last: a folder without it
  * is no checkpoint. */
 static void remove_folder(struct run *run)
@@ -187,11 +207,9 @@ static void remove_folder(struct run *run)
     const char *folder = run->plan->checkpoint.folder;
     DIR *directory = opendir(folder);
     bool removed = directory != NULL;
-    for (const struct dirent *entry; directory && (entry = readdir(directory));) {
-        const size_t length = strlen(entry->d_name);
-        if (length > 5 && !strcmp(entry->d_name + length - 5, ".slab"))
+    for (const struct dirent *entry; directory && (entry = readdir(directory));)
+        if (is_slab(entry))
             removed &= unlinkat(dirfd(directory), entry->d_name, 0) == 0;
-    }
     if (directory) {
         removed = unlinkat(dirfd(directory), PLAN_CHECKPOINT_RUN, 0) == 0 && removed;
         closedir(directory);
@@ -208,7 +226,9 @@ void ts_run_checkpoint_end(struct run *run, enum ts_status status)
     if (!checkpoint)
         return;
     ts_run_end_slab(checkpoint);
-    const long long n_slabs = checkpoint->n_kept + checkpoint->n_loaded;
+    /* This rank speaks for those that have kept a slab where it has not. */
+    const bool used = checkpoint->n_kept + checkpoint->n_loaded > 0 || run->plan->n_ranks > 1;
+    const long long n_slabs = used && status != TS_OK ? count_slabs(run) : 0;
     if (checkpoint->lock >= 0 && status == TS_OK)
         remove_folder(run);
     else if (n_slabs > 0)

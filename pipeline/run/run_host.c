@@ -95,7 +95,7 @@ static enum ts_status host_read(struct run *run, int32_t node, struct ts_image *
 
 static enum ts_status host_write(struct run *run, int32_t node, const struct ts_image *slices)
 {
-    return ts_run_hand_slices(run, node, slices, true);
+    return ts_run_hand_output(run, node, slices);
 }
 
 static enum ts_status host_copy(struct run *run, void *to, const void *from, size_t bytes)

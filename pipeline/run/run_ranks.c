@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Several ranks in one run. Slabs are dealt out to them in turn. In each round every rank computes a slab, all meet,
- * and then exchange what they have: running totals of reductions, and slices of outputs, which rank 0 writes in rising
- * z. So the writer gets what it would get from one process. On the CPU no rank holds back slabs; those of devices leave
- * some rounds later (pipeline/run/run_leave.c).
+ * and rank 0 gets their slices of outputs, which it writes in rising z; totals are joined when a pass ends. So the
+ * writer gets what it would get from one process. On the CPU no rank holds back slabs; those of devices leave some
+ * rounds later (pipeline/run/run_leave.c).
  *
  * Halos are not exchanged. Each rank reads and computes those of its slabs, as one process does that does not keep the
  * images whole.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,12 +84,6 @@ static struct stage_reduced *reduced_of(const struct run *run, int32_t node)
     return run->nodes[node].driver->reduced;
 }
 
-/* Totals of CUDA devices may be joined in any grouping (cuda_reduction.reduce), as those that are exact. */
-static bool joins_at_end(const struct run *run, int32_t node)
-{
-    return run->plan->cuda || run->plan->nodes[node].context.stage->reduction->exact;
-}
-
 /* Returns the bytes of 64-bit counts of which the total consists, where a device ends the reduction itself; else 0. */
 static size_t counts_bytes(const struct run *run, int32_t node, int input)
 {
@@ -108,62 +103,13 @@ static size_t total_bytes(const struct run *run, int32_t node, int input)
     return counts > 0 ? counts : ts_stage_reduced_sum_bytes(reduced_of(run, node), input);
 }
 
-static void send_total(const struct stage_reduced *reduced, int input, size_t bytes, int to)
+static void send_total(const struct stage_reduced *reduced, int input, size_t bytes)
 {
     const void *total = ts_stage_reduced_sum(reduced, input);
     const bool begun = total != NULL;
-    ts_ranks_send(to, &begun, sizeof begun);
+    ts_ranks_send(0, &begun, sizeof begun);
     if (begun)
-        ts_ranks_send(to, total, bytes);
-}
-
-static void receive_total(struct stage_reduced *reduced, int input, int from)
-{
-    bool begun;
-    ts_ranks_receive(from, &begun, sizeof begun);
-    if (begun)
-        ts_ranks_receive(from, ts_stage_reduced_total(reduced, input), ts_stage_reduced_sum_bytes(reduced, input));
-    else
-        ts_stage_reduced_forget(reduced, input);
-}
-
-/* The total of an input that is about to come from the rank before. */
-struct awaited {
-    struct stage_reduced *reduced;
-    int input, from;
-};
-
-static void await(void *user)
-{
-    const struct awaited *awaited = user;
-    receive_total(awaited->reduced, awaited->input, awaited->from);
-}
-
-enum ts_status ts_run_add(struct run *run, int32_t node, int input, const struct ts_image *slices)
-{
-    const struct ts_plan *plan = run->plan;
-    struct awaited awaited = {.input = input, .from = plan->rank - 1};
-    if (plan->n_ranks == 1 || joins_at_end(run, node))
-        return slices ? ts_driver_add(run->nodes[node].driver, input, slices) : TS_OK;
-    awaited.reduced = reduced_of(run, node);
-    if (slices)
-        ts_stage_reduced_add_after(awaited.reduced, input, slices, plan->rank > 0 ? await : NULL, &awaited);
-    else if (plan->rank > 0)
-        await(&awaited);
-    if (plan->rank + 1 < plan->n_ranks)
-        send_total(awaited.reduced, input, ts_stage_reduced_sum_bytes(awaited.reduced, input), plan->rank + 1);
-    return TS_OK;
-}
-
-void ts_run_return_total(struct run *run, int32_t node, int input)
-{
-    const int last = run->plan->n_ranks - 1;
-    if (last == 0 || joins_at_end(run, node))
-        return;
-    if (run->plan->rank == last)
-        send_total(reduced_of(run, node), input, total_bytes(run, node, input), 0);
-    else if (run->plan->rank == 0)
-        receive_total(reduced_of(run, node), input, last);
+        ts_ranks_send(0, total, bytes);
 }
 
 /* Adds counts up: `to` is the total of this rank, where it has any. */
@@ -175,12 +121,17 @@ static void join_counts(struct stage_reduced *reduced, int input, const uint64_t
         total[i] = begun ? total[i] + counts[i] : counts[i];
 }
 
-/* Rank 0 joins the totals of the others to its own, which may come in any grouping. */
+/* Rank 0 joins the totals of the others to its own. Each rank has reduced every n-th slab, so that the bytes are those
+ * of one process only where merging in any grouping gives the same bytes: as on CUDA devices (cuda_reduction.reduce),
+ * and in reductions of the CPU that are exact, as all are today. Float sums would have to go from rank to rank in
+ * rising z.
+ */
 static void join_all(struct run *run, int32_t node, int input, size_t bytes)
 {
     struct stage_reduced *reduced = reduced_of(run, node);
+    assert(run->plan->cuda || run->plan->nodes[node].context.stage->reduction->exact);
     if (run->plan->rank > 0)
-        send_total(reduced, input, bytes, 0);
+        send_total(reduced, input, bytes);
     for (int from = 1; run->plan->rank == 0 && from < run->plan->n_ranks; from++) {
         void *total = ts_stage_reduced_spare(reduced);
         bool begun;
@@ -227,8 +178,7 @@ void ts_run_join_totals(struct run *run, int32_t node, int input)
     if (run->plan->n_ranks == 1)
         return;
     const size_t bytes = total_bytes(run, node, input);
-    if (joins_at_end(run, node))
-        join_all(run, node, input, bytes);
+    join_all(run, node, input, bytes);
     bool begun = ts_stage_reduced_sum(reduced, input) != NULL;
     ts_ranks_share(&begun, sizeof begun);
     if (begun)
@@ -242,7 +192,7 @@ void ts_run_join_totals(struct run *run, int32_t node, int input)
 
 /* This goes to rank 0 before the slices or chunks of an output. */
 struct message {
-    int64_t slices, chunks;
+    int64_t z_first, slices, chunks;
     uint64_t bytes;
     int32_t last, failed; /* failed: the rank has failed, and nothing follows */
     struct run_chunk places[RUN_CHUNKS];
@@ -258,7 +208,8 @@ static void send_part(struct run *run, const struct message *message, const void
 
 enum ts_status ts_run_hand_slices(struct run *run, int32_t node, const struct ts_image *slices, bool last)
 {
-    const struct message message = {.slices = slices->axes[0].n, .bytes = ts_image_bytes(slices), .last = last};
+    const struct message message = {
+        .z_first = slices->z_first, .slices = slices->axes[0].n, .bytes = ts_image_bytes(slices), .last = last};
     if (run->plan->rank == 0)
         return ts_run_put(run, node, slices);
     send_part(run, &message, slices->data);
@@ -310,11 +261,11 @@ enum ts_status ts_run_receive(struct run *run, int from, int32_t node, const str
             ts_ranks_receive(from, run->received, message.bytes);
         run->lost |= message.failed;
         part.axes[0].n = message.slices;
+        part.z_first = message.z_first;
         if (status == TS_OK && !run->lost && message.chunks > 0)
             status = put_chunks(run, node, message.places, message.chunks, run->received);
         else if (status == TS_OK && !run->lost)
             status = ts_run_put(run, node, &part);
-        part.z_first += message.slices;
     }
     return status;
 }

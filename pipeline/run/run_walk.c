@@ -131,38 +131,34 @@ static enum ts_status compute_node(struct run *run, int32_t i)
 }
 
 /* Returns true where this input is reduced in this pass, and has the domain's slices. Narrows [*z, *past) to those that
- * the reduction looks at, unless they are NULL; *z == *past: it looks at none of these. */
+ * the reduction looks at; *z == *past: it looks at none of these. */
 static bool reduces(const struct run *run, int32_t i, int input, int32_t domain, int64_t *z, int64_t *past)
 {
     const struct ts_plan *plan = run->plan;
     const int32_t from = plan->nodes[i].inputs[input];
     if (from < 0 || plan->nodes[from].domain != domain || !ts_plan_reduces(plan, run->pass, i, input))
         return false;
-    if (z && *z < *past && !ts_plan_looks_at(plan, i, input, z, past))
+    if (*z < *past && !ts_plan_looks_at(plan, i, input, z, past))
         *past = *z;
     return true;
 }
 
-/* Adds the slab to the reductions of a stage: together with the other ranks, or alone. */
-static enum ts_status add_slices(struct run *run, int32_t i, int32_t domain, int64_t z, int64_t n, bool alone)
+/* Adds the slab to the reductions of a stage. */
+static enum ts_status add_slices(struct run *run, int32_t i, int32_t domain, int64_t z, int64_t n)
 {
     struct ts_image slices[STAGE_INPUTS];
     struct call call;
     enum ts_status status = TS_OK;
     for (int input = 0; status == TS_OK && input < STAGE_INPUTS; input++) {
         int64_t first = z, past = z + n;
-        if (!reduces(run, i, input, domain, &first, &past))
+        if (!reduces(run, i, input, domain, &first, &past) || first == past)
             continue;
-        if (first == past) {
-            status = alone ? TS_OK : ts_run_add(run, i, input, NULL);
-            continue;
-        }
         views_of(run, i, input, first, past - first, slices);
         status = ts_run_bring_total(run, i, input);
         if (status == TS_OK)
             status = begin_call(run, i, &call);
         if (status == TS_OK)
-            status = alone ? ts_driver_add(run->nodes[i].driver, input, slices) : ts_run_add(run, i, input, slices);
+            status = ts_driver_add(run->nodes[i].driver, input, slices);
         status = end_call(run, &call, &slices[0], status);
     }
     return status;
@@ -192,11 +188,7 @@ static enum ts_status reduce_slab(struct run *run, int32_t domain, int64_t z, in
     const struct ts_plan *plan = run->plan;
     enum ts_status status = TS_OK;
     for (int32_t i = plan->n_sources; status == TS_OK && i < plan->n_nodes; i++)
-        status = add_slices(run, i, domain, z, n, false);
-    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
-        for (int input = 0; input < STAGE_INPUTS; input++)
-            if (reduces(run, i, input, domain, NULL, NULL))
-                ts_run_return_total(run, i, input);
+        status = add_slices(run, i, domain, z, n);
     return status;
 }
 
@@ -213,7 +205,7 @@ static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int
         if (!reduction || reduction->feeds_map || reduction->finds_axes || nodes[i].rounds != 1 ||
             nodes[i].domain != domain || !ts_plan_reduces(run->plan, run->pass, i, 0))
             continue;
-        enum ts_status cause = add_slices(run, i, domain, z, n, true);
+        enum ts_status cause = add_slices(run, i, domain, z, n);
         if (cause == TS_OK)
             cause = ts_run_finish_here(run, i);
         if (cause == TS_OK)

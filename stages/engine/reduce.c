@@ -212,17 +212,13 @@ void ts_stage_reduced_join(struct stage_reduced *reduced, int input, const void 
     reduced->begun[input] = true;
 }
 
-void ts_stage_reduced_add_after(struct stage_reduced *reduced, int input, const struct ts_image *slab,
-                                void (*await)(void *user), void *user)
+void ts_stage_reduced_add(struct stage_reduced *reduced, int input, const struct ts_image *slab)
 {
     const struct stage_context *context = volume_context(reduced);
     const struct stage_reduction *reduction = context->stage->reduction;
     const int64_t n = slab->axes[0].n;
-    if (reduction->partial_bytes(context, input) == 0) {
-        if (await)
-            await(user);
+    if (reduction->partial_bytes(context, input) == 0)
         return;
-    }
     for (int64_t done = 0; done < n;) {
         /* Exact merging: each slot gets a contiguous group of slices. Else, and where slices are packed, each slot gets
          * one slice, again and again. */
@@ -235,17 +231,10 @@ void ts_stage_reduced_add_after(struct stage_reduced *reduced, int input, const 
             take_slices(reduced, context, input, slab, first, end - first, group, slices);
             reduction->reduce(context, input, slices, slot(reduced, group));
         }
-        if (done == 0 && await)
-            await(user);
         for (int64_t group = 0; group < groups; group++)
             ts_stage_reduced_join(reduced, input, slot(reduced, group));
         done += taken;
     }
-}
-
-void ts_stage_reduced_add(struct stage_reduced *reduced, int input, const struct ts_image *slab)
-{
-    ts_stage_reduced_add_after(reduced, input, slab, NULL, NULL);
 }
 
 const void *ts_stage_reduced_sum(const struct stage_reduced *reduced, int input)

@@ -44,11 +44,6 @@ void ts_stage_reduced_forget(struct stage_reduced *reduced, int input);
  * ts_stage_reduced_spare returns, which ts_stage_reduced_add overwrites. */
 void ts_stage_reduced_join(struct stage_reduced *reduced, int input, const void *total);
 void *ts_stage_reduced_spare(const struct stage_reduced *reduced);
-/* Does what ts_stage_reduced_add does. Once the slices are reduced, and before they are merged, it calls await(), which
- * brings the total of the slices before them (ts_stage_reduced_total): these may be reduced meanwhile. NULL: it calls
- * nothing. */
-void ts_stage_reduced_add_after(struct stage_reduced *reduced, int input, const struct ts_image *slab,
-                                void (*await)(void *user), void *user);
 
 /* ---- slice by slice -------------------------------------------------------------------------- */
 

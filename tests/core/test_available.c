@@ -4,6 +4,7 @@
  * environment of a Slurm step.
  */
 #include <criterion/criterion.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,6 +83,51 @@ Test(available, group_that_is_not_below_the_mount)
     cr_assert_eq(ts_memory_of_groups(root), 1, "a group that is full has hardly anything left");
 }
 
+/* Each period of 100 ms gives 150 ms of time: two processors, of which one is idle half of it. */
+Test(available, quota_of_time_in_the_second_version)
+{
+    cr_assert_eq(ts_processors_of_groups(root), INT_MAX);
+    put("proc/self/cgroup", "0::/slurm/job_7\n");
+    put("sys/fs/cgroup/slurm/job_7/cpu.max", "max 100000\n");
+    cr_assert_eq(ts_processors_of_groups(root), INT_MAX);
+    put("sys/fs/cgroup/slurm/cpu.max", "150000 100000\n");
+    cr_assert_eq(ts_processors_of_groups(root), 2);
+    put("sys/fs/cgroup/slurm/job_7/cpu.max", "50000 100000\n");
+    cr_assert_eq(ts_processors_of_groups(root), 1);
+    put("sys/fs/cgroup/slurm/job_7/cpu.max", "nonsense\n");
+    cr_assert_eq(ts_processors_of_groups(root), 2);
+    put("sys/fs/cgroup/slurm/cpu.max", "-5 0\n");
+    cr_assert_eq(ts_processors_of_groups(root), INT_MAX);
+}
+
+Test(available, quota_of_time_in_the_first_version)
+{
+    put("proc/self/cgroup", "9:cpuset:/other\n4:cpuacct,cpu:/docker/1234\n5:memory:/elsewhere\n");
+    put("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+    put("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+    cr_assert_eq(ts_processors_of_groups(root), INT_MAX);
+    put("sys/fs/cgroup/cpu/docker/1234/cpu.cfs_quota_us", "400000\n");
+    put("sys/fs/cgroup/cpu/docker/1234/cpu.cfs_period_us", "100000\n");
+    put("sys/fs/cgroup/cpuset/other/cpu.cfs_quota_us", "1\n");
+    cr_assert_eq(ts_processors_of_groups(root), 4);
+    /* A mount may have the names of both controllers that it is for. */
+    put("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "300000\n");
+    put("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n");
+    cr_assert_eq(ts_processors_of_groups(root), 3);
+}
+
+/* The last of 16,384 processors counts, of which a cpu_set_t has 1,024. */
+Test(available, processors_of_a_large_set)
+{
+    unsigned char set[AVAILABLE_SET_BYTES] = {0};
+    const int quota = ts_processors_of_groups("");
+    cr_assert_eq(ts_processors_of_set(set), 1, "there is one at least");
+    memset(set, 0xFF, sizeof set);
+    cr_assert_eq(ts_processors_of_set(set), quota < 8 * AVAILABLE_SET_BYTES ? quota : 8 * AVAILABLE_SET_BYTES);
+    memset(set, 0, sizeof set - 1);
+    cr_assert_eq(ts_processors_of_set(set), quota < 8 ? quota : 8);
+}
+
 Test(available, job_of_slurm)
 {
     unsetenv("SLURM_MEM_PER_NODE");
@@ -104,10 +150,11 @@ Test(available, processors_of_a_task)
 {
     cpu_set_t one, all;
     cr_assert_eq(sched_getaffinity(0, sizeof all, &all), 0);
+    const int quota = ts_processors_of_groups(""), most = CPU_COUNT(&all) < quota ? CPU_COUNT(&all) : quota;
     unsetenv("SLURM_CPUS_PER_TASK");
-    cr_assert_eq(ts_processors(), CPU_COUNT(&all));
+    cr_assert_eq(ts_processors(), most);
     setenv("SLURM_CPUS_PER_TASK", "100000", 1);
-    cr_assert_eq(ts_processors(), CPU_COUNT(&all));
+    cr_assert_eq(ts_processors(), most);
     setenv("SLURM_CPUS_PER_TASK", "1", 1);
     cr_assert_eq(ts_processors(), 1);
     unsetenv("SLURM_CPUS_PER_TASK");

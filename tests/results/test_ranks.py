@@ -470,6 +470,85 @@ def events(folder):
     assert found.count("started") == 1 and found.count("finished") == 1, found
 
 
+# ---- what a rank says for all ------------------------------------------------------------------------
+
+def pause_beside(folder, chain):
+    """Runs a chain in two ranks. Rank 1 starts so late that the time limit of rank 0 has passed then: rank 0 pauses behind its first slab."""
+    run_it = [PROGRAM, "run", chain, "-o", os.path.join(folder, "out.h5"), "--resume", "--quiet", "--threads", "1", *SEVERAL]
+    late = ["sh", "-c", 'sleep 2; exec "$@"', "sh"]
+    return end(subprocess.Popen([*MPIRUN, "-n", "1", *run_it, "--time-limit", "1", ":", "-n", "1", *late, *run_it], cwd=INPUTS, env=ENVIRONMENT,
+                                text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+
+
+@test
+def a_pause_speaks_for_the_slabs_of_all(folder):
+    """A time limit is one of the whole command, and the note counts the slabs that every rank has kept."""
+    make_inputs()
+    write_nifti(os.path.join(INPUTS, "volumes.nii"), 3, 6, 9, 9, lambda v, z, i: 1.0 + i)
+    code, out, err = pause_beside(folder, "nifti volumes.nii | radon views=12 | fbp | hdf5 x.h5")
+    n = len([name for name in os.listdir(os.path.join(folder, "out.h5.checkpoint")) if name.endswith(".slab")])
+    assert code == 75 and (n == 3 or CUDA) and f"{n} slabs are kept in" in err and err.count(" kept in ") == 1, f"exit {code}, {n} slabs\n{out}{err}"
+
+
+@test
+def an_error_wins_over_a_pause(folder):
+    """Rank 0 pauses where rank 1 finds a value that is no number. The error is reported, and so are the notes of rank 0."""
+    if CUDA:
+        raise Skip("a slab has whole chunks on a GPU, so that rank 1 has none of a small image")
+    make_inputs()
+    write_nifti(os.path.join(INPUTS, "late.nii"), 3, 6, 9, 9, lambda v, z, i: float("nan") if (v, z, i) == (1, 5, 5) else 1.0 + i)
+    code, out, err = pause_beside(folder, "nifti late.nii | radon views=12 | fbp | hdf5 x.h5")
+    assert code in (1, 3) and err.count("error:") == 1, f"exit {code}\n{out}{err}"
+    assert err.count("[checkpoint-none]") == 1 and err.count("2 slabs are kept in") == 1, err
+
+
+@test
+def a_checkpoint_of_fewer_ranks(folder):
+    """Four ranks of a machine go on with the memory of the two that they share it in place of; as many have what these had."""
+    make_inputs()
+    write_nifti(os.path.join(INPUTS, "volumes.nii"), 3, 6, 9, 9, lambda v, z, i: 1.0 + i)
+    chain = "nifti volumes.nii | radon views=12 | fbp | hdf5 x.h5"
+    one, out = os.path.join(folder, "one.h5"), os.path.join(folder, "out.h5")
+    run("run", chain, "-o", one, "--quiet", *ONE, cwd=INPUTS)
+    for n in (2, 4):
+        pause_beside(folder, chain)
+        with open(out + ".checkpoint/run.txt", encoding="utf-8") as file:
+            first = file.readline()
+        memory, on_host = int(first.split()[1].rstrip(",")), int(first.split()[-1])
+        assert on_host == 2, first
+        profile = os.path.join(folder, f"profile-{n}")
+        ranks_run(n, "run", chain, "-o", out, "--resume", "--quiet", "--profile", profile, *SEVERAL)
+        with open(profile + ".json", encoding="utf-8") as file:
+            budget = int(file.read().split('"budget":')[1].split(",")[0].split("}")[0])
+        assert budget == (memory if n == 2 else memory // 4 * 2), f"{n} ranks have {budget} of {memory} bytes"
+        assert digest(out) == digest(one)
+        os.remove(out)
+
+
+@test
+def chunks(folder):
+    """Ranks compress the chunks that lie whole in their slabs: chunks of several slices, several chunks of a slice, and odd ends."""
+    make_inputs()
+    for name, shape in (("deep", (150, 260, 130)), ("wide", (3, 2048, 1536)), ("odd", (2, 1999, 1601))):
+        write_nifti(os.path.join(INPUTS, name + ".nii"), 1, *shape, lambda v, z, i: (i * 7919 + z * 31) % 1009 / 8)
+        for level in ("deflate", "small"):
+            compare(os.path.join(folder, name + level), f"nifti {name}.nii | box radius=1 | hdf5 x.h5 compression={level}", "out.h5",
+                    "--threads", "2", ranks=(2, 3))
+
+
+@test
+def alone(folder):
+    """Processes that do not know of each other say so, and one of them gives the output its name."""
+    make_inputs()
+    environment = dict(ENVIRONMENT, OMPI_COMM_WORLD_SIZE="3")  # the variables that start MPI are missing
+    arguments = [PROGRAM, "run", "dicom small | box radius=1 | hdf5 x.h5", "-o", os.path.join(folder, "out.h5"), "--quiet"]
+    ended = [end(process) for process in [subprocess.Popen(arguments, cwd=INPUTS, env=environment, text=True, stdout=subprocess.PIPE,
+                                                           stderr=subprocess.PIPE) for _ in range(3)]]
+    assert sorted(code for code, _, _ in ended) == [0, 1, 1], ended
+    for code, _, err in ended:
+        assert "3 processes" in err and err.count("[ranks-alone]") == 1 and ("[output-exists]" in err) == (code == 1), err
+
+
 try:
     if SANITIZED:
         know_leaks_of_mpi()

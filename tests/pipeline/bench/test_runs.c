@@ -14,6 +14,7 @@
 
 #include "tests/support/program.h"
 #include "tests/support/support.h"
+#include "tests/support/test_device.h"
 
 #define RUNS(...) ((const char *const[]){"bench", "runs", "--smaller", "64", __VA_ARGS__, NULL})
 

@@ -93,6 +93,22 @@ Test(scale, ranks_that_share_processors_take_longer)
     expect(&two, PREDICT_COMPRESS, 2);
 }
 
+/* Each slice is a chunk: rank 1 compresses those of its slab itself, with one thread, and they travel compressed. */
+Test(scale, ranks_compress_whole_chunks)
+{
+    clear();
+    const struct ts_options options = {.device = "cpu", .threads = 2};
+    image = ts_test_image(4, 1536, 1536, TS_U16, VALUES_RANDOM, 1);
+    memory_chain_init(&memory, &image, NULL, "out.h5");
+    memory_chain_add(&memory, "box radius=1", NULL);
+    diag = ts_diag_create();
+    plan = ts_test_plan(&memory, &options);
+    const double half = 2. * 1536 * 1536 * 2;
+    const struct prediction two = predict_two((struct predict_links){2, 1, 0, INFINITY, 1024, 1});
+    cr_assert_float_eq(two.parts[PREDICT_COMPRESS].seconds, half / 1024 + half / 2048, 1e-6);
+    cr_assert_float_eq(two.parts[PREDICT_GATHER].seconds, .4 * half / 1024, 1e-6);
+}
+
 static struct machine machine_of(int64_t nodes, int64_t cores, int64_t ranks, int64_t gpus)
 {
     return (struct machine){.nodes = nodes,

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What one rank tells the user for all, and what a process says that should be one of several and is alone.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/number.h"
+#include "pipeline/ranks/ranks.h"
+
+bool ts_ranks_speaks(void)
+{
+    return ts_ranks().number == ts_ranks_speaker();
+}
+
+/* ---- alone --------------------------------------------------------------------------------------- */
+
+/* Returns how many processes a launcher has started beside one another, this one included. The first variable that is
+ * set decides: a launcher inside a step of Slurm leaves that step's number standing. */
+static int64_t count_launched(void)
+{
+    static const char *const variables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+    int64_t n;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *text = getenv(variables[i]);
+        if (text && !ts_number_integer(text, &n))
+            return n;
+    }
+    const char *rank = getenv("PMIX_RANK"); /* PMIx has a variable for the number of a process alone */
+    return rank && !ts_number_integer(rank, &n) && n > 0 ? n + 1 : 1;
+}
+
+void ts_ranks_warn_alone(struct ts_diag *diag)
+{
+    const int64_t n = count_launched();
+    if (ts_ranks().count > 1 || n <= 1)
+        return;
+    ts_diag_warning(diag, &(struct diag_site){.code = "ranks-alone"},
+                    "a launcher has started at least %lld processes, and this one does not know of the others: each "
+                    "that runs this chain computes all of it",
+                    (long long)n);
+    ts_diag_hint(diag, "build with -DTOMOSTAGE_MPI=ON and the launcher's MPI to share one run; runs of their own need "
+                       "an output each");
+}
+
+/* ---- the notes of rank 0 --------------------------------------------------------------------------- */
+
+/* A record on its way. An empty text stands for none. */
+struct passed {
+    int severity; /* LAST: no record, and none follows */
+    struct ts_span span;
+    char code[64], stage[256], message[4096], hint[4096];
+};
+enum { LAST = -1 };
+
+static void put_text(char *to, size_t size, const char *text)
+{
+    snprintf(to, size, "%s", text ? text : "");
+}
+
+static void send_notes(const struct ts_diag *diag, int to)
+{
+    struct passed passed;
+    for (size_t i = 0; i < ts_diag_count(diag); i++) {
+        const struct ts_diag_record *record = ts_diag_get(diag, i);
+        memset(&passed, 0, sizeof passed);
+        passed.severity = (int)record->severity;
+        passed.span = record->span;
+        put_text(passed.code, sizeof passed.code, record->code);
+        put_text(passed.stage, sizeof passed.stage, record->stage);
+        put_text(passed.message, sizeof passed.message, record->message);
+        put_text(passed.hint, sizeof passed.hint, record->hint);
+        if (record->severity != TS_ERROR)
+            ts_ranks_send(to, &passed, sizeof passed);
+    }
+    memset(&passed, 0, sizeof passed);
+    passed.severity = LAST;
+    ts_ranks_send(to, &passed, sizeof passed);
+}
+
+static bool has_record(const struct ts_diag *diag, const struct passed *passed)
+{
+    bool found = false;
+    for (size_t i = 0; !found && i < ts_diag_count(diag); i++) {
+        const struct ts_diag_record *record = ts_diag_get(diag, i);
+        found = !strcmp(record->code ? record->code : "", passed->code) && !strcmp(record->message, passed->message);
+    }
+    return found;
+}
+
+static void take_note(struct ts_diag *diag, const struct passed *passed)
+{
+    const struct diag_site site = {
+        .code = passed->code, .span = passed->span, .stage = *passed->stage ? passed->stage : NULL};
+    if (has_record(diag, passed))
+        return;
+    if (passed->severity == TS_WARNING)
+        ts_diag_warning(diag, &site, "%s", passed->message);
+    else
+        ts_diag_note(diag, &site, "%s", passed->message);
+    if (*passed->hint)
+        ts_diag_hint(diag, "%s", passed->hint);
+}
+
+void ts_ranks_hand_notes(struct ts_diag *diag)
+{
+    const int speaker = ts_ranks_speaker();
+    struct passed passed = {.severity = TS_NOTE};
+    if (speaker > 0 && ts_ranks().number == 0)
+        send_notes(diag, speaker);
+    while (speaker > 0 && ts_ranks().number == speaker && passed.severity != LAST) {
+        ts_ranks_receive(0, &passed, sizeof passed);
+        if (passed.severity != LAST)
+            take_note(diag, &passed);
+    }
+}
