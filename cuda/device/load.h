@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CUDA loads a kernel at its first launch, and waits for the device's work before it: a slab would go to its device only
- * when the slab before it is done. What runs behind a stage that takes long is loaded by this, before the first slab.
+ * CUDA loads a kernel at its first launch, and waits for the device's work before it: a slab would go to its device
+ * only when the slab before it is done. What runs behind a stage that takes long is loaded by this, before the first
+ * slab.
  */
 #ifndef CUDA_DEVICE_LOAD_H
 #define CUDA_DEVICE_LOAD_H
