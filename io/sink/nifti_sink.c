@@ -62,6 +62,18 @@ static void name_sweep(const struct ts_axis *values, struct nifti_header *header
     header->pixdim[4] = even ? step : 1;
 }
 
+/* Returns the length of the step from slice to slice in mm where it is not known: a single slice is as thick as the
+ * input states, else 1 mm. */
+static double thickness(const struct sink_request *request)
+{
+    const struct source_attribute *stated = ts_sink_fact(request, "slice_thickness");
+    double number;
+    return stated && stated->numbers && ts_sink_holds(request, stated) && ts_sink_number(request, stated, 0, &number) &&
+                   number > 0
+               ? number
+               : 1;
+}
+
 static void make_header(const struct nifti_file *file, struct nifti_header *header)
 {
     const struct sink *sink = &file->sink;
@@ -99,6 +111,9 @@ static void make_header(const struct nifti_file *file, struct nifti_header *head
         return;
     }
     ts_sink_transform(image, rows);
+    const double length = image->axes[0].spacing > 0 ? 1 : thickness(&sink->request);
+    for (int i = 0; i < 3; i++)
+        rows[i][2] *= length;
     for (int d = 0; d < 4; d++) {
         rows[0][d] = 0 - rows[0][d]; /* a zero keeps its sign */
         rows[1][d] = 0 - rows[1][d];

@@ -8,6 +8,7 @@ import subprocess
 import h5py
 import nibabel
 import numpy as np
+import pydicom
 import tifffile
 
 from harness import DATA, Skip, need_data, run, test
@@ -28,6 +29,26 @@ def nifti_of_a_phantom(folder):
     run("run", f"result {folder}/a.h5 | invert | hdf5 {folder}/c.h5")
     (data, lps), (expected, expected_lps) = result(f"{folder}/b.h5"), result(f"{folder}/c.h5")
     assert np.array_equal(data, expected) and np.allclose(lps, expected_lps, rtol=0, atol=1e-4)
+
+
+@test
+def a_single_slice_is_as_thick_as_its_header_says(folder):
+    """Its distance from another one is not known, and the third step of a NIfTI file cannot be 0."""
+    phantom(folder)
+    path = f"{folder}/in/{sorted(os.listdir(f'{folder}/in'))[3]}"
+    os.makedirs(f"{folder}/one")
+    for thickness, step in (4.5, 4.5), (None, 1):
+        file = pydicom.dcmread(path)
+        file.SliceThickness = thickness
+        file.save_as(f"{folder}/one/one.dcm")
+        run("run", f"dicom {folder}/one | nifti {folder}/one.nii", "--force")
+        affine = nibabel.load(f"{folder}/one.nii").affine
+        assert np.allclose(affine[:3, 2], [0, 0, step]) and nibabel.load(f"{folder}/one.nii").header["pixdim"][3] == step
+        assert np.allclose(TO_RAS[:3, :3] @ affine[:3, 3], np.array(file.ImagePositionPatient, float))
+        if shutil.which("dcm2niix") and thickness:
+            subprocess.run(["dcm2niix", "-z", "n", "-b", "n", "-f", "peer", "-o", folder, f"{folder}/one"],
+                           check=True, stdout=subprocess.DEVNULL)
+            assert np.allclose(nibabel.load(f"{folder}/peer.nii").affine[:3, 2], affine[:3, 2])
 
 
 @test
