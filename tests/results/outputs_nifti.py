@@ -45,6 +45,9 @@ def a_single_slice_is_as_thick_as_its_header_says(folder):
         affine = nibabel.load(f"{folder}/one.nii").affine
         assert np.allclose(affine[:3, 2], [0, 0, step]) and nibabel.load(f"{folder}/one.nii").header["pixdim"][3] == step
         assert np.allclose(TO_RAS[:3, :3] @ affine[:3, 3], np.array(file.ImagePositionPatient, float))
+        # A mask that was made on the file goes with the slice.
+        run("run", f"dicom {folder}/one | threshold method=otsu | nifti {folder}/mask.nii", "--force")
+        run("run", f"dicom {folder}/one | input m mask {folder}/mask.nii | statistics mask=m | save name=same | nifti {folder}/same.nii", "--force")
         if shutil.which("dcm2niix") and thickness:
             subprocess.run(["dcm2niix", "-z", "n", "-b", "n", "-f", "peer", "-o", folder, f"{folder}/one"],
                            check=True, stdout=subprocess.DEVNULL)
