@@ -55,6 +55,18 @@ def a_single_slice_is_as_thick_as_its_header_says(folder):
 
 
 @test
+def a_mask_of_an_earlier_run_is_warned_of(folder):
+    chain = phantom(folder)
+    region = f"{chain} | threshold above=0 name=m | apply_mask input=input mask=m | nifti {folder}/a.nii"
+    assert "[output-beside-stays]" not in run("run", region).stderr + run("run", region, "--force").stderr
+    open(f"{folder}/a.bval", "w").close()
+    done = run("run", f"{chain} | nifti {folder}/a.nii", "--force")
+    for name in "a_mask.nii", "a.bval":
+        assert f"{name}' is there from before" in done.stderr and os.path.exists(f"{folder}/{name}")
+    assert done.stderr.count("[output-beside-stays]") == 2
+
+
+@test
 def nifti_of_a_sweep_is_no_series_by_time(folder):
     """The fourth axis has no unit of time, and its name and even values; nibabel sees them."""
     chain = phantom(folder)
