@@ -116,6 +116,20 @@ def a_folder_that_is_read_is_not_replaced(folder):
 
 
 @test
+def a_profile_takes_no_name_of_an_output(folder):
+    """NAME.json stands beside NAME.nii, and is a file of a profile NAME."""
+    chain = phantom(folder)
+    for output in f"nifti {folder}/a.nii", f"nifti {folder}/./a.nii.gz", f"hdf5 {folder}/r.h5 | nifti {folder}/a.nii", f"png {folder}/a.svg/":
+        done = run("run", f"{chain} | {output}", "--profile", f"{folder}/a", expect=2)
+        assert "[output-collides]" in done.stderr and "profile" in done.stderr
+    assert os.listdir(folder) == ["in"]
+    run("run", f"{chain} | nifti {folder}/a.nii", "--profile", f"{folder}/b")
+    assert sorted(os.listdir(folder)) == ["a.json", "a.nii", "b.json", "b.svg", "in"]
+    with open(f"{folder}/a.json", encoding="utf-8") as file:
+        assert json.load(file)["Modality"] == "CT"
+
+
+@test
 def a_full_disk_leaves_nothing(folder):
     """A limit on the size of files makes writing fail, as a full disk does."""
     chain = phantom(folder)
