@@ -46,10 +46,11 @@ static bool same_padding(const struct dicom_image *a, const struct dicom_image *
 
 static void refuse_different(struct dicom_series *series, const struct dicom_image *a, const struct dicom_image *b)
 {
+    const char *name = ts_dicom_image_name(series, a), *other = ts_dicom_image_name(series, b);
     ts_dicom_series_refuse(series, "duplicate-differs",
                            "remove the one that is wrong; or duplicates: first takes one image of each position",
-                           "%s and %s have one SOP Instance UID but different content%s",
-                           ts_dicom_image_name(series, a), ts_dicom_image_name(series, b),
+                           "%s and %s%s have one SOP Instance UID but different content%s", name, other,
+                           strcmp(name, other) ? "" : " of another folder",
                            same_padding(a, b) ? "" : ": Pixel Padding Value");
 }
 

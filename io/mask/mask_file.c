@@ -64,13 +64,25 @@ static void corner_of(const struct ts_image *grid, int corner, double z_first, d
     index[2] = corner >> 2 & 1 ? z_last : z_first;
 }
 
+/* Makes the step along an axis of the grid with one index a step of the other lattice: no index shows how long it is,
+ * and the distance of a single slice from another one is not known. */
+static void shorten_steps(struct ts_affine *map, const struct ts_image *grid)
+{
+    for (int k = 0; k < 3; k++) {
+        const double step = fmax(fabs(map->m[0][k]), fmax(fabs(map->m[1][k]), fabs(map->m[2][k])));
+        for (int i = 0; i < 3 && step > 0 && grid->axes[2 - k].n == 1; i++)
+            map->m[i][k] /= step;
+    }
+}
+
 bool ts_mask_align(struct ts_affine *map, const struct ts_image *grid, double tolerance)
 {
-    struct ts_affine rounded;
+    struct ts_affine rounded, whole = *map;
     double of_row[3] = {0}, of_column[3] = {0};
+    shorten_steps(&whole, grid);
     for (int i = 0; i < 3; i++)
         for (int k = 0; k < 4; k++) {
-            rounded.m[i][k] = rint(map->m[i][k]);
+            rounded.m[i][k] = rint(whole.m[i][k]);
             if (k < 3) {
                 of_row[i] += fabs(rounded.m[i][k]);
                 of_column[k] += fabs(rounded.m[i][k]);

@@ -111,13 +111,13 @@ static void choose_scale_of_pet(struct dicom_files *files, double low, double hi
     files->slope = whole || !(largest > 0) ? 1 : as_written(largest / files->most * (1 + 1e-9));
 }
 
-/* Stores values as steps from `first` on, where 16 bits count them and both numbers can be written to the last digit.
- */
+/* Stores values as steps from `first` on, where 16 bits count them and both numbers can be written to the last digit
+ * and give `first` again. */
 static bool take_steps(struct dicom_files *files, double first, double high, double step)
 {
     const double intercept = first - files->least * step;
     if (!(step > 0) || high - first > (files->most - files->least) * step || as_written(step) != step ||
-        as_written(intercept) != intercept)
+        as_written(intercept) != intercept || intercept + files->least * step != first)
         return false;
     files->slope = step;
     files->intercept = intercept;
@@ -161,13 +161,16 @@ static void choose_scale(struct dicom_files *files)
     files->intercept = low - files->least;
     if (ts_dtype_is_integer(dtype) && high - low <= files->most - files->least)
         return;
-    if (take_steps(files, low, high, scratch->step)) /* values on an even grid come back to the bit */
+    /* Values on an even grid come back to the bit. A single value has no distances, and any step. */
+    if (take_steps(files, low, high, isfinite(scratch->step) ? scratch->step : 1))
         return;
-    files->rounded = true;
+    files->rounded = high > low;
     if (take_whole_steps(files, low, high))
         return;
-    /* A little more than is needed, for what the digits of intercept and slope leave out. */
-    files->slope = as_written(high > low ? (high - low) / (files->most - files->least) * (1 + 1e-9) : 1);
+    /* A little more than is needed, for what the digits of intercept and slope leave out. A single value that is no
+     * whole step is a step itself, and keeps its digits however small it is. */
+    const double range = high > low ? (high - low) / (files->most - files->least) * (1 + 1e-9) : fabs(low);
+    files->slope = as_written(range);
     files->intercept = as_written(low - files->least * files->slope);
 }
 

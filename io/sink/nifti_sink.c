@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "io/file/file_bytes.h"
 #include "io/file/gzip_writer.h"
@@ -62,6 +63,18 @@ static void name_sweep(const struct ts_axis *values, struct nifti_header *header
     header->pixdim[4] = even ? step : 1;
 }
 
+/* Returns the length of the step from slice to slice in mm where it is not known: a single slice is as thick as the
+ * input states, else 1 mm. */
+static double thickness(const struct sink_request *request)
+{
+    const struct source_attribute *stated = ts_sink_fact(request, "slice_thickness");
+    double number;
+    return stated && stated->numbers && ts_sink_holds(request, stated) && ts_sink_number(request, stated, 0, &number) &&
+                   number > 0
+               ? number
+               : 1;
+}
+
 static void make_header(const struct nifti_file *file, struct nifti_header *header)
 {
     const struct sink *sink = &file->sink;
@@ -99,6 +112,9 @@ static void make_header(const struct nifti_file *file, struct nifti_header *head
         return;
     }
     ts_sink_transform(image, rows);
+    const double length = image->axes[0].spacing > 0 ? 1 : thickness(&sink->request);
+    for (int i = 0; i < 3; i++)
+        rows[i][2] *= length;
     for (int d = 0; d < 4; d++) {
         rows[0][d] = 0 - rows[0][d]; /* a zero keeps its sign */
         rows[1][d] = 0 - rows[1][d];
@@ -255,11 +271,35 @@ static enum ts_status write_mask(struct nifti_file *file, struct ts_diag *diag)
     return status;
 }
 
+/* Warns of files that would be taken for parts of the output, and are of an earlier one. */
+static enum ts_status warn_of_others(const struct nifti_file *file, struct ts_diag *diag)
+{
+    const struct sink *sink = &file->sink;
+    const int stem = (int)ts_sink_stem(sink->format, sink->request.path);
+    for (int i = 0; i < SINK_STAGED && sink->format->beside[i]; i++) {
+        char *path = NULL;
+        bool own = false;
+        if (asprintf(&path, "%.*s%s", stem, sink->request.path, sink->format->beside[i]) < 0)
+            return ts_diag_no_memory(diag, strlen(sink->request.path));
+        for (int k = 1; k < sink->n_staged; k++)
+            own |= !strcmp(path, file->beside[k]);
+        if (!own && access(path, F_OK) == 0) {
+            ts_diag_warning(diag, &(struct diag_site){.code = "output-beside-stays", .stage = "output.nifti"},
+                            "'%s' is there from before, and does not belong to the new '%s'", path, sink->request.path);
+            ts_diag_hint(diag, "remove it");
+        }
+        free(path);
+    }
+    return TS_OK;
+}
+
 static enum ts_status finish(struct sink *sink, struct ts_diag *diag)
 {
     struct nifti_file *file = (struct nifti_file *)sink;
-    const enum ts_status status = end_file(file, diag);
-    return status == TS_OK && sink->valid ? write_mask(file, diag) : status;
+    enum ts_status status = end_file(file, diag);
+    if (status == TS_OK && sink->valid)
+        status = write_mask(file, diag);
+    return status == TS_OK ? warn_of_others(file, diag) : status;
 }
 
 static void free_file(struct sink *sink)

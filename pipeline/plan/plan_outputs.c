@@ -13,7 +13,7 @@
 
 #include "core/path.h"
 
-enum { MOST_NAMES = 1 + SINK_FORMATS * SINK_STAGED };
+enum { MOST_NAMES = 1 + SINK_FORMATS * SINK_STAGED + 2 }; /* HDF5, other formats, a profile */
 
 /* This is a name that an output writes. */
 struct written {
@@ -42,8 +42,9 @@ static void add_name(struct names *names, const char *path, size_t length, const
     snprintf(written->path, sizeof written->path, "%s/%.255s", realpath(folder, resolved) ? resolved : folder, base);
 }
 
-static void list_names(const struct chain_output *output, struct names *names)
+static void list_names(const struct ts_plan *plan, struct names *names)
 {
+    const struct chain_output *output = &plan->chain->output;
     struct written of = {.owner = "hdf5", .span = output->span};
     if (output->path)
         add_name(names, output->path, strlen(output->path), "", &of);
@@ -58,6 +59,11 @@ static void list_names(const struct chain_output *output, struct names *names)
         for (int b = 0; b < SINK_STAGED && format->beside[b]; b++)
             add_name(names, path, ts_sink_stem(format, path), format->beside[b], &of);
     }
+    of = (struct written){.owner = "profile"};
+    if (plan->profile) {
+        add_name(names, plan->profile, strlen(plan->profile), ".svg", &of);
+        add_name(names, plan->profile, strlen(plan->profile), ".json", &of);
+    }
 }
 
 static bool collide(const struct written *a, const struct written *b)
@@ -67,14 +73,14 @@ static bool collide(const struct written *a, const struct written *b)
            (b->is_folder && n > m && !strncmp(a->path, b->path, m) && a->path[m] == '/');
 }
 
-static void check_names(const struct chain_output *output, struct ts_diag *diag)
+static void check_names(const struct ts_plan *plan, struct ts_diag *diag)
 {
     struct names names = {calloc(MOST_NAMES, sizeof *names.items), 0};
     if (!names.items) {
         ts_diag_no_memory(diag, MOST_NAMES * sizeof *names.items);
         return;
     }
-    list_names(output, &names);
+    list_names(plan, &names);
     for (int i = 1; i < names.n; i++)
         for (int k = 0; k < i; k++) {
             const struct written *one = &names.items[k], *other = &names.items[i];
@@ -155,6 +161,6 @@ enum ts_status ts_plan_check_outputs(const struct ts_plan *plan, struct ts_diag 
     check_used(output, "dtype", output->dtype != CHAIN_OWN && !output->path && output->n_sinks > 0, has_dtype,
                "that of hdf5 does", diag);
     check_used(output, "window", output->window.rows > 0, has_window, "those of png and dicom do", diag);
-    check_names(output, diag);
+    check_names(plan, diag);
     return ts_diag_status(diag);
 }

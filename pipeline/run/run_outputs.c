@@ -4,6 +4,8 @@
  * hold the last image. Slices go to all of them. At the end the others are completed, then get their names, and the
  * HDF5 file gets its own last; where that fails the others lose theirs again.
  */
+#include <dirent.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -11,22 +13,43 @@
 
 /* ---- before the run ---------------------------------------------------------------------------- */
 
+/* Returns the source that reads this file; NULL where none does. */
+static const char *reader_of(const struct ts_plan *plan, const struct stat *file)
+{
+    for (int32_t i = 0; i < plan->n_sources; i++) {
+        const struct source *source = plan->nodes[i].source;
+        if (source->ops->holds && source->ops->holds(source, file->st_dev, file->st_ino))
+            return plan->nodes[i].label;
+    }
+    return NULL;
+}
+
+/* Returns the source that reads a file of this folder, which an output would replace as a whole. */
+static const char *reader_in(const struct ts_plan *plan, const char *path)
+{
+    DIR *folder = opendir(path);
+    const char *reader = NULL;
+    struct stat file;
+    for (const struct dirent *entry = folder ? readdir(folder) : NULL; entry && !reader; entry = readdir(folder))
+        if (fstatat(dirfd(folder), entry->d_name, &file, 0) == 0 && S_ISREG(file.st_mode))
+            reader = reader_of(plan, &file);
+    if (folder)
+        closedir(folder);
+    return reader;
+}
+
 /* Returns the input that an output would replace: "the chain itself", a source's name, or NULL. */
 static const char *replaced_input(const struct ts_plan *plan, const char *path)
 {
     struct stat output, chain;
     if (stat(path, &output) != 0)
         return NULL;
-    for (int32_t i = 0; i < plan->n_sources; i++) {
-        const struct source *source = plan->nodes[i].source;
-        if (source->ops->holds && source->ops->holds(source, output.st_dev, output.st_ino))
-            return plan->nodes[i].label;
-    }
+    const char *reader = S_ISDIR(output.st_mode) ? reader_in(plan, path) : reader_of(plan, &output);
     /* A chain that came from elsewhere has a name, but no file. */
-    if (stat(plan->chain->source_name, &chain) == 0 && S_ISREG(chain.st_mode) && chain.st_dev == output.st_dev &&
-        chain.st_ino == output.st_ino)
+    if (!reader && stat(plan->chain->source_name, &chain) == 0 && S_ISREG(chain.st_mode) &&
+        chain.st_dev == output.st_dev && chain.st_ino == output.st_ino)
         return "the chain itself";
-    return NULL;
+    return reader;
 }
 
 /* `format` is NULL for HDF5. */
@@ -37,8 +60,10 @@ static enum ts_status check_replaced(const struct ts_plan *plan, const struct si
     if (!replaced)
         return TS_OK;
     const struct diag_site site = {.code = "output-is-input", .span = span};
-    ts_diag_error(diag, TS_BAD_CHAIN, &site, "the output '%s' is a file that the run reads: %s", path, replaced);
-    if (format && !ts_sink_is_file(format, path))
+    const bool folder = format && !ts_sink_is_file(format, path);
+    ts_diag_error(diag, TS_BAD_CHAIN, &site, "the output '%s' is a %s that the run reads%s: %s", path,
+                  folder ? "folder" : "file", folder ? " from" : "", replaced);
+    if (folder)
         return ts_diag_hint(diag, "give the output a folder of its own: output: {%s: FOLDER} in the chain",
                             format->name);
     const char *suffix = format ? format->suffixes[0] : ".h5";

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 
+import h5py
 import nibabel
 import numpy as np
 import pydicom
@@ -364,6 +365,24 @@ def dicom_of_wide_integers_and_of_what_is_no_number(folder):
             assert "output-rounded" in json_run.stdout + json_run.stderr
         if values is broken:
             assert files[0].PixelPaddingValue == 0 and np.array_equal(stored == 0, ~numbers)
+
+
+@test
+def dicom_of_one_value_beside_invalid_pixels(folder):
+    """One value has no distance from another to make a step of: it comes back, and so does a volume without any."""
+    for value in 0.75, -0.5, 1e-20, -3e-10, np.nan:
+        values = np.full((6, 5, 4), np.nan, np.float32)
+        values[2:, 1, 1:3] = value
+        nibabel.save(nibabel.Nifti1Image(values, np.diag([-0.5, -0.5, 2, 1])), f"{folder}/in.nii")
+        run("run", f"nifti {folder}/in.nii quantity=attenuation | save name=same | dicom {folder}/derived", "--force")
+        file = check_object(f"{folder}/derived/slice_0002.dcm", {"PixelPaddingValue": 0})
+        assert 0 < float(file.RescaleSlope) < 10 and abs(float(file.RescaleIntercept)) < 10
+        run("run", f"dicom {folder}/derived | hdf5 {folder}/back.h5", "--force")
+        with h5py.File(f"{folder}/back.h5") as back:
+            group = back["entry/data"]
+            measured = np.isfinite(values.transpose(2, 1, 0))
+            assert np.array_equal(group["pixel_mask"][:] == 0, measured)
+            assert np.array_equal(group["data"][:][measured], values.transpose(2, 1, 0)[measured])
 
 
 @test

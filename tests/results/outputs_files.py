@@ -100,6 +100,36 @@ def nothing_is_replaced_unasked(folder):
 
 
 @test
+def a_folder_that_is_read_is_not_replaced(folder):
+    """Not by --force either, as a file is not: half of the slices would be all that is left."""
+    chain = phantom(folder)
+    run("run", f"{chain} | dicom {folder}/again | tiff {folder}/pages")
+    os.symlink("again", f"{folder}/link")
+    tiff = f"tiff {folder}/pages pages=slices pixel_size=1 spacing_z=1"
+    for source, output in (f"dicom {folder}/again", "dicom again"), (f"dicom {folder}/again", "dicom link"), (tiff, "tiff pages"):
+        name, path = output.split()
+        done = run("run", f"{source} slices=0,3 | {name} {folder}/{path}", "--force", expect=2)
+        assert "[output-is-input]" in done.stderr and f"{path}' is a folder" in done.stderr, done.stderr
+        assert len(os.listdir(f"{folder}/{path}")) == 7
+    run("run", f"{chain} slices=0,3 | dicom {folder}/again | tiff {folder}/pages", "--force")
+    assert [len(os.listdir(f"{folder}/{name}")) for name in ("in", "again", "pages")] == [7, 3, 3]
+
+
+@test
+def a_profile_takes_no_name_of_an_output(folder):
+    """NAME.json stands beside NAME.nii, and is a file of a profile NAME."""
+    chain = phantom(folder)
+    for output in f"nifti {folder}/a.nii", f"nifti {folder}/./a.nii.gz", f"hdf5 {folder}/r.h5 | nifti {folder}/a.nii", f"png {folder}/a.svg/":
+        done = run("run", f"{chain} | {output}", "--profile", f"{folder}/a", expect=2)
+        assert "[output-collides]" in done.stderr and "profile" in done.stderr
+    assert os.listdir(folder) == ["in"]
+    run("run", f"{chain} | nifti {folder}/a.nii", "--profile", f"{folder}/b")
+    assert sorted(os.listdir(folder)) == ["a.json", "a.nii", "b.json", "b.svg", "in"]
+    with open(f"{folder}/a.json", encoding="utf-8") as file:
+        assert json.load(file)["Modality"] == "CT"
+
+
+@test
 def a_full_disk_leaves_nothing(folder):
     """A limit on the size of files makes writing fail, as a full disk does."""
     chain = phantom(folder)

@@ -8,6 +8,7 @@ import subprocess
 import h5py
 import nibabel
 import numpy as np
+import pydicom
 import tifffile
 
 from harness import DATA, Skip, need_data, run, test
@@ -28,6 +29,41 @@ def nifti_of_a_phantom(folder):
     run("run", f"result {folder}/a.h5 | invert | hdf5 {folder}/c.h5")
     (data, lps), (expected, expected_lps) = result(f"{folder}/b.h5"), result(f"{folder}/c.h5")
     assert np.array_equal(data, expected) and np.allclose(lps, expected_lps, rtol=0, atol=1e-4)
+
+
+@test
+def a_single_slice_is_as_thick_as_its_header_says(folder):
+    """Its distance from another one is not known, and the third step of a NIfTI file cannot be 0."""
+    phantom(folder)
+    path = f"{folder}/in/{sorted(os.listdir(f'{folder}/in'))[3]}"
+    os.makedirs(f"{folder}/one")
+    for thickness, step in (4.5, 4.5), (None, 1):
+        file = pydicom.dcmread(path)
+        file.SliceThickness = thickness
+        file.save_as(f"{folder}/one/one.dcm")
+        run("run", f"dicom {folder}/one | nifti {folder}/one.nii", "--force")
+        affine = nibabel.load(f"{folder}/one.nii").affine
+        assert np.allclose(affine[:3, 2], [0, 0, step]) and nibabel.load(f"{folder}/one.nii").header["pixdim"][3] == step
+        assert np.allclose(TO_RAS[:3, :3] @ affine[:3, 3], np.array(file.ImagePositionPatient, float))
+        # A mask that was made on the file goes with the slice.
+        run("run", f"dicom {folder}/one | threshold method=otsu | nifti {folder}/mask.nii", "--force")
+        run("run", f"dicom {folder}/one | input m mask {folder}/mask.nii | statistics mask=m | save name=same | nifti {folder}/same.nii", "--force")
+        if shutil.which("dcm2niix") and thickness:
+            subprocess.run(["dcm2niix", "-z", "n", "-b", "n", "-f", "peer", "-o", folder, f"{folder}/one"],
+                           check=True, stdout=subprocess.DEVNULL)
+            assert np.allclose(nibabel.load(f"{folder}/peer.nii").affine[:3, 2], affine[:3, 2])
+
+
+@test
+def a_mask_of_an_earlier_run_is_warned_of(folder):
+    chain = phantom(folder)
+    region = f"{chain} | threshold above=0 name=m | apply_mask input=input mask=m | nifti {folder}/a.nii"
+    assert "[output-beside-stays]" not in run("run", region).stderr + run("run", region, "--force").stderr
+    open(f"{folder}/a.bval", "w").close()
+    done = run("run", f"{chain} | nifti {folder}/a.nii", "--force")
+    for name in "a_mask.nii", "a.bval":
+        assert f"{name}' is there from before" in done.stderr and os.path.exists(f"{folder}/{name}")
+    assert done.stderr.count("[output-beside-stays]") == 2
 
 
 @test

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "io/dicom_header/dicom_scan.h"
 #include "tests/files/dicom_bytes.h"
@@ -239,7 +240,8 @@ Test(dicom_forms, bytes_of_big_endian_files)
 
 enum change { SAME, PIXEL, PADDING, CHANGES };
 
-/* Slice 2 comes once more, in another encoding: the same, or changed in one way. */
+/* Slice 2 comes once more, in another encoding: the same, or changed in one way. With another pixel it has the name of
+ * the slice, in another folder. */
 static void write_copy(const char *folder, bool rle, enum change change)
 {
     char path[300];
@@ -253,7 +255,13 @@ static void write_copy(const char *folder, bool rle, enum change change)
         ts_fixture_rle(&fixture);
     else
         ts_fixture_syntax(&fixture, FIXTURE_IMPLICIT_LE);
-    snprintf(path, sizeof path, "%s/copy.dcm", folder);
+    if (change == PIXEL) {
+        snprintf(path, sizeof path, "%s/again", folder);
+        cr_assert_eq(mkdir(path, 0700), 0);
+        snprintf(path, sizeof path, "%s/again/IM%03d.dcm", folder, SLICES - 1 - 2);
+    } else {
+        snprintf(path, sizeof path, "%s/copy.dcm", folder);
+    }
     ts_fixture_write(&fixture, path);
     ts_fixture_clear(&fixture);
 }
@@ -273,6 +281,8 @@ Test(dicom_forms, equal_pixels_in_two_encodings_are_one_slice)
         if (changed) {
             ts_test_expect(diag, "duplicate-differs", "have one SOP Instance UID but different content");
             cr_expect_eq(strstr(ts_diag_get(diag, 0)->message, "Pixel Padding Value") != NULL, changed == PADDING);
+            cr_expect_eq(strstr(ts_diag_get(diag, 0)->message, ".dcm of another folder have") != NULL,
+                         changed == PIXEL);
         } else {
             cr_expect_eq(source->n_slices, SLICES);
             ts_test_expect_warning(diag, "dicom-series", "1 identical copy of a slice was dropped");
