@@ -2,9 +2,8 @@
  *
  * Linux estimates what is free as MemAvailable in /proc/meminfo: free memory and what caches could give back. A process
  * that takes more than a control group allows is killed, so the limits of its group and of all above it count; caches
- * of files are in their usage, and given back. The quota of time of a group counts
- * as so many processors. Where /proc/self/cgroup names a group that is not below the mount, as in
- * a container, the mount itself is the group.
+ * of files are in their usage, and given back. The quota of time of a group counts as so many processors. Where
+ * /proc/self/cgroup names a group that is not below the mount, as in a container, the mount itself is the group.
  */
 #include "core/available.h"
 
@@ -194,9 +193,19 @@ void ts_processors_set(unsigned char set[AVAILABLE_SET_BYTES])
         set[0] = 1;
 }
 
+/* Every input asks for the processors when it begins, and the answer takes a hundred reads: it is kept. */
+static int quota_of_process(void)
+{
+    static _Atomic int known;
+    int quota = known;
+    if (quota == 0)
+        known = quota = ts_processors_of_groups("");
+    return quota;
+}
+
 int ts_processors_of_set(const unsigned char set[AVAILABLE_SET_BYTES])
 {
-    const int quota = ts_processors_of_groups("");
+    const int quota = quota_of_process();
     int n = 0;
     for (int i = 0; i < AVAILABLE_SET_BYTES; i++)
         n += __builtin_popcount(set[i]);
