@@ -140,11 +140,11 @@ static size_t native_bytes(const struct source *source, int threads, int64_t ahe
     return ts_dicom_native_bytes((const struct dicom_source *)source, threads, ahead);
 }
 
-static bool holds(const struct source *base, dev_t device, ino_t inode)
+static bool holds(const struct source *base, const struct file_set *files)
 {
     const struct dicom_source *source = (const struct dicom_source *)base;
     for (int64_t z = 0; z < ts_source_total(base); z++)
-        if (source->frames[z].image->file->device == device && source->frames[z].image->file->inode == inode)
+        if (ts_file_set_has(files, source->frames[z].image->file->device, source->frames[z].image->file->inode))
             return true;
     return false;
 }

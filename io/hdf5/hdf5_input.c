@@ -100,10 +100,10 @@ void ts_hdf5_input_close(struct hdf5_input *input)
     input->n_files = 0;
 }
 
-bool ts_hdf5_input_holds(const struct hdf5_input *input, dev_t device, ino_t inode)
+bool ts_hdf5_input_holds(const struct hdf5_input *input, const struct file_set *files)
 {
     for (int i = 0; i < input->n_files; i++)
-        if (input->files[i].device == device && input->files[i].inode == inode)
+        if (ts_file_set_has(files, input->files[i].device, input->files[i].inode))
             return true;
     return false;
 }

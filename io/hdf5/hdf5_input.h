@@ -11,6 +11,7 @@
 
 #include "core/arena.h"
 #include "core/params.h"
+#include "io/file/file_set.h"
 #include "io/hdf5/hdf5_finder.h"
 #include "io/hdf5/hdf5_session.h"
 
@@ -57,8 +58,8 @@ enum ts_status ts_hdf5_input_open(struct hdf5_input *input);
 void ts_hdf5_input_found(struct hdf5_input *input);
 /* Ends the child and closes the files, those that links led to as well. */
 void ts_hdf5_input_close(struct hdf5_input *input);
-/* Returns true where this file is one of the open files. */
-bool ts_hdf5_input_holds(const struct hdf5_input *input, dev_t device, ino_t inode);
+/* Returns true where one of these files is open. */
+bool ts_hdf5_input_holds(const struct hdf5_input *input, const struct file_set *files);
 
 /* Records "PATH: message" with TS_BAD_INPUT, and returns it. */
 enum ts_status ts_hdf5_input_refuse(const struct hdf5_input *input, const char *code, const char *format, ...)

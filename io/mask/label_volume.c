@@ -230,10 +230,10 @@ static enum ts_status start(struct mask_file *base, int threads, int64_t ahead, 
     return volume->source->ops->start ? volume->source->ops->start(volume->source, 1, volume->most_held, diag) : TS_OK;
 }
 
-static bool holds(const struct mask_file *base, dev_t device, ino_t inode)
+static bool holds(const struct mask_file *base, const struct file_set *files)
 {
     const struct source *source = ((const struct label_volume *)base)->source;
-    return source->ops->holds && source->ops->holds(source, device, inode);
+    return source->ops->holds && source->ops->holds(source, files);
 }
 
 static void close_file(struct mask_file *base)

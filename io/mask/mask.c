@@ -115,10 +115,10 @@ static enum ts_status start(struct source *base, int threads, int64_t ahead, str
     return status == TS_OK ? ts_rule_start(base, threads, ahead, diag) : status;
 }
 
-static bool holds(const struct source *base, dev_t device, ino_t inode)
+static bool holds(const struct source *base, const struct file_set *files)
 {
     const struct mask_file *file = ((const struct mask_source *)base)->file;
-    return file->kind->holds(file, device, inode);
+    return file->kind->holds(file, files);
 }
 
 static void close_source(struct source *base)

@@ -10,6 +10,7 @@
 
 #include "core/arena.h"
 #include "core/grid.h"
+#include "io/file/file_set.h"
 #include "io/mask/mask.h"
 
 struct mask_request {
@@ -42,7 +43,7 @@ struct mask_kind {
     size_t (*memory_bytes)(const struct mask_file *); /* that it holds while it reads */
     /* NULL: there is nothing to start. */
     enum ts_status (*start)(struct mask_file *, int threads, int64_t ahead, struct ts_diag *);
-    bool (*holds)(const struct mask_file *, dev_t device, ino_t inode);
+    bool (*holds)(const struct mask_file *, const struct file_set *files);
     void (*close)(struct mask_file *);
 };
 

@@ -340,10 +340,10 @@ static size_t memory_bytes(const struct mask_file *base)
            2 * set->corners_capacity * sizeof(double) + set->n_contours * sizeof *set->contours;
 }
 
-static bool holds(const struct mask_file *base, dev_t device, ino_t inode)
+static bool holds(const struct mask_file *base, const struct file_set *files)
 {
     const struct stat *found = &((const struct rtstruct_file *)base)->found;
-    return found->st_dev == device && found->st_ino == inode;
+    return ts_file_set_has(files, found->st_dev, found->st_ino);
 }
 
 static void close_file(struct mask_file *base)

@@ -302,10 +302,10 @@ static size_t memory_bytes(const struct mask_file *base)
            (seg->decoder ? ts_seg_decoder_bytes(seg->decoder) : 0);
 }
 
-static bool holds(const struct mask_file *base, dev_t device, ino_t inode)
+static bool holds(const struct mask_file *base, const struct file_set *files)
 {
     const struct stat *found = &((const struct seg_file *)base)->file->found;
-    return found->st_dev == device && found->st_ino == inode;
+    return ts_file_set_has(files, found->st_dev, found->st_ino);
 }
 
 static void close_file(struct mask_file *base)

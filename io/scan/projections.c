@@ -175,9 +175,9 @@ static size_t memory_bytes(const struct source *base, int threads, int64_t ahead
            ts_read_ahead_bytes(base, &source->in.rule, ahead) + mask_bytes;
 }
 
-static bool holds(const struct source *base, dev_t device, ino_t inode)
+static bool holds(const struct source *base, const struct file_set *files)
 {
-    return ts_hdf5_input_holds(&((const struct projection_source *)base)->projections.input, device, inode);
+    return ts_hdf5_input_holds(&((const struct projection_source *)base)->projections.input, files);
 }
 
 /* Makes bits of the mask of a slice, unless an earlier read has made them: they may be in use. */

@@ -164,11 +164,11 @@ static size_t memory_bytes(const struct source *base, int threads, int64_t ahead
            ts_read_ahead_bytes(base, &source->in.rule, ahead);
 }
 
-static bool holds(const struct source *base, dev_t device, ino_t inode)
+static bool holds(const struct source *base, const struct file_set *files)
 {
     const struct tiff_pages *pages = &((const struct tiff_source *)base)->pages;
     for (int64_t i = 0; i < pages->n_files; i++)
-        if (pages->files[i].device == device && pages->files[i].inode == inode)
+        if (ts_file_set_has(files, pages->files[i].device, pages->files[i].inode))
             return true;
     return false;
 }

@@ -12,6 +12,7 @@
 #include "core/image.h"
 #include "core/params.h"
 #include "core/rounding.h"
+#include "io/file/file_set.h"
 #include "io/source/readers.h"
 
 /* Facts about a slice that provenance records. Nothing here identifies a patient. */
@@ -96,8 +97,8 @@ struct source_ops {
     /* Writes slices [z, z + n) to out (n * slice bytes). A slice may be read several times. One thread calls this and
      * `prefetch`. */
     enum ts_status (*read)(struct source *, int64_t z, int64_t n, void *out, struct ts_diag *);
-    /* Returns true where the source reads the file of this device and inode. NULL: it reads no file. */
-    bool (*holds)(const struct source *, dev_t device, ino_t inode);
+    /* Returns true where the source reads one of these files. NULL: it reads no file. */
+    bool (*holds)(const struct source *, const struct file_set *files);
     void (*close)(struct source *); /* frees the source too */
 };
 

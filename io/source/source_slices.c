@@ -70,10 +70,10 @@ static enum ts_status read_slices(struct source *base, int64_t z, int64_t n, voi
     return whole->ops->read(whole, offset_of(base) + z, n, out, diag);
 }
 
-static bool holds(const struct source *base, dev_t device, ino_t inode)
+static bool holds(const struct source *base, const struct file_set *files)
 {
     const struct source *whole = whole_of(base);
-    return whole->ops->holds && whole->ops->holds(whole, device, inode);
+    return whole->ops->holds && whole->ops->holds(whole, files);
 }
 
 static void close_source(struct source *base)

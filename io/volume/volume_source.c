@@ -233,10 +233,10 @@ static size_t memory_bytes(const struct source *base, int threads, int64_t ahead
            ts_read_ahead_bytes(base, &source->in.rule, ahead);
 }
 
-static bool holds(const struct source *base, dev_t device, ino_t inode)
+static bool holds(const struct source *base, const struct file_set *files)
 {
     const struct stat *found = &((const struct volume_source *)base)->layout.found;
-    return found->st_dev == device && found->st_ino == inode;
+    return ts_file_set_has(files, found->st_dev, found->st_ino);
 }
 
 static void close_source(struct source *base)

@@ -13,50 +13,51 @@
 
 /* ---- before the run ---------------------------------------------------------------------------- */
 
-/* Returns the source that reads this file; NULL where none does. */
-static const char *reader_of(const struct ts_plan *plan, const struct stat *file)
+/* Fills in the files that an output at this path replaces: the one there, or those of the folder. Returns false where
+ * memory is out. */
+static bool find_replaced(const char *path, struct file_set *files)
 {
-    for (int32_t i = 0; i < plan->n_sources; i++) {
-        const struct source *source = plan->nodes[i].source;
-        if (source->ops->holds && source->ops->holds(source, file->st_dev, file->st_ino))
-            return plan->nodes[i].label;
-    }
-    return NULL;
-}
-
-/* Returns the source that reads a file of this folder, which an output would replace as a whole. */
-static const char *reader_in(const struct ts_plan *plan, const char *path)
-{
+    struct stat found;
+    bool complete = true;
+    if (stat(path, &found) != 0)
+        return true;
+    if (!S_ISDIR(found.st_mode))
+        return ts_file_set_add(files, &found);
     DIR *folder = opendir(path);
-    const char *reader = NULL;
-    struct stat file;
-    for (const struct dirent *entry = folder ? readdir(folder) : NULL; entry && !reader; entry = readdir(folder))
-        if (fstatat(dirfd(folder), entry->d_name, &file, 0) == 0 && S_ISREG(file.st_mode))
-            reader = reader_of(plan, &file);
+    for (const struct dirent *entry = folder ? readdir(folder) : NULL; entry && complete; entry = readdir(folder))
+        if (fstatat(dirfd(folder), entry->d_name, &found, 0) == 0 && S_ISREG(found.st_mode))
+            complete = ts_file_set_add(files, &found);
     if (folder)
         closedir(folder);
-    return reader;
+    ts_file_set_sort(files);
+    return complete;
 }
 
-/* Returns the input that an output would replace: "the chain itself", a source's name, or NULL. */
-static const char *replaced_input(const struct ts_plan *plan, const char *path)
+/* Returns the input that reads one of the files: "the chain itself", a source's name, or NULL. */
+static const char *reader_of(const struct ts_plan *plan, const struct file_set *files)
 {
-    struct stat output, chain;
-    if (stat(path, &output) != 0)
-        return NULL;
-    const char *reader = S_ISDIR(output.st_mode) ? reader_in(plan, path) : reader_of(plan, &output);
+    struct stat chain;
+    for (int32_t i = 0; i < plan->n_sources; i++) {
+        const struct source *source = plan->nodes[i].source;
+        if (source->ops->holds && source->ops->holds(source, files))
+            return plan->nodes[i].label;
+    }
     /* A chain that came from elsewhere has a name, but no file. */
-    if (!reader && stat(plan->chain->source_name, &chain) == 0 && S_ISREG(chain.st_mode) &&
-        chain.st_dev == output.st_dev && chain.st_ino == output.st_ino)
+    if (stat(plan->chain->source_name, &chain) == 0 && ts_file_set_has(files, chain.st_dev, chain.st_ino))
         return "the chain itself";
-    return reader;
+    return NULL;
 }
 
 /* `format` is NULL for HDF5. */
 static enum ts_status check_replaced(const struct ts_plan *plan, const struct sink_format *format, const char *path,
                                      struct ts_span span, struct ts_diag *diag)
 {
-    const char *replaced = path ? replaced_input(plan, path) : NULL;
+    struct file_set files = {0};
+    const bool complete = !path || find_replaced(path, &files);
+    const char *replaced = complete && files.n > 0 ? reader_of(plan, &files) : NULL;
+    ts_file_set_clear(&files);
+    if (!complete)
+        return ts_diag_no_memory(diag, 0);
     if (!replaced)
         return TS_OK;
     const struct diag_site site = {.code = "output-is-input", .span = span};

@@ -239,7 +239,7 @@ echo "ranks on 3 nodes: the same bytes after a stop"
 
 # Prints the process of a rank. The children of the sandboxes have its environment too.
 process_of() {
-    for pid in $(pgrep -x tomostage); do
+    for pid in $(pgrep -x "$(basename "$program" | cut -c-15)"); do
         [ "$(tr '\0' '\n' <"/proc/$pid/environ" | grep -cxE "SLURM_(PROCID=$1|CONF=$SLURM_CONF)")" = 2 ] &&
             [ "$(cat "/proc/$(ps -o ppid= -p "$pid" | tr -d ' ')/comm")" = slurmstepd ] && echo "$pid"
     done 2>/dev/null

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A set of files, known by device and inode, in which a file is found without a look at all of them: an output that
+ * replaces a folder of many files is asked whether one of as many inputs lies there.
+ */
+#ifndef IO_FILE_FILE_SET_H
+#define IO_FILE_FILE_SET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+struct file_number {
+    dev_t device;
+    ino_t inode;
+};
+
+struct file_set {
+    struct file_number *files; /* rising, once ts_file_set_sort has been called */
+    size_t n, capacity;
+};
+
+/* Adds a file. Returns false where memory is out. */
+bool ts_file_set_add(struct file_set *set, const struct stat *file);
+void ts_file_set_sort(struct file_set *set);
+/* Returns true where the sorted set has this file. */
+bool ts_file_set_has(const struct file_set *set, dev_t device, ino_t inode);
+void ts_file_set_clear(struct file_set *set);
+
+#endif
