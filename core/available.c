@@ -17,11 +17,11 @@
 
 #include "core/number.h"
 
-/* Where a version of control groups has the files of a controller. */
+/* This says where a version of control groups has a controller, and how to ask one group what it leaves. */
 struct group_files {
-    const char *mount, *controller;    /* controller NULL: version 2, where all have one group */
-    const char *limit, *usage, *cache; /* cache: of memory.stat */
-    int64_t (*left)(const char *folder, const struct group_files *files); /* what one group leaves */
+    const char *mount, *controller; /* controller NULL: version 2, where all have one group */
+    int64_t (*left)(const char *folder, const struct group_files *files);
+    const char *limit, *usage, *cache; /* files of memory; cache: a line of memory.stat */
 };
 
 /* Reads a file of one number. Returns `none` where there is no file, or no number, such as "max". */
@@ -119,11 +119,14 @@ static int64_t left_of(const char *root, const struct group_files *files)
 
 int64_t ts_memory_of_groups(const char *root)
 {
-    const struct group_files first = {"/sys/fs/cgroup/memory", "memory",
-                                      "memory.limit_in_bytes", "memory.usage_in_bytes",
-                                      "total_inactive_file",   memory_left},
-                             second = {"/sys/fs/cgroup", NULL,       "memory.max", "memory.current",
-                                       "inactive_file",  memory_left};
+    const struct group_files first = {"/sys/fs/cgroup/memory",
+                                      "memory",
+                                      memory_left,
+                                      "memory.limit_in_bytes",
+                                      "memory.usage_in_bytes",
+                                      "total_inactive_file"},
+                             second = {"/sys/fs/cgroup", NULL,           memory_left, "memory.max",
+                                       "memory.current", "inactive_file"};
     const int64_t one = left_of(root, &first), two = left_of(root, &second);
     return one < two ? one : two;
 }
@@ -136,7 +139,8 @@ static int64_t processors_of(int64_t quota, int64_t period)
 
 static int64_t quota_of_first(const char *folder, const struct group_files *files)
 {
-    return processors_of(read_number(folder, files->limit, -1), read_number(folder, files->usage, -1));
+    (void)files;
+    return processors_of(read_number(folder, "cpu.cfs_quota_us", -1), read_number(folder, "cpu.cfs_period_us", -1));
 }
 
 /* The file has the quota, or "max", and the period. */
@@ -144,7 +148,8 @@ static int64_t quota_of_second(const char *folder, const struct group_files *fil
 {
     char path[PATH_MAX];
     long long quota = -1, period = -1;
-    snprintf(path, sizeof path, "%s/%s", folder, files->limit);
+    (void)files;
+    snprintf(path, sizeof path, "%s/cpu.max", folder);
     FILE *file = fopen(path, "re");
     const bool read = file && fscanf(file, "%lld %lld", &quota, &period) == 2;
     if (file)
@@ -154,10 +159,9 @@ static int64_t quota_of_second(const char *folder, const struct group_files *fil
 
 int ts_processors_of_groups(const char *root)
 {
-    const struct group_files all[] = {
-        {"/sys/fs/cgroup/cpu", "cpu", "cpu.cfs_quota_us", "cpu.cfs_period_us", NULL, quota_of_first},
-        {"/sys/fs/cgroup/cpu,cpuacct", "cpu", "cpu.cfs_quota_us", "cpu.cfs_period_us", NULL, quota_of_first},
-        {"/sys/fs/cgroup", NULL, "cpu.max", NULL, NULL, quota_of_second}};
+    const struct group_files all[] = {{"/sys/fs/cgroup/cpu", "cpu", quota_of_first, NULL, NULL, NULL},
+                                      {"/sys/fs/cgroup/cpu,cpuacct", "cpu", quota_of_first, NULL, NULL, NULL},
+                                      {"/sys/fs/cgroup", NULL, quota_of_second, NULL, NULL, NULL}};
     int64_t least = INT_MAX;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         const int64_t left = left_of(root, &all[i]);

@@ -65,19 +65,10 @@ size_t ts_cuda_deflate_scratch_bytes(const struct cuda_deflate *job, const struc
     return share_scratch(&described, device, NULL);
 }
 
-static struct stage_context context_of(const struct device_numbers *device, struct ts_diag *diag)
-{
-    struct stage_context context = {};
-    context.stage = &deflate_stage;
-    context.device = device;
-    context.diag = diag;
-    return context;
-}
-
 enum ts_status ts_cuda_deflate_load(enum cuda_deflate_level level, const struct device_numbers *device,
                                     struct ts_diag *diag)
 {
-    const struct stage_context context = context_of(device, diag);
+    const struct stage_context context = ts_cuda_context(&deflate_stage, device, diag);
     const enum ts_status status = ts_cuda_deflate_load_segments(&context, level);
     return status == TS_OK ? ts_cuda_deflate_load_join(&context) : status;
 }
@@ -86,7 +77,7 @@ enum ts_status ts_cuda_deflate(const struct cuda_deflate *job, const struct devi
                                void *scratch, void *out, struct cuda_deflate_place *places, struct CUstream_st *stream,
                                struct ts_diag *diag)
 {
-    const struct stage_context context = context_of(device, diag);
+    const struct stage_context context = ts_cuda_context(&deflate_stage, device, diag);
     if (job->n_chunks == 0 || job->chunk_bytes == 0)
         return TS_OK;
     struct deflate_job described = describe(job);

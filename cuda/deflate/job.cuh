@@ -15,7 +15,6 @@
 
 extern "C" {
 #include "cuda/deflate/deflate.h"
-#include "cuda/device/load.h"
 }
 
 enum {

@@ -247,8 +247,7 @@ enum ts_status ts_cuda_deflate_load_segments(const struct stage_context *context
 {
     const void *const kernel = level == CUDA_DEFLATE_MATCHES ? (const void *)deflate_segments<CUDA_DEFLATE_MATCHES>
                                                              : (const void *)deflate_segments<CUDA_DEFLATE_RUNS>;
-    const enum ts_status status = ts_cuda_load(context, &kernel, 1);
-    return status == TS_OK ? ts_cuda_shared(context, kernel, shared_bytes(level)) : status;
+    return ts_cuda_load(context, &kernel, 1);
 }
 
 enum ts_status ts_cuda_deflate_segments(const struct stage_context *context, const struct deflate_job *job,

@@ -22,6 +22,17 @@ extern "C" {
 #include "cuda/device/launch.h"
 }
 
+/* Returns the context of kernels that belong to no stage of a chain; `stage` has the name for messages. */
+static inline struct stage_context ts_cuda_context(const struct stage *stage, const struct device_numbers *device,
+                                                   struct ts_diag *diag)
+{
+    struct stage_context context = {};
+    context.stage = stage;
+    context.device = device;
+    context.diag = diag;
+    return context;
+}
+
 #define TS_CUDA_CASE(label, ...)                                                                                       \
     case label:                                                                                                        \
         __VA_ARGS__;                                                                                                   \

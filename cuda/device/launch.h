@@ -13,6 +13,9 @@ enum ts_status ts_cuda_launched(const struct stage_context *context, const char 
 /* Allows a kernel more than 48 KiB of dynamic shared memory. Call it before the launch. More than a block of the
  * context's device may have beside the kernel's static memory is an error (code cuda-shared). */
 enum ts_status ts_cuda_shared(const struct stage_context *context, const void *kernel, size_t bytes);
+/* Loads kernels onto the current device. CUDA else loads each at its first launch, and waits for the device's work
+ * before it: a slab would go to its device only when the slab before it is done. */
+enum ts_status ts_cuda_load(const struct stage_context *context, const void *const *kernels, int n);
 /* Launches a kernel whose blocks wait for each other: as many as the device holds at once, at most `most` on each
  * multiprocessor. Counts the launch. `name` is for messages. */
 enum ts_status ts_cuda_launch_together(const struct stage_context *context, const void *kernel, const char *name,

@@ -15,7 +15,6 @@
 #include "core/thread.h"
 #include "cuda/device/code.h"
 #include "cuda/device/launch.h"
-#include "cuda/device/load.h"
 
 struct piece {
     struct piece *next;

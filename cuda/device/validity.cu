@@ -80,11 +80,8 @@ enum ts_status ts_cuda_valid_mark(const struct device_numbers *device, const str
                                   const struct invalid_range *range, struct CUstream_st *stream, struct ts_diag *diag)
 {
     static const struct stage input = {.name = "input"};
-    struct stage_context context = {};
+    const struct stage_context context = ts_cuda_context(&input, device, diag);
     const int64_t n = (int64_t)ts_slice_count(slices), n_words = words_of(slices), n_slices = slices->axes[0].n;
-    context.stage = &input;
-    context.device = device;
-    context.diag = diag;
 #define LAUNCH(T)                                                                                                      \
     mark<<<word_blocks(n_words, n_slices), THREADS, 0, stream>>>((const T *)slices->data, (uint32_t *)slices->valid,   \
                                                                  n, n_words, n_slices, *range)

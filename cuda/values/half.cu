@@ -12,7 +12,6 @@
 
 extern "C" {
 #include "core/half.h"
-#include "cuda/device/load.h"
 #include "cuda/values/half.h"
 }
 
@@ -47,18 +46,9 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-static struct stage_context context_of(const struct device_numbers *device, struct ts_diag *diag)
-{
-    struct stage_context context = {};
-    context.stage = &half_stage;
-    context.device = device;
-    context.diag = diag;
-    return context;
-}
-
 enum ts_status ts_cuda_half_load(const struct device_numbers *device, struct ts_diag *diag)
 {
-    const struct stage_context context = context_of(device, diag);
+    const struct stage_context context = ts_cuda_context(&half_stage, device, diag);
     const void *const kernel = (const void *)round_halves;
     return ts_cuda_load(&context, &kernel, 1);
 }
@@ -66,7 +56,7 @@ enum ts_status ts_cuda_half_load(const struct device_numbers *device, struct ts_
 enum ts_status ts_cuda_half_round(const struct device_numbers *device, const float *floats, size_t n, uint16_t *halves,
                                   uint32_t *largest, struct CUstream_st *stream, struct ts_diag *diag)
 {
-    const struct stage_context context = context_of(device, diag);
+    const struct stage_context context = ts_cuda_context(&half_stage, device, diag);
     if (n == 0)
         return TS_OK;
     const int64_t blocks = ts_cuda_parts((int64_t)n, THREADS * FLIGHT),

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/available.h"
 #include "io/dicom_frames/dicom_source.h"
 
 bool ts_dicom_is_native(const struct dicom_source *source)
@@ -107,7 +108,7 @@ enum ts_status ts_dicom_native_read(struct source *base, int64_t z, int64_t n, v
     struct dicom_source *source = (struct dicom_source *)base;
     enum ts_status status = ts_dicom_check_range(source, z, n, diag);
     if (status == TS_OK)
-        status = ts_dicom_native_start(base, ts_read_ahead_processors(), 0, diag);
+        status = ts_dicom_native_start(base, ts_processors(), 0, diag);
     if (status == TS_OK)
         status = ts_read_ahead_read(source->native, z, n, out, diag);
     if (status == TS_OK)

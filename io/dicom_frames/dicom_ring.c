@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/available.h"
 #include "core/path.h"
 #include "io/dicom_frames/dicom_decode.h"
 #include "io/dicom_frames/dicom_jpeg_2000.h"
@@ -331,7 +332,7 @@ enum ts_status ts_dicom_ring_read(struct source *base, int64_t z, int64_t n, voi
 {
     struct dicom_source *source = (struct dicom_source *)base;
     const size_t bytes = ts_slice_bytes(&base->image);
-    const int threads = ts_read_ahead_processors();
+    const int threads = ts_processors();
     enum ts_status status = ts_dicom_check_range(source, z, n, diag);
     if (status == TS_OK && source->pool == NULL)
         status = ts_dicom_ring_start(base, threads, 2 * threads, diag);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/available.h"
 #include "core/memory.h"
 #include "core/path.h"
 #include "io/dicom_header/dicom_scan.h"
@@ -295,7 +296,7 @@ static enum ts_status scan_files(struct search *search, struct images *images)
 {
     struct list *files = &search->files;
     const size_t others = search->folder->n_others, parts = (files->n + PART_FILES - 1) / PART_FILES;
-    const int processors = ts_read_ahead_processors();
+    const int processors = ts_processors();
     if (files->n > 1)
         qsort(files->items, files->n, sizeof *files->items, compare_found);
     struct readers *readers = ts_readers_create(parts < (size_t)processors ? (int)parts : processors);

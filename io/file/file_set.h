@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A set of files, known by device and inode, in which a file is found without a look at all of them: an output that
- * replaces a folder of many files is asked whether one of as many inputs lies there.
+ * This keeps a set of files, known by device and inode, and finds one in it without a look at all of them: an output
+ * that replaces a folder of many files is asked whether one of as many inputs lies there.
  */
 #ifndef IO_FILE_FILE_SET_H
 #define IO_FILE_FILE_SET_H

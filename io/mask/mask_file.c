@@ -70,7 +70,9 @@ static void shorten_steps(struct ts_affine *map, const struct ts_image *grid)
 {
     for (int k = 0; k < 3; k++) {
         const double step = fmax(fabs(map->m[0][k]), fmax(fabs(map->m[1][k]), fabs(map->m[2][k])));
-        for (int i = 0; i < 3 && step > 0 && grid->axes[2 - k].n == 1; i++)
+        if (grid->axes[2 - k].n > 1 || step == 0)
+            continue;
+        for (int i = 0; i < 3; i++)
             map->m[i][k] /= step;
     }
 }

@@ -347,11 +347,6 @@ enum ts_status ts_read_ahead_read(struct read_ahead *reading, int64_t z, int64_t
 
 /* ---- start and end ------------------------------------------------------------------------------- */
 
-int ts_read_ahead_processors(void)
-{
-    return ts_processors();
-}
-
 enum ts_status ts_read_ahead_start(struct source *source, const struct read_rule *rule, int threads, int64_t ahead,
                                    struct read_ahead **out, struct ts_diag *diag)
 {
@@ -429,6 +424,6 @@ void ts_rule_prefetch_to(struct source *base, int64_t z, int64_t n, void *out)
 
 enum ts_status ts_rule_read(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag)
 {
-    const enum ts_status status = ts_rule_start(base, ts_read_ahead_processors(), 0, diag);
+    const enum ts_status status = ts_rule_start(base, ts_processors(), 0, diag);
     return status == TS_OK ? ts_read_ahead_read(((struct rule_source *)base)->reading, z, n, out, diag) : status;
 }

@@ -51,7 +51,4 @@ void ts_rule_prefetch(struct source *base, int64_t z, int64_t n);
 void ts_rule_prefetch_to(struct source *base, int64_t z, int64_t n, void *out);
 enum ts_status ts_rule_read(struct source *base, int64_t z, int64_t n, void *out, struct ts_diag *diag);
 
-/* Returns the number of processors that this process may use, for sources that nobody started. */
-int ts_read_ahead_processors(void);
-
 #endif

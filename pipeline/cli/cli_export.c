@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/available.h"
 #include "io/scan/result.h"
 #include "io/sink/nxtomo.h"
 #include "io/sink/sink.h"
@@ -182,7 +183,7 @@ static enum ts_status write_image(struct source *source, const char *image, cons
                                          .attributes = source->attributes,
                                          .n_attributes = source->n_attributes,
                                          .window = {width > 0, center - width / 2, center + width / 2},
-                                         .threads = ts_read_ahead_processors(),
+                                         .threads = ts_processors(),
                                          .force = arguments.force};
     struct sink *sink;
     ts_sink_warn(format, &request, diag);
@@ -204,7 +205,7 @@ static enum ts_status write_image(struct source *source, const char *image, cons
 
 static enum ts_status write_scan(struct source *source, struct ts_diag *diag)
 {
-    const struct hdf5_options made = {.threads = ts_read_ahead_processors(), .force = arguments.force};
+    const struct hdf5_options made = {.threads = ts_processors(), .force = arguments.force};
     return ts_nxtomo_write(source, arguments.output, &made, diag);
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/available.h"
 #include "io/source/read_ahead.h"
 #include "io/source/source_slices.h"
 #include "stages/engine/validity.h"
@@ -212,7 +213,7 @@ static enum ts_status start(struct walk *walk, struct ts_diag *diag)
     const int64_t most = larger < SLAB_BYTES ? (int64_t)(SLAB_BYTES / larger) : 1;
     enum ts_status status = TS_OK;
     walk->most = most < walk->sources[0]->n_slices ? most : walk->sources[0]->n_slices;
-    walk->threads = ts_read_ahead_processors();
+    walk->threads = ts_processors();
     for (int side = 0; side < 2 && status == TS_OK; side++) {
         struct source *source = walk->sources[side];
         walk->buffers[side] = malloc((size_t)walk->most * bytes[side]);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/available.h"
 #include "io/dicom_header/dicom_scan.h"
 #include "io/hdf5/hdf5_slice.h"
 #include "io/hdf5/hdf5_texts.h"
@@ -34,7 +35,7 @@ enum ts_status ts_inputs_read(struct source *source, struct ts_diag *diag)
         return ts_diag_no_memory(diag, (size_t)at_once * bytes);
     enum ts_status status = TS_OK;
     if (source->ops->start)
-        status = source->ops->start(source, ts_read_ahead_processors(), at_once, diag);
+        status = source->ops->start(source, ts_processors(), at_once, diag);
     for (int64_t volume = 0; volume < n_volumes; volume++)
         for (int64_t z = 0, n; z < source->n_slices && status == TS_OK; z += n) {
             const int64_t left = source->n_slices - z, first = volume * source->n_whole + z;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The words behind a position along an axis: from where it counts.
+ * This says from where a position along an axis counts.
  */
 #ifndef PIPELINE_DRAWING_AXIS_FROM_H
 #define PIPELINE_DRAWING_AXIS_FROM_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What ranks of the CPU compress themselves.
+ * Finds the chunks that ranks of the CPU compress themselves.
  */
 #include "pipeline/plan/plan_chunks.h"
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/available.h"
 #include "io/hdf5/hdf5_slice.h"
 #include "io/scan/file_kind.h"
 #include "io/source/read_ahead.h"
@@ -118,7 +119,7 @@ static enum ts_status read_slices(struct source *source, struct preview_image *i
     float *slice = malloc(count * sizeof *slice);
     enum ts_status status = slab && slice ? TS_OK : ts_diag_no_memory(diag, AT_ONCE * bytes);
     if (status == TS_OK && source->ops->start)
-        status = source->ops->start(source, ts_read_ahead_processors(), AT_ONCE, diag);
+        status = source->ops->start(source, ts_processors(), AT_ONCE, diag);
     for (int64_t volume = 0; volume < image->n_volumes && status == TS_OK; volume++)
         status = read_volume(source, volume, image, slab, slice, diag);
     free(slice);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What one rank tells the user for all, and what a process says that should be one of several and is alone.
+ * One rank tells the user what happened to all. A process that should be one of several and is alone says so.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -55,9 +55,10 @@ static enum ts_status check_replaced(const struct ts_plan *plan, const struct si
     struct file_set files = {0};
     const bool complete = !path || find_replaced(path, &files);
     const char *replaced = complete && files.n > 0 ? reader_of(plan, &files) : NULL;
+    const size_t bytes = 2 * files.capacity * sizeof *files.files;
     ts_file_set_clear(&files);
     if (!complete)
-        return ts_diag_no_memory(diag, 0);
+        return ts_diag_no_memory(diag, bytes);
     if (!replaced)
         return TS_OK;
     const struct diag_site site = {.code = "output-is-input", .span = span};

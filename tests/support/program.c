@@ -126,6 +126,14 @@ void ts_program_run(const char *folder, const char *const *arguments, struct pro
     ts_program_wait(ts_program_start(folder, arguments, -1), folder, outcome);
 }
 
+void ts_program_make_study(char *folder, size_t size)
+{
+    static struct program_outcome outcome;
+    ts_test_folder(folder, size);
+    ts_program_run(folder, ARGUMENTS("phantom", "disc", "-o", "study", "--size", "64", "--slices", "9"), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+}
+
 /* ---- JSON -------------------------------------------------------------------------------------- */
 
 static const char *skip_blanks(const char *at)

@@ -33,6 +33,8 @@ void ts_program_await_handler(pid_t pid, int number);
 /* Waits for it. */
 void ts_program_wait(pid_t pid, const char *folder, struct program_outcome *outcome);
 void ts_program_run(const char *folder, const char *const *arguments, struct program_outcome *outcome);
+/* Makes a new folder with a study, `study`: a disc in 9 slices of 64 x 64. */
+void ts_program_make_study(char *folder, size_t size);
 
 /* True where the text is one JSON value (RFC 8259), blanks around it allowed. */
 bool ts_test_is_json(const char *text, size_t length);

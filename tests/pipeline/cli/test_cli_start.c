@@ -16,9 +16,7 @@ static char folder[256];
 
 static void make_study(void)
 {
-    ts_test_folder(folder, sizeof folder);
-    ts_program_run(folder, ARGUMENTS("phantom", "disc", "-o", "study", "--size", "64", "--slices", "9"), &outcome);
-    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    ts_program_make_study(folder, sizeof folder);
 }
 
 static void remove_folder(void)
