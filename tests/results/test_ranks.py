@@ -534,6 +534,11 @@ def chunks(folder):
         for level in ("deflate", "small"):
             compare(os.path.join(folder, name + level), f"nifti {name}.nii | box radius=1 | hdf5 x.h5 compression={level}", "out.h5",
                     "--threads", "2", ranks=(2, 3))
+    profile = os.path.join(folder, "profile")
+    ranks_run(2, "run", f"nifti wide.nii | box radius=1 | hdf5 {folder}/wide.h5", "--quiet", "--threads", "2", "--profile", profile, *SEVERAL)
+    with open(profile + ".json", encoding="utf-8") as file:
+        done = sum(event["args"]["bytes"] for event in json.load(file) if event["name"] == "compress")
+    assert (done > 0 or CUDA) and done < 0.8 * 3 * 2048 * 1536 * 4, f"rank 0 has compressed {done} bytes itself"
 
 
 @test
