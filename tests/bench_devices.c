@@ -81,7 +81,7 @@ static struct {
 /* One thread cannot copy as fast as several devices can. */
 static void copy(unsigned char *to, const unsigned char *from, size_t bytes)
 {
-    const int64_t part = 1 << 20, n = ((int64_t)bytes + part - 1) / part;
+    const int64_t part = 1 << 18, n = ((int64_t)bytes + part - 1) / part;
 #pragma omp parallel for num_threads(arguments.threads) schedule(static)
     for (int64_t i = 0; i < n; i++) {
         const size_t at = (size_t)(i * part);

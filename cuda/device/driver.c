@@ -32,6 +32,20 @@ static enum ts_status allocate_cleared(struct cuda_driver *driver, size_t bytes,
     return *at ? fill(driver, *at, bytes) : TS_RUN_FAILED;
 }
 
+static enum ts_status clear_refused(struct cuda_driver *driver)
+{
+    memset(driver->seen, 0, sizeof *driver->seen);
+    return fill(driver, driver->refused, sizeof *driver->refused);
+}
+
+static enum ts_status create_refused(struct cuda_driver *driver)
+{
+    const size_t bytes = ts_cuda_refused_bytes(&driver->base.context);
+    driver->refused = ts_cuda_allocate(driver->session, bytes);
+    driver->seen = driver->refused ? ts_cuda_allocate_pinned(driver->session, bytes) : NULL;
+    return driver->seen ? clear_refused(driver) : TS_RUN_FAILED;
+}
+
 /* Partials start out as zeros because the gaps between those of slices are copied along. */
 static enum ts_status create_reduction(struct cuda_driver *driver)
 {
@@ -40,13 +54,16 @@ static enum ts_status create_reduction(struct cuda_driver *driver)
     enum ts_status status = TS_OK;
     driver->per_slice = ts_stage_reduces_slices(context);
     driver->finishes = ts_cuda_finishes(context);
+    driver->checks = ts_cuda_checks(context);
     driver->host_result_bytes = context->stage->reduction->result_bytes(context);
     for (int input = 0; status == TS_OK && input < STAGE_INPUTS; input++) {
         const size_t bytes = ts_cuda_partials_bytes(context, input, slab);
         if (bytes > 0)
             status = allocate_cleared(driver, bytes, &driver->partials[input]);
     }
-    return status == TS_OK ? allocate_cleared(driver, ts_cuda_results_bytes(context, slab), &driver->results) : status;
+    if (status == TS_OK)
+        status = allocate_cleared(driver, ts_cuda_results_bytes(context, slab), &driver->results);
+    return status == TS_OK && driver->checks ? create_refused(driver) : status;
 }
 
 /* Allocates the tables that the map writes, whole, on the device. */
@@ -180,7 +197,11 @@ static enum ts_status restart(struct stage_driver *base)
     base->context.round = 0;
     base->context.result = NULL;
     memset(driver->begun, 0, sizeof driver->begun);
-    const enum ts_status status = fill(driver, driver->results, ts_cuda_results_bytes(context, base->slab_slices));
+    enum ts_status status = fill(driver, driver->results, ts_cuda_results_bytes(context, base->slab_slices));
+    if (status == TS_OK && driver->checks)
+        status = ts_cuda_wait(driver->session, CUDA_COMPUTE); /* for copies of what was refused before */
+    if (status == TS_OK && driver->checks)
+        status = clear_refused(driver);
     return status == TS_OK ? ts_stage_reduced_create(context, base->slab_slices, &base->reduced) : status;
 }
 
@@ -333,6 +354,39 @@ static enum ts_status finish_slices(struct cuda_driver *driver, int round, int64
     return status == TS_OK ? send_results(driver, ts_stage_reduced_result(reduced), n) : status;
 }
 
+/* Enqueues the check of a slab, and the copy of what it and those before it have refused. */
+static enum ts_status check_slices(struct cuda_driver *driver, int64_t z_first, int64_t n, const struct cuda_call *call)
+{
+    const enum ts_status status = driver->cuda->reduction->check(&driver->base.context, driver->partials[0],
+                                                                 driver->results, z_first, n, driver->refused, call);
+    return status == TS_OK ? ts_cuda_copy(driver->session, CUDA_COMPUTE, CUDA_TO_HOST, driver->seen, driver->refused,
+                                          sizeof *driver->seen)
+                           : status;
+}
+
+/* The copy may go on while this looks; `past` alone is read then. */
+static int64_t refused(struct stage_driver *base, bool wait)
+{
+    struct cuda_driver *driver = cuda_of(base);
+    if (!driver->checks || (wait && ts_cuda_wait(driver->session, CUDA_COMPUTE) != TS_OK))
+        return -1;
+    return *(const volatile int64_t *)&driver->seen->past - 1;
+}
+
+/* Writes the total of the refused slice, for ts_stage_reduced_slices(). */
+static void collect_refused(const void *of_driver, int64_t i, void *total)
+{
+    const struct cuda_driver *driver = of_driver;
+    (void)i;
+    driver->cuda->reduction->collect(&driver->base.context, 0, driver->seen->partial, total);
+}
+
+static enum ts_status refuse(struct stage_driver *base)
+{
+    const struct cuda_driver *driver = cuda_of(base);
+    return ts_stage_reduced_slices(base->reduced, 0, driver->seen->past - 1, 1, collect_refused, driver);
+}
+
 static enum ts_status reduce_slices(struct stage_driver *base, const struct ts_image *slices)
 {
     struct cuda_driver *driver = cuda_of(base);
@@ -351,8 +405,10 @@ static enum ts_status reduce_slices(struct stage_driver *base, const struct ts_i
             status = reduce(driver, 0, slices, true);
         if (status == TS_OK && driver->finishes)
             status = reduction->finish(context, driver->partials[0], driver->results, n, &call);
+        if (status == TS_OK && driver->checks)
+            status = check_slices(driver, slices->z_first, n, &call);
         status = mark(driver, status);
-        if (status == TS_OK && !driver->finishes)
+        if (status == TS_OK && !driver->finishes && !driver->checks)
             status = finish_slices(driver, round, slices->z_first, n);
     }
     context->round = before;
@@ -412,6 +468,8 @@ static enum ts_status choose(struct stage_driver *base, const struct ts_image *s
 static const struct stage_driver_calls calls = {.add = add,
                                                 .finish = finish,
                                                 .reduce_slices = reduce_slices,
+                                                .refused = refused,
+                                                .refuse = refuse,
                                                 .map = map,
                                                 .copy = copy,
                                                 .set = set,

@@ -29,6 +29,17 @@ bool ts_cuda_finishes(const struct stage_context *context)
     return reduction->finishes && reduction->finishes(context);
 }
 
+bool ts_cuda_checks(const struct stage_context *context)
+{
+    const struct stage_cuda *cuda = context->stage->cuda;
+    return cuda->reduction && cuda->reduction->check && ts_stage_reduces_slices(context) && !cuda->iterates;
+}
+
+size_t ts_cuda_refused_bytes(const struct stage_context *context)
+{
+    return ts_cuda_checks(context) ? ts_cuda_stride(sizeof(struct cuda_refused)) : 0;
+}
+
 size_t ts_cuda_result_stride(const struct stage_context *context)
 {
     return ts_cuda_stride(ts_cuda_finishes(context) ? context->stage->cuda->reduction->result_bytes(context)
@@ -120,13 +131,13 @@ size_t ts_cuda_driver_bytes(const struct stage_context *context, int64_t slab_sl
         return bytes;
     for (int input = 0; input < STAGE_INPUTS; input++)
         bytes += ts_cuda_partials_bytes(context, input, slab_slices);
-    return bytes + ts_cuda_results_bytes(context, slab_slices);
+    return bytes + ts_cuda_results_bytes(context, slab_slices) + ts_cuda_refused_bytes(context);
 }
 
 size_t ts_cuda_pinned_bytes(const struct stage_context *context, int64_t slab_slices)
 {
     size_t largest = ts_cuda_constants_bytes(context);
-    if (!context->stage->reduction || ts_cuda_finishes(context))
+    if (!context->stage->reduction || ts_cuda_finishes(context) || ts_cuda_checks(context))
         return largest;
     for (int input = 0; input < STAGE_INPUTS; input++) {
         const size_t bytes = ts_cuda_partials_bytes(context, input, slab_slices);
@@ -138,7 +149,8 @@ size_t ts_cuda_pinned_bytes(const struct stage_context *context, int64_t slab_sl
 
 size_t ts_cuda_driver_host_bytes(const struct stage_context *context, int64_t slab_slices)
 {
-    return ts_cuda_pinned_bytes(context, slab_slices) + ts_cuda_packed_pinned_bytes(context, slab_slices) +
+    return ts_cuda_pinned_bytes(context, slab_slices) + ts_cuda_refused_bytes(context) +
+           ts_cuda_packed_pinned_bytes(context, slab_slices) +
            ts_cuda_outside_bytes(context); /* the slice, while it is copied */
 }
 
@@ -147,8 +159,8 @@ size_t ts_cuda_driver_transfers(const struct stage_context *context, int64_t n)
     size_t bytes = ts_cuda_constants_bytes(context) + tables_bytes(context);
     struct stage_context probe = *context;
     const bool by_slice = ts_stage_reduces_slices(context);
-    if (!context->stage->reduction || ts_cuda_finishes(context))
-        return bytes;
+    if (!context->stage->reduction || ts_cuda_finishes(context) || ts_cuda_checks(context))
+        return bytes + ts_cuda_refused_bytes(context);
     for (probe.round = 0; probe.round < ts_stage_rounds(context); probe.round++) {
         bool volume = false;
         for (int input = 0; input < STAGE_INPUTS; input++)

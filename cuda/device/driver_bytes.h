@@ -11,6 +11,10 @@
 
 /* Returns true where the results are made on the device. */
 bool ts_cuda_finishes(const struct stage_context *context);
+/* Returns true where the device checks slices and the host's finish() is asked later; and the bytes of what is refused,
+ * on the device and, pinned, on the host. */
+bool ts_cuda_checks(const struct stage_context *context);
+size_t ts_cuda_refused_bytes(const struct stage_context *context);
 /* Returns the bytes from one result of a slice to the next. */
 size_t ts_cuda_result_stride(const struct stage_context *context);
 /* Return the bytes of all partials of an input, and of all results. */

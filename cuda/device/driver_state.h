@@ -13,13 +13,15 @@ struct cuda_driver {
     struct stage_driver base;
     struct cuda_session *session;
     const struct stage_cuda *cuda;
-    bool per_slice, finishes;
+    bool per_slice, finishes, checks;
     bool begun[STAGE_INPUTS];
     void *partials[STAGE_INPUTS];
     struct ts_image tables[STAGE_TABLES]; /* whole, of those that the map writes */
     int n_tables;
     void *results, *scratch, *constants, *pinned;
-    void *outside; /* a slice of the border's constant, where the stage pads with one */
+    struct cuda_refused *refused; /* on the device, where `checks` */
+    struct cuda_refused *seen;    /* what the last slab that is done has left there, in pinned memory */
+    void *outside;                /* a slice of the border's constant, where the stage pads with one */
     struct cuda_fft *transforms[STAGE_TRANSFORMS];
     struct cuda_texture_set *textures; /* of the inputs of map() so far */
     size_t host_result_bytes, constants_bytes;

@@ -72,6 +72,38 @@ static void collect(const struct stage_context *context, int input, const void *
     memcpy(total, partial, sizeof(struct not_finite));
 }
 
+/* One block. */
+static __global__ void __launch_bounds__(THREADS)
+    check_slices(const char *partials, size_t stride, char *results, size_t result_stride, int64_t z_first, int n,
+                 struct cuda_refused *refused)
+{
+    __shared__ int first;
+    if (threadIdx.x == 0)
+        first = n;
+    __syncthreads();
+    for (int i = (int)threadIdx.x; i < n; i += THREADS) {
+        const struct not_finite *partial = (const struct not_finite *)(partials + (size_t)i * stride);
+        ((struct finite_slice *)(results + (size_t)i * result_stride))->largest = partial->largest;
+        if (partial->n > 0)
+            atomicMin(&first, i);
+    }
+    __syncthreads();
+    if (threadIdx.x > 0 || first == n || refused->past > 0)
+        return;
+    *(struct not_finite *)refused->partial = *(const struct not_finite *)(partials + (size_t)first * stride);
+    refused->past = z_first + first + 1;
+}
+
+static enum ts_status check(const struct stage_context *context, const void *partials, void *results, int64_t z_first,
+                            int64_t n, struct cuda_refused *refused, const struct cuda_call *call)
+{
+    static_assert(sizeof(struct not_finite) <= sizeof refused->partial, "a refused slice keeps its partial");
+    check_slices<<<1, THREADS, 0, call->stream>>>((const char *)partials, ts_cuda_stride(sizeof(struct not_finite)),
+                                                  (char *)results, ts_cuda_stride(sizeof(struct finite_slice)), z_first,
+                                                  (int)n, refused);
+    return ts_cuda_launched(context, "check_slices");
+}
+
 extern const struct cuda_reduction ts_cuda_finite_reduction;
 const struct cuda_reduction ts_cuda_finite_reduction = {
-    .partial_bytes = partial_bytes, .reduce = reduce, .collect = collect};
+    .partial_bytes = partial_bytes, .reduce = reduce, .collect = collect, .check = check};

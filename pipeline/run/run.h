@@ -229,6 +229,10 @@ void ts_run_clear_devices(struct run *run);
 /* Brings the running total of an input's reduction to the device at hand, before slices are added to it. So sums are
  * those of one device, roundings and all. */
 enum ts_status ts_run_bring_total(struct run *run, int32_t node, int input);
+/* Returns true where the host knows that a reduction of slices has refused one; and waits for all devices and reports
+ * the first slice that it has refused. */
+bool ts_run_has_refused(const struct run *run, int32_t node);
+enum ts_status ts_run_refuse(struct run *run, int32_t node);
 /* Ends a round of a node's reductions on the device at hand, and on every device. What one reports the others would
  * repeat. */
 enum ts_status ts_run_finish_here(struct run *run, int32_t node);

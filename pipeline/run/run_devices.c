@@ -103,6 +103,32 @@ enum ts_status ts_run_bring_total(struct run *run, int32_t node, int input)
     return from < 0 || from == run->device ? TS_OK : run->back_end->bring_total(run, from, node, input);
 }
 
+bool ts_run_has_refused(const struct run *run, int32_t node)
+{
+    bool has = false;
+    for (int device = 0; device < run->plan->n_devices; device++)
+        has = has || ts_driver_refused(run->devices[device].nodes[node].driver, false) >= 0;
+    return has;
+}
+
+enum ts_status ts_run_refuse(struct run *run, int32_t node)
+{
+    const int at_hand = run->device;
+    struct stage_driver *of_first = NULL;
+    int64_t first = -1;
+    for (int device = 0; device < run->plan->n_devices; device++) {
+        (void)ts_run_use(run, device);
+        struct stage_driver *driver = run->nodes[node].driver;
+        const int64_t z = ts_driver_refused(driver, true);
+        if (z < 0 || (of_first && z > first))
+            continue;
+        of_first = driver;
+        first = z;
+    }
+    (void)ts_run_use(run, at_hand);
+    return of_first ? ts_driver_refuse(of_first) : TS_OK;
+}
+
 static enum ts_status bring_totals(struct run *run, int32_t node)
 {
     enum ts_status status = TS_OK;

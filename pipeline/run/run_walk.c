@@ -192,9 +192,12 @@ static enum ts_status reduce_slab(struct run *run, int32_t domain, int64_t z, in
     return status;
 }
 
-/* A stage has failed. Upstream stages that only check values, such as minus_log, report at the end of a pass. This pass
- * ends early, so they are asked now whether they know the cause in the slices seen so far. If one does, its status is
- * the run's, and the records of the failed stage, from record `from` on, are removed. */
+static enum ts_status ask_refused(struct run *run, int32_t i, int64_t z, int64_t n);
+
+/* A stage has failed. Upstream stages that only check values, such as minus_log, report at the end of a pass, and those
+ * that check on a device once the host learns of it. This pass ends early, so they are asked now whether they know the
+ * cause in the slices seen so far, the slab's n from z on included. If one does, its status is the run's, and the
+ * records of the failed stage, from record `from` on, are removed. */
 static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int64_t n, size_t from,
                                  enum ts_status status)
 {
@@ -202,17 +205,37 @@ static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int
     const int32_t domain = nodes[failed].domain;
     for (int32_t i = nodes[failed].inputs[0]; i >= run->plan->n_sources; i = nodes[i].inputs[0]) {
         const struct stage_reduction *reduction = nodes[i].context.stage->reduction;
-        if (!reduction || reduction->feeds_map || reduction->finds_axes || nodes[i].rounds != 1 ||
-            nodes[i].domain != domain || !ts_plan_reduces(run->plan, run->pass, i, 0))
+        if (!reduction || reduction->finds_axes || nodes[i].rounds != 1 || nodes[i].domain != domain)
             continue;
-        enum ts_status cause = add_slices(run, i, domain, z, n);
-        if (cause == TS_OK)
-            cause = ts_run_finish_here(run, i);
+        enum ts_status cause = ask_refused(run, i, z, n);
+        if (cause == TS_OK && !reduction->feeds_map && ts_plan_reduces(run->plan, run->pass, i, 0)) {
+            cause = add_slices(run, i, domain, z, n);
+            if (cause == TS_OK)
+                cause = ts_run_finish_here(run, i);
+        }
         if (cause == TS_OK)
             continue;
         ts_diag_forget(run->diag, from, nodes[failed].context.stage->name);
         return cause;
     }
+    return status;
+}
+
+/* Reports a slice that a stage has refused, or the cause before it. Waits for the device. */
+static enum ts_status ask_refused(struct run *run, int32_t i, int64_t z, int64_t n)
+{
+    const size_t n_records = ts_diag_count(run->diag);
+    const enum ts_status status = ts_run_refuse(run, i);
+    return status == TS_OK ? TS_OK : find_cause(run, i, z, n, n_records, status);
+}
+
+/* Reports what stages have refused in the slabs before. */
+static enum ts_status check_refused(struct run *run, bool wait)
+{
+    enum ts_status status = TS_OK;
+    for (int32_t i = run->plan->n_sources; status == TS_OK && i < run->plan->n_nodes; i++)
+        if (wait || ts_run_has_refused(run, i))
+            status = ask_refused(run, i, 0, 0);
     return status;
 }
 
@@ -255,6 +278,8 @@ static enum ts_status compute_slab(struct run *run, int32_t domain, int64_t roun
 {
     const struct ts_plan *plan = run->plan;
     enum ts_status status = run->back_end->begin_slab(run);
+    if (status == TS_OK)
+        status = check_refused(run, false);
     for (int32_t i = 0; status == TS_OK && i < plan->n_nodes; i++) {
         if (i == plan->n_sources) {
             announce_next(run, domain, round);
@@ -384,6 +409,8 @@ static enum ts_status run_pass(struct run *run, void (*on_slab)(struct run *))
     for (int32_t domain = 0; status == TS_OK && domain < plan->n_nodes; domain++)
         if (ts_plan_pass_uses(plan, run->pass, domain))
             status = run_domain(run, domain, on_slab);
+    if (status == TS_OK)
+        status = check_refused(run, true);
     status = ts_ranks_agree(status);
     if (status == TS_OK)
         status = finish_reductions(run);

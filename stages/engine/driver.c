@@ -152,6 +152,16 @@ enum ts_status ts_driver_reduce_slices(struct stage_driver *driver, const struct
     return driver->calls->reduce_slices(driver, slices);
 }
 
+int64_t ts_driver_refused(struct stage_driver *driver, bool wait)
+{
+    return driver && driver->calls->refused ? driver->calls->refused(driver, wait) : -1;
+}
+
+enum ts_status ts_driver_refuse(struct stage_driver *driver)
+{
+    return driver->calls->refuse(driver);
+}
+
 static enum ts_status reduce_input(struct stage_driver *driver, int input, stage_feed *feed, void *from)
 {
     const int64_t nz = ts_stage_input(&driver->context, input)->axes[0].n, slab = driver->slab_slices;
@@ -325,7 +335,7 @@ enum ts_status ts_driver_run(struct stage_driver *driver, const struct stage_ima
     }
     for (int64_t z = 0; status == TS_OK && z < nz; z += slab)
         status = images->slab(images->from, z, nz - z < slab ? nz - z : slab);
-    return status;
+    return status == TS_OK && ts_driver_refused(driver, true) >= 0 ? ts_driver_refuse(driver) : status;
 }
 
 /* ---- the CPU ----------------------------------------------------------------------------------- */

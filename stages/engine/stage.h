@@ -195,6 +195,12 @@ struct cuda_texture {
     int64_t first, n, before;
 };
 
+/* The first slice that a check on the device refuses. */
+struct cuda_refused {
+    int64_t past; /* the slice after it, in the volume; 0: none is refused */
+    unsigned char partial[56];
+};
+
 struct cuda_reduction {
     /* Returns the device bytes of one partial (of the volume, or of one slice). Zero bytes are an empty partial: the
      * framework clears them at the start of a round. 0: this input is not reduced. May depend on context->round. */
@@ -219,6 +225,13 @@ struct cuda_reduction {
     size_t (*result_bytes)(const struct stage_context *);
     enum ts_status (*finish)(const struct stage_context *, const void *partials, void *results, int64_t n,
                              const struct cuda_call *);
+    /* Where the stage's finish() of a slice only refuses values: writes n results, a multiple of 256 bytes apart as the
+     * n partials are, and keeps in *refused the partial of the first slice, from slice z_first on, that finish()
+     * refuses, unless there is one. So the host need not wait for slabs before the map, and asks finish() once it sees
+     * a slice there. Not used by stages that iterate, whose maps take long. NULL: the host's finish() is asked before
+     * each map. */
+    enum ts_status (*check)(const struct stage_context *, const void *partials, void *results, int64_t z_first,
+                            int64_t n, struct cuda_refused *refused, const struct cuda_call *);
 };
 
 struct stage_cuda {

@@ -110,6 +110,20 @@ def volumes(folder):
 
 
 @test
+def refused_values(folder):
+    """Values that are no numbers end a run with the words of the CPU, which name the first of all slices that have some."""
+    write_nifti(os.path.join(INPUTS, "holes.nii"), 1, 14, 24, 24, lambda v, z, i: float("nan") if z in (5, 6, 11) and i == 100 else 1.0 + i)
+    for stages in "fbp", "ring | fbp", "fourier | equalize | statistics", "fbp | save name=volume | statistics scope=slice", "sirt iterations=3":
+        chain = f"nifti holes.nii | radon views=12 | {stages} | hdf5 {folder}/x.h5"
+        expected = run("run", chain, "--device", "cpu", expect=3, cwd=INPUTS).stderr
+        assert "of slice 5 are NaN" in expected, expected
+        for device in "cuda:0", *DEVICES:
+            for memory in budgets(chain, device):
+                found = run("run", chain, "--device", device, *(["--gpu-memory", memory] if memory else []), expect=3, cwd=INPUTS).stderr
+                assert found == expected, f"{device} with {memory} of memory: {found}\n{expected}"
+
+
+@test
 def outputs(folder):
     """Values as they are, halves, and other formats, which the device does not compress."""
     for kind in ("compression: none", "dtype: f16", "compression: small"):
