@@ -70,7 +70,7 @@ def main():
     draw_measured(left, measured, "cpu")
     left.set(title="Ranks on two cores that other programs used", xlabel="ranks")
     draw_measured(middle, measured, "cuda")
-    middle.set(title="512 slices of 1,024 x 1,024 on two H200", xlabel="GPUs")
+    middle.set(title="512 slices of 1,024 x 1,024 on H200", xlabel="GPUs")
     for n, style in zip(SIZES, ("-", "--")):
         for machine, color in ("h200", "tab:blue"), ("cluster", "tab:orange"):
             rows = predict(program, n, machine)
