@@ -385,6 +385,29 @@ def errors_of_all_ranks(folder):
     assert os.listdir(folder) == ["there.h5"]
 
 
+@test
+def a_driver_that_crashes(folder):
+    """Where a rank's CUDA driver crashes as it starts, the rank ends and the launcher the others. One process starts anew then, which a rank
+    must not: MPI runs in it."""
+    make_inputs()
+    here = os.path.dirname(PROGRAM)
+    drivers = [path for path in (os.path.join(here, "fake_driver"), os.path.join(here, "tests/fake_driver")) if os.path.isdir(path)]
+    chain, out = "dicom small | box radius=1 | hdf5 x.h5", os.path.join(folder, "out.h5")
+    if not drivers:
+        raise Skip("the tests' own driver, fake_driver/libcuda.so.1, is not beside the program")
+    if "[cuda-not-built]" in run("check", chain, "--device", "cuda", expect=None, cwd=INPUTS).stderr:
+        raise Skip("this build has no CUDA code")
+    crashes = ["env", f"LD_LIBRARY_PATH={drivers[0]}", "FAKE_DRIVER=crash", PROGRAM, "run", chain, "-o", out, "--quiet", "--device", "auto"]
+    alone = subprocess.run(crashes, cwd=INPUTS, env=ENVIRONMENT, text=True, capture_output=True)
+    assert alone.returncode == 0 and "driver crashed" in alone.stderr and os.path.exists(out), alone
+    os.remove(out)
+    for n in (1, 2):
+        code, printed, err = end(subprocess.Popen([*MPIRUN, "-n", str(n), *crashes], cwd=INPUTS, env=ENVIRONMENT, text=True,
+                                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+        assert code != 0 and "Segmentation fault" in printed + err and "tomostage:" not in err, f"{n} ranks: exit {code}\n{printed}{err}"
+        expect_nothing(folder)
+
+
 def wait_for(path, process):
     while not os.path.exists(path):
         assert process.poll() is None, end(process)
