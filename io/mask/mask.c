@@ -134,6 +134,7 @@ static void close_source(struct source *base)
 }
 
 static const struct source_ops mask_ops = {.may_hold = ts_rule_may_hold,
+                                           .rereads = ts_rule_rereads,
                                            .memory_bytes = memory_bytes,
                                            .start = start,
                                            .prefetch = ts_rule_prefetch,

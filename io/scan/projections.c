@@ -256,6 +256,7 @@ static enum ts_status read_rows(struct source *base, struct readers *readers, in
 }
 
 static const struct source_ops projection_ops = {.may_hold = ts_rule_may_hold,
+                                                 .rereads = ts_rule_rereads,
                                                  .memory_bytes = memory_bytes,
                                                  .start = ts_rule_start,
                                                  .prefetch = ts_rule_prefetch,

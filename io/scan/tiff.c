@@ -187,6 +187,7 @@ static void close_source(struct source *base)
 }
 
 static const struct source_ops tiff_ops = {.may_hold = ts_rule_may_hold,
+                                           .rereads = ts_rule_rereads,
                                            .memory_bytes = memory_bytes,
                                            .start = ts_rule_start,
                                            .prefetch = ts_rule_prefetch,

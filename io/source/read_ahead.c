@@ -66,6 +66,17 @@ static int64_t divide_up(int64_t n, int64_t by)
     return (n + by - 1) / by;
 }
 
+/* Returns the slots in which all blocks of `ahead` slices in a row have place. A chunk of several slices is held in any
+ * case. */
+static int64_t count_slots(const struct blocks *blocks, int64_t ahead)
+{
+    const int64_t all = divide_up(blocks->n_slices, blocks->chunk) * blocks->per_chunk,
+                  slots = ahead > 0             ? (ahead + blocks->size - 2) / blocks->size + 1
+                          : (blocks->chunk > 1) ? 1
+                                                : 0;
+    return slots < all ? slots : all;
+}
+
 static struct blocks find_blocks(const struct source *source, const struct read_rule *rule, int64_t ahead)
 {
     const size_t slice = ts_slice_bytes(&source->image);
@@ -75,11 +86,7 @@ static struct blocks find_blocks(const struct source *source, const struct read_
     blocks.per_chunk = most > 0 ? divide_up(blocks.chunk, most) : blocks.chunk;
     blocks.size = divide_up(blocks.chunk, blocks.per_chunk);
     blocks.per_chunk = divide_up(blocks.chunk, blocks.size);
-    const int64_t all = divide_up(n, blocks.chunk) * blocks.per_chunk, room = most / blocks.size;
-    /* `ahead` slices in a row touch so many blocks at most. A chunk of several slices is held in any case. */
-    int64_t slots = ahead > 0 ? (ahead + blocks.size - 2) / blocks.size + 1 : 0;
-    slots = slots == 0 && blocks.chunk > 1 ? 1 : slots;
-    slots = slots < all ? slots : all;
+    const int64_t slots = count_slots(&blocks, ahead), room = most / blocks.size;
     blocks.n_slots = slots < room ? slots : room;
     return blocks;
 }
@@ -400,6 +407,13 @@ void ts_rule_may_hold(struct source *base, size_t bytes)
     struct rule_source *source = (struct rule_source *)base;
     if (!source->reading)
         source->rule.limit = bytes;
+}
+
+struct source_rereads ts_rule_rereads(const struct source *base, int64_t ahead)
+{
+    const struct blocks blocks = find_blocks(base, &((const struct rule_source *)base)->rule, ahead);
+    return (struct source_rereads){.times = blocks.n_slots > 0 ? blocks.per_chunk : 1,
+                                   .chunk = blocks.n_slots < count_slots(&blocks, ahead) ? blocks.chunk : 0};
 }
 
 enum ts_status ts_rule_start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag)

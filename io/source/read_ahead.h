@@ -46,6 +46,7 @@ struct rule_source {
     struct read_ahead *reading; /* NULL until started; the format's close() destroys it */
 };
 void ts_rule_may_hold(struct source *base, size_t bytes);
+struct source_rereads ts_rule_rereads(const struct source *base, int64_t ahead);
 enum ts_status ts_rule_start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag);
 void ts_rule_prefetch(struct source *base, int64_t z, int64_t n);
 void ts_rule_prefetch_to(struct source *base, int64_t z, int64_t n, void *out);

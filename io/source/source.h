@@ -76,6 +76,13 @@ struct source {
     size_t n_attributes;
 };
 
+/* This says how often a source reads its slices that may hold little. */
+struct source_rereads {
+    int64_t times; /* how often a chunk is decoded in place of once */
+    int64_t
+        chunk; /* > 0: each slab reads anew, in whole chunks of so many slices, what it shares with the one before */
+};
+
 struct source_ops {
     /* Sets how many bytes of slices the source may hold beyond those that it was asked for, so that it reads each part
      * of its files once. Called before memory_bytes, any number of times; no effect once it has started. NULL: it holds
@@ -84,6 +91,9 @@ struct source_ops {
     /* Returns the bytes that the source will hold while it reads, once it is started with these numbers. For the plan.
      * NULL: none. */
     size_t (*memory_bytes)(const struct source *, int threads, int64_t ahead);
+    /* Returns how often slices will be read at most, where `ahead` slices may be read before they are asked for. NULL:
+     * once in each pass. */
+    struct source_rereads (*rereads)(const struct source *, int64_t ahead);
     /* Starts the threads or workers that read ahead. Called once, before other threads exist. `ahead` is the most
      * slices that may be read but not yet asked for. May be NULL. */
     enum ts_status (*start)(struct source *, int threads, int64_t ahead, struct ts_diag *);

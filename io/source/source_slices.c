@@ -43,6 +43,12 @@ static size_t memory_bytes(const struct source *base, int threads, int64_t ahead
     return whole->ops->memory_bytes ? whole->ops->memory_bytes(whole, threads, ahead) : 0;
 }
 
+static struct source_rereads rereads(const struct source *base, int64_t ahead)
+{
+    const struct source *whole = whole_of(base);
+    return whole->ops->rereads ? whole->ops->rereads(whole, ahead) : (struct source_rereads){.times = 1};
+}
+
 static enum ts_status start(struct source *base, int threads, int64_t ahead, struct ts_diag *diag)
 {
     struct source *whole = whole_of(base);
@@ -86,6 +92,7 @@ static void close_source(struct source *base)
 
 static const struct source_ops cut_ops = {.may_hold = may_hold,
                                           .memory_bytes = memory_bytes,
+                                          .rereads = rereads,
                                           .start = start,
                                           .prefetch = prefetch,
                                           .prefetch_to = prefetch_to,

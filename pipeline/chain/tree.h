@@ -37,6 +37,7 @@ struct node {
 struct tree {
     struct arena *arena;
     struct ts_diag *diag;
+    const char *what; /* what messages call the text; NULL: the chain */
     const char *text;
     size_t length;
     struct node *root; /* NULL where the text could not be read to its end; the reason is in diag */

@@ -271,9 +271,10 @@ bool ts_yaml_read(struct tree *tree)
     yaml_parser_delete(&reader.parser);
     if (!tree->stopped && !tree->root) {
         ts_diag_error(tree->diag, TS_BAD_CHAIN,
-                      &(struct diag_site){.code = "chain-empty", .span = {.line = 1, .column = 1}},
-                      "the chain is empty");
-        ts_diag_hint(tree->diag, "write `tomostage: 2`, and below it `input`, `stages` and `output`");
+                      &(struct diag_site){.code = "chain-empty", .span = {.line = 1, .column = 1}}, "%s is empty",
+                      tree->what ? tree->what : "the chain");
+        if (!tree->what)
+            ts_diag_hint(tree->diag, "write `tomostage: 2`, and below it `input`, `stages` and `output`");
         return false;
     }
     return !tree->stopped;

@@ -164,6 +164,8 @@ static enum ts_status run_chain(const char *path, struct cli_chain *arguments, d
 static int finish_take(struct ts_diag *diag, enum ts_status status, bool json)
 {
     ts_ranks_hand_notes(diag);
+    if (status != TS_OK && status != TS_PAUSED && status != TS_STOPPED)
+        ts_ranks_name_speaker(diag);
     if (!ts_ranks_speaks()) {
         ts_diag_destroy(diag);
         return (int)status;
@@ -185,8 +187,8 @@ static int run(char **operands)
     if (!diag)
         return TS_RUN_FAILED;
     struct made made = {.chain = NULL};
-    if (arguments->options.checkpoint || arguments->options.resume || arguments->options.time_limit_s > 0)
-        ts_cli_signals_catch_pause();
+    ts_cli_signals_catch_pause(arguments->options.checkpoint || arguments->options.resume ||
+                               arguments->options.time_limit_s > 0);
     ts_cli_progress_init(&made.progress, arguments->quiet, arguments->json, arguments->every);
     arguments->options.rates = ts_rates_path_found();
     enum ts_status status = take_ranks(arguments, &made.progress, diag);

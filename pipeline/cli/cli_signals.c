@@ -45,9 +45,18 @@ static void mask_stops(int how)
     sigprocmask(how, &set, NULL);
 }
 
+static void mask_pause(int how)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    sigprocmask(how, &set, NULL);
+}
+
 void ts_cli_signals_hold(void)
 {
     mask_stops(SIG_BLOCK);
+    mask_pause(SIG_BLOCK);
 }
 
 /* Writes all texts at once, so that lines of other processes do not fall between. A reader who does not read must not
@@ -153,13 +162,15 @@ static void on_pause(int number)
         ts_plan_pause(plan);
 }
 
-void ts_cli_signals_catch_pause(void)
+void ts_cli_signals_catch_pause(bool pauses)
 {
     struct sigaction action = {.sa_handler = on_pause, .sa_flags = SA_RESTART}, before;
-    consequence = "; the output was not written, and --resume goes on from the checkpoint";
     sigfillset(&action.sa_mask);
-    if (sigaction(SIGUSR1, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+    if (pauses)
+        consequence = "; the output was not written, and --resume goes on from the checkpoint";
+    if (pauses && sigaction(SIGUSR1, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
         sigaction(SIGUSR1, &action, NULL);
+    mask_pause(SIG_UNBLOCK);
 }
 
 /* ---- a driver that crashes --------------------------------------------------------------------- */

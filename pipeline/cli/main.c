@@ -133,6 +133,8 @@ int main(int argc, char **argv)
     atexit(report_exit);
     json = ts_command_json_find(argc, argv);
     ts_cli_signals_catch(argv, command ? command->stopped : NULL, json);
+    if (command != &ts_cli_run) /* which decides by its options */
+        ts_cli_signals_catch_pause(false);
     const int code =
         ts_command_output_end(command ? ts_command_run(command, argc - 1, argv + 1) : no_command(argc, argv));
     ended = true;

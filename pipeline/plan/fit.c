@@ -4,6 +4,7 @@
  * finds the largest slab that fits, and keeps are given up one by one where slabs would become too small. The whole run
  * is simulated for each candidate, so the bytes counted are those that the run needs.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "io/hdf5/hdf5_write.h"
@@ -51,7 +52,8 @@ static int64_t count_new(const struct spans *spans, const struct spans *others)
 struct counting {
     struct ts_plan *plan;
     struct simulation *simulation;
-    int64_t z; /* of the slab before */
+    int64_t z;                      /* of the slab before */
+    struct source_rereads *rereads; /* for each node; NULL in a simulation that holds what slabs share */
 };
 
 static void note_slab(void *user, const struct simulated_slab *slab)
@@ -71,10 +73,48 @@ static void note_slab(void *user, const struct simulated_slab *slab)
 /* Steps through the whole run without computing. Fills buffer_slices, run_slices and the simulation's counts. */
 static void simulate(struct ts_plan *plan, struct simulation *simulation, int64_t slab)
 {
-    struct counting counting = {plan, simulation, INT64_MAX};
+    struct counting counting = {plan, simulation, INT64_MAX, NULL};
     for (int32_t i = 0; i < plan->n_nodes; i++)
         simulation->fetched[i] = simulation->computed[i] = plan->nodes[i].buffer_slices = plan->nodes[i].run_slices = 0;
     ts_simulation_run(plan, simulation, slab, note_slab, &counting);
+}
+
+/* Counts the chunks anew that sources decode again because they may hold too little. */
+static void note_rereads(void *user, const struct simulated_slab *slab)
+{
+    const struct counting *counting = user;
+    for (int32_t i = 0; i < counting->plan->n_nodes; i++) {
+        const struct spans *todo = &slab->steps[i].todo;
+        const int64_t chunk = counting->rereads[i].chunk;
+        for (int s = 0; chunk > 0 && s < todo->n; s++)
+            counting->simulation->fetched[i] +=
+                ((todo->at[s].end + chunk - 1) / chunk - todo->at[s].first / chunk) * chunk;
+    }
+}
+
+/* Corrects the slices that sources fetch for what they may hold, once that is known. */
+static enum ts_status count_rereads(struct ts_plan *plan, struct simulation *simulation, int64_t slab,
+                                    struct ts_diag *diag)
+{
+    const size_t n = (size_t)plan->n_nodes;
+    struct counting counting = {plan, simulation, INT64_MAX, calloc(n, sizeof *counting.rereads)};
+    bool again = false;
+    if (!counting.rereads)
+        return ts_diag_no_memory(diag, n * sizeof *counting.rereads);
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        const struct source *reader = ts_plan_reader(&plan->nodes[i]);
+        counting.rereads[i].times = 1;
+        if (reader && reader->ops->rereads)
+            counting.rereads[i] = reader->ops->rereads(reader, ts_plan_read_ahead(plan, i));
+        again |= counting.rereads[i].chunk > 0;
+        simulation->fetched[i] = counting.rereads[i].chunk > 0 ? 0 : simulation->fetched[i];
+    }
+    if (again)
+        ts_simulation_run(plan, simulation, slab, note_rereads, &counting);
+    for (int32_t i = 0; i < plan->n_nodes; i++)
+        simulation->fetched[i] *= counting.rereads[i].times;
+    free(counting.rereads);
+    return TS_OK;
 }
 
 /* Returns the bytes of images, padded slabs and scratch, which lie in host memory where the CPU computes. */
@@ -333,6 +373,7 @@ enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag)
         slab = largest_slab_with_sources(plan, &simulation, most, unit);
     }
     count_bytes(plan, &simulation, slab > 0 ? slab : unit);
+    const enum ts_status counted = count_rereads(plan, &simulation, slab > 0 ? slab : unit, diag);
     for (int32_t i = 0; i < plan->n_nodes; i++)
         plan->nodes[i].computed_slices =
             ts_plan_reader(&plan->nodes[i]) ? simulation.fetched[i] : simulation.computed[i];
@@ -341,5 +382,5 @@ enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag)
         ts_plan_cuda_transfers(plan, simulation.computed);
 #endif
     ts_simulation_clear(&simulation, plan->n_nodes);
-    return slab > 0 ? TS_OK : refuse_budget(plan, diag);
+    return slab == 0 ? refuse_budget(plan, diag) : counted;
 }

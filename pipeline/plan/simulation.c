@@ -55,7 +55,10 @@ void ts_simulation_run(const struct ts_plan *plan, struct simulation *simulation
 {
     struct simulated_slab now = {.steps = simulation->steps};
     const int parts = plan->n_ranks * plan->n_devices;
-    for (int part = 0; part < parts; part++) {
+    int64_t most = 1; /* parts with a slab: more of them than slices have nothing to do */
+    for (int32_t i = 0; i < plan->n_nodes; i++)
+        most = plan->nodes[i].out.axes[0].n > most ? plan->nodes[i].out.axes[0].n : most;
+    for (int part = 0; part < parts && part < most; part++) {
         now.rank = part % plan->n_ranks; /* the rounds of a rank go to its devices in turn */
         for (int32_t i = 0; i < plan->n_nodes; i++)
             memset(simulation->done[i], 0, (size_t)plan->nodes[i].out.axes[0].n);

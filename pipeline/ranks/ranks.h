@@ -22,6 +22,7 @@ struct ranks {
     int local;         /* number of this one among them */
     int processors;    /* of this machine, for each of its ranks; 0 where there is one rank in all */
     bool begun;        /* MPI runs: this process must not start anew */
+    bool some_failed;  /* not all ranks had the failure that ended the run */
 };
 
 /* Starts MPI where the program was built with it and launched by it. The fork server of the sandboxes must run by then.
@@ -38,6 +39,9 @@ void ts_ranks_warn_alone(struct ts_diag *diag);
 /* Gives the rank that speaks the warnings and notes of rank 0 that it has not made itself. All ranks call it before
  * they end. */
 void ts_ranks_hand_notes(struct ts_diag *diag);
+
+/* Notes (ranks-one) which rank has found the error that it tells, where not all have. */
+void ts_ranks_name_speaker(struct ts_diag *diag);
 
 /* Waits until all ranks meet. Returns TS_OK where all of them do, else the status of the first one that failed, or of
  * the first that pauses where none failed. */

@@ -113,16 +113,17 @@ enum ts_status ts_ranks_least(enum ts_status status, int64_t numbers[2])
      */
     const int64_t pause = status == TS_PAUSED ? INT64_C(1) << PAUSE_BIT : 0;
     const int64_t verdict = status == TS_OK ? INT64_MAX : pause | (int64_t)ranks.number << STATUS_BITS | status;
-    int64_t mine[] = {verdict, numbers[0], numbers[1]}, least[3];
+    int64_t mine[] = {verdict, numbers[0], numbers[1], status != TS_OK}, least[4];
     MPI_Request request;
     if (ranks.count == 1 || failed >= 0)
         return status;
-    MPI_Iallreduce(mine, least, 3, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD, &request);
+    MPI_Iallreduce(mine, least, 4, MPI_INT64_T, MPI_MIN, MPI_COMM_WORLD, &request);
     wait_for(&request);
     numbers[0] = least[1];
     numbers[1] = least[2];
     if (least[0] == INT64_MAX)
         return TS_OK;
+    ranks.some_failed = !least[3];
     failed = (int)((least[0] & ((INT64_C(1) << PAUSE_BIT) - 1)) >> STATUS_BITS);
     return (enum ts_status)(least[0] & ((1 << STATUS_BITS) - 1));
 }

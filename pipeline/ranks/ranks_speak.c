@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/number.h"
 #include "pipeline/ranks/ranks.h"
@@ -12,6 +13,15 @@
 bool ts_ranks_speaks(void)
 {
     return ts_ranks().number == ts_ranks_speaker();
+}
+
+void ts_ranks_name_speaker(struct ts_diag *diag)
+{
+    char machine[256] = "";
+    if (!ts_ranks().some_failed || !ts_ranks_speaks() || gethostname(machine, sizeof machine - 1) != 0)
+        return;
+    ts_diag_note(diag, &(struct diag_site){.code = "ranks-one"}, "rank %d of %d, on %s, has found this error",
+                 ts_ranks().number, ts_ranks().count, machine);
 }
 
 /* ---- alone --------------------------------------------------------------------------------------- */

@@ -88,6 +88,10 @@ static void load_tree(struct tree *tree, const char *path, struct param_set *set
     if (!ts_load_begin(&load, ts_machine_params, ts_machine_n_params, sizeof(struct machine), "machine",
                        (struct ts_span){.line = 1, .column = 1}, set))
         return;
+    if (tree->root->kind != NODE_MAP) {
+        ts_load_expected(diag, tree->root, "machine", "a map of parameters");
+        return;
+    }
     ts_load_params(&load, tree->root, set);
     const struct machine *machine = set->values;
     if (machine->gpus > 0)
@@ -101,7 +105,7 @@ enum ts_status ts_machine_load(const char *path, const char *kept_rates, struct 
 {
     const size_t count = ts_diag_count(diag), errors = ts_diag_error_count(diag);
     struct param_set set = {.n_params = 0};
-    struct tree tree = {.arena = ts_arena_create(), .diag = diag};
+    struct tree tree = {.arena = ts_arena_create(), .diag = diag, .what = "the machine's file"};
     char *text = tree.arena ? ts_arena_alloc(tree.arena, TREE_MAX_BYTES + 1) : NULL;
     if (!text) {
         ts_arena_destroy(tree.arena);

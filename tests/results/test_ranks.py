@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 
+import h5py
+
 from harness import PROGRAM, TESTS, Skip, digest, run, run_tests, test, write_nifti
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -369,6 +371,56 @@ def other_pixels_on_one_rank(folder):
     assert code == 1 and err.count("error:") == 1 and "ranks-differ" in err, f"exit {code}\n{out}{err}"
     for place in places:
         shutil.rmtree(place)
+    expect_nothing(folder)
+
+
+def with_other_inputs(folder, chain, place_of_rank_0, place_of_others):
+    """Runs a chain in three ranks, of which the first one has another working folder than the others."""
+    arguments = ["run", chain, "-o", os.path.join(folder, "out.h5"), "--quiet", *SEVERAL]
+    return end(subprocess.Popen([*MPIRUN, "-n", "1", "--wdir", place_of_rank_0, PROGRAM, *arguments, ":", "-n", "2",
+                                 "--wdir", place_of_others, PROGRAM, *arguments], env=ENVIRONMENT, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+
+
+@test
+def other_headers_on_one_rank(folder):
+    """The pixels are the same, and a slope or an angle is not: that is found before anything is computed."""
+    make_inputs()
+    places = [os.path.join(folder, name) for name in ("other", "same")]
+    for place in places:
+        shutil.copytree(os.path.join(INPUTS, "small"), os.path.join(place, "small"))
+        shutil.copy(os.path.join(INPUTS, "scan.nxs"), place)
+    name = sorted(os.listdir(os.path.join(places[0], "small")))[5]
+    with open(os.path.join(places[0], "small", name), "r+b") as file:
+        content = file.read()
+        file.seek(content.index(b"\x28\x00\x52\x10DS") + 8)  # Rescale Intercept
+        assert file.read(5) == b"-1024"
+        file.seek(-5, os.SEEK_CUR)
+        file.write(b"-1000")
+    with h5py.File(os.path.join(places[0], "scan.nxs"), "r+") as file:
+        found = []
+        file.visititems(lambda path, item: found.append(item) if path.endswith("rotation_angle") else None)
+        found[0][20] += 0.01
+    for chain in ("dicom small | box radius=1 | hdf5 x.h5", "nexus scan.nxs | air detectors=2 | minus_log | fbp | hdf5 x.h5"):
+        for first, others in (places, places[::-1]):
+            code, out, err = with_other_inputs(folder, chain, first, others)
+            assert code == 1 and err.count("error:") == 1 and "[ranks-differ]" in err, f"{chain}: exit {code}\n{out}{err}"
+    for place in places:
+        shutil.rmtree(place)
+    expect_nothing(folder)
+
+
+@test
+def an_error_on_one_machine(folder):
+    """An input is missing on the machine of one rank: a note names the rank. What all find has no such note."""
+    make_inputs()
+    empty = os.path.join(folder, "empty")
+    os.mkdir(empty)
+    for first, others, rank in ((INPUTS, empty, "rank 1 of 3"), (empty, INPUTS, "rank 0 of 3"), (empty, empty, None)):
+        code, out, err = with_other_inputs(folder, "dicom small | box radius=1 | hdf5 x.h5", first, others)
+        assert code == 3 and err.count("error:") == 1 and "[input-unreadable]" in err, f"exit {code}\n{out}{err}"
+        assert (rank in err if rank else True) and err.count("[ranks-one]") == (rank is not None), err
+    os.rmdir(empty)
     expect_nothing(folder)
 
 

@@ -65,6 +65,7 @@ def main():
                 shutil.copytree(path, folder / "studies" / series.split("/")[3])
         if len(good) == 2:
             print("SKIPPED the real series: TOMOSTAGE_DATA names no folder that holds them")
+        (folder / "studies/.snapshot").mkdir()
         (folder / "studies/broken").mkdir()
         (folder / "studies/broken/a.dcm").write_text("no DICOM")
 

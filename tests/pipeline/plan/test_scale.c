@@ -180,6 +180,17 @@ Test(scale, ranks_fill_a_node_before_the_next)
     cr_assert_eq(plan->threads, 1);
 }
 
+/* Those beyond the slices have no slab, and take no time to count. */
+Test(scale, ranks_without_a_slab_are_not_walked_over, .timeout = 60)
+{
+    struct machine machine = machine_of(1000000, 2, 1024, 0);
+    machine.memory = 1e6;
+    const struct scale_row most = row_of(machine, ts_scale_most(&machine));
+    cr_assert_eq(most.ranks, 1024000000);
+    cr_assert_gt(most.prediction.parts[PREDICT_READ].seconds, 0);
+    expect(&most.prediction, PREDICT_READ, row_of(machine, 1024).prediction.parts[PREDICT_READ].seconds);
+}
+
 Test(scale, a_node_that_is_too_small_refuses)
 {
     struct machine machine = machine_of(1, 2, 2, 0);

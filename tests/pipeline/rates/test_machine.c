@@ -83,6 +83,8 @@ Test(machine, is_refused_with_all_that_is_wrong)
     cr_assert(ts_test_has_code(diag, "machine-rates"));
     cr_assert_eq(load("- 1\n", kept), TS_BAD_CHAIN);
     cr_assert(ts_test_has_code(diag, "wrong-kind"));
+    cr_assert_eq(load("# nothing\n", kept), TS_BAD_CHAIN);
+    cr_assert(ts_test_has_text(diag, "the machine's file is empty"));
     ts_diag_clear(diag);
     cr_assert_eq(ts_machine_load("nowhere.yaml", kept, &machine, &rates, diag), TS_BAD_CHAIN);
     cr_assert(ts_test_has_code(diag, "machine-unreadable"));

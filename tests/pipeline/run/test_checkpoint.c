@@ -289,6 +289,8 @@ Test(checkpoint, has_a_place_and_a_size)
 
 /* ---- signals ------------------------------------------------------------------------------------- */
 
+#define SEVERAL_SLABS "dicom study | nlm patch_size=5 patch_distance=12 dimensions=3d | hdf5 out.h5"
+
 /* Starts a run of many slabs, sends it a signal once the first one is kept, and returns the exit code. */
 static int run_and_send(int number, const char *chain)
 {
@@ -311,7 +313,7 @@ Test(checkpoint, survives_signals)
         {SIGUSR1, 75, "--resume goes on from there [checkpoint]"},
         {SIGTERM, 143, "stopped by SIGTERM; the output was not written, and --resume goes on from the checkpoint"},
         {SIGKILL, 256 + SIGKILL, ""}};
-    const char *chain = "dicom study | nlm patch_size=5 patch_distance=12 dimensions=3d | hdf5 out.h5";
+    const char *chain = SEVERAL_SLABS;
     ts_compare_program_run(ARGUMENTS("run", chain, "-o", "whole.h5", "--quiet"));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         cr_assert_eq(run_and_send(cases[i].number, chain), cases[i].code, "signal %d: %d\n%s", cases[i].number,
@@ -322,4 +324,22 @@ Test(checkpoint, survives_signals)
         ts_compare_program_expect_same_bytes("whole.h5", "out.h5");
         unlink(path_of("out.h5"));
     }
+}
+
+/* The signal comes while the program starts: it waits until the run knows that it has a checkpoint. */
+Test(checkpoint, takes_a_signal_of_the_start)
+{
+    sigset_t pause;
+    sigemptyset(&pause);
+    sigaddset(&pause, SIGUSR1);
+    cr_assert_eq(sigprocmask(SIG_BLOCK, &pause, NULL), 0);
+    const pid_t pid = ts_program_start(
+        ts_compare_program.folder,
+        ARGUMENTS("run", SEVERAL_SLABS, "--checkpoint", "cp", "--resume", "--memory", "60M", "--threads", "1"), -1);
+    cr_assert_eq(kill(pid, SIGUSR1), 0);
+    cr_assert_eq(sigprocmask(SIG_UNBLOCK, &pause, NULL), 0);
+    ts_program_wait(pid, ts_compare_program.folder, &ts_compare_program.outcome);
+    cr_assert_eq(ts_compare_program.outcome.code, 75, "%d\n%s", ts_compare_program.outcome.code,
+                 ts_compare_program.outcome.err);
+    cr_assert_neq(access(path_of("out.h5"), F_OK), 0);
 }
