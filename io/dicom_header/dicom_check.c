@@ -17,7 +17,7 @@
 #include "io/dicom_header/dicom_values.h"
 
 /* No scanned object lies a kilometer away, and sums of such positions lose their precision. */
-static const double MAX_POSITION_MM = 1e6;
+static const double MAX_POSITION_MM = 1e6, MIN_SPACING_MM = 1e-6;
 
 static void check_kind(struct scan *scan)
 {
@@ -150,10 +150,11 @@ static void check_values(struct scan *scan, struct dicom_image *image)
     if (image->have_slope != image->have_intercept)
         ts_dicom_refuse(scan, "dicom-rescale", "Rescale %s is given without Rescale %s",
                         image->have_slope ? "Slope" : "Intercept", image->have_slope ? "Intercept" : "Slope");
-    if (image->have_spacing && !(image->spacing_mm[0] > 0 && image->spacing_mm[1] > 0 &&
-                                 image->spacing_mm[0] <= MAX_POSITION_MM && image->spacing_mm[1] <= MAX_POSITION_MM))
-        ts_dicom_refuse(scan, "dicom-bad-spacing", "Pixel Spacing is %g by %g mm, expected more than 0 and at most %g",
-                        image->spacing_mm[0], image->spacing_mm[1], MAX_POSITION_MM);
+    for (int i = 0; i < 2; i++) {
+        if (image->have_spacing && !(image->spacing_mm[i] >= MIN_SPACING_MM && image->spacing_mm[i] <= MAX_POSITION_MM))
+            ts_dicom_refuse(scan, "dicom-bad-spacing", "Pixel Spacing is %g by %g mm, expected between %g and %g",
+                            image->spacing_mm[0], image->spacing_mm[1], MIN_SPACING_MM, MAX_POSITION_MM);
+    }
     for (int i = 0; i < 3; i++) {
         if (!(fabs(image->position_mm[i]) <= MAX_POSITION_MM))
             ts_dicom_refuse(scan, "dicom-bad-position", "Image Position (Patient) is %g mm away, expected at most %g",

@@ -117,14 +117,23 @@ const char *ts_sink_misnamed(const struct sink_format *format, const char *path,
 
 /* ---- checks ------------------------------------------------------------------------------------ */
 
+static enum ts_status check_image(const struct sink_format *format, const struct sink_request *request,
+                                  struct ts_diag *diag)
+{
+    const char *refusal = request->image ? format->refusal(request) : NULL;
+    return refusal
+               ? ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "output-cannot-hold", .stage = "output"},
+                               "%s cannot hold the image '%s': %s", format->name, request->name, refusal)
+               : TS_OK;
+}
+
 enum ts_status ts_sink_check(const struct sink_format *format, const struct sink_request *request, struct ts_diag *diag)
 {
     const int64_t volumes = request->volumes ? request->volumes->n : 1;
     const int64_t bytes = request->image ? volumes * (int64_t)ts_image_bytes(request->image) : 0;
-    const char *refusal = request->image ? format->refusal(request) : NULL;
-    if (refusal)
-        return ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "output-cannot-hold", .stage = "output"},
-                             "%s cannot hold the image '%s': %s", format->name, request->name, refusal);
+    const enum ts_status status = check_image(format, request, diag);
+    if (status != TS_OK)
+        return status;
     return ts_sink_is_file(format, request->path)
                ? ts_file_check(request->path, request->force, bytes, diag)
                : ts_staged_check_folder(request->path, format->part, request->force, bytes, diag);
@@ -169,7 +178,7 @@ enum ts_status ts_sink_open(const struct sink_format *format, const struct sink_
     for (int i = 0; i < SINK_STAGED; i++)
         sink->staged[i].file.fd = -1;
     sink->n_staged = 1;
-    enum ts_status status = ts_sink_check(format, request, diag);
+    enum ts_status status = check_image(format, request, diag);
     if (status == TS_OK)
         status = ts_sink_is_file(format, request->path)
                      ? ts_staged_file(&sink->staged[0], request->path, request->force, diag)

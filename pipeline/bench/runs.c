@@ -91,6 +91,7 @@ static enum ts_status run_one(const struct runs *runs, const struct series *seri
         snprintf(lanes, sizeof lanes, "%s/%s", runs->request->folder, series->name);
         arguments[n++] = "--profile";
         arguments[n++] = lanes;
+        arguments[n++] = "--force";
     }
     return ts_runs_process(arguments, process, runs->diag);
 }

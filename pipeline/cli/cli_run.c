@@ -77,7 +77,7 @@ static const struct command_option options[] = {
      "chain has not changed before them; the output is the same as without"},
     {"profile", 0, OPTION_TEXT, OPTION_AT(struct cli_chain, options.profile), "NAME",
      "show what each part of the run did and when: a table, NAME.svg with\n"
-     "a lane for each part, and NAME.json for Perfetto"},
+     "a lane for each part, and NAME.json for Perfetto; --force replaces them"},
     {"every", 0, OPTION_INTEGER, OPTION_AT(struct cli_chain, every), "SECONDS",
      "how often to print a line of progress where standard error is no "
      "terminal;\ndefault: 30, and 0 prints every step",

@@ -229,22 +229,22 @@ static const char *path_of(char *path, size_t size, const char *name, const char
     return path;
 }
 
-enum ts_status ts_profile_check(const char *name, struct ts_diag *diag)
+enum ts_status ts_profile_check(const char *name, bool force, struct ts_diag *diag)
 {
     char path[PATH_MAX];
-    const enum ts_status status = ts_whole_file_check(path_of(path, sizeof path, name, ".svg"), true, diag);
-    return status == TS_OK ? ts_whole_file_check(path_of(path, sizeof path, name, ".json"), true, diag) : status;
+    const enum ts_status status = ts_whole_file_check(path_of(path, sizeof path, name, ".svg"), force, diag);
+    return status == TS_OK ? ts_whole_file_check(path_of(path, sizeof path, name, ".json"), force, diag) : status;
 }
 
 typedef void write_profile(const struct profile *profile, FILE *stream);
 
-static enum ts_status write_file(const struct profile *profile, const char *name, const char *ending,
+static enum ts_status write_file(const struct profile *profile, const char *name, const char *ending, bool force,
                                  write_profile *write, struct ts_diag *diag)
 {
     char path[PATH_MAX];
     path_of(path, sizeof path, name, ending);
     struct whole_file file;
-    const enum ts_status status = ts_whole_file_open(&file, path, true, diag);
+    const enum ts_status status = ts_whole_file_open(&file, path, force, diag);
     if (status != TS_OK)
         return status;
     write(profile, file.stream);
@@ -252,7 +252,7 @@ static enum ts_status write_file(const struct profile *profile, const char *name
 }
 
 enum ts_status ts_profile_write(const struct trace *trace, struct profile_memory memory, const char *digest,
-                                const char *name, struct ts_diag *diag)
+                                const char *name, bool force, struct ts_diag *diag)
 {
     struct profile profile = {.memory = memory, .digest = digest};
     struct rusage usage;
@@ -260,9 +260,9 @@ enum ts_status ts_profile_write(const struct trace *trace, struct profile_memory
         profile.memory.peak = (int64_t)usage.ru_maxrss * 1024; /* Linux counts it in KiB */
     if (!profile_init(&profile, trace))
         return ts_diag_no_memory(diag, profile.n * sizeof *profile.stretches);
-    enum ts_status status = write_file(&profile, name, ".svg", draw, diag);
+    enum ts_status status = write_file(&profile, name, ".svg", force, draw, diag);
     if (status == TS_OK)
-        status = write_file(&profile, name, ".json", write_events, diag);
+        status = write_file(&profile, name, ".json", force, write_events, diag);
     free(profile.stretches);
     return status;
 }

@@ -36,13 +36,14 @@ void ts_profile_draw(const struct trace *trace, FILE *stream);
 /* Writes a table of the parts: how long each was busy (stretches of several threads at once count once), how long its
  * threads worked in all, its bytes and their rate while it was busy. */
 void ts_profile_print(const struct trace *trace, FILE *stream);
-/* Checks before the run that both files can be written. Returns TS_RUN_FAILED (not-written) where one cannot. */
-enum ts_status ts_profile_check(const char *name, struct ts_diag *diag);
+/* Checks before the run that both files can be written. Returns TS_RUN_FAILED where one cannot (not-written), or is
+ * there and may not be replaced (output-exists). */
+enum ts_status ts_profile_check(const char *name, bool force, struct ts_diag *diag);
 /* Writes NAME.svg, the picture, and NAME.json, the stretches, the memory and the digest of the result ("": the run
- * wrote no HDF5) in Chrome's trace event format, which Perfetto shows. Files of these names are replaced. Returns
- * TS_RUN_FAILED where one cannot be written (not-written). memory->peak is measured here. */
+ * wrote no HDF5) in Chrome's trace event format, which Perfetto shows. Files of these names are replaced with
+ * `force`. Returns TS_RUN_FAILED as ts_profile_check does. memory->peak is measured here. */
 enum ts_status ts_profile_write(const struct trace *trace, struct profile_memory memory, const char *digest,
-                                const char *name, struct ts_diag *diag);
+                                const char *name, bool force, struct ts_diag *diag);
 /* Reads NAME.json again. The caller destroys *trace; the names of stages live in the arena, and are untrusted texts, as
  * the digest is ("": the profile has none). Returns TS_BAD_INPUT where the file is no such profile
  * (profile-unreadable), TS_RUN_FAILED where memory is out. */

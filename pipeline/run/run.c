@@ -326,7 +326,7 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
     if (status == TS_OK)
         status = ts_run_checkpoint_begin(&run);
     if (status == TS_OK && plan->profile)
-        status = ts_profile_check(plan->profile, diag);
+        status = ts_profile_check(plan->profile, plan->force, diag);
     if (status == TS_OK)
         status = allocate_run(&run);
     if (status == TS_OK)
@@ -363,7 +363,7 @@ enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
                                                           .budget = plan->budget_bytes,
                                                           .gpu_planned = plan->gpu_bytes,
                                                           .gpu_budget = plan->gpu_budget_bytes},
-                                  run.digest, plan->profile, diag);
+                                  run.digest, plan->profile, plan->force, diag);
     return status;
 }
 

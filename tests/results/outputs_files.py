@@ -116,6 +116,21 @@ def a_folder_that_is_read_is_not_replaced(folder):
 
 
 @test
+def a_disk_that_may_be_too_small_is_warned_of_once(folder):
+    """The file system has 4 KiB."""
+    chain = phantom(folder)
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
+        raise Skip("a file system of the test's own may not be mounted here")
+    disk = 'mount --make-rprivate / && mount -t tmpfs -o size=4k none "$0" || exit 99; exec "$@"'
+    os.mkdir(f"{folder}/disk")
+    done = subprocess.run(["unshare", "-m", "sh", "-c", disk, f"{folder}/disk", PROGRAM, "run", f"{chain} | nifti {folder}/disk/a.nii"],
+                          capture_output=True, text=True)
+    if done.returncode == 99:
+        raise Skip("a file system of the test's own may not be mounted here")
+    assert done.stderr.count("[output-space]") == 1, done.stderr
+
+
+@test
 def a_profile_takes_no_name_of_an_output(folder):
     """NAME.json stands beside NAME.nii, and is a file of a profile NAME."""
     chain = phantom(folder)
@@ -125,6 +140,10 @@ def a_profile_takes_no_name_of_an_output(folder):
     assert os.listdir(folder) == ["in"]
     run("run", f"{chain} | nifti {folder}/a.nii", "--profile", f"{folder}/b")
     assert sorted(os.listdir(folder)) == ["a.json", "a.nii", "b.json", "b.svg", "in"]
+    for profile in f"{folder}/a", f"{folder}/b":  # one is a file of an output, the other an earlier profile
+        done = run("run", f"{chain} | nifti {folder}/c.nii", "--profile", profile, expect=1)
+        assert "[output-exists]" in done.stderr and not os.path.exists(f"{folder}/c.nii")
+    run("run", f"{chain} | nifti {folder}/c.nii", "--profile", f"{folder}/b", "--force")
     with open(f"{folder}/a.json", encoding="utf-8") as file:
         assert json.load(file)["Modality"] == "CT"
 
