@@ -68,7 +68,7 @@ def main():
         measured = [row for row in csv.DictReader(file, delimiter="\t")]
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(14, 4.2), constrained_layout=True)
     draw_measured(left, measured, "cpu")
-    left.set(title="Ranks on two cores that other programs used", xlabel="ranks")
+    left.set(title="Ranks on two cores", xlabel="ranks")
     draw_measured(middle, measured, "cuda")
     middle.set(title="512 slices of 1,024 x 1,024 on two H200", xlabel="GPUs")
     for n, style in zip(SIZES, ("-", "--")):

@@ -37,7 +37,7 @@ size_t ts_plan_download_bytes(const struct ts_plan *plan)
     size_t largest = 0;
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         struct plan_encode encode;
-        const struct ts_image leaving = ts_plan_device_rounds(plan, i) ? ts_plan_written(plan, i) : plan->nodes[i].out;
+        const struct ts_image leaving = ts_plan_leaves_rounded(plan, i) ? ts_plan_written(plan, i) : plan->nodes[i].out;
         size_t bytes = 0;
         if (ts_plan_encode(plan, i, &encode))
             bytes = encode.piece_bytes;
@@ -53,7 +53,7 @@ size_t ts_plan_halves_bytes(const struct ts_plan *plan, int32_t i)
 {
     const struct ts_image written = ts_plan_written(plan, i);
     const bool halves =
-        ts_plan_is_output(plan, plan->nodes[i].leader) && ts_plan_device_rounds(plan, i) && !ts_plan_encodes(plan);
+        ts_plan_is_output(plan, plan->nodes[i].leader) && ts_plan_leaves_rounded(plan, i) && !ts_plan_encodes(plan);
     return halves ? ts_cuda_stride((size_t)plan->slab_slices * ts_slice_bytes(&written)) : 0;
 }
 

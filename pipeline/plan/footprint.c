@@ -69,7 +69,7 @@ bool ts_plan_rounds(const struct ts_plan *plan, int32_t i)
     return plan->chain->output.dtype == CHAIN_F16 && plan->nodes[i].out.dtype == TS_F32;
 }
 
-bool ts_plan_device_rounds(const struct ts_plan *plan, int32_t i)
+bool ts_plan_leaves_rounded(const struct ts_plan *plan, int32_t i)
 {
     return ts_plan_rounds(plan, i) && plan->chain->output.n_sinks == 0;
 }
@@ -160,6 +160,7 @@ size_t ts_plan_received_bytes(const struct ts_plan *plan)
     size_t largest = 0;
     for (int32_t i = 0; plan->n_ranks > 1 && i < plan->n_nodes; i++) {
         struct plan_chunks chunks;
+        /* Floats have room for as many halves and for their chunks. */
         size_t bytes = (size_t)plan->slab_slices * ts_slice_bytes(&plan->nodes[i].out);
         if (plan->nodes[i].dataset && ts_plan_chunks(plan, i, &chunks))
             bytes += bytes / chunks.grid.chunk_bytes * (chunks.bound - chunks.grid.chunk_bytes);
@@ -214,7 +215,7 @@ int ts_plan_copies(const struct ts_plan *plan, int32_t i)
     if (ts_plan_reads_in_place(plan, i))
         return 2;
     const bool moves = plan->cuda && !plan->nodes[i].keep,
-               leaves = ts_plan_stored(plan, i) > 0 && !ts_plan_encodes(plan) && !ts_plan_device_rounds(plan, i);
+               leaves = ts_plan_stored(plan, i) > 0 && !ts_plan_encodes(plan) && !ts_plan_leaves_rounded(plan, i);
     return moves && (ts_plan_reader(&plan->nodes[i]) || leaves) ? PLAN_RING : 1;
 }
 

@@ -204,9 +204,9 @@ struct ts_image ts_plan_written(const struct ts_plan *plan, int32_t node);
 const struct ts_axis *ts_plan_stack_axis(const struct ts_plan *plan, int32_t node);
 /* Returns `image`, which belongs to this node, with the axis above before its own. */
 struct ts_image ts_plan_with_volumes(const struct ts_plan *plan, int32_t node, const struct ts_image *image);
-/* Returns true where a CUDA device rounds the image to halves before it leaves: not where outputs of other formats want
- * it as well. */
-bool ts_plan_device_rounds(const struct ts_plan *plan, int32_t node);
+/* Returns true where the image is rounded to halves before it leaves a CUDA device or another rank than 0: not where
+ * outputs of other formats want it as well. */
+bool ts_plan_leaves_rounded(const struct ts_plan *plan, int32_t node);
 /* Returns the slices of which a slab has a multiple, so that no chunk of an output lies in slabs of two ranks; 1 where
  * that does not matter: a rank that compresses its chunks needs all of their values. */
 int64_t ts_plan_slab_unit(const struct ts_plan *plan);

@@ -12,11 +12,10 @@ int ts_plan_level(const struct ts_plan *plan)
 
 bool ts_plan_chunks(const struct ts_plan *plan, int32_t node, struct plan_chunks *chunks)
 {
-    const struct ts_image image = ts_plan_written(plan, node);
+    const struct ts_image one = ts_plan_written(plan, node), image = ts_plan_with_volumes(plan, node, &one);
     struct chunk_grid *grid = &chunks->grid;
     int64_t n[TS_MAX_RANK];
-    if (plan->n_ranks == 1 || plan->cuda || plan->n_volumes > 1 || plan->value_axis.n > 0 || ts_plan_level(plan) == 0 ||
-        plan->chain->output.n_sinks > 0 || image.dtype == TS_F16 || !ts_plan_is_output(plan, node))
+    if (plan->n_ranks == 1 || plan->cuda || ts_plan_level(plan) == 0 || plan->chain->output.n_sinks > 0)
         return false;
     for (int d = 0; d < image.rank; d++)
         n[d] = image.axes[d].n;

@@ -15,11 +15,12 @@ struct plan_chunks {
     size_t bound; /* most bytes of an encoded chunk */
 };
 
-/* Fills in how ranks encode the output of a node. Returns false where its values go to rank 0 as they are: without
- * compression, where outputs of other formats want them, where they are rounded, for several volumes, and where a slice
- * is cut into chunks that are not all full. */
+/* Fills in how ranks encode the output that holds a node's image, of all volumes or values of a sweep. Returns false
+ * where values go to rank 0: without compression, where outputs of other formats want them, and where a slice is cut
+ * into chunks that are not all full. */
 bool ts_plan_chunks(const struct ts_plan *plan, int32_t node, struct plan_chunks *chunks);
-/* Returns how many chunks lie whole in slices [z, z + n) of the image, and the first of them in *first. */
+/* Returns how many chunks lie whole in slices [z, z + n) of the output, and the first of them in *first. Slices have
+ * the bytes that they have in the file. */
 int64_t ts_plan_whole_chunks(const struct plan_chunks *chunks, size_t slice_bytes, int64_t z, int64_t n,
                              int64_t *first);
 /* Returns the deflate level of the HDF5 output. */

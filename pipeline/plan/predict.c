@@ -53,6 +53,7 @@ struct prediction_run {
     int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
     int32_t n_outputs;
     int rank; /* whose slabs are added now */
+    int64_t volume;
     /* For each pass: the work of this rank in this volume, that of the slowest one so far, and all of the run. */
     struct pass *own, *slowest, *passes;
     int64_t digested[CHAIN_MAX_SOURCES + CHAIN_MAX_STAGES]; /* slices whose digest was made: a source makes each once */
@@ -170,16 +171,18 @@ static void add_gather(struct prediction_run *run, struct pass *pass, double byt
                 (run->plan->n_ranks - links->on_node) * each / links->network);
 }
 
-/* Returns how many of these bytes of a slab's output lie in chunks that the rank or its device compresses itself. */
+/* Returns how many of these bytes of a slab's output lie in chunks that the rank or its device compresses itself. They
+ * are as many in each volume, since one has whole chunks or a part of one. */
 static double whole_bytes(const struct ts_plan *plan, const struct simulated_slab *slab, int32_t node, double bytes)
 {
+    const struct ts_image image = ts_plan_written(plan, node);
     struct plan_chunks chunks;
     int64_t first;
     if (ts_plan_encodes(plan))
         return bytes;
     if (!ts_plan_chunks(plan, node, &chunks))
         return 0;
-    const int64_t n = ts_plan_whole_chunks(&chunks, ts_slice_bytes(&plan->nodes[node].out), slab->z, slab->n, &first);
+    const int64_t n = ts_plan_whole_chunks(&chunks, ts_slice_bytes(&image), slab->z, slab->n, &first);
     return (double)n * (double)chunks.grid.chunk_bytes;
 }
 
@@ -259,8 +262,10 @@ static void add_slab(void *user, const struct simulated_slab *slab)
         add_reductions(run, slab, i);
     }
     for (int32_t i = 0; i < run->n_outputs; i++)
-        if (plan->nodes[run->outputs[i]].domain == slab->domain && ts_plan_writes(plan, slab->pass, run->outputs[i]))
-            add_output(run, slab, run->outputs[i]);
+        for (int32_t k = run->outputs[i]; k < plan->n_nodes; k++)
+            if (plan->nodes[k].leader == run->outputs[i] && plan->nodes[k].domain == slab->domain &&
+                ts_plan_writes(plan, slab->pass, k) && (run->volume == 0 || plan->nodes[k].by_volume))
+                add_output(run, slab, k);
 }
 
 /* ---- the whole ---------------------------------------------------------------------------------- */
@@ -353,7 +358,7 @@ enum ts_status ts_predict(const struct ts_plan *plan, const struct rates *rates,
     run.n_outputs = ts_plan_outputs(plan, run.outputs);
     if (!take_memory(&run) || !ts_simulation_init(&simulation, plan))
         return ts_diag_no_memory(diag, (size_t)plan->n_nodes * sizeof(double));
-    for (int64_t volume = 0; volume < plan->n_volumes; volume++) {
+    for (; run.volume < plan->n_volumes; run.volume++) {
         ts_simulation_run(plan, &simulation, plan->slab_slices, add_slab, &run);
         end_volume(&run);
     }

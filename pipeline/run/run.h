@@ -43,7 +43,7 @@ struct run_result {
     int n_tables;
     int totals[STAGE_INPUTS]; /* the device that has the running total of this input's reduction; -1: it is empty */
     int written;              /* the device that has written slices of it last; -1: none has */
-    float largest; /* magnitude that this rank's devices made infinite when they rounded to halves; 0: none */
+    float largest; /* magnitude that became infinite where this rank rounded to halves before the writer; 0: none */
 };
 
 /* How far the walk is. Who reports an event from another thread has a copy. */
@@ -261,9 +261,9 @@ struct run_chunk {
 enum ts_status ts_run_hand_slices(struct run *run, int32_t node, const struct ts_image *slices, bool last);
 enum ts_status ts_run_hand_chunks(struct run *run, int32_t node, const struct run_chunk *chunks, int64_t n,
                                   const unsigned char *data, bool last);
-/* Hands the slab of an output, which lies in host memory, over: another rank than 0 compresses its whole chunks before
- * (pipeline/run/run_chunks.c). */
-enum ts_status ts_run_hand_output(struct run *run, int32_t node, const struct ts_image *slices);
+/* Hands the slab of an output, which lies in host memory, over: another rank than 0 rounds it to halves where the file
+ * holds such, and compresses its whole chunks before (pipeline/run/run_chunks.c). */
+enum ts_status ts_run_hand_output(struct run *run, int32_t node, const struct ts_image *computed);
 /* Tells rank 0 that this rank has failed with what it still owes. */
 void ts_run_send_failure(struct run *run);
 /* Takes the slab of an output from another rank and hands it to the writer where `status` is TS_OK. Returns what comes

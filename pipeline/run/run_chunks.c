@@ -1,20 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A rank of the CPU compresses the chunks that lie whole in its slab, all at once, before rank 0 asks for the first: so
- * the ranks compress beside one another. Slices before and behind them go as values. The bytes are those that the
- * writer would make.
+ * the ranks compress beside one another. Slices before and behind them go as values. Where the file holds halves, the
+ * rank rounds its slab before. The bytes are those that the writer would make.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/half.h"
 #include "pipeline/plan/plan_chunks.h"
 #include "pipeline/run/run.h"
 
-/* The chunks [first, end) of a grid, encoded one behind the other in run->received. */
+/* The chunks [first, end) of a grid, encoded one behind the other in `data`. */
 struct encoded {
     int64_t first, end;
     struct run_chunk *chunks;
+    unsigned char *data;
 };
+
+/* Rounds slices to halves, which begin run->received, and keeps the largest magnitude that none could hold. */
+static void round_slices(struct run *run, int32_t node, struct ts_image *slices)
+{
+    const int64_t n = slices->axes[0].n;
+    const size_t values = ts_image_count(slices) / (size_t)n;
+    const float *from = slices->data;
+    uint16_t *to = run->received;
+    float largest = run->results[node].largest;
+#pragma omp parallel for num_threads(run->plan->threads) reduction(max : largest)
+    for (int64_t z = 0; z < n; z++)
+        largest = fmaxf(largest, ts_half_round(to + (size_t)z * values, from + (size_t)z * values, values));
+    run->results[node].largest = largest;
+    slices->dtype = TS_F16;
+    slices->data = to;
+}
 
 /* Encodes chunk `first + i` to place i of `bound` bytes each. Returns false where memory is out. */
 static bool encode_all(const struct run *run, const struct plan_chunks *plan, const unsigned char *values,
@@ -28,7 +47,7 @@ static bool encode_all(const struct run *run, const struct plan_chunks *plan, co
         struct chunk_coder *coder = ts_chunk_coder_create();
 #pragma omp for schedule(dynamic, 1)
         for (int64_t i = 0; i < n; i++) {
-            unsigned char *to = (unsigned char *)run->received + (size_t)i * plan->bound;
+            unsigned char *to = encoded->data + (size_t)i * plan->bound;
             struct run_chunk *chunk = &encoded->chunks[i];
             chunk->offset = (uint64_t)i * plan->bound;
             chunk->bytes =
@@ -43,7 +62,7 @@ static bool encode_all(const struct run *run, const struct plan_chunks *plan, co
 /* Hands the chunks over, RUN_CHUNKS at once, without the gaps between them. */
 static enum ts_status hand_all(struct run *run, int32_t node, const struct encoded *encoded, bool last)
 {
-    unsigned char *data = run->received;
+    unsigned char *data = encoded->data;
     const int64_t n = encoded->end - encoded->first;
     enum ts_status status = TS_OK;
     for (int64_t done = 0, some; status == TS_OK && done < n; done += some) {
@@ -68,17 +87,25 @@ static enum ts_status hand_values(struct run *run, int32_t node, const struct ts
     return z < end ? ts_run_hand_slices(run, node, &some, last) : TS_OK;
 }
 
-enum ts_status ts_run_hand_output(struct run *run, int32_t node, const struct ts_image *slices)
+enum ts_status ts_run_hand_output(struct run *run, int32_t node, const struct ts_image *computed)
 {
     struct plan_chunks plan;
-    if (run->plan->rank == 0 || !ts_plan_chunks(run->plan, node, &plan))
+    struct ts_image written = *computed, *slices = &written;
+    struct encoded encoded = {.data = run->received};
+    if (run->plan->rank == 0)
         return ts_run_hand_slices(run, node, slices, true);
-    const int64_t slice = (int64_t)ts_slice_bytes(slices), chunk = (int64_t)plan.grid.chunk_bytes;
+    if (ts_plan_leaves_rounded(run->plan, node)) {
+        round_slices(run, node, slices);
+        encoded.data += ts_image_bytes(slices);
+    }
+    const int64_t slice = (int64_t)ts_slice_bytes(slices);
     const int64_t z = slices->z_first, past = z + slices->axes[0].n;
-    struct encoded encoded;
-    const int64_t n = ts_plan_whole_chunks(&plan, (size_t)slice, z, slices->axes[0].n, &encoded.first);
+    const int64_t n = ts_plan_chunks(run->plan, node, &plan)
+                          ? ts_plan_whole_chunks(&plan, (size_t)slice, z, slices->axes[0].n, &encoded.first)
+                          : 0;
     if (n == 0)
         return ts_run_hand_slices(run, node, slices, true);
+    const int64_t chunk = (int64_t)plan.grid.chunk_bytes;
     encoded.end = encoded.first + n;
     const int64_t first = encoded.first * chunk / slice, end = encoded.end * chunk / slice;
     const size_t bytes = (size_t)(encoded.end - encoded.first) * sizeof *encoded.chunks;

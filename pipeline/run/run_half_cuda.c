@@ -44,7 +44,7 @@ enum ts_status ts_run_cuda_leave(struct run *run, int32_t i, const struct ts_ima
 enum ts_status ts_run_cuda_half(struct run *run, int32_t i, struct ts_image *slices)
 {
     const struct device *device = run->back;
-    if (!ts_plan_device_rounds(run->plan, i))
+    if (!ts_plan_leaves_rounded(run->plan, i))
         return TS_OK;
     size_t bytes;
     void *to =

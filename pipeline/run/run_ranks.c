@@ -254,7 +254,7 @@ enum ts_status ts_run_receive(struct run *run, int from, int32_t node, const str
     struct message message = {0};
     struct ts_image part = *slices;
     part.data = run->received;
-    part.dtype = run->plan->cuda && ts_plan_device_rounds(run->plan, node) ? TS_F16 : part.dtype;
+    part.dtype = ts_plan_leaves_rounded(run->plan, node) ? TS_F16 : part.dtype;
     while (!message.last) {
         ts_ranks_receive(from, &message, sizeof message);
         if (message.bytes > 0)
@@ -344,7 +344,7 @@ static enum ts_status unite_saved(struct run *run, int32_t node)
     return status;
 }
 
-/* Reports to the writer which values halves could not hold, on all ranks. */
+/* Reports to the writer which values halves could not hold, on all ranks. It has noted those that it rounded itself. */
 static void unite_largest(struct run *run, int32_t node)
 {
     float *largest = &run->results[node].largest;
@@ -362,7 +362,7 @@ enum ts_status ts_run_unite_slices(struct run *run, enum ts_status status)
 {
     const struct ts_plan *plan = run->plan;
     status = ts_ranks_agree(status);
-    for (int32_t i = 0; status == TS_OK && plan->cuda && i < plan->n_nodes; i++)
+    for (int32_t i = 0; status == TS_OK && i < plan->n_nodes; i++)
         unite_largest(run, i);
     if (status != TS_OK || plan->n_ranks == 1)
         return status;

@@ -49,7 +49,7 @@ def digest(path):
 
 
 def write_nifti(path, volumes, nz, ny, nx, value):
-    """Writes floats; value(v, z) gives those of a slice."""
+    """Writes floats; value(v, z, i) gives those of a slice."""
     header = bytearray(352)
     struct.pack_into("<i", header, 0, 348)
     struct.pack_into("<8h", header, 40, 4 if volumes > 1 else 3, nx, ny, nz, volumes, 1, 1, 1)
@@ -65,8 +65,7 @@ def write_nifti(path, volumes, nz, ny, nx, value):
         file.write(header)
         for v in range(volumes):
             for z in range(nz):
-                for i in range(ny * nx):
-                    file.write(struct.pack("<f", value(v, z, i)))
+                file.write(struct.pack(f"<{ny * nx}f", *(value(v, z, i) for i in range(ny * nx))))
 
 
 def run_tests():

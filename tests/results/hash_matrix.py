@@ -4,7 +4,7 @@
 and tables in a table of tab-separated values, docs/notes/hash-matrix.tsv. A chain of integers must have one digest on all
 devices, and a chain of floats one on each kind of device. The values are digested, and not the files, which name the program that wrote them.
 
-usage: hash_matrix.py PROGRAM TABLE.tsv [--device DEVICE] [--mpirun MPIRUN]
+usage: hash_matrix.py PROGRAM TABLE.tsv [--device cpu|cuda|cuda:N,M] [--mpirun MPIRUN]
 Rows of the device are written anew and those of others are kept. PROGRAM is built with TOMOSTAGE_MPI where MPIRUN is given;
 without it there is one rank. Needs h5py. Ends with 1 where a digest differs."""
 import argparse
@@ -54,7 +54,7 @@ def rows_of(folder, name, arguments):
     """A row for each digest; one where all runs agree."""
     chain = f"dicom study | {ALL[name]} | hdf5 unused.h5"
     ranks = RANKS if arguments.mpirun else RANKS[:1]
-    slabs = budgets(folder, chain, arguments.device)
+    slabs = budgets(folder, chain, arguments.device, 1 if "," in arguments.device else 3)  # a device has few of the 14 slices
     found = {}
     for n in ranks:
         for threads in THREADS:

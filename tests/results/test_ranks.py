@@ -215,6 +215,8 @@ def other_formats(folder):
     for name, output in (("nifti", "out.nii.gz"), ("tiff", "out.tif"), ("png", "slices"), ("dicom", "series")):
         compare(os.path.join(folder, name), f"tomostage: 2\ninput: {{dicom: ./{STUDY}}}\nstages: [box: {{radius: 1}}, window: {{center: 40, width: 400}}]\n"
                 f"output: {{{name}: OUT}}\n", output)
+    compare(os.path.join(folder, "beside"), f"tomostage: 2\ninput: {{dicom: ./{STUDY}}}\nstages: [gaussian: {{sigma: 1}}, save: {{name: smooth}}, box: {{radius: 1}}]\n"
+            "output: {hdf5: OUT.h5, dtype: f16, nifti: OUT}\n", "out.nii")
 
 
 @test
@@ -383,6 +385,29 @@ def errors_of_all_ranks(folder):
     assert os.listdir(folder) == ["there.h5"]
 
 
+@test
+def a_driver_that_crashes(folder):
+    """Where a rank's CUDA driver crashes as it starts, the rank ends and the launcher the others. One process starts anew then, which a rank
+    must not: MPI runs in it."""
+    make_inputs()
+    here = os.path.dirname(PROGRAM)
+    drivers = [path for path in (os.path.join(here, "fake_driver"), os.path.join(here, "tests/fake_driver")) if os.path.isdir(path)]
+    chain, out = "dicom small | box radius=1 | hdf5 x.h5", os.path.join(folder, "out.h5")
+    if not drivers:
+        raise Skip("the tests' own driver, fake_driver/libcuda.so.1, is not beside the program")
+    if "[cuda-not-built]" in run("check", chain, "--device", "cuda", expect=None, cwd=INPUTS).stderr:
+        raise Skip("this build has no CUDA code")
+    crashes = ["env", f"LD_LIBRARY_PATH={drivers[0]}", "FAKE_DRIVER=crash", PROGRAM, "run", chain, "-o", out, "--quiet", "--device", "auto"]
+    alone = subprocess.run(crashes, cwd=INPUTS, env=ENVIRONMENT, text=True, capture_output=True)
+    assert alone.returncode == 0 and "driver crashed" in alone.stderr and os.path.exists(out), alone
+    os.remove(out)
+    for n in (1, 2):
+        code, printed, err = end(subprocess.Popen([*MPIRUN, "-n", str(n), *crashes], cwd=INPUTS, env=ENVIRONMENT, text=True,
+                                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+        assert code != 0 and "Segmentation fault" in printed + err and "tomostage:" not in err, f"{n} ranks: exit {code}\n{printed}{err}"
+        expect_nothing(folder)
+
+
 def wait_for(path, process):
     while not os.path.exists(path):
         assert process.poll() is None, end(process)
@@ -452,13 +477,15 @@ def a_full_disk(folder):
         raise Skip("a file system of the test's own may not be mounted here")
     disk = ('mount --make-rprivate / && mount -t tmpfs -o size=64k none "$1" || exit 99; folder=$1; shift; "$@"; code=$?; '
             'find "$folder" -mindepth 1 -printf "left %P\\n"; exit $code')
-    make_inputs()
-    arguments = [PROGRAM, "run", "dicom study | box radius=1 dimensions=3d | gaussian sigma=1 dimensions=3d | hdf5 x.h5", "-o", os.path.join(folder, "out.h5"), "--quiet"]
-    process = subprocess.Popen([*MPIRUN, "-n", "1", "unshare", "-m", "bash", "-c", disk, "bash", folder, *arguments, ":", "-n", "2", *arguments],
-                               cwd=INPUTS, env=ENVIRONMENT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    code, out, err = end(process)
-    assert code == 1 and err.count("error:") == 1 and "No space left" in err and "left " not in out, f"exit {code}\n{out}{err}"
-    expect_nothing(folder)
+    make_large()
+    for chain in ("dicom study | box radius=1 dimensions=3d | gaussian sigma=1 dimensions=3d | hdf5 x.h5",
+                  "nifti times.nii | box radius=1 | hdf5 x.h5 dtype=f16"):
+        arguments = [PROGRAM, "run", chain, "-o", os.path.join(folder, "out.h5"), "--quiet"]
+        process = subprocess.Popen([*MPIRUN, "-n", "1", "unshare", "-m", "bash", "-c", disk, "bash", folder, *arguments, ":", "-n", "2", *arguments],
+                                   cwd=INPUTS, env=ENVIRONMENT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        code, out, err = end(process)
+        assert code == 1 and err.count("error:") == 1 and "No space left" in err and "left " not in out, f"exit {code}\n{out}{err}"
+        expect_nothing(folder)
 
 
 @test
@@ -525,20 +552,42 @@ def a_checkpoint_of_fewer_ranks(folder):
         os.remove(out)
 
 
+def make_large():
+    """Images of several chunks: of several slices each, of parts of a slice, and with odd ends. `times` has two volumes."""
+    make_inputs()
+    for name, shape in (("deep", (1, 150, 260, 130)), ("times", (2, 130, 260, 130)), ("wide", (1, 3, 2048, 1536)), ("odd", (1, 2, 1999, 1601))):
+        if not os.path.exists(os.path.join(INPUTS, name + ".nii")):
+            write_nifti(os.path.join(INPUTS, name + ".nii"), *shape, lambda v, z, i: (i * 7919 + z * 31 + v) % 1009 / 8)
+
+
+def compressed_by_rank_0(folder, chain):
+    """The bytes of values that rank 0 of two compresses itself."""
+    profile = os.path.join(folder, "profile")
+    ranks_run(2, "run", chain, "-o", os.path.join(folder, "profiled.h5"), "--force", "--quiet", "--threads", "2", "--profile", profile, *SEVERAL)
+    with open(profile + ".json", encoding="utf-8") as file:
+        return sum(event["args"]["bytes"] for event in json.load(file) if event["name"] == "compress")
+
+
 @test
 def chunks(folder):
-    """Ranks compress the chunks that lie whole in their slabs: chunks of several slices, several chunks of a slice, and odd ends."""
-    make_inputs()
-    for name, shape in (("deep", (150, 260, 130)), ("wide", (3, 2048, 1536)), ("odd", (2, 1999, 1601))):
-        write_nifti(os.path.join(INPUTS, name + ".nii"), 1, *shape, lambda v, z, i: (i * 7919 + z * 31) % 1009 / 8)
-        for level in ("deflate", "small"):
-            compare(os.path.join(folder, name + level), f"nifti {name}.nii | box radius=1 | hdf5 x.h5 compression={level}", "out.h5",
-                    "--threads", "2", ranks=(2, 3))
-    profile = os.path.join(folder, "profile")
-    ranks_run(2, "run", f"nifti wide.nii | box radius=1 | hdf5 {folder}/wide.h5", "--quiet", "--threads", "2", "--profile", profile, *SEVERAL)
-    with open(profile + ".json", encoding="utf-8") as file:
-        done = sum(event["args"]["bytes"] for event in json.load(file) if event["name"] == "compress")
-    assert (done > 0 or CUDA) and done < 0.8 * 3 * 2048 * 1536 * 4, f"rank 0 has compressed {done} bytes itself"
+    """Ranks compress the chunks that lie whole in their slabs, of one image and of each volume or value, as floats and as halves."""
+    make_large()
+    deep, wide, times = 150 * 260 * 130 * 4, 3 * 2048 * 1536 * 4, 2 * 130 * 260 * 130 * 4
+    for name, chain, all_bytes in (
+            ("deep", "nifti deep.nii | box radius=1 | hdf5 x.h5", deep),
+            ("wide", "nifti wide.nii | box radius=1 | hdf5 x.h5", wide),
+            ("small", "nifti wide.nii | box radius=1 | hdf5 x.h5 compression=small", wide),
+            ("odd", "nifti odd.nii | box radius=1 | hdf5 x.h5", None),  # the last chunk of a slice is not full: its values go
+            ("series", "nifti times.nii | box radius=1 | hdf5 x.h5", times),
+            ("sweep", "nifti deep.nii | box radius={sweep 1 0} | hdf5 x.h5", 2 * deep),
+            ("halves", "nifti deep.nii | box radius=1 | hdf5 x.h5 dtype=f16", deep / 2),
+            ("halves-of-slices", "nifti wide.nii | box radius=1 | save name=smooth | gaussian sigma=1 | hdf5 x.h5 dtype=f16", wide),
+            ("halves-of-a-series", "nifti times.nii | box radius=1 | hdf5 x.h5 dtype=f16", times / 2),
+            ("halves-of-a-sweep", "nifti deep.nii | box radius={sweep 1 0} | hdf5 x.h5 dtype=f16 compression=small", deep)):
+        compare(os.path.join(folder, name), chain, "out.h5", "--threads", "2")
+        if all_bytes and not CUDA:
+            done = compressed_by_rank_0(folder, chain)
+            assert 0 < done < 0.8 * all_bytes, f"{name}: rank 0 has compressed {done} of {all_bytes} bytes itself"
 
 
 @test

@@ -93,20 +93,44 @@ Test(scale, ranks_that_share_processors_take_longer)
     expect(&two, PREDICT_COMPRESS, 2);
 }
 
-/* Each slice is a chunk: rank 1 compresses those of its slab itself, with one thread, and they travel compressed. */
-Test(scale, ranks_compress_whole_chunks)
+/* Each slice of the output, of which half have these bytes, is a chunk: rank 1 compresses those of its slab itself,
+ * with one thread, and they travel compressed. */
+static void expect_whole_chunks(double half, double ratio)
 {
-    clear();
     const struct ts_options options = {.device = "cpu", .threads = 2};
-    image = ts_test_image(4, 1536, 1536, TS_U16, VALUES_RANDOM, 1);
-    memory_chain_init(&memory, &image, NULL, "out.h5");
-    memory_chain_add(&memory, "box radius=1", NULL);
-    diag = ts_diag_create();
+    ts_plan_destroy(plan);
     plan = ts_test_plan(&memory, &options);
-    const double half = 2. * 1536 * 1536 * 2;
+    cr_assert_not_null(plan);
     const struct prediction two = predict_two((struct predict_links){2, 1, 0, INFINITY, 1024, 1});
     cr_assert_float_eq(two.parts[PREDICT_COMPRESS].seconds, half / 1024 + half / 2048, 1e-6);
-    cr_assert_float_eq(two.parts[PREDICT_GATHER].seconds, .4 * half / 1024, 1e-6);
+    cr_assert_float_eq(two.parts[PREDICT_GATHER].seconds, ratio * half / 1024, 1e-6);
+    cr_assert_float_eq(two.ratio, ratio, 1e-12);
+}
+
+static void take_image(int64_t slices, enum ts_dtype dtype)
+{
+    memory_chain_clear(&memory);
+    free(image.data);
+    image = ts_test_image(slices, 1536, 1536, dtype, VALUES_RANDOM, 1);
+    memory_chain_init(&memory, &image, NULL, "out.h5");
+    memory_chain_add(&memory, "box radius=1", NULL);
+}
+
+Test(scale, ranks_compress_whole_chunks)
+{
+    const double slice = 1536 * 1536 * 2;
+    take_image(4, TS_U16);
+    expect_whole_chunks(2 * slice, .4);
+    int64_t radii[] = {1, 0};
+    memory.chain.sweep = (struct chain_sweep){.n = 2, .values = radii};
+    expect_whole_chunks(4 * slice, .4);
+    take_image(8, TS_U16);
+    memory.n_volumes = 2;
+    expect_whole_chunks(4 * slice, .4);
+    memory.n_volumes = 0;
+    take_image(4, TS_F32);
+    memory.chain.output.dtype = CHAIN_F16;
+    expect_whole_chunks(2 * slice, .75);
 }
 
 static struct machine machine_of(int64_t nodes, int64_t cores, int64_t ranks, int64_t gpus)
