@@ -166,7 +166,9 @@ int64_t ts_plan_slab_of(int rank, int64_t nz, int64_t round, int64_t slab, int64
 
 bool ts_plan_pass_uses(const struct ts_plan *plan, int pass, int32_t domain)
 {
-    struct plan_step steps[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES] = {0};
+    struct plan_step steps[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
+    /* There is room for the longest chain, and a plan asks for each pass of each number of slices that it tries. */
+    memset(steps, 0, (size_t)plan->n_nodes * sizeof *steps);
     add_demands(plan, pass, domain, 0, plan->nodes[domain].out.axes[0].n, steps);
     for (int32_t i = 0; i < plan->n_nodes; i++)
         if (steps[i].need.n > 0)

@@ -170,8 +170,8 @@ Test(bench_runs, several_devices_share_a_run_on_cuda, .timeout = 300)
 Test(bench_runs, removes_its_folder_where_a_signal_ends_it)
 {
     char names[4096] = "";
-    const pid_t pid =
-        ts_program_start(folder, (const char *const[]){"bench", "runs", "--job", "D", "--device", "cpu", NULL}, -1);
+    const pid_t pid = ts_program_start(
+        folder, (const char *const[]){"bench", "runs", "--job", "D", "--smaller", "2", "--device", "cpu", NULL}, -1);
     while (!strstr(names, "tomostage-") && kill(pid, 0) == 0) {
         usleep(10000);
         ts_program_folder_list(folder, names, sizeof names);

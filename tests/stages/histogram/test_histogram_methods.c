@@ -45,8 +45,9 @@ static void expect_row(const struct stage_run *run, const struct expected_row *r
     const int64_t bins = ((const struct histogram_params *)run->set.values)->bins;
     const uint64_t *counts = (const uint64_t *)ts_test_table(run, "counts")->data + z * bins;
     for (int64_t bin = 0; bin < bins; bin++)
-        cr_assert_eq(counts[bin], row->counts[bin], "%s: z %lld bin %lld is %llu, expected %llu", what, (long long)z,
-                     (long long)bin, (unsigned long long)counts[bin], (unsigned long long)row->counts[bin]);
+        if (counts[bin] != row->counts[bin]) /* Criterion counts what it asserts, which takes longer than to compare */
+            cr_assert_fail("%s: z %lld bin %lld is %llu, expected %llu", what, (long long)z, (long long)bin,
+                           (unsigned long long)counts[bin], (unsigned long long)row->counts[bin]);
     for (int i = 0; i < 3; i++)
         cr_assert_eq(((const uint64_t *)ts_test_table(run, names[i])->data)[z], row->outside[i], "%s: z %lld %s", what,
                      (long long)z, names[i]);
