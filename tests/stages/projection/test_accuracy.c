@@ -132,24 +132,10 @@ static const struct scan scans[] = {{"180 degrees", 180, false, 0},
                                     {"rebin, fan-arc, 230 degrees", 230, false, 0, TS_BEAM_FAN_ARC, true},
                                     {"rebin, fan-flat, 230 degrees", 230, false, 0, TS_BEAM_FAN_FLAT, true}};
 
-/* A filter decides on values alone. Sanitizers, which look at accesses, have every filter, scan and size, and each scan
- * and size with one filter. */
-static bool left_out(int64_t n, const struct scan *scan, int filter)
-{
-#ifdef TS_SANITIZED
-    const bool sanitized = true;
-#else
-    const bool sanitized = false;
-#endif
-    return sanitized && (n + (scan - scans)) % FILTERS != filter;
-}
-
 static void check(const struct stage *stage, int64_t n, const struct scan *scan, FILE *file)
 {
     struct deviation deviations[FILTERS];
     for (int f = 0; f < FILTERS; f++) {
-        if (!file && left_out(n, scan, f))
-            continue;
         deviations[f] = measure(stage, n, scan, filters[f]);
         cr_expect(fabs(deviations[f].largest) <= bound, "%s, %s, %s, %lld detectors: off by %g", stage->name,
                   filters[f], scan->name, (long long)n, deviations[f].largest);
