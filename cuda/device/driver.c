@@ -365,12 +365,12 @@ static enum ts_status check_slices(struct cuda_driver *driver, int64_t z_first, 
 }
 
 /* The copy may go on while this looks; `past` alone is read then. */
-static int64_t refused(struct stage_driver *base, bool wait)
+static enum ts_status refused(struct stage_driver *base, bool wait, int64_t *slice)
 {
-    struct cuda_driver *driver = cuda_of(base);
-    if (!driver->checks || (wait && ts_cuda_wait(driver->session, CUDA_COMPUTE) != TS_OK))
-        return -1;
-    return *(const volatile int64_t *)&driver->seen->past - 1;
+    const struct cuda_driver *driver = cuda_of(base);
+    const enum ts_status status = driver->checks && wait ? ts_cuda_wait(driver->session, CUDA_COMPUTE) : TS_OK;
+    *slice = driver->checks && status == TS_OK ? *(const volatile int64_t *)&driver->seen->past - 1 : -1;
+    return status;
 }
 
 /* Writes the total of the refused slice, for ts_stage_reduced_slices(). */

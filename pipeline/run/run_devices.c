@@ -105,28 +105,29 @@ enum ts_status ts_run_bring_total(struct run *run, int32_t node, int input)
 
 bool ts_run_has_refused(const struct run *run, int32_t node)
 {
-    bool has = false;
-    for (int device = 0; device < run->plan->n_devices; device++)
-        has = has || ts_driver_refused(run->devices[device].nodes[node].driver, false) >= 0;
-    return has;
+    int64_t slice = -1;
+    for (int device = 0; slice < 0 && device < run->plan->n_devices; device++)
+        (void)ts_driver_refused(run->devices[device].nodes[node].driver, false, &slice);
+    return slice >= 0;
 }
 
 enum ts_status ts_run_refuse(struct run *run, int32_t node)
 {
     const int at_hand = run->device;
     struct stage_driver *of_first = NULL;
-    int64_t first = -1;
-    for (int device = 0; device < run->plan->n_devices; device++) {
+    int64_t first = -1, z;
+    enum ts_status status = TS_OK;
+    for (int device = 0; status == TS_OK && device < run->plan->n_devices; device++) {
         (void)ts_run_use(run, device);
         struct stage_driver *driver = run->nodes[node].driver;
-        const int64_t z = ts_driver_refused(driver, true);
+        status = ts_driver_refused(driver, true, &z);
         if (z < 0 || (of_first && z > first))
             continue;
         of_first = driver;
         first = z;
     }
     (void)ts_run_use(run, at_hand);
-    return of_first ? ts_driver_refuse(of_first) : TS_OK;
+    return status == TS_OK && of_first ? ts_driver_refuse(of_first) : status;
 }
 
 static enum ts_status bring_totals(struct run *run, int32_t node)

@@ -152,9 +152,10 @@ enum ts_status ts_driver_reduce_slices(struct stage_driver *driver, const struct
     return driver->calls->reduce_slices(driver, slices);
 }
 
-int64_t ts_driver_refused(struct stage_driver *driver, bool wait)
+enum ts_status ts_driver_refused(struct stage_driver *driver, bool wait, int64_t *slice)
 {
-    return driver && driver->calls->refused ? driver->calls->refused(driver, wait) : -1;
+    *slice = -1;
+    return driver && driver->calls->refused ? driver->calls->refused(driver, wait, slice) : TS_OK;
 }
 
 enum ts_status ts_driver_refuse(struct stage_driver *driver)
@@ -335,7 +336,10 @@ enum ts_status ts_driver_run(struct stage_driver *driver, const struct stage_ima
     }
     for (int64_t z = 0; status == TS_OK && z < nz; z += slab)
         status = images->slab(images->from, z, nz - z < slab ? nz - z : slab);
-    return status == TS_OK && ts_driver_refused(driver, true) >= 0 ? ts_driver_refuse(driver) : status;
+    int64_t refused = -1;
+    if (status == TS_OK)
+        status = ts_driver_refused(driver, true, &refused);
+    return refused >= 0 ? ts_driver_refuse(driver) : status;
 }
 
 /* ---- the CPU ----------------------------------------------------------------------------------- */

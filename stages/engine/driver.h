@@ -21,7 +21,7 @@ struct stage_driver_calls {
     enum ts_status (*finish)(struct stage_driver *driver);
     enum ts_status (*reduce_slices)(struct stage_driver *driver, const struct ts_image *slices);
     /* As ts_driver_refused() and ts_driver_refuse(). NULL: reduce_slices() refuses a slice itself. */
-    int64_t (*refused)(struct stage_driver *driver, bool wait);
+    enum ts_status (*refused)(struct stage_driver *driver, bool wait, int64_t *slice);
     enum ts_status (*refuse)(struct stage_driver *driver);
     enum ts_status (*map)(struct stage_driver *driver, const struct ts_image *slices, struct ts_image *out);
     /* Copies slices to the slab that is padded. Where `from` is NULL it fills one slice with the border's constant. */
@@ -89,9 +89,10 @@ enum ts_status ts_driver_add(struct stage_driver *driver, int input, const struc
 enum ts_status ts_driver_finish(struct stage_driver *driver);
 /* Runs all rounds of the reduction of each slice; afterwards the results stand for these slices. */
 enum ts_status ts_driver_reduce_slices(struct stage_driver *driver, const struct ts_image *slices);
-/* Returns the first slice of those given so far that its reduction refuses, or -1: none, or not yet known where this
- * does not wait for the device. ts_driver_refuse() then reports it, and returns its status. */
-int64_t ts_driver_refused(struct stage_driver *driver, bool wait);
+/* Finds the first slice of those given so far that its reduction refuses, or -1: none, or not yet known where this does
+ * not wait for the device. Returns the status of waiting. ts_driver_refuse() then reports the slice, and returns its
+ * status. */
+enum ts_status ts_driver_refused(struct stage_driver *driver, bool wait, int64_t *slice);
 enum ts_status ts_driver_refuse(struct stage_driver *driver);
 
 /* Brings slices [z, z + n) of an input, without halo, to where the device has its images. For input 0 it also brings
