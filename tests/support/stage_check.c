@@ -287,27 +287,12 @@ bool ts_test_few(void)
     return few && *few;
 }
 
-static const struct way {
-    int64_t slab; /* 0: all slices at once, as by every number that is larger */
-    int threads;
-} ways[] = {{0, 1}, {1, 1}, {2, 3}, {3, 2}, {0, 2}};
-
-static int64_t slab_of(size_t way, int64_t most_slices)
-{
-    return ways[way].slab == 0 || ways[way].slab > most_slices ? most_slices : ways[way].slab;
-}
-
-/* Of images of few slices some ways are the same. */
-static bool is_repeated(size_t way, int64_t most_slices)
-{
-    for (size_t i = 0; i < way; i++)
-        if (ways[i].threads == ways[way].threads && slab_of(i, most_slices) == slab_of(way, most_slices))
-            return true;
-    return false;
-}
-
 static size_t check_image(struct check *check)
 {
+    static const struct {
+        int64_t slab;
+        int threads;
+    } ways[] = {{0, 1}, {1, 1}, {2, 3}, {3, 2}, {0, 2}};
     enum { WHOLE, SLABS = 2, MANY_SLICES = 12 };
     /* With few cases many slices go at once: what takes them in groups does so, and is launched once. */
     const size_t n_ways = sizeof ways / sizeof *ways - (ts_test_device ? 1 : 0),
@@ -315,17 +300,13 @@ static size_t check_image(struct check *check)
     char what[512];
     describe(check, what, sizeof what);
     unsigned char *first = NULL;
-    int64_t most_slices = 0;
     for (size_t i = ts_test_few() ? few : 0; i < (ts_test_few() ? few + 1 : n_ways); i++) {
         struct stage_context context;
         unsigned char *guarded = NULL;
-        if (first && is_repeated(i, most_slices))
-            continue;
         ts_test_params(check->stage, check->row->assignments, &check->set);
         const bool ran = run_once(check, ts_test_device, ways[i].slab, ways[i].threads, &context, &guarded, what);
         if (ran && !first) {
             first = guarded;
-            most_slices = ts_stage_most_slices(&context);
             compare(check, &context, guarded + GUARD, what);
         } else if (ran) {
             cr_assert(!memcmp(first + GUARD, guarded + GUARD, ts_image_bytes(&context.out)),
