@@ -79,8 +79,8 @@ struct source {
 /* This says how often a source reads its slices that may hold little. */
 struct source_rereads {
     int64_t times; /* how often a chunk is decoded in place of once */
-    int64_t
-        chunk; /* > 0: each slab reads anew, in whole chunks of so many slices, what it shares with the one before */
+    /* > 0: each slab reads anew, in whole chunks of so many slices, what it shares with the one before. */
+    int64_t chunk;
 };
 
 struct source_ops {

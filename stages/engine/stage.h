@@ -225,11 +225,11 @@ struct cuda_reduction {
     size_t (*result_bytes)(const struct stage_context *);
     enum ts_status (*finish)(const struct stage_context *, const void *partials, void *results, int64_t n,
                              const struct cuda_call *);
-    /* Where the stage's finish() of a slice only refuses values: writes n results, a multiple of 256 bytes apart as the
-     * n partials are, and keeps in *refused the partial of the first slice, from slice z_first on, that finish()
-     * refuses, unless there is one. So the host need not wait for slabs before the map, and asks finish() once it sees
-     * a slice there. Not used by stages that iterate, whose maps take long. NULL: the host's finish() is asked before
-     * each map. */
+    /* This takes the place of the stage's finish() of slices where that only refuses values, so that the host need not
+     * wait for the slabs before a map. It writes n results, a multiple of 256 bytes apart as the n partials are. It
+     * keeps in *refused the partial of the first slice, from slice z_first on, that finish() refuses, unless one is
+     * there; the host asks finish() about it once it sees it. Stages that iterate do without, because their maps take
+     * long. NULL: the host's finish() is asked before each map. */
     enum ts_status (*check)(const struct stage_context *, const void *partials, void *results, int64_t z_first,
                             int64_t n, struct cuda_refused *refused, const struct cuda_call *);
 };
