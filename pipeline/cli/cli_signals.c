@@ -36,27 +36,24 @@ static volatile sig_atomic_t plan_ended, print_json, pause_asked, line_stands;
 static atomic_int sentence;
 enum { NOT_PRINTED, BEING_PRINTED, PRINTED };
 
-static void mask_stops(int how)
+static void mask(int how, int number)
 {
     sigset_t set;
     sigemptyset(&set);
-    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
-        sigaddset(&set, stops[i].number);
+    sigaddset(&set, number);
     sigprocmask(how, &set, NULL);
 }
 
-static void mask_pause(int how)
+static void mask_stops(int how)
 {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGUSR1);
-    sigprocmask(how, &set, NULL);
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+        mask(how, stops[i].number);
 }
 
 void ts_cli_signals_hold(void)
 {
     mask_stops(SIG_BLOCK);
-    mask_pause(SIG_BLOCK);
+    mask(SIG_BLOCK, SIGUSR1);
 }
 
 /* Writes all texts at once, so that lines of other processes do not fall between. A reader who does not read must not
@@ -170,7 +167,7 @@ void ts_cli_signals_catch_pause(bool pauses)
         consequence = "; the output was not written, and --resume goes on from the checkpoint";
     if (pauses && sigaction(SIGUSR1, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
         sigaction(SIGUSR1, &action, NULL);
-    mask_pause(SIG_UNBLOCK);
+    mask(SIG_UNBLOCK, SIGUSR1);
 }
 
 /* ---- a driver that crashes --------------------------------------------------------------------- */
