@@ -4,8 +4,8 @@
  * host memory and the volume goes to host memory, so that no file bounds a run. Everything else is as in any run: the
  * plan, its slabs, the pinned pieces that copies go through. A row has two times: from the beginning of the first
  * kernel to the end of the last download, by the clocks of the devices, and from the first value that was read to the
- * last that was put into host memory. Numbers of devices take turns, and the shortest run counts. The volumes must be
- * the same to the bit.
+ * last that was put into host memory. Beside them stands how long copies in host memory took, which one thread hands
+ * to a team. Numbers of devices take turns, and the shortest run counts. The volumes must be the same to the bit.
  */
 #include "tests/bench_devices.h"
 
@@ -31,7 +31,7 @@ enum { MADE_SLICES = 16 };
 static const int64_t host_budget = (int64_t)4 << 30;
 
 static struct arguments {
-    const char *device;
+    const char *device, *profile;
     int64_t smaller, gpu_memory;
     int runs, threads;
     bool json;
@@ -53,6 +53,7 @@ struct devices_row {
     int64_t devices, slab_slices;
     double seconds, faster;           /* first kernel to last download; how many times one device's */
     double host_seconds, host_faster; /* first value read to last value put */
+    double copy_seconds;              /* of the shortest host_seconds: in copies to and from pinned memory */
     double run_seconds;               /* with the start and the end of the run */
 };
 
@@ -65,6 +66,7 @@ static const struct table_column columns[] = {
     {"faster", "times", COLUMN_REAL, COLUMN(faster), .width = 6, .decimals = 2},
     {"host_seconds", "host s", COLUMN_REAL, COLUMN(host_seconds), .width = 10, .decimals = 3},
     {"host_faster", "times", COLUMN_REAL, COLUMN(host_faster), .width = 6, .decimals = 2},
+    {"copy_seconds", "copies s", COLUMN_REAL, COLUMN(copy_seconds), .width = 10, .decimals = 3},
     {"run_seconds", "run s", COLUMN_REAL, COLUMN(run_seconds), .width = 10, .decimals = 3},
 };
 static const struct table table = TABLE_OF(struct devices_row, columns);
@@ -75,18 +77,19 @@ static const struct table table = TABLE_OF(struct devices_row, columns);
 static struct {
     struct ts_image input;
     unsigned char *output;
-    double first_read, last_put;
+    double first_read, last_put, copying;
+    struct trace *trace;
 } memory;
 
-/* One thread cannot copy as fast as several devices can. */
+/* Every thread copies as many bytes as the others do, since one alone cannot copy as fast as several devices. */
 static void copy(unsigned char *to, const unsigned char *from, size_t bytes)
 {
-    const int64_t part = 1 << 18, n = ((int64_t)bytes + part - 1) / part;
+    const size_t line = 64, share = (bytes / (size_t)arguments.threads + line) / line * line;
+    const double begin = ts_seconds();
 #pragma omp parallel for num_threads(arguments.threads) schedule(static)
-    for (int64_t i = 0; i < n; i++) {
-        const size_t at = (size_t)(i * part);
-        memcpy(to + at, from + at, bytes - at < (size_t)part ? bytes - at : (size_t)part);
-    }
+    for (size_t at = 0; at < bytes; at += share)
+        memcpy(to + at, from + at, bytes - at < share ? bytes - at : share);
+    memory.copying += ts_seconds() - begin;
 }
 
 static enum ts_status read_slices(struct source *source, int64_t z, int64_t n, void *out, struct ts_diag *diag)
@@ -136,7 +139,9 @@ static enum ts_status open_sink(struct sink *sink, struct ts_diag *diag)
 static enum ts_status put_slices(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag)
 {
     (void)diag;
+    const double begin = ts_trace_begin(memory.trace);
     copy(memory.output + (size_t)slab->z_first * ts_slice_bytes(&sink->image), slab->data, ts_image_bytes(slab));
+    ts_trace_add(memory.trace, TRACE_WRITE, begin, ts_image_bytes(slab));
     memory.last_put = ts_seconds();
     return TS_OK;
 }
@@ -169,8 +174,8 @@ static enum ts_status make_chain(const struct job *job, const char *folder, stru
 static enum ts_status run_plan(struct ts_plan *plan, struct devices_row *row, struct ts_diag *diag)
 {
     struct profile_sum sums[TRACE_PARTS];
-    memory.first_read = 0;
-    plan->trace = ts_trace_create();
+    memory.first_read = memory.copying = 0;
+    memory.trace = plan->trace = ts_trace_create();
     if (!plan->trace)
         return ts_diag_no_memory(diag, sizeof plan->trace);
     const double begin = ts_seconds();
@@ -183,9 +188,14 @@ static enum ts_status run_plan(struct ts_plan *plan, struct devices_row *row, st
     const double seconds = sums[TRACE_DOWNLOAD].last - sums[TRACE_COMPUTE].first;
     row->slab_slices = plan->slab_slices;
     row->seconds = fmin(row->seconds, seconds);
-    row->host_seconds = fmin(row->host_seconds, memory.last_put - memory.first_read);
+    if (memory.last_put - memory.first_read < row->host_seconds) {
+        row->host_seconds = memory.last_put - memory.first_read;
+        row->copy_seconds = memory.copying;
+    }
     row->run_seconds = fmin(row->run_seconds, run_seconds);
-    return status;
+    return arguments.profile
+               ? ts_profile_write(plan->trace, (struct profile_memory){0}, "", arguments.profile, true, diag)
+               : TS_OK;
 }
 
 /* Allocates what receives the volume, once its size is known, and touches its pages. */
@@ -381,6 +391,8 @@ static const struct command_option options[] = {
      "copy values in host memory with N threads, from 1 to 4096; default: one for two processors", 1, 4096},
     {"gpu-memory", 0, OPTION_BYTES, OPTION_AT(struct arguments, gpu_memory), "SIZE",
      "memory of each device, which slabs depend on, such as 8G"},
+    {"profile", 0, OPTION_TEXT, OPTION_AT(struct arguments, profile), "NAME",
+     "draw the last run to NAME.svg and NAME.json, which are replaced"},
     {"json", 0, OPTION_FLAG, OPTION_AT(struct arguments, json), NULL, "an array of one object per row"},
 };
 

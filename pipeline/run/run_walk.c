@@ -409,6 +409,9 @@ static enum ts_status run_pass(struct run *run, void (*on_slab)(struct run *))
     for (int32_t domain = 0; status == TS_OK && domain < plan->n_nodes; domain++)
         if (ts_plan_pass_uses(plan, run->pass, domain))
             status = run_domain(run, domain, on_slab);
+    /* The writer gets the last slabs now: what comes next waits until all of them are computed. */
+    if (status == TS_OK && plan->n_ranks == 1 && run->back_end->leave)
+        status = run->back_end->leave(run, run->slab_number);
     if (status == TS_OK)
         status = check_refused(run, true);
     status = ts_ranks_agree(status);

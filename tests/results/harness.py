@@ -68,10 +68,10 @@ def write_nifti(path, volumes, nz, ny, nx, value):
                 file.write(struct.pack(f"<{ny * nx}f", *(value(v, z, i) for i in range(ny * nx))))
 
 
-def run_tests():
-    """Runs all tests, prints a line for each and one that counts them, and returns the exit code."""
+def run_tests(names=()):
+    """Runs the named tests, or all, prints a line for each and one that counts them, and returns the exit code."""
     passed = failed = skipped = 0
-    for function in TESTS:
+    for function in (function for function in TESTS if function.__name__ in names or not names):
         folder = tempfile.mkdtemp(prefix="tomostage-results-")
         try:
             function(folder)

@@ -2,7 +2,8 @@
 """Several CUDA devices in one process write the bytes that one writes. One GPU is enough: it is named several times, and then has
 as many sets of buffers, queues and drivers.
 
-usage: test_devices.py PROGRAM. Exits 77 with the reason where there is no GPU. Prints a line for each test, and one that counts them.
+usage: test_devices.py PROGRAM [TEST...]. Exits 77 with the reason where there is no GPU. Prints a line for each test, and one that
+counts them.
 TOMOSTAGE_DEVICES names the devices to compare, by spaces; default: cuda:0,0 cuda:0,0,0."""
 import importlib.util
 import json
@@ -178,7 +179,7 @@ def main():
         print(f"SKIPPED all tests of several devices: {refused['message']}")
         return 77
     make_inputs()
-    return run_tests()
+    return run_tests(sys.argv[2:])
 
 
 sys.exit(main())

@@ -16,7 +16,7 @@ import time
 
 import h5py
 
-from harness import PROGRAM, TESTS, Skip, digest, run, run_tests, test, write_nifti
+from harness import PROGRAM, Skip, digest, run, run_tests, test, write_nifti
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DATASETS = os.path.join(HERE, "../../datasets")
@@ -661,8 +661,7 @@ try:
     reason = reason_against_cuda() if CUDA else None
     if reason:
         print(f"SKIPPED all: {reason}")
-    TESTS[:] = [function for function in TESTS if function.__name__ in sys.argv[4:] or not sys.argv[4:]]
-    code = 77 if reason else run_tests()
+    code = 77 if reason else run_tests(sys.argv[4:])
 finally:
     shutil.rmtree(INPUTS, ignore_errors=True)
 sys.exit(code)
