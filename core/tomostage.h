@@ -262,8 +262,8 @@ TS_PUBLIC void ts_plan_stop(struct ts_plan *plan);
  * called in a signal handler and from any thread. */
 TS_PUBLIC void ts_plan_pause(struct ts_plan *plan);
 
-/* Removes the temporary file of a running plan, for a signal handler that must end the process at once. It is
- * async-signal-safe; only _exit may follow. */
+/* Removes the temporary files and folders of a running plan, for a signal handler that must end the process at once. It
+ * is async-signal-safe; only _exit may follow. */
 TS_PUBLIC void ts_plan_abandon(const struct ts_plan *plan);
 
 /* Returns the version of this library, such as "0.2.0". */

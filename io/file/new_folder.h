@@ -14,7 +14,7 @@ enum ts_status ts_new_folder(const char *folder, bool *made, struct ts_diag *dia
 /* Makes a folder of an unused name in `parent`; its path goes to `folder`, of `size` bytes. TS_RUN_FAILED
  * (folder-not-usable) where it cannot be made or the path is too long. */
 enum ts_status ts_temporary_folder_make(const char *parent, char *folder, size_t size, struct ts_diag *diag);
-/* Removes the folder with all that it holds, as far as that can be removed. */
+/* Removes the folder with all that it holds, or a file, as far as that can be removed. It is async-signal-safe. */
 void ts_temporary_folder_remove(const char *folder);
 
 #endif

@@ -192,6 +192,12 @@ enum ts_status ts_sink_open(const struct sink_format *format, const struct sink_
     return status;
 }
 
+const char *ts_sink_temporary(const struct sink *sink)
+{
+    const struct staged *staged = &sink->staged[0];
+    return staged->is_folder ? staged->temporary : staged->file.named ? staged->file.temporary : NULL;
+}
+
 enum ts_status ts_sink_put(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag)
 {
     return sink->format->put(sink, slab, diag);

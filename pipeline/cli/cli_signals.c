@@ -3,7 +3,7 @@
  * Signals that end the program. Before a plan runs, nothing exists that would have to be cleaned up, and the handler
  * ends the process at once. While a plan runs, the handler asks the plan to stop, and cleaning up happens on the
  * ordinary way out. A stage in the midst of a long slab does not hear that: after PATIENCE_SECONDS the plan's temporary
- * file is removed and the process ends as it is. Either way the exit code is 128 + the signal's number, and one
+ * files are removed and the process ends as it is. Either way the exit code is 128 + the signal's number, and one
  * sentence names the signal. Signals that arrive before the handlers are set wait for them.
  */
 #include "pipeline/cli/cli_signals.h"
@@ -112,6 +112,13 @@ static void on_signal(int number)
     alarm(PATIENCE_SECONDS);
 }
 
+void ts_cli_signals_abandon(void)
+{
+    const struct ts_plan *plan = current_plan;
+    if (plan)
+        ts_plan_abandon(plan);
+}
+
 /* The decoding processes end with their parent. */
 static void on_patience_lost(int number)
 {
@@ -125,8 +132,7 @@ static void on_patience_lost(int number)
     }
     if (sentence == PRINTED)
         _exit(128 + stopped_by->number);
-    if (plan)
-        ts_plan_abandon(plan);
+    ts_cli_signals_abandon();
     if (plan && atomic_load(&plan->committing))
         consequence = "; the output may have got its name already";
     _exit(ts_cli_signals_stopped());

@@ -28,6 +28,8 @@ void ts_cli_signals_plan(struct ts_plan *plan);
 /* Call it when the plan is over. From now on a signal gives the program one second to finish by itself. `written` is
  * true where the output has its name. */
 void ts_cli_signals_plan_ended(bool written);
+/* Removes what the plan that runs has under temporary names, for a process that ends at once. Async-signal-safe. */
+void ts_cli_signals_abandon(void);
 /* From now on a signal is only remembered: the command looks for it with ts_cli_signals_came, and ends by itself within
  * one second, or the seconds of an alarm() that it sets then. */
 void ts_cli_signals_remember(void);

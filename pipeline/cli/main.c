@@ -105,6 +105,7 @@ static void report_exit(void)
 {
     if (ended)
         return;
+    ts_cli_signals_abandon();
     fputs("tomostage: error: a library ended the program, as it does where memory or threads have run out "
           "[library-exit]\n",
           stderr);

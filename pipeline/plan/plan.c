@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/file/new_folder.h"
 #include "pipeline/plan/plan_axis.h"
 #include "pipeline/plan/plan_choose.h"
 #include "pipeline/plan/plan_frames.h"
@@ -450,4 +451,9 @@ void ts_plan_abandon(const struct ts_plan *plan)
     const char *temporary = atomic_load(&plan->temporary);
     if (temporary)
         unlink(temporary);
+    for (int i = 0; i < SINK_FORMATS; i++) {
+        temporary = atomic_load(&plan->sink_temporaries[i]);
+        if (temporary)
+            ts_temporary_folder_remove(temporary);
+    }
 }

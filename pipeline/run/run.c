@@ -213,17 +213,13 @@ static enum ts_status create_output(struct run *run)
                                          .force = plan->force,
                                          .trace = plan->trace,
                                          .digest = run->digest};
-    const enum ts_status status = ts_hdf5_create(plan->chain->output.path, &options, &run->writer, run->diag);
+    enum ts_status status = ts_hdf5_create(plan->chain->output.path, &options, &run->writer, run->diag);
     if (status != TS_OK)
         return status;
-    /* The plan's own copy: a signal handler may read it while commit frees the writer. */
-    const char *temporary = ts_hdf5_temporary(run->writer);
-    const char *copy = ts_arena_text(plan->arena, temporary, strlen(temporary));
-    if (!copy)
-        return ts_diag_no_memory(run->diag, strlen(temporary));
-    atomic_store(&plan->temporary, copy);
-    const enum ts_status begun = ts_provenance_begin(plan, run->writer);
-    return begun == TS_OK ? ts_run_create_datasets(run, 0) : begun;
+    status = ts_run_remember_temporary(run, &plan->temporary, ts_hdf5_temporary(run->writer));
+    if (status == TS_OK)
+        status = ts_provenance_begin(plan, run->writer);
+    return status == TS_OK ? ts_run_create_datasets(run, 0) : status;
 }
 
 /* Reports a table that a map counted slice by slice, such as dead pixels: users do not look for it in the file. */

@@ -192,6 +192,9 @@ enum ts_status ts_run_check_searched(const struct ts_plan *plan, struct ts_diag 
 enum ts_status ts_run_check_outputs(const struct ts_plan *plan, struct ts_diag *diag);
 /* Opens the outputs of other formats than HDF5 once the axes of their image are known, in this pass and not before. */
 enum ts_status ts_run_open_sinks(struct run *run, int pass);
+/* Gives `place` in the plan a copy of the path (NULL: none), which a signal handler may read after the path is freed.
+ */
+enum ts_status ts_run_remember_temporary(struct run *run, _Atomic(const char *) *place, const char *path);
 /* Returns true where an output holds the image of this node. */
 bool ts_run_holds(const struct run *run, int32_t node);
 /* Hands slices in host memory to every output that holds the node's image. */

@@ -115,6 +115,21 @@ void ts_plan_warn_output(const struct ts_plan *plan, struct ts_diag *diag)
 
 /* ---- during the run ---------------------------------------------------------------------------- */
 
+enum ts_status ts_run_remember_temporary(struct run *run, _Atomic(const char *) *place, const char *path)
+{
+    const char *copy = path ? ts_arena_text(run->plan->arena, path, strlen(path)) : NULL;
+    if (path && !copy)
+        return ts_diag_no_memory(run->diag, strlen(path));
+    atomic_store(place, copy);
+    return TS_OK;
+}
+
+static void forget_temporaries(struct ts_plan *plan)
+{
+    for (int i = 0; i < SINK_FORMATS; i++)
+        atomic_store(&plan->sink_temporaries[i], NULL);
+}
+
 enum ts_status ts_run_open_sinks(struct run *run, int pass)
 {
     const struct chain_output *output = &run->plan->chain->output;
@@ -125,6 +140,8 @@ enum ts_status ts_run_open_sinks(struct run *run, int pass)
         const struct sink_request request = ts_plan_sink_request(run->plan, i);
         status = ts_sink_open(output->sinks[i].format, &request, &run->sinks[i], run->diag);
         run->n_sinks += status == TS_OK;
+        if (status == TS_OK)
+            status = ts_run_remember_temporary(run, &run->plan->sink_temporaries[i], ts_sink_temporary(run->sinks[i]));
     }
     return status;
 }
@@ -149,8 +166,10 @@ enum ts_status ts_run_end_outputs(struct run *run, enum ts_status status)
 {
     for (int i = 0; i < run->n_sinks && status == TS_OK; i++)
         status = ts_sink_finish(run->sinks[i], run->diag);
-    if (status == TS_OK)
+    if (status == TS_OK) {
+        forget_temporaries(run->plan); /* what is replaced gets these names, and must stay */
         status = ts_sinks_publish(run->sinks, run->n_sinks, run->diag);
+    }
     if (run->writer && status == TS_OK) {
         status = ts_hdf5_commit(run->writer);
         if (status != TS_OK)
@@ -160,5 +179,6 @@ enum ts_status ts_run_end_outputs(struct run *run, enum ts_status status)
     }
     for (int i = 0; i < run->n_sinks; i++)
         ts_sink_close(run->sinks[i]);
+    forget_temporaries(run->plan);
     return status;
 }

@@ -272,6 +272,35 @@ def signals_leave_nothing(folder):
 
 
 @test
+def a_signal_in_a_long_slab_leaves_no_folder(folder):
+    """The program ends in the midst of a slab, where folders of pictures have temporary names."""
+    study = make_study(folder)
+    empty = os.path.join(folder, "signals")
+    os.mkdir(empty)
+    process = subprocess.Popen([PROGRAM, "run", f"dicom {study} | tv weight=1 iterations=100000 | hdf5 {empty}/x.h5 | png {empty}/p | tiff {empty}/t"],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while len(os.listdir(empty)) < 2:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    assert "stopped by SIGTERM; nothing was written" in process.communicate()[1]
+    assert process.returncode == 128 + signal.SIGTERM and os.listdir(empty) == [], (process.returncode, os.listdir(empty))
+
+
+@test
+def an_exit_of_a_library_leaves_no_folder(folder):
+    """A library calls exit() in the midst of a run: here a function of the tests does so as the folder is brought to the disk."""
+    study, library = make_study(folder), os.path.join(folder, "exit.so")
+    empty = os.path.join(folder, "exit")
+    os.mkdir(empty)
+    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", library], input=b"void exit(int); int fsync(int fd) { (void)fd; exit(7); }", check=True)
+    environment = dict(os.environ, LD_PRELOAD=library, ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0")
+    done = subprocess.run([PROGRAM, "run", f"dicom {study} | box radius=1 | png {empty}/p"], env=environment, capture_output=True, text=True)
+    assert done.returncode == 1 and "[library-exit]" in done.stderr, done
+    assert os.listdir(empty) == [], os.listdir(empty)
+
+
+@test
 def volumes_equal_the_reference_nifti(folder):
     base = os.path.join(need_data(), "ct/ibsi_sts001")
     for modality in ("CT", "MR_T1", "PET"):
