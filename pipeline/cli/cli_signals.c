@@ -2,7 +2,7 @@
  *
  * Signals that end the program. Before a plan runs, nothing exists that would have to be cleaned up, and the handler
  * ends the process at once. While a plan runs, the handler asks the plan to stop, and cleaning up happens on the
- * ordinary way out. A stage in the midst of a long slab does not hear that: after PATIENCE_SECONDS the plan's temporary
+ * ordinary way out. A stage in the midst of a long slab does not hear that: after its patience the plan's temporary
  * files are removed and the process ends as it is. Either way the exit code is 128 + the signal's number, and one
  * sentence names the signal. Signals that arrive before the handlers are set wait for them.
  */
@@ -13,12 +13,16 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "cuda/device/device.h"
 #include "pipeline/plan/plan.h"
+#include "pipeline/ranks/ranks.h"
 
-enum { PATIENCE_SECONDS = 1 };
+/* Open MPI's launcher kills a rank one second after it has asked it to end, and what is temporary must be gone by then.
+ */
+enum { PATIENCE_SECONDS = 1, PATIENCE_OF_RANK_US = 700000 };
 
 static const struct stop {
     int number;
@@ -97,6 +101,14 @@ bool ts_cli_signals_came(void)
     return stopped_by != NULL;
 }
 
+static void begin_patience(void)
+{
+    if (ts_ranks().begun)
+        setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_usec = PATIENCE_OF_RANK_US}, NULL);
+    else
+        alarm(PATIENCE_SECONDS);
+}
+
 static void on_signal(int number)
 {
     struct ts_plan *plan = current_plan;
@@ -109,7 +121,7 @@ static void on_signal(int number)
         ts_plan_stop(plan);
     else if (!plan_ended)
         _exit(ts_cli_signals_stopped());
-    alarm(PATIENCE_SECONDS);
+    begin_patience();
 }
 
 void ts_cli_signals_abandon(void)
