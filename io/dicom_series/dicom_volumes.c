@@ -200,15 +200,29 @@ static bool is_stated(const struct dicom_series *series, const struct items *ite
            file->private_slices == slices;
 }
 
-/* Returns true where nothing else tells the images of a position apart, and times and numbers run through all volumes
- * in one way. */
-static bool stands_alone(const struct criterion *criterion, const struct dicom_series *series, size_t complete,
-                         size_t positions)
+/* Returns true where Acquisition Numbers rise along the images of every position that differ in them, and Instance
+ * Numbers with them. */
+static bool acquisitions_go_on(const struct dicom_series *series, size_t complete, size_t positions)
 {
+    for (size_t i = positions; i < complete * positions; i++)
+        if (!(series->images[i]->acquisition_number >= series->images[i - positions]->acquisition_number))
+            return false;
+    return ts_dicom_goes_on(series, complete, positions, DICOM_NUMBER(instance_number));
+}
+
+/* Returns true where nothing else tells the images of a position apart, and times and numbers run through all volumes
+ * in one way. Acquisition Numbers that count the images may differ along Content Time, where they have its order: two
+ * attributes then say the same. */
+static bool stands_alone(const struct criterion *criterion, const struct dicom_series *series,
+                         const struct items *items, size_t complete)
+{
+    const size_t positions = items->positions;
+    const bool counted = criterion->place == DICOM_NUMBER(content_s) && items->n == complete * positions &&
+                         acquisitions_go_on(series, complete, positions);
     for (size_t z = 0; z < positions; z++)
         for (size_t v = 1; v < complete; v++) {
             struct dicom_image *pair[] = {series->images[z], series->images[v * positions + z]};
-            if (ts_dicom_name_difference(pair, 2))
+            if (ts_dicom_name_difference(pair, 2, !counted))
                 return false;
         }
     return (criterion->rule != BY_NUMBER || ts_dicom_is_regular(series, complete, positions, criterion->place)) &&
@@ -298,14 +312,16 @@ static size_t try_criterion(const struct criterion *criterion, struct dicom_seri
     if (criterion->checked && contradicts_numbers(criterion, series, items, scratch, complete))
         return 0;
     const bool stated = even && criterion->place == by_number.place && is_stated(series, items);
-    if (criterion->doubtful && items->kind != TS_AXIS_B && !stated &&
-        !stands_alone(criterion, series, complete, items->positions))
+    if (criterion->doubtful && items->kind != TS_AXIS_B && !stated && !stands_alone(criterion, series, items, complete))
         return 0;
     const bool by_frames = items->kind == TS_AXIS_B && criterion->rule == SHARED; /* b-values agree with the order */
+    const bool counted =
+        criterion->place == DICOM_NUMBER(content_s) && differs(items, DICOM_NUMBER(acquisition_number));
     if (complete > 0 && criterion->doubtful && !by_frames)
-        ts_dicom_series_warn(series, "the order of the volumes stands on %s alone: %zu volume%s of %zu slice%s%s",
-                             criterion->name, complete, complete == 1 ? "" : "s", items->positions,
-                             items->positions == 1 ? "" : "s", stated ? ", as many as the header states" : "");
+        ts_dicom_series_warn(series, "the order of the volumes stands on %s %s: %zu volume%s of %zu slice%s%s",
+                             criterion->name, counted ? "and Acquisition Number, which rise together" : "alone",
+                             complete, complete == 1 ? "" : "s", items->positions, items->positions == 1 ? "" : "s",
+                             stated ? ", as many as the header states" : "");
     series->order = complete > 0 ? criterion->name : NULL;
     return complete;
 }
