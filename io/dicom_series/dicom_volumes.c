@@ -11,7 +11,8 @@
  * of the frames in one file counts as Instance Numbers do. Images that all lie at one position are volumes only where
  * the header says so, or each has a time of its own. Times without a date are put right across midnight first
  * (dicom_midnight.c). Where positions do not have equally many images, as after a scan that was stopped, the complete
- * volumes are put in order, and the series is refused unless the chain takes one of them.
+ * volumes are put in order, and the series is refused unless the chain takes one of them. It is refused in every case
+ * where images that are lost may have begun a volume, and only the order of the others says where it ends.
  */
 #include "io/dicom_series/dicom_volumes.h"
 
@@ -292,6 +293,47 @@ static bool repeats_are_regular(const struct criterion *criterion, struct dicom_
     return true;
 }
 
+/* Returns true where a number counts the images of the series, so that whole volume v has the numbers behind those of v
+ * volumes. numbers: SIZE_MAX for volumes that are not whole. */
+static bool counts_on(const struct items *items, size_t place, const size_t *numbers)
+{
+    const double positions = (double)items->positions;
+    double least = INFINITY;
+    for (size_t i = 0; i < items->n; i++)
+        least = fmin(least, ts_dicom_image_number(items->at[i].image, place));
+    for (size_t i = 0; i < items->n; i++) {
+        const size_t volume = items->at[i].volume;
+        const double number = ts_dicom_image_number(items->at[i].image, place) - least;
+        if (numbers[volume] != SIZE_MAX && !(floor(number / positions) == (double)volume))
+            return false;
+    }
+    return least <= 1;
+}
+
+/* Returns true where more lies between two volumes than between two images of one. */
+static bool stands_apart(const struct items *items)
+{
+    const double clearly = 1.5;
+    double within = 0, between = INFINITY;
+    for (size_t i = 1; i < items->n; i++) {
+        const struct item *before = &items->at[i - 1], *here = &items->at[i];
+        const double step = here->value - before->value;
+        if (here->volume == before->volume)
+            within = fmax(within, step);
+        else
+            between = fmin(between, step);
+    }
+    return between > clearly * within;
+}
+
+/* A volume whose first image is lost has that of the next one, where nothing but the order of the images says where it
+ * ends, and so would all behind it. Returns true where that is not so. */
+static bool begin_whole(const struct criterion *criterion, const struct items *items, const size_t *numbers)
+{
+    return criterion->rule == SHARED || counts_on(items, DICOM_NUMBER(instance_number), numbers) ||
+           counts_on(items, DICOM_NUMBER(frame_order), numbers) || stands_apart(items);
+}
+
 /* Tries one criterion. Returns how many complete volumes it makes, in order in series->images; else 0. */
 static size_t try_criterion(const struct criterion *criterion, struct dicom_series *series, struct items *items,
                             size_t *scratch)
@@ -305,6 +347,8 @@ static size_t try_criterion(const struct criterion *criterion, struct dicom_seri
     const size_t complete = order_images(series, items, scratch), lost = items->positions * items->volumes - items->n;
     if (complete < 2 && 2 * lost >= items->positions)
         return 0; /* some images that were made twice, rather than a volume that was not finished */
+    if (!even && !begin_whole(criterion, items, scratch))
+        return 0;
     if (items->kind == TS_AXIS_B && !ts_dicom_same_weighting(series, complete, items->positions, items->rounded))
         return 0;
     if (!repeats_are_regular(criterion, series, items, complete))
