@@ -55,9 +55,7 @@ enum volumes {
     TIMES_CROSS,   /* the times have another order at each position than the Instance Numbers, which are regular */
     TIMES_DOUBTED, /* as before, but the numbers make no volumes */
     TIMES_FALL,
-    ABORTED_AMID,
-    BEGUN_LATE,     /* the first image of all is lost */
-    BEGUN_LATE_AMID /* that of the second volume is */
+    ABORTED_AMID
 };
 
 #define NOT_GIVEN "the directions of the diffusion gradients are not given"
@@ -180,8 +178,7 @@ static void add_setting(struct dicom_fixture *f, enum volumes what, int v, int z
         number(f, 0x00180081, "DS", 5);
     if (what == ECHOES_ROUNDED)
         number(f, 0x00180081, "DS", 2.5 * (1 + v) + 0.001 * z);
-    if (what == TIMED || what == WEIGHTED || what == SHIFTED || what == ABORTED_IN_TIME || what == BEGUN_LATE ||
-        what == BEGUN_LATE_AMID) {
+    if (what == TIMED || what == WEIGHTED || what == SHIFTED || what == ABORTED_IN_TIME) {
         snprintf(text, sizeof text, "1059%02d.%d", 50 + 2 * v, z);
         ts_fixture_text(f, 0x00080032, "TM", text);
     }
@@ -227,8 +224,6 @@ static void make_volume(struct dicom_fixture *f, int i, void *user)
         place = i; /* the files that are left out are the last ones */
     if (what == ABORTED_AMID)
         place = i < 5 ? i : i + 1; /* the second volume lacks a slice */
-    if (what == BEGUN_LATE || what == BEGUN_LATE_AMID)
-        place = i + (what == BEGUN_LATE || i >= SERIES_SLICES);
     const int v = place / SERIES_SLICES, z = place % SERIES_SLICES;
     char text[64];
     ts_fixture_text(f, 0x00080060, "CS", what == PET_TIMES ? "PT" : "MR");
@@ -455,22 +450,6 @@ Test(dicom_volumes, keep_their_numbers_where_one_between_is_not_whole)
         cr_expect(!rows[i].message || is_said(diag, rows[i].message), "row %zu", i);
         if (source)
             source->ops->close(source);
-        ts_diag_destroy(diag);
-    }
-}
-
-/* Where the first image of a volume is lost, that of the next one must not take its place. */
-Test(dicom_volumes, without_their_first_image_are_not_cut_in_the_wrong_place)
-{
-    static const enum volumes rows[] = {BEGUN_LATE, BEGUN_LATE_AMID};
-    static const char *const takes[] = {"", "0", "1", "2"};
-    enum { ROWS = sizeof rows / sizeof *rows, TAKES = sizeof takes / sizeof *takes };
-    for (size_t i = 0; i < (size_t)ROWS * TAKES; i++) {
-        struct ts_diag *diag = ts_diag_create();
-        struct source *source;
-        cr_assert_eq(open_series(rows[i % ROWS], IMAGES - 1, "", takes[i / ROWS], &source, diag), TS_BAD_INPUT,
-                     "case %zu", i);
-        cr_expect(is_said(diag, "2 different images at 100.125 mm along the normal"), "case %zu", i);
         ts_diag_destroy(diag);
     }
 }
