@@ -117,10 +117,11 @@ static enum ts_status choose_only(const struct dicom_series *series, size_t n, b
                                   const struct dicom_series **chosen, struct ts_diag *diag)
 {
     const struct dicom_series *fit = NULL;
-    size_t n_fit = 0, n_left = 0;
+    size_t n_fit = 0, n_left = 0, n_all = 0; /* n_all: those that are fit, whatever `take` says */
     for (int overviews = 0; overviews < 2 && n_fit == 0; overviews++)
         for (size_t i = 0; i < n; i++) {
             n_left += !series[i].left_out && overviews == 0;
+            n_all += !series[i].refusal && overviews == 0;
             if (!series[i].refusal && !series[i].left_out && series[i].overview == overviews) {
                 fit = &series[i];
                 n_fit++;
@@ -129,6 +130,7 @@ static enum ts_status choose_only(const struct dicom_series *series, size_t n, b
     if (n == 1 && n_left == 1)
         return take(&series[0], chosen, diag);
     const char *join = hint_to_join(series, n);
+    char takes[LINE_BYTES];
     const struct dicom_series *doubt = n_fit == 1 ? find_doubt(series, n, fit) : NULL;
     if (n_fit == 1 && (!doubt || (skip && ts_dicom_is_damage(doubt->refusal_code))))
         return take_named(series, n, fit, chosen, diag);
@@ -139,10 +141,15 @@ static enum ts_status choose_only(const struct dicom_series *series, size_t n, b
     } else if (n_left == 0) {
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "take-unknown"},
                       "none of the %zu series in the input has what `take` says", n);
-        char takes[LINE_BYTES];
-        ts_dicom_list_takes(series, n, takes, sizeof takes);
-        ts_diag_hint(diag, "a number chooses a volume, one with ms, s or s/mm2 a value, a word a kind; there are: %s",
-                     takes);
+        const bool all = ts_dicom_list_takes(series, n, takes, sizeof takes);
+        if (*takes)
+            ts_diag_hint(diag,
+                         "a number chooses a volume, one with ms, s or s/mm2 a value, a word a kind; there are: %s%s",
+                         takes, all ? "" : "; series: N chooses others");
+        else if (n_all == 1)
+            ts_diag_hint(diag, "leave out `take`: only one volume is fit for a run");
+        else
+            ts_diag_hint(diag, "choose one with series: N%s", n_all == 0 ? " to see its way out" : "");
     } else if (n_fit == 0) {
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "no-volume"},
                       "none of the %zu series in the input is one clean volume", n);
@@ -150,7 +157,8 @@ static enum ts_status choose_only(const struct dicom_series *series, size_t n, b
     } else {
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "several-series"},
                       "the input holds %zu series, %zu of them fit for a run", n, n_fit);
-        ts_diag_hint(diag, "choose one with series: N%s", join);
+        const bool all = ts_dicom_list_takes(series, n, takes, sizeof takes) && *takes;
+        ts_diag_hint(diag, "choose one with series: N%s%s%s", all ? ", or with `take`: " : "", all ? takes : "", join);
     }
     list_series(series, n, diag);
     return TS_BAD_INPUT;

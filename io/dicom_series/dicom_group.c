@@ -222,20 +222,20 @@ static size_t parts_of(const struct dicom_series *series, unsigned split)
 /* Refuses a series whose last volumes lack slices, unless each whole one is a series of its own. */
 static void judge_lack(struct dicom_series *series, unsigned split)
 {
+    char numbers[DICOM_LABEL_MAX];
     if (series->refusal || !series->lacking)
         return;
+    ts_dicom_list_volumes(series, numbers, sizeof numbers);
     if (parts_of(series, split) > 1)
         ts_dicom_series_warn(series, "%s", series->lacking);
     else
-        ts_dicom_series_refuse(
-            series, "volume-incomplete",
-            series->n_volumes == 1
-                ? ts_arena_printf(series->arena, "supply the slices; or take: %zu reads the whole volume",
-                                  ts_dicom_volume_number(series, 0))
-                : ts_arena_printf(series->arena, "supply the slices; or take: N reads one whole volume, %zu to %zu",
-                                  ts_dicom_volume_number(series, 0),
-                                  ts_dicom_volume_number(series, series->n_volumes - 1)),
-            "%s", series->lacking);
+        ts_dicom_series_refuse(series, "volume-incomplete",
+                               ts_arena_printf(series->arena,
+                                               series->n_volumes == 1
+                                                   ? "supply the slices; or take: %s reads the whole volume"
+                                                   : "supply the slices; or take: N reads one whole volume: %s",
+                                               numbers),
+                               "%s", series->lacking);
 }
 
 /* Makes a series of each volume where the chain wants that. */

@@ -144,7 +144,7 @@ static const char *describe_difference(struct dicom_series *series, struct dicom
         {DICOM_NUMBER(content_s), "Content Time"},
         {DICOM_NUMBER(instance_number), "Instance Number alone"},
     };
-    const char *name = ts_dicom_name_difference(images, n);
+    const char *name = ts_dicom_name_difference(images, n, true);
     const bool alone = !name && n == series->n_images; /* in time, all at one position */
     for (size_t k = 0; !name && k < sizeof others / sizeof *others; k++)
         for (size_t i = 1; i < n; i++) {

@@ -252,7 +252,7 @@ bool ts_dicom_find_setting(struct dicom_image **images, size_t n, bool joined, i
     return true;
 }
 
-const char *ts_dicom_name_difference(struct dicom_image *const *images, size_t n)
+const char *ts_dicom_name_difference(struct dicom_image *const *images, size_t n, bool acquisitions)
 {
     for (size_t i = 1; i < n; i++) {
         const struct dicom_image *a = images[0], *b = images[i];
@@ -265,7 +265,7 @@ const char *ts_dicom_name_difference(struct dicom_image *const *images, size_t n
                 return "diffusion gradient";
         if (compare_numbers(a->echo_ms, b->echo_ms))
             return "Echo Time";
-        if (compare_numbers(a->acquisition_number, b->acquisition_number))
+        if (acquisitions && compare_numbers(a->acquisition_number, b->acquisition_number))
             return "Acquisition Number";
         if (strcmp(a->file->image_type, b->file->image_type) != 0)
             return "Image Type";

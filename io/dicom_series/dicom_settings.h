@@ -19,8 +19,8 @@ int ts_dicom_compare_setting(int setting, const struct dicom_image *a, const str
  * replaced by `number`, from 1: "coil 2". */
 void ts_dicom_setting_text(int setting, const struct dicom_image *image, int number, char *out, size_t size);
 /* Returns the name of the first element, but Instance Number and times, in which n images at one position differ; NULL
- * where there is none. */
-const char *ts_dicom_name_difference(struct dicom_image *const *images, size_t n);
+ * where there is none. Acquisition Number is one of these elements where `acquisitions` says so. */
+const char *ts_dicom_name_difference(struct dicom_image *const *images, size_t n, bool acquisitions);
 /* Warns where slices of one series differ in Convolution Kernel or tube voltage, and so come from two acquisitions or
  * reconstructions: those that the chain joins, and those of which some do not state it. */
 void ts_dicom_warn_of_settings(struct dicom_series *series);

@@ -129,59 +129,207 @@ void ts_dicom_leave_out(struct dicom_series *series, size_t n, const struct dico
     }
 }
 
-/* Adds an item to a list that commas divide, unless it is there. */
-static void add_once(char *list, size_t size, const char *item)
+/* Texts that choose something together, and the room for those that were written here. */
+struct wording {
+    struct dicom_takes takes;
+    char texts[DICOM_MAX_TAKES][DICOM_LABEL_MAX];
+};
+
+/* Adds a text to a choice, where the chain could say it: it is not empty, and there is room for one more beside it. */
+static void add_text(struct wording *wording, const char *text, int length)
 {
-    const size_t used = strlen(list);
-    if (*item && !has_setting(list, item) && used < size)
-        snprintf(list + used, size - used, "%s%s", used ? ", " : "", item);
+    struct dicom_takes *takes = &wording->takes;
+    char *copy = wording->texts[takes->n];
+    if (length <= 0 || takes->n + 1 >= DICOM_MAX_TAKES || length >= DICOM_LABEL_MAX)
+        return;
+    snprintf(copy, DICOM_LABEL_MAX, "%.*s", length, text);
+    takes->n += read_one(copy, &takes->items[takes->n]);
 }
 
-/* Adds a text as a chain takes it: between quotes where it has spaces. */
-static void add_text(char *list, size_t size, const char *text)
-{
-    char item[DICOM_LABEL_MAX + 2];
-    const char *quote = strchr(text, ' ') ? "'" : "";
-    snprintf(item, sizeof item, "%s%s%s", quote, text, quote);
-    add_once(list, size, item);
-}
-
-/* Adds each of the settings, which commas divide. */
-static void add_settings(char *list, size_t size, const char *settings)
-{
-    for (size_t length; *settings; settings += length + strspn(settings + length, ", ")) {
-        char text[DICOM_LABEL_MAX];
-        length = strcspn(settings, ",");
-        snprintf(text, sizeof text, "%.*s", (int)length, settings);
-        add_text(list, size, text);
-    }
-}
-
-void ts_dicom_list_takes(const struct dicom_series *series, size_t n, char *out, size_t size)
+static void add_number(struct wording *wording, double number, const char *unit)
 {
     char text[DICOM_LABEL_MAX];
+    if (isfinite(number))
+        add_text(wording, text, snprintf(text, sizeof text, "%g%s", number, unit));
+}
+
+/* Collects what `take` can say of all volumes of the series, the plainest first. */
+static void describe(const struct dicom_series *series, struct wording *wording)
+{
+    const struct dicom_image *image = series->images[0];
+    const struct ts_axis *axis = &series->volume_axis;
+    const bool one = series->n_volumes <= 1, placed = one && axis->positions;
+    const char *kind = ts_dicom_known(ts_dicom_image_types, image->kind), *settings = series->settings;
+    wording->takes.n = 0;
+    add_text(wording, image->component, (int)strlen(image->component));
+    if (axis->kind != TS_AXIS_ECHO)
+        add_number(wording, image->echo_ms, " ms");
+    else if (placed)
+        add_number(wording, axis->positions[0], " ms");
+    for (size_t length; *settings; settings += length + strspn(settings + length, ", ")) {
+        length = strcspn(settings, ",");
+        add_text(wording, settings, (int)length);
+    }
+    if (placed && axis->kind == TS_AXIS_B)
+        add_number(wording, axis->positions[0], " s/mm2");
+    if (placed && axis->kind == TS_AXIS_TIME)
+        add_number(wording, axis->positions[0], " s");
+    if (strcmp(kind, DICOM_UNRECOGNIZED) != 0)
+        add_text(wording, kind, (int)strlen(kind));
+    if (one && series->volume_numbers)
+        add_number(wording, (double)ts_dicom_volume_number(series, 0), "");
+}
+
+/* Returns true where some volumes lack slices, so that a chain may take one of the others, but not all. */
+static bool is_incomplete(const struct dicom_series *series)
+{
+    return series->refusal_code && !strcmp(series->refusal_code, "volume-incomplete");
+}
+
+static bool may_be_read(const struct dicom_series *series)
+{
+    return !series->refusal || is_incomplete(series);
+}
+
+/* Returns true where a refused series may hold slices of series[s], so that nothing but its number chooses it. */
+static bool is_in_doubt(const struct dicom_series *series, size_t n, size_t s)
+{
+    for (size_t i = 0; i < n; i++) {
+        const bool related = !*series[i].series || !strcmp(series[i].series, series[s].series);
+        if (i != s && related && !series[i].overview && (series[i].refusal || is_incomplete(&series[i])))
+            return true;
+    }
+    return false;
+}
+
+/* Returns true where a chain with these texts gets series[s] and no other: only those count that may be read, and
+ * overviews only where nothing else is left. */
+static bool singles_out(const struct dicom_series *series, size_t n, size_t s, const struct dicom_takes *takes)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t k = 0;
+        if (i == s || !may_be_read(&series[i]) || (series[i].overview && !series[s].overview))
+            continue;
+        while (k < takes->n && has_what(&series[i], &takes->items[k]))
+            k++;
+        if (k == takes->n)
+            return false;
+    }
+    return true;
+}
+
+/* Drops the texts without which the choice still singles series[s] out. Returns false where all of them do not. */
+static bool reduce(const struct dicom_series *series, size_t n, size_t s, struct dicom_takes *takes)
+{
+    if (!singles_out(series, n, s, takes))
+        return false;
+    for (size_t k = takes->n; k-- > 0;) {
+        struct dicom_takes less = {.n = takes->n - 1};
+        for (size_t i = 0; i < less.n; i++)
+            less.items[i] = takes->items[i + (i >= k)];
+        if (singles_out(series, n, s, &less))
+            *takes = less;
+    }
+    return true;
+}
+
+/* A list that commas divide, in a buffer. What does not fit is left out whole, and all that follows with it. */
+struct listing {
+    char *out;
+    size_t used, size;
+    bool full;
+};
+
+enum { ITEM_BYTES = DICOM_MAX_TAKES * (DICOM_LABEL_MAX + 4) + 64 };
+static const char more[] = ", ...";
+
+static void add_item(struct listing *list, const char *item)
+{
+    const size_t length = strlen(item) + (list->used > 0 ? 2 : 0);
+    if (list->full || *item == '\0')
+        return;
+    list->full = list->used + length + sizeof more > list->size;
+    list->used += (size_t)snprintf(list->out + list->used, list->size - list->used, "%s%s",
+                                   list->full || list->used == 0 ? "" : ", ", list->full ? more : item);
+}
+
+/* Writes texts as a chain takes them, those with spaces between quotes, and `last` behind them where it is not empty.
+ */
+static void write_choice(const struct dicom_takes *takes, const char *last, char *item)
+{
+    const size_t n = takes->n + (*last != '\0');
+    size_t used = 0;
+    *item = '\0';
+    for (size_t k = 0; k < n; k++) {
+        const char *text = k < takes->n ? takes->items[k].text : last, *quote = strchr(text, ' ') ? "'" : "";
+        used += (size_t)snprintf(item + used, ITEM_BYTES - used, "%s%s%s%s%s",
+                                 k > 0   ? ", "
+                                 : n > 1 ? "["
+                                         : "",
+                                 quote, text, quote, n > 1 && k == n - 1 ? "]" : "");
+    }
+}
+
+/* Lists the numbers of the volumes that are whole: "0 to 3", "5". `before` stands before each of these. */
+static void list_numbers(struct listing *list, const struct dicom_series *series, const char *before)
+{
+    char item[ITEM_BYTES];
+    for (size_t v = 0, last; v < series->n_volumes; v = last + 1) {
+        const size_t number = ts_dicom_volume_number(series, v);
+        for (last = v; last + 1 < series->n_volumes; last++)
+            if (ts_dicom_volume_number(series, last + 1) != number + last + 1 - v)
+                break;
+        if (last > v)
+            snprintf(item, sizeof item, "%s%s%zu to %zu", before, *before ? "from " : "", number, number + last - v);
+        else
+            snprintf(item, sizeof item, "%s%s%zu", before, *before ? "= " : "", number);
+        add_item(list, item);
+    }
+}
+
+void ts_dicom_list_volumes(const struct dicom_series *series, char *out, size_t size)
+{
     *out = '\0';
-    for (size_t i = 0; i < n; i++) {
-        const char *kind = ts_dicom_known(ts_dicom_image_types, series[i].images[0]->kind);
-        add_text(out, size, strcmp(kind, DICOM_UNRECOGNIZED) ? kind : "");
-        add_text(out, size, series[i].images[0]->component);
+    list_numbers(&(struct listing){.out = out, .size = size}, series, "");
+}
+
+/* Lists the volumes of a series that the texts choose: by their numbers, and by their echo times. */
+static void list_volumes(struct listing *list, const struct dicom_series *series, const struct dicom_takes *takes)
+{
+    char item[ITEM_BYTES], text[DICOM_LABEL_MAX];
+    const struct ts_axis *axis = &series->volume_axis;
+    write_choice(takes, "N", item);
+    strcat(item, " with N ");
+    list_numbers(list, series, takes->n > 0 ? item : "");
+    for (int64_t v = 0; axis->kind == TS_AXIS_ECHO && axis->positions && v < axis->n; v++) {
+        snprintf(text, sizeof text, "%g ms", axis->positions[v]);
+        write_choice(takes, text, item);
+        add_item(list, item);
     }
-    for (size_t i = 0; i < n; i++) {
-        const struct ts_axis *axis = &series[i].volume_axis;
-        const double echo = series[i].images[0]->echo_ms;
-        snprintf(text, sizeof text, "%g ms", echo);
-        add_text(out, size, isnan(echo) || axis->kind == TS_AXIS_ECHO ? "" : text);
-        for (int64_t v = 0; axis->kind == TS_AXIS_ECHO && axis->positions && v < axis->n; v++) {
-            snprintf(text, sizeof text, "%g ms", axis->positions[v]);
-            add_text(out, size, text);
+}
+
+bool ts_dicom_list_takes(const struct dicom_series *series, size_t n, char *out, size_t size)
+{
+    struct listing list = {.out = out, .size = size};
+    char item[ITEM_BYTES];
+    bool all = true;
+    *out = '\0';
+    for (size_t i = 0; i < n && !list.full; i++) {
+        struct wording wording;
+        const bool whole = !is_incomplete(&series[i]);
+        if (!may_be_read(&series[i]))
+            continue;
+        describe(&series[i], &wording);
+        if (!reduce(series, n, i, &wording.takes) || is_in_doubt(series, n, i)) {
+            all = false;
+            continue;
         }
-        add_settings(out, size, series[i].settings);
-        if (series[i].n_volumes > 1) {
-            snprintf(text, sizeof text, "%zu to %zu", ts_dicom_volume_number(&series[i], 0),
-                     ts_dicom_volume_number(&series[i], series[i].n_volumes - 1));
-            add_once(out, size, text);
-        }
+        write_choice(&wording.takes, "", item);
+        add_item(&list, whole ? item : "");
+        if (series[i].n_volumes > 1 || !whole)
+            list_volumes(&list, &series[i], &wording.takes);
     }
+    return all && !list.full;
 }
 
 void ts_dicom_keep_volume(struct dicom_series *series, size_t v)
@@ -203,6 +351,7 @@ enum ts_status ts_dicom_take_volume(struct dicom_series *series, const struct di
 {
     for (size_t i = 0; i < takes->n; i++) {
         size_t v = 0;
+        char numbers[ITEM_BYTES];
         if (!is_about_volumes(series, &takes->items[i]))
             continue;
         const size_t count = count_volumes(series, &takes->items[i], &v);
@@ -210,8 +359,8 @@ enum ts_status ts_dicom_take_volume(struct dicom_series *series, const struct di
             ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "take-ambiguous"},
                           "%zu of the %zu volumes of series %d are '%s'", count, series->n_volumes, series->number,
                           takes->items[i].text);
-            return ts_diag_hint(diag, "take one by its number, from %zu to %zu", ts_dicom_volume_number(series, 0),
-                                ts_dicom_volume_number(series, series->n_volumes - 1));
+            ts_dicom_list_volumes(series, numbers, sizeof numbers);
+            return ts_diag_hint(diag, "take one by its number in place of '%s': %s", takes->items[i].text, numbers);
         }
         ts_dicom_keep_volume(series, v);
     }

@@ -11,7 +11,8 @@
  * of the frames in one file counts as Instance Numbers do. Images that all lie at one position are volumes only where
  * the header says so, or each has a time of its own. Times without a date are put right across midnight first
  * (dicom_midnight.c). Where positions do not have equally many images, as after a scan that was stopped, the complete
- * volumes are put in order, and the series is refused unless the chain takes one of them.
+ * volumes are put in order, and the series is refused unless the chain takes one of them. It is refused in every case
+ * where images that are lost may have begun a volume, and only the order of the others says where it ends.
  */
 #include "io/dicom_series/dicom_volumes.h"
 
@@ -24,27 +25,14 @@
 #include "io/dicom_series/dicom_regular.h"
 #include "io/dicom_series/dicom_repeats.h"
 #include "io/dicom_series/dicom_settings.h"
+#include "io/dicom_series/dicom_unfinished.h"
 #include "io/dicom_series/dicom_volume_axis.h"
 #include "io/dicom_series/dicom_weightings.h"
 
-/* An attribute that may tell volumes apart. */
-struct criterion {
-    size_t place; /* DICOM_NUMBER */
-    enum {
-        SHARED,   /* the images of a volume have one value */
-        ORDERED,  /* only the order of the values counts */
-        BY_NUMBER /* so it does, under the conditions above */
-    } rule;
-    const char *name;
-    bool doubtful; /* a warning says that the order stands on it alone */
-    bool checked;  /* Instance Numbers that have another order at some positions speak against it */
-    bool alone;    /* it says that images are volumes also where all of them lie at one position */
-};
-
-static const struct criterion by_number = {
+static const struct volume_criterion by_number = {
     DICOM_NUMBER(instance_number), BY_NUMBER, "Instance Number", true, false, false};
-static const struct criterion echo = {DICOM_NUMBER(echo_ms), SHARED, "Echo Time", false, false, true};
-static const struct criterion criteria[] = {
+static const struct volume_criterion echo = {DICOM_NUMBER(echo_ms), SHARED, "Echo Time", false, false, true};
+static const struct volume_criterion criteria[] = {
     {DICOM_NUMBER(temporal_position), SHARED, "Temporal Position", false, false, true},
     {DICOM_NUMBER(time_offset_s), SHARED, "Temporal Position Time Offset", false, false, true},
     {DICOM_NUMBER(acquisition_number), SHARED, "Acquisition Number", false, false, false},
@@ -60,26 +48,9 @@ static const struct criterion criteria[] = {
 };
 enum { CRITERIA = sizeof criteria / sizeof *criteria, STATED = 3 }; /* the first ones number the volumes themselves */
 
-/* An item is an image with the number of its position, its value of a criterion, and its volume. */
-struct item {
-    size_t position, volume;
-    double value;
-    struct dicom_image *image;
-};
-
-/* This holds the items of a series while an order of its volumes is sought. */
-struct items {
-    struct item *at;
-    size_t n, positions, volumes; /* volumes: the most images at one position */
-    enum ts_axis_kind kind;
-    bool doubt;   /* the times may have crossed midnight: they give no order */
-    bool repeats; /* images of one position have the same diffusion weighting */
-    bool rounded; /* the weightings of a volume may differ by rounding */
-};
-
 static int compare_items(const void *a, const void *b)
 {
-    const struct item *first = a, *second = b;
+    const struct volume_item *first = a, *second = b;
     if (first->position != second->position)
         return first->position < second->position ? -1 : 1;
     if (first->value != second->value)
@@ -87,17 +58,8 @@ static int compare_items(const void *a, const void *b)
     return ts_dicom_compare_images(first->image, second->image);
 }
 
-/* The order in which the images were made, whatever their positions. */
-static int compare_values(const void *a, const void *b)
-{
-    const struct item *first = a, *second = b;
-    if (first->value != second->value)
-        return first->value < second->value ? -1 : 1;
-    return (first->position > second->position) - (first->position < second->position);
-}
-
 /* Numbers the positions of the images, which are in order along the normal. */
-static void number_positions(const struct dicom_series *series, struct items *items)
+static void number_positions(const struct dicom_series *series, struct volume_items *items)
 {
     size_t first = 0, position = 0;
     items->n = series->n_images;
@@ -110,13 +72,13 @@ static void number_positions(const struct dicom_series *series, struct items *it
             position++;
         }
         items->volumes = i - first + 1 > items->volumes ? i - first + 1 : items->volumes;
-        items->at[i] = (struct item){.position = position, .image = image};
+        items->at[i] = (struct volume_item){.position = position, .image = image};
     }
     items->positions = position + 1;
 }
 
 /* Fills in the values of a criterion. Returns false where an image has none. */
-static bool take_values(const struct criterion *criterion, struct items *items)
+static bool take_values(const struct volume_criterion *criterion, struct volume_items *items)
 {
     for (size_t i = 0; i < items->n; i++) {
         items->at[i].value = ts_dicom_image_number(items->at[i].image, criterion->place);
@@ -127,14 +89,14 @@ static bool take_values(const struct criterion *criterion, struct items *items)
 }
 
 /* Sorts the items of every position by the criterion. Returns true where it gives each image a volume. */
-static bool sort_by(const struct criterion *criterion, struct items *items)
+static bool sort_by(const struct volume_criterion *criterion, struct volume_items *items)
 {
     const size_t volumes = items->volumes;
     if (!take_values(criterion, items))
         return false;
     qsort(items->at, items->n, sizeof *items->at, compare_items);
     for (size_t i = 0; i < items->n; i++) {
-        struct item *item = &items->at[i];
+        struct volume_item *item = &items->at[i];
         item->volume = i % volumes;
         if (item->volume > 0 && item->value == items->at[i - 1].value)
             return false;
@@ -144,32 +106,8 @@ static bool sort_by(const struct criterion *criterion, struct items *items)
     return true;
 }
 
-/* Gives the images volumes in the order of the criterion, where positions do not have equally many: a volume ends where
- * a position comes again, or the value changes that its images share. Returns true where there are as many volumes as a
- * position has images. */
-static bool walk_by(const struct criterion *criterion, struct items *items, size_t *seen)
-{
-    size_t volume = 0;
-    if (!take_values(criterion, items))
-        return false;
-    qsort(items->at, items->n, sizeof *items->at, compare_values);
-    memset(seen, 0, items->positions * sizeof *seen);
-    for (size_t i = 0; i < items->n; i++) {
-        struct item *item = &items->at[i];
-        const bool again = seen[item->position] == volume;
-        const bool next = criterion->rule == SHARED ? i > 0 && item->value != items->at[i - 1].value : again;
-        if (i == 0 || next)
-            volume++;
-        else if (again)
-            return false;
-        seen[item->position] = volume;
-        item->volume = volume - 1;
-    }
-    return volume == items->volumes;
-}
-
 /* Counts the images of each volume. */
-static void count_images(const struct items *items, size_t *counts)
+static void count_images(const struct volume_items *items, size_t *counts)
 {
     memset(counts, 0, items->volumes * sizeof *counts);
     for (size_t i = 0; i < items->n; i++)
@@ -177,21 +115,21 @@ static void count_images(const struct items *items, size_t *counts)
 }
 
 /* Puts the images volume by volume, those of incomplete volumes behind the others. Returns how many are complete. */
-static size_t order_images(struct dicom_series *series, const struct items *items, size_t *counts)
+static size_t order_images(struct dicom_series *series, const struct volume_items *items, size_t *counts)
 {
     size_t complete = 0, rest = 0;
     for (size_t v = 0; v < items->volumes; v++)
         counts[v] = counts[v] == items->positions ? complete++ : SIZE_MAX;
     rest = complete * items->positions;
     for (size_t i = 0; i < items->n; i++) {
-        const struct item *item = &items->at[i];
+        const struct volume_item *item = &items->at[i];
         const size_t v = counts[item->volume];
         series->images[v == SIZE_MAX ? rest++ : v * items->positions + item->position] = item->image;
     }
     return complete;
 }
 
-static bool is_stated(const struct dicom_series *series, const struct items *items)
+static bool is_stated(const struct dicom_series *series, const struct volume_items *items)
 {
     const struct dicom_file *file = series->images[0]->file;
     const double volumes = (double)items->volumes, slices = (double)items->positions;
@@ -200,15 +138,29 @@ static bool is_stated(const struct dicom_series *series, const struct items *ite
            file->private_slices == slices;
 }
 
-/* Returns true where nothing else tells the images of a position apart, and times and numbers run through all volumes
- * in one way. */
-static bool stands_alone(const struct criterion *criterion, const struct dicom_series *series, size_t complete,
-                         size_t positions)
+/* Returns true where Acquisition Numbers rise along the images of every position that differ in them, and Instance
+ * Numbers with them. */
+static bool acquisitions_go_on(const struct dicom_series *series, size_t complete, size_t positions)
 {
+    for (size_t i = positions; i < complete * positions; i++)
+        if (!(series->images[i]->acquisition_number >= series->images[i - positions]->acquisition_number))
+            return false;
+    return ts_dicom_goes_on(series, complete, positions, DICOM_NUMBER(instance_number));
+}
+
+/* Returns true where nothing else tells the images of a position apart, and times and numbers run through all volumes
+ * in one way. Acquisition Numbers that count the images may differ along Content Time, where they have its order: two
+ * attributes then say the same. */
+static bool stands_alone(const struct volume_criterion *criterion, const struct dicom_series *series,
+                         const struct volume_items *items, size_t complete)
+{
+    const size_t positions = items->positions;
+    const bool counted = criterion->place == DICOM_NUMBER(content_s) && items->n == complete * positions &&
+                         acquisitions_go_on(series, complete, positions);
     for (size_t z = 0; z < positions; z++)
         for (size_t v = 1; v < complete; v++) {
             struct dicom_image *pair[] = {series->images[z], series->images[v * positions + z]};
-            if (ts_dicom_name_difference(pair, 2))
+            if (ts_dicom_name_difference(pair, 2, !counted))
                 return false;
         }
     return (criterion->rule != BY_NUMBER || ts_dicom_is_regular(series, complete, positions, criterion->place)) &&
@@ -216,10 +168,10 @@ static bool stands_alone(const struct criterion *criterion, const struct dicom_s
 }
 
 /* Returns true where the values of an attribute differ between images at one position. */
-static bool differs(const struct items *items, size_t place)
+static bool differs(const struct volume_items *items, size_t place)
 {
     for (size_t i = 1; i < items->n; i++) {
-        const struct item *before = &items->at[i - 1], *here = &items->at[i];
+        const struct volume_item *before = &items->at[i - 1], *here = &items->at[i];
         const double first = ts_dicom_image_number(before->image, place),
                      second = ts_dicom_image_number(here->image, place);
         if (here->position == before->position && first != second && !(isnan(first) && isnan(second)))
@@ -229,7 +181,7 @@ static bool differs(const struct items *items, size_t place)
 }
 
 /* Puts the images in order by a criterion, where positions have equally many. Returns true where it gives one. */
-static bool arrange(const struct criterion *criterion, struct dicom_series *series, struct items *items,
+static bool arrange(const struct volume_criterion *criterion, struct dicom_series *series, struct volume_items *items,
                     size_t *scratch)
 {
     if (!sort_by(criterion, items))
@@ -241,8 +193,8 @@ static bool arrange(const struct criterion *criterion, struct dicom_series *seri
 
 /* Returns true where the Instance Numbers make volumes that exclude those of the criterion, so that nothing says which
  * are right. Numbers that have another order at some positions but make no volumes are only warned of. */
-static bool contradicts_numbers(const struct criterion *criterion, struct dicom_series *series, struct items *items,
-                                size_t *scratch, size_t complete)
+static bool contradicts_numbers(const struct volume_criterion *criterion, struct dicom_series *series,
+                                struct volume_items *items, size_t *scratch, size_t complete)
 {
     if (ts_dicom_numbers_agree(series, complete, items->positions)) {
         if (criterion->place == DICOM_NUMBER(acquired_s) && ts_dicom_is_undated(series) &&
@@ -264,8 +216,8 @@ static bool contradicts_numbers(const struct criterion *criterion, struct dicom_
 }
 
 /* Returns true where volumes of one diffusion weighting, if there are any, may stand on the order of the frames. */
-static bool repeats_are_regular(const struct criterion *criterion, struct dicom_series *series,
-                                const struct items *items, size_t complete)
+static bool repeats_are_regular(const struct volume_criterion *criterion, struct dicom_series *series,
+                                const struct volume_items *items, size_t complete)
 {
     if (criterion->place != DICOM_NUMBER(weighting_order) || !items->repeats)
         return true;
@@ -279,18 +231,21 @@ static bool repeats_are_regular(const struct criterion *criterion, struct dicom_
 }
 
 /* Tries one criterion. Returns how many complete volumes it makes, in order in series->images; else 0. */
-static size_t try_criterion(const struct criterion *criterion, struct dicom_series *series, struct items *items,
-                            size_t *scratch)
+static size_t try_criterion(const struct volume_criterion *criterion, struct dicom_series *series,
+                            struct volume_items *items, size_t *scratch)
 {
     const bool even = items->n == items->positions * items->volumes;
     if (items->doubt && criterion->place == DICOM_NUMBER(acquired_s))
         return 0;
-    if (!(even ? sort_by(criterion, items) : walk_by(criterion, items, scratch)))
+    if (even ? !sort_by(criterion, items)
+             : !take_values(criterion, items) || !ts_dicom_cut_volumes(criterion, items, scratch))
         return 0;
     count_images(items, scratch);
     const size_t complete = order_images(series, items, scratch), lost = items->positions * items->volumes - items->n;
     if (complete < 2 && 2 * lost >= items->positions)
         return 0; /* some images that were made twice, rather than a volume that was not finished */
+    if (!even && !ts_dicom_begin_whole(criterion, items, scratch))
+        return 0;
     if (items->kind == TS_AXIS_B && !ts_dicom_same_weighting(series, complete, items->positions, items->rounded))
         return 0;
     if (!repeats_are_regular(criterion, series, items, complete))
@@ -298,55 +253,24 @@ static size_t try_criterion(const struct criterion *criterion, struct dicom_seri
     if (criterion->checked && contradicts_numbers(criterion, series, items, scratch, complete))
         return 0;
     const bool stated = even && criterion->place == by_number.place && is_stated(series, items);
-    if (criterion->doubtful && items->kind != TS_AXIS_B && !stated &&
-        !stands_alone(criterion, series, complete, items->positions))
+    if (criterion->doubtful && items->kind != TS_AXIS_B && !stated && !stands_alone(criterion, series, items, complete))
         return 0;
     const bool by_frames = items->kind == TS_AXIS_B && criterion->rule == SHARED; /* b-values agree with the order */
+    const bool counted =
+        criterion->place == DICOM_NUMBER(content_s) && differs(items, DICOM_NUMBER(acquisition_number));
     if (complete > 0 && criterion->doubtful && !by_frames)
-        ts_dicom_series_warn(series, "the order of the volumes stands on %s alone: %zu volume%s of %zu slice%s%s",
-                             criterion->name, complete, complete == 1 ? "" : "s", items->positions,
-                             items->positions == 1 ? "" : "s", stated ? ", as many as the header states" : "");
+        ts_dicom_series_warn(series, "the order of the volumes stands on %s %s: %zu volume%s of %zu slice%s%s",
+                             criterion->name, counted ? "and Acquisition Number, which rise together" : "alone",
+                             complete, complete == 1 ? "" : "s", items->positions, items->positions == 1 ? "" : "s",
+                             stated ? ", as many as the header states" : "");
     series->order = complete > 0 ? criterion->name : NULL;
     return complete;
 }
 
-/* Notes what the volumes lack, for a refusal, and leaves the images of incomplete ones out. numbers: those of the
- * volumes among the complete ones, SIZE_MAX for others. */
-static void note_lack(struct dicom_series *series, const struct items *items, size_t complete, const size_t *numbers)
-{
-    const size_t lost = items->positions * items->volumes - items->n;
-    bool *left = ts_arena_alloc(series->arena, items->n * sizeof *left);
-    bool *there = ts_arena_alloc(series->arena, items->positions * sizeof *there);
-    size_t volume = 0, missing = 0;
-    size_t *whole = ts_arena_alloc(series->arena, complete * sizeof *whole);
-    series->no_memory |= !left || !there || !whole;
-    if (!left || !there || !whole)
-        return;
-    for (size_t v = 0; v < items->volumes; v++)
-        if (numbers[v] != SIZE_MAX)
-            whole[numbers[v]] = v;
-    series->volume_numbers = whole;
-    while (numbers[volume] != SIZE_MAX) /* the first that is not whole */
-        volume++;
-    for (size_t i = 0; i < items->n; i++) {
-        left[i] = i >= complete * items->positions;
-        there[items->at[i].position] |= items->at[i].volume == volume;
-    }
-    while (there[missing])
-        missing++;
-    series->lacking =
-        ts_arena_printf(series->arena,
-                        "%zu slice%s missing, and %zu of %zu volumes %s whole: volume %zu of 0 to %zu lacks the slice "
-                        "at %.3f mm along the normal",
-                        lost, lost == 1 ? " is" : "s are", complete, items->volumes, complete == 1 ? "is" : "are",
-                        volume, items->volumes - 1, series->images[missing]->along_mm);
-    series->no_memory |= !series->lacking;
-    ts_dicom_series_leave_out(series, left);
-}
-
 /* Returns true where the criterion may tell volumes apart. Images that all lie at one position are volumes of one slice
  * only where the header states how many there are, or an attribute that says it, and no other number. */
-static bool may_tell(const struct criterion *criterion, const struct dicom_series *series, const struct items *items)
+static bool may_tell(const struct volume_criterion *criterion, const struct dicom_series *series,
+                     const struct volume_items *items)
 {
     const double stated = series->images[0]->file->temporal_positions;
     const size_t other = items->kind == TS_AXIS_B ? DICOM_NUMBER(frame_order) : DICOM_NUMBER(weighting_order);
@@ -357,9 +281,9 @@ static bool may_tell(const struct criterion *criterion, const struct dicom_serie
 /* Makes volumes of one slice of images that all lie at one position, as in bolus tracking, where each has a time of its
  * own. Slices whose positions were lost would look so too, hence the warning; and the volume that the bolus was tracked
  * for is chosen before them. */
-static size_t order_by_times(struct dicom_series *series, struct items *items, size_t *scratch)
+static size_t order_by_times(struct dicom_series *series, struct volume_items *items, size_t *scratch)
 {
-    static const struct criterion times[] = {
+    static const struct volume_criterion times[] = {
         {DICOM_NUMBER(acquired_s), ORDERED, "Acquisition Time", false, true, false},
         {DICOM_NUMBER(content_s), ORDERED, "Content Time", true, false, false},
     };
@@ -376,7 +300,7 @@ static size_t order_by_times(struct dicom_series *series, struct items *items, s
 }
 
 /* Finds the order of the volumes. Returns how many are complete, 0 where nothing gives an order. */
-static size_t find_order(struct dicom_series *series, struct items *items, size_t *scratch)
+static size_t find_order(struct dicom_series *series, struct volume_items *items, size_t *scratch)
 {
     size_t complete = 0;
     if (items->kind == TS_AXIS_ECHO)
@@ -401,7 +325,7 @@ static size_t find_order(struct dicom_series *series, struct items *items, size_
 }
 
 /* Warns of an attribute that numbers whole volumes too, but makes others of the images. */
-static void warn_of_others(struct dicom_series *series, struct items *items)
+static void warn_of_others(struct dicom_series *series, struct volume_items *items)
 {
     struct dicom_image *const *images = series->images;
     for (size_t c = 0; c < STATED; c++) {
@@ -420,7 +344,7 @@ static void warn_of_others(struct dicom_series *series, struct items *items)
 }
 
 /* Puts the images back in order along the normal. */
-static void restore(struct dicom_series *series, struct items *items)
+static void restore(struct dicom_series *series, struct volume_items *items)
 {
     for (size_t i = 0; i < items->n; i++)
         items->at[i].value = 0;
@@ -429,7 +353,7 @@ static void restore(struct dicom_series *series, struct items *items)
         series->images[i] = items->at[i].image;
 }
 
-static void refuse(struct dicom_series *series, struct items *items)
+static void refuse(struct dicom_series *series, struct volume_items *items)
 {
     restore(series, items);
     if (items->doubt && items->kind != TS_AXIS_ECHO)
@@ -449,7 +373,7 @@ static void refuse(struct dicom_series *series, struct items *items)
 void ts_dicom_split_volumes(struct dicom_series *series)
 {
     const size_t n = series->n_images;
-    struct items items = {.at = ts_arena_alloc(series->arena, n * sizeof *items.at)};
+    struct volume_items items = {.at = ts_arena_alloc(series->arena, n * sizeof *items.at)};
     size_t *scratch = ts_arena_alloc(series->arena, n * sizeof *scratch);
     series->n_slices = n;
     series->n_volumes = 1;
@@ -471,7 +395,7 @@ void ts_dicom_split_volumes(struct dicom_series *series)
         return;
     }
     if (complete < items.volumes)
-        note_lack(series, &items, complete, scratch);
+        ts_dicom_note_lack(series, &items, complete, scratch);
     else if (items.n == complete * items.positions)
         warn_of_others(series, &items);
     series->n_slices = items.positions;

@@ -283,8 +283,16 @@ static enum ts_status open_volume(struct label_volume *volume, const char *forma
     enum ts_status status = open_source(volume, format, request);
     if (status != TS_OK)
         return status;
-    if (ts_image_is_sinogram(&volume->source->image) || volume->source->n_volumes > 1)
-        return ts_mask_refuse(&volume->base, "mask-volumes", request->diag, "is not one volume");
+    if (ts_image_is_sinogram(&volume->source->image))
+        return ts_mask_refuse(&volume->base, "mask-volumes", request->diag, "is a sinogram, and a mask is a volume");
+    if (volume->source->n_volumes > 1) {
+        ts_mask_refuse(&volume->base, "mask-volumes", request->diag,
+                       "holds %" PRId64 " volumes, and a mask is one of them", volume->source->n_volumes);
+        return ts_diag_hint(request->diag,
+                            "`%s` in place of `mask` reads an image on the same grid, of which take: N beside the "
+                            "path chooses one volume, 0 to %" PRId64 "; stages take it for a mask or labels",
+                            format, volume->source->n_volumes - 1);
+    }
     status = match_grids(volume, request);
     if (status == TS_OK)
         status = choose(volume, request);

@@ -44,8 +44,10 @@ void ts_nifti_timing(const struct sink_request *request, struct nifti_timing *ti
     const double mean = (ts_axis_position(axis, axis->n - 1) - ts_axis_position(axis, 0)) / (double)(axis->n - 1);
     bool whole = true;
     timing->step_s = is_repeated(mean, repetition_s, axis->n) ? repetition_s : mean;
-    for (int64_t i = 0; i < axis->n; i++)
-        whole &= ts_axis_position(axis, i) == rint(ts_axis_position(axis, i));
+    for (int64_t i = 1; i < axis->n; i++) {
+        const double since = ts_axis_position(axis, i) - ts_axis_position(axis, 0);
+        whole &= since == rint(since);
+    }
     const double tolerance =
         whole && timing->step_s == repetition_s ? fmax(1, 0.1 * timing->step_s) : 0.1 * timing->step_s;
     for (int64_t i = 1; i < axis->n; i++)

@@ -93,8 +93,10 @@ static void make_header(const struct nifti_file *file, struct nifti_header *head
         header->dim[4] = (double)volumes->n;
         header->version = volumes->n > NIFTI_1_LONGEST ? 2 : header->version;
     }
-    if (file->timing.step_s > 0)
+    if (file->timing.step_s > 0) {
         header->pixdim[4] = file->timing.step_s;
+        header->first = ts_axis_position(sink->request.volumes, 0);
+    }
     header->datatype = ts_nifti_datatype(image->dtype);
     header->bits = 8 * (double)ts_dtype_bytes(image->dtype);
     header->offset = header->version == 1 ? NIFTI_1_BYTES + 4 : NIFTI_2_BYTES + 4;

@@ -2,7 +2,8 @@
  *
  * The header gives axes, type, scale and a transform to RAS coordinates, whose first two signs are changed for LPS.
  * sform goes before qform, as in nibabel. Without either the volume has no place in a patient. A fourth axis is one of
- * volumes by time, which are numbered where the header names no unit of time, or the sweep that this program wrote.
+ * volumes by time, which begins at toffset; they are numbered where the header names no unit of time. Or it is the
+ * sweep that this program wrote.
  */
 #include "io/volume/nifti.h"
 
@@ -113,16 +114,16 @@ static double unit_mm(const struct nifti_header *header)
     }
 }
 
-/* Returns seconds in one of the header's times, 0 where it names none. */
-static double unit_seconds(const struct nifti_header *header)
+/* Returns how many of the header's times make a second, 0 where it names no unit of time. */
+static double units_per_second(const struct nifti_header *header)
 {
     switch ((int)header->units & NIFTI_TIMES) {
     case NIFTI_SECONDS:
         return 1;
     case NIFTI_MILLISECONDS:
-        return 1e-3;
+        return 1e3;
     case NIFTI_MICROSECONDS:
-        return 1e-6;
+        return 1e6;
     default:
         return 0;
     }
@@ -142,11 +143,28 @@ static enum ts_status take_sweep(struct volume_layout *layout, const struct nift
     return layout->by ? TS_OK : ts_diag_no_memory(diag, strlen(name));
 }
 
+/* Takes the times of volumes, where the header names their unit. A time of the first one beside which the step vanishes
+ * would give all volumes one time. */
+static void take_times(struct volume_layout *layout, const struct nifti_header *header, struct ts_diag *diag)
+{
+    const double units = units_per_second(header), step = fabs(header->pixdim[4]) / units,
+                 first = header->first / units;
+    if (layout->by || layout->n[3] < 2 || !(units > 0 && step > 0 && step < 1e9))
+        return;
+    layout->step = step;
+    if (isfinite(first) && first + step > first) {
+        layout->first = first;
+        return;
+    }
+    const struct diag_site site = {.code = "nifti-times", .span = layout->span, .stage = layout->site};
+    ts_diag_warning(diag, &site, "%s has a time of the first volume (toffset) %s: the times of the volumes begin at 0",
+                    layout->path, isfinite(first) ? "that leaves no digits for their step" : "that is not finite");
+}
+
 /* The spacings are pixdim's, which the transform's lengths only repeat, where the two agree. */
 static void take_geometry(struct volume_layout *layout, const struct nifti_header *header)
 {
-    const double mm = unit_mm(header), seconds = fabs(header->pixdim[4]) * unit_seconds(header);
-    layout->seconds = seconds < 1e9 ? seconds : 0;
+    const double mm = unit_mm(header);
     layout->upwards = true;
     layout->has_transform = ts_nifti_transform(header, layout->transform);
     for (int d = 0; d < 3; d++) {
@@ -209,8 +227,10 @@ static enum ts_status open_nifti(const struct param_set *set, struct source **so
         status = take_type(&layout, &header, diag);
     if (status == TS_OK)
         status = take_sweep(&layout, &header, diag);
-    if (status == TS_OK)
+    if (status == TS_OK) {
+        take_times(&layout, &header, diag);
         take_geometry(&layout, &header);
+    }
     layout.quantity = (enum ts_quantity)params->quantity;
     return ts_volume_source_take(&layout, status, source, diag);
 }

@@ -322,13 +322,13 @@ static enum ts_status describe_volumes(struct volume_source *source, struct ts_d
     struct ts_axis *axis = &source->in.base.volume_axis;
     source->in.base.n_volumes = layout->n[3];
     *axis = (struct ts_axis){.kind = TS_AXIS_TIME, .n = layout->n[3], .spacing = 1, .unit = ""};
-    if (!layout->by && !(layout->seconds > 0))
+    if (!layout->by && !(layout->step > 0))
         return TS_OK;
     double *positions = ts_arena_alloc(layout->arena, n * sizeof *positions);
     if (!positions)
         return ts_diag_no_memory(diag, n * sizeof *positions);
     for (size_t i = 0; i < n; i++)
-        positions[i] = layout->by ? layout->first + (double)i * layout->step : (double)i * layout->seconds;
+        positions[i] = layout->first + (double)i * layout->step;
     *axis = (struct ts_axis){.kind = layout->by ? TS_AXIS_ITEM : TS_AXIS_TIME,
                              .n = layout->n[3],
                              .unit = layout->by ? "" : "s",

@@ -94,37 +94,51 @@ static bool lacks_bar(struct reader *reader, const char *format_name, const stru
     return true;
 }
 
+/* Adds a path, or those of a list between brackets, to the list of all paths of a segment. */
+static bool add_paths(struct reader *reader, struct node **paths, struct node *value)
+{
+    if (!*paths)
+        *paths = value->kind == NODE_LIST ? value : ts_tree_node(reader->tree, NODE_LIST, value->span);
+    if (!*paths || *paths == value)
+        return *paths != NULL;
+    if (value->kind != NODE_LIST)
+        ts_tree_append(*paths, value);
+    for (struct node *item = value->kind == NODE_LIST ? value->first : NULL, *next; item; item = next) {
+        next = item->next;
+        item->next = NULL;
+        ts_tree_append(*paths, item);
+    }
+    return true;
+}
+
 /* Reads the words after the first of a source or output segment: the paths, and key=value. Paths go under `name`. */
 static bool read_paths(struct reader *reader, struct node *map, const struct node *name)
 {
-    struct node *paths = NULL, *first = NULL;
+    struct node *paths = NULL;
+    bool brackets = false;
     for (ts_reader_skip_spaces(reader); !ts_reader_at_end(reader) && ts_reader_peek(reader) != '|';
          ts_reader_skip_spaces(reader)) {
-        struct word word;
-        if (!read_word(reader, &word))
+        struct word word = {.start = reader->at};
+        const bool list = ts_reader_peek(reader) == '[';
+        if (list)
+            word.value = ts_reader_value(reader);
+        if (list ? !word.value : !read_word(reader, &word))
             return false;
+        brackets |= list;
         if (word.key_length > 0) {
-            if (paths && lacks_bar(reader, name->text, paths->last, &word))
+            if (paths && paths->n > 1 && lacks_bar(reader, name->text, paths->last, &word))
                 return false;
             enter_word(reader, map, &word);
-        } else if (!first) {
-            first = word.value;
-        } else {
-            if (!paths) {
-                paths = ts_tree_node(reader->tree, NODE_LIST, first->span);
-                if (!paths)
-                    return false;
-                ts_tree_append(paths, first);
-            }
-            ts_tree_append(paths, word.value);
+        } else if (!add_paths(reader, &paths, word.value)) {
+            return false;
         }
         if (reader->tree->stopped)
             return false;
     }
-    if (first) {
+    if (paths) {
         struct node *key = text_node(reader, name->span, name->text);
         if (key && ts_tree_key_check(reader->tree, map, key))
-            ts_tree_enter(map, key, paths ? paths : first);
+            ts_tree_enter(map, key, brackets || paths->n > 1 ? paths : paths->first);
         return !reader->tree->stopped;
     }
     /* A bare name gets an empty value, so that the loader reports what is missing. */

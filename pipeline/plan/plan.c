@@ -18,6 +18,7 @@
 #include "pipeline/plan/plan_outputs.h"
 #include "pipeline/plan/plan_padding.h"
 #include "pipeline/plan/plan_reuse.h"
+#include "pipeline/plan/plan_search.h"
 #include "pipeline/plan/plan_sizes.h"
 #include "pipeline/plan/plan_sources.h"
 #include "pipeline/plan/plan_sweep.h"
@@ -180,7 +181,8 @@ static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool
     node->axes_node = stage->stage->map || stage->stage->shape ? index : from->axes_node;
     for (int input = 0; input < STAGE_INPUTS; input++)
         node->by_volume |= node->inputs[input] >= 0 && plan->nodes[node->inputs[input]].by_volume;
-    if (refuse_found_axes(node, diag) != TS_OK)
+    if (refuse_found_axes(node, diag) != TS_OK ||
+        (ts_plan_is_searched(node) && ts_plan_refuse_volumes(plan, index, diag) != TS_OK))
         return TS_OK;
     join_domains(plan, index);
     if (ts_plan_put_reused(plan, index) != TS_OK)
@@ -353,19 +355,6 @@ static void note_old_defaults(const struct ts_plan *plan, struct ts_diag *diag)
                  CHAIN_VERSION);
 }
 
-/* Notes what a run finds in the pixels before it plans. */
-static void note_searches(const struct ts_plan *plan, struct ts_diag *diag)
-{
-    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
-        const struct plan_node *node = &plan->nodes[i];
-        const struct stage_search *search = node->chain_stage->stage->search;
-        if (search && search->needed(&node->chain_stage->set))
-            ts_diag_note(diag,
-                         &(struct diag_site){.code = "found-in-pixels", .span = node->set.span, .stage = node->label},
-                         "a run finds its box first, by a pass over the pixels before it; planned here is the largest");
-    }
-}
-
 enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_options *given, struct ts_plan **result,
                               struct ts_diag *diag)
 {
@@ -411,7 +400,7 @@ enum ts_status ts_plan_create(const struct ts_chain *chain, const struct ts_opti
     ts_plan_warn_padding(plan, diag);
     ts_plan_warn_grids(plan, diag);
     ts_plan_warn_sizes(plan, diag);
-    note_searches(plan, diag);
+    ts_plan_note_searches(plan, diag);
     ts_plan_note_sweep(plan, diag);
     if (!chain->part)
         note_old_defaults(plan, diag);

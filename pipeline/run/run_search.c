@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/arena.h"
-#include "pipeline/plan/plan.h"
+#include "pipeline/plan/plan_search.h"
 #include "pipeline/run/run.h"
 #include "pipeline/run/run_search.h"
 
@@ -85,17 +85,6 @@ static void on_event(void *user, const struct ts_event *event)
         search->options->on_event(search->options->user, &of_search);
 }
 
-/* One file has one set of axes, so there is one box for all volumes, and each would have its own. */
-static enum ts_status refuse_volumes(const struct ts_plan *plan, const struct param_set *set, struct ts_diag *diag)
-{
-    if (!plan->nodes[plan->n_nodes - 1].by_volume)
-        return TS_OK;
-    ts_diag_error(diag, TS_BAD_CHAIN,
-                  &(struct diag_site){.code = "volumes-axes", .span = set->span, .stage = set->owner},
-                  "would find another box in each of the volumes, and a result has one set of axes");
-    return ts_diag_hint(diag, "give x, y and z, or choose one volume with `take:` beside the input");
-}
-
 static enum ts_status run_part(const struct ts_chain *part, struct search *search, struct ts_diag *diag)
 {
     const struct ts_options *given = search->options;
@@ -107,7 +96,7 @@ static enum ts_status run_part(const struct ts_chain *part, struct search *searc
     options.profile = NULL;
     enum ts_status status = ts_plan_create(part, &options, &plan, diag);
     if (status == TS_OK)
-        status = refuse_volumes(plan, search->set, diag);
+        status = ts_plan_refuse_volumes(plan, plan->n_nodes - 1, diag);
     if (status == TS_OK && search->prepare)
         status = search->prepare->call(search->prepare->user, plan, diag);
     if (status == TS_OK) {

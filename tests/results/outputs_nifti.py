@@ -84,6 +84,26 @@ def nifti_of_a_sweep_is_no_series_by_time(folder):
 
 
 @test
+def times_begin_where_the_header_says(folder):
+    """toffset of any unit of time comes back in seconds, in NIfTI as nibabel reads it and on the axis in HDF5."""
+    values = np.arange(5 * 4 * 3 * 4, dtype=np.int16).reshape(5, 4, 3, 4)
+    for unit, factor in ("sec", 1), ("msec", 1e3), ("usec", 1e6):
+        for kind in nibabel.Nifti1Image, nibabel.Nifti2Image:
+            image = kind(values, np.diag([2, 2, 3, 1.0]))
+            image.header.set_xyzt_units("mm", unit)
+            image.header["pixdim"][4], image.header["toffset"] = 2 * factor, -0.75 * factor
+            nibabel.save(image, f"{folder}/t.nii")
+            run("run", f"nifti {folder}/t.nii | hdf5 {folder}/t.h5 | nifti {folder}/u.nii", "--force")
+            run("run", f"result {folder}/t.h5 | nifti {folder}/v.nii", "--force")
+            for name in "uv":
+                header = nibabel.load(f"{folder}/{name}.nii").header
+                assert header["toffset"] == -0.75 and header["pixdim"][4] == 2 and header.get_xyzt_units() == ("mm", "sec")
+                assert json.load(open(f"{folder}/{name}.json"))["Volumes"]["Positions"] == [-0.75, 1.25, 3.25, 5.25]
+            with h5py.File(f"{folder}/t.h5") as file:
+                assert list(file["entry/data/time"]) == [-0.75, 1.25, 3.25, 5.25]
+
+
+@test
 def doubles_are_compared_as_doubles(folder):
     """`diff` finds a difference that 32-bit floats do not have, in every format that stores doubles."""
     values = [np.random.default_rng(1).normal(size=(3, 8, 9)) for _ in range(2)]

@@ -105,6 +105,8 @@ static void point_references(struct memory_chain *memory, struct chain_stage *st
         if (stage->set.params[i].kind != PARAM_REFERENCE || !reference->name)
             continue;
         reference->node = -1;
+        if (!strcmp(reference->name, "input"))
+            reference->node = 0;
         if (!strcmp(reference->name, "atlas"))
             reference->node = 1;
         for (int32_t s = 0; s < memory->chain.n_stages; s++)

@@ -155,3 +155,15 @@ Test(mask_volume, without_a_geometry_shapes_must_agree)
             ts_mask_expect(&opened, "", "", labels, TS_I32);
     }
 }
+
+Test(mask_volume, of_several_volumes_the_hint_names_the_way_to_one)
+{
+    char dictionary[128];
+    snprintf(dictionary, sizeof dictionary, "{'descr': '<i4', 'fortran_order': False, 'shape': (2, %d, %d, %d), }",
+             NZ / 2, NY, NX);
+    ts_test_npy_write(opened.path, dictionary, labels, sizeof *labels * 2 * (NZ / 2) * NY * NX);
+    ts_mask_refused(&opened, "", "mask-volumes");
+    const struct ts_diag_record *record = ts_test_record(opened.diag, "mask-volumes");
+    cr_expect(strstr(record->message, "holds 2 volumes"), "%s", record->message);
+    cr_expect(record->hint && strstr(record->hint, "`npy` in place of `mask`"), "%s", record->hint);
+}

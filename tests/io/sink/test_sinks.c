@@ -312,7 +312,7 @@ static void write_series(const struct series_of *series)
 Test(sinks, say_of_the_fourth_axis_what_is_known)
 {
     static const double even[] = {0, 3.0125, 6.025}, uneven[] = {0, 3, 20}, echoes[] = {7, 14, 21},
-                        b[] = {0, 1000, 1000};
+                        b[] = {0, 1000, 1000}, late[] = {-0.5, 2.5, 5.5};
     static const struct series_of cases[] = {
         {{.kind = TS_AXIS_TIME, .n = 3, .unit = "s", .positions = even},
          3000,
@@ -329,6 +329,11 @@ Test(sinks, say_of_the_fourth_axis_what_is_known)
          3.0125,
          NIFTI_SECONDS,
          "\"RepetitionTimeExcitation\": 0.005"},
+        {{.kind = TS_AXIS_TIME, .n = 3, .unit = "s", .positions = late},
+         3000,
+         3,
+         NIFTI_SECONDS,
+         "\"RepetitionTime\": 3"},
         {{.kind = TS_AXIS_TIME, .n = 3, .unit = "s", .positions = uneven}, 3000, 10, NIFTI_SECONDS, "\"VolumeTiming\""},
         {{.kind = TS_AXIS_TIME, .n = 3, .unit = "", .spacing = 1}, 3000, 1, 0, "\"RepetitionTime\": 3"},
         {{.kind = TS_AXIS_ECHO, .n = 3, .unit = "ms", .positions = echoes}, 3000, 1, 0, "\"Axis\": \"echo\""},
@@ -342,6 +347,7 @@ Test(sinks, say_of_the_fourth_axis_what_is_known)
         cr_assert(header.pixdim[4] == cases[i].pixdim && header.units == NIFTI_MM + cases[i].time, "case %zu: %g, %g",
                   i, header.pixdim[4], header.units);
         cr_assert(header.sform == 0 && header.qform == 0);
+        cr_assert_eq(header.first, cases[i].axis.positions == late ? -0.5 : 0);
         free(bytes);
         char *json = ts_test_read(in_folder("a.json"), &length);
         cr_assert(strstr(json, cases[i].timing), "case %zu: %s", i, json);

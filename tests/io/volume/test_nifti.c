@@ -53,8 +53,9 @@ static void turn_header(unsigned char *bytes, int version)
     static const struct {
         size_t offset, width;
         int n;
-    } fields[2][16] = {{{0, 4, 1}, {40, 2, 8}, {70, 2, 2}, {76, 4, 11}, {252, 2, 2}, {256, 4, 18}},
-                       {{0, 4, 1}, {12, 2, 2}, {16, 8, 8}, {104, 8, 11}, {344, 4, 2}, {352, 8, 18}, {500, 4, 1}}};
+    } fields[2][16] = {
+        {{0, 4, 1}, {40, 2, 8}, {70, 2, 2}, {76, 4, 11}, {136, 4, 1}, {252, 2, 2}, {256, 4, 18}},
+        {{0, 4, 1}, {12, 2, 2}, {16, 8, 8}, {104, 8, 11}, {216, 8, 1}, {344, 4, 2}, {352, 8, 18}, {500, 4, 1}}};
     for (size_t f = 0; fields[version - 1][f].n > 0; f++)
         for (int i = 0; i < fields[version - 1][f].n; i++)
             turn(bytes + fields[version - 1][f].offset + (size_t)i * fields[version - 1][f].width,
@@ -273,6 +274,47 @@ Test(nifti, volumes_have_times_only_where_the_header_says_so)
         cr_assert_eq(ts_axis_position(axis, 2), timed ? 3 : 2);
         source->ops->close(source);
         header = header_of(TS_I16, 1, 3);
+    }
+}
+
+/* Times begin at that of the first volume, in the unit of the header; one that says nothing is left out with a warning.
+ */
+Test(nifti, volumes_begin_at_the_time_of_the_first)
+{
+    static const struct {
+        double first, read; /* in s */
+        bool warned;
+    } times[] = {{0, 0, false},       {1.5, 1.5, false}, {-0.7, -0.7, false}, {NAN, 0, true},
+                 {INFINITY, 0, true}, {1e30, 0, true},   {1e6, 1e6, false}};
+    static const struct {
+        int code;
+        double units;
+    } units[] = {{NIFTI_SECONDS, 1}, {NIFTI_MILLISECONDS, 1e3}, {NIFTI_MICROSECONDS, 1e6}, {0, 1}};
+    for (size_t i = 0; i < 8 * 4 * sizeof times / sizeof *times; i++) {
+        const size_t t = i / 32, unit = i / 8 % 4;
+        const int version = 1 + (int)(i & 1), volumes = i & 2 ? 3 : 1, swapped = i & 4;
+        struct nifti_header header = header_of(TS_I16, version, 3);
+        build(&built, &header, TS_I16, false); /* three slices, which become three volumes of one, or one */
+        header.dim[0] = 4;
+        header.dim[3] = 3.0 / volumes;
+        header.dim[4] = volumes;
+        header.pixdim[4] = 2 * units[unit].units;
+        header.first = times[t].first * units[unit].units;
+        header.units = NIFTI_MM + units[unit].code;
+        ts_nifti_encode(&header, built.bytes);
+        if (swapped)
+            turn_header(built.bytes, version);
+        ts_volume_write(path, built.bytes, built.n, false);
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source = NULL;
+        cr_assert_eq(ts_volume_chain_open("nifti", path, &source, diag), TS_OK, "case %zu", i);
+        const bool timed = volumes > 1 && units[unit].code;
+        cr_expect_eq(ts_test_record(diag, "nifti-times") != NULL, timed && times[t].warned, "case %zu", i);
+        for (int v = 0; v < volumes && volumes > 1; v++)
+            cr_expect_eq(ts_axis_position(&source->volume_axis, v), timed ? times[t].read + 2 * v : v,
+                         "case %zu: %.17g", i, ts_axis_position(&source->volume_axis, v));
+        source->ops->close(source);
+        ts_diag_destroy(diag);
     }
 }
 

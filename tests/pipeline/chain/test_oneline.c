@@ -106,6 +106,29 @@ Test(oneline, single_quotes_keep_everything_between_them)
     ts_diag_destroy(diag);
 }
 
+/* Several paths stand one after the other, or in a list as in YAML. */
+Test(oneline, an_input_may_have_several_paths)
+{
+    static const char *const lines[] = {"dicom a 'b c' | equalize",        "dicom [a, b c] | equalize",
+                                        "dicom [ a,'b c' ] | equalize",    "dicom a ['b c'] | equalize",
+                                        "dicom [a] 'b c' | equalize",      "dicom series=3 [a, b c] | equalize",
+                                        "dicom dicom=[a, b c] | equalize", "dicom a,b | equalize",
+                                        "dicom '[a]' | equalize",          "dicom [a] | equalize"};
+    static const char *const paths[][2] = {{"folder/a", "folder/b c"}, {"folder/a,b"}, {"folder/[a]"}, {"folder/a"}};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct ts_diag *diag;
+        struct ts_chain *chain;
+        const size_t row = i < 7 ? 0 : i - 6;
+        cr_assert_eq(ts_test_parse(lines[i], &chain, &diag), TS_OK, "%s: %s", lines[i], ts_test_errors(diag));
+        const struct ts_texts *found = chain->sources[0].set.values;
+        cr_assert_eq(found->n, row == 0 ? 2 : 1, "%s", lines[i]);
+        for (int64_t k = 0; k < found->n; k++)
+            cr_expect_str_eq(found->items[k], paths[row][k], "%s", lines[i]);
+        ts_chain_destroy(chain);
+        ts_diag_destroy(diag);
+    }
+}
+
 Test(oneline, what_is_wrong_is_named_at_its_place)
 {
     static const char *const cases[][2] = {
@@ -132,6 +155,11 @@ Test(oneline, what_is_wrong_is_named_at_its_place)
          "1:35: error: the key 'a' stands twice, first in line 1\n"},
         {"dicom x take=[a, b | equalize", "1:14: error: this bracket is not closed\n"},
         {"dicom x take=['a' b] | equalize", "1:19: error: a comma is expected here: it divides the items of a list\n"},
+        {"dicom [a, b | equalize", "1:7: error: this bracket is not closed\n"},
+        {"dicom [] | equalize", "1:7: error: input.dicom: the list is empty\n"},
+        {"dicom [a]b | equalize", "1:10: error: a space or the end of the value is expected after the bracket\n"},
+        {"nifti [a, b] | equalize", "1:7: error: input.nifti: a path is expected, found a list\n"},
+        {"dicom a [b] box radius=1", "1:13: error: a | is missing before the name of a stage\n"},
         {"tiff x | equalize", "1:1: error: input: 2 parameters are required, but not given: pages, pixel_size\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

@@ -158,3 +158,44 @@ Test(search, a_plan_without_it_is_noted_and_not_run)
     expect_refusal("crop above=0", false, "found-in-pixels");
     expect_refusal("crop above=0", false, "not-searched");
 }
+
+/* Says whether the plan and the search both refuse the last stage, and name what has several volumes. */
+static void expect_volumes(struct memory_chain *memory, const char *message, const char *hint)
+{
+    const struct ts_options options = make_options();
+    for (int search = 0; search < 2; search++) {
+        struct ts_diag *diag = ts_diag_create();
+        struct ts_plan *plan = NULL;
+        const enum ts_status status = search ? ts_chain_search(&memory->chain, &options, diag)
+                                             : ts_plan_create(&memory->chain, &options, &plan, diag);
+        cr_assert_eq(status, TS_BAD_CHAIN);
+        const struct ts_diag_record *record = ts_test_record(diag, "volumes-axes");
+        cr_assert(record);
+        cr_expect_str_eq(record->message, message);
+        cr_expect(record->hint && !strncmp(record->hint, hint, strlen(hint)), "%s", record->hint);
+        ts_diag_destroy(diag);
+    }
+}
+
+Test(search, of_several_volumes_the_message_says_whose_they_are)
+{
+    struct ts_image image = make_image(), one = make_image();
+    struct memory_chain memory;
+    one.axes[0].n = NZ / 3;
+    for (int i = 0; i < 3; i++) { /* the image is the input, the mask, and both */
+        memory_chain_init(&memory, &image, &one, output);
+        memory.chain.arena = ts_arena_create();
+        memory.n_volumes = 3;
+        memory_chain_add(&memory, i == 0 ? "crop mask=atlas" : "crop mask=input", NULL);
+        memory.stages[0].input_node = i == 1;
+        expect_volumes(&memory,
+                       i == 0   ? "looks for one box, and its image has 3 volumes, each of which may have another"
+                       : i == 1 ? "looks for one box, and its mask has 3 volumes, each of which may have another"
+                                : "looks for one box, and its image and its mask have 3 volumes, each of which may "
+                                  "have another",
+                       "beside the path of `input`, take: N reads one volume, 0 to 2");
+        clear_chain(&memory, crop_of(&memory)->given);
+    }
+    free(image.data);
+    free(one.data);
+}
