@@ -22,7 +22,7 @@ if(TOMOSTAGE_SHARED)
   rpath_of_installed_library(tomostage_shared lib COMPONENT bundle EXCLUDE_FROM_ALL)
 endif()
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION . COMPONENT bundle EXCLUDE_FROM_ALL)
-install(DIRECTORY datasets/chains datasets/machines DESTINATION ${bundle_share}/datasets COMPONENT bundle EXCLUDE_FROM_ALL)
+install(DIRECTORY datasets/chains datasets/machines datasets/workflows DESTINATION ${bundle_share}/datasets COMPONENT bundle EXCLUDE_FROM_ALL)
 # Tests hold the pages to what the program accepts. Their pictures stay in the repository: they do not compress, and a
 # bundle has to stay small.
 install(FILES README.md DESTINATION ${bundle_share} COMPONENT bundle EXCLUDE_FROM_ALL)

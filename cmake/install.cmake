@@ -19,7 +19,7 @@ sbom_link_map(${installed_targets})
 sbom_install(${sbom_path} TARGETS ${installed_targets})
 install(FILES core/tomostage.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY datasets/chains datasets/machines DESTINATION ${CMAKE_INSTALL_DATADIR}/tomostage)
+install(DIRECTORY datasets/chains datasets/machines datasets/workflows DESTINATION ${CMAKE_INSTALL_DATADIR}/tomostage)
 # The file finds its prefix from where it lies, since `cmake --install --prefix` and a move of the folder come later.
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE pc_libdir)
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE pc_includedir)

@@ -14,6 +14,7 @@
 #include "pipeline/cli/cli.h"
 #include "pipeline/cli/cli_signals.h"
 #include "pipeline/command/rates_path.h"
+#include "pipeline/ranks/ranks.h"
 
 static struct batch batch = {.jobs = 1, .shard = 1, .shards = 1, .stopped = ts_cli_signals_came};
 
@@ -177,7 +178,9 @@ static int run(char **operands)
     batch.options.device = ts_cli_chain.options.device;
     batch.options.rates = ts_rates_path_found();
     batch.studies.arena = ts_arena_create();
-    enum ts_status status = batch.studies.arena ? prepare(operands + 1, diag) : ts_diag_no_memory(diag, sizeof batch);
+    enum ts_status status = ts_ranks_refuse_several("batch", diag);
+    if (status == TS_OK)
+        status = batch.studies.arena ? prepare(operands + 1, diag) : ts_diag_no_memory(diag, sizeof batch);
     if (status == TS_OK)
         status = run_studies(diag);
     const bool judged = status != TS_OK && ts_diag_error_count(diag) == 0; /* each study's messages were printed */

@@ -27,8 +27,12 @@ enum { PATIENCE_SECONDS = 1, PATIENCE_OF_RANK_US = 700000 };
 static const struct stop {
     int number;
     const char *name, *code;
-} stops[] = {
-    {SIGINT, "SIGINT", "130"}, {SIGTERM, "SIGTERM", "143"}, {SIGHUP, "SIGHUP", "129"}, {SIGQUIT, "SIGQUIT", "131"}};
+} stops[] = {{SIGINT, "SIGINT", "130"},
+             {SIGTERM, "SIGTERM", "143"},
+             {SIGHUP, "SIGHUP", "129"},
+             {SIGQUIT, "SIGQUIT", "131"},
+             {SIGUSR1, "SIGUSR1", "138"}}; /* it pauses a run that has a checkpoint, and comes once that is known */
+enum { STOPS = sizeof stops / sizeof *stops, STOPS_AT_ONCE = STOPS - 1 };
 
 /* A handler has no argument to carry these. */
 static struct ts_plan *volatile current_plan;
@@ -48,16 +52,15 @@ static void mask(int how, int number)
     sigprocmask(how, &set, NULL);
 }
 
-static void mask_stops(int how)
+static void mask_stops(int how, int n)
 {
-    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+    for (int i = 0; i < n; i++)
         mask(how, stops[i].number);
 }
 
 void ts_cli_signals_hold(void)
 {
-    mask_stops(SIG_BLOCK);
-    mask(SIG_BLOCK, SIGUSR1);
+    mask_stops(SIG_BLOCK, STOPS);
 }
 
 /* Writes all texts at once, so that lines of other processes do not fall between. A reader who does not read must not
@@ -114,7 +117,7 @@ static void on_signal(int number)
     struct ts_plan *plan = current_plan;
     if (stopped_by)
         return;
-    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+    for (int i = 0; i < STOPS; i++)
         if (stops[i].number == number)
             stopped_by = &stops[i];
     if (plan)
@@ -160,12 +163,12 @@ void ts_cli_signals_catch(char **argv, const char *then, bool json)
     action.sa_handler = on_patience_lost;
     sigaction(SIGALRM, &action, NULL);
     action.sa_handler = on_signal;
-    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+    for (int i = 0; i < STOPS; i++)
         if (sigaction(stops[i].number, NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* nohup */
             sigaction(stops[i].number, &action, NULL);
     /* A size limit becomes an error of write(), which is reported. */
     signal(SIGXFSZ, SIG_IGN);
-    mask_stops(SIG_UNBLOCK);
+    mask_stops(SIG_UNBLOCK, STOPS_AT_ONCE);
 }
 
 static void on_pause(int number)

@@ -12,13 +12,13 @@
 
 struct ts_plan;
 
-/* Blocks these signals and SIGUSR1 from now on, also across the execve() of core/omp_wait.h. main() calls it first. */
+/* Blocks these signals from now on, also across the execve() of core/omp_wait.h. main() calls it first. */
 void ts_cli_signals_hold(void);
 /* Sets the handlers and unblocks the signals but SIGUSR1. `argv` is the program's own. `then` is a literal that ends
  * the sentence, such as "; nothing was written"; NULL: none. */
 void ts_cli_signals_catch(char **argv, const char *then, bool json);
 /* Unblocks SIGUSR1. Where the run `pauses`, which has a checkpoint, the signal pauses its plan from now on, and the
- * sentence about another signal names --resume. */
+ * sentence about another signal names --resume. Elsewhere it ends the program as the others do. */
 void ts_cli_signals_catch_pause(bool pauses);
 /* Starts the CUDA driver in a thread (cuda/device/device.h). Where the driver crashes, the program starts anew with the
  * same arguments and asks the driver in a process of its own, which makes an ordinary error of it. */

@@ -48,11 +48,10 @@ static void print_help(FILE *stream)
     for (size_t i = 0; commands[i]; i++)
         fprintf(stream, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fputs("\n  tomostage COMMAND --help    the page of one command\n"
-          "  tomostage --version         the version\n\n"
-          "exit codes: 0 done, 1 the run failed, 2 the chain or the command line is wrong,\n"
-          "            3 the input is wrong, 75 stopped at a checkpoint, 128+N stopped by signal N\n"
-          "errors, warnings and notes end with their [code]; docs/errors.md has its cause and a way out\n",
+          "  tomostage --version         the version\n\n",
           stream);
+    fputs(ts_command_exit_codes, stream);
+    fputs("errors, warnings and notes end with their [code]; docs/errors.md has its cause and a way out\n", stream);
 }
 
 static int unknown_command(const char *name)

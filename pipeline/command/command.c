@@ -23,8 +23,9 @@ enum { MOST_OPTIONS = 32, LONG_ONLY = 256, HELP_COLUMN = 26 };
 
 /* ---- the page of --help -------------------------------------------------------------------------- */
 
-static const char exit_codes[] = "exit codes: 0 done, 1 the run failed, 2 the chain or the command line is wrong,\n"
-                                 "            3 the input is wrong, 128+N stopped by signal N\n";
+const char ts_command_exit_codes[] =
+    "exit codes: 0 done, 1 the run failed, 2 the chain or the command line is wrong,\n"
+    "            3 the input is wrong, 75 stopped at a checkpoint, 128+N stopped by signal N\n";
 
 static const char *program_of(const struct command *command)
 {
@@ -61,7 +62,7 @@ static void print_help(const struct command *command, FILE *stream)
         }
     if (command->more_help)
         command->more_help(stream);
-    fprintf(stream, "\n  -h, --help              this page\n\n%s", exit_codes);
+    fprintf(stream, "\n  -h, --help              this page\n\n%s", ts_command_exit_codes);
 }
 
 /* ---- what is wrong ------------------------------------------------------------------------------- */

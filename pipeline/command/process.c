@@ -4,10 +4,12 @@
  */
 #include "pipeline/command/process.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,11 +30,35 @@ bool ts_process_find(char path[PATH_MAX])
     return true;
 }
 
+/* Returns the environment without what makes a rank of a program, since the one that is started here is none, even
+ * where MPI has launched this one. The caller frees the list; NULL where memory is out. */
+static char **environment_of_none(void)
+{
+    static const char *const of_launchers[] = {"OMPI_", "PMIX_", "PMI_"};
+    size_t n = 0, kept = 0;
+    while (environ[n])
+        n++;
+    char **list = malloc((n + 1) * sizeof *list);
+    for (size_t i = 0; list && i < n; i++) {
+        bool rank = false;
+        for (size_t k = 0; k < sizeof of_launchers / sizeof *of_launchers; k++)
+            rank |= strncmp(environ[i], of_launchers[k], strlen(of_launchers[k])) == 0;
+        if (!rank)
+            list[kept++] = environ[i];
+    }
+    if (list)
+        list[kept] = NULL;
+    return list;
+}
+
 int ts_process_start(const char *path, char *const *arguments, int errors, int kept, pid_t *pid)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
     sigset_t none;
+    char **environment = environment_of_none();
+    if (!environment)
+        return ENOMEM;
     sigemptyset(&none);
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&attributes);
@@ -43,8 +69,9 @@ int ts_process_start(const char *path, char *const *arguments, int errors, int k
         posix_spawn_file_actions_adddup2(&files, kept, kept);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-    const int error = posix_spawn(pid, path, &files, &attributes, arguments, environ);
+    const int error = posix_spawn(pid, path, &files, &attributes, arguments, environment);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
+    free(environment);
     return error;
 }

@@ -13,8 +13,8 @@
 bool ts_process_find(char path[PATH_MAX]);
 /* Starts the program of that path with the arguments, of which the first is its name and NULL the end. It reads nothing
  * and prints to nobody; its errors go to the descriptor `errors`, and it inherits the descriptor `kept` (-1: none).
- * Signals that this process catches or holds have their usual effect there, ignored ones stay ignored. Returns 0 or an
- * errno. */
+ * It is no rank of MPI. Signals that this process catches or holds have their usual effect there, ignored ones stay
+ * ignored. Returns 0 or an errno. */
 int ts_process_start(const char *path, char *const *arguments, int errors, int kept, pid_t *pid);
 
 #endif

@@ -36,6 +36,8 @@ int ts_ranks_speaker(void);
 bool ts_ranks_speaks(void);
 /* Warns (ranks-alone) where a launcher has started several processes, and this one does not know of the others. */
 void ts_ranks_warn_alone(struct ts_diag *diag);
+/* Refuses a command that no ranks share (ranks-each), where a launcher has started several processes. */
+enum ts_status ts_ranks_refuse_several(const char *command, struct ts_diag *diag);
 /* Gives the rank that speaks the warnings and notes of rank 0 that it has not made itself. All ranks call it before
  * they end. */
 void ts_ranks_hand_notes(struct ts_diag *diag);

@@ -54,6 +54,17 @@ void ts_ranks_warn_alone(struct ts_diag *diag)
                        "an output each");
 }
 
+enum ts_status ts_ranks_refuse_several(const char *command, struct ts_diag *diag)
+{
+    const int64_t n = count_launched();
+    if (n <= 1)
+        return TS_OK;
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "ranks-each"},
+                  "a launcher has started at least %lld processes, and each would do all that `%s` does", (long long)n,
+                  command);
+    return ts_diag_hint(diag, "start it without the launcher, or by one that starts a single process");
+}
+
 /* ---- the notes of rank 0 --------------------------------------------------------------------------- */
 
 /* A record on its way. An empty text stands for none. */

@@ -4,7 +4,7 @@ as many sets of buffers, queues and drivers.
 
 usage: test_devices.py PROGRAM [TEST...]. Exits 77 with the reason where there is no GPU. Prints a line for each test, and one that
 counts them.
-TOMOSTAGE_DEVICES names the devices to compare, by spaces; default: cuda:0,0 cuda:0,0,0."""
+TOMOSTAGE_DEVICES names the devices to compare, by spaces; default: cuda:0,0 cuda:0,0,0, and cuda:0,1 where there are two."""
 import importlib.util
 import json
 import os
@@ -178,6 +178,9 @@ def main():
     if refused.get("code") in ("cuda-not-built", "cuda-no-driver", "cuda-no-device"):
         print(f"SKIPPED all tests of several devices: {refused['message']}")
         return 77
+    if "TOMOSTAGE_DEVICES" not in os.environ and run("check", "dicom first | rescale | hdf5 y.h5", "--device", "cuda:0,1", expect=None,
+                                                     cwd=INPUTS).returncode == 0:
+        DEVICES.append("cuda:0,1")
     make_inputs()
     return run_tests(sys.argv[2:])
 

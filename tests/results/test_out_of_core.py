@@ -26,8 +26,8 @@ CHAINS = {
     "several passes": "box radius=2 dimensions=3d | equalize",
     "ranks of values": "gaussian sigma=1 dimensions=3d | statistics percentiles=[5,50,95]",
     "another grid": "resample spacing=[2,1,1]",
-    "iterations": "radon views=6 | sirt iterations=1 rows=64 columns=64 pixel_size=4",
-    "conjugate gradients": "radon views=6 | cgls iterations=1 rows=64 columns=64 pixel_size=4",
+    "iterations": f"radon views=6 | sirt iterations=2 rows={SIZE} columns={SIZE}",
+    "conjugate gradients": f"radon views=6 | cgls iterations=2 rows={SIZE} columns={SIZE}",
     "iterations along z": "tv weight=20 iterations=2 dimensions=3d",
 }
 failed = 0

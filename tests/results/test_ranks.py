@@ -528,6 +528,17 @@ def a_checkpoint_of_other_ranks(folder):
 
 
 @test
+def studies(folder):
+    """The processes that `batch` starts are no ranks, and several of it are refused."""
+    make_inputs()
+    arguments = ["batch", "dicom . | window center=40 width=400 | hdf5 x.h5", "small", "-o", os.path.join(folder, "results")]
+    _, err = ranks_run(2, *arguments, expect=2)
+    assert "[ranks-each]" in err and not os.path.exists(arguments[-1]), err
+    ranks_run(1, *arguments)
+    assert os.path.exists(os.path.join(arguments[-1], "small.h5")), os.listdir(arguments[-1])
+
+
+@test
 def refusals(folder):
     """What ranks cannot do yet is refused by name, once."""
     make_inputs()

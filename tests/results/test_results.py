@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs whole chains with the built program and looks at the results with h5py, h5dump and the NeXus rules, as a user would.
 
-usage: test_results.py PROGRAM SOURCE_FOLDER. The public images are found through TOMOSTAGE_DATA.
+usage: test_results.py PROGRAM SOURCE_FOLDER [TEST...]. The public images are found through TOMOSTAGE_DATA.
 Prints one line a test and a closing line that counts them.
 """
 import filecmp
@@ -273,18 +273,19 @@ def signals_leave_nothing(folder):
 
 @test
 def a_signal_in_a_long_slab_leaves_no_folder(folder):
-    """The program ends in the midst of a slab, where folders of pictures have temporary names."""
+    """The program ends in the midst of a slab, where folders of pictures have temporary names. SIGUSR1 pauses only a run with a checkpoint."""
     study = make_study(folder)
     empty = os.path.join(folder, "signals")
     os.mkdir(empty)
-    process = subprocess.Popen([PROGRAM, "run", f"dicom {study} | tv weight=1 iterations=100000 | hdf5 {empty}/x.h5 | png {empty}/p | tiff {empty}/t"],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    while len(os.listdir(empty)) < 2:
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.01)
-    process.send_signal(signal.SIGTERM)
-    assert "stopped by SIGTERM; nothing was written" in process.communicate()[1]
-    assert process.returncode == 128 + signal.SIGTERM and os.listdir(empty) == [], (process.returncode, os.listdir(empty))
+    for number in (signal.SIGTERM, signal.SIGUSR1):
+        process = subprocess.Popen([PROGRAM, "run", f"dicom {study} | tv weight=1 iterations=100000 | hdf5 {empty}/x.h5 | png {empty}/p | tiff {empty}/t"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        while len(os.listdir(empty)) < 2:
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.01)
+        process.send_signal(number)
+        assert f"stopped by {number.name}; nothing was written" in process.communicate()[1]
+        assert process.returncode == 128 + number and os.listdir(empty) == [], (process.returncode, os.listdir(empty))
 
 
 @test
@@ -403,4 +404,4 @@ def bad_chains_are_refused_with_the_message_they_state(folder):
     assert os.path.isdir(study)
 
 
-sys.exit(run_tests())
+sys.exit(run_tests(sys.argv[3:]))
