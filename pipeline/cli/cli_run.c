@@ -49,6 +49,22 @@ static bool refuse_picture(const struct command *command, const struct command_o
     return false;
 }
 
+/* Returns the seconds of a time as Slurm writes it, HOURS:MINUTES:SECONDS behind DAYS- or not; 0 where it is none. */
+static double clock_seconds(const char *value)
+{
+    enum { DAYS, HOURS, MINUTES, SECONDS };
+    double total = 0;
+    for (int unit = strchr(value, '-') ? DAYS : HOURS; unit <= SECONDS; unit++) {
+        const size_t digits = strspn(value, "0123456789");
+        const char past = unit == SECONDS ? '\0' : unit == DAYS ? '-' : ':';
+        if (digits == 0 || digits > 4 || value[digits] != past)
+            return 0;
+        total = total * (unit == HOURS ? 24 : 60) + atof(value);
+        value += digits + 1;
+    }
+    return total;
+}
+
 static bool parse_time_limit(const struct command *command, const struct command_option *option, const char *value)
 {
     static const struct {
@@ -56,12 +72,14 @@ static bool parse_time_limit(const struct command *command, const struct command
         double seconds;
     } units[] = {{"", 1}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
     const size_t digits = strspn(value, "0123456789");
+    ts_cli_chain.options.time_limit_s = clock_seconds(value);
     for (size_t i = 0; digits > 0 && digits < 10 && i < sizeof units / sizeof *units; i++)
         if (!strcmp(value + digits, units[i].name))
             ts_cli_chain.options.time_limit_s = units[i].seconds * atof(value);
     if (ts_cli_chain.options.time_limit_s > 0)
         return true;
-    ts_command_wrong(command, "'--%s %s' is not a time such as 90m, 2h, 1d or 3600 (seconds)", option->name, value);
+    ts_command_wrong(command, "'--%s %s' is not a time such as 90m, 2h, 1d, 4:00:00 or 3600 (seconds)", option->name,
+                     value);
     return false;
 }
 
@@ -71,7 +89,8 @@ static const struct command_option options[] = {
      "go on from the checkpoint of a run that was stopped, where there is one; the\n"
      "output is the same as without a stop"},
     {"time-limit", 0, OPTION_PARSED, 0, 0, "TIME",
-     "stop with exit code 75 at a checkpoint before this time has passed: 90m, 2h", .parse = parse_time_limit},
+     "stop with exit code 75 at a checkpoint before this time has passed: 90m, 2h,\n4:00:00",
+     .parse = parse_time_limit},
     {"resume-from", 0, OPTION_TEXT, OPTION_AT(struct cli_chain, resume_from), "FILE.h5",
      "start from the images that this result of the same inputs holds, where the\n"
      "chain has not changed before them; the output is the same as without"},

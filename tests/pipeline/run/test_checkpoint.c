@@ -283,8 +283,17 @@ Test(checkpoint, has_a_place_and_a_size)
                               ARGUMENTS("checkpoint in cp: up to 0.1 MiB until the run has succeeded"));
     ts_compare_program_expect(ARGUMENTS("check", STOPPED_CHAIN, "--checkpoint", "cp", "--json"), 0,
                               ARGUMENTS("\"checkpoint_bytes\": "));
-    ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--time-limit", "soon"), 2,
-                              ARGUMENTS("'--time-limit soon' is not a time such as 90m"));
+}
+
+Test(checkpoint, takes_times_as_slurm_writes_them)
+{
+    static const char *const wrong[] = {"soon",     "4:00",    "1-",          "1-00:00",
+                                        "-1:00:00", "1:-1:00", "1-2-3:00:00", "4:00:00s"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--time-limit", (char *)wrong[i]), 2,
+                                  ARGUMENTS("is not a time such as 90m"));
+    ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--time-limit", "1-00:00:00", "--force"), 0, ARGUMENTS("wrote "));
+    ts_compare_program_expect(ARGUMENTS(RUN_STOPPED, "--time-limit", "4:00:00", "--force"), 0, ARGUMENTS("wrote "));
 }
 
 /* ---- signals ------------------------------------------------------------------------------------- */
