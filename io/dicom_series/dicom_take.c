@@ -129,7 +129,7 @@ void ts_dicom_leave_out(struct dicom_series *series, size_t n, const struct dico
     }
 }
 
-/* Texts that choose something together, and the room for those that were written here. */
+/* This holds texts that choose something together, and has the room for those that were written here. */
 struct wording {
     struct dicom_takes takes;
     char texts[DICOM_MAX_TAKES][DICOM_LABEL_MAX];
@@ -233,7 +233,8 @@ static bool reduce(const struct dicom_series *series, size_t n, size_t s, struct
     return true;
 }
 
-/* A list that commas divide, in a buffer. What does not fit is left out whole, and all that follows with it. */
+/* This is a list in a buffer, which commas divide. What does not fit is left out whole, and all that follows with it.
+ */
 struct listing {
     char *out;
     size_t used, size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is told of volumes that lack images, as those of a scan that was stopped do: which images belong together then,
- * whether that is certain, and what is missing.
+ * This tells which images belong together where volumes lack some, as those of a scan that was stopped do, whether that
+ * is certain, and what is missing.
  */
 #include "io/dicom_series/dicom_unfinished.h"
 

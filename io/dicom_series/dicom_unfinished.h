@@ -8,7 +8,7 @@
 
 #include "io/dicom_series/dicom_series.h"
 
-/* An attribute that may tell volumes apart. */
+/* This is an attribute that may tell volumes apart. */
 struct volume_criterion {
     size_t place; /* DICOM_NUMBER */
     enum {

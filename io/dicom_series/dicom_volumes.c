@@ -88,12 +88,10 @@ static bool take_values(const struct volume_criterion *criterion, struct volume_
     return true;
 }
 
-/* Sorts the items of every position by the criterion. Returns true where it gives each image a volume. */
+/* Sorts the items of every position by their values. Returns true where the criterion gives each image a volume. */
 static bool sort_by(const struct volume_criterion *criterion, struct volume_items *items)
 {
     const size_t volumes = items->volumes;
-    if (!take_values(criterion, items))
-        return false;
     qsort(items->at, items->n, sizeof *items->at, compare_items);
     for (size_t i = 0; i < items->n; i++) {
         struct volume_item *item = &items->at[i];
@@ -184,7 +182,7 @@ static bool differs(const struct volume_items *items, size_t place)
 static bool arrange(const struct volume_criterion *criterion, struct dicom_series *series, struct volume_items *items,
                     size_t *scratch)
 {
-    if (!sort_by(criterion, items))
+    if (!take_values(criterion, items) || !sort_by(criterion, items))
         return false;
     count_images(items, scratch);
     order_images(series, items, scratch);
@@ -237,8 +235,8 @@ static size_t try_criterion(const struct volume_criterion *criterion, struct dic
     const bool even = items->n == items->positions * items->volumes;
     if (items->doubt && criterion->place == DICOM_NUMBER(acquired_s))
         return 0;
-    if (even ? !sort_by(criterion, items)
-             : !take_values(criterion, items) || !ts_dicom_cut_volumes(criterion, items, scratch))
+    if (!take_values(criterion, items) ||
+        !(even ? sort_by(criterion, items) : ts_dicom_cut_volumes(criterion, items, scratch)))
         return 0;
     count_images(items, scratch);
     const size_t complete = order_images(series, items, scratch), lost = items->positions * items->volumes - items->n;
@@ -330,7 +328,7 @@ static void warn_of_others(struct dicom_series *series, struct volume_items *ite
     struct dicom_image *const *images = series->images;
     for (size_t c = 0; c < STATED; c++) {
         size_t i = 0;
-        if (!sort_by(&criteria[c], items))
+        if (!take_values(&criteria[c], items) || !sort_by(&criteria[c], items))
             continue;
         while (i < items->n && ts_dicom_image_number(images[i], criteria[c].place) ==
                                    ts_dicom_image_number(images[i - i % items->positions], criteria[c].place))

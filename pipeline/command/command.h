@@ -17,7 +17,7 @@ struct command_option;
 /* Writes the option's value into the command's arguments; false after it has reported with ts_command_wrong why not. */
 typedef bool command_parse(const struct command *command, const struct command_option *option, const char *value);
 
-/* The lines about exit codes that end each page of --help. */
+/* These lines about exit codes end each page of --help. */
 extern const char ts_command_exit_codes[];
 
 enum option_kind {

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-extern char **environ;
+#include "pipeline/ranks/ranks.h"
 
 bool ts_process_find(char path[PATH_MAX])
 {
@@ -30,33 +30,12 @@ bool ts_process_find(char path[PATH_MAX])
     return true;
 }
 
-/* Returns the environment without what makes a rank of a program, since the one that is started here is none, even
- * where MPI has launched this one. The caller frees the list; NULL where memory is out. */
-static char **environment_of_none(void)
-{
-    static const char *const of_launchers[] = {"OMPI_", "PMIX_", "PMI_"};
-    size_t n = 0, kept = 0;
-    while (environ[n])
-        n++;
-    char **list = malloc((n + 1) * sizeof *list);
-    for (size_t i = 0; list && i < n; i++) {
-        bool rank = false;
-        for (size_t k = 0; k < sizeof of_launchers / sizeof *of_launchers; k++)
-            rank |= strncmp(environ[i], of_launchers[k], strlen(of_launchers[k])) == 0;
-        if (!rank)
-            list[kept++] = environ[i];
-    }
-    if (list)
-        list[kept] = NULL;
-    return list;
-}
-
 int ts_process_start(const char *path, char *const *arguments, int errors, int kept, pid_t *pid)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
     sigset_t none;
-    char **environment = environment_of_none();
+    char **environment = ts_ranks_environment_of_none();
     if (!environment)
         return ENOMEM;
     sigemptyset(&none);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a plan says of a stage whose parameters a run finds in the pixels before it plans (stages/engine/stage.h: struct
- * stage_search).
+ * This is what a plan says of a stage whose parameters a run finds in the pixels before it plans
+ * (stages/engine/stage.h: struct stage_search).
  */
 #ifndef PIPELINE_PLAN_PLAN_SEARCH_H
 #define PIPELINE_PLAN_PLAN_SEARCH_H

@@ -38,6 +38,9 @@ bool ts_ranks_speaks(void);
 void ts_ranks_warn_alone(struct ts_diag *diag);
 /* Refuses a command that no ranks share (ranks-each), where a launcher has started several processes. */
 enum ts_status ts_ranks_refuse_several(const char *command, struct ts_diag *diag);
+/* Returns the environment without what makes a rank of a program, for one that is started here and is none, even where
+ * MPI has launched this one. The caller frees the list; NULL where memory is out. */
+char **ts_ranks_environment_of_none(void);
 /* Gives the rank that speaks the warnings and notes of rank 0 that it has not made itself. All ranks call it before
  * they end. */
 void ts_ranks_hand_notes(struct ts_diag *diag);

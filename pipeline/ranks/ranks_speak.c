@@ -10,6 +10,8 @@
 #include "core/number.h"
 #include "pipeline/ranks/ranks.h"
 
+extern char **environ;
+
 bool ts_ranks_speaks(void)
 {
     return ts_ranks().number == ts_ranks_speaker();
@@ -63,6 +65,25 @@ enum ts_status ts_ranks_refuse_several(const char *command, struct ts_diag *diag
                   "a launcher has started at least %lld processes, and each would do all that `%s` does", (long long)n,
                   command);
     return ts_diag_hint(diag, "start it without the launcher, or by one that starts a single process");
+}
+
+char **ts_ranks_environment_of_none(void)
+{
+    static const char *const of_launchers[] = {"OMPI_", "PMIX_", "PMI_"};
+    size_t n = 0, kept = 0;
+    while (environ[n])
+        n++;
+    char **list = malloc((n + 1) * sizeof *list);
+    for (size_t i = 0; list && i < n; i++) {
+        bool rank = false;
+        for (size_t k = 0; k < sizeof of_launchers / sizeof *of_launchers; k++)
+            rank |= strncmp(environ[i], of_launchers[k], strlen(of_launchers[k])) == 0;
+        if (!rank)
+            list[kept++] = environ[i];
+    }
+    if (list)
+        list[kept] = NULL;
+    return list;
 }
 
 /* ---- the notes of rank 0 --------------------------------------------------------------------------- */

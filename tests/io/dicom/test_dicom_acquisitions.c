@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Series whose Acquisition Numbers count the images rather than the volumes. They are volumes in the order of Content
- * Time where the numbers say the same at every position, and refused where anything says otherwise.
+ * Acquisition Numbers of these series count the images rather than the volumes. The series are volumes in the order of
+ * Content Time where the numbers say the same at every position, and refused where anything says otherwise.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 enum { VOLUMES = 3, SLICES = 4 };
 
-/* How the images of a series are numbered and timed; image i is slice i % slices of volume i / slices. */
+/* This says how the images of a series are numbered and timed; image i is slice i % slices of volume i / slices. */
 struct counted {
     int slices; /* at positions of their own */
     enum { BY_IMAGE, BY_POSITION, FALLING, REPEATED, ABSENT_ONCE } acquisitions;

@@ -14,7 +14,7 @@
 
 enum { SLICES = 2, TIMES = 3, ECHOES = 2, KINDS = 2, MOST_TEXTS = 4 };
 
-/* What a folder holds beside slices: image i is slice i % SLICES, of a time, of an echo, of a kind. */
+/* A folder holds these beside slices; image i is slice i % SLICES, of a time, of an echo, of a kind. */
 struct folder {
     int times, echoes, kinds;
     int lost; /* an image that the folder lacks; -1: none */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Series of volumes in time of which one image is lost. They are cut into volumes only where the numbers of the images
- * or the pauses between volumes say where each begins.
+ * These series have volumes in time, and one image is lost. They are cut into volumes only where the numbers of the
+ * images or the pauses between volumes say where each begins.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
