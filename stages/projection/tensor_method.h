@@ -20,6 +20,9 @@ enum {
  * tensor-capability, tensor-size. */
 enum ts_status ts_tensor_check(const struct stage_context *context, int64_t n_major, int64_t n_minor, bool split);
 
+/* Returns true where ts_tensor_check() finds nothing to refuse. */
+bool ts_tensor_takes(const struct stage_context *context, int64_t n_major, int64_t n_minor, bool split);
+
 /* Slices of ny x nx pixels that are dy and dx apart. */
 struct tensor_grid {
     int64_t ny, nx;
@@ -30,5 +33,8 @@ struct tensor_grid {
  * tensor-apart. */
 enum ts_status ts_tensor_check_rays(const struct stage_context *context, const struct tensor_grid *grid,
                                     double detector_spacing, bool split);
+/* Returns true where ts_tensor_check_rays() finds nothing to refuse. */
+bool ts_tensor_takes_rays(const struct stage_context *context, const struct tensor_grid *grid, double detector_spacing,
+                          bool split);
 
 #endif

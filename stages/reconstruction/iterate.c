@@ -32,14 +32,21 @@ const struct stage_method_tolerance ts_iterate_method_tolerances[] = {
     {0},
 };
 
-/* The projector has its own limits, beside those of the backprojection. */
-static enum ts_status check_tensor(const struct stage_context *context, const struct reconstruction_params *volume)
+/* The projector has its own limits, beside those of the backprojection. A method that was chosen here (`is_auto`) gives
+ * way to `stack`. */
+static enum ts_status check_tensor(const struct stage_context *context, struct reconstruction_params *volume,
+                                   bool is_auto)
 {
     const struct tensor_grid grid = {volume->rows, volume->columns, volume->row_spacing, volume->pixel_size};
+    const double spacing = fabs(context->in.axes[2].spacing);
     const bool split = volume->method == BACK_METHOD_TENSOR_SPLIT;
-    return (volume->method == BACK_METHOD_TENSOR || split) && context->device
-               ? ts_tensor_check_rays(context, &grid, fabs(context->in.axes[2].spacing), split)
-               : TS_OK;
+    if (!(volume->method == BACK_METHOD_TENSOR || split) || !context->device)
+        return TS_OK;
+    if (!is_auto)
+        return ts_tensor_check_rays(context, &grid, spacing, split);
+    if (!ts_tensor_takes_rays(context, &grid, spacing, split))
+        volume->method = BACK_METHOD_STACK;
+    return TS_OK;
 }
 
 enum ts_status ts_iterate_resolve(const struct stage_context *context, void *values)
@@ -61,12 +68,13 @@ enum ts_status ts_iterate_resolve(const struct stage_context *context, void *val
     params->volume.weights = VIEW_WEIGHTS_NONE;
     params->volume.gaps = VIEW_GAPS_ACCEPT;
     ts_unit_per_length(in->unit, in->axes[2].unit, params->volume.unit);
+    const bool is_auto = params->volume.method == BACK_METHOD_AUTO;
     enum ts_status status = ts_view_angles_check_directions(context, false);
     if (status == TS_OK)
         status = ts_view_angles_check_unit(context);
     if (status == TS_OK)
         status = ts_reconstruction_resolve(context, &params->volume);
-    return status == TS_OK ? check_tensor(context, &params->volume) : status;
+    return status == TS_OK ? check_tensor(context, &params->volume, is_auto) : status;
 }
 
 enum ts_status ts_iterate_shape(const struct stage_context *context, struct ts_image *out)

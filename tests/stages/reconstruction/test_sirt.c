@@ -162,3 +162,31 @@ Test(sirt, tensor_cores_refuse_what_their_projector_cannot_take)
         free(in.data);
     }
 }
+
+/* `auto` is tensor-split where both projectors may run by it, else stack. */
+Test(sirt, auto_is_tensor_split_where_the_projector_takes_it)
+{
+    static const struct {
+        const char *text;
+        enum back_method method;
+    } rows[] = {{"", BACK_METHOD_TENSOR_SPLIT},
+                {"rows=12000 columns=12000", BACK_METHOD_STACK},
+                {"pixel_size=0.02", BACK_METHOD_STACK},
+                {"method=pixel", BACK_METHOD_PIXEL}};
+    static const struct scan_case which = {"", 65, 4, 33};
+    const struct device_numbers device = ts_test_device_of(CUDA_TENSOR_CODE);
+    struct ts_image in = ts_test_scan(&which, 5);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ts_diag *diag = ts_diag_create();
+        struct param_set set;
+        struct stage_context context;
+        ts_test_params(&sirt_stage, rows[i].text, &set);
+        cr_assert_eq(ts_stage_prepare(&sirt_stage, &set, &in, NULL, 1, &device, diag, &context), TS_OK, "%s",
+                     rows[i].text);
+        cr_assert_eq(((const struct sirt_params *)context.params)->iterate.volume.method, rows[i].method, "%s",
+                     rows[i].text);
+        ts_test_params_clear(&set);
+        ts_diag_destroy(diag);
+    }
+    free(in.data);
+}
