@@ -58,6 +58,7 @@ struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
                             .slope = frame->slope,
                             .intercept = frame->intercept,
                             .cells = frame->cells,
+                            .reversed = image->polarity == DICOM_POLARITY_REVERSED,
                             .lut = file->lut,
                             .dtype = source->base.image.dtype,
                             .digest = !source->base.no_digests,
@@ -201,6 +202,19 @@ static bool read_cells(const struct dicom_job *job, int fd, struct dicom_scratch
     return ok;
 }
 
+/* Puts the rows in reverse order. */
+static void reverse_rows(void *cells, size_t rows, size_t row_bytes)
+{
+    char *first = cells, *last = first + (rows - 1) * row_bytes, held[256];
+    for (; first < last; first += row_bytes, last -= row_bytes)
+        for (size_t at = 0, n; at < row_bytes; at += n) {
+            n = row_bytes - at < sizeof held ? row_bytes - at : sizeof held;
+            memcpy(held, first + at, n);
+            memcpy(first + at, last + at, n);
+            memcpy(last + at, held, n);
+        }
+}
+
 /* Makes values of stored ones by the table in the file, a part of the slice at a time. */
 static bool look_up(const struct dicom_job *job, int fd, const void *stored, enum ts_dtype dtype, void *out,
                     struct dicom_reply *reply)
@@ -261,6 +275,8 @@ void ts_dicom_frame_decode(const struct dicom_job *job, int fd, struct dicom_scr
     reply->dirty = ts_dicom_cells_to_stored(cells, job->n, &job->cells);
     if (job->digest && !digest(cells, bytes, job->sop_instance, reply))
         return;
+    if (job->reversed)
+        reverse_rows(cells, job->n / (size_t)job->columns, bytes / (job->n / (size_t)job->columns));
     const bool doubles = job->cells.is_float && job->cells.bits_allocated == 64;
     reply->padding_count =
         ts_dicom_mark_range(cells, doubles ? TS_F64 : stored, job->n, job->padding_low, job->padding_high, valid);

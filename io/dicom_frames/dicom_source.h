@@ -40,6 +40,7 @@ struct dicom_job {
     int64_t words;       /* where 8-bit pixels lie in big-endian words: the offset of the first; else -1 */
     double slope, intercept;
     struct dicom_cells cells;
+    bool reversed; /* the rows lie from the last to the first */
     struct dicom_lut lut;
     enum ts_dtype dtype;              /* dtype of the volume */
     double padding_low, padding_high; /* ts_dicom_padding_range */

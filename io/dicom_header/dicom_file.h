@@ -30,6 +30,9 @@ struct dicom_lut {
     struct dicom_place data;  /* one byte or one 16-bit word an entry, by its length */
 };
 
+/* GE's sequence epi_pepolar stores the rows of images whose phase encoding is reversed from the last to the first. */
+enum dicom_polarity { DICOM_POLARITY_UNSTATED, DICOM_POLARITY_FORWARD, DICOM_POLARITY_REVERSED };
+
 struct dicom_image;
 struct dicom_value;
 
@@ -96,6 +99,7 @@ struct dicom_image {
     char stack[DICOM_CODE_MAX];      /* which stack of slices of its file holds the frame */
     char rescale_type[DICOM_TEXT_MAX];
     bool unplaced; /* a frame of which nothing says where it lies but its place among those of its file */
+    enum dicom_polarity polarity; /* of the phase encoding, as GE's epi_pepolar states it (dicom_groups.c) */
     bool have_position, have_orientation, have_spacing, have_slope, have_intercept, have_padding, have_padding_limit;
     double position_mm[3], orientation[6];              /* row cosines, then column cosines */
     double spacing_mm[2];                               /* between rows (y), between columns (x): the DICOM order */

@@ -14,6 +14,7 @@
 
 #include "io/dicom_header/dicom_csa.h"
 #include "io/dicom_header/dicom_dose.h"
+#include "io/dicom_header/dicom_grid.h"
 #include "io/dicom_header/dicom_mosaic.h"
 #include "io/dicom_header/dicom_values.h"
 
@@ -30,7 +31,7 @@ bool ts_dicom_is_groups(uint32_t tag)
 
 bool ts_dicom_is_open(uint32_t tag)
 {
-    return ts_dicom_is_groups(tag) || tag == DICOM_TAG(0x0028, 0x3000);
+    return ts_dicom_is_groups(tag) || ts_dicom_is_grid_sequence(tag) || tag == DICOM_TAG(0x0028, 0x3000);
 }
 
 /* An image plane that stands outside of the groups is that of no frame. */
@@ -150,6 +151,22 @@ static void name_kind(const struct dicom_file *file, struct dicom_image *image)
     name_ge_kind(file, image);
 }
 
+/* Returns the polarity of GE's sequence epi_pepolar: of 1 all volumes are reversed, of 2 those of odd Temporal
+ * Position, of 3 those of even. Source: the program dcm2niix. */
+static enum dicom_polarity find_polarity(const struct scan *scan, const struct dicom_image *image)
+{
+    enum { ALL = 1, ODD = 2, EVEN = 3 };
+    const int stated = scan->ge_polarity >= 0 && scan->ge_polarity <= EVEN ? (int)rint(scan->ge_polarity) : 0;
+    if (!strstr(scan->file->ge_sequence, "epi_pepolar"))
+        return DICOM_POLARITY_UNSTATED;
+    if (stated < ODD)
+        return stated == ALL ? DICOM_POLARITY_REVERSED : DICOM_POLARITY_FORWARD;
+    if (!(image->temporal_position >= 1))
+        return DICOM_POLARITY_UNSTATED;
+    const bool odd = fmod(image->temporal_position, 2) != 0;
+    return odd == (stated == ODD) ? DICOM_POLARITY_REVERSED : DICOM_POLARITY_FORWARD;
+}
+
 bool ts_dicom_is_enhanced(const struct dicom_file *file)
 {
     static const char *const enhanced[] = {"2.1", "2.2", "4.1", "4.3", "4.4", "128.1", "130", NULL};
@@ -208,8 +225,11 @@ bool ts_dicom_list_images(struct scan *scan)
         check_groups(scan);
     scan->image.rows = file->rows;
     scan->image.columns = file->columns;
+    ts_dicom_weight_by_uih(scan);
     if (ts_dicom_is_mosaic(scan)) {
         ts_dicom_list_tiles(scan);
+    } else if (ts_dicom_is_grid(scan)) {
+        ts_dicom_list_grid(scan);
     } else if (scan->csa.length > 0 && isnan(scan->image.b_value) && strstr(file->image_type, "DIFFUSION")) {
         const struct dicom_csa csa = ts_dicom_read_csa(scan);
         ts_dicom_weight_by_csa(&scan->image, &csa);
@@ -224,6 +244,7 @@ bool ts_dicom_list_images(struct scan *scan)
             images[i].columns = file->columns;
         }
         name_kind(file, &images[i]);
+        images[i].polarity = find_polarity(scan, &images[i]);
     }
     file->images = ts_arena_copy(scan->arena, images, file->n_images, sizeof *images);
     return file->images != NULL;

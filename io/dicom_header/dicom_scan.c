@@ -16,6 +16,7 @@
 #include "io/dicom_header/dicom_check.h"
 #include "io/dicom_header/dicom_deflated.h"
 #include "io/dicom_header/dicom_fragments.h"
+#include "io/dicom_header/dicom_grid.h"
 #include "io/dicom_header/dicom_groups.h"
 #include "io/dicom_header/dicom_known.h"
 #include "io/dicom_header/dicom_start.h"
@@ -162,6 +163,8 @@ static void read_data_set(struct scan *scan, struct dicom_walk *walk)
         }
         if (ts_dicom_is_groups(element.root))
             ts_dicom_take_group(scan, walk, &element);
+        else if (ts_dicom_is_grid_sequence(element.root))
+            ts_dicom_take_grid(scan, walk, &element);
         else
             ts_dicom_take(scan, walk, &element);
         if (element.tag == DICOM_TAG(0x0008, 0x0016) && ts_dicom_is_class(scan->file->sop_class, document_classes))
@@ -177,8 +180,10 @@ static void init_scan(struct scan *scan, const char *path)
         scan->file->concatenation_files = NAN;
     scan->file->series_number = scan->file->repetition_ms = scan->file->temporal_positions =
         scan->file->temporal_resolution_ms = scan->file->pet_slices = scan->file->pet_time_slices =
-            scan->file->private_slices = scan->file->private_volumes = scan->mosaic_tiles = scan->dose_scaling =
-                scan->lut_descriptor[0] = scan->lut_descriptor[1] = scan->lut_descriptor[2] = NAN;
+            scan->file->private_slices = scan->file->private_volumes = scan->mosaic_tiles = scan->grid_tiles =
+                scan->grid_b_value = scan->grid_gradient[0] = scan->grid_gradient[1] = scan->grid_gradient[2] =
+                    scan->ge_polarity = scan->dose_scaling = scan->lut_descriptor[0] = scan->lut_descriptor[1] =
+                        scan->lut_descriptor[2] = NAN;
     scan->acquired = scan->content = (struct dicom_moment){NAN, NAN, NAN};
     image->slope = 1;
     image->spacing_between_slices_mm = image->echo_time_ms = image->temporal_position = image->acquisition_number =
@@ -293,6 +298,7 @@ bool ts_dicom_scan_file(const char *path, struct arena *arena, struct dicom_file
     }
     ts_inflate_file_destroy(scan.reader.inflated);
     free(scan.frames);
+    free(scan.tiles);
     close(fd);
     return is_image;
 }

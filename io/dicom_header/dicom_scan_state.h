@@ -30,6 +30,11 @@ struct dicom_moment {
     double date_s, time_s, both_s; /* as a date, a time of day, and one element that holds both */
 };
 
+/* This is a tile of a UIH mosaic, as its item of the private sequence (0065,1051) states it; NaN if absent. */
+struct dicom_grid_tile {
+    double position_mm[3], acquired_s;
+};
+
 struct scan {
     struct arena *arena;
     struct dicom_file *file;
@@ -49,7 +54,12 @@ struct scan {
     double float_padding, float_padding_limit, double_padding, double_padding_limit; /* of floats and of doubles */
     double lut_descriptor[3]; /* of the Modality LUT: entries, first stored value, bits; NaN if absent */
     struct dicom_moment acquired, content;
-    double mosaic_tiles; /* as a private element states it; NaN if absent */
+    double mosaic_tiles;                               /* as a private element states it; NaN if absent */
+    double grid_tiles, grid_b_value, grid_gradient[3]; /* the same of UIH, and its diffusion weighting in the axes of
+                                                          the image; NaN if absent */
+    struct dicom_grid_tile *tiles;                     /* of UIH; to be freed */
+    size_t n_tiles, tiles_capacity;
+    double ge_polarity; /* GE's user variable 12, which states the polarity of epi_pepolar; NaN if absent */
     char media_class[DICOM_UID_MAX];
     bool met_pixels, encapsulated, pixels_truncated;
     int64_t pixels_claimed;                /* length of native pixel data, as the element states it */

@@ -43,13 +43,14 @@ enum creator {
     GE_RELATIONSHIP,
     PHILIPS_IMAGING,
     PHILIPS_MR,
+    UIH_IMAGE,
     CREATORS
 };
 static const char *const creators[CREATORS] = {
     [SIEMENS_CSA] = "SIEMENS CSA HEADER",       [SIEMENS_MR] = "SIEMENS MR HEADER",
     [GE_PARAMETERS] = "GEMS_PARM_01",           [GE_ACQUISITION] = "GEMS_ACQU_01",
     [GE_RELATIONSHIP] = "GEMS_RELA_01",         [PHILIPS_IMAGING] = "Philips Imaging DD 001",
-    [PHILIPS_MR] = "Philips MR Imaging DD 001",
+    [PHILIPS_MR] = "Philips MR Imaging DD 001", [UIH_IMAGE] = "Image Private Header",
 };
 
 struct wanted {
@@ -200,6 +201,7 @@ static const struct wanted wanted[] = {
     {0, GE_PARAMETERS, TAG(0x0043, 0x0030), VALUE_BINARY, "collapse flag", FIELD(vendor_kind), 1, 0},
     {0, GE_PARAMETERS, TAG(0x0043, 0x0039), VALUE_FIRST, "b-value", FIELD(ge_b_value), 1, 0},
     {0, GE_ACQUISITION, TAG(0x0019, 0x009C), VALUE_TEXT, "pulse sequence name", FILE_TEXT(ge_sequence)},
+    {0, GE_ACQUISITION, TAG(0x0019, 0x00B3), VALUE_ADVICE, "user variable 12", SCAN_FIELD(ge_polarity), 1, 0},
     {0, GE_ACQUISITION, TAG(0x0019, 0x00BB), VALUE_ADVICE, "gradient direction", FIELD(ge_gradient[0]), 1, 0},
     {0, GE_ACQUISITION, TAG(0x0019, 0x00BC), VALUE_ADVICE, "gradient direction", FIELD(ge_gradient[1]), 1, 0},
     {0, GE_ACQUISITION, TAG(0x0019, 0x00BD), VALUE_ADVICE, "gradient direction", FIELD(ge_gradient[2]), 1, 0},
@@ -214,6 +216,9 @@ static const struct wanted wanted[] = {
     {0, PHILIPS_MR, TAG(0x2005, 0x00B2), VALUE_FLOAT, "gradient direction", FIELD(gradient[2]), 1, FLAG(have_gradient)},
     {0, PHILIPS_MR, TAG(0x2005, 0x000D), VALUE_FLOAT, "Scale Intercept", FIELD(scale_intercept), 1, 0},
     {0, PHILIPS_MR, TAG(0x2005, 0x000E), VALUE_FLOAT, "Scale Slope", FIELD(scale_slope), 1, 0},
+    {0, UIH_IMAGE, TAG(0x0065, 0x0009), VALUE_BINARY, "b-value", SCAN_FIELD(grid_b_value), 1, 0},
+    {0, UIH_IMAGE, TAG(0x0065, 0x0037), VALUE_BINARY, "gradient direction", SCAN_FIELD(grid_gradient), 3, 0},
+    {0, UIH_IMAGE, TAG(0x0065, 0x0050), VALUE_ADVICE, "Number of Images in Grid", SCAN_FIELD(grid_tiles), 1, 0},
     {TAG(0x2005, 0x000F), PHILIPS_MR, TAG(0x2005, 0x000D), VALUE_FLOAT, "Scale Intercept", FIELD(scale_intercept), 1,
      0},
     {TAG(0x2005, 0x000F), PHILIPS_MR, TAG(0x2005, 0x000E), VALUE_FLOAT, "Scale Slope", FIELD(scale_slope), 1, 0},

@@ -18,10 +18,10 @@
 #include "io/dicom_header/dicom_known.h"
 #include "io/dicom_series/dicom_repeats.h"
 
-enum { RECEIVE_COIL = DICOM_FIELDS }; /* a text that is in no field, since no output may have it */
+enum { RECEIVE_COIL = DICOM_FIELDS, POLARITY }; /* texts that are in no field: of a coil, no output may have it */
 
 static const struct setting {
-    int field;                       /* enum dicom_field, or RECEIVE_COIL */
+    int field;                       /* enum dicom_field, RECEIVE_COIL or POLARITY */
     const char *name, *label, *unit; /* label: how people call it */
     enum { FIXED, VARIES, MODULATED } rule;
 } settings[] = {
@@ -32,6 +32,7 @@ static const struct setting {
     {DICOM_FIELD_cardiac_phase, "Nominal Percentage of Cardiac Phase", "cardiac phase", " %", VARIES},
     {DICOM_FIELD_convolution_kernel, "Convolution Kernel", "kernel", NULL, FIXED},
     {RECEIVE_COIL, "Receive Coil Name", "coil", NULL, VARIES},
+    {POLARITY, "the polarity of the phase encoding", "polarity", NULL, VARIES},
     {DICOM_FIELD_image_type, "Image Type", "type", NULL, VARIES},
     {DICOM_FIELD_exposure, "Exposure", "exposure", " mA s", MODULATED},
     {DICOM_FIELD_tube_current, "X-Ray Tube Current", "tube current", " mA", MODULATED},
@@ -50,7 +51,10 @@ static int compare_numbers(double a, double b)
  * about, rather than what they show. */
 static const char *text_of(const struct dicom_image *image, int field)
 {
-    const char *text = field == RECEIVE_COIL ? image->coil : ts_dicom_field_text(image, (enum dicom_field)field);
+    static const char *const polarities[] = {"", "forward", "reversed"};
+    const char *text = field == RECEIVE_COIL ? image->coil
+                       : field == POLARITY   ? polarities[image->polarity]
+                                             : ts_dicom_field_text(image, (enum dicom_field)field);
     for (int i = 0; i < 2 && field == DICOM_FIELD_image_type; i++) {
         text += strcspn(text, "\\");
         text += *text != '\0';
@@ -60,7 +64,7 @@ static const char *text_of(const struct dicom_image *image, int field)
 
 static bool is_number(int field)
 {
-    return field != RECEIVE_COIL && ts_dicom_field_is_number((enum dicom_field)field);
+    return field < DICOM_FIELDS && ts_dicom_field_is_number((enum dicom_field)field);
 }
 
 int ts_dicom_compare_setting(int setting, const struct dicom_image *a, const struct dicom_image *b)
@@ -83,7 +87,7 @@ void ts_dicom_setting_text(int setting, const struct dicom_image *image, int num
     }
     if (field == DICOM_FIELD_image_type)
         ts_dicom_keep_known(ts_dicom_image_types, text, kept, sizeof kept);
-    else if (field == DICOM_FIELD_convolution_kernel && ts_dicom_kernel_is_known(text))
+    else if (field == POLARITY || (field == DICOM_FIELD_convolution_kernel && ts_dicom_kernel_is_known(text)))
         snprintf(kept, sizeof kept, "%s", text);
     if (*kept && !strstr(kept, DICOM_UNRECOGNIZED))
         snprintf(out, size, "%s %s", label, kept);
@@ -292,9 +296,31 @@ static void warn_of_derived(struct dicom_series *series)
                              derived, series->n_images);
 }
 
+/* Warns of rows that are turned round, and of those of which nothing says whether they have to be. */
+static void warn_of_polarity(struct dicom_series *series)
+{
+    size_t reversed = 0, unknown = 0;
+    for (size_t i = 0; i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i];
+        reversed += image->polarity == DICOM_POLARITY_REVERSED;
+        unknown += image->polarity == DICOM_POLARITY_UNSTATED && strstr(image->file->ge_sequence, "epi_pepolar");
+    }
+    if (reversed > 0)
+        ts_dicom_series_warn(series,
+                             "GE's epi_pepolar stores the rows of images of reversed polarity from the last to the "
+                             "first: those of %zu of %zu images are turned round",
+                             reversed, series->n_images);
+    if (unknown > 0)
+        ts_dicom_series_warn(series,
+                             "the polarity of GE's epi_pepolar alternates, and %zu images have no Temporal Position: "
+                             "their rows are as they are stored, which is upside down where it is reversed",
+                             unknown);
+}
+
 void ts_dicom_warn_of_settings(struct dicom_series *series)
 {
     warn_of_derived(series);
+    warn_of_polarity(series);
     for (int setting = 0; setting < SETTINGS; setting++) {
         if (settings[setting].rule != FIXED)
             continue; /* it may change from slice to slice of one acquisition */
