@@ -6,6 +6,7 @@
  */
 #include "io/dicom_frames/dicom_decompress.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +80,7 @@ bool ts_dicom_decompress(const struct dicom_job *job, int fd, unsigned char *cel
     struct dicom_codestream stream;
     bool ok = false;
     if (!data) {
-        ts_dicom_reply_refuse(reply, "no-memory", "the worker's memory does not hold the compressed slice");
+        ts_dicom_reply_no_memory(reply);
     } else if (!ts_dicom_read_pixels(fd, data, (size_t)job->stream.bytes, job->stream.offset, reply)) {
         ; /* the reply says why */
     } else if (!ts_dicom_stream_join(&job->stream, data)) {
@@ -93,8 +94,13 @@ bool ts_dicom_decompress(const struct dicom_job *job, int fd, unsigned char *cel
         ts_dicom_reply_refuse(
             reply, "dicom-loss-unsaid",
             "the frame was compressed with loss, of which neither the header nor the first frame tells");
-    } else if (!(ok = decode(job, &stream, data, bytes, cells, reply))) {
-        ts_dicom_reply_refuse(reply, "pixel-data-damaged", NULL);
+    } else {
+        errno = 0;
+        ok = decode(job, &stream, data, bytes, cells, reply);
+        if (!ok && errno == ENOMEM && ts_sandbox_lacks_memory())
+            ts_dicom_reply_no_memory(reply);
+        else if (!ok)
+            ts_dicom_reply_refuse(reply, "pixel-data-damaged", NULL);
     }
     free(data);
     return ok;

@@ -77,10 +77,16 @@ struct dicom_job ts_dicom_job(const struct dicom_source *source, int64_t z)
 
 void ts_dicom_reply_refuse(struct dicom_reply *reply, const char *code, const char *text)
 {
-    reply->failed = 1;
+    reply->status = TS_BAD_INPUT;
     snprintf(reply->code, sizeof reply->code, "%s", code);
     if (text)
         snprintf(reply->text, sizeof reply->text, "%s", text);
+}
+
+void ts_dicom_reply_no_memory(struct dicom_reply *reply)
+{
+    ts_dicom_reply_refuse(reply, "no-memory", "out of memory while it was decoded");
+    reply->status = TS_RUN_FAILED;
 }
 
 bool ts_dicom_scratch_init(struct dicom_scratch *scratch, size_t cell_bytes)
@@ -110,7 +116,7 @@ static bool read_inflated(const struct dicom_job *job, int fd, struct dicom_scra
                           int64_t offset, struct dicom_reply *reply)
 {
     if (!scratch->inflated && !(scratch->inflated = ts_inflate_file_create())) {
-        ts_dicom_reply_refuse(reply, "no-memory", "memory is out");
+        ts_dicom_reply_no_memory(reply);
         return false;
     }
     ts_inflate_file_choose(scratch->inflated, fd, job->device, job->inode, job->deflate_offset);
@@ -166,7 +172,7 @@ static bool digest(const void *stored, size_t bytes, const char *uid, struct dic
     EVP_MD_CTX_free(pixels);
     EVP_MD_CTX_free(keyed);
     if (!ok)
-        ts_dicom_reply_refuse(reply, "digest-failed", "the SHA-256 of the pixels could not be computed");
+        ts_dicom_reply_no_memory(reply); /* nothing else makes it fail */
     return ok;
 }
 
@@ -226,7 +232,7 @@ static bool look_up(const struct dicom_job *job, int fd, const void *stored, enu
     unsigned char *table = malloc(lut->data.length);
     unsigned high = 0;
     if (!table)
-        ts_dicom_reply_refuse(reply, "no-memory", "memory is out");
+        ts_dicom_reply_no_memory(reply);
     const bool read = table && ts_dicom_read_pixels(fd, table, lut->data.length, lut->data.offset, reply);
     for (size_t first = 0; read && first < job->n; first += PART) {
         const size_t n = job->n - first < PART ? job->n - first : PART;
@@ -243,7 +249,7 @@ static bool look_up(const struct dicom_job *job, int fd, const void *stored, enu
     free(table);
     if (high >> lut->bits)
         ts_dicom_reply_refuse(reply, "values-out-of-range", "a value of the Modality LUT has more bits than it states");
-    return read && !reply->failed;
+    return read && reply->status == TS_OK;
 }
 
 /* Counts the values of pixels that are no padding and have no 32-bit float. */

@@ -303,6 +303,14 @@ static enum ts_status report_loss(const struct dicom_source *source, uint64_t jo
     return ts_diag_hint(diag, "the file is probably damaged: copy it again from its archive, or leave it out");
 }
 
+static enum ts_status report_kill(const char *what, struct ts_diag *diag)
+{
+    const struct diag_site site = {.code = "decoder-killed"};
+    ts_diag_error(diag, TS_RUN_FAILED, &site, "a process that decodes slices %s, and so was the one in its place",
+                  what);
+    return ts_diag_hint(diag, CHILD_KILLED_HINT);
+}
+
 /* Takes one answer from the workers. */
 static enum ts_status take_answer(struct dicom_source *source, struct ts_diag *diag)
 {
@@ -311,8 +319,13 @@ static enum ts_status take_answer(struct dicom_source *source, struct ts_diag *d
     uint64_t job;
     struct diag_site site = {.code = "decoder-confused"};
     switch (ts_workers_wait(source->pool, &job, &reply, what)) {
+    case WORKER_RETURNED:
+        free_slot(source, (int64_t)(job >> 32)); /* it is queued anew when it is its turn */
+        return TS_OK;
     case WORKER_LOST:
         return report_loss(source, job, what, diag);
+    case WORKER_KILLED:
+        return report_kill(what, diag);
     case WORKER_IDLE:
         return ts_diag_error(diag, TS_RUN_FAILED, &site, "no process is decoding the slice that is waited for");
     case WORKER_REPLIED:

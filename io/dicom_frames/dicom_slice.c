@@ -17,7 +17,7 @@
 
 static void fail(struct dicom_reply *reply, const char *code, const char *text)
 {
-    *reply = (struct dicom_reply){.failed = 1};
+    *reply = (struct dicom_reply){.status = TS_BAD_INPUT};
     snprintf(reply->code, sizeof reply->code, "%s", code);
     snprintf(reply->text, sizeof reply->text, "%s", text);
 }
@@ -37,7 +37,7 @@ bool ts_dicom_frame_check(const struct dicom_file *file, int fd, struct dicom_re
         fail(reply, "file-not-readable", ts_errno_text(errno));
     else if (!is_unchanged(file, &now))
         fail(reply, "file-changed", "the file was changed after its header was checked");
-    return !reply->failed;
+    return reply->status == TS_OK;
 }
 
 int ts_dicom_frame_open(const struct dicom_file *file, struct dicom_reply *reply)
@@ -81,9 +81,12 @@ enum ts_status ts_dicom_accept(struct dicom_source *source, int64_t z, const str
                                struct ts_diag *diag)
 {
     const char *name = ts_base_name(source->frames[z].image->file->path);
-    if (reply->failed) {
+    const enum ts_status status = ts_worker_status(reply->status);
+    if (status != TS_OK) {
         struct diag_site site = {.code = reply->code};
-        ts_diag_error(diag, TS_BAD_INPUT, &site, "slice %lld (%s): %s", (long long)z, name, reply->text);
+        ts_diag_error(diag, status, &site, "slice %lld (%s): %s", (long long)z, name, reply->text);
+        if (status == TS_RUN_FAILED)
+            return ts_diag_hint(diag, CHILD_KILLED_HINT);
         return ts_diag_hint(diag, "copy the file again from its archive, or leave it out");
     }
     source->base.slices[z].padding_count = reply->padding_count;

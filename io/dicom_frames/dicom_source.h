@@ -59,8 +59,8 @@ struct dicom_scratch {
 
 /* A worker answers a job with this. The pixels lie in the memory that the worker shares. */
 struct dicom_reply {
-    int32_t failed;
-    int32_t dirty; /* bits outside of BitsStored were dropped */
+    int32_t status; /* enum ts_status: TS_BAD_INPUT for the file's fault, TS_RUN_FAILED for the machine's */
+    int32_t dirty;  /* bits outside of BitsStored were dropped */
     int64_t padding_count;
     struct ts_rounding rounding;
     unsigned char pixel_sha256[DIGEST_BYTES], instance_hmac[DIGEST_BYTES];
@@ -123,6 +123,8 @@ void ts_dicom_scratch_clear(struct dicom_scratch *scratch);
 bool ts_dicom_read_pixels(int fd, void *out, size_t bytes, int64_t offset, struct dicom_reply *reply);
 /* Fills in why a frame is refused; `text` is NULL where a decoder has written it to the reply. */
 void ts_dicom_reply_refuse(struct dicom_reply *reply, const char *code, const char *text);
+/* Says that memory is out, which is no fault of the file. */
+void ts_dicom_reply_no_memory(struct dicom_reply *reply);
 /* Makes the crypto library load what it needs from files, before the worker is locked. Returns false where it
  * cannot. */
 bool ts_dicom_frame_prepare(void);

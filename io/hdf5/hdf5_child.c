@@ -5,6 +5,7 @@
  */
 #include "io/hdf5/hdf5_child.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -19,8 +20,12 @@ enum ts_status ts_hdf5_child_refuse(const struct hdf5_child *child, struct ts_di
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    const struct diag_site site = {.code = code, .span = child->span, .stage = *child->owner ? child->owner : NULL};
-    return ts_diag_error(diag, TS_BAD_INPUT, &site, "%s: %s", child->path, message);
+    struct diag_site site = {.code = code, .span = child->span, .stage = *child->owner ? child->owner : NULL};
+    if (errno != ENOMEM || !ts_sandbox_lacks_memory())
+        return ts_diag_error(diag, TS_BAD_INPUT, &site, "%s: %s", child->path, message);
+    site.code = "no-memory";
+    ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: out of memory while it was read: %s", child->path, message);
+    return ts_diag_hint(diag, CHILD_KILLED_HINT);
 }
 
 enum ts_status ts_hdf5_child_unreadable(const struct hdf5_child *child, struct ts_diag *diag, const char *what)
@@ -57,6 +62,7 @@ static bool perform(struct hdf5_child *child, int channel, hdf5_task *task, cons
     FILE *out = open_memstream(&printed, &head.bytes), *record_out = open_memstream(&records, &head.record_bytes);
     if (!diag || !out || !record_out)
         return false;
+    errno = 0;
     ts_hdf5_enter();
     enum ts_status status = task(child, request, out, diag);
     ts_hdf5_leave();

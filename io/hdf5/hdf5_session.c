@@ -18,14 +18,30 @@
 
 #include "io/file/regular_file.h"
 
-enum { RECORDS_BYTES = 4 << 20, CODE_BYTES = 40, TICK_MS = 20 };
+enum { RECORDS_BYTES = 4 << 20, PAST_BYTES = 4 << 20, CODE_BYTES = 40, TICK_MS = 20 };
 enum { LIFE_CPU_SECONDS = 300 }; /* the limits of the single tasks come first */
 
 /* These bound one task; a session as a whole may use a few times as much. */
 static const double cpu_seconds = 0.7, cpu_seconds_a_byte = 1e-8, cpu_seconds_most = 60, session_factor = 3;
 
+/* A task that the child has carried out, to be done again by one that takes its place. */
+struct past_task {
+    hdf5_task *task;
+    void *request;
+    size_t bytes;
+    int fd; /* -1: none */
+    int32_t status;
+    uint64_t answer; /* hash() of it */
+};
+
 struct hdf5_session {
     struct sandbox_child child;
+    struct sandbox_limits limits;
+    struct past_task *past;
+    int n_past;
+    size_t kept_bytes; /* of them */
+    bool one_life;     /* no other child can take the place of this one, */
+    bool replaced;     /* since it has taken the place of another, or there are too many tasks to keep */
     struct hdf5_child setup;
     int64_t file_bytes;  /* bytes of all files */
     int64_t waited_ns;   /* for all tasks so far */
@@ -45,25 +61,31 @@ static enum ts_status fail(const struct hdf5_child *setup, int error, struct ts_
                          setup->path, strerror(error));
 }
 
+static enum ts_status start_child(struct hdf5_session *session, struct ts_diag *diag)
+{
+    const struct hdf5_child *setup = &session->setup;
+    const enum ts_status status =
+        ts_sandbox_start(&ts_hdf5_reader, &session->limits, setup, sizeof *setup, NULL, 0, &session->child, diag);
+    return status == TS_OK && fcntl(session->child.channel, F_SETFL, O_NONBLOCK) != 0 ? fail(setup, errno, diag)
+                                                                                      : status;
+}
+
 enum ts_status ts_hdf5_session_start(const struct hdf5_session_options *options, struct hdf5_session **out,
                                      struct ts_diag *diag)
 {
-    const struct sandbox_limits limits = {.address_bytes =
-                                              options->address_bytes ? options->address_bytes : SESSION_ADDRESS_BYTES,
-                                          .cpu_seconds = LIFE_CPU_SECONDS};
     struct hdf5_session *session = calloc(1, sizeof *session);
     *out = NULL;
     if (!session)
         return ts_diag_no_memory(diag, sizeof *session);
+    session->limits = (struct sandbox_limits){.address_bytes = options->address_bytes ? options->address_bytes
+                                                                                      : SESSION_ADDRESS_BYTES,
+                                              .cpu_seconds = LIFE_CPU_SECONDS};
     struct hdf5_child *setup = &session->setup;
     snprintf(setup->path, sizeof setup->path, "%s", options->path);
     snprintf(setup->owner, sizeof setup->owner, "%s", options->owner ? options->owner : "");
     setup->span = options->span;
     setup->strict = options->strict;
-    enum ts_status status =
-        ts_sandbox_start(&ts_hdf5_reader, &limits, setup, sizeof *setup, NULL, 0, &session->child, diag);
-    if (status == TS_OK && fcntl(session->child.channel, F_SETFL, O_NONBLOCK) != 0)
-        status = fail(setup, errno, diag);
+    const enum ts_status status = start_child(session, diag);
     if (status == TS_OK)
         *out = session;
     else
@@ -71,10 +93,24 @@ enum ts_status ts_hdf5_session_start(const struct hdf5_session_options *options,
     return status;
 }
 
+static void forget_past(struct hdf5_session *session)
+{
+    for (int i = 0; i < session->n_past; i++) {
+        free(session->past[i].request);
+        if (session->past[i].fd >= 0)
+            close(session->past[i].fd);
+    }
+    free(session->past);
+    session->past = NULL;
+    session->n_past = 0;
+}
+
 void ts_hdf5_session_end(struct hdf5_session *session)
 {
-    if (session)
+    if (session) {
         ts_sandbox_end(&session->child, NULL, 0);
+        forget_past(session);
+    }
     free(session);
 }
 
@@ -167,11 +203,21 @@ static bool send_head(const struct hdf5_session *session, struct allowance *allo
     return false;
 }
 
-/* Ends the child where it lives. The file is to blame unless this process ran out of something. */
-static enum ts_status lose(struct hdf5_session *session, const struct allowance *allowance, struct ts_diag *diag)
+static enum ts_status report_kill(const struct hdf5_session *session, int signal_number, struct ts_diag *diag)
+{
+    const struct diag_site site = site_of(&session->setup, "decoder-killed");
+    ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: the process that reads it was killed by signal %d (%s)%s",
+                  session->setup.path, signal_number, sigdescr_np(signal_number),
+                  session->replaced ? ", and so was the one in its place" : "");
+    return ts_diag_hint(diag, CHILD_KILLED_HINT);
+}
+
+/* Reports why the child ended without an answer. The file is to blame unless a signal from outside ended it or this
+ * process ran out of something. */
+static enum ts_status lose(const struct hdf5_session *session, const struct allowance *allowance, int signal_number,
+                           struct ts_diag *diag)
 {
     char text[128] = "the process that tried to read it gave no answer";
-    const int signal_number = ts_sandbox_end(&session->child, NULL, 0);
     if (allowance->memory_bytes)
         return ts_diag_no_memory(diag, allowance->memory_bytes);
     if (allowance->error)
@@ -180,6 +226,8 @@ static enum ts_status lose(struct hdf5_session *session, const struct allowance 
         snprintf(text, sizeof text, "%s", allowance->reason);
     else if (signal_number == SIGXCPU)
         snprintf(text, sizeof text, "it took longer than %d s", LIFE_CPU_SECONDS);
+    else if (ts_sandbox_from_outside(signal_number))
+        return report_kill(session, signal_number, diag);
     else if (signal_number)
         snprintf(text, sizeof text, "libhdf5 crashed on it (%s)", sigdescr_np(signal_number));
     return damaged(session, text, diag);
@@ -257,32 +305,116 @@ static bool take_answer(const struct hdf5_session *session, struct allowance *al
     return whole;
 }
 
-static enum ts_status call(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes, int fd,
-                           void **answer, size_t *answer_bytes, struct ts_diag *diag)
+/* An answer of the child, and what it cost to get it. */
+struct taken {
+    struct allowance allowance;
+    int32_t status;
+    void *answer;
+    size_t bytes;
+};
+
+/* Sends a task and takes its answer. Returns false where none came. */
+static bool carry_out(struct hdf5_session *session, const struct past_task *task, struct taken *taken,
+                      struct ts_diag *diag)
 {
-    const struct task_head head = {.task = task, .bytes = bytes};
+    const struct task_head head = {.task = task->task, .bytes = task->bytes};
     const double seconds = cpu_seconds + cpu_seconds_a_byte * (double)session->file_bytes;
     const int64_t start = ts_monotonic_ns(), task_ns = SESSION_WALL_SECONDS * INT64_C(1000000000);
     const int64_t left_ns = (int64_t)session_factor * task_ns - session->waited_ns;
-    struct allowance allowance = {.seconds = seconds < cpu_seconds_most ? seconds : cpu_seconds_most,
-                                  .used_before = ts_sandbox_cpu_seconds(&session->child),
-                                  .end_ns = start + (left_ns < task_ns ? left_ns : task_ns)};
-    int32_t status = TS_BAD_INPUT;
+    *taken = (struct taken){.allowance = {.seconds = seconds < cpu_seconds_most ? seconds : cpu_seconds_most,
+                                          .used_before = ts_sandbox_cpu_seconds(&session->child),
+                                          .end_ns = start + (left_ns < task_ns ? left_ns : task_ns)},
+                            .status = TS_BAD_INPUT};
+    const bool done = send_head(session, &taken->allowance, &head, task->fd) &&
+                      transfer(session, &taken->allowance, POLLOUT, task->request, task->bytes) &&
+                      take_answer(session, &taken->allowance, &taken->status, &taken->answer, &taken->bytes, diag);
+    session->waited_ns += ts_monotonic_ns() - start;
+    if (!done || taken->status != TS_OK) {
+        free(taken->answer);
+        taken->answer = NULL;
+        taken->bytes = 0;
+    }
+    return done;
+}
+
+/* FNV-1a; an answer that differs by chance alone is caught, which is all that is asked. */
+static uint64_t hash(const void *data, size_t bytes)
+{
+    uint64_t sum = UINT64_C(0xCBF29CE484222325);
+    for (size_t i = 0; i < bytes; i++)
+        sum = (sum ^ ((const unsigned char *)data)[i]) * UINT64_C(0x100000001B3);
+    return sum;
+}
+
+/* Keeps a task that was answered, for a child that takes the place of this one. */
+static void remember(struct hdf5_session *session, const struct past_task *task, const struct taken *taken)
+{
+    if (session->one_life)
+        return;
+    struct past_task kept = *task;
+    struct past_task *more = realloc(session->past, (size_t)(session->n_past + 1) * sizeof *more);
+    session->past = more ? more : session->past;
+    kept.request = task->bytes > 0 ? malloc(task->bytes) : NULL;
+    kept.fd = task->fd >= 0 ? fcntl(task->fd, F_DUPFD_CLOEXEC, 0) : -1;
+    kept.status = taken->status;
+    kept.answer = hash(taken->answer, taken->bytes);
+    session->kept_bytes += sizeof kept + task->bytes;
+    if (!more || (task->bytes > 0 && !kept.request) || (task->fd >= 0 && kept.fd < 0) ||
+        session->kept_bytes > PAST_BYTES) {
+        free(kept.request);
+        if (kept.fd >= 0)
+            close(kept.fd);
+        forget_past(session);
+        session->one_life = true;
+        return;
+    }
+    if (task->bytes > 0)
+        memcpy(kept.request, task->request, task->bytes);
+    session->past[session->n_past++] = kept;
+}
+
+/* Starts a child that knows what the lost one knew. What it says on the way was said before. */
+static bool take_place(struct hdf5_session *session)
+{
+    struct ts_diag *silent = ts_diag_create();
+    bool same = silent && !session->one_life && start_child(session, silent) == TS_OK;
+    session->one_life = true;
+    for (int i = 0; same && i < session->n_past; i++) {
+        struct taken taken;
+        same = carry_out(session, &session->past[i], &taken, silent) && taken.status == session->past[i].status &&
+               hash(taken.answer, taken.bytes) == session->past[i].answer;
+        free(taken.answer);
+        ts_diag_clear(silent);
+    }
+    ts_diag_destroy(silent);
+    session->replaced = session->replaced || same;
+    return same;
+}
+
+static enum ts_status call(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes, int fd,
+                           void **answer, size_t *answer_bytes, struct ts_diag *diag)
+{
+    const struct past_task now = {.task = task, .request = (void *)request, .bytes = bytes, .fd = fd};
+    struct taken taken;
+    int signal_number = 0;
     *answer = NULL;
     *answer_bytes = 0;
     if (session->child.pid == 0) /* reported already */
         return session->lost;
-    const bool done = send_head(session, &allowance, &head, fd) &&
-                      transfer(session, &allowance, POLLOUT, (void *)request, bytes) &&
-                      take_answer(session, &allowance, &status, answer, answer_bytes, diag);
-    session->waited_ns += ts_monotonic_ns() - start;
+    bool done = carry_out(session, &now, &taken, diag);
     if (!done)
-        session->lost = lose(session, &allowance, diag);
-    if (!done || status != TS_OK) {
-        free(*answer);
-        *answer = NULL;
+        signal_number = ts_sandbox_end(&session->child, NULL, 0);
+    if (!done && ts_sandbox_from_outside(signal_number) && take_place(session))
+        done = carry_out(session, &now, &taken, diag);
+    if (!done) {
+        const int second = ts_sandbox_end(&session->child, NULL, 0);
+        session->lost = lose(session, &taken.allowance, second ? second : signal_number, diag);
+        return session->lost;
     }
-    return done ? (enum ts_status)status : session->lost;
+    remember(session, &now, &taken);
+    *answer = taken.answer;
+    *answer_bytes = taken.bytes;
+    return (enum ts_status)taken.status;
 }
 
 enum ts_status ts_hdf5_session_call(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes,

@@ -37,8 +37,9 @@ enum ts_status ts_hdf5_session_add(struct hdf5_session *session, int fd, int64_t
 enum ts_status ts_hdf5_session_open(const struct hdf5_session_options *options, struct hdf5_session **session, int *fd,
                                     struct ts_diag *diag);
 /* Lets the child carry out a task. *answer is its output, which the caller frees with free(). On failure the child's
- * records are in `diag`, or the reason why the child did not come to its end, and *answer is NULL. Once the child is
- * gone calls fail and report nothing more. */
+ * records are in `diag`, or the reason why the child did not come to its end, and *answer is NULL. Where a signal from
+ * outside ends the child, another one takes its place, once: it does all tasks so far again and must answer the same.
+ * Once the child is gone calls fail and report nothing more. */
 enum ts_status ts_hdf5_session_call(struct hdf5_session *session, hdf5_task *task, const void *request, size_t bytes,
                                     void **answer, size_t *answer_bytes, struct ts_diag *diag);
 /* Makes a call whose answer has a known size; any other answer is refused. */

@@ -391,6 +391,15 @@ int ts_sandbox_end(struct sandbox_child *child, char *what, size_t size)
     return signal_number;
 }
 
+bool ts_sandbox_from_outside(int signal_number)
+{
+    static const int own[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGXCPU};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        if (signal_number == own[i])
+            return false;
+    return signal_number != 0;
+}
+
 double ts_sandbox_cpu_seconds(const struct sandbox_child *child)
 {
     clockid_t clock;

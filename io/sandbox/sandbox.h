@@ -22,6 +22,10 @@
 
 enum { SANDBOX_FDS = CHANNEL_FDS - 1, SANDBOX_SETUP_BYTES = 16384, SANDBOX_TEXT_MAX = 256 };
 
+/* The hint for children that were ended from outside, twice, and for want of memory. */
+#define CHILD_KILLED_HINT                                                                                              \
+    "the input may be sound: end other programs or raise the limit of memory (ulimit -v, the job's), and run again"
+
 /* A kind of child is the functions that it runs. Objects of this type are static, so that their addresses hold in every
  * process. */
 struct sandbox_kind {
@@ -65,6 +69,9 @@ enum sandbox_readiness ts_sandbox_ready(const struct sandbox_child *child, bool 
  * "was killed by signal 11 (Segmentation fault)", "ended with status 1"; or "was killed" where it had not. Returns the
  * signal that ended it by itself, or 0. */
 int ts_sandbox_end(struct sandbox_child *child, char *what, size_t size);
+/* Returns true where a signal that ended a child is none that a child's own code or limits cause: a person or the
+ * kernel sent it, such as SIGKILL when memory is out. */
+bool ts_sandbox_from_outside(int signal_number);
 /* Returns the processor time that the child has used, in seconds; 0 where it is gone. */
 double ts_sandbox_cpu_seconds(const struct sandbox_child *child);
 /* Returns CLOCK_MONOTONIC in nanoseconds, for deadlines. */

@@ -162,6 +162,8 @@ static bool filter_calls(int channel)
 
 /* ---- limits ------------------------------------------------------------------------------------ */
 
+static bool started_short; /* the limit of addresses that the process came with is the lower one */
+
 /* Lowers both limits of a resource to `value`. */
 static bool limit(int resource, rlim_t value)
 {
@@ -188,8 +190,28 @@ static bool limit_addresses(size_t more)
         return false;
     bool ok = fscanf(statm, "%llu", &pages) == 1;
     fclose(statm);
-    return ok && limit(RLIMIT_AS, pages * (unsigned long long)sysconf(_SC_PAGESIZE) + more);
+    const rlim_t most = pages * (unsigned long long)sysconf(_SC_PAGESIZE) + more;
+    struct rlimit before;
+    started_short = getrlimit(RLIMIT_AS, &before) == 0 && before.rlim_max < most;
+    return ok && limit(RLIMIT_AS, most);
 #endif
+}
+
+static bool can_map(int protection, int flags)
+{
+    enum { PROBE_BYTES = 16 << 20 };
+    void *memory = mmap(NULL, PROBE_BYTES, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    return memory != MAP_FAILED && munmap(memory, PROBE_BYTES) == 0;
+}
+
+/* Addresses without memory behind them count for the limit only, so where those are given and memory is not, the
+ * machine has none. */
+bool ts_sandbox_lacks_memory(void)
+{
+    const int before = errno;
+    const bool lacks = started_short || (can_map(PROT_NONE, MAP_NORESERVE) && !can_map(PROT_READ | PROT_WRITE, 0));
+    errno = before;
+    return lacks;
 }
 
 /* ---- all of it --------------------------------------------------------------------------------- */

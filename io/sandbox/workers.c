@@ -84,12 +84,14 @@ static const struct sandbox_kind worker_sandbox = {.name = "worker", .prepare = 
 
 struct worker {
     struct sandbox_child child;
-    bool ready; /* it has reported that it is locked */
-    bool old;   /* it gets no more jobs */
+    bool ready;    /* it has reported that it is locked */
+    bool old;      /* it gets no more jobs */
+    bool replaced; /* the one before it was ended from outside */
     int memory_fd;
     void *memory; /* shared with this worker */
     uint64_t queue[WORKER_QUEUE_MAX];
     int n_queued;
+    int n_returned;     /* jobs of the queue, its first ones, that are handed back to the caller */
     int64_t started_ns; /* when the first of the queue became the first */
 };
 
@@ -180,7 +182,8 @@ void *ts_workers_memory(const struct worker_pool *pool, int i)
 
 int ts_workers_load(const struct worker_pool *pool, int i)
 {
-    return pool->workers[i].old ? WORKER_QUEUE_MAX : pool->workers[i].n_queued;
+    const struct worker *worker = &pool->workers[i];
+    return worker->old || worker->n_returned > 0 ? WORKER_QUEUE_MAX : worker->n_queued;
 }
 
 bool ts_workers_submit(struct worker_pool *pool, int i, uint64_t number, const void *job, int fd)
@@ -211,13 +214,20 @@ static enum worker_outcome lose(struct worker_pool *pool)
     return WORKER_LOST;
 }
 
-/* Reaps worker i, which has ended, and reports how. */
-static enum worker_outcome bury(struct worker_pool *pool, int i, uint64_t *number, char what[WORKER_TEXT_MAX])
+/* Takes the first job out of the queue. */
+static void take_first(struct worker_pool *pool, struct worker *worker)
 {
-    struct worker *worker = &pool->workers[i];
-    *number = worker->n_queued > 0 ? worker->queue[0] : UINT64_MAX;
-    ts_sandbox_end(&worker->child, what, WORKER_TEXT_MAX);
-    return lose(pool);
+    memmove(worker->queue, worker->queue + 1, (size_t)--worker->n_queued * sizeof *worker->queue);
+    worker->started_ns = ts_monotonic_ns();
+    pool->unanswered--;
+}
+
+static enum worker_outcome return_job(struct worker_pool *pool, struct worker *worker, uint64_t *number)
+{
+    *number = worker->queue[0];
+    take_first(pool, worker);
+    worker->n_returned--;
+    return WORKER_RETURNED;
 }
 
 static enum worker_outcome fail(struct worker_pool *pool, uint64_t *number, char what[WORKER_TEXT_MAX],
@@ -228,6 +238,26 @@ static enum worker_outcome fail(struct worker_pool *pool, uint64_t *number, char
     snprintf(text, sizeof text, "%.*s", WORKER_TEXT_MAX - 64, reason);
     snprintf(what, WORKER_TEXT_MAX, "%s: %s", happened, text);
     return lose(pool);
+}
+
+/* Reaps worker i, which has ended, and reports how; or another one takes its place. */
+static enum worker_outcome bury(struct worker_pool *pool, int i, uint64_t *number, char what[WORKER_TEXT_MAX])
+{
+    struct worker *worker = &pool->workers[i];
+    *number = worker->n_queued > 0 ? worker->queue[0] : UINT64_MAX;
+    const int signal_number = ts_sandbox_end(&worker->child, what, WORKER_TEXT_MAX);
+    if (!ts_sandbox_from_outside(signal_number))
+        return lose(pool);
+    if (worker->replaced) {
+        lose(pool);
+        return WORKER_KILLED;
+    }
+    const int error = launch(pool, worker);
+    if (error)
+        return fail(pool, number, what, "could not be replaced", strerror(error));
+    worker->replaced = true;
+    worker->n_returned = worker->n_queued;
+    return worker->n_queued > 0 ? return_job(pool, worker, number) : WORKER_IDLE;
 }
 
 enum look { LOOK_NOTHING, LOOK_MESSAGE, LOOK_ENDED, LOOK_FAILED /* errno */ };
@@ -272,9 +302,7 @@ static enum worker_outcome take(struct worker_pool *pool, int i, const struct wo
         return fail(pool, number, what, "is of no use", "it answered what it was not asked");
     *number = message->number;
     memcpy(reply, message->payload, pool->kind->reply_bytes);
-    memmove(worker->queue, worker->queue + 1, (size_t)--worker->n_queued * sizeof *worker->queue);
-    worker->started_ns = ts_monotonic_ns();
-    pool->unanswered--;
+    take_first(pool, worker);
     const int error = replace_old(pool, worker);
     return error ? fail(pool, number, what, "could not be replaced", strerror(error)) : WORKER_REPLIED;
 }
@@ -286,6 +314,8 @@ static enum worker_outcome attend(struct worker_pool *pool, int i, uint64_t *num
     struct worker *worker = &pool->workers[i];
     struct worker_message message;
     char error[SANDBOX_TEXT_MAX] = "";
+    if (worker->n_returned > 0)
+        return return_job(pool, worker, number);
     if (!worker->ready) {
         const enum sandbox_readiness readiness = ts_sandbox_ready(&worker->child, false, error, sizeof error);
         if (readiness == SANDBOX_FAILED)
@@ -329,6 +359,11 @@ enum worker_outcome ts_workers_wait(struct worker_pool *pool, uint64_t *number, 
         poll(fds, (nfds_t)pool->n_workers, TICK_MS);
     }
     return pool->error ? fail(pool, number, what, "could not be given a job", strerror(pool->error)) : WORKER_IDLE;
+}
+
+enum ts_status ts_worker_status(int32_t stated)
+{
+    return stated == TS_OK || stated == TS_RUN_FAILED ? (enum ts_status)stated : TS_BAD_INPUT;
 }
 
 int ts_workers_pid(const struct worker_pool *pool, int i)

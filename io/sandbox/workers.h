@@ -5,8 +5,10 @@
  * shares with one worker alone, so that a worker that was taken over by its input reaches the results of no other.
  *
  * Each worker has its own queue, and the caller's process keeps what is in it and since when: nothing that a worker
- * sends or fails to send can lose a job. A worker that dies, takes too long or answers what it was not asked ends the
- * pool: the others are killed, all are reaped, and the caller learns which job it was.
+ * sends or fails to send can lose a job. A worker that dies of its job, takes too long or answers what it was not asked
+ * ends the pool: the others are killed, all are reaped, and the caller learns which job it was. A worker that a signal
+ * from outside ends, such as that of the kernel when memory is out, says nothing of its job: another one takes its
+ * place, once, and the caller gets the jobs back.
  */
 #ifndef IO_SANDBOX_WORKERS_H
 #define IO_SANDBOX_WORKERS_H
@@ -60,14 +62,20 @@ int ts_workers_load(const struct worker_pool *pool, int i);
 bool ts_workers_submit(struct worker_pool *pool, int i, uint64_t number, const void *job, int fd);
 
 enum worker_outcome {
-    WORKER_REPLIED, /* *number and reply hold an answer; answers of different workers come in any order */
-    WORKER_LOST, /* *number is the job in progress, or UINT64_MAX where none was; what: "was killed by signal 11 (...)"
+    WORKER_REPLIED,  /* *number and reply hold an answer; answers of different workers come in any order */
+    WORKER_RETURNED, /* *number is a job that nobody does now, through no fault of its own: submit it again */
+    WORKER_LOST, /* *number is the job that is to blame, or UINT64_MAX if none is; what: "was killed by signal 11 (...)"
                   */
-    WORKER_IDLE  /* no job is unanswered */
+    WORKER_KILLED, /* a worker was ended from outside, and so was the one in its place; what says how, *number as above
+                    */
+    WORKER_IDLE    /* no job is unanswered */
 };
-/* Waits for one answer, at most as long as the time limit of a job. After WORKER_LOST no process is left. */
+/* Waits for one answer, at most as long as the time limit of a job. No process is left after WORKER_LOST and
+ * WORKER_KILLED. */
 enum worker_outcome ts_workers_wait(struct worker_pool *pool, uint64_t *number, void *reply,
                                     char what[WORKER_TEXT_MAX]);
+/* Returns the status that a reply states: its sender is not trusted. */
+enum ts_status ts_worker_status(int32_t stated);
 /* Returns the process id of worker i, for tests and messages; 0 after it was reaped. */
 int ts_workers_pid(const struct worker_pool *pool, int i);
 /* Kills and reaps every worker, and frees their memory. NULL does nothing. */

@@ -32,6 +32,11 @@ enum ts_status ts_tiff_refuse(const struct tiff_pages *pages, int64_t file, int3
 
 enum ts_status ts_tiff_report(const struct tiff_pages *pages, const struct tiff_reply *reply, struct ts_diag *diag)
 {
+    if (ts_worker_status(reply->status) == TS_RUN_FAILED) {
+        ts_diag_error(diag, TS_RUN_FAILED, TIFF_SITE(pages, reply->code), "%s: %s", pages->files[pages->open].path,
+                      reply->text);
+        return ts_diag_hint(diag, CHILD_KILLED_HINT);
+    }
     ts_tiff_refuse(pages, pages->open, reply->number, reply->code, diag, "%s", reply->text);
     return strcmp(reply->code, "tiff-unreadable") == 0 ? ts_diag_hint(diag, TIFF_UNREADABLE_HINT) : TS_BAD_INPUT;
 }
@@ -104,13 +109,26 @@ static enum ts_status start_worker(struct tiff_pages *pages, struct ts_diag *dia
     return ts_workers_create(&setup, &pages->worker, diag);
 }
 
-static enum ts_status report_loss(struct tiff_pages *pages, const struct tiff_job *job, const char *what,
+/* `blamed`: it died of the job, so the file is to blame. */
+static enum ts_status report_loss(struct tiff_pages *pages, const struct tiff_job *job, bool blamed, const char *what,
                                   struct ts_diag *diag)
 {
     ts_tiff_end_worker(pages);
+    if (!blamed)
+        return ts_diag_error(diag, TS_RUN_FAILED, TIFF_SITE(pages, "decoder-died"), "%s: the process that reads it %s",
+                             pages->files[pages->open].path, what);
     ts_tiff_refuse(pages, pages->open, job->decode ? job->page.number : 0, "decoder-died", diag,
                    "the process that read it %s", what);
     return ts_diag_hint(diag, TIFF_UNREADABLE_HINT);
+}
+
+static enum ts_status report_kill(struct tiff_pages *pages, const char *what, struct ts_diag *diag)
+{
+    ts_tiff_end_worker(pages);
+    ts_diag_error(diag, TS_RUN_FAILED, TIFF_SITE(pages, "decoder-killed"),
+                  "%s: the process that reads it %s, and so was the one in its place", pages->files[pages->open].path,
+                  what);
+    return ts_diag_hint(diag, CHILD_KILLED_HINT);
 }
 
 enum ts_status ts_tiff_ask(struct tiff_pages *pages, struct tiff_job *job, struct tiff_reply *reply,
@@ -123,10 +141,17 @@ enum ts_status ts_tiff_ask(struct tiff_pages *pages, struct tiff_job *job, struc
         return status;
     job->file = (int32_t)pages->open;
     *reply = (struct tiff_reply){0};
-    ts_workers_submit(pages->worker, 0, 0, job, pages->fd);
-    switch (ts_workers_wait(pages->worker, &number, reply, what)) {
+    enum worker_outcome outcome = WORKER_RETURNED;
+    while (outcome == WORKER_RETURNED) {
+        ts_workers_submit(pages->worker, 0, 0, job, pages->fd);
+        outcome = ts_workers_wait(pages->worker, &number, reply, what);
+    }
+    switch (outcome) {
     case WORKER_LOST:
-        return report_loss(pages, job, what, diag);
+        return report_loss(pages, job, number != UINT64_MAX, what, diag);
+    case WORKER_KILLED:
+        return report_kill(pages, what, diag);
+    case WORKER_RETURNED:
     case WORKER_IDLE:
         return ts_diag_error(diag, TS_RUN_FAILED, TIFF_SITE(pages, "decoder-confused"),
                              "no process reads the file that is waited for");

@@ -45,7 +45,7 @@ struct tiff_job {
 struct tiff_reply {
     int32_t n_pages; /* that were listed and are good */
     uint64_t next;   /* directory of the page after them; 0: none */
-    uint8_t failed;  /* not 0: a page is refused */
+    int32_t status;  /* enum ts_status; not TS_OK: a page is refused, or memory is out (TS_RUN_FAILED) */
     int32_t number;  /* that page; 0: the file */
     char code[TIFF_CODE_BYTES];
     char text[2 * TIFF_TEXT_BYTES]; /* says why in a phrase */

@@ -137,6 +137,8 @@ static void check_file(const struct worker_setup *setup, const struct hostile *h
         *failed += answer.failed != 0;
         cr_assert(!answer.failed || answer.text[0] != '\0');
         break;
+    case WORKER_RETURNED:
+    case WORKER_KILLED:
     case WORKER_LOST:
         fprintf(stderr, "dicom_hostile: %s: the worker %s\n", strrchr(hostile->path[file], '/'), what);
         ts_workers_destroy(*pool);

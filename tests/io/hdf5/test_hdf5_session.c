@@ -5,6 +5,7 @@
  */
 #define H5_USE_110_API
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <hdf5.h>
 #include <signal.h>
@@ -235,6 +236,56 @@ Test(hdf5_session, a_channel_that_fails_is_not_the_files_fault)
     cr_assert_eq(ts_diag_count(ts_scan_file.diag), 1);
     ts_test_expect(ts_scan_file.diag, "hdf5-channel",
                    "a.h5: the channel to the process that reads it failed: Socket op");
+    ts_hdf5_session_end(session);
+}
+
+/* Counts its calls: a child in the place of another knows what that one knew. */
+TASK(count)
+{
+    static int64_t n;
+    (void)child, (void)request, (void)diag;
+    n++;
+    fwrite(&n, sizeof n, 1, out);
+    return TS_OK;
+}
+
+/* Kills the newest child of this process, which is the child of the session. */
+static void kill_child(void)
+{
+    DIR *processes = opendir("/proc");
+    long newest = 0;
+    cr_assert_not_null(processes);
+    for (const struct dirent *entry; (entry = readdir(processes)) != NULL;) {
+        char path[300];
+        long pid = 0, parent = 0;
+        snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
+        FILE *file = fopen(path, "r");
+        if (file && fscanf(file, "%ld (%*[^)]) %*c %ld", &pid, &parent) == 2 && parent == getpid())
+            newest = pid > newest ? pid : newest;
+        if (file)
+            fclose(file);
+    }
+    closedir(processes);
+    cr_assert(newest > 0 && kill((pid_t)newest, SIGKILL) == 0);
+}
+
+Test(hdf5_session, a_child_that_is_killed_has_another_in_its_place_once)
+{
+    struct hdf5_session *session = start();
+    int64_t n = 0;
+    enum ts_status status = TS_OK;
+    for (int i = 1; i <= 3; i++) {
+        cr_assert_eq(ts_hdf5_session_ask(session, count, NULL, 0, &n, sizeof n, ts_scan_file.diag), TS_OK);
+        cr_assert_eq(n, i);
+    }
+    for (int i = 0; i < 2; i++) {
+        kill_child();
+        status = ts_hdf5_session_ask(session, count, NULL, 0, &n, sizeof n, ts_scan_file.diag);
+        cr_assert_eq(status, i ? TS_RUN_FAILED : TS_OK);
+        cr_assert_eq(n, 4);
+    }
+    ts_test_expect(ts_scan_file.diag, "decoder-killed",
+                   "a.h5: the process that reads it was killed by signal 9 (Killed), and so was the one in its place");
     ts_hdf5_session_end(session);
 }
 

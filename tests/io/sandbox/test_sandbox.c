@@ -381,3 +381,45 @@ Test(sandbox, addresses_are_limited)
     ts_diag_destroy(diag);
 #endif
 }
+
+static void hoard_and_explain(int channel, const void *setup, size_t bytes, const int *fds, int n_fds)
+{
+    unsigned char lacks = 2;
+    (void)setup;
+    (void)bytes;
+    (void)fds;
+    (void)n_fds;
+    if (mmap(NULL, (size_t)128 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+        lacks = ts_sandbox_lacks_memory();
+    (void)ts_channel_write(channel, &lacks, 1);
+}
+
+/* A file that claims too much meets the sandbox's own limit; a process that was started with little meets that one,
+ * through no fault of the file. */
+Test(sandbox, a_limit_from_outside_is_told_from_its_own)
+{
+#ifdef TS_SANITIZED
+    ts_test_skip("sanitizers need an unlimited address space");
+#else
+    static const struct sandbox_kind hoarding = {.name = "hoard", .serve = hoard_and_explain};
+    const struct sandbox_limits wide = {.address_bytes = (size_t)1 << 40, .cpu_seconds = limits.cpu_seconds};
+    struct ts_diag *diag = ts_diag_create();
+    unsigned long pages = 0;
+    for (int outside = 0; outside < 2; outside++) {
+        struct sandbox_child child;
+        unsigned char lacks = 3;
+        if (outside) {
+            FILE *file = fopen("/proc/self/statm", "r");
+            cr_assert(file && fscanf(file, "%lu", &pages) == 1 && fclose(file) == 0);
+            const rlim_t bytes = pages * (rlim_t)sysconf(_SC_PAGESIZE) + ((rlim_t)64 << 20);
+            ts_sandbox_finish(); /* the next server is started with the limit */
+            cr_assert_eq(setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes}), 0);
+        }
+        cr_assert_eq(ts_sandbox_start(&hoarding, outside ? &wide : &limits, NULL, 0, NULL, 0, &child, diag), TS_OK);
+        cr_assert(ts_channel_read(child.channel, &lacks, 1));
+        cr_assert_eq(lacks, outside);
+        ts_sandbox_end(&child, NULL, 0);
+    }
+    ts_diag_destroy(diag);
+#endif
+}

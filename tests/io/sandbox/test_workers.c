@@ -253,6 +253,42 @@ Test(workers, crash_text)
     ts_workers_destroy(pool);
 }
 
+/* Every worker is killed while jobs are queued. They come back, and another worker does them; the second time the pool
+ * ends, and no job is to blame. */
+Test(workers, killed_from_outside_are_replaced_once)
+{
+    enum { N = 3, N_JOBS = 12 };
+    struct worker_setup setup = setup_of(N);
+    struct worker_pool *pool = create(&setup);
+    struct answer answer;
+    char what[WORKER_TEXT_MAX] = "";
+    uint64_t job;
+    int answered = 0, returned = 0;
+    enum worker_outcome outcome;
+    for (uint64_t i = 0; i < N_JOBS; i++)
+        cr_assert(submit(pool, i));
+    for (int i = 0; i < N; i++)
+        cr_assert_eq(kill(ts_workers_pid(pool, i), SIGKILL), 0);
+    while ((outcome = ts_workers_wait(pool, &job, &answer, what)) != WORKER_IDLE) {
+        cr_assert(outcome == WORKER_REPLIED || outcome == WORKER_RETURNED, "the worker %s", what);
+        cr_assert(outcome != WORKER_REPLIED || answer.square == job * job);
+        cr_assert(outcome != WORKER_RETURNED || submit(pool, job));
+        answered += outcome == WORKER_REPLIED;
+        returned += outcome == WORKER_RETURNED;
+    }
+    cr_assert_eq(answered, N_JOBS);
+    cr_assert(returned > 0);
+    cr_assert(submit(pool, 1));
+    for (int i = 0; i < N; i++)
+        cr_assert_eq(kill(ts_workers_pid(pool, i), SIGKILL), 0);
+    while ((outcome = ts_workers_wait(pool, &job, &answer, what)) == WORKER_REPLIED)
+        ;
+    cr_assert_eq(outcome, WORKER_KILLED);
+    cr_assert_str_eq(what, "was killed by signal 9 (Killed)");
+    ts_workers_destroy(pool);
+    ts_test_no_children();
+}
+
 Test(workers, spinning_and_sleeping_end, .timeout = 900)
 {
     char what[WORKER_TEXT_MAX];
