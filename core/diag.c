@@ -279,7 +279,7 @@ void ts_text_escape(char *out, size_t size, const char *text)
     size_t used = 0;
     for (size_t left = strlen(text), bytes; left > 0 && size > 0; text += bytes, left -= bytes) {
         bytes = ts_utf8_bytes(text, left);
-        const bool plain = bytes > 0 && !ts_utf8_is_control(text, bytes);
+        const bool plain = bytes > 0 && !ts_utf8_is_hidden(text, bytes);
         bytes = plain ? bytes : 1;
         const size_t need = plain ? bytes : 4;
         if (used + need + 1 > size)
@@ -322,7 +322,7 @@ static const char *source_line(const struct source_text *source, int32_t line, s
 static size_t place_bytes(const char *at, size_t left, bool *text)
 {
     const size_t bytes = ts_utf8_bytes(at, left);
-    *text = bytes > 0 && !ts_utf8_is_control(at, bytes);
+    *text = bytes > 0 && !ts_utf8_is_hidden(at, bytes);
     return *text ? bytes : 1;
 }
 

@@ -55,6 +55,15 @@ void ts_json_close(struct json *json, char bracket)
         fputc('\n', json->stream);
 }
 
+/* Writes a character as one unit of UTF-16, or as two where it is past U+FFFF. */
+static void write_escaped(FILE *stream, uint32_t number)
+{
+    if (number > 0xFFFF)
+        fprintf(stream, "\\u%04x\\u%04x", 0xD800 + ((number - 0x10000) >> 10), 0xDC00 + (number & 0x3FF));
+    else
+        fprintf(stream, "\\u%04x", number);
+}
+
 static void write_text(FILE *stream, const char *text)
 {
     fputc('"', stream);
@@ -66,10 +75,8 @@ static void write_text(FILE *stream, const char *text)
             fprintf(stream, "\\%c", *at);
         else if (*at == '\n')
             fputs("\\n", stream);
-        else if (*at < 0x20 || *at == 0x7F)
-            fprintf(stream, "\\u%04x", *at);
-        else if (ts_utf8_is_control((const char *)at, length)) /* C1: U+0080 to U+009F */
-            fprintf(stream, "\\u%04x", at[1]);
+        else if (ts_utf8_is_hidden((const char *)at, length))
+            write_escaped(stream, ts_utf8_number((const char *)at, length));
         else
             fwrite(at, 1, length, stream);
         at += length > 0 ? length : 1;

@@ -13,7 +13,7 @@ void ts_svg_text(FILE *stream, const char *text)
 {
     for (size_t left = strlen(text), bytes; left > 0; text += bytes, left -= bytes) {
         bytes = ts_utf8_bytes(text, left);
-        const bool plain = bytes > 0 && (*text == '\n' || !ts_utf8_is_control(text, bytes));
+        const bool plain = bytes > 0 && (*text == '\n' || !ts_utf8_is_hidden(text, bytes));
         bytes = plain ? bytes : 1;
         if (!plain)
             fprintf(stream, "\\x%02X", (unsigned char)*text);

@@ -34,3 +34,26 @@ bool ts_utf8_is_control(const char *at, size_t bytes)
     return (bytes == 1 && (first < 0x20 || first == 0x7F)) ||
            (bytes == 2 && first == 0xC2 && (unsigned char)at[1] < 0xA0);
 }
+
+uint32_t ts_utf8_number(const char *at, size_t bytes)
+{
+    static const unsigned char first_bits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
+    uint32_t number = (unsigned char)at[0] & first_bits[bytes];
+    for (size_t i = 1; i < bytes; i++)
+        number = number << 6 | ((unsigned char)at[i] & 0x3F);
+    return number;
+}
+
+bool ts_utf8_is_hidden(const char *at, size_t bytes)
+{
+    static const struct {
+        uint32_t first, last;
+    } hidden[] = {{0x00, 0x1F},     {0x7F, 0x9F},     {0xAD, 0xAD},      {0x061C, 0x061C},
+                  {0x180E, 0x180E}, {0x200B, 0x200F}, {0x2028, 0x202E},  {0x2060, 0x206F},
+                  {0xFEFF, 0xFEFF}, {0xFFF9, 0xFFFB}, {0xE0000, 0xE007F}};
+    const uint32_t number = ts_utf8_number(at, bytes);
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+        if (number >= hidden[i].first && number <= hidden[i].last)
+            return true;
+    return false;
+}

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Returns the length in bytes of the character at `at`, where `left` bytes (at least 1) remain, or 0 where it is not
  * UTF-8. */
@@ -15,5 +16,11 @@ size_t ts_utf8_bytes(const char *at, size_t left);
 /* Returns true where a character of that many bytes is a control character (C0, delete, C1), which a terminal might
  * obey. */
 bool ts_utf8_is_control(const char *at, size_t bytes);
+/* Returns the number of a character of that many bytes (1 to 4), such as 0x20AC. */
+uint32_t ts_utf8_number(const char *at, size_t bytes);
+/* Returns true where a character of that many bytes is not to be shown as it is: a control character, or one without a
+ * form of its own that moves or hides what is around it (marks and overrides of the direction of writing, separators of
+ * lines and paragraphs, spaces of no width, tags). */
+bool ts_utf8_is_hidden(const char *at, size_t bytes);
 
 #endif

@@ -25,23 +25,27 @@ static enum ts_status fail(struct ts_diag *diag, const char *code, const char *w
                          ts_errno_text(error), error);
 }
 
-/* Returns true for a name that ts_staged_create_part gives. */
-static bool is_part(const char *name, const char *suffix)
+/* Returns true for a name that ts_staged_create_part gives, or that the content has. */
+static bool is_part(const char *name, const struct staged_content *content)
 {
+    for (const char *const *known = content->names; known && *known; known++)
+        if (!strcmp(name, *known))
+            return true;
     const size_t start = sizeof STAGED_NAME - 1;
     const size_t digits = strncmp(name, STAGED_NAME, start) == 0 ? strspn(name + start, "0123456789") : 0;
-    return digits > 0 && strcmp(name + start + digits, suffix) == 0;
+    return content->suffix && digits > 0 && strcmp(name + start + digits, content->suffix) == 0;
 }
 
 /* Checks what a folder of this name holds that is there already. */
-static enum ts_status check_contents(const char *path, const char *suffix, bool force, struct ts_diag *diag)
+static enum ts_status check_contents(const char *path, const struct staged_content *content, bool force,
+                                     struct ts_diag *diag)
 {
     struct stat found;
     if (lstat(path, &found) != 0)
         return errno == ENOENT ? TS_OK : fail(diag, "output-path", "use the output path", path, errno);
     if (!S_ISDIR(found.st_mode)) {
         ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-not-a-folder"},
-                      "the output '%s' is to be a folder of one file a slice, and is something else", path);
+                      "the output '%s' is to be a folder, and is something else", path);
         return ts_diag_hint(diag, "choose another name");
     }
     DIR *directory = opendir(path);
@@ -51,7 +55,7 @@ static enum ts_status check_contents(const char *path, const char *suffix, bool 
     for (const struct dirent *entry = readdir(directory); entry && own; entry = readdir(directory))
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
             empty = false;
-            own = is_part(entry->d_name, suffix);
+            own = is_part(entry->d_name, content);
         }
     closedir(directory);
     if (empty || (own && force))
@@ -71,7 +75,7 @@ static char *without_slashes(const char *path)
     return strndup(path, length);
 }
 
-enum ts_status ts_staged_check_folder(const char *path, const char *suffix, bool force, int64_t bytes,
+enum ts_status ts_staged_check_folder(const char *path, const struct staged_content *content, bool force, int64_t bytes,
                                       struct ts_diag *diag)
 {
     char *name = without_slashes(path), *folder = name ? ts_file_folder(name) : NULL;
@@ -83,7 +87,7 @@ enum ts_status ts_staged_check_folder(const char *path, const char *suffix, bool
     if (status == TS_OK)
         status = ts_file_check_folder(name, folder, diag);
     if (status == TS_OK)
-        status = check_contents(name, suffix, force, diag);
+        status = check_contents(name, content, force, diag);
     if (status == TS_OK)
         ts_file_check_space(folder, bytes, diag);
     free(folder);
@@ -97,11 +101,11 @@ enum ts_status ts_staged_file(struct staged *staged, const char *path, bool forc
     return ts_file_create(&staged->file, path, force, diag);
 }
 
-enum ts_status ts_staged_folder(struct staged *staged, const char *path, const char *suffix, bool force,
-                                struct ts_diag *diag)
+enum ts_status ts_staged_folder(struct staged *staged, const char *path, const struct staged_content *content,
+                                bool force, struct ts_diag *diag)
 {
     *staged = (struct staged){.is_folder = true, .force = force, .file.fd = -1};
-    enum ts_status status = ts_staged_check_folder(path, suffix, force, 0, diag);
+    enum ts_status status = ts_staged_check_folder(path, content, force, 0, diag);
     if (status != TS_OK)
         return status;
     char *temporary = NULL;

@@ -22,15 +22,21 @@ struct staged {
     bool has_old; /* `temporary` names what was replaced */
 };
 
+/* The files that a folder of this kind holds: the slices that end in `suffix`, or files of these names. */
+struct staged_content {
+    const char *suffix;       /* NULL: no slices */
+    const char *const *names; /* ends with NULL; NULL: no names */
+};
+
 /* Checks before a run whether the folder can be made: its parent takes files, and it is not there, or is empty, or with
- * `force` holds nothing but files of a folder like this one, which end in `suffix`. TS_RUN_FAILED otherwise. Too little
- * space for `bytes` (0: not known) is a warning. */
-enum ts_status ts_staged_check_folder(const char *path, const char *suffix, bool force, int64_t bytes,
+ * `force` holds nothing but files of a folder like this one. TS_RUN_FAILED otherwise. Too little space for `bytes` (0:
+ * not known) is a warning. */
+enum ts_status ts_staged_check_folder(const char *path, const struct staged_content *content, bool force, int64_t bytes,
                                       struct ts_diag *diag);
 /* Create the file or the folder under its temporary name. In every case ts_staged_clear ends it. */
 enum ts_status ts_staged_file(struct staged *staged, const char *path, bool force, struct ts_diag *diag);
-enum ts_status ts_staged_folder(struct staged *staged, const char *path, const char *suffix, bool force,
-                                struct ts_diag *diag);
+enum ts_status ts_staged_folder(struct staged *staged, const char *path, const struct staged_content *content,
+                                bool force, struct ts_diag *diag);
 /* Creates file `number` (from 1) of at most `n` in a staged folder. Returns a descriptor to write to, or -1 with
  * errno. Several threads may call it. */
 int ts_staged_create_part(const struct staged *staged, int64_t number, int64_t n, const char *suffix);

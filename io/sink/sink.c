@@ -136,7 +136,8 @@ enum ts_status ts_sink_check(const struct sink_format *format, const struct sink
         return status;
     return ts_sink_is_file(format, request->path)
                ? ts_file_check(request->path, request->force, bytes, diag)
-               : ts_staged_check_folder(request->path, format->part, request->force, bytes, diag);
+               : ts_staged_check_folder(request->path, &(struct staged_content){format->part, NULL}, request->force,
+                                        bytes, diag);
 }
 
 bool ts_sink_folder_holds(const struct sink_format *format, const struct sink_request *request)
@@ -182,7 +183,8 @@ enum ts_status ts_sink_open(const struct sink_format *format, const struct sink_
     if (status == TS_OK)
         status = ts_sink_is_file(format, request->path)
                      ? ts_staged_file(&sink->staged[0], request->path, request->force, diag)
-                     : ts_staged_folder(&sink->staged[0], request->path, format->part, request->force, diag);
+                     : ts_staged_folder(&sink->staged[0], request->path, &(struct staged_content){format->part, NULL},
+                                        request->force, diag);
     if (status == TS_OK)
         status = format->open(sink, diag);
     if (status == TS_OK)

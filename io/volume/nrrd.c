@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The header is text: a line `field: value` each, up to an empty line. Fields that change what the values mean are
- * understood or refused; others, and pairs `key:=value`, are passed over. The space must be that of a patient, or the
- * volume has spacings alone. Source: G. Kindlmann, Definition of NRRD File Format, teem.sourceforge.net/nrrd.
+ * The header is text: a line `field: value` each, up to an empty line. Each field of the format is known: those that
+ * change what the values mean are understood or refused, others and pairs `key:=value` are passed over. A field that
+ * the format does not have, or that comes twice, is refused. The space must be that of a patient, or the volume has
+ * spacings only. Source: G. Kindlmann, Definition of NRRD File Format, teem.sourceforge.net/nrrd.
  */
 #include "io/volume/nrrd.h"
 
@@ -50,6 +51,8 @@ static const struct {
 } spaces[] = {{"left-posterior-superior", "LPS", {1, 1, 1}},
               {"right-anterior-superior", "RAS", {-1, -1, 1}},
               {"left-anterior-superior", "LAS", {1, -1, 1}}};
+/* Spaces of three dimensions that say nothing of a patient. */
+static const char *const other_spaces[] = {"scanner-xyz", "3D-right-handed", "3D-left-handed"};
 
 /* This holds what was found in the header. */
 struct nrrd {
@@ -58,11 +61,12 @@ struct nrrd {
     char *text;    /* the header, whose lines become texts of their own */
     size_t length; /* to its end, with the empty line */
     int rank;
-    bool has_type, has_sizes, has_encoding, has_endian, has_directions, has_origin, patient;
+    uint32_t seen; /* bits of `fields` */
+    bool has_type, has_sizes, has_encoding, has_endian, has_directions, has_origin, has_spacings, has_ends, patient;
     double signs[3];
     double directions[3][3], origin[3]; /* directions[d]: of axis d */
     int64_t skip;
-    const char *data_file;
+    const char *data_file, *old_min, *old_max;
 };
 
 static enum ts_status refuse(const struct nrrd *nrrd, const char *code, const char *what, const char *value)
@@ -85,19 +89,21 @@ static bool next_number(const char **at, double *value)
     memcpy(text, start, n);
     text[n] = '\0';
     *at = start + n;
-    if (!strcasecmp(text, "nan")) {
-        *value = 0;
-        return true;
-    }
     return ts_number_real(text, value) == NULL && isfinite(*value);
 }
 
-/* Reads n numbers, separated by blanks. */
-static bool read_numbers(const char *text, int n, double *values)
+/* Reads n numbers, separated by blanks. With `unknown`, the word nan is one of them, and gives 0. */
+static bool read_numbers(const char *text, int n, bool unknown, double *values)
 {
-    for (int i = 0; i < n; i++)
-        if (!next_number(&text, &values[i]))
+    for (int i = 0; i < n; i++) {
+        text += strspn(text, " \t");
+        if (unknown && !strncasecmp(text, "nan", 3) && strchr(" \t", text[3])) {
+            values[i] = 0;
+            text += 3;
+        } else if (!next_number(&text, &values[i])) {
             return false;
+        }
+    }
     return text[strspn(text, " \t")] == '\0';
 }
 
@@ -149,10 +155,13 @@ static enum ts_status take_dimension(struct nrrd *nrrd, const char *value)
 static enum ts_status take_sizes(struct nrrd *nrrd, const char *value)
 {
     double sizes[AXES] = {1, 1, 1};
-    if (nrrd->rank == 0 || !read_numbers(value, nrrd->rank, sizes))
-        return refuse(nrrd, "nrrd-header", "has sizes that do not fit its dimension", value);
-    for (int d = 0; d < AXES; d++)
+    bool right = nrrd->rank > 0 && read_numbers(value, nrrd->rank, false, sizes);
+    for (int d = 0; d < AXES && right; d++) {
+        right = rint(sizes[d]) == sizes[d];
         nrrd->layout->n[d] = sizes[d] >= 1 && sizes[d] <= INT32_MAX ? (int64_t)sizes[d] : 0;
+    }
+    if (!right)
+        return refuse(nrrd, "nrrd-header", "has sizes that do not fit its dimension", value);
     nrrd->has_sizes = true;
     return TS_OK;
 }
@@ -182,17 +191,44 @@ static enum ts_status take_space(struct nrrd *nrrd, const char *value)
         if (!strcasecmp(value, spaces[i].name) || !strcasecmp(value, spaces[i].letters)) {
             nrrd->patient = true;
             memcpy(nrrd->signs, spaces[i].signs, sizeof nrrd->signs);
+            return TS_OK;
         }
-    return TS_OK;
+    for (size_t i = 0; i < sizeof other_spaces / sizeof *other_spaces; i++)
+        if (!strcasecmp(value, other_spaces[i]))
+            return TS_OK;
+    return refuse(nrrd, "nrrd-header", "lies in a space that is not known", value);
 }
 
 static enum ts_status take_spacings(struct nrrd *nrrd, const char *value)
 {
     double spacings[AXES] = {0};
-    if (nrrd->rank == 0 || !read_numbers(value, nrrd->rank, spacings))
+    if (nrrd->rank == 0 || !read_numbers(value, nrrd->rank, true, spacings))
         return refuse(nrrd, "nrrd-header", "has spacings that do not fit its dimension", value);
     for (int d = 0; d < AXES; d++)
         nrrd->layout->spacing[d] = fabs(spacings[d]);
+    nrrd->has_spacings = true;
+    return TS_OK;
+}
+
+/* The ends of the axes give spacings too, by a rule that depends on the field `centers`. */
+static enum ts_status take_ends(struct nrrd *nrrd, const char *value)
+{
+    double ends[AXES] = {0};
+    if (nrrd->rank == 0 || !read_numbers(value, nrrd->rank, true, ends))
+        return refuse(nrrd, "nrrd-header", "has ends of axes that do not fit its dimension", value);
+    nrrd->has_ends = true;
+    return TS_OK;
+}
+
+static enum ts_status take_old_min(struct nrrd *nrrd, const char *value)
+{
+    nrrd->old_min = value;
+    return TS_OK;
+}
+
+static enum ts_status take_old_max(struct nrrd *nrrd, const char *value)
+{
+    nrrd->old_max = value;
     return TS_OK;
 }
 
@@ -209,11 +245,20 @@ static enum ts_status take_origin(struct nrrd *nrrd, const char *value)
     return nrrd->has_origin ? TS_OK : refuse(nrrd, "nrrd-header", "has an origin that is no vector", value);
 }
 
+/* Each axis has its unit between quotes: "mm", or nothing where none is known. */
 static enum ts_status take_units(struct nrrd *nrrd, const char *value)
 {
-    return !strchr(value, '"') || strstr(value, "\"mm\"") || strstr(value, "\"millimeter\"") || strstr(value, "\"\"")
-               ? TS_OK
-               : refuse(nrrd, "nrrd-header", "has lengths in another unit than mm", value);
+    static const char *const read[] = {"\"mm\"", "\"millimeter\"", "\"millimeters\"", "\"\""};
+    int n = 0;
+    for (const char *at = value + strspn(value, " \t"); *at; at += strspn(at, " \t"), n++) {
+        size_t length = 0;
+        for (size_t i = 0; i < sizeof read / sizeof *read && length == 0; i++)
+            length = strncmp(at, read[i], strlen(read[i])) ? 0 : strlen(read[i]);
+        if (length == 0)
+            return refuse(nrrd, "nrrd-header", "has lengths in another unit than \"mm\"", value);
+        at += length;
+    }
+    return n == nrrd->rank ? TS_OK : refuse(nrrd, "nrrd-header", "has no unit for each axis", value);
 }
 
 static enum ts_status take_kinds(struct nrrd *nrrd, const char *value)
@@ -253,17 +298,52 @@ static enum ts_status take_data_file(struct nrrd *nrrd, const char *value)
 }
 
 static const struct {
-    const char *name;
+    const char *names; /* between bars */
     enum ts_status (*take)(struct nrrd *nrrd, const char *value);
-} fields[] = {{"type", take_type},           {"dimension", take_dimension},
-              {"sizes", take_sizes},         {"encoding", take_encoding},
-              {"endian", take_endian},       {"space", take_space},
-              {"spacings", take_spacings},   {"space directions", take_directions},
-              {"space origin", take_origin}, {"space units", take_units},
-              {"units", take_units},         {"kinds", take_kinds},
-              {"byte skip", take_skip},      {"byteskip", take_skip},
-              {"line skip", take_line_skip}, {"lineskip", take_line_skip},
-              {"data file", take_data_file}, {"datafile", take_data_file}};
+} fields[] = {{"|type|", take_type},
+              {"|dimension|", take_dimension},
+              {"|sizes|", take_sizes},
+              {"|encoding|", take_encoding},
+              {"|endian|", take_endian},
+              {"|space|", take_space},
+              {"|spacings|", take_spacings},
+              {"|space directions|", take_directions},
+              {"|space origin|", take_origin},
+              {"|space units|", take_units},
+              {"|units|", take_units},
+              {"|kinds|", take_kinds},
+              {"|byte skip|byteskip|", take_skip},
+              {"|line skip|lineskip|", take_line_skip},
+              {"|data file|datafile|", take_data_file},
+              {"|axis mins|axismins|", take_ends},
+              {"|axis maxs|axismaxs|", take_ends},
+              {"|old min|oldmin|", take_old_min},
+              {"|old max|oldmax|", take_old_max},
+              /* What follows changes neither values nor places. */
+              {"|content|", NULL},
+              {"|number|", NULL},
+              {"|min|", NULL},
+              {"|max|", NULL},
+              {"|block size|blocksize|", NULL},
+              {"|sample units|sampleunits|", NULL},
+              {"|space dimension|", NULL},
+              {"|measurement frame|", NULL},
+              {"|thicknesses|", NULL},
+              {"|centers|centerings|", NULL},
+              {"|labels|", NULL}};
+_Static_assert(sizeof fields / sizeof *fields <= 32, "struct nrrd has a bit for each field");
+
+/* Returns the index of a field, or -1. */
+static int find_field(const char *name)
+{
+    char between[64];
+    if (strchr(name, '|') || snprintf(between, sizeof between, "|%s|", name) >= (int)sizeof between)
+        return -1;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (strcasestr(fields[i].names, between))
+            return (int)i;
+    return -1;
+}
 
 /* Takes one line, which ends in a zero. */
 static enum ts_status take_line(struct nrrd *nrrd, char *line)
@@ -277,10 +357,13 @@ static enum ts_status take_line(struct nrrd *nrrd, char *line)
     char *value = colon + 1 + strspn(colon + 1, " \t");
     for (size_t n = strlen(value); n > 0 && isspace((unsigned char)value[n - 1]); n--)
         value[n - 1] = '\0';
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        if (!strcasecmp(line, fields[i].name))
-            return fields[i].take(nrrd, value);
-    return TS_OK;
+    const int i = find_field(line);
+    if (i < 0)
+        return refuse(nrrd, "nrrd-header", "has a field that NRRD does not know", line);
+    if (nrrd->seen >> i & 1)
+        return refuse(nrrd, "nrrd-header", "has a field twice", line);
+    nrrd->seen |= 1U << i;
+    return fields[i].take ? fields[i].take(nrrd, value) : TS_OK;
 }
 
 /* ---- the file ------------------------------------------------------------------------------------ */
@@ -297,6 +380,9 @@ static enum ts_status read_header(struct nrrd *nrrd)
         return ts_volume_refuse(layout, "input-unreadable", nrrd->diag, "cannot be read");
     if (n < 8 || memcmp(nrrd->text, "NRRD000", 7) != 0)
         return ts_volume_refuse(layout, "nrrd-header", nrrd->diag, "is no NRRD file");
+    if (nrrd->text[7] < '1' || nrrd->text[7] > '5')
+        return ts_volume_refuse(layout, "nrrd-header", nrrd->diag, "is of version NRRD000%c; 1 to 5 are read",
+                                isalnum((unsigned char)nrrd->text[7]) ? nrrd->text[7] : '?');
     enum ts_status status = TS_OK;
     bool first = true, ended = false;
     while (nrrd->length < n && !ended && status == TS_OK) {
@@ -326,7 +412,30 @@ static enum ts_status check_fields(const struct nrrd *nrrd)
                           : !nrrd->has_encoding                                           ? "encoding"
                           : !nrrd->has_endian && ts_dtype_bytes(nrrd->layout->stored) > 1 ? "endian"
                                                                                           : NULL;
-    return missing ? ts_volume_refuse(nrrd->layout, "nrrd-header", nrrd->diag, "lacks the field '%s'", missing) : TS_OK;
+    if (missing)
+        return ts_volume_refuse(nrrd->layout, "nrrd-header", nrrd->diag, "lacks the field '%s'", missing);
+    if (nrrd->has_spacings && nrrd->has_directions)
+        return ts_volume_refuse(nrrd->layout, "nrrd-header", nrrd->diag,
+                                "has the fields 'spacings' and 'space directions', of which one is allowed");
+    if (nrrd->has_ends && !nrrd->has_spacings && !nrrd->has_directions)
+        return ts_volume_refuse(nrrd->layout, "nrrd-header", nrrd->diag,
+                                "states its spacings only by 'axis mins' and 'axis maxs', which are not read");
+    if (nrrd->skip < 0 && nrrd->layout->gzip)
+        return ts_volume_refuse(nrrd->layout, "nrrd-header", nrrd->diag,
+                                "has a byte skip of -1, which only raw values can have");
+    return TS_OK;
+}
+
+/* Values that were floats once, and are read as the integers that they were rounded to. */
+static void warn_of_range(const struct nrrd *nrrd)
+{
+    char low[64], high[64];
+    const struct diag_site site = {.code = "nrrd-quantized", .span = nrrd->layout->span, .stage = nrrd->layout->site};
+    ts_text_escape(low, sizeof low, nrrd->old_min ? nrrd->old_min : "?");
+    ts_text_escape(high, sizeof high, nrrd->old_max ? nrrd->old_max : "?");
+    ts_diag_warning(nrrd->diag, &site,
+                    "%s says that its values were quantized from the range %s to %s: they are read as they are stored",
+                    nrrd->layout->path, low, high);
 }
 
 static void take_geometry(const struct nrrd *nrrd)
@@ -364,7 +473,7 @@ static enum ts_status find_values(struct nrrd *nrrd, const struct param_set *set
                     : INT64_MAX;
     const uint64_t file = (uint64_t)layout->found.st_size;
     layout->start = start;
-    if (nrrd->skip < 0 && !layout->gzip && bytes <= file) /* the values stand at the file's end */
+    if (nrrd->skip < 0 && bytes <= file && file - bytes >= start) /* the values are at the file's end */
         layout->start = file - bytes;
     else if (nrrd->skip > 0 && layout->gzip)
         layout->skip = (uint64_t)nrrd->skip;
@@ -386,6 +495,8 @@ static enum ts_status open_nrrd(const struct param_set *set, struct source **sou
     if (status == TS_OK)
         status = check_fields(&nrrd);
     if (status == TS_OK) {
+        if (nrrd.old_min || nrrd.old_max)
+            warn_of_range(&nrrd);
         take_geometry(&nrrd);
         status = find_values(&nrrd, set);
     }

@@ -25,8 +25,12 @@ static enum ts_status add(struct studies *studies, const struct batch_study *stu
     return TS_OK;
 }
 
+/* Adds a path of the command line. One that a pattern has added before, or the shell, is not added twice. */
 static enum ts_status add_path(struct studies *studies, const char *path, struct ts_diag *diag)
 {
+    for (size_t i = 0; i < studies->n; i++)
+        if (!studies->items[i].name && studies->items[i].n_sets == 0 && !strcmp(studies->items[i].input, path))
+            return TS_OK;
     const struct batch_study study = {.input = ts_arena_text(studies->arena, path, strlen(path))};
     return study.input ? add(studies, &study, diag) : ts_diag_no_memory(diag, strlen(path));
 }
@@ -150,17 +154,22 @@ static enum ts_status add_list(struct studies *studies, const char *path, bool t
 
 /* ---- operands ---------------------------------------------------------------------------------- */
 
-static enum ts_status add_pattern(struct studies *studies, const char *pattern, struct ts_diag *diag)
+/* Adds what fits a pattern, and a folder that has the pattern's characters in its own name. */
+static enum ts_status add_pattern(struct studies *studies, const char *pattern, bool there, struct ts_diag *diag)
 {
     glob_t found;
     enum ts_status status = TS_OK;
-    if (glob(pattern, 0, NULL, &found) != 0) {
+    const bool fits = glob(pattern, 0, NULL, &found) == 0;
+    if (!fits && !there) {
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "batch-no-study"}, "nothing fits '%s'", pattern);
         return ts_diag_hint(diag, "a folder of studies is given as 'FOLDER/*'");
     }
-    for (size_t i = 0; i < found.gl_pathc && status == TS_OK; i++)
+    if (there)
+        status = add_path(studies, pattern, diag);
+    for (size_t i = 0; fits && i < found.gl_pathc && status == TS_OK; i++)
         status = add_path(studies, found.gl_pathv[i], diag);
-    globfree(&found);
+    if (fits)
+        globfree(&found);
     return status;
 }
 
@@ -169,8 +178,8 @@ enum ts_status ts_studies_add(struct studies *studies, const char *operand, stru
     struct stat found;
     const bool there = stat(operand, &found) == 0;
     const char *suffix = strrchr(ts_base_name(operand), '.');
-    if (!there && strpbrk(operand, "*?["))
-        return add_pattern(studies, operand, diag);
+    if (strpbrk(operand, "*?["))
+        return add_pattern(studies, operand, there, diag);
     if (there && S_ISREG(found.st_mode) && suffix && (!strcmp(suffix, ".txt") || !strcmp(suffix, ".tsv")))
         return add_list(studies, operand, !strcmp(suffix, ".tsv"), diag);
     return add_path(studies, operand, diag);

@@ -47,11 +47,11 @@ struct studies {
 };
 
 /* Adds what an operand names: a folder or a file, which is one study; a pattern of the shell, such as 'studies/x*',
- * sorted by bytes; a file `*.txt` with a path in each line; a file `*.tsv` whose first row names columns, of which
- * `input` is required, `output` names the result, and any other is a parameter, as --set names it. Paths in lists are
- * relative to the list's folder. An empty cell changes nothing, and lines that are empty or begin with # are passed
- * over. Returns TS_BAD_INPUT where nothing fits a pattern or a list cannot be read, TS_BAD_CHAIN where a list is
- * malformed. */
+ * sorted by bytes (a folder with such a name is one of them); a file `*.txt` with a path in each line; a file `*.tsv`
+ * whose first row names columns, of which `input` is required, `output` names the result, and any other is a parameter,
+ * as --set names it. Paths in lists are relative to the list's folder. An empty cell changes nothing, and lines that
+ * are empty or begin with # are passed over. An operand that comes twice is one study. Returns TS_BAD_INPUT where
+ * nothing fits a pattern or a list cannot be read, TS_BAD_CHAIN where a list is malformed. */
 enum ts_status ts_studies_add(struct studies *studies, const char *operand, struct ts_diag *diag);
 /* Names the outputs that no list has named: the study's own name and `.h5`. Where several studies have the same, in
  * whichever letters, each also gets 8 digits of the SHA-256 of its absolute path and its parameters, which do not

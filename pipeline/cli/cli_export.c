@@ -223,7 +223,9 @@ static enum ts_status export_file(const char *path, struct ts_diag *diag)
         status = format ? write_image(source, image, format, diag) : write_scan(source, diag);
     if (status == TS_OK) {
         ts_command_written(arguments.output);
-        printf("wrote %s: the image '%s', %lld slices\n", arguments.output, image, (long long)ts_source_total(source));
+        ts_text_print(stdout, "wrote ", arguments.output);
+        ts_text_print(stdout, ": the image '", image);
+        printf("', %lld slices\n", (long long)ts_source_total(source));
     }
     if (source)
         source->ops->close(source);
@@ -238,14 +240,16 @@ static enum ts_status export_provenance(const char *path, struct ts_diag *diag)
     struct staged crate = {.file.fd = -1};
     enum ts_status status = ts_run_record_read(path, &record, diag);
     if (status == TS_OK)
-        status = ts_crate_write(&record, arguments.provenance, arguments.date, &crate, diag);
+        status = ts_crate_write(&record, arguments.provenance, arguments.date, arguments.force, &crate, diag);
     if (status == TS_OK && arguments.output)
         status = export_file(path, diag);
-    if (status == TS_OK)
-        printf("wrote %s: %d stage%s and %d input%s as an RO-Crate\n", arguments.provenance, record.n_steps,
-               record.n_steps == 1 ? "" : "s", record.n_inputs, record.n_inputs == 1 ? "" : "s");
-    else
+    if (status == TS_OK) {
+        ts_text_print(stdout, "wrote ", arguments.provenance);
+        printf(": %d stage%s and %d input%s as an RO-Crate\n", record.n_steps, record.n_steps == 1 ? "" : "s",
+               record.n_inputs, record.n_inputs == 1 ? "" : "s");
+    } else {
         ts_staged_retract(&crate);
+    }
     ts_staged_clear(&crate);
     ts_run_record_clear(&record);
     return status;

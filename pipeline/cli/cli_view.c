@@ -102,11 +102,13 @@ static enum ts_status write_frames(struct viewer *viewer, const struct cli_chain
                                              : refuse_window(diag);
     if (status == TS_OK)
         status = ts_viewer_frames(viewer, egl ? ts_view_window->draw : NULL, offscreen, &frames);
-    if (status == TS_OK && !arguments->quiet)
-        printf("wrote %lld frame%s of %d x %d to %s, each drawn in %.2f ms (median) by %s%s\n", (long long)frames.n,
-               frames.n == 1 ? "" : "s", viewer->scene.width, viewer->scene.height, arguments->viewer.frames,
-               1e3 * frames.seconds, viewer->renderer.cuda ? viewer->device->name : "the CPU",
-               egl ? " through OpenGL" : "");
+    if (status == TS_OK && !arguments->quiet) {
+        printf("wrote %lld frame%s of %d x %d", (long long)frames.n, frames.n == 1 ? "" : "s", viewer->scene.width,
+               viewer->scene.height);
+        ts_text_print(stdout, " to ", arguments->viewer.frames);
+        printf(", each drawn in %.2f ms (median) by %s%s\n", 1e3 * frames.seconds,
+               viewer->renderer.cuda ? viewer->device->name : "the CPU", egl ? " through OpenGL" : "");
+    }
     if (offscreen)
         ts_view_window->screen->close(offscreen);
     return status;

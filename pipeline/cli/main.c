@@ -6,10 +6,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "core/omp_wait.h"
@@ -116,8 +118,40 @@ static void report_exit(void)
     _exit(TS_RUN_FAILED);
 }
 
+/* Gives the program the stack that it needs where `ulimit -s` has left it less, and its threads, whose stack has that
+ * size as well. Returns false, with a message, where the limit may not be raised. */
+static bool take_stack(int argc, char **argv)
+{
+    const rlim_t needed = 1 << 20, taken = 8 << 20;
+    struct rlimit limit;
+    pthread_attr_t attributes;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= needed)
+        return true;
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = limit.rlim_max < taken ? limit.rlim_max : taken;
+    if (limit.rlim_cur < needed)
+        limit.rlim_cur = limit.rlim_max = taken;
+    if (setrlimit(RLIMIT_STACK, &limit) != 0) {
+        struct ts_diag *diag = ts_command_diag();
+        ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "stack-limit"},
+                      "the stack is limited to %llu KiB, and the program needs %llu KiB",
+                      (unsigned long long)before >> 10, (unsigned long long)needed >> 10);
+        (void)ts_diag_hint(diag, "raise the limit before the program starts: ulimit -s 8192");
+        (void)ts_command_finish_take(diag, TS_RUN_FAILED, ts_command_json_find(argc, argv));
+        return false;
+    }
+    if (pthread_attr_init(&attributes) == 0) {
+        if (pthread_attr_setstacksize(&attributes, taken) == 0)
+            (void)pthread_setattr_default_np(&attributes);
+        pthread_attr_destroy(&attributes);
+    }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
+    if (!take_stack(argc, argv))
+        return TS_RUN_FAILED;
     const struct command *command = argc < 2 ? NULL : find_command(argv[1]);
     if (command && command->apart) { /* before signals are held, which the other program would inherit */
         fill_standard_streams();

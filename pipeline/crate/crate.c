@@ -10,9 +10,9 @@
 
 #include "io/file/staged.h"
 
-static const char *const names[] = {"chain.yaml", "prov.json", "ro-crate-metadata.json"};
+enum { FILES = 3 };
 
-enum { FILES = sizeof names / sizeof *names };
+static const char *const names[FILES + 1] = {"chain.yaml", "prov.json", "ro-crate-metadata.json", NULL};
 
 static void write_text(const struct run_record *record, int file, const char *date, FILE *stream)
 {
@@ -40,10 +40,10 @@ static int write_file(const struct run_record *record, const struct staged *stag
     return written ? 0 : error;
 }
 
-enum ts_status ts_crate_write(const struct run_record *record, const char *folder, const char *date,
+enum ts_status ts_crate_write(const struct run_record *record, const char *folder, const char *date, bool force,
                               struct staged *staged, struct ts_diag *diag)
 {
-    enum ts_status status = ts_staged_folder(staged, folder, "", false, diag);
+    enum ts_status status = ts_staged_folder(staged, folder, &(struct staged_content){NULL, names}, force, diag);
     for (int i = 0; i < FILES && status == TS_OK; i++) {
         const int error = write_file(record, staged, i, date);
         if (error)

@@ -9,11 +9,11 @@
 #include "io/file/staged.h"
 #include "pipeline/crate/run_record.h"
 
-/* Writes chain.yaml, prov.json and ro-crate-metadata.json into the folder, which must be absent or empty and appears
- * whole or not at all. `date` is the crate's datePublished in ISO 8601; NULL leaves it out. Returns TS_RUN_FAILED where
- * the folder cannot be used or written. In every case ts_staged_clear ends `staged`; ts_staged_retract before it takes
- * the crate back. */
-enum ts_status ts_crate_write(const struct run_record *record, const char *folder, const char *date,
+/* Writes chain.yaml, prov.json and ro-crate-metadata.json into the folder, which must be absent or empty, or with
+ * `force` an earlier crate that holds nothing else, and appears whole or not at all. `date` is the crate's
+ * datePublished in ISO 8601; NULL leaves it out. Returns TS_RUN_FAILED where the folder cannot be used or written. In
+ * every case ts_staged_clear ends `staged`; ts_staged_retract before it takes the crate back. */
+enum ts_status ts_crate_write(const struct run_record *record, const char *folder, const char *date, bool force,
                               struct staged *staged, struct ts_diag *diag);
 
 /* Write one of the files. */

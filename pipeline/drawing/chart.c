@@ -11,7 +11,9 @@
 #include "io/file/whole_file.h"
 #include "pipeline/drawing/round_number.h"
 
-enum { LEFT = 70, TOP = 60, WIDTH = 460, HEIGHT = 280, BOTTOM = 50, KEY_LINE = 16, GAP = 20, MOST_TICKS = 8 };
+enum { LEFT = 70, TOP = 60, WIDTH = 460, HEIGHT = 280, BOTTOM = 50, KEY_LINE = 16, GAP = 20, USUAL_TICKS = 4 };
+/* Values outside of these magnitudes have no place on an axis, whose length must be a number as well. */
+static const double least_shown = 1e-300, most_shown = 1e300;
 
 static const char *const colors[CHART_COLORS] = {"#2a5fa5", "#c0503c", "#2a7f3f", "#8a5fa5", "#b08020", "#3a9aa5"};
 
@@ -19,6 +21,7 @@ static const char *const colors[CHART_COLORS] = {"#2a5fa5", "#c0503c", "#2a7f3f"
 struct scale {
     bool logarithmic;
     double low, high, first, last, step; /* step: between the ticks of a linear axis */
+    int digits;                          /* of the labels */
 };
 
 struct place {
@@ -35,7 +38,7 @@ static const char *color_of(const struct chart_line *line)
 
 static bool is_shown(const struct scale *scale, double value)
 {
-    return isfinite(value) && (!scale->logarithmic || value > 0);
+    return fabs(value) <= most_shown && (!scale->logarithmic || value >= least_shown);
 }
 
 static double pixel_of(const struct scale *scale, double value)
@@ -54,19 +57,31 @@ static void include(struct scale *scale, const double *values, int n)
         }
 }
 
-/* Returns the tick after this one. */
-static double next_tick(const struct scale *scale, double tick)
+/* Returns the tick after this one of a logarithmic axis. */
+static double next_power(double tick)
 {
-    if (!scale->logarithmic)
-        return tick + scale->step;
     const bool two = fabs(tick / pow(10, floor(log10(tick) + 1e-9)) - 2) < 1e-6;
     return two ? 2.5 * tick : 2 * tick;
+}
+
+/* Makes a range of one that holds no two values which could be told apart on it. */
+static void widen(struct scale *scale)
+{
+    const double size = fmax(fabs(scale->low), fabs(scale->high));
+    if (scale->high - scale->low > fmax(1e-12 * size, least_shown))
+        return;
+    if (!isfinite(size))
+        scale->low = 1, scale->high = 2;
+    else if (scale->logarithmic)
+        scale->high = 2 * scale->low;
+    else
+        scale->high = scale->low + fmax(1, 1e-6 * size);
 }
 
 static struct scale scale_of(const struct chart_panel *panel, bool across, double first, double last)
 {
     const struct chart_axis *axis = across ? &panel->x : &panel->y;
-    struct scale scale = {.logarithmic = axis->logarithmic, .low = INFINITY, .high = -INFINITY, first, last, 0};
+    struct scale scale = {.logarithmic = axis->logarithmic, .low = INFINITY, .high = -INFINITY, first, last, 0, 6};
     include(&scale, (double[]){axis->low, axis->high}, 2);
     for (int i = 0; i < panel->n_lines; i++) {
         const struct chart_line *line = &panel->lines[i];
@@ -74,49 +89,56 @@ static struct scale scale_of(const struct chart_panel *panel, bool across, doubl
         include(&scale, across ? NULL : line->low, line->n);
         include(&scale, across ? NULL : line->high, line->n);
     }
-    if (!(scale.low < scale.high)) {
-        scale.low = isfinite(scale.low) ? scale.low : 1;
-        scale.high = scale.logarithmic ? 2 * scale.low : scale.low + 1;
-    }
+    widen(&scale);
     if (scale.logarithmic) {
         double tick = scale.low = ts_round_number(scale.low);
-        while (tick < scale.high * (1 - 1e-9))
-            tick = next_tick(&scale, tick);
+        do
+            tick = next_power(tick);
+        while (tick < scale.high * (1 - 1e-9));
         scale.high = tick;
     } else {
-        const int usual_ticks = MOST_TICKS / 2;
-        scale.step = ts_round_number((scale.high - scale.low) / usual_ticks);
+        scale.step = ts_round_number((scale.high - scale.low) / USUAL_TICKS);
         scale.low = scale.step * floor(scale.low / scale.step + 1e-9);
         scale.high = scale.step * ceil(scale.high / scale.step - 1e-9);
+        const double size = fmax(fabs(scale.low), fabs(scale.high));
+        scale.digits = (int)fmax(6, ceil(log10(size / scale.step)) + 1);
     }
     return scale;
 }
 
 static void write_tick(FILE *file, const struct place *place, bool across, double value)
 {
-    const double at = pixel_of(across ? &place->across : &place->up, value);
+    const struct scale *scale = across ? &place->across : &place->up;
+    const double at = pixel_of(scale, value);
     if (across)
         fprintf(file,
                 "<path d='M%.1f %dv%d' stroke='#dddddd' stroke-width='0.5'/>"
-                "<text x='%.1f' y='%d' text-anchor='middle'>%g</text>\n",
-                at, place->y, HEIGHT, at, place->y + HEIGHT + 16, value);
+                "<text x='%.1f' y='%d' text-anchor='middle'>%.*g</text>\n",
+                at, place->y, HEIGHT, at, place->y + HEIGHT + 16, scale->digits, value);
     else
         fprintf(file,
                 "<path d='M%d %.1fh%d' stroke='#dddddd' stroke-width='0.5'/>"
-                "<text x='%d' y='%.1f' text-anchor='end'>%g</text>\n",
-                place->x, at, WIDTH, place->x - 6, at + 4, value);
+                "<text x='%d' y='%.1f' text-anchor='end'>%.*g</text>\n",
+                place->x, at, WIDTH, place->x - 6, at + 4, scale->digits, value);
 }
 
 /* Over many powers of ten only these have ticks. */
 static void write_ticks(FILE *file, const struct place *place, bool across)
 {
     const struct scale *scale = across ? &place->across : &place->up;
-    const double decades = scale->logarithmic ? log10(scale->high / scale->low) : 0;
-    double tick = scale->low;
-    for (; tick <= scale->high + 1e-6 * fabs(scale->high); tick = next_tick(scale, tick)) {
-        const double value = fabs(tick) < 1e-9 * scale->step ? 0 : tick, power = log10(fmax(tick, 1e-300));
+    if (!scale->logarithmic) {
+        const int n = (int)lround((scale->high - scale->low) / scale->step);
+        for (int i = 0; i <= n; i++) {
+            const double tick = scale->low + i * scale->step;
+            write_tick(file, place, across, fabs(tick) < 1e-9 * scale->step ? 0 : tick);
+        }
+        return;
+    }
+    const double decades = log10(scale->high / scale->low);
+    for (double tick = scale->low; tick <= scale->high * (1 + 1e-6); tick = next_power(tick)) {
+        const double power = log10(tick);
         if (decades < 3 || fabs(power - round(power)) < 1e-6)
-            write_tick(file, place, across, value);
+            write_tick(file, place, across, tick);
     }
 }
 

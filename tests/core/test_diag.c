@@ -27,6 +27,11 @@ Test(diag, text_is_escaped_once)
          "2J\xFF",
          "a\\x9B"
          "2J\\xFF"},
+        {"r\xE2\x80\xAEgpj.exe", "r\\xE2\\x80\\xAEgpj.exe"},                                /* right-to-left override */
+        {"\xD8\x9C\xE2\x81\xA6 \xE2\x80\xA8", "\\xD8\\x9C\\xE2\\x81\\xA6 \\xE2\\x80\\xA8"}, /* marks, a line's end */
+        {"\xE2\x80\x8B\xEF\xBB\xBF\xF3\xA0\x81\x81",
+         "\\xE2\\x80\\x8B\\xEF\\xBB\\xBF\\xF3\\xA0\\x81\\x81"}, /* no width */
+        {"\xD7\xA9\xD9\x85\xE2\x80\x93", "\xD7\xA9\xD9\x85\xE2\x80\x93"},
         {"\xC0\xAF \xED\xA0\x80 \xE2\x82", "\\xC0\\xAF \\xED\\xA0\\x80 \\xE2\\x82"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char once[128], twice[128];
@@ -51,7 +56,7 @@ Test(diag, info_of_a_damaged_file_shows_text_alone)
     cr_assert_gt(size, 100);
     for (size_t i = 0, bytes; i < size; i += bytes) {
         bytes = ts_utf8_bytes(text + i, size - i);
-        cr_assert(bytes > 0 && (text[i] == '\n' || !ts_utf8_is_control(text + i, bytes)), "byte %zu of %s", i, text);
+        cr_assert(bytes > 0 && (text[i] == '\n' || !ts_utf8_is_hidden(text + i, bytes)), "byte %zu of %s", i, text);
     }
     cr_expect_null(strstr(text, "\\x5C"), "%s", text);
     free(text);

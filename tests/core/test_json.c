@@ -14,6 +14,8 @@ static const struct {
     {"tab\tline\nbell\a", "\"tab\\u0009line\\nbell\\u0007\""},
     {"\x7F", "\"\\u007f\""},
     {"\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80", "\"\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80\""},
+    {"\xC2\x9B \xE2\x80\xAE\xE2\x80\xA8", "\"\\u009b \\u202e\\u2028\""},
+    {"\xF3\xA0\x81\x81", "\"\\udb40\\udc41\""},               /* a tag, U+E0041 */
     {"\xE4 latin", "\"\\ufffd latin\""},                      /* a lead byte without its rest */
     {"\xC0\xAF", "\"\\ufffd\\ufffd\""},                       /* overlong */
     {"\xED\xA0\x80", "\"\\ufffd\\ufffd\\ufffd\""},            /* surrogate */

@@ -205,6 +205,14 @@ def check_crate(folder):
         done = subprocess.run([PROGRAM, "export", os.path.join(folder, "fbp.h5"), "--provenance", os.path.join(folder, "no"),
                                "--date", date], capture_output=True, text=True, check=False)
         assert done.returncode == 2 and "a date such as" in done.stderr, date
+    again = [PROGRAM, "export", os.path.join(folder, "fbp.h5"), "--provenance", crates[1], "--date", "2026-01-02"]
+    assert subprocess.run(again, capture_output=True, check=False).returncode == 1, "replaces a crate without --force"
+    run(*again[1:], "--force")
+    with open(os.path.join(crates[1], "notes.txt"), "w", encoding="utf-8") as notes:
+        notes.write("mine\n")
+    done = subprocess.run([*again, "--force"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "no run has written" in done.stderr, "replaces a folder with files of others"
+    os.remove(os.path.join(crates[1], "notes.txt"))
     texts = [{name: open(os.path.join(crate, name), encoding="utf-8").read() for name in sorted(os.listdir(crate))}
              for crate in crates]
     assert texts[0] == texts[1] and sorted(texts[0]) == ["chain.yaml", "prov.json", "ro-crate-metadata.json"]

@@ -133,11 +133,67 @@ Test(nrrd, what_is_refused)
          "volume-size"},
         {SHAPE "encoding: raw\nline skip: 1\n", "nrrd-header"},
         {SHAPE "encoding: raw\nbyte skip: 9\n", "volume-truncated"},
+        {SHAPE "encoding: gzip\nbyte skip: -1\n", "nrrd-header"},
+        {SHAPE "encoding: raw\nbyte skip: -2\n", "nrrd-header"},
+        {SHAPE "encoding: raw\nspace units: \"mm\" \"cm\" \"m\"\n", "nrrd-header"},
+        {SHAPE "encoding: raw\nspace units: \"cm\" \"cm\" \"mm\"\n", "nrrd-header"},
+        {SHAPE "encoding: raw\nunits: \"mm\" \"\" \"cm\"\n", "nrrd-header"},
+        {SHAPE "encoding: raw\nspace units: \"mm\" \"mm\"\n", "nrrd-header"},
+        {SHAPE "encoding: raw\nspace units: mm mm mm\n", "nrrd-header"},
+        {SHAPE "encoding: raw\nspace: LPS\nspace directions: (1,0,0) (0,1,0) (0,0,2)\nspace origin: (nan,nan,nan)\n",
+         "nrrd-header"},
+        {SHAPE "encoding: raw\nspace: LPS\nspace directions: (1,nan,0) (0,1,0) (0,0,2)\n", "nrrd-header"},
+        {SHAPE "encoding: raw\nspace: LPS\nspace directions: (1,inf,0) (0,1,0) (0,0,2)\n", "nrrd-header"},
+        {SHAPE "encoding: raw\nspace: left-posterior\n", "nrrd-header"},
+        {SHAPE "encoding: raw\nspacings: 1 1 inf\n", "nrrd-header"},
+        {SHAPE "encoding: raw\nspacings: 1 1 nanometer\n", "nrrd-header"},
+        {SHAPE "encoding: raw\naxis mins: 0 0 0\naxis maxs: 5 4 3\n", "nrrd-header"},
+        {SHAPE "encoding: raw\nspacings: 1 1 1\nspace: LPS\nspace directions: (1,0,0) (0,1,0) (0,0,2)\n",
+         "nrrd-header"},
+        {"type: short\ndimension: 3\nsizes: 5 4 2.9\nendian: little\nencoding: raw\n", "nrrd-header"},
+        {"type: short\ndimension: 3\nsizes: 5 4 nan\nendian: little\nencoding: raw\n", "nrrd-header"},
+        {"type: short\ndimension: 3.0\nsizes: 5 4 3\nendian: little\nencoding: raw\n", "nrrd-volumes"},
+        {SHAPE "encoding: raw\nsizes: 5 4 2\n", "nrrd-header"},
+        {SHAPE "encoding: raw\nType: float\n", "nrrd-header"},
+        {SHAPE "encoding: raw\nbyte skip: 0\nbyteskip: 0\n", "nrrd-header"},
+        {SHAPE "encoding: raw\nspacing: 1 1 1\n", "nrrd-header"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_nrrd(cases[i].header, values, sizeof values);
         ts_volume_refused("nrrd", path, cases[i].code);
     }
+}
+
+Test(nrrd, what_changes_nothing_is_passed_over)
+{
+    write_nrrd("content: a head\n" SHAPE "encoding: raw\n" PLACE
+               "space units: \"mm\" \"mm\" \"mm\"\nmeasurement frame: (1,0,0) (0,1,0) (0,0,1)\nthicknesses: nan nan 2\n"
+               "labels: \"x\" \"y\" \"z\"\ncenterings: cell cell cell\naxis mins: nan nan nan\nsampleunits: HU\n",
+               values, sizeof values);
+    check_place(ts_volume_opened("nrrd", path));
+}
+
+/* Version 6 does not exist; the values are at the end of the file, but not within its header. */
+Test(nrrd, versions_and_values_at_the_end)
+{
+    write_nrrd(SHAPE "encoding: raw\n" PLACE "byte skip: -1\n", values, sizeof values);
+    check_place(ts_volume_opened("nrrd", path));
+    write_nrrd(SHAPE "encoding: raw\n" PLACE "byte skip: -1\n", values, sizeof values - 2);
+    ts_volume_refused("nrrd", path, "volume-truncated");
+    ts_volume_write(path, "NRRD0006\n" SHAPE "encoding: raw\n\n", strlen("NRRD0006\n" SHAPE "encoding: raw\n\n"),
+                    false);
+    ts_volume_refused("nrrd", path, "nrrd-header");
+}
+
+Test(nrrd, quantized_values_are_warned_of)
+{
+    struct ts_diag *diag = ts_diag_create();
+    struct source *source;
+    write_nrrd(SHAPE "encoding: raw\nold min: -0.5\nold max: 12.25\n", values, sizeof values);
+    cr_assert_eq(ts_volume_chain_open("nrrd", path, &source, diag), TS_OK);
+    cr_assert_str_eq(ts_diag_get(diag, 0)->code, "nrrd-quantized");
+    source->ops->close(source);
+    ts_diag_destroy(diag);
 }
 
 Test(nrrd, links_are_followed_within_the_folder)

@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/pipeline/batch/batch_folder.h"
@@ -42,6 +43,23 @@ Test(batch, makes_what_single_runs_make)
     expect_text("out/batch.tsv", "\tst/p2\t\n", true);
     expect_text("out/batch.html", "<p>3 studies, 3 done</p>", true);
     expect_text("out/batch.html", "http", false);
+}
+
+/* The shell gives a folder that is named like the pattern as it is, and the others with it, or none of them. */
+Test(batch, a_folder_named_like_a_pattern_hides_no_other)
+{
+    char folder[300];
+    static const char *const names[] = {"*", "p?", "p[12]"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char pattern[32], to[16];
+        snprintf(folder, sizeof folder, "%s/st/%s", ts_compare_program.folder, names[i]);
+        snprintf(pattern, sizeof pattern, "st/%s", names[i]);
+        snprintf(to, sizeof to, "out%zu", i);
+        cr_assert_eq(mkdir(folder, 0777), 0);
+        ts_compare_program_expect(ARGUMENTS("batch", "chain.yaml", pattern, "st/p1", "-o", to, "--keep-going"), 3,
+                                  ARGUMENTS(i == 2 ? ": 3 studies, " : ": 4 studies, "));
+        cr_assert_eq(rmdir(folder), 0);
+    }
 }
 
 Test(batch, tells_programs_what_happens)

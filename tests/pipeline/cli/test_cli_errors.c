@@ -233,6 +233,16 @@ Test(cli_errors, an_image_is_no_chain)
                      0);
 }
 
+/* A soft limit is raised; a hard one ends the program with words, but for whoever may raise that as well. */
+Test(cli_errors, a_small_stack_is_raised_or_reported)
+{
+    cr_assert_eq(shell("ulimit -S -s 64; " RUN "--quiet"), 0);
+    expect_whole_output("run");
+    cr_assert_eq(shell("rm -f out.h5; ulimit -s 128; $P --version > out 2> err || { [ $? = 1 ] && grep -q "
+                       "'stack is limited to 128 KiB.*\\[stack-limit\\]' err; }"),
+                 0, "%s", text_of("err"));
+}
+
 /* nohup. */
 Test(cli_errors, an_ignored_signal_stays_ignored)
 {
