@@ -29,6 +29,7 @@ install(FILES README.md DESTINATION ${bundle_share} COMPONENT bundle EXCLUDE_FRO
 install(DIRECTORY docs DESTINATION ${bundle_share} COMPONENT bundle EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.md"
   PATTERN "*.svg")
 install(DIRECTORY tests/chains DESTINATION ${bundle_share}/tests COMPONENT bundle EXCLUDE_FROM_ALL)
+install(DIRECTORY tests/files/foreign DESTINATION ${bundle_share}/tests/files COMPONENT bundle EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.nxs")
 install(PROGRAMS tests/sanitize_cuda.sh tests/record_cuda.sh DESTINATION ${bundle_share}/tests COMPONENT bundle EXCLUDE_FROM_ALL)
 # No package of the system states the licenses of what is linked or compiled in from the CUDA toolkit.
 if(TOMOSTAGE_HAVE_CUDA)

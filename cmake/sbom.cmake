@@ -14,7 +14,7 @@ execute_process(COMMAND git log -1 --format=%ct WORKING_DIRECTORY ${CMAKE_SOURCE
   OUTPUT_VARIABLE commit_seconds OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 # Versions for machines without dpkg-query.
 set(sbom_known "libyaml=${YAML_VERSION}" "libhdf5=${HDF5_VERSION}" "libcrypto=${CRYPTO_VERSION}"
-  "libdeflate=${DEFLATE_VERSION}" "libisal=${ISAL_VERSION}" "libz=${ZLIB_VERSION}" "libopenjp2=${OPENJPEG_VERSION}" "libpng=${PNG_VERSION}" "libtiff=${TIFF_VERSION}" "libfftw3f=${FFTW_VERSION}"
+  "libdeflate=${DEFLATE_VERSION}" "libisal=${ISAL_VERSION}" "libz=${ZLIB_VERSION}" "libopenjp2=${OPENJPEG_VERSION}" "libpng=${PNG_VERSION}" "libtiff=${TIFF_VERSION}" "liblz4=${LZ4_VERSION}" "libzstd=${ZSTD_VERSION}" "libblosc=${BLOSC_VERSION}" "libfftw3f=${FFTW_VERSION}"
   "libkissfft=${KISSFFT_VERSION}")
 
 # sbom_install(PATH TARGETS... [ARGUMENTS of install()...])

@@ -7,6 +7,7 @@ cmake_policy(PUSH)
 cmake_policy(VERSION 3.25)
 set(licenses
   "libyaml|MIT" "libhdf5|BSD-3-Clause" "lib(crypto|ssl)|Apache-2.0" "libdeflate|MIT" "libisal|BSD-3-Clause" "libpng|libpng-2.0" "libtiff|libtiff"
+  "liblz4|BSD-2-Clause" "libblosc|BSD-3-Clause" "libsnappy|BSD-3-Clause"
   "libfftw3f?|GPL-2.0-or-later" "libkissfft[a-z-]*|BSD-3-Clause" "lib(dcm|of)[a-z]*|BSD-3-Clause" "libijg|IJG"
   "libcharls|BSD-3-Clause" "lib(gomp|gcc|gcc_s|gcc_eh|stdc\\+\\+)|GPL-3.0-or-later WITH GCC-exception-3.1"
   "(lib(c|m|dl|pthread|rt|resolv|c_nonshared)|ld-linux[a-z0-9-]*)|LGPL-2.1-or-later" "libz|Zlib" "libopenjp2|BSD-2-Clause"

@@ -126,7 +126,7 @@ bool ts_hdf5_value_text(hid_t dataset, const struct hdf5_storage *storage, char 
     for (int d = 0; d < storage->rank && n <= VALUES_MOST; d++)
         n *= storage->n[d] <= VALUES_MOST ? storage->n[d] : VALUES_MOST + 1;
     for (int i = 0; i < storage->n_filters && i < STORAGE_FILTERS; i++)
-        elsewhere = elsewhere || !is_built_in(storage->filters[i].id);
+        elsewhere = elsewhere || !is_built_in(storage->filters[i].filter.id);
     *text = storage->class == STORAGE_TEXT;
     if (n < 1 || n > VALUES_MOST || elsewhere)
         return false;
@@ -176,13 +176,14 @@ void ts_hdf5_storage_text(const struct hdf5_storage *storage, char *out, size_t 
         used = add(out, size, used, d ? " x " : " ", word);
     }
     for (int i = 0; i < storage->n_filters && i < STORAGE_FILTERS; i++) {
-        const struct storage_filter *filter = &storage->filters[i];
+        const struct hdf5_filter *filter = &storage->filters[i].filter;
+        const char *name = ts_hdf5_filter_name(filter->id), *stored = storage->filters[i].name;
         if (filter->id == H5Z_FILTER_DEFLATE)
-            snprintf(word, sizeof word, "deflate %u", filter->level);
-        else if (is_built_in(filter->id))
-            snprintf(word, sizeof word, "%s", filter->id == H5Z_FILTER_SHUFFLE ? "shuffle" : "fletcher32");
+            snprintf(word, sizeof word, "deflate %u", filter->values[0]);
+        else if (name)
+            snprintf(word, sizeof word, "%s", name);
         else
-            snprintf(word, sizeof word, "filter %d (%s)", filter->id, *filter->name ? filter->name : "?");
+            snprintf(word, sizeof word, "filter %d (%s)", filter->id, *stored ? stored : "?");
         used = add(out, size, used, ", ", word);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Datasets of foreign files that are accepted hold integers of 8 to 32 bits (lists: to 64) or IEEE floats, contiguous,
- * compact or chunked inside the file, with the filters shuffle, deflate and fletcher32. All sizes are checked before
+ * compact or chunked inside the file, with filters that io/hdf5/hdf5_filters.h knows. All sizes are checked before
  * anything is allocated.
  */
 #include "io/hdf5/hdf5_stack.h"
@@ -9,6 +9,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Every refusal of a storage that other programs read ends here. */
+static enum ts_status hint_plain(const struct hdf5_input *input)
+{
+    return ts_diag_hint(input->diag, "the Python script in docs/inputs.md, under \"HDF5 that is not read as it is\", "
+                                     "writes a copy that is read");
+}
 
 /* Returns true where elements of this type can be read, and sets the types to do so. */
 static bool find_type(struct hdf5_stack *stack, bool doubles)
@@ -79,27 +86,26 @@ static enum ts_status check_sizes(const struct hdf5_input *input, struct hdf5_st
 static enum ts_status check_filters(const struct hdf5_input *input, struct hdf5_stack *stack)
 {
     const int n_filters = stack->storage.n_filters;
-    int n_deflate = 0;
-    if (n_filters > STACK_FILTERS)
-        return ts_hdf5_input_refuse(input, "hdf5-filter", "%s has %d filters, at most %d are read", stack->name,
-                                    n_filters, STACK_FILTERS);
-    for (int i = 0; i < n_filters; i++) {
-        const struct storage_filter *filter = &stack->storage.filters[i];
-        char shown[4 * sizeof filter->name];
-        n_deflate += filter->id == H5Z_FILTER_DEFLATE;
-        if ((filter->id == H5Z_FILTER_SHUFFLE || filter->id == H5Z_FILTER_DEFLATE ||
-             filter->id == H5Z_FILTER_FLETCHER32) &&
-            n_deflate < 2)
-            continue;
-        ts_text_escape(shown, sizeof shown, filter->name);
-        ts_hdf5_input_refuse(input, "hdf5-filter",
-                             "%s was stored with the filter %d (%s); shuffle, deflate and fletcher32 are read",
-                             stack->name, filter->id, *shown ? shown : "without a name");
-        return ts_diag_hint(input->diag, "h5repack -f SHUF -f GZIP=1 writes it again so that every program reads it");
+    struct hdf5_pipeline *pipeline = &stack->pipeline;
+    if (n_filters > PIPELINE_FILTERS) {
+        ts_hdf5_input_refuse(input, "hdf5-filter", "%s has %d filters, at most %d are read", stack->name, n_filters,
+                             PIPELINE_FILTERS);
+        return hint_plain(input);
     }
-    if (stack->storage.edges_unfiltered)
-        return ts_hdf5_input_refuse(input, "hdf5-filter", "%s has chunks at its edges that its filters leave out",
-                                    stack->name);
+    *pipeline = (struct hdf5_pipeline){.n_filters = n_filters,
+                                       .element_bytes = (uint32_t)ts_dtype_bytes(stack->stored),
+                                       .chunk_bytes = stack->chunk_bytes};
+    for (int i = 0; i < n_filters; i++) {
+        const struct storage_filter *stored = &stack->storage.filters[i];
+        char shown[4 * sizeof stored->name];
+        pipeline->filters[i] = stored->filter;
+        if (ts_hdf5_filter_name(stored->filter.id))
+            continue;
+        ts_text_escape(shown, sizeof shown, stored->name);
+        ts_hdf5_input_refuse(input, "hdf5-filter", "%s was stored with the filter %d (%s), which is not read",
+                             stack->name, stored->filter.id, *shown ? shown : "without a name");
+        return hint_plain(input);
+    }
     return TS_OK;
 }
 
@@ -110,9 +116,10 @@ static enum ts_status check_chunks(const struct hdf5_input *input, struct hdf5_s
     for (int d = 0; d < 3; d++) {
         const int64_t n = d < stack->storage.rank ? stack->storage.chunk[d] : 1;
         stack->chunk[d] = n;
-        if (n > INT32_MAX || !ts_mul_size(bytes, (size_t)n, &bytes) || bytes > most)
-            return ts_hdf5_input_refuse(input, "hdf5-chunk", "a chunk of %s has more than %zu bytes", stack->name,
-                                        most);
+        if (n > INT32_MAX || !ts_mul_size(bytes, (size_t)n, &bytes) || bytes > most) {
+            ts_hdf5_input_refuse(input, "hdf5-chunk", "a chunk of %s has more than %zu bytes", stack->name, most);
+            return hint_plain(input);
+        }
     }
     stack->chunk_bytes = bytes;
     return check_filters(input, stack);
@@ -142,8 +149,9 @@ static enum ts_status check_storage(const struct hdf5_input *input, struct hdf5_
                                     "%s is virtual: its values lie in other datasets, and a missing one reads as zeros",
                                     stack->name);
     case STORAGE_EXTERNAL:
-        return ts_hdf5_input_refuse(input, "hdf5-external", "%s has its values in other files (external storage)",
-                                    stack->name);
+        ts_hdf5_input_refuse(input, "hdf5-external", "%s has its values in other files (external storage)",
+                             stack->name);
+        return hint_plain(input);
     case STORAGE_CHUNKED:
         return check_chunks(input, stack);
     default:
@@ -213,9 +221,11 @@ enum ts_status ts_hdf5_stack_locate(const struct hdf5_input *input, struct hdf5_
     int64_t outside;
     if (stack->chunk_bytes == 0)
         return TS_OK;
-    if (stack->storage.n_chunks > STORAGE_CHUNKS)
-        return ts_hdf5_input_refuse(input, "hdf5-chunks", "%s has %" PRId64 " chunks, at most %d are read", stack->name,
-                                    stack->storage.n_chunks, STORAGE_CHUNKS);
+    if (stack->storage.n_chunks > STORAGE_CHUNKS) {
+        ts_hdf5_input_refuse(input, "hdf5-chunks", "%s has %" PRId64 " chunks, at most %d are read", stack->name,
+                             stack->storage.n_chunks, STORAGE_CHUNKS);
+        return hint_plain(input);
+    }
     const enum ts_status status = ts_hdf5_input_call(input, ts_hdf5_task_table, &stack->dataset, &answer, &bytes);
     if (status != TS_OK)
         return status;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This reads boxes of a numeric dataset of up to three axes in a foreign file. The input's child finds out where its
- * bytes lie (io/hdf5/hdf5_storage.h); they are read and decoded here (shuffle, deflate, fletcher32), and no length that
- * the file claims is trusted: a chunk decodes to its own size or is damaged. Every chunk that a box touches is decoded
- * once, by one of several threads.
+ * bytes lie (io/hdf5/hdf5_storage.h); they are read here, and no length that the file claims is trusted: a chunk
+ * decodes to its own size or is damaged. Every chunk that a box touches is decoded once, by one of several threads:
+ * shuffle, deflate and fletcher32 by the thread itself, other filters by a process of its own (io/hdf5/hdf5_decoder.h).
  */
 #ifndef IO_HDF5_HDF5_STACK_H
 #define IO_HDF5_HDF5_STACK_H
@@ -14,7 +14,7 @@
 #include "io/hdf5/hdf5_storage.h"
 #include "io/source/readers.h"
 
-enum { STACK_FILTERS = 4, STACK_CHUNK_BYTES = 256 << 20, STACK_LIST_CHUNK_BYTES = 16 << 20 };
+enum { STACK_CHUNK_BYTES = 256 << 20, STACK_LIST_CHUNK_BYTES = 16 << 20 };
 
 struct hdf5_stack {
     const char *name;        /* path in the file, for messages */
@@ -30,6 +30,7 @@ struct hdf5_stack {
     bool swapped;                /* stored in the other byte order */
     int64_t chunk[3];            /* shape of a chunk, and its bytes; 0: not chunked */
     size_t chunk_bytes;
+    struct hdf5_pipeline pipeline; /* of the chunks */
 };
 
 /* A box is elements [first, end) of each axis. Element (i0, i1, i2) goes to `out` at the sum of stride[d] * (i[d] -

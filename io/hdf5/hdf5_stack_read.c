@@ -6,22 +6,23 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <libdeflate.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/file/chunks.h"
 #include "io/file/file_bytes.h"
+#include "io/hdf5/hdf5_decoder.h"
 #include "io/hdf5/hdf5_stack_put.h"
 
 /* PIECE_BYTES: of rows that a thread reads at once. SCRATCH_BYTES: of the buffers of all threads, unless one thread
  * needs more. */
 enum { PIECE_BYTES = 1 << 20, SCRATCH_BYTES = 256 << 20 };
 
-/* A thread has these buffers, which are allocated when it first needs them. */
+/* A thread has these buffers, which are allocated when it first needs them. Those of chunks that a decoder undoes are
+ * the decoder's. */
 struct buffers {
-    struct libdeflate_decompressor *decompressor;
+    struct hdf5_undoer *undoer;
+    struct hdf5_decoder *decoder;
     unsigned char *encoded, *block, *other;
     struct iovec *places;
     struct put_faults faults;
@@ -77,24 +78,22 @@ static int64_t rows_at_once(const struct hdf5_stack *stack)
     return most < 1 ? 1 : most < stack->n[1] ? most : stack->n[1];
 }
 
-static size_t encoded_bound(const struct hdf5_stack *stack)
-{
-    return libdeflate_zlib_compress_bound(NULL, stack->chunk_bytes) + STACK_FILTERS * CHUNK_CHECKSUM_BYTES;
-}
-
 /* Returns the bytes of `block`, and of `other`. */
 static size_t block_bytes(const struct hdf5_stack *stack)
 {
     if (stack->storage.rank < 2 && stack->chunk_bytes == 0) /* a list of numbers: at once */
         return (size_t)stack->n[0] * ts_dtype_bytes(stack->stored);
     return has_plain_rows(stack) ? (size_t)rows_at_once(stack) * row_bytes(stack)
-                                 : stack->chunk_bytes + STACK_FILTERS * CHUNK_CHECKSUM_BYTES;
+                                 : ts_hdf5_pipeline_block(&stack->pipeline);
 }
 
 static size_t thread_bytes(const struct hdf5_stack *stack)
 {
-    return has_plain_rows(stack) ? block_bytes(stack) + (size_t)rows_at_once(stack) * sizeof(struct iovec)
-                                 : encoded_bound(stack) + 2 * block_bytes(stack);
+    if (has_plain_rows(stack))
+        return block_bytes(stack) + (size_t)rows_at_once(stack) * sizeof(struct iovec);
+    return ts_hdf5_pipeline_is_plain(&stack->pipeline)
+               ? ts_hdf5_pipeline_bound(&stack->pipeline) + 2 * block_bytes(stack)
+               : ts_hdf5_decoder_bytes(&stack->pipeline);
 }
 
 /* Returns how many of the threads can read at once, so that their buffers stay small. */
@@ -212,62 +211,44 @@ static enum ts_status read_small(const struct part *part)
 
 /* ---- chunks ------------------------------------------------------------------------------------ */
 
-/* Undoes the filters, last one first, from `encoded` to `block`. Returns false where the chunk is damaged. */
-static bool decode(const struct hdf5_stack *stack, struct buffers *buffers, size_t bytes, uint32_t skipped)
+/* Returns the filters that this chunk skips: of those at the edges a file may have none filtered. */
+static uint32_t skipped_filters(const struct hdf5_stack *stack, const struct storage_chunk *chunk,
+                                const int64_t start[3])
 {
-    const struct storage_filter *filters = stack->storage.filters;
-    unsigned char *at = buffers->encoded;
-    for (int i = stack->storage.n_filters - 1; i >= 0; i--) {
-        size_t expected = stack->chunk_bytes;
-        unsigned char *next = at == buffers->block ? buffers->other : buffers->block;
-        if (skipped >> i & 1)
-            continue;
-        for (int j = 0; j < i; j++)
-            expected += filters[j].id == H5Z_FILTER_FLETCHER32 && !(skipped >> j & 1) ? CHUNK_CHECKSUM_BYTES : 0;
-        if (filters[i].id == H5Z_FILTER_FLETCHER32) {
-            if (!ts_chunk_is_intact(at, bytes))
-                return false;
-            bytes -= CHUNK_CHECKSUM_BYTES;
-            continue;
-        }
-        if (filters[i].id == H5Z_FILTER_DEFLATE) {
-            /* There is no length out, because the stream must fill the chunk exactly. */
-            if (libdeflate_zlib_decompress(buffers->decompressor, at, bytes, next, expected, NULL) !=
-                LIBDEFLATE_SUCCESS)
-                return false;
-            bytes = expected;
-        } else {
-            const size_t width = ts_dtype_bytes(stack->stored), n = bytes / width;
-            if (bytes > block_bytes(stack))
-                return false;
-            ts_chunk_unshuffle(next, at, n, width);
-            memcpy(next + n * width, at + n * width, bytes - n * width);
-        }
-        at = next;
-    }
-    if (bytes != stack->chunk_bytes)
-        return false;
-    if (at == buffers->other) {
-        buffers->other = buffers->block;
-        buffers->block = at;
-    } else if (at == buffers->encoded) {
-        memcpy(buffers->block, at, bytes);
-    }
-    return true;
+    bool whole = true;
+    for (int d = 0; d < 3; d++)
+        whole = whole && start[d] + stack->chunk[d] <= stack->n[d];
+    return stack->storage.edges_unfiltered && !whole ? UINT32_MAX : chunk->skipped;
+}
+
+/* Undoes the filters, from `encoded` to `block`. */
+static enum ts_status decode(const struct part *part, const struct storage_chunk *chunk, const int64_t start[3])
+{
+    const struct hdf5_pipeline *pipeline = &part->reading->stack->pipeline;
+    const uint32_t skipped = skipped_filters(part->reading->stack, chunk, start);
+    struct buffers *buffers = part->buffers;
+    char what[320] = "is damaged";
+    enum ts_status status = TS_OK;
+    if (buffers->decoder)
+        status = ts_hdf5_decoder_undo(buffers->decoder, chunk->bytes, skipped, what, sizeof what, part->diag);
+    else if (!ts_hdf5_pipeline_undo(pipeline, buffers->undoer, buffers->encoded, chunk->bytes, skipped, buffers->block,
+                                    buffers->other))
+        status = TS_BAD_INPUT;
+    return status == TS_BAD_INPUT ? damaged(part, start, what) : status;
 }
 
 static enum ts_status read_encoded(const struct part *part, const struct storage_chunk *chunk, const int64_t start[3])
 {
     const struct hdf5_stack *stack = part->reading->stack;
     struct buffers *buffers = part->buffers;
-    if (chunk->bytes > encoded_bound(stack))
+    if (chunk->bytes > ts_hdf5_pipeline_bound(&stack->pipeline))
         return damaged(part, start, "is damaged: it is stored in more bytes than it has");
     if (!ts_file_read_at(stack->fd, buffers->encoded, chunk->bytes, chunk->offset))
         return unreadable(part);
-    if (!decode(stack, buffers, chunk->bytes, chunk->skipped))
-        return damaged(part, start, "is damaged");
-    ts_hdf5_box_put(stack, part->reading->box, buffers->block, start, stack->chunk, &buffers->faults);
-    return TS_OK;
+    const enum ts_status status = decode(part, chunk, start);
+    if (status == TS_OK)
+        ts_hdf5_box_put(stack, part->reading->box, buffers->block, start, stack->chunk, &buffers->faults);
+    return status;
 }
 
 /* Reads the rows of a chunk without filters that lie in the box. */
@@ -323,28 +304,48 @@ static enum ts_status read_chunk(const struct part *part, int64_t number)
 
 /* ---- the whole --------------------------------------------------------------------------------- */
 
-static bool allocate(const struct hdf5_stack *stack, struct buffers *buffers)
+static enum ts_status allocate_rows(const struct hdf5_stack *stack, struct buffers *buffers, struct ts_diag *diag)
 {
-    if (buffers->block)
-        return true;
     buffers->block = malloc(block_bytes(stack));
-    if (has_plain_rows(stack)) {
-        buffers->places = malloc((size_t)rows_at_once(stack) * sizeof *buffers->places);
-        return buffers->block && buffers->places;
-    }
-    buffers->encoded = malloc(encoded_bound(stack));
+    buffers->places = malloc((size_t)rows_at_once(stack) * sizeof *buffers->places);
+    return buffers->block && buffers->places ? TS_OK : ts_diag_no_memory(diag, thread_bytes(stack));
+}
+
+static enum ts_status allocate_decoder(const struct hdf5_stack *stack, struct buffers *buffers, struct ts_diag *diag)
+{
+    const enum ts_status status = ts_hdf5_decoder_create(&stack->pipeline, &buffers->decoder, diag);
+    if (status != TS_OK)
+        return status;
+    buffers->encoded = ts_hdf5_decoder_encoded(buffers->decoder);
+    buffers->block = ts_hdf5_decoder_block(buffers->decoder);
+    return TS_OK;
+}
+
+static enum ts_status allocate(const struct hdf5_stack *stack, struct buffers *buffers, struct ts_diag *diag)
+{
+    if (has_plain_rows(stack))
+        return allocate_rows(stack, buffers, diag);
+    if (!ts_hdf5_pipeline_is_plain(&stack->pipeline))
+        return allocate_decoder(stack, buffers, diag);
+    buffers->block = malloc(block_bytes(stack));
+    buffers->encoded = malloc(ts_hdf5_pipeline_bound(&stack->pipeline));
     buffers->other = malloc(block_bytes(stack));
-    buffers->decompressor = libdeflate_alloc_decompressor();
-    return buffers->block && buffers->encoded && buffers->other && buffers->decompressor;
+    buffers->undoer = ts_hdf5_undoer_create();
+    return buffers->block && buffers->encoded && buffers->other && buffers->undoer
+               ? TS_OK
+               : ts_diag_no_memory(diag, thread_bytes(stack));
 }
 
 static void release(struct buffers *buffers)
 {
-    free(buffers->encoded);
-    free(buffers->block);
+    if (!buffers->decoder) {
+        free(buffers->encoded);
+        free(buffers->block);
+    }
     free(buffers->other);
     free(buffers->places);
-    libdeflate_free_decompressor(buffers->decompressor);
+    ts_hdf5_undoer_destroy(buffers->undoer);
+    ts_hdf5_decoder_destroy(buffers->decoder);
     *buffers = (struct buffers){0};
 }
 
@@ -358,9 +359,10 @@ static enum ts_status read_part(void *user, int thread, int64_t i, struct ts_dia
     const struct reading *reading = user;
     const struct hdf5_stack *stack = reading->stack;
     const struct part part = {reading, &reading->reader->threads[thread], diag};
-    if (!allocate(stack, part.buffers)) {
+    const enum ts_status status = part.buffers->block ? TS_OK : allocate(stack, part.buffers, diag);
+    if (status != TS_OK) {
         release(part.buffers);
-        return ts_diag_no_memory(diag, thread_bytes(stack));
+        return status;
     }
     if (is_small(stack))
         return read_small(&part);

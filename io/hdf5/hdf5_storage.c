@@ -93,12 +93,13 @@ static bool describe_filters(hid_t list, struct hdf5_storage *storage)
     unsigned options = 0;
     storage->n_filters = H5Pget_nfilters(list);
     for (int i = 0; i < storage->n_filters && i < STORAGE_FILTERS; i++) {
-        struct storage_filter *filter = &storage->filters[i];
+        struct storage_filter *stored = &storage->filters[i];
         unsigned flags, config;
-        size_t n_values = 1;
-        filter->id = H5Pget_filter2(list, (unsigned)i, &flags, &n_values, &filter->level, sizeof filter->name,
-                                    filter->name, &config);
-        filter->name[sizeof filter->name - 1] = '\0';
+        size_t n_values = FILTER_VALUES;
+        stored->filter.id = H5Pget_filter2(list, (unsigned)i, &flags, &n_values, stored->filter.values,
+                                           sizeof stored->name, stored->name, &config);
+        stored->filter.n_values = (uint32_t)(n_values < FILTER_VALUES ? n_values : FILTER_VALUES);
+        stored->name[sizeof stored->name - 1] = '\0';
     }
     if (storage->n_filters < 0 || H5Pget_chunk_opts(list, &options) < 0)
         return false;
@@ -294,8 +295,11 @@ bool ts_hdf5_storage_take(const void *answer, size_t bytes, struct hdf5_storage 
     for (int d = 0; d < storage->rank; d++)
         if (storage->n[d] < 0 || (storage->layout == STORAGE_CHUNKED && storage->chunk[d] <= 0))
             return false;
-    for (int i = 0; i < STORAGE_FILTERS; i++)
+    for (int i = 0; i < STORAGE_FILTERS; i++) {
         storage->filters[i].name[sizeof storage->filters[i].name - 1] = '\0';
+        if (storage->filters[i].filter.n_values > FILTER_VALUES)
+            return false;
+    }
     storage->n_chunks = storage->layout == STORAGE_CHUNKED ? count_chunks(storage) : 0;
     return storage->compact_bytes == 0 || storage->compact_bytes == value_bytes(storage);
 }

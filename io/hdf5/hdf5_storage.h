@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "io/hdf5/hdf5_error.h"
+#include "io/hdf5/hdf5_filters.h"
 
 enum { STORAGE_RANK = H5S_MAX_RANK, STORAGE_FILTERS = 8, STORAGE_CHUNKS = 1 << 21, STORAGE_COMPACT_BYTES = 1 << 16 };
 
@@ -19,8 +20,7 @@ enum storage_class { STORAGE_INTEGER, STORAGE_FLOAT, STORAGE_TEXT, STORAGE_OTHER
 enum storage_layout { STORAGE_COMPACT, STORAGE_CONTIGUOUS, STORAGE_CHUNKED, STORAGE_VIRTUAL, STORAGE_EXTERNAL };
 
 struct storage_filter {
-    int32_t id;     /* H5Z_filter_t */
-    uint32_t level; /* its first parameter: the level of deflate */
+    struct hdf5_filter filter;
     char name[64];
 };
 

@@ -170,7 +170,7 @@ static const char *describe_chunks(struct verify_dataset *dataset)
     const int first = !deflated ? 2 : width > 1 ? 0 : 1; /* of those expected */
     bool ours = (plain || storage->n_filters == 3 - first) && !storage->edges_unfiltered;
     for (int i = first; i < 3 && ours && !plain; i++)
-        ours = storage->filters[i - first].id == expected[i];
+        ours = storage->filters[i - first].filter.id == expected[i];
     if (!ours)
         return "its filters are not those of this program";
     dataset->filters = (struct chunk_filters){.element_bytes = width, .level = deflated, .plain = plain};

@@ -348,7 +348,7 @@ static enum ts_status fill(struct projection_source *source)
     source->in.base.n_attributes = projections->n_attributes;
     source->in.base.n_files = 1;
     for (int i = 0; i < projections->stack.storage.n_filters && i < STORAGE_FILTERS; i++)
-        if (projections->stack.storage.filters[i].id == H5Z_FILTER_DEFLATE)
+        if (projections->stack.storage.filters[i].filter.id == H5Z_FILTER_DEFLATE)
             source->in.base.coding = SOURCE_DEFLATED;
     return TS_OK;
 }

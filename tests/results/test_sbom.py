@@ -75,7 +75,7 @@ def check(folder, path, all_of):
     with_version = [name for name in wanted if parts[name].get("versionInfo")]
     if os.path.exists("/usr/bin/dpkg-query"):
         assert set(with_version) == wanted, f"no version of {sorted(wanted - set(with_version))}"
-    direct = ("libhdf5", "libyaml", "libcrypto", "libdeflate", "libopenjp2", "libpng", "libtiff", "libdcmdata")
+    direct = ("libhdf5", "libyaml", "libcrypto", "libdeflate", "libopenjp2", "libpng", "libtiff", "libdcmdata", "liblz4", "libzstd", "libblosc")
     for name in wanted:
         if name.startswith(direct):
             assert parts[name]["licenseDeclared"] != "NOASSERTION", name
