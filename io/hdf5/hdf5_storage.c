@@ -66,7 +66,12 @@ void ts_hdf5_storage_type(hid_t type, struct hdf5_storage *storage)
 
 static bool describe_type(hid_t dataset, struct hdf5_storage *storage)
 {
-    const hid_t type = H5Dget_type(dataset);
+    hid_t type = H5Dget_type(dataset);
+    if (type >= 0 && H5Tget_class(type) == H5T_ENUM) { /* h5py writes bool as an enumeration of bytes */
+        const hid_t whole = type;
+        type = H5Tget_super(whole);
+        H5Tclose(whole);
+    }
     if (type >= 0)
         ts_hdf5_storage_type(type, storage);
     return type >= 0 && H5Tclose(type) >= 0;

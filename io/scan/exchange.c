@@ -6,8 +6,11 @@
  */
 #include "io/scan/exchange.h"
 
+#include <math.h>
 #include <string.h>
+#include <strings.h>
 
+#include "io/scan/scan_field.h"
 #include "io/source/source_slices.h"
 
 static const struct choice unit_choices[] =
@@ -77,6 +80,160 @@ static int frame_axes(const struct hdf5_ref *dataset, int32_t frames)
     return frames != FRAMES_PROJECTIONS && dataset->rank == 2 ? 2 : 3;
 }
 
+/* ---- fields that are not used --------------------------------------------------------------------- */
+
+static const struct hdf5_ref *root_of(const struct projections *projections)
+{
+    return &projections->input.files[0].root;
+}
+
+/* Beamlines write the size of a pixel in places of their own, in micrometers where no unit stands beside it. Which is
+ * that of the sample the names do not say for sure. */
+static enum ts_status warn_of_pixel_size(struct projections *projections)
+{
+    static const char *const names[] = {"/measurement/instrument/detection_system/objective/resolution",
+                                        "/measurement/instrument/detector_motor_stack/setup/pixel_size",
+                                        "/measurement/instrument/detector/actual_pixel_size_x",
+                                        "/measurement/instrument/detector/pixel_size_x",
+                                        "/measurement/instrument/detector/pixel_size"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct scan_field field;
+        const enum ts_status status = ts_scan_field_read(&projections->input, root_of(projections), names[i], &field);
+        if (status != TS_OK)
+            return status;
+        const double unit = ts_scan_field_mm(*field.units ? field.units : "um");
+        if (field.n != 1 || !(field.values[0] * unit > 0) || !isfinite(field.values[0]))
+            continue;
+        ts_scan_field_warn(&projections->input, names[i], "is %.9g %s, and is not used: lengths are in pixels",
+                           field.values[0], *field.units ? field.units : "without a unit");
+        ts_diag_hint(projections->input.diag, "pixel_size: %.9g, in mm, if that is the pixel's size in the sample",
+                     field.values[0] * unit);
+        return TS_OK;
+    }
+    return TS_OK;
+}
+
+/* Lists with a value for each view, or one value, which say that views are not alike where they change. */
+static enum ts_status warn_of_lists(struct projections *projections)
+{
+    static const struct {
+        const char *name, *what;
+    } lists[] = {{"/exchange/x_shift", "views are not shifted"},
+                 {"/exchange/y_shift", "views are not shifted"},
+                 {"/exchange/shift_x", "views are not shifted"},
+                 {"/exchange/shift_y", "views are not shifted"},
+                 {"/exchange/x_translation", "views are not shifted"},
+                 {"/exchange/y_translation", "views are not shifted"},
+                 {"/exchange/z_translation", "views are not shifted"},
+                 {"/measurement/instrument/sample_motor_stack/setup/x", "views are not shifted"},
+                 {"/measurement/instrument/sample_motor_stack/setup/y", "views are not shifted"},
+                 {"/measurement/instrument/sample_motor_stack/setup/z", "views are not shifted"},
+                 {"/measurement/instrument/source/current", "counts are not divided by it"},
+                 {"/measurement/instrument/detector/exposure_time", "counts are not divided by it"},
+                 {"/exchange/current", "counts are not divided by it"},
+                 {"/exchange/i0", "counts are not divided by it"}};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        struct scan_field field;
+        const enum ts_status status =
+            ts_scan_field_read(&projections->input, root_of(projections), lists[i].name, &field);
+        double low = INFINITY, high = -INFINITY;
+        if (status != TS_OK)
+            return status;
+        for (int64_t k = 0; k < field.n; k++) {
+            low = fmin(low, field.values[k]);
+            high = fmax(high, field.values[k]);
+        }
+        if (high - low > 1e-3 * fmax(fabs(low), fabs(high)))
+            ts_scan_field_warn(&projections->input, lists[i].name, "goes from %.6g to %.6g over the scan, and %s", low,
+                               high, lists[i].what);
+    }
+    return TS_OK;
+}
+
+/* Flats of another exposure than the views give transmissions that are wrong by one factor. */
+static enum ts_status warn_of_exposure(struct projections *projections)
+{
+    static const char flats[] = "/process/acquisition/flat_fields/";
+    struct scan_field differ, flat, view;
+    char name[128];
+    snprintf(name, sizeof name, "%sdifferent_flat_exposure", flats);
+    enum ts_status status = ts_scan_field_read(&projections->input, root_of(projections), name, &differ);
+    snprintf(name, sizeof name, "%sflat_exposure_time", flats);
+    if (status == TS_OK)
+        status = ts_scan_field_read(&projections->input, root_of(projections), name, &flat);
+    if (status == TS_OK)
+        status = ts_scan_field_read(&projections->input, root_of(projections),
+                                    "/measurement/instrument/detector/exposure_time", &view);
+    const bool other = (differ.n == 1 && differ.values[0] != 0) || !strcasecmp(differ.text, "different") ||
+                       !strcasecmp(differ.text, "yes");
+    if (status != TS_OK || !other || (flat.n == 1 && view.n == 1 && flat.values[0] == view.values[0]))
+        return status;
+    if (flat.n == 1 && view.n == 1)
+        ts_scan_field_warn(&projections->input, name,
+                           "is %.6g, and that of the views %.6g: counts are not divided by it", flat.values[0],
+                           view.values[0]);
+    else
+        ts_scan_field_warn(&projections->input, name, "differs from that of the views: counts are not divided by it");
+    return TS_OK;
+}
+
+/* Returns true where a name in /process is that of a step which changes values or their places. */
+static bool is_step(const char *name)
+{
+    static const char *const words[] = {"flat",  "dark", "normal", "log",   "flip",   "ring",    "stripe", "phase",
+                                        "shift", "crop", "bin",    "align", "zinger", "correct", "center", "transpos"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcasestr(name, words[i]))
+            return true;
+    return false;
+}
+
+/* A flag of /process says that a step was done, in a word or a number. */
+static enum ts_status warn_of_steps(struct projections *projections)
+{
+    static const char *const no[] = {"0", "no", "none", "false", "off", "n/a", "queued", "failed"};
+    struct hdf5_ref process;
+    struct hdf5_name *names;
+    size_t n;
+    enum ts_status status = ts_hdf5_input_find(&projections->input, root_of(projections), "process", &process);
+    if (status == TS_OK)
+        status = ts_hdf5_input_names(&projections->input, &process, &names, &n);
+    for (size_t i = 0; status == TS_OK && i < n; i++) {
+        struct scan_field field;
+        char name[HDF5_INPUT_PATH + 16];
+        bool done;
+        if (names[i].kind != 'h' || !is_step(names[i].name))
+            continue;
+        status = ts_scan_field_read(&projections->input, &process, names[i].name, &field);
+        done = field.n == 1 ? field.values[0] != 0 : *field.text != '\0';
+        for (size_t k = 0; k < sizeof no / sizeof *no; k++)
+            done &= strcasecmp(field.text, no[k]) != 0;
+        snprintf(name, sizeof name, "/process/%s", names[i].name);
+        if (status == TS_OK && done && field.n == 1)
+            ts_scan_field_warn(&projections->input, name,
+                               "is %.6g: this may have been done to the views already, and a stage would do it again",
+                               field.values[0]);
+        else if (status == TS_OK && done)
+            ts_scan_field_warn(&projections->input, name,
+                               "is '%s': this may have been done to the views already, and a stage would do it again",
+                               field.text);
+    }
+    ts_hdf5_input_release(&projections->input, &process);
+    return status;
+}
+
+static enum ts_status warn_of_fields(struct projections *projections, const struct param_set *set)
+{
+    enum ts_status status = ts_param_given(set, "pixel_size") ? TS_OK : warn_of_pixel_size(projections);
+    if (status == TS_OK)
+        status = warn_of_lists(projections);
+    if (status == TS_OK)
+        status = warn_of_exposure(projections);
+    return status == TS_OK ? warn_of_steps(projections) : status;
+}
+
+/* ---- the format ----------------------------------------------------------------------------------- */
+
 static enum ts_status find_all(struct projections *projections, const struct param_set *set)
 {
     static const char *const names[] = {"/exchange/data", "/exchange/data_white", "/exchange/data_dark"};
@@ -96,10 +253,13 @@ static enum ts_status find_all(struct projections *projections, const struct par
     memcpy(projections->order, projections->stack.storage.rank == 2 ? one_frame : many_frames, sizeof many_frames);
     projections->n_views = projections->stack.n[projections->order[1]];
     projections->quantity = params->quantity;
+    projections->flats = params->frames == FRAMES_FLATS;
     if (ts_param_given(set, "pixel_size"))
         projections->spacing_mm[0] = projections->spacing_mm[1] = params->pixel_size;
     if (status == TS_OK && params->frames == FRAMES_PROJECTIONS)
         status = find_angles(projections, set);
+    if (status == TS_OK && params->frames == FRAMES_PROJECTIONS)
+        status = warn_of_fields(projections, set);
     if (status == TS_OK)
         status = ts_projections_attribute(projections, "frames", "%s", ts_projections_frames_name(params->frames));
     return status;

@@ -81,6 +81,8 @@ enum ts_status ts_hdf5_scan_try(const struct source_format *format, struct param
         ts_diag_error(diag, status, &(struct diag_site){.code = "scan-not-read"}, "%s", reason);
     else if (status != TS_OK)
         snprintf(refused, size, "%s", reason);
+    else
+        ts_diag_append(diag, found); /* warnings and notes */
     ts_diag_destroy(found);
     return status == TS_RUN_FAILED ? status : TS_OK;
 }

@@ -2,9 +2,9 @@
  *
  * NXtomo: an NXentry or NXsubentry whose definition is NXtomo; in it NXinstrument/NXdetector with data (frame, row,
  * column), image_key (0 projection, 1 flat, 2 dark, 3 invalid), x_pixel_size, y_pixel_size and
- * x_rotation_axis_pixel_position; rotation_angle in NXsample, or in NXdata. Files of the ESRF have image_key_control
- * beside image_key: the same, but for frames that were taken again to see whether the sample moved, which are -1.
- * Source: NeXus definitions, NXtomo.
+ * x_rotation_axis_pixel_position; rotation_angle in NXsample, or in NXdata. What else it may say is in nexus_fields.c.
+ * Files of the ESRF have image_key_control beside image_key: the same, but for frames that were taken again to see
+ * whether the sample moved, which are -1. Source: NeXus definitions, NXtomo.
  */
 #include "io/scan/nexus.h"
 
@@ -14,7 +14,7 @@
 #include <strings.h>
 
 #include "core/path.h"
-#include "io/scan/projections.h"
+#include "io/scan/nexus_fields.h"
 #include "io/source/source_slices.h"
 
 enum { KEY_ALIGNMENT = -1, KEY_INVALID = 3, KEYS = 4, FRAMES_MAX = 1 << 20 };
@@ -35,7 +35,9 @@ static const struct param nexus_params[] = {
     FRAMES_PARAM(struct nexus_params),
     PARAM(struct nexus_params, angle_unit, .unit = "", .choices = unit_choices, .init.choice = ANGLE_UNIT_FILE,
           .doc = "unit of the angles"),
-    PIXEL_SIZE_PARAM(struct nexus_params, "x_pixel_size and y_pixel_size of the file, else one pixel"),
+    PIXEL_SIZE_PARAM(struct nexus_params,
+                     "x_pixel_size and y_pixel_size of the sample in the file, else of the detector, else one pixel"),
+    PADDING_PARAM(struct nexus_params, "that pixel_mask of the file calls bad"),
     QUANTITY_PARAM(struct nexus_params),
     BEAM_PARAMS(struct nexus_params),
     SLICES_PARAM(struct nexus_params),
@@ -47,6 +49,7 @@ struct nexus {
     const struct param_set *set;
     const struct nexus_params *params;
     struct hdf5_ref entry, detector;
+    const double *keys; /* image_key of each frame */
 };
 
 /* ---- the entry and what is in it ----------------------------------------------------------------- */
@@ -279,6 +282,7 @@ static enum ts_status choose_frames(struct nexus *nexus)
         return ts_hdf5_input_refuse(nexus->input, "frames-missing",
                                     "none of the %" PRId64 " frames is one of the %s (image_key %d)", n_frames,
                                     ts_projections_frames_name(nexus->params->frames), (int)nexus->params->frames);
+    nexus->keys = keys;
     projections->n_views = n;
     projections->frames = frames;
     return record_frames(nexus, counts, n_alignment);
@@ -348,53 +352,9 @@ static enum ts_status read_angles(struct nexus *nexus)
                                  nexus->params->angle_unit != ANGLE_UNIT_FILE);
 }
 
-/* ---- lengths ------------------------------------------------------------------------------------ */
+/* ---- geometry ----------------------------------------------------------------------------------- */
 
-/* Names in any case: nothing here is a megameter or a petameter apart. 0: not known. */
-static double millimeters(const char *units)
-{
-    static const struct {
-        double mm;
-        const char *names[9];
-    } known[] = {{1e3, {"m", "meter", "meters", "metre", "metres"}},
-                 {10, {"cm", "centimeter", "centimeters", "centimetre", "centimetres"}},
-                 {1, {"mm", "millimeter", "millimeters", "millimetre", "millimetres"}},
-                 {1e-3,
-                  {"um", "\xC2\xB5m", "\xCE\xBCm", "micron", "microns", "micrometer", "micrometers", "micrometre",
-                   "micrometres"}},
-                 {1e-6, {"nm", "nanometer", "nanometers", "nanometre", "nanometres"}},
-                 {1e-9, {"pm", "picometer", "picometers", "picometre", "picometres"}}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        for (int k = 0; k < 9 && known[i].names[k]; k++)
-            if (!strcasecmp(units, known[i].names[k]))
-                return known[i].mm;
-    return 0;
-}
-
-static enum ts_status read_pixel_size(struct nexus *nexus, const char *name, double *mm)
-{
-    char units[64], shown[256];
-    struct hdf5_ref dataset;
-    double *values = NULL;
-    int64_t n = 0;
-    enum ts_status status = ts_hdf5_input_find(nexus->input, &nexus->detector, name, &dataset);
-    if (status == TS_OK)
-        status = read_list(nexus, &dataset, name, &values, &n, units, sizeof units);
-    if (status != TS_OK || !values)
-        return status;
-    *mm = values[0] * millimeters(units);
-    for (int64_t i = 1; i < n; i++)
-        if (values[i] != values[0])
-            return ts_hdf5_input_refuse(nexus->input, "pixel-size", "%s is not the same for all pixels", name);
-    if (*mm > 0 && isfinite(*mm))
-        return TS_OK;
-    ts_text_escape(shown, sizeof shown, units);
-    ts_hdf5_input_refuse(nexus->input, "pixel-size", "%s is %g in the unit '%s', expected a positive length in m to pm",
-                         name, values[0], shown);
-    return ts_diag_hint(nexus->input->diag, "pixel_size in mm stands for what the file says");
-}
-
-static enum ts_status read_geometry(struct nexus *nexus)
+static enum ts_status read_geometry(struct nexus *nexus, const struct nexus_places *places)
 {
     struct projections *projections = nexus->projections;
     double *position = NULL;
@@ -403,9 +363,7 @@ static enum ts_status read_geometry(struct nexus *nexus)
     if (ts_param_given(nexus->set, "pixel_size")) {
         projections->spacing_mm[0] = projections->spacing_mm[1] = nexus->params->pixel_size;
     } else {
-        status = read_pixel_size(nexus, "y_pixel_size", &projections->spacing_mm[0]);
-        if (status == TS_OK)
-            status = read_pixel_size(nexus, "x_pixel_size", &projections->spacing_mm[1]);
+        status = ts_nexus_pixel_size(places, nexus->params->beam != TS_BEAM_PARALLEL);
     }
     if (status == TS_OK)
         status =
@@ -451,7 +409,19 @@ static enum ts_status find_parts(struct nexus *nexus)
         status = read_angles(nexus);
     if (status == TS_OK)
         status = read_probe(nexus);
-    return status == TS_OK ? read_geometry(nexus) : status;
+    const struct nexus_places places = {.projections = nexus->projections,
+                                        .input = nexus->input,
+                                        .entry = &nexus->entry,
+                                        .detector = &nexus->detector,
+                                        .keys = nexus->keys,
+                                        .n_frames = nexus->projections->stack.n[0],
+                                        .angles = nexus->projections->angles,
+                                        .projected = nexus->params->frames == FRAMES_PROJECTIONS};
+    if (status == TS_OK)
+        status = read_geometry(nexus, &places);
+    if (status == TS_OK && places.projected)
+        status = ts_nexus_pixel_mask(&places);
+    return status == TS_OK && places.projected ? ts_nexus_warn(&places) : status;
 }
 
 static enum ts_status find_all(struct projections *projections, const struct param_set *set)
@@ -460,12 +430,20 @@ static enum ts_status find_all(struct projections *projections, const struct par
     struct nexus nexus = {.set = set, .params = set->values, .projections = projections, .input = &projections->input};
     memcpy(projections->order, order, sizeof order);
     projections->quantity = nexus.params->quantity;
+    projections->flats = nexus.params->frames == FRAMES_FLATS;
+    projections->padding = (enum source_padding)nexus.params->padding;
     return find_parts(&nexus);
 }
 
 static enum ts_status open_nexus(const struct param_set *set, struct source **source, struct ts_diag *diag)
 {
     return ts_projections_source(set, find_all, source, diag);
+}
+
+static void resolve(struct param_set *set, const struct source *source)
+{
+    ts_source_beam_resolve(set, source);
+    ts_source_resolve_padding(set, source);
 }
 
 const struct source_format nexus_format = {
@@ -475,5 +453,5 @@ const struct source_format nexus_format = {
     .n_params = sizeof nexus_params / sizeof nexus_params[0],
     .params_bytes = sizeof(struct nexus_params),
     .open = open_nexus,
-    .resolve = ts_source_beam_resolve,
+    .resolve = resolve,
 };

@@ -17,6 +17,7 @@ struct nexus_params {
     int32_t frames;                                /* enum frames */
     int32_t angle_unit;                            /* enum angle_unit */
     double pixel_size;
+    int32_t padding;  /* enum source_padding */
     int32_t quantity; /* enum ts_quantity */
     BEAM_FIELDS;
     struct ts_numbers slices;

@@ -13,7 +13,7 @@
 
 #include "io/source/read_ahead.h"
 
-enum { SIDE_MAX = 1 << 20 };
+enum { SIDE_MAX = 1 << 20, COMPARED_FLATS = 16 };
 
 const struct choice ts_frames_choices[] = {
     {"projections", FRAMES_PROJECTIONS, "the views of the object, with their angles", 0},
@@ -167,8 +167,9 @@ static size_t memory_bytes(const struct source *base, int threads, int64_t ahead
 {
     const struct projection_source *source = (const struct projection_source *)base;
     const struct hdf5_stack *mask = &source->projections.mask;
-    const size_t mask_bytes = ts_source_valid_bytes(base) == 0
-                                  ? 0
+    const size_t mask_bytes = ts_source_valid_bytes(base) == 0 ? 0
+                              : source->projections.bad
+                                  ? ts_source_valid_bytes(base)
                                   : ts_hdf5_stack_scratch(mask, threads) + ts_source_valid_bytes(base) +
                                         (size_t)ts_hdf5_stack_together(mask, 0) * ts_slice_count(&base->image);
     return ts_hdf5_stack_scratch(&source->projections.stack, threads) +
@@ -225,6 +226,26 @@ static enum ts_status read_masks(struct projection_source *source, struct reader
     return status;
 }
 
+/* Marks the bad pixels of the detector in all views of slices [z, z + n), unless an earlier read has done so. */
+static void mark_bad(struct projection_source *source, int64_t z, int64_t n)
+{
+    struct source *base = &source->in.base;
+    const int64_t n_views = base->image.axes[1].n, columns = base->image.axes[2].n;
+    for (int64_t k = z; k < z + n; k++) {
+        const uint8_t *bad = source->projections.bad + k * columns;
+        uint64_t *valid = ts_source_valid(base, k);
+        if (*base->slices[k].pixel_sha256)
+            continue;
+        memset(valid, 0, ts_valid_bytes(&base->image));
+        int64_t n_valid = 0;
+        for (int64_t i = 0; i < n_views * columns; i++) {
+            valid[i / 64] |= (uint64_t)(bad[i % columns] == 0) << i % 64;
+            n_valid += bad[i % columns] == 0;
+        }
+        base->slices[k].padding_count = n_views * columns - n_valid;
+    }
+}
+
 /* Reads rows [z, z + n) out of the file. */
 static enum ts_status read_rows(struct source *base, struct readers *readers, int64_t z, int64_t n, void *out,
                                 struct ts_diag *diag)
@@ -250,7 +271,9 @@ static enum ts_status read_rows(struct source *base, struct readers *readers, in
     enum ts_status status = ts_hdf5_stack_read(source->boxes, &input, &box);
     if (status == TS_OK && projections->stack.stored == TS_F64)
         ts_source_note_rounding(base, z, n, &rounding);
-    if (status == TS_OK && base->image.masked)
+    if (status == TS_OK && base->image.masked && projections->bad)
+        mark_bad(source, z, n);
+    else if (status == TS_OK && base->image.masked)
         status = read_masks(source, readers, z, n, &input);
     return status == TS_OK ? ts_source_digest(base, readers, z, n, out, diag) : status;
 }
@@ -335,7 +358,9 @@ static enum ts_status fill(struct projection_source *source)
     if (status == TS_OK)
         status = ts_source_make_slices(&source->in.base, diag);
     for (int64_t z = 0; status == TS_OK && z < ts_source_total(&source->in.base); z++)
-        source->in.base.slices[z].states_padding = projections->mask.name != NULL;
+        source->in.base.slices[z].states_padding =
+            projections->mask.name ||
+            (projections->bad && memchr(projections->bad + z * image->axes[2].n, 1, (size_t)image->axes[2].n));
     if (status == TS_OK)
         status = ts_source_set_padding(&source->in.base, projections->padding, diag);
     if (status == TS_OK)
@@ -350,6 +375,68 @@ static enum ts_status fill(struct projection_source *source)
     for (int i = 0; i < projections->stack.storage.n_filters && i < STORAGE_FILTERS; i++)
         if (projections->stack.storage.filters[i].filter.id == H5Z_FILTER_DEFLATE)
             source->in.base.coding = SOURCE_DEFLATED;
+    return TS_OK;
+}
+
+/* Reads the middle row of a frame, and returns its mean in *mean. */
+static enum ts_status read_mean(const struct projection_source *source, const struct hdf5_input *input,
+                                struct hdf5_stack_reader *reader, int64_t frame, double *row, double *mean)
+{
+    const struct projections *projections = &source->projections;
+    const int *order = projections->order;
+    const int64_t n = projections->stack.n[order[2]], z = projections->stack.n[order[0]] / 2;
+    struct hdf5_box box = {.out = row, .doubles = true};
+    box.first[order[0]] = z;
+    box.end[order[0]] = z + 1;
+    box.first[order[1]] = frame;
+    box.end[order[1]] = frame + 1;
+    box.end[order[2]] = n;
+    box.stride[order[0]] = box.stride[order[1]] = (ptrdiff_t)n;
+    box.stride[order[2]] = 1;
+    *mean = 0;
+    const enum ts_status status = ts_hdf5_stack_read(reader, input, &box);
+    for (int64_t i = 0; status == TS_OK && i < n; i++)
+        *mean += row[i] / (double)n;
+    return status;
+}
+
+/* Flats are combined into one, which is none of a beam that changed between them. A row of some of them tells: its mean
+ * has hardly any noise. Damaged frames are reported when they are used. */
+static enum ts_status warn_of_drift(const struct projection_source *source)
+{
+    const struct projections *projections = &source->projections;
+    const int64_t n_flats = projections->n_views, n = n_flats < COMPARED_FLATS ? n_flats : COMPARED_FLATS;
+    struct hdf5_input input = projections->input;
+    struct ts_diag *trial = ts_diag_create();
+    struct readers *readers = ts_readers_create(1);
+    struct hdf5_stack_reader *reader = readers ? ts_hdf5_stack_reader_create(&projections->stack, readers) : NULL;
+    double *row = malloc((size_t)projections->stack.n[projections->order[2]] * sizeof *row);
+    double low = INFINITY, high = -INFINITY;
+    enum ts_status status = trial && reader && row ? TS_OK : ts_diag_no_memory(input.diag, sizeof *row);
+    for (int64_t i = 0; status == TS_OK && i < n; i++) {
+        const int64_t view = n > 1 ? i * (n_flats - 1) / (n - 1) : 0;
+        double mean;
+        input.diag = trial;
+        if (read_mean(source, &input, reader, projections->frames ? projections->frames[view] : view, row, &mean) !=
+            TS_OK)
+            break;
+        low = fmin(low, mean);
+        high = fmax(high, mean);
+    }
+    free(row);
+    ts_hdf5_stack_reader_destroy(reader);
+    ts_readers_destroy(readers);
+    ts_diag_destroy(trial);
+    if (status != TS_OK || !(high - low > 0.01 * fabs(high)))
+        return status;
+    ts_diag_warning(projections->input.diag,
+                    &(struct diag_site){.code = "flats-differ", .span = input.set->spans[0], .stage = input.set->owner},
+                    "%s: the %" PRId64 " flats are not alike: their means go from %.6g to %.6g, and they are combined "
+                    "into one",
+                    input.path, n_flats, low, high);
+    ts_diag_hint(projections->input.diag,
+                 "the stage air after flat_field makes up for a beam that changes, by detector pixels beside the "
+                 "object, where there are some");
     return TS_OK;
 }
 
@@ -369,8 +456,10 @@ enum ts_status ts_projections_source(const struct param_set *set, projections_fi
         status = fill(source);
     if (status == TS_OK)
         status = ts_hdf5_stack_locate(&projections->input, &projections->stack);
-    if (status == TS_OK && source->in.base.image.masked)
+    if (status == TS_OK && source->in.base.image.masked && !projections->bad)
         status = ts_hdf5_stack_locate(&projections->input, &projections->mask);
+    if (status == TS_OK && projections->flats)
+        status = warn_of_drift(source);
     ts_hdf5_input_found(&projections->input);
     projections->input.set = NULL;
     projections->input.diag = NULL;

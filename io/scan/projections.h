@@ -48,11 +48,15 @@ struct projections {
     /* A dataset of u8 of the same shape, which is not 0 where a pixel is invalid; its name is NULL where there is none.
      * With it the image is masked unless `padding` says otherwise. */
     struct hdf5_stack mask;
+    /* Or one byte for each pixel of the detector (row, column), which is not 0 where the pixel is bad in all frames;
+     * NULL: none is known to be. */
+    const uint8_t *bad;
     enum source_padding padding;
     int order[3];          /* axis of the file that holds z, view, detector */
     int64_t n_views;       /* frames that are given */
     const int64_t *frames; /* their indices in the file; NULL: all */
     const double *angles;  /* in degrees, one a view; NULL: views are numbered by their frames */
+    bool flats;            /* a warning says where they differ from each other */
     double spacing_mm[2];  /* from row to row, from column to column; 0: not known, lengths are in pixels */
     bool volume;           /* (z, y, x) in place of (z, view, detector); frames and angles are NULL */
     double spacing_y_mm;   /* volume: from row to row */

@@ -63,8 +63,50 @@ static bool has_center(const struct ts_plan *plan)
     return has;
 }
 
+static const char *attribute_of(const struct source *source, const char *name)
+{
+    for (size_t k = 0; k < source->n_attributes; k++)
+        if (!strcmp(source->attributes[k].name, name))
+            return source->attributes[k].value;
+    return NULL;
+}
+
+/* Returns the degrees from the first view to the last. */
+static double turn_of(const struct ts_axis *views)
+{
+    return views->positions ? fabs(views->positions[views->n - 1] - views->positions[0])
+                            : fabs(views->spacing) * (double)(views->n - 1);
+}
+
+/* Warns where an input says that its scan sees half of the object, and the chain makes a volume of its views without
+ * making the detector wider by their opposites. */
+static void warn_of_half(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    bool joins = false, makes_volume = false;
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        const struct ts_image *in = node->inputs[0] >= 0 ? &plan->nodes[node->inputs[0]].out : NULL;
+        const bool sinogram = in && ts_image_is_sinogram(in);
+        makes_volume |= sinogram && !ts_image_is_sinogram(&node->out);
+        joins |= sinogram && ts_image_is_sinogram(&node->out) && node->out.axes[1].n < in->axes[1].n &&
+                 node->out.axes[2].n > in->axes[2].n;
+    }
+    for (int32_t i = 0; i < plan->n_sources && makes_volume && !joins; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        const char *view = node->source ? attribute_of(node->source, "field_of_view") : NULL;
+        if (!view || strcmp(view, "Half") != 0)
+            continue;
+        ts_diag_warning(
+            diag, &(struct diag_site){.code = "half-not-joined", .span = node->set.span, .stage = node->label},
+            "the file says that the field of view is half of the object, and opposite views are not joined");
+        if (turn_of(&node->out.axes[1]) > 350)
+            ts_diag_hint(diag, "after minus_log: center: {method: overlap}, then stitch: {}");
+    }
+}
+
 void ts_plan_warn_axis(const struct ts_plan *plan, struct ts_diag *diag)
 {
+    warn_of_half(plan, diag);
     for (int32_t i = 0; i < plan->n_sources && !has_center(plan); i++) {
         const struct plan_node *node = &plan->nodes[i];
         const struct ts_axis *detector = &node->out.axes[2];
@@ -72,19 +114,15 @@ void ts_plan_warn_axis(const struct ts_plan *plan, struct ts_diag *diag)
         const char *angle = ts_image_is_sinogram(&node->out) ? node->out.axes[1].unit : NULL;
         if (!angle || strcmp(angle, "degree") != 0) /* flats and darks have frames */
             continue;
-        for (size_t k = 0; k < node->source->n_attributes; k++) {
-            const struct source_attribute *attribute = &node->source->attributes[k];
-            if (strcmp(attribute->name, "x_rotation_axis_pixel_position") != 0)
-                continue;
-            const double position = strtod(attribute->value, NULL);
-            if (!(fabs(position - taken) > 0.5))
-                continue;
-            ts_diag_warning(diag,
-                            &(struct diag_site){.code = "axis-elsewhere", .span = node->set.span, .stage = node->label},
-                            "x_rotation_axis_pixel_position of the file is %.6g, and the rotation axis is taken to "
-                            "stand at detector pixel %.6g, in the middle",
-                            position, taken);
-            ts_diag_hint(diag, "center: {center: %.6g} takes what the file says, center: {} searches", position);
-        }
+        const char *text = attribute_of(node->source, "x_rotation_axis_pixel_position");
+        const double position = text ? strtod(text, NULL) : taken;
+        if (!(fabs(position - taken) > 0.5))
+            continue;
+        ts_diag_warning(diag,
+                        &(struct diag_site){.code = "axis-elsewhere", .span = node->set.span, .stage = node->label},
+                        "x_rotation_axis_pixel_position of the file is %.6g, and the rotation axis is taken to "
+                        "stand at detector pixel %.6g, in the middle",
+                        position, taken);
+        ts_diag_hint(diag, "center: {center: %.6g} takes what the file says, center: {} searches", position);
     }
 }

@@ -447,3 +447,71 @@ Test(exchange, info_says_what_the_scan_is)
         free(text);
     }
 }
+
+/* A field beside those of the format; a text where there is one. */
+static void put_field(hid_t file, const char *path, int n, const double *values, const char *text)
+{
+    char parent[128];
+    for (const char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
+        snprintf(parent, sizeof parent, "%.*s", (int)(at - path), path);
+        if (H5Lexists(file, parent, H5P_DEFAULT) <= 0)
+            H5Gclose(ts_scan_file_group(file, parent, NULL));
+    }
+    if (!text) {
+        ts_scan_file_numbers(file, path, n, values, NULL);
+        return;
+    }
+    const hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+    H5Tset_size(type, strlen(text));
+    const hid_t dataset = H5Dcreate2(file, path, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    cr_assert(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text) >= 0);
+    H5Dclose(dataset);
+    H5Sclose(space);
+    H5Tclose(type);
+}
+
+Test(exchange, fields_that_would_change_the_image_are_warned_of_by_name)
+{
+    static const double theta[SCAN_FRAMES] = {0, 10, 20, 30, 40, 50, 60};
+    static const struct {
+        const char *path;
+        int n;
+        double values[SCAN_FRAMES];
+        const char *text, *warning;
+    } rows[] = {
+        {"/measurement/instrument/detection_system/objective/resolution", 1, {0.69}, NULL, "is 0.69 without a unit"},
+        {"/measurement/instrument/detector/pixel_size_x", 0, {3.45}, NULL, "is 3.45 without a unit, and is not used"},
+        {"/exchange/x_shift", SCAN_FRAMES, {0, 1, 2, 3}, NULL, "/exchange/x_shift goes from 0 to 3 over the scan"},
+        {"/exchange/y_shift", SCAN_FRAMES, {2, 2, 2, 2, 2, 2, 2}, NULL, NULL},
+        {"/measurement/instrument/source/current",
+         3,
+         {102, 101, 90},
+         NULL,
+         "goes from 90 to 102 over the scan, and counts"},
+        {"/measurement/instrument/source/current", 1, {102}, NULL, NULL},
+        {"/process/acquisition/flat_fields/different_flat_exposure",
+         0,
+         {0},
+         "Different",
+         "differs from that of the views"},
+        {"/process/acquisition/flat_fields/different_flat_exposure", 0, {0}, "Same", NULL},
+        {"/process/flat_corrected", 0, {1}, NULL, "/process/flat_corrected is 1: this may have been done"},
+        {"/process/flat_corrected", 0, {0}, NULL, NULL},
+        {"/process/minus_log", 0, {0}, "yes", "/process/minus_log is 'yes': this may have been done"},
+        {"/process/ring_removal", 0, {0}, "none", NULL},
+        {"/process/version", 0, {2}, NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct param_set set = exchange_set();
+        struct source *source;
+        const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, theta);
+        put_field(file, rows[i].path, rows[i].n, rows[i].values, rows[i].text);
+        cr_assert(H5Fclose(file) >= 0);
+        ts_diag_clear(ts_scan_file.diag);
+        cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK, "%s", rows[i].path);
+        cr_assert_eq(ts_diag_count(ts_scan_file.diag), rows[i].warning != NULL, "row %zu, %s", i, rows[i].path);
+        if (rows[i].warning)
+            ts_test_expect_warning(ts_scan_file.diag, "field-unused", rows[i].warning);
+        source->ops->close(source);
+    }
+}
