@@ -16,6 +16,7 @@
 
 extern "C" {
 #include "cuda/device/code.h"
+#include "stages/counting/value_maps.h"
 }
 
 enum { THREADS = 1024, FEW_THREADS = 256, KEYS = 8, CLUSTER = 8, MANY_SLICES = 64 };
@@ -132,7 +133,6 @@ static __device__ void join_parts(struct part *shared_part, struct part *part)
 
 struct levels {
     unsigned long long total, lowest; /* lowest: the count of the lowest value */
-    float scale;
     uint32_t low, n_keys, bias;
 };
 
@@ -145,10 +145,10 @@ static __device__ inline void set_entry(float *entry, unsigned long long below, 
 template <typename T>
 static __device__ inline void set_entry(T *entry, unsigned long long below, const struct levels &levels)
 {
-    const float level = rintf((float)(below > levels.lowest ? below - levels.lowest : 0) * levels.scale);
-    const float last = (float)(levels.n_keys - 1);
-    const uint32_t key = level < last ? (uint32_t)level : levels.n_keys - 1;
-    *entry = (T)((levels.lowest == levels.total ? levels.low : key) ^ levels.bias);
+    const unsigned long long above = below > levels.lowest ? below - levels.lowest : 0;
+    const uint32_t key =
+        levels.lowest == levels.total ? levels.low : ts_value_level(above, levels.total - levels.lowest, levels.n_keys);
+    *entry = (T)(key ^ levels.bias);
 }
 
 /* Counts of 4 bytes are those of a slice, which stand behind struct cuda_slice_counts. */
@@ -181,8 +181,7 @@ static __global__ void __launch_bounds__(THREADS) make_maps(struct finish_job jo
     ENTRY *entries = (ENTRY *)(result + 1);
     if (rank == 0 && threadIdx.x == 0)
         *result = (struct cuda_value_map){part.low, part.high, {0, 0}};
-    const struct levels levels = {job.total, part.lowest, (float)(job.n_keys - 1) / (float)(job.total - part.lowest),
-                                  part.low,  job.n_keys,  job.bias};
+    const struct levels levels = {job.total, part.lowest, part.low, job.n_keys, job.bias};
     unsigned long long before = part.sum, total;
     const uint32_t step = blockDim.x * KEYS;
     for (uint32_t first = begin; first < end && first <= part.high; first += step) {

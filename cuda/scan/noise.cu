@@ -35,6 +35,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     const struct noise_rule rule = ts_noise_rule(context);
     const int64_t count = (int64_t)ts_slice_count(out), nz = out->axes[0].n, work = ts_cuda_parts(count, THREADS);
     const int64_t most = ts_cuda_parts(WAVES * ts_cuda_blocks_at_once(context, THREADS), nz);
+    const uint64_t first_pixel = ts_noise_first(context, out);
     unsigned long long *starved = rule.lines ? (unsigned long long *)context->tables[0].data : NULL;
     if (starved)
         cudaMemsetAsync(starved, 0, (size_t)nz * sizeof *starved, call->stream);
@@ -42,7 +43,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         const dim3 grid((unsigned)(work < most ? work : most), (unsigned)(nz - z < 65535 ? nz - z : 65535));
         add_noise<<<grid, THREADS, 0, call->stream>>>(
             (const float *)in->data + z * count, (float *)out->data + z * count, count,
-            (uint64_t)((out->z_first + z) * count), rule, starved ? starved + z : NULL);
+            first_pixel + (uint64_t)(z * count), rule, starved ? starved + z : NULL);
     }
     return ts_cuda_launched(context, "add_noise");
 }

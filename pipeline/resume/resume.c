@@ -100,6 +100,16 @@ static bool any_image(const struct resume *resume)
     return any;
 }
 
+/* Returns true where a stage makes an image of its own. Else all images of the chain are those of its inputs, and only
+ * tables can be taken. */
+static bool makes_images(const struct ts_plan *plan)
+{
+    bool any = false;
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
+        any |= plan->nodes[i].image_node >= plan->n_sources;
+    return any;
+}
+
 static enum ts_status refuse(const struct resume *resume, struct ts_diag *diag)
 {
     const char *path = resume->recorded.path;
@@ -124,10 +134,11 @@ static void tell(const struct resume *resume, int32_t n_taken, struct ts_diag *d
             snprintf(images + used, sizeof images - used, "%s%s", used > 0 ? ", " : "", resume->plan->nodes[i].label);
     }
     ts_diag_note(diag, &(struct diag_site){.code = "resumed"},
-                 "%d of %d stages are taken from %s, which has the image of %s%s%s%s%s%s%s", (int)n_taken,
-                 (int)(resume->plan->n_nodes - resume->plan->n_sources), resume->recorded.path, images,
-                 resume->label ? "; not taken is " : "", resume->label ? resume->label : "", resume->label ? ": " : "",
-                 resume->label ? resume->why : "", *resume->unfit ? "; " : "", resume->unfit);
+                 "%d of %d stages are taken from %s, which has %s%s%s%s%s%s%s%s", (int)n_taken,
+                 (int)(resume->plan->n_nodes - resume->plan->n_sources), resume->recorded.path,
+                 *images ? "the image of " : "their tables", images, resume->label ? "; not taken is " : "",
+                 resume->label ? resume->label : "", resume->label ? ": " : "", resume->label ? resume->why : "",
+                 *resume->unfit ? "; " : "", resume->unfit);
 }
 
 /* ---- the whole ----------------------------------------------------------------------------------- */
@@ -251,7 +262,7 @@ enum ts_status ts_plan_resume(struct ts_plan *plan, const char *path, struct ts_
     enum ts_status status = find(plan, path, &resume, diag);
     if (status != TS_OK)
         return status;
-    if (!any_image(resume))
+    if (!any_image(resume) && makes_images(plan))
         return refuse(resume, diag);
     const int32_t n = put(resume);
     status = ts_plan_reuse_take(plan, &resume->reuse, diag);

@@ -53,7 +53,7 @@ int ts_run_tables(const struct run *run, int32_t i, const struct stage_table **t
     return reduced ? ts_stage_reduced_tables(reduced, tables) : 0;
 }
 
-/* Makes the device at hand ready for the next volume. */
+/* Makes the device at hand ready for the volume behind that at hand. */
 static enum ts_status restart(struct run *run)
 {
     enum ts_status status = TS_OK;
@@ -62,8 +62,10 @@ static enum ts_status restart(struct run *run)
         node->n_parts = 0;
         if (node->done)
             memset(node->done, 0, (size_t)run->plan->nodes[i].out.axes[0].n);
-        if (node->driver)
-            status = ts_driver_restart(node->driver);
+        if (!node->driver)
+            continue;
+        node->driver->context.volume = run->plan->nodes[i].by_volume ? run->volume + 1 : 0;
+        status = ts_driver_restart(node->driver);
     }
     return status;
 }

@@ -221,5 +221,5 @@ void ts_noise_finish(const struct stage_context *context, enum noise_estimate es
     } else {
         ts_percentile_values(&result->search, search, TS_F32, &size);
     }
-    result->wavelet = size / normal_quantile;
+    result->wavelet = NOISE_COEFFICIENT_UNIT * size / normal_quantile;
 }

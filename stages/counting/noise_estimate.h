@@ -31,14 +31,16 @@ enum noise_estimate { NOISE_NONE, NOISE_IMMERKAER, NOISE_WAVELET, NOISE_BOTH };
 /* The size of the coefficient (k, l), from the second differences around the samples 2k - 1 (far) and 2k (near) of both
  * axes; the second letter is that of x. Along one axis the two taps are -near * (D(2k) + t D(2k - 1)) with near = (1 +
  * sqrt 3)/(4 sqrt 2) and t = 2 - sqrt 3. As t^2 = 4 t - 1, both brackets below are exact for integers, and a
- * coefficient is 0 if and only if both are. Returns NaN for 0. */
+ * coefficient is 0 if and only if both are. Returns NaN for 0. The size is divided by NOISE_COEFFICIENT_UNIT, a power
+ * of two, because it can be 2.8 times as large as the largest float. */
+#define NOISE_COEFFICIENT_UNIT 4.0
 #ifdef __CUDACC__
 __host__ __device__
 #endif
     static inline float
     ts_noise_coefficient(double far_far, double far_near, double near_far, double near_near)
 {
-    const double near_squared = 0.23325317547305483, t = 0.26794919243112272;
+    const double near_squared = 0.23325317547305483 / NOISE_COEFFICIENT_UNIT, t = 0.26794919243112272;
     const double d = near_squared * ((near_near - far_far) + t * (4 * far_far + (far_near + near_far)));
     const float size = (float)(d < 0 ? -d : d);
     return size > 0 ? size : (float)NAN;

@@ -37,12 +37,10 @@ void ts_value_map_levels(const uint64_t *counts, size_t n, uint32_t levels, uint
             map[i] = (uint32_t)i;
         return;
     }
-    const float scale = (float)(levels - 1) / (float)(total - counts[first]);
     uint64_t below = 0;
     for (size_t i = 0; i < n; i++) {
         below += i > first ? counts[i] : 0;
-        const float level = rintf((float)below * scale);
-        map[i] = level < (float)(levels - 1) ? (uint32_t)level : levels - 1;
+        map[i] = ts_value_level(below, total - counts[first], levels);
     }
 }
 

@@ -80,7 +80,8 @@ struct stage_context {
     int threads;                         /* for num_threads(...) */
     const struct device_numbers *device; /* the CUDA device that runs the stage; NULL: the CPU */
     struct ts_diag *diag;
-    int round;   /* of the reduction in progress */
+    int64_t volume; /* in map(): the volume of a series at hand; 0 where there is one, or the image is that of all */
+    int round;      /* of the reduction in progress */
     bool joined; /* other processes reduce parts of the volume: merge() gets their totals, those of devices as well */
     /* The result that finish() wrote: that of the round before during a reduction, that of the last round in map(). A
      * reduction per slice has a result for each slice of the slab, result_bytes apart (stages/values/scope.h:

@@ -26,8 +26,8 @@ static const struct choice method_choices[] = {
      "share of values that are v or below, as f32 in [0, 1] (skimage.exposure.equalize_hist)"},
     {"opencv", EQUALIZE_OPENCV,
      "round((below(v) - c0) * (levels - 1) / (n - c0)) in the image's own 8- or 16-bit type, levels 256 or 65536, c0 "
-     "the "
-     "count of the lowest value (cv::equalizeHist; signed types start at their lowest value)"},
+     "the count of the lowest value (cv::equalizeHist; signed types start at their lowest value): of 256 levels in "
+     "single precision as OpenCV does, of 65536 exactly with ties to even"},
     {NULL, 0, NULL},
 };
 

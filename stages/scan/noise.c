@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * noise: counts = Poisson(photons t) + electronic Gaussian, of a transmission t or of a line integral p with t = e^-p,
- * and back to the same quantity. Random numbers are those of a pixel's index in the volume (stages/values/philox.h), so
- * that pixels can be taken in any order. The counts of pixels that have no logarithm are added as integers.
+ * and back to the same quantity. Random numbers are those of a pixel's index in the series of volumes
+ * (stages/values/philox.h), so that pixels can be taken in any order. The counts of pixels that have no logarithm are
+ * added as integers.
  */
 #include "stages/scan/noise.h"
 
@@ -75,6 +76,11 @@ struct noise_rule ts_noise_rule(const struct stage_context *context)
                                .floors = params->nonpositive == NOISE_FLOOR};
 }
 
+uint64_t ts_noise_first(const struct stage_context *context, const struct ts_image *slab)
+{
+    return (uint64_t)(context->volume * context->out.axes[0].n + slab->z_first) * ts_slice_count(slab);
+}
+
 static int tables(const struct stage_context *context, struct stage_table out[STAGE_TABLES])
 {
     if (!is_lines(context))
@@ -93,6 +99,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 {
     const struct noise_rule rule = ts_noise_rule(context);
     const int64_t count = (int64_t)ts_slice_count(out), nz = out->axes[0].n, chunks = (count + CHUNK - 1) / CHUNK;
+    const uint64_t first_pixel = ts_noise_first(context, out);
     uint64_t *table = rule.lines ? context->tables[0].data : NULL;
     (void)scratch;
     if (table)
@@ -106,7 +113,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         uint64_t n_starved = 0;
         for (int64_t i = first; i < end; i++) {
             bool starved;
-            to[i] = ts_noise(&rule, from[i], (uint64_t)((out->z_first + z) * count + i), &starved);
+            to[i] = ts_noise(&rule, from[i], first_pixel + (uint64_t)(z * count + i), &starved);
             n_starved += starved;
         }
         if (n_starved > 0)
@@ -127,8 +134,11 @@ const struct stage noise_stage = {
         "below 0 let no photon pass. NaN and infinite values give NaN, and so do transmissions of which more than 1e10 "
         "photons would be counted.\n\n"
         "Random numbers come from Philox 4x32-10 (J. K. Salmon et al., SC 2011), whose key is `seed` and whose counter "
-        "holds the pixel's index in the volume: the noise depends neither on slabs, nor on threads, nor on the device, "
-        "to the byte. Poisson's samples are exact: inversion below a mean of 10, PTRS from there on (W. Hoermann, "
+        "holds the pixel's index in the series of volumes, whose volumes follow one another: each volume has noise of "
+        "its "
+        "own, and the first one that of the volume by itself. The noise depends neither on slabs, nor on threads, nor "
+        "on the device, to the byte. Poisson's samples are exact: inversion below a mean of 10, PTRS from there on (W. "
+        "Hoermann, "
         "Insurance: Mathematics and Economics 12, 1993). Gaussian ones come by the polar method (G. Marsaglia, T. A. "
         "Bray, 1964).\n\n"
         "Cost: one pass; some 200 operations in double a value.",

@@ -28,7 +28,10 @@ struct noise_rule {
 };
 struct noise_rule ts_noise_rule(const struct stage_context *context);
 
-/* Returns the noisy value of a pixel by its index in the volume; *starved becomes true where the count of a line
+/* Returns the index of the first pixel of a slab among those of all volumes of a series. */
+uint64_t ts_noise_first(const struct stage_context *context, const struct ts_image *slab);
+
+/* Returns the noisy value of a pixel by its index in the series; *starved becomes true where the count of a line
  * integral is below the lowest. */
 TS_HOST_DEVICE float ts_noise(const struct noise_rule *rule, float value, uint64_t pixel, bool *starved)
 {

@@ -88,6 +88,17 @@ Test(resume, of_several_saves)
                 "has the image of median; not taken is box: radius is 1 there, not 2");
 }
 
+/* Nothing in such a chain makes an image, so only tables can be taken. */
+Test(resume, of_a_chain_that_only_passes_its_input_on)
+{
+#define PASSES "dicom study | histogram bins=4 | save name=mid"
+    ts_compare_program_run(ARGUMENTS("run", PASSES " | hdf5 b.h5"));
+    expect_same(PASSES, "b.h5", "2 of 2 stages are taken from b.h5, which has their tables");
+    expect_same(PASSES " | statistics", "b.h5", "2 of 3 stages are taken from b.h5, which has their tables; not taken");
+    expect_same("dicom study | histogram bins=5 | save name=mid", "b.h5",
+                "1 of 2 stages are taken from b.h5, which has their tables; not taken is histogram: bins is 4 there");
+}
+
 /* The rotation axis that the first run found is not searched for again, and later stages are resolved with it. */
 Test(resume, of_a_scan)
 {

@@ -4,6 +4,7 @@
  * get the axis of the volumes, and tables. The bytes depend neither on slabs nor on threads.
  */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -146,6 +147,43 @@ Test(run_volumes, a_result_is_read_as_it_was_written)
     ts_chain_destroy(chain);
     ts_diag_destroy(diag);
     memory_chain_clear(&memory);
+    free(image.data);
+    remove_folder();
+}
+
+/* The first volume has the noise of that volume by itself, and the others have noise of their own, whatever the slabs.
+ */
+Test(run_volumes, have_noise_of_their_own)
+{
+    struct ts_image image = ts_test_image(N_VOLUMES * NZ, NY, NX, TS_F32, VALUES_CONSTANT, 3);
+    const size_t n_one = NZ * NY * NX;
+    struct memory_chain memory;
+    image.quantity = TS_TRANSMISSION;
+    image.unit = "1";
+    for (size_t i = 0; i < N_VOLUMES * n_one; i++)
+        ((float *)image.data)[i] = 0.5f;
+    make_folder();
+    memory_chain_init(&memory, &image, NULL, output);
+    memory.n_volumes = N_VOLUMES;
+    memory_chain_add(&memory, "noise photons=1000 electronic=3 seed=4", NULL);
+    ts_test_same_for_slabs_and_threads(&memory, output);
+    run_chain(&memory, 2);
+    memory_chain_clear(&memory);
+    struct ts_image alone = ts_image_slices(&image, 0, NZ);
+    memory_chain_init(&memory, &alone, NULL, single);
+    memory_chain_add(&memory, "noise photons=1000 electronic=3 seed=4", NULL);
+    run_chain(&memory, 1);
+    memory_chain_clear(&memory);
+    check_part("/entry/data/data", 0);
+    size_t n;
+    double *all = ts_test_read_hdf5_at(output, "/entry/data/data", &n), covariance[N_VOLUMES] = {0};
+    for (size_t i = 0; i < n_one; i++)
+        for (int v = 0; v < N_VOLUMES; v++)
+            covariance[v] += (all[i] - 0.5) * (all[(size_t)v * n_one + i] - 0.5);
+    for (int v = 1; v < N_VOLUMES; v++)
+        cr_expect_lt(fabs(covariance[v]), 0.1 * covariance[0], "volume %d is correlated by %g", v,
+                     covariance[v] / covariance[0]);
+    free(all);
     free(image.data);
     remove_folder();
 }

@@ -55,7 +55,7 @@ double ts_wavelet_noise_oracle(const double *values, int64_t nz, int64_t ny, int
                         largest = fmax(largest, fabs(value));
                     }
                 if (isfinite(d) && fabs(d) > 1e-13 * largest)
-                    sizes[n++] = (double)(float)fabs(d);
+                    sizes[n++] = fabs(d);
             }
     const double median = ts_percentile_oracle(sizes, n, 50);
     free(sizes);

@@ -76,6 +76,29 @@ TEST_ON_BOTH(bilateral, weighs_differences_and_leaves_out_what_is_no_number)
     free(out.data);
 }
 
+/* With weights of distance only, one bright pixel spreads as these weights, alike to all sides. */
+TEST_ON_BOTH(bilateral, spreads_one_bright_pixel_evenly)
+{
+    struct ts_image in = ts_test_image(1, 9, 9, TS_F32, VALUES_CONSTANT, 1);
+    double sum = 0;
+    memset(in.data, 0, ts_image_bytes(&in));
+    ((float *)in.data)[4 * 9 + 4] = 1;
+    struct ts_image out =
+        ts_test_output(&bilateral_stage, "sigma_color=1000000 sigma_spatial=1.3 radius=2 border=nearest", &in);
+    for (int y = -2; y <= 2; y++)
+        for (int x = -2; x <= 2; x++)
+            sum += exp(-(x * x + y * y) / (2 * 1.3 * 1.3));
+    for (int y = -4; y <= 4; y++)
+        for (int x = -4; x <= 4; x++) {
+            const bool inside = abs(x) <= 2 && abs(y) <= 2;
+            const double expected = inside ? exp(-(x * x + y * y) / (2 * 1.3 * 1.3)) / sum : 0;
+            const double value = (double)((const float *)out.data)[(y + 4) * 9 + x + 4];
+            cr_expect(fabs(value - expected) <= 1e-6, "(%d, %d) is %g, not %g", x, y, value, expected);
+        }
+    free(in.data);
+    free(out.data);
+}
+
 Test(bilateral, refuses_what_does_not_fit)
 {
     ts_test_refused(&bilateral_stage, "sigma_color=1 border=constant constant=-1", TS_U8, false, "value-range");

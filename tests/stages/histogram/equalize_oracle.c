@@ -92,11 +92,15 @@ void ts_equalize_oracle_levels(const double *values, size_t n, double lowest, in
 {
     double *sorted = sorted_copy(values, n);
     const size_t of_lowest = count_below(sorted, n, sorted[0]);
-    /* OpenCV's own steps: the scale and the product are single precision numbers. */
+    /* OpenCV's own steps, which it has for 256 levels: the scale and the product are single precision numbers. */
     const float scale = ((float)levels - 1.0f) / (float)(n - of_lowest);
     for (size_t k = 0; k < n; k++) {
-        const float level = (float)(count_below(sorted, n, values[k]) - of_lowest) * scale;
-        out[k] = of_lowest == n ? values[k] : lowest + fmin(rint((double)level), (double)levels - 1);
+        const size_t above = count_below(sorted, n, values[k]) - of_lowest;
+        const double level =
+            levels == 256
+                ? (double)rintf((float)above * scale)
+                : (double)rintl((long double)above * (long double)(levels - 1) / (long double)(n - of_lowest));
+        out[k] = of_lowest == n ? values[k] : lowest + fmin(level, (double)levels - 1);
     }
     free(sorted);
 }

@@ -46,12 +46,11 @@ static void check_pixels(const uint16_t *in, const void *out, size_t n, bool lev
         lowest = lowest ? lowest : below[v];
         below[v] += v > 0 ? below[v - 1] : 0;
     }
-    const float scale = 65535.0f / (float)(n - lowest);
     for (size_t i = 0; i < n; i++) {
         const uint64_t count = below[in[i]];
         const float value = levels ? ((const uint16_t *)out)[i] : ((const float *)out)[i];
-        const float expected =
-            levels ? fminf(rintf((float)(count - lowest) * scale), 65535) : (float)((double)count / (double)n);
+        const float expected = levels ? (float)rintl((long double)(count - lowest) * 65535 / (long double)(n - lowest))
+                                      : (float)((double)count / (double)n);
         if (value != expected) /* asserting each would take longest */
             cr_assert_fail("pixel %zu is %.9g, expected %.9g", i, (double)value, (double)expected);
     }
@@ -99,6 +98,26 @@ TEST_ON_BOTH(equalize, gives_the_bytes_of_opencv)
             cr_assert_eq(*out, expected[v], "%d became %d, OpenCV says %d", values[v], *out, expected[v]);
     ts_test_run_clear(&run);
     free(in.data);
+}
+
+/* Of 65,536 levels the page's formula is exact, where single precision gives 32767, 61604 and 58974. */
+TEST_ON_BOTH(equalize, rounds_levels_of_16_bits_exactly)
+{
+    static const struct {
+        int64_t lowest, middle, highest; /* counts of three values */
+        uint16_t level;                  /* of the middle one */
+    } cases[] = {{1, 11, 11, 32768}, {23, 768, 49, 61605}, {3, 737, 82, 58973}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int64_t low = cases[i].lowest, high = low + cases[i].middle, n = high + cases[i].highest;
+        struct ts_image in = ts_test_image(1, 1, n, TS_U16, VALUES_CONSTANT, 1);
+        for (int64_t k = 0; k < n; k++)
+            ((uint16_t *)in.data)[k] = k < low ? 5 : k < high ? 900 : 41000;
+        const struct ts_image out = ts_test_output(&equalize_stage, "method=opencv", &in);
+        cr_expect_eq(((uint16_t *)out.data)[low], cases[i].level, "case %zu became %d", i, ((uint16_t *)out.data)[low]);
+        cr_expect_eq(((uint16_t *)out.data)[n - 1], 65535);
+        free(in.data);
+        free(out.data);
+    }
 }
 
 /* Numbers that scikit-image 0.19.3 gave for these values and counts. */

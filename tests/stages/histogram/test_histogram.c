@@ -279,6 +279,20 @@ static void expect_distances(const struct stage_run *run, int64_t z, double vari
         cr_assert(fabs(found[i] - expected[i]) <= 1e-12, "distance %d is %g, expected %g", i, found[i], expected[i]);
 }
 
+/* Half of the image lies above the range, and counts at its upper end: of the values in range both shares are 1. */
+TEST_ON_BOTH(histogram, distances_count_what_is_outside_of_the_range)
+{
+    struct ts_image in = ts_test_image(1, 1, 4, TS_F32, VALUES_CONSTANT, 1), reference = in;
+    float values[4] = {0.5f, 0.5f, 9, 9}, others[4] = {0.5f, 0.5f, 0.5f, 0.5f};
+    struct stage_run run;
+    free(in.data);
+    in.data = values;
+    reference.data = others;
+    cr_assert_eq(ts_test_run(&run, &histogram_stage, "bins=2 range=0,2", &in, &reference, 0, 1), TS_OK);
+    expect_distances(&run, 0, 0.5, 0.5, 0.75);
+    ts_test_run_clear(&run);
+}
+
 TEST_ON_BOTH(histogram, distances_to_a_reference)
 {
     /* A shift by 3 of values that all lie in bins of width 1: earth mover's distance 3, no overlap. */

@@ -116,6 +116,35 @@ TEST_ON_BOTH(fourier, gives_the_same_bytes_in_20_runs_over_any_slabs)
     free(in.data);
 }
 
+/* Pairs of slices share a grid: a range that begins at an even slice and ends before one has the bytes of the whole,
+ * another one not more than the roundings of the page. */
+TEST_ON_BOTH(fourier, a_range_of_slices_is_that_of_the_whole)
+{
+    static const int64_t ranges[][2] = {{2, 4}, {0, 6}, {4, 6}, {1, 4}, {2, 5}, {3, 4}};
+    struct ts_image in = ts_test_image(6, 40, 41, TS_F32, VALUES_RANDOM, 11);
+    ts_test_sinogram(&in);
+    const struct ts_image whole = ts_test_output(&fourier_stage, "", &in);
+    const size_t pixels = ts_slice_count(&whole);
+    float largest = 0;
+    for (size_t i = 0; i < 6 * pixels; i++)
+        largest = fmaxf(largest, fabsf(((const float *)whole.data)[i]));
+    for (size_t k = 0; k < sizeof ranges / sizeof *ranges; k++) {
+        const int64_t first = ranges[k][0], n = ranges[k][1] - first;
+        struct ts_image part = ts_image_slices(&in, first, n);
+        part.z_first = 0;
+        const struct ts_image out = ts_test_output(&fourier_stage, "", &part);
+        const float *is = out.data, *was = (const float *)whole.data + (size_t)first * pixels;
+        float apart = 0;
+        for (size_t i = 0; i < (size_t)n * pixels; i++)
+            apart = fmaxf(apart, fabsf(is[i] - was[i]));
+        cr_expect(apart <= (first % 2 == 0 && n % 2 == 0 ? 0 : 2e-6f) * largest, "range %zu is %g of %g apart", k,
+                  (double)apart, (double)largest);
+        free(out.data);
+    }
+    free(whole.data);
+    free(in.data);
+}
+
 TEST_ON_BOTH(fourier, a_value_that_is_no_number_ends_the_run)
 {
     ts_scan_check_finite(&fourier_stage, "");
