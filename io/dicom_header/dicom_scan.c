@@ -120,6 +120,20 @@ static const char *const document_classes[] = {"88.", "104.", "9.", "11.", "66",
 /* Data sets of these classes are images: where they have neither pixels nor rows they were cut. */
 static const char *const image_classes[] = {"2", "2.1", "2.2", "4", "4.1", "4.4", "128", "128.1", "130", NULL};
 
+/* Data sets of these classes are no images where they have no pixels, though they may have rows: spectra,
+ * registrations, mappings of values, and curves. So are those of all private classes. */
+static const char *const pixelless_classes[] = {"4.2", "8", "8.", "10", "66.", "67", "129", "131", "200.", NULL};
+
+/* Returns true where a data set that was read to its end, without a pixel in it, is no image. */
+static bool is_pixelless(const struct scan *scan)
+{
+    static const char standard[] = "1.2.840.10008.";
+    const char *uid = scan->file->sop_class;
+    const bool pixels = scan->met_pixels && (scan->encapsulated || scan->pixels_claimed > 0);
+    return !pixels && !scan->file->refusal && *uid &&
+           (strncmp(uid, standard, strlen(standard)) != 0 || ts_dicom_is_class(uid, pixelless_classes));
+}
+
 /* Elements behind the pixels may pad or sign them, but not change the header. */
 static bool is_end_padding(struct scan *scan, const struct dicom_walk *walk)
 {
@@ -230,7 +244,7 @@ static bool scan_elements(struct scan *scan, enum dicom_start kind, const unsign
     bool image = scan->met_pixels || file->refusal || ts_dicom_has(scan, DICOM_TAG(0x0028, 0x0010)) ||
                  ts_dicom_is_class(scan->media_class, image_classes) ||
                  ts_dicom_is_class(file->sop_class, image_classes);
-    if (document || !image)
+    if (document || !image || is_pixelless(scan))
         return is_not(other, DICOM_NO_PIXELS);
     ts_dicom_check(scan);
     return true;
