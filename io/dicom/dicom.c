@@ -15,6 +15,7 @@
 #include "io/dicom_frames/dicom_source.h"
 #include "io/dicom_header/dicom_scan.h"
 #include "io/dicom_series/dicom_group.h"
+#include "io/dicom_series/dicom_join.h"
 #include "io/dicom_series/dicom_non_images.h"
 #include "io/dicom_series/dicom_take.h"
 #include "io/source/source_padding.h"
@@ -70,10 +71,14 @@ static const struct param dicom_params[] = {
                  "Instance UID, its description, or # and its Series Number"),
     PARAM(struct dicom_params, split, .optional = true, .unit = "",
           .doc =
-              "what makes series of their own of images at one position: a list of `echo`, `time` and `b`, or `none` "
-              "alone; "
+              "what makes series of their own of images at one position: a list of `echo`, `time`, `b` and "
+              "`acquisition`, or `none` alone; "
               "what is left becomes an axis of volumes; absent: `echo`; kinds, such as phase, always do; `none` also "
               "leaves slices of several KVP or kernels together"),
+    PARAM(struct dicom_params, join, .optional = true, .unit = "",
+          .doc = "attributes that do not tell series apart: a list of `study`, `series`, `number`, `patient`, "
+                 "`study_time`, `manufacturer`, `protocol`, `frame_of_reference` and `stack`; absent: all of them do, "
+                 "but one that is another in each slice of what is one volume in all else"),
     PARAM(struct dicom_params, take, .optional = true, .unit = "",
           .doc =
               "which of several volumes or kinds to read: a number counts volumes from 0, a number with ms, s or s/mm2 "
@@ -247,7 +252,10 @@ enum ts_status ts_dicom_open_take(const struct dicom_series *series, struct aren
         source->base.in_place = native;
         source->base.coding = native ? SOURCE_STORED : SOURCE_ENCODED;
         const char *frame_of_reference = frames[0].image->file->frame_of_reference;
-        source->base.frame_of_reference = *frame_of_reference ? frame_of_reference : NULL;
+        bool one = *frame_of_reference != '\0';
+        for (size_t z = 1; z < n && one; z++)
+            one = !strcmp(frames[z].image->file->frame_of_reference, frame_of_reference);
+        source->base.frame_of_reference = one ? frame_of_reference : NULL;
     } else {
         ts_arena_destroy(arena);
     }
@@ -299,7 +307,11 @@ static enum ts_status read_split(const struct param_set *set, unsigned *split, s
     static const struct {
         const char *name;
         unsigned bit;
-    } names[] = {{"echo", DICOM_SPLIT_ECHO}, {"time", DICOM_SPLIT_TIME}, {"b", DICOM_SPLIT_B}, {"none", 0}};
+    } names[] = {{"echo", DICOM_SPLIT_ECHO},
+                 {"time", DICOM_SPLIT_TIME},
+                 {"b", DICOM_SPLIT_B},
+                 {"acquisition", DICOM_SPLIT_ACQUISITION},
+                 {"none", 0}};
     const struct ts_texts *texts = &((const struct dicom_params *)set->values)->split;
     *split = texts->n > 0 ? 0 : *split;
     for (int64_t i = 0; i < texts->n; i++) {
@@ -307,8 +319,8 @@ static enum ts_status read_split(const struct param_set *set, unsigned *split, s
         while (k < sizeof names / sizeof *names && strcmp(texts->items[i], names[k].name) != 0)
             k++;
         if (k == sizeof names / sizeof *names)
-            return ts_param_error(set, "split", "split-unknown", diag, "'%s' is none of echo, time, b and none",
-                                  texts->items[i]);
+            return ts_param_error(set, "split", "split-unknown", diag,
+                                  "'%s' is none of echo, time, b, acquisition and none", texts->items[i]);
         if (names[k].bit == 0 && texts->n > 1) {
             ts_param_error(set, "split", "split-none", diag, "'none' stands beside other words");
             return ts_diag_hint(diag,
@@ -316,6 +328,25 @@ static enum ts_status read_split(const struct param_set *set, unsigned *split, s
                                 "are series of their own");
         }
         *split |= names[k].bit;
+    }
+    return TS_OK;
+}
+
+/* Reads `join`: which attributes do not tell series apart. */
+static enum ts_status read_join(const struct param_set *set, unsigned *join, struct ts_diag *diag)
+{
+    const struct ts_texts *texts = &((const struct dicom_params *)set->values)->join;
+    for (int64_t i = 0; i < texts->n; i++) {
+        int k = 0;
+        while (k < DICOM_SERIES_KEYS && strcmp(texts->items[i], ts_dicom_join_words[k]) != 0)
+            k++;
+        if (k == DICOM_SERIES_KEYS) {
+            ts_param_error(set, "join", "join-unknown", diag, "'%s' is no attribute that tells series apart",
+                           texts->items[i]);
+            return ts_diag_hint(diag, "there are study, series, number, patient, study_time, manufacturer, protocol, "
+                                      "frame_of_reference and stack");
+        }
+        *join |= 1U << k;
     }
     return TS_OK;
 }
@@ -354,6 +385,8 @@ static enum ts_status choose_series(const struct param_set *set, struct arena *a
     folder->skip = params->unreadable == UNREADABLE_SKIP;
     if (status == TS_OK)
         status = read_split(set, &folder->split, diag);
+    if (status == TS_OK)
+        status = read_join(set, &folder->join, diag);
     if (status == TS_OK && !folder->skip)
         status = ts_dicom_refuse_unreadable(folder, diag);
     if (status == TS_OK)

@@ -17,7 +17,8 @@ enum dicom_incomplete { INCOMPLETE_REFUSE, INCOMPLETE_ALLOW };
 struct dicom_params {
     struct ts_texts dicom; /* folders or files */
     const char *series;    /* number or UID; "" where there is only one */
-    struct ts_texts split; /* what makes series of their own: "echo", "time", "b", or "none" */
+    struct ts_texts split; /* what makes series of their own: "echo", "time", "b", "acquisition", or "none" */
+    struct ts_texts join;  /* attributes that do not tell series apart (dicom_join.h) */
     struct ts_texts take;  /* which of several volumes or kinds (dicom_take.h) */
     int32_t burned_in;     /* enum dicom_burned_in */
     struct ts_numbers mask_boxes;

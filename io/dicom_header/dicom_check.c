@@ -9,10 +9,12 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "core/vector3.h"
 #include "io/dicom_header/dicom_groups.h"
 #include "io/dicom_header/dicom_known.h"
+#include "io/dicom_header/dicom_parse.h"
 #include "io/dicom_header/dicom_pixels.h"
 #include "io/dicom_header/dicom_values.h"
 
@@ -143,8 +145,17 @@ static void choose_padding(const struct scan *scan, struct dicom_image *image)
                                         : scan->padding_limit;
 }
 
+/* A secondary capture may state the spacing of what was captured in place of Pixel Spacing. */
+static void take_nominal_spacing(const struct dicom_file *file, struct dicom_image *image)
+{
+    const char *text = file->nominal_spacing;
+    if (!image->have_spacing && *text && ts_dicom_is_capture(file))
+        image->have_spacing = ts_dicom_parse_decimals(text, strlen(text), image->spacing_mm, 2);
+}
+
 static void check_values(struct scan *scan, struct dicom_image *image)
 {
+    take_nominal_spacing(scan->file, image);
     if (image->have_slope && image->slope == 0)
         ts_dicom_refuse(scan, "dicom-rescale", "Rescale Slope is 0: every pixel would have one value");
     if (image->have_slope != image->have_intercept)

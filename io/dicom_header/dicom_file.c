@@ -20,6 +20,12 @@ bool ts_dicom_is_class(const char *uid, const char *const *classes)
     return false;
 }
 
+bool ts_dicom_is_capture(const struct dicom_file *file)
+{
+    static const char *const captures[] = {"7", "7.", NULL};
+    return ts_dicom_is_class(file->sop_class, captures);
+}
+
 int64_t ts_dicom_frame_bytes(const struct dicom_file *file)
 {
     return (int64_t)file->rows * file->columns * file->samples_per_pixel * (file->bits_allocated / 8);

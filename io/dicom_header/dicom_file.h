@@ -36,6 +36,21 @@ enum dicom_polarity { DICOM_POLARITY_UNSTATED, DICOM_POLARITY_FORWARD, DICOM_POL
 struct dicom_image;
 struct dicom_value;
 
+/* These attributes say to which series an image belongs, rather than what it shows: dicom_join.c has their names. They
+ * are in the order in which series are sorted by them. */
+enum dicom_series_key {
+    KEY_STUDY,
+    KEY_SERIES,
+    KEY_NUMBER,
+    KEY_PATIENT,
+    KEY_TIME,
+    KEY_MANUFACTURER,
+    KEY_PROTOCOL,
+    KEY_FRAME,
+    KEY_STACK,
+    DICOM_SERIES_KEYS
+};
+
 /* The compressed stream of one frame consists of fragments that follow each other, each behind an item header of 8
  * bytes. */
 struct dicom_stream {
@@ -62,7 +77,9 @@ struct dicom_file {
         concatenation[DICOM_UID_MAX]; /* the image that was cut into this and other files */
     enum dicom_syntax syntax;
     char modality[DICOM_TEXT_MAX], image_type[DICOM_TEXT_MAX * 2], photometric[DICOM_TEXT_MAX], units[DICOM_TEXT_MAX],
-        dose_units[DICOM_TEXT_MAX], ge_sequence[DICOM_TEXT_MAX], burned_in[DICOM_TEXT_MAX], description[DICOM_TEXT_MAX];
+        dose_units[DICOM_TEXT_MAX], ge_sequence[DICOM_TEXT_MAX], burned_in[DICOM_TEXT_MAX], description[DICOM_TEXT_MAX],
+        protocol[DICOM_TEXT_MAX],        /* it is only compared, never written */
+        nominal_spacing[DICOM_TEXT_MAX]; /* of a secondary capture: the Pixel Spacing of what was captured */
     int rows, columns, samples_per_pixel, bits_allocated, bits_stored, high_bit, pixel_representation;
     struct dicom_lut lut;
     bool real_world; /* it states what stored values mean, beside or in place of Rescale Slope (0040,9096) */
@@ -71,7 +88,8 @@ struct dicom_file {
     int64_t frames;
     double tilt_degree;                                                  /* only to warn; NaN if absent */
     double images_in_acquisition, series_instances, concatenation_files; /* as the file claims; NaN if absent */
-    double series_number, repetition_ms, temporal_positions, temporal_resolution_ms; /* NaN if absent */
+    double series_number, repetition_ms, temporal_positions, temporal_resolution_ms, study_date_s,
+        study_time_s;                       /* NaN if absent */
     double pet_slices, pet_time_slices;     /* of PET: slices of a volume, volumes, as the file claims; NaN if absent */
     double private_slices, private_volumes; /* the same as GE and Philips state it for MR; NaN if absent */
     int64_t pixel_offset,
@@ -123,9 +141,12 @@ struct dicom_image {
     double weighting_order, frame_order; /* the order by diffusion weighting, and in the file (dicom_weightings.c) */
     double echo_ms;  /* echo_time_ms without what is rounding (dicom_group.c); once images are grouped */
     double echo_key; /* echo_ms where echoes are series of their own, else NaN; once images are grouped */
-    const struct dicom_value *values; /* what describes the acquisition (dicom_fields.h); arena */
-    const char *patient;              /* Patient ID, which is compared and never written; once images are grouped */
-    double along_mm;                  /* position along the normal of its series, once that has been arranged */
+    const struct dicom_value *values;    /* what describes the acquisition (dicom_fields.h); arena */
+    const char *keys[DICOM_SERIES_KEYS]; /* what tells its series from others (dicom_join.h); once images are
+                                               grouped */
+    unsigned torn; /* 1 << i: images that agree with it but for attribute i, and would be one volume with it, are others
+                      of its series UID; once images are grouped */
+    double along_mm; /* position along the normal of its series, once that has been arranged */
 };
 
 enum { DICOM_NAMED = -1 };
@@ -161,7 +182,7 @@ struct dicom_other {
 
 /* Each bit stands for a property that may tell images at one position apart, beside their kind, which always makes a
  * series of its own. */
-enum dicom_split { DICOM_SPLIT_ECHO = 1, DICOM_SPLIT_TIME = 2, DICOM_SPLIT_B = 4 };
+enum dicom_split { DICOM_SPLIT_ECHO = 1, DICOM_SPLIT_TIME = 2, DICOM_SPLIT_B = 4, DICOM_SPLIT_ACQUISITION = 8 };
 
 /* Returns true for kinds of folders. */
 static inline bool dicom_other_is_folder(enum dicom_other_kind kind)
@@ -181,6 +202,7 @@ struct dicom_folder {
     int n_folders;  /* that were searched */
     bool skip;      /* the chain allows that files cannot be read */
     unsigned split; /* enum dicom_split bits: what makes series of their own of images under one UID */
+    unsigned join;  /* 1 << enum dicom_series_key: attributes that do not tell series apart */
 };
 
 /* Returns where the pixels of a frame begin that are not compressed. */
@@ -192,5 +214,7 @@ bool ts_dicom_says_loss(const struct dicom_file *file);
 /* Returns true where a SOP Class UID is 1.2.840.10008.5.1.4.1.1.X for an X of the list, which NULL ends. An X that ends
  * in a dot stands for all classes that begin with it. Source: DICOM PS3.4 B.5 (Standard SOP Classes). */
 bool ts_dicom_is_class(const char *uid, const char *const *classes);
+/* Returns true for secondary captures, of one frame or several. */
+bool ts_dicom_is_capture(const struct dicom_file *file);
 
 #endif

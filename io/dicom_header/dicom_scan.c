@@ -192,12 +192,13 @@ static void init_scan(struct scan *scan, const char *path)
     *scan->file = (struct dicom_file){.path = path, .folder = DICOM_NAMED, .frames = 1};
     scan->file->tilt_degree = scan->file->images_in_acquisition = scan->file->series_instances =
         scan->file->concatenation_files = NAN;
-    scan->file->series_number = scan->file->repetition_ms = scan->file->temporal_positions =
-        scan->file->temporal_resolution_ms = scan->file->pet_slices = scan->file->pet_time_slices =
-            scan->file->private_slices = scan->file->private_volumes = scan->mosaic_tiles = scan->grid_tiles =
-                scan->grid_b_value = scan->grid_gradient[0] = scan->grid_gradient[1] = scan->grid_gradient[2] =
-                    scan->ge_polarity = scan->dose_scaling = scan->lut_descriptor[0] = scan->lut_descriptor[1] =
-                        scan->lut_descriptor[2] = NAN;
+    scan->file->series_number = scan->file->study_date_s = scan->file->study_time_s = NAN;
+    scan->file->repetition_ms = scan->file->temporal_positions = scan->file->temporal_resolution_ms =
+        scan->file->pet_slices = scan->file->pet_time_slices = scan->file->private_slices =
+            scan->file->private_volumes = scan->mosaic_tiles = scan->grid_tiles = scan->grid_b_value =
+                scan->grid_gradient[0] = scan->grid_gradient[1] = scan->grid_gradient[2] = scan->ge_polarity =
+                    scan->dose_scaling = scan->lut_descriptor[0] = scan->lut_descriptor[1] = scan->lut_descriptor[2] =
+                        NAN;
     scan->acquired = scan->content = (struct dicom_moment){NAN, NAN, NAN};
     image->slope = 1;
     image->spacing_between_slices_mm = image->echo_time_ms = image->temporal_position = image->acquisition_number =

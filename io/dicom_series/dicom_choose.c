@@ -67,38 +67,53 @@ static enum ts_status take_named(const struct dicom_series *series, size_t n, co
     return take(named, chosen, diag);
 }
 
-/* Returns true where the choice is the UID of the series, its description, or # and its Series Number. */
-static bool has_name(const struct dicom_series *series, const char *choice)
+/* Returns true where the choice is the series UID of the image, its description, or # and its Series Number. */
+static bool has_name(const struct dicom_image *image, const char *choice)
 {
-    const struct dicom_file *file = series->images[0]->file;
+    const struct dicom_file *file = image->file;
     char number[32] = "";
     if (!isnan(file->series_number))
         snprintf(number, sizeof number, "#%.0f", file->series_number);
-    return (*series->series && !strcmp(choice, series->series)) ||
+    return (*file->series && !strcmp(choice, file->series)) ||
            (*file->description && !strcmp(choice, file->description)) || (*number && !strcmp(choice, number));
+}
+
+/* Counts the images of the series that have the name. */
+static size_t count_named(const struct dicom_series *series, const char *choice)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < series->n_images; i++)
+        n += has_name(series->images[i], choice);
+    return n;
 }
 
 static enum ts_status choose_named(const struct dicom_series *series, size_t n, const char *choice,
                                    const struct dicom_series **chosen, struct ts_diag *diag)
 {
-    const struct dicom_series *match = NULL;
-    size_t matches = 0;
+    const struct dicom_series *match = NULL, *part = NULL; /* part: only some of its images have the name */
+    size_t matches = 0, named = 0;
     for (size_t i = 0; i < n; i++) {
         char number[16];
         snprintf(number, sizeof number, "%d", series[i].number);
         if (!strcmp(choice, number) && !series[i].left_out)
             return take_named(series, n, &series[i], chosen, diag);
-        if (has_name(&series[i], choice) && !series[i].left_out) {
-            match = &series[i];
-            matches++;
-        }
+        const size_t count = series[i].left_out ? 0 : count_named(&series[i], choice);
+        match = count > 0 && count == series[i].n_images ? &series[i] : match;
+        matches += count > 0 && count == series[i].n_images;
+        part = count > 0 && count < series[i].n_images ? &series[i] : part;
+        named = part == &series[i] ? count : named;
     }
-    if (matches == 1)
+    if (matches == 1 && !part)
         return take_named(series, n, match, chosen, diag);
-    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = matches ? "series-ambiguous" : "series-unknown"},
-                  matches ? "%zu groups of images share the UID, number or description '%s'"
-                          : "%zu series have the number, UID or description '%s'",
-                  matches, choice);
+    if (matches == 0 && part)
+        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "series-ambiguous"},
+                      "only %zu of the %zu images of series %d have the UID, number or description '%s'", named,
+                      part->n_images, part->number, choice);
+    else
+        ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = matches ? "series-ambiguous" : "series-unknown"},
+                      matches ? "%zu groups of images share the UID, number or description '%s'"
+                              : "%zu series have the number, UID or description '%s'",
+                      matches + (part != NULL), choice);
     ts_diag_hint(diag, "give the number of one of the %zu below", n);
     list_series(series, n, diag);
     return TS_BAD_INPUT;
@@ -137,7 +152,11 @@ static enum ts_status choose_only(const struct dicom_series *series, size_t n, b
     if (doubt) {
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = doubt->refusal_code},
                       "series %d may lack slices that series %d holds: %s", fit->number, doubt->number, doubt->refusal);
-        ts_diag_hint(diag, "mend or remove those files, or say series: %d%s", fit->number, join);
+        struct dicom_lack lacks[DICOM_MAX_LACKS];
+        if (ts_dicom_lacks(fit, lacks) > 0)
+            ts_diag_hint(diag, "%s", lacks[0].hint);
+        else
+            ts_diag_hint(diag, "mend or remove those files, or say series: %d%s", fit->number, join);
     } else if (n_left == 0) {
         ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "take-unknown"},
                       "none of the %zu series in the input has what `take` says", n);

@@ -12,11 +12,10 @@
 #include <string.h>
 
 #include "core/memory.h"
-#include "io/dicom_header/dicom_dose.h"
-#include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_header/dicom_known.h"
 #include "io/dicom_series/dicom_completeness.h"
 #include "io/dicom_series/dicom_images.h"
+#include "io/dicom_series/dicom_join.h"
 #include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
 #include "io/dicom_series/dicom_settings.h"
@@ -32,30 +31,15 @@ static int compare_numbers(double a, double b)
     return (a > b) - (a < b);
 }
 
-/* Returns the instance of an image whose file is a volume by itself, as a dose is; "" where files go together. */
-static const char *instance_of(const struct dicom_image *image)
-{
-    const bool alone = image->unplaced || (image->file->frames > 1 && ts_dicom_is_dose(image->file));
-    return alone ? image->file->sop_instance : "";
-}
-
 /* Compares everything that separates series from series, but orientation. */
 static int compare_keys(const struct dicom_image *a, const struct dicom_image *b)
 {
-    int order = strcmp(a->file->study, b->file->study);
-    order = order ? order : strcmp(a->file->series, b->file->series);
-    order = order ? order : strcmp(a->patient, b->patient);
-    order = order ? order : strcmp(a->file->modality, b->file->modality);
-    order = order ? order : strcmp(a->file->sop_class, b->file->sop_class);
-    order = order ? order : strcmp(a->kind, b->kind);
-    order = order ? order : strcmp(a->component, b->component);
-    order = order ? order : compare_numbers(a->vendor_kind, b->vendor_kind);
-    order = order ? order : compare_numbers(a->rows, b->rows);
-    order = order ? order : compare_numbers(a->columns, b->columns);
-    order = order ? order : compare_numbers(a->file->samples_per_pixel, b->file->samples_per_pixel);
-    order = order ? order : strcmp(a->file->frame_of_reference, b->file->frame_of_reference);
-    order = order ? order : strcmp(a->stack, b->stack);
-    order = order ? order : strcmp(instance_of(a), instance_of(b));
+    int order = 0;
+    for (int i = 0; i < KEY_FRAME && order == 0; i++)
+        order = strcmp(a->keys[i], b->keys[i]);
+    order = order ? order : ts_dicom_compare_content(a, b);
+    for (int i = KEY_FRAME; i < DICOM_SERIES_KEYS && order == 0; i++)
+        order = strcmp(a->keys[i], b->keys[i]);
     return order ? order : compare_numbers(a->echo_key, b->echo_key);
 }
 
@@ -78,7 +62,8 @@ struct grouping {
     struct arena *arena;
     struct dicom_series *series;
     size_t n, capacity;
-    bool joined; /* settings do not divide images at positions of their own */
+    bool joined;       /* settings do not divide images at positions of their own */
+    bool acquisitions; /* each Acquisition Number is a series of its own */
 };
 
 static bool add_series(struct grouping *grouping, struct dicom_image **images, size_t n, const char *settings)
@@ -120,7 +105,7 @@ static bool add_parts(struct grouping *grouping, struct dicom_image **images, si
     const size_t before = grouping->n;
     int setting, number = 1;
     bool apart;
-    if (!ts_dicom_find_setting(images, n, grouping->joined, &setting, &apart))
+    if (!ts_dicom_find_setting(images, n, grouping->joined, grouping->acquisitions, &setting, &apart))
         return false;
     if (setting < 0)
         return add_series(grouping, images, n, settings);
@@ -137,6 +122,9 @@ static bool add_parts(struct grouping *grouping, struct dicom_image **images, si
     }
     if (apart)
         mark_apart(grouping, before);
+    for (size_t i = before; i < grouping->n && !grouping->acquisitions && ts_dicom_is_acquisition(setting); i++)
+        ts_dicom_series_warn(&grouping->series[i], "the series is of acquisitions that overlap: each is a series of "
+                                                   "its own, told apart by Acquisition Number");
     return true;
 }
 
@@ -263,24 +251,10 @@ static bool split_volumes(struct grouping *grouping, unsigned split)
     return ok;
 }
 
-/* Warns of series that are one but for their Patient ID, by which series of one UID are sorted. */
-static void warn_of_patients(struct grouping *grouping)
-{
-    struct dicom_series *series = grouping->series;
-    for (size_t first = 0, end; first < grouping->n; first = end) {
-        for (end = first + 1; end < grouping->n && ts_dicom_same_series(&series[first], &series[end]); end++) {
-        }
-        const bool mixed = strcmp(series[first].images[0]->patient, series[end - 1].images[0]->patient) != 0;
-        for (size_t i = first; mixed && i < end; i++)
-            ts_dicom_series_warn(&series[i], "images of one Series Instance UID differ in Patient ID: those of each "
-                                             "patient are a series of their own");
-    }
-}
-
 static enum ts_status judge_all(struct grouping *grouping, const struct dicom_folder *folder,
                                 const struct dicom_rules *rules, struct dicom_series **out, struct ts_diag *diag)
 {
-    warn_of_patients(grouping);
+    ts_dicom_warn_of_keys(grouping->series, grouping->n);
     for (size_t i = 0; i < grouping->n; i++) {
         struct dicom_series *series = &grouping->series[i];
         ts_dicom_check_images(series, folder->skip);
@@ -342,7 +316,8 @@ static size_t count_images(const struct dicom_folder *folder)
 enum ts_status ts_dicom_group(struct dicom_folder *folder, const struct dicom_rules *rules, struct arena *arena,
                               struct dicom_series **series, size_t *n_series, struct ts_diag *diag)
 {
-    struct grouping grouping = {.arena = arena, .joined = folder->split == 0};
+    struct grouping grouping = {
+        .arena = arena, .joined = folder->split == 0, .acquisitions = folder->split & DICOM_SPLIT_ACQUISITION};
     size_t n = 0, bytes = 2 * count_images(folder) * sizeof(struct dicom_image *);
     struct dicom_image **images = malloc(bytes + 1);
     enum ts_status status = images ? ts_dicom_mark_suspects(folder, arena, diag) : ts_diag_no_memory(diag, bytes);
@@ -350,8 +325,9 @@ enum ts_status ts_dicom_group(struct dicom_folder *folder, const struct dicom_ru
         for (size_t k = 0; k < folder->files[i].n_images; k++) {
             images[n++] = &folder->files[i].images[k];
             images[n - 1]->echo_key = NAN;
-            images[n - 1]->patient = ts_dicom_field_text(images[n - 1], DICOM_FIELD_patient_id);
         }
+    if (status == TS_OK && !ts_dicom_join(images, n, folder->join, arena))
+        status = ts_diag_no_memory(diag, bytes);
     if (status == TS_OK && n > 0)
         join_echoes(images, n, folder->split & DICOM_SPLIT_ECHO);
     for (size_t first = 0; status == TS_OK && first < n;) {

@@ -6,11 +6,15 @@
 #include "io/dicom_series/dicom_images.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/path.h"
+#include "core/search.h"
+#include "core/vector3.h"
 #include "io/dicom_header/dicom_dose.h"
 #include "io/dicom_series/dicom_completeness.h"
+#include "io/dicom_series/dicom_repeats.h"
 
 /* Refuses the series with a text such as "no Image Position (Patient) in 12 of 120 slices". */
 static void refuse_without(struct dicom_series *series, size_t without, const char *code, const char *name)
@@ -21,7 +25,7 @@ static void refuse_without(struct dicom_series *series, size_t without, const ch
 }
 
 /* SOP classes (ts_dicom_is_class), and modalities of volumes and of images that are projections. */
-static const char *const secondary_captures[] = {"7", "7.", NULL}, *const parametric_maps[] = {"30", NULL};
+static const char *const parametric_maps[] = {"30", NULL};
 static const char *const volumes[] = {"CT", "MR", "PT", NULL};
 static const char *const radiographs[] = {"CR", "DX", "IO", "MG", "PX", "RF", "RG", "XA", NULL};
 
@@ -32,15 +36,54 @@ static bool is_among(const char *const *list, const char *text)
     return *list != NULL;
 }
 
-static void check_kind(struct dicom_series *series)
+/* Returns true where each image has a place of its own in the patient, as slices have that a program wrote as captures:
+ * several pictures of one place are no slices. */
+static bool has_places(struct dicom_series *series)
+{
+    const struct dicom_image *first = series->images[0];
+    double normal[3];
+    ts_cross(first->orientation, first->orientation + 3, normal);
+    double *along = ts_arena_alloc(series->arena, series->n_images * sizeof *along);
+    series->no_memory |= !along;
+    for (size_t i = 0; along && i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i];
+        if (!image->have_position || !image->have_orientation || !image->have_spacing)
+            return false;
+        along[i] = ts_dot(image->position_mm, normal);
+    }
+    if (!along || series->n_images < 2)
+        return false;
+    qsort(along, series->n_images, sizeof *along, ts_compare_doubles);
+    for (size_t i = 1; i < series->n_images; i++)
+        if (along[i] - along[i - 1] <= ts_dicom_same_position(first))
+            return false;
+    return true;
+}
+
+/* Returns true for secondary captures that are read as slices. */
+static bool check_captures(struct dicom_series *series)
+{
+    if (!ts_dicom_is_capture(series->images[0]->file))
+        return false;
+    const bool slices = has_places(series);
+    series->overview |= slices;
+    if (slices)
+        ts_dicom_series_warn(series, "secondary captures, each with a place of its own in the patient: they are read "
+                                     "as slices");
+    else
+        ts_dicom_series_refuse(series, "secondary-capture", "choose a series of CT, MR or PET slices",
+                               "secondary captures: pictures of a screen or a page, not measured slices");
+    return slices;
+}
+
+/* Returns true where the images may have any modality, or none. */
+static bool check_kind(struct dicom_series *series)
 {
     const struct dicom_image *first = series->images[0];
     const char *code = first->file->refusal_code;
     if (code && !strcmp(code, "dicom-color"))
-        return; /* the file says more of it than its class */
-    if (ts_dicom_is_class(first->file->sop_class, secondary_captures))
-        ts_dicom_series_refuse(series, "secondary-capture", "choose a series of CT, MR or PET slices",
-                               "secondary captures: pictures of a screen or a page, not measured slices");
+        return true; /* the file says more of it than its class */
+    const bool slices = check_captures(series);
     series->radiograph = is_among(radiographs, series->modality) && series->n_images == 1 && !first->have_position;
     const bool map = ts_dicom_is_class(first->file->sop_class, parametric_maps);
     if (map)
@@ -49,14 +92,15 @@ static void check_kind(struct dicom_series *series)
         ts_dicom_series_warn(series,
                              "the values are as stored: there is no Rescale Slope, and Real World Value Mapping "
                              "(0040,9096) is not applied");
-    if (*series->modality && !is_among(volumes, series->modality) && !series->radiograph && !map &&
+    if (*series->modality && !is_among(volumes, series->modality) && !series->radiograph && !map && !slices &&
         !(ts_dicom_is_dose(first->file) && !strcmp(series->modality, "RTDOSE")))
         ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices, a dose or one radiograph",
                                "modality %s, expected CT, MR, PT or RTDOSE", series->modality);
     series->unplaced = series->radiograph || first->unplaced;
-    series->overview = series->radiograph || !strcmp(first->kind, "LOCALIZER");
+    series->overview |= series->radiograph || !strcmp(first->kind, "LOCALIZER");
     if (!strcmp(first->kind, "LOCALIZER"))
         ts_dicom_series_warn(series, "a localizer: an overview for planning, not part of a volume");
+    return slices;
 }
 
 /* Returns what the user can do about a refused file. */
@@ -78,7 +122,7 @@ static const char *hint_for(const char *code)
     return "supply a correct file, or take it out of the input";
 }
 
-static void check_files(struct dicom_series *series)
+static void check_files(struct dicom_series *series, bool any_modality)
 {
     size_t refused = 0, warned = 0, no_position = 0, no_orientation = 0, no_spacing = 0;
     const struct dicom_file *bad = NULL, *odd = NULL;
@@ -100,7 +144,7 @@ static void check_files(struct dicom_series *series)
     }
     if (odd)
         ts_dicom_series_warn(series, "%zu of %zu files: %s", warned, series->n_files, odd->warning);
-    if (!*series->modality)
+    if (!*series->modality && !any_modality)
         ts_dicom_series_refuse(series, "modality", "choose a series of CT, MR or PET slices",
                                "no modality, expected CT, MR, PT or RTDOSE");
     if (series->unplaced)
@@ -157,7 +201,7 @@ void ts_dicom_check_images(struct dicom_series *series, bool skip)
 {
     if (skip)
         drop_damaged(series);
-    check_kind(series);
-    check_files(series);
+    const bool any_modality = check_kind(series);
+    check_files(series, any_modality);
     warn_of_echoes(series);
 }

@@ -8,12 +8,14 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/path.h"
 #include "io/dicom_series/dicom_same.h"
 #include "io/dicom_series/dicom_settings.h"
 
+#define SPLIT_ACQUISITIONS "`split: acquisition` beside the path makes a series of each acquisition"
 enum { SAME_PLACE = 10 }; /* volumes may lie so many times the tolerance of positions off each other */
 
 double ts_dicom_same_position(const struct dicom_image *image)
@@ -172,14 +174,9 @@ static bool comes_before(const struct dicom_image *a, const struct dicom_image *
     return first < second || (first == second && ts_dicom_compare_images(a, b) < 0);
 }
 
-void ts_dicom_keep_first(struct dicom_series *series)
+/* Marks the images that are not the first at their position. The images are in the order of their positions. */
+static void mark_left(struct dicom_image *const *images, size_t n, bool *left)
 {
-    struct dicom_image *const *images = series->images;
-    const size_t n = series->n_images;
-    bool *left = ts_arena_alloc(series->arena, n * sizeof *left);
-    series->no_memory |= !left;
-    if (!left)
-        return;
     const double same = ts_dicom_same_position(images[0]);
     for (size_t first = 0, best = 0, i = 0; i < n; i++) {
         const bool next = i == 0 || images[i]->along_mm - images[first]->along_mm > same;
@@ -187,6 +184,130 @@ void ts_dicom_keep_first(struct dicom_series *series)
         first = next ? i : first;
         left[i] = !next && !left[best];
         best = left[i] ? best : i;
+    }
+}
+
+/* An image while it is found out which pass made it. */
+struct made {
+    const struct dicom_image *image;
+    size_t place, pass;
+    bool left;
+};
+
+static int compare_made(const void *a, const void *b)
+{
+    const struct dicom_image *first = ((const struct made *)a)->image, *second = ((const struct made *)b)->image;
+    return comes_before(first, second) ? -1 : comes_before(second, first);
+}
+
+/* Numbers the passes: a pass ends where the positions turn round along the Instance Numbers. */
+static void number_passes(struct made *made, size_t n)
+{
+    int direction = 0;
+    qsort(made, n, sizeof *made, compare_made);
+    made[0].pass = 0;
+    for (size_t i = 1; i < n; i++) {
+        const int step = (made[i].place > made[i - 1].place) - (made[i].place < made[i - 1].place);
+        const bool turns = step != 0 && direction != 0 && step != direction;
+        made[i].pass = made[i - 1].pass + turns;
+        direction = turns ? 0 : step != 0 ? step : direction;
+    }
+}
+
+static int compare_acquisitions(const void *a, const void *b)
+{
+    const struct made *first = a, *second = b;
+    const double number = first->image->acquisition_number, other = second->image->acquisition_number;
+    return number != other ? (number > other ? 1 : -1)
+                           : (first->place > second->place) - (first->place < second->place);
+}
+
+/* Numbers the acquisitions. Returns false where an image states none. */
+static bool number_acquisitions(struct made *made, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (isnan(made[i].image->acquisition_number))
+            return false;
+    qsort(made, n, sizeof *made, compare_acquisitions);
+    made[0].pass = 0;
+    for (size_t i = 1; i < n; i++)
+        made[i].pass = made[i - 1].pass + (made[i].image->acquisition_number != made[i - 1].image->acquisition_number);
+    return true;
+}
+
+/* Returns true where a pass has images that are left out, at least so many, at positions of which another pass gives
+ * the first image, and others that are kept: a volume of these is sewn together. pass_at: room for n numbers. */
+static bool is_sewn(const struct made *made, size_t n, size_t least, size_t *pass_at)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!made[i].left)
+            pass_at[made[i].place] = made[i].pass;
+    for (size_t first = 0, end; first < n; first = end) {
+        size_t kept = 0, lost = 0;
+        for (end = first; end < n && made[end].pass == made[first].pass; end++) {
+            kept += !made[end].left;
+            lost += made[end].left && pass_at[made[end].place] != made[end].pass;
+        }
+        if (kept >= least && lost >= least)
+            return true;
+    }
+    return false;
+}
+
+static struct made *list_made(struct dicom_series *series, const bool *left)
+{
+    struct dicom_image *const *images = series->images;
+    struct made *made = ts_arena_alloc(series->arena, series->n_images * sizeof *made);
+    const double same = ts_dicom_same_position(images[0]);
+    series->no_memory |= !made;
+    for (size_t i = 0; made && i < series->n_images; i++) {
+        const bool next = i > 0 && images[i]->along_mm - images[i - 1]->along_mm > same;
+        made[i] = (struct made){images[i], i > 0 ? made[i - 1].place + next : 0, 0, left && left[i]};
+    }
+    return made;
+}
+
+/* Returns true where each acquisition has one image at most at each position, so that `split: acquisition` helps. */
+static bool acquisitions_divide(struct dicom_series *series)
+{
+    struct made *made = list_made(series, NULL);
+    if (!made || !number_acquisitions(made, series->n_images))
+        return false;
+    for (size_t i = 1; i < series->n_images; i++)
+        if (made[i].pass == made[i - 1].pass && made[i].place == made[i - 1].place)
+            return false;
+    return true;
+}
+
+/* Returns true where the first images of all positions are no volume of one pass. Two passes may share one position;
+ * two acquisitions are never one volume. */
+static bool sews(struct dicom_series *series, const bool *left)
+{
+    const size_t n = series->n_images;
+    struct made *made = list_made(series, left);
+    size_t *pass_at = ts_arena_alloc(series->arena, n * sizeof *pass_at);
+    series->no_memory |= !pass_at;
+    if (!made || !pass_at)
+        return false;
+    number_passes(made, n);
+    return is_sewn(made, n, 2, pass_at) || (number_acquisitions(made, n) && is_sewn(made, n, 1, pass_at));
+}
+
+void ts_dicom_keep_first(struct dicom_series *series)
+{
+    const size_t n = series->n_images;
+    bool *left = ts_arena_alloc(series->arena, n * sizeof *left);
+    series->no_memory |= !left;
+    if (!left)
+        return;
+    mark_left(series->images, n, left);
+    if (sews(series, left)) {
+        ts_dicom_series_refuse(series, "duplicates-sewn",
+                               acquisitions_divide(series) ? SPLIT_ACQUISITIONS
+                                                           : "put the files of each pass into a folder of its own",
+                               "the images are of passes that overlap: the first ones at each position would be parts "
+                               "of several passes");
+        return;
     }
     ts_dicom_series_leave_out(series, left);
     if (series->n_images < n)
@@ -208,12 +329,20 @@ void ts_dicom_refuse_repeats(struct dicom_series *series)
     while (first + same < n && images[first + same]->along_mm - images[first]->along_mm <= tolerance)
         same++;
     const bool copies = all_same_pixels(images + first, same);
+    bool *left = ts_arena_alloc(series->arena, n * sizeof *left);
+    series->no_memory |= !left;
+    if (!left)
+        return;
+    mark_left(images, n, left);
     const char *hint =
-        copies ? "duplicates: first takes one of the copies; or remove the others"
-               : ts_arena_printf(series->arena,
-                                 "%s; duplicates: first takes one image of each position, or put the files of one of "
-                                 "them into a folder of their own",
-                                 describe_difference(series, images + first, same));
+        sews(series, left) && acquisitions_divide(series) ? SPLIT_ACQUISITIONS
+        : copies
+            ? "duplicates: first takes one of the copies; or remove the others"
+            : ts_arena_printf(series->arena,
+                              sews(series, left) ? "%s; put the files of one of them into a folder of their own"
+                                                 : "%s; duplicates: first takes one image of each position, or put the "
+                                                   "files of one of them into a folder of their own",
+                              describe_difference(series, images + first, same));
     if (copies) {
         ts_dicom_series_refuse(
             series, "position-repeated", hint,

@@ -69,7 +69,8 @@ const char *ts_dicom_image_name(struct dicom_series *series, const struct dicom_
 
 bool ts_dicom_same_series(const struct dicom_series *a, const struct dicom_series *b)
 {
-    return !strcmp(a->series, b->series) && !strcmp(a->images[0]->file->study, b->images[0]->file->study);
+    const char *const *first = a->images[0]->keys, *const *second = b->images[0]->keys;
+    return !strcmp(first[KEY_SERIES], second[KEY_SERIES]) && !strcmp(first[KEY_STUDY], second[KEY_STUDY]);
 }
 
 /* Returns the arena's copy of the text, or NULL, which the series remembers. */

@@ -4,6 +4,8 @@
  * not, such as the repetition time of a scan that waits for the heart, or the exposure of a tube that follows the body.
  * The tube voltage and the kernel are chosen for a whole acquisition, so that they count wherever they differ in more
  * than an odd slice; others count at positions of their own only where they alternate, which no scan does by itself.
+ * Acquisition Number counts where acquisitions are passes that overlap: each has a position of its own and one that is
+ * another's too, or they lie within each other without an even step.
  */
 #include "io/dicom_series/dicom_settings.h"
 
@@ -18,12 +20,14 @@
 #include "io/dicom_header/dicom_known.h"
 #include "io/dicom_series/dicom_repeats.h"
 
-enum { RECEIVE_COIL = DICOM_FIELDS, POLARITY }; /* texts that are in no field: of a coil, no output may have it */
+/* These are in no field: a text that no output may have, a number that only tells images apart, whether the images are
+ * DERIVED by their Image Type, and the direction of their rows. */
+enum { RECEIVE_COIL = DICOM_FIELDS, ACQUISITION, DERIVED, POLARITY };
 
 static const struct setting {
-    int field;                       /* enum dicom_field, RECEIVE_COIL or POLARITY */
+    int field;                       /* enum dicom_field, or one of the above */
     const char *name, *label, *unit; /* label: how people call it */
-    enum { FIXED, VARIES, MODULATED } rule;
+    enum { FIXED, VARIES, MODULATED, PASS, EQUAL } rule;
 } settings[] = {
     {DICOM_FIELD_inversion_time, "Inversion Time", "TI", " ms", VARIES},
     {DICOM_FIELD_flip_angle, "Flip Angle", "flip angle", " degrees", VARIES},
@@ -36,9 +40,12 @@ static const struct setting {
     {DICOM_FIELD_image_type, "Image Type", "type", NULL, VARIES},
     {DICOM_FIELD_exposure, "Exposure", "exposure", " mA s", MODULATED},
     {DICOM_FIELD_tube_current, "X-Ray Tube Current", "tube current", " mA", MODULATED},
+    {DERIVED, "Image Type", "", NULL, EQUAL},
+    {ACQUISITION, "Acquisition Number", "acquisition", "", PASS},
 };
 enum { SETTINGS = sizeof settings / sizeof *settings, LONGEST_PERIOD = 8, LEAST_PERIODS = 3 };
 static const double CLEAR_SHARE = 0.1; /* by which the numbers of a setting that alternates differ at least */
+static const double EVEN_SHARE = 0.01; /* by which even steps may differ */
 
 static int compare_numbers(double a, double b)
 {
@@ -47,11 +54,19 @@ static int compare_numbers(double a, double b)
     return (a > b) - (a < b);
 }
 
+static bool is_derived(const struct dicom_image *image)
+{
+    const char *type = *image->frame_type ? image->frame_type : image->file->image_type;
+    return !strncmp(type, "DERIVED", 7);
+}
+
 /* Returns the text of a field. Of Image Type that is value 3 and what follows: the first two say how the pixels came
  * about, rather than what they show. */
 static const char *text_of(const struct dicom_image *image, int field)
 {
     static const char *const polarities[] = {"", "forward", "reversed"};
+    if (field == DERIVED)
+        return is_derived(image) ? "DERIVED" : "ORIGINAL";
     const char *text = field == RECEIVE_COIL ? image->coil
                        : field == POLARITY   ? polarities[image->polarity]
                                              : ts_dicom_field_text(image, (enum dicom_field)field);
@@ -64,14 +79,23 @@ static const char *text_of(const struct dicom_image *image, int field)
 
 static bool is_number(int field)
 {
-    return field < DICOM_FIELDS && ts_dicom_field_is_number((enum dicom_field)field);
+    return field == ACQUISITION || (field < DICOM_FIELDS && ts_dicom_field_is_number((enum dicom_field)field));
+}
+
+static double number_of(const struct dicom_image *image, int field)
+{
+    return field == ACQUISITION ? image->acquisition_number : ts_dicom_field_number(image, (enum dicom_field)field);
+}
+
+bool ts_dicom_is_acquisition(int setting)
+{
+    return settings[setting].field == ACQUISITION;
 }
 
 int ts_dicom_compare_setting(int setting, const struct dicom_image *a, const struct dicom_image *b)
 {
     const int field = settings[setting].field;
-    return is_number(field) ? compare_numbers(ts_dicom_field_number(a, (enum dicom_field)field),
-                                              ts_dicom_field_number(b, (enum dicom_field)field))
+    return is_number(field) ? compare_numbers(number_of(a, field), number_of(b, field))
                             : strcmp(text_of(a, field), text_of(b, field));
 }
 
@@ -81,8 +105,11 @@ void ts_dicom_setting_text(int setting, const struct dicom_image *image, int num
     const char *label = settings[setting].label, *text = text_of(image, field);
     char kept[DICOM_TEXT_MAX * 2] = "";
     if (is_number(field)) {
-        snprintf(out, size, "%s %g%s", label, ts_dicom_field_number(image, (enum dicom_field)field),
-                 settings[setting].unit);
+        snprintf(out, size, "%s %g%s", label, number_of(image, field), settings[setting].unit);
+        return;
+    }
+    if (field == DERIVED) {
+        snprintf(out, size, "%s", text);
         return;
     }
     if (field == DICOM_FIELD_image_type)
@@ -116,13 +143,22 @@ static int compare_items(const void *a, const void *b)
     return ts_dicom_compare_setting(first->setting, first->image, second->image);
 }
 
-/* Numbers the positions of the images, and sorts the items by them. Returns how many images each position has; 0 where
- * positions are unknown, or do not have equally many. */
-static size_t number_positions(struct item *items, size_t n)
+static int compare_settings(const void *a, const void *b)
+{
+    const struct item *first = a, *second = b;
+    const int order = ts_dicom_compare_setting(first->setting, first->image, second->image);
+    return order ? order : compare_items(a, b);
+}
+
+/* Numbers the positions of the images, and sorts the items by them. *placed: they are known. Returns how many images
+ * each position has; 0 where positions are unknown, or do not have equally many. */
+static size_t number_positions(struct item *items, size_t n, bool *placed)
 {
     const double *orientation = items[0].image->orientation, same = ts_dicom_same_position(items[0].image);
     double normal[3];
     size_t each = 0, first = 0;
+    bool equal = true;
+    *placed = false;
     ts_cross(orientation, orientation + 3, normal);
     for (size_t i = 0; i < n; i++) {
         struct dicom_image *image = items[i].image;
@@ -130,17 +166,28 @@ static size_t number_positions(struct item *items, size_t n)
             return 0;
         image->along_mm = ts_dot(image->position_mm, normal);
     }
+    *placed = true;
     qsort(items, n, sizeof *items, compare_along);
     for (size_t i = 1; i <= n; i++) {
         const bool next = i == n || items[i].image->along_mm - items[i - 1].image->along_mm > same;
         each = next && first == 0 ? i : each;
-        if (next && i - first != each)
-            return 0;
+        equal = equal && (!next || i - first == each);
         first = next ? i : first;
         if (i < n)
             items[i].position = items[i - 1].position + next;
     }
-    return each;
+    return equal ? each : 0;
+}
+
+/* Returns true where the setting may divide images at one position. Images that all lie there are no volumes; and those
+ * with and without diffusion weighting are volumes of one series, though some of them are DERIVED. */
+static bool may_divide(int setting, const struct item *items, size_t n)
+{
+    bool weighted = items[n - 1].position == 0;
+    for (size_t i = 1; i < n && settings[setting].rule == EQUAL; i++)
+        weighted |= compare_numbers(items[i].image->b_value, items[0].image->b_value) != 0;
+    return settings[setting].rule != MODULATED && settings[setting].rule != PASS &&
+           !(weighted && settings[setting].rule == EQUAL);
 }
 
 /* Returns true where the setting has several values at each position, those of the first one, each as often. */
@@ -163,8 +210,7 @@ static bool divides(int setting, struct item *items, size_t n, size_t each)
 static bool is_stated(int setting, const struct dicom_image *image)
 {
     const int field = settings[setting].field;
-    return is_number(field) ? !isnan(ts_dicom_field_number(image, (enum dicom_field)field))
-                            : *text_of(image, field) != '\0';
+    return is_number(field) ? !isnan(number_of(image, field)) : *text_of(image, field) != '\0';
 }
 
 /* Returns true where all images state the setting, and not all the same. */
@@ -184,7 +230,7 @@ static bool is_clear(int setting, const struct item *items, size_t n)
 {
     double low = INFINITY, high = 0;
     for (size_t i = 0; i < n && is_number(settings[setting].field); i++) {
-        const double value = ts_dicom_field_number(items[i].image, (enum dicom_field)settings[setting].field);
+        const double value = number_of(items[i].image, settings[setting].field);
         low = fmin(low, fabs(value));
         high = fmax(high, fabs(value));
     }
@@ -225,7 +271,8 @@ static bool sort_by_setting(int setting, struct item *items, size_t n)
 static int find_apart(struct item *items, size_t n, size_t each)
 {
     for (int i = 0; i < SETTINGS; i++)
-        if (each == 1 && differs(i, items, n) && alternates(i, items, n) && sort_by_setting(i, items, n))
+        if (each == 1 && settings[i].rule < PASS && differs(i, items, n) && alternates(i, items, n) &&
+            sort_by_setting(i, items, n))
             return i;
     for (int i = 0; i < SETTINGS; i++)
         if (settings[i].rule == FIXED && differs(i, items, n) && sort_by_setting(i, items, n))
@@ -233,25 +280,92 @@ static int find_apart(struct item *items, size_t n, size_t each)
     return -1;
 }
 
-bool ts_dicom_find_setting(struct dicom_image **images, size_t n, bool joined, int *setting, bool *apart)
+/* Returns true where the images of one acquisition, which are in the order of their positions, are at least two, one at
+ * each position. */
+static bool is_pass(const struct item *items, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (items[i].position == items[i - 1].position)
+            return false;
+    return n >= 2;
+}
+
+/* Returns true where the step between positions is even. The items are in their order, one at each. */
+static bool is_even(const struct item *items, size_t n)
+{
+    const double step = n > 1 ? items[1].image->along_mm - items[0].image->along_mm : 0;
+    for (size_t i = 1; i < n; i++)
+        if (fabs(items[i].image->along_mm - items[i - 1].image->along_mm - step) > EVEN_SHARE * step)
+            return false;
+    return true;
+}
+
+/* Returns true where one of two passes, of which the first begins first, has positions between those of the other or
+ * shares some, and each has one of its own. */
+static bool overlap(const struct item *a, size_t n, const struct item *b, size_t n_b)
+{
+    return b[0].image->along_mm <= a[n - 1].image->along_mm + ts_dicom_same_position(a->image) &&
+           b[0].position != a[0].position && b[n_b - 1].position > a[n - 1].position;
+}
+
+/* Returns true where the acquisitions are passes that overlap. The items are those of number_positions, and get sorted
+ * by acquisition and position. */
+static bool are_passes(int setting, struct item *items, size_t n, size_t each)
+{
+    const size_t NONE = n;
+    size_t before = NONE, n_before = 0, overlaps = 0;
+    if (!differs(setting, items, n) || each > 1 || (each == 1 && is_even(items, n)))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        items[i].setting = setting;
+    qsort(items, n, sizeof *items, compare_settings);
+    for (size_t first = 0, end; first < n; first = end) {
+        for (end = first + 1; end < n && ts_dicom_compare_setting(setting, items[first].image, items[end].image) == 0;
+             end++) {
+        }
+        if (!is_pass(items + first, end - first))
+            return false;
+        if (before != NONE) {
+            const bool rises = items[first].image->along_mm >= items[before].image->along_mm;
+            overlaps += rises ? overlap(items + before, n_before, items + first, end - first)
+                              : overlap(items + first, end - first, items + before, n_before);
+        }
+        before = first;
+        n_before = end - first;
+    }
+    return overlaps > 0;
+}
+
+bool ts_dicom_find_setting(struct dicom_image **images, size_t n, bool joined, bool acquisitions, int *setting,
+                           bool *apart)
 {
     struct item *items = malloc(n * sizeof *items);
+    const int last = SETTINGS - 1; /* Acquisition Number */
     *setting = -1;
     *apart = false;
     if (!items)
         return false;
     for (size_t i = 0; i < n; i++)
         items[i] = (struct item){.image = images[i]};
-    const size_t each = number_positions(items, n);
-    for (int i = 0; each > 1 && *setting < 0 && i < SETTINGS; i++)
-        *setting = settings[i].rule != MODULATED && divides(i, items, n, each) ? i : -1;
-    for (size_t i = 0; *setting >= 0 && i < n; i++) /* value by value, position by position */
-        images[i % each * (n / each) + i / each] = items[i].image;
-    if (*setting < 0 && !joined && (*setting = find_apart(items, n, each)) >= 0) {
-        *apart = true;
+    if (acquisitions && differs(last, items, n)) {
         for (size_t i = 0; i < n; i++)
-            images[i] = items[i].image;
+            items[i].setting = last;
+        qsort(items, n, sizeof *items, compare_settings);
+        *setting = last;
     }
+    bool placed = false;
+    const size_t each = *setting < 0 ? number_positions(items, n, &placed) : 0;
+    for (int i = 0; each > 1 && *setting < 0 && i < SETTINGS; i++)
+        *setting = may_divide(i, items, n) && divides(i, items, n, each) ? i : -1;
+    const bool divided = each > 1 && *setting >= 0;
+    for (size_t i = 0; divided && i < n; i++) /* value by value, position by position */
+        images[i % each * (n / each) + i / each] = items[i].image;
+    if (*setting < 0 && !joined && placed && are_passes(last, items, n, each))
+        *setting = last;
+    else if (*setting < 0 && !joined && (*setting = find_apart(items, n, each)) >= 0)
+        *apart = true;
+    for (size_t i = 0; *setting >= 0 && !divided && i < n; i++)
+        images[i] = items[i].image;
     free(items);
     return true;
 }
@@ -274,7 +388,7 @@ const char *ts_dicom_name_difference(struct dicom_image *const *images, size_t n
         if (strcmp(a->file->image_type, b->file->image_type) != 0)
             return "Image Type";
     }
-    for (int setting = 0; setting < SETTINGS; setting++)
+    for (int setting = 0; setting < SETTINGS && settings[setting].rule != PASS; setting++)
         for (size_t i = 1; i < n; i++)
             if (ts_dicom_compare_setting(setting, images[0], images[i]) != 0)
                 return settings[setting].name;
@@ -286,11 +400,8 @@ const char *ts_dicom_name_difference(struct dicom_image *const *images, size_t n
 static void warn_of_derived(struct dicom_series *series)
 {
     size_t derived = 0;
-    for (size_t i = 0; i < series->n_images; i++) {
-        const struct dicom_image *image = series->images[i];
-        const char *type = *image->frame_type ? image->frame_type : image->file->image_type;
-        derived += !strncmp(type, "DERIVED", 7);
-    }
+    for (size_t i = 0; i < series->n_images; i++)
+        derived += is_derived(series->images[i]);
     if (derived > 0 && derived < series->n_images)
         ts_dicom_series_warn(series, "%zu of %zu images are DERIVED by their Image Type, and the others are not",
                              derived, series->n_images);

@@ -10,9 +10,13 @@
 
 /* Finds a setting that has several values at one position and, as often, the same values at every other one; else,
  * unless `joined`, one that divides images at positions of their own (*apart): KVP and kernel wherever they differ,
- * others where they alternate. *setting is its number, and the n images, of one orientation, are sorted by its value.
+ * others where they alternate, or acquisitions that are passes which overlap (all acquisitions, where `acquisitions`
+ * says so). *setting is its number, and the n images, of one orientation, are sorted by its value.
  * It is -1 where there is none. Returns false where memory is out. */
-bool ts_dicom_find_setting(struct dicom_image **images, size_t n, bool joined, int *setting, bool *apart);
+bool ts_dicom_find_setting(struct dicom_image **images, size_t n, bool joined, bool acquisitions, int *setting,
+                           bool *apart);
+/* Returns true for the setting that is Acquisition Number. */
+bool ts_dicom_is_acquisition(int setting);
 /* Compares two images by the value of a setting. */
 int ts_dicom_compare_setting(int setting, const struct dicom_image *a, const struct dicom_image *b);
 /* Writes what a setting is in an image, for people: "TI 400 ms". Texts of the header that are not known ones are

@@ -22,7 +22,8 @@ static struct dicom_series *make_series(struct dicom_image *images, const struct
     for (size_t i = 0; i < SERIES; i++) {
         images[i] = (struct dicom_image){.file = file, .echo_ms = echoes ? 0.5 * (double)i : NAN, .vendor_kind = NAN};
         strcpy(images[i].component, i % 2 ? "PHASE" : "MAGNITUDE");
-        strcpy(series[i].series, i + 1 < SERIES ? "1.2.3" : "1.2.4");
+        images[i].keys[KEY_STUDY] = "1.2";
+        images[i].keys[KEY_SERIES] = i + 1 < SERIES ? "1.2.3" : "1.2.4";
         series[i].images = calloc(1, sizeof *series[i].images);
         cr_assert_not_null(series[i].images);
         series[i].images[0] = &images[i];
