@@ -7,6 +7,7 @@
  */
 #include "io/scan/tiff.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "io/scan/projections.h"
@@ -58,8 +59,14 @@ static const struct choice gap_choices[] = {
 
 static const struct param tiff_params[] = {
     PARAM(struct tiff_params, tiff, .required = true, .unit = "",
-          .doc = "a TIFF file of one or more pages, or a folder of .tif and .tiff files, read in the natural order of "
-                 "their names"),
+          .doc =
+              "a TIFF file of one or more pages, a list of files in their order, or a folder of .tif and .tiff files, "
+              "read in the natural order of their names"),
+    PARAM(struct tiff_params, pattern, .unit = "", .optional = true,
+          .doc = "which files of the folder: a pattern of their names, in which * stands for any characters; absent: "
+                 "all, whose names may differ only in numbers"),
+    PARAM(struct tiff_params, pick, .unit = "", .optional = true, .min = 0, .max = TIFF_MAX_PAGES,
+          .doc = "first and step, or first, step and count: of all pages, which are taken; absent: every page"),
     PARAM(struct tiff_params, pages, .required = true, .unit = "", .choices = meanings, .doc = "what each page is"),
     FRAMES_PARAM(struct tiff_params),
     PARAM(struct tiff_params, pixel_size, .required = true, .unit = "mm", .min = 1e-9, .max = 1e6,
@@ -152,7 +159,7 @@ static enum ts_status read_range(struct source *base, struct readers *readers, i
     enum ts_status status = copy_pages(source, ts_readers_threads(readers), diag);
     if (status == TS_OK)
         status = ts_readers_run(readers, source->n_threads, n_pages, read_page, &reading, diag);
-    if (status == TS_OK && source->pages.stored == TS_F64)
+    if (status == TS_OK && (source->pages.stored == TS_F64 || source->pages.stored == TS_U64))
         note_rounding(source, z, n);
     return status == TS_OK ? ts_source_digest(base, readers, z, n, out, diag) : status;
 }
@@ -299,6 +306,19 @@ static enum ts_status list_reports(struct tiff_source *source, struct ts_diag *d
     return TS_OK;
 }
 
+/* What the chain says counts; a file that says otherwise may be right, and micrometers are taken for mm easily. */
+static void warn_of_pixel_size(const struct tiff_source *source, const struct tiff_params *params, struct ts_diag *diag)
+{
+    const double *mm = source->pages.pixel_mm, pixel = params->pixel_size;
+    if (!(mm[0] > 0) || source->meaning == TIFF_SINOGRAMS ||
+        (fabs(mm[0] - pixel) <= 0.01 * pixel && fabs(mm[1] - pixel) <= 0.01 * pixel))
+        return;
+    ts_diag_warning(diag, TIFF_SITE(&source->pages, "pixel-size-differs"),
+                    "the file says that rows are %.6g mm apart and columns %.6g mm, and pixel_size is %.6g mm: that is "
+                    "taken",
+                    mm[0], mm[1], pixel);
+}
+
 static enum ts_status open_tiff(const struct param_set *set, struct source **out, struct ts_diag *diag)
 {
     const struct tiff_params *params = set->values;
@@ -313,16 +333,21 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
     source->pages.span = set->spans[0];
     source->pages.owner = set->owner;
     source->pages.doubles = set->doubles;
+    source->pages.pattern = params->pattern;
+    source->pages.pick = params->pick.values;
+    source->pages.n_pick = params->pick.rows * params->pick.columns;
     source->pages.skip = params->unreadable == UNREADABLE_SKIP;
     enum ts_status status = source->pages.arena ? check_meaning(set, diag) : ts_diag_no_memory(diag, 0);
     if (status == TS_OK)
-        status = ts_tiff_pages_open(&source->pages, params->tiff, diag);
+        status = ts_tiff_pages_open(&source->pages, params->tiff.items, params->tiff.n, diag);
     source->in.rule = (struct read_rule){read_range, source->meaning == TIFF_VIEWS ? source->pages.rows_together : 1,
                                          READ_AHEAD_BYTES};
     if (status == TS_OK)
         status = describe(source, set, diag);
     if (status == TS_OK)
         status = list_reports(source, diag);
+    if (status == TS_OK)
+        warn_of_pixel_size(source, params, diag);
     source->in.base.n_files = source->pages.n_files;
     source->in.base.coding = source->pages.raw_bytes == source->pages.block_bytes ? SOURCE_STORED : SOURCE_DEFLATED;
     if (status == TS_OK)

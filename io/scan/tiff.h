@@ -15,7 +15,9 @@ enum tiff_meaning { TIFF_VIEWS, TIFF_SINOGRAMS, TIFF_SLICES };
 enum { TIFF_QUANTITY_AUTO = -1, TIFF_GAPS_REFUSE = 0, TIFF_GAPS_ACCEPT = 1 };
 
 struct tiff_params {
-    const char *tiff;
+    struct ts_texts tiff;
+    const char *pattern;
+    struct ts_numbers pick;
     int32_t pages;
     int32_t frames; /* enum frames */
     double pixel_size, spacing_z;

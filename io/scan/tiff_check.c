@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * This checks a TIFF page before it is decoded. It must have one gray channel of 8, 16, 32 or (floats) 64 bits, rows
+ * This checks a TIFF page before it is decoded. It must have one gray channel of 8, 16, 32 or 64 bits, rows
  * from the top, a lossless codec of the list, and strips or tiles, and a directory, that lie whole in the file.
  */
 #include "io/scan/tiff_check.h"
@@ -44,10 +44,8 @@ static bool check_colors(struct tiff_library *library)
     uint32_t kind = 0;
     if (samples != 1)
         return ts_tiff_library_refuse(library, "tiff-channels", "%d channels, one is read", samples);
-    if (photometric == PHOTOMETRIC_MINISWHITE)
-        return ts_tiff_library_refuse(library, "tiff-inverted",
-                                      "its values say that zero is white; only gray with black at zero is read");
-    if (photometric != PHOTOMETRIC_MINISBLACK)
+    library->page.white_is_zero = photometric == PHOTOMETRIC_MINISWHITE;
+    if (photometric != PHOTOMETRIC_MINISBLACK && photometric != PHOTOMETRIC_MINISWHITE)
         return ts_tiff_library_refuse(library, "tiff-color", "photometric interpretation %d is not gray", photometric);
     if (orientation != ORIENTATION_TOPLEFT)
         return ts_tiff_library_refuse(library, "tiff-orientation",
@@ -68,7 +66,9 @@ static bool find_dtype(TIFF *handle, enum ts_dtype *dtype, int *bits, int *forma
     *bits = field(handle, TIFFTAG_BITSPERSAMPLE, 1);
     *format = field(handle, TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_UINT);
     const bool is_signed = *format == SAMPLEFORMAT_INT;
-    if (*format == SAMPLEFORMAT_IEEEFP && *bits == 32)
+    if (*format == SAMPLEFORMAT_IEEEFP && *bits == 16)
+        *dtype = TS_F16;
+    else if (*format == SAMPLEFORMAT_IEEEFP && *bits == 32)
         *dtype = TS_F32;
     else if (*format == SAMPLEFORMAT_IEEEFP && *bits == 64)
         *dtype = TS_F64;
@@ -80,6 +80,8 @@ static bool find_dtype(TIFF *handle, enum ts_dtype *dtype, int *bits, int *forma
         *dtype = is_signed ? TS_I16 : TS_U16;
     else if (*bits == 32)
         *dtype = is_signed ? TS_I32 : TS_U32;
+    else if (*bits == 64)
+        *dtype = TS_U64;
     else
         return false;
     return true;
@@ -98,11 +100,12 @@ static bool check_size(struct tiff_library *library)
     if (!find_dtype(library->handle, &dtype, &bits, &format))
         return ts_tiff_library_refuse(
             library, "tiff-type",
-            "%d bits of sample format %d; integers of 8, 16 and 32 bits and floats of 32 and 64 are read", bits,
+            "%d bits of sample format %d; integers of 8, 16, 32 and 64 bits and floats of 16, 32 and 64 are read", bits,
             format);
     library->page.width = width;
     library->page.height = height;
     library->page.dtype = (uint32_t)dtype;
+    library->page.is_signed = format == SAMPLEFORMAT_INT;
     return true;
 }
 

@@ -32,10 +32,17 @@ struct tiff_pages {
     struct tiff_page *pages;
     int64_t n_files, n_pages;
     int64_t n_ignored, n_skipped; /* names in the folder that are no TIFF files; TIFF files that cannot be opened */
-    bool skip;                    /* leave those out; else they are refused */
-    char names[TIFF_TEXT_BYTES];  /* the first that were ignored */
+    int64_t n_inverted;           /* pages that say that zero is white */
+    int64_t n_unmatched;          /* TIFF files in the folder whose names the pattern does not fit */
+    const char *pattern;          /* of the names in a folder, as a shell has it; NULL: all */
+    const double *pick;           /* first, step and perhaps count of the pages that are taken; NULL: all */
+    int64_t n_pick;
+    bool skip;                   /* leave those out; else they are refused */
+    char names[TIFF_TEXT_BYTES]; /* the first that were ignored */
     int64_t width, height;
-    enum ts_dtype stored, dtype; /* in the file, as given: TS_F64 is given as TS_F32 unless `doubles` */
+    enum ts_dtype stored, dtype; /* in the file, as given: TS_F64 and integers of 64 bits as TS_F32 unless `doubles` */
+    bool is_signed;              /* of TS_U64 */
+    double pixel_mm[2];          /* distances of rows and columns that the first file states; 0: none */
     bool doubles;
     struct ts_rounding rounding; /* of 64-bit floats that were read since a caller cleared it */
     size_t block_bytes,

@@ -6,6 +6,7 @@
 #include "io/scan/tiff_info.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "core/json.h"
 #include "io/scan/tiff_pages.h"
@@ -27,6 +28,9 @@ static void print_text(const struct tiff_pages *pages, const char *path, FILE *s
             " file%s\n",
             pages->n_pages, pages->n_pages == 1 ? "" : "s", pages->height, pages->width, ts_dtype_name(pages->stored),
             pages->n_files, pages->n_files == 1 ? "" : "s");
+    if (pages->pixel_mm[0] > 0)
+        fprintf(stream, "  by its resolution rows are %.6g mm apart, and columns %.6g mm\n", pages->pixel_mm[0],
+                pages->pixel_mm[1]);
     fputs("  what the pages are is not in the file; as an input, with numbers in place of the capitals:\n", stream);
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
         fputs("    tiff ", stream);
@@ -47,6 +51,8 @@ static void print_json(const struct tiff_pages *pages, const char *path, FILE *s
     ts_json_member_integer(&json, "rows", pages->height);
     ts_json_member_integer(&json, "columns", pages->width);
     ts_json_member_text(&json, "type", ts_dtype_name(pages->stored));
+    ts_json_member_real(&json, "row_distance_mm", pages->pixel_mm[0] > 0 ? pages->pixel_mm[0] : NAN);
+    ts_json_member_real(&json, "column_distance_mm", pages->pixel_mm[1] > 0 ? pages->pixel_mm[1] : NAN);
     ts_json_open_member(&json, "inputs", '[');
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
         ts_json_text(&json, inputs[i].parameters);
@@ -59,7 +65,7 @@ enum ts_status ts_tiff_info(const char *path, bool json, FILE *stream, struct ts
     struct tiff_pages pages = {.arena = ts_arena_create(), .owner = "input", .fd = -1};
     if (!pages.arena)
         return ts_diag_no_memory(diag, sizeof pages);
-    const enum ts_status status = ts_tiff_pages_open(&pages, path, diag);
+    const enum ts_status status = ts_tiff_pages_open(&pages, &path, 1, diag);
     if (status == TS_OK)
         (json ? print_json : print_text)(&pages, path, stream);
     ts_tiff_pages_close(&pages);

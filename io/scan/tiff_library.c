@@ -15,6 +15,7 @@
 
 #include "io/file/file_bytes.h"
 #include "io/scan/tiff_check.h"
+#include "io/scan/tiff_text.h"
 
 /* ---- the file, as libtiff sees it ---------------------------------------------------------------- */
 
@@ -160,6 +161,8 @@ static void list_pages(struct tiff_library *library, const struct tiff_job *job,
         library->page.number = number;
         if (!ts_tiff_check(library))
             return;
+        if (number == 1)
+            ts_tiff_text(library->handle, &library->page);
         list[reply->n_pages++] = library->page;
         if (!go_on(library, &more))
             return;

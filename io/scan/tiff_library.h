@@ -22,6 +22,12 @@ enum {
 };
 #define TIFF_MAX_TOGETHER (UINT64_C(1) << 30) /* bytes of rows that are decoded together */
 
+/* The images of a file along one of its axes, and how many images one of them is from the next. */
+enum { TIFF_CHANNELS, TIFF_SLICE_AXIS, TIFF_TIMES, TIFF_AXES };
+struct tiff_plane_axis {
+    uint32_t n, step;
+};
+
 struct tiff_page {
     int32_t file, number; /* number counts from 1 within the file */
     uint64_t directory;   /* where its directory begins */
@@ -31,6 +37,12 @@ struct tiff_page {
     uint32_t rows;                   /* of the highest strip or of a tile, which are decoded together */
     uint32_t dtype;                  /* enum ts_dtype, in the file */
     uint64_t block_bytes, raw_bytes; /* of the largest strip or tile, decoded and in the file */
+    uint8_t is_signed;               /* of TS_U64: they are int64 */
+    uint8_t white_is_zero;
+    /* Of the first page of a file, as its text says (io/scan/tiff_text.h). */
+    uint32_t planes; /* images of the file */
+    struct tiff_plane_axis axes[TIFF_AXES];
+    double pixel_mm[2]; /* from row to row, from column to column */
 };
 
 /* A job lists the pages of a file from .page.number and .page.directory on (page 1 has no need of the latter), to the

@@ -5,10 +5,11 @@
  */
 #include "io/scan/tiff_pages.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,33 +18,16 @@
 #include <unistd.h>
 
 #include "io/scan/tiff_file.h"
-
-int ts_tiff_compare_names(const char *a, const char *b)
-{
-    const char *start_a = a, *start_b = b;
-    while (*a && *b) {
-        if (!isdigit((unsigned char)*a) || !isdigit((unsigned char)*b)) {
-            if (*a != *b)
-                return (unsigned char)*a - (unsigned char)*b;
-            a++;
-            b++;
-            continue;
-        }
-        a += strspn(a, "0");
-        b += strspn(b, "0");
-        const size_t n_a = strspn(a, "0123456789"), n_b = strspn(b, "0123456789");
-        const int order = n_a != n_b ? (n_a < n_b ? -1 : 1) : memcmp(a, b, n_a);
-        if (order)
-            return order;
-        a += n_a;
-        b += n_b;
-    }
-    return *a || *b ? (unsigned char)*a - (unsigned char)*b : strcmp(start_a, start_b);
-}
+#include "io/scan/tiff_names.h"
 
 static int compare_files(const void *a, const void *b)
 {
     return ts_tiff_compare_names(((const struct tiff_file *)a)->path, ((const struct tiff_file *)b)->path);
+}
+
+static bool matches(const struct tiff_pages *pages, const char *name)
+{
+    return !pages->pattern || fnmatch(pages->pattern, name, FNM_PERIOD) == 0;
 }
 
 static bool is_tiff_name(const char *name)
@@ -139,6 +123,7 @@ static enum ts_status visit_other(struct tiff_pages *pages, int folder, const ch
 static enum ts_status list_folder(struct tiff_pages *pages, const char *path, struct ts_diag *diag)
 {
     DIR *folder = opendir(path);
+    const int64_t before = pages->n_files;
     enum ts_status status = TS_OK;
     if (!folder)
         return unreadable(pages, path, diag);
@@ -146,17 +131,19 @@ static enum ts_status list_folder(struct tiff_pages *pages, const char *path, st
     for (const struct dirent *entry; status == TS_OK && (entry = readdir(folder)) != NULL; errno = 0) {
         if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
             continue;
-        if (is_tiff_name(entry->d_name))
+        if (is_tiff_name(entry->d_name) && !matches(pages, entry->d_name))
+            pages->n_unmatched++;
+        else if (is_tiff_name(entry->d_name))
             status = visit(pages, dirfd(folder), path, entry->d_name, diag);
-        else
+        else if (!pages->pattern)
             status = visit_other(pages, dirfd(folder), path, entry->d_name, diag);
     }
     if (status == TS_OK && errno)
         status = unreadable(pages, path, diag);
     closedir(folder);
-    if (pages->n_files > 1)
-        qsort(pages->files, (size_t)pages->n_files, sizeof *pages->files, compare_files);
-    return status;
+    if (pages->n_files - before > 1)
+        qsort(pages->files + before, (size_t)(pages->n_files - before), sizeof *pages->files, compare_files);
+    return status == TS_OK && before == 0 ? ts_tiff_check_names(pages, path, diag) : status;
 }
 
 /* Opens file i and asks for its first pages. */
@@ -194,7 +181,8 @@ static bool is_possible(const struct tiff_pages *pages, const struct tiff_page *
 {
     const uint64_t file_bytes = (uint64_t)pages->files[pages->open].bytes;
     const bool known = page->dtype == TS_U8 || page->dtype == TS_I8 || page->dtype == TS_U16 || page->dtype == TS_I16 ||
-                       page->dtype == TS_U32 || page->dtype == TS_I32 || page->dtype == TS_F32 || page->dtype == TS_F64;
+                       page->dtype == TS_U32 || page->dtype == TS_I32 || page->dtype == TS_U64 ||
+                       page->dtype == TS_F16 || page->dtype == TS_F32 || page->dtype == TS_F64;
     if (!known || page->width < 1 || page->width > TIFF_MAX_SIDE || page->height < 1 || page->height > TIFF_MAX_SIDE ||
         page->rows < 1 || page->rows > TIFF_MAX_SIDE || page->block_bytes > TIFF_MAX_BLOCK ||
         page->raw_bytes > file_bytes)
@@ -225,13 +213,18 @@ static enum ts_status add_page(struct tiff_pages *pages, struct tiff_page page, 
         pages->width = page.width;
         pages->height = page.height;
         pages->stored = dtype;
-        pages->dtype = dtype == TS_F64 && !pages->doubles ? TS_F32 : dtype;
+        pages->is_signed = page.is_signed;
+        pages->dtype = dtype == TS_F16                      ? TS_F32
+                       : dtype == TS_F64 || dtype == TS_U64 ? (pages->doubles ? TS_F64 : TS_F32)
+                                                            : dtype;
     }
-    if (page.width != pages->width || page.height != pages->height || dtype != pages->stored)
+    if (page.width != pages->width || page.height != pages->height || dtype != pages->stored ||
+        (dtype == TS_U64 && page.is_signed != pages->is_signed))
         return ts_tiff_refuse(pages, page.file, page.number, "tiff-pages-differ", diag,
                               "%u x %u pixels of %s, but the first page has %lld x %lld of %s", page.width, page.height,
                               ts_dtype_name(dtype), (long long)pages->width, (long long)pages->height,
                               ts_dtype_name(pages->stored));
+    pages->n_inverted += page.white_is_zero != 0;
     list[pages->n_pages++] = page;
     take_largest(&pages->block_bytes, page.block_bytes);
     take_largest(&pages->raw_bytes, page.raw_bytes);
@@ -279,10 +272,94 @@ static enum ts_status list_pages(struct tiff_pages *pages, int64_t i, struct tif
     return status;
 }
 
+/* ---- what the files say of their images ---------------------------------------------------------- */
+
+/* Adds the images of a file that has one page and says that more lie behind its pixels. */
+static enum ts_status add_planes(struct tiff_pages *pages, int64_t of, struct ts_diag *diag)
+{
+    const struct tiff_page page = pages->pages[of], *first = &page; /* the list may move */
+    const uint64_t bytes = (uint64_t)first->width * first->height * ts_dtype_bytes((enum ts_dtype)first->dtype),
+                   behind = (uint64_t)pages->files[first->file].bytes - first->pixels,
+                   room = first->pixels ? behind / bytes : 0;
+    enum ts_status status = TS_OK;
+    if (first->planes > 1 && room > 1 && room < first->planes)
+        return ts_tiff_refuse(pages, first->file, 0, "tiff-planes", diag,
+                              "it says that it has %u images in one page, and has room for %llu", first->planes,
+                              (unsigned long long)room);
+    for (uint32_t k = 1; room >= first->planes && k < first->planes && status == TS_OK; k++) {
+        struct tiff_page next = page;
+        next.number = (int32_t)k + 1;
+        next.pixels += k * bytes;
+        status = add_page(pages, next, diag);
+    }
+    enum { SMALL = 4096 }; /* behind smaller pages there may be a text of such a length */
+    if (status == TS_OK && first->planes <= 1 && room > 1 && bytes >= SMALL)
+        ts_diag_warning(diag, TIFF_SITE(pages, "tiff-planes"),
+                        "%s: behind its only page are bytes for %llu more, which are not read: it does not say what "
+                        "they are",
+                        pages->files[first->file].path, (unsigned long long)(room - 1));
+    return status;
+}
+
+/* Returns how many of the axes have several images, and the one along which a volume or a scan is. */
+static int count_axes(const struct tiff_page *first, int *along)
+{
+    int n = 0;
+    *along = first->axes[TIFF_SLICE_AXIS].n > 1 ? TIFF_SLICE_AXIS : TIFF_TIMES;
+    for (int i = 0; i < TIFF_AXES; i++)
+        n += first->axes[i].n > 1;
+    return n;
+}
+
+/* Refuses pages of several channels, slices and times, which are no volume one after the other, unless the chain picks
+ * some. Warns where the first file has another number of images than it says: parts of an image may be elsewhere. */
+static enum ts_status check_planes(const struct tiff_pages *pages, const struct tiff_page *first, int64_t of_first,
+                                   struct ts_diag *diag)
+{
+    int along;
+    if (first->planes <= 1)
+        return TS_OK;
+    const struct tiff_plane_axis *axes = first->axes;
+    if (of_first != first->planes && pages->n_pages != first->planes)
+        ts_diag_warning(diag, TIFF_SITE(pages, "tiff-planes"), "%s says that it has %u images, and %lld are there",
+                        pages->files[first->file].path, first->planes, (long long)of_first);
+    else if (count_axes(first, &along) > 1 && pages->n_pick == 0) {
+        const int other = axes[TIFF_CHANNELS].n > 1 ? TIFF_CHANNELS : TIFF_TIMES;
+        ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-axes"),
+                      "%s says that its %u images are of %u channels, %u slices and %u times", pages->files[0].path,
+                      first->planes, axes[TIFF_CHANNELS].n, axes[TIFF_SLICE_AXIS].n, axes[TIFF_TIMES].n);
+        return ts_diag_hint(
+            diag, "pick: [0, %u, %u] takes the %s of the first %s, pick: [%u, %u, %u] those of the second",
+            axes[along].step, axes[along].n, along == TIFF_SLICE_AXIS ? "slices" : "times",
+            other == TIFF_CHANNELS ? "channel" : "time", axes[other].step, axes[along].step, axes[along].n);
+    }
+    return TS_OK;
+}
+
+/* Leaves the pages that the chain picks. */
+static enum ts_status pick_pages(struct tiff_pages *pages, struct ts_diag *diag)
+{
+    const double first = pages->n_pick > 0 ? pages->pick[0] : 0, step = pages->n_pick > 1 ? pages->pick[1] : 1;
+    if (pages->n_pick == 0)
+        return TS_OK;
+    const double all = step >= 1 ? floor(((double)pages->n_pages - 1 - first) / step) + 1 : 0;
+    const double count = pages->n_pick == 3 ? pages->pick[2] : all;
+    if (pages->n_pick == 1 || pages->n_pick > 3 || first != floor(first) || step != floor(step) || step < 1 ||
+        count != floor(count) || count < 1 || count > all)
+        return ts_diag_error(diag, TS_BAD_CHAIN, TIFF_SITE(pages, "pick-range"),
+                             "pick is no first page from 0 on, step and perhaps count of the %lld pages",
+                             (long long)pages->n_pages);
+    for (int64_t i = 0; i < (int64_t)count; i++)
+        pages->pages[i] = pages->pages[(int64_t)first + i * (int64_t)step];
+    pages->n_pages = (int64_t)count;
+    return TS_OK;
+}
+
 /* Lists the pages of all files. Files that are skipped leave the list. */
 static enum ts_status list_all(struct tiff_pages *pages, struct ts_diag *diag)
 {
     const int64_t n = pages->n_files;
+    int64_t of_first = 0;
     pages->n_files = 0;
     for (int64_t i = 0; i < n; i++) {
         bool skipped = false;
@@ -290,12 +367,20 @@ static enum ts_status list_all(struct tiff_pages *pages, struct ts_diag *diag)
         pages->files[pages->n_files] = pages->files[i];
         ts_tiff_close_file(pages);
         enum ts_status status = open_file(pages, pages->n_files, &reply, &skipped, diag);
+        const int64_t before = pages->n_pages;
         if (status == TS_OK && !skipped)
             status = list_pages(pages, pages->n_files++, &reply, diag);
+        if (status == TS_OK && pages->n_pages == before + 1)
+            status = add_planes(pages, before, diag);
+        of_first = before == 0 ? pages->n_pages : of_first;
         if (status != TS_OK)
             return status;
     }
-    return TS_OK;
+    if (pages->n_pages == 0)
+        return TS_OK;
+    memcpy(pages->pixel_mm, pages->pages[0].pixel_mm, sizeof pages->pixel_mm);
+    const enum ts_status status = check_planes(pages, &pages->pages[0], of_first, diag);
+    return status == TS_OK ? pick_pages(pages, diag) : status;
 }
 
 static int compare_inodes(const void *a, const void *b)
@@ -325,28 +410,49 @@ static enum ts_status warn_of_same(const struct tiff_pages *pages, struct ts_dia
     return TS_OK;
 }
 
-enum ts_status ts_tiff_pages_open(struct tiff_pages *pages, const char *path, struct ts_diag *diag)
+/* Lists the files of a path. Those that the chain names itself are not skipped. */
+static enum ts_status list_path(struct tiff_pages *pages, const char *path, struct ts_diag *diag)
 {
     struct stat found;
     if (stat(path, &found) != 0)
         return unreadable(pages, path, diag);
-    enum ts_status status = S_ISDIR(found.st_mode)
-                                ? list_folder(pages, path, diag)
-                                : add_file(pages, ts_arena_text(pages->arena, path, strlen(path)), diag);
-    pages->skip = pages->skip && S_ISDIR(found.st_mode);
+    if (S_ISDIR(found.st_mode))
+        return list_folder(pages, path, diag);
+    pages->skip = false;
+    return add_file(pages, ts_arena_text(pages->arena, path, strlen(path)), diag);
+}
+
+static enum ts_status refuse_no_files(const struct tiff_pages *pages, const char *path, struct ts_diag *diag)
+{
+    if (pages->n_unmatched == 0)
+        return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "no-image"),
+                             "no .tif or .tiff file in %s (%lld other names, %lld files skipped)", path,
+                             (long long)pages->n_ignored, (long long)pages->n_skipped);
+    return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "no-image"),
+                         "none of the %lld .tif and .tiff files in %s has a name of the pattern %s",
+                         (long long)pages->n_unmatched, path, pages->pattern);
+}
+
+enum ts_status ts_tiff_pages_open(struct tiff_pages *pages, const char *const *paths, int64_t n, struct ts_diag *diag)
+{
+    enum ts_status status = TS_OK;
+    for (int64_t i = 0; i < n && status == TS_OK; i++)
+        status = list_path(pages, paths[i], diag);
     if (status == TS_OK)
         status = list_all(pages, diag);
     ts_tiff_end_worker(pages);
     if (status == TS_OK && pages->n_files == 0)
-        return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "no-image"),
-                             "no .tif or .tiff file in %s (%lld other names, %lld files skipped)", path,
-                             (long long)pages->n_ignored, (long long)pages->n_skipped);
+        return refuse_no_files(pages, paths[0], diag);
     if (status == TS_OK)
         status = warn_of_same(pages, diag);
     if (status == TS_OK && pages->n_ignored)
         ts_diag_warning(diag, TIFF_SITE(pages, "files-passed-over"), "%lld name%s passed over: not TIFF (%s%s)",
                         (long long)pages->n_ignored, pages->n_ignored == 1 ? "" : "s", pages->names,
                         pages->n_ignored > 3 ? ", ..." : "");
+    if (status == TS_OK && pages->n_inverted)
+        ts_diag_warning(diag, TIFF_SITE(pages, "tiff-inverted"),
+                        "%lld page%s that zero is white; the values are read as they are stored",
+                        (long long)pages->n_inverted, pages->n_inverted == 1 ? " says" : "s say");
     if (status == TS_OK && pages->n_skipped)
         ts_diag_warning(diag, TIFF_SITE(pages, "slice-unreadable"), "%lld TIFF file%s skipped: not readable",
                         (long long)pages->n_skipped, pages->n_skipped == 1 ? "" : "s");

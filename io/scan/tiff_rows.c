@@ -63,6 +63,33 @@ void ts_tiff_pages_close(struct tiff_pages *pages)
     pages->rows = NULL;
 }
 
+/* Makes floats of integers of 64 bits, whose range they hold, and counts those that they round. */
+static void round_row(float *restrict out, const void *integers, bool is_signed, int64_t n,
+                      struct ts_rounding *rounding)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const long double value =
+            is_signed ? (long double)((const int64_t *)integers)[i] : (long double)((const uint64_t *)integers)[i];
+        out[i] = (float)value;
+        const double change = (double)fabsl((long double)out[i] - value);
+        rounding->n += change > 0;
+        rounding->most = fmax(rounding->most, change);
+    }
+}
+
+static void widen_row(double *restrict out, const void *integers, bool is_signed, int64_t n,
+                      struct ts_rounding *rounding)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const long double value =
+            is_signed ? (long double)((const int64_t *)integers)[i] : (long double)((const uint64_t *)integers)[i];
+        out[i] = (double)value;
+        const double change = (double)fabsl((long double)out[i] - value);
+        rounding->n += change > 0;
+        rounding->most = fmax(rounding->most, change);
+    }
+}
+
 static bool narrow_row(float *restrict out, const double *restrict values, int64_t n)
 {
     bool past_range = false;
@@ -82,7 +109,13 @@ static void copy_rows(struct tiff_pages *pages, struct wanted *wanted, const voi
         unsigned char *out = wanted->out + (size_t)(y - wanted->row) * wanted->pitch;
         const unsigned char *in = (const unsigned char *)rows + (size_t)(y - row) * bytes;
         const double *doubles = (const double *)(const void *)in;
-        if (pages->stored != pages->dtype) {
+        if (pages->stored == TS_F16) {
+            ts_load_f32((float *)(void *)out, in, TS_F16, (size_t)pages->width);
+        } else if (pages->stored == TS_U64 && pages->dtype == TS_F64) {
+            widen_row((double *)(void *)out, in, pages->is_signed, pages->width, &pages->rounding);
+        } else if (pages->stored == TS_U64) {
+            round_row((float *)(void *)out, in, pages->is_signed, pages->width, &pages->rounding);
+        } else if (pages->stored != pages->dtype) {
             wanted->past_range |= narrow_row((float *)(void *)out, doubles, pages->width);
             ts_rounding_of_doubles(&pages->rounding, doubles, (size_t)pages->width);
         } else

@@ -3,7 +3,7 @@
  * Hints are written as YAML: `center: {center: 12}`, `range: [0, 1]`, `method: stack`. Where the chain stands on one
  * line, this writes them as that line does: `center center=12`, `range=0,1`, `method=stack`. A hint is prose with such
  * pieces in it, so that only what is known is rewritten: the name of a stage before a map, and the name of a parameter
- * before a list, a number, true or false, or one of its own choices.
+ * before a list, a number, a text in quotes, true or false, or one of its own choices.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -119,6 +119,12 @@ static size_t write_piece(FILE *out, const char *text, size_t name_length)
         fprintf(out, "%s=", name);
         write_list(out, value, brackets);
         return name_length + 2 + brackets;
+    }
+    if (*value == '"' && any_takes(name, "TEXT")) {
+        const size_t length = quoted(value);
+        const bool plain = strcspn(value + 1, " \\|=,\"") == length - 2;
+        fprintf(out, plain ? "%s=%.*s" : "%s=\"%.*s\"", name, (int)(length - 2), value + 1);
+        return name_length + 2 + length;
     }
     size_t length = 0;
     while (is_word_character(value[length]))

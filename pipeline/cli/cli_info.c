@@ -50,7 +50,8 @@ static enum ts_status describe_folder(const char *path, bool json, struct ts_dia
         status = ts_tiff_info(path, json, stdout, diag);
     else
         ts_diag_append(diag, found);
-    if (no_images && status == TS_BAD_INPUT && ts_file_way_out(path, "dicom", way_out, sizeof way_out))
+    if (no_images && status == TS_BAD_INPUT && !ts_folder_holds(path, tiff) &&
+        ts_file_way_out(path, "dicom", way_out, sizeof way_out))
         ts_diag_hint(diag, "%s", way_out);
     ts_diag_destroy(found);
     return status;

@@ -80,6 +80,8 @@ void ts_tiff_write(const char *path, const struct tiff_writing *w)
         const int width = w->width ? w->width : TIFF_COLUMNS;
         TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, width);
         TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, TIFF_ROWS);
+        if (w->description && page == 0)
+            TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, w->description);
         TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, w->bits ? w->bits : 8 * (int)ts_dtype_bytes(w->dtype));
         TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, w->samples ? w->samples : 1);
         TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, w->samples ? PLANARCONFIG_SEPARATE : PLANARCONFIG_CONTIG);

@@ -15,6 +15,7 @@ struct tiff_writing {
     int compression, n_pages, samples, photometric, orientation, bits;
     int width, first_page;
     const char *mode;
+    const char *description; /* of the first page; NULL: none */
 };
 
 /* Three pages of u16, nothing compressed. */

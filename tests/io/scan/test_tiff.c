@@ -13,7 +13,7 @@
 
 #include "io/file/digest.h"
 #include "io/scan/tiff.h"
-#include "io/scan/tiff_pages.h"
+#include "io/scan/tiff_names.h"
 #include "tests/files/dicom_fixture.h"
 #include "tests/files/dicom_open.h"
 #include "tests/files/scan_file.h"
@@ -323,7 +323,7 @@ Test(tiff, a_file_of_angles_may_be_in_radians)
     FILE *file = fopen(angles, "w");
     cr_assert(file && fputs("0\n1.0471976\n2.0943951\n", file) >= 0 && fclose(file) == 0);
     for (int i = 0; i < 2; i++) {
-        struct tiff_params params = {.tiff = path,
+        struct tiff_params params = {.tiff = {1, &(const char *){path}},
                                      .pages = TIFF_VIEWS,
                                      .pixel_size = 1,
                                      .angles_file = angles,
@@ -349,7 +349,6 @@ Test(tiff, what_is_not_gray_and_lossless_is_refused)
         struct tiff_writing w;
         const char *code;
     } rows[] = {
-        {{.dtype = TS_U8, .photometric = 1 + PHOTOMETRIC_MINISWHITE}, "tiff-inverted"},
         {{.dtype = TS_U8, .photometric = 1 + PHOTOMETRIC_CIELAB}, "tiff-color"},
         {{.dtype = TS_U8, .orientation = ORIENTATION_BOTLEFT}, "tiff-orientation"},
         {{.dtype = TS_U8, .samples = 2}, "tiff-channels"},

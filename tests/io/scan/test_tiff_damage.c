@@ -176,7 +176,7 @@ Test(tiff_damage, a_reader_that_dies_or_hangs_is_an_error_that_names_the_file)
         struct ts_diag *diag = ts_diag_create();
         struct tiff_pages pages = {.arena = ts_arena_create(), .owner = "input", .fd = -1, .job_seconds = 1};
         enum ts_status status = TS_OK;
-        cr_assert_eq(ts_tiff_pages_open(&pages, path, diag), TS_OK);
+        cr_assert_eq(ts_tiff_pages_open(&pages, &(const char *){path}, 1, diag), TS_OK);
         cr_assert_eq(ts_tiff_pages_read(&pages, 1, 0, TIFF_ROWS, sound, TIFF_COLUMNS * 2, diag), TS_OK);
         for (int k = 0; k < ends[i].times && status == TS_OK; k++) {
             cr_assert_eq(kill(ts_workers_pid(pages.worker, 0), ends[i].signal), 0);

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Files are sorted by their kinds, so that a folder of many files is looked at once. A hint names a pattern only where
+ * it fits the files of one kind and no others.
+ */
+#include "io/scan/tiff_names.h"
+
+#include <ctype.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/path.h"
+
+enum { SHOWN_KINDS = 4, PATTERN_BYTES = 600 };
+
+int ts_tiff_compare_names(const char *a, const char *b)
+{
+    const char *start_a = a, *start_b = b;
+    while (*a && *b) {
+        if (!isdigit((unsigned char)*a) || !isdigit((unsigned char)*b)) {
+            if (*a != *b)
+                return (unsigned char)*a - (unsigned char)*b;
+            a++;
+            b++;
+            continue;
+        }
+        a += strspn(a, "0");
+        b += strspn(b, "0");
+        const size_t n_a = strspn(a, "0123456789"), n_b = strspn(b, "0123456789");
+        const int order = n_a != n_b ? (n_a < n_b ? -1 : 1) : memcmp(a, b, n_a);
+        if (order)
+            return order;
+        a += n_a;
+        b += n_b;
+    }
+    return *a || *b ? (unsigned char)*a - (unsigned char)*b : strcmp(start_a, start_b);
+}
+
+/* A kind of names, which has n files from `first` on in the sorted list. */
+struct kind {
+    const char *stem, *name;
+    int64_t n, first;
+};
+
+/* Returns the name without its suffix, each number replaced by a character that no name has, or NULL. */
+static const char *stem_of(struct arena *arena, const char *name)
+{
+    const char *end = strrchr(name, '.');
+    char *stem = ts_arena_alloc(arena, strlen(name) + 1), *out = stem;
+    for (const char *at = name; stem && at < end; at++)
+        if (!isdigit((unsigned char)*at))
+            *out++ = *at;
+        else if (at == name || !isdigit((unsigned char)at[-1]))
+            *out++ = '/';
+    if (stem)
+        *out = '\0';
+    return stem;
+}
+
+static int compare_stems(const void *a, const void *b)
+{
+    return strcmp(((const struct kind *)a)->stem, ((const struct kind *)b)->stem);
+}
+
+static int compare_counts(const void *a, const void *b)
+{
+    const struct kind *first = a, *second = b;
+    return first->n != second->n ? (first->n < second->n) - (first->n > second->n)
+                                 : ts_tiff_compare_names(first->name, second->name);
+}
+
+/* Makes a list of the kinds; NULL where memory is out. */
+static struct kind *list_kinds(const struct tiff_pages *pages, struct arena *arena, int64_t *n_kinds)
+{
+    struct kind *kinds = ts_arena_alloc(arena, (size_t)pages->n_files * sizeof *kinds);
+    for (int64_t i = 0; kinds && i < pages->n_files; i++) {
+        const char *name = ts_base_name(pages->files[i].path);
+        kinds[i] = (struct kind){stem_of(arena, name), name, 1, i};
+        if (!kinds[i].stem)
+            return NULL;
+    }
+    if (!kinds)
+        return NULL;
+    qsort(kinds, (size_t)pages->n_files, sizeof *kinds, compare_stems);
+    *n_kinds = 0;
+    for (int64_t i = 0; i < pages->n_files; i++)
+        if (*n_kinds > 0 && !strcmp(kinds[*n_kinds - 1].stem, kinds[i].stem))
+            kinds[*n_kinds - 1].n++;
+        else
+            kinds[(*n_kinds)++] = kinds[i];
+    qsort(kinds, (size_t)*n_kinds, sizeof *kinds, compare_counts);
+    return kinds;
+}
+
+/* Writes a pattern of the kind, with this text in place of each number. */
+static void write_pattern(const struct kind *kind, const char *number, char pattern[PATTERN_BYTES])
+{
+    size_t used = 0;
+    for (const char *at = kind->stem; *at && used + 16 < PATTERN_BYTES; at++)
+        if (*at == '/')
+            used += (size_t)snprintf(pattern + used, PATTERN_BYTES - used, "%s", number);
+        else
+            used +=
+                (size_t)snprintf(pattern + used, PATTERN_BYTES - used, "%s%c", strchr("*?[\\", *at) ? "\\" : "", *at);
+    snprintf(pattern + used, PATTERN_BYTES - used, ".*");
+}
+
+static bool fits(const struct tiff_pages *pages, const struct kind *kind, const char *pattern)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < pages->n_files; i++)
+        n += fnmatch(pattern, ts_base_name(pages->files[i].path), FNM_PERIOD) == 0;
+    return n == kind->n && fnmatch(pattern, kind->name, FNM_PERIOD) == 0;
+}
+
+/* Finds a pattern that the names of this kind fit, and no others. */
+static bool find_pattern(const struct tiff_pages *pages, const struct kind *kind, char pattern[PATTERN_BYTES])
+{
+    const char *suffix = strrchr(kind->name, '.');
+    static const char *const numbers[] = {"*", "[0-9]*"};
+    for (int i = 0; i < 2; i++) {
+        write_pattern(kind, numbers[i], pattern);
+        char exact[PATTERN_BYTES];
+        snprintf(exact, sizeof exact, "%.*s%s", (int)(strlen(pattern) - 2), pattern, suffix);
+        if (fits(pages, kind, exact)) {
+            snprintf(pattern, PATTERN_BYTES, "%s", exact);
+            return true;
+        }
+        if (fits(pages, kind, pattern))
+            return true;
+    }
+    return false;
+}
+
+static enum ts_status refuse_kinds(const struct tiff_pages *pages, const char *folder, const struct kind *kinds,
+                                   int64_t n_kinds, struct ts_diag *diag)
+{
+    char shown[SHOWN_KINDS * 2 * PATTERN_BYTES] = "", first[PATTERN_BYTES] = "", text[PATTERN_BYTES];
+    for (int64_t i = 0; i < n_kinds && i < SHOWN_KINDS; i++) {
+        char pattern[PATTERN_BYTES];
+        const size_t used = strlen(shown);
+        const bool found = find_pattern(pages, &kinds[i], pattern);
+        ts_text_escape(text, sizeof text, found ? pattern : kinds[i].name);
+        snprintf(shown + used, sizeof shown - used, "%s%s%s (%lld)", used ? ", " : "", text, found ? "" : ", ...",
+                 (long long)kinds[i].n);
+        if (found && !*first)
+            snprintf(first, sizeof first, "%s", text);
+    }
+    ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "tiff-names"),
+                  "%s holds files of %lld kinds, of which one is meant: %s%s", folder, (long long)n_kinds, shown,
+                  n_kinds > SHOWN_KINDS ? ", ..." : "");
+    if (*first)
+        return ts_diag_hint(diag, "pattern: \"%s\" takes the files of one kind; pattern: \"*\" takes all of them",
+                            first);
+    return ts_diag_hint(diag, "pattern: \"*\" takes all of them; a list of files takes some");
+}
+
+enum ts_status ts_tiff_check_names(const struct tiff_pages *pages, const char *folder, struct ts_diag *diag)
+{
+    const char *pattern = pages->pattern;
+    int64_t n_kinds = 0, n_single = 0;
+    if (pages->n_files < 3 || (pattern && pattern[0] == '*' && (!pattern[1] || pattern[1] == '.')))
+        return TS_OK;
+    struct arena *arena = ts_arena_create();
+    const struct kind *kinds = arena ? list_kinds(pages, arena, &n_kinds) : NULL;
+    for (int64_t i = 0; i < n_kinds; i++)
+        n_single += kinds[i].n == 1;
+    enum ts_status status = TS_OK;
+    if (!kinds)
+        status = ts_diag_no_memory(diag, (size_t)pages->n_files * sizeof *kinds);
+    else if (n_kinds > 1 && 2 * n_single <= pages->n_files)
+        status = refuse_kinds(pages, folder, kinds, n_kinds, diag);
+    ts_arena_destroy(arena);
+    return status;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The names of TIFF files in a folder: their order, and whether they are of one kind, so that they differ only in
+ * numbers.
+ */
+#ifndef IO_SCAN_TIFF_NAMES_H
+#define IO_SCAN_TIFF_NAMES_H
+
+#include "io/scan/tiff_file.h"
+
+/* Orders names with runs of digits as numbers. Returns <0, 0 or >0. */
+int ts_tiff_compare_names(const char *a, const char *b);
+/* Refuses a folder whose files are of several kinds, such as projections and flats (tiff-names), unless the pattern
+ * says that all of them are meant. A kind is what is left of a name without its numbers and its suffix. Names without
+ * numbers are no kinds where most names are so. */
+enum ts_status ts_tiff_check_names(const struct tiff_pages *pages, const char *folder, struct ts_diag *diag);
+
+#endif
