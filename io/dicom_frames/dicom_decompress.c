@@ -60,6 +60,11 @@ static bool decode(const struct dicom_job *job, const struct dicom_codestream *s
     const bool bits = job->bits && (job->form.syntax == DICOM_RLE || job->form.syntax == DICOM_DEFLATED_FRAME);
     if (bits)
         return decode_bits(job, data, bytes, cells, reply);
+    if (job->form.precision > 0 && stream->precision != job->form.precision) {
+        snprintf(reply->text, sizeof reply->text, "the frame has %d bits a sample, the first one has %d",
+                 stream->precision, job->form.precision);
+        return false;
+    }
     switch (job->form.syntax) {
     case DICOM_RLE:
         return ts_dicom_rle_decode(data, bytes, cells, job->frame_n, cell, reply->text, sizeof reply->text);

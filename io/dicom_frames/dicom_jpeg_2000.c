@@ -91,7 +91,8 @@ static bool take_image(const struct dicom_frame_form *form, const struct dicom_c
         snprintf(error, error_bytes, "the JPEG 2000 frame decodes to another size than its header states");
         return false;
     }
-    if (copy_values(values->data, n, is_signed, form->bits_allocated / 8, cells))
+    const bool masked = stream->precision > form->bits_stored; /* so that the sign is a bit beside the value */
+    if (copy_values(values->data, n, is_signed || masked, form->bits_allocated / 8, cells))
         return true;
     snprintf(error, error_bytes, "the JPEG 2000 frame has negative values, Pixel Representation says unsigned");
     return false;
@@ -113,11 +114,6 @@ bool ts_dicom_jpeg_2000_decode(const struct dicom_frame_form *form, const struct
     struct messages messages = {error, error_bytes};
     opj_image_t *image = NULL;
     error[0] = '\0';
-    if (stream->precision != form->bits_stored) {
-        snprintf(error, error_bytes, "the frame has %d bits a sample, the first one has %d", stream->precision,
-                 form->bits_stored);
-        return false;
-    }
     opj_codec_t *codec = opj_create_decompress(OPJ_CODEC_J2K);
     opj_stream_t *input = opj_stream_create(
         memory.bytes < OPJ_J2K_STREAM_CHUNK_SIZE ? memory.bytes : OPJ_J2K_STREAM_CHUNK_SIZE, OPJ_TRUE);

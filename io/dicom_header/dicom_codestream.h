@@ -16,7 +16,7 @@
 /* The file's header says this of a frame. */
 struct dicom_frame_form {
     enum dicom_syntax syntax;
-    int rows, columns, samples_per_pixel, bits_allocated, bits_stored;
+    int rows, columns, samples_per_pixel, bits_allocated, bits_stored, precision; /* precision: as in dicom_file */
 };
 
 /* The frame says this of itself. */

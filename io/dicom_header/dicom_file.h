@@ -98,6 +98,7 @@ struct dicom_file {
                                bytes */
     struct dicom_stream *streams; /* compressed pixels: one for each of `frames`; arena */
     bool lossy;                   /* the first compressed frame itself says that it is not exact */
+    int precision; /* bits a sample of the first frame, which the others must have; 0: any, or not compressed */
     char lossy_compression[DICOM_TEXT_MAX], lossy_ratio[DICOM_TEXT_MAX], lossy_method[DICOM_TEXT_MAX]; /* as stated */
     struct dicom_image *images; /* n_images, at least one, in the order of the pixel data; arena */
     size_t n_images;

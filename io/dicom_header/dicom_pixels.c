@@ -34,7 +34,8 @@ struct dicom_frame_form ts_dicom_frame_form(const struct dicom_file *file)
                                      .columns = file->columns,
                                      .samples_per_pixel = file->samples_per_pixel,
                                      .bits_allocated = file->bits_allocated,
-                                     .bits_stored = file->bits_stored};
+                                     .bits_stored = file->bits_stored,
+                                     .precision = file->precision};
 }
 
 /* Reads as much of the first frame as its header takes. Returns CODESTREAM_SHORT where it cannot be read, or goes on.
@@ -63,6 +64,28 @@ static enum codestream_state read_first_frame(struct scan *scan, struct dicom_co
     return state;
 }
 
+/* Decides which bits of the samples are the value. A frame of more bits than Bits Stored holds whole cells, with what
+ * overlays and the like put beside the value, and is masked as native pixels are. One that was compressed with loss has
+ * no such bits left, and its values may go a little beyond Bits Stored: it has its own bits, as JPEG 2000 of fewer bits
+ * has. Samples of just Bits Stored are the value, wherever High Bit says that it lies. */
+static void choose_bits(struct scan *scan, int precision)
+{
+    struct dicom_file *file = scan->file;
+    const bool jpeg_2000 = file->syntax == DICOM_JPEG_2000, whole = precision > file->bits_stored;
+    if (file->syntax == DICOM_RLE || file->syntax == DICOM_DEFLATED_FRAME)
+        return;
+    file->precision = jpeg_2000 || whole || file->high_bit >= precision ? precision : 0;
+    if (whole && file->high_bit < precision && !(file->lossy && (jpeg_2000 || file->pixel_representation == 0)))
+        return;
+    if (whole && !file->lossy && !jpeg_2000)
+        ts_dicom_refuse(scan, "dicom-bad-bits", "High Bit is %d, and the compressed frame has %d bits a sample",
+                        file->high_bit, precision);
+    if (precision != file->bits_stored)
+        ts_dicom_warn(scan, "the compressed frame has other bits than Bits Stored says, and is read with its own");
+    file->bits_stored = precision;
+    file->high_bit = precision - 1;
+}
+
 static void check_first_frame(struct scan *scan)
 {
     struct dicom_file *file = scan->file;
@@ -79,12 +102,7 @@ static void check_first_frame(struct scan *scan)
         break;
     }
     file->lossy = stream.lossy;
-    if (file->syntax == DICOM_JPEG_2000 && stream.precision != file->bits_stored) {
-        file->bits_stored = stream.precision;
-        ts_dicom_warn(scan, "the compressed frame has other bits than Bits Stored says, and is read with its own");
-    }
-    if (file->syntax == DICOM_JPEG_2000)
-        file->high_bit = file->bits_stored - 1;
+    choose_bits(scan, stream.precision);
 }
 
 void ts_dicom_check_encoded(struct scan *scan)
