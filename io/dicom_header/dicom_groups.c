@@ -34,11 +34,11 @@ bool ts_dicom_is_open(uint32_t tag)
     return ts_dicom_is_groups(tag) || ts_dicom_is_grid_sequence(tag) || tag == DICOM_TAG(0x0028, 0x3000);
 }
 
-/* An image plane that stands outside of the groups is that of no frame. */
+/* A position that stands outside of the groups is that of no frame, unless there is only one. */
 static void begin_groups(struct scan *scan, struct dicom_walk *walk)
 {
     scan->has_groups = true;
-    scan->image.have_position = scan->image.have_orientation = false;
+    scan->image.have_position = scan->image.have_position && scan->file->frames == 1;
     walk->max_elements = DICOM_MAX_ELEMENTS + ELEMENTS_OF_FRAME * scan->file->frames;
 }
 
@@ -198,6 +198,25 @@ static void list_unplaced(struct scan *scan)
     }
 }
 
+/* Warns of what stands outside of the groups and in none of them, so that it counts for all frames. */
+static void warn_of_outside(struct scan *scan)
+{
+    const struct dicom_image *image = &scan->image;
+    const struct {
+        bool have;
+        uint32_t group, tag;
+    } outside[] = {
+        {image->have_position, DICOM_TAG(0x0020, 0x9113), DICOM_TAG(0x0020, 0x0032)},
+        {image->have_orientation, DICOM_TAG(0x0020, 0x9116), DICOM_TAG(0x0020, 0x0037)},
+        {image->have_spacing, DICOM_TAG(0x0028, 0x9110), DICOM_TAG(0x0028, 0x0030)},
+        {image->have_slope, DICOM_TAG(0x0028, 0x9145), DICOM_TAG(0x0028, 0x1053)},
+    };
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
+        if (outside[i].have && !ts_dicom_has_in(scan, outside[i].group, outside[i].tag))
+            ts_dicom_warn(scan, "position, orientation, Pixel Spacing or Rescale Slope stand outside of the functional "
+                                "groups, and count for all frames");
+}
+
 /* Refuses a file whose frames nothing describes. */
 static void check_groups(struct scan *scan)
 {
@@ -223,6 +242,8 @@ bool ts_dicom_list_images(struct scan *scan)
         list_unplaced(scan);
     if (scan->has_groups || scan->n_frames == 0)
         check_groups(scan);
+    if (scan->has_groups)
+        warn_of_outside(scan);
     scan->image.rows = file->rows;
     scan->image.columns = file->columns;
     ts_dicom_weight_by_uih(scan);

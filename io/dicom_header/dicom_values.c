@@ -304,10 +304,15 @@ static void take_creator(struct scan *scan, const struct dicom_element *element)
             scan->blocks[scan->n_blocks++] = (struct dicom_block){element->tag, element->parent, i};
 }
 
+bool ts_dicom_has_in(const struct scan *scan, uint32_t parent, uint32_t tag)
+{
+    const int i = find(scan, parent, tag);
+    return i >= 0 && scan->filled[i];
+}
+
 bool ts_dicom_has(const struct scan *scan, uint32_t tag)
 {
-    const int i = find(scan, 0, tag);
-    return i >= 0 && scan->filled[i];
+    return ts_dicom_has_in(scan, 0, tag);
 }
 
 void ts_dicom_need(struct scan *scan, uint32_t tag)

@@ -13,6 +13,8 @@
 void ts_dicom_take(struct scan *scan, const struct dicom_walk *walk, const struct dicom_element *element);
 /* Returns true where the wanted tag came with a value; a sequence or float pixels need only be there. */
 bool ts_dicom_has(const struct scan *scan, uint32_t tag);
+/* The same of a tag in a sequence of the functional groups, of any frame. */
+bool ts_dicom_has_in(const struct scan *scan, uint32_t parent, uint32_t tag);
 /* Refuses the file unless ts_dicom_has. */
 void ts_dicom_need(struct scan *scan, uint32_t tag);
 /* Allows the elements of functional groups to come once more, for the next frame. */

@@ -286,6 +286,124 @@ Test(dicom_vendors, uih_tiles_of_a_grid_lie_where_the_private_sequence_says)
     }
 }
 
+/* ---- frames: what stands outside of the functional groups ------------------------------------------- */
+
+enum { OUT_POSITION = 1, OUT_ORIENTATION = 2, OUT_SPACING = 4, OUT_RESCALE = 8, LIE = 16 };
+
+struct outside_row {
+    const char *sop_class, *modality;
+    int frames, outside; /* what stands outside; LIE: all of it, wrongly, beside the right one in the groups */
+    bool implicit;
+};
+
+/* Writes the attributes, in groups of their own or outside. */
+static void describe_frames(struct dicom_fixture *f, const struct outside_row *row, struct dicom_bytes *shared)
+{
+    static struct dicom_bytes group;
+    static const struct {
+        int bit;
+        uint32_t group, tag[2];
+        const char *right[2], *wrong[2];
+    } parts[] = {
+        {OUT_ORIENTATION, 0x00209116, {0x00200037}, {"0\\1\\0\\0\\0\\-1"}, {"1\\0\\0\\0\\1\\0"}},
+        {OUT_SPACING, 0x00289110, {0x00280030}, {"0.5\\0.25"}, {"2\\3"}},
+        {OUT_RESCALE, 0x00289145, {0x00281052, 0x00281053}, {"-10", "2"}, {"7", "5"}},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        group.n = 0;
+        for (int k = 0; k < 2 && parts[i].tag[k]; k++) {
+            ts_fixture_remove(f, parts[i].tag[k]);
+            if (row->outside & (parts[i].bit | LIE))
+                ts_fixture_text(f, parts[i].tag[k], "DS", row->outside & LIE ? parts[i].wrong[k] : parts[i].right[k]);
+            ts_bytes_text(&group, parts[i].tag[k], "DS", parts[i].right[k]);
+        }
+        if (!(row->outside & parts[i].bit))
+            ts_bytes_group(shared, parts[i].group, &group);
+    }
+}
+
+static void write_outside(const char *folder, const struct outside_row *row)
+{
+    static struct dicom_bytes shared, item, frame, frames, group, implicit;
+    struct dicom_fixture f;
+    char text[32];
+    uint16_t pixels[6 * PIXELS];
+    ts_fixture_init(&f, 0);
+    shared.n = item.n = frames.n = 0;
+    for (int i = 0; i < row->frames * PIXELS; i++)
+        pixels[i] = (uint16_t)i;
+    ts_fixture_bytes(&f, FIXTURE_PIXELS, "OW", pixels, (size_t)(row->frames * PIXELS) * sizeof *pixels);
+    ts_fixture_text(&f, 0x00080016, "UI", row->sop_class);
+    ts_fixture_text(&f, 0x00080060, "CS", row->modality);
+    snprintf(text, sizeof text, "%d", row->frames);
+    ts_fixture_text(&f, 0x00280008, "IS", text);
+    ts_fixture_text(&f, 0x00200032, "DS", "1\\2\\3");
+    describe_frames(&f, row, &shared);
+    ts_bytes_item(&item, &shared);
+    for (int k = 0; k < row->frames; k++) {
+        frame.n = group.n = 0;
+        snprintf(text, sizeof text, "%g\\2\\3", 1 - 1.5 * k);
+        ts_bytes_text(&group, 0x00200032, "DS", text);
+        if (!(row->outside & OUT_POSITION))
+            ts_bytes_group(&frame, 0x00209113, &group);
+        ts_bytes_item(&frames, &frame);
+    }
+    const struct dicom_bytes *groups[] = {&item, &frames};
+    for (uint32_t i = 0; i < 2; i++) {
+        implicit.n = 0;
+        if (row->implicit)
+            ts_bytes_implicit(&implicit, groups[i]->at, groups[i]->n);
+        const struct dicom_bytes *bytes = row->implicit ? &implicit : groups[i];
+        ts_fixture_bytes(&f, 0x52009229 + 7 * i, "SQ", bytes->at, bytes->n);
+    }
+    if (row->implicit)
+        ts_fixture_syntax(&f, FIXTURE_IMPLICIT_LE);
+    write_and_clear(&f, folder, 0);
+}
+
+Test(dicom_vendors, what_stands_outside_of_the_groups_counts_for_all_frames)
+{
+    static const struct outside_row rows[] = {
+        {"1.2.840.10008.5.1.4.1.1.2.1", "CT", 4, OUT_ORIENTATION, false},
+        {"1.2.840.10008.5.1.4.1.1.4.1", "MR", 6, OUT_ORIENTATION | OUT_SPACING, true},
+        {"1.2.840.10008.5.1.4.1.1.130", "PT", 3, OUT_RESCALE, false},
+        {"1.2.840.10008.5.1.4.1.1.2.1", "CT", 5, OUT_ORIENTATION | OUT_SPACING | OUT_RESCALE, false},
+        {"1.2.840.10008.5.1.4.1.1.4.1", "MR", 1, OUT_POSITION | OUT_ORIENTATION, false},
+        {"1.2.840.10008.5.1.4.1.1.2.1", "CT", 4, LIE, false},
+        {"1.2.840.10008.5.1.4.1.1.2.1", "CT", 4, OUT_POSITION, false},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        const struct outside_row *row = &rows[r];
+        char folder[64];
+        struct ts_diag *diag = ts_diag_create();
+        ts_test_folder(folder, sizeof folder);
+        write_outside(folder, row);
+        struct source *source = open_take(folder, NULL, diag);
+        if (row->outside == OUT_POSITION) { /* one position for several frames says nothing of them */
+            cr_assert_null(source);
+            ts_test_expect(diag, "position-missing", "");
+        } else {
+            cr_assert_not_null(source, "row %zu: %s", r, first_message(diag));
+            void *data = read_volumes(source, diag);
+            cr_assert_eq(source->n_slices, row->frames);
+            for (int i = 0; i < row->frames * PIXELS; i++) /* the slices lie along -x */
+                cr_assert_eq(value_at(source, data, (size_t)i), 2 * i - 10, "row %zu, %d", r, i);
+            cr_expect_float_eq(source->image.origin_mm[0], 1, 1e-9);
+            cr_expect_float_eq(source->image.axes[1].spacing, 0.5, 1e-9);
+            cr_expect_float_eq(source->image.axes[2].spacing, 0.25, 1e-9);
+            cr_expect_float_eq(source->image.direction[1], 1, 1e-9);
+            bool warned = false;
+            for (size_t i = 0; i < ts_diag_count(diag); i++)
+                warned |= strstr(ts_diag_get(diag, i)->message, "outside of the functional groups") != NULL;
+            cr_expect_eq(warned, row->outside != LIE, "row %zu", r);
+            free(data);
+            source->ops->close(source);
+        }
+        ts_test_remove_folder(folder);
+        ts_diag_destroy(diag);
+    }
+}
+
 /* ---- real scans ------------------------------------------------------------------------------------- */
 
 /* These are facts of the images that dcm2niix 1.0.20220720 makes of the same files, in the order of DICOM. */
