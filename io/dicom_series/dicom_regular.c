@@ -6,6 +6,9 @@
  */
 #include "io/dicom_series/dicom_regular.h"
 
+#include <math.h>
+#include <stdlib.h>
+
 bool ts_dicom_is_regular(const struct dicom_series *series, size_t complete, size_t positions, size_t place)
 {
     struct dicom_image *const *images = series->images;
@@ -16,6 +19,45 @@ bool ts_dicom_is_regular(const struct dicom_series *series, size_t complete, siz
             return false;
     }
     return true;
+}
+
+/* These are the smallest and the largest number of the images of a volume or a position. */
+struct span {
+    double low, high;
+};
+
+static int compare_spans(const void *a, const void *b)
+{
+    const struct span *first = a, *second = b;
+    return (first->low > second->low) - (first->low < second->low);
+}
+
+/* Returns true where the numbers of n groups of `each` images do not overlap; image k of group i is
+ * images[i * step + k * stride]. */
+static bool are_apart(struct dicom_series *series, size_t n, size_t each, size_t step, size_t stride, size_t place)
+{
+    struct span *spans = malloc(n * sizeof *spans);
+    bool apart = spans != NULL;
+    series->no_memory |= !spans;
+    for (size_t i = 0; spans && i < n; i++) {
+        spans[i] = (struct span){INFINITY, -INFINITY};
+        for (size_t k = 0; k < each; k++) {
+            const double number = ts_dicom_image_number(series->images[i * step + k * stride], place);
+            spans[i] = (struct span){fmin(spans[i].low, number), fmax(spans[i].high, number)};
+        }
+    }
+    if (spans)
+        qsort(spans, n, sizeof *spans, compare_spans);
+    for (size_t i = 1; apart && i < n; i++)
+        apart = spans[i - 1].high <= spans[i].low;
+    free(spans);
+    return apart;
+}
+
+bool ts_dicom_is_in_blocks(struct dicom_series *series, size_t complete, size_t positions, size_t place)
+{
+    return are_apart(series, complete, positions, positions, 1, place) ||
+           are_apart(series, positions, complete, 1, positions, place);
 }
 
 bool ts_dicom_goes_on(const struct dicom_series *series, size_t complete, size_t positions, size_t place)

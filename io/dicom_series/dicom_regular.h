@@ -10,6 +10,9 @@
 
 /* Returns true where the numbers of every volume run as those of the first one. */
 bool ts_dicom_is_regular(const struct dicom_series *series, size_t complete, size_t positions, size_t place);
+/* Returns true where the numbers run through one volume after the other, or through one position after the other,
+ * whatever their order within each. */
+bool ts_dicom_is_in_blocks(struct dicom_series *series, size_t complete, size_t positions, size_t place);
 /* Returns true where the number does not go back from a volume to the next one. */
 bool ts_dicom_goes_on(const struct dicom_series *series, size_t complete, size_t positions, size_t place);
 /* Returns true where the Instance Numbers have the volumes in one order at all positions, whichever it is. */

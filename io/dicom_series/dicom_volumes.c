@@ -228,6 +228,18 @@ static bool repeats_are_regular(const struct volume_criterion *criterion, struct
     return true;
 }
 
+/* Returns true where numbers or times that say nothing of what a volume is run through the volumes in one way, or
+ * through one volume or position after the other: where they are scrambled, what the header states of the number of
+ * volumes or of their weighting does not say which images belong together. */
+static bool is_in_order(const struct volume_criterion *criterion, struct dicom_series *series,
+                        const struct volume_items *items, size_t complete)
+{
+    const bool sure = items->kind == TS_AXIS_B && !items->repeats; /* the weightings tell all volumes apart */
+    return sure || (criterion->place != by_number.place && criterion->place != DICOM_NUMBER(content_s)) ||
+           ts_dicom_is_regular(series, complete, items->positions, criterion->place) ||
+           ts_dicom_is_in_blocks(series, complete, items->positions, criterion->place);
+}
+
 /* Tries one criterion. Returns how many complete volumes it makes, in order in series->images; else 0. */
 static size_t try_criterion(const struct volume_criterion *criterion, struct dicom_series *series,
                             struct volume_items *items, size_t *scratch)
@@ -247,6 +259,8 @@ static size_t try_criterion(const struct volume_criterion *criterion, struct dic
     if (items->kind == TS_AXIS_B && !ts_dicom_same_weighting(series, complete, items->positions, items->rounded))
         return 0;
     if (!repeats_are_regular(criterion, series, items, complete))
+        return 0;
+    if (!is_in_order(criterion, series, items, complete))
         return 0;
     if (criterion->checked && contradicts_numbers(criterion, series, items, scratch, complete))
         return 0;

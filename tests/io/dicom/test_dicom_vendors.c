@@ -404,6 +404,114 @@ Test(dicom_vendors, what_stands_outside_of_the_groups_counts_for_all_frames)
     }
 }
 
+/* ---- numbers that are scrambled -------------------------------------------------------------------- */
+
+enum { PLACES = 6 };
+enum count {
+    COUNT_TEMPORAL,
+    COUNT_GE,
+    COUNT_PHILIPS,
+    COUNT_PHILIPS_DYNAMICS,
+    COUNT_PET,
+    COUNT_ACQUISITION,
+    COUNT_NONE
+};
+
+struct scrambled_row {
+    enum count count; /* what states how many volumes or slices there are */
+    bool content_times;
+    int weightings;          /* b-values: of 3 volumes the first two are not weighted */
+    int numbers[3 * PLACES]; /* Instance Numbers, volume by volume */
+    const char *text;        /* of the refusal; NULL: it is read in the order of the volumes */
+};
+
+static void state_count(struct dicom_fixture *f, enum count count)
+{
+    if (count == COUNT_TEMPORAL)
+        ts_fixture_text(f, 0x00200105, "IS", "2");
+    if (count == COUNT_ACQUISITION)
+        ts_fixture_text(f, 0x00201002, "IS", "6");
+    if (count == COUNT_GE) {
+        ts_fixture_text(f, 0x00210010, "LO", "GEMS_RELA_01");
+        ts_fixture_bytes(f, 0x0021104F, "SS", "\6", 2);
+    }
+    if (count == COUNT_PHILIPS || count == COUNT_PHILIPS_DYNAMICS)
+        ts_fixture_text(f, 0x20010010, "LO", "Philips Imaging DD 001");
+    if (count == COUNT_PHILIPS)
+        ts_fixture_bytes(f, 0x20011018, "SL", "\6\0\0", 4);
+    if (count == COUNT_PHILIPS_DYNAMICS)
+        ts_fixture_text(f, 0x20011081, "IS", "2");
+    if (count == COUNT_PET) {
+        ts_fixture_text(f, 0x00080016, "UI", "1.2.840.10008.5.1.4.1.1.128");
+        ts_fixture_text(f, 0x00080060, "CS", "PT");
+        ts_fixture_us(f, 0x00540081, PLACES);
+    }
+}
+
+static void write_scrambled(const char *folder, const struct scrambled_row *row)
+{
+    const int volumes = row->weightings > 0 ? 3 : 2;
+    for (int i = 0; i < volumes * PLACES; i++) {
+        struct dicom_fixture f;
+        char text[32];
+        const double b = i / PLACES < 2 ? 0 : 1000;
+        init_mr(&f, i);
+        snprintf(text, sizeof text, "1\\2\\%d", 3 * (i % PLACES));
+        ts_fixture_text(&f, 0x00200032, "DS", text);
+        snprintf(text, sizeof text, "%d", row->numbers[i]);
+        ts_fixture_text(&f, 0x00200013, "IS", text);
+        snprintf(text, sizeof text, "1200%02d", row->numbers[i]);
+        if (row->content_times)
+            ts_fixture_text(&f, 0x00080033, "TM", text);
+        state_count(&f, row->count);
+        if (row->weightings > 0)
+            ts_fixture_bytes(&f, 0x00189087, "FD", &b, sizeof b);
+        write_and_clear(&f, folder, i);
+    }
+}
+
+Test(dicom_vendors, counts_do_not_hide_scrambled_numbers)
+{
+#define SCRAMBLED                                                                                                      \
+    {                                                                                                                  \
+        4, 1, 2, 6, 8, 3, 12, 5, 7, 10, 9, 11                                                                          \
+    }
+    static const struct scrambled_row rows[] = {
+        {COUNT_TEMPORAL, false, 0, SCRAMBLED, "12 images at 6 positions"},
+        {COUNT_GE, false, 0, SCRAMBLED, "12 images at 6 positions"},
+        {COUNT_PHILIPS, false, 0, SCRAMBLED, "12 images at 6 positions"},
+        {COUNT_PHILIPS_DYNAMICS, true, 0, SCRAMBLED, "12 images at 6 positions"},
+        {COUNT_PET, false, 0, SCRAMBLED, "12 images at 6 positions"},
+        {COUNT_ACQUISITION, true, 0, SCRAMBLED, "12 images at 6 positions"},
+        {COUNT_NONE, true, 0, SCRAMBLED, "12 images at 6 positions"},
+        {COUNT_NONE, false, 1, {4, 1, 2, 6, 8, 3, 12, 5, 7, 10, 9, 11, 13, 14, 15, 16, 17, 18}, "18 images"},
+        /* one volume after the other, whatever the order in each */
+        {COUNT_TEMPORAL, false, 0, {4, 1, 2, 6, 5, 3, 12, 8, 7, 10, 9, 11}, NULL},
+        {COUNT_PHILIPS, false, 0, {6, 5, 4, 3, 2, 1, 7, 8, 9, 10, 11, 12}, NULL},
+        {COUNT_NONE, false, 0, {1, 3, 5, 7, 9, 11, 2, 4, 6, 8, 10, 12}, NULL},
+        {COUNT_NONE, false, 1, {4, 1, 2, 6, 5, 3, 12, 8, 7, 10, 9, 11, 13, 14, 15, 16, 17, 18}, NULL},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        char folder[64];
+        struct ts_diag *diag = ts_diag_create();
+        ts_test_folder(folder, sizeof folder);
+        write_scrambled(folder, &rows[r]);
+        struct source *source = open_take(folder, NULL, diag);
+        cr_assert_eq(source == NULL, rows[r].text != NULL, "row %zu: %s", r, first_message(diag));
+        if (source) {
+            unsigned char *data = read_volumes(source, diag);
+            for (int i = 0; i < ts_source_total(source); i++)
+                cr_expect_eq(value_at(source, data, (size_t)(i * PIXELS)), ts_fixture_stored(0, 0, i), "row %zu", r);
+            free(data);
+            source->ops->close(source);
+        } else {
+            ts_test_expect(diag, "position-repeated", rows[r].text);
+        }
+        ts_test_remove_folder(folder);
+        ts_diag_destroy(diag);
+    }
+}
+
 /* ---- real scans ------------------------------------------------------------------------------------- */
 
 /* These are facts of the images that dcm2niix 1.0.20220720 makes of the same files, in the order of DICOM. */
