@@ -113,6 +113,7 @@ static const struct wanted wanted[] = {
      0},
     {0, PUBLIC, TAG(0x0020, 0x0110), VALUE_ADVICE, "Temporal Resolution", FILE_FIELD(temporal_resolution_ms), 1, 0},
     {0, PUBLIC, TAG(0x0020, 0x1002), VALUE_ADVICE, "Images in Acquisition", FILE_FIELD(images_in_acquisition), 1, 0},
+    {0, PUBLIC, TAG(0x0020, 0x1041), VALUE_ADVICE, "Slice Location", FIELD(slice_location_mm), 1, 0},
     {0, PUBLIC, TAG(0x0020, 0x1209), VALUE_ADVICE, "Number of Series Related Instances", FILE_FIELD(series_instances),
      1, 0},
     {0, PUBLIC, TAG(0x0020, 0x9161), VALUE_UID, "Concatenation UID", FILE_TEXT(concatenation)},

@@ -25,7 +25,7 @@
 #include "io/dicom_series/dicom_volumes.h"
 #include "io/source/source.h"
 
-static const double EVEN_RELATIVE = 1e-3, JITTER_RELATIVE = 1e-2, DRIFT_RELATIVE = 5e-2;
+static const double MOST_OBLIQUE = 1.75, EVEN_RELATIVE = 1e-3, JITTER_RELATIVE = 1e-2, DRIFT_RELATIVE = 5e-2;
 
 const struct dicom_rules ts_dicom_default_rules = {.spacing_tolerance = DICOM_SPACING_TOLERANCE};
 
@@ -317,6 +317,16 @@ static void warn_of_tags(struct dicom_series *series, const struct line *line)
         !isnan(claimed)) {
         ts_dicom_series_warn(series, "Spacing Between Slices says %g mm, the positions %.3f; the positions are used",
                              claimed, line->spacing_mm);
+    }
+    /* Slice Location counts along an axis of the patient in some headers, and along the normal in others. */
+    const struct dicom_image *last = series->images[series->n_slices - 1];
+    const double located = fabs(last->slice_location_mm - first->slice_location_mm) / (double)(series->n_slices - 1);
+    if (located > 0 && last->tile == first->tile &&
+        (located > MOST_OBLIQUE * line->spacing_mm || line->spacing_mm > MOST_OBLIQUE * located)) {
+        ts_dicom_series_warn(series,
+                             "Slice Locations say that slices are %.3f mm apart, the positions %.3f; the positions "
+                             "are used",
+                             located, line->spacing_mm);
     }
     if (fabs(first->file->tilt_degree) > TS_UPRIGHT_DEGREE && line->lean_degree <= TS_UPRIGHT_DEGREE) {
         ts_dicom_series_warn(series, "Gantry/Detector Tilt says %g degrees, the positions none; the positions are used",

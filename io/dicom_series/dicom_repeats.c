@@ -315,6 +315,26 @@ void ts_dicom_keep_first(struct dicom_series *series)
                              n - series->n_images, n);
 }
 
+void ts_dicom_refuse_contradicted(struct dicom_series *series)
+{
+    struct dicom_image *const *images = series->images;
+    const double same = ts_dicom_same_position(images[0]);
+    for (size_t i = 1; i < series->n_images; i++) {
+        const struct dicom_image *before = images[i - 1], *here = images[i];
+        const double apart = fabs(here->slice_location_mm - before->slice_location_mm);
+        if (here->tile != before->tile || here->along_mm - before->along_mm > same || !(apart > SAME_PLACE * same))
+            continue;
+        ts_dicom_series_refuse(series, "position-contradicted",
+                               "supply the files with the positions that the scanner gave them: Slice Location says "
+                               "how far slices lie apart, but not where",
+                               "%s and %s lie at one position, %.3f mm along the normal, and their Slice Locations are "
+                               "%.3f and %.3f mm: one of the two attributes was changed",
+                               ts_dicom_image_name(series, before), ts_dicom_image_name(series, here), here->along_mm,
+                               before->slice_location_mm, here->slice_location_mm);
+        return;
+    }
+}
+
 void ts_dicom_refuse_repeats(struct dicom_series *series)
 {
     struct dicom_image *const *images = series->images;

@@ -22,5 +22,7 @@ void ts_dicom_keep_first(struct dicom_series *series);
 void ts_dicom_refuse_repeats(struct dicom_series *series);
 /* Refuses volumes that do not lie at one place. */
 void ts_dicom_refuse_shifted(struct dicom_series *series);
+/* Refuses images at one position whose Slice Locations say that they lie apart. */
+void ts_dicom_refuse_contradicted(struct dicom_series *series);
 
 #endif

@@ -395,6 +395,9 @@ void ts_dicom_split_volumes(struct dicom_series *series)
     number_positions(series, &items);
     if (items.positions == n)
         return;
+    ts_dicom_refuse_contradicted(series);
+    if (series->refusal)
+        return;
     const bool weighted = differs(&items, DICOM_NUMBER(b_value)) || differs(&items, DICOM_NUMBER(gradient[0])) ||
                           differs(&items, DICOM_NUMBER(gradient[1])) || differs(&items, DICOM_NUMBER(gradient[2]));
     items.kind = differs(&items, DICOM_NUMBER(echo_ms)) ? TS_AXIS_ECHO : weighted ? TS_AXIS_B : TS_AXIS_TIME;
