@@ -6,6 +6,7 @@
  * than an odd slice; others count at positions of their own only where they alternate, which no scan does by itself.
  * Acquisition Number counts where acquisitions are passes that overlap: each has a position of its own and one that is
  * another's too, or they lie within each other without an even step.
+ * Corrections of the values count at repeated positions only: slices that differ in them are not comparable.
  */
 #include "io/dicom_series/dicom_settings.h"
 
@@ -27,7 +28,7 @@ enum { RECEIVE_COIL = DICOM_FIELDS, ACQUISITION, DERIVED, POLARITY };
 static const struct setting {
     int field;                       /* enum dicom_field, or one of the above */
     const char *name, *label, *unit; /* label: how people call it */
-    enum { FIXED, VARIES, MODULATED, PASS, EQUAL } rule;
+    enum { FIXED, VARIES, MODULATED, PASS, EQUAL, CORRECTION } rule;
 } settings[] = {
     {DICOM_FIELD_inversion_time, "Inversion Time", "TI", " ms", VARIES},
     {DICOM_FIELD_flip_angle, "Flip Angle", "flip angle", " degrees", VARIES},
@@ -38,6 +39,14 @@ static const struct setting {
     {RECEIVE_COIL, "Receive Coil Name", "coil", NULL, VARIES},
     {POLARITY, "the polarity of the phase encoding", "polarity", NULL, VARIES},
     {DICOM_FIELD_image_type, "Image Type", "type", NULL, VARIES},
+    {DICOM_FIELD_decay_correction, "Decay Correction", "decay correction", NULL, CORRECTION},
+    {DICOM_FIELD_corrected_image, "Corrected Image", "corrections", NULL, CORRECTION},
+    {DICOM_FIELD_counts_source, "Counts Source", "counts", NULL, CORRECTION},
+    {DICOM_FIELD_randoms_correction, "Randoms Correction Method", "randoms correction", NULL, CORRECTION},
+    {DICOM_FIELD_attenuation_correction, "Attenuation Correction Method", "attenuation correction", NULL, CORRECTION},
+    {DICOM_FIELD_scatter_correction, "Scatter Correction Method", "scatter correction", NULL, CORRECTION},
+    {DICOM_FIELD_reconstruction_method, "Reconstruction Method", "reconstruction", NULL, CORRECTION},
+    {DICOM_FIELD_suv_type, "SUV Type", "SUV", NULL, CORRECTION},
     {DICOM_FIELD_exposure, "Exposure", "exposure", " mA s", MODULATED},
     {DICOM_FIELD_tube_current, "X-Ray Tube Current", "tube current", " mA", MODULATED},
     {DERIVED, "Image Type", "", NULL, EQUAL},
@@ -112,7 +121,11 @@ void ts_dicom_setting_text(int setting, const struct dicom_image *image, int num
         snprintf(out, size, "%s", text);
         return;
     }
-    if (field == DICOM_FIELD_image_type)
+    if (field == DICOM_FIELD_decay_correction || field == DICOM_FIELD_counts_source)
+        ts_dicom_keep_known(ts_dicom_pet, text, kept, sizeof kept);
+    else if (field == DICOM_FIELD_corrected_image)
+        ts_dicom_keep_known(ts_dicom_corrections, text, kept, sizeof kept);
+    else if (field == DICOM_FIELD_image_type)
         ts_dicom_keep_known(ts_dicom_image_types, text, kept, sizeof kept);
     else if (field == POLARITY || (field == DICOM_FIELD_convolution_kernel && ts_dicom_kernel_is_known(text)))
         snprintf(kept, sizeof kept, "%s", text);
@@ -433,14 +446,14 @@ void ts_dicom_warn_of_settings(struct dicom_series *series)
     warn_of_derived(series);
     warn_of_polarity(series);
     for (int setting = 0; setting < SETTINGS; setting++) {
-        if (settings[setting].rule != FIXED)
+        const bool correction = settings[setting].rule == CORRECTION;
+        if (settings[setting].rule != FIXED && !correction)
             continue; /* it may change from slice to slice of one acquisition */
         for (size_t i = 1; i < series->n_images; i++)
             if (ts_dicom_compare_setting(setting, series->images[0], series->images[i]) != 0) {
-                ts_dicom_series_warn(series,
-                                     "the slices differ in %s: they come from more than one acquisition or "
-                                     "reconstruction",
-                                     settings[setting].name);
+                ts_dicom_series_warn(series, "the slices differ in %s: %s", settings[setting].name,
+                                     correction ? "their values do not compare with each other"
+                                                : "they come from more than one acquisition or reconstruction");
                 break;
             }
     }

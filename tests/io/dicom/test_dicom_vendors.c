@@ -512,6 +512,129 @@ Test(dicom_vendors, counts_do_not_hide_scrambled_numbers)
     }
 }
 
+/* ---- PET: corrections that differ ------------------------------------------------------------------ */
+
+struct correction_row {
+    uint32_t tag;
+    const char *vr, *first, *second; /* of the slices, in turn or half and half; second "": not stated */
+    const char *name;                /* of the warning */
+};
+
+/* Six slices that differ in one attribute; `twice`: each position has both of its values. */
+static void write_corrections(const char *folder, const struct correction_row *row, int half, bool twice)
+{
+    for (int i = 0; i < 6; i++) {
+        struct dicom_fixture f;
+        char text[32];
+        const bool first = half ? i < half : i % 2 == 0;
+        ts_fixture_init(&f, i);
+        ts_fixture_text(&f, 0x00080016, "UI", "1.2.840.10008.5.1.4.1.1.128");
+        ts_fixture_text(&f, 0x00080060, "CS", "PT");
+        ts_fixture_text(&f, 0x00541001, "CS", "BQML");
+        snprintf(text, sizeof text, "1\\2\\%d", twice ? i % 3 : i);
+        ts_fixture_text(&f, 0x00200032, "DS", text);
+        ts_fixture_remove(&f, 0x00281054);
+        if (*(first ? row->first : row->second))
+            ts_fixture_text(&f, row->tag, row->vr, first ? row->first : row->second);
+        write_and_clear(&f, folder, i);
+    }
+}
+
+Test(dicom_vendors, pet_slices_that_were_not_corrected_alike_are_warned_of)
+{
+    static const struct correction_row rows[] = {
+        {0x00541102, "CS", "START", "NONE", "Decay Correction"},
+        {0x00541102, "CS", "ADMIN", "START", "Decay Correction"},
+        {0x00541102, "CS", "START", "", "Decay Correction"},
+        {0x00280051, "CS", "DECY\\ATTN\\SCAT", "DECY", "Corrected Image"},
+        {0x00541101, "LO", "CT-derived mu-map", "NONE", "Attenuation Correction Method"},
+        {0x00541105, "LO", "Model-based", "NONE", "Scatter Correction Method"},
+        {0x00541100, "CS", "DLYD", "NONE", "Randoms Correction Method"},
+        {0x00541103, "LO", "OSEM3D-TOF", "FBP", "Reconstruction Method"},
+        {0x00541006, "CS", "BW", "LBM", "SUV Type"},
+    };
+    for (size_t r = 0; r < 3 * sizeof rows / sizeof *rows; r++) {
+        const struct correction_row *row = &rows[r / 3];
+        const int half = r % 3 == 0 ? 0 : 3;
+        char folder[64], text[96];
+        struct ts_diag *diag = ts_diag_create();
+        struct source *source = NULL;
+        ts_test_folder(folder, sizeof folder);
+        write_corrections(folder, row, half, r % 3 == 2);
+        if (r % 3 == 2) { /* they are series of their own */
+            for (int i = 1; i <= 2; i++) {
+                snprintf(text, sizeof text, "%d", i);
+                cr_assert_eq(ts_test_open_dicom(folder, text, BURNED_IN_REFUSE, &source, diag), TS_OK, "%s: %s",
+                             row->name, first_message(diag));
+                cr_expect_eq(source->n_slices, 3);
+                source->ops->close(source);
+            }
+        } else {
+            source = open_take(folder, NULL, diag);
+            cr_assert_not_null(source, "%s: %s", row->name, first_message(diag));
+            cr_expect_eq(source->n_slices, 6);
+            snprintf(text, sizeof text, "the slices differ in %s: their values", row->name);
+            ts_test_expect_warning(diag, "dicom-series", text);
+            source->ops->close(source);
+        }
+        ts_test_remove_folder(folder);
+        ts_diag_destroy(diag);
+    }
+}
+
+/* ---- positions and Slice Location ------------------------------------------------------------------- */
+
+Test(dicom_vendors, positions_that_slice_location_contradicts_are_refused)
+{
+    static const struct {
+        double step, located; /* between slices */
+        int positions;        /* 0: each slice has its own */
+        bool timed;
+        const char *code, *text;
+    } rows[] = {
+        {0, 3, 1, true, "position-contradicted", "their Slice Locations are 0.000 and 3.000 mm"},
+        {0, 3, 1, false, "position-contradicted", "one of the two attributes was changed"},
+        {0, 0.02, 1, true, "position-contradicted", "one of the two attributes was changed"},
+        {1, 1, 4, true, "position-contradicted", "0.dcm and 4.dcm lie at one position"},
+        {2, -2, 0, false, NULL, NULL}, /* it counts the other way */
+        {2, 2.6, 0, false, NULL, NULL},
+        {2, 0, 0, false, NULL, NULL}, /* it says nothing */
+        {0.3, 3, 0, false, NULL, "Slice Locations say that slices are 3.000 mm apart, the positions 0.300"},
+        {0, 0, 4, true, NULL, NULL},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        char folder[64];
+        struct ts_diag *diag = ts_diag_create();
+        ts_test_folder(folder, sizeof folder);
+        for (int i = 0; i < 8; i++) {
+            struct dicom_fixture f;
+            char text[64];
+            const int place = rows[r].positions > 1 ? i % rows[r].positions : rows[r].positions ? 0 : i;
+            ts_fixture_init(&f, i);
+            snprintf(text, sizeof text, "1\\2\\%g", (rows[r].step > 0 ? rows[r].step : 1) * place);
+            ts_fixture_text(&f, 0x00200032, "DS", text);
+            snprintf(text, sizeof text, "%g", 0 + rows[r].located * i);
+            ts_fixture_text(&f, 0x00201041, "DS", text);
+            snprintf(text, sizeof text, "1200%02d", i);
+            if (rows[r].timed)
+                ts_fixture_text(&f, 0x00080032, "TM", text);
+            write_and_clear(&f, folder, i);
+        }
+        struct source *source = open_take(folder, NULL, diag);
+        cr_assert_eq(source == NULL, rows[r].code != NULL, "row %zu: %s", r, first_message(diag));
+        if (source && rows[r].text)
+            ts_test_expect_warning(diag, "dicom-series", rows[r].text);
+        else if (rows[r].text)
+            ts_test_expect(diag, rows[r].code, rows[r].text);
+        else
+            cr_expect(ts_diag_count(diag) == 0 || !strstr(first_message(diag), "Slice Locations"), "row %zu", r);
+        if (source)
+            source->ops->close(source);
+        ts_test_remove_folder(folder);
+        ts_diag_destroy(diag);
+    }
+}
+
 /* ---- real scans ------------------------------------------------------------------------------------- */
 
 /* These are facts of the images that dcm2niix 1.0.20220720 makes of the same files, in the order of DICOM. */

@@ -24,7 +24,8 @@ Test(dicom_fields, are_sorted_and_complete)
         /* No default writes what Table E.1-1 of PS3.15 lists. */
         const bool guarded = row->kind == DICOM_FIELD_FREE || row->kind == DICOM_FIELD_UID ||
                              row->kind == DICOM_FIELD_DATE || row->kind == DICOM_FIELD_HIDDEN;
-        cr_expect_eq(guarded, strcmp(row->action, "-") != 0, "%s", row->name);
+        const bool listed = strcmp(row->action, "-") != 0;
+        cr_expect(guarded == listed || (row->kind == DICOM_FIELD_HIDDEN && !listed), "%s", row->name);
     }
 }
 
