@@ -123,7 +123,7 @@ struct dicom_image {
     double position_mm[3], orientation[6];              /* row cosines, then column cosines */
     double spacing_mm[2];                               /* between rows (y), between columns (x): the DICOM order */
     double slope, intercept, spacing_between_slices_mm; /* the last one only to warn; NaN if absent */
-    double slice_location_mm; /* only to find positions that contradict it; NaN if absent */
+    double slice_location_mm;                           /* only to find positions that contradict it; NaN if absent */
     double scale_slope,
         scale_intercept; /* of Philips MR: the measured value is (stored - intercept) / slope; NaN if absent */
     double padding, padding_limit; /* stored values of the type of the pixels; NaN is one of floats */
