@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "io/file/file_bytes.h"
+#include "io/file/file_commit.h"
 
 #define CT_IMAGE_STORAGE "1.2.840.10008.5.1.4.1.1.2"
 /* No patient was scanned on this day, which is documented and the same in every file. */
@@ -107,6 +108,5 @@ enum ts_status ts_ct_write(const char *path, const struct ct_series *series, int
         return TS_OK;
     if (fd >= 0)
         unlink(path);
-    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "file-not-written"}, "%s: %s", path,
-                         strerror(error));
+    return ts_file_failed(diag, "file-not-written", error, "%s", path);
 }

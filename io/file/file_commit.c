@@ -33,10 +33,27 @@ char *ts_file_folder(const char *path)
     return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
+bool ts_file_is_full(int error)
+{
+    return error == ENOSPC || error == EDQUOT || error == EFBIG;
+}
+
+enum ts_status ts_file_failed(struct ts_diag *diag, const char *code, int error, const char *format, ...)
+{
+    char message[PATH_MAX + 256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    const struct diag_site site = {.code = ts_file_is_full(error) ? "disk-full" : code};
+    ts_diag_error(diag, TS_RUN_FAILED, &site, "%s: %s (%d)", message, ts_errno_text(error), error);
+    return ts_file_is_full(error) ? ts_diag_hint(diag, "free some space or write the output to another disk")
+                                  : TS_RUN_FAILED;
+}
+
 static enum ts_status fail(struct ts_diag *diag, const char *code, const char *what, const char *path, int error)
 {
-    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = code}, "cannot %s '%s': %s (%d)", what, path,
-                         ts_errno_text(error), error);
+    return ts_file_failed(diag, code, error, "cannot %s '%s'", what, path);
 }
 
 /* Warns only, because `bytes` are those without compression. A disk that is really full is met while writing. */
@@ -122,9 +139,8 @@ static enum ts_status try_folder(const char *path, const char *folder, struct ts
         close(fd);
         return TS_OK;
     }
-    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-folder-not-writable"},
-                  "the output folder '%s' takes no files: %s (%d)", folder, ts_errno_text(error), error);
-    return ts_diag_hint(diag, "choose another folder for the output");
+    ts_file_failed(diag, "output-folder-not-writable", error, "the output folder '%s' takes no files", folder);
+    return ts_file_is_full(error) ? TS_RUN_FAILED : ts_diag_hint(diag, "choose another folder for the output");
 }
 
 enum ts_status ts_file_check_folder(const char *path, const char *folder, struct ts_diag *diag)

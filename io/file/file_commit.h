@@ -20,6 +20,13 @@ struct file_commit {
     bool force;      /* an existing file may be replaced */
 };
 
+/* Records "MESSAGE: reason (errno)" for an output that cannot be written, and returns TS_RUN_FAILED. A full disk, a
+ * quota and a limit of file sizes have the code disk-full and a hint, all else has `code`. */
+enum ts_status ts_file_failed(struct ts_diag *diag, const char *code, int error, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Returns true for the errno of a full disk, a quota or a limit of file sizes. */
+bool ts_file_is_full(int error);
+
 /* Checks before a run whether the path can be written. Returns TS_RUN_FAILED where it exists (without force), is a
  * folder, or its folder is missing or not writable; nothing is left behind. Too little space for `bytes`, the output
  * without compression (0: not known), is a warning. */

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 struct gzip_writer;
-/* Begins a file at the start of the descriptor, which stays the caller's. Returns NULL where memory is out. */
+/* Begins a file at the start of the descriptor, which stays the caller's. Returns NULL with errno. */
 struct gzip_writer *ts_gzip_writer_create(int fd, int threads);
 /* Adds bytes to the stream. Returns false with errno. */
 bool ts_gzip_writer_add(struct gzip_writer *writer, const void *data, size_t bytes);

@@ -21,8 +21,7 @@
 
 static enum ts_status fail(struct ts_diag *diag, const char *code, const char *what, const char *path, int error)
 {
-    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = code}, "cannot %s '%s': %s (%d)", what, path,
-                         ts_errno_text(error), error);
+    return ts_file_failed(diag, code, error, "cannot %s '%s'", what, path);
 }
 
 /* Returns true for a name that ts_staged_create_part gives, or that the content has. */
@@ -55,7 +54,8 @@ static enum ts_status check_contents(const char *path, const struct staged_conte
     for (const struct dirent *entry = readdir(directory); entry && own; entry = readdir(directory))
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
             empty = false;
-            own = is_part(entry->d_name, content);
+            own = is_part(entry->d_name, content) && fstatat(dirfd(directory), entry->d_name, &found, 0) == 0 &&
+                  S_ISREG(found.st_mode);
         }
     closedir(directory);
     if (empty || (own && force))

@@ -14,8 +14,7 @@
 
 static enum ts_status refuse(const char *path, int error, struct ts_diag *diag)
 {
-    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"}, "%s cannot be written: %s",
-                         path, strerror(error));
+    return ts_file_failed(diag, "not-written", error, "%s cannot be written", path);
 }
 
 /* Returns true for a device or a pipe, such as /dev/stdout, which cannot be replaced and need not be. */

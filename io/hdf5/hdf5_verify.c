@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/file/file_commit.h"
 #include "io/file/regular_file.h"
 #include "io/hdf5/hdf5_content.h"
 #include "io/hdf5/hdf5_driver.h"
@@ -245,8 +246,7 @@ enum ts_status ts_hdf5_seal(int fd, const char *shown, int threads, const struct
         done = ts_verify_no_memory(&check);
     enum ts_status result = done ? TS_OK : report(&check, shown, TS_RUN_FAILED, diag);
     if (done && !ts_hdf5_trailer_write(fd, check.body_bytes, sum))
-        result = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-write"},
-                               "cannot write the trailer of '%s': %s", shown, strerror(errno));
+        result = ts_file_failed(diag, "output-write", errno, "cannot write the trailer of '%s'", shown);
     check.body = NULL; /* the writer's */
     clear(&check);
     return result;

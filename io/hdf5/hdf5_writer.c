@@ -57,7 +57,7 @@ bool ts_hdf5_fail_memory(struct hdf5_writer *writer, size_t bytes)
 static void format_space(char *out, size_t size, int error_number, int fd, int64_t needed_bytes)
 {
     out[0] = '\0';
-    if (error_number != ENOSPC && error_number != EDQUOT && error_number != EFBIG)
+    if (!ts_file_is_full(error_number))
         return;
     char needed[32], reached[32], free_text[32] = "unknown";
     struct stat file;

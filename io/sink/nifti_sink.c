@@ -183,7 +183,8 @@ static enum ts_status begin(struct nifti_file *file, struct ts_diag *diag)
     if (is_gzip(sink->request.path)) {
         file->gzip = ts_gzip_writer_create(sink->staged[0].file.fd, sink->request.threads);
         if (!file->gzip)
-            return ts_diag_no_memory(diag, ts_gzip_writer_bytes(sink->request.threads));
+            return errno == ENOMEM ? ts_diag_no_memory(diag, ts_gzip_writer_bytes(sink->request.threads))
+                                   : ts_sink_failed(sink, errno, diag);
     }
     return put_bytes(file, bytes, n) ? TS_OK : ts_sink_failed(sink, errno, diag);
 }

@@ -251,8 +251,7 @@ void ts_sink_close(struct sink *sink)
 
 enum ts_status ts_sink_failed(const struct sink *sink, int error, struct ts_diag *diag)
 {
-    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-write"},
-                         "cannot write the output '%s': %s (%d)", sink->request.path, ts_errno_text(error), error);
+    return ts_file_failed(diag, "output-write", error, "cannot write the output '%s'", sink->request.path);
 }
 
 int64_t ts_sink_slices(const struct sink *sink)

@@ -18,7 +18,8 @@ enum { STRIP_BYTES = 4 << 20, LARGEST_CLASSIC = INT32_MAX };
 struct tiff_pages_file {
     struct sink sink;              /* first */
     TIFF *tiff;                    /* of one file of all pages; NULL in a folder */
-    char problem[TIFF_TEXT_BYTES]; /* libtiff's newest error */
+    char problem[TIFF_TEXT_BYTES]; /* libtiff's first error */
+    int error;                     /* errno of the write that made it fail; 0: none */
 };
 
 static const char *refusal(const struct sink_request *request)
@@ -39,14 +40,26 @@ static int ignore(TIFF *tiff, void *user, const char *module, const char *format
     return 1;
 }
 
+/* libtiff reports a write that failed before it does anything else. */
+__attribute__((format(printf, 4, 0))) static int keep_error(TIFF *tiff, void *user, const char *module,
+                                                            const char *format, va_list arguments)
+{
+    struct tiff_pages_file *file = user;
+    if (file->problem[0])
+        return 1;
+    file->error = errno;
+    return ts_tiff_keep_error(tiff, file->problem, module, format, arguments);
+}
+
 /* Opens a file through a copy of the descriptor, which TIFFClose closes. */
 static TIFF *open_tiff(struct tiff_pages_file *file, int fd, size_t bytes)
 {
     TIFFOpenOptions *options = TIFFOpenOptionsAlloc();
     const int own = options ? dup(fd) : -1;
     TIFF *tiff = NULL;
+    errno = 0;
     if (own >= 0) {
-        TIFFOpenOptionsSetErrorHandlerExtR(options, ts_tiff_keep_error, file->problem);
+        TIFFOpenOptionsSetErrorHandlerExtR(options, keep_error, file);
         TIFFOpenOptionsSetWarningHandlerExtR(options, ignore, file);
         tiff = TIFFFdOpenExt(own, file->sink.request.path, bytes > LARGEST_CLASSIC ? "w8" : "w", options);
         if (!tiff)
@@ -59,8 +72,9 @@ static TIFF *open_tiff(struct tiff_pages_file *file, int fd, size_t bytes)
 
 static enum ts_status fail(struct tiff_pages_file *file, struct ts_diag *diag)
 {
-    if (!file->problem[0])
-        return ts_sink_failed(&file->sink, errno ? errno : EIO, diag);
+    const int error = file->problem[0] ? file->error : errno ? errno : EIO;
+    if (error)
+        return ts_sink_failed(&file->sink, error, diag);
     return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-write"},
                          "cannot write the output '%s': %s", file->sink.request.path, file->problem);
 }
@@ -138,6 +152,7 @@ static enum ts_status put(struct sink *sink, const struct ts_image *slab, struct
 {
     struct tiff_pages_file *file = (struct tiff_pages_file *)sink;
     const int64_t slices = ts_sink_slices(sink);
+    errno = 0;
     for (int64_t z = 0; z < slab->axes[0].n; z++) {
         unsigned char *slice = ts_slice_data(slab, z);
         const bool done = file->tiff
@@ -152,6 +167,7 @@ static enum ts_status put(struct sink *sink, const struct ts_image *slab, struct
 static enum ts_status finish(struct sink *sink, struct ts_diag *diag)
 {
     struct tiff_pages_file *file = (struct tiff_pages_file *)sink;
+    errno = 0;
     if (file->tiff)
         TIFFClose(file->tiff);
     file->tiff = NULL;

@@ -17,6 +17,7 @@
 
 #include "core/timing.h"
 #include "io/file/file_bytes.h"
+#include "io/file/file_commit.h"
 #include "pipeline/command/process.h"
 
 enum { SAID_BYTES = 400, BLOCK_BYTES = 4 << 20 };
@@ -152,7 +153,5 @@ enum ts_status ts_runs_write(const char *path, int64_t bytes, double *seconds, s
     free(block);
     if (fd >= 0)
         unlink(path);
-    return done ? TS_OK
-                : ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"},
-                                "%s: could not be written: %s", path, ts_errno_text(error));
+    return done ? TS_OK : ts_file_failed(diag, "not-written", error, "%s: could not be written", path);
 }

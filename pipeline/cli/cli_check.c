@@ -56,6 +56,8 @@ static int check(char **operands)
     if (status == TS_OK && !arguments->quiet)
         ts_plan_print(plan, stdout, arguments->json);
     if (status == TS_OK && arguments->picture)
+        status = ts_plan_keep_inputs(plan, arguments->picture, diag);
+    if (status == TS_OK && arguments->picture)
         status = ts_geometry_write(plan, arguments->picture, arguments->options.force, diag);
     if (status == TS_OK && arguments->picture)
         ts_command_written(arguments->picture);

@@ -141,6 +141,21 @@ static enum ts_status open_result(const char *path, const char *image, struct so
     return ts_source_open(&result_format, &set, source, diag);
 }
 
+/* Refuses to replace the result, by the output or a file beside it. */
+static enum ts_status check_kept(const char *path, const struct sink_format *format, struct ts_diag *diag)
+{
+    enum ts_status status = ts_command_keep_input(arguments.output, path, diag);
+    for (int b = 0; status == TS_OK && format && b < SINK_STAGED && format->beside[b]; b++) {
+        char *beside = NULL;
+        if (asprintf(&beside, "%.*s%s", (int)ts_sink_stem(format, arguments.output), arguments.output,
+                     format->beside[b]) < 0)
+            return ts_diag_no_memory(diag, strlen(path));
+        status = ts_command_keep_input(beside, path, diag);
+        free(beside);
+    }
+    return status;
+}
+
 static enum ts_status copy_slices(struct source *source, struct sink *sink, struct ts_diag *diag)
 {
     const size_t bytes = ts_slice_bytes(&source->image);
@@ -218,7 +233,9 @@ static enum ts_status export_file(const char *path, struct ts_diag *diag)
     enum ts_status status = !image ? ts_diag_no_memory(diag, sizeof *source)
                             : !find_format(&format, diag) || !takes_window(format, diag)
                                 ? TS_BAD_CHAIN
-                                : open_result(path, image, &source, diag);
+                                : check_kept(path, format, diag);
+    if (status == TS_OK)
+        status = open_result(path, image, &source, diag);
     if (status == TS_OK)
         status = format ? write_image(source, image, format, diag) : write_scan(source, diag);
     if (status == TS_OK) {

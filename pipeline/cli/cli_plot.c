@@ -45,6 +45,8 @@ static int plot(char **operands)
     if (diag)
         status = arena ? ts_command_check_suffix(output, ".svg", diag) : ts_diag_no_memory(diag, sizeof name);
     if (diag && status == TS_OK)
+        status = ts_command_keep_input(output, operands[0], diag);
+    if (diag && status == TS_OK)
         status = plot_file(operands[0], output, arena, diag);
     ts_arena_destroy(arena);
     return diag ? ts_command_finish_take(diag, status, false) : TS_RUN_FAILED;

@@ -91,6 +91,8 @@ static int preview(char **operands)
     if (!diag)
         return TS_RUN_FAILED;
     enum ts_status status = ts_command_check_suffix(output, ".png", diag);
+    if (status == TS_OK)
+        status = ts_command_keep_input(output, operands[0], diag);
     if (status == TS_OK && !arguments.force && access(output, F_OK) == 0) {
         status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-exists"}, "%s exists", output);
         ts_diag_hint(diag, "--force replaces it, -o FILE.png names another");

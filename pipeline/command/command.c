@@ -7,6 +7,7 @@
 #include "pipeline/command/command.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "core/number.h"
+#include "io/file/file_commit.h"
 #include "stages/engine/stage.h"
 
 enum { MOST_OPTIONS = 32, LONG_ONLY = 256, HELP_COLUMN = 26 };
@@ -123,6 +125,29 @@ int ts_command_too_many(const struct command *command, const char *operand)
     const bool is_chain = command->usage && !strncmp(command->usage, "CHAIN", 5);
     return ts_command_wrong(command, "'%s' is one argument too many: %s %s %s%s", operand, program_of(command),
                             command->name, command->usage, is_chain ? "; a chain on one line stands in quotes" : "");
+}
+
+/* Returns true where a file of the folder is this one, under whatever name. */
+static bool folder_has(const char *folder, const char *file)
+{
+    struct stat wanted, found;
+    bool has = false;
+    DIR *directory = stat(file, &wanted) == 0 ? opendir(folder) : NULL;
+    for (const struct dirent *entry; directory && !has && (entry = readdir(directory)) != NULL;)
+        has = fstatat(dirfd(directory), entry->d_name, &found, 0) == 0 && found.st_dev == wanted.st_dev &&
+              found.st_ino == wanted.st_ino && S_ISREG(found.st_mode);
+    if (directory)
+        closedir(directory);
+    return has;
+}
+
+enum ts_status ts_command_keep_input(const char *output, const char *input, struct ts_diag *diag)
+{
+    if (!ts_file_is_same(output, input) && !folder_has(output, input))
+        return TS_OK;
+    ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "output-is-input"},
+                  "the output '%s' would replace '%s', which is read", output, input);
+    return ts_diag_hint(diag, "give the output another name with -o");
 }
 
 enum ts_status ts_command_check_suffix(const char *path, const char *suffix, struct ts_diag *diag)

@@ -94,6 +94,8 @@ int ts_command_wrong_stage(const struct command *command, const char *name);
 /* Does the same for an operand too many. */
 int ts_command_too_many(const struct command *command, const char *operand);
 
+/* Refuses (output-is-input) an output that would replace the command's input, or a folder of outputs in which it is. */
+enum ts_status ts_command_keep_input(const char *output, const char *input, struct ts_diag *diag);
 /* Refuses (output-suffix) an output whose name does not end in the one suffix that the command writes. */
 enum ts_status ts_command_check_suffix(const char *path, const char *suffix, struct ts_diag *diag);
 /* Names what a command made, for the sentence about standard output that failed: it exists nevertheless. */

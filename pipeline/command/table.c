@@ -153,8 +153,7 @@ enum ts_status ts_table_end(struct table_rows *rows, struct ts_diag *diag)
     fputs(rows->json ? "]\n" : "", rows->stream);
     if (fflush(rows->stream) == 0 && !ferror(rows->stream))
         return TS_OK;
-    return ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "not-written"},
-                         "the rows could not be written: %s", strerror(errno));
+    return ts_file_failed(diag, "not-written", errno, "the rows could not be written");
 }
 
 void ts_table_clear(struct table_rows *rows)

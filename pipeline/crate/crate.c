@@ -47,8 +47,7 @@ enum ts_status ts_crate_write(const struct run_record *record, const char *folde
     for (int i = 0; i < FILES && status == TS_OK; i++) {
         const int error = write_file(record, staged, i, date);
         if (error)
-            status = ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "output-write"},
-                                   "cannot write the output '%s/%s': %s", folder, names[i], strerror(error));
+            status = ts_file_failed(diag, "output-write", error, "cannot write the output '%s/%s'", folder, names[i]);
     }
     if (status == TS_OK)
         status = ts_staged_sync(staged, diag);

@@ -151,6 +151,9 @@ void ts_plan_device_text(const struct ts_plan *plan, char *text, size_t size);
 /* Resolves a stage from the chain's own values and the images that its inputs have now: fills set, context and out. */
 enum ts_status ts_plan_resolve(struct ts_plan *plan, int32_t node, struct ts_diag *diag);
 
+/* Refuses (output-is-input) a file at this path that a run of the plan reads: it would be replaced. */
+enum ts_status ts_plan_keep_inputs(const struct ts_plan *plan, const char *path, struct ts_diag *diag);
+
 /* Adds the warnings that a run would add about the output's place, such as too little space. It adds no errors, since
  * an output that exists may be gone when the chain is run. */
 void ts_plan_warn_output(const struct ts_plan *plan, struct ts_diag *diag);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "core/json.h"
 #include "core/svg.h"
@@ -260,9 +261,14 @@ enum ts_status ts_profile_write(const struct trace *trace, struct profile_memory
         profile.memory.peak = (int64_t)usage.ru_maxrss * 1024; /* Linux counts it in KiB */
     if (!profile_init(&profile, trace))
         return ts_diag_no_memory(diag, profile.n * sizeof *profile.stretches);
+    char picture[PATH_MAX];
+    const bool is_new = access(path_of(picture, sizeof picture, name, ".svg"), F_OK) != 0;
     enum ts_status status = write_file(&profile, name, ".svg", force, draw, diag);
-    if (status == TS_OK)
+    const bool drawn = status == TS_OK;
+    if (drawn)
         status = write_file(&profile, name, ".json", force, write_events, diag);
+    if (drawn && status != TS_OK && is_new)
+        unlink(picture);
     free(profile.stretches);
     return status;
 }

@@ -6,12 +6,22 @@
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "pipeline/plan/plan_reuse.h"
 #include "pipeline/run/run.h"
 
 /* ---- before the run ---------------------------------------------------------------------------- */
+
+/* This is an output: HDF5 without a format. */
+struct written {
+    const char *path;
+    const struct sink_format *format;
+    struct ts_span span;
+    enum { WRITTEN_OUTPUT, WRITTEN_PROFILE /* NAME.svg and NAME.json; `path` is NAME */, WRITTEN_PICTURE } owner;
+};
 
 /* Fills in the files that an output at this path replaces: the one there, or those of the folder. Returns false where
  * memory is out. */
@@ -33,38 +43,72 @@ static bool find_replaced(const char *path, struct file_set *files)
     return complete;
 }
 
-/* Returns the input that reads one of the files: "the chain itself", a source's name, or NULL. */
-static const char *reader_of(const struct ts_plan *plan, const struct file_set *files)
+/* Returns true where the path leads to one of the files. */
+static bool leads_to(const char *path, const struct file_set *files)
 {
-    struct stat chain;
-    for (int32_t i = 0; i < plan->n_sources; i++) {
-        const struct source *source = plan->nodes[i].source;
-        if (source->ops->holds && source->ops->holds(source, files))
-            return plan->nodes[i].label;
-    }
-    /* A chain that came from elsewhere has a name, but no file. */
-    if (stat(plan->chain->source_name, &chain) == 0 && ts_file_set_has(files, chain.st_dev, chain.st_ino))
-        return "the chain itself";
-    return NULL;
+    struct stat found;
+    return path && *path && stat(path, &found) == 0 && ts_file_set_has(files, found.st_dev, found.st_ino);
 }
 
-/* `format` is NULL for HDF5. */
-static enum ts_status check_replaced(const struct ts_plan *plan, const struct sink_format *format, const char *path,
-                                     struct ts_span span, struct ts_diag *diag)
+/* Returns the text parameter that names one of the files, as a file of angles or of a key; n_params where none does. */
+static size_t param_that_names(const struct param_set *set, const struct file_set *files)
+{
+    for (size_t p = 0; p < set->n_params; p++) {
+        const struct ts_texts *texts = ts_param_field(set, p);
+        if (set->params[p].kind == PARAM_TEXT && leads_to(*(const char *const *)ts_param_field(set, p), files))
+            return p;
+        for (int64_t i = 0; set->params[p].kind == PARAM_TEXTS && i < texts->n; i++)
+            if (leads_to(texts->items[i], files))
+                return p;
+    }
+    return set->n_params;
+}
+
+/* Writes what reads one of the files: "the chain itself", the name of a source, or that of a parameter. Returns false
+ * where nothing does. `resumes`: the result that an earlier run left may be replaced. */
+static bool find_reader(const struct ts_plan *plan, const struct file_set *files, bool resumes, char *name, size_t size)
+{
+    for (int32_t i = 0; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        const size_t p = param_that_names(&node->set, files);
+        snprintf(name, size, "%s", node->label);
+        if (node->source && node->source->ops->holds && node->source->ops->holds(node->source, files))
+            return true;
+        snprintf(name, size, "%s.%s", node->label, p < node->set.n_params ? node->set.params[p].name : "");
+        if (p < node->set.n_params)
+            return true;
+    }
+    snprintf(name, size, "the result that --resume-from names");
+    if (plan->reuse && !resumes && leads_to(plan->reuse->path, files))
+        return true;
+    snprintf(name, size, "the chain itself"); /* one that came from elsewhere has a name, but no file */
+    return leads_to(plan->chain->source_name, files);
+}
+
+/* Refuses to replace what the run reads. */
+static enum ts_status check_replaced(const struct ts_plan *plan, const struct written *written, const char *path,
+                                     struct ts_diag *diag)
 {
     struct file_set files = {0};
-    const bool complete = !path || find_replaced(path, &files);
-    const char *replaced = complete && files.n > 0 ? reader_of(plan, &files) : NULL;
+    char reader[128];
+    const bool complete = find_replaced(path, &files);
+    const bool resumes = !written->format && written->owner == WRITTEN_OUTPUT;
+    const bool refused = complete && files.n > 0 && find_reader(plan, &files, resumes, reader, sizeof reader);
     const size_t bytes = 2 * files.capacity * sizeof *files.files;
     ts_file_set_clear(&files);
     if (!complete)
         return ts_diag_no_memory(diag, bytes);
-    if (!replaced)
+    if (!refused)
         return TS_OK;
-    const struct diag_site site = {.code = "output-is-input", .span = span};
-    const bool folder = format && !ts_sink_is_file(format, path);
+    const struct sink_format *format = written->format;
+    const struct diag_site site = {.code = "output-is-input", .span = written->span};
+    const bool folder = format && !ts_sink_is_file(format, written->path);
     ts_diag_error(diag, TS_BAD_CHAIN, &site, "the output '%s' is a %s that the run reads%s: %s", path,
-                  folder ? "folder" : "file", folder ? " from" : "", replaced);
+                  folder ? "folder" : "file", folder ? " from" : "", reader);
+    if (written->owner != WRITTEN_OUTPUT)
+        return ts_diag_hint(diag, "give the %s",
+                            written->owner == WRITTEN_PROFILE ? "profile a name of its own: --profile NAME"
+                                                              : "picture a name of its own: --picture FILE.svg");
     if (folder)
         return ts_diag_hint(diag, "give the output a folder of its own: output: {%s: FOLDER} in the chain",
                             format->name);
@@ -73,12 +117,58 @@ static enum ts_status check_replaced(const struct ts_plan *plan, const struct si
                         format ? format->name : "hdf5", suffix, suffix);
 }
 
+enum ts_status ts_plan_keep_inputs(const struct ts_plan *plan, const char *path, struct ts_diag *diag)
+{
+    return check_replaced(plan, &(struct written){.path = path, .owner = WRITTEN_PICTURE}, path, diag);
+}
+
+/* Checks the first `length` bytes of the path, and behind them the ending. */
+static enum ts_status check_ending(const struct ts_plan *plan, const struct written *written, size_t length,
+                                   const char *ending, struct ts_diag *diag)
+{
+    char *path = NULL;
+    if (asprintf(&path, "%.*s%s", (int)length, written->path, ending) < 0)
+        return ts_diag_no_memory(diag, length);
+    const enum ts_status status = check_replaced(plan, written, path, diag);
+    free(path);
+    return status;
+}
+
+/* Checks an output with the files beside it. */
+static enum ts_status check_written(const struct ts_plan *plan, const struct written *written, struct ts_diag *diag)
+{
+    static const char *const of_profile[] = {".svg", ".json", NULL};
+    const struct sink_format *format = written->format;
+    const char *const *beside = written->owner == WRITTEN_PROFILE ? of_profile : format ? format->beside : NULL;
+    enum ts_status status = TS_OK;
+    if (written->owner == WRITTEN_OUTPUT)
+        status = check_replaced(plan, written, written->path, diag);
+    for (int b = 0; status == TS_OK && beside && b < SINK_STAGED && beside[b]; b++)
+        status = check_ending(plan, written, format ? ts_sink_stem(format, written->path) : strlen(written->path),
+                              beside[b], diag);
+    return status;
+}
+
+static enum ts_status check_all_written(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    const struct chain_output *output = &plan->chain->output;
+    enum ts_status status = TS_OK;
+    if (output->path)
+        status = check_written(plan, &(struct written){.path = output->path, .span = output->span}, diag);
+    for (int32_t i = 0; i < output->n_sinks && status == TS_OK; i++) {
+        const struct written written = {output->sinks[i].path, output->sinks[i].format, output->sinks[i].span,
+                                        WRITTEN_OUTPUT};
+        status = check_written(plan, &written, diag);
+    }
+    if (status == TS_OK && plan->profile)
+        status = check_written(plan, &(struct written){.path = plan->profile, .owner = WRITTEN_PROFILE}, diag);
+    return status;
+}
+
 enum ts_status ts_run_check_outputs(const struct ts_plan *plan, struct ts_diag *diag)
 {
     const struct chain_output *output = &plan->chain->output;
-    enum ts_status status = check_replaced(plan, NULL, output->path, output->span, diag);
-    for (int32_t i = 0; i < output->n_sinks && status == TS_OK; i++)
-        status = check_replaced(plan, output->sinks[i].format, output->sinks[i].path, output->sinks[i].span, diag);
+    enum ts_status status = check_all_written(plan, diag);
     if (status == TS_OK && output->path)
         status = ts_file_check(output->path, plan->force, plan->output_bytes, diag);
     for (int32_t i = 0; i < output->n_sinks && status == TS_OK; i++) {

@@ -49,7 +49,8 @@ def try_task(worker, task):
     rooms = sorted({4096, int(need * 0.3), int(need * 0.6), int(need * 0.9)})
     for room in rooms:
         code, text, left = run_on(out, room, arguments)
-        if code != 1 or not any(os.strerror(error) in text for error in (errno.ENOSPC, errno.EFBIG)):
+        if code != 1 or not any(os.strerror(error) in text for error in (errno.ENOSPC, errno.EFBIG)) or \
+                "[disk-full]" not in text:
             fail(f"{name} with {room} of {need} bytes of room: exit {code}: {text[-300:]}")
         if [path for path in left if path not in TABLES]:
             fail(f"{name} with {room} of {need} bytes of room leaves {left}")
@@ -65,7 +66,22 @@ def may_mount():
     return done.returncode == 0
 
 
+def format_tasks():
+    """A run for each format of outputs, with what stands beside them; and what a run writes besides its outputs."""
+    study = os.path.join(FOLDER, "noisy")
+    run("phantom", "head", "-o", study, "--size", "64", "--slices", "6", "--noise", "30", "--quiet")
+    outputs = {"nifti": "o.nii", "nifti packed": "o.nii.gz", "tiff": "o.tif", "tiffs": "t", "png": "p window=40,400",
+               "dicom": "d", "dicom packed": "d codec=j2k"}
+    chain = f"dicom {study} | box radius=1 | "
+    made = [(name, ["run", f"{chain}{name.split()[0].rstrip('s')} {{out}}/{path}", "--quiet"], study)
+            for name, path in outputs.items()]
+    made.append(("profile", ["run", f"{chain}hdf5 {os.path.join(FOLDER, 'p.h5')}", "--quiet", "--force", "--profile", "{out}/p"],
+                 study))
+    made.append(("phantom", ["phantom", "head", "-o", "{out}/ph", "--size", "32", "--slices", "4", "--quiet"], study))
+    return made
+
+
 MOUNTS = may_mount()
-WRITING = [task for task in tasks()[-1:] + result_tasks() if task[0] != "diff"]
+WRITING = [task for task in tasks()[-1:] + result_tasks() if task[0] != "diff"] + format_tasks()
 tried = sum(n for _, n in side_by_side(WRITING, try_task))
 finish(f"{tried} runs on full disks, of {len(WRITING)} commands", 20)

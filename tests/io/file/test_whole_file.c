@@ -95,7 +95,7 @@ Test(whole_file, leaves_another_where_it_must_not_or_cannot_be_replaced)
     close(full);
     fputs("too much", file.stream);
     cr_expect_eq(ts_whole_file_close(&file, diag), TS_RUN_FAILED);
-    cr_expect(ts_test_has_code(diag, "not-written"));
+    cr_expect(ts_test_has_code(diag, "disk-full"));
     expect_content("old");
 }
 
@@ -116,7 +116,7 @@ Test(whole_file, writes_devices_as_they_are)
         fputs("a text", file.stream);
         cr_expect_eq(ts_whole_file_close(&file, diag), full ? TS_RUN_FAILED : TS_OK);
     }
-    cr_expect(ts_test_has_code(diag, "not-written"));
+    cr_expect(ts_test_has_code(diag, "disk-full"));
     struct stat status;
     cr_expect(stat("/dev/full", &status) == 0 && S_ISCHR(status.st_mode));
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -148,6 +149,69 @@ Test(cli_run, an_input_is_never_the_output)
     /* Any other file may be replaced. */
     write_file("out.h5", "mine");
     ts_program_run(folder, ARGUMENTS("run", "chain.nxs", "--force"), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+}
+
+/* Files that parameters name, and the chain, stay what they are whatever is written: an output, a file beside one, one
+ * in the folder of an output, a profile, a picture, and what other commands make of their input. */
+Test(cli_run, nothing_that_is_read_is_replaced)
+{
+    static const char key[] = "0123456789abcdef0123456789abcdef";
+    static const char *const names[] = {"key.h5",   "hard.nii",         "beside.json", "beside_mask.nii", "profile.svg",
+                                        "pic.json", "d/slice_0001.png", "t.tif",       "view.svg"};
+    static const struct {
+        const char *arguments[8];
+    } cases[] = {
+        {{"run", "dicom study uid_key_file=key.h5 | box radius=1 | hdf5 key.h5"}},
+        {{"run", "dicom study uid_key_file=key.h5 | box radius=1 | hdf5 symbolic.h5"}},
+        {{"run", "dicom study uid_key_file=symbolic.h5 | box radius=1 | nifti hard.nii"}},
+        {{"run", "dicom study uid_key_file=key.h5 | box radius=1 | nifti beside.nii"}},
+        {{"run", "dicom study uid_key_file=key.h5 | box radius=1 | nifti beside.nii.gz | hdf5 o.h5"}},
+        {{"run", "dicom study uid_key_file=key.h5 | box radius=1 | png d window=0,1"}},
+        {{"run", "dicom study uid_key_file=key.h5 | box radius=1 | tiff t.tif"}},
+        {{"run", "dicom study uid_key_file=key.h5 | box radius=1 | hdf5 o.h5", "--profile", "profile"}},
+        {{"run", "dicom study uid_key_file=key.h5 | box radius=1 | hdf5 o.h5", "--profile", "pic"}},
+        {{"check", "dicom study uid_key_file=key.h5 | box radius=1 | hdf5 o.h5", "--picture", "view.svg"}},
+        {{"export", "key.h5", "-o", "hard.nii"}},
+        {{"export", "key.h5", "-o", "beside.nii"}},
+        {{"export", "key.h5", "-o", "d", "--format", "png"}},
+        {{"plot", "key.h5", "-o", "view.svg"}},
+    };
+    char from[512], to[512];
+    snprintf(to, sizeof to, "%s/d", folder);
+    cr_assert_eq(mkdir(to, 0777), 0);
+    write_file(names[0], key);
+    snprintf(from, sizeof from, "%s/%s", folder, names[0]);
+    cr_assert_eq(chmod(from, 0600), 0);
+    for (size_t i = 1; i < sizeof names / sizeof *names; i++) {
+        snprintf(to, sizeof to, "%s/%s", folder, names[i]);
+        cr_assert_eq(link(from, to), 0);
+    }
+    snprintf(to, sizeof to, "%s/symbolic.h5", folder);
+    cr_assert_eq(symlink(names[0], to), 0);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        const char *arguments[10] = {NULL};
+        size_t n = 0;
+        for (; n < 8 && cases[c].arguments[n]; n++)
+            arguments[n] = cases[c].arguments[n];
+        arguments[n] = "--force";
+        ts_program_run(folder, arguments, &outcome);
+        cr_assert(outcome.code == 2 && strstr(outcome.err, "[output-is-input]"), "case %zu: exit %d, %s", c,
+                  outcome.code, outcome.err);
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            size_t length = 0;
+            char *bytes = read_file(names[i], &length);
+            cr_assert(length == sizeof key - 1 && !memcmp(bytes, key, length), "case %zu: %s", c, names[i]);
+            free(bytes);
+        }
+    }
+    /* The hint works, and a file that is not read is replaced. */
+    ts_program_run(folder,
+                   ARGUMENTS("run", "dicom study uid_key_file=key.h5 | box radius=1 | hdf5 o.h5", "-o", "new.h5",
+                             "--profile", "n"),
+                   &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    ts_program_run(folder, ARGUMENTS("run", "dicom study | box radius=1 | hdf5 key.h5", "--force"), &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
 }
 
