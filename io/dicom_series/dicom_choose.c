@@ -11,6 +11,7 @@
 
 #include "io/dicom_series/dicom_completeness.h"
 #include "io/dicom_series/dicom_group.h"
+#include "io/dicom_series/dicom_join.h"
 #include "io/dicom_series/dicom_non_images.h"
 #include "io/dicom_series/dicom_take.h"
 
@@ -119,13 +120,20 @@ static enum ts_status choose_named(const struct dicom_series *series, size_t n, 
     return TS_BAD_INPUT;
 }
 
-/* Returns what a hint adds where settings divide the slices of a series. */
-static const char *hint_to_join(const struct dicom_series *series, size_t n)
+/* Writes what a hint adds where settings divide the slices of a series, or attributes tear what would be a volume. */
+static void hint_to_join(const struct dicom_series *series, size_t n, char *out, size_t size)
 {
-    for (size_t i = 0; i < n; i++)
+    char words[LINE_BYTES];
+    *out = '\0';
+    for (size_t i = 0; i < n && !*out; i++)
         if (series[i].apart)
-            return "; split: none reads the slices of several settings as one volume";
-    return "";
+            snprintf(out, size, "; split: none reads the slices of several settings as one volume");
+    for (size_t i = 0; i < n && !*out; i++) {
+        ts_dicom_join_list(&series[i], words, sizeof words);
+        if (*words)
+            snprintf(out, size, "; `join: [%s]` reads series %d and those that differ only in that as one", words,
+                     series[i].number);
+    }
 }
 
 static enum ts_status choose_only(const struct dicom_series *series, size_t n, bool skip,
@@ -144,8 +152,8 @@ static enum ts_status choose_only(const struct dicom_series *series, size_t n, b
         }
     if (n == 1 && n_left == 1)
         return take(&series[0], chosen, diag);
-    const char *join = hint_to_join(series, n);
-    char takes[LINE_BYTES];
+    char takes[LINE_BYTES], join[2 * LINE_BYTES];
+    hint_to_join(series, n, join, sizeof join);
     const struct dicom_series *doubt = n_fit == 1 ? find_doubt(series, n, fit) : NULL;
     if (n_fit == 1 && (!doubt || (skip && ts_dicom_is_damage(doubt->refusal_code))))
         return take_named(series, n, fit, chosen, diag);

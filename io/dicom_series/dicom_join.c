@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/vector3.h"
 #include "io/dicom_header/dicom_dose.h"
@@ -75,6 +76,19 @@ int ts_dicom_compare_content(const struct dicom_image *a, const struct dicom_ima
     return order ? order : strcmp(instance_of(a), instance_of(b));
 }
 
+/* Returns the maker of the scanner by the first letters of Manufacturer, as dcm2niix tells them: names are written in
+ * several ways. "": another one. */
+static const char *maker_of(const struct dicom_image *image)
+{
+    static const char *const makers[] = {"Bruker", "Canon", "CPS",     "GE",      "Hitachi", "Hyperfine",
+                                         "Mediso", "MR",    "Philips", "Siemens", "Toshiba", "UIH"};
+    const char *name = ts_dicom_field_text(image, DICOM_FIELD_manufacturer);
+    for (size_t i = 0; i < sizeof makers / sizeof *makers; i++)
+        if (!strncasecmp(name, makers[i], 2))
+            return makers[i];
+    return "";
+}
+
 /* Returns what the header states of an attribute, so that texts of numbers have the order of these; "" where it states
  * nothing. The slices of CT are named as people like, those of MR by their protocol; and of a series without a UID
  * every name counts. */
@@ -101,7 +115,7 @@ static const char *text_of(const struct dicom_image *image, enum dicom_series_ke
                          (isnan(file->study_time_s) ? 0 : file->study_time_s));
         return buffer;
     case KEY_MANUFACTURER:
-        return ts_dicom_field_text(image, DICOM_FIELD_manufacturer);
+        return maker_of(image);
     case KEY_PROTOCOL:
         if (strcmp(file->modality, "MR") != 0 && *file->series)
             return "";
@@ -404,17 +418,26 @@ static bool differs(const struct dicom_series *series, enum dicom_series_key att
     return false;
 }
 
+void ts_dicom_join_list(const struct dicom_series *series, char *out, size_t size)
+{
+    size_t used = 0;
+    *out = '\0';
+    for (int k = 0; k < DICOM_SERIES_KEYS; k++)
+        if (series->images[0]->torn >> k & 1 && used < size)
+            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", ts_dicom_join_words[k]);
+}
+
 /* Warns of one series. divided: 1 << i for attributes in which series of its UID differ. */
 static void warn_of_one(struct dicom_series *series, unsigned divided)
 {
-    char differ[LIST_BYTES] = "", torn[LIST_BYTES] = "", words[LIST_BYTES] = "", others[LIST_BYTES] = "";
+    char differ[LIST_BYTES] = "", torn[LIST_BYTES] = "", words[LIST_BYTES], others[LIST_BYTES] = "";
     const unsigned bits = series->images[0]->torn;
+    ts_dicom_join_list(series, words, sizeof words);
     for (int k = 0; k < DICOM_SERIES_KEYS; k++) {
         if (differs(series, (enum dicom_series_key)k))
             append(differ, attributes[k].name);
         if (bits >> k & 1) {
             append(torn, attributes[k].name);
-            append(words, ts_dicom_join_words[k]);
         } else if (divided >> k & 1) {
             append(others, attributes[k].name);
         }

@@ -18,6 +18,8 @@ int ts_dicom_compare_content(const struct dicom_image *a, const struct dicom_ima
  * (1 << enum dicom_series_key), and one value for all slices of a volume that an attribute would tear. Sets `torn`. The
  * images are rearranged. Returns false where memory is out. */
 bool ts_dicom_join(struct dicom_image **images, size_t n, unsigned join, struct arena *arena);
+/* Writes the words with which `join` makes one volume of the series and others of its UID: "study, series", or "". */
+void ts_dicom_join_list(const struct dicom_series *series, char *out, size_t size);
 /* Warns of attributes in which the images of a series differ though it is one, of those that tell it from other images
  * of its UID, and of a missing UID. The series are in the order of their UIDs. */
 void ts_dicom_warn_of_keys(struct dicom_series *series, size_t n);
