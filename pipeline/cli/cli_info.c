@@ -12,6 +12,7 @@
 #include "io/hdf5/hdf5_driver.h"
 #include "io/mask/region_info.h"
 #include "io/scan/file_kind.h"
+#include "io/scan/foreign.h"
 #include "io/scan/hdf5_info.h"
 #include "io/scan/tiff_info.h"
 #include "io/volume/volume_info.h"
@@ -57,6 +58,18 @@ static enum ts_status describe_folder(const char *path, bool json, struct ts_dia
     return status;
 }
 
+/* DICOM files may lack their preamble, so that any file may be one. */
+static enum ts_status describe_dicom(const char *path, bool json, struct ts_diag *diag)
+{
+    const size_t n = ts_diag_count(diag);
+    const enum ts_status status = ts_dicom_info(path, json, shows_names(), stdout, diag);
+    const struct ts_diag_record *first = status == TS_BAD_INPUT ? ts_diag_get(diag, n) : NULL;
+    return first && !strcmp(first->code, "no-images")
+               ? ts_diag_hint(diag, "it is of no format that is read: docs/inputs.md lists these; a NRRD header beside "
+                                    "a file of plain values makes it one")
+               : status;
+}
+
 static enum ts_status describe(const char *path, bool json, struct ts_diag *diag)
 {
     struct stat found;
@@ -83,11 +96,13 @@ static enum ts_status describe(const char *path, bool json, struct ts_diag *diag
         return ts_volume_info(ts_source_format_find(format), path, json, stdout, diag);
     if (known && !strcmp(format, "tiff"))
         return ts_tiff_info(path, json, stdout, diag);
+    if (!known && ts_foreign_refuse(path, diag) != TS_OK)
+        return TS_BAD_INPUT;
     bool has_regions = false;
     const enum ts_status status = known && !strcmp(format, "dicom")
                                       ? ts_region_info(path, json, shows_names(), stdout, &has_regions, diag)
                                       : TS_OK;
-    return has_regions || status != TS_OK ? status : ts_dicom_info(path, json, shows_names(), stdout, diag);
+    return has_regions || status != TS_OK ? status : describe_dicom(path, json, diag);
 }
 
 static int info(char **operands)

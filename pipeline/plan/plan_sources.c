@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "io/scan/file_kind.h"
+#include "io/scan/foreign.h"
 #include "io/source/source_slices.h"
 #include "pipeline/chain/chain_build.h"
 #include "pipeline/chain/load.h"
@@ -46,12 +47,14 @@ static void hint_at_format(const struct plan_node *node, struct ts_diag *diag)
     const bool listed = format->params[path].kind == PARAM_TEXTS;
     const size_t n = ts_diag_count(diag);
     const char *found = NULL;
-    char way_out[512];
+    char way_out[FOREIGN_HINT];
     const char *only = !listed ? *(const char *const *)field : paths->n == 1 ? paths->items[0] : NULL;
     const char *kind = only ? ts_file_kind(only, &found) : NULL;
     /* An error about the images of a folder names its own way out, whatever else lies in the folder. */
     if (kind && !strcmp(kind, "a folder") && (n == 0 || strcmp(ts_diag_get(diag, n - 1)->code, "no-images") != 0))
         return;
+    if (!kind && only && ts_foreign_kind(only, way_out))
+        ts_diag_hint(diag, "%s", way_out);
     if (kind && ts_file_way_out_of(only, kind, found, format->name, way_out, sizeof way_out))
         ts_diag_hint(diag, "%s", way_out);
 }

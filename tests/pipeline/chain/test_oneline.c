@@ -178,6 +178,9 @@ Test(oneline, hints_are_spelled_as_the_line)
         {"scope: slice, or percentile_method: histogram.", "scope=slice, or percentile_method=histogram."},
         {"output: {hdf5: FILE.h5} in the chain, or -o FILE.h5", "hdf5 FILE.h5 in the chain, or -o FILE.h5"},
         {"circle: {radius: 5, outside: nan} and clip: false", "circle radius=5 outside=nan and clip=false"},
+        {"input: {tiff: FOLDER, pages: slices, pixel_size: MM}", "tiff FOLDER pages=slices pixel_size=MM"},
+        {"pattern: \"proj_*.tif\" takes one kind", "pattern=proj_*.tif takes one kind"},
+        {"pattern: \"a b.tif\"", "pattern=\"a b.tif\""},
         {"it is a NIfTI file: input: {nifti: \"a {b, \\\"c.nii\"}", "it is a NIfTI file: nifti \"a {b, \\\"c.nii\""},
         /* Prose stays, and so does what no table knows or what is cut off. */
         {"radius: half width of the window", "radius: half width of the window"},

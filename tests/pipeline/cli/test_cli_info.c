@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/files/hdf5_data.h"
 #include "tests/files/scan_file.h"
 #include "tests/files/tiff_fixture.h"
 #include "tests/support/program.h"
@@ -66,6 +67,73 @@ Test(cli_info, of_tiff_pages_names_the_inputs_that_they_may_be)
     cr_assert_eq(system("mkdir empty/sub"), 0);
     write_file("empty/a.dcm", "", 0);
     expect_info("empty", 3, "(1 file seen; 2 names passed over: 1 empty, 1 empty folder)");
+}
+
+/* Each is told by its first bytes, whatever it is called, or by its name. */
+Test(cli_info, of_formats_that_are_not_read_says_what_makes_an_input_of_them)
+{
+    static const struct {
+        const char *name, *bytes;
+        size_t n, offset;
+        const char *kind, *hint;
+    } rows[] = {
+        {"a.mat", "MATLAB 5.0 MAT-file", 19, 0, "a.mat is a MATLAB file", "scipy.io.loadmat('a.mat')"},
+        {"b.mat", "", 0, 0, "b.mat is a MATLAB file", "and then npy b.npy"},
+        {"b", "MAP ", 4, 208, "b is an MRC file", "mrcfile.read('b'))), and then npy b.npy"},
+        {"c.rec", "", 0, 0, "c.rec is an MRC file", "npy c.npy"},
+        {"d.mhd", "ObjectType = Image\n", 19, 0, "a MetaImage file",
+         "SimpleITK.ReadImage('d.mhd'), 'd.nrrd'), and then nrrd"},
+        {"e.vtk", "# vtk DataFile Version 3.0\n", 27, 0, "a VTK file", "nrrd e.nrrd"},
+        {"f.txrm", "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", 8, 0, "a file of Zeiss Xradia", "tiff FOLDER pages=slices"},
+        {"g.txm", "", 0, 0, "a file of Zeiss Xradia", "pages=views for projections"},
+        {"h.dm3", "", 0, 0, "a DM3 or DM4 file", "export it as TIFF"},
+        {"i.DM4", "", 0, 0, "a DM3 or DM4 file", "export it as TIFF"},
+        {"j.edf", "{\n", 2, 0, "an EDF file", "fabio.open('j.edf')"},
+        {"k.his", "", 0, 0, "a HIS file", "export it as TIFF"},
+        {"l.seq", "", 0, 0, "a SEQ file", "export it as TIFF"},
+        {"m.czi", "ZISRAWFILE", 10, 0, "a CZI file", "export it as TIFF"},
+        {"n.hdr", "\x5C\x01\0\0", 4, 0, "an Analyze file", "nifti n.nii"},
+        {"o.img", "", 0, 0, "a file of values without a header", "nrrd o.nhdr"},
+        {"p.raw", "", 0, 0, "a file of values without a header", "data file: p.raw"},
+        {"q'r.raw", "", 0, 0, "a file of values without a header", "data file: FILE"},
+        {"s.png", "\x89PNG\r\n\x1A\n", 8, 0, "a PNG picture", "tiff s.tif pages=slices"},
+    };
+    char bytes[700];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        memset(bytes, '.', sizeof bytes);
+        memcpy(bytes + rows[i].offset, rows[i].bytes, rows[i].n);
+        write_file(rows[i].name, bytes, sizeof bytes);
+        expect_info(rows[i].name, 3, rows[i].kind);
+        cr_assert_not_null(strstr(outcome.err, rows[i].hint), "%s: %s", rows[i].name, outcome.err);
+        cr_assert_null(strstr(outcome.err, "DICOM"), "%s", outcome.err);
+    }
+    memset(bytes, '.', sizeof bytes);
+    write_file("t.xyz", bytes, sizeof bytes);
+    expect_info("t.xyz", 3, "it is of no format that is read");
+    ts_program_run(ts_scan_file.folder, ARGUMENTS("check", "dicom a.mat | hdf5 out.h5"), &outcome);
+    cr_assert(outcome.code == 3 && strstr(outcome.err, "scipy.io.loadmat('a.mat')"), "%s", outcome.err);
+}
+
+/* The hint of plain values, carried out. */
+Test(cli_info, of_plain_values_names_a_header_that_reads_them)
+{
+    uint16_t values[2 * 3 * 4];
+    for (int i = 0; i < 24; i++)
+        values[i] = (uint16_t)(1000 + 7 * i);
+    write_file("v.raw", values, sizeof values);
+    expect_info("v.raw", 3,
+                "NRRD0004 / type: uint16 / dimension: 3 / sizes: COLUMNS ROWS SLICES / encoding: raw / endian: "
+                "little / data file: v.raw");
+    static const char header[] = "NRRD0004\ntype: uint16\ndimension: 3\nsizes: 4 3 2\nencoding: raw\nendian: little\n"
+                                 "data file: v.raw\n";
+    write_file("v.nhdr", header, sizeof header - 1);
+    expect_run("nrrd v.nhdr", "");
+    size_t n;
+    double *read = ts_test_read_hdf5_at("out.h5", "/entry/data/data", &n);
+    cr_assert_eq(n, 24);
+    for (size_t i = 0; i < n; i++)
+        cr_assert_eq(read[i], values[i]);
+    free(read);
 }
 
 Test(cli_info, of_gzip_says_to_unpack_it)

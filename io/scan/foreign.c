@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Bytes count before names, because people rename files. A hint names a program that is known to read the format and an
+ * input that reads what it writes; FILE and NEW in it become the name of the file, and the same without its suffix.
+ */
+#include "io/scan/foreign.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/path.h"
+#include "io/file/regular_file.h"
+
+enum { LOOKED_AT = 512, NAME_BYTES = 256 };
+
+#define PYTHON_NPY(values)                                                                                             \
+    "in Python: numpy.save('NEW.npy', numpy.ascontiguousarray(" values ")), and then input: {npy: NEW.npy}"
+#define EXPORT                                                                                                         \
+    "export it as TIFF files with the program that wrote it, and read these: input: {tiff: FOLDER, pages: slices, "    \
+    "pixel_size: MM, spacing_z: MM}, or pages: views for projections"
+#define RAW                                                                                                            \
+    "write a text file NEW.nhdr beside it, with its own numbers, and read that: input: {nrrd: NEW.nhdr}. Its lines: "  \
+    "NRRD0004 / type: uint16 / dimension: 3 / sizes: COLUMNS ROWS SLICES / encoding: raw / endian: little / data "     \
+    "file: FILE"
+
+static const struct foreign {
+    const char *name, *bytes;
+    size_t n, offset;       /* 0: its bytes do not tell */
+    const char *endings[6]; /* of names that tell; all in small letters */
+    const char *hint;
+} formats[] = {
+    {"a MATLAB file",
+     "MATLAB 5.0",
+     10,
+     0,
+     {".mat"},
+     PYTHON_NPY("scipy.io.loadmat('FILE')['NAME'].transpose(2, 0, 1)") ", where NAME is the variable (rows, columns, "
+                                                                       "slices)"},
+    {"an MRC file", "MAP ", 4, 208, {".mrc", ".rec", ".ali", ".mrcs"}, PYTHON_NPY("mrcfile.read('FILE')")},
+    {"a MetaImage file",
+     "ObjectType",
+     10,
+     0,
+     {".mha", ".mhd"},
+     "in Python: SimpleITK.WriteImage(SimpleITK.ReadImage('FILE'), 'NEW.nrrd'), and then input: {nrrd: NEW.nrrd}"},
+    {"a VTK file",
+     "# vtk DataFile",
+     14,
+     0,
+     {".vtk"},
+     "in Python: SimpleITK.WriteImage(SimpleITK.ReadImage('FILE'), 'NEW.nrrd'), and then input: {nrrd: NEW.nrrd}; "
+     "where it holds structured points"},
+    {"a VTK file", "<VTKFile", 8, 0, {".vti"}, EXPORT},
+    {"a FITS file", "SIMPLE  =", 9, 0, {".fits", ".fit", ".fts"}, PYTHON_NPY("astropy.io.fits.getdata('FILE')")},
+    {"a PNG picture",
+     "\x89PNG\r\n",
+     6,
+     0,
+     {".png"},
+     "in Python: PIL.Image.open('FILE').save('NEW.tif'), and then input: {tiff: NEW.tif, pages: slices, pixel_size: "
+     "MM, "
+     "spacing_z: MM}; a folder of such files is one input"},
+    {"a JPEG picture",
+     "\xFF\xD8\xFF",
+     3,
+     0,
+     {".jpg", ".jpeg"},
+     "in Python: PIL.Image.open('FILE').convert('L').save('NEW.tif'), and then input: {tiff: NEW.tif, pages: slices, "
+     "pixel_size: MM, spacing_z: MM}; its values have lost digits"},
+    {"a CZI file", "ZISRAWFILE", 10, 0, {".czi"}, EXPORT},
+    {"an ND2 file", "\xDA\xCE\xBE\x0A", 4, 0, {".nd2"}, EXPORT},
+    {"a file of Zeiss Xradia, or another compound document",
+     "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1",
+     8,
+     0,
+     {".txrm", ".txm", ".xrm", ".txrm.zip"},
+     EXPORT},
+    {"an EDF file of the ESRF", NULL, 0, 0, {".edf"}, PYTHON_NPY("fabio.open('FILE').data")},
+    {"a DM3 or DM4 file of DigitalMicrograph", NULL, 0, 0, {".dm3", ".dm4"}, EXPORT},
+    {"a HIS file of a flat panel detector", NULL, 0, 0, {".his"}, EXPORT},
+    {"a SEQ file of a camera", NULL, 0, 0, {".seq"}, EXPORT},
+    {"an Analyze file",
+     "\x5C\x01\0\0",
+     4,
+     0,
+     {NULL},
+     "in Python: nibabel.save(nibabel.load('FILE'), 'NEW.nii'), and then input: {nifti: NEW.nii}"},
+    {"an Analyze file",
+     "\0\0\x01\x5C",
+     4,
+     0,
+     {NULL},
+     "in Python: nibabel.save(nibabel.load('FILE'), 'NEW.nii'), and then input: {nifti: NEW.nii}"},
+    {"a header of ENVI", "ENVI", 4, 0, {NULL}, "its values lie in the file beside it; for that one, " RAW},
+    {"a file of values without a header, or with one that is not known",
+     NULL,
+     0,
+     0,
+     {".raw", ".bin", ".vol", ".dat", ".img"},
+     RAW},
+};
+
+static bool ends_in_any(const char *path, const char *const endings[6])
+{
+    const size_t n = strlen(path);
+    for (int i = 0; i < 6 && endings[i]; i++) {
+        const size_t length = strlen(endings[i]);
+        if (n > length && !strcasecmp(path + n - length, endings[i]))
+            return true;
+    }
+    return false;
+}
+
+static const struct foreign *find_format(const char *path)
+{
+    char start[LOOKED_AT] = "", reason[NAME_BYTES];
+    struct stat found;
+    const int fd = stat(path, &found) == 0 && S_ISREG(found.st_mode)
+                       ? ts_regular_file_open(path, &found, reason, sizeof reason)
+                       : -1;
+    if (fd < 0)
+        return NULL;
+    const ssize_t n = pread(fd, start, sizeof start, 0);
+    close(fd);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (formats[i].bytes && n >= (ssize_t)(formats[i].offset + formats[i].n) &&
+            !memcmp(start + formats[i].offset, formats[i].bytes, formats[i].n))
+            return &formats[i];
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (ends_in_any(path, formats[i].endings))
+            return &formats[i];
+    return NULL;
+}
+
+/* Returns true where a name can be put into a hint between quotes. */
+static bool is_plain(const char *name)
+{
+    return strlen(name) < NAME_BYTES / 2 &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.+") == strlen(name);
+}
+
+/* Puts the name into the hint. */
+static void write_hint(const struct foreign *format, const char *path, char hint[FOREIGN_HINT])
+{
+    const char *name = ts_base_name(path), *suffix = strrchr(name, '.');
+    const int stem = suffix && suffix > name ? (int)(suffix - name) : (int)strlen(name);
+    size_t used = 0;
+    hint[0] = '\0';
+    if (!is_plain(name)) {
+        snprintf(hint, FOREIGN_HINT, "%s", format->hint);
+        return;
+    }
+    for (const char *at = format->hint; *at && used + NAME_BYTES < FOREIGN_HINT;) {
+        const bool file = !strncmp(at, "FILE", 4), new = !strncmp(at, "NEW", 3);
+        used += (size_t)snprintf(hint + used, FOREIGN_HINT - used, "%.*s",
+                                 file  ? (int)strlen(name)
+                                 : new ? stem
+                                       : 1,
+                                 file || new ? name : at);
+        at += file ? 4 : new ? 3 : 1;
+    }
+}
+
+const char *ts_foreign_kind(const char *path, char hint[FOREIGN_HINT])
+{
+    const struct foreign *format = find_format(path);
+    if (!format)
+        return NULL;
+    write_hint(format, path, hint);
+    return format->name;
+}
+
+enum ts_status ts_foreign_refuse(const char *path, struct ts_diag *diag)
+{
+    char hint[FOREIGN_HINT];
+    const char *kind = ts_foreign_kind(path, hint);
+    if (!kind)
+        return TS_OK;
+    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "format-foreign"}, "%s is %s, which is not read",
+                  path, kind);
+    return ts_diag_hint(diag, "%s", hint);
+}

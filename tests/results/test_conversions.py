@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `tomostage info` says of a format that it does not read is carried out: the Python of the hint, then the input.
+
+usage: test_conversions.py PROGRAM [TEST...]"""
+import importlib
+import os
+import re
+import sys
+
+import h5py
+import numpy as np
+
+from harness import Skip, run, run_tests, test
+
+VALUES = (np.arange(3 * 4 * 5).reshape(3, 4, 5) * 7).astype("<i2")
+
+
+def package(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise Skip(f"there is no Python package {name}") from error
+
+
+def carry_out(folder, name, expected):
+    said = run("info", name, cwd=folder, expect=3).stderr.replace("\n", " ")
+    hint = re.search(r"in Python: (.*?), and then (\w+) (\S+?)(?=[,; ]|$)(.*)", said)
+    assert hint, said
+    python, kind, new, rest = hint.groups()
+    modules = {word: package(word) for word in ("numpy", "scipy.io", "mrcfile", "SimpleITK", "fabio", "nibabel", "PIL.Image", "astropy.io.fits") if word in python}
+    names = {word.split(".")[0]: sys.modules[word.split(".")[0]] for word in modules}
+    here = os.getcwd()
+    try:
+        os.chdir(folder)
+        exec(python, names)  # the text is that of the program under test
+    finally:
+        os.chdir(here)
+    more = "pages=slices pixel_size=1 spacing_z=1" if kind == "tiff" else ""
+    run("run", f"{kind} {new} {more} | hdf5 out.h5", "--force", cwd=folder)
+    with h5py.File(f"{folder}/out.h5") as file:
+        found = file["entry/data/data"][:]
+    assert found.shape == expected.shape and (found == expected).all(), f"{name}: {found.shape}"
+
+
+@test
+def matlab(folder):
+    package("scipy.io").savemat(f"{folder}/a.mat", {"NAME": VALUES.transpose(1, 2, 0)})
+    carry_out(folder, "a.mat", VALUES)
+
+
+@test
+def mrc(folder):
+    with package("mrcfile").new(f"{folder}/a.mrc") as file:
+        file.set_data(VALUES)
+    carry_out(folder, "a.mrc", VALUES)
+
+
+@test
+def metaimage_and_vtk(folder):
+    sitk = package("SimpleITK")
+    for name in ("a.mha", "b.mhd", "c.vtk"):
+        sitk.WriteImage(sitk.GetImageFromArray(VALUES), f"{folder}/{name}")
+        carry_out(folder, name, VALUES)
+
+
+@test
+def edf(folder):
+    package("fabio.edfimage").EdfImage(data=VALUES[0]).write(f"{folder}/a.edf")
+    carry_out(folder, "a.edf", VALUES[:1])
+
+
+@test
+def analyze(folder):
+    nibabel = package("nibabel")
+    nibabel.save(nibabel.AnalyzeImage(VALUES.transpose(2, 1, 0), np.eye(4)), f"{folder}/a.hdr")
+    carry_out(folder, "a.hdr", VALUES[:, ::-1])  # x, y and z of Analyze are left-handed: the rows are read upwards
+
+
+@test
+def fits(folder):
+    package("astropy.io.fits").writeto(f"{folder}/a.fits", VALUES)
+    carry_out(folder, "a.fits", VALUES)
+
+
+@test
+def png(folder):
+    package("PIL.Image").fromarray(VALUES[0].astype("u2")).save(f"{folder}/a.png")
+    carry_out(folder, "a.png", VALUES[:1])
+
+
+@test
+def values_without_a_header(folder):
+    VALUES.tofile(f"{folder}/a.raw")
+    said = run("info", "a.raw", cwd=folder, expect=3).stderr
+    lines = re.search(r"Its lines: (.*)", said).group(1).strip().split(" / ")
+    text = "\n".join(lines).replace("COLUMNS ROWS SLICES", "5 4 3").replace("uint16", "int16")
+    with open(f"{folder}/a.nhdr", "w", encoding="utf-8") as file:
+        file.write(text + "\n")
+    run("run", "nrrd a.nhdr | hdf5 out.h5", "--force", cwd=folder)
+    with h5py.File(f"{folder}/out.h5") as file:
+        assert (file["entry/data/data"][:] == VALUES).all()
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests())
