@@ -12,7 +12,7 @@
 #include "io/hdf5/hdf5_error.h"
 #include "io/sandbox/sandbox.h"
 
-enum { SESSION_FILES = 8, SESSION_PATH = 4096, SESSION_REQUEST_BYTES = 64 << 10 };
+enum { SESSION_FILES = 16, SESSION_PATH = 4096, SESSION_REQUEST_BYTES = 64 << 10 };
 
 struct hdf5_child {
     char path[SESSION_PATH]; /* path of the first file, for messages */

@@ -42,10 +42,10 @@ static const char any_name[] = "/tomostage";
 static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t max)
 {
     (void)max;
-    const int *fd = H5Pget_driver_info(access);
     struct stat status;
     /* External links and virtual datasets have the library open further names: they would all be this descriptor. */
-    if (!fd || strcmp(name, any_name) != 0)
+    const int *fd = strcmp(name, any_name) == 0 ? H5Pget_driver_info(access) : NULL;
+    if (!fd)
         return NULL;
     /* The library first opens without H5F_ACC_TRUNC, to learn whether it has the file open already. The sandbox refuses
      * the call that glibc makes for fstat(). */

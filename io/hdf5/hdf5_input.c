@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A file that an external link leads to must lie, all symbolic links resolved, in the folder of the first file or below
- * it, and must have the signature of HDF5. Without that the child, should the first file have taken it over, could ask
- * for any file of the folder.
+ * A file that an external link or a virtual dataset leads to must lie, all symbolic links resolved, in the folder of
+ * the first file or below it, or in the folder that the chain allows, and must have the signature of HDF5. Without that
+ * the child, should the first file have taken it over, could ask for any file of the folder.
  */
 #include "io/hdf5/hdf5_input.h"
 
@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io/file/file_bytes.h"
 #include "io/file/regular_file.h"
 #include "io/hdf5/hdf5_driver.h"
 
@@ -31,9 +32,19 @@ enum ts_status ts_hdf5_input_refuse(const struct hdf5_input *input, const char *
 
 /* ---- files ---------------------------------------------------------------------------------------- */
 
+/* Writes the real paths of an open file and of its folder to the arena. */
+static enum ts_status take_path(const struct hdf5_input *input, const char *real, struct hdf5_input_file *file)
+{
+    const char *slash = strrchr(real, '/');
+    file->path = ts_arena_text(input->arena, real, strlen(real));
+    file->folder = ts_arena_text(input->arena, real, slash == real ? 1 : (size_t)(slash - real));
+    return file->path && file->folder ? TS_OK : ts_diag_no_memory(input->diag, 2 * strlen(real));
+}
+
 /* Takes the descriptor over and hands the file to the child; *file is its number, that of one which is open already
  * where it is the same. */
-static enum ts_status add_file_take(struct hdf5_input *input, int fd, const struct stat *found, int *file)
+static enum ts_status add_file_take(struct hdf5_input *input, int fd, const struct stat *found, const char *real,
+                                    int *file)
 {
     enum ts_status status = TS_OK;
     for (*file = 0; *file < input->n_files; ++*file)
@@ -50,8 +61,10 @@ static enum ts_status add_file_take(struct hdf5_input *input, int fd, const stru
                                           .inode = found->st_ino,
                                           .bytes = found->st_size,
                                           .root = {.kind = FINDER_GROUP, .file = *file}};
-        status = ts_hdf5_session_add(input->session, fd, &added->root.object, input->diag);
+        status = take_path(input, real, added);
     }
+    if (status == TS_OK)
+        status = ts_hdf5_session_add(input->session, fd, &added->root.object, input->diag);
     if (status == TS_OK)
         input->n_files++;
     else
@@ -59,30 +72,56 @@ static enum ts_status add_file_take(struct hdf5_input *input, int fd, const stru
     return status;
 }
 
+/* Starts the child and hands it the file, whose descriptor is taken over. */
+static enum ts_status start_take(struct hdf5_input *input, int fd, const struct stat *found, const char *real)
+{
+    int file;
+    const struct hdf5_session_options options = {.path = input->depth > 0 ? real : input->path,
+                                                 .span = input->set ? input->set->spans[0] : (struct ts_span){0},
+                                                 .owner = input->set ? input->set->owner : NULL,
+                                                 .strict = true};
+    const enum ts_status status = ts_hdf5_session_start(&options, &input->session, input->diag);
+    if (status == TS_OK)
+        return add_file_take(input, fd, found, real, &file);
+    close(fd);
+    return status;
+}
+
+/* Takes the folder that the chain allows links to lead to. */
+static enum ts_status take_allowed(struct hdf5_input *input)
+{
+    char real[PATH_MAX];
+    size_t index;
+    const struct param_set *set = input->set;
+    if (!set || !ts_param_find(set->params, set->n_params, "allow", &index))
+        return TS_OK;
+    const char *path = *(const char *const *)ts_param_field(set, index);
+    if (!path || !*path)
+        return TS_OK;
+    if (!realpath(path, real))
+        return ts_param_error(set, "allow", "input-unreadable", input->diag, "%s: %s", path, ts_errno_text(errno));
+    input->folders[1] = ts_arena_text(input->arena, real, strlen(real));
+    return input->folders[1] ? TS_OK : ts_diag_no_memory(input->diag, sizeof real);
+}
+
 enum ts_status ts_hdf5_input_open(struct hdf5_input *input)
 {
     struct stat found;
     char real[PATH_MAX], reason[PATH_MAX];
-    int file;
     const int fd = ts_regular_file_open(input->path, &found, reason, sizeof reason);
     if (fd < 0)
         return ts_hdf5_input_refuse(input, "input-unreadable", "%s", reason);
-    if (!realpath(input->path, real)) {
+    enum ts_status status = TS_OK;
+    if (!realpath(input->path, real))
+        status = ts_hdf5_input_refuse(input, "input-unreadable", "cannot be read: %s", strerror(errno));
+    if (status == TS_OK)
+        status = take_allowed(input);
+    if (status != TS_OK) {
         close(fd);
-        return ts_hdf5_input_refuse(input, "input-unreadable", "cannot be read: %s", strerror(errno));
+        return status;
     }
-    char *slash = strrchr(real, '/');
-    input->folder = ts_arena_text(input->arena, real, slash == real ? 1 : (size_t)(slash - real));
-    const struct hdf5_session_options options = {.path = input->path,
-                                                 .span = input->set ? input->set->spans[0] : (struct ts_span){0},
-                                                 .owner = input->set ? input->set->owner : NULL,
-                                                 .strict = true};
-    enum ts_status status = input->folder ? TS_OK : ts_diag_no_memory(input->diag, sizeof real);
-    if (status == TS_OK)
-        status = ts_hdf5_session_start(&options, &input->session, input->diag);
-    if (status == TS_OK)
-        return add_file_take(input, fd, &found, &file);
-    close(fd);
+    status = start_take(input, fd, &found, real);
+    input->folders[0] = input->files[0].folder;
     return status;
 }
 
@@ -90,6 +129,8 @@ void ts_hdf5_input_found(struct hdf5_input *input)
 {
     ts_hdf5_session_end(input->session);
     input->session = NULL;
+    for (int i = 0; i < input->n_sources; i++)
+        ts_hdf5_input_found(input->sources[i]);
 }
 
 void ts_hdf5_input_close(struct hdf5_input *input)
@@ -97,7 +138,9 @@ void ts_hdf5_input_close(struct hdf5_input *input)
     ts_hdf5_input_found(input);
     for (int i = 0; i < input->n_files; i++)
         close(input->files[i].fd);
-    input->n_files = 0;
+    for (int i = 0; i < input->n_sources; i++)
+        ts_hdf5_input_close(input->sources[i]);
+    input->n_files = input->n_sources = 0;
 }
 
 bool ts_hdf5_input_holds(const struct hdf5_input *input, const struct file_set *files)
@@ -105,40 +148,145 @@ bool ts_hdf5_input_holds(const struct hdf5_input *input, const struct file_set *
     for (int i = 0; i < input->n_files; i++)
         if (ts_file_set_has(files, input->files[i].device, input->files[i].inode))
             return true;
+    for (int i = 0; i < input->n_sources; i++)
+        if (ts_hdf5_input_holds(input->sources[i], files))
+            return true;
     return false;
+}
+
+int64_t ts_hdf5_input_count(const struct hdf5_input *input)
+{
+    int64_t n = input->n_files;
+    for (int i = 0; i < input->n_sources; i++)
+        n += ts_hdf5_input_count(input->sources[i]);
+    return n;
 }
 
 /* ---- links ---------------------------------------------------------------------------------------- */
 
-static enum ts_status refuse_outside(const struct hdf5_input *input, const char *shown)
+static bool is_below(const char *folder, const char *real)
 {
-    return ts_hdf5_input_refuse(input, "hdf5-link-outside", "an external link leads to %s, out of the file's folder",
-                                shown);
+    const size_t prefix = folder ? strlen(folder) : 0;
+    return prefix > 0 && strncmp(real, folder, prefix) == 0 && (prefix == 1 || real[prefix] == '/');
 }
 
-/* Opens the file that an external link names. */
+/* Finds the real path of the file that a link in `folder` names. As libhdf5 does, a name is relative to the folder of
+ * the file that holds the link, and the file of an absolute name that is not there is looked for in that folder.
+ * Returns false with errno where there is no such file. */
+static bool find_linked(const char *folder, const char *name, char real[PATH_MAX])
+{
+    char joined[PATH_MAX];
+    const char *slash = strrchr(name, '/');
+    if (*name == '/' && realpath(name, real))
+        return true;
+    const char *relative = *name == '/' ? slash + 1 : name;
+    if (snprintf(joined, sizeof joined, "%s/%s", folder, relative) < (int)sizeof joined)
+        return realpath(joined, real);
+    errno = ENAMETOOLONG;
+    return false;
+}
+
+/* Opens the file at a real path; *fd is -1 with the reason where it cannot be read. `what` leads there. */
+static enum ts_status open_linked(const struct hdf5_input *input, const char *what, const char *name, const char *real,
+                                  int *fd, struct stat *found, char *reason, size_t size)
+{
+    char shown[HDF5_INPUT_PATH];
+    *fd = -1;
+    if (!is_below(input->folders[0], real) && !is_below(input->folders[1], real)) {
+        ts_text_escape(shown, sizeof shown, name);
+        ts_hdf5_input_refuse(input, "hdf5-link-outside", "%s leads to %s, out of the file's folder", what, shown);
+        ts_text_escape(shown, sizeof shown, real);
+        *strrchr(shown, '/') = '\0';
+        return ts_diag_hint(input->diag, "`allow: %s` lets it lead to files in that folder and below",
+                            *shown ? shown : "/");
+    }
+    *fd = ts_regular_file_open(real, found, reason, size);
+    if (*fd >= 0 && !ts_hdf5_has_signature(*fd)) {
+        snprintf(reason, size, "%s%s", errno ? "cannot be read: " : "is not an HDF5 file",
+                 errno ? strerror(errno) : "");
+        close(*fd);
+        *fd = -1;
+    }
+    return TS_OK;
+}
+
+/* Opens the file that an external link in file *file names; *file becomes its number. */
 static enum ts_status follow_external(struct hdf5_input *input, const char *name, int *file)
 {
-    char shown[HDF5_INPUT_PATH], joined[PATH_MAX], real[PATH_MAX], reason[PATH_MAX];
-    const size_t prefix = strlen(input->folder);
+    char shown[HDF5_INPUT_PATH], real[PATH_MAX], reason[PATH_MAX];
     struct stat found;
     int fd = -1;
-    ts_text_escape(shown, sizeof shown, name);
-    if (snprintf(joined, sizeof joined, "%s/%s", input->folder, name) >= (int)sizeof joined || *name == '/')
-        return refuse_outside(input, shown);
-    if (!realpath(joined, real))
-        (void)ts_regular_file_fail(joined, errno, reason, sizeof reason);
-    else if (strncmp(real, input->folder, prefix) != 0 || (prefix > 1 && real[prefix] != '/'))
-        return refuse_outside(input, shown);
-    else if ((fd = ts_regular_file_open(real, &found, reason, sizeof reason)) >= 0 && !ts_hdf5_has_signature(fd)) {
-        snprintf(reason, sizeof reason, "%s%s", errno ? "cannot be read: " : "is not an HDF5 file",
-                 errno ? strerror(errno) : "");
-        close(fd);
-        fd = -1;
+    if (!find_linked(input->files[*file].folder, name, real)) {
+        (void)ts_regular_file_fail(name, errno, reason, sizeof reason);
+    } else {
+        const enum ts_status status =
+            open_linked(input, "an external link", name, real, &fd, &found, reason, sizeof reason);
+        if (status != TS_OK)
+            return status;
     }
-    return fd >= 0 ? add_file_take(input, fd, &found, file)
+    ts_text_escape(shown, sizeof shown, name);
+    return fd >= 0 ? add_file_take(input, fd, &found, real, file)
                    : ts_hdf5_input_refuse(input, "hdf5-link-broken", "an external link leads to %s, which %s", shown,
                                           reason);
+}
+
+/* Makes an input of an open file. */
+static enum ts_status add_source(struct hdf5_input *input, int fd, const struct stat *found, const char *real,
+                                 struct hdf5_input **source)
+{
+    if (!input->sources)
+        input->sources = ts_arena_alloc(input->arena, HDF5_INPUT_SOURCES * sizeof *input->sources);
+    *source = ts_arena_alloc(input->arena, sizeof **source);
+    if (!input->sources || !*source) {
+        close(fd);
+        return ts_diag_no_memory(input->diag, HDF5_INPUT_SOURCES * sizeof *input->sources + sizeof **source);
+    }
+    **source = (struct hdf5_input){.path = input->path,
+                                   .set = input->set,
+                                   .diag = input->diag,
+                                   .arena = input->arena,
+                                   .folders = {input->folders[0], input->folders[1]},
+                                   .depth = input->depth + 1};
+    input->sources[input->n_sources++] = *source;
+    return start_take(*source, fd, found, real);
+}
+
+enum ts_status ts_hdf5_input_source(struct hdf5_input *input, int file, const char *name, struct hdf5_input **source)
+{
+    char real[PATH_MAX], reason[PATH_MAX], shown[HDF5_INPUT_PATH];
+    struct stat found;
+    int fd;
+    *source = NULL;
+    if (!strcmp(name, "."))
+        snprintf(real, sizeof real, "%s", input->files[file].path);
+    else if (!find_linked(input->files[file].folder, name, real))
+        return errno == ENOENT || errno == ENOTDIR
+                   ? TS_OK
+                   : ts_hdf5_input_refuse(input, "hdf5-source-missing", "a virtual dataset takes values from %s: %s",
+                                          name, strerror(errno));
+    enum ts_status status = open_linked(input, "a virtual dataset", name, real, &fd, &found, reason, sizeof reason);
+    if (status != TS_OK)
+        return status;
+    ts_text_escape(shown, sizeof shown, name);
+    if (fd < 0)
+        return ts_hdf5_input_refuse(input, "hdf5-source-missing", "a virtual dataset takes values from %s, which %s",
+                                    shown, reason);
+    for (int i = 0; i < input->n_sources; i++) {
+        struct hdf5_input *known = input->sources[i];
+        if (known->session && known->files[0].device == found.st_dev && known->files[0].inode == found.st_ino) {
+            *source = known;
+            close(fd);
+            return TS_OK;
+        }
+    }
+    if (input->depth < HDF5_INPUT_DEPTH && input->n_sources < HDF5_INPUT_SOURCES)
+        return add_source(input, fd, &found, real, source);
+    close(fd);
+    return input->depth < HDF5_INPUT_DEPTH
+               ? ts_hdf5_input_refuse(input, "hdf5-links", "its virtual datasets take values from more than %d files",
+                                      HDF5_INPUT_SOURCES)
+               : ts_hdf5_input_refuse(input, "hdf5-links", "virtual datasets that are more than %d deep",
+                                      HDF5_INPUT_DEPTH);
 }
 
 static enum ts_status take_found(struct hdf5_input *input, struct find_answer *answer, int file, struct hdf5_ref *found)

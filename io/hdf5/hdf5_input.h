@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This opens an HDF5 file that another program wrote as an input. A sandboxed child (io/hdf5/hdf5_session.h) finds
- * objects in it with libhdf5; this process opens the files, of which those that external links lead to must lie in the
- * folder of the first, and reads the values. Once everything has been described the child ends and the open files stay.
+ * objects in it with libhdf5; this process opens the files, of which those that external links and virtual datasets
+ * lead to must lie in the folder of the first or one that the chain allows, and reads the values. Once everything has
+ * been described the child ends and the open files stay. A file that a virtual dataset takes values from is an input of
+ * its own, with a child of its own.
  */
 #ifndef IO_HDF5_HDF5_INPUT_H
 #define IO_HDF5_HDF5_INPUT_H
@@ -16,6 +18,8 @@
 #include "io/hdf5/hdf5_session.h"
 
 enum { HDF5_INPUT_FILES = SESSION_FILES, HDF5_INPUT_LINKS = FINDER_LINKS, HDF5_INPUT_PATH = FINDER_NAME };
+/* Files that virtual datasets take values from, and virtual datasets that take values from one another. */
+enum { HDF5_INPUT_SOURCES = 512, HDF5_INPUT_DEPTH = 8 };
 
 /* This is an object of the file, as the child knows it. */
 struct hdf5_ref {
@@ -32,6 +36,8 @@ struct hdf5_input_file {
     ino_t inode;
     int64_t bytes;
     struct hdf5_ref root;
+    const char *folder; /* real path of the folder that holds it: what its links are relative to */
+    const char *path;   /* real path */
 };
 
 /* A link of a group is 'h' hard, 's' soft, 'e' external, or 'o' of another kind. */
@@ -45,15 +51,24 @@ struct hdf5_input {
     const struct param_set *set; /* parameters of the source, the path first; used only while opening */
     struct ts_diag *diag;        /* likewise */
     struct arena *arena;
-    char *folder;                 /* real path of the folder that holds the file; external links stay in it */
+    const char *folders[2]; /* real paths: links stay in the folder of the file, or in that of `allow` (or NULL) */
     struct hdf5_session *session; /* NULL: ended */
     int n_files;
     struct hdf5_input_file files[HDF5_INPUT_FILES]; /* the file itself, then those that links lead to */
+    int depth;                                      /* of an input that a virtual dataset opened: 1 and more */
+    int n_sources;
+    struct hdf5_input **sources; /* those of virtual datasets, HDF5_INPUT_SOURCES at most; NULL: none */
 };
 
 /* Opens the file; the caller has set input->path, set, diag and arena. Returns TS_BAD_INPUT where it is no HDF5 file,
  * truncated or not readable. */
 enum ts_status ts_hdf5_input_open(struct hdf5_input *input);
+/* Opens the file that a virtual dataset in file `file` names, or finds it among the input's sources. Its child runs
+ * until ts_hdf5_input_found(*source). Returns TS_OK and NULL where there is no such file; TS_BAD_INPUT where it may not
+ * be opened or cannot be read. */
+enum ts_status ts_hdf5_input_source(struct hdf5_input *input, int file, const char *name, struct hdf5_input **source);
+/* Returns how many files the input has opened. */
+int64_t ts_hdf5_input_count(const struct hdf5_input *input);
 /* Ends the child: nothing more is found from now on. */
 void ts_hdf5_input_found(struct hdf5_input *input);
 /* Ends the child and closes the files, those that links led to as well. */

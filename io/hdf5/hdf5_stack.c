@@ -4,7 +4,7 @@
  * compact or chunked inside the file, with filters that io/hdf5/hdf5_filters.h knows. All sizes are checked before
  * anything is allocated.
  */
-#include "io/hdf5/hdf5_stack.h"
+#include "io/hdf5/hdf5_virtual.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -62,14 +62,36 @@ static void fold(struct hdf5_stack *stack)
     storage->rank = 3;
 }
 
+/* Puts axes of length 1 before those that there are, so that there are three. */
+static void pad(struct hdf5_stack *stack)
+{
+    struct hdf5_storage *storage = &stack->storage;
+    const int more = 3 - storage->rank;
+    if (storage->rank < 0 || more <= 0)
+        return;
+    for (int d = 2; d >= 0; d--) {
+        storage->n[d] = d < more ? 1 : storage->n[d - more];
+        storage->chunk[d] = d < more ? 1 : storage->chunk[d - more];
+    }
+    for (int64_t i = 0; i < stack->n_parts; i++)
+        for (int d = 2; d >= 0; d--) {
+            struct hdf5_part *part = &stack->parts[i];
+            part->on[d] = d < more ? (struct hdf5_indices){1, 0, 1, 1} : part->on[d - more];
+            part->axis[d] = d < more ? -1 : part->axis[d - more];
+        }
+    storage->rank = 3;
+}
+
 static enum ts_status check_sizes(const struct hdf5_input *input, struct hdf5_stack *stack, int rank)
 {
     const int64_t *n = stack->storage.n;
     if (rank == TS_MAX_RANK)
         fold(stack);
+    if (rank == STACK_ANY_RANK)
+        pad(stack);
     const int n_axes = stack->storage.rank;
     size_t bytes = ts_dtype_bytes(stack->stored);
-    rank = rank == TS_MAX_RANK ? 3 : rank;
+    rank = rank == TS_MAX_RANK || rank == STACK_ANY_RANK ? 3 : rank;
     if (rank > 1 ? n_axes != rank : n_axes > rank)
         return ts_hdf5_input_refuse(input, "hdf5-rank", "%s has %d axes, expected %d", stack->name, n_axes, rank);
     for (int d = 0; d < 3; d++) {
@@ -145,9 +167,9 @@ static enum ts_status check_storage(const struct hdf5_input *input, struct hdf5_
 {
     switch ((enum storage_layout)stack->storage.layout) {
     case STORAGE_VIRTUAL:
-        return ts_hdf5_input_refuse(input, "hdf5-virtual",
-                                    "%s is virtual: its values lie in other datasets, and a missing one reads as zeros",
-                                    stack->name);
+        return stack->n_parts > 0
+                   ? TS_OK
+                   : ts_hdf5_input_refuse(input, "hdf5-virtual", "%s is virtual and has no part", stack->name);
     case STORAGE_EXTERNAL:
         ts_hdf5_input_refuse(input, "hdf5-external", "%s has its values in other files (external storage)",
                              stack->name);
@@ -196,11 +218,13 @@ enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_re
         status = ts_hdf5_input_refuse(input, "hdf5-no-dataset", "%s is a group, not a dataset", stack->name);
     if (status == TS_OK)
         status = take_storage(input, stack);
-    const bool doubles = rank == 1 || (input->set && input->set->doubles);
+    const bool doubles = rank == 1 || rank == STACK_ANY_RANK || (input->set && input->set->doubles);
     if (status == TS_OK && !find_type(stack, doubles))
         status = ts_hdf5_input_refuse(
             input, "hdf5-type", "the elements of %s are neither integers of 8 to %d bits nor floats of 16, 32 or 64",
             stack->name, doubles ? 64 : 32);
+    if (status == TS_OK && stack->storage.layout == STORAGE_VIRTUAL && stack->storage.rank <= 3)
+        status = ts_hdf5_virtual_open(input, stack);
     if (status == TS_OK)
         status = check_sizes(input, stack, rank);
     return status == TS_OK ? check_storage(input, stack) : status;
@@ -210,8 +234,13 @@ void ts_hdf5_stack_close(struct hdf5_stack *stack)
 {
     free(stack->compact);
     free(stack->table);
+    free(stack->parts);
+    for (int64_t i = 0; i < stack->n_sources; i++)
+        ts_hdf5_stack_close(stack->sources[i]);
     stack->compact = NULL;
     stack->table = NULL;
+    stack->parts = NULL;
+    stack->n_parts = stack->n_sources = 0;
 }
 
 enum ts_status ts_hdf5_stack_locate(const struct hdf5_input *input, struct hdf5_stack *stack)

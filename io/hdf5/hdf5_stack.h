@@ -14,7 +14,20 @@
 #include "io/hdf5/hdf5_storage.h"
 #include "io/source/readers.h"
 
-enum { STACK_CHUNK_BYTES = 256 << 20, STACK_LIST_CHUNK_BYTES = 16 << 20 };
+/* STACK_ANY_RANK: up to three axes, those that lack coming first with length 1. */
+enum { STACK_ANY_RANK = -1, STACK_CHUNK_BYTES = 256 << 20, STACK_LIST_CHUNK_BYTES = 16 << 20 };
+
+/* Indices along an axis: the k-th of n is start + k / block * stride + k % block. */
+struct hdf5_indices {
+    int64_t n, start, stride, block;
+};
+
+/* A part of a virtual dataset, whose values are those of a part of another one. */
+struct hdf5_part {
+    const struct hdf5_stack *source;
+    int axis[3];                        /* axis of the source, for each of the virtual dataset; -1: one index */
+    struct hdf5_indices on[3], from[3]; /* along the axes of the virtual dataset, and of the source */
+};
 
 struct hdf5_stack {
     const char *name;        /* path in the file, for messages */
@@ -31,16 +44,21 @@ struct hdf5_stack {
     int64_t chunk[3];            /* shape of a chunk, and its bytes; 0: not chunked */
     size_t chunk_bytes;
     struct hdf5_pipeline pipeline; /* of the chunks */
+    int64_t n_parts, n_sources;    /* of a virtual dataset; its parts do not overlap */
+    struct hdf5_part *parts;
+    struct hdf5_stack **sources;
+    bool has_gaps; /* that no part fills */
+    unsigned char fill[8];
 };
 
 /* A box is elements [first, end) of each axis. Element (i0, i1, i2) goes to `out` at the sum of stride[d] * (i[d] -
- * first[d]), in elements. Along `map_axis`, where map is given, map[i[d]] stands for the difference, and -1 leaves the
- * index out. */
+ * first[d]), in elements. Along an axis that has a map, map[d][i[d] + shift[d]] is used for the difference, and -1
+ * leaves the index out. */
 struct hdf5_box {
     int64_t first[3], end[3];
     ptrdiff_t stride[3];
-    int map_axis;
-    const int64_t *map;
+    const int64_t *map[3]; /* NULL: none */
+    int64_t shift[3];
     void *out; /* values of stack->dtype, or doubles */
     bool doubles;
     struct ts_rounding *rounding; /* is set to what 64-bit floats lost that became 32-bit ones; NULL: nobody asks */

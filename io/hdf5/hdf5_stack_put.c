@@ -99,14 +99,13 @@ static bool loses_bits(const struct hdf5_stack *stack, const unsigned char *in, 
 
 int64_t ts_hdf5_box_place(const struct hdf5_box *box, int d, int64_t i)
 {
-    const int64_t from_first = i - box->first[d];
-    return box->map && d == box->map_axis ? box->map[i] : from_first;
+    return box->map[d] ? box->map[d][i + box->shift[d]] : i - box->first[d];
 }
 
 static bool is_copied(const struct hdf5_stack *stack, const struct hdf5_box *box)
 {
     return stack->stored == stack->dtype && !box->doubles && (!stack->swapped || ts_dtype_bytes(stack->stored) == 1) &&
-           box->stride[2] == 1 && !(box->map && box->map_axis == 2);
+           box->stride[2] == 1 && !box->map[2];
 }
 
 bool ts_hdf5_box_takes_rows(const struct hdf5_stack *stack, const struct hdf5_box *box)
@@ -130,15 +129,16 @@ static void put_last(const struct hdf5_stack *stack, const struct hdf5_box *box,
         faults->inexact |= loses_bits(stack, in, end - first);
     if (stack->stored == TS_F64 && !box->doubles)
         check_narrow(in, end - first, stack->swapped, faults);
-    if (!box->map || box->map_axis != 2) {
+    if (!box->map[2]) {
         at += (first - box->first[2]) * box->stride[2];
         put((unsigned char *)box->out + at * (ptrdiff_t)size, box->stride[2], in, end - first, stack->swapped);
         return;
     }
-    for (int64_t i = first; i < end; i++, in += stored)
-        if (box->map[i] >= 0)
-            put((unsigned char *)box->out + (at + box->map[i] * box->stride[2]) * (ptrdiff_t)size, 1, in, 1,
-                stack->swapped);
+    for (int64_t i = first; i < end; i++, in += stored) {
+        const int64_t place = ts_hdf5_box_place(box, 2, i);
+        if (place >= 0)
+            put((unsigned char *)box->out + (at + place * box->stride[2]) * (ptrdiff_t)size, 1, in, 1, stack->swapped);
+    }
 }
 
 void ts_hdf5_box_put(const struct hdf5_stack *stack, const struct hdf5_box *box, const void *block,

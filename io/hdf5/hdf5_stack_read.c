@@ -13,6 +13,7 @@
 #include "io/file/file_bytes.h"
 #include "io/hdf5/hdf5_decoder.h"
 #include "io/hdf5/hdf5_stack_put.h"
+#include "io/hdf5/hdf5_virtual.h"
 
 /* PIECE_BYTES: of rows that a thread reads at once. SCRATCH_BYTES: of the buffers of all threads, unless one thread
  * needs more. */
@@ -21,6 +22,7 @@ enum { PIECE_BYTES = 1 << 20, SCRATCH_BYTES = 256 << 20 };
 /* A thread has these buffers, which are allocated when it first needs them. Those of chunks that a decoder undoes are
  * the decoder's. */
 struct buffers {
+    const struct hdf5_stack *stack; /* that they were allocated for */
     struct hdf5_undoer *undoer;
     struct hdf5_decoder *decoder;
     unsigned char *encoded, *block, *other;
@@ -35,14 +37,24 @@ struct hdf5_stack_reader {
     struct buffers *threads;
 };
 
-/* This describes one box while it is read. */
+/* This describes one box of a stored dataset while it is read. */
 struct reading {
-    const struct hdf5_stack_reader *reader;
     const struct hdf5_stack *stack;
-    struct hdf5_input input; /* for messages; each thread has a diag of its own */
-    const struct hdf5_box *box;
+    const struct hdf5_input *input; /* for messages; each thread has a diag of its own */
+    struct hdf5_box box;
     bool takes_rows;
     int64_t n_parts[3]; /* chunks or pieces along each axis */
+    int64_t end;        /* past the number of the last one among those of all boxes */
+};
+
+/* The boxes of stored datasets that make up one box. */
+struct readings {
+    struct hdf5_stack_reader *reader;
+    struct reading *list;
+    int64_t n, room;
+    int64_t **maps; /* that were made for the boxes */
+    int64_t n_maps;
+    struct put_faults faults; /* of values that no part gives */
 };
 
 /* A thread reads one part with these. */
@@ -60,11 +72,24 @@ static bool has_plain_rows(const struct hdf5_stack *stack)
     return stack->chunk_bytes == 0 || (stack->storage.n_filters == 0 && stack->chunk[2] == stack->n[2]);
 }
 
-int64_t ts_hdf5_stack_together(const struct hdf5_stack *stack, int axis)
+static int64_t together(const struct hdf5_stack *stack, int axis)
 {
     if (has_plain_rows(stack))
         return axis == 2 ? stack->n[2] : 1;
     return stack->chunk[axis] < stack->n[axis] ? stack->chunk[axis] : stack->n[axis];
+}
+
+int64_t ts_hdf5_stack_together(const struct hdf5_stack *stack, int axis)
+{
+    int64_t most = 1;
+    if (stack->n_parts == 0)
+        return together(stack, axis);
+    for (int64_t i = 0; i < stack->n_parts; i++) {
+        const struct hdf5_part *part = &stack->parts[i];
+        const int64_t n = part->axis[axis] < 0 ? 1 : ts_hdf5_stack_together(part->source, part->axis[axis]);
+        most = n > most ? n : most;
+    }
+    return most < stack->n[axis] ? most : stack->n[axis];
 }
 
 static size_t row_bytes(const struct hdf5_stack *stack)
@@ -96,24 +121,42 @@ static size_t thread_bytes(const struct hdf5_stack *stack)
                : ts_hdf5_decoder_bytes(&stack->pipeline);
 }
 
+/* Returns the most that a thread needs for one of the datasets that hold the values. */
+static size_t most_thread_bytes(const struct hdf5_stack *stack)
+{
+    size_t most = stack->n_parts > 0 ? 1 : thread_bytes(stack);
+    for (int64_t i = 0; i < stack->n_sources; i++) {
+        const size_t bytes = most_thread_bytes(stack->sources[i]);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
 /* Returns how many of the threads can read at once, so that their buffers stay small. */
 static int useful_threads(const struct hdf5_stack *stack, int threads)
 {
-    const size_t most = SCRATCH_BYTES / thread_bytes(stack);
+    const size_t most = SCRATCH_BYTES / most_thread_bytes(stack);
     return most < 1 ? 1 : (size_t)threads < most ? threads : (int)most;
+}
+
+static size_t table_bytes(const struct hdf5_stack *stack)
+{
+    size_t bytes = stack->chunk_bytes > 0 ? (size_t)stack->storage.n_chunks * sizeof *stack->table : 0;
+    for (int64_t i = 0; i < stack->n_sources; i++)
+        bytes += table_bytes(stack->sources[i]);
+    return bytes + (size_t)stack->n_parts * (sizeof *stack->parts + sizeof(struct reading));
 }
 
 size_t ts_hdf5_stack_scratch(const struct hdf5_stack *stack, int threads)
 {
-    const size_t table = stack->chunk_bytes > 0 ? (size_t)stack->storage.n_chunks * sizeof *stack->table : 0;
-    return (size_t)useful_threads(stack, threads) * thread_bytes(stack) + table;
+    return (size_t)useful_threads(stack, threads) * most_thread_bytes(stack) + table_bytes(stack);
 }
 
 /* ---- failures ---------------------------------------------------------------------------------- */
 
 static struct hdf5_input input_of(const struct part *part)
 {
-    struct hdf5_input input = part->reading->input;
+    struct hdf5_input input = *part->reading->input;
     input.diag = part->diag;
     return input;
 }
@@ -139,7 +182,7 @@ static enum ts_status unreadable(const struct part *part)
 /* Reads rows [j, end) of index i of the first axis, all wanted, straight to their places. */
 static bool read_to_places(const struct part *part, int64_t i, int64_t j, int64_t end, uint64_t offset)
 {
-    const struct hdf5_box *box = part->reading->box;
+    const struct hdf5_box *box = &part->reading->box;
     const size_t size = ts_dtype_bytes(part->reading->stack->stored), bytes = row_bytes(part->reading->stack);
     const ptrdiff_t at_i = ts_hdf5_box_place(box, 0, i) * box->stride[0];
     struct iovec *places = part->buffers->places;
@@ -160,7 +203,7 @@ static enum ts_status read_rows(const struct part *part, int64_t i, int64_t firs
 {
     const struct reading *reading = part->reading;
     const struct hdf5_stack *stack = reading->stack;
-    const struct hdf5_box *box = reading->box;
+    const struct hdf5_box *box = &reading->box;
     const int64_t most = rows_at_once(stack);
     for (int64_t j = first, past; j < end; j = past) {
         past = j + 1;
@@ -186,7 +229,7 @@ static enum ts_status read_piece(const struct part *part, int64_t number)
 {
     const struct reading *reading = part->reading;
     const struct hdf5_stack *stack = reading->stack;
-    const struct hdf5_box *box = reading->box;
+    const struct hdf5_box *box = &reading->box;
     const int64_t i = box->first[0] + number / reading->n_parts[1], most = rows_at_once(stack),
                   first = box->first[1] + number % reading->n_parts[1] * most,
                   end = first + most < box->end[1] ? first + most : box->end[1];
@@ -205,7 +248,7 @@ static enum ts_status read_small(const struct part *part)
     if (!stack->compact && !ts_file_read_at(stack->fd, part->buffers->block, (size_t)stack->n[0] * row_bytes(stack),
                                             (uint64_t)stack->storage.offset))
         return unreadable(part);
-    ts_hdf5_box_put(stack, part->reading->box, values, start, stack->n, &part->buffers->faults);
+    ts_hdf5_box_put(stack, &part->reading->box, values, start, stack->n, &part->buffers->faults);
     return TS_OK;
 }
 
@@ -247,7 +290,7 @@ static enum ts_status read_encoded(const struct part *part, const struct storage
         return unreadable(part);
     const enum ts_status status = decode(part, chunk, start);
     if (status == TS_OK)
-        ts_hdf5_box_put(stack, part->reading->box, buffers->block, start, stack->chunk, &buffers->faults);
+        ts_hdf5_box_put(stack, &part->reading->box, buffers->block, start, stack->chunk, &buffers->faults);
     return status;
 }
 
@@ -255,7 +298,7 @@ static enum ts_status read_encoded(const struct part *part, const struct storage
 static enum ts_status read_plain(const struct part *part, const struct storage_chunk *chunk, const int64_t start[3])
 {
     const struct hdf5_stack *stack = part->reading->stack;
-    const struct hdf5_box *box = part->reading->box;
+    const struct hdf5_box *box = &part->reading->box;
     int64_t first[2], end[2];
     enum ts_status status = TS_OK;
     if (chunk->bytes != stack->chunk_bytes)
@@ -272,17 +315,19 @@ static enum ts_status read_plain(const struct part *part, const struct storage_c
     return status;
 }
 
-/* Returns true where the map keeps any index of the chunk. */
+/* Returns true where the maps keep any index of the chunk. */
 static bool is_wanted(const struct reading *reading, const int64_t start[3])
 {
-    const struct hdf5_box *box = reading->box;
-    const int d = box->map_axis;
-    if (!box->map)
-        return true;
-    for (int64_t i = start[d]; i < start[d] + reading->stack->chunk[d] && i < reading->stack->n[d]; i++)
-        if (box->map[i] >= 0)
-            return true;
-    return false;
+    const struct hdf5_box *box = &reading->box;
+    for (int d = 0; d < 3; d++) {
+        int64_t i = start[d] > box->first[d] ? start[d] : box->first[d];
+        const int64_t past = start[d] + reading->stack->chunk[d], end = past < box->end[d] ? past : box->end[d];
+        while (i < end && ts_hdf5_box_place(box, d, i) < 0)
+            i++;
+        if (i >= end)
+            return false;
+    }
+    return true;
 }
 
 static enum ts_status read_chunk(const struct part *part, int64_t number)
@@ -291,7 +336,7 @@ static enum ts_status read_chunk(const struct part *part, int64_t number)
     const struct hdf5_stack *stack = reading->stack;
     int64_t start[3];
     for (int d = 2; d >= 0; d--) {
-        start[d] = (reading->box->first[d] / stack->chunk[d] + number % reading->n_parts[d]) * stack->chunk[d];
+        start[d] = (reading->box.first[d] / stack->chunk[d] + number % reading->n_parts[d]) * stack->chunk[d];
         number /= reading->n_parts[d];
     }
     if (!is_wanted(reading, start))
@@ -302,7 +347,7 @@ static enum ts_status read_chunk(const struct part *part, int64_t number)
     return has_plain_rows(stack) ? read_plain(part, chunk, start) : read_encoded(part, chunk, start);
 }
 
-/* ---- the whole --------------------------------------------------------------------------------- */
+/* ---- buffers ----------------------------------------------------------------------------------- */
 
 static enum ts_status allocate_rows(const struct hdf5_stack *stack, struct buffers *buffers, struct ts_diag *diag)
 {
@@ -354,16 +399,47 @@ static bool is_small(const struct hdf5_stack *stack)
     return stack->chunk_bytes == 0 && (stack->compact || stack->storage.rank < 2);
 }
 
+/* Returns true where buffers of the one stack serve the other. */
+static bool are_alike(const struct hdf5_stack *a, const struct hdf5_stack *b)
+{
+    return a == b || (!is_small(a) && !is_small(b) && has_plain_rows(a) == has_plain_rows(b) &&
+                      block_bytes(a) == block_bytes(b) && rows_at_once(a) == rows_at_once(b) &&
+                      memcmp(&a->pipeline, &b->pipeline, sizeof a->pipeline) == 0);
+}
+
+/* Makes the thread's buffers those of the stack. */
+static enum ts_status fit_buffers(const struct hdf5_stack *stack, struct buffers *buffers, struct ts_diag *diag)
+{
+    const struct put_faults faults = buffers->faults;
+    if (buffers->block && are_alike(buffers->stack, stack))
+        return TS_OK;
+    release(buffers);
+    const enum ts_status status = allocate(stack, buffers, diag);
+    if (status != TS_OK)
+        release(buffers);
+    buffers->stack = stack;
+    buffers->faults = faults;
+    return status;
+}
+
 static enum ts_status read_part(void *user, int thread, int64_t i, struct ts_diag *diag)
 {
-    const struct reading *reading = user;
-    const struct hdf5_stack *stack = reading->stack;
-    const struct part part = {reading, &reading->reader->threads[thread], diag};
-    const enum ts_status status = part.buffers->block ? TS_OK : allocate(stack, part.buffers, diag);
-    if (status != TS_OK) {
-        release(part.buffers);
-        return status;
+    const struct readings *readings = user;
+    int64_t low = 0, high = readings->n - 1;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (i < readings->list[middle].end)
+            high = middle;
+        else
+            low = middle + 1;
     }
+    const struct reading *reading = &readings->list[low];
+    const struct hdf5_stack *stack = reading->stack;
+    const struct part part = {reading, &readings->reader->threads[thread], diag};
+    const enum ts_status status = fit_buffers(stack, part.buffers, diag);
+    if (status != TS_OK)
+        return status;
+    i -= low > 0 ? readings->list[low - 1].end : 0;
     if (is_small(stack))
         return read_small(&part);
     return stack->chunk_bytes > 0 ? read_chunk(&part, i) : read_piece(&part, i);
@@ -373,7 +449,7 @@ static enum ts_status read_part(void *user, int thread, int64_t i, struct ts_dia
 static void count_parts(struct reading *reading)
 {
     const struct hdf5_stack *stack = reading->stack;
-    const struct hdf5_box *box = reading->box;
+    const struct hdf5_box *box = &reading->box;
     for (int d = 0; d < 3; d++) {
         const int64_t step = d == 1 ? rows_at_once(stack) : 1, chunk = stack->chunk[d];
         reading->n_parts[d] = is_small(stack) || (stack->chunk_bytes == 0 && d == 2) ? 1
@@ -382,24 +458,160 @@ static void count_parts(struct reading *reading)
     }
 }
 
+/* ---- virtual datasets ---------------------------------------------------------------------------- */
+
+/* Adds the box of a stored dataset. */
+static enum ts_status add_reading(struct readings *readings, const struct hdf5_stack *stack,
+                                  const struct hdf5_input *input, const struct hdf5_box *box)
+{
+    if (readings->n == readings->room) {
+        const int64_t room = 2 * readings->room + 1;
+        struct reading *grown = realloc(readings->list, (size_t)room * sizeof *grown);
+        if (!grown)
+            return ts_diag_no_memory(input->diag, (size_t)room * sizeof *grown);
+        readings->list = grown;
+        readings->room = room;
+    }
+    struct reading *added = &readings->list[readings->n];
+    *added =
+        (struct reading){.stack = stack, .input = input, .box = *box, .takes_rows = ts_hdf5_box_takes_rows(stack, box)};
+    count_parts(added);
+    added->end = (readings->n > 0 ? added[-1].end : 0) + added->n_parts[0] * added->n_parts[1] * added->n_parts[2];
+    readings->n++;
+    return TS_OK;
+}
+
+/* Returns a map of n indices, none of them wanted, which lives as long as the readings. */
+static int64_t *add_map(struct readings *readings, size_t n)
+{
+    int64_t **grown = realloc(readings->maps, (size_t)(readings->n_maps + 1) * sizeof *grown);
+    if (!grown)
+        return NULL;
+    readings->maps = grown;
+    int64_t *map = malloc(n * sizeof *map);
+    if (map) {
+        memset(map, 0xFF, n * sizeof *map); /* -1 */
+        readings->maps[readings->n_maps++] = map;
+    }
+    return map;
+}
+
+/* Maps indices k0 to k1 - 1 of an axis of the part to where the box of the virtual dataset puts them. */
+static bool map_axis(struct readings *readings, const struct hdf5_part *part, int d, int64_t k0, int64_t k1,
+                     const struct hdf5_box *box, struct hdf5_box *from, ptrdiff_t *offset)
+{
+    const int e = part->axis[d];
+    const struct hdf5_indices *on = &part->on[d], *source = &part->from[e];
+    const int64_t first = ts_hdf5_index(source, k0), end = ts_hdf5_index(source, k1 - 1) + 1;
+    const int64_t difference = ts_hdf5_index(on, k0) - first;
+    from->first[e] = first;
+    from->end[e] = end;
+    from->stride[e] = box->stride[d];
+    if (k1 - k0 == 1 || (ts_hdf5_indices_follow(on) && ts_hdf5_indices_follow(source))) {
+        from->map[e] = box->map[d];
+        from->shift[e] = box->shift[d] + difference;
+        if (!box->map[d])
+            *offset += (first + difference - box->first[d]) * box->stride[d];
+        return true;
+    }
+    int64_t *map = add_map(readings, (size_t)(end - first));
+    if (!map)
+        return false;
+    for (int64_t k = k0; k < k1; k++)
+        map[ts_hdf5_index(source, k) - first] = ts_hdf5_box_place(box, d, ts_hdf5_index(on, k));
+    from->map[e] = map;
+    from->shift[e] = -first;
+    return true;
+}
+
+static enum ts_status add_stack(struct readings *readings, const struct hdf5_stack *stack,
+                                const struct hdf5_input *input, const struct hdf5_box *box);
+
+/* Adds what the box wants of one part of a virtual dataset. */
+static enum ts_status add_part(struct readings *readings, const struct hdf5_stack *stack, const struct hdf5_part *part,
+                               const struct hdf5_input *input, const struct hdf5_box *box)
+{
+    struct hdf5_box from = {.rounding = NULL, .doubles = box->doubles};
+    ptrdiff_t offset = 0;
+    bool wanted = true, done = true;
+    for (int e = 0; e < 3; e++) {
+        from.first[e] = part->from[e].start;
+        from.end[e] = from.first[e] + 1;
+    }
+    for (int d = 0; d < 3 && wanted && done; d++) {
+        const int64_t k0 = ts_hdf5_indices_below(&part->on[d], box->first[d]),
+                      k1 = ts_hdf5_indices_below(&part->on[d], box->end[d]);
+        wanted = k0 < k1;
+        if (wanted && part->axis[d] >= 0)
+            done = map_axis(readings, part, d, k0, k1, box, &from, &offset);
+        if (!wanted || part->axis[d] >= 0)
+            continue;
+        const int64_t place = ts_hdf5_box_place(box, d, part->on[d].start);
+        wanted = place >= 0;
+        offset += place * box->stride[d];
+    }
+    const size_t size = box->doubles ? sizeof(double) : ts_dtype_bytes(stack->dtype);
+    from.out = (unsigned char *)box->out + offset * (ptrdiff_t)size;
+    if (!done)
+        return ts_diag_no_memory(input->diag, sizeof from);
+    return wanted ? add_stack(readings, part->source, input, &from) : TS_OK;
+}
+
+/* Puts the fill value everywhere; the parts come later. */
+static enum ts_status fill_gaps(struct readings *readings, const struct hdf5_stack *stack,
+                                const struct hdf5_input *input, const struct hdf5_box *box)
+{
+    const size_t bytes = ts_dtype_bytes(stack->stored), n = (size_t)stack->n[2];
+    unsigned char *row = malloc(n * bytes);
+    if (!row)
+        return ts_diag_no_memory(input->diag, n * bytes);
+    for (size_t i = 0; i < n; i++)
+        memcpy(row + i * bytes, stack->fill, bytes);
+    for (int64_t i = box->first[0]; i < box->end[0]; i++)
+        for (int64_t j = box->first[1]; j < box->end[1]; j++)
+            ts_hdf5_box_put(stack, box, row, (const int64_t[]){i, j, 0}, (const int64_t[]){1, 1, stack->n[2]},
+                            &readings->faults);
+    free(row);
+    return TS_OK;
+}
+
+/* Adds the box of a dataset, or those of the datasets that its values come from. */
+static enum ts_status add_stack(struct readings *readings, const struct hdf5_stack *stack,
+                                const struct hdf5_input *input, const struct hdf5_box *box)
+{
+    if (stack->n_parts == 0)
+        return add_reading(readings, stack, input, box);
+    enum ts_status status = stack->has_gaps ? fill_gaps(readings, stack, input, box) : TS_OK;
+    for (int64_t i = 0; i < stack->n_parts && status == TS_OK; i++)
+        status = add_part(readings, stack, &stack->parts[i], input, box);
+    return status;
+}
+
+/* ---- the whole --------------------------------------------------------------------------------- */
+
+static void join_faults(struct put_faults *all, const struct put_faults *faults)
+{
+    all->overflow |= faults->overflow;
+    all->inexact |= faults->inexact;
+    ts_rounding_join(&all->rounding, &faults->rounding);
+}
+
 enum ts_status ts_hdf5_stack_read(struct hdf5_stack_reader *reader, const struct hdf5_input *input,
                                   const struct hdf5_box *box)
 {
     const struct hdf5_stack *stack = reader->stack;
-    struct reading reading = {.reader = reader,
-                              .stack = stack,
-                              .input = *input,
-                              .box = box,
-                              .takes_rows = ts_hdf5_box_takes_rows(stack, box)};
-    struct put_faults faults = {0};
-    count_parts(&reading);
-    enum ts_status status =
-        ts_readers_run(reader->readers, reader->n_threads, reading.n_parts[0] * reading.n_parts[1] * reading.n_parts[2],
-                       read_part, &reading, input->diag);
+    struct readings readings = {.reader = reader};
+    enum ts_status status = add_stack(&readings, stack, input, box);
+    if (status == TS_OK && readings.n > 0)
+        status = ts_readers_run(reader->readers, reader->n_threads, readings.list[readings.n - 1].end, read_part,
+                                &readings, input->diag);
+    for (int64_t i = 0; i < readings.n_maps; i++)
+        free(readings.maps[i]);
+    free(readings.maps);
+    free(readings.list);
+    struct put_faults faults = readings.faults;
     for (int t = 0; t < reader->n_threads; t++) {
-        faults.overflow |= reader->threads[t].faults.overflow;
-        faults.inexact |= reader->threads[t].faults.inexact;
-        ts_rounding_join(&faults.rounding, &reader->threads[t].faults.rounding);
+        join_faults(&faults, &reader->threads[t].faults);
         reader->threads[t].faults = (struct put_faults){0};
     }
     if (box->rounding)

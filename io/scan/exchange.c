@@ -26,6 +26,7 @@ static const struct param exchange_params[] = {
     QUANTITY_PARAM(struct exchange_params),
     BEAM_PARAMS(struct exchange_params),
     SLICES_PARAM(struct exchange_params),
+    ALLOW_PARAM(struct exchange_params),
 };
 
 static enum ts_status find_angles(struct projections *projections, const struct param_set *set)

@@ -18,6 +18,7 @@ struct exchange_params {
     int32_t quantity; /* enum ts_quantity */
     BEAM_FIELDS;
     struct ts_numbers slices;
+    const char *allow; /* folder; "": none */
 };
 
 extern const struct source_format exchange_format;

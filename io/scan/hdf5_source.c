@@ -41,6 +41,7 @@ static const struct param hdf5_params[] = {
           .doc = "what the stored values are"),
     BEAM_PARAMS(struct hdf5_params),
     SLICES_PARAM(struct hdf5_params),
+    ALLOW_PARAM(struct hdf5_params),
 };
 
 /* Finds where each axis of the image lies in the file. */

@@ -20,6 +20,7 @@ struct hdf5_params {
     int32_t quantity; /* enum ts_quantity */
     BEAM_FIELDS;
     struct ts_numbers slices;
+    const char *allow; /* folder; "": none */
 };
 
 extern const struct source_format hdf5_format;

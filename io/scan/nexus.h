@@ -21,6 +21,7 @@ struct nexus_params {
     int32_t quantity; /* enum ts_quantity */
     BEAM_FIELDS;
     struct ts_numbers slices;
+    const char *allow; /* folder; "": none */
 };
 
 /* The format of the attribute frames_in_file, to write it and to read it again. Its last part is there only where there

@@ -256,11 +256,11 @@ static enum ts_status read_rows(struct source *base, struct readers *readers, in
     const int *order = projections->order;
     struct hdf5_input input = projections->input;
     struct ts_rounding rounding = {0};
-    struct hdf5_box box = {
-        .map_axis = order[1], .map = source->map, .out = out, .rounding = &rounding, .doubles = image->dtype == TS_F64};
+    struct hdf5_box box = {.out = out, .rounding = &rounding, .doubles = image->dtype == TS_F64};
     input.set = NULL;
     input.diag = diag;
     memcpy(box.end, projections->stack.n, sizeof box.end);
+    box.map[order[1]] = source->map;
     box.first[order[0]] = z;
     box.end[order[0]] = z + n;
     box.stride[order[0]] = (ptrdiff_t)ts_slice_count(image);
@@ -371,7 +371,7 @@ static enum ts_status fill(struct projection_source *source)
                                          READ_AHEAD_BYTES};
     source->in.base.attributes = projections->attributes;
     source->in.base.n_attributes = projections->n_attributes;
-    source->in.base.n_files = 1;
+    source->in.base.n_files = ts_hdf5_input_count(&projections->input);
     for (int i = 0; i < projections->stack.storage.n_filters && i < STORAGE_FILTERS; i++)
         if (projections->stack.storage.filters[i].filter.id == H5Z_FILTER_DEFLATE)
             source->in.base.coding = SOURCE_DEFLATED;

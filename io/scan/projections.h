@@ -18,6 +18,9 @@ extern const struct choice ts_frames_choices[], ts_projections_quantity_choices[
 #define FRAMES_PARAM(type)                                                                                             \
     PARAM(type, frames, .unit = "", .choices = ts_frames_choices, .init.choice = FRAMES_PROJECTIONS,                   \
           .doc = "which frames of the scan this source gives; flats and darks are further sources under inputs")
+#define ALLOW_PARAM(type)                                                                                              \
+    PARAM(type, allow, .unit = "", .init.text = "",                                                                    \
+          .doc = "a folder outside of the file's own to which its links and virtual datasets may lead")
 #define QUANTITY_PARAM(type)                                                                                           \
     PARAM(type, quantity, .unit = "", .choices = ts_projections_quantity_choices, .init.choice = TS_COUNTS,            \
           .doc = "what the stored values are")

@@ -127,6 +127,12 @@ static size_t write_piece(FILE *out, const char *text, size_t name_length)
         return name_length + 2 + length;
     }
     size_t length = 0;
+    if (*value == '/' && any_takes(name, "X")) { /* a path, up to the mark that ends the piece */
+        length = strcspn(value, "`");
+        const char *quote = memchr(value, ' ', length) ? "\"" : "";
+        fprintf(out, "%s=%s%.*s%s", name, quote, (int)length, value, quote);
+        return name_length + 2 + length;
+    }
     while (is_word_character(value[length]))
         length++;
     while (length > 0 && value[length - 1] == '.')

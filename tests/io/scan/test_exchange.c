@@ -282,9 +282,9 @@ Test(exchange, storage_that_cannot_be_trusted_is_refused)
     const hsize_t n[3] = {SCAN_FRAMES, SCAN_ROWS, SCAN_COLUMNS}, huge[3] = {UINT64_C(1) << 40, SCAN_ROWS, SCAN_COLUMNS};
     for (int kind = 0; kind < 6; kind++) {
         static const char *const codes[] = {"hdf5-external", "hdf5-not-written", "hdf5-type",
-                                            "hdf5-empty",    "hdf5-filter",      "hdf5-virtual"};
+                                            "hdf5-empty",    "hdf5-filter",      "hdf5-link-outside"};
         static const char *const texts[] = {"external storage",  "never written",          "neither integers",
-                                            "has length 109951", "stored with the filter", "is virtual"};
+                                            "has length 109951", "stored with the filter", "leads to /etc/passwd"};
         struct param_set set = exchange_set();
         const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, theta), list = H5Pcreate(H5P_DATASET_CREATE);
         const hid_t space = H5Screate_simple(3, kind == 3 ? huge : n, NULL);
