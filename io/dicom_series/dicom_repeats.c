@@ -267,15 +267,19 @@ static struct made *list_made(struct dicom_series *series, const bool *left)
     return made;
 }
 
-/* Returns true where each acquisition has one image at most at each position, so that `split: acquisition` helps. */
+/* Returns true where each acquisition has several images, one at each position, so that `split: acquisition` helps. */
 static bool acquisitions_divide(struct dicom_series *series)
 {
+    const size_t n = series->n_images;
     struct made *made = list_made(series, NULL);
-    if (!made || !number_acquisitions(made, series->n_images))
+    if (!made || !number_acquisitions(made, n) || made[n - 1].pass == 0)
         return false;
-    for (size_t i = 1; i < series->n_images; i++)
-        if (made[i].pass == made[i - 1].pass && made[i].place == made[i - 1].place)
+    for (size_t i = 0; i < n; i++) {
+        const bool first = i == 0 || made[i].pass != made[i - 1].pass;
+        if ((first && (i + 1 == n || made[i + 1].pass != made[i].pass)) ||
+            (!first && made[i].place == made[i - 1].place))
             return false;
+    }
     return true;
 }
 

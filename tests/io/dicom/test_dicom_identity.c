@@ -219,6 +219,17 @@ Test(dicom_identity, what_differs_tells_series_apart)
     }
 }
 
+/* Series that a setting tells apart are chosen by it. */
+Test(dicom_identity, derived_images_are_chosen_by_name)
+{
+    struct several row = {SHARED_UID, SAME_PLACES, 0x00080008, "CS", {"ORIGINAL\\PRIMARY\\M", "DERIVED\\PRIMARY\\M"},
+                          2,          NULL};
+    write_images(2 * EACH, make_several, &row);
+    expect_range(&(struct wish){.take = "ORIGINAL"}, 0, EACH, 1, "ORIGINAL");
+    expect_range(&(struct wish){.take = "DERIVED"}, EACH, EACH, 1, "DERIVED");
+    ts_test_remove_folder(folder);
+}
+
 /* `series: #N` and a description give those images and no others. */
 Test(dicom_identity, a_name_gives_what_it_names)
 {
@@ -413,7 +424,7 @@ Test(dicom_identity, words_of_join_are_checked)
 struct passes {
     int n, slices;
     double behind_mm;
-    enum { NUMBERED, NOT_NUMBERED, FALLING } acquisitions;
+    enum { NUMBERED, NOT_NUMBERED, FALLING, BY_IMAGE } acquisitions;
     bool backward; /* later passes run the other way */
 };
 
@@ -424,7 +435,10 @@ static void make_pass(struct dicom_fixture *f, int i, void *user)
     ts_fixture_text(f, 0x00200011, "IS", "1");
     place(f, pass * passes->behind_mm + 2.5 * (passes->backward && pass > 0 ? passes->slices - 1 - z : z));
     if (passes->acquisitions != NOT_NUMBERED)
-        set_number(f, 0x00200012, "IS", "", passes->acquisitions == FALLING ? 9 - pass : 1 + pass);
+        set_number(f, 0x00200012, "IS", "",
+                   passes->acquisitions == FALLING    ? 9 - pass
+                   : passes->acquisitions == BY_IMAGE ? 1 + i
+                                                      : 1 + pass);
 }
 
 Test(dicom_identity, passes_that_overlap_are_series)
@@ -455,10 +469,8 @@ Test(dicom_identity, passes_are_not_sewn_together)
 {
     const struct wish first = {.duplicates = DUPLICATES_FIRST, .split = "none"};
     static const struct passes rows[] = {
-        {2, 8, 15, NUMBERED, false},
-        {2, 8, 15, NOT_NUMBERED, false},
-        {2, 8, 15, NOT_NUMBERED, true},
-        {3, 6, 7.5, NOT_NUMBERED, false},
+        {2, 8, 15, NUMBERED, false},      {2, 8, 15, NOT_NUMBERED, false}, {2, 8, 15, NOT_NUMBERED, true},
+        {3, 6, 7.5, NOT_NUMBERED, false}, {2, 8, 15, BY_IMAGE, false},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         struct passes row = rows[r];
@@ -502,6 +514,56 @@ Test(dicom_identity, acquisitions_that_do_not_overlap_are_one_volume)
     expect_range(&(struct wish){0}, 0, 10, 1, "at the same places");
     expect_range(&(struct wish){.duplicates = DUPLICATES_FIRST}, 0, 5, 1, "the first of two");
     expect_range(&(struct wish){.split = "acquisition", .series = "2"}, 5, 5, 1, "split");
+    ts_test_remove_folder(folder);
+}
+
+static void make_again(struct dicom_fixture *f, int i, void *user)
+{
+    const int copies = *(const int *)user;
+    place(f, copies ? 3 * (i / 2) : i < 6 ? 3 * i : 9);
+    if (copies > 1) { /* the same pixels under two UIDs */
+        struct dicom_fixture other;
+        ts_fixture_init(&other, i - i % 2);
+        const struct fixture_element *pixels = ts_fixture_find(&other, FIXTURE_PIXELS);
+        ts_fixture_bytes(f, FIXTURE_PIXELS, "OW", pixels->bytes, pixels->length);
+        ts_fixture_clear(&other);
+    }
+}
+
+/* What the refusal offers gives the first image of each position: of a slice that was made again, of slices that were
+ * each made twice, and of copies. */
+Test(dicom_identity, the_first_of_several_images_is_taken_as_the_hint_says)
+{
+    for (int copies = 0; copies < 3; copies++) {
+        const struct wish first = {.duplicates = DUPLICATES_FIRST};
+        write_images(7, make_again, &copies);
+        expect_refusal(&(struct wish){0}, "position-repeated", "duplicates: first takes one", "made again");
+        expect_range(&first, 0, copies ? 4 : 6, copies ? 2 : 1, "first");
+        ts_test_remove_folder(folder);
+    }
+}
+
+static void make_doubt(struct dicom_fixture *f, int i, void *user)
+{
+    (void)user;
+    if (i >= 5) {
+        ts_fixture_text(f, 0x00200037, "DS", "0\\1\\0\\0\\0\\-1");
+        set_number(f, 0x00200032, "DS", "10\\20\\", i == 8 ? 90 : i);
+    }
+}
+
+/* Other images of the UID are no volume, so that a run asks; the number that its hint names is read. */
+Test(dicom_identity, the_number_that_a_hint_names_is_read)
+{
+    write_images(9, make_doubt, NULL);
+    struct ts_diag *diag = ts_diag_create();
+    struct source *source;
+    cr_assert_eq(open_as(&(struct wish){0}, &source, diag), TS_BAD_INPUT);
+    const char *hint = ts_diag_get(diag, 0)->hint, *number = hint ? strstr(hint, "say series: ") : NULL;
+    cr_assert(number, "%s: %s", ts_diag_get(diag, 0)->message, hint);
+    char text[2] = {number[strlen("say series: ")], '\0'};
+    expect_range(&(struct wish){.series = text}, 0, 5, 1, hint);
+    ts_diag_destroy(diag);
     ts_test_remove_folder(folder);
 }
 
