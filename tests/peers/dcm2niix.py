@@ -34,6 +34,9 @@ EXPLAINED = {
     "1.2.392.200036.9123.100.11.15002200303521616157144550003340146":
         "JPEG 2000 whose code stream has signed pixels where the header says unsigned: dcm2niix reads -2000 as 6192. pydicom with GDCM "
         "finds the values of tomostage. The header names a gantry tilt, which dcm2niix works into the axis of the rows.",
+    "1.3.12.2.1107.5.2.0.35131.30000007020315340031200000007":
+        "Series 4 has signed pixels of 12 bits in 16: dcm2niix 1.0.20220720 takes the sign from the highest of the 16. Its version of "
+        "the reference that comes with the data finds the values of tomostage.",
 }
 FLIP = np.diag([-1.0, -1, 1])  # patient coordinates of NIfTI (RAS) to those of DICOM (LPS)
 
