@@ -18,6 +18,7 @@
 
 #include "core/vector3.h"
 #include "io/dicom_header/dicom_fields.h"
+#include "io/dicom_series/dicom_repeats.h"
 
 static const double GE_BIAS = 1e9, GE_STEP = 5, GE_SHORT = 0.97, NO_LENGTH = 0.03;
 
@@ -83,6 +84,54 @@ void ts_dicom_take_ge_weighting(struct dicom_series *series)
     series->gradients_unknown = given && !signs;
     if (given)
         warn_of_directions(series, !signs, axial);
+}
+
+/* Returns value 1 of the image's own type: whether it was measured or computed. */
+static bool is_derived(const struct dicom_image *image)
+{
+    return !strncmp(*image->frame_type ? image->frame_type : image->file->image_type, "DERIVED", 7);
+}
+
+/* Returns true where images state no weighting beside others that are weighted, equally many at each position; none of
+ * the others is without weighting, and all were measured or all were computed. */
+static bool has_unstated(const struct dicom_series *series)
+{
+    struct dicom_image *const *images = series->images;
+    const double same = ts_dicom_same_position(images[0]);
+    size_t unstated = 0, each = 0;
+    for (size_t i = 0, first = 0; i < series->n_images; i++) {
+        const struct dicom_image *image = images[i];
+        if (isnan(image->b_value) ? image->have_gradient : !(image->b_value > 0))
+            return false;
+        if (is_derived(image) != is_derived(images[0]))
+            return false;
+        unstated += isnan(image->b_value);
+        const bool last = i + 1 == series->n_images || images[i + 1]->along_mm - image->along_mm > same;
+        if (!last)
+            continue;
+        if (unstated == 0 || unstated == i + 1 - first || (first > 0 && unstated != each))
+            return false;
+        each = unstated;
+        unstated = 0;
+        first = i + 1;
+    }
+    return true;
+}
+
+void ts_dicom_take_unstated_weighting(struct dicom_series *series)
+{
+    size_t n = 0;
+    if (series->n_images < 2 || strcmp(series->images[0]->file->modality, "MR") != 0 || !has_unstated(series))
+        return;
+    for (size_t i = 0; i < series->n_images; i++)
+        if (isnan(series->images[i]->b_value)) {
+            series->images[i]->b_value = 0;
+            n++;
+        }
+    ts_dicom_series_warn(series,
+                         "%zu of %zu images state no b-value, and the others are weighted by diffusion: they are "
+                         "taken for b = 0, which some scanners do not write",
+                         n, series->n_images);
 }
 
 void ts_dicom_list_gradients(struct dicom_series *series)

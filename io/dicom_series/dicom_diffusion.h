@@ -14,4 +14,8 @@ void ts_dicom_take_ge_weighting(struct dicom_series *series);
 /* Fills series->gradients from the first slice of each volume. */
 void ts_dicom_list_gradients(struct dicom_series *series);
 
+/* Takes images that state no weighting for b = 0 where those beside them at each position are weighted. The images are
+ * in order along the normal. */
+void ts_dicom_take_unstated_weighting(struct dicom_series *series);
+
 #endif

@@ -19,6 +19,7 @@
 #include "core/vector3.h"
 #include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_series/dicom_diffusion.h"
+#include "io/dicom_series/dicom_orientations.h"
 #include "io/dicom_series/dicom_repeats.h"
 #include "io/dicom_series/dicom_settings.h"
 #include "io/dicom_series/dicom_stacks.h"
@@ -355,13 +356,18 @@ static void check_pair(struct dicom_series *series, bool mixed)
 {
     const char *confirmed = confirm_gap(series);
     const double gap = series->images[1]->along_mm - series->images[0]->along_mm;
+    const double thickness = ts_dicom_field_number(series->images[0], DICOM_FIELD_slice_thickness);
     if (mixed)
-        ts_dicom_series_refuse(series, "orientation-mixed", "supply the whole series, or one slice alone",
+        ts_dicom_series_refuse(series, "orientation-mixed", "supply the whole series, or name one of the two files",
                                "the series mixes orientations, and only 2 slices share this one");
     else if (confirmed)
         ts_dicom_series_warn(series, "2 slices are one gap, of %.3f mm, which %s confirms", gap, confirmed);
+    else if (gap < thickness)
+        ts_dicom_series_warn(series,
+                             "2 slices are one gap, of %.3f mm, in which no other fits: Slice Thickness is %.3f mm",
+                             gap, thickness);
     else
-        ts_dicom_series_refuse(series, "slice-count", "supply the whole series, or one slice alone",
+        ts_dicom_series_refuse(series, "slice-count", "supply the whole series, or name one of the two files",
                                "2 slices are one gap, of %.3f mm, which neither Spacing Between Slices nor Slice "
                                "Thickness confirms",
                                gap);
@@ -423,7 +429,9 @@ void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dico
         describe_unplaced(series);
         return;
     }
-    double change = make_orthonormal(series->images[0]->orientation, image->direction);
+    double orientation[6];
+    ts_dicom_find_orientation(series, orientation);
+    double change = make_orthonormal(orientation, image->direction);
     if (change > 1e-4)
         ts_dicom_series_warn(series, "Image Orientation is off orthonormal by %.2g and was corrected", change);
     for (size_t i = 0; i < series->n_images; i++)
@@ -432,6 +440,7 @@ void ts_dicom_arrange(struct dicom_series *series, bool mixed, const struct dico
     if (rules->duplicates == DUPLICATES_FIRST)
         ts_dicom_keep_first(series);
     ts_dicom_take_ge_weighting(series);
+    ts_dicom_take_unstated_weighting(series);
     ts_dicom_split_volumes(series);
     if (!series->refusal && rules->stack > 0)
         ts_dicom_take_stack(series, rules);

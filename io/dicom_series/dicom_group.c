@@ -18,11 +18,11 @@
 #include "io/dicom_series/dicom_join.h"
 #include "io/dicom_series/dicom_lossy.h"
 #include "io/dicom_series/dicom_non_images.h"
+#include "io/dicom_series/dicom_orientations.h"
 #include "io/dicom_series/dicom_settings.h"
 #include "io/dicom_series/dicom_take.h"
 
 enum { MAX_ORIENTATIONS = 256 }; /* limit of one run; a series that has more is no set of volumes */
-static const double SAME_ORIENTATION = 1e-4;
 
 static int compare_numbers(double a, double b)
 {
@@ -48,14 +48,6 @@ static int compare_images(const void *a, const void *b)
     const struct dicom_image *first = *(struct dicom_image *const *)a, *second = *(struct dicom_image *const *)b;
     int order = compare_keys(first, second);
     return order ? order : ts_dicom_compare_images(first, second);
-}
-
-static bool same_orientation(const struct dicom_image *a, const struct dicom_image *b)
-{
-    bool same = a->have_orientation == b->have_orientation;
-    for (int i = 0; i < 6; i++)
-        same = same && !(fabs(a->orientation[i] - b->orientation[i]) > SAME_ORIENTATION);
-    return same;
 }
 
 struct grouping {
@@ -128,19 +120,6 @@ static bool add_parts(struct grouping *grouping, struct dicom_image **images, si
     return true;
 }
 
-/* Returns by how many degrees the axes of two images differ. */
-static double angle_between(const struct dicom_image *a, const struct dicom_image *b)
-{
-    double degrees = 0;
-    for (int axis = 0; axis < 6; axis += 3) {
-        double square = 0;
-        for (int i = axis; i < axis + 3; i++)
-            square += (a->orientation[i] - b->orientation[i]) * (a->orientation[i] - b->orientation[i]);
-        degrees = fmax(degrees, 2 * asin(fmin(1, sqrt(square) / 2)) * (180 / M_PI));
-    }
-    return degrees;
-}
-
 /* Warns of series from number `first` on, which are one but for their orientations. */
 static void warn_of_orientations(struct grouping *grouping, size_t first)
 {
@@ -149,14 +128,15 @@ static void warn_of_orientations(struct grouping *grouping, size_t first)
         const struct dicom_image *image = grouping->series[i].images[0];
         for (size_t k = first; k < grouping->n; k++) {
             const struct dicom_image *other = grouping->series[k].images[0];
-            if (!same_orientation(image, other) && image->have_orientation && other->have_orientation)
-                nearest = fmin(nearest, angle_between(image, other));
+            if (!ts_dicom_same_orientation(image, other, DICOM_SAME_ORIENTATION) && image->have_orientation &&
+                other->have_orientation)
+                nearest = fmin(nearest, ts_dicom_angle_between(image->orientation, other->orientation));
         }
         if (nearest < INFINITY)
             ts_dicom_series_warn(&grouping->series[i],
                                  "other images of the series lie %.2g degrees off and are a series of their own "
                                  "(direction cosines that differ by more than %g)",
-                                 nearest, SAME_ORIENTATION);
+                                 nearest, DICOM_SAME_ORIENTATION);
     }
 }
 
@@ -165,16 +145,19 @@ static void warn_of_orientations(struct grouping *grouping, size_t first)
 static bool split_run(struct grouping *grouping, struct dicom_image **images, size_t n, struct dicom_image **scratch)
 {
     const size_t before = grouping->n;
+    bool no_memory = false;
     int round = 0;
     for (; n > 0; round++) {
         size_t same = 0, rest = 0;
         const struct dicom_image *first = images[0];
+        const bool jitter = round < MAX_ORIENTATIONS && ts_dicom_is_jitter(images, n, &no_memory);
+        const double most = jitter ? DICOM_JITTER : DICOM_SAME_ORIENTATION;
         for (size_t i = 0; i < n; i++)
-            if (round >= MAX_ORIENTATIONS || same_orientation(first, images[i]))
+            if (round >= MAX_ORIENTATIONS || ts_dicom_same_orientation(first, images[i], most))
                 scratch[same++] = images[i];
             else
                 images[rest++] = images[i];
-        if (!(round < MAX_ORIENTATIONS ? add_parts : add_series)(grouping, scratch, same, ""))
+        if (no_memory || !(round < MAX_ORIENTATIONS ? add_parts : add_series)(grouping, scratch, same, ""))
             return false;
         if (round >= MAX_ORIENTATIONS)
             ts_dicom_series_refuse(&grouping->series[grouping->n - 1], "orientation-mixed", NULL,
@@ -193,7 +176,7 @@ static bool is_split_by_orientation(const struct grouping *grouping, size_t i)
     for (int side = -1; side <= 1; side += 2) {
         size_t other = i + (size_t)side;
         if (other < grouping->n && ts_dicom_same_series(&series[i], &series[other]) &&
-            !same_orientation(series[i].images[0], series[other].images[0]))
+            !ts_dicom_same_orientation(series[i].images[0], series[other].images[0], DICOM_SAME_ORIENTATION))
             return true;
     }
     return false;

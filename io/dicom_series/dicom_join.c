@@ -19,11 +19,12 @@
 #include "core/vector3.h"
 #include "io/dicom_header/dicom_dose.h"
 #include "io/dicom_header/dicom_fields.h"
+#include "io/dicom_series/dicom_orientations.h"
 #include "io/dicom_series/dicom_repeats.h"
 
 enum { LEAST_POSITIONS = 3, TEXT_BYTES = 64, LIST_BYTES = 256 };
 static const size_t NOWHERE = SIZE_MAX;
-static const double SAME_ORIENTATION = 1e-4, SAME_SPACING = 1e-4, SAME_STEP = 1e-2;
+static const double SAME_SPACING = 1e-4, SAME_STEP = 1e-2;
 
 const char *const ts_dicom_join_words[DICOM_SERIES_KEYS] = {
     [KEY_STUDY] = "study",       [KEY_SERIES] = "series",
@@ -210,9 +211,7 @@ static void fill_absent(struct item *items, size_t n, enum dicom_series_key attr
 static bool same_plane(const struct dicom_image *a, const struct dicom_image *b)
 {
     bool same = a->have_position && a->have_orientation && a->have_spacing && b->have_position && b->have_orientation &&
-                b->have_spacing;
-    for (int i = 0; i < 6 && same; i++)
-        same = fabs(a->orientation[i] - b->orientation[i]) <= SAME_ORIENTATION;
+                b->have_spacing && ts_dicom_same_orientation(a, b, DICOM_SAME_ORIENTATION);
     for (int i = 0; i < 2 && same; i++)
         same = fabs(a->spacing_mm[i] - b->spacing_mm[i]) <= SAME_SPACING * fabs(a->spacing_mm[i]);
     return same;

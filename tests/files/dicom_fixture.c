@@ -147,6 +147,17 @@ void ts_fixture_init(struct dicom_fixture *fixture, int z)
     init_pixels(fixture, z);
 }
 
+void ts_fixture_init_mr(struct dicom_fixture *f, int z)
+{
+    ts_fixture_init(f, z);
+    ts_fixture_text(f, 0x00080008, "CS", "ORIGINAL\\PRIMARY\\M");
+    ts_fixture_text(f, 0x00080016, "UI", "1.2.840.10008.5.1.4.1.1.4");
+    ts_fixture_text(f, 0x00080060, "CS", "MR");
+    ts_fixture_remove(f, 0x00281052);
+    ts_fixture_remove(f, 0x00281053);
+    ts_fixture_remove(f, 0x00281054);
+}
+
 void ts_fixture_clear(struct dicom_fixture *fixture)
 {
     for (int i = 0; i < fixture->n; i++) {
@@ -370,4 +381,12 @@ void ts_fixture_series(const char *folder, int n, void (*edit)(struct dicom_fixt
         ts_fixture_write(&fixture, path);
         ts_fixture_clear(&fixture);
     }
+}
+
+void ts_fixture_finish(struct dicom_fixture *f, const char *folder, int i)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%d.dcm", folder, i);
+    ts_fixture_write(f, path);
+    ts_fixture_clear(f);
 }

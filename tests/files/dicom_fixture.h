@@ -45,6 +45,8 @@ struct dicom_fixture {
 
 /* Slice z of the default series, explicit VR little endian. */
 void ts_fixture_init(struct dicom_fixture *fixture, int z);
+/* The same as a classic MR image, whose values are the stored ones. */
+void ts_fixture_init_mr(struct dicom_fixture *fixture, int z);
 void ts_fixture_clear(struct dicom_fixture *fixture);
 /* The stored value of the default series; below 4096. */
 uint16_t ts_fixture_stored(int x, int y, int z);
@@ -68,6 +70,8 @@ const struct fixture_element *ts_fixture_find(const struct dicom_fixture *fixtur
 /* The whole file; the caller frees *bytes. */
 size_t ts_fixture_encode(const struct dicom_fixture *fixture, unsigned char **bytes);
 void ts_fixture_write(const struct dicom_fixture *fixture, const char *path);
+/* Writes the file as <folder>/<i>.dcm, and clears the fixture. */
+void ts_fixture_finish(struct dicom_fixture *fixture, const char *folder, int i);
 void ts_fixture_write_bytes(const char *path, const void *bytes, size_t length);
 /* n slices of the default series as <folder>/IM<z>.dcm, in reverse order of names and positions; edit may be NULL. */
 void ts_fixture_series(const char *folder, int n, void (*edit)(struct dicom_fixture *, int z, void *user), void *user);

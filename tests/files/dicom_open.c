@@ -106,3 +106,36 @@ void ts_test_expect_rounding(const struct source *source, int64_t n, double most
     cr_expect_eq(sum.n, n, "%lld values were rounded, not %lld", (long long)sum.n, (long long)n);
     cr_expect_eq(sum.most, most, "by %.17g at most, not %.17g", sum.most, most);
 }
+
+struct source *ts_test_open_take(const char *folder, const char *take, struct ts_diag *diag)
+{
+    struct dicom_params params = {0};
+    struct param_set set = {
+        .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &params, .owner = "input"};
+    struct source *source = NULL;
+    ts_params_init(&set);
+    params.dicom = (struct ts_texts){1, &folder};
+    params.take = (struct ts_texts){take != NULL, &take};
+    return dicom_format.open(&set, &source, diag) == TS_OK ? source : NULL;
+}
+
+const char *ts_test_first_message(const struct ts_diag *diag)
+{
+    return ts_diag_count(diag) > 0 ? ts_diag_get(diag, 0)->message : "";
+}
+
+void *ts_test_read_volumes(struct source *source, struct ts_diag *diag)
+{
+    void *data = malloc((size_t)source->n_volumes * ts_image_bytes(&source->image));
+    cr_assert_eq(source->ops->read(source, 0, ts_source_total(source), data, diag), TS_OK, "%s",
+                 ts_test_first_message(diag));
+    return data;
+}
+
+double ts_test_value(const struct source *source, const void *data, size_t i)
+{
+    double value;
+    const enum ts_dtype dtype = source->image.dtype;
+    ts_load_f64(&value, (const char *)data + i * ts_dtype_bytes(dtype), dtype, 1);
+    return value;
+}

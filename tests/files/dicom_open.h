@@ -16,6 +16,14 @@ bool ts_test_open_file(const char *path, const char *allowed, struct source **so
                        struct ts_diag *diag);
 /* Reads everything; free() the result. Fails the test with the first record where it cannot. */
 void *ts_test_read_all(struct source *source, struct ts_diag *diag);
+/* Opens what `input: {dicom: folder, take: take}` opens; take NULL: without it. NULL where it is refused. */
+struct source *ts_test_open_take(const char *folder, const char *take, struct ts_diag *diag);
+/* Returns the message of the first record; "" where there is none. */
+const char *ts_test_first_message(const struct ts_diag *diag);
+/* Reads all volumes, as ts_test_read_all does of one. */
+void *ts_test_read_volumes(struct source *source, struct ts_diag *diag);
+/* Returns value i of what was read. */
+double ts_test_value(const struct source *source, const void *data, size_t i);
 /* Fails the test unless the source has counted, while it read, so many values that a float does not hold, of which the
  * farthest changed by `most`. */
 void ts_test_expect_rounding(const struct source *source, int64_t n, double most);

@@ -16,60 +16,6 @@
 
 enum { PATH_BYTES = 1024, SLICES = 3, PIXELS = FIXTURE_ROWS * FIXTURE_COLUMNS };
 
-static double value_at(const struct source *source, const void *data, size_t i)
-{
-    double value;
-    const enum ts_dtype dtype = source->image.dtype;
-    ts_load_f64(&value, (const char *)data + i * ts_dtype_bytes(dtype), dtype, 1);
-    return value;
-}
-
-/* Opens what `input: {dicom: folder, take: take}` opens; take NULL: without it. NULL where it is refused. */
-static struct source *open_take(const char *folder, const char *take, struct ts_diag *diag)
-{
-    struct dicom_params params = {0};
-    struct param_set set = {
-        .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &params, .owner = "input"};
-    struct source *source = NULL;
-    ts_params_init(&set);
-    params.dicom = (struct ts_texts){1, &folder};
-    params.take = (struct ts_texts){take != NULL, &take};
-    return dicom_format.open(&set, &source, diag) == TS_OK ? source : NULL;
-}
-
-static const char *first_message(const struct ts_diag *diag)
-{
-    return ts_diag_count(diag) > 0 ? ts_diag_get(diag, 0)->message : "";
-}
-
-/* Reads all volumes; free() the result. */
-static void *read_volumes(struct source *source, struct ts_diag *diag)
-{
-    void *data = malloc((size_t)source->n_volumes * ts_image_bytes(&source->image));
-    cr_assert_eq(source->ops->read(source, 0, ts_source_total(source), data, diag), TS_OK, "%s", first_message(diag));
-    return data;
-}
-
-/* Slice z of the fixture as a classic MR image, whose values are stored ones. */
-static void init_mr(struct dicom_fixture *f, int z)
-{
-    ts_fixture_init(f, z);
-    ts_fixture_text(f, 0x00080008, "CS", "ORIGINAL\\PRIMARY\\M");
-    ts_fixture_text(f, 0x00080016, "UI", "1.2.840.10008.5.1.4.1.1.4");
-    ts_fixture_text(f, 0x00080060, "CS", "MR");
-    ts_fixture_remove(f, 0x00281052);
-    ts_fixture_remove(f, 0x00281053);
-    ts_fixture_remove(f, 0x00281054);
-}
-
-static void write_and_clear(struct dicom_fixture *f, const char *folder, int i)
-{
-    char path[PATH_BYTES];
-    snprintf(path, sizeof path, "%s/%d.dcm", folder, i);
-    ts_fixture_write(f, path);
-    ts_fixture_clear(f);
-}
-
 /* ---- GE: epi_pepolar -------------------------------------------------------------------------------- */
 
 enum { VOLUMES = 4 };
@@ -86,7 +32,7 @@ static void write_polarity(const char *folder, const struct polarity_row *row)
     for (int i = 0; i < VOLUMES * SLICES; i++) {
         struct dicom_fixture f;
         char text[32];
-        init_mr(&f, i);
+        ts_fixture_init_mr(&f, i);
         snprintf(text, sizeof text, "1\\2\\%g", 1.3 * (i % SLICES));
         ts_fixture_text(&f, 0x00200032, "DS", text);
         snprintf(text, sizeof text, "%d", i / SLICES + 1);
@@ -102,7 +48,7 @@ static void write_polarity(const char *folder, const struct polarity_row *row)
             ts_fixture_rle(&f);
         else if (row->syntax)
             ts_fixture_syntax(&f, row->syntax);
-        write_and_clear(&f, folder, i);
+        ts_fixture_finish(&f, folder, i);
     }
 }
 
@@ -110,9 +56,9 @@ static void write_polarity(const char *folder, const struct polarity_row *row)
 static void check_polarity(const char *folder, const char *take, const struct polarity_row *row)
 {
     struct ts_diag *diag = ts_diag_create();
-    struct source *source = open_take(folder, take, diag);
-    cr_assert_not_null(source, "%s %s: %s", row->name, row->polarity, first_message(diag));
-    void *data = read_volumes(source, diag);
+    struct source *source = ts_test_open_take(folder, take, diag);
+    cr_assert_not_null(source, "%s %s: %s", row->name, row->polarity, ts_test_first_message(diag));
+    void *data = ts_test_read_volumes(source, diag);
     size_t at = 0;
     int64_t padded = 0;
     for (int i = 0; i < VOLUMES * SLICES; i++) {
@@ -121,8 +67,9 @@ static void check_polarity(const char *folder, const char *take, const struct po
             continue;
         for (int y = 0; y < FIXTURE_ROWS; y++)
             for (int x = 0; x < FIXTURE_COLUMNS; x++, at++)
-                cr_assert_eq(value_at(source, data, at), ts_fixture_stored(x, reversed ? FIXTURE_ROWS - 1 - y : y, i),
-                             "%s %s: %d %d of image %d", row->name, row->polarity, y, x, i);
+                cr_assert_eq(ts_test_value(source, data, at),
+                             ts_fixture_stored(x, reversed ? FIXTURE_ROWS - 1 - y : y, i), "%s %s: %d %d of image %d",
+                             row->name, row->polarity, y, x, i);
         /* the pixel that is padding lies where its value lies */
         const uint64_t *valid = ts_source_valid(source, (int64_t)(at / PIXELS) - 1);
         padded += valid && !(valid[0] >> (reversed ? PIXELS - FIXTURE_COLUMNS : 0) & 1);
@@ -205,7 +152,7 @@ static void write_grid(const char *folder, const struct grid_row *row, int v)
     const double b = v == 0 ? 1.25 : 1000, gradient[] = {v == 0 ? 0 : 0.6, 0, v == 0 ? 0 : 0.8};
     const int columns = 6 * row->columns, rows = 4 * row->rows;
     uint16_t *pixels = malloc((size_t)(columns * rows) * sizeof *pixels);
-    init_mr(&f, v);
+    ts_fixture_init_mr(&f, v);
     ts_fixture_syntax(&f, row->syntax);
     ts_fixture_text(&f, 0x00080008, "CS", row->image_type);
     ts_fixture_text(&f, 0x00200037, "DS", "0\\1\\0\\0\\0\\-1");
@@ -225,7 +172,7 @@ static void write_grid(const char *folder, const struct grid_row *row, int v)
     ts_fixture_bytes(&f, 0x00651037, "FD", gradient, sizeof gradient);
     add_tiles(&f, row->tiles - (row->fault == GRID_ONE_LESS), row->fault != GRID_UNPLACED);
     free(pixels);
-    write_and_clear(&f, folder, v);
+    ts_fixture_finish(&f, folder, v);
 }
 
 /* The normal is row x column = (-1, 0, 0), so that the slices lie in the opposite order. */
@@ -239,7 +186,7 @@ static void check_grid(const struct source *source, const void *data, const stru
             const int k = row->tiles - 1 - z;
             for (int y = 0; y < 4; y++)
                 for (int x = 0; x < 6; x++, at++)
-                    cr_assert_eq(value_at(source, data, at),
+                    cr_assert_eq(ts_test_value(source, data, at),
                                  grid_value(k % row->columns * 6 + x, k / row->columns * 4 + y, v),
                                  "%d tiles: %d %d %d", row->tiles, z, y, x);
         }
@@ -271,10 +218,10 @@ Test(dicom_vendors, uih_tiles_of_a_grid_lie_where_the_private_sequence_says)
         ts_test_folder(folder, sizeof folder);
         for (int v = 0; v < 2; v++)
             write_grid(folder, &rows[r], v);
-        struct source *source = open_take(folder, NULL, diag);
-        cr_assert_eq(source == NULL, rows[r].fault != GRID_RIGHT, "row %zu: %s", r, first_message(diag));
+        struct source *source = ts_test_open_take(folder, NULL, diag);
+        cr_assert_eq(source == NULL, rows[r].fault != GRID_RIGHT, "row %zu: %s", r, ts_test_first_message(diag));
         if (source) {
-            void *data = read_volumes(source, diag);
+            void *data = ts_test_read_volumes(source, diag);
             check_grid(source, data, &rows[r]);
             free(data);
             source->ops->close(source);
@@ -358,7 +305,7 @@ static void write_outside(const char *folder, const struct outside_row *row)
     }
     if (row->implicit)
         ts_fixture_syntax(&f, FIXTURE_IMPLICIT_LE);
-    write_and_clear(&f, folder, 0);
+    ts_fixture_finish(&f, folder, 0);
 }
 
 Test(dicom_vendors, what_stands_outside_of_the_groups_counts_for_all_frames)
@@ -378,16 +325,16 @@ Test(dicom_vendors, what_stands_outside_of_the_groups_counts_for_all_frames)
         struct ts_diag *diag = ts_diag_create();
         ts_test_folder(folder, sizeof folder);
         write_outside(folder, row);
-        struct source *source = open_take(folder, NULL, diag);
+        struct source *source = ts_test_open_take(folder, NULL, diag);
         if (row->outside == OUT_POSITION) { /* one position for several frames says nothing of them */
             cr_assert_null(source);
             ts_test_expect(diag, "position-missing", "");
         } else {
-            cr_assert_not_null(source, "row %zu: %s", r, first_message(diag));
-            void *data = read_volumes(source, diag);
+            cr_assert_not_null(source, "row %zu: %s", r, ts_test_first_message(diag));
+            void *data = ts_test_read_volumes(source, diag);
             cr_assert_eq(source->n_slices, row->frames);
             for (int i = 0; i < row->frames * PIXELS; i++) /* the slices lie along -x */
-                cr_assert_eq(value_at(source, data, (size_t)i), 2 * i - 10, "row %zu, %d", r, i);
+                cr_assert_eq(ts_test_value(source, data, (size_t)i), 2 * i - 10, "row %zu, %d", r, i);
             cr_expect_float_eq(source->image.origin_mm[0], 1, 1e-9);
             cr_expect_float_eq(source->image.axes[1].spacing, 0.5, 1e-9);
             cr_expect_float_eq(source->image.axes[2].spacing, 0.25, 1e-9);
@@ -404,230 +351,80 @@ Test(dicom_vendors, what_stands_outside_of_the_groups_counts_for_all_frames)
     }
 }
 
-/* ---- numbers that are scrambled -------------------------------------------------------------------- */
+/* ---- diffusion: b = 0 that is not stated ------------------------------------------------------------ */
 
-enum { PLACES = 6 };
-enum count {
-    COUNT_TEMPORAL,
-    COUNT_GE,
-    COUNT_PHILIPS,
-    COUNT_PHILIPS_DYNAMICS,
-    COUNT_PET,
-    COUNT_ACQUISITION,
-    COUNT_NONE
+enum { MOST_VOLUMES = 4 };
+
+struct unstated_row {
+    double b[MOST_VOLUMES]; /* NaN: not stated; 0 in the end: there are fewer volumes */
+    int volumes, slices;
+    const char *type; /* Image Type of those that state none */
+    enum { UNSTATED_WHOLE, UNSTATED_GRADIENT, UNSTATED_ONE_SLICE } how;
+    bool taken;
 };
 
-struct scrambled_row {
-    enum count count; /* what states how many volumes or slices there are */
-    bool content_times;
-    int weightings;          /* b-values: of 3 volumes the first two are not weighted */
-    int numbers[3 * PLACES]; /* Instance Numbers, volume by volume */
-    const char *text;        /* of the refusal; NULL: it is read in the order of the volumes */
-};
-
-static void state_count(struct dicom_fixture *f, enum count count)
+static void write_unstated(const char *folder, const struct unstated_row *row)
 {
-    if (count == COUNT_TEMPORAL)
-        ts_fixture_text(f, 0x00200105, "IS", "2");
-    if (count == COUNT_ACQUISITION)
-        ts_fixture_text(f, 0x00201002, "IS", "6");
-    if (count == COUNT_GE) {
-        ts_fixture_text(f, 0x00210010, "LO", "GEMS_RELA_01");
-        ts_fixture_bytes(f, 0x0021104F, "SS", "\6", 2);
-    }
-    if (count == COUNT_PHILIPS || count == COUNT_PHILIPS_DYNAMICS)
-        ts_fixture_text(f, 0x20010010, "LO", "Philips Imaging DD 001");
-    if (count == COUNT_PHILIPS)
-        ts_fixture_bytes(f, 0x20011018, "SL", "\6\0\0", 4);
-    if (count == COUNT_PHILIPS_DYNAMICS)
-        ts_fixture_text(f, 0x20011081, "IS", "2");
-    if (count == COUNT_PET) {
-        ts_fixture_text(f, 0x00080016, "UI", "1.2.840.10008.5.1.4.1.1.128");
-        ts_fixture_text(f, 0x00080060, "CS", "PT");
-        ts_fixture_us(f, 0x00540081, PLACES);
-    }
-}
-
-static void write_scrambled(const char *folder, const struct scrambled_row *row)
-{
-    const int volumes = row->weightings > 0 ? 3 : 2;
-    for (int i = 0; i < volumes * PLACES; i++) {
+    for (int i = 0; i < row->volumes * row->slices; i++) {
         struct dicom_fixture f;
         char text[32];
-        const double b = i / PLACES < 2 ? 0 : 1000;
-        init_mr(&f, i);
-        snprintf(text, sizeof text, "1\\2\\%d", 3 * (i % PLACES));
+        const int v = i / row->slices, z = i % row->slices;
+        const double b = row->b[v], gradient[] = {v % 2, 0, 1 - v % 2};
+        const bool stated = !isnan(b) && !(row->how == UNSTATED_ONE_SLICE && v == 1 && z == 0);
+        ts_fixture_init_mr(&f, i);
+        snprintf(text, sizeof text, "1\\2\\%d", 3 * z);
         ts_fixture_text(&f, 0x00200032, "DS", text);
-        snprintf(text, sizeof text, "%d", row->numbers[i]);
-        ts_fixture_text(&f, 0x00200013, "IS", text);
-        snprintf(text, sizeof text, "1200%02d", row->numbers[i]);
-        if (row->content_times)
-            ts_fixture_text(&f, 0x00080033, "TM", text);
-        state_count(&f, row->count);
-        if (row->weightings > 0)
+        ts_fixture_text(&f, 0x00080070, "LO", "TOSHIBA");
+        if (stated)
             ts_fixture_bytes(&f, 0x00189087, "FD", &b, sizeof b);
-        write_and_clear(&f, folder, i);
+        if ((stated && b > 0) || (!stated && row->how == UNSTATED_GRADIENT))
+            ts_fixture_bytes(&f, 0x00189089, "FD", gradient, sizeof gradient);
+        if (!stated)
+            ts_fixture_text(&f, 0x00080008, "CS", row->type);
+        ts_fixture_finish(&f, folder, i);
     }
 }
 
-Test(dicom_vendors, counts_do_not_hide_scrambled_numbers)
+Test(dicom_vendors, unstated_b_values_beside_weighted_volumes_are_zero)
 {
-#define SCRAMBLED                                                                                                      \
-    {                                                                                                                  \
-        4, 1, 2, 6, 8, 3, 12, 5, 7, 10, 9, 11                                                                          \
-    }
-    static const struct scrambled_row rows[] = {
-        {COUNT_TEMPORAL, false, 0, SCRAMBLED, "12 images at 6 positions"},
-        {COUNT_GE, false, 0, SCRAMBLED, "12 images at 6 positions"},
-        {COUNT_PHILIPS, false, 0, SCRAMBLED, "12 images at 6 positions"},
-        {COUNT_PHILIPS_DYNAMICS, true, 0, SCRAMBLED, "12 images at 6 positions"},
-        {COUNT_PET, false, 0, SCRAMBLED, "12 images at 6 positions"},
-        {COUNT_ACQUISITION, true, 0, SCRAMBLED, "12 images at 6 positions"},
-        {COUNT_NONE, true, 0, SCRAMBLED, "12 images at 6 positions"},
-        {COUNT_NONE, false, 1, {4, 1, 2, 6, 8, 3, 12, 5, 7, 10, 9, 11, 13, 14, 15, 16, 17, 18}, "18 images"},
-        /* one volume after the other, whatever the order in each */
-        {COUNT_TEMPORAL, false, 0, {4, 1, 2, 6, 5, 3, 12, 8, 7, 10, 9, 11}, NULL},
-        {COUNT_PHILIPS, false, 0, {6, 5, 4, 3, 2, 1, 7, 8, 9, 10, 11, 12}, NULL},
-        {COUNT_NONE, false, 0, {1, 3, 5, 7, 9, 11, 2, 4, 6, 8, 10, 12}, NULL},
-        {COUNT_NONE, false, 1, {4, 1, 2, 6, 5, 3, 12, 8, 7, 10, 9, 11, 13, 14, 15, 16, 17, 18}, NULL},
+    static const struct unstated_row rows[] = {
+        {{NAN, 1000, 1000}, 3, 4, "ORIGINAL\\PRIMARY\\M", UNSTATED_WHOLE, true},
+        {{NAN, NAN, 800, 1000}, 4, 3, "ORIGINAL\\PRIMARY\\M", UNSTATED_WHOLE, true},
+        {{1500, NAN}, 2, 5, "ORIGINAL\\PRIMARY\\M", UNSTATED_WHOLE, true},
+        {{NAN, 500, 1000}, 3, 1, "ORIGINAL\\PRIMARY\\M", UNSTATED_WHOLE, true},
+        {{NAN, 0, 1000}, 3, 4, "ORIGINAL\\PRIMARY\\M", UNSTATED_WHOLE, false},
+        {{NAN, 1000}, 2, 4, "DERIVED\\PRIMARY\\M", UNSTATED_WHOLE, false},
+        {{NAN, 1000, 2000}, 3, 4, "ORIGINAL\\PRIMARY\\M", UNSTATED_GRADIENT, false},
+        {{1000, 1000, 2000}, 3, 4, "ORIGINAL\\PRIMARY\\M", UNSTATED_ONE_SLICE, false},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        const struct unstated_row *row = &rows[r];
         char folder[64];
+        bool warned = false;
         struct ts_diag *diag = ts_diag_create();
         ts_test_folder(folder, sizeof folder);
-        write_scrambled(folder, &rows[r]);
-        struct source *source = open_take(folder, NULL, diag);
-        cr_assert_eq(source == NULL, rows[r].text != NULL, "row %zu: %s", r, first_message(diag));
-        if (source) {
-            unsigned char *data = read_volumes(source, diag);
-            for (int i = 0; i < ts_source_total(source); i++)
-                cr_expect_eq(value_at(source, data, (size_t)(i * PIXELS)), ts_fixture_stored(0, 0, i), "row %zu", r);
-            free(data);
-            source->ops->close(source);
-        } else {
-            ts_test_expect(diag, "position-repeated", rows[r].text);
-        }
-        ts_test_remove_folder(folder);
-        ts_diag_destroy(diag);
-    }
-}
-
-/* ---- PET: corrections that differ ------------------------------------------------------------------ */
-
-struct correction_row {
-    uint32_t tag;
-    const char *vr, *first, *second; /* of the slices, in turn or half and half; second "": not stated */
-    const char *name;                /* of the warning */
-};
-
-/* Six slices that differ in one attribute; `twice`: each position has both of its values. */
-static void write_corrections(const char *folder, const struct correction_row *row, int half, bool twice)
-{
-    for (int i = 0; i < 6; i++) {
-        struct dicom_fixture f;
-        char text[32];
-        const bool first = half ? i < half : i % 2 == 0;
-        ts_fixture_init(&f, i);
-        ts_fixture_text(&f, 0x00080016, "UI", "1.2.840.10008.5.1.4.1.1.128");
-        ts_fixture_text(&f, 0x00080060, "CS", "PT");
-        ts_fixture_text(&f, 0x00541001, "CS", "BQML");
-        snprintf(text, sizeof text, "1\\2\\%d", twice ? i % 3 : i);
-        ts_fixture_text(&f, 0x00200032, "DS", text);
-        ts_fixture_remove(&f, 0x00281054);
-        if (*(first ? row->first : row->second))
-            ts_fixture_text(&f, row->tag, row->vr, first ? row->first : row->second);
-        write_and_clear(&f, folder, i);
-    }
-}
-
-Test(dicom_vendors, pet_slices_that_were_not_corrected_alike_are_warned_of)
-{
-    static const struct correction_row rows[] = {
-        {0x00541102, "CS", "START", "NONE", "Decay Correction"},
-        {0x00541102, "CS", "ADMIN", "START", "Decay Correction"},
-        {0x00541102, "CS", "START", "", "Decay Correction"},
-        {0x00280051, "CS", "DECY\\ATTN\\SCAT", "DECY", "Corrected Image"},
-        {0x00541101, "LO", "CT-derived mu-map", "NONE", "Attenuation Correction Method"},
-        {0x00541105, "LO", "Model-based", "NONE", "Scatter Correction Method"},
-        {0x00541100, "CS", "DLYD", "NONE", "Randoms Correction Method"},
-        {0x00541103, "LO", "OSEM3D-TOF", "FBP", "Reconstruction Method"},
-        {0x00541006, "CS", "BW", "LBM", "SUV Type"},
-    };
-    for (size_t r = 0; r < 3 * sizeof rows / sizeof *rows; r++) {
-        const struct correction_row *row = &rows[r / 3];
-        const int half = r % 3 == 0 ? 0 : 3;
-        char folder[64], text[96];
-        struct ts_diag *diag = ts_diag_create();
-        struct source *source = NULL;
-        ts_test_folder(folder, sizeof folder);
-        write_corrections(folder, row, half, r % 3 == 2);
-        if (r % 3 == 2) { /* they are series of their own */
-            for (int i = 1; i <= 2; i++) {
-                snprintf(text, sizeof text, "%d", i);
-                cr_assert_eq(ts_test_open_dicom(folder, text, BURNED_IN_REFUSE, &source, diag), TS_OK, "%s: %s",
-                             row->name, first_message(diag));
-                cr_expect_eq(source->n_slices, 3);
-                source->ops->close(source);
+        write_unstated(folder, row);
+        struct source *source = ts_test_open_take(folder, NULL, diag);
+        for (size_t i = 0; i < ts_diag_count(diag); i++)
+            warned |= strstr(ts_diag_get(diag, i)->message, "are taken for b = 0") != NULL;
+        cr_expect_eq(warned, row->taken, "row %zu", r);
+        cr_assert(!row->taken || source, "row %zu: %s", r, ts_test_first_message(diag));
+        if (row->taken) {
+            void *data = ts_test_read_volumes(source, diag);
+            cr_assert_eq(source->n_volumes, row->volumes, "row %zu", r);
+            cr_expect_eq(source->volume_axis.kind, TS_AXIS_B);
+            for (int v = 0; v < row->volumes; v++) { /* the volumes are in the order of b or of Instance Numbers */
+                const double b = source->volume_axis.positions[v];
+                const size_t at = (size_t)(v * row->slices * PIXELS);
+                int from = 0;
+                while (from < row->volumes - 1 &&
+                       ts_test_value(source, data, at) != ts_fixture_stored(0, 0, from * row->slices))
+                    from++;
+                cr_expect_eq(b, isnan(row->b[from]) ? 0 : row->b[from], "row %zu: volume %d", r, v);
+                cr_expect_eq(source->gradients[3 * v] + source->gradients[3 * v + 2], b > 0, "row %zu", r);
             }
-        } else {
-            source = open_take(folder, NULL, diag);
-            cr_assert_not_null(source, "%s: %s", row->name, first_message(diag));
-            cr_expect_eq(source->n_slices, 6);
-            snprintf(text, sizeof text, "the slices differ in %s: their values", row->name);
-            ts_test_expect_warning(diag, "dicom-series", text);
-            source->ops->close(source);
+            free(data);
         }
-        ts_test_remove_folder(folder);
-        ts_diag_destroy(diag);
-    }
-}
-
-/* ---- positions and Slice Location ------------------------------------------------------------------- */
-
-Test(dicom_vendors, positions_that_slice_location_contradicts_are_refused)
-{
-    static const struct {
-        double step, located; /* between slices */
-        int positions;        /* 0: each slice has its own */
-        bool timed;
-        const char *code, *text;
-    } rows[] = {
-        {0, 3, 1, true, "position-contradicted", "their Slice Locations are 0.000 and 3.000 mm"},
-        {0, 3, 1, false, "position-contradicted", "one of the two attributes was changed"},
-        {0, 0.02, 1, true, "position-contradicted", "one of the two attributes was changed"},
-        {1, 1, 4, true, "position-contradicted", "0.dcm and 4.dcm lie at one position"},
-        {2, -2, 0, false, NULL, NULL}, /* it counts the other way */
-        {2, 2.6, 0, false, NULL, NULL},
-        {2, 0, 0, false, NULL, NULL}, /* it says nothing */
-        {0.3, 3, 0, false, NULL, "Slice Locations say that slices are 3.000 mm apart, the positions 0.300"},
-        {0, 0, 4, true, NULL, NULL},
-    };
-    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        char folder[64];
-        struct ts_diag *diag = ts_diag_create();
-        ts_test_folder(folder, sizeof folder);
-        for (int i = 0; i < 8; i++) {
-            struct dicom_fixture f;
-            char text[64];
-            const int place = rows[r].positions > 1 ? i % rows[r].positions : rows[r].positions ? 0 : i;
-            ts_fixture_init(&f, i);
-            snprintf(text, sizeof text, "1\\2\\%g", (rows[r].step > 0 ? rows[r].step : 1) * place);
-            ts_fixture_text(&f, 0x00200032, "DS", text);
-            snprintf(text, sizeof text, "%g", 0 + rows[r].located * i);
-            ts_fixture_text(&f, 0x00201041, "DS", text);
-            snprintf(text, sizeof text, "1200%02d", i);
-            if (rows[r].timed)
-                ts_fixture_text(&f, 0x00080032, "TM", text);
-            write_and_clear(&f, folder, i);
-        }
-        struct source *source = open_take(folder, NULL, diag);
-        cr_assert_eq(source == NULL, rows[r].code != NULL, "row %zu: %s", r, first_message(diag));
-        if (source && rows[r].text)
-            ts_test_expect_warning(diag, "dicom-series", rows[r].text);
-        else if (rows[r].text)
-            ts_test_expect(diag, rows[r].code, rows[r].text);
-        else
-            cr_expect(ts_diag_count(diag) == 0 || !strstr(first_message(diag), "Slice Locations"), "row %zu", r);
         if (source)
             source->ops->close(source);
         ts_test_remove_folder(folder);
@@ -672,20 +469,20 @@ Test(dicom_vendors, real_scans_are_those_of_dcm2niix)
         const struct fact *fact = &facts[i];
         struct ts_diag *diag = ts_diag_create();
         snprintf(path, sizeof path, "%s/%s", ts_test_data(), fact->folder);
-        struct source *source = open_take(path, NULL, diag);
-        cr_assert_not_null(source, "%s: %s", fact->folder, first_message(diag));
+        struct source *source = ts_test_open_take(path, NULL, diag);
+        cr_assert_not_null(source, "%s: %s", fact->folder, ts_test_first_message(diag));
         cr_assert_eq(source->n_volumes, fact->volumes);
         cr_assert_eq(source->n_slices, fact->slices);
         cr_assert_eq(source->image.axes[1].n, fact->rows);
         cr_assert_eq(source->image.axes[2].n, fact->columns);
-        void *data = read_volumes(source, diag);
+        void *data = ts_test_read_volumes(source, diag);
         for (int k = 0; k < 4; k++) {
             const int64_t at =
                 ((fact->pixels[k].v * fact->slices + fact->pixels[k].z) * fact->rows + fact->pixels[k].y) *
                     fact->columns +
                 fact->pixels[k].x;
-            cr_expect_eq(value_at(source, data, (size_t)at), fact->pixels[k].value, "%s: pixel %d is %g", fact->folder,
-                         k, value_at(source, data, (size_t)at));
+            cr_expect_eq(ts_test_value(source, data, (size_t)at), fact->pixels[k].value, "%s: pixel %d is %g",
+                         fact->folder, k, ts_test_value(source, data, (size_t)at));
         }
         for (int k = 0; k < 3; k++)
             cr_expect_float_eq(source->image.origin_mm[k], fact->origin_mm[k], 1e-3);

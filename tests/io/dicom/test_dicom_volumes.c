@@ -284,7 +284,7 @@ Test(dicom_volumes, are_told_apart_by_what_differs)
         {WEIGHTED, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL, NULL},
         {WEIGHTED_AMISS, "", 0, {0}, NULL, "position-repeated", "3 different images at 100.125 mm", NULL},
         {WEIGHTED_ACROSS, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL, "which Acquisition Number contradicts"},
-        {WEIGHTED_IN_PART, "", TS_AXIS_TIME, {0}, "", NULL, NULL, "not every volume states a b-value"},
+        {WEIGHTED_IN_PART, "", TS_AXIS_B, {0, 1000, 1000}, "s/mm2", NULL, NULL, "are taken for b = 0"},
         {ECHOES, "none", TS_AXIS_ECHO, {2.5, 5, 7.5}, "ms", NULL, NULL, NULL},
         {ECHOES, "", 0, {0}, NULL, "several-series", "the input holds 3 series, 3 of them fit", NULL},
         {ECHOES_IN_TIME, "none", 0, {0}, NULL, "position-repeated", "differ in Echo Time and in more", NULL},

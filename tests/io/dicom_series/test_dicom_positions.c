@@ -404,19 +404,25 @@ static void lean(struct dicom_fixture *f, int z, void *user)
     ts_fixture_text(f, 0x00200037, "DS", text);
 }
 
-/* Directions that differ by rounding are one; those that differ by more make series, and a warning says by how much. */
+/* Directions that differ by rounding are one; those that jitter are one with a warning; those that differ by more make
+ * series, and a warning says by how much. */
 Test(dicom_positions, small_differences_of_direction_are_said)
 {
-    for (int i = 0; i < 2; i++) {
-        double degree = i ? 0.02 : 0.005;
+    static const double degrees[] = {0.005, 0.02, 0.1, 0.2};
+    for (int i = 0; i < 4; i++) {
+        double degree = degrees[i];
         struct dicom_study study;
         ts_fixture_series(folder, 8, lean, &degree);
         ts_test_study_open(&study, folder, &ts_dicom_default_rules);
-        cr_assert_eq(study.n, i ? 2 : 1);
-        if (i)
+        cr_assert_eq(study.n, i < 3 ? 1 : 2);
+        if (i > 0)
             cr_expect_str_eq(study.series[0].warnings[0],
-                             "other images of the series lie 0.02 degrees off and are a series of their own "
-                             "(direction cosines that differ by more than 0.0001)");
+                             i < 3 ? i == 1 ? "the orientations of the slices differ: they are up to 0.01 degrees off "
+                                              "their mean, which the volume has"
+                                            : "the orientations of the slices differ: they are up to 0.05 degrees off "
+                                              "their mean, which the volume has"
+                                   : "other images of the series lie 0.2 degrees off and are a series of their own "
+                                     "(direction cosines that differ by more than 0.0001)");
         ts_test_study_close(&study);
     }
 }
