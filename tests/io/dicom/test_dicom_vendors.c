@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What scanners of some vendors say in a way of their own, or wrongly: each row of the table of docs/vendors.md has a
- * test here, on files made for it; those of real scans are compared with facts of dcm2niix.
+ * What scanners of some vendors say in a way of their own, or wrongly (docs/vendors.md), on files made for it; real
+ * scans are compared with facts of dcm2niix.
  */
 #include <criterion/criterion.h>
 #include <math.h>
