@@ -3,10 +3,12 @@
  * A .npy file is eight bytes of signature and version, the length of a text, the text, and the values (NEP 1, "A Simple
  * File Format for NumPy Arrays", 2007). The text is a Python dictionary of three known keys, whose values are looked
  * for here where numpy writes them; Python is not interpreted. Axes are (z, y, x), (y, x) for one slice, or (time, z,
- * y, x), with x fastest. The file states no spacing, so lengths are in pixels.
+ * y, x), with x fastest, unless the chain names those of a sinogram. The file states no spacing, so lengths are in
+ * pixels unless the chain gives it.
  */
 #include "io/volume/npy.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,10 +18,45 @@
 
 enum { MOST_HEADER = 64 << 10, PREFIX = 12 };
 
+static const struct choice quantity_choices[] = {
+    {"counts", TS_COUNTS, "detector counts", 0},
+    {"transmission", TS_TRANSMISSION, "divided by the flat field", 0},
+    {"line_integral", TS_LINE_INTEGRAL, "the negative logarithm of the transmission", 0},
+    {"hu", TS_HU, "Hounsfield units", 0},
+    {"attenuation", TS_ATTENUATION, "attenuation in 1/mm", 0},
+    {"intensity", TS_INTENSITY, "anything else", 0},
+    {NULL, 0, NULL, 0},
+};
+static const struct choice unit_choices[] = {
+    {"file", ANGLE_UNIT_FILE,
+     "degrees, unless the range looks like half a turn or a turn in radians, which is refused"},
+    {"degree", ANGLE_UNIT_DEGREE, "whatever they look like"},
+    {"radian", ANGLE_UNIT_RADIAN, "radians"},
+    {NULL, 0, NULL},
+};
+
 static const struct param npy_params[] = {
     PARAM(struct npy_params, npy, .required = true, .unit = "",
           .doc = "a .npy file of an array (z, y, x), (y, x) for one slice, or (time, z, y, x)"),
-    VOLUME_QUANTITY_PARAM(struct npy_params),
+    PARAM(struct npy_params, axes, .optional = true, .unit = "",
+          .doc =
+              "names of the array's three axes in its order, where it holds a scan: view, z and detector, or z, view "
+              "and detector, or, of flats and darks, which have no angles, frame in place of view; absent: z, y, x"),
+    PARAM(struct npy_params, spacing, .optional = true, .unit = "mm", .min = 1e-9, .max = 1e6,
+          .doc = "distances of neighbors along z, y and x, or along z and detector; absent: one pixel"),
+    PARAM(struct npy_params, angles, .optional = true, .unit = "degree",
+          .doc = "the angle of each view; absent: theta_start and theta_stop"),
+    PARAM(struct npy_params, theta_start, .unit = "degree", .min = -36000, .max = 36000, .derived = "those of angles",
+          .doc = "angle of the first view"),
+    PARAM(struct npy_params, theta_stop, .unit = "degree", .min = -36000, .max = 36000, .derived = "those of angles",
+          .doc = "end of the range of the angles"),
+    PARAM(struct npy_params, endpoint, .unit = "", .init.b = false,
+          .doc = "whether the last view is at theta_stop, or one step before it"),
+    PARAM(struct npy_params, angle_unit, .unit = "", .choices = unit_choices, .init.choice = ANGLE_UNIT_FILE,
+          .doc = "unit of theta_start and theta_stop"),
+    PARAM(struct npy_params, quantity, .unit = "", .choices = quantity_choices, .init.choice = TS_INTENSITY,
+          .doc = "what the values are, which the file does not state"),
+    BEAM_PARAMS(struct npy_params),
     TAKE_PARAM(struct npy_params),
     SLICES_PARAM(struct npy_params),
 };
@@ -91,7 +128,7 @@ static int read_axes(const char *shape, int64_t n[4])
     return 0;
 }
 
-static enum ts_status take_shape(struct volume_layout *layout, const char *text, struct ts_diag *diag)
+static enum ts_status take_shape(struct volume_layout *layout, const char *text, int64_t n_names, struct ts_diag *diag)
 {
     const char *order = value_of(text, "'fortran_order'");
     int64_t n[4];
@@ -102,9 +139,171 @@ static enum ts_status take_shape(struct volume_layout *layout, const char *text,
     }
     if (rank < 2)
         return ts_volume_refuse(layout, "npy-shape", diag, "has not two to four axes");
+    if (layout->sinogram && n_names != rank)
+        return ts_volume_refuse(layout, "npy-shape", diag, "has %d axes, and `axes` names %lld", rank,
+                                (long long)n_names);
     for (int d = 0; d < rank; d++)
         layout->n[d] = n[rank - 1 - d];
     return TS_OK;
+}
+
+/* ---- scans ---------------------------------------------------------------------------------------- */
+
+enum kind { KIND_VOLUME, KIND_SCAN, KIND_FRAMES };
+
+static const char *const of_views[] = {"angles", "theta_start", "theta_stop", "endpoint", "angle_unit"};
+
+/* Finds what the axes are that the chain names, and in which of the orders that are read. */
+static enum ts_status find_axes(struct volume_layout *layout, const struct param_set *set, enum kind *kind,
+                                struct ts_diag *diag)
+{
+    static const struct {
+        const char *names[3];
+        enum kind kind;
+        bool views_first;
+    } known[] = {{{"z", "y", "x"}, KIND_VOLUME, false},           {{"z", "view", "detector"}, KIND_SCAN, false},
+                 {{"view", "z", "detector"}, KIND_SCAN, true},    {{"z", "frame", "detector"}, KIND_FRAMES, false},
+                 {{"frame", "z", "detector"}, KIND_FRAMES, true}, {{"view", "detector"}, KIND_SCAN, false},
+                 {{"frame", "detector"}, KIND_FRAMES, false}};
+    const struct ts_texts *axes = &((const struct npy_params *)set->values)->axes;
+    *kind = KIND_VOLUME;
+    for (size_t i = 0; i < sizeof known / sizeof *known && axes->n > 0; i++) {
+        bool same = axes->n == (known[i].names[2] ? 3 : 2);
+        for (int64_t d = 0; d < axes->n && same; d++)
+            same = !strcmp(axes->items[d], known[i].names[d]);
+        if (!same)
+            continue;
+        *kind = known[i].kind;
+        layout->sinogram = *kind != KIND_VOLUME;
+        layout->views_first = known[i].views_first;
+        return TS_OK;
+    }
+    if (axes->n == 0)
+        return TS_OK;
+    ts_param_error(
+        set, "axes", "axes-names", diag,
+        "the axes are not z, y, x nor view, z, detector nor z, view, detector nor view, detector, or with frame "
+        "for view");
+    return ts_diag_hint(diag, "bring the array into such an order in Python: numpy.save(path, "
+                              "numpy.ascontiguousarray(array.transpose(...)))");
+}
+
+static enum ts_status find_spacing(struct volume_layout *layout, const struct param_set *set, struct ts_diag *diag)
+{
+    const struct ts_numbers *spacing = &((const struct npy_params *)set->values)->spacing;
+    const int64_t n = spacing->rows * spacing->columns, expected = layout->sinogram ? 2 : 3;
+    if (n == 0)
+        return TS_OK;
+    if (n != expected)
+        return ts_param_error(set, "spacing", "spacing-count", diag, "%lld numbers, expected %lld", (long long)n,
+                              (long long)expected);
+    layout->spacing[0] = spacing->values[expected - 1];
+    layout->spacing[1] = spacing->values[layout->sinogram ? 0 : 1];
+    layout->spacing[2] = spacing->values[0];
+    return TS_OK;
+}
+
+/* Makes even angles in degrees. */
+static enum ts_status make_range(const struct param_set *set, struct ts_axis *views, struct ts_diag *diag)
+{
+    const struct npy_params *params = set->values;
+    const int64_t steps = views->n - params->endpoint;
+    if (!ts_param_given(set, "theta_start") || !ts_param_given(set, "theta_stop"))
+        return ts_param_error(set, "theta_start", "angles-missing", diag,
+                              "a scan needs angles, or both theta_start and theta_stop in their place");
+    if (params->theta_start == params->theta_stop || steps < 1)
+        return ts_param_error(set, "theta_stop", "angle-range", diag, "%lld views from %g to %g have no step",
+                              (long long)views->n, params->theta_start, params->theta_stop);
+    const double step = (params->theta_stop - params->theta_start) / (double)steps,
+                 to_degrees = params->angle_unit == ANGLE_UNIT_RADIAN ? 180 / M_PI : 1;
+    if (params->angle_unit == ANGLE_UNIT_FILE &&
+        ts_angles_look_like_radians(fabs(step) * (double)(views->n - 1), views->n)) {
+        ts_param_error(set, "theta_stop", "angle-unit", diag,
+                       "%lld views from %g to %g degrees are what half a turn or a turn would be in radians",
+                       (long long)views->n, params->theta_start, params->theta_stop);
+        return ts_diag_hint(diag, "angle_unit: radian, or angle_unit: degree if they are degrees");
+    }
+    views->first = params->theta_start * to_degrees;
+    views->spacing = step * to_degrees;
+    return TS_OK;
+}
+
+/* Copies the list of angles into the arena of the layout, whose own are the source's to turn. */
+static enum ts_status take_list(const struct param_set *set, const double *copy, struct ts_axis *views,
+                                struct ts_diag *diag)
+{
+    const struct ts_numbers *list = &((const struct npy_params *)set->values)->angles;
+    if (list->rows * list->columns != views->n)
+        return ts_param_error(set, "angles", "angle-count", diag, "%lld angles for %lld views",
+                              (long long)(list->rows * list->columns), (long long)views->n);
+    views->positions = copy;
+    return TS_OK;
+}
+
+/* Gives the views of the source their angles, or frames their numbers. `list` is a copy of the chain's own angles. */
+static enum ts_status describe_views(const struct param_set *set, enum kind kind, const double *list,
+                                     struct source *source, struct ts_diag *diag)
+{
+    struct ts_axis *views = &source->image.axes[1];
+    const bool scan = kind == KIND_SCAN,
+               range = ts_param_given(set, "theta_start") || ts_param_given(set, "theta_stop");
+    *views =
+        (struct ts_axis){.kind = TS_AXIS_VIEW, .n = views->n, .spacing = scan ? 0 : 1, .unit = scan ? "degree" : ""};
+    enum ts_status status = TS_OK;
+    if (scan && list && range)
+        status = ts_param_error(set, "theta_start", "angles-twice", diag, "angles are given too");
+    else if (scan && list)
+        status = take_list(set, list, views, diag);
+    else if (scan)
+        status = make_range(set, views, diag);
+    return status == TS_OK ? ts_source_beam(set, &source->image, diag) : status;
+}
+
+/* Refuses parameters of views where there are none. */
+static enum ts_status check_views(const struct param_set *set, enum kind kind, struct ts_diag *diag)
+{
+    for (size_t i = 0; i < sizeof of_views / sizeof *of_views && kind != KIND_SCAN; i++)
+        if (ts_param_given(set, of_views[i])) {
+            ts_param_error(set, of_views[i], "angles-idle", diag, "%s no angles",
+                           kind == KIND_FRAMES ? "frames have" : "a volume has");
+            return ts_diag_hint(diag, "axes: [view, z, detector] says that the array is a scan");
+        }
+    if (kind == KIND_SCAN && ts_param_given(set, "angles") &&
+        (ts_param_given(set, "angle_unit") || ts_param_given(set, "endpoint")))
+        return ts_param_error(set, "angles", "angle-unit-idle", diag,
+                              "a list is in degrees; angle_unit and endpoint belong to theta_start and theta_stop");
+    return TS_OK;
+}
+
+/* Makes the source of the layout, and of its planes a scan where they are one. */
+static enum ts_status make_source(struct volume_layout *layout, const struct param_set *set, enum kind kind,
+                                  enum ts_status status, struct source **source, struct ts_diag *diag)
+{
+    const struct ts_numbers *angles = &((const struct npy_params *)set->values)->angles;
+    const size_t n = (size_t)(angles->rows * angles->columns);
+    double *list = NULL;
+    if (status == TS_OK && n > 0 && !(list = ts_arena_copy(layout->arena, angles->values, n, sizeof *list)))
+        status = ts_diag_no_memory(diag, n * sizeof *list);
+    status = ts_volume_source_take(layout, status, source, diag);
+    if (status != TS_OK)
+        return status;
+    status = kind == KIND_VOLUME ? ts_source_beam(set, &(*source)->image, diag)
+                                 : describe_views(set, kind, list, *source, diag);
+    if (status != TS_OK) {
+        (*source)->ops->close(*source);
+        *source = NULL;
+    }
+    return status;
+}
+
+static void resolve(struct param_set *set, const struct source *source)
+{
+    const struct ts_axis *views = &source->image.axes[1];
+    const bool scan = ts_image_is_sinogram(&source->image) && views->unit && !strcmp(views->unit, "degree");
+    ts_source_beam_resolve(set, source);
+    for (size_t i = 0; i < sizeof of_views / sizeof *of_views; i++)
+        if (!scan || (views->positions != NULL) != (i == 0))
+            ts_param_idle(set, of_views[i]);
 }
 
 static enum ts_status open_npy(const struct param_set *set, struct source **source, struct ts_diag *diag)
@@ -112,26 +311,34 @@ static enum ts_status open_npy(const struct param_set *set, struct source **sour
     const struct npy_params *params = set->values;
     struct volume_layout layout;
     char *text = malloc(MOST_HEADER + 1);
+    enum kind kind = KIND_VOLUME;
     *source = NULL;
     if (!text)
         return ts_diag_no_memory(diag, MOST_HEADER + 1);
     enum ts_status status = ts_volume_open(&layout, set, params->npy, diag);
     if (status == TS_OK)
+        status = find_axes(&layout, set, &kind, diag);
+    if (status == TS_OK)
+        status = check_views(set, kind, diag);
+    if (status == TS_OK)
+        status = find_spacing(&layout, set, diag);
+    if (status == TS_OK)
         status = read_text(&layout, text, diag);
     if (status == TS_OK)
         status = take_type(&layout, text, diag);
     if (status == TS_OK)
-        status = take_shape(&layout, text, diag);
+        status = take_shape(&layout, text, params->axes.n, diag);
     free(text);
     layout.quantity = (enum ts_quantity)params->quantity;
-    return ts_volume_source_take(&layout, status, source, diag);
+    return make_source(&layout, set, kind, status, source, diag);
 }
 
 const struct source_format npy_format = {
     .name = "npy",
-    .summary = "a volume in a .npy file of numpy, or several by time",
+    .summary = "an array in a .npy file of numpy: a volume, several by time, or a scan as a sinogram",
     .params = npy_params,
     .n_params = sizeof npy_params / sizeof npy_params[0],
     .params_bytes = sizeof(struct npy_params),
     .open = open_npy,
+    .resolve = resolve,
 };

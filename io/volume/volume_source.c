@@ -161,13 +161,28 @@ static enum ts_status finish_slice(const struct reading *reading, int thread, in
                             reading->z + i);
 }
 
+/* Reads the rows of slice z, which lie apart: one in each view. */
+static bool read_rows_apart(const struct reading *reading, unsigned char *out, int64_t z)
+{
+    const struct volume_layout *layout = &reading->source->layout;
+    const struct ts_image *image = &reading->source->in.base.image;
+    const size_t row = (size_t)image->axes[2].n * ts_dtype_bytes(layout->stored);
+    for (int64_t view = 0; view < image->axes[1].n; view++)
+        if (!ts_file_read_at(layout->fd, out + (size_t)view * row, row,
+                             layout->start + (uint64_t)(view * image->axes[0].n + z) * row))
+            return false;
+    return true;
+}
+
 static enum ts_status read_slice(void *user, int thread, int64_t i, struct ts_diag *diag)
 {
     const struct reading *reading = user;
     const struct volume_layout *layout = &reading->source->layout;
     const size_t bytes = stored_bytes(reading->source);
-    if (!ts_file_read_at(layout->fd, reading->scratch + (size_t)thread * reading->scratch_bytes, bytes,
-                         layout->start + (uint64_t)(reading->z + i) * bytes))
+    unsigned char *stored = reading->scratch + (size_t)thread * reading->scratch_bytes;
+    if (!(layout->views_first
+              ? read_rows_apart(reading, stored, reading->z + i)
+              : ts_file_read_at(layout->fd, stored, bytes, layout->start + (uint64_t)(reading->z + i) * bytes)))
         return ts_volume_refuse(layout, "input-unreadable", diag, "could not be read to its end");
     return finish_slice(reading, thread, i, diag);
 }
@@ -351,7 +366,8 @@ static void warn_of_rows(const struct volume_layout *layout, struct ts_diag *dia
 
 static enum ts_status describe(struct volume_source *source, struct ts_diag *diag)
 {
-    static const enum ts_axis_kind kinds[] = {TS_AXIS_Z, TS_AXIS_Y, TS_AXIS_X};
+    static const enum ts_axis_kind kinds[2][3] = {{TS_AXIS_Z, TS_AXIS_Y, TS_AXIS_X},
+                                                  {TS_AXIS_Z, TS_AXIS_VIEW, TS_AXIS_DETECTOR}};
     struct volume_layout *layout = &source->layout;
     struct ts_image *image = &source->in.base.image;
     double largest;
@@ -364,8 +380,10 @@ static enum ts_status describe(struct volume_source *source, struct ts_diag *dia
     image->dtype = dtype_of(layout, &largest);
     image->quantity = layout->quantity;
     image->unit = ts_source_unit(layout->quantity);
-    for (int d = 0; d < 3; d++)
-        image->axes[d] = ts_source_axis(kinds[d], layout->n[2 - d], layout->spacing[2 - d]);
+    for (int d = 0; d < 3; d++) {
+        const int from = layout->views_first && d < 2 ? 1 + d : 2 - d;
+        image->axes[d] = ts_source_axis(kinds[layout->sinogram][d], layout->n[from], layout->spacing[from]);
+    }
     source->making.as_stored = image->dtype == layout->stored && layout->slope == 1 && layout->intercept == 0;
     source->making.flip_rows = layout->upwards && !layout->has_transform;
     const char *wrong =

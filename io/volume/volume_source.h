@@ -26,6 +26,8 @@ struct volume_layout {
     int fd;              /* that file, open */
     struct stat found;   /* what it was when it was opened */
     bool gzip;
+    bool views_first;       /* x is the detector, y the view and z slowest but one: the file has (view, z, detector) */
+    bool sinogram;          /* x and y are detector and view */
     uint64_t start;         /* where the values begin, or the gzip stream */
     uint64_t skip;          /* gzip: bytes of the inflated stream before the values */
     int64_t n[4];           /* of x, y and z, and volumes, which follow each other */
