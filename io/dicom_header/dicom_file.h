@@ -78,7 +78,7 @@ struct dicom_file {
     enum dicom_syntax syntax;
     char modality[DICOM_TEXT_MAX], image_type[DICOM_TEXT_MAX * 2], photometric[DICOM_TEXT_MAX], units[DICOM_TEXT_MAX],
         dose_units[DICOM_TEXT_MAX], ge_sequence[DICOM_TEXT_MAX], burned_in[DICOM_TEXT_MAX], description[DICOM_TEXT_MAX],
-        protocol[DICOM_TEXT_MAX],        /* it is only compared, never written */
+        protocol[DICOM_TEXT_MAX], patient_name[DICOM_TEXT_MAX], /* they are only compared, never written */
         nominal_spacing[DICOM_TEXT_MAX]; /* of a secondary capture: the Pixel Spacing of what was captured */
     int rows, columns, samples_per_pixel, bits_allocated, bits_stored, high_bit, pixel_representation;
     struct dicom_lut lut;
@@ -148,7 +148,8 @@ struct dicom_image {
                                                grouped */
     unsigned torn; /* 1 << i: images that agree with it but for attribute i, and would be one volume with it, are others
                       of its series UID; once images are grouped */
-    double along_mm; /* position along the normal of its series, once that has been arranged */
+    unsigned divided; /* the same, whether they would be one volume or not */
+    double along_mm;  /* position along the normal of its series, once that has been arranged */
 };
 
 enum { DICOM_NAMED = -1 };

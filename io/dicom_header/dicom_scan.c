@@ -127,7 +127,7 @@ static const char *const pixelless_classes[] = {"4.2", "8", "8.", "10", "66.", "
 /* Returns true where a data set that was read to its end, without a pixel in it, is no image. */
 static bool is_pixelless(const struct scan *scan)
 {
-    static const char standard[] = "1.2.840.10008.";
+    static const char standard[] = "1.2.840.10008.5.1.4.1.1.";
     const char *uid = scan->file->sop_class;
     const bool pixels = scan->met_pixels && (scan->encapsulated || scan->pixels_claimed > 0);
     return !pixels && !scan->file->refusal && *uid &&

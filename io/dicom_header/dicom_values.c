@@ -86,6 +86,7 @@ static const struct wanted wanted[] = {
     {0, PUBLIC, TAG(0x0008, 0x0033), VALUE_TIME, "Content Time", SCAN_FIELD(content.time_s), 1, 0},
     {0, PUBLIC, TAG(0x0008, 0x103E), VALUE_TEXT, "Series Description", FILE_TEXT(description)},
     {0, PUBLIC, TAG(0x0008, 0x9208), VALUE_TEXT, "Complex Image Component", TEXT(component)},
+    {0, PUBLIC, TAG(0x0010, 0x0010), VALUE_TEXT, "Patient's Name", FILE_TEXT(patient_name)},
     {0, PUBLIC, TAG(0x0018, 0x0080), VALUE_ADVICE, "Repetition Time", FILE_FIELD(repetition_ms), 1, 0},
     {0, PUBLIC, TAG(0x0018, 0x0081), VALUE_ADVICE, "Echo Time", FIELD(echo_time_ms), 1, 0},
     {0, PUBLIC, TAG(0x0018, 0x0088), VALUE_ADVICE, "Spacing Between Slices", FIELD(spacing_between_slices_mm), 1, 0},

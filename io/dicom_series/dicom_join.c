@@ -42,7 +42,7 @@ static const struct {
     [KEY_STUDY] = {"Study Instance UID", true, false},
     [KEY_SERIES] = {"Series Instance UID", false, false},
     [KEY_NUMBER] = {"Series Number", true, true},
-    [KEY_PATIENT] = {"Patient ID", false, true},
+    [KEY_PATIENT] = {"Patient ID or Name", false, true},
     [KEY_TIME] = {"Study Date or Time", true, true},
     [KEY_MANUFACTURER] = {"Manufacturer", true, true},
     [KEY_PROTOCOL] = {"Protocol Name or Series Description", true, true},
@@ -91,8 +91,8 @@ static const char *maker_of(const struct dicom_image *image)
 }
 
 /* Returns what the header states of an attribute, so that texts of numbers have the order of these; "" where it states
- * nothing. The slices of CT are named as people like, those of MR by their protocol; and of a series without a UID
- * every name counts. */
+ * nothing. A patient without ID has a name. The slices of CT are named as people like, those of MR by their protocol;
+ * and of a series without a UID every name counts. */
 static const char *text_of(const struct dicom_image *image, enum dicom_series_key attribute, char buffer[TEXT_BYTES])
 {
     const struct dicom_file *file = image->file;
@@ -108,7 +108,8 @@ static const char *text_of(const struct dicom_image *image, enum dicom_series_ke
             snprintf(buffer, TEXT_BYTES, "%024.3f", file->series_number);
         return buffer;
     case KEY_PATIENT:
-        return ts_dicom_field_text(image, DICOM_FIELD_patient_id);
+        return *ts_dicom_field_text(image, DICOM_FIELD_patient_id) ? ts_dicom_field_text(image, DICOM_FIELD_patient_id)
+                                                                   : file->patient_name;
     case KEY_TIME:
         if (dated)
             snprintf(buffer, TEXT_BYTES, "%024.3f",
@@ -313,10 +314,13 @@ static bool may_join(const struct item *items, const struct spread *spreads, boo
     return regular || (only_minor && spreads[KEY_STACK].how == ONE);
 }
 
-static void note_torn(struct item *items, size_t n, enum dicom_series_key attribute)
+/* Notes that an attribute divides the items. `one`: they would be one volume without it. */
+static void note_divided(struct item *items, size_t n, enum dicom_series_key attribute, bool one)
 {
-    for (size_t i = 0; i < n; i++)
-        items[i].image->torn |= 1U << attribute;
+    for (size_t i = 0; i < n; i++) {
+        items[i].image->torn |= one ? 1U << attribute : 0;
+        items[i].image->divided |= 1U << attribute;
+    }
 }
 
 static void mend(struct item *items, size_t n);
@@ -340,7 +344,7 @@ static void mend(struct item *items, size_t n)
     bool torn = false;
     for (int k = 0; k < DICOM_SERIES_KEYS; k++)
         torn = torn || !is_one(items, n, (enum dicom_series_key)k);
-    if (n < LEAST_POSITIONS || !torn)
+    if (!torn)
         return;
     const size_t places = number_places(items, n);
     const bool regular = is_regular(items, n, places);
@@ -350,10 +354,9 @@ static void mend(struct item *items, size_t n)
             mixed = (enum dicom_series_key)k;
     }
     if (mixed < DICOM_SERIES_KEYS) {
-        const bool one = regular && places == n && is_shared(items, spreads, KEY_SERIES);
-        for (int k = 0; k < DICOM_SERIES_KEYS; k++)
-            if (one && spreads[k].how == MIXED)
-                note_torn(items, n, (enum dicom_series_key)k);
+        for (int k = 0; k < DICOM_SERIES_KEYS && is_shared(items, spreads, KEY_SERIES); k++)
+            if (spreads[k].how == MIXED)
+                note_divided(items, n, (enum dicom_series_key)k, regular && places == n);
         mend_parts(items, n, mixed);
         return;
     }
@@ -362,10 +365,12 @@ static void mend(struct item *items, size_t n)
         const char *value = items[0].image->keys[k];
         if (spreads[k].how != EACH)
             continue;
-        for (size_t i = 0; joined && i < n; i++)
+        for (size_t i = 0; joined && i < n; i++) {
             items[i].image->keys[k] = value;
-        if (!joined && regular && places == n)
-            note_torn(items, n, (enum dicom_series_key)k);
+            items[i].image->divided &= ~(1U << k);
+        }
+        if (!joined && (is_shared(items, spreads, KEY_SERIES) || (regular && places == n)))
+            note_divided(items, n, (enum dicom_series_key)k, regular && places == n);
     }
 }
 
@@ -374,7 +379,7 @@ bool ts_dicom_join(struct dicom_image **images, size_t n, unsigned join, struct 
     struct item *items = malloc((n + 1) * sizeof *items);
     const bool ok = items && read_keys(images, n, join, arena);
     for (size_t i = 0; ok && i < n; i++) {
-        images[i]->torn = 0;
+        images[i]->torn = images[i]->divided = 0;
         items[i] = (struct item){.image = images[i]};
     }
     if (ok && n > 1) {
@@ -431,6 +436,7 @@ static void warn_of_one(struct dicom_series *series, unsigned divided)
 {
     char differ[LIST_BYTES] = "", torn[LIST_BYTES] = "", words[LIST_BYTES], others[LIST_BYTES] = "";
     const unsigned bits = series->images[0]->torn;
+    divided |= series->images[0]->divided;
     ts_dicom_join_list(series, words, sizeof words);
     for (int k = 0; k < DICOM_SERIES_KEYS; k++) {
         if (differs(series, (enum dicom_series_key)k))

@@ -183,6 +183,7 @@ Test(dicom_identity, what_differs_tells_series_apart)
         {SHARED_UID, BEHIND, 0x00080030, "TM", {"120000", "121500"}, 2, "Study Date"},
         {SHARED_UID, SAME_PLACES, 0x00080070, "LO", {"SIEMENS", "GE MEDICAL SYSTEMS"}, 2, "Manufacturer"},
         {SHARED_UID, BETWEEN, 0x00100020, "LO", {"A", "B"}, 2, "Patient ID"},
+        {SHARED_UID, SAME_PLACES, 0x00100010, "PN", {"A^B", "C^D"}, 2, "Patient ID or Name"},
         {SHARED_UID, BEHIND, 0x00200052, "UI", {"1.2.3", "1.2.4"}, 2, "Frame of Reference UID"},
         {SHARED_UID, BEHIND, 0x0020000D, "UI", {"1.2.3", "1.2.4"}, 2, "Study Instance UID"},
         {SHARED_UID, SAME_PLACES, 0x00080008, "CS", {"ORIGINAL\\PRIMARY\\M", "DERIVED\\PRIMARY\\M"}, 2, NULL},
@@ -272,7 +273,7 @@ struct torn {
     int n, volumes;
     bool no_uid, uneven, by_image;
     const char *name; /* of the warning; NULL: each image is a series of its own */
-    const char *join; /* what a warning offers in that case; NULL: nothing */
+    const char *join; /* what a warning offers in that case; NULL: nothing, but it names what divides them */
 };
 
 static void make_torn(struct dicom_fixture *f, int i, void *user)
@@ -337,6 +338,7 @@ Test(dicom_identity, what_differs_in_each_slice_does_not_tear_a_volume)
         {PATIENT, 0, 6, 1, false, true, false, NULL, NULL},
         {PATIENT, 0, 12, 3, false, false, false, NULL, NULL},
         {STUDY, 0, 6, 1, false, true, false, NULL, NULL},
+        {FRAME, 0, 2, 1, false, false, false, NULL, NULL},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         struct torn row = rows[r];
@@ -362,6 +364,7 @@ Test(dicom_identity, what_differs_in_each_slice_does_not_tear_a_volume)
             snprintf(text, sizeof text, "`join: [%s]` reads them as one", row.join);
             const char *offered = find_warning(diag, "`join:");
             cr_expect(row.join ? offered && strstr(offered, text) : !offered, "%s: %s", what, offered);
+            cr_expect(row.join || find_warning(diag, "images of one Series Instance UID differ in"), "%s", what);
             ts_diag_destroy(diag);
         }
         if (row.join)
