@@ -19,12 +19,13 @@
 #include "core/vector3.h"
 #include "io/dicom_header/dicom_dose.h"
 #include "io/dicom_header/dicom_fields.h"
+#include "io/dicom_series/dicom_geometry.h"
 #include "io/dicom_series/dicom_orientations.h"
 #include "io/dicom_series/dicom_repeats.h"
 
 enum { LEAST_POSITIONS = 3, TEXT_BYTES = 64, LIST_BYTES = 256 };
 static const size_t NOWHERE = SIZE_MAX;
-static const double SAME_SPACING = 1e-4, SAME_STEP = 1e-2;
+static const double SAME_SPACING = 1e-4;
 
 const char *const ts_dicom_join_words[DICOM_SERIES_KEYS] = {
     [KEY_STUDY] = "study",       [KEY_SERIES] = "series",
@@ -239,25 +240,24 @@ static size_t number_places(struct item *items, size_t n)
     return items[n - 1].place + 1;
 }
 
-/* Returns true where equally many images are at each of several positions, which lie one even step behind the other.
- * The items are in the order of their positions. */
+/* Returns true where equally many images are at each of several positions, which lie near the places of even steps from
+ * the first to the last: as far off as a chain may tolerate. The items are in the order of their positions. */
 static bool is_regular(const struct item *items, size_t n, size_t places)
 {
     const size_t each = places > 0 ? n / places : 0;
     if (places < LEAST_POSITIONS || each * places != n)
         return false;
-    double first[3], length = 0;
-    for (int k = 0; k < 3; k++) {
-        first[k] = items[each].image->position_mm[k] - items[0].image->position_mm[k];
-        length = fmax(length, fabs(first[k]));
-    }
+    const double *first = items[0].image->position_mm, *last = items[n - 1].image->position_mm;
+    double step[3];
+    for (int k = 0; k < 3; k++)
+        step[k] = (last[k] - first[k]) / (double)(places - 1);
     for (size_t i = 0; i < n; i++) {
-        if (items[i].place != i / each)
+        const double *position = items[i].image->position_mm;
+        double off[3];
+        for (int k = 0; k < 3; k++)
+            off[k] = position[k] - first[k] - (double)items[i].place * step[k];
+        if (items[i].place != i / each || ts_length(off) > DICOM_MOST_TOLERANCE / 100 * ts_length(step))
             return false;
-        for (int k = 0; k < 3 && i >= each; k++)
-            if (!(fabs(items[i].image->position_mm[k] - items[i - each].image->position_mm[k] - first[k]) <=
-                  SAME_STEP * length))
-                return false;
     }
     return true;
 }

@@ -54,7 +54,7 @@ static const struct setting {
 };
 enum { SETTINGS = sizeof settings / sizeof *settings, LONGEST_PERIOD = 8, LEAST_PERIODS = 3 };
 static const double CLEAR_SHARE = 0.1; /* by which the numbers of a setting that alternates differ at least */
-static const double EVEN_SHARE = 0.01; /* by which even steps may differ */
+static const double EVEN_SHARE = 0.2;  /* of a step, by which slices of one volume may lie off their places */
 
 static int compare_numbers(double a, double b)
 {
@@ -303,12 +303,14 @@ static bool is_pass(const struct item *items, size_t n)
     return n >= 2;
 }
 
-/* Returns true where the step between positions is even. The items are in their order, one at each. */
-static bool is_even(const struct item *items, size_t n)
+/* Returns true where the positions may be those of one volume: they lie near the places of even steps from the first to
+ * the last, as far off as a chain may tolerate and more. The items are in their order, one at each. */
+static bool may_be_even(const struct item *items, size_t n)
 {
-    const double step = n > 1 ? items[1].image->along_mm - items[0].image->along_mm : 0;
+    const double first = items[0].image->along_mm;
+    const double step = n > 1 ? (items[n - 1].image->along_mm - first) / (double)(n - 1) : 0;
     for (size_t i = 1; i < n; i++)
-        if (fabs(items[i].image->along_mm - items[i - 1].image->along_mm - step) > EVEN_SHARE * step)
+        if (fabs(items[i].image->along_mm - first - (double)i * step) > EVEN_SHARE * step)
             return false;
     return true;
 }
@@ -325,9 +327,8 @@ static bool overlap(const struct item *a, size_t n, const struct item *b, size_t
  * by acquisition and position. */
 static bool are_passes(int setting, struct item *items, size_t n, size_t each)
 {
-    const size_t NONE = n;
-    size_t before = NONE, n_before = 0, overlaps = 0;
-    if (!differs(setting, items, n) || each > 1 || (each == 1 && is_even(items, n)))
+    size_t before = n, n_before = 0, overlaps = 0;
+    if (!differs(setting, items, n) || each > 1 || (each == 1 && may_be_even(items, n)))
         return false;
     for (size_t i = 0; i < n; i++)
         items[i].setting = setting;
@@ -338,7 +339,7 @@ static bool are_passes(int setting, struct item *items, size_t n, size_t each)
         }
         if (!is_pass(items + first, end - first))
             return false;
-        if (before != NONE) {
+        if (before < n) {
             const bool rises = items[first].image->along_mm >= items[before].image->along_mm;
             overlaps += rises ? overlap(items + before, n_before, items + first, end - first)
                               : overlap(items + first, end - first, items + before, n_before);

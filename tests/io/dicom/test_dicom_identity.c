@@ -20,6 +20,7 @@ enum { MOST_WORDS = 6, MOST_IMAGES = 40 };
 struct wish {
     const char *series, *split, *join, *take;
     int32_t duplicates, unreadable;
+    double spacing_tolerance; /* 0: the default */
 };
 
 static char folder[256];
@@ -52,6 +53,8 @@ static enum ts_status open_as(const struct wish *wish, struct source **source, s
     params.take = words_of(copies[2], wish->take, words[2]);
     params.duplicates = wish->duplicates;
     params.unreadable = wish->unreadable;
+    if (wish->spacing_tolerance > 0)
+        params.spacing_tolerance = wish->spacing_tolerance;
     return dicom_format.open(&set, source, diag);
 }
 
@@ -297,7 +300,7 @@ static void make_torn(struct dicom_fixture *f, int i, void *user)
     ts_fixture_text(f, 0x00181030, "LO", "T1");
     ts_fixture_text(f, 0x00080070, "LO", "SIEMENS");
     set_number(f, 0x00200100, "IS", "", 1 + i / slices);
-    place(f, 3 * z + (torn->uneven && z == 2));
+    place(f, 3 * z + (torn->uneven && z == 2) + 0.02 * (z % 2));
     for (size_t k = 0; k < sizeof tags / sizeof *tags; k++) {
         if (torn->each >> k & 1)
             set_number(f, tags[k].tag, tags[k].vr, tags[k].text, 10 + (torn->by_image ? i : z));
@@ -502,6 +505,23 @@ Test(dicom_identity, passes_are_not_sewn_together)
         ts_test_remove_folder(old);
         ts_test_remove_folder(folder);
     }
+}
+
+/* Slices of two acquisitions that lie between each other, a little off their places. */
+static void jitter(struct dicom_fixture *f, int i, void *user)
+{
+    (void)user;
+    place(f, 2.5 * (2 * (i % 6) + i / 6) + (i % 3 == 1 ? 0.2 : 0));
+    set_number(f, 0x00200012, "IS", "", 1 + i / 6);
+}
+
+Test(dicom_identity, acquisitions_between_each_other_are_one_volume)
+{
+    const int images[] = {0, 6, 1, 7, 2, 8, 3, 9, 4, 10, 5, 11};
+    write_images(12, jitter, NULL);
+    expect_refusal(&(struct wish){0}, "spacing-varies", "spacing_tolerance", "jitter");
+    ts_diag_destroy(expect_images(&(struct wish){.spacing_tolerance = 10}, images, 12, "spacing_tolerance"));
+    ts_test_remove_folder(folder);
 }
 
 /* Acquisitions that make one volume, as those of a table that moves on, are one; and those that repeat it are volumes,
