@@ -5,6 +5,7 @@
  */
 #include "io/scan/foreign.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -171,6 +172,21 @@ const char *ts_foreign_kind(const char *path, char hint[FOREIGN_HINT])
         return NULL;
     write_hint(format, path, hint);
     return format->name;
+}
+
+const char *ts_foreign_folder(const char *path, char hint[FOREIGN_HINT])
+{
+    enum { FILES_MAX = 1000 };
+    char file[4096], first[4096] = "";
+    DIR *folder = opendir(path);
+    int n = 0;
+    for (const struct dirent *entry; folder && n < FILES_MAX && (entry = readdir(folder)); n++)
+        if (entry->d_name[0] != '.' && snprintf(file, sizeof file, "%s/%s", path, entry->d_name) < (int)sizeof file &&
+            (!*first || strcmp(file, first) < 0) && find_format(file))
+            memcpy(first, file, sizeof first);
+    if (folder)
+        closedir(folder);
+    return *first ? ts_foreign_kind(first, hint) : NULL;
 }
 
 enum ts_status ts_foreign_refuse(const char *path, struct ts_diag *diag)

@@ -61,6 +61,7 @@ static void describe_source(const struct source *source, struct hdf5_scan *scan)
         const struct source_attribute *attribute = &source->attributes[i];
         if (!strcmp(attribute->name, "x_rotation_axis_pixel_position"))
             snprintf(scan->rotation_column, sizeof scan->rotation_column, "%s", attribute->value);
+        scan->half |= !strcmp(attribute->name, "field_of_view") && !strcmp(attribute->value, "Half");
         if (!strcmp(attribute->name, "frames_in_file"))
             sscanf(attribute->value, TS_FRAMES_IN_FILE_SCAN, &scan->n_projections, &scan->n_flats, &scan->n_darks,
                    &scan->n_invalid, &scan->n_alignment);
@@ -132,7 +133,7 @@ void ts_hdf5_scan_print(const struct hdf5_scan *scan, FILE *stream)
     ts_text_print(stream, ", unit in the file: ", *scan->angle_unit ? scan->angle_unit : "none");
     if (*scan->rotation_column)
         ts_text_print(stream, "\n  rotation axis: x_rotation_axis_pixel_position ", scan->rotation_column);
-    fputc('\n', stream);
+    fputs(scan->half ? "\n  field of view: half of the object\n" : "\n", stream);
 }
 
 void ts_hdf5_scan_json(const struct hdf5_scan *scan, struct json *json)
@@ -154,6 +155,7 @@ void ts_hdf5_scan_json(const struct hdf5_scan *scan, struct json *json)
         ts_json_member_real(json, "lowest_angle_degree", scan->low);
         ts_json_member_real(json, "highest_angle_degree", scan->high);
         ts_json_member_text(json, "angle_unit", *scan->angle_unit ? scan->angle_unit : NULL);
+        ts_json_member_bool(json, "half_field_of_view", scan->half);
         ts_json_member_text(json, "x_rotation_axis_pixel_position",
                             *scan->rotation_column ? scan->rotation_column : NULL);
     }

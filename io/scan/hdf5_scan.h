@@ -22,6 +22,7 @@ struct hdf5_scan {
     double row_mm, column_mm; /* distances of neighboring rows and columns; 0: not in the file */
     double low, high;         /* range of the angles, in degrees */
     char angle_unit[256];     /* as the file names it */
+    bool half;                /* the field of view is half of the object */
     char rotation_column[64]; /* position of the rotation axis, in columns */
 };
 

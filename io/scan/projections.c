@@ -13,7 +13,7 @@
 
 #include "io/source/read_ahead.h"
 
-enum { SIDE_MAX = 1 << 20, COMPARED_FLATS = 16 };
+enum { SIDE_MAX = 1 << 20 };
 
 const struct choice ts_frames_choices[] = {
     {"projections", FRAMES_PROJECTIONS, "the views of the object, with their angles", 0},
@@ -378,6 +378,20 @@ static enum ts_status fill(struct projection_source *source)
     return TS_OK;
 }
 
+void ts_projections_warn_flats(const struct param_set *set, const char *path, int64_t n, double low, double high,
+                               struct ts_diag *diag)
+{
+    const struct diag_site site = {.code = "flats-differ", .span = set->spans[0], .stage = set->owner};
+    if (!(high - low > 0.01 * fabs(high)))
+        return;
+    ts_diag_warning(diag, &site,
+                    "%s: the %" PRId64 " flats are not alike: their means go from %.6g to %.6g, and they are combined "
+                    "into one",
+                    path, n, low, high);
+    ts_diag_hint(diag, "the stage air after flat_field makes up for a beam that changes, by detector pixels beside the "
+                       "object, where there are some");
+}
+
 /* Reads the middle row of a frame, and returns its mean in *mean. */
 static enum ts_status read_mean(const struct projection_source *source, const struct hdf5_input *input,
                                 struct hdf5_stack_reader *reader, int64_t frame, double *row, double *mean)
@@ -405,7 +419,7 @@ static enum ts_status read_mean(const struct projection_source *source, const st
 static enum ts_status warn_of_drift(const struct projection_source *source)
 {
     const struct projections *projections = &source->projections;
-    const int64_t n_flats = projections->n_views, n = n_flats < COMPARED_FLATS ? n_flats : COMPARED_FLATS;
+    const int64_t n_flats = projections->n_views, n = n_flats < PROJECTIONS_FLATS ? n_flats : PROJECTIONS_FLATS;
     struct hdf5_input input = projections->input;
     struct ts_diag *trial = ts_diag_create();
     struct readers *readers = ts_readers_create(1);
@@ -427,17 +441,9 @@ static enum ts_status warn_of_drift(const struct projection_source *source)
     ts_hdf5_stack_reader_destroy(reader);
     ts_readers_destroy(readers);
     ts_diag_destroy(trial);
-    if (status != TS_OK || !(high - low > 0.01 * fabs(high)))
-        return status;
-    ts_diag_warning(projections->input.diag,
-                    &(struct diag_site){.code = "flats-differ", .span = input.set->spans[0], .stage = input.set->owner},
-                    "%s: the %" PRId64 " flats are not alike: their means go from %.6g to %.6g, and they are combined "
-                    "into one",
-                    input.path, n_flats, low, high);
-    ts_diag_hint(projections->input.diag,
-                 "the stage air after flat_field makes up for a beam that changes, by detector pixels beside the "
-                 "object, where there are some");
-    return TS_OK;
+    if (status == TS_OK)
+        ts_projections_warn_flats(input.set, input.path, n_flats, low, high, projections->input.diag);
+    return status;
 }
 
 enum ts_status ts_projections_source(const struct param_set *set, projections_find *find, struct source **out,

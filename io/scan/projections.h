@@ -96,6 +96,10 @@ enum ts_status ts_projections_listed(struct projections *projections, const stru
  * or one step before it. With ANGLE_UNIT_FILE those that look like half a turn or a turn in radians are refused. */
 enum ts_status ts_projections_range(struct projections *projections, double start, double stop, bool endpoint,
                                     enum angle_unit unit);
+/* Warns where the means of flats, from `low` to `high`, are not alike (flats-differ). */
+void ts_projections_warn_flats(const struct param_set *set, const char *path, int64_t n, double low, double high,
+                               struct ts_diag *diag);
+enum { PROJECTIONS_FLATS = 16 };                        /* most flats that are looked at for that */
 const char *ts_projections_frames_name(int32_t frames); /* "projections", "flats", "darks" */
 
 #endif

@@ -306,6 +306,36 @@ static enum ts_status list_reports(struct tiff_source *source, struct ts_diag *d
     return TS_OK;
 }
 
+/* Warns of flats that are not alike, by the middle rows of some. Damaged pages are reported when they are used. */
+static enum ts_status warn_of_drift(struct tiff_source *source, const struct param_set *set, struct ts_diag *diag)
+{
+    const int64_t n_pages = source->pages.n_pages, n = n_pages < PROJECTIONS_FLATS ? n_pages : PROJECTIONS_FLATS;
+    const size_t width = (size_t)source->pages.width;
+    struct tiff_pages pages = ts_tiff_pages_copy(&source->pages);
+    struct ts_diag *trial = ts_diag_create();
+    void *row = malloc(width * ts_dtype_bytes(pages.dtype));
+    double *values = malloc(width * sizeof *values), low = INFINITY, high = -INFINITY;
+    enum ts_status status = trial && row && values ? TS_OK : ts_diag_no_memory(diag, width * sizeof *values);
+    for (int64_t i = 0; i < n && status == TS_OK; i++) {
+        double mean = 0;
+        if (ts_tiff_pages_read(&pages, n > 1 ? i * (n_pages - 1) / (n - 1) : 0, pages.height / 2, 1, row, 0, trial) !=
+            TS_OK)
+            break;
+        ts_load_f64(values, row, pages.dtype, width);
+        for (size_t k = 0; k < width; k++)
+            mean += values[k] / (double)width;
+        low = fmin(low, mean);
+        high = fmax(high, mean);
+    }
+    ts_tiff_pages_close(&pages);
+    free(values);
+    free(row);
+    ts_diag_destroy(trial);
+    if (status == TS_OK)
+        ts_projections_warn_flats(set, source->pages.files[0].path, n_pages, low, high, diag);
+    return status;
+}
+
 /* What the chain says counts; a file that says otherwise may be right, and micrometers are taken for mm easily. */
 static void warn_of_pixel_size(const struct tiff_source *source, const struct tiff_params *params, struct ts_diag *diag)
 {
@@ -348,6 +378,8 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
         status = list_reports(source, diag);
     if (status == TS_OK)
         warn_of_pixel_size(source, params, diag);
+    if (status == TS_OK && params->frames == FRAMES_FLATS && source->meaning == TIFF_VIEWS)
+        status = warn_of_drift(source, set, diag);
     source->in.base.n_files = source->pages.n_files;
     source->in.base.coding = source->pages.raw_bytes == source->pages.block_bytes ? SOURCE_STORED : SOURCE_DEFLATED;
     if (status == TS_OK)

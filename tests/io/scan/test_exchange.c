@@ -515,3 +515,23 @@ Test(exchange, fields_that_would_change_the_image_are_warned_of_by_name)
         source->ops->close(source);
     }
 }
+
+Test(exchange, the_pixel_size_of_the_hint_ends_the_warning)
+{
+    static const double theta[SCAN_FRAMES] = {0, 10, 20, 30, 40, 50, 60}, micrometers = 0.69;
+    struct param_set set = exchange_set();
+    struct source *source;
+    const hid_t file = ts_scan_file_exchange(NULL, SCAN_FRAMES, theta);
+    put_field(file, "/measurement/instrument/detection_system/objective/resolution", 0, &micrometers, NULL);
+    cr_assert(H5Fclose(file) >= 0);
+    cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+    cr_assert_str_eq(ts_diag_get(ts_scan_file.diag, 0)->hint,
+                     "pixel_size: 0.00069, in mm, if that is the pixel's size in the sample");
+    source->ops->close(source);
+    ((struct exchange_params *)set.values)->pixel_size = 0.00069;
+    ts_scan_file_give(&set, "pixel_size");
+    ts_diag_clear(ts_scan_file.diag);
+    cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+    cr_assert(source->image.axes[2].spacing == 0.00069 && ts_diag_count(ts_scan_file.diag) == 0);
+    source->ops->close(source);
+}

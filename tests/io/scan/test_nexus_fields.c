@@ -12,6 +12,7 @@
 #include "io/scan/projections.h"
 #include "io/source/source_slices.h"
 #include "tests/files/dicom_open.h"
+#include "tests/files/hdf5_data.h"
 #include "tests/files/scan_file.h"
 #include "tests/support/chain_run.h"
 #include "tests/support/program.h"
@@ -411,6 +412,9 @@ Test(nexus_fields, a_field_of_view_of_half_the_object_needs_its_opposite_views)
         make_scan(&views[i], 1);
         cr_assert_not_null(strstr(check_chain("fbp"), "half-not-joined"), "%s", check_chain("fbp"));
         cr_assert_null(strstr(check_chain("statistics"), "half-not-joined"));
+        static struct program_outcome outcome;
+        ts_program_run(ts_scan_file.folder, ARGUMENTS("info", ts_scan_file.path), &outcome);
+        cr_assert_not_null(strstr(outcome.out, "field of view: half of the object"), "%s", outcome.out);
     }
     make_scan(&full, 1);
     cr_assert_null(strstr(check_chain("fbp"), "half-not-joined"));
@@ -427,5 +431,70 @@ Test(nexus_fields, flats_of_different_beams_are_warned_of)
     source->ops->close(source);
     source = open_scan(FRAMES_DARKS);
     cr_assert_eq(ts_diag_count(ts_scan_file.diag), 0);
+    source->ops->close(source);
+}
+
+/* A beam that falls by a third during the scan, and detector pixels 0 and 4 that see it past the object: the hint's
+ * `air` gives the transmission that a steady beam would. */
+Test(nexus_fields, air_makes_up_for_a_current_that_is_not_used)
+{
+    enum { PIXELS = SCAN_ROWS * SCAN_COLUMNS };
+    static const struct extra current = {'m', "data", EACH_FRAME(0, 0.2, 0.2, 0.18, 0.17, 0.15, 0.15), "A"};
+    static const double transmission[SCAN_COLUMNS] = {1, 0.5, 0.25, 0.5, 1};
+    static uint16_t frames[SCAN_FRAMES * PIXELS];
+    static struct program_outcome outcome;
+    char chain[1200];
+    for (int f = 1; f < SCAN_FRAMES; f++) /* frame 0 is a dark of 0 */
+        for (int i = 0; i < PIXELS; i++)
+            frames[f * PIXELS + i] =
+                (uint16_t)(200000 * current.values[f] * (f == 1 || f == 6 ? 1 : transmission[i % SCAN_COLUMNS]));
+    make_scan(&current, 1);
+    const hid_t file = H5Fopen(ts_scan_file.path, H5F_ACC_RDWR, H5P_DEFAULT);
+    const hid_t dataset = H5Dopen2(file, "/entry/instrument/detector/data", H5P_DEFAULT);
+    cr_assert(H5Dwrite(dataset, H5T_NATIVE_UINT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, frames) >= 0);
+    H5Dclose(dataset);
+    H5Fclose(file);
+    snprintf(chain, sizeof chain,
+             "tomostage: 2\ninput: {nexus: %s}\ninputs: {flats: {nexus: %s, frames: flats}, darks: {nexus: %s, frames: "
+             "darks}}\nstages: [flat_field: {flats: flats, darks: darks}, air: {detectors: 1}]\noutput: {hdf5: r.h5}\n",
+             ts_scan_file.path, ts_scan_file.path, ts_scan_file.path);
+    ts_test_chain_runs(chain, ts_scan_file.folder);
+    size_t n;
+    snprintf(chain, sizeof chain, "%s/r.h5", ts_scan_file.folder);
+    double *found = ts_test_read_hdf5_at(chain, "/entry/data/data", &n);
+    cr_assert_eq(n, (size_t)(SCAN_ROWS * 3 * SCAN_COLUMNS));
+    for (size_t i = 0; i < n; i++)
+        cr_assert_float_eq(found[i], transmission[i % SCAN_COLUMNS], 1e-4, "value %zu: %g", i, found[i]);
+    free(found);
+    ts_program_run(ts_scan_file.folder, ARGUMENTS("info", ts_scan_file.path), &outcome);
+    cr_assert_not_null(strstr(outcome.err, "data of the control goes from 0.15 to 0.2 A"), "%s", outcome.err);
+}
+
+Test(nexus_fields, the_flip_and_the_pixel_size_of_the_hints_do_what_the_fields_say)
+{
+    static const struct extra mirrored = {'d', "x_flipped", 0, {1}}, magnified = {'d', "magnification", 0, {10}};
+    char chain[800];
+    size_t n;
+    make_scan(&mirrored, 1);
+    snprintf(chain, sizeof chain, "tomostage: 2\ninput: {nexus: %s}\nstages: [flip: {}]\noutput: {hdf5: r.h5}\n",
+             ts_scan_file.path);
+    ts_test_chain_runs(chain, ts_scan_file.folder);
+    snprintf(chain, sizeof chain, "%s/r.h5", ts_scan_file.folder);
+    double *found = ts_test_read_hdf5_at(chain, "/entry/data/data", &n);
+    for (int d = 0; d < SCAN_COLUMNS; d++) /* frame 2, row 0 */
+        cr_assert_eq(found[d], 200 + SCAN_COLUMNS - 1 - d);
+    free(found);
+    make_scan(&magnified, 1);
+    struct source *source = open_scan(FRAMES_PROJECTIONS);
+    cr_assert_str_eq(ts_diag_get(ts_scan_file.diag, 0)->hint,
+                     "pixel_size: 0.0001, in mm, where they are those of the detector");
+    source->ops->close(source);
+    struct param_set set = {
+        .params = nexus_format.params, .n_params = nexus_format.n_params, .values = &nexus_values, .owner = "input"};
+    nexus_values.pixel_size = 0.0001;
+    ts_scan_file_give(&set, "pixel_size");
+    ts_diag_clear(ts_scan_file.diag);
+    cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+    cr_assert(source->image.axes[2].spacing == 0.0001 && ts_diag_count(ts_scan_file.diag) == 0);
     source->ops->close(source);
 }

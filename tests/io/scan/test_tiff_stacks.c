@@ -365,6 +365,21 @@ Test(tiff_stacks, a_list_of_files_is_read_in_its_order)
     cr_assert_not_null(strstr(outcome.err, "none.tif"), "%s", outcome.err);
 }
 
+Test(tiff_stacks, flats_that_are_not_alike_are_warned_of)
+{
+    make_files("f_", 1, ".tif", 3, 0); /* ts_tiff_value differs from page to page */
+    struct source *source =
+        open_warned("pages: views, frames: flats, pixel_size: 1", "flats-differ", "the 3 flats are not alike");
+    source->ops->close(source);
+    begin();
+    make_files("f", 0, "_a.tif", 1, 7);
+    make_files("f", 0, "_b.tif", 1, 7);
+    ts_diag_clear(diag);
+    cr_assert_eq(ts_tiff_chain_open("pages: views, frames: flats, pixel_size: 1", path, &source, diag), TS_OK);
+    cr_assert_eq(ts_diag_count(diag), 0);
+    source->ops->close(source);
+}
+
 /* ---- values ---------------------------------------------------------------------------------------- */
 
 static struct source *open_values(const void *values, size_t bytes, uint32_t bits, uint32_t format, bool big_endian)

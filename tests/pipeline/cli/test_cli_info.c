@@ -108,6 +108,8 @@ Test(cli_info, of_formats_that_are_not_read_says_what_makes_an_input_of_them)
         cr_assert_null(strstr(outcome.err, "DICOM"), "%s", outcome.err);
     }
     memset(bytes, '.', sizeof bytes);
+    cr_assert_eq(system("mkdir scans && cp k.his j.edf scans"), 0);
+    expect_info("scans", 3, "it holds an EDF file of the ESRF: in Python: numpy.save('j.npy'");
     write_file("t.xyz", bytes, sizeof bytes);
     expect_info("t.xyz", 3, "it is of no format that is read");
     ts_program_run(ts_scan_file.folder, ARGUMENTS("check", "dicom a.mat | hdf5 out.h5"), &outcome);
