@@ -26,6 +26,9 @@ struct frames {
     const void *data; /* NULL: all 0 */
     enum ts_dtype dtype;
     int64_t n;
+    const uint64_t *valid; /* NULL: all are */
+    int64_t valid_words;   /* of a slice */
+    double largest;        /* value of the type; NaN for floats */
 };
 
 static __device__ double value_at(const struct frames &frames, int64_t i)
@@ -89,8 +92,29 @@ struct pixels {
     int32_t *source;      /* the pixel whose transmission it has */
 };
 
+/* Returns true where the pixel is invalid in one of the frames. */
+static __device__ bool is_left_out(const struct frames &frames, int64_t n_detectors, int64_t z, int64_t d)
+{
+    for (int64_t frame = 0; frames.valid && frame < frames.n; frame++) {
+        const int64_t i = frame * n_detectors + d;
+        if (!(frames.valid[z * frames.valid_words + i / 64] >> i % 64 & 1))
+            return true;
+    }
+    return false;
+}
+
+static __device__ void count_largest(const struct frames &frames, int64_t at, int64_t step, unsigned long long *sum)
+{
+    unsigned long long count = 0;
+    for (int64_t frame = 0; !isnan(frames.largest) && frame < frames.n; frame++)
+        count += value_at(frames, at + frame * step) == frames.largest;
+    if (count > 0)
+        atomicAdd(sum, count);
+}
+
 static __device__ void calibrate_pixel(const struct frames &flats, const struct frames &darks, int64_t n_detectors,
-                                       bool take_median, int64_t z, int64_t d, const struct pixels &pixels)
+                                       bool take_median, int64_t z, int64_t d, const struct pixels &pixels,
+                                       unsigned long long *saturated)
 {
     const int64_t i = z * n_detectors + d;
     const int64_t flat_at = z * flats.n * n_detectors + d, dark_at = z * darks.n * n_detectors + d;
@@ -100,15 +124,18 @@ static __device__ void calibrate_pixel(const struct frames &flats, const struct 
                                       : mean(darks, dark_at, n_detectors);
     const float gain = (float)(1 / (flat - dark));
     pixels.offset[i] = (float)dark;
-    pixels.gain[i] = gain > 0 && gain < INFINITY ? gain : NAN;
+    const bool left_out = is_left_out(flats, n_detectors, z, d) || is_left_out(darks, n_detectors, z, d);
+    pixels.gain[i] = gain > 0 && gain < INFINITY && !left_out ? gain : NAN;
+    count_largest(flats, flat_at, n_detectors, &saturated[z]);
 }
 
-static __global__ void __launch_bounds__(THREADS) calibrate(struct frames flats, struct frames darks, int64_t nz,
-                                                            int64_t n_detectors, bool take_median, struct pixels pixels)
+static __global__ void __launch_bounds__(THREADS)
+    calibrate(struct frames flats, struct frames darks, int64_t nz, int64_t n_detectors, bool take_median,
+              struct pixels pixels, unsigned long long *saturated)
 {
     const int64_t d = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     for (int64_t z = blockIdx.y; d < n_detectors && z < nz; z += gridDim.y)
-        calibrate_pixel(flats, darks, n_detectors, take_median, z, d, pixels);
+        calibrate_pixel(flats, darks, n_detectors, take_median, z, d, pixels, saturated);
 }
 
 /* ---- dead pixels ------------------------------------------------------------------------------- */
@@ -141,11 +168,30 @@ static __global__ void __launch_bounds__(NEAREST_THREADS)
 
 /* ---- the map ----------------------------------------------------------------------------------- */
 
+/* Returns true for the largest value of an integer type. */
+template <typename T> static __device__ bool is_largest(T value)
+{
+    const long long largest = (1ll << (8 * sizeof(T) - (std::is_signed<T>::value ? 1 : 0))) - 1;
+    return std::is_integral<T>::value && (long long)value == largest;
+}
+
+/* Counts the values of a dead pixel, whose column is read for nothing else. */
+template <typename T>
+static __device__ int count_column(const T *in, int64_t n_views, int64_t n_detectors, int64_t z, int64_t d)
+{
+    int count = 0;
+    for (int64_t first = (int64_t)blockIdx.z * VIEWS; first < n_views; first += (int64_t)gridDim.z * VIEWS)
+        for (int64_t view = first; view < first + VIEWS && view < n_views; view++)
+            count += is_largest(in[(z * n_views + view) * n_detectors + d]);
+    return count;
+}
+
 template <typename T>
 static __device__ void divide_column(const T *in, float *out, int64_t n_views, int64_t n_detectors, int64_t z,
-                                     int64_t d, const struct pixels &pixels)
+                                     int64_t d, const struct pixels &pixels, unsigned long long *saturated)
 {
     const int64_t source = pixels.source[z * n_detectors + d];
+    int count = 0;
     const float offset = pixels.offset[z * n_detectors + source], gain = pixels.gain[z * n_detectors + source];
     for (int64_t first = (int64_t)blockIdx.z * VIEWS; first < n_views; first += (int64_t)gridDim.z * VIEWS) {
         const int64_t end = first + VIEWS < n_views ? first + VIEWS : n_views;
@@ -153,26 +199,35 @@ static __device__ void divide_column(const T *in, float *out, int64_t n_views, i
         float *to = out + (z * n_views + first) * n_detectors + d;
         int64_t view = first;
         for (; view + UNROLL <= end; view += UNROLL, from += UNROLL * n_detectors, to += UNROLL * n_detectors) {
-            float counts[UNROLL];
+            T counts[UNROLL];
 #pragma unroll
             for (int i = 0; i < UNROLL; i++)
-                counts[i] = (float)from[i * n_detectors];
+                counts[i] = from[i * n_detectors];
 #pragma unroll
-            for (int i = 0; i < UNROLL; i++)
-                to[i * n_detectors] = (counts[i] - offset) * gain;
+            for (int i = 0; i < UNROLL; i++) {
+                to[i * n_detectors] = ((float)counts[i] - offset) * gain;
+                count += is_largest(counts[i]);
+            }
         }
-        for (; view < end; view++, from += n_detectors, to += n_detectors)
+        for (; view < end; view++, from += n_detectors, to += n_detectors) {
             *to = ((float)*from - offset) * gain;
+            count += is_largest(*from);
+        }
     }
+    if (source != d)
+        count = count_column(in, n_views, n_detectors, z, d);
+    if (count > 0)
+        atomicAdd(&saturated[z], (unsigned long long)count);
 }
 
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    divide(const T *in, float *out, int64_t nz, int64_t n_views, int64_t n_detectors, struct pixels pixels)
+    divide(const T *in, float *out, int64_t nz, int64_t n_views, int64_t n_detectors, struct pixels pixels,
+           unsigned long long *saturated)
 {
     const int64_t d = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     for (int64_t z = blockIdx.y; d < n_detectors && z < nz; z += gridDim.y)
-        divide_column(in, out, n_views, n_detectors, z, d, pixels);
+        divide_column(in, out, n_views, n_detectors, z, d, pixels, saturated);
 }
 
 static size_t pixels_bytes(const struct stage_context *context, int64_t n)
@@ -187,11 +242,16 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 
 static struct frames frames_of(const struct stage_context *context, const struct ts_image *in, int input)
 {
-    struct frames frames = {NULL, TS_U8, 0};
+    struct frames frames = {NULL, TS_U8, 0, NULL, 0, NAN};
+    double low;
     if (context->references[input - 1]) {
         frames.data = in[input].data;
         frames.dtype = in[input].dtype;
         frames.n = in[input].axes[1].n;
+        frames.valid = in[input].valid;
+        frames.valid_words = (int64_t)(ts_valid_bytes(&in[input]) / sizeof(uint64_t));
+        if (ts_dtype_is_integer(frames.dtype))
+            ts_dtype_range(frames.dtype, &low, &frames.largest);
     }
     return frames;
 }
@@ -206,9 +266,12 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     const struct pixels pixels = {(float *)scratch, (float *)(scratch + pixels_bytes(context, nz)),
                                   (int32_t *)(scratch + 2 * pixels_bytes(context, nz))};
     const dim3 columns((unsigned)ts_cuda_parts(n, THREADS), (unsigned)(nz < most ? nz : most));
+    unsigned long long *saturated = (unsigned long long *)context->tables[1].data;
+    if (cudaMemsetAsync(saturated, 0, (size_t)nz * sizeof *saturated, call->stream) != cudaSuccess)
+        return ts_cuda_launched(context, "memset");
     calibrate<<<columns, THREADS, 0, call->stream>>>(frames_of(context, in, FLAT_FIELD_FLATS),
                                                      frames_of(context, in, FLAT_FIELD_DARKS), nz, n,
-                                                     params->combine == COMBINE_MEDIAN, pixels);
+                                                     params->combine == COMBINE_MEDIAN, pixels, saturated);
     enum ts_status status = ts_cuda_launched(context, "calibrate");
     if (status != TS_OK)
         return status;
@@ -219,7 +282,8 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         return status;
     const dim3 grid(columns.x, columns.y, (unsigned)(groups < most ? groups : most));
 #define DIVIDE(type)                                                                                                   \
-    divide<type><<<grid, THREADS, 0, call->stream>>>((const type *)in->data, (float *)out->data, nz, n_views, n, pixels)
+    divide<type><<<grid, THREADS, 0, call->stream>>>((const type *)in->data, (float *)out->data, nz, n_views, n,       \
+                                                     pixels, saturated)
     TS_CUDA_DTYPES(in->dtype, DIVIDE)
 #undef DIVIDE
     return ts_cuda_launched(context, "divide");

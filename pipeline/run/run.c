@@ -239,7 +239,11 @@ static enum ts_status report_count(const struct stage_context *context, const st
                       sum, table->doc);
         return TS_BAD_INPUT;
     }
-    if (sum > 0 && table->of)
+    if (sum > 0 && table->code) {
+        counted.code = table->code;
+        ts_diag_warning(diag, &counted, "table '%s' adds up to %llu: %s", table->name, sum, table->doc);
+        ts_diag_hint(diag, "%s", table->hint);
+    } else if (sum > 0 && table->of)
         ts_diag_note(diag, &counted, "table '%s' adds up to %llu of %llu: %s", table->name, sum,
                      (unsigned long long)table->of * n, table->doc);
     else if (sum > 0)

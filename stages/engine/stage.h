@@ -107,6 +107,9 @@ struct stage_table {
     /* In a table that counts losses, such as dead pixels: the most that one number can count. The run fails where all
      * numbers reach it, because nothing was measured then. 0: the table has no such limit. */
     uint64_t of;
+    /* A run ends with a note of the sum of a table that a map counts. These make it a warning of this code, for a loss
+     * that nothing mends. NULL: a note. */
+    const char *code, *hint;
 };
 
 struct stage_reduction {

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/memory.h"
+#include "stages/engine/validity.h"
 #include "stages/scan/transmission.h"
 
 enum { BLOCK = 32, CHUNK = 1024 };
@@ -82,7 +83,51 @@ static int tables(const struct stage_context *context, struct stage_table tables
     tables[0] = (struct stage_table){.name = "dead", .doc = "detector pixels whose flat is not above their dark"};
     tables[0].image = (struct ts_image){.rank = 1, .axes = {context->in.axes[0]}, .dtype = TS_U64, .unit = "pixel"};
     tables[0].of = (uint64_t)context->in.axes[2].n;
-    return 1;
+    tables[1] = (struct stage_table){
+        .name = "saturated",
+        .doc = "values of the projections and the flats that are the largest of their integer type",
+        .code = "counts-saturated",
+        .hint = "they are no measurements where the detector is saturated or has a gap: bad_pixels before flat_field "
+                "fills them, in the projections and in the flats"};
+    tables[1].image = (struct ts_image){.rank = 1, .axes = {context->in.axes[0]}, .dtype = TS_U64, .unit = "pixel"};
+    return 2;
+}
+
+/* ---- saturation --------------------------------------------------------------------------------- */
+
+#define COUNT_LARGEST(suffix, type, largest)                                                                           \
+    TS_VECTORIZED static uint64_t count_largest_##suffix(const type *values, int64_t n)                                \
+    {                                                                                                                  \
+        uint64_t count = 0;                                                                                            \
+        for (int64_t i = 0; i < n; i++)                                                                                \
+            count += values[i] == largest;                                                                             \
+        return count;                                                                                                  \
+    }
+COUNT_LARGEST(u8, uint8_t, UINT8_MAX)
+COUNT_LARGEST(i8, int8_t, INT8_MAX)
+COUNT_LARGEST(u16, uint16_t, UINT16_MAX)
+COUNT_LARGEST(i16, int16_t, INT16_MAX)
+COUNT_LARGEST(u32, uint32_t, UINT32_MAX)
+COUNT_LARGEST(i32, int32_t, INT32_MAX)
+
+static uint64_t count_largest(const void *values, enum ts_dtype dtype, int64_t n)
+{
+    switch (dtype) {
+    case TS_U8:
+        return count_largest_u8(values, n);
+    case TS_I8:
+        return count_largest_i8(values, n);
+    case TS_U16:
+        return count_largest_u16(values, n);
+    case TS_I16:
+        return count_largest_i16(values, n);
+    case TS_U32:
+        return count_largest_u32(values, n);
+    case TS_I32:
+        return count_largest_i32(values, n);
+    default:
+        return 0; /* of floats none is the largest */
+    }
 }
 
 /* ---- frames to one ----------------------------------------------------------------------------- */
@@ -201,6 +246,16 @@ static size_t scratch_bytes(const struct stage_context *context, int64_t n)
            (size_t)context->threads * kept_count(context) * sizeof(double);
 }
 
+/* Takes pixels for dead that are invalid in a frame. */
+static void leave_out(const struct ts_image *frames, int64_t z, int64_t first, int64_t n, float *gain)
+{
+    const uint64_t *valid = ts_slice_valid(frames, z);
+    for (int64_t frame = 0; valid && frame < frames->axes[1].n; frame++)
+        for (int64_t d = first; d < first + n; d++)
+            if (!ts_valid_at(valid, (size_t)(frame * frames->axes[2].n + d)))
+                gain[d] = NAN;
+}
+
 static void calibrate_block(const struct stage_context *context, const struct ts_image *in, int64_t z, int64_t first,
                             double *by_pixel, const struct pixels *pixels)
 {
@@ -215,6 +270,9 @@ static void calibrate_block(const struct stage_context *context, const struct ts
         pixels->offset[first + i] = (float)dark[i];
         pixels->gain[first + i] = gain > 0 && gain < INFINITY ? gain : NAN;
     }
+    leave_out(&in[FLAT_FIELD_FLATS], z, first, n, pixels->gain);
+    if (context->references[FLAT_FIELD_DARKS - 1])
+        leave_out(&in[FLAT_FIELD_DARKS], z, first, n, pixels->gain);
 }
 
 static void find_stand_ins(const struct stage_context *context, const struct pixels *pixels)
@@ -276,11 +334,21 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         const struct pixels pixels = pixels_at(scratch, z, n);
         find_stand_ins(context, &pixels);
         *(uint64_t *)ts_slice_data(&context->tables[0], z) = (uint64_t)pixels.counts[DEAD];
+        *(uint64_t *)ts_slice_data(&context->tables[1], z) =
+            count_largest(ts_slice_data(&in[FLAT_FIELD_FLATS], z), in[FLAT_FIELD_FLATS].dtype,
+                          (int64_t)ts_slice_count(&in[FLAT_FIELD_FLATS]));
     }
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t row = 0; row < nz * n_views; row++) {
         const struct pixels pixels = pixels_at(scratch, row / n_views, n);
-        map_row((const char *)in->data + (size_t)row * in_bytes, in->dtype, (float *)out->data + row * n, &pixels, n);
+        const char *from = (const char *)in->data + (size_t)row * in_bytes;
+        const uint64_t saturated = count_largest(from, in->dtype, n);
+        map_row(from, in->dtype, (float *)out->data + row * n, &pixels, n);
+        if (saturated > 0) {
+            uint64_t *sum = ts_slice_data(&context->tables[1], row / n_views);
+#pragma omp atomic
+            *sum += saturated;
+        }
     }
     return TS_OK;
 }
@@ -299,9 +367,12 @@ const struct stage flat_field_stage = {
         "    stages:\n"
         "      - flat_field: {flats: flats, darks: darks}\n\n"
         "Without `darks` the dark is 0. A detector pixel whose `flat - dark` is not a positive number (a dead pixel, a "
-        "flat of zeros, NaN) has no transmission: `dead` says what it gives, and the table `dead` counts such pixels "
-        "in every slice; a run ends with a note of their sum, and with an error where all are dead. Nothing else is "
-        "changed: transmissions of noise at or below 0 and above 1 stay as they are, and are the matter of "
+        "flat of zeros, NaN), or that a mask of its frames leaves out, has no transmission: `dead` says what it gives, "
+        "and the table `dead` counts such pixels in every slice; a run ends with a note of their sum, and with an "
+        "error where all are dead. The table `saturated` counts values of projections and flats that are the largest "
+        "of an integer type, and a run warns of them (`counts-saturated`): a gap that holds 65535 everywhere would "
+        "else be a transmission of 1. `bad_pixels` before this stage fills them. Nothing else is changed: "
+        "transmissions of noise at or below 0 and above 1 stay as they are, and are the matter of "
         "`minus_log`. The frames of a scan before and after the projections are combined into one; a beam that drifts "
         "is not followed: `air` after this stage takes that out, from the detector pixels beside the object. `air` "
         "alone is for scans without flats.\n\n"
@@ -314,6 +385,7 @@ const struct stage flat_field_stage = {
     .tables = tables,
     .scratch_bytes = scratch_bytes,
     .map = map,
+    .validity = VALIDITY_SAME,
     .cuda = STAGE_CUDA(flat_field_cuda),
     .tolerance = {.relative = 1e-6,
                   .why = "of (counts + dark) / (flat - dark): counts, dark and 1 / (flat - dark) are rounded to float, "

@@ -178,11 +178,13 @@ static enum ts_status refuse(const struct stage_context *context, enum minus_log
              .many = "are NaN",
              .hint =
                  "rows of dead pixels (table `dead` of flat_field) and views without a beam (`blocked` of air) give "
-                 "them; nonfinite: nan lets them pass"},
-        [KIND_INFINITE] = {.code = "transmission-infinite",
-                           .one = "is infinite",
-                           .many = "are infinite",
-                           .hint = "a flat field of 0 gives them; nonfinite: nan lets them pass as NaN"},
+                 "them; `bad_pixels` before minus_log fills them, nonfinite: nan lets them pass"},
+        [KIND_INFINITE] =
+            {.code = "transmission-infinite",
+             .one = "is infinite",
+             .many = "are infinite",
+             .hint = "a flat field of 0 gives them; `bad_pixels` before minus_log fills them, nonfinite: nan lets "
+                     "them pass as NaN"},
     };
     const struct ts_axis *axes = context->in.axes;
     const unsigned long long count = found->count[kind], at = ~found->not_first[kind];

@@ -97,7 +97,7 @@ static enum ts_status finish(const struct stage_context *context, const void *co
         "spoil the result; the first is in view %llu at detector pixel %llu",
         (unsigned long long)found->n, (unsigned long long)slice, (unsigned long long)(first / slice),
         (unsigned long long)(first % slice / row), (unsigned long long)(first % row));
-    return ts_diag_hint(context->diag, "`statistics scope=slice` before it counts them in every slice");
+    return ts_diag_hint(context->diag, "`bad_pixels` before it fills them from the pixels beside them");
 }
 
 const struct stage_reduction ts_finite_reduction = {

@@ -166,6 +166,59 @@ TEST_ON_BOTH(flat_field, a_median_leaves_outliers_out)
     cr_assert(fabsf(out[0] - 50 / 2325.0F) < 1e-6F);
 }
 
+/* Of every integer type, in all values of the projections and the flats, those of dead pixels too. */
+TEST_ON_BOTH(flat_field, counts_saturated_values)
+{
+    for (int dtype = 0; dtype <= TS_F32; dtype++) {
+        if (!(TS_ANY_DTYPE & TS_DTYPE_BIT(dtype)))
+            continue;
+        struct ts_image in = ts_test_counts(3, 71, 37, (enum ts_dtype)dtype, VALUES_EXTREME, 5),
+                        flats = ts_test_counts(3, 2, 37, (enum ts_dtype)dtype, VALUES_EXTREME, 6);
+        const size_t n = ts_slice_count(&in), n_flats = ts_slice_count(&flats);
+        double low, high, *values = malloc(3 * n * sizeof *values);
+        struct stage_run run;
+        ts_dtype_range((enum ts_dtype)dtype, &low, &high);
+        cr_assert_eq(ts_test_run(&run, &flat_field_stage, "", &in, &flats, 2, 3), TS_OK);
+        for (int64_t z = 0; z < 3; z++) {
+            size_t expected = 0;
+            ts_load_f64(values, ts_slice_data(&in, z), in.dtype, n);
+            ts_load_f64(values + n, ts_slice_data(&flats, z), in.dtype, n_flats);
+            for (size_t i = 0; i < n + n_flats; i++)
+                expected += dtype != TS_F32 && values[i] == high;
+            cr_assert_eq(ts_test_table_at(&run, "saturated", z), (double)expected, "%s",
+                         ts_dtype_name((enum ts_dtype)dtype));
+        }
+        ts_test_run_clear(&run);
+        free(values);
+        free(in.data);
+        free(flats.data);
+    }
+}
+
+/* A detector pixel that a mask of its frames leaves out is dead. */
+TEST_ON_BOTH(flat_field, pixels_outside_the_mask_of_the_frames_are_dead)
+{
+    struct ts_image in = ts_test_counts(1, 1, 5, TS_U16, VALUES_CONSTANT, 1),
+                    flats = ts_test_counts(1, 2, 5, TS_U16, VALUES_CONSTANT, 1);
+    uint64_t valid = ~(UINT64_C(1) << 2 | UINT64_C(1) << 9); /* pixel 2 of the first frame, 4 of the second */
+    struct stage_run run;
+    for (int d = 0; d < 5; d++) {
+        ((uint16_t *)in.data)[d] = (uint16_t)(10 * d + 10);
+        ((uint16_t *)flats.data)[d] = ((uint16_t *)flats.data)[5 + d] = 100;
+    }
+    flats.masked = true;
+    flats.valid = &valid;
+    cr_assert_eq(ts_test_run(&run, &flat_field_stage, "dead=nan", &in, &flats, 0, 1), TS_OK);
+    for (int d = 0; d < 5; d++) {
+        const float is = ((const float *)run.out.data)[d];
+        cr_assert(d == 2 || d == 4 ? isnan(is) : fabsf(is - 0.1F * (float)(d + 1)) < 1e-6F, "%d: %g", d, (double)is);
+    }
+    cr_assert_eq(ts_test_table_at(&run, "dead", 0), 2);
+    ts_test_run_clear(&run);
+    free(in.data);
+    free(flats.data);
+}
+
 static void refused(const struct ts_image *in, const struct ts_image *flats, const struct ts_image *darks,
                     const char *code)
 {
