@@ -100,10 +100,17 @@ void ts_dicom_note_dirty(struct dicom_source *source, int64_t z, int64_t n, stru
     for (int64_t i = z; i < z + n && !source->noted_dirty; i++)
         if (source->frames[i].dirty) {
             source->noted_dirty = true;
-            ts_diag_note(
-                diag, &(struct diag_site){.code = "unused-bits-set"},
-                "bits outside of Bits Stored are set (an embedded overlay, perhaps), first in slice %lld (%s); "
-                "they were dropped",
-                (long long)i, ts_base_name(source->frames[i].image->file->path));
+            const struct dicom_file *file = source->frames[i].image->file;
+            const struct diag_site site = {.code = "unused-bits-set"};
+            if (file->overlays || file->high_bit + 1 > file->bits_stored)
+                ts_diag_note(diag, &site,
+                             "bits outside of Bits Stored are set (an embedded overlay, perhaps), first in slice %lld "
+                             "(%s); they were dropped",
+                             (long long)i, ts_base_name(file->path));
+            else
+                ts_diag_warning(diag, &site,
+                                "bits outside of Bits Stored are set, first in slice %lld (%s), and no overlay is "
+                                "stated to lie there; they were dropped: where Bits Stored (%d) is wrong, values are",
+                                (long long)i, ts_base_name(file->path), file->bits_stored);
         }
 }

@@ -102,9 +102,23 @@ static void check_lut(struct scan *scan)
     lut->first = file->pixel_representation == 1 ? (int16_t)(int)descriptor[1] : (int)descriptor[1];
 }
 
+/* Warns where what the header states of the values contradicts their sign. */
+static void check_sign(struct scan *scan)
+{
+    enum { MOST_SIGNED = 32767 };
+    const int sign = scan->file->pixel_representation;
+    if (sign == 0 && scan->smallest < 0)
+        ts_dicom_warn(scan, "Smallest Image Pixel Value is negative, and Pixel Representation says that no pixel is: "
+                            "large values may be negative ones");
+    if (sign == 1 && scan->file->bits_allocated == 16 && scan->largest > MOST_SIGNED)
+        ts_dicom_warn(scan, "Largest Image Pixel Value is none of signed pixels, which Pixel Representation says they "
+                            "are: negative values may be large ones");
+}
+
 static void check_pixels(struct scan *scan)
 {
     struct dicom_file *file = scan->file;
+    check_sign(scan);
     if (!scan->met_pixels) {
         ts_dicom_refuse(scan, "dicom-pixels-missing", "the image has no pixel data");
         return;

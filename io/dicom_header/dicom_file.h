@@ -82,9 +82,11 @@ struct dicom_file {
         nominal_spacing[DICOM_TEXT_MAX]; /* of a secondary capture: the Pixel Spacing of what was captured */
     int rows, columns, samples_per_pixel, bits_allocated, bits_stored, high_bit, pixel_representation;
     struct dicom_lut lut;
-    bool real_world; /* it states what stored values mean, beside or in place of Rescale Slope (0040,9096) */
-    int float_bits;  /* the pixels are floats (32) or doubles (64); 0: integers */
-    bool words;      /* 8-bit pixels in big-endian words of 16 bits: every other byte comes first */
+    bool real_world;       /* it states what stored values mean, beside or in place of Rescale Slope (0040,9096) */
+    int float_bits;        /* the pixels are floats (32) or doubles (64); 0: integers */
+    bool overlays;         /* overlays are stated to lie in the bits of the pixels */
+    double activity_scale; /* of PET, as Philips states it for counts: Bq/ml a count; NaN if absent */
+    bool words;            /* 8-bit pixels in big-endian words of 16 bits: every other byte comes first */
     int64_t frames;
     double tilt_degree;                                                  /* only to warn; NaN if absent */
     double images_in_acquisition, series_instances, concatenation_files; /* as the file claims; NaN if absent */
@@ -123,7 +125,8 @@ struct dicom_image {
     double position_mm[3], orientation[6];              /* row cosines, then column cosines */
     double spacing_mm[2];                               /* between rows (y), between columns (x): the DICOM order */
     double slope, intercept, spacing_between_slices_mm; /* the last one only to warn; NaN if absent */
-    double slice_location_mm;                           /* only to find positions that contradict it; NaN if absent */
+    double in_stack;          /* In-Stack Position Number, only to find positions that contradict it; NaN if absent */
+    double slice_location_mm; /* only to find positions that contradict it; NaN if absent */
     double scale_slope,
         scale_intercept; /* of Philips MR: the measured value is (stored - intercept) / slope; NaN if absent */
     double padding, padding_limit; /* stored values of the type of the pixels; NaN is one of floats */

@@ -141,6 +141,14 @@ static bool is_end_padding(struct scan *scan, const struct dicom_walk *walk)
     return left > 0 && (left < 8 || ts_dicom_walk_peek((struct dicom_walk *)walk) == 0);
 }
 
+/* Returns true where an overlay lies in a bit of the pixels: one that has data of its own is in bit 0. */
+static bool takes_overlay(struct scan *scan, const struct dicom_walk *walk, const struct dicom_element *element)
+{
+    unsigned char bit[2];
+    return element->length == sizeof bit && ts_dicom_read(&scan->reader, element->offset, bit, sizeof bit) &&
+           ts_dicom_u16(bit, walk->big_endian) > 0;
+}
+
 static void read_data_set(struct scan *scan, struct dicom_walk *walk)
 {
     struct dicom_element element;
@@ -175,6 +183,8 @@ static void read_data_set(struct scan *scan, struct dicom_walk *walk)
             scan->offsets_offset = element.offset;
             scan->offsets_bytes = element.length;
         }
+        if (element.root == 0 && (element.tag & 0xFF01FFFF) == DICOM_TAG(0x6000, 0x0102))
+            scan->file->overlays |= takes_overlay(scan, walk, &element);
         if (ts_dicom_is_groups(element.root))
             ts_dicom_take_group(scan, walk, &element);
         else if (ts_dicom_is_grid_sequence(element.root))
@@ -195,19 +205,19 @@ static void init_scan(struct scan *scan, const char *path)
     scan->file->series_number = scan->file->study_date_s = scan->file->study_time_s = NAN;
     scan->file->repetition_ms = scan->file->temporal_positions = scan->file->temporal_resolution_ms =
         scan->file->pet_slices = scan->file->pet_time_slices = scan->file->private_slices =
-            scan->file->private_volumes = scan->mosaic_tiles = scan->grid_tiles = scan->grid_b_value =
-                scan->grid_gradient[0] = scan->grid_gradient[1] = scan->grid_gradient[2] = scan->ge_polarity =
-                    scan->dose_scaling = scan->lut_descriptor[0] = scan->lut_descriptor[1] = scan->lut_descriptor[2] =
-                        NAN;
+            scan->file->private_volumes = scan->file->activity_scale = scan->smallest = scan->largest =
+                scan->mosaic_tiles = scan->grid_tiles = scan->grid_b_value = scan->grid_gradient[0] =
+                    scan->grid_gradient[1] = scan->grid_gradient[2] = scan->ge_polarity = scan->dose_scaling =
+                        scan->lut_descriptor[0] = scan->lut_descriptor[1] = scan->lut_descriptor[2] = NAN;
     scan->acquired = scan->content = (struct dicom_moment){NAN, NAN, NAN};
     image->slope = 1;
     image->spacing_between_slices_mm = image->echo_time_ms = image->temporal_position = image->acquisition_number =
         image->b_value = image->instance_number = image->acquired_s = image->time_offset_s = image->trigger_ms =
-            image->slice_location_mm = image->slice_time_ms = image->phase_positive = image->frame_reference_ms =
-                image->content_s = image->cardiac_percent = image->ge_b_value = image->ge_gradient[0] =
-                    image->ge_gradient[1] = image->ge_gradient[2] = image->vendor_kind = image->ge_type =
-                        image->scale_slope = image->scale_intercept = image->gradient[0] = image->gradient[1] =
-                            image->gradient[2] = NAN;
+            image->slice_location_mm = image->in_stack = image->slice_time_ms = image->phase_positive =
+                image->frame_reference_ms = image->content_s = image->cardiac_percent = image->ge_b_value =
+                    image->ge_gradient[0] = image->ge_gradient[1] = image->ge_gradient[2] = image->vendor_kind =
+                        image->ge_type = image->scale_slope = image->scale_intercept = image->gradient[0] =
+                            image->gradient[1] = image->gradient[2] = NAN;
 }
 
 static bool is_not(struct dicom_other *other, enum dicom_other_kind kind)

@@ -59,7 +59,8 @@ struct scan {
                                                           the image; NaN if absent */
     struct dicom_grid_tile *tiles;                     /* of UIH; to be freed */
     size_t n_tiles, tiles_capacity;
-    double ge_polarity; /* GE's user variable 12, which states the polarity of epi_pepolar; NaN if absent */
+    double smallest, largest; /* Smallest and Largest Image Pixel Value; NaN if absent */
+    double ge_polarity;       /* GE's user variable 12, which states the polarity of epi_pepolar; NaN if absent */
     char media_class[DICOM_UID_MAX];
     bool met_pixels, encapsulated, pixels_truncated;
     int64_t pixels_claimed;                /* length of native pixel data, as the element states it */

@@ -44,13 +44,19 @@ enum creator {
     PHILIPS_IMAGING,
     PHILIPS_MR,
     UIH_IMAGE,
+    PHILIPS_PET,
     CREATORS
 };
 static const char *const creators[CREATORS] = {
-    [SIEMENS_CSA] = "SIEMENS CSA HEADER",       [SIEMENS_MR] = "SIEMENS MR HEADER",
-    [GE_PARAMETERS] = "GEMS_PARM_01",           [GE_ACQUISITION] = "GEMS_ACQU_01",
-    [GE_RELATIONSHIP] = "GEMS_RELA_01",         [PHILIPS_IMAGING] = "Philips Imaging DD 001",
-    [PHILIPS_MR] = "Philips MR Imaging DD 001", [UIH_IMAGE] = "Image Private Header",
+    [SIEMENS_CSA] = "SIEMENS CSA HEADER",
+    [SIEMENS_MR] = "SIEMENS MR HEADER",
+    [GE_PARAMETERS] = "GEMS_PARM_01",
+    [GE_ACQUISITION] = "GEMS_ACQU_01",
+    [GE_RELATIONSHIP] = "GEMS_RELA_01",
+    [PHILIPS_IMAGING] = "Philips Imaging DD 001",
+    [PHILIPS_MR] = "Philips MR Imaging DD 001",
+    [UIH_IMAGE] = "Image Private Header",
+    [PHILIPS_PET] = "Philips PET Private Group",
 };
 
 struct wanted {
@@ -131,6 +137,8 @@ static const struct wanted wanted[] = {
     {0, PUBLIC, TAG(0x0028, 0x0101), VALUE_SHORT, "Bits Stored", FILE_FIELD(bits_stored), 1, 0},
     {0, PUBLIC, TAG(0x0028, 0x0102), VALUE_SHORT, "High Bit", FILE_FIELD(high_bit), 1, 0},
     {0, PUBLIC, TAG(0x0028, 0x0103), VALUE_SHORT, "Pixel Representation", FILE_FIELD(pixel_representation), 1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0106), VALUE_BINARY, "Smallest Image Pixel Value", SCAN_FIELD(smallest), 1, 0},
+    {0, PUBLIC, TAG(0x0028, 0x0107), VALUE_BINARY, "Largest Image Pixel Value", SCAN_FIELD(largest), 1, 0},
     {0, PUBLIC, TAG(0x0028, 0x0120), VALUE_SHORT, "Pixel Padding Value", SCAN_FIELD(padding), 1, 0},
     {0, PUBLIC, TAG(0x0028, 0x0121), VALUE_SHORT, "Pixel Padding Range Limit", SCAN_FIELD(padding_limit), 1, 0},
     {0, PUBLIC, TAG(0x0028, 0x0122), VALUE_STORED, "Float Pixel Padding Value", SCAN_FIELD(float_padding), 1, 0},
@@ -173,6 +181,7 @@ static const struct wanted wanted[] = {
     {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0018, 0x9074), VALUE_TIME, "Frame Acquisition DateTime", FIELD(acquired_s), 1,
      0},
     {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0020, 0x9056), VALUE_TEXT, "Stack ID", TEXT(stack)},
+    {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0020, 0x9057), VALUE_BINARY, "In-Stack Position Number", FIELD(in_stack), 1, 0},
     {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0020, 0x9128), VALUE_BINARY, "Temporal Position Index",
      FIELD(temporal_position), 1, 0},
     {TAG(0x0020, 0x9111), PUBLIC, TAG(0x0020, 0x9156), VALUE_BINARY, "Frame Acquisition Number",
@@ -222,6 +231,8 @@ static const struct wanted wanted[] = {
     {0, PHILIPS_MR, TAG(0x2005, 0x00B2), VALUE_FLOAT, "gradient direction", FIELD(gradient[2]), 1, FLAG(have_gradient)},
     {0, PHILIPS_MR, TAG(0x2005, 0x000D), VALUE_FLOAT, "Scale Intercept", FIELD(scale_intercept), 1, 0},
     {0, PHILIPS_MR, TAG(0x2005, 0x000E), VALUE_FLOAT, "Scale Slope", FIELD(scale_slope), 1, 0},
+    {0, PHILIPS_PET, TAG(0x7053, 0x0009), VALUE_ADVICE, "Activity Concentration Scale Factor",
+     FILE_FIELD(activity_scale), 1, 0},
     {0, UIH_IMAGE, TAG(0x0065, 0x0009), VALUE_BINARY, "b-value", SCAN_FIELD(grid_b_value), 1, 0},
     {0, UIH_IMAGE, TAG(0x0065, 0x0037), VALUE_BINARY, "gradient direction", SCAN_FIELD(grid_gradient), 3, 0},
     {0, UIH_IMAGE, TAG(0x0065, 0x0050), VALUE_ADVICE, "Number of Images in Grid", SCAN_FIELD(grid_tiles), 1, 0},

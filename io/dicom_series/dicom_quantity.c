@@ -86,6 +86,11 @@ static void choose_unit(struct dicom_series *series)
                                                                        : "Rescale Slope is absent");
     } else if (!strcmp(first->file->modality, "PT")) {
         series->image.unit = pet_unit(first->file->units);
+        if (!strcmp(first->file->units, "CNTS") && first->file->activity_scale > 0)
+            ts_dicom_series_warn(series,
+                                 "the values are counts, as Units says: Philips' private Activity Concentration Scale "
+                                 "Factor (7053,1009), %g, is not applied, which makes Bq/ml of them",
+                                 first->file->activity_scale);
     }
 }
 

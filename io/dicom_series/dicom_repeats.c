@@ -326,6 +326,16 @@ void ts_dicom_refuse_contradicted(struct dicom_series *series)
     for (size_t i = 1; i < series->n_images; i++) {
         const struct dicom_image *before = images[i - 1], *here = images[i];
         const double apart = fabs(here->slice_location_mm - before->slice_location_mm);
+        if (here->file == before->file && here->in_stack != before->in_stack && here->along_mm == images[0]->along_mm &&
+            here->along_mm == images[series->n_images - 1]->along_mm && !isnan(here->in_stack + before->in_stack)) {
+            ts_dicom_series_refuse(series, "position-contradicted",
+                                   "supply the file with the positions that the scanner gave its frames: In-Stack "
+                                   "Position Number says their order, but not where they lie",
+                                   "all frames lie at one position, %.3f mm along the normal, and have In-Stack "
+                                   "Position Numbers from %g on: one of the two attributes was changed",
+                                   here->along_mm, fmin(before->in_stack, here->in_stack));
+            return;
+        }
         if (here->tile != before->tile || here->along_mm - before->along_mm > same || !(apart > SAME_PLACE * same))
             continue;
         ts_dicom_series_refuse(series, "position-contradicted",

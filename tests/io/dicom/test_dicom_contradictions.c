@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/files/dicom_bytes.h"
 #include "tests/files/dicom_fixture.h"
 #include "tests/files/dicom_open.h"
 #include "tests/files/dicom_study.h"
@@ -362,5 +363,156 @@ Test(dicom_contradictions, orientations_that_jitter_are_one_volume)
         }
         ts_test_study_close(&study);
         ts_test_remove_folder(folder);
+    }
+}
+
+/* ---- values that contradict their header ------------------------------------------------------------ */
+
+/* Returns true where a record of this severity says the text. */
+static bool is_said(const struct ts_diag *diag, enum ts_severity severity, const char *text)
+{
+    for (size_t i = 0; i < ts_diag_count(diag); i++)
+        if (ts_diag_get(diag, i)->severity == severity && strstr(ts_diag_get(diag, i)->message, text))
+            return true;
+    return false;
+}
+
+struct value_row {
+    const char *syntax;
+    int sign, stored, high, dirt; /* dirt: bits that are set beside the value */
+    uint32_t tag;                 /* an element that says more, of 16 bits */
+    const char *vr;
+    int value;
+    const char *warning, *note; /* NULL: none */
+};
+
+Test(dicom_contradictions, values_that_contradict_their_header_are_warned_of)
+{
+    static const char sign[] = "Image Pixel Value is", bits[] = "no overlay is stated to lie there",
+                      overlay[] = "an embedded overlay, perhaps";
+    static const struct value_row rows[] = {
+        {FIXTURE_EXPLICIT_LE, 0, 16, 15, 0, 0x00280106, "SS", -5, sign, NULL},
+        {FIXTURE_EXPLICIT_BE, 0, 16, 15, 0, 0x00280106, "SS", -1024, sign, NULL},
+        {FIXTURE_EXPLICIT_LE, 1, 16, 15, 0, 0x00280107, "US", 40000, sign, NULL},
+        {FIXTURE_EXPLICIT_LE, 0, 16, 15, 0, 0x00280106, "US", 0, NULL, NULL},
+        {FIXTURE_EXPLICIT_LE, 1, 16, 15, 0, 0x00280107, "SS", -3, NULL, NULL},
+        {FIXTURE_IMPLICIT_LE, 0, 16, 15, 0, 0x00280106, "US", 65000, NULL, NULL},
+        {FIXTURE_EXPLICIT_LE, 0, 12, 11, 0x8000, 0, NULL, 0, bits, NULL},
+        {FIXTURE_IMPLICIT_LE, 0, 12, 11, 0x1000, 0, NULL, 0, bits, NULL},
+        {FIXTURE_EXPLICIT_LE, 0, 12, 11, 0x8000, 0x60000102, "US", 15, NULL, overlay},
+        {FIXTURE_EXPLICIT_BE, 0, 12, 11, 0x8000, 0x60020102, "US", 15, NULL, overlay},
+        {FIXTURE_EXPLICIT_LE, 0, 12, 11, 0x8000, 0x60000102, "US", 0, bits, NULL},
+        {FIXTURE_EXPLICIT_LE, 0, 12, 11, 0, 0x60000102, "US", 15, NULL, NULL},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        const struct value_row *row = &rows[r];
+        char folder[64];
+        uint16_t pixels[PIXELS];
+        struct dicom_fixture f;
+        struct ts_diag *diag = ts_diag_create();
+        const int16_t value = (int16_t)row->value;
+        ts_test_folder(folder, sizeof folder);
+        ts_fixture_init_mr(&f, 0);
+        for (int i = 0; i < PIXELS; i++)
+            pixels[i] = (uint16_t)(i | (i % 3 ? row->dirt : 0));
+        ts_fixture_bytes(&f, FIXTURE_PIXELS, "OW", pixels, sizeof pixels);
+        ts_fixture_us(&f, 0x00280101, (uint16_t)row->stored);
+        ts_fixture_us(&f, 0x00280102, (uint16_t)row->high);
+        ts_fixture_us(&f, 0x00280103, (uint16_t)row->sign);
+        if (row->tag)
+            ts_fixture_bytes(&f, row->tag, row->vr, &value, sizeof value);
+        ts_fixture_syntax(&f, row->syntax);
+        ts_fixture_finish(&f, folder, 0);
+        struct source *source = ts_test_open_take(folder, NULL, diag);
+        cr_assert_not_null(source, "row %zu: %s", r, ts_test_first_message(diag));
+        void *data = ts_test_read_volumes(source, diag);
+        for (int i = 0; i < PIXELS; i++)
+            cr_expect_eq(ts_test_value(source, data, (size_t)i), i, "row %zu", r);
+        const bool warned = is_said(diag, TS_WARNING, sign) || is_said(diag, TS_WARNING, bits);
+        cr_expect_eq(warned, row->warning != NULL, "row %zu", r);
+        cr_expect(!row->warning || is_said(diag, TS_WARNING, row->warning), "row %zu", r);
+        cr_expect_eq(is_said(diag, TS_NOTE, overlay), row->note != NULL, "row %zu", r);
+        free(data);
+        source->ops->close(source);
+        ts_test_remove_folder(folder);
+        ts_diag_destroy(diag);
+    }
+}
+
+Test(dicom_contradictions, counts_of_philips_pet_are_said_to_be_counts)
+{
+    static const char *const rows[][3] = {{"CNTS", "Philips PET Private Group", "2.5"},
+                                          {"BQML", "Philips PET Private Group", "2.5"},
+                                          {"CNTS", "Philips PET Private Group", "0"},
+                                          {"CNTS", "Other", "2.5"}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        char folder[64];
+        struct ts_diag *diag = ts_diag_create();
+        ts_test_folder(folder, sizeof folder);
+        for (int i = 0; i < 3; i++) {
+            struct dicom_fixture f;
+            ts_fixture_init(&f, i);
+            ts_fixture_text(&f, 0x00080016, "UI", "1.2.840.10008.5.1.4.1.1.128");
+            ts_fixture_text(&f, 0x00080060, "CS", "PT");
+            ts_fixture_remove(&f, 0x00281054);
+            ts_fixture_text(&f, 0x00541001, "CS", rows[r][0]);
+            ts_fixture_text(&f, 0x70530010, "LO", rows[r][1]);
+            ts_fixture_text(&f, 0x70531009, "DS", rows[r][2]);
+            ts_fixture_finish(&f, folder, i);
+        }
+        struct source *source = ts_test_open_take(folder, NULL, diag);
+        cr_assert_not_null(source, "%s", ts_test_first_message(diag));
+        cr_expect_eq(is_said(diag, TS_WARNING, "(7053,1009), 2.5, is not applied"), r == 0, "row %zu", r);
+        cr_expect_str_eq(source->image.unit, r == 1 ? "Bq/ml" : "counts");
+        source->ops->close(source);
+        ts_test_remove_folder(folder);
+        ts_diag_destroy(diag);
+    }
+}
+
+/* Four frames whose positions were wiped, or not. */
+Test(dicom_contradictions, frames_at_one_position_with_places_in_their_stack_are_refused)
+{
+    for (int r = 0; r < 3; r++) {
+        static struct dicom_bytes shared, item, frame, frames, group;
+        struct dicom_fixture f;
+        char folder[64], text[32];
+        const uint16_t pixels[4 * PIXELS] = {0};
+        struct ts_diag *diag = ts_diag_create();
+        ts_test_folder(folder, sizeof folder);
+        shared.n = item.n = frames.n = group.n = 0;
+        ts_bytes_text(&group, 0x00200037, "DS", "1\\0\\0\\0\\1\\0");
+        ts_bytes_group(&shared, 0x00209116, &group);
+        group.n = 0;
+        ts_bytes_text(&group, 0x00280030, "DS", "1\\1");
+        ts_bytes_group(&shared, 0x00289110, &group);
+        ts_bytes_item(&item, &shared);
+        for (uint32_t k = 0; k < 4; k++) {
+            const uint32_t place = r == 1 ? 1 : k + 1, time = k + 1;
+            frame.n = group.n = 0;
+            ts_bytes_element(&group, 0x00209057, "UL", &place, sizeof place);
+            ts_bytes_element(&group, 0x00209128, "UL", &time, sizeof time);
+            ts_bytes_group(&frame, 0x00209111, &group);
+            group.n = 0;
+            snprintf(text, sizeof text, "1\\2\\%d", r == 2 ? (int)k : 3);
+            ts_bytes_text(&group, 0x00200032, "DS", text);
+            ts_bytes_group(&frame, 0x00209113, &group);
+            ts_bytes_item(&frames, &frame);
+        }
+        ts_fixture_init_mr(&f, 0);
+        ts_fixture_text(&f, 0x00080016, "UI", "1.2.840.10008.5.1.4.1.1.4.1");
+        ts_fixture_text(&f, 0x00280008, "IS", "4");
+        ts_fixture_bytes(&f, FIXTURE_PIXELS, "OW", pixels, sizeof pixels);
+        ts_fixture_bytes(&f, 0x52009229, "SQ", item.at, item.n);
+        ts_fixture_bytes(&f, 0x52009230, "SQ", frames.at, frames.n);
+        ts_fixture_finish(&f, folder, 0);
+        struct source *source = ts_test_open_take(folder, NULL, diag);
+        cr_assert_eq(source == NULL, r == 0, "row %d: %s", r, ts_test_first_message(diag));
+        if (!source)
+            ts_test_expect(diag, "position-contradicted", "have In-Stack Position Numbers from 1 on");
+        else
+            source->ops->close(source);
+        ts_test_remove_folder(folder);
+        ts_diag_destroy(diag);
     }
 }
