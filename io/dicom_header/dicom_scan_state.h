@@ -13,7 +13,7 @@
 #include "io/dicom_header/dicom_file.h"
 
 enum {
-    DICOM_MAX_WANTED = 128,
+    DICOM_MAX_WANTED = 160,
     DICOM_MAX_BLOCKS = 32,
     DICOM_MAX_FRAMES = 100000 /* of one file */
 };
