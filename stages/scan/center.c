@@ -26,12 +26,16 @@ static const struct choice method_choices[] = {
     {"overlap", CENTER_OVERLAP,
      "of a whole turn whose axis may be near an end of the detector (half acquisition): all views, and how well what "
      "they and their opposites both see agrees"},
+    {"mass", CENTER_MASS,
+     "fits a sine to the centers of mass of the views, at any angles; the detector has to see the whole object"},
     {"given", CENTER_GIVEN, "the value of `center`"},
     {NULL, 0, NULL},
 };
 
 static const struct choice truncated_choices[] = {
-    {"auto", TRUNCATED_AUTO, "opposite where `method` is auto, else keep"},
+    {"auto", TRUNCATED_AUTO,
+     "keep, unless `method` is auto and there are 8 pairs of opposite views, or fewer that deviate less than the two "
+     "centers differ and less than that of sinogram may be off"},
     {"opposite", TRUNCATED_OPPOSITE, "the center that `method: opposite` finds takes the place of that of sinogram"},
     {"keep", TRUNCATED_KEEP, "the center stays the one that `method` finds"},
     {NULL, 0, NULL},
@@ -107,7 +111,8 @@ static enum ts_status resolve_sinogram(const struct stage_context *context, stru
         return status;
     if (params->truncated == TRUNCATED_OPPOSITE)
         return ts_center_views_check_opposite(context);
-    params->truncated = automatic && ts_center_views_opposites(context) > 0 ? TRUNCATED_OPPOSITE : TRUNCATED_KEEP;
+    if (!automatic || ts_center_views_opposites(context) == 0)
+        params->truncated = TRUNCATED_KEEP;
     return TS_OK;
 }
 
@@ -121,6 +126,8 @@ static enum ts_status resolve_search(const struct stage_context *context, struct
             context->set, "method", "center-small", context->diag,
             "a center is searched in at least %d views of %d detector pixels, and these are %lld of %lld", LEAST_VIEWS,
             LEAST_DETECTORS, (long long)context->in.axes[1].n, (long long)n);
+    if (params->method == CENTER_MASS)
+        return TS_OK;
     if (!ts_param_given(context->set, "search"))
         params->search = params->method == CENTER_OVERLAP ? ts_center_overlap_search(n) : floor(0.25 * (double)n);
     if (params->search > 0.5 * (double)n - 2)
@@ -212,6 +219,8 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
     enum ts_status status = refuse_unused(context, finds(context) ? "center" : "search");
     if (status == TS_OK && finds(context))
         status = refuse_unused(context, "convention");
+    if (status == TS_OK && params->method == CENTER_MASS)
+        status = refuse_unused(context, "search");
     if (status == TS_OK && params->method != CENTER_SINOGRAM)
         status = refuse_unused(context, "truncated");
     if (status == TS_OK)
@@ -285,11 +294,8 @@ static int transforms(const struct stage_context *context, struct fft_shape shap
 /* Search and strip have the same scratch, one after the other. */
 static size_t result_bytes(const struct stage_context *context)
 {
-    const struct ts_axis *views = &context->in.axes[1];
     const struct center_strip strip = strip_of(context);
-    const size_t search = params_of(context)->method == CENTER_SINOGRAM
-                              ? ts_center_scratch_bytes(ts_center_half_turn(views), context->in.axes[2].n)
-                              : 0;
+    const size_t search = finds(context) ? ts_center_slice_scratch_bytes(context) : 0;
     const size_t drawing = params_of(context)->strip ? ts_center_strip_scratch_bytes(&strip) : 0;
     return sizeof(struct center_result) + (search > drawing ? search : drawing);
 }

@@ -34,6 +34,7 @@ static struct center_found best_of(const struct center_search *search, const dou
     const double overlap = (double)(n - llabs(best - half));
     return (struct center_found){.center = 0.5 * ((double)(n - 1 + best - half) + more + moved),
                                  .noise = noise / sqrt((double)n_pairs * overlap),
+                                 .moved = 0.5 * moved,
                                  .best = best};
 }
 
@@ -50,7 +51,7 @@ static double off_half_turn(const struct ts_axis *views, int64_t i, int64_t j)
     return fabs(fabs(ts_view_degree(views, j) - ts_view_degree(views, i)) - 180);
 }
 
-int ts_center_pairs(const struct ts_axis *views, struct center_pairs *pairs)
+int ts_center_pairs(const struct ts_axis *views, int64_t most, struct center_pairs *pairs)
 {
     const int64_t n_views = views->n;
     const double arc = ts_view_degree(views, n_views - 1) - ts_view_degree(views, 0),
@@ -64,7 +65,7 @@ int ts_center_pairs(const struct ts_axis *views, struct center_pairs *pairs)
     if (!(best <= tolerance))
         return 0;
     for (int pass = 0; pass < 2; pass++) { /* counts them, then keeps every so many */
-        const int64_t all = n, wanted = all < CENTER_PAIRS ? all : CENTER_PAIRS;
+        const int64_t all = n, wanted = all < most ? all : most;
         n = 0;
         for (int64_t i = 0; i < n_views; i++)
             for (int64_t j = i + 1; j < n_views; j++) {

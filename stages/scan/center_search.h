@@ -10,6 +10,7 @@
 
 #include "core/fft.h"
 #include "core/image.h"
+#include "stages/geometry/view_angles.h"
 
 /* A slice that is searched: its sinogram p (view, detector), the views with their angles in degrees, and trial centers
  * around the middle of the detector. */
@@ -28,6 +29,7 @@ int64_t ts_center_trials(double search, double step);
  * to random sinograms of 8 x 8 to 300 x 512, that none of 24,000 passed. */
 struct center_found {
     double center, noise;
+    double moved; /* of opposite views: the part of `center` that makes up for angles that are not quite opposite */
     int64_t best; /* trial */
 };
 
@@ -38,17 +40,85 @@ static inline double ts_center_turning_point(double before, double at, double af
     return curvature == 0 ? 0 : 0.5 * (before - after) / curvature;
 }
 
-/* ---- half a turn: center_sinogram.c ------------------------------------------------------------ */
+/* ---- what is searched: center_clean.c ----------------------------------------------------------- */
 
-/* Returns the views in half a turn, which the sinogram must hold. */
+/* Writes the sinogram without dead columns and stripes to `out`, which has its size. */
+size_t ts_center_clean_bytes(int64_t n_detectors);
+void ts_center_clean(const float *p, int64_t n_views, int64_t n_detectors, float *out, void *scratch);
+
+/* Returns whether the views are in even steps, as good as, over half a turn at least. */
+bool ts_center_views_are_even(const struct ts_axis *views);
+/* Returns the views of half a turn in even steps. More than the scan has, or fewer than a third of what its mean step
+ * makes, are no half turn. */
 int64_t ts_center_half_turn(const struct ts_axis *views);
+/* Returns the widest gap between the views of the half turn, in degrees, and the most that may be interpolated over.
+ * places: one for each view. */
+double ts_center_gap(const struct ts_axis *views, struct view_place *places, double *most);
+/* Writes the views of the half turn, interpolated in even steps, to `out`: (half_turn, n_detectors). */
+void ts_center_even_views(const struct center_search *search, int64_t half_turn, struct view_place *places, float *out);
+
+/* ---- half a turn: center_sinogram.c, center_fit.c ------------------------------------------------ */
+
+/* Half a turn of views in even steps: (n_views, n_detectors). */
+struct center_half {
+    const float *p;
+    int64_t n_views, n_detectors;
+};
+
+/* The values of the transform outside of the double wedge, weighted, column by column, of the two halves of a turn: A,
+ * and B that is the mirrored first half. */
+struct center_elements {
+    float *a_re, *a_im, *b_re, *b_im;
+    uint16_t *cell;         /* of each value: see center_fit.c */
+    double weight, squares; /* sums of the weights and of their squares */
+};
+
+/* One search has these buffers in its scratch. */
+struct center_buffers {
+    struct center_half half;
+    const struct fft *fft;
+    float *z; /* the image that is transformed, complex */
+    void *work;
+    double *window;         /* of the detector */
+    double *weight, *slope; /* of the rows of the transform: their weight, and 1 / tan(pi m / (2 half_turn)) */
+    struct center_elements elements;
+};
+
 /* Return the shape of the measure's transform, and the bytes of its scratch. */
 struct fft_shape ts_center_transform(int64_t half_turn, int64_t n_detectors);
 size_t ts_center_scratch_bytes(int64_t half_turn, int64_t n_detectors);
+/* Lays the buffers out in `scratch`, which is on a 64-byte boundary. */
+struct center_buffers ts_center_buffers(const struct center_half *half, const struct fft *fft, void *scratch);
+/* Transforms the half turn and its mirror image. window (NULL: none): factors of the detector pixels. */
+void ts_center_find_elements(const struct center_buffers *buffers, const double *window, struct center_elements *out);
+/* Return the lowest |m| of column k that takes part, and the number of its values, of which ts_center_padded() are
+ * stored. */
+enum { CENTER_LOWEST_COLUMN = 1 };
+int64_t ts_center_first_row(int64_t half_turn, int64_t k);
+int64_t ts_center_column_count(int64_t half_turn, int64_t k);
+int64_t ts_center_padded(int64_t count);
+
 /* Writes N. T. Vo's measure of each trial center, a step of 1 apart. The center is where it is lowest; the confidence
- * is 1 - lowest / median of the measure. scratch: on a 64-byte boundary. */
-struct center_found ts_center_by_sinogram(const struct center_search *search, const struct fft *fft, void *scratch,
+ * is 1 - lowest / median of the measure. */
+struct center_found ts_center_by_sinogram(const struct center_search *search, struct center_buffers *buffers,
                                           double *measure);
+
+/* A center and how far it may be off: one standard deviation, from noise and from how well the data fit; NAN if the
+ * data show none. */
+struct center_fit {
+    double center, deviation;
+    double misfit; /* of a refined center: the less, the better */
+    double spread; /* of opposite views: the part of the deviation that is from noise */
+};
+/* Refines a center by a fit to what is outside of the double wedge. windowed: only of what both halves see about it,
+ * for an object that the detector cuts off. */
+struct center_fit ts_center_refine(struct center_buffers *buffers, double center, bool windowed);
+
+/* ---- centers of mass: center_mass.c -------------------------------------------------------------- */
+
+/* Fits c + a cos(theta) + b sin(theta) to the center of mass of each view. It is the axis of an object that the
+ * detector sees as a whole, whatever the angles. deviation: NAN if there is no object to see. */
+struct center_fit ts_center_by_mass(const struct center_search *search, enum ts_quantity quantity);
 
 /* ---- opposite views: center_opposite.c --------------------------------------------------------- */
 
@@ -58,14 +128,18 @@ struct center_pairs {
     int64_t view[OVERLAP_PAIRS][2];
 };
 
-/* Finds up to CENTER_PAIRS pairs of views half a turn apart, spread over all that are equally good. They may be a step
+/* Finds up to `most` pairs of views half a turn apart, spread over all that are equally good. They may be a step
  * of the views away from that: 180 degrees without the end point have no others. Returns how many there are. */
-int ts_center_pairs(const struct ts_axis *views, struct center_pairs *pairs);
+int ts_center_pairs(const struct ts_axis *views, int64_t most, struct center_pairs *pairs);
 /* Writes the mean correlation of these pairs for each trial center, a step of 1/2 apart. The center is where it is
  * highest, less what the views move over the angle that a pair lacks or exceeds half a turn by. The confidence is that
  * correlation. */
 struct center_found ts_center_by_opposite(const struct center_search *search, const struct center_pairs *pairs,
                                           double *measure);
+
+/* Refines the center that these pairs have, by all exact pairs if they are exact; see center_spread.c. */
+struct center_fit ts_center_refine_opposite(const struct center_search *search, const struct center_pairs *pairs,
+                                            const struct center_found *found);
 
 /* Returns how many views have no other half a turn away, modulo 360 degrees and within half a step of the views: an odd
  * number of views over a turn has its opposites between two. */

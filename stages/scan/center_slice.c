@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A slice is searched by the method of the parameters; then the result is judged: by the confidence that noise alone
- * reaches, by another minimum that is as good, and by how much of the object the detector cuts off.
+ * reaches, by another minimum that is as good, by the center of mass, and by how much of the object the detector cuts
+ * off.
  *
- * Where the detector cuts off the object, the two halves of a full turn differ beyond the ends of what both see, and
- * that draws the minimum of the sinogram's measure away by some detector pixels. A correlation of opposite views
- * compares what both see alone: for random discs 1.3 to 4 times as wide as the detector it was off by 0.06 pixels at
- * the median, and the measure by 0.6; for strips of a tooth by 0.3 at most, and the measure by 2.3. So both are
- * searched there.
+ * The measure of the sinogram cannot tell c from c + n / 2, for n detector pixels. The center of mass can, if the
+ * detector sees the whole object.
+ *
+ * If the detector cuts the object off, the two halves of a full turn differ beyond the ends of what both see, so that
+ * the fit takes what both see (center_fit.c). Opposite views are compared too. Their center is taken if there are many
+ * pairs, as in a whole turn. Few pairs are taken only if they deviate less than the two centers differ, and less than
+ * the fit may be off; or if the sinogram shows none.
  */
 #include "stages/scan/center_slice.h"
 
@@ -15,9 +18,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/memory.h"
 #include "core/search.h"
 
-enum { APART = 3 }; /* trials between a minimum and its rival, at least */
+enum { APART = 3 };      /* trials between a minimum and its rival, at least */
+enum { MANY_PAIRS = 8 }; /* of opposite views: so many are believed */
+
+/* An error is `sigmas` deviations, and what the pixels themselves make uncertain. It was found from simulated scans,
+ * nine of ten of which have their axis within it (tests/peers/center_study.py). */
+static const double sigmas = 2, least_error = 0.06, least_error_within = 0.3, least_error_of_mass = 0.3;
+/* The center of mass is trusted with a deviation of this share of the detector at most, and contradicts a center that
+ * is so many times as far from it. */
+static const double trusted_share = 1.0 / 48;
+enum { CONTRADICTS = 4 };
 
 /* These are the findings of the searches. */
 struct look {
@@ -25,9 +38,17 @@ struct look {
     bool cut_off;
     struct center_found taken;
     double by_sinogram, by_opposite; /* centers; NAN: not searched */
-    double confidence;
+    struct center_fit mass;          /* deviation NAN: not to be trusted */
+    double error, confidence;
     bool outermost; /* the trial taken */
-    double rival;   /* the center of another minimum that noise may set apart; NAN: there is none */
+    double rival;   /* another center that may be the right one; NAN: there is none */
+};
+
+/* The scratch: the cleaned sinogram, and half a turn of it in even steps. */
+struct room {
+    float *clean, *half;
+    struct view_place *places;
+    void *work; /* of the cleaning, then of the search */
 };
 
 static const struct center_params *params_of(const struct center_slice *slice)
@@ -41,11 +62,40 @@ static double step_of(const struct center_params *params)
     return params->method == CENTER_SINOGRAM ? 1 : 0.5;
 }
 
+static int64_t trials_of(const struct center_params *params)
+{
+    return params->method == CENTER_MASS ? 1 : ts_center_trials(params->search, step_of(params));
+}
+
+static struct room lay_out(const struct stage_context *context, struct memory_layout *layout)
+{
+    const struct center_params *params = context->params;
+    const int64_t n = context->in.axes[2].n, n_views = context->in.axes[1].n;
+    const int64_t half_turn = params->method == CENTER_SINOGRAM ? ts_center_half_turn(&context->in.axes[1]) : 0;
+    const size_t cleans = ts_center_clean_bytes(n), searches = half_turn ? ts_center_scratch_bytes(half_turn, n) : 0;
+    struct room room;
+    room.clean = ts_layout_add(layout, (size_t)(n_views * n) * sizeof *room.clean);
+    room.half = ts_layout_add(layout, (size_t)(half_turn * n) * sizeof *room.half);
+    room.places = ts_layout_add(layout, (size_t)n_views * sizeof *room.places);
+    room.work = ts_layout_add(layout, cleans > searches ? cleans : searches);
+    return room;
+}
+
+size_t ts_center_slice_scratch_bytes(const struct stage_context *context)
+{
+    struct memory_layout layout = {0};
+    lay_out(context, &layout);
+    return layout.bytes;
+}
+
+/* Returns what is searched: the sinogram without what stays on the detector. Overlap takes it as it is. */
 static struct center_search search_of(const struct center_slice *slice)
 {
     const struct stage_context *context = slice->context;
-    return (struct center_search){slice->sinogram, &context->in.axes[1], context->in.axes[2].n,
-                                  params_of(slice)->search, context->threads};
+    struct memory_layout layout = {.base = slice->scratch};
+    const float *p = params_of(slice)->method == CENTER_OVERLAP ? slice->sinogram : lay_out(context, &layout).clean;
+    return (struct center_search){p, &context->in.axes[1], context->in.axes[2].n, params_of(slice)->search,
+                                  context->threads};
 }
 
 static enum ts_status refuse(const struct center_slice *slice, const char *code, const char *what)
@@ -90,19 +140,15 @@ static void warn_of_truncation(const struct center_slice *slice, const struct lo
 {
     const struct diag_site site = site_of(slice, "center-truncated");
     char what[160];
-    if (look->taken.center == look->by_opposite && !isnan(look->by_sinogram))
-        snprintf(what, sizeof what,
-                 "the center is that of opposite views, %.2f, as such a slice draws that of the "
-                 "sinogram, %.2f, away",
-                 look->by_opposite, look->by_sinogram);
-    else if (!isnan(look->by_sinogram) && !isnan(look->by_opposite))
-        snprintf(what, sizeof what,
-                 "the center found, %.2f, may be off by some detector pixels, and opposite views have it "
-                 "at %.2f",
-                 look->by_sinogram, look->by_opposite);
+    if (isnan(look->by_sinogram) || isnan(look->by_opposite))
+        snprintf(what, sizeof what, "the center found, %.2f, may be off by %.2f", look->taken.center, look->error);
     else
-        snprintf(what, sizeof what, "the center found, %.2f, may be off by %s", look->taken.center,
-                 isnan(look->by_sinogram) ? "a detector pixel or more" : "some detector pixels");
+        snprintf(
+            what, sizeof what,
+            "the center is that of %s, which may be off by %.2f; the sinogram has it at %.2f and opposite views at "
+            "%.2f",
+            look->taken.center == look->by_opposite ? "opposite views" : "the sinogram", look->error, look->by_sinogram,
+            look->by_opposite);
     ts_diag_warning(slice->context->diag, &site,
                     "the detector cuts off the object in slice %lld: its first end sees %.0f %% and its last %.0f %% "
                     "of the most that is seen; %s",
@@ -133,20 +179,28 @@ static void warn_if_doubtful(const struct center_slice *slice, const struct look
                         "may have %.3g",
                         z, look->taken.center, look->confidence, look->taken.noise);
     else if (!isnan(look->rival))
-        ts_diag_warning(diag, &ambiguous,
-                        "the center found in slice %lld, %.2f, is hardly better than another, about %.6g: noise alone "
-                        "may make the difference",
+        ts_diag_warning(diag, &ambiguous, "the center found in slice %lld, %.2f, may be wrong, and %.2f the right one",
                         z, look->taken.center, look->rival);
-    if (same || is_uncertain || !isnan(look->rival))
+    if (!same && !is_uncertain && !isnan(look->rival))
+        ts_diag_hint(diag, "look at both with strip: true and center: NUMBER, and give the right one");
+    else if (same || is_uncertain)
         ts_diag_hint(diag, "look at it with strip: true, search another slice, or give the center");
     if (look->cut_off && !same && !is_uncertain)
         warn_of_truncation(slice, look);
 }
 
 /* The axis may be near an end of the detector, where the other methods do not search. */
-static void hint_of_edge(const struct center_slice *slice)
+static void hint_of_edge(const struct center_slice *slice, const struct look *look)
 {
     const struct stage_context *context = slice->context;
+    const double n = (double)context->in.axes[2].n, apart = fabs(look->mass.center - 0.5 * (n - 1));
+    const double further = ceil(apart + 3 * look->mass.deviation + 4);
+    if (further > params_of(slice)->search && further <= 0.5 * n - 2) {
+        ts_diag_hint(context->diag,
+                     "the center of mass has it near %.2f: `search: %.0f` reaches it, or give the center",
+                     look->mass.center, further);
+        return;
+    }
     const bool turn = ts_center_overlap_lacks(&context->in.axes[1]) == 0;
     ts_diag_hint(context->diag, "search further, try another slice%s, or give the center",
                  params_of(slice)->method == CENTER_OVERLAP ? " or method"
@@ -193,57 +247,154 @@ static int64_t rival_of(const double *measure, int64_t n_trials, int64_t best, d
     return rival;
 }
 
-static void search_sinogram(const struct center_slice *slice, double *measure, double *sorted, struct look *look)
+static double error_of(double deviation, double least, double otherwise)
+{
+    return isnan(deviation) ? otherwise : hypot(sigmas * deviation, least);
+}
+
+/* Returns true if the center of mass says that the axis is at `other`, not at `center`. */
+static bool mass_prefers(const struct look *look, double other, double center)
+{
+    return !isnan(look->mass.deviation) &&
+           CONTRADICTS * fabs(look->mass.center - other) < fabs(look->mass.center - center);
+}
+
+/* Moves the center by half the detector if that is where the mass has it. A search within bounds that are given is only
+ * warned about. */
+static void judge_alias(const struct center_slice *slice, struct look *look)
+{
+    const struct stage_context *context = slice->context;
+    const double n = (double)context->in.axes[2].n, middle = 0.5 * (n - 1), center = look->taken.center;
+    const double other = center < middle ? center + 0.5 * n : center - 0.5 * n;
+    if (!isnan(look->rival) && mass_prefers(look, center, look->rival))
+        look->rival = NAN;
+    if (mass_prefers(look, other, center)) {
+        const bool free = !ts_param_given(context->set, "search") || fabs(other - middle) <= params_of(slice)->search;
+        look->rival = free ? NAN : other;
+        look->taken.center = free ? other : center;
+        look->outermost = look->outermost && !free;
+    }
+}
+
+static void search_sinogram(const struct center_slice *slice, const struct room *room, double *measure, double *sorted,
+                            struct look *look)
 {
     const struct center_search search = search_of(slice);
-    const int64_t n = ts_center_trials(search.search, 1);
-    const struct center_found found = ts_center_by_sinogram(&search, slice->fft, slice->scratch, measure);
+    const int64_t n = ts_center_trials(search.search, 1), half_turn = ts_center_half_turn(search.views);
+    const bool even = ts_center_views_are_even(search.views);
+    const struct center_half half = {even ? room->clean : room->half, half_turn, search.n_detectors};
+    struct center_buffers buffers = ts_center_buffers(&half, slice->fft, room->work);
+    if (!even)
+        ts_center_even_views(&search, half_turn, room->places, room->half);
+    const struct center_found found = ts_center_by_sinogram(&search, &buffers, measure);
     const double middle = median_of(measure, n, sorted);
     const int64_t rival = rival_of(measure, n, found.best, measure[found.best] + found.noise * middle);
     take(look, &found, 1 - measure[found.best] / middle, n);
-    look->by_sinogram = found.center;
     look->rival = rival < 0 ? NAN : center_of_trial(&search, rival, n, 1);
+    judge_alias(slice, look);
+    struct center_fit fit = ts_center_refine(&buffers, look->taken.center, look->cut_off);
+    if (look->cut_off && !isnan(look->by_opposite) && fabs(fit.center - look->by_opposite) > 1) {
+        const struct center_fit other = ts_center_refine(&buffers, look->by_opposite, true);
+        fit = other.misfit < fit.misfit ? other : fit;
+    }
+    look->by_sinogram = look->taken.center = fit.center;
+    look->error = error_of(fit.deviation, look->cut_off ? least_error_within : least_error, search.search);
 }
 
-static void search_opposite(const struct center_slice *slice, const struct center_pairs *pairs, double *measure,
-                            bool takes, struct look *look)
+/* What opposite views say. */
+struct opposite {
+    struct center_found found;
+    struct center_fit fit;
+    double confidence, error;
+};
+
+static struct opposite look_opposite(const struct center_slice *slice, const struct center_pairs *pairs,
+                                     double *measure)
 {
     const struct center_search search = search_of(slice);
-    const struct center_found found = ts_center_by_opposite(&search, pairs, measure);
-    look->by_opposite = found.center;
-    if (takes) {
-        take(look, &found, measure[found.best], ts_center_trials(search.search, 0.5));
-        look->rival = NAN;
-    }
+    struct opposite opposite = {.found = ts_center_by_opposite(&search, pairs, measure)};
+    opposite.fit = ts_center_refine_opposite(&search, pairs, &opposite.found);
+    opposite.found.center = opposite.fit.center;
+    opposite.confidence = measure[opposite.found.best];
+    opposite.error = error_of(opposite.fit.deviation, least_error, search.search);
+    return opposite;
+}
+
+static void take_opposite(const struct center_slice *slice, const struct opposite *opposite, struct look *look)
+{
+    take(look, &opposite->found, opposite->confidence, ts_center_trials(params_of(slice)->search, 0.5));
+    look->rival = NAN;
+    look->error = opposite->error;
+}
+
+/* Takes the center of opposite views in place of that of the sinogram if the parameters say so, or it is better. */
+static void judge_opposite(const struct center_slice *slice, const struct opposite *opposite, int n_pairs,
+                           struct look *look)
+{
+    const struct center_params *params = params_of(slice);
+    const double apart = fabs(opposite->fit.center - look->by_sinogram);
+    const bool found_none = look->error >= params->search || !(look->confidence > look->taken.noise);
+    bool better = !isnan(opposite->fit.deviation);
+    if (n_pairs < MANY_PAIRS)
+        better = found_none || (opposite->fit.spread < apart && opposite->error < look->error);
+    if (params->truncated == TRUNCATED_OPPOSITE || (params->truncated == TRUNCATED_AUTO && better))
+        take_opposite(slice, opposite, look);
 }
 
 static void search_overlap(const struct center_slice *slice, double *measure, struct look *look)
 {
     const struct center_search search = search_of(slice);
     const struct center_found found = ts_center_by_overlap(&search, measure);
+    struct center_pairs pairs;
     take(look, &found, measure[found.best], ts_center_trials(search.search, 0.5));
     look->cut_off = false; /* this method is for objects that are cut off */
+    if (ts_center_pairs(search.views, CENTER_PAIRS, &pairs) > 0)
+        look->error =
+            error_of(ts_center_refine_opposite(&search, &pairs, &found).deviation, least_error, search.search);
+}
+
+static void search_mass(struct look *look, const struct center_search *search, double *measure)
+{
+    const double n = (double)search->n_detectors;
+    look->taken = (struct center_found){.center = look->mass.center};
+    look->confidence = 1 - fmin(1, look->mass.deviation / (trusted_share * n));
+    look->error = error_of(look->mass.deviation, least_error_of_mass, n);
+    measure[0] = look->mass.deviation;
 }
 
 /* Searches by the method that the parameters name. */
 static void search_slice(const struct center_slice *slice, const struct ts_image *tables, struct look *look)
 {
     const struct center_params *params = params_of(slice);
+    const struct center_search search = search_of(slice);
+    struct memory_layout layout = {.base = slice->scratch};
+    const struct room room = lay_out(slice->context, &layout);
+    double *measure = tables[TABLE_MEASURE].data;
     struct center_pairs pairs;
     if (params->method == CENTER_OVERLAP) {
-        search_overlap(slice, tables[TABLE_MEASURE].data, look);
+        search_overlap(slice, measure, look);
         return;
     }
-    ts_center_pairs(&slice->context->in.axes[1], &pairs);
+    if (params->method == CENTER_MASS) {
+        search_mass(look, &search, measure);
+        return;
+    }
+    ts_center_pairs(search.views, CENTER_PAIRS, &pairs);
+    const bool both = params->method == CENTER_SINOGRAM && look->cut_off && pairs.n > 0;
+    struct opposite opposite = {0};
+    if (params->method == CENTER_OPPOSITE || both) {
+        /* The scratch of the transform, which is free yet, has twice as many rows as half a turn: 2 n doubles at the
+         * least. There are fewer trials. */
+        opposite = look_opposite(slice, &pairs, both ? room.work : measure);
+        look->by_opposite = opposite.fit.center;
+    }
     if (params->method == CENTER_OPPOSITE) {
-        search_opposite(slice, &pairs, tables[TABLE_MEASURE].data, true, look);
+        take_opposite(slice, &opposite, look);
         return;
     }
-    search_sinogram(slice, tables[TABLE_MEASURE].data, tables[TABLE_TRIALS].data, look);
-    /* The scratch of the transform, which is free by now, has twice as many rows as half a turn: 2 n doubles at the
-     * least. There are fewer trials. */
-    if (look->cut_off && pairs.n > 0)
-        search_opposite(slice, &pairs, slice->scratch, params->truncated == TRUNCATED_OPPOSITE, look);
+    search_sinogram(slice, &room, measure, tables[TABLE_TRIALS].data, look);
+    if (both)
+        judge_opposite(slice, &opposite, pairs.n, look);
 }
 
 /* ---- tables ------------------------------------------------------------------------------------ */
@@ -255,11 +406,14 @@ static struct ts_axis items(int64_t n)
 
 void ts_center_slice_tables(const struct center_params *params, struct stage_table tables[SEARCH_TABLES])
 {
-    const int64_t n_trials = ts_center_trials(params->search, step_of(params));
+    const int64_t n_trials = trials_of(params);
     const struct ts_image number = {.dtype = TS_F64, .unit = ""},
-                          pair = {.rank = 1, .dtype = TS_F64, .unit = "", .axes = {items(2)}};
+                          pair = {.rank = 1, .dtype = TS_F64, .unit = "", .axes = {items(2)}},
+                          three = {.rank = 1, .dtype = TS_F64, .unit = "", .axes = {items(3)}};
     tables[TABLE_CENTER] =
         (struct stage_table){"center", "the center found: index of a detector pixel, from 0", number};
+    tables[TABLE_ERROR] = (struct stage_table){
+        "error", "how far the center may be off: the axis is within it in nine of ten scans", number};
     tables[TABLE_CONFIDENCE] =
         (struct stage_table){"confidence",
                              "from 0 to 1: of sinogram, 1 - lowest / median of the measure; of opposite and "
@@ -273,11 +427,14 @@ void ts_center_slice_tables(const struct center_params *params, struct stage_tab
         "of more than 0.1 is cut off",
         pair};
     tables[TABLE_CENTERS] = (struct stage_table){
-        "centers", "the centers of sinogram and of opposite; NaN where that method was not carried out", pair};
+        "centers",
+        "the centers of sinogram, of opposite and of mass; NaN if that method was not carried out or found none",
+        three};
     tables[TABLE_TRIALS] = (struct stage_table){"trial_center", "trial centers, before the last is refined", number};
     tables[TABLE_MEASURE] =
         (struct stage_table){"measure", "of sinogram the lowest is best, of the others the highest", number};
-    tables[TABLE_CENTERS].image.unit = tables[TABLE_CENTER].image.unit = tables[TABLE_TRIALS].image.unit = "detector";
+    tables[TABLE_ERROR].image.unit = tables[TABLE_CENTERS].image.unit = tables[TABLE_CENTER].image.unit =
+        tables[TABLE_TRIALS].image.unit = "detector";
     for (int i = TABLE_TRIALS; i < SEARCH_TABLES; i++) {
         tables[i].image.rank = 1;
         tables[i].image.axes[0] = items(n_trials);
@@ -288,34 +445,58 @@ static void write_tables(const struct center_slice *slice, const struct look *lo
 {
     const struct center_search search = search_of(slice);
     const double step = step_of(params_of(slice));
-    const int64_t n = ts_center_trials(search.search, step);
+    const int64_t n = trials_of(params_of(slice));
     double *trials = tables[TABLE_TRIALS].data, *ends = tables[TABLE_TRUNCATION].data,
            *centers = tables[TABLE_CENTERS].data;
     for (int64_t i = 0; i < n; i++)
         trials[i] = center_of_trial(&search, i, n, step);
     *(double *)tables[TABLE_CENTER].data = look->taken.center;
+    if (params_of(slice)->method == CENTER_MASS)
+        trials[0] = look->taken.center;
+    *(double *)tables[TABLE_ERROR].data = look->error;
     *(double *)tables[TABLE_CONFIDENCE].data = look->confidence;
     *(double *)tables[TABLE_NOISE].data = look->taken.noise;
     ends[0] = look->truncation.first;
     ends[1] = look->truncation.last;
     centers[0] = look->by_sinogram;
     centers[1] = look->by_opposite;
+    centers[2] = look->mass.center;
 }
 
 /* ---- the whole --------------------------------------------------------------------------------- */
 
+/* Cleans the sinogram and weighs it. */
+static void begin(const struct center_slice *slice, struct look *look)
+{
+    const struct stage_context *context = slice->context;
+    const struct center_search search = search_of(slice);
+    struct memory_layout layout = {.base = slice->scratch};
+    const struct room room = lay_out(context, &layout);
+    ts_center_clean(slice->sinogram, search.views->n, search.n_detectors, room.clean, room.work);
+    look->truncation = ts_center_truncation(&search, context->in.quantity);
+    look->cut_off = ts_center_is_cut_off(&look->truncation);
+    if (params_of(slice)->method == CENTER_MASS || !look->cut_off)
+        look->mass = ts_center_by_mass(&search, context->in.quantity);
+    if (!(look->mass.deviation <= trusted_share * (double)search.n_detectors) &&
+        params_of(slice)->method != CENTER_MASS)
+        look->mass = (struct center_fit){.center = NAN, .deviation = NAN};
+}
+
 enum ts_status ts_center_slice_search(const struct center_slice *slice, const struct ts_image *tables, double *center)
 {
-    const struct center_search search = search_of(slice);
-    struct look look = {.by_sinogram = NAN, .by_opposite = NAN, .rival = NAN};
-    look.truncation = ts_center_truncation(&search, slice->context->in.quantity);
-    look.cut_off = ts_center_is_cut_off(&look.truncation);
+    struct look look = {.by_sinogram = NAN, .by_opposite = NAN, .rival = NAN, .mass = {NAN, NAN}, .error = NAN};
+    begin(slice, &look);
+    if (params_of(slice)->method == CENTER_MASS && isnan(look.mass.deviation)) {
+        refuse(slice, "center-mass", "its views have no centers of mass that turn about an axis on the detector");
+        ts_diag_hint(slice->context->diag, "give the center, and look at slices around it with strip: true");
+        return TS_BAD_INPUT;
+    }
     search_slice(slice, tables, &look);
     write_tables(slice, &look, tables);
     *center = look.taken.center;
     if (look.outermost) {
         refuse(slice, "center-edge", "the best trial is the outermost");
-        hint_of_edge(slice);
+        hint_of_edge(slice, &look);
         return TS_BAD_INPUT;
     }
     warn_if_doubtful(slice, &look);

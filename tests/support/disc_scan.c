@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "core/image.h"
+#include "stages/geometry/view_angles.h"
 #include "tests/support/stage_check.h"
 
 static const double pi = 3.14159265358979323846;
@@ -33,7 +34,7 @@ void ts_disc_scan_draw(struct ts_image *image, int64_t z, double center)
     const double half = 0.5 * (double)image->axes[2].n;
     const int64_t n = image->axes[2].n;
     for (int64_t view = 0; view < image->axes[1].n; view++) {
-        const double theta = (image->axes[1].first + (double)view * image->axes[1].spacing) * pi / 180;
+        const double theta = ts_view_degree(&image->axes[1], view) * pi / 180;
         for (int64_t d = 0; d < n; d++) {
             double sum = 0;
             for (int i = 0; i < DISCS; i++) {

@@ -102,6 +102,7 @@ TEST_ON_BOTH(center, measures_what_the_paper_says)
         for (int64_t i = 0; i < VIEWS * n; i++)
             values[i] = (double)(((float *)image.data)[i] += (float)(0.01 * ts_random_unit(&seed)));
         cr_assert_eq(ts_test_run(&run, &center_stage, "search=4", &image, NULL, 0, 1), TS_OK);
+        ts_center_stripes_oracle(values, VIEWS, n);
         for (int64_t i = 0; i < 9; i++) {
             const double expected = ts_center_measure_oracle(values, VIEWS, n, 2 * (i - 4));
             const double is = ts_test_table_at(&run, "measure", i);
@@ -174,11 +175,12 @@ static void refused(const char *assignments, const struct ts_image *image, enum 
     ts_test_run_clear(&run);
 }
 
-/* Views that jump about, as by the golden angle: neither method may send the user to the other in vain. */
-Test(center, says_what_to_do_where_no_method_can_find_it)
+/* Views over less than half a turn, which jump about: the hint names the method that finds the center. */
+Test(center, of_less_than_half_a_turn_is_that_of_mass)
 {
     static const char *const methods[][2] = {
-        {"", "views-uneven"}, {"method=sinogram", "views-uneven"}, {"method=opposite", "views-opposite"}};
+        {"", "views-arc"}, {"method=sinogram", "views-arc"}, {"method=opposite", "views-opposite"}};
+    double confidence;
     struct ts_image image = ts_disc_scan(1, 45, 32, 0, 4, TS_F32), arc = image;
     double angles[45];
     for (int i = 0; i < 45; i++)
@@ -186,8 +188,14 @@ Test(center, says_what_to_do_where_no_method_can_find_it)
     image.axes[1].positions = angles;
     arc.axes[1].spacing = 3;
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        ts_test_refuses(&center_stage, methods[i][0], &image, NULL, methods[i][1], "center: NUMBER gives it");
+        ts_test_refuses(&center_stage, methods[i][0], &image, NULL, methods[i][1], "`method: mass` finds it");
     ts_test_refuses(&center_stage, "", &arc, NULL, "views-arc", "center: NUMBER gives it");
+    for (int i = 0; i < 2; i++) {
+        struct ts_image *scan = i ? &arc : &image;
+        ts_disc_scan_draw(scan, 0, 14.2);
+        const double center = found(scan, "method=mass", 0, 1, &confidence);
+        cr_assert(fabs(center - 14.2) < 0.1, "%g", center);
+    }
     free(image.data);
 }
 
@@ -198,7 +206,7 @@ Test(center, says_what_is_wrong_with_the_parameters)
                     tilted = image;
     double angles[45], positions[32];
     for (int i = 0; i < 45; i++)
-        angles[i] = 4 * i + (i == 9);
+        angles[i] = 4 * i + (i > 20 ? 30 : 0);
     for (int i = 0; i < 32; i++)
         positions[i] = i * i;
     uneven.axes[1].positions = angles;
@@ -209,6 +217,7 @@ Test(center, says_what_is_wrong_with_the_parameters)
     refused("", &narrow, TS_BAD_CHAIN, "center-small");
     refused("", &uneven, TS_BAD_CHAIN, "views-uneven");
     ts_test_refuses(&center_stage, "", &uneven, NULL, "views-uneven", "method: opposite");
+    refused("method=mass search=4", &image, TS_BAD_CHAIN, "parameter-unused");
     refused("", &arc, TS_BAD_CHAIN, "views-arc");
     refused("method=opposite", &arc, TS_BAD_CHAIN, "views-opposite");
     refused("", &fan, TS_BAD_CHAIN, "center-beam");
@@ -325,6 +334,17 @@ static void draw_counts(struct ts_image *image, double center, double photons, u
     }
 }
 
+/* A small object, which an axis near an end of the detector does not move out of it. */
+static void draw_small(struct ts_image *image, double center)
+{
+    const int64_t n = image->axes[2].n;
+    for (int64_t i = 0; i < image->axes[1].n * n; i++) {
+        const double theta = (double)(i / n) * image->axes[1].spacing * M_PI / 180, s = (double)(i % n) - center;
+        const double far = s - 8 * cos(theta) - 3 * sin(theta), near = s + 2 * cos(theta) - 5 * sin(theta);
+        ((float *)image->data)[i] = (float)(sqrt(fmax(0, 64 - far * far)) + 0.7 * sqrt(fmax(0, 144 - near * near)));
+    }
+}
+
 /* The center's alias a quarter of the detectors away is not mistaken for it. */
 TEST_ON_BOTH(center, of_few_photons_is_not_its_alias)
 {
@@ -341,19 +361,35 @@ TEST_ON_BOTH(center, of_few_photons_is_not_its_alias)
     free(image.data);
 }
 
-/* Half of the detectors away the measure is the same. */
-TEST_ON_BOTH(center, with_a_rival_is_warned_of)
+/* Half of the detectors away the measure is the same, and the center of mass tells which is right; inside of the search
+ * and, unless that is given, outside of it. */
+TEST_ON_BOTH(center, half_the_detector_away_is_told_by_its_mass)
+{
+    static const struct {
+        const char *assignments;
+        double center;
+    } rows[] = {{"search=45", 40}, {"search=45", 61}, {"", 22.3}, {"", 74.6}};
+    struct ts_image image = ts_disc_scan(1, 120, 96, 0, 1.5, TS_F32);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double confidence;
+        draw_small(&image, rows[i].center);
+        const double center = found(&image, rows[i].assignments, 0, 2, &confidence);
+        cr_assert(fabs(center - rows[i].center) < 0.1, "%s: %g, not %g", rows[i].assignments, center, rows[i].center);
+    }
+    free(image.data);
+}
+
+/* Within bounds that are given it is a warning, and the hint leads to both. */
+TEST_ON_BOTH(center, half_the_detector_away_is_warned_of)
 {
     struct ts_image image = ts_disc_scan(1, 120, 96, 0, 1.5, TS_F32);
     struct stage_run run;
-    ts_disc_scan_draw(&image, 0, 40);
-    cr_assert_eq(ts_test_run(&run, &center_stage, "search=45", &image, NULL, 0, 2), TS_OK);
-    cr_assert(ts_diag_count(run.diag) == 1 && ts_test_record(run.diag, "center-ambiguous"));
-    const double center = ts_test_table_at(&run, "center", 0), from = fmin(fabs(center - 40), fabs(center - 88));
-    cr_assert(from < 0.1, "%.3f", center);
-    cr_assert(
-        strstr(ts_test_record(run.diag, "center-ambiguous")->message, fabs(center - 40) < 1 ? "about 8" : "about 4"),
-        "%s", ts_test_record(run.diag, "center-ambiguous")->message);
+    draw_small(&image, 22.3);
+    cr_assert_eq(ts_test_run(&run, &center_stage, "search=24", &image, NULL, 0, 2), TS_OK);
+    const struct ts_diag_record *record = ts_test_record(run.diag, "center-ambiguous");
+    cr_assert(ts_diag_count(run.diag) == 1 && record && strstr(record->message, ", 70.") &&
+                  strstr(record->message, "and 22."),
+              "%s", record ? record->message : "no warning");
     ts_test_run_clear(&run);
     free(image.data);
 }

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A copy of the sinogram that a search looks at, without what stays on the detector while the object turns. Mirrored
+ * about the middle of the detector it fits itself, so that it draws every search there.
+ *
+ * A dead column keeps its value while those on both sides change: it is filled in from the nearest others. A stripe
+ * adds the same to all views: the mean of a column over all views, less the median of such means around it, is
+ * subtracted. A median keeps the edges of an object that are the same in all views.
+ *
+ * Then the views of half a turn are laid out in even steps: copied if they are even, else interpolated between the
+ * neighbors of each angle.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "core/search.h"
+#include "stages/geometry/view_angles.h"
+#include "stages/scan/center_search.h"
+
+enum { AROUND = 4, WINDOW = 2 * AROUND + 1 }; /* columns on each side of one, and all of them */
+
+/* A dead column changes less than this share of what the columns around it do. */
+static const double dead_share = 0.01;
+/* Views are even if they are off by this share of a step at most. */
+static const double even_share = 0.01;
+/* So far apart neighboring views of half a turn may be: steps, or degrees if that is more. */
+static const double widest_steps = 3.5, widest_degrees = 5;
+
+/* ---- what stays on the detector ---------------------------------------------------------------- */
+
+/* Returns the median of those of values[first .. end) that exist, WINDOW at most. */
+static double median_of(const double *values, int64_t n, int64_t first, int64_t end)
+{
+    double sorted[WINDOW];
+    first = first > 0 ? first : 0;
+    end = end < n ? end : n;
+    memcpy(sorted, values + first, (size_t)(end - first) * sizeof *sorted);
+    qsort(sorted, (size_t)(end - first), sizeof *sorted, ts_compare_doubles);
+    return 0.5 * (sorted[(end - first) / 2] + sorted[(end - first - 1) / 2]);
+}
+
+static void find_columns(const float *p, int64_t n_views, int64_t n, double *mean, double *spread)
+{
+    memset(mean, 0, (size_t)n * sizeof *mean);
+    memset(spread, 0, (size_t)n * sizeof *spread);
+    for (int64_t v = 0; v < n_views; v++)
+        for (int64_t d = 0; d < n; d++)
+            mean[d] += (double)p[v * n + d];
+    for (int64_t d = 0; d < n; d++)
+        mean[d] /= (double)n_views;
+    for (int64_t v = 0; v < n_views; v++)
+        for (int64_t d = 0; d < n; d++)
+            spread[d] += ((double)p[v * n + d] - mean[d]) * ((double)p[v * n + d] - mean[d]);
+}
+
+/* Fills columns [first, end) in from the two beside them. */
+static void fill_columns(float *p, int64_t n_views, int64_t n, int64_t first, int64_t end)
+{
+    for (int64_t v = 0; v < n_views; v++) {
+        float *row = p + v * n;
+        const double left = (double)row[first - 1], right = (double)row[end];
+        for (int64_t d = first; d < end; d++)
+            row[d] = (float)(left + (right - left) * (double)(d - first + 1) / (double)(end - first + 1));
+    }
+}
+
+/* A column is dead if those on both of its sides are not. */
+static bool is_dead(const double *spread, int64_t n, int64_t d)
+{
+    return d > 0 && d < n - 1 &&
+           spread[d] <
+               dead_share * fmin(median_of(spread, n, d - AROUND, d), median_of(spread, n, d + 1, d + 1 + AROUND));
+}
+
+static void fill_dead(float *p, int64_t n_views, int64_t n, const double *spread)
+{
+    for (int64_t d = 0, first = -1; d <= n; d++) {
+        const bool dead = is_dead(spread, n, d);
+        if (dead && first < 0)
+            first = d;
+        if (!dead && first >= 0) {
+            fill_columns(p, n_views, n, first, d);
+            first = -1;
+        }
+    }
+}
+
+size_t ts_center_clean_bytes(int64_t n_detectors)
+{
+    return 2 * (size_t)n_detectors * sizeof(double);
+}
+
+void ts_center_clean(const float *p, int64_t n_views, int64_t n_detectors, float *out, void *scratch)
+{
+    const int64_t n = n_detectors;
+    double *mean = scratch, *spread = mean + n;
+    memcpy(out, p, (size_t)(n_views * n) * sizeof *out);
+    find_columns(p, n_views, n, mean, spread);
+    fill_dead(out, n_views, n, spread);
+    find_columns(out, n_views, n, mean, spread);
+    for (int64_t d = 0; d < n; d++)
+        spread[d] = mean[d] - median_of(mean, n, d - AROUND, d + AROUND + 1);
+    for (int64_t v = 0; v < n_views; v++)
+        for (int64_t d = 0; d < n; d++)
+            out[v * n + d] = (float)((double)out[v * n + d] - spread[d]);
+}
+
+/* ---- views in even steps ----------------------------------------------------------------------- */
+
+static void find_range(const struct ts_axis *views, double *least, double *most)
+{
+    *least = INFINITY;
+    *most = -INFINITY;
+    for (int64_t v = 0; v < views->n; v++) {
+        *least = fmin(*least, ts_view_degree(views, v));
+        *most = fmax(*most, ts_view_degree(views, v));
+    }
+}
+
+bool ts_center_views_are_even(const struct ts_axis *views)
+{
+    const double first = ts_view_degree(views, 0),
+                 step = (ts_view_degree(views, views->n - 1) - first) / (double)(views->n - 1);
+    for (int64_t i = 0; i < views->n; i++)
+        if (!(fabs(ts_view_degree(views, i) - first - (double)i * step) <= even_share * fabs(step)))
+            return false;
+    return llround(180 / fabs(step)) <= views->n;
+}
+
+int64_t ts_center_half_turn(const struct ts_axis *views)
+{
+    const double arc = ts_view_degree(views, views->n - 1) - ts_view_degree(views, 0);
+    if (ts_center_views_are_even(views))
+        return llround(180 / fabs(arc / (double)(views->n - 1)));
+    double least, most;
+    find_range(views, &least, &most);
+    const double whole = fmin(most - least, 360), n = 180 * (double)(views->n - 1) / whole;
+    /* The last of even steps over half a turn may not be beyond the last view. */
+    return (int64_t)fmin(fmin(floor(n + 0.5), (double)views->n), whole < 180 ? floor(180 / (180 - whole)) : INFINITY);
+}
+
+/* Places the views on a circle if they go on for more than a turn, else on a line, and sorts them. */
+static double place_views(const struct ts_axis *views, struct view_place *places)
+{
+    double least, most;
+    find_range(views, &least, &most);
+    const bool circle = most - least > 360 + 1e-6;
+    for (int64_t v = 0; v < views->n; v++) {
+        const double degrees = ts_view_degree(views, v) - least;
+        places[v] = (struct view_place){circle ? fmod(degrees, 360) : degrees, v};
+    }
+    ts_view_places_sort(places, views->n);
+    return places[views->n - 1].degrees;
+}
+
+/* Returns the widest gap between neighbors, from the place `from` and half a turn on. */
+static double widest_gap(const struct view_place *places, int64_t n, double from)
+{
+    double widest = 0;
+    for (int64_t i = 1; i < n; i++)
+        if (places[i].degrees > from && places[i - 1].degrees < from + 180)
+            widest = fmax(widest, places[i].degrees - places[i - 1].degrees);
+    return widest;
+}
+
+/* Returns the place where the half turn begins: the first or the last one of the scan, whichever has fewer gaps. */
+static double begin_of(const struct view_place *places, int64_t n, double last)
+{
+    const double late = fmax(0, last - 180);
+    return widest_gap(places, n, late) < widest_gap(places, n, 0) ? late : 0;
+}
+
+double ts_center_gap(const struct ts_axis *views, struct view_place *places, double *most)
+{
+    const double last = place_views(views, places), step = 180 / (double)ts_center_half_turn(views);
+    *most = fmax(widest_steps * step, widest_degrees);
+    return widest_gap(places, views->n, begin_of(places, views->n, last));
+}
+
+void ts_center_even_views(const struct center_search *search, int64_t half_turn, struct view_place *places, float *out)
+{
+    const int64_t n = search->n_detectors, n_views = search->views->n;
+    const double last = place_views(search->views, places), from = begin_of(places, n_views, last);
+    int64_t at = 0;
+    for (int64_t view = 0; view < half_turn; view++) {
+        const double degrees = from + 180 * (double)view / (double)half_turn;
+        while (at < n_views - 2 && places[at + 1].degrees <= degrees)
+            at++;
+        const double gap = places[at + 1].degrees - places[at].degrees;
+        const double share = gap > 0 ? fmin(1, fmax(0, (degrees - places[at].degrees) / gap)) : 0;
+        const float *p = search->p + places[at].view * n, *q = search->p + places[at + 1].view * n;
+        for (int64_t d = 0; d < n; d++)
+            out[view * n + d] = (float)((1 - share) * (double)p[d] + share * (double)q[d]);
+    }
+}
