@@ -37,8 +37,8 @@ struct center_slice {
 /* A search writes these tables, in this order. */
 enum {
     TABLE_CENTER,
-    TABLE_ERROR,
     TABLE_CONFIDENCE,
+    TABLE_ERROR,
     TABLE_NOISE,
     TABLE_TRUNCATION,
     TABLE_CENTERS,
