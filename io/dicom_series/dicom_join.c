@@ -303,9 +303,11 @@ static bool is_shared(const struct item *items, const struct spread *spreads, en
 static bool may_join(const struct item *items, const struct spread *spreads, bool regular, bool repeated)
 {
     static const bool minor[DICOM_SERIES_KEYS] = {[KEY_TIME] = true, [KEY_FRAME] = true, [KEY_STACK] = true};
+    const bool unnamed = spreads[KEY_SERIES].how == ONE; /* where the UID is missing; then descriptions count, too */
     bool only_minor = true;
     for (int k = 0; k < DICOM_SERIES_KEYS; k++)
-        only_minor = only_minor && (spreads[k].how == ONE || minor[k] || k == KEY_SERIES);
+        only_minor = only_minor && (spreads[k].how == ONE || minor[k] || k == KEY_SERIES ||
+                                    (k == KEY_PROTOCOL && unnamed && !is_shared(items, spreads, KEY_SERIES)));
     const bool study = is_shared(items, spreads, KEY_STUDY);
     if (!is_shared(items, spreads, KEY_SERIES))
         return regular && only_minor && study && is_shared(items, spreads, KEY_NUMBER);

@@ -329,6 +329,8 @@ Test(dicom_identity, what_differs_in_each_slice_does_not_tear_a_volume)
         {SERIES, 0, 12, 3, false, false, false, "Series Instance UID", NULL},
         {SERIES, 0, 12, 3, false, false, true, "Series Instance UID", NULL},
         {SERIES | FRAME, 0, 6, 1, false, false, false, "Series Instance UID, Frame of Reference UID", NULL},
+        {FRAME, 0, 6, 1, true, false, false, "Frame of Reference UID", NULL},
+        {PROTOCOL, 0, 6, 1, true, false, false, "Protocol Name", NULL},
         {0, STUDY, 6, 1, false, false, false, "Study Instance UID", NULL},
         {0, NUMBER, 6, 1, false, false, false, "Series Number", NULL},
         {0, FRAME, 6, 1, false, false, false, "Frame of Reference UID", NULL},
