@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Datasets of foreign files that are accepted hold integers of 8 to 32 bits (lists: to 64) or IEEE floats, contiguous,
+ * Datasets of foreign files that are accepted hold integers of 8 to 64 bits or IEEE floats, contiguous,
  * compact or chunked inside the file, with filters that io/hdf5/hdf5_filters.h knows. All sizes are checked before
  * anything is allocated.
  */
@@ -30,8 +30,8 @@ static bool find_type(struct hdf5_stack *stack, bool doubles)
     stack->swapped = (storage->big_endian != 0) == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
     if (integer && bytes == 8) {
         stack->stored = TS_U64;
-        stack->dtype = TS_F64;
-        return doubles;
+        stack->dtype = doubles ? TS_F64 : TS_F32;
+        return true;
     }
     if (integer && bytes != 1 && bytes != 2 && bytes != 4)
         return false;
@@ -221,8 +221,8 @@ enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_re
     const bool doubles = rank == 1 || rank == STACK_ANY_RANK || (input->set && input->set->doubles);
     if (status == TS_OK && !find_type(stack, doubles))
         status = ts_hdf5_input_refuse(
-            input, "hdf5-type", "the elements of %s are neither integers of 8 to %d bits nor floats of 16, 32 or 64",
-            stack->name, doubles ? 64 : 32);
+            input, "hdf5-type", "the elements of %s are neither integers of 8 to 64 bits nor floats of 16, 32 or 64",
+            stack->name);
     if (status == TS_OK && stack->storage.layout == STORAGE_VIRTUAL && stack->storage.rank <= 3)
         status = ts_hdf5_virtual_open(input, stack);
     if (status == TS_OK)

@@ -64,8 +64,8 @@ struct hdf5_box {
     struct ts_rounding *rounding; /* is set to what 64-bit floats lost that became 32-bit ones; NULL: nobody asks */
 };
 
-/* Checks the dataset's type, sizes, storage and filters; no chunk is looked for yet. Integers of 64 bits are accepted
- * with rank 1 alone, to be read as doubles. With the rank TS_MAX_RANK it may have three axes, or four, of which the
+/* Checks the dataset's type, sizes, storage and filters; no chunk is looked for yet. Integers of 64 bits are
+ * read as floats, and in lists as doubles. With the rank TS_MAX_RANK it may have three axes, or four, of which the
  * first two are then one. The stack may be closed whether this fails or not. */
 enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_ref *dataset, const char *name, int rank,
                                   struct hdf5_stack *stack);

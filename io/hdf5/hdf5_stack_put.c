@@ -45,20 +45,23 @@ PUT_ROW(f32_f64, float, 32, double)
 PUT_ROW(f64_f64, double, 64, double)
 PUT_ROW(u64_f64, uint64_t, 64, double)
 PUT_ROW(i64_f64, int64_t, 64, double)
+PUT_ROW(u64_f32, uint64_t, 64, float)
+PUT_ROW(i64_f32, int64_t, 64, float)
 
 typedef void put_row(void *out, ptrdiff_t stride, const unsigned char *in, int64_t n, bool swapped);
 
 static put_row *row_function(const struct hdf5_stack *stack, bool doubles)
 {
-    static put_row *const same[] = {[TS_U8] = put_bits8,   [TS_I8] = put_bits8,   [TS_U16] = put_bits16,
-                                    [TS_I16] = put_bits16, [TS_U32] = put_bits32, [TS_I32] = put_bits32,
-                                    [TS_F32] = put_bits32, [TS_F64] = put_narrow, [TS_F16] = put_f16_f32};
+    static put_row *const same[] = {
+        [TS_U8] = put_bits8,    [TS_I8] = put_bits8,   [TS_U16] = put_bits16, [TS_I16] = put_bits16,
+        [TS_U32] = put_bits32,  [TS_I32] = put_bits32, [TS_F32] = put_bits32, [TS_F64] = put_narrow,
+        [TS_F16] = put_f16_f32, [TS_U64] = put_u64_f32};
     static put_row *const wide[] = {
         [TS_U8] = put_u8_f64,   [TS_I8] = put_i8_f64,   [TS_U16] = put_u16_f64, [TS_I16] = put_i16_f64,
         [TS_U32] = put_u32_f64, [TS_I32] = put_i32_f64, [TS_F32] = put_f32_f64, [TS_F64] = put_f64_f64,
         [TS_U64] = put_u64_f64, [TS_F16] = put_f16_f64};
     if (stack->stored == TS_U64 && stack->storage.has_sign)
-        return put_i64_f64;
+        return doubles ? put_i64_f64 : put_i64_f32;
     return doubles ? wide[stack->stored] : same[stack->stored];
 }
 
@@ -71,13 +74,13 @@ static uint64_t bits_at(const unsigned char *in, int64_t i, bool swapped)
 }
 
 /* Notes where narrowing makes an infinity of what is none, and what it changes. */
-static void check_narrow(const unsigned char *in, int64_t n, bool swapped, struct put_faults *faults)
+static void check_narrow(const struct hdf5_stack *stack, const unsigned char *in, int64_t n, struct put_faults *faults)
 {
     enum { PART = 256 };
     double values[PART];
     for (int64_t first = 0; first < n; first += PART) {
         const int64_t part = n - first < PART ? n - first : PART;
-        put_f64_f64(values, 1, in + (size_t)first * sizeof *values, part, swapped);
+        row_function(stack, true)(values, 1, in + (size_t)first * sizeof *values, part, stack->swapped);
         for (int64_t i = 0; i < part; i++)
             faults->overflow |= isfinite(values[i]) && !isfinite((float)values[i]);
         ts_rounding_of_doubles(&faults->rounding, values, (size_t)part);
@@ -127,8 +130,8 @@ static void put_last(const struct hdf5_stack *stack, const struct hdf5_box *box,
     }
     if (stack->stored == TS_U64)
         faults->inexact |= loses_bits(stack, in, end - first);
-    if (stack->stored == TS_F64 && !box->doubles)
-        check_narrow(in, end - first, stack->swapped, faults);
+    if ((stack->stored == TS_F64 || stack->stored == TS_U64) && !box->doubles)
+        check_narrow(stack, in, end - first, faults);
     if (!box->map[2]) {
         at += (first - box->first[2]) * box->stride[2];
         put((unsigned char *)box->out + at * (ptrdiff_t)size, box->stride[2], in, end - first, stack->swapped);

@@ -345,6 +345,37 @@ static enum ts_status warn_of_unusual(const struct nexus_places *places)
     return TS_OK;
 }
 
+/* A detector that is moved across has its axis elsewhere. Its offset is one number, or one for each column. */
+static enum ts_status warn_of_offset(const struct nexus_places *places)
+{
+    static const char *const names[] = {"x_pixel_offset", "x_offset"};
+    const double pixel_mm = places->projections->spacing_mm[1];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct scan_field field;
+        const enum ts_status status = read_field(places, places->detector, names[i], &field);
+        if (status != TS_OK)
+            return status;
+        const double *at = field.values, mm = ts_scan_field_mm(field.units);
+        const double middle = field.n > 0 ? (at[0] + at[field.n - 1]) / 2 : 0,
+                     step = field.n > 1 ? (at[field.n - 1] - at[0]) / (double)(field.n - 1) : 0;
+        bool even = true;
+        for (int64_t k = 1; k < field.n; k++)
+            even &= fabs(at[k] - at[k - 1] - step) <= 0.01 * fabs(step);
+        if (!even)
+            warn(places, "detector", names[i], "has steps that differ, and columns are taken to be evenly spaced");
+        else if (mm > 0 && pixel_mm > 0 ? fabs(middle) * mm > 0.5 * pixel_mm : middle != 0) {
+            char shown[256];
+            ts_text_escape(shown, sizeof shown, field.units);
+            warn(places, "detector", names[i],
+                 "is %.6g%s%s: the rotation axis may be so far from the middle; it is not "
+                 "moved there",
+                 middle, *shown ? " " : "", shown);
+            ts_diag_hint(places->input->diag, "the stage center finds the axis, or is given it");
+        }
+    }
+    return TS_OK;
+}
+
 /* Notes that a scan sees half of its object, for the plan, which knows whether the chain joins opposite views. */
 static enum ts_status note_half(const struct nexus_places *places)
 {
@@ -561,6 +592,8 @@ static enum ts_status warn_in_groups(const struct nexus_places *places, const st
     }
     if (status == TS_OK)
         status = warn_of_unusual(places);
+    if (status == TS_OK)
+        status = warn_of_offset(places);
     if (status == TS_OK)
         status = note_half(places);
     if (status == TS_OK)

@@ -269,7 +269,7 @@ static enum ts_status read_rows(struct source *base, struct readers *readers, in
     if (!source->boxes && !(source->boxes = ts_hdf5_stack_reader_create(&projections->stack, readers)))
         return ts_diag_no_memory(diag, sizeof box);
     enum ts_status status = ts_hdf5_stack_read(source->boxes, &input, &box);
-    if (status == TS_OK && projections->stack.stored == TS_F64)
+    if (status == TS_OK && (projections->stack.stored == TS_F64 || projections->stack.stored == TS_U64))
         ts_source_note_rounding(base, z, n, &rounding);
     if (status == TS_OK && base->image.masked && projections->bad)
         mark_bad(source, z, n);

@@ -274,6 +274,26 @@ Test(exchange, angles_of_64_bits_are_exact_or_refused)
     }
 }
 
+/* Frames of 64-bit integers become floats, as those of NumPy's default type. */
+Test(exchange, frames_of_wide_integers_are_floats)
+{
+    static const int frames[] = {0, 1, 2, 3, 4, 5, 6};
+    static const double theta[SCAN_FRAMES] = {0, 5, 10, 20, 40, 80, 160};
+    const hid_t types[] = {H5T_STD_I64LE, H5T_STD_I64BE, H5T_STD_U64LE};
+    for (int t = 0; t < 3; t++)
+        for (int64_t rows = 1; rows <= SCAN_ROWS; rows++) {
+            const struct scan_storage storage = {
+                .type = types[t], .chunk = {2, 2, 3}, .shuffle = true, .deflate = rows > 1};
+            struct param_set set = exchange_set();
+            struct source *source;
+            H5Fclose(ts_scan_file_exchange(&storage, SCAN_FRAMES, theta));
+            cr_assert_eq(exchange_format.open(&set, &source, ts_scan_file.diag), TS_OK);
+            cr_assert_eq(source->image.dtype, TS_F32);
+            ts_scan_file_check(source, frames, rows);
+            source->ops->close(source);
+        }
+}
+
 /* ---- files that are not to be trusted -------------------------------------------------------------- */
 
 Test(exchange, storage_that_cannot_be_trusted_is_refused)
@@ -299,7 +319,7 @@ Test(exchange, storage_that_cannot_be_trusted_is_refused)
             H5Pset_chunk(list, 3, (const hsize_t[]){1, SCAN_ROWS, SCAN_COLUMNS});
         if (kind == 5)
             H5Pset_virtual(list, space, "/etc/passwd", "/x", space);
-        const hid_t dataset = H5Dcreate2(file, "/exchange/data", kind == 2 ? H5T_STD_I64LE : H5T_STD_U16LE, space,
+        const hid_t dataset = H5Dcreate2(file, "/exchange/data", kind == 2 ? H5T_STD_B16LE : H5T_STD_U16LE, space,
                                          H5P_DEFAULT, list, H5P_DEFAULT);
         cr_assert(dataset >= 0, "kind %d", kind);
         H5Dclose(dataset);
