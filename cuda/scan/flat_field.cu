@@ -87,6 +87,18 @@ static __device__ double median(const struct frames &frames, int64_t at, int64_t
     return 0.5 * (value_of_key(frames, lower) + value_of_key(frames, upper));
 }
 
+/* The bits of the valid pixels of the projections; NULL: all are. */
+struct mask {
+    const uint64_t *valid;
+    int64_t words; /* of a slice */
+};
+
+/* Returns true for a valid pixel i of slice z. */
+static __device__ bool is_valid(const struct mask &mask, int64_t z, int64_t i)
+{
+    return !mask.valid || (mask.valid[z * mask.words + i / 64] >> i % 64 & 1);
+}
+
 struct pixels {
     float *offset, *gain; /* (slice, detector); gain NaN: dead */
     int32_t *source;      /* the pixel whose transmission it has */
@@ -114,7 +126,7 @@ static __device__ void count_largest(const struct frames &frames, int64_t at, in
 
 static __device__ void calibrate_pixel(const struct frames &flats, const struct frames &darks, int64_t n_detectors,
                                        bool take_median, int64_t z, int64_t d, const struct pixels &pixels,
-                                       unsigned long long *saturated)
+                                       const struct mask &mask, unsigned long long *saturated)
 {
     const int64_t i = z * n_detectors + d;
     const int64_t flat_at = z * flats.n * n_detectors + d, dark_at = z * darks.n * n_detectors + d;
@@ -126,16 +138,17 @@ static __device__ void calibrate_pixel(const struct frames &flats, const struct 
     pixels.offset[i] = (float)dark;
     const bool left_out = is_left_out(flats, n_detectors, z, d) || is_left_out(darks, n_detectors, z, d);
     pixels.gain[i] = gain > 0 && gain < INFINITY && !left_out ? gain : NAN;
-    count_largest(flats, flat_at, n_detectors, &saturated[z]);
+    if (is_valid(mask, z, d)) /* flats have the mask of the first view */
+        count_largest(flats, flat_at, n_detectors, &saturated[z]);
 }
 
 static __global__ void __launch_bounds__(THREADS)
     calibrate(struct frames flats, struct frames darks, int64_t nz, int64_t n_detectors, bool take_median,
-              struct pixels pixels, unsigned long long *saturated)
+              struct pixels pixels, struct mask mask, unsigned long long *saturated)
 {
     const int64_t d = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     for (int64_t z = blockIdx.y; d < n_detectors && z < nz; z += gridDim.y)
-        calibrate_pixel(flats, darks, n_detectors, take_median, z, d, pixels, saturated);
+        calibrate_pixel(flats, darks, n_detectors, take_median, z, d, pixels, mask, saturated);
 }
 
 /* ---- dead pixels ------------------------------------------------------------------------------- */
@@ -175,20 +188,23 @@ template <typename T> static __device__ bool is_largest(T value)
     return std::is_integral<T>::value && (long long)value == largest;
 }
 
-/* Counts the values of a dead pixel, whose column is read for nothing else. */
+/* Counts the valid values of one column: of a dead pixel, which is read for nothing else, or one with a mask. */
 template <typename T>
-static __device__ int count_column(const T *in, int64_t n_views, int64_t n_detectors, int64_t z, int64_t d)
+static __device__ int count_column(const T *in, int64_t n_views, int64_t n_detectors, int64_t z, int64_t d,
+                                   const struct mask &mask)
 {
     int count = 0;
     for (int64_t first = (int64_t)blockIdx.z * VIEWS; first < n_views; first += (int64_t)gridDim.z * VIEWS)
         for (int64_t view = first; view < first + VIEWS && view < n_views; view++)
-            count += is_largest(in[(z * n_views + view) * n_detectors + d]);
+            count +=
+                is_largest(in[(z * n_views + view) * n_detectors + d]) && is_valid(mask, z, view * n_detectors + d);
     return count;
 }
 
 template <typename T>
 static __device__ void divide_column(const T *in, float *out, int64_t n_views, int64_t n_detectors, int64_t z,
-                                     int64_t d, const struct pixels &pixels, unsigned long long *saturated)
+                                     int64_t d, const struct pixels &pixels, const struct mask &mask,
+                                     unsigned long long *saturated)
 {
     const int64_t source = pixels.source[z * n_detectors + d];
     int count = 0;
@@ -214,8 +230,8 @@ static __device__ void divide_column(const T *in, float *out, int64_t n_views, i
             count += is_largest(*from);
         }
     }
-    if (source != d)
-        count = count_column(in, n_views, n_detectors, z, d);
+    if (source != d || (count > 0 && mask.valid))
+        count = count_column(in, n_views, n_detectors, z, d, mask);
     if (count > 0)
         atomicAdd(&saturated[z], (unsigned long long)count);
 }
@@ -223,11 +239,11 @@ static __device__ void divide_column(const T *in, float *out, int64_t n_views, i
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     divide(const T *in, float *out, int64_t nz, int64_t n_views, int64_t n_detectors, struct pixels pixels,
-           unsigned long long *saturated)
+           struct mask mask, unsigned long long *saturated)
 {
     const int64_t d = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     for (int64_t z = blockIdx.y; d < n_detectors && z < nz; z += gridDim.y)
-        divide_column(in, out, n_views, n_detectors, z, d, pixels, saturated);
+        divide_column(in, out, n_views, n_detectors, z, d, pixels, mask, saturated);
 }
 
 static size_t pixels_bytes(const struct stage_context *context, int64_t n)
@@ -265,13 +281,14 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     char *scratch = (char *)call->scratch;
     const struct pixels pixels = {(float *)scratch, (float *)(scratch + pixels_bytes(context, nz)),
                                   (int32_t *)(scratch + 2 * pixels_bytes(context, nz))};
+    const struct mask mask = {in->valid, (int64_t)(ts_valid_bytes(in) / sizeof(uint64_t))};
     const dim3 columns((unsigned)ts_cuda_parts(n, THREADS), (unsigned)(nz < most ? nz : most));
     unsigned long long *saturated = (unsigned long long *)context->tables[1].data;
     if (cudaMemsetAsync(saturated, 0, (size_t)nz * sizeof *saturated, call->stream) != cudaSuccess)
         return ts_cuda_launched(context, "memset");
     calibrate<<<columns, THREADS, 0, call->stream>>>(frames_of(context, in, FLAT_FIELD_FLATS),
                                                      frames_of(context, in, FLAT_FIELD_DARKS), nz, n,
-                                                     params->combine == COMBINE_MEDIAN, pixels, saturated);
+                                                     params->combine == COMBINE_MEDIAN, pixels, mask, saturated);
     enum ts_status status = ts_cuda_launched(context, "calibrate");
     if (status != TS_OK)
         return status;
@@ -283,7 +300,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     const dim3 grid(columns.x, columns.y, (unsigned)(groups < most ? groups : most));
 #define DIVIDE(type)                                                                                                   \
     divide<type><<<grid, THREADS, 0, call->stream>>>((const type *)in->data, (float *)out->data, nz, n_views, n,       \
-                                                     pixels, saturated)
+                                                     pixels, mask, saturated)
     TS_CUDA_DTYPES(in->dtype, DIVIDE)
 #undef DIVIDE
     return ts_cuda_launched(context, "divide");

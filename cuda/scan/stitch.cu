@@ -42,7 +42,7 @@ struct stitch_job {
     struct stitch_grid grid;
     const struct stitch_opposite *opposites;
     const float *weights;
-    int64_t n_in, views, n_rows; /* views of the input, of the result; rows of the result */
+    int64_t n_in, first, views, n_rows; /* views of the input, and those of the result; rows of the result */
 };
 
 /* Returns sample i of the opposite; beyond its ends the last one counts. */
@@ -89,7 +89,7 @@ static __global__ void __launch_bounds__(STITCH_THREADS) stitch(const T *in, flo
             const T *slice = in + z * job.n_in * grid.n;
             values[i] = other ? mirrored(job, slice, job.opposites[view], grid.base - d) : grid.air;
             if (own) {
-                const float value = (float)slice[view * grid.n + d];
+                const float value = (float)slice[(job.first + view) * grid.n + d];
                 values[i] = other ? (1 - weight) * values[i] + weight * value : value;
             }
             if (first + i + 1 < job.n_rows && ++view == job.views) {
@@ -112,6 +112,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
                                    (const struct stitch_opposite *)constants,
                                    (const float *)(constants + opposites_bytes(context)),
                                    in->axes[1].n,
+                                   ((const struct stitch_params *)context->params)->first,
                                    out->axes[1].n,
                                    out->axes[0].n * out->axes[1].n};
     const int64_t parts = ts_cuda_parts(job.n_rows, STITCH_FLIGHT);

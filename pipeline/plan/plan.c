@@ -128,7 +128,9 @@ enum ts_status ts_plan_resolve(struct ts_plan *plan, int32_t index, struct ts_di
     struct plan_node *node = &plan->nodes[index];
     const struct ts_image *references[STAGE_REFERENCES] = {NULL};
     void *values = node->set.values;
+    const bool again = node->set.resolved; /* for axes that were found; a stage warns of nothing twice */
     node->set = node->chain_stage->set;
+    node->set.resolved |= again;
     node->set.values = values;
     node->set.owner = node->label;
     memcpy(values, node->chain_stage->set.values, node->chain_stage->stage->params_bytes);

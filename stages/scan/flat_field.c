@@ -130,6 +130,32 @@ static uint64_t count_largest(const void *values, enum ts_dtype dtype, int64_t n
     }
 }
 
+/* Does not count pixels that a mask leaves out: pixel d is pixel first + d of the slice with these bits (NULL: all are
+ * valid). */
+static uint64_t count_measured(const char *values, enum ts_dtype dtype, int64_t n, const uint64_t *valid, size_t first)
+{
+    uint64_t count = 0;
+    if (!valid || ts_valid_all(valid, first, (size_t)n))
+        return count_largest(values, dtype, n);
+    for (int64_t d = 0; d < n; d++)
+        if (ts_valid_at(valid, first + (size_t)d))
+            count += count_largest(values + (size_t)d * ts_dtype_bytes(dtype), dtype, 1);
+    return count;
+}
+
+/* Flats have the mask of the first view. */
+static uint64_t saturated_flats(const struct ts_image *in, int64_t z)
+{
+    const struct ts_image *flats = &in[FLAT_FIELD_FLATS];
+    const int64_t n = flats->axes[2].n;
+    const size_t row = (size_t)n * ts_dtype_bytes(flats->dtype);
+    uint64_t count = 0;
+    for (int64_t frame = 0; frame < flats->axes[1].n; frame++)
+        count += count_measured((const char *)ts_slice_data(flats, z) + (size_t)frame * row, flats->dtype, n,
+                                ts_slice_valid(in, z), 0);
+    return count;
+}
+
 /* ---- frames to one ----------------------------------------------------------------------------- */
 
 /* Returns the k-th smallest value, k from 0 (C. A. R. Hoare, 1961), and reorders the values: none above it comes
@@ -334,15 +360,14 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         const struct pixels pixels = pixels_at(scratch, z, n);
         find_stand_ins(context, &pixels);
         *(uint64_t *)ts_slice_data(&context->tables[0], z) = (uint64_t)pixels.counts[DEAD];
-        *(uint64_t *)ts_slice_data(&context->tables[1], z) =
-            count_largest(ts_slice_data(&in[FLAT_FIELD_FLATS], z), in[FLAT_FIELD_FLATS].dtype,
-                          (int64_t)ts_slice_count(&in[FLAT_FIELD_FLATS]));
+        *(uint64_t *)ts_slice_data(&context->tables[1], z) = saturated_flats(in, z);
     }
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t row = 0; row < nz * n_views; row++) {
         const struct pixels pixels = pixels_at(scratch, row / n_views, n);
         const char *from = (const char *)in->data + (size_t)row * in_bytes;
-        const uint64_t saturated = count_largest(from, in->dtype, n);
+        const uint64_t saturated =
+            count_measured(from, in->dtype, n, ts_slice_valid(in, row / n_views), (size_t)(row % n_views * n));
         map_row(from, in->dtype, (float *)out->data + row * n, &pixels, n);
         if (saturated > 0) {
             uint64_t *sum = ts_slice_data(&context->tables[1], row / n_views);

@@ -49,7 +49,7 @@ static enum ts_status shape(const struct stage_context *context, struct ts_image
 {
     const struct stitch_params *params = params_of(context);
     struct ts_axis *detector = &out->axes[2];
-    out->axes[1].n = params->views;
+    ts_axis_cut(&out->axes[1], params->first, params->views);
     detector->n = params->detectors;
     detector->first = -(params->center + (double)shift_of(params)) * ts_axis_spacing(detector);
     out->dtype = TS_F32;
@@ -240,8 +240,9 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     ts_stitch_weights(context, scratch.weights);
 #pragma omp parallel for schedule(static) num_threads(context->threads)
     for (int64_t i = 0; i < n_rows; i++)
-        join_views(&grid, &scratch.opposites[i % views], scratch.weights, in, i / views, i % views,
-                   (float *)out->data + i * grid.width, scratch.rows + omp_get_thread_num() * scratch.own);
+        join_views(&grid, &scratch.opposites[i % views], scratch.weights, in, i / views,
+                   params_of(context)->first + i % views, (float *)out->data + i * grid.width,
+                   scratch.rows + omp_get_thread_num() * scratch.own);
     return TS_OK;
 }
 
@@ -260,6 +261,7 @@ static const struct choice interpolations[] = {
 };
 
 static const struct choice betweens[] = {
+    {"few", STITCH_FEW, "as interpolate if at most one view in 10 needs it, as when views are lost; else an error"},
     {"refuse", STITCH_REFUSE, "an error"},
     {"interpolate", STITCH_INTERPOLATE,
      "linear interpolation of the two views beside it, which smooths far from the axis"},
@@ -277,8 +279,9 @@ static const struct param stitch_params[] = {
     PARAM(struct stitch_params, interpolation, .choices = interpolations, .init.choice = STITCH_TWO_TAPS,
           .doc =
               "of opposites, whose detector pixels fall between those of the views where 2 center is no whole number"),
-    PARAM(struct stitch_params, between, .choices = betweens, .init.choice = STITCH_REFUSE,
-          .doc = "what is done about a view whose opposite lies between two views: odd numbers of views over a turn"),
+    PARAM(struct stitch_params, between, .choices = betweens, .init.choice = STITCH_FEW,
+          .doc = "what is done about a view whose opposite lies between two views: lost views, odd numbers of views "
+                 "over a turn, angles that are not even"),
 };
 
 const struct stage stitch_stage = {
@@ -309,7 +312,9 @@ const struct stage stitch_stage = {
         "turn are kept, with their angles. An opposite is a view within a tenth of a step of theta + 180 degrees, "
         "modulo 360. Of 361 views from 0 to 360 degrees the first 180 are kept, and the last, as every view that is no "
         "opposite, plays no part. An odd number of views over a turn has its opposites between views: an error, unless "
-        "`between` is `interpolate`.\n\n"
+        "`between` is `interpolate`. The opposites of a few lost views are interpolated. Where more than one in a row "
+        "are lost in the second half turn, at most 18 degrees, the result is the half turn that ends with them, which "
+        "lacks them, and a warning (`views-lost`) says so.\n\n"
         "A value that is NaN or infinite reaches the samples that are made of it.\n\n"
         "Cost: each view is read once, each sample written once.",
     STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL) | TS_QUANTITY_BIT(TS_TRANSMISSION),

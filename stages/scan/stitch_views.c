@@ -2,7 +2,8 @@
  *
  * Views are placed by their angles modulo 360 degrees, from the first view on and in the sense in which they turn. The
  * opposite of a view is looked up at theta + 180 degrees among the views of the first turn: it is a view within a tenth
- * of a step of there, or lies between the two views around it.
+ * of a step of there, or lies between the two views around it. The result keeps the first half turn, unless views are
+ * lost in the second: then it keeps half a turn that ends with these, so that each view that is left has an opposite.
  */
 #include "stages/scan/stitch_views.h"
 
@@ -13,6 +14,10 @@
 static const double same_angle = 0.1;
 /* The two views around an opposite stand so many steps apart at the most. */
 static const double widest_step = 2.5;
+/* So many degrees of views may be lost. */
+static const double most_lost = 18;
+/* One view in so many may be interpolated by `between: few`. */
+enum { FEW = 10 };
 
 STAGE_PARAMS_OF(stitch_params)
 
@@ -53,11 +58,12 @@ static double find_opposite(const struct view_place *sorted, int64_t n, double d
 void ts_stitch_opposites(const struct stage_context *context, struct stitch_opposite *opposites,
                          struct view_place *scratch)
 {
-    const int64_t views = params_of(context)->views, n = place_views(context, scratch);
+    const int64_t first = params_of(context)->first, views = params_of(context)->views,
+                  n = place_views(context, scratch);
     ts_view_places_sort(scratch, n);
     for (int64_t i = 0; i < n; i++)
-        if (scratch[i].view < views)
-            find_opposite(scratch, n, scratch[i].degrees, 180 / (double)views, &opposites[scratch[i].view]);
+        if (scratch[i].view >= first && scratch[i].view < first + views)
+            find_opposite(scratch, n, scratch[i].degrees, 180 / (double)views, &opposites[scratch[i].view - first]);
 }
 
 /* ---- what is refused ---------------------------------------------------------------------------- */
@@ -87,7 +93,10 @@ static enum ts_status refuse_opposite(const struct stage_context *context, int64
                       "view %lld at %.6g degrees has no opposite: the nearest to %.6g degrees are view %lld at %.6g "
                       "and view %lld at %.6g (modulo 360), and a whole turn was expected",
                       (long long)view, degree, degree + 180, before, low, after, high);
-        return ts_diag_hint(context->diag, "fbp and fourier take half a turn as it is");
+        const double last = (double)(context->in.axes[2].n - 1), off = fabs(params_of(context)->center - 0.5 * last);
+        return off <= 0.05 * last ? ts_diag_hint(context->diag, "the axis is near the middle of the detector: fbp and "
+                                                                "fourier take half a turn without stitch")
+                                  : TS_BAD_CHAIN;
     }
     ts_param_error(context->set, "between", "views-between", context->diag,
                    "the opposite of view %lld at %.6g degrees lies between view %lld at %.6g and view %lld at %.6g, "
@@ -97,30 +106,75 @@ static enum ts_status refuse_opposite(const struct stage_context *context, int64
     return ts_diag_hint(context->diag, "between: interpolate takes it from both, which smooths far from the axis");
 }
 
-/* Counts the views of the first half turn, which the result keeps, and checks their opposites. */
+static void warn_of_lost(const struct stage_context *context, double before, double after)
+{
+    const struct diag_site site = {.code = "views-lost", .span = context->set->span, .stage = context->stage->name};
+    ts_diag_warning(context->diag, &site,
+                    "no views are between %.6g and %.6g degrees from the first one, and the result has none there "
+                    "either",
+                    before, after);
+}
+
+/* Returns where the half turn begins that the result keeps, in degrees from the first view: at 0, or where it ends with
+ * the widest gap of the second half turn, if opposites lie in that. */
+static double find_start(const struct stage_context *context, const struct view_place *places, int64_t n)
+{
+    double before = 0, after = 0;
+    for (int64_t v = 1; v <= n; v++) {
+        const double end = v < n ? places[v].degrees : 360;
+        if (end > 180 && end - places[v - 1].degrees > after - before) {
+            before = places[v - 1].degrees;
+            after = end;
+        }
+    }
+    if (n < 3 || after - before <= widest_step * 360 / (double)n || after - before > most_lost)
+        return 0;
+    if (!context->set->resolved) /* once, whatever is found of the axes later */
+        warn_of_lost(context, before, after);
+    return after - 180;
+}
+
+/* Checks the opposites of the views of the result. */
+static enum ts_status check_opposites(const struct stage_context *context, const struct stitch_params *params,
+                                      const struct view_place *sorted, int64_t n)
+{
+    const double step = 180 / (double)params->views;
+    struct stitch_opposite opposite, between = {{0, 0}, 0};
+    int64_t few = 0, of_view = -1;
+    for (int64_t i = 0; i < n; i++) {
+        if (sorted[i].view < params->first || sorted[i].view >= params->first + params->views)
+            continue;
+        const double gap = find_opposite(sorted, n, sorted[i].degrees, step, &opposite);
+        if (opposite.past > 0 && gap > widest_step * step)
+            return refuse_opposite(context, sorted[i].view, &opposite, true);
+        if (opposite.past > 0 && few++ == 0) {
+            between = opposite;
+            of_view = sorted[i].view;
+        }
+    }
+    const int64_t most = params->between == STITCH_INTERPOLATE ? n
+                         : params->between == STITCH_FEW       ? params->views / FEW
+                                                               : 0;
+    return few > most ? refuse_opposite(context, of_view, &between, false) : TS_OK;
+}
+
+/* Finds the views of half a turn, which the result keeps, and checks their opposites. */
 static enum ts_status find_views(const struct stage_context *context, struct stitch_params *params,
                                  struct view_place *places)
 {
     const int64_t n = place_views(context, places);
-    int64_t views = 0;
-    const double step = n > 1 ? fabs(places[1].degrees) : 360;
-    for (int64_t v = 0; v < n; v++) {
-        if (v > 0 && !(places[v].degrees > places[v - 1].degrees))
+    const double hair = same_angle * (n > 1 ? fabs(places[1].degrees) : 360);
+    for (int64_t v = 1; v < n; v++)
+        if (!(places[v].degrees > places[v - 1].degrees))
             return refuse_order(context, v);
-        views += places[v].degrees < 180 - same_angle * step;
+    const double start = find_start(context, places, n);
+    params->first = params->views = 0;
+    for (int64_t v = 0; v < n; v++) {
+        params->first += places[v].degrees < start - hair;
+        params->views += places[v].degrees >= start - hair && places[v].degrees < start + 180 - hair;
     }
-    params->views = views;
     ts_view_places_sort(places, n);
-    for (int64_t i = 0; i < n; i++) {
-        struct stitch_opposite opposite;
-        if (places[i].view >= views)
-            continue;
-        const double gap = find_opposite(places, n, places[i].degrees, 180 / (double)views, &opposite);
-        const bool none = opposite.past > 0 && gap > widest_step * 180 / (double)views;
-        if (none || (opposite.past > 0 && params->between == STITCH_REFUSE))
-            return refuse_opposite(context, places[i].view, &opposite, none);
-    }
-    return TS_OK;
+    return check_opposites(context, params, places, n);
 }
 
 enum ts_status ts_stitch_views(const struct stage_context *context, struct stitch_params *params)

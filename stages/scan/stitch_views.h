@@ -11,13 +11,13 @@
 
 enum stitch_blend { STITCH_LINEAR, STITCH_COSINE };
 enum stitch_interpolation { STITCH_TWO_TAPS, STITCH_FOUR_TAPS };
-enum stitch_between { STITCH_REFUSE, STITCH_INTERPOLATE };
+enum stitch_between { STITCH_FEW, STITCH_REFUSE, STITCH_INTERPOLATE };
 
 struct stitch_params {
     double center; /* index on the detector where the rotation axis is */
     int64_t detectors;
     int32_t blend, interpolation, between;
-    int64_t views; /* in no table: written by ts_stitch_views() */
+    int64_t first, views; /* in no table: written by ts_stitch_views() */
 };
 
 /* The opposite of a view of the result lies between two views of the input: `past` is the share of the second. Where it
@@ -27,10 +27,11 @@ struct stitch_opposite {
     float past;
 };
 
-/* Counts the views of the first half turn, which the result keeps, and checks that each has an opposite. For resolve().
- * Errors: angles-missing, angles-in-radians, one-direction, views-order, views-opposite, views-between. */
+/* Finds the views of half a turn, which the result keeps, and checks that each has an opposite. For resolve(). Warning:
+ * views-lost. Errors: angles-missing, angles-in-radians, one-direction, views-order, views-opposite, views-between. */
 enum ts_status ts_stitch_views(const struct stage_context *context, struct stitch_params *params);
-/* Finds the opposites of the result's views. `scratch` holds in.axes[1].n places. */
+/* Finds the opposites of the result's views, which are those of the input from params->first on. `scratch` holds
+ * in.axes[1].n places. */
 void ts_stitch_opposites(const struct stage_context *context, struct stitch_opposite *opposites,
                          struct view_place *scratch);
 

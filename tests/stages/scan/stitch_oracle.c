@@ -84,9 +84,10 @@ static double sample_at(const struct stage_context *context, const double *slice
 void ts_stitch_oracle(const struct stage_context *context, const double *in, double *out)
 {
     const struct ts_axis *detector = &context->out.axes[2];
+    const int64_t first = ((const struct stitch_params *)context->params)->first;
     for (int64_t z = 0; z < context->in.axes[0].n; z++)
         for (int64_t v = 0; v < context->out.axes[1].n; v++)
             for (int64_t k = 0; k < detector->n; k++)
-                *out++ = sample_at(context, in + (size_t)z * ts_slice_count(&context->in), v,
+                *out++ = sample_at(context, in + (size_t)z * ts_slice_count(&context->in), first + v,
                                    (detector->first + (double)k * detector->spacing) / detector->spacing);
 }

@@ -195,6 +195,27 @@ TEST_ON_BOTH(flat_field, counts_saturated_values)
     }
 }
 
+/* What a mask leaves out is known already: it is not counted, nor are flats there. */
+TEST_ON_BOTH(flat_field, a_mask_leaves_saturated_values_out)
+{
+    struct ts_image in = ts_test_counts(1, 2, 5, TS_U16, VALUES_CONSTANT, 1),
+                    flats = ts_test_counts(1, 1, 5, TS_U16, VALUES_CONSTANT, 1);
+    uint64_t valid = ~(UINT64_C(1) << 2 | UINT64_C(1) << 7 | UINT64_C(1) << 3); /* 2 in both views, 3 in the first */
+    struct stage_run run;
+    for (int i = 0; i < 10; i++)
+        ((uint16_t *)in.data)[i] = i % 5 == 2 || i % 5 == 3 ? 65535 : 50;
+    for (int i = 0; i < 5; i++)
+        ((uint16_t *)flats.data)[i] = i < 3 ? 65535 : 100;
+    in.masked = true;
+    in.valid = &valid;
+    cr_assert_eq(ts_test_run(&run, &flat_field_stage, "", &in, &flats, 0, 1), TS_OK);
+    cr_assert(run.out.masked);
+    cr_assert_eq(ts_test_table_at(&run, "saturated", 0), 3); /* pixel 3 of the second view, 0 and 1 of the flat */
+    ts_test_run_clear(&run);
+    free(in.data);
+    free(flats.data);
+}
+
 /* A detector pixel that a mask of its frames leaves out is dead. */
 TEST_ON_BOTH(flat_field, pixels_outside_the_mask_of_the_frames_are_dead)
 {

@@ -39,6 +39,8 @@ TEST_ON_BOTH(stitch, agrees_with_the_oracle)
         {"", 2, 80, 23, .arc = 720, .center = -8},
         {"", 19, 6, 300, .arc = 360, .center = -120.6},
         {"", 1, 2050, 5, .arc = 360, .center = 1},
+        {"", 2, 118, 23, .arc = 354, .center = -8}, /* two views lost, then one, which is interpolated */
+        {"interpolation=cubic", 2, 39, 23, .arc = 351, .center = 5.3},
     };
     const size_t n = sizeof cases / sizeof *cases;
     cr_assert_eq(ts_scan_check(&stitch_stage, ts_stitch_oracle, cases, n), n);
@@ -166,6 +168,53 @@ TEST_ON_BOTH(stitch, is_the_scan_of_a_wide_detector)
     }
 }
 
+/* Views that are lost at the end, in the middle, of a turn either way, and a turn and a bit. The result has the angles
+ * that its axis says. */
+TEST_ON_BOTH(stitch, a_few_views_may_be_lost)
+{
+    static double middle[87], straddling[87], first_half[86], single[88];
+    for (int v = 0, a = 0, b = 0, c = 0, d = 0; v < 90; v++) {
+        if (v < 62 || v > 64)
+            middle[a++] = 4 * v;
+        if (v < 44 || v > 46)
+            straddling[b++] = 50 - 4 * v;
+        if (v < 20 || v > 23)
+            first_half[c++] = 4 * v - 100;
+        if (v != 20 && v != 70)
+            single[d++] = 4 * v;
+    }
+    const struct {
+        double first, step;
+        int64_t n, views;
+        const double *positions;
+        double error;
+        bool warns;
+    } scans[] = {{0, 4, 87, 42, NULL, 1e-5, true},        {33, -4, 87, 42, NULL, 1e-5, true},
+                 {0, 0, 87, 42, middle, 1e-5, true},      {0, 0, 87, 42, straddling, 1e-5, true},
+                 {0, 0, 86, 41, first_half, 1e-5, false}, {0, 0, 88, 44, single, 4, false},
+                 {-30, 4, 92, 45, NULL, 1e-5, false},     {10, -4, 94, 45, NULL, 1e-5, false}};
+    for (size_t i = 0; i < sizeof scans / sizeof *scans; i++) {
+        static const struct scan_case which = {"", 1, 94, 80, .arc = 360}, wide = {"", 1, 45, 159};
+        struct ts_image in = ts_test_scan(&which, 5), expected = ts_test_scan(&wide, 5);
+        struct stage_run run;
+        in.axes[1].n = scans[i].n;
+        in.axes[1].first = scans[i].first;
+        in.axes[1].spacing = scans[i].step;
+        in.axes[1].positions = scans[i].positions;
+        draw(&in, 9.5);
+        cr_assert_eq(ts_test_run(&run, &stitch_stage, "", &in, NULL, 0, 2), TS_OK, "scan %zu", i);
+        cr_expect_eq(run.out.axes[1].n, scans[i].views, "scan %zu: %lld views", i, (long long)run.out.axes[1].n);
+        cr_expect_eq(ts_test_record(run.diag, "views-lost") != NULL, scans[i].warns, "scan %zu", i);
+        expected.axes[1] = run.out.axes[1];
+        draw(&expected, -run.out.axes[2].first / run.out.axes[2].spacing);
+        const double error = farthest(&run.out, &expected);
+        cr_expect(error < scans[i].error, "scan %zu: %g", i, error);
+        ts_test_run_clear(&run);
+        free(in.data);
+        free(expected.data);
+    }
+}
+
 /* A disc of 0.02 / mm nearly as wide as the enlarged field, off the axis, with the axis at 20.3 of 120 detectors. */
 TEST_ON_BOTH(stitch, gives_back_the_disc_of_half_an_acquisition)
 {
@@ -238,7 +287,7 @@ Test(stitch, refuses_what_it_cannot_join)
         {{"", 1, 40, 9, .arc = 360, .beam = SCAN_ARC}, "", "stage-beam", "fan-arc"},
         {{"", 1, 40, 9}, "", "views-opposite", "view 0 at 7 degrees has no opposite"},
         {{"", 1, 40, 9, .arc = 351}, "", "views-between", "the opposite of view 0 at 7 degrees lies between view 20"},
-        {{"", 1, 39, 9, .arc = 351}, "", "views-between", "between: interpolate"},
+        {{"", 1, 39, 9, .arc = 351}, "between=refuse", "views-between", "between: interpolate"},
         {{"", 1, 41, 9, .arc = 360}, "", "views-between", "within a tenth of a step, 0.857143 degrees"},
         {{"", 1, 40, 9, .arc = 300}, "between=interpolate", "views-opposite", "a whole turn was expected"},
         {{"", 1, 40, 9, .arc = 360}, "center=-0.5", "center-outside", "-0.5 is outside the detector, [0, 8]"},
@@ -273,4 +322,68 @@ Test(stitch, refuses_what_it_cannot_join)
     in.quantity = TS_COUNTS;
     ts_test_refuses(&stitch_stage, "", &in, NULL, "stage-quantity", "flat_field");
     free(in.data);
+}
+
+/* A disc off the axis, of which the detector sees a little more than half: its center is found, and its slice is right,
+ * though views are lost. */
+TEST_ON_BOTH(stitch, half_an_acquisition_that_lacks_views_is_found_and_joined)
+{
+    static double middle[177], jittered[180];
+    enum { N = 96 };
+    const double axis = 14.3, radius = 38;
+    uint64_t seed = 5;
+    for (int v = 0, a = 0; v < 180; v++) {
+        if (v < 130 || v > 132)
+            middle[a++] = 2 * v;
+        jittered[v] = 2 * v + 0.6 * (ts_random_unit(&seed) - 0.5);
+    }
+    const struct {
+        int64_t n;
+        double first, step;
+        const double *positions;
+        const char *assignments;
+    } scans[] = {{180, 7, 2, NULL, ""},
+                 {178, 0, 2, NULL, ""},
+                 {178, 20, -2, NULL, ""},
+                 {177, 0, 0, middle, ""},
+                 {180, 0, 0, jittered, "between=interpolate"}};
+    for (size_t i = 0; i < sizeof scans / sizeof *scans; i++) {
+        static const struct scan_case which = {"", 1, 180, N, .arc = 360};
+        struct ts_image in = ts_test_scan(&which, 5);
+        struct stage_run found;
+        in.axes[1].n = scans[i].n;
+        in.axes[1].first = scans[i].first;
+        in.axes[1].spacing = scans[i].step;
+        in.axes[1].positions = scans[i].positions;
+        for (int64_t v = 0; v < in.axes[1].n; v++)
+            for (int d = 0; d < N; d++) {
+                const double theta = ts_view_degree(&in.axes[1], v) * M_PI / 180;
+                const double s = (d - axis) * 0.5 - 2 * cos(theta),
+                             t = (d - axis) * 0.5 - 6 * cos(theta) - 3 * sin(theta);
+                ((float *)in.data)[v * N + d] =
+                    (float)((s * s < radius * radius ? 0.04 * sqrt(radius * radius - s * s) : 0) +
+                            (t * t < 25 ? 0.04 * sqrt(25 - t * t) : 0));
+            }
+        cr_assert_eq(ts_test_run(&found, &center_stage, "method=overlap", &in, NULL, 0, 2), TS_OK, "scan %zu", i);
+        const double center = ts_test_table_at(&found, "center", 0);
+        cr_expect_leq(fabs(center - axis), 0.1, "scan %zu: center %g", i, center);
+        in.axes[2].first = -axis * in.axes[2].spacing;
+        struct ts_image joined = ts_test_output(&stitch_stage, scans[i].assignments, &in),
+                        slice = ts_test_output(&fbp_stage, "", &joined);
+        const int64_t side = slice.axes[1].n;
+        double most = 0;
+        for (int64_t y = 0; y < side; y++)
+            for (int64_t x = 0; x < side; x++) {
+                const double dx = ((double)x - 0.5 * (double)(side - 1)) * 0.5,
+                             dy = (0.5 * (double)(side - 1) - (double)y) * 0.5;
+                if (hypot(dx - 2, dy) < 0.8 * radius && fabs(hypot(dx - 6, dy - 3) - 5) > 2)
+                    most = fmax(most, fabs(((const float *)slice.data)[y * side + x] -
+                                           (hypot(dx - 6, dy - 3) < 5 ? 0.04 : 0.02)));
+            }
+        cr_expect_leq(most, 0.004, "scan %zu: error %g", i, most);
+        ts_test_run_clear(&found);
+        free(slice.data);
+        free(joined.data);
+        free(in.data);
+    }
 }
