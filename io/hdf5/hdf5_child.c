@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "io/hdf5/hdf5_driver.h"
+#include "io/hdf5/hdf5_filters.h"
 
 enum ts_status ts_hdf5_child_refuse(const struct hdf5_child *child, struct ts_diag *diag, const char *code,
                                     const char *format, ...)
@@ -91,7 +92,7 @@ static bool prepare(const void *setup, size_t bytes, char *error, size_t error_b
     bool done = setenv("TZ", "UTC0", 1) == 0;
     tzset();
     ts_hdf5_enter();
-    done = done && H5open() >= 0 && H5PLset_loading_state(0) >= 0;
+    done = done && H5open() >= 0 && H5PLset_loading_state(0) >= 0 && ts_hdf5_filters_register();
     if (!done)
         ts_hdf5_failure(&failure);
     ts_hdf5_leave();

@@ -18,6 +18,7 @@
 
 #include "io/file/chunks.h"
 #include "io/hdf5/bitshuffle.h"
+#include "io/hdf5/blosc2.h"
 
 struct hdf5_undoer {
     struct libdeflate_decompressor *inflater;
@@ -59,12 +60,17 @@ static size_t undo_shuffle(const struct step *step)
     return step->bytes;
 }
 
+static size_t inflate_into(struct hdf5_undoer *undoer, const unsigned char *in, size_t bytes, unsigned char *out,
+                           size_t capacity)
+{
+    size_t made = 0;
+    return libdeflate_zlib_decompress(undoer->inflater, in, bytes, out, capacity, &made) == LIBDEFLATE_SUCCESS ? made
+                                                                                                               : 0;
+}
+
 static size_t undo_deflate(const struct step *step)
 {
-    size_t bytes = 0;
-    const enum libdeflate_result result =
-        libdeflate_zlib_decompress(step->undoer->inflater, step->in, step->bytes, step->out, step->capacity, &bytes);
-    return result == LIBDEFLATE_SUCCESS ? bytes : 0;
+    return inflate_into(step->undoer, step->in, step->bytes, step->out, step->capacity);
 }
 
 /* ---- zstd, lz4, blosc ------------------------------------------------------------------------------ */
@@ -129,6 +135,20 @@ static size_t undo_blosc(const struct step *step)
         return 0;
     const int made = blosc_decompress_ctx(step->in, step->out, step->capacity, 1);
     return made > 0 ? (size_t)made : 0;
+}
+
+static size_t blosc2_into(void *user, int codec, const unsigned char *in, size_t bytes, unsigned char *out,
+                          size_t capacity)
+{
+    return codec == BLOSC2_LZ4    ? lz4_into(in, bytes, out, capacity)
+           : codec == BLOSC2_ZLIB ? inflate_into(user, in, bytes, out, capacity)
+           : codec == BLOSC2_ZSTD ? zstd_into(user, in, bytes, out, capacity)
+                                  : 0;
+}
+
+static size_t undo_blosc2(const struct step *step)
+{
+    return ts_blosc2_decode(step->in, step->bytes, step->out, step->capacity, blosc2_into, step->undoer);
 }
 
 /* ---- lzf ------------------------------------------------------------------------------------------- */
@@ -275,7 +295,8 @@ static const struct known {
              {FILTER_LZ4, "lz4", false, undo_lz4},
              {FILTER_BITSHUFFLE, "bitshuffle", false, undo_bitshuffle},
              {FILTER_ZSTD, "zstd", false, undo_zstd},
-             {FILTER_BLOSC, "blosc", false, undo_blosc}};
+             {FILTER_BLOSC, "blosc", false, undo_blosc},
+             {FILTER_BLOSC2, "blosc2", false, undo_blosc2}};
 
 static const struct known *find_known(int32_t id)
 {
@@ -377,5 +398,72 @@ bool ts_hdf5_pipeline_undo(const struct hdf5_pipeline *pipeline, struct hdf5_und
         return false;
     if (at == encoded)
         memcpy(block, at, bytes);
+    return true;
+}
+
+/* ---- for libhdf5 ------------------------------------------------------------------------------------ */
+
+/* libhdf5 does not say how large the chunk is: more and more space is tried. */
+static size_t undo_for_library(const struct hdf5_filter *filter, size_t bytes, size_t *buffer_bytes, void **buffer)
+{
+    enum { FIRST_BYTES = 64 << 10, MOST_BYTES = 64 << 20 };
+    static struct hdf5_undoer *undoer;
+    if (!undoer && !(undoer = ts_hdf5_undoer_create()))
+        return 0;
+    const size_t width = filter->n_values > 2 && filter->values[2] > 0 ? filter->values[2] : 1;
+    for (size_t capacity = FIRST_BYTES; capacity <= MOST_BYTES; capacity *= 2) {
+        void *out = capacity >= bytes ? malloc(capacity) : NULL;
+        const struct step step = {.undoer = undoer,
+                                  .filter = filter,
+                                  .element_bytes = width,
+                                  .in = *buffer,
+                                  .bytes = bytes,
+                                  .out = out,
+                                  .capacity = capacity};
+        const size_t made = out ? find_known(filter->id)->undo(&step) : 0;
+        if (made > 0) {
+            free(*buffer);
+            *buffer = out;
+            *buffer_bytes = capacity;
+            return made;
+        }
+        free(out);
+    }
+    return 0;
+}
+
+/* The function of a filter gets its parameters, but not its number. */
+#define LIBRARY_FILTER(name, number)                                                                                   \
+    static size_t library_##name(unsigned flags, size_t n, const unsigned values[], size_t bytes,                      \
+                                 size_t *buffer_bytes, void **buffer)                                                  \
+    {                                                                                                                  \
+        struct hdf5_filter filter = {.id = (number), .n_values = (uint32_t)(n < FILTER_VALUES ? n : FILTER_VALUES)};   \
+        for (uint32_t i = 0; i < filter.n_values; i++)                                                                 \
+            filter.values[i] = values[i];                                                                              \
+        return flags & H5Z_FLAG_REVERSE ? undo_for_library(&filter, bytes, buffer_bytes, buffer) : 0;                  \
+    }
+LIBRARY_FILTER(lzf, FILTER_LZF)
+LIBRARY_FILTER(lz4, FILTER_LZ4)
+LIBRARY_FILTER(bitshuffle, FILTER_BITSHUFFLE)
+LIBRARY_FILTER(zstd, FILTER_ZSTD)
+LIBRARY_FILTER(blosc, FILTER_BLOSC)
+LIBRARY_FILTER(blosc2, FILTER_BLOSC2)
+
+bool ts_hdf5_filters_register(void)
+{
+    static const struct {
+        int32_t id;
+        H5Z_func_t function;
+    } filters[] = {{FILTER_LZF, library_lzf},   {FILTER_LZ4, library_lz4},     {FILTER_BITSHUFFLE, library_bitshuffle},
+                   {FILTER_ZSTD, library_zstd}, {FILTER_BLOSC, library_blosc}, {FILTER_BLOSC2, library_blosc2}};
+    for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
+        const H5Z_class2_t class = {.version = H5Z_CLASS_T_VERS,
+                                    .id = filters[i].id,
+                                    .decoder_present = 1,
+                                    .name = ts_hdf5_filter_name(filters[i].id),
+                                    .filter = filters[i].function};
+        if (H5Zregister(&class) < 0)
+            return false;
+    }
     return true;
 }

@@ -55,4 +55,8 @@ bool ts_hdf5_pipeline_undo(const struct hdf5_pipeline *pipeline, struct hdf5_und
                            const unsigned char *encoded, size_t bytes, uint32_t skipped, unsigned char *block,
                            unsigned char *other);
 
+/* Lets libhdf5 read datasets with these filters, in a sandboxed child, between enter and leave. False where it fails.
+ */
+bool ts_hdf5_filters_register(void);
+
 #endif

@@ -27,6 +27,10 @@ for coder in ("none", "lz4", "zstd"):
         codecs[f"bitshuffle_{coder}_{n}"] = hdf5plugin.Bitshuffle(nelems=n, cname=coder)
 for coder in ("blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"):
     codecs[f"blosc_{coder}"] = hdf5plugin.Blosc(cname=coder, shuffle=len(codecs) % 3)
+for number, coder in enumerate(("blosclz", "lz4", "lz4hc", "zlib", "zstd")):
+    codecs[f"blosc2_{coder}_{number % 4}"] = hdf5plugin.Blosc2(cname=coder, filters=number % 4, clevel=9 - number)
+codecs["blosc2_delta"] = hdf5plugin.Blosc2(cname="zstd", filters=hdf5plugin.Blosc2.DELTA)
+codecs["blosc2_stored"] = hdf5plugin.Blosc2(clevel=0)
 codecs["blosc_stored"] = hdf5plugin.Blosc(clevel=0)
 # In the order in which they are applied; the second ones have chunks that a filter could not make smaller and skipped.
 pipelines = {"shuffle_lzf_fletcher32": [(2, ()), (32000, ()), (3, ())], "fletcher32_zstd": [(3, ()), (32015, (3,))],
@@ -35,7 +39,7 @@ pipelines = {"shuffle_lzf_fletcher32": [(2, ()), (32000, ()), (3, ())], "fletche
              "shuffle_deflate_fletcher32": [(2, ()), (1, (4,)), (3, ())]}
 noisy = {"noise_lzf": [(32000, ())], "noise_lz4": [(32004, ())], "noise_shuffle_lzf": [(2, ()), (32000, ()), (3, ())],
          "noise_blosc": [(32001, (2, 2, 2, 0, 5, 1, 1))], "noise_zstd": [(32015, (3,))],
-         "noise_bitshuffle": [(32008, (16, 2))], "noise_deflate": [(2, ()), (1, (4,))]}
+         "noise_blosc2": [(32026, (0, 0, 0, 0, 5, 1, 1))], "noise_bitshuffle": [(32008, (16, 2))], "noise_deflate": [(2, ()), (1, (4,))]}
 
 
 def write(file, name, filters, values):
@@ -59,6 +63,7 @@ with h5py.File(sys.argv[1], "w", libver=("v108", "v110")) as file:
         write(file, name, filters, plain.astype("<u2"))
     for name, filters in noisy.items():
         write(file, name, filters, noise.astype("<u2"))
+    file.create_dataset("blosc2_zeros", data=np.zeros(SHAPE, "<u2"), chunks=(5, 11, 19), **hdf5plugin.Blosc2())
     # Single chunks that skip the last filter, or both.
     one = file.create_dataset("masked", data=plain.astype("<u2"), chunks=(1, 11, 19), shuffle=True, **hdf5plugin.LZ4())
     frame = np.ascontiguousarray(plain[3].astype("<u2"))
