@@ -218,7 +218,7 @@ enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_re
         status = ts_hdf5_input_refuse(input, "hdf5-no-dataset", "%s is a group, not a dataset", stack->name);
     if (status == TS_OK)
         status = take_storage(input, stack);
-    const bool doubles = rank == 1 || rank == STACK_ANY_RANK || (input->set && input->set->doubles);
+    const bool doubles = rank == 1 || (input->set && input->set->doubles);
     if (status == TS_OK && !find_type(stack, doubles))
         status = ts_hdf5_input_refuse(
             input, "hdf5-type", "the elements of %s are neither integers of 8 to 64 bits nor floats of 16, 32 or 64",

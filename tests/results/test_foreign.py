@@ -241,6 +241,18 @@ def gaps_in_frames_are_filled_with_a_warning(folder):
 
 
 @test
+def virtual_datasets_of_every_width(folder):
+    path = os.path.join(folder, "scan.nxs")
+    for kind in ("i8", ">u8", "f8", "f2", "i1"):  # all but the last become 32-bit floats
+        values = (VALUES % 100).astype(kind)
+        source(os.path.join(folder, f"{kind[-2:]}.h5"), "data", values, chunks=(5, 3, COLUMNS), compression="lzf")
+        layout = h5py.VirtualLayout(VALUES.shape, kind)
+        layout[...] = h5py.VirtualSource(f"{kind[-2:]}.h5", "data", VALUES.shape)
+        scan(path, lambda detector, layout=layout: detector.create_virtual_dataset("data", layout))
+        read(path, values=VALUES % 100)
+
+
+@test
 def other_virtual_datasets_have_a_way_out(folder):
     path = os.path.join(folder, "scan.nxs")
     source(os.path.join(folder, "all.h5"), "data", VALUES.reshape(FRAMES * ROWS, COLUMNS))
