@@ -56,3 +56,16 @@ int ts_regular_file_open(const char *path, struct stat *found, char *reason, siz
         snprintf(reason, size, "is %s, not a file", kind_name(found->st_mode));
     return -1;
 }
+
+static bool is_same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+bool ts_regular_file_unchanged(const struct stat *then, const struct stat *now)
+{
+    const bool known_reason = then->st_mode != now->st_mode || then->st_nlink != now->st_nlink ||
+                              then->st_uid != now->st_uid || then->st_gid != now->st_gid;
+    return then->st_dev == now->st_dev && then->st_ino == now->st_ino && then->st_size == now->st_size &&
+           is_same_time(then->st_mtim, now->st_mtim) && (is_same_time(then->st_ctim, now->st_ctim) || known_reason);
+}

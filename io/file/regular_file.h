@@ -6,6 +6,7 @@
 #ifndef IO_FILE_REGULAR_FILE_H
 #define IO_FILE_REGULAR_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
 
@@ -13,6 +14,9 @@
  * ERRNO TEXT", "is a FIFO, not a file", "is a link to TARGET, which cannot be read: ERRNO TEXT". A file without bytes
  * is refused too, as no format has such files: "is empty: it has no bytes". */
 int ts_regular_file_open(const char *path, struct stat *found, char *reason, size_t size);
+/* Returns true where a file has not been written to since it was found so: size and times are the same. A new mode,
+ * owner or link changes the last of the times, too, and nothing else does if the time of modification was set back. */
+bool ts_regular_file_unchanged(const struct stat *then, const struct stat *now);
 /* Writes the reason, as above, of a system call that failed on the path with this errno. Returns -1. */
 int ts_regular_file_fail(const char *path, int error, char *reason, size_t size);
 

@@ -60,6 +60,7 @@ static enum ts_status add_file_take(struct hdf5_input *input, int fd, const stru
                                           .device = found->st_dev,
                                           .inode = found->st_ino,
                                           .bytes = found->st_size,
+                                          .found = *found,
                                           .root = {.kind = FINDER_GROUP, .file = *file}};
         status = take_path(input, real, added);
     }
@@ -160,6 +161,21 @@ int64_t ts_hdf5_input_count(const struct hdf5_input *input)
     for (int i = 0; i < input->n_sources; i++)
         n += ts_hdf5_input_count(input->sources[i]);
     return n;
+}
+
+enum ts_status ts_hdf5_input_check_unchanged(const struct hdf5_input *input, struct ts_diag *diag)
+{
+    for (int i = 0; i < input->n_files; i++) {
+        struct stat now;
+        if (fstat(input->files[i].fd, &now) != 0 || !ts_regular_file_unchanged(&input->files[i].found, &now))
+            return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "file-changed"},
+                                 "%s: %s was changed while it was read", input->path,
+                                 i > 0 ? "a file that its links lead to" : "the file");
+    }
+    enum ts_status status = TS_OK;
+    for (int i = 0; status == TS_OK && i < input->n_sources; i++)
+        status = ts_hdf5_input_check_unchanged(input->sources[i], diag);
+    return status;
 }
 
 /* ---- links ---------------------------------------------------------------------------------------- */

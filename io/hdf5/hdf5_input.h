@@ -35,6 +35,7 @@ struct hdf5_input_file {
     dev_t device;
     ino_t inode;
     int64_t bytes;
+    struct stat found; /* as it was when it was opened */
     struct hdf5_ref root;
     const char *folder; /* real path of the folder that holds it: what its links are relative to */
     const char *path;   /* real path */
@@ -75,6 +76,9 @@ void ts_hdf5_input_found(struct hdf5_input *input);
 void ts_hdf5_input_close(struct hdf5_input *input);
 /* Returns true where one of these files is open. */
 bool ts_hdf5_input_holds(const struct hdf5_input *input, const struct file_set *files);
+
+/* Returns TS_BAD_INPUT (file-changed) where one of them was changed since it was opened. */
+enum ts_status ts_hdf5_input_check_unchanged(const struct hdf5_input *input, struct ts_diag *diag);
 
 /* Records "PATH: message" with TS_BAD_INPUT, and returns it. */
 enum ts_status ts_hdf5_input_refuse(const struct hdf5_input *input, const char *code, const char *format, ...)

@@ -230,6 +230,12 @@ static enum ts_status start(struct mask_file *base, int threads, int64_t ahead, 
     return volume->source->ops->start ? volume->source->ops->start(volume->source, 1, volume->most_held, diag) : TS_OK;
 }
 
+static enum ts_status check_unchanged(const struct mask_file *base, struct ts_diag *diag)
+{
+    const struct source *source = ((const struct label_volume *)base)->source;
+    return source->ops->check_unchanged ? source->ops->check_unchanged(source, diag) : TS_OK;
+}
+
 static bool holds(const struct mask_file *base, const struct file_set *files)
 {
     const struct source *source = ((const struct label_volume *)base)->source;
@@ -250,6 +256,7 @@ static const struct mask_kind volume_kind = {.what = "label volume",
                                              .read = read_slice,
                                              .memory_bytes = memory_bytes,
                                              .start = start,
+                                             .check_unchanged = check_unchanged,
                                              .holds = holds,
                                              .close = close_file};
 

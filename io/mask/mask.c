@@ -115,6 +115,12 @@ static enum ts_status start(struct source *base, int threads, int64_t ahead, str
     return status == TS_OK ? ts_rule_start(base, threads, ahead, diag) : status;
 }
 
+static enum ts_status check_unchanged(const struct source *base, struct ts_diag *diag)
+{
+    const struct mask_file *file = ((const struct mask_source *)base)->file;
+    return file->kind->check_unchanged ? file->kind->check_unchanged(file, diag) : TS_OK;
+}
+
 static bool holds(const struct source *base, const struct file_set *files)
 {
     const struct mask_file *file = ((const struct mask_source *)base)->file;
@@ -139,7 +145,8 @@ static const struct source_ops mask_ops = {.may_hold = ts_rule_may_hold,
                                            .start = start,
                                            .prefetch = ts_rule_prefetch,
                                            .read = ts_rule_read,
-                                           .holds = holds,
+                                           .check_unchanged = check_unchanged,
+.holds = holds,
                                            .close = close_source};
 
 /* ---- opening ----------------------------------------------------------------------------------- */

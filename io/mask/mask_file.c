@@ -7,6 +7,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+
+#include "io/file/regular_file.h"
 
 struct mask_file ts_mask_file(const struct mask_kind *kind, const struct mask_request *request)
 {
@@ -118,4 +121,12 @@ void ts_mask_box(const struct ts_affine *map, const struct ts_image *grid, doubl
             high[i] = corner == 0 ? at[i] : fmax(high[i], at[i]);
         }
     }
+}
+
+enum ts_status ts_mask_check_found(const struct mask_file *file, const struct stat *found, struct ts_diag *diag)
+{
+    struct stat now;
+    return stat(file->path, &now) == 0 && ts_regular_file_unchanged(found, &now)
+               ? TS_OK
+               : ts_mask_refuse(file, "file-changed", diag, "was changed while it was read");
 }

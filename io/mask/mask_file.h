@@ -43,6 +43,8 @@ struct mask_kind {
     size_t (*memory_bytes)(const struct mask_file *); /* that it holds while it reads */
     /* NULL: there is nothing to start. */
     enum ts_status (*start)(struct mask_file *, int threads, int64_t ahead, struct ts_diag *);
+    /* As in struct source_ops; NULL: nothing is read after opening. */
+    enum ts_status (*check_unchanged)(const struct mask_file *, struct ts_diag *);
     bool (*holds)(const struct mask_file *, const struct file_set *files);
     void (*close)(struct mask_file *);
 };
@@ -52,6 +54,8 @@ struct mask_file ts_mask_file(const struct mask_kind *kind, const struct mask_re
 /* Reports that the file is refused: "PATH ...". Returns TS_BAD_INPUT. */
 enum ts_status ts_mask_refuse(const struct mask_file *file, const char *code, struct ts_diag *diag, const char *format,
                               ...) __attribute__((format(printf, 4, 5)));
+/* Returns TS_BAD_INPUT (file-changed) where the file at the path is not as it was found, if only by its times. */
+enum ts_status ts_mask_check_found(const struct mask_file *file, const struct stat *found, struct ts_diag *diag);
 /* Reports that a voxel of slice z lies in two regions. */
 enum ts_status ts_mask_overlap(const struct mask_file *file, int64_t z, int32_t one, int32_t other, const char *choose,
                                struct ts_diag *diag);

@@ -340,6 +340,11 @@ static size_t memory_bytes(const struct mask_file *base)
            2 * set->corners_capacity * sizeof(double) + set->n_contours * sizeof *set->contours;
 }
 
+static enum ts_status check_unchanged(const struct mask_file *base, struct ts_diag *diag)
+{
+    return ts_mask_check_found(base, &((const struct rtstruct_file *)base)->found, diag);
+}
+
 static bool holds(const struct mask_file *base, const struct file_set *files)
 {
     const struct stat *found = &((const struct rtstruct_file *)base)->found;
@@ -359,7 +364,8 @@ static void close_file(struct mask_file *base)
 static const struct mask_kind rtstruct_kind = {.what = "DICOM structure set",
                                                .read = read_slice,
                                                .memory_bytes = memory_bytes,
-                                               .holds = holds,
+                                               .check_unchanged = check_unchanged,
+.holds = holds,
                                                .close = close_file};
 
 /* ---- opening ----------------------------------------------------------------------------------- */

@@ -302,6 +302,11 @@ static size_t memory_bytes(const struct mask_file *base)
            (seg->decoder ? ts_seg_decoder_bytes(seg->decoder) : 0);
 }
 
+static enum ts_status check_unchanged(const struct mask_file *base, struct ts_diag *diag)
+{
+    return ts_mask_check_found(base, &((const struct seg_file *)base)->file->found, diag);
+}
+
 static bool holds(const struct mask_file *base, const struct file_set *files)
 {
     const struct stat *found = &((const struct seg_file *)base)->file->found;
@@ -324,7 +329,8 @@ static void close_file(struct mask_file *base)
 static const struct mask_kind seg_kind = {.what = "DICOM segmentation",
                                           .read = read_slice,
                                           .memory_bytes = memory_bytes,
-                                          .holds = holds,
+                                          .check_unchanged = check_unchanged,
+.holds = holds,
                                           .close = close_file};
 
 /* ---- opening ----------------------------------------------------------------------------------- */

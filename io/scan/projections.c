@@ -176,6 +176,11 @@ static size_t memory_bytes(const struct source *base, int threads, int64_t ahead
            ts_read_ahead_bytes(base, &source->in.rule, ahead) + mask_bytes;
 }
 
+static enum ts_status check_unchanged(const struct source *base, struct ts_diag *diag)
+{
+    return ts_hdf5_input_check_unchanged(&((const struct projection_source *)base)->projections.input, diag);
+}
+
 static bool holds(const struct source *base, const struct file_set *files)
 {
     return ts_hdf5_input_holds(&((const struct projection_source *)base)->projections.input, files);
@@ -284,6 +289,7 @@ static const struct source_ops projection_ops = {.may_hold = ts_rule_may_hold,
                                                  .start = ts_rule_start,
                                                  .prefetch = ts_rule_prefetch,
                                                  .read = ts_rule_read,
+                                                 .check_unchanged = check_unchanged,
                                                  .holds = holds,
                                                  .close = close_source};
 

@@ -171,11 +171,16 @@ static size_t memory_bytes(const struct source *base, int threads, int64_t ahead
            ts_read_ahead_bytes(base, &source->in.rule, ahead);
 }
 
+static enum ts_status check_unchanged(const struct source *base, struct ts_diag *diag)
+{
+    return ts_tiff_check_unchanged(&((const struct tiff_source *)base)->pages, diag);
+}
+
 static bool holds(const struct source *base, const struct file_set *files)
 {
     const struct tiff_pages *pages = &((const struct tiff_source *)base)->pages;
     for (int64_t i = 0; i < pages->n_files; i++)
-        if (ts_file_set_has(files, pages->files[i].device, pages->files[i].inode))
+        if (ts_file_set_has(files, pages->files[i].found.st_dev, pages->files[i].found.st_ino))
             return true;
     return false;
 }
@@ -199,6 +204,7 @@ static const struct source_ops tiff_ops = {.may_hold = ts_rule_may_hold,
                                            .start = ts_rule_start,
                                            .prefetch = ts_rule_prefetch,
                                            .read = ts_rule_read,
+                                           .check_unchanged = check_unchanged,
                                            .holds = holds,
                                            .close = close_source};
 

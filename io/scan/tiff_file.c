@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "io/file/file_bytes.h"
+#include "io/file/regular_file.h"
 
 /* JOB_SECONDS is for a piece of a page, or a strip of the largest size from a slow disk. WORKER_BYTES is what libtiff
  * may take beside one strip: arrays of places of strips, above all. */
@@ -48,6 +49,22 @@ void ts_tiff_close_file(struct tiff_pages *pages)
     pages->fd = -1;
 }
 
+static enum ts_status refuse_changed(const struct tiff_pages *pages, const struct tiff_file *file, struct ts_diag *diag)
+{
+    return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "file-changed"),
+                         "%s: the file was changed after it was checked", file->path);
+}
+
+enum ts_status ts_tiff_check_unchanged(const struct tiff_pages *pages, struct ts_diag *diag)
+{
+    for (int64_t i = 0; i < pages->n_files; i++) {
+        struct stat now;
+        if (stat(pages->files[i].path, &now) != 0 || !ts_regular_file_unchanged(&pages->files[i].found, &now))
+            return refuse_changed(pages, &pages->files[i], diag);
+    }
+    return TS_OK;
+}
+
 enum ts_status ts_tiff_open(struct tiff_pages *pages, int64_t i, bool known, struct ts_diag *diag)
 {
     struct tiff_file *file = &pages->files[i];
@@ -65,18 +82,12 @@ enum ts_status ts_tiff_open(struct tiff_pages *pages, int64_t i, bool known, str
             close(fd);
         return TS_BAD_INPUT;
     }
-    if (known && (now.st_dev != file->device || now.st_ino != file->inode || now.st_size != file->bytes ||
-                  now.st_mtim.tv_sec != file->modified.tv_sec || now.st_mtim.tv_nsec != file->modified.tv_nsec)) {
+    if (known && !ts_regular_file_unchanged(&file->found, &now)) {
         close(fd);
-        return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "file-changed"),
-                             "%s: the file was changed after it was checked", file->path);
+        return refuse_changed(pages, file, diag);
     }
-    if (!known) {
-        file->device = now.st_dev;
-        file->inode = now.st_ino;
-        file->bytes = now.st_size;
-        file->modified = now.st_mtim;
-    }
+    if (!known)
+        file->found = now;
     pages->fd = fd;
     pages->open = i;
     return TS_OK;

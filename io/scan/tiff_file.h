@@ -7,8 +7,7 @@
 #ifndef IO_SCAN_TIFF_FILE_H
 #define IO_SCAN_TIFF_FILE_H
 
-#include <sys/types.h>
-#include <time.h>
+#include <sys/stat.h>
 
 #include "core/arena.h"
 #include "core/rounding.h"
@@ -17,11 +16,8 @@
 enum { TIFF_MAX_PAGES = 65535 };
 
 struct tiff_file {
-    const char *path; /* arena */
-    dev_t device;
-    ino_t inode;
-    off_t bytes;
-    struct timespec modified;
+    const char *path;  /* arena */
+    struct stat found; /* when its pages were listed */
 };
 
 struct tiff_pages {
@@ -65,6 +61,8 @@ struct tiff_pages {
 
 /* Opens file i, which stays open until another is. Where `known`, it must be the file that was checked. */
 enum ts_status ts_tiff_open(struct tiff_pages *pages, int64_t i, bool known, struct ts_diag *diag);
+/* Returns TS_BAD_INPUT (file-changed) where a file was changed since its pages were listed. */
+enum ts_status ts_tiff_check_unchanged(const struct tiff_pages *pages, struct ts_diag *diag);
 void ts_tiff_close_file(struct tiff_pages *pages);
 /* Lets the worker, which is started where there is none, do a job with the file that is open. TS_BAD_INPUT names the
  * file where the worker dies of it; what the worker refuses stands in the reply. */

@@ -179,7 +179,7 @@ static enum ts_status open_file(struct tiff_pages *pages, int64_t i, struct tiff
 /* Returns true where the worker's description of a page of the file that is open is one that it may give. */
 static bool is_possible(const struct tiff_pages *pages, const struct tiff_page *page)
 {
-    const uint64_t file_bytes = (uint64_t)pages->files[pages->open].bytes;
+    const uint64_t file_bytes = (uint64_t)pages->files[pages->open].found.st_size;
     const bool known = page->dtype == TS_U8 || page->dtype == TS_I8 || page->dtype == TS_U16 || page->dtype == TS_I16 ||
                        page->dtype == TS_U32 || page->dtype == TS_I32 || page->dtype == TS_U64 ||
                        page->dtype == TS_F16 || page->dtype == TS_F32 || page->dtype == TS_F64;
@@ -279,7 +279,7 @@ static enum ts_status add_planes(struct tiff_pages *pages, int64_t of, struct ts
 {
     const struct tiff_page page = pages->pages[of], *first = &page; /* the list may move */
     const uint64_t bytes = (uint64_t)first->width * first->height * ts_dtype_bytes((enum ts_dtype)first->dtype),
-                   behind = (uint64_t)pages->files[first->file].bytes - first->pixels,
+                   behind = (uint64_t)pages->files[first->file].found.st_size - first->pixels,
                    room = first->pixels ? behind / bytes : 0;
     enum ts_status status = TS_OK;
     if (first->planes > 1 && room > 1 && room < first->planes)
@@ -386,9 +386,9 @@ static enum ts_status list_all(struct tiff_pages *pages, struct ts_diag *diag)
 static int compare_inodes(const void *a, const void *b)
 {
     const struct tiff_file *first = *(const struct tiff_file *const *)a, *second = *(const struct tiff_file *const *)b;
-    if (first->device != second->device)
-        return first->device < second->device ? -1 : 1;
-    return (first->inode > second->inode) - (first->inode < second->inode);
+    if (first->found.st_dev != second->found.st_dev)
+        return first->found.st_dev < second->found.st_dev ? -1 : 1;
+    return (first->found.st_ino > second->found.st_ino) - (first->found.st_ino < second->found.st_ino);
 }
 
 /* Warns of two names of one file, where there may have been two files. */

@@ -101,7 +101,7 @@ static enum ts_status digest_slice(void *user, int thread, int64_t i, struct ts_
     const struct ts_image *image = &digesting->source->image;
     const size_t bytes = ts_slice_bytes(image);
     struct source_slice *slice = &digesting->source->slices[digesting->z + i];
-    char *text = slice->pixel_sha256;
+    char *known = slice->pixel_sha256, now[sizeof slice->pixel_sha256];
     (void)thread;
     if (counts_rounding(digesting->source)) {
         slice->rounding = (struct ts_rounding){0};
@@ -110,8 +110,16 @@ static enum ts_status digest_slice(void *user, int thread, int64_t i, struct ts_
     }
     if (digesting->source->no_digests)
         return TS_OK;
-    return *text || ts_digest_of(digesting->data + (size_t)i * bytes, bytes, text) ? TS_OK
-                                                                                   : ts_diag_no_memory(diag, bytes);
+    if (!ts_digest_of(digesting->data + (size_t)i * bytes, bytes, now))
+        return ts_diag_no_memory(diag, bytes);
+    if (*known == '\0')
+        memcpy(known, now, sizeof now);
+    if (strcmp(known, now) == 0)
+        return TS_OK;
+    ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "file-changed"},
+                  "slice %lld of an input has other pixels than when it was read before: its file was changed",
+                  (long long)(digesting->z + i));
+    return ts_diag_hint(diag, "run again when nothing writes to the inputs");
 }
 
 enum ts_status ts_source_digest(struct source *source, struct readers *readers, int64_t z, int64_t n, const void *data,

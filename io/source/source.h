@@ -107,6 +107,9 @@ struct source_ops {
     /* Writes slices [z, z + n) to out (n * slice bytes). A slice may be read several times. One thread calls this and
      * `prefetch`. */
     enum ts_status (*read)(struct source *, int64_t z, int64_t n, void *out, struct ts_diag *);
+    /* Returns TS_BAD_INPUT (file-changed) where a file was changed since it was opened, as far as the system tells.
+     * NULL: each read tells, or the source reads no file. */
+    enum ts_status (*check_unchanged)(const struct source *, struct ts_diag *);
     /* Returns true where the source reads one of these files. NULL: it reads no file. */
     bool (*holds)(const struct source *, const struct file_set *files);
     void (*close)(struct source *); /* frees the source too */
@@ -166,8 +169,9 @@ void ts_source_note_rounding(struct source *source, int64_t z, int64_t n, const 
 struct ts_axis ts_source_axis(enum ts_axis_kind kind, int64_t n, double spacing_mm);
 /* Makes source->slices with the places of the image's slices, those of n_volumes volumes, and sets n_slices. */
 enum ts_status ts_source_make_slices(struct source *source, struct ts_diag *diag);
-/* Notes the digests of slices [z, z + n), which were read to `data`, where they are asked for and not known yet. The
- * readers compute them, a slice each. */
+/* Notes the digests of slices [z, z + n), which were read to `data`, where they are asked for. The readers compute
+ * them, a slice each. Returns TS_BAD_INPUT (file-changed) where a slice has another digest than when it was read
+ * before. */
 enum ts_status ts_source_digest(struct source *source, struct readers *readers, int64_t z, int64_t n, const void *data,
                                 struct ts_diag *diag);
 

@@ -82,6 +82,12 @@ static bool holds(const struct source *base, const struct file_set *files)
     return whole->ops->holds && whole->ops->holds(whole, files);
 }
 
+static enum ts_status check_unchanged(const struct source *base, struct ts_diag *diag)
+{
+    const struct source *whole = whole_of(base);
+    return whole->ops->check_unchanged ? whole->ops->check_unchanged(whole, diag) : TS_OK;
+}
+
 static void close_source(struct source *base)
 {
     struct source *whole = whole_of(base);
@@ -97,6 +103,7 @@ static const struct source_ops cut_ops = {.may_hold = may_hold,
                                           .prefetch = prefetch,
                                           .prefetch_to = prefetch_to,
                                           .read = read_slices,
+                                          .check_unchanged = check_unchanged,
                                           .holds = holds,
                                           .close = close_source};
 

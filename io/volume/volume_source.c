@@ -248,6 +248,15 @@ static size_t memory_bytes(const struct source *base, int threads, int64_t ahead
            ts_read_ahead_bytes(base, &source->in.rule, ahead);
 }
 
+static enum ts_status check_unchanged(const struct source *base, struct ts_diag *diag)
+{
+    const struct volume_layout *layout = &((const struct volume_source *)base)->layout;
+    struct stat now;
+    return fstat(layout->fd, &now) == 0 && ts_regular_file_unchanged(&layout->found, &now)
+               ? TS_OK
+               : ts_volume_refuse(layout, "file-changed", diag, "was changed while it was read");
+}
+
 static bool holds(const struct source *base, const struct file_set *files)
 {
     const struct stat *found = &((const struct volume_source *)base)->layout.found;
@@ -270,6 +279,7 @@ static const struct source_ops plain_ops = {.may_hold = ts_rule_may_hold,
                                             .prefetch = ts_rule_prefetch,
                                             .prefetch_to = ts_rule_prefetch_to,
                                             .read = ts_rule_read,
+                                            .check_unchanged = check_unchanged,
                                             .holds = holds,
                                             .close = close_source};
 /* A gzip stream is inflated once, and the volume held, whatever the plan would have it hold. */
@@ -277,6 +287,7 @@ static const struct source_ops gzip_ops = {.memory_bytes = memory_bytes,
                                            .start = ts_rule_start,
                                            .prefetch = ts_rule_prefetch,
                                            .read = ts_rule_read,
+                                           .check_unchanged = check_unchanged,
                                            .holds = holds,
                                            .close = close_source};
 

@@ -180,6 +180,14 @@ static void free_run(struct run *run)
     free(run->next);
 }
 
+/* Returns true where a slice may be read more than once: in several passes, for the halos of slabs, or for several
+ * volumes that are taken with it. */
+static bool may_read_again(const struct ts_plan *plan, int32_t node, const struct source *source)
+{
+    return plan->n_passes > 1 || plan->nodes[node].computed_slices > plan->nodes[node].out.axes[0].n ||
+           (plan->n_volumes > 1 && source->n_volumes <= 1);
+}
+
 /* Starts the workers, which precedes the start of CUDA and of the writer's threads. */
 static enum ts_status start_sources(struct run *run)
 {
@@ -191,7 +199,7 @@ static enum ts_status start_sources(struct run *run)
         /* The HDF5 file records the digests, of inputs alone. Where a slice may be read several times, they also show
          * that it has not changed between. */
         const bool wanted = i < run->plan->n_sources && (records || proves);
-        source->no_digests = !wanted && run->plan->n_passes == 1;
+        source->no_digests = !wanted && !may_read_again(run->plan, i, source);
         source->no_rounding = !ts_run_maker_of_floats(run->plan, i);
         if (!source->ops->start)
             continue;
@@ -280,10 +288,27 @@ static enum ts_status hand_tables(const struct run *run)
     return run->plan->on_tables(run->plan->tables_user, &run->plan->nodes[last].context, tables, n);
 }
 
+/* Slices that were read once have nothing to be compared with, but what was written to a file between shows. */
+static enum ts_status check_unchanged(const struct run *run)
+{
+    enum ts_status status = TS_OK;
+    for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++) {
+        const struct source *source = ts_plan_reader(&run->plan->nodes[i]);
+        if (!source || !source->ops->check_unchanged)
+            continue;
+        status = source->ops->check_unchanged(source, run->diag);
+        if (status != TS_OK)
+            ts_diag_hint(run->diag, "run again when nothing writes to the inputs");
+    }
+    return status;
+}
+
 static enum ts_status run_all(struct run *run)
 {
     report(run, (struct ts_event){.kind = TS_EVENT_STARTED});
     enum ts_status status = ts_run_unite_slices(run, ts_run_walk(run, report_progress));
+    if (status == TS_OK)
+        status = check_unchanged(run);
     if (status == TS_OK)
         status = ts_run_prove_read(run);
     if (status == TS_OK)
