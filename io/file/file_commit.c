@@ -250,6 +250,27 @@ void ts_file_remove_stale(const char *folder, const char *base, struct ts_diag *
     closedir(directory);
 }
 
+enum ts_status ts_private_folder_name(const char *kind, char *folder, size_t size, struct ts_diag *diag)
+{
+    const char *given = getenv("TMPDIR"), *parent = given && *given ? given : "/tmp";
+    char *path = NULL;
+    ts_file_remove_stale(parent, kind, diag);
+    if (!ts_file_temporary_path(parent, kind, &path))
+        return ts_diag_no_memory(diag, strlen(parent));
+    const bool fits = strlen(path) + 1 <= size;
+    snprintf(folder, size, "%s", path);
+    free(path);
+    return fits ? TS_OK
+                : ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "folder-not-usable"},
+                                "%s: the path is too long", parent);
+}
+
+enum ts_status ts_private_folder_make(const char *folder, struct ts_diag *diag)
+{
+    return mkdir(folder, S_IRWXU) == 0 ? TS_OK
+                                       : ts_file_failed(diag, "folder-not-usable", errno, "%s cannot be made", folder);
+}
+
 enum ts_status ts_file_create(struct file_commit *file, const char *path, bool force, struct ts_diag *diag)
 {
     *file = (struct file_commit){.fd = -1, .force = force};

@@ -47,6 +47,12 @@ bool ts_file_is_same(const char *a, const char *b);
 /* Makes a name for something that is not finished: `.BASE.tomostage-tmp.PID.RANDOM` in the folder. The caller frees
  * *path. Returns false where memory is out. */
 bool ts_file_temporary_path(const char *folder, const char *base, char **path);
+/* Names a folder for results that nobody keeps, in $TMPDIR or /tmp: `.tomostage-KIND.tomostage-tmp.PID.RANDOM`. Removes
+ * those that dead processes have left, with a note each. It is not made yet, so that a signal before the run leaves
+ * none. */
+enum ts_status ts_private_folder_name(const char *kind, char *folder, size_t size, struct ts_diag *diag);
+/* Makes it, for this user alone. */
+enum ts_status ts_private_folder_make(const char *folder, struct ts_diag *diag);
 /* Returns the folder of a path, allocated; NULL where memory is out. */
 char *ts_file_folder(const char *path);
 /* Warns where the folder's disk has too little space for so many bytes. */

@@ -6,12 +6,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "core/json.h"
 #include "cuda/device/device.h"
 #include "io/file/file_commit.h"
+#include "io/file/new_folder.h"
 #include "io/hdf5/hdf5_verify.h"
 #include "pipeline/cli/cli.h"
 #include "pipeline/cli/cli_progress.h"
@@ -76,28 +76,43 @@ static const struct command_option options[] = {
 
 /* ---- the second run ------------------------------------------------------------------------------ */
 
-/* Names the second result; where nobody keeps it, by a name that nothing has. */
-static void name_output(char path[4096])
+/* The second result. `folder` is "" unless nobody keeps it, and the folder is this user's alone. */
+struct second {
+    char folder[4096], path[4096 + 16];
+};
+
+static enum ts_status name_output(struct second *second, struct ts_diag *diag)
 {
-    const char *temporary = getenv("TMPDIR");
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    if (arguments.output)
-        snprintf(path, 4096, "%s", arguments.output);
-    else
-        snprintf(path, 4096, "%s/tomostage-rerun-%ld-%ld.h5", temporary && *temporary ? temporary : "/tmp",
-                 (long)getpid(), now.tv_nsec);
+    if (arguments.output) {
+        snprintf(second->path, sizeof second->path, "%s", arguments.output);
+        return TS_OK;
+    }
+    const enum ts_status status =
+        ts_private_folder_name("tomostage-rerun", second->folder, sizeof second->folder, diag);
+    snprintf(second->path, sizeof second->path, "%s/second.h5", second->folder);
+    return status;
+}
+
+/* The plan removes the folder where a signal ends the program. */
+static enum ts_status make_folder(const struct second *second, struct ts_plan *plan, struct ts_diag *diag)
+{
+    if (!*second->folder)
+        return TS_OK;
+    umask(S_IRWXG | S_IRWXO);
+    atomic_store(&plan->private_folder, second->folder);
+    return ts_private_folder_make(second->folder, diag);
 }
 
 /* Runs the chain. The plan stays, for the signals that may come while its result is compared: what is not kept is then
  * removed as the temporary file of a run is. */
-static enum ts_status run_chain(struct ts_chain *chain, const char *output, struct ts_plan **plan, struct ts_diag *diag)
+static enum ts_status run_chain(struct ts_chain *chain, const struct second *second, struct ts_plan **plan,
+                                struct ts_diag *diag)
 {
     struct cli_progress progress;
     ts_cli_progress_init(&progress, false, arguments.json, arguments.every);
     arguments.options.on_event = ts_cli_progress_event;
     arguments.options.user = &progress;
-    enum ts_status status = ts_chain_set_output(chain, output, diag);
+    enum ts_status status = ts_chain_set_output(chain, second->path, diag);
     for (int i = 0; i < arguments.n_sets && status == TS_OK; i++)
         status = ts_chain_set(chain, arguments.sets[i], diag);
     if (status == TS_OK && ts_plan_may_use_cuda(chain, arguments.options.device))
@@ -109,9 +124,9 @@ static enum ts_status run_chain(struct ts_chain *chain, const char *output, stru
     if (status == TS_OK) {
         progress.plan = *plan;
         ts_cli_signals_plan(*plan);
-        status = ts_plan_run(*plan, diag);
-        if (status == TS_OK && !arguments.output)
-            atomic_store(&(*plan)->temporary, output);
+        status = make_folder(second, *plan, diag);
+        if (status == TS_OK)
+            status = ts_plan_run(*plan, diag);
     }
     ts_cli_progress_clear(&progress);
     return status;
@@ -202,7 +217,7 @@ static enum ts_status rerun_result(const char *path, struct ts_diag *diag)
     struct hdf5_proof proofs[2] = {0};
     struct ts_plan *plan = NULL;
     const char *other = NULL;
-    char output[4096];
+    struct second second = {0};
     enum ts_status status = check_output(path, diag);
     if (status == TS_OK)
         status = ts_hdf5_verify(path, &proofs[0], diag);
@@ -212,7 +227,8 @@ static enum ts_status rerun_result(const char *path, struct ts_diag *diag)
         status = ts_recorded_check_inputs(&recorded, "-i", diag);
     if (status == TS_OK && !arguments.options.device)
         arguments.options.device = ts_rerun_device(&recorded.made);
-    name_output(output);
+    if (status == TS_OK)
+        status = name_output(&second, diag);
     if (status == TS_OK && arguments.n_sets == 0) /* which may say how the inputs are to be read */
         status = ts_inputs_glance(&recorded, &other, diag);
     if (status == TS_OK && other) {
@@ -220,13 +236,13 @@ static enum ts_status rerun_result(const char *path, struct ts_diag *diag)
         status = refuse_inputs(path, other, diag);
     }
     if (status == TS_OK)
-        status = run_chain(recorded.chain, output, &plan, diag);
+        status = run_chain(recorded.chain, &second, &plan, diag);
     if (status == TS_OK)
-        status = ts_hdf5_verify(output, &proofs[1], diag);
+        status = ts_hdf5_verify(second.path, &proofs[1], diag);
     if (status == TS_OK)
-        status = compare(&recorded, output, proofs, diag);
-    if (plan && atomic_exchange(&plan->temporary, NULL))
-        (void)unlink(output);
+        status = compare(&recorded, second.path, proofs, diag);
+    if (plan && atomic_exchange(&plan->private_folder, NULL))
+        ts_temporary_folder_remove(second.folder);
     if (plan)
         ts_cli_signals_plan_ended(arguments.output && status == TS_OK);
     ts_plan_destroy(plan);

@@ -442,6 +442,9 @@ void ts_plan_abandon(const struct ts_plan *plan)
     const char *temporary = atomic_load(&plan->temporary);
     if (temporary)
         unlink(temporary);
+    temporary = atomic_load(&plan->private_folder);
+    if (temporary)
+        ts_temporary_folder_remove(temporary);
     for (int i = 0; i < SINK_FORMATS; i++) {
         temporary = atomic_load(&plan->sink_temporaries[i]);
         if (temporary)

@@ -130,7 +130,8 @@ struct ts_plan {
     atomic_bool stop, pause;
     _Atomic(const char *) temporary; /* path of the output's temporary file while a run writes it, else NULL */
     _Atomic(const char *) sink_temporaries[SINK_FORMATS]; /* the same of outputs of other formats */
-    atomic_bool committing;                               /* the output is about to get its final name */
+    _Atomic(const char *) private_folder; /* of a result that nobody keeps, with all that it holds; NULL: none */
+    atomic_bool committing;               /* the output is about to get its final name */
 };
 
 /* Returns true where the device that is `wanted`, as above, may turn out to be a CUDA device: the chain alone decides,

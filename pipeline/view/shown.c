@@ -13,6 +13,8 @@
 #include "core/memory.h"
 #include "core/thread.h"
 #include "cuda/view/view.h"
+#include "io/file/file_commit.h"
+#include "io/file/new_folder.h"
 #include "io/scan/file_kind.h"
 #include "pipeline/chain/chain_input.h"
 
@@ -185,14 +187,14 @@ static void *run_chain(void *user)
     return NULL;
 }
 
-/* Names a temporary result. No file is made before the run makes its own, so that a run that a signal ends leaves none.
- */
+/* Names a temporary result, in a folder that is this user's alone. */
 static enum ts_status name_temporary(struct shown *shown)
 {
-    const char *folder = getenv("TMPDIR");
-    snprintf(shown->temporary, sizeof shown->temporary, "%s/tomostage-view-%ld.h5",
-             folder && strlen(folder) < sizeof shown->temporary - 64 ? folder : "/tmp", (long)getpid());
-    return ts_chain_set_output(shown->request->chain, shown->temporary, shown->diag);
+    char path[sizeof shown->temporary + 16];
+    const enum ts_status status =
+        ts_private_folder_name("tomostage-view", shown->temporary, sizeof shown->temporary, shown->diag);
+    snprintf(path, sizeof path, "%s/view.h5", shown->temporary);
+    return status == TS_OK ? ts_chain_set_output(shown->request->chain, path, shown->diag) : status;
 }
 
 static enum ts_status start_chain(struct shown *shown)
@@ -218,6 +220,10 @@ static enum ts_status start_chain(struct shown *shown)
     atomic_store(&shown->ready, 0);
     if (shown->request->running)
         shown->request->running(shown->plan);
+    if (status == TS_OK && !shown->request->keeps_output) {
+        atomic_store(&shown->plan->private_folder, shown->temporary);
+        status = ts_private_folder_make(shown->temporary, shown->diag);
+    }
     if (status == TS_OK && (!shown->run_diag || ts_thread_start(&shown->thread, run_chain, shown) != 0))
         status = ts_diag_no_memory(shown->diag, sizeof *shown);
     if (status != TS_OK) {
@@ -257,7 +263,6 @@ enum ts_status ts_shown_follow(struct shown *shown, bool wait, bool *changed)
     if (!*changed)
         return TS_OK;
     const enum ts_status status = ts_shown_finish(shown);
-    shown->is_temporary = status == TS_OK && !shown->request->keeps_output;
     return status == TS_OK ? open_result(shown, shown->request->chain->output.path) : status;
 }
 
@@ -280,13 +285,13 @@ void ts_shown_close(struct shown *shown)
 {
     if (shown->run_diag) {
         ts_plan_stop(shown->plan);
-        shown->is_temporary = ts_shown_finish(shown) == TS_OK && !shown->request->keeps_output;
+        (void)ts_shown_finish(shown);
     }
     if (!shown->file_chain)
         ts_plan_destroy(shown->plan);
     forget_image(shown);
-    if (shown->is_temporary)
-        unlink(shown->temporary);
+    if (*shown->temporary)
+        ts_temporary_folder_remove(shown->temporary);
     ts_arena_destroy(shown->arena);
     *shown = (struct shown){0};
 }

@@ -47,8 +47,7 @@ struct shown {
     enum ts_status run_status; /* once the thread has ended */
     atomic_bool ended;
     _Atomic int64_t ready; /* slices [0, ready) have values */
-    bool is_temporary;     /* the result is there under this name, and is removed in the end */
-    char temporary[256];
+    char temporary[4096];  /* folder of the result, which is removed in the end; "": there is none */
 };
 
 /* Opens what is asked for; a chain begins to run. On failure nothing is left but records in diag. */
