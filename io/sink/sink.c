@@ -194,6 +194,12 @@ enum ts_status ts_sink_open(const struct sink_format *format, const struct sink_
     return status;
 }
 
+const char *ts_sink_folder(const struct sink *sink)
+{
+    const struct staged *staged = &sink->staged[0];
+    return staged->is_folder ? staged->folder : staged->file.folder;
+}
+
 const char *ts_sink_temporary(const struct sink *sink)
 {
     const struct staged *staged = &sink->staged[0];

@@ -98,6 +98,8 @@ enum ts_status ts_sink_open(const struct sink_format *format, const struct sink_
                             struct ts_diag *diag);
 /* Takes a slab of the image. Each slice comes once, in rising order. */
 enum ts_status ts_sink_put(struct sink *sink, const struct ts_image *slab, struct ts_diag *diag);
+/* Returns the folder in which the output gets its name. */
+const char *ts_sink_folder(const struct sink *sink);
 /* Returns the temporary name of an output that is not published. NULL: a file that has none. */
 const char *ts_sink_temporary(const struct sink *sink);
 /* Tells the sink which pixels of all its slices are valid, once all slices were put; without it all are. The bits must

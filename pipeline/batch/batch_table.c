@@ -3,9 +3,11 @@
  * A table for programs and a page for people tell how a batch went; the page needs no other file. Both are
  * committed like results.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/svg.h"
+#include "io/file/publish_lock.h"
 #include "io/file/whole_file.h"
 #include "pipeline/batch/batch.h"
 
@@ -122,6 +124,15 @@ static enum ts_status write_table(const struct batch *batch, bool html, struct t
 
 enum ts_status ts_batch_write_tables(const struct batch *batch, struct ts_diag *diag)
 {
-    const enum ts_status status = write_table(batch, false, diag);
-    return status == TS_OK ? write_table(batch, true, diag) : status;
+    struct publish_lock lock;
+    char path[4096];
+    ts_batch_table_path(batch, "tsv", path, sizeof path);
+    char *folder = ts_file_folder(path);
+    ts_publish_lock(&lock, (const char *const[]){folder}, 1, diag);
+    enum ts_status status = write_table(batch, false, diag);
+    if (status == TS_OK)
+        status = write_table(batch, true, diag);
+    ts_publish_unlock(&lock);
+    free(folder);
+    return status;
 }

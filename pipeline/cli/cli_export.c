@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "core/available.h"
+#include "io/file/publish_lock.h"
 #include "io/scan/result.h"
 #include "io/sink/nxtomo.h"
 #include "io/sink/sink.h"
@@ -212,8 +213,12 @@ static enum ts_status write_image(struct source *source, const char *image, cons
         ts_sink_mask(sink, source->valid);
     if (status == TS_OK)
         status = ts_sink_finish(sink, diag);
-    if (status == TS_OK)
+    struct publish_lock lock = {.n = 0};
+    if (status == TS_OK) {
+        ts_publish_lock(&lock, (const char *const[]){ts_sink_folder(sink)}, 1, diag);
         status = ts_sinks_publish(&sink, 1, diag);
+        ts_publish_unlock(&lock);
+    }
     ts_sink_close(sink);
     return status;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "io/file/publish_lock.h"
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/run/run.h"
 
@@ -252,11 +253,29 @@ enum ts_status ts_run_put(struct run *run, int32_t node, const struct ts_image *
     return status;
 }
 
+/* A single file needs no lock: it replaces another one, or does not. */
+static void lock_folders(const struct run *run, struct publish_lock *lock)
+{
+    const char *folders[SINK_FORMATS + 1] = {NULL};
+    int n_files = run->writer != NULL;
+    char *own = run->writer ? ts_file_folder(run->plan->chain->output.path) : NULL;
+    for (int i = 0; i < run->n_sinks; i++) {
+        folders[i] = ts_sink_folder(run->sinks[i]);
+        n_files += run->sinks[i]->n_staged;
+    }
+    folders[run->n_sinks] = own;
+    if (n_files > 1)
+        ts_publish_lock(lock, folders, run->n_sinks + 1, run->diag);
+    free(own);
+}
+
 enum ts_status ts_run_end_outputs(struct run *run, enum ts_status status)
 {
+    struct publish_lock lock = {.n = 0};
     for (int i = 0; i < run->n_sinks && status == TS_OK; i++)
         status = ts_sink_finish(run->sinks[i], run->diag);
     if (status == TS_OK) {
+        lock_folders(run, &lock);
         forget_temporaries(run->plan); /* what is replaced gets these names, and must stay */
         status = ts_sinks_publish(run->sinks, run->n_sinks, run->diag);
     }
@@ -267,6 +286,7 @@ enum ts_status ts_run_end_outputs(struct run *run, enum ts_status status)
     } else if (run->writer) {
         ts_hdf5_abandon(run->writer);
     }
+    ts_publish_unlock(&lock);
     for (int i = 0; i < run->n_sinks; i++)
         ts_sink_close(run->sinks[i]);
     forget_temporaries(run->plan);
