@@ -146,7 +146,7 @@ static const struct source_ops mask_ops = {.may_hold = ts_rule_may_hold,
                                            .prefetch = ts_rule_prefetch,
                                            .read = ts_rule_read,
                                            .check_unchanged = check_unchanged,
-.holds = holds,
+                                           .holds = holds,
                                            .close = close_source};
 
 /* ---- opening ----------------------------------------------------------------------------------- */

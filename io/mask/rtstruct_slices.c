@@ -365,7 +365,7 @@ static const struct mask_kind rtstruct_kind = {.what = "DICOM structure set",
                                                .read = read_slice,
                                                .memory_bytes = memory_bytes,
                                                .check_unchanged = check_unchanged,
-.holds = holds,
+                                               .holds = holds,
                                                .close = close_file};
 
 /* ---- opening ----------------------------------------------------------------------------------- */

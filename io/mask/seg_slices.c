@@ -330,7 +330,7 @@ static const struct mask_kind seg_kind = {.what = "DICOM segmentation",
                                           .read = read_slice,
                                           .memory_bytes = memory_bytes,
                                           .check_unchanged = check_unchanged,
-.holds = holds,
+                                          .holds = holds,
                                           .close = close_file};
 
 /* ---- opening ----------------------------------------------------------------------------------- */
