@@ -308,6 +308,30 @@ TEST_ON_BOTH(bad_pixels_chains, what_refuses_nan_has_a_way_out)
     free(frames);
 }
 
+/* Pixels that a mask leaves out pass flat_field as such, and whoever takes them for measured names the stage. */
+TEST_ON_BOTH(bad_pixels_chains, masked_pixels_have_a_way_out)
+{
+    static const char masked[] = "  - threshold: {input: input, below: 60000, name: good}\n"
+                                 "  - apply_mask: {input: input, mask: good}\n" PLAIN;
+    char folder[256], stages[1024];
+    size_t n;
+    struct frames *frames = make_frames(40000);
+    ts_test_folder(folder, sizeof folder);
+    write_scan(folder, frames, H5T_STD_U16LE);
+    double *expected = slices_of(folder, PLAIN SLICES, &n);
+    gap_65535(frames);
+    write_scan(folder, frames, H5T_STD_U16LE);
+    snprintf(stages, sizeof stages, "%s" SLICES, masked);
+    check_hint(folder, stages, TS_OK, "padding-as-values");
+    snprintf(stages, sizeof stages, "%s  - bad_pixels: {}\n" SLICES, masked);
+    double *is = slices_of(folder, stages, &n);
+    cr_expect_geq(correlation(is, expected, n), 0.99, "correlation %.4f", correlation(is, expected, n));
+    free(is);
+    free(expected);
+    free(frames);
+    ts_test_remove_folder(folder);
+}
+
 TEST_ON_BOTH(bad_pixels_chains, a_scan_without_a_good_pixel_is_refused)
 {
     char folder[256];
