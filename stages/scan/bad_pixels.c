@@ -36,7 +36,7 @@ static const struct param bad_pixels_params[] = {
           .doc =
               "a detector pixel is hot if its mean over the views is this many times the median of the 10 beside it, "
               "and dead if it is this many times smaller; infinity: none is"),
-    PARAM(struct bad_pixels_params, rows, .unit = "slice", .min = 0, .max = 64, .init.i = 2,
+    PARAM(struct bad_pixels_params, rows, .unit = "", .min = 0, .max = 64, .init.i = 2,
           .doc = "how far away the slices may be from which a slice without a good pixel is filled"),
 };
 

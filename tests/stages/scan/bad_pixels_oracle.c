@@ -212,3 +212,21 @@ void ts_bad_pixels_oracle(const struct stage_context *context, const double *in,
 {
     ts_bad_pixels_oracle_masked(context, in, NULL, out, NULL);
 }
+
+void ts_bad_pixels_oracle_tables(const struct stage_context *context, const double *in, const double *out,
+                                 struct bench_tables *tables)
+{
+    static const char *const names[TABLES] = {"masked", "nonfinite", "saturated", "low", "dead", "left"};
+    const int64_t nz = context->in.axes[0].n;
+    uint64_t *counts = calloc((size_t)nz * TABLES, sizeof *counts);
+    double *again = malloc(ts_image_count(&context->in) * sizeof *again);
+    (void)out;
+    ts_bad_pixels_oracle_masked(context, in, NULL, again, counts);
+    for (int t = 0; t < TABLES; t++) {
+        double *values = ts_bench_table(tables, names[t]);
+        for (int64_t z = 0; z < nz; z++)
+            values[z] = (double)counts[z * TABLES + t];
+    }
+    free(counts);
+    free(again);
+}

@@ -11,5 +11,7 @@
 void ts_bad_pixels_oracle_masked(const struct stage_context *context, const double *in, const unsigned char *valid,
                                  double *out, uint64_t *counts);
 void ts_bad_pixels_oracle(const struct stage_context *context, const double *in, double *out);
+void ts_bad_pixels_oracle_tables(const struct stage_context *context, const double *in, const double *out,
+                                 struct bench_tables *tables);
 
 #endif

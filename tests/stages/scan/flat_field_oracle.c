@@ -78,6 +78,18 @@ void ts_flat_field_oracle_transmission(const struct ts_image *counts, const stru
     free(range);
 }
 
+/* Adds the values of each slice that are the largest of an integer type. */
+static void count_saturated(const struct ts_image *image, double *counts)
+{
+    const size_t n = ts_image_count(image), slice = ts_slice_count(image);
+    double low, high, *values = malloc(n * sizeof *values);
+    ts_dtype_range(image->dtype, &low, &high);
+    ts_load_f64(values, image->data, image->dtype, n);
+    for (size_t i = 0; i < n; i++)
+        counts[i / slice] += image->dtype != TS_F32 && values[i] == high;
+    free(values);
+}
+
 void ts_flat_field_oracle_results(const struct stage_context *context, const struct ts_image inputs[STAGE_INPUTS],
                                   double *out, struct bench_tables *tables)
 {
@@ -91,6 +103,8 @@ void ts_flat_field_oracle_results(const struct stage_context *context, const str
                                       dead);
     for (size_t z = 0; z < nz; z++)
         counts[z] = (double)dead[z];
+    count_saturated(&inputs[0], ts_bench_table(tables, "saturated"));
+    count_saturated(&inputs[FLAT_FIELD_FLATS], ts_bench_table(tables, "saturated"));
     free(scale);
     free(dead);
 }
