@@ -188,7 +188,7 @@ static bool is_below(const char *folder, const char *real)
 
 /* Finds the real path of the file that a link in `folder` names. As libhdf5 does, a name is relative to the folder of
  * the file that holds the link, and the file of an absolute name that is not there is looked for in that folder.
- * Returns false with errno where there is no such file. */
+ * Returns false with errno, and in `real` where it was looked for, where there is no such file. */
 static bool find_linked(const char *folder, const char *name, char real[PATH_MAX])
 {
     char joined[PATH_MAX];
@@ -196,9 +196,12 @@ static bool find_linked(const char *folder, const char *name, char real[PATH_MAX
     if (*name == '/' && realpath(name, real))
         return true;
     const char *relative = *name == '/' ? slash + 1 : name;
-    if (snprintf(joined, sizeof joined, "%s/%s", folder, relative) < (int)sizeof joined)
-        return realpath(joined, real);
-    errno = ENAMETOOLONG;
+    const bool fits = snprintf(joined, sizeof joined, "%s/%s", folder, relative) < (int)sizeof joined;
+    if (fits && realpath(joined, real))
+        return true;
+    const int error = fits ? errno : ENAMETOOLONG;
+    snprintf(real, PATH_MAX, "%s", joined);
+    errno = error;
     return false;
 }
 
@@ -233,7 +236,7 @@ static enum ts_status follow_external(struct hdf5_input *input, const char *name
     struct stat found;
     int fd = -1;
     if (!find_linked(input->files[*file].folder, name, real)) {
-        (void)ts_regular_file_fail(name, errno, reason, sizeof reason);
+        (void)ts_regular_file_fail(real, errno, reason, sizeof reason);
     } else {
         const enum ts_status status =
             open_linked(input, "an external link", name, real, &fd, &found, reason, sizeof reason);
