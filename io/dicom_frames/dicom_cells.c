@@ -80,7 +80,8 @@ bool ts_dicom_padding_range(const struct dicom_image *image, double *low, double
 }
 
 /* Convert cells in place. Cells that are stored values as they are, as nearly all are, are only looked at. The bits
- * outside of the field are clean where they are all zero, or above a negative value all one. */
+ * outside of the field are clean where they are all zero, or above a negative value all one; they are not where a frame
+ * has negative values of both kinds, since one kind are then larger values than Bits Stored allows. */
 #define CELLS(width, SWAP)                                                                                             \
     TS_VECTORIZED static void swap_##width(uint##width##_t *data, size_t n)                                            \
     {                                                                                                                  \
@@ -103,16 +104,18 @@ bool ts_dicom_padding_range(const struct dicom_image *image, double *low, double
         const int shift = cells->high_bit + 1 - cells->bits_stored, up = width - 1 - cells->high_bit;                  \
         const uint##width##_t mask = (uint##width##_t)(((UINT64_C(1) << cells->bits_stored) - 1) << shift);            \
         const uint##width##_t above = (uint##width##_t)(~(uint64_t)0 << (cells->high_bit + 1));                        \
-        uint##width##_t dirty = 0;                                                                                     \
+        uint##width##_t dirty = 0, extended = 0, bare = 0;                                                             \
         for (size_t i = 0; i < n; i++) {                                                                               \
             const uint##width##_t cell = data[i], outside = (uint##width##_t)(cell & ~mask);                           \
             const int##width##_t value =                                                                               \
                 (int##width##_t)((int##width##_t)(uint##width##_t)(cell << up) >> (width - cells->bits_stored));       \
             const uint##width##_t extension = (uint##width##_t)(value < 0 ? above : 0);                                \
             dirty |= (uint##width##_t)((outside != 0) & (outside != extension));                                       \
+            extended |= (uint##width##_t)((outside != 0) & (outside == extension));                                    \
+            bare |= (uint##width##_t)((outside == 0) & (extension != 0));                                              \
             data[i] = (uint##width##_t)value;                                                                          \
         }                                                                                                              \
-        return dirty != 0;                                                                                             \
+        return dirty != 0 || (extended != 0 && bare != 0);                                                             \
     }                                                                                                                  \
     static bool to_stored_##width(uint##width##_t *data, size_t n, const struct dicom_cells *cells)                    \
     {                                                                                                                  \

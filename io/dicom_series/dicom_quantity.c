@@ -52,6 +52,8 @@ static bool is_hounsfield(const struct dicom_image *image)
     return named || (image->have_slope && !*image->rescale_type);
 }
 
+static const double SAME_RATIO = 0.001; /* of scales, by which they differ where they were rounded */
+
 static const char *pet_unit(const char *units)
 {
     static const char *const names[][2] = {{"BQML", "Bq/ml"},      {"GML", "g/ml"}, {"CNTS", "counts"},
@@ -121,6 +123,23 @@ static void rescale_precisely(struct dicom_series *series)
     }
 }
 
+/* Warns of slices whose Rescale Slope is not to Philips' private Scale Slope as that of the others: what viewers show
+ * of them is not what was measured, even in relation to each other. */
+static void warn_of_scales(struct dicom_series *series)
+{
+    const struct dicom_image *first = series->images[0];
+    const double ratio = (first->have_slope ? first->slope : 1) * first->scale_slope;
+    bool differs = false;
+    for (size_t i = 1; i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i];
+        differs |= fabs((image->have_slope ? image->slope : 1) * image->scale_slope - ratio) > SAME_RATIO * fabs(ratio);
+    }
+    if (differs && ts_dicom_has_scale(series))
+        ts_dicom_series_warn(series, "Philips' private scale differs from slice to slice, and Rescale Slope does not "
+                                     "follow it: values of mr_scale: display do not compare with each other, those of "
+                                     "mr_scale: precise do");
+}
+
 /* Warns of Pixel Padding Value where no pixel can have it, because it is negative or has more bits than they: whatever
  * was meant by it counts as measured. */
 static void warn_of_padding(struct dicom_series *series)
@@ -178,6 +197,8 @@ void ts_dicom_quantify(struct dicom_series *series, const struct dicom_rules *ru
     }
     if (rules->mr_scale == MR_SCALE_PRECISE)
         rescale_precisely(series);
+    else
+        warn_of_scales(series);
     choose_unit(series);
     choose_dtype(series);
     warn_of_padding(series);

@@ -53,8 +53,9 @@ static const struct setting {
     {ACQUISITION, "Acquisition Number", "acquisition", "", PASS},
 };
 enum { SETTINGS = sizeof settings / sizeof *settings, LONGEST_PERIOD = 8, LEAST_PERIODS = 3 };
-static const double CLEAR_SHARE = 0.1; /* by which the numbers of a setting that alternates differ at least */
-static const double EVEN_SHARE = 0.2;  /* of a step, by which slices of one volume may lie off their places */
+static const double CLEAR_SHARE = 0.1;     /* by which the numbers of a setting that alternates differ at least */
+static const double SAME_THICKNESS = 0.05; /* of the first, by which thicknesses that were rounded differ at most */
+static const double EVEN_SHARE = 0.2;      /* of a step, by which slices of one volume may lie off their places */
 
 static int compare_numbers(double a, double b)
 {
@@ -442,8 +443,29 @@ static void warn_of_polarity(struct dicom_series *series)
                              unknown);
 }
 
+/* Warns of what may say that slices do not belong together, and yet makes no series of its own: thicknesses may be
+ * rounded, names are written in several ways, and people and tools change descriptions. */
+static void warn_of_mixture(struct dicom_series *series)
+{
+    static const char *const names[] = {"Slice Thickness", "Series Description", "Patient's Name"};
+    const struct dicom_image *first = series->images[0];
+    const double thickness = ts_dicom_field_number(first, DICOM_FIELD_slice_thickness);
+    bool differ[3] = {false, false, false};
+    for (size_t i = 1; i < series->n_images; i++) {
+        const struct dicom_image *image = series->images[i];
+        const double other = ts_dicom_field_number(image, DICOM_FIELD_slice_thickness);
+        differ[0] |= fabs(other - thickness) > SAME_THICKNESS * thickness;
+        differ[1] |= strcmp(image->file->description, first->file->description) != 0;
+        differ[2] |= strcmp(image->file->patient_name, first->file->patient_name) != 0;
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (differ[i])
+            ts_dicom_series_warn(series, "the slices differ in %s: they may not belong together", names[i]);
+}
+
 void ts_dicom_warn_of_settings(struct dicom_series *series)
 {
+    warn_of_mixture(series);
     warn_of_derived(series);
     warn_of_polarity(series);
     for (int setting = 0; setting < SETTINGS; setting++) {

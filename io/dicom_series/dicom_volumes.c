@@ -46,7 +46,8 @@ static const struct volume_criterion criteria[] = {
     {DICOM_NUMBER(content_s), ORDERED, "Content Time", true, false, false},
     {DICOM_NUMBER(frame_order), BY_NUMBER, "the order of the frames in the file", true, false, false},
 };
-enum { CRITERIA = sizeof criteria / sizeof *criteria, STATED = 3 }; /* the first ones number the volumes themselves */
+/* The first ones number the volumes themselves; each of those that tell has one value in a volume, or may have. */
+enum { CRITERIA = sizeof criteria / sizeof *criteria, STATED = 3, TELLING = 6 };
 
 static int compare_items(const void *a, const void *b)
 {
@@ -336,23 +337,48 @@ static size_t find_order(struct dicom_series *series, struct volume_items *items
     return complete;
 }
 
-/* Warns of an attribute that numbers whole volumes too, but makes others of the images. */
+static void warn_of_other(struct dicom_series *series, const char *name)
+{
+    ts_dicom_series_warn(series,
+                         "the volumes stand on %s, which %s contradicts: it gives every position the same volumes "
+                         "too, but of other images; check which is right",
+                         series->order, name);
+}
+
+/* Returns true where Instance Numbers make other volumes, which they run through in one way. They would run so through
+ * the volumes that are read too if these were the same. */
+static bool numbers_make_others(const struct dicom_series *series, struct volume_items *items)
+{
+    if (ts_dicom_is_regular(series, items->volumes, items->positions, by_number.place) ||
+        !take_values(&by_number, items) || !sort_by(&by_number, items))
+        return false;
+    for (size_t i = 0; i < items->n; i++) {
+        const struct volume_item *item = &items->at[i];
+        if (item->value - items->at[i - item->volume].value != items->at[item->volume].value - items->at[0].value)
+            return false;
+    }
+    return true;
+}
+
+/* Warns of an attribute that has one value in each volume too, or runs through whole volumes, but makes others of the
+ * images. */
 static void warn_of_others(struct dicom_series *series, struct volume_items *items)
 {
     struct dicom_image *const *images = series->images;
-    for (size_t c = 0; c < STATED; c++) {
+    for (size_t c = 0; c < TELLING; c++) {
+        struct volume_criterion other = criteria[c];
         size_t i = 0;
-        if (!take_values(&criteria[c], items) || !sort_by(&criteria[c], items))
+        other.rule = SHARED;
+        if (!take_values(&other, items) || !sort_by(&other, items))
             continue;
-        while (i < items->n && ts_dicom_image_number(images[i], criteria[c].place) ==
-                                   ts_dicom_image_number(images[i - i % items->positions], criteria[c].place))
+        while (i < items->n && ts_dicom_image_number(images[i], other.place) ==
+                                   ts_dicom_image_number(images[i - i % items->positions], other.place))
             i++;
         if (i < items->n)
-            ts_dicom_series_warn(series,
-                                 "the volumes stand on %s, which %s contradicts: it gives every position the same "
-                                 "volumes too, but of other images; check which is right",
-                                 series->order, criteria[c].name);
+            warn_of_other(series, other.name);
     }
+    if (numbers_make_others(series, items))
+        warn_of_other(series, by_number.name);
 }
 
 /* Puts the images back in order along the normal. */

@@ -126,6 +126,105 @@ Test(dicom_contradictions, counts_do_not_hide_scrambled_numbers)
     }
 }
 
+/* ---- volumes of which two attributes make others ---------------------------------------------------- */
+
+Test(dicom_contradictions, attributes_that_make_other_volumes_are_warned_of)
+{
+    static const struct {
+        uint32_t tag; /* the volumes stand on it; shifted by one from slice to slice */
+        int timed;    /* 1: the time of each volume; 2: one that rises from image to image */
+        bool by_slice, shifted;
+        const char *name, *contradiction; /* NULL: none */
+    } rows[] = {
+        {0x00200012, 1, false, true, "Acquisition Number", "Acquisition Time"},
+        {0x00200012, 1, false, true, "Acquisition Number", "Instance Number"},
+        {0x00200100, 1, false, true, "Temporal Position", "Acquisition Time"},
+        {0x00200100, 0, false, true, "Temporal Position", "Instance Number"},
+        {0x00200100, 0, true, true, "Temporal Position", "Instance Number"},
+        {0x00200012, 2, true, true, "Acquisition Number", "Instance Number"},
+        {0x00200012, 1, false, false, "Acquisition Number", NULL},
+        {0x00200100, 2, true, false, "Temporal Position", NULL},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        char folder[64], text[96];
+        struct ts_diag *diag = ts_diag_create();
+        ts_test_folder(folder, sizeof folder);
+        for (int i = 0; i < 12; i++) { /* three volumes of four slices */
+            struct dicom_fixture f;
+            const int v = rows[r].by_slice ? i % 3 : i / 4, z = rows[r].by_slice ? i / 3 : i % 4;
+            ts_fixture_init_mr(&f, i);
+            snprintf(text, sizeof text, "1\\2\\%d", 3 * z);
+            ts_fixture_text(&f, 0x00200032, "DS", text);
+            snprintf(text, sizeof text, "%d", i + 1);
+            ts_fixture_text(&f, 0x00200013, "IS", text);
+            snprintf(text, sizeof text, "%d", 1 + (v + (rows[r].shifted ? z : 0)) % 3);
+            ts_fixture_text(&f, rows[r].tag, "IS", text);
+            snprintf(text, sizeof text, "1200%02d", rows[r].timed == 1 ? 2 * v : i);
+            if (rows[r].timed)
+                ts_fixture_text(&f, 0x00080032, "TM", text);
+            ts_fixture_finish(&f, folder, i);
+        }
+        struct source *source = ts_test_open_take(folder, NULL, diag);
+        cr_assert_not_null(source, "row %zu: %s", r, ts_test_first_message(diag));
+        snprintf(text, sizeof text, "the volumes stand on %s, which %s contradicts", rows[r].name,
+                 rows[r].contradiction ? rows[r].contradiction : "");
+        if (rows[r].contradiction)
+            ts_test_expect_warning(diag, "dicom-series", text);
+        for (size_t i = 0; !rows[r].contradiction && i < ts_diag_count(diag); i++)
+            cr_expect_not(strstr(ts_diag_get(diag, i)->message, "contradicts"), "row %zu", r);
+        source->ops->close(source);
+        ts_test_remove_folder(folder);
+        ts_diag_destroy(diag);
+    }
+}
+
+/* ---- slices that may not belong together ------------------------------------------------------------ */
+
+Test(dicom_contradictions, slices_that_may_not_belong_together_are_warned_of)
+{
+    static const struct {
+        uint32_t tag;
+        const char *vr, *first, *second, *text;
+    } rows[] = {
+        {0x00180050, "DS", "2", "1", "the slices differ in Slice Thickness"},
+        {0x00180050, "DS", "1.25", "1.3", NULL},
+        {0x0008103E, "LO", "arterial", "venous", "the slices differ in Series Description"},
+        {0x0008103E, "LO", "arterial", "", "the slices differ in Series Description"},
+        {0x00100010, "PN", "A^B", "C^D", "the slices differ in Patient's Name"},
+        {0x20051010, "FL", "\0\0\200?", "\0\0\0@", "values of mr_scale: display do not compare"}, /* 1 and 2 */
+        {0x20051010, "FL", "\0\0\200?", "\0\0\200?", NULL},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        char folder[64];
+        struct ts_diag *diag = ts_diag_create();
+        ts_test_folder(folder, sizeof folder);
+        for (int i = 0; i < 6; i++) {
+            struct dicom_fixture f;
+            const char *value = i % 2 ? rows[r].second : rows[r].first;
+            ts_fixture_init_mr(&f, i);
+            ts_fixture_text(&f, 0x00100020, "LO", "1");
+            if (rows[r].tag == 0x20051010) {
+                ts_fixture_text(&f, 0x20050010, "LO", "Philips MR Imaging DD 001");
+                ts_fixture_bytes(&f, 0x2005100D, "FL", "\0\0\0", 4);
+                ts_fixture_bytes(&f, 0x2005100E, "FL", value, 4);
+            } else {
+                ts_fixture_text(&f, rows[r].tag, rows[r].vr, value);
+            }
+            ts_fixture_finish(&f, folder, i);
+        }
+        struct source *source = ts_test_open_take(folder, NULL, diag);
+        cr_assert_not_null(source, "row %zu: %s", r, ts_test_first_message(diag));
+        cr_expect_eq(source->n_slices, 6);
+        if (rows[r].text)
+            ts_test_expect_warning(diag, "dicom-series", rows[r].text);
+        else
+            cr_expect_eq(ts_diag_count(diag), 0, "row %zu: %s", r, ts_test_first_message(diag));
+        source->ops->close(source);
+        ts_test_remove_folder(folder);
+        ts_diag_destroy(diag);
+    }
+}
+
 /* ---- PET: corrections that differ ------------------------------------------------------------------ */
 
 struct correction_row {

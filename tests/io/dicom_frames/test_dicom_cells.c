@@ -102,8 +102,18 @@ Test(dicom_cells, by_hand)
     cr_assert(ts_dicom_cells_to_stored(cells, 8, &signed_12));
     cr_assert_arr_eq(cells, expected, sizeof expected);
 
-    uint16_t clean[] = {0x0FFF, 0xFFFF, 0xF800, 0x07FF};
-    cr_assert_not(ts_dicom_cells_to_stored(clean, 4, &signed_12));
+    uint16_t clean[] = {0x0FFF, 0x0800, 0x07FF, 0xFFFF, 0xF800, 0x07FF};
+    cr_assert_not(ts_dicom_cells_to_stored(clean, 3, &signed_12));
+    cr_assert_not(ts_dicom_cells_to_stored(clean + 3, 3, &signed_12));
+
+    uint16_t larger[] = {0xFC18, 100, 2402}; /* -1000 and 2402, which 12 bits do not hold */
+    cr_assert(ts_dicom_cells_to_stored(larger, 3, &signed_12));
+    uint32_t larger_32[] = {0xFFFFFC18, 100, 0x00800000};
+    const struct dicom_cells signed_24 = {32, 24, 23, true, false};
+    cr_assert(ts_dicom_cells_to_stored(larger_32, 3, &signed_24));
+    uint8_t larger_8[] = {0xF0, 100, 0x40};
+    const struct dicom_cells signed_7 = {8, 7, 6, true, false};
+    cr_assert(ts_dicom_cells_to_stored(larger_8, 3, &signed_7));
 
     uint16_t upper[] = {0xABC0, 0xFFF5};
     const uint16_t expected_upper[] = {0xABC, 0xFFF};
