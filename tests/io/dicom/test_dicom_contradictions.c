@@ -168,10 +168,13 @@ Test(dicom_contradictions, attributes_that_make_other_volumes_are_warned_of)
         cr_assert_not_null(source, "row %zu: %s", r, ts_test_first_message(diag));
         snprintf(text, sizeof text, "the volumes stand on %s, which %s contradicts", rows[r].name,
                  rows[r].contradiction ? rows[r].contradiction : "");
-        if (rows[r].contradiction)
-            ts_test_expect_warning(diag, "dicom-series", text);
-        for (size_t i = 0; !rows[r].contradiction && i < ts_diag_count(diag); i++)
-            cr_expect_not(strstr(ts_diag_get(diag, i)->message, "contradicts"), "row %zu", r);
+        size_t said = 0, any = 0;
+        for (size_t i = 0; i < ts_diag_count(diag); i++) {
+            said += strstr(ts_diag_get(diag, i)->message, text) != NULL;
+            any += strstr(ts_diag_get(diag, i)->message, "contradicts") != NULL;
+        }
+        cr_expect_eq(said, rows[r].contradiction ? 1 : 0, "row %zu: %s", r, ts_test_first_message(diag));
+        cr_expect(rows[r].contradiction || any == 0, "row %zu", r);
         source->ops->close(source);
         ts_test_remove_folder(folder);
         ts_diag_destroy(diag);
@@ -203,6 +206,7 @@ Test(dicom_contradictions, slices_that_may_not_belong_together_are_warned_of)
             const char *value = i % 2 ? rows[r].second : rows[r].first;
             ts_fixture_init_mr(&f, i);
             ts_fixture_text(&f, 0x00100020, "LO", "1");
+            ts_fixture_text(&f, 0x00181030, "LO", "one");
             if (rows[r].tag == 0x20051010) {
                 ts_fixture_text(&f, 0x20050010, "LO", "Philips MR Imaging DD 001");
                 ts_fixture_bytes(&f, 0x2005100D, "FL", "\0\0\0", 4);
