@@ -172,7 +172,7 @@ static bool has_codestream(const struct region_file *file)
 }
 
 /* Checks the kind of the values, and their number against the bytes that there are. */
-static void check_pixels(struct region_file *file, const struct seg *seg)
+static void check_pixels(struct region_file *file, struct seg *seg)
 {
     struct scan *scan = &file->scan;
     const struct dicom_syntax_name *name = ts_dicom_syntax(file->file.syntax_uid);
@@ -194,7 +194,9 @@ static void check_pixels(struct region_file *file, const struct seg *seg)
                         name ? name->name : "an unknown one", seg->in_fragments ? ", in fragments" : "");
     if (file->file.refusal || seg->in_fragments)
         return;
-    const int64_t all = (seg->rows * seg->columns * seg->bits * (int64_t)seg->n_frames + 7) / 8;
+    const int64_t frame = seg->rows * seg->columns * seg->bits, n = (int64_t)seg->n_frames;
+    const int64_t all = (frame * n + 7) / 8, padded = (frame + 7) / 8 * n;
+    seg->padded = (seg->pixel_bytes + 1) / 2 == (padded + 1) / 2 && (padded + 1) / 2 > (all + 1) / 2;
     const int64_t needed = seg->words ? (all + 1) / 2 * 2 : all;
     if (seg->pixel_bytes < needed)
         ts_dicom_refuse(scan, "dicom-pixels-short", "has %" PRId64 " bytes of pixels, and its frames need %" PRId64,

@@ -29,6 +29,7 @@ struct seg {
     int64_t pixel_offset, pixel_bytes;
     bool met_pixels, words;                 /* words: bytes stand the other way round, in big-endian words */
     bool in_fragments;                      /* frames are compressed */
+    bool padded;                            /* frames of bits begin with a byte each, as some writers have it */
     char frame_of_reference[DICOM_UID_MAX]; /* "": not stated */
 };
 

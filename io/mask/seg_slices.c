@@ -422,6 +422,11 @@ enum ts_status ts_seg_open_take(struct region_file *file, const struct mask_requ
         status = allocate(seg, request->diag);
     if (status == TS_OK && seg->seg.in_fragments)
         status = ts_seg_decoder_create(file, &seg->seg, &seg->decoder, request->diag);
+    if (status == TS_OK && seg->seg.padded)
+        ts_diag_warning(request->diag, &(struct diag_site){.code = "seg-padded", .stage = seg->base.site},
+                        "each frame begins with a byte of its own, where DICOM has bits without a gap: the number of "
+                        "bytes, %" PRId64 ", tells of it",
+                        seg->seg.pixel_bytes);
     if (status == TS_OK)
         *out = &seg->base;
     else

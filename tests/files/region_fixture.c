@@ -254,12 +254,14 @@ static void put_pixels(struct region_stream *stream, const struct seg_fixture *f
 {
     const size_t n = (size_t)(fixture->rows * fixture->columns);
     const bool binary = !strcmp(fixture->type, "BINARY");
-    unsigned char *bytes = calloc(1, n * (size_t)fixture->n_frames + 16);
+    const size_t stride = fixture->padded ? (n + 7) / 8 * 8 : n;
+    unsigned char *bytes = calloc(1, stride * (size_t)fixture->n_frames + 16);
     for (size_t i = 0; i < n * (size_t)fixture->n_frames; i++) {
         const unsigned char value = frames[i / n].pixels[i % n];
-        bytes[binary ? i / 8 : i] |= (unsigned char)(binary ? (value & 1) << i % 8 : value);
+        const size_t bit = i / n * stride + i % n;
+        bytes[binary ? bit / 8 : i] |= (unsigned char)(binary ? (value & 1) << bit % 8 : value);
     }
-    const size_t all = binary ? (n * (size_t)fixture->n_frames + 7) / 8 : n * (size_t)fixture->n_frames;
+    const size_t all = binary ? (stride * (size_t)fixture->n_frames + 7) / 8 : n * (size_t)fixture->n_frames;
     const bool words = fixture->coding == SEG_BIG_WORDS;
     for (size_t i = 0; words && i < all; i += 2) {
         const unsigned char low = bytes[i];

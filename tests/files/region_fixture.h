@@ -64,6 +64,7 @@ struct seg_fixture {
     int claimed_bytes;    /* of pixel data; 0: all */
     int claimed_rows;     /* 0: rows */
     bool implicit, undefined;
+    bool padded; /* SEG_PLAIN: each frame of bits begins with a byte */
     enum seg_pixels coding;
     const char *frame_of_reference; /* NULL: not stated */
 };

@@ -119,6 +119,24 @@ Test(mask_seg, one_segment_by_number_or_label)
     ts_mask_refused(&opened, ", threshold: 0.5", "parameter-unused");
 }
 
+Test(mask_seg, frames_that_begin_with_a_byte_each)
+{
+    for (int implicit = 0; implicit < 2; implicit++) {
+        make_plain();
+        fixture.padded = true;
+        fixture.implicit = implicit;
+        ts_seg_write(&fixture, frames, opened.path);
+        ts_mask_expect(&opened, "", "", labels, TS_U8);
+        ts_mask_expect(&opened, "", ", segment: 2", second_only, TS_U8);
+        cr_assert_eq(ts_mask_open(&opened, "", ""), TS_OK);
+        cr_expect(ts_test_record(opened.diag, "seg-padded"));
+    }
+    make_plain();
+    ts_seg_write(&fixture, frames, opened.path);
+    cr_assert_eq(ts_mask_open(&opened, "", ""), TS_OK);
+    cr_expect_not(ts_test_record(opened.diag, "seg-padded"));
+}
+
 Test(mask_seg, absent_planes_hold_nothing)
 {
     int32_t some[N];
