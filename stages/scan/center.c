@@ -111,7 +111,8 @@ static enum ts_status resolve_sinogram(const struct stage_context *context, stru
         return status;
     if (params->truncated == TRUNCATED_OPPOSITE)
         return ts_center_views_check_opposite(context);
-    if (!automatic || ts_center_views_opposites(context) == 0)
+    const bool asked = automatic || ts_param_given(context->set, "truncated"); /* the chain of a result gives both */
+    if (!asked || ts_center_views_opposites(context) == 0)
         params->truncated = TRUNCATED_KEEP;
     return TS_OK;
 }
@@ -434,5 +435,5 @@ const struct stage center_stage = {
     .transforms = transforms,
     .cuda = STAGE_CUDA(center_cuda),
     .tolerance = {.why = "the search is the same code on all devices"},
-    .bench = "method=sinogram|method=opposite|method=overlap scan=half-acquisition|method=given center=7",
+    .bench = "method=sinogram|method=opposite|method=mass|method=overlap scan=half-acquisition|method=given center=7",
 };

@@ -79,7 +79,7 @@ Test(cli_input, what_the_format_needs_besides_is_asked_for)
            2, "the angles of the views are not given, and no TIFF file holds them");
     expect(ARGUMENTS("check", "median radius=1", "-i", "p.tif", "--set", "input.pages=slices", "--set",
                      "input.pixel_size=1", "--set", "input.spacing_z=1"),
-           0, "tiff: \"p.tif\", pages: slices");
+           0, "pattern: \"\", pages: slices");
     expect(ARGUMENTS("check", "median radius=1", "-i", "x.h5"), 2,
            "required, but not given: path, axes [parameter-missing]\n");
     expect(
@@ -96,7 +96,7 @@ Test(cli_input, a_folder_is_taken_for_what_it_holds)
     ts_fixture_write_bytes("pages/notes.txt", "pages", 5);
     expect(ARGUMENTS("check", "median radius=1", "-i", "pages", "--set", "input.pages=slices", "--set",
                      "input.pixel_size=1", "--set", "input.spacing_z=1"),
-           0, "tiff: \"pages\", pages: slices");
+           0, "pattern: \"\", pages: slices");
     expect(ARGUMENTS("check", "median radius=1", "-i", "pages"), 2, "required, but not given: pages, pixel_size");
     for (size_t i = 0; i < sizeof dicom / sizeof *dicom; i++) {
         ts_fixture_write_bytes(dicom[i], "none", 4);
