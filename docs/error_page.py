@@ -156,4 +156,5 @@ def main(arguments):
     print(f"{len(found)} codes have a row")
 
 
-main(sys.argv[1:])
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -31,8 +31,9 @@ static bool takes(const struct param *params, size_t n_params, const char *name,
         if (!strcmp(choice->name, word))
             return true;
     /* A number, or the capital letter of one that the reader puts in. */
-    return param->kind != PARAM_CHOICE && (isdigit((unsigned char)*word) || isupper((unsigned char)*word) ||
-                                           (strchr("-.", *word) && isdigit((unsigned char)word[1])));
+    return param->kind != PARAM_CHOICE &&
+           (isdigit((unsigned char)*word) || isupper((unsigned char)*word) || !strcmp(word, ".inf") ||
+            (strchr("-.", *word) && isdigit((unsigned char)word[1])));
 }
 
 static bool any_takes(const char *name, const char *word)

@@ -28,16 +28,20 @@ static enum ts_status check_accepts(const struct stage_context *context)
     const bool sinogram = ts_image_is_sinogram(in);
     char accepted[160] = "";
     size_t used = 0;
+    const char *hint = stage->quantity_hints[in->quantity];
     if (!(stage->axes & (sinogram ? AXES_SINOGRAM : AXES_VOLUME))) {
+        const bool more = hint && sinogram && in->quantity != TS_INTENSITY;
         refuse(context, "stage-axes", "a", sinogram ? "sinogram" : "volume");
-        return ts_diag_hint(context->diag, "it takes %s (%s)", sinogram ? "volumes" : "sinograms",
-                            sinogram ? "z, y, x" : "z, view, detector");
+        return ts_diag_hint(context->diag, "it takes %s (%s)%s%s", sinogram ? "volumes" : "sinograms",
+                            sinogram ? "z, y, x" : "z, view, detector", more ? "; " : "", more ? hint : "");
     }
     if (!(stage->quantities & TS_QUANTITY_BIT(in->quantity))) {
         for (int i = TS_COUNTS; i <= TS_INTENSITY; i++)
             if (stage->quantities & TS_QUANTITY_BIT(i))
                 used += (size_t)snprintf(accepted + used, sizeof accepted - used, " %s", ts_quantity_name(i));
-        const char *hint = stage->quantity_hints[in->quantity];
+        /* A volume of a detector's values has no step before it. */
+        if (stage->axes == AXES_VOLUME && in->quantity <= TS_LINE_INTEGRAL)
+            hint = NULL;
         refuse(context, "stage-quantity", "the quantity", ts_quantity_name(in->quantity));
         return ts_diag_hint(context->diag, "it takes%s%s%s", accepted, hint ? "; " : "", hint ? hint : "");
     }
@@ -58,6 +62,12 @@ static enum ts_status check_accepts(const struct stage_context *context)
                                 "it takes%s; `rescale` before it changes the type, with `range: [.., ..]`, what 0 and "
                                 "1 are, and `quantity: %s`",
                                 accepted, ts_quantity_name(in->quantity));
+        if (!(stage->quantities & TS_QUANTITY_BIT(TS_INTENSITY)))
+            return ts_diag_hint(
+                context->diag,
+                "it takes%s, and no stage changes the type of %s: write the input anew with such values, "
+                "as with numpy's astype('float32')",
+                accepted, ts_quantity_name(in->quantity));
         return ts_diag_hint(context->diag, "it takes%s; `rescale` or `window` before it can change the type", accepted);
     }
     return TS_OK;
@@ -147,7 +157,8 @@ static enum ts_status check_choices(const struct stage_context *context)
         const char *name = context->stage->params[i].name;
         ts_param_error(context->set, name, "choice-device", context->diag, "'%s' runs on %s alone", choice->name,
                        device == ON_CPU ? "a CUDA device" : "the CPU");
-        return ts_diag_hint(context->diag, "--device %s, or another %s", device == ON_CPU ? "cuda" : "cpu", name);
+        return ts_diag_hint(context->diag, "leave %s out, or take --device %s", name,
+                            device == ON_CPU ? "cuda" : "cpu");
     }
     return TS_OK;
 }

@@ -178,7 +178,7 @@ static enum ts_status refuse_gap(const struct stage_context *context, const stru
                    "degrees, and at most %.6g were expected",
                    (long long)angles->before, ts_view_degree(axis, angles->before), (long long)angles->after,
                    ts_view_degree(axis, angles->after), angles->gap, angles->usual);
-    return ts_diag_hint(context->diag, "gaps=accept reconstructs from what is there");
+    return ts_diag_hint(context->diag, "gaps: accept reconstructs from what is there");
 }
 
 enum ts_status ts_view_angles_check_gaps(const struct stage_context *context)

@@ -131,6 +131,11 @@ static enum ts_status check_list(const struct stage_context *context, const char
     return ts_diag_hint(context->diag, "%s[x, y], or [x, y, z]", one ? "one number for all axes, " : "");
 }
 
+static bool is_in_mm(const struct ts_axis *axis)
+{
+    return axis->unit && !strcmp(axis->unit, "mm") && axis->spacing > 0;
+}
+
 /* An axis with uneven positions, or without a spacing, can only stay as it is. */
 static enum ts_status check_axes(const struct stage_context *context, const struct resample_params *params)
 {
@@ -146,10 +151,12 @@ static enum ts_status check_axes(const struct stage_context *context, const stru
         if (shape > 0 && shape != floor(shape))
             return ts_param_error(context->set, "shape", "resample-list", context->diag, "%g is no number of voxels",
                                   shape);
-        if (spacing > 0 && (!axis->unit || strcmp(axis->unit, "mm") != 0 || !(axis->spacing > 0))) {
+        if (spacing > 0 && !is_in_mm(axis)) {
             ts_param_error(context->set, "spacing", "resample-spacing", context->diag,
                            "the distance of neighbors along %s is not known in mm", name);
-            return ts_diag_hint(context->diag, d == 0 ? "[x, y] leaves the slices as they are" : "`shape` needs none");
+            const bool others = is_in_mm(&context->in.axes[1]) && is_in_mm(&context->in.axes[2]);
+            return ts_diag_hint(context->diag,
+                                d == 0 && others ? "[x, y] leaves the slices as they are" : "`shape` needs none");
         }
         const double n = spacing > 0 ? (double)axis->n * axis->spacing / spacing : shape;
         if (n > MOST)

@@ -62,9 +62,11 @@ const struct stage to_hu_stage = {
     .axes = AXES_VOLUME,
     .dtypes = TS_DTYPE_BIT(TS_F32),
     .quantities = TS_QUANTITY_BIT(TS_ATTENUATION),
-    .quantity_hints = {[TS_COUNTS] = "`flat_field`, `minus_log` and a reconstruction make it from counts",
-                       [TS_TRANSMISSION] = "`minus_log` and a reconstruction make it from a transmission",
-                       [TS_LINE_INTEGRAL] = "a reconstruction such as `fbp` makes it from line integrals",
+    .quantity_hints = {[TS_COUNTS] =
+                           "`flat_field`, `minus_log` and a reconstruction such as `fbp` make one from counts",
+                       [TS_TRANSMISSION] =
+                           "`minus_log` and a reconstruction such as `fbp` make one from a transmission",
+                       [TS_LINE_INTEGRAL] = "a reconstruction such as `fbp` makes one of line integrals",
                        [TS_HU] = "this image is in HU already",
                        [TS_INTENSITY] = "where the values are 1/mm, say `quantity: attenuation` at the input"},
     STAGE_PARAMS(to_hu_params, struct to_hu_params),

@@ -140,7 +140,7 @@ static enum ts_status check_fan(const struct stage_context *context, const struc
         ts_param_error(context->set, "method", "method-beam", context->diag,
                        "'%s' knows parallel rays alone, and the beam is %s",
                        ts_choice_name(method_choices, params->method), ts_beam_name((enum ts_beam_kind)params->beam));
-        return ts_diag_hint(context->diag, "method: ray, or stack");
+        return ts_diag_hint(context->diag, "leave method out");
     }
     return TS_OK;
 }

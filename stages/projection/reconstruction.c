@@ -73,7 +73,8 @@ static enum ts_status check_fan_range(const struct stage_context *context, const
     ts_param_error(context->set, "gaps", "short-scan", context->diag,
                    "the views cover %.6g degrees, from view %lld to view %lld, and this fan needs %.6g or a whole turn",
                    range.degrees, (long long)range.after, (long long)range.before, range.needed);
-    return ts_diag_hint(context->diag, "gaps=accept reconstructs from what is there; sirt and cgls need no whole scan");
+    return ts_diag_hint(context->diag,
+                        "gaps: accept reconstructs from what is there; sirt and cgls need no whole scan");
 }
 
 /* A fan must not have its source among the pixels, and its filtered reconstruction needs all rays. */
@@ -129,7 +130,7 @@ static enum ts_status choose_fan_method(const struct stage_context *context, str
     if (params->method == BACK_METHOD_TENSOR || params->method == BACK_METHOD_TENSOR_SPLIT) {
         ts_param_error(context->set, "method", "method-beam", context->diag,
                        "tensor cores are used for parallel rays alone, and the beam is %s", beam);
-        return ts_diag_hint(context->diag, "method: stack");
+        return ts_diag_hint(context->diag, "leave method out");
     }
     return TS_OK;
 }
