@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hints of outputs and of commands: rows of test_hints.py."""
+import shutil
+
+import numpy as np
+
+from harness import PROGRAM, run
+from hints_support import V, arrays, carry, no_force, rows, words_of
+
+
+@rows
+def outputs(folder):
+    arrays(folder)
+    run("run", "npy f4.npy | statistics | hdf5 a.h5", "--quiet", cwd=folder)
+    carry(folder, no_force("npy f4.npy | hdf5 a.h5"), "choose another name, or replace it with --force",
+          (no_force("npy f4.npy | hdf5 b.h5"), no_force("npy f4.npy | hdf5 a.h5", "--force")), "b.h5")
+    carry(folder, no_force("npy f4.npy | nifti new/a.nii"), "make it first: mkdir -p 'new'",
+          no_force("npy f4.npy | nifti new/a.nii"), "new/a.nii", shell="mkdir -p 'new'")
+    carry(folder, no_force("npy f4.npy | nifti o.h5"), "output.nifti takes .nii.gz, .nii",
+          (no_force("npy f4.npy | nifti o.nii"), no_force("npy f4.npy | nifti o2.nii.gz")), "o.nii")
+    carry(folder, no_force("npy f4.npy | dicom o.dcm"),
+          "name a folder; with a slash behind it, as in 'o.dcm/', it may have any name",
+          (no_force("npy u2.npy spacing=1,1,1 | dicom o"), no_force("npy u2.npy spacing=1,1,1 | dicom o.dcm/")), "o")
+    carry(folder, no_force("npy f4.npy"), "hdf5 FILE.h5 in the chain, or -o FILE.h5",
+          (no_force("npy f4.npy | hdf5 out.h5", "--force"), no_force("npy f4.npy", "-o", "out.h5", "--force")), V)
+    carry(folder, no_force("invert", "-o", "out.h5"), "dicom FOLDER in the chain, or -i FOLDER",
+          (no_force("invert", "-i", "ct", "-o", "out.h5"), no_force("dicom ct | invert", "-o", "out.h5")),
+          lambda a: a.shape == (3, 8, 8), shell=f"{PROGRAM} phantom disc -o ct --size 8 --slices 3 --quiet")
+    carry(folder, no_force("npy f4.npy", "-o", "x.foo"), "known: .h5, .hdf5, .nxs, .nii.gz, .nii, .tif, .tiff, .png",
+          tuple((no_force('npy f4.npy slices=0', '-o', f'x{suffix}', '--force') for suffix in ('.h5', '.hdf5', '.nxs', '.nii.gz', '.nii', '.tif', '.tiff', '.png'))),
+          "x.png")
+    carry(folder, no_force("dicom ct", "-o", "x.foo"), "a folder is an output of the chain, such as dicom FOLDER",
+          no_force("dicom ct | dicom written"), "written")
+    carry(folder, no_force("dicom ct | dicom ct"), "give the output a folder of its own: dicom FOLDER in the chain",
+          no_force("dicom ct | dicom own"), "own")
+    carry(folder, no_force("npy f4.npy | hdf5 f4.npy", "--force"),
+          "give the output a name of its own: hdf5 FILE.h5 in the chain, or -o FILE.h5",
+          (no_force("npy f4.npy | hdf5 out.h5"), no_force("npy f4.npy", "-o", "out.h5")), V)
+    carry(folder, no_force("result a.h5 | png p.png"), "a folder can: png FOLDER in the chain",
+          no_force("result a.h5 | png p"), "p")
+    carry(folder, no_force("npy f4.npy | save name=one | invert | nifti i.nii"), "add hdf5: FILE.h5 to the output",
+          no_force("npy f4.npy | save name=one | invert | nifti i2.nii | hdf5 i.h5"), "i.h5")
+    carry(folder, ["export", "a.h5", "-o", "x.foo"],
+          "known: .nii.gz, .nii, .tif, .tiff, .png, and .nxs for projections; --format tiff, png or dicom writes a folder",
+          (["export", "a.h5", "-o", "e.nii"], ["export", "a.h5", "-o", "e2.nii.gz"], ["export", "a.h5", "-o", "e.tif"],
+          ["export", "a.h5", "-o", "e", "--format", "tiff"], ["export", "a.h5", "-o", "f", "--format", "png"]), "e.nii")
+    carry(folder, ["export", "a.h5", "-o", "x.png"], "a folder can: --format png -o FOLDER",
+          ["export", "a.h5", "-o", "g", "--format", "png"], "g")
+    carry(folder, ["export", "a.h5", "-o", "w.nii", "--window", "40,400"],
+          "png and dicom have one; the stage `window` changes the values themselves",
+          (["export", "a.h5", "-o", "h", "--format", "png", "--window", "40,400"],
+          no_force("npy f4.npy | window center=40 width=400 | nifti w.nii")), "w.nii")
+    run("preview", "a.h5", cwd=folder)
+    carry(folder, ["preview", "a.h5"], "--force replaces it, -o FILE.png names another",
+          (["preview", "a.h5", "--force"], ["preview", "a.h5", "-o", "q.png"]), "q.png")
+    carry(folder, ["preview", "a.h5", "-o", "q.txt"], "-o FILE.png", ["preview", "a.h5", "-o", "q2.png"], "q2.png")
+    run(*words_of('npy f4.npy axes=z,view,detector theta_start=0 theta_stop=180 quantity=line_integral | sirt iterations=2'),
+        cwd=folder)
+    shutil.copy(f"{folder}/out.h5", f"{folder}/sirt.h5")
+    carry(folder, ["plot", "a.h5"], "`sirt` and `cgls` leave one in the result of their chain", ["plot", "sirt.h5"],
+          "sirt.h5.svg")
+    carry(folder, ["plot", "sirt.h5", "-o", "r.png"], "-o FILE.svg", ["plot", "sirt.h5", "-o", "r.svg"], "r.svg")
+    carry(folder, ["phantom", "heed", "-o", "k"], "did you mean 'head'?", ["phantom", "head", "-o", "k", "--size", "8",
+          "--slices", "2"], "k")
+    carry(folder, ["phantom", "x", "-o", "k"], "there are: shepp-logan, head, disc, rods, asymmetric, gradient, scan",
+          tuple((['phantom', name, '-o', f'ph_{name}', '--size', '16', '--slices', '2'] for name in ('shepp-logan', 'head', 'disc', 'rods', 'asymmetric', 'gradient'))),
+          "ph_disc")
+    carry(folder, ["phantom", "disc", "-o", "k"], "name a new folder, or empty this one", ["phantom", "disc", "-o",
+          "k2", "--size", "8", "--slices", "2"], "k2")
+    carry(folder, no_force("npy f4.npy", "-o", "m.h5", "--memory", "1"), "--memory",
+          no_force("npy f4.npy", "-o", "m.h5", "--memory", "@M"), "m.h5")
+    carry(folder, no_force("npy f4.npy", "-o", "d.h5", "--device", "cuda"), "--device cpu",
+          no_force("npy f4.npy", "-o", "d.h5", "--device", "cpu"), "d.h5")
+
+
+@rows
+def commands(folder):
+    arrays(folder)
+    run(*words_of("npy f4.npy"), cwd=folder)
+    shutil.copy(f"{folder}/out.h5", f"{folder}/a.h5")
+    carry(folder, ["run", "a.h5"],
+          "`tomostage rerun a.h5 -i INPUT` runs the chain that it holds and compares; as an input: 'result a.h5 | STAGE | hdf5 OUT.h5'",
+          (["rerun", "a.h5", "-i", "f4.npy"], no_force("result a.h5 | invert | hdf5 b.h5")), "b.h5")
+    carry(folder, ["run", "f4.npy"], "as an input: 'npy f4.npy | STAGE | hdf5 OUT.h5'",
+          no_force("npy f4.npy | invert | hdf5 c.h5"), "c.h5")
+    run("phantom", "disc", "-o", "ct", "--size", "8", "--slices", "3", "--quiet", cwd=folder)
+    run("phantom", "scan", "-o", "s.nxs", "--size", "8", "--slices", "3", "--views", "4", "--quiet", cwd=folder)
+    carry(folder, ["run", "ct"], "as an input: 'dicom ct | STAGE | hdf5 OUT.h5'",
+          no_force("dicom ct | invert | hdf5 out.h5"), (3, 8, 8))
+    carry(folder, ["run", "s.nxs"], "or of a scan 'nexus s.nxs'", no_force("nexus s.nxs | box radius=1 | hdf5 out.h5"),
+          (3, 4, 8))
+    carry(folder, ["run", "nothere.yaml"], "one line such as 'dicom ./study | box radius=2 | hdf5 out.h5'",
+          no_force("dicom ./ct | box radius=2 | hdf5 out.h5"), (3, 8, 8))
+    carry(folder, ["run", "gausian"], "did you mean the stage 'gaussian'?",
+          no_force("dicom ct | gaussian sigma=1 | hdf5 out.h5"), (3, 8, 8))
+    carry(folder, no_force("dicom ct | box radius=1", "--set", "box=4", "-o", "out.h5"),
+          "box.radius=3, of a second box box#2.radius=3, of the input input.series=2",
+          (no_force("dicom ct | box radius=1", "--set", "box.radius=3", "-o", "out.h5"),
+          no_force('dicom ct | box radius=1 | box radius=1', '--set', 'box#2.radius=3', '--set', 'input.series=1', '-o', 'out.h5', '--force')),
+          (3, 8, 8))
+    carry(folder, ["rerun", "a.h5", "-i", "f4.npy", "-o", "a.h5"],
+          "give the second result a name of its own, or leave -o out",
+          (["rerun", "a.h5", "-i", "f4.npy", "-o", "a2.h5"], ["rerun", "a.h5", "-i", "f4.npy"]), "a2.h5")
+    carry(folder, ["rerun", "a.h5"], "-i PATH gives all inputs of the chain, -i input=PATH this one",
+          (["rerun", "a.h5", "-i", "f4.npy"], ["rerun", "a.h5", "-i", "input=f4.npy"]))
+    carry(folder, ["rerun", "a.h5", "-i", "imput=f4.npy"], "it has: input", ["rerun", "a.h5", "-i", "input=f4.npy"])
+    np.save(f"{folder}/other.npy", V + 1)
+    carry(folder, ["rerun", "a.h5", "-i", "other.npy"], "`tomostage verify a.h5 --inputs PATH` names what differs",
+          ["verify", "a.h5", "--inputs", "other.npy"], names="slice 0")
+    run(*words_of("npy f4.npy | window low=0 high=250 dtype=f32 function=linear-exact"), cwd=folder)
+    shutil.copy(f"{folder}/out.h5", f"{folder}/box.h5")
+    resumed = no_force(
+        "npy other.npy | window low=0 high=250 dtype=f32 function=linear-exact | invert", "-o", "out.h5", "--force"
+    )
+    carry(folder, [*resumed, "--resume-from", "box.h5"], "`tomostage verify box.h5 --inputs PATH` names what changed",
+          ["verify", "box.h5", "--inputs", "other.npy"], names="slice 0")
+    carry(folder, [*resumed, "--resume-from", "box.h5"], "without --resume-from everything is computed", resumed,
+          1 - np.minimum(V + 1, 250) / 250)
+    carry(folder, no_force("npy other.npy | invert", "-o", "out.h5", "--force", "--resume-from", "a.h5"),
+          "without --resume-from everything is computed", no_force("npy other.npy | invert", "-o", "out.h5", "--force"),
+          -V)
+    carry(folder, ["report", "a.h5", "--profile", "f4.npy"], "`tomostage run CHAIN --profile NAME` writes NAME.json",
+          ["run", "npy f4.npy", "-o", "a.h5", "--force", "--quiet", "--profile", "prof"], "prof.json")
+    run("batch", "invert", "ct", "-o", "bb", "--quiet", cwd=folder)
+    carry(folder, ["batch", "invert", "ct", "-o", "bb", "--quiet"],
+          "--resume verifies results that are there and goes on with the others",
+          ["batch", "invert", "ct", "-o", "bb", "--quiet", "--resume"], "bb/ct.h5")

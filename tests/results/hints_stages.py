@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hints of stages about types, quantities, parameters, grids and beams: rows of test_hints.py."""
+import numpy as np
+
+from harness import run
+from hints_support import SCAN, V, arrays, carry, close, image, rows, scans, words_of
+
+
+@rows
+def types_of_values(folder):
+    arrays(folder)
+    levels = np.sort(np.unique(V))
+    carry(folder, "npy f4.npy | equalize method=opencv", "use method: skimage, or make the image u8 or u16",
+          ("npy f4.npy | equalize method=skimage", "npy f4.npy | rescale dtype=u16 | equalize method=opencv",
+          "npy f4.npy | window low=0 high=250 dtype=u8 | equalize method=opencv"),
+          lambda a: len(np.unique(a)) > 100 and (np.diff([a[V == v].mean() for v in levels]) >= 0).all())
+    carry(folder, "npy u1.npy | equalize bins=100", "leave bins out", "npy u1.npy | equalize",
+          lambda a: a.shape == V.shape)
+    carry(folder, "npy u1.npy | input r npy u2.npy | equalize method=opencv reference=r",
+          "leave method out, or set it to skimage", ("npy u1.npy | input r npy u1.npy | equalize reference=r",
+          "npy u1.npy | input r npy u1.npy | equalize reference=r method=skimage"), V)
+    carry(folder, "npy f4.npy | clahe method=opencv", "put `rescale` to u16 before it, or use method: skimage",
+          ("npy f4.npy | rescale dtype=u16 | clahe method=opencv", "npy f4.npy | clahe method=skimage"), V.shape)
+    carry(folder, "npy f4.npy | clahe clip_limit=0", "write clip_limit: .inf", "npy f4.npy | clahe clip_limit=.inf",
+          V.shape)
+    carry(folder, "npy i4.npy quantity=attenuation | to_hu water=5",
+          "it takes f32, and no stage changes the type of attenuation: write the input anew with such values, as with numpy's astype('float32')",
+          "npy f4.npy quantity=attenuation | to_hu water=5", 1000 * (V - 5) / 5)
+    carry(folder, "npy u2.npy quantity=transmission | minus_log nonpositive=floor",
+          "it takes f32; `rescale` before it changes the type, with `range: [.., ..]`, what 0 and 1 are, and `quantity: transmission`",
+          "npy u2.npy | rescale range=0,250 quantity=transmission | minus_log nonpositive=floor floor=0.004",
+          -np.log(np.maximum(V / 250, 0.004)))
+    carry(folder, "npy f4.npy | histogram method=sampled range=0,250", "leave method out",
+          "npy f4.npy | histogram range=0,250", V)
+    carry(folder, "npy f4.npy | histogram limits=dtype", "give range: [low, high], or limits: data",
+          ("npy f4.npy | histogram range=0,250", "npy f4.npy | histogram limits=data"), V)
+    carry(folder, "npy f4.npy | histogram range=0", "write range: [low, high]", "npy f4.npy | histogram range=0,250", V)
+    carry(folder, "npy f4.npy | histogram range=250,0", "write the lower number first: range: [low, high]",
+          "npy f4.npy | histogram range=0,250", V)
+    carry(folder, "npy f4.npy | input r npy f4.npy | histogram scope=slice reference=r limits=data",
+          "give range: [low, high], or scope: volume",
+          ("npy f4.npy | input r npy f4.npy | histogram scope=slice reference=r range=0,250",
+          "npy f4.npy | input r npy f4.npy | histogram scope=volume reference=r limits=data"), V)
+    carry(folder, "npy f4.npy | statistics scope=volume percentiles=50 percentile_method=sort",
+          "scope: slice, or percentile_method: histogram",
+          ("npy f4.npy | statistics scope=slice percentiles=50 percentile_method=sort",
+          "npy f4.npy | statistics scope=volume percentiles=50 percentile_method=histogram"), V)
+
+
+@rows
+def intensities(folder):
+    arrays(folder)
+    z = (V - V.mean()) / V.std()
+    carry(folder, "npy f4.npy | rescale method=z-score dtype=u8", "leave dtype out, or set it to f32",
+          ("npy f4.npy | rescale method=z-score", "npy f4.npy | rescale method=z-score dtype=f32"), z)
+    carry(folder, "npy f4.npy | rescale method=z-score out_high=5",
+          "leave out_low and out_high out, or use method range or percentiles", ("npy f4.npy | rescale method=z-score",
+          "npy f4.npy | rescale method=range range=0,250 out_high=5",
+          "npy f4.npy | rescale method=percentiles out_high=5"), V.shape)
+    carry(folder, "npy f4.npy | rescale method=z-score range=0,1", "leave range out, or use method range",
+          "npy f4.npy | rescale method=z-score", z)
+    carry(folder, "npy f4.npy | rescale method=z-score range=0,125", "use method range",
+          "npy f4.npy | rescale method=range range=0,125", np.clip(V / 125, 0, 1))
+    carry(folder, "npy f4.npy | rescale out_low=5 out_high=1", "use `invert` to swap bright and dark",
+          "npy f4.npy | rescale range=0,250 | invert", 1 - V / 250)
+    carry(folder, "npy f4.npy | window center=100", "give center and width, or low and high",
+          ("npy f4.npy | window center=125 width=250 function=linear-exact",
+          "npy f4.npy | window low=0 high=250 function=linear-exact"), V.shape)
+    carry(folder, "npy f4.npy | window low=0 high=250 unit=hu", "use unit: image",
+          "npy f4.npy | window low=0 high=250 unit=image", V.shape)
+    carry(folder, "npy u2.npy | rescale quantity=transmission dtype=f32",
+          "range: [0, 65535] for what was stored as 0 to 65535",
+          "npy u2.npy | rescale quantity=transmission dtype=f32 range=0,65535", V / 65535)
+    carry(folder, "npy f4.npy | threshold", "above: VALUE, below: VALUE, or both; method: otsu finds one",
+          ("npy f4.npy | threshold above=100", "npy f4.npy | threshold below=100",
+          "npy f4.npy | threshold above=0 below=100", "npy f4.npy | threshold method=otsu"), V.shape)
+    carry(folder, "npy f4.npy | threshold above=100 below=50",
+          "a mask of values between two has `above`, the lower one, and `below`",
+          "npy f4.npy | threshold above=50 below=100",
+          lambda a: (a == ((V >= 50) & (V <= 100))).all() or (a == ((V > 50) & (V < 100))).all())
+    carry(folder, "npy f4.npy | bounds above=100 below=50",
+          "values between two have `above`, the lower one, and `below`", "npy f4.npy | bounds above=50 below=100", V)
+    carry(folder, "npy f4.npy | convolve kernel=custom", "weights: [[0, 1, 0], [1, 1, 1], [0, 1, 0]]",
+          "npy f4.npy | convolve kernel=custom weights=[[0,1,0],[1,1,1],[0,1,0]]", V.shape)
+
+
+@rows
+def boxes_and_grids(folder):
+    arrays(folder)
+    m = "npy f4.npy spacing=1,1,1"
+    carry(folder, f"{m} | crop above=1000",
+          "`statistics` in place of `crop` tells the range of the values; x, y and z give a box by hand",
+          (f"{m} | statistics", f"{m} | crop x=0,8"), V)
+    carry(folder, f"{m} | crop above=100 below=50", "values between two have `above`, the lower one, and `below`",
+          f"{m} | crop above=50 below=100", lambda a: a.size > 0)
+    carry(folder, f"{m} | crop x=2,20", "[first, end] with whole numbers 0 <= first < end <= 8", f"{m} | crop x=2,8",
+          V[:, :, 2:])
+    carry(folder, f"{m} | crop x=100,200 unit=mm", "the centers lie from", f"{m} | crop x=0,7 unit=mm", V)
+    carry(folder, f"{m} | resample spacing=1,1,1,1", "one number for all axes, [x, y], or [x, y, z]",
+          (f"{m} | resample spacing=1", f"{m} | resample spacing=1,1", f"{m} | resample spacing=1,1,1"), V)
+    carry(folder, f"{m} | resample", "one of spacing, shape and like", (f"{m} | resample spacing=1",
+          f"{m} | resample shape=8,8,4", f"{m} | input r {m} | resample like=r"), V)
+    carry(folder, "npy f4.npy | resample spacing=1", "`shape` needs none", "npy f4.npy | resample shape=8,8,4", V)
+    carry(folder, "npy f4.npy | resample spacing=1,1", "`shape` needs none", "npy f4.npy | resample shape=8,8", V)
+    carry(folder, f"{m} | input r npy f4.npy spacing=1,1,2 | compare reference=r data_range=250",
+          "`resample` with `like:` puts a volume on the grid of another",
+          f"{m} | input r npy f4.npy spacing=1,1,2 | resample like=r | compare reference=r data_range=250", V.shape)
+    run("phantom", "asymmetric", "-o", "ct", "--size", "16", "--slices", "4", "--quiet", cwd=folder)
+    carry(folder, "dicom ct | reorient to=XYZ", "such as RAS", "dicom ct | reorient to=RAS", (4, 16, 16))
+    run("phantom", "asymmetric", "-o", "tilted", "--size", "16", "--slices", "4", "--tilt", "20", "--quiet", cwd=folder)
+    carry(folder, "dicom tilted tilt=refuse", "tilt: keep reads it with its exact step", "dicom tilted tilt=keep",
+          (4, 16, 16))
+    carry(folder, "dicom tilted tilt=keep | box radius=1 dimensions=3d", "`unshear` before it, or work slice by slice",
+          ("dicom tilted tilt=keep | unshear | box radius=1 dimensions=3d", "dicom tilted tilt=keep | box radius=1"),
+          lambda a: a.shape[0] == 4)
+    carry(folder, "dicom tilted tilt=keep | reorient to=SAR",
+          "`unshear` before it; orders of axes that keep the slices need none",
+          "dicom tilted tilt=keep | unshear | reorient to=SAR", lambda a: 4 in a.shape)
+
+
+@rows
+def quantities_of_scans(folder):
+    lines, slices = scans(folder)
+    npy = "npy lines_f4.npy axes=z,view,detector theta_start=0 theta_stop=180"
+    np.save(f"{folder}/t.npy", np.exp(-lines))
+    t = "npy t.npy axes=z,view,detector theta_start=0 theta_stop=180"
+    padded = np.pad(lines, ((0, 0), (0, 0), (4, 4)))
+    np.save(f"{folder}/counts.npy", np.round(20000 * np.exp(-padded)).astype("u2"))
+    counts = "npy counts.npy axes=z,view,detector theta_start=0 theta_stop=180 quantity=counts"
+    np.save(f"{folder}/padded.npy", padded)
+    run(*words_of("npy padded.npy axes=z,view,detector theta_start=0 theta_stop=180 quantity=line_integral | fbp"),
+        cwd=folder)
+    wider = image(folder)
+    for stage in ("fbp", "fourier", "sirt iterations=3", "cgls iterations=3"):
+        run(*words_of(f"{npy} quantity=line_integral | {stage}"), cwd=folder)
+        right = image(folder)
+        carry(folder, f"{t} quantity=transmission | {stage}", "`minus_log` makes them from a transmission",
+              f"{t} quantity=transmission | minus_log | {stage}", close(right))
+        carry(folder, f"{npy} quantity=intensity | {stage}",
+              "where the values are line integrals, say `quantity: line_integral` at the input, or in `rescale` with its `range`",
+              (f"{npy} quantity=line_integral | {stage}",
+              f"{npy} quantity=intensity | rescale range=0,1 clip=false quantity=line_integral | {stage}"),
+              close(right))
+    from_counts = "`flat_field`, or `air` without flats, and then `minus_log` make them from counts"
+    carry(folder, "nexus scan.nxs | fbp", from_counts, SCAN + " | minus_log | fbp", slices)
+    carry(folder, f"{counts} | fbp", from_counts, f"{counts} | air detectors=4 | minus_log | fbp", close(wider))
+    carry(folder, "nexus scan.nxs | minus_log", "`flat_field` makes it from counts and flats, `air` from counts alone",
+          SCAN + " | minus_log", lines)
+    right = lambda a: abs(a - padded).max() < 1e-3  # noqa: E731
+    carry(folder, f"{counts} | minus_log", "`air` from counts alone", f"{counts} | air detectors=4 | minus_log", right)
+    carry(folder, SCAN + " | minus_log | minus_log", "the logarithm of these was taken already, so leave minus_log out",
+          SCAN + " | minus_log", lines)
+    carry(folder, SCAN + " | minus_log | fbp | minus_log",
+          "this image is reconstructed, and minus_log goes before the reconstruction", SCAN + " | minus_log | fbp",
+          slices)
+    carry(folder, f"{t} quantity=intensity | minus_log",
+          "where the values are I/I0, say `quantity: transmission` at the input, or in `rescale` with its `range`; else `air` divides them by the beam beside the object",
+          (f"{t} quantity=transmission | minus_log",
+          f"{t} quantity=intensity | rescale range=0,1 clip=false quantity=transmission | minus_log"), lines)
+    intensity = counts.replace("=counts", "=intensity")
+    carry(folder, f"{intensity} | minus_log", "else `air` divides them by the beam beside the object",
+          f"{intensity} | air detectors=4 | minus_log", right)
+    carry(folder, f"{t} quantity=transmission | minus_log | air detectors=4",
+          "the logarithm of these was taken already, and air goes before minus_log",
+          f"{counts} | air detectors=4 | minus_log", right)
+    hu = lambda a: abs(a - 1000 * (slices - 0.02) / 0.02).max() < 1  # noqa: E731
+    carry(folder, "nexus scan.nxs | to_hu water=0.02",
+          "`flat_field`, `minus_log` and a reconstruction such as `fbp` make one from counts",
+          SCAN + " | minus_log | fbp | to_hu water=0.02", hu)
+    carry(folder, SCAN + " | to_hu water=0.02",
+          "`minus_log` and a reconstruction such as `fbp` make one from a transmission",
+          SCAN + " | minus_log | fbp | to_hu water=0.02", hu)
+    carry(folder, SCAN + " | minus_log | to_hu water=0.02",
+          "a reconstruction such as `fbp` makes one of line integrals", SCAN + " | minus_log | fbp | to_hu water=0.02",
+          hu)
+    np.save(f"{folder}/mu.npy", slices)
+    carry(folder, "npy mu.npy | to_hu water=0.02",
+          "where the values are 1/mm, say `quantity: attenuation` at the input",
+          "npy mu.npy quantity=attenuation | to_hu water=0.02", hu)
+    carry(folder, "npy mu.npy | to_attenuation water=0.02", "where the values are HU, say `quantity: hu` at the input",
+          "npy mu.npy quantity=hu | to_attenuation water=0.02", 0.02 * (1 + slices / 1000))
+    carry(folder, "npy mu.npy quantity=hu spacing=1,1,1 | radon views=8",
+          "`to_attenuation: {water: 0.0206}` before it makes line integrals as a scanner measures them, with vacuum outside; `to_hu` after a reconstruction leads back",
+          "npy mu.npy quantity=hu spacing=1,1,1 | to_attenuation water=0.0206 | radon views=8 | fbp | to_hu water=0.0206",
+          lambda a: a.shape[0] == 4)
+    carry(folder, "npy mu.npy quantity=hu | noise photons=1000",
+          "`to_attenuation` and `radon` make line integrals of a CT",
+          "npy mu.npy quantity=hu spacing=1,1,1 | to_attenuation water=0.0206 | radon views=8 | noise photons=1000",
+          lambda a: a.shape[:2] == (4, 8))
+    carry(folder, "npy mu.npy quantity=attenuation | noise photons=1000", "`radon` makes line integrals of it",
+          "npy mu.npy quantity=attenuation spacing=1,1,1 | radon views=8 | noise photons=1000",
+          lambda a: a.shape[:2] == (4, 8))
+    carry(folder, "nexus scan.nxs | stitch",
+          "`flat_field`, or `air` without flats, and then `minus_log` make line integrals", SCAN + " | minus_log",
+          lines)
+
+
+@rows
+def beams(folder):
+    lines, slices = scans(folder)
+    np.save(f"{folder}/mu.npy", slices)
+    mu = "npy mu.npy quantity=attenuation spacing=1,1,1"
+    fan = "beam=fan-flat source_axis=200 source_detector=300"
+    carry(folder, f"{mu} | radon views=16 {fan} method=tensor", "leave method out", f"{mu} | radon views=16 {fan}",
+          lambda a: a.shape[1] == 16)
+    scan = f"{mu} | radon views=16 arc=120 {fan}"
+    for stage in ("fbp",):
+        carry(folder, f"{scan} | {stage}",
+              "gaps: accept reconstructs from what is there; sirt and cgls need no whole scan",
+              (f"{scan} | fbp gaps=accept", f"{scan} | sirt iterations=2", f"{scan} | cgls iterations=2"),
+              lambda a: a.shape[0] == 4)
+    carry(folder, f"{scan} | rebin", "sirt and cgls need no whole scan", (f"{scan} | sirt iterations=2",
+          f"{scan} | cgls iterations=2"), lambda a: a.shape[0] == 4)
+    whole = f"{mu} | radon views=48 arc=360 {fan}"
+    carry(folder, f"{whole} | backproject model=linear",
+          "fbp has the pixel-driven backprojection of a fan, with its weights; filter: none",
+          f"{whole} | fbp filter=none", lambda a: a.shape[0] == 4)
+    carry(folder, f"{whole} | center", "give where the axis stands, such as center: {center:",
+          f"{whole} | center center=@C | fbp", lambda a: a.shape[0] == 4)
+    carry(folder, f"{whole} | backproject method=tensor", "leave method out", f"{whole} | backproject",
+          lambda a: a.shape[0] == 4)
+    turn = "npy lines_f4.npy axes=z,view,detector theta_start=0 theta_stop=180 quantity=line_integral"
+    carry(folder, f"{turn} | stitch", "fbp and fourier take half a turn without stitch",
+          (f"{turn} | fbp", f"{turn} | fourier"), slices.shape)
+    right = close(slices, 0.05)
+    radians = turn.replace("180", "3.14159265358979 angle_unit=degree")
+    carry(folder, f"{radians} | fbp", "the angles are degrees; where these are, gaps: accept takes them",
+          f"{radians} | fbp gaps=accept", slices.shape)
+    carry(folder, f"{radians} | sirt iterations=2", "where these are, fbp with gaps: accept takes them",
+          f"{radians} | fbp gaps=accept", slices.shape)
+    carry(folder, f"{turn} | minus_log", "the logarithm of these was taken already, so leave minus_log out", turn,
+          lines)
+    dark = lines.copy()
+    dark[:] = np.exp(-lines)
+    dark[0, 0, 0] = -1
+    np.save(f"{folder}/dark.npy", dark)
+    low = turn.replace("lines_f4", "dark").replace("line_integral", "transmission")
+    expected = lines.copy()
+    expected[0, 0, 0] = -np.log(0.5)
+    carry(folder, f"{low} | minus_log nonpositive=error", "nonpositive: floor takes `floor` in their place",
+          f"{low} | minus_log nonpositive=floor floor=0.001",
+          lambda a: np.isfinite(a).all() and np.allclose(a[1:], lines[1:], atol=1e-4))
+    dark[0, 0, 0] = np.inf
+    np.save(f"{folder}/inf.npy", dark)
+    inf = low.replace("dark.npy", "inf.npy")
+    carry(folder, f"{inf} | minus_log",
+          "`bad_pixels` before minus_log fills them, nonfinite: nan lets them pass as NaN",
+          (f"{inf} | bad_pixels | minus_log", f"{inf} | minus_log nonfinite=nan"),
+          lambda a: np.allclose(a[1:], lines[1:], atol=1e-4))
