@@ -47,6 +47,12 @@ static bool any_takes(const char *name, const char *word)
     return false;
 }
 
+/* Returns what stands between a name and its value: the path of a format follows a space. */
+static char between(const char *name)
+{
+    return ts_source_format_find(name) ? ' ' : '=';
+}
+
 /* Returns the length of a text in double quotes with them. */
 static size_t quoted(const char *text)
 {
@@ -131,7 +137,7 @@ static size_t write_piece(FILE *out, const char *text, size_t name_length)
     if (*value == '/' && any_takes(name, "X")) { /* a path, up to the mark that ends the piece */
         length = strcspn(value, "`");
         const char *quote = memchr(value, ' ', length) ? "\"" : "";
-        fprintf(out, "%s=%s%.*s%s", name, quote, (int)length, value, quote);
+        fprintf(out, "%s%c%s%.*s%s", name, between(name), quote, (int)length, value, quote);
         return name_length + 2 + length;
     }
     while (is_word_character(value[length]))
@@ -143,7 +149,7 @@ static size_t write_piece(FILE *out, const char *text, size_t name_length)
     snprintf(word, sizeof word, "%.*s", (int)length, value);
     if (!any_takes(name, word))
         return 0;
-    fprintf(out, "%s=%s", name, word);
+    fprintf(out, "%s%c%s", name, between(name), word);
     return name_length + 2 + length;
 }
 

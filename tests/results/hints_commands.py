@@ -38,7 +38,7 @@ def outputs(folder):
           (no_force("npy f4.npy | hdf5 out.h5"), no_force("npy f4.npy", "-o", "out.h5")), V)
     carry(folder, no_force("result a.h5 | png p.png"), "a folder can: png FOLDER in the chain",
           no_force("result a.h5 | png p"), "p")
-    carry(folder, no_force("npy f4.npy | save name=one | invert | nifti i.nii"), "add hdf5: FILE.h5 to the output",
+    carry(folder, no_force("npy f4.npy | save name=one | invert | nifti i.nii"), "add hdf5 FILE.h5 to the output",
           no_force("npy f4.npy | save name=one | invert | nifti i2.nii | hdf5 i.h5"), "i.h5")
     carry(folder, ["export", "a.h5", "-o", "x.foo"],
           "known: .nii.gz, .nii, .tif, .tiff, .png, and .nxs for projections; --format tiff, png or dicom writes a folder",

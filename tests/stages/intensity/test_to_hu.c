@@ -75,13 +75,16 @@ Test(to_hu, refuses_what_is_no_attenuation_in_1_mm)
     in.unit = "HU";
     in.quantity = TS_HU;
     ts_test_refuses(&to_hu_stage, "water=0.02", &in, NULL, "stage-quantity", "in HU already");
-    in.quantity = TS_LINE_INTEGRAL;
-    ts_test_refuses(&to_hu_stage, "water=0.02", &in, NULL, "stage-quantity", "`fbp`");
-    in.quantity = TS_TRANSMISSION;
-    ts_test_refuses(&to_hu_stage, "water=0.02", &in, NULL, "stage-quantity", "`minus_log`");
-    in.quantity = TS_COUNTS;
-    ts_test_refuses(&to_hu_stage, "water=0.02", &in, NULL, "stage-quantity", "`flat_field`");
     in.quantity = TS_INTENSITY;
     ts_test_refuses(&to_hu_stage, "water=0.02", &in, NULL, "stage-quantity", "quantity: attenuation");
+    in.quantity = TS_LINE_INTEGRAL; /* a volume of these is no scan, of which something could be made */
+    ts_test_refuses(&to_hu_stage, "water=0.02", &in, NULL, "stage-quantity", "it takes attenuation");
+    in.axes[1].kind = TS_AXIS_VIEW;
+    in.axes[2].kind = TS_AXIS_DETECTOR;
+    ts_test_refuses(&to_hu_stage, "water=0.02", &in, NULL, "stage-axes", "`fbp`");
+    in.quantity = TS_TRANSMISSION;
+    ts_test_refuses(&to_hu_stage, "water=0.02", &in, NULL, "stage-axes", "`minus_log`");
+    in.quantity = TS_COUNTS;
+    ts_test_refuses(&to_hu_stage, "water=0.02", &in, NULL, "stage-axes", "`flat_field`");
     free(in.data);
 }
