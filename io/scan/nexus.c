@@ -50,7 +50,8 @@ struct nexus {
     const struct param_set *set;
     const struct nexus_params *params;
     struct hdf5_ref entry, detector;
-    const double *keys; /* image_key of each frame */
+    struct hdf5_ref keyed; /* the detector that holds image_key */
+    const double *keys;    /* image_key of each frame */
 };
 
 /* ---- the entry and what is in it ----------------------------------------------------------------- */
@@ -132,24 +133,27 @@ static enum ts_status has_member(struct nexus *nexus, const struct hdf5_ref *gro
 }
 
 /* Finds the first member of class classes[0] that has a member `holding`; or, where classes[1] is not NULL, the first
- * such member of a member of class classes[0]. */
+ * such member of a member of class classes[0]. *found is NONE before. *n_found grows by all there are (NULL: they are
+ * not counted). */
 static enum ts_status find_class(struct nexus *nexus, const struct hdf5_ref *group, const char *const *classes,
-                                 const char *holding, struct hdf5_ref *found)
+                                 const char *holding, struct hdf5_ref *found, int *n_found)
 {
     struct hdf5_name *names;
     size_t n;
-    *found = (struct hdf5_ref){0};
     enum ts_status status = ts_hdf5_input_names(nexus->input, group, &names, &n);
-    for (size_t i = 0; status == TS_OK && i < n && found->kind == FINDER_NONE; i++) {
+    for (size_t i = 0; status == TS_OK && i < n && (n_found || found->kind == FINDER_NONE); i++) {
         struct hdf5_ref member;
         bool holds = false;
         if (names[i].kind == 'e')
             continue; /* only what is used is followed out of the file */
         status = ts_hdf5_input_find(nexus->input, group, names[i].name, &member);
         if (status == TS_OK && ts_hdf5_input_is_class(&member, classes[0]))
-            status = classes[1] ? find_class(nexus, &member, classes + 1, holding, found)
+            status = classes[1] ? find_class(nexus, &member, classes + 1, holding, found, n_found)
                                 : has_member(nexus, &member, holding, &holds);
-        if (holds)
+        const bool first = holds && found->kind == FINDER_NONE;
+        if (n_found && holds)
+            *n_found += first || names[i].kind == 'h'; /* a link may be another name of the first */
+        if (first)
             *found = member;
         else
             ts_hdf5_input_release(nexus->input, &member);
@@ -157,13 +161,44 @@ static enum ts_status find_class(struct nexus *nexus, const struct hdf5_ref *gro
     return status;
 }
 
+/* Finds the detector of the frames: the one that holds `data`, or else the first that has an image_key. */
+static enum ts_status find_detector(struct nexus *nexus)
+{
+    static const char *const classes[] = {"NXinstrument", "NXdetector", NULL};
+    const char *given = nexus->params->data;
+    const int length = (int)(ts_base_name(given) - given) - 1;
+    struct hdf5_ref own = {0};
+    int n = 0;
+    bool holds = false;
+    enum ts_status status = find_class(nexus, &nexus->entry, classes, "image_key", &nexus->keyed, &n);
+    nexus->detector = nexus->keyed;
+    if (status == TS_OK && length > 0 && nexus->entry.kind != FINDER_NONE) {
+        char group[HDF5_INPUT_PATH];
+        snprintf(group, sizeof group, "%.*s", length, given);
+        status = ts_hdf5_input_find_root(nexus->input, group, &own);
+    }
+    if (status == TS_OK && ts_hdf5_input_is_class(&own, "NXdetector")) {
+        nexus->detector = own;
+        status = has_member(nexus, &own, "image_key", &holds);
+        nexus->keyed = holds ? own : nexus->keyed;
+        return status;
+    }
+    ts_hdf5_input_release(nexus->input, &own);
+    if (status != TS_OK || n < 2 || nexus->params->frames != FRAMES_PROJECTIONS)
+        return status;
+    ts_diag_warning(nexus->input->diag, &(struct diag_site){.code = "detectors-several"},
+                    "%s: the entry has %d detectors with an image_key, and the first is taken", nexus->input->path, n);
+    ts_diag_hint(nexus->input->diag, "data: PATH, the frames of another, takes that one");
+    return TS_OK;
+}
+
 /* Finds the dataset that the chain names, or else the detector's member of this name. The result is NONE where there is
  * neither. */
-static enum ts_status find_dataset(const struct nexus *nexus, const char *given, const char *name,
-                                   struct hdf5_ref *found)
+static enum ts_status find_dataset(const struct nexus *nexus, const char *given, const struct hdf5_ref *detector,
+                                   const char *name, struct hdf5_ref *found)
 {
     return *given ? ts_hdf5_input_find_root(nexus->input, given, found)
-                  : ts_hdf5_input_find(nexus->input, &nexus->detector, name, found);
+                  : ts_hdf5_input_find(nexus->input, detector, name, found);
 }
 
 /* ---- frames ------------------------------------------------------------------------------------- */
@@ -172,7 +207,7 @@ static enum ts_status open_frames(struct nexus *nexus)
 {
     const char *given = nexus->params->data;
     struct hdf5_ref dataset;
-    enum ts_status status = find_dataset(nexus, given, "data", &dataset);
+    enum ts_status status = find_dataset(nexus, given, &nexus->detector, "data", &dataset);
     if (status == TS_OK && dataset.kind == FINDER_NONE)
         status = ts_hdf5_input_refuse(nexus->input, "frames-missing", "there are no frames: %s",
                                       *given ? given : "no NXdetector of the entry has data and image_key");
@@ -189,7 +224,7 @@ static enum ts_status read_keys(struct nexus *nexus, const char *given, const ch
     struct hdf5_ref dataset;
     int64_t n = 0;
     *keys = NULL;
-    enum ts_status status = find_dataset(nexus, given, name, &dataset);
+    enum ts_status status = find_dataset(nexus, given, &nexus->keyed, name, &dataset);
     if (status == TS_OK)
         status = ts_hdf5_stack_list(nexus->input, &dataset, *given ? given : name, FRAMES_MAX, keys, &n);
     if (status == TS_OK && *keys && n != n_frames)
@@ -308,8 +343,8 @@ static enum ts_status find_angles(struct nexus *nexus, struct hdf5_ref *angles)
     if (*nexus->params->angles)
         return ts_hdf5_input_find_root(nexus->input, nexus->params->angles, angles);
     for (int i = 0; i < 2 && status == TS_OK && angles->kind == FINDER_NONE; i++) {
-        struct hdf5_ref group;
-        status = find_class(nexus, &nexus->entry, classes[i], "rotation_angle", &group);
+        struct hdf5_ref group = {0};
+        status = find_class(nexus, &nexus->entry, classes[i], "rotation_angle", &group, NULL);
         if (status == TS_OK)
             status = ts_hdf5_input_find(nexus->input, &group, "rotation_angle", angles);
     }
@@ -345,7 +380,8 @@ static enum ts_status read_angles(struct nexus *nexus)
         ts_hdf5_input_refuse(nexus->input, "angle-unit",
                              "the unit of rotation_angle is %s%s, expected degree or radian", *units ? "" : "not given",
                              shown);
-        return ts_diag_hint(nexus->input->diag, "angle_unit: degree or angle_unit: radian says what it is");
+        return ts_diag_hint(nexus->input->diag, "%s",
+                            *units ? ANGLE_UNIT_HINT : "angle_unit: degree or angle_unit: radian says what it is");
     }
     for (int64_t i = 0; i < projections->n_views; i++)
         angles[i] = angles[projections->frames[i]];
@@ -380,8 +416,8 @@ static enum ts_status read_probe(struct nexus *nexus)
     static const char *const classes[] = {"NXinstrument", "NXsource", NULL};
     static const char *const probes[] = {"x-ray", "neutron", "electron"};
     char text[64] = "";
-    struct hdf5_ref source, probe = {0};
-    enum ts_status status = find_class(nexus, &nexus->entry, classes, "probe", &source);
+    struct hdf5_ref source = {0}, probe = {0};
+    enum ts_status status = find_class(nexus, &nexus->entry, classes, "probe", &source, NULL);
     if (status == TS_OK && source.kind != FINDER_NONE)
         status = ts_hdf5_input_find(nexus->input, &source, "probe", &probe);
     if (status == TS_OK && probe.kind == FINDER_DATASET)
@@ -398,10 +434,9 @@ static enum ts_status read_probe(struct nexus *nexus)
 
 static enum ts_status find_parts(struct nexus *nexus)
 {
-    static const char *const detector[] = {"NXinstrument", "NXdetector", NULL};
     enum ts_status status = find_entry(nexus);
     if (status == TS_OK)
-        status = find_class(nexus, &nexus->entry, detector, "image_key", &nexus->detector);
+        status = find_detector(nexus);
     if (status == TS_OK)
         status = open_frames(nexus);
     if (status == TS_OK)

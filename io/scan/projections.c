@@ -126,7 +126,7 @@ enum ts_status ts_projections_listed(struct projections *projections, const stru
         return ts_projections_angles(projections, angles, n, unit, sure);
     ts_text_escape(shown, sizeof shown, units);
     ts_hdf5_input_refuse(input, "angle-unit", "the unit of %s is %s, expected degree or radian", name, shown);
-    return ts_diag_hint(input->diag, "angle_unit: degree or angle_unit: radian says what it is");
+    return ts_diag_hint(input->diag, "%s", ANGLE_UNIT_HINT);
 }
 
 enum ts_status ts_projections_range(struct projections *projections, double start, double stop, bool endpoint,

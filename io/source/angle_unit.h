@@ -17,6 +17,10 @@ enum angle_unit { ANGLE_UNIT_FILE, ANGLE_UNIT_DEGREE, ANGLE_UNIT_RADIAN };
             {"radian", ANGLE_UNIT_RADIAN, "whatever the file says"}, {0},                                              \
     }
 
+/* What to do about a unit that is neither. */
+#define ANGLE_UNIT_HINT                                                                                                \
+    "angle_unit: degree or angle_unit: radian, if they are; angles in another unit have to be converted in the file"
+
 /* Returns the unit that a file's text names, in upper or lower case, or ANGLE_UNIT_FILE where it names none that is
  * known. */
 enum angle_unit ts_angle_unit_of(const char *text);

@@ -57,7 +57,7 @@ static const struct scan good = {.definition = "NXtomo",
 static void make_scan(const struct scan *scan)
 {
     static const double column_size = 3.5, row_size = 4.5;
-    const double axis = scan->axis > 0 ? scan->axis : 2.25;
+    const double axis = scan->axis != 0 ? scan->axis : 2.25;
     const hid_t file = H5Fcreate(ts_scan_file.path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     const hid_t top = ts_scan_file_group(file, "entry1", "NXentry");
     const hid_t entry = scan->subentry ? ts_scan_file_group(top, "tomo_entry", "NXsubentry") : top;
@@ -470,7 +470,8 @@ Test(nexus, an_axis_that_nobody_takes_is_warned_of)
                 {2.75, "statistics", true},
                 {1, "statistics", true},
                 {1, "center center=1 | statistics", false},
-                {1, "center center=2 | statistics", false}};
+                {1, "center center=2 | statistics", false},
+                {1, "center center=1 convention=offset | statistics", false}};
     static struct program_outcome outcome;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char chain[800], words[200];
@@ -488,5 +489,74 @@ Test(nexus, an_axis_that_nobody_takes_is_warned_of)
         cr_assert_eq(strstr(outcome.err, words) != NULL, rows[i].warned, "row %zu: %s", i, outcome.err);
         snprintf(words, sizeof words, "center center=%g takes", rows[i].axis);
         cr_assert_eq(strstr(outcome.err, words) != NULL, rows[i].warned, "row %zu: %s", i, outcome.err);
+        cr_assert_eq(strstr(outcome.err, "convention=offset") != NULL, rows[i].warned, "row %zu: %s", i, outcome.err);
+    }
+    cr_assert_not_null(strstr(outcome.out, "rotation axis at detector pixel 3"), "%s", outcome.out);
+}
+
+/* A number that no pixel has is a distance from the middle: the hint names nothing else. */
+Test(nexus, an_axis_left_of_the_detector_is_a_distance_from_the_middle)
+{
+    static struct program_outcome outcome;
+    char chain[800];
+    struct scan scan = good;
+    scan.axis = -1;
+    make_scan(&scan);
+    for (int given = 0; given < 2; given++) {
+        snprintf(chain, sizeof chain, "nexus %s | %s | hdf5 o.h5", ts_scan_file.path,
+                 given ? "center center=-1 convention=offset" : "statistics");
+        const char *const arguments[] = {"check", chain, "--device", "cpu", NULL};
+        ts_program_run(ts_scan_file.folder, arguments, &outcome);
+        cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+        cr_assert_null(strstr(outcome.err, "center center=-1 takes"), "%s", outcome.err);
+        cr_assert_eq(strstr(outcome.err, "center center=-1 convention=offset takes") != NULL, !given, "%s",
+                     outcome.err);
+    }
+    cr_assert_not_null(strstr(outcome.out, "rotation axis at detector pixel 1"), "%s", outcome.out);
+}
+
+/* Neither its keys nor its pixel size are those of the first. */
+static void put_second_detector(bool keyed)
+{
+    static const double size = 7;
+    const hid_t file = H5Fopen(ts_scan_file.path, H5F_ACC_RDWR, H5P_DEFAULT);
+    const hid_t detector = ts_scan_file_group(file, "entry1/instrument/other", "NXdetector");
+    double keys[SCAN_FRAMES] = {0};
+    ts_scan_file_frames(detector, "data", SCAN_FRAMES, good.storage);
+    ts_scan_file_numbers(detector, "x_pixel_size", 0, &size, good.pixel_units);
+    ts_scan_file_numbers(detector, "y_pixel_size", 0, &size, good.pixel_units);
+    if (keyed)
+        ts_scan_file_numbers(detector, "image_key", SCAN_FRAMES, keys, NULL);
+    H5Gclose(detector);
+    cr_assert(H5Fclose(file) >= 0);
+}
+
+Test(nexus, of_several_detectors_one_is_read_with_its_own_pixel_size)
+{
+    static const struct {
+        bool keyed;
+        const char *data;
+        int64_t n_views;
+        double spacing;
+        bool warned;
+    } rows[] = {{true, "", 3, 0.0035, true},
+                {true, "/entry1/instrument/detector/data", 3, 0.0035, false},
+                {true, "/entry1/instrument/other/data", SCAN_FRAMES, 0.007, false},
+                {false, "", 3, 0.0035, false},
+                {false, "/entry1/instrument/other/data", 3, 0.007, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct param_set set = nexus_set();
+        struct source *source;
+        make_scan(&good);
+        put_second_detector(rows[i].keyed);
+        nexus_values.data = rows[i].data;
+        ts_diag_clear(ts_scan_file.diag);
+        cr_assert_eq(nexus_format.open(&set, &source, ts_scan_file.diag), TS_OK, "row %zu", i);
+        cr_assert_eq(source->image.axes[1].n, rows[i].n_views, "row %zu", i);
+        cr_assert_float_eq(source->image.axes[2].spacing, rows[i].spacing, 1e-15, "row %zu", i);
+        cr_assert_eq(ts_diag_count(ts_scan_file.diag) > 0 &&
+                         !strcmp(ts_diag_get(ts_scan_file.diag, 0)->code, "detectors-several"),
+                     rows[i].warned, "row %zu", i);
+        source->ops->close(source);
     }
 }
