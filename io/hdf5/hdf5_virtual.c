@@ -335,6 +335,13 @@ static int64_t count_indices(const struct virtual_axis *axis, int64_t length)
     return __builtin_mul_overflow(axis->count, axis->block, &n) ? -1 : n;
 }
 
+/* The script that refuse() names refuses this as well: the values are nowhere. */
+static enum ts_status too_short(const struct opening *opening)
+{
+    return ts_hdf5_input_refuse(opening->input, "hdf5-source-missing", "%s takes values from past the end of a source",
+                                opening->stack->name);
+}
+
 /* Makes the indices of the source. *n_unlimited becomes those of its unlimited axis; *empty: there are none. */
 static enum ts_status take_from(const struct opening *opening, const struct selection *from, struct hdf5_part *part,
                                 int64_t *n_unlimited, bool *empty)
@@ -350,7 +357,7 @@ static enum ts_status take_from(const struct opening *opening, const struct sele
         *n_unlimited = is_unlimited(axis) ? n : *n_unlimited;
         *empty |= n == 0;
         if (n != 0 && (!make_indices(axis, n, &part->from[e]) || last_of(&part->from[e]) >= length))
-            return refuse(opening, "it takes values from past the end of a source");
+            return too_short(opening);
     }
     return TS_OK;
 }
@@ -384,7 +391,15 @@ static enum ts_status make_part(struct opening *opening, const struct virtual_ma
         if (!make_indices(&axis, n, &part->on[d]))
             return refuse(opening, "a selection of it is not understood");
     }
-    return match_axes(part) ? TS_OK : refuse(opening, "a part of it has another shape than the values for it");
+    if (match_axes(part))
+        return TS_OK;
+    double wanted = 1, there = 1;
+    for (int d = 0; d < 3; d++) {
+        wanted *= (double)part->on[d].n;
+        there *= (double)part->from[d].n;
+    }
+    return there < wanted ? too_short(opening)
+                           : refuse(opening, "a part of it has another shape than the values for it");
 }
 
 /* Opens what a mapping takes values from: one dataset, or one for each number until there is none. */
