@@ -399,7 +399,7 @@ static enum ts_status make_part(struct opening *opening, const struct virtual_ma
         there *= (double)part->from[d].n;
     }
     return there < wanted ? too_short(opening)
-                           : refuse(opening, "a part of it has another shape than the values for it");
+                          : refuse(opening, "a part of it has another shape than the values for it");
 }
 
 /* Opens what a mapping takes values from: one dataset, or one for each number until there is none. */

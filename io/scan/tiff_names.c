@@ -94,13 +94,15 @@ static struct kind *list_kinds(const struct tiff_pages *pages, struct arena *are
     return kinds;
 }
 
-/* Writes a pattern of the kind, with this text in place of each number. */
+/* Writes a pattern of the kind, with this text in place of each number, or for NULL a ? in place of each digit. */
 static void write_pattern(const struct kind *kind, const char *number, char pattern[PATTERN_BYTES])
 {
     size_t used = 0;
-    for (const char *at = kind->stem; *at && used + 16 < PATTERN_BYTES; at++)
-        if (*at == '/')
-            used += (size_t)snprintf(pattern + used, PATTERN_BYTES - used, "%s", number);
+    const char *const from = number ? kind->stem : kind->name, *const end =
+                                                                   number ? from + strlen(from) : strrchr(from, '.');
+    for (const char *at = from; at < end && used + 16 < PATTERN_BYTES; at++)
+        if (number ? *at == '/' : isdigit((unsigned char)*at))
+            used += (size_t)snprintf(pattern + used, PATTERN_BYTES - used, "%s", number ? number : "?");
         else
             used +=
                 (size_t)snprintf(pattern + used, PATTERN_BYTES - used, "%s%c", strchr("*?[\\", *at) ? "\\" : "", *at);
@@ -119,8 +121,8 @@ static bool fits(const struct tiff_pages *pages, const struct kind *kind, const 
 static bool find_pattern(const struct tiff_pages *pages, const struct kind *kind, char pattern[PATTERN_BYTES])
 {
     const char *suffix = strrchr(kind->name, '.');
-    static const char *const numbers[] = {"*", "[0-9]*"};
-    for (int i = 0; i < 2; i++) {
+    static const char *const numbers[] = {"*", "[0-9]*", NULL};
+    for (int i = 0; i < 3; i++) {
         write_pattern(kind, numbers[i], pattern);
         char exact[PATTERN_BYTES];
         snprintf(exact, sizeof exact, "%.*s%s", (int)(strlen(pattern) - 2), pattern, suffix);

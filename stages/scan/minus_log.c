@@ -195,7 +195,13 @@ static enum ts_status refuse(const struct stage_context *context, enum minus_log
         "%llu transmission%s %s and %s no logarithm; the first is at %s %llu, %s %llu, %s %llu", count,
         count == 1 ? "" : "s", count == 1 ? texts[kind].one : texts[kind].many, count == 1 ? "has" : "have",
         ts_axis_name(&axes[0]), at / slice, ts_axis_name(&axes[1]), at % slice / row, ts_axis_name(&axes[2]), at % row);
-    return ts_diag_hint(context->diag, "%s", texts[kind].hint);
+    const bool all = count == (unsigned long long)ts_image_count(&context->in);
+    return ts_diag_hint(
+        context->diag, "%s",
+        kind == KIND_NAN && all
+            ? "nothing is left to fill them from: flats that are nowhere brighter than the darks, or no "
+              "numbers, give them, as where the two were exchanged"
+            : texts[kind].hint);
 }
 
 /* Warns of the values that `floor` took the place of, and refuses an image of nothing else: a line integral that is the

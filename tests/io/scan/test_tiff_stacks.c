@@ -308,6 +308,7 @@ Test(tiff_stacks, a_folder_of_several_kinds_is_read_by_the_pattern_of_the_hint)
          "pattern: \"scan_flat_*.tif\" takes",
          "scan_flat_*.tif"},
         {{{"", 3, ".tif"}, {"", 3, "_ref.tif"}, {"ave", 0, ".tif"}}, "pattern: \"*_ref.tif\" takes", "*_ref.tif"},
+        {{{"a_", 2, " (1).tif"}, {"a_", 2, ".tif"}, {"b", 0, ".tif"}}, "pattern: \"a_??.tif\" takes", "a_??.tif"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char rest[300];

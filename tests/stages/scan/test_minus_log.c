@@ -115,6 +115,20 @@ TEST_ON_BOTH(minus_log, says_which_transmissions_have_no_logarithm)
     free(in.data);
 }
 
+/* Where flats and darks were exchanged every pixel is dead, and bad_pixels has nothing to fill them from. */
+Test(minus_log, an_image_of_nan_names_the_flats)
+{
+    struct ts_image in = transmission(2, 3, 5, 7);
+    struct stage_run run;
+    for (int i = 0; i < 2 * 3 * 5; i++)
+        ((float *)in.data)[i] = NAN;
+    cr_assert_eq(ts_test_run(&run, &minus_log_stage, "", &in, NULL, 2, 2), TS_BAD_INPUT);
+    cr_assert_not_null(strstr(ts_diag_get(run.diag, 0)->hint, "exchanged"), "%s", ts_diag_get(run.diag, 0)->hint);
+    cr_assert_null(strstr(ts_diag_get(run.diag, 0)->hint, "bad_pixels"));
+    ts_test_run_clear(&run);
+    free(in.data);
+}
+
 TEST_ON_BOTH(minus_log, counts_what_a_rule_treats)
 {
     struct ts_image in = transmission(3, 130, 259, 8);
