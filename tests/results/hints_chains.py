@@ -21,7 +21,7 @@ def angles_and_frames(folder):
     h5 = "hdf5 lines.h5 path=/lines axes=z,view,detector quantity=line_integral"
     carry(folder, f"{h5} angles=/radians | fbp", "angle_unit: radian, or angle_unit: degree if they are degrees",
           f"{h5} angles=/radians angle_unit=radian | fbp", right)
-    carry(folder, f"{h5} angles=/other | fbp", "angle_unit: degree or angle_unit: radian says what it is",
+    carry(folder, f"{h5} angles=/other | fbp", "angle_unit: degree or angle_unit: radian, if they are",
           f"{h5} angles=/other angle_unit=degree | fbp", right)
     carry(folder, f"{h5} theta_start=0 theta_stop=3.14159265358979 | fbp",
           "angle_unit: radian, or angle_unit: degree if they are degrees", f"{h5} {turn[0]} | fbp", right)

