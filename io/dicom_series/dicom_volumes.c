@@ -365,9 +365,11 @@ static bool numbers_make_others(const struct dicom_series *series, struct volume
 static void warn_of_others(struct dicom_series *series, struct volume_items *items)
 {
     struct dicom_image *const *images = series->images;
-    for (size_t c = 0; c < TELLING; c++) {
+    for (size_t c = 0; c < CRITERIA; c++) {
         struct volume_criterion other = criteria[c];
         size_t i = 0;
+        if (c >= TELLING && other.place != DICOM_NUMBER(dimensions_rank))
+            continue;
         other.rule = SHARED;
         if (!take_values(&other, items) || !sort_by(&other, items))
             continue;

@@ -39,6 +39,7 @@ enum groups {
     REPEATED_AMISS,
     IN_ORDER,
     IN_DISORDER,
+    CONTRADICTED,
     MAPPED
 };
 
@@ -89,6 +90,13 @@ static void write_frame(struct dicom_bytes *out, int k, enum groups groups)
     group.n = 0;
     if (groups >= DIRECTIONS && groups <= REPEATED_AMISS)
         write_direction(&frame, k, groups);
+    if (groups == CONTRADICTED) {
+        const uint32_t indexes[] = {1, double_places[k] > 0 ? 2 : 1, 7, k < 2 ? 1 : 2};
+        ts_bytes_element(&group, 0x00209128, "UL", &volume_of[k], sizeof volume_of[k]);
+        ts_bytes_element(&group, 0x00209157, "UL", indexes, sizeof indexes);
+        ts_bytes_group(&frame, 0x00209111, &group);
+        group.n = 0;
+    }
     const double *at = groups == REPEATED || groups == IN_ORDER  ? regular_places
                        : groups == REPEATED_AMISS                ? exchanged_places
                        : groups >= DIRECTIONS && groups < MAPPED ? double_places
@@ -268,6 +276,11 @@ Test(dicom_groups, frames_of_one_b_value_are_told_apart)
         {REPEATED_AMISS, TS_AXIS_B, {0}, {0}, NULL},
         {IN_ORDER, TS_AXIS_TIME, {0}, {1, 1.5, 2, 2.5}, "on the order of the frames in the file alone: 2 volumes"},
         {IN_DISORDER, TS_AXIS_TIME, {0}, {0}, NULL},
+        {CONTRADICTED,
+         TS_AXIS_TIME,
+         {0},
+         {1.5, 2.5, 2, 1},
+         "the volumes stand on Temporal Position, which Dimension Index Values contradicts"},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         char folder[256];
