@@ -27,13 +27,20 @@ static int64_t bytes_of(const struct dicom_image *image, int64_t *offset)
     return deflated ? file->file_bytes - file->deflate_offset : ts_dicom_frame_bytes(file);
 }
 
+/* Returns true where the same bytes are the same values. */
+static bool same_cells(const struct dicom_file *a, const struct dicom_file *b)
+{
+    return a->bits_allocated == b->bits_allocated && a->bits_stored == b->bits_stored && a->high_bit == b->high_bit &&
+           a->pixel_representation == b->pixel_representation;
+}
+
 bool ts_dicom_same_bytes(const struct dicom_image *a, const struct dicom_image *b, int *error)
 {
     const struct dicom_image *images[] = {a, b};
     int64_t offsets[2];
     const int64_t n_bytes = bytes_of(a, &offsets[0]);
     bool same = bytes_of(b, &offsets[1]) == n_bytes && !strcmp(a->file->syntax_uid, b->file->syntax_uid) &&
-                a->file->words == b->file->words;
+                a->file->words == b->file->words && same_cells(a->file, b->file);
     int fds[2] = {-1, -1};
     char bytes[2][8192];
     *error = 0;
@@ -64,7 +71,8 @@ bool ts_dicom_may_be_same(const struct dicom_image *a, const struct dicom_image 
     const bool encoded = dicom_is_compressed(first->syntax) || first->syntax == DICOM_DEFLATED_LE;
     return first->bits_allocated == second->bits_allocated && first->float_bits == second->float_bits &&
            first->pixel_representation == second->pixel_representation &&
-           (encoded || strcmp(first->syntax_uid, second->syntax_uid) != 0 || first->words != second->words);
+           (encoded || strcmp(first->syntax_uid, second->syntax_uid) != 0 || first->words != second->words ||
+            !same_cells(first, second));
 }
 
 /* Reads pair by pair and compares the digests. */

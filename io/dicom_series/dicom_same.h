@@ -8,10 +8,11 @@
 
 #include "io/dicom_header/dicom_file.h"
 
-/* Returns true where the frames of both images hold the same bytes, read anew. Where one cannot be read *error is the
- * errno. */
+/* Returns true where the frames of both images hold the same bytes, read anew, of cells of one kind. Where one cannot
+ * be read *error is the errno. */
 bool ts_dicom_same_bytes(const struct dicom_image *a, const struct dicom_image *b, int *error);
-/* Returns true where different bytes may hold the same values: in two encodings, or in a compressed one. */
+/* Returns true where images of which that is not so may hold the same values: in two encodings, in a compressed one, or
+ * with other Bits Stored. */
 bool ts_dicom_may_be_same(const struct dicom_image *a, const struct dicom_image *b);
 /* Decodes n pairs of images, which stand side by side and have the same rows and columns, in worker processes as a run
  * does. Returns the first pair whose stored values differ or cannot be decoded; n where there is none. */

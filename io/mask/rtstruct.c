@@ -67,7 +67,8 @@ static void take_contour(struct region_file *file, const struct dicom_element *e
     char type[24];
     if (element->tag == DICOM_TAG(0x3006, 0x0042)) {
         ts_region_text(file, element, type, sizeof type);
-        contour->closed = text_equals(type, "CLOSED_PLANAR") || text_equals(type, "CLOSEDPLANAR_XOR");
+        contour->exclusive = text_equals(type, "CLOSEDPLANAR_XOR");
+        contour->closed = contour->exclusive || text_equals(type, "CLOSED_PLANAR");
     } else if (element->tag == DICOM_TAG(0x3006, 0x0046)) {
         contour->n_points = ts_region_integer(file, element);
     } else if (element->tag == DICOM_TAG(0x3006, 0x0050)) {

@@ -12,9 +12,9 @@
 /* This is one item of the Contour Sequence, before its points are read. */
 struct rtstruct_contour {
     struct dicom_place data;
-    int64_t n_points; /* as the file claims it; -1: it does not */
-    int64_t roi;      /* number of the region, once it is known; before: of its item */
-    bool closed;
+    int64_t n_points;       /* as the file claims it; -1: it does not */
+    int64_t roi;            /* number of the region, once it is known; before: of its item */
+    bool closed, exclusive; /* exclusive: CLOSEDPLANAR_XOR, of which two copies are meant to cancel out */
 };
 
 struct rtstruct {

@@ -28,6 +28,8 @@ struct filled_contour {
     double plane;     /* in slices */
     double low, high; /* it belongs to slices of [low, high) */
     size_t first, n;  /* its corners */
+    const double *corners;
+    bool exclusive;
 };
 
 struct rtstruct_file {
@@ -168,12 +170,30 @@ static enum ts_status read_points(struct point_reader *reader, size_t i, const s
 
 /* ---- planes ------------------------------------------------------------------------------------ */
 
+/* Puts contours in order by label, plane and corners, so that copies are neighbors. */
 static int by_label_and_plane(const void *a, const void *b)
 {
     const struct filled_contour *one = a, *other = b;
     if (one->label != other->label)
         return one->label < other->label ? -1 : 1;
-    return one->plane < other->plane ? -1 : one->plane > other->plane;
+    if (one->plane != other->plane)
+        return one->plane < other->plane ? -1 : 1;
+    if (one->n != other->n)
+        return one->n < other->n ? -1 : 1;
+    return one->n == 0 ? 0 : memcmp(one->corners, other->corners, 2 * one->n * sizeof *one->corners);
+}
+
+/* Drops the copies of sorted contours: by the even-odd rule two would be nothing. Returns how many there were. */
+static size_t drop_copies(struct rtstruct_file *set)
+{
+    const size_t all = set->n_contours;
+    set->n_contours = 0;
+    for (size_t i = 0; i < all; i++) {
+        const struct filled_contour *contour = &set->contours[i], *before = contour - (i > 0);
+        if (i == 0 || contour->exclusive || before->exclusive || by_label_and_plane(before, contour) != 0)
+            set->contours[set->n_contours++] = *contour;
+    }
+    return all - set->n_contours;
 }
 
 /* Gives the contours of one label, which are sorted, their slices: half of the smallest distance of planes around. */
@@ -247,6 +267,7 @@ static enum ts_status take_contours(struct point_reader *reader, const struct rt
             return refuse_points(reader, i, "whose points do not lie in a plane of slices");
         to->label = roi >= 0 ? 1 : (int32_t)contour->roi;
         to->plane = 0.5 * (z[0] + z[1]);
+        to->exclusive = contour->exclusive;
         set->n_contours++;
     }
     if (set->n_contours == 0)
@@ -254,7 +275,15 @@ static enum ts_status take_contours(struct point_reader *reader, const struct rt
     if (open > 0)
         ts_diag_warning(diag, &(struct diag_site){.code = "contours-open", .stage = set->base.site},
                         "%zu contours that are not closed, such as points, were left out", open);
+    for (size_t i = 0; i < set->n_contours; i++)
+        set->contours[i].corners = set->corners + 2 * set->contours[i].first;
     qsort(set->contours, set->n_contours, sizeof *set->contours, by_label_and_plane);
+    const size_t copies = drop_copies(set);
+    if (copies > 0)
+        ts_diag_warning(diag, &(struct diag_site){.code = "contours-copied", .stage = set->base.site},
+                        "%zu contours are copies of others in their planes: they were left out, since two of a kind "
+                        "would make a hole",
+                        copies);
     return find_slices(set, reader->request);
 }
 

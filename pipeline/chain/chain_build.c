@@ -192,6 +192,31 @@ static const struct chain_source *find_like(const struct builder *builder, const
     return NULL;
 }
 
+/* Returns true for a parameter of the angles of views, which flats and darks do not have. */
+static bool is_of_views(const char *name)
+{
+    static const char *const names[] = {"angles",   "angles_file",  "angle_start", "angle_stop",
+                                        "endpoint", "angle_offset", "angle_sense", "gaps"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i]))
+            return true;
+    return false;
+}
+
+/* Takes over what is given at the other source. */
+static void take_over(const struct node *map, const struct param_set *other, struct param_set *set)
+{
+    const struct node *frames = ts_tree_find(map, "frames");
+    const bool numbered = frames && frames->text && strcmp(frames->text, "projections") != 0;
+    for (size_t i = 0; i < set->n_params; i++) {
+        if (!(other->given >> i & 1) || (numbered && is_of_views(set->params[i].name)))
+            continue;
+        memcpy(ts_param_field(set, i), ts_param_field(other, i), ts_param_bytes(set->params[i].kind));
+        set->spans[i] = other->spans[i];
+        set->given |= 1U << i;
+    }
+}
+
 /* Builds a source from {like: NAME, parameter: value}: the other source's format and values, and over them its own. */
 static void build_like(struct builder *builder, const struct node *map, const struct node *like, const char *owner,
                        struct chain_source *source)
@@ -203,9 +228,7 @@ static void build_like(struct builder *builder, const struct node *map, const st
     if (!format || !ts_load_begin(&load, format->params, format->n_params, format->params_bytes, owner, map->key->span,
                                   &source->set))
         return;
-    memcpy(source->set.values, other->set.values, format->params_bytes);
-    memcpy(source->set.spans, other->set.spans, sizeof source->set.spans);
-    source->set.given = other->set.given;
+    take_over(map, &other->set, &source->set);
     source->format = format;
     if (!ts_tree_find(map, format->name))
         source->like = other->like ? other->like : other;

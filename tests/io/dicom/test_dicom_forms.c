@@ -266,6 +266,39 @@ static void write_copy(const char *folder, bool rle, enum change change)
     ts_fixture_clear(&fixture);
 }
 
+/* The same bytes, of which the copy says something else. */
+Test(dicom_forms, equal_bytes_that_are_other_values_are_not_one_slice)
+{
+    static const struct {
+        uint16_t stored, is_signed;
+        bool same;
+    } rows[] = {{16, 0, true}, {12, 0, true}, {8, 0, false}, {12, 1, false}};
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        char folder[256], path[300];
+        struct ts_diag *diag = ts_diag_create();
+        struct dicom_fixture fixture;
+        struct source *source = NULL;
+        ts_test_folder_in_memory(folder, sizeof folder);
+        ts_fixture_series(folder, SLICES, NULL, NULL);
+        ts_fixture_init(&fixture, 2);
+        ts_fixture_us(&fixture, 0x00280101, rows[r].stored);
+        ts_fixture_us(&fixture, 0x00280102, (uint16_t)(rows[r].stored - 1));
+        ts_fixture_us(&fixture, 0x00280103, rows[r].is_signed);
+        snprintf(path, sizeof path, "%s/copy.dcm", folder);
+        ts_fixture_write(&fixture, path);
+        ts_fixture_clear(&fixture);
+        const enum ts_status status = ts_test_open_dicom(folder, NULL, BURNED_IN_REFUSE, &source, diag);
+        cr_assert_eq(status == TS_OK, rows[r].same, "row %zu: %s", r, ts_test_first_message(diag));
+        if (source)
+            source->ops->close(source);
+        else
+            ts_test_expect(diag, "duplicate-differs", "have one SOP Instance UID but different content");
+        ts_diag_destroy(diag);
+        ts_test_remove_folder(folder);
+    }
+    ts_test_no_children();
+}
+
 Test(dicom_forms, equal_pixels_in_two_encodings_are_one_slice)
 {
     for (int i = 0; i < 2 * CHANGES; i++) {

@@ -142,6 +142,33 @@ static void write_two_planes(void)
     ts_rtstruct_write(contours, 2, 1, false, false, NULL, opened.path);
 }
 
+Test(mask_rtstruct, copies_make_no_holes)
+{
+    make_box(0, -0.4, -0.4, 4.4, 6.4, 4);
+    make_box(1, 0.6, 1.6, 2.4, 3.4, 4); /* a hole */
+    make_box(2, -0.4, -0.4, 4.4, 6.4, 4);
+    make_box(3, 0.6, 1.6, 2.4, 3.4, 4);
+    make_box(4, -0.4, -0.4, 4.4, 6.4, 4);
+    make_box(5, -0.4, -0.4, 4.4, 6.4, 5); /* in another plane, and of another region */
+    make_box(6, -0.4, -0.4, 4.4, 6.4, 6);
+    contours[6].roi = 2;
+    expect_box(0, 0, 5, 7, 4, 1);
+    expect_box(1, 2, 3, 4, 4, 0);
+    expect_box(0, 0, 5, 7, 5, 1);
+    expect_box(0, 0, 5, 7, 6, 2);
+    ts_rtstruct_write(contours, 7, 2, false, false, NULL, opened.path);
+    ts_mask_expect(&opened, "", "", expected, TS_U8);
+    cr_assert_eq(ts_mask_open(&opened, "", ""), TS_OK);
+    cr_expect(ts_test_record(opened.diag, "contours-copied"));
+    contours[0].type = contours[2].type = "CLOSEDPLANAR_XOR"; /* as they are meant */
+    expect_box(0, 0, 5, 7, 4, 0);
+    expect_box(1, 2, 3, 4, 4, 1);
+    ts_rtstruct_write(contours, 4, 2, false, false, NULL, opened.path);
+    expect_box(0, 0, 5, 7, 5, 0);
+    expect_box(0, 0, 5, 7, 6, 0);
+    ts_mask_expect(&opened, "", "", expected, TS_U8);
+}
+
 Test(mask_rtstruct, planes_between_slices)
 {
     write_two_planes();

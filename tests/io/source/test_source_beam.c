@@ -123,6 +123,17 @@ Test(source_beam, frames_without_angles_have_none_to_turn)
     }
 }
 
+/* What the projections say of their angles is not taken over by flats that are like them. */
+Test(source_beam, frames_like_views_do_not_turn)
+{
+    static const double theta[SCAN_FRAMES] = {0, 5, 10, 20, 40, 80, 160};
+    H5Fclose(ts_scan_file_exchange(NULL, SCAN_FRAMES, theta));
+    ts_test_chain_runs("tomostage: 2\ninput: {exchange: scan.h5, angle_sense: y-to-x, angle_offset: 160}\n"
+                       "inputs:\n  flats: {like: input, frames: flats}\n"
+                       "stages:\n  - flat_field: {flats: flats}\noutput: {hdf5: out.h5}\n",
+                       ts_scan_file.folder);
+}
+
 /* Every format of projections has the rows. */
 Test(source_beam, every_format_of_projections_has_it)
 {
