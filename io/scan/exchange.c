@@ -254,7 +254,7 @@ static enum ts_status find_all(struct projections *projections, const struct par
     memcpy(projections->order, projections->stack.storage.rank == 2 ? one_frame : many_frames, sizeof many_frames);
     projections->n_views = projections->stack.n[projections->order[1]];
     projections->quantity = params->quantity;
-    projections->flats = params->frames == FRAMES_FLATS;
+    projections->kind = (enum frames)params->frames;
     if (ts_param_given(set, "pixel_size"))
         projections->spacing_mm[0] = projections->spacing_mm[1] = params->pixel_size;
     if (status == TS_OK && params->frames == FRAMES_PROJECTIONS)

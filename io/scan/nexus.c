@@ -466,7 +466,7 @@ static enum ts_status find_all(struct projections *projections, const struct par
     struct nexus nexus = {.set = set, .params = set->values, .projections = projections, .input = &projections->input};
     memcpy(projections->order, order, sizeof order);
     projections->quantity = nexus.params->quantity;
-    projections->flats = nexus.params->frames == FRAMES_FLATS;
+    projections->kind = (enum frames)nexus.params->frames;
     projections->padding = (enum source_padding)nexus.params->padding;
     return find_parts(&nexus);
 }

@@ -384,18 +384,21 @@ static enum ts_status fill(struct projection_source *source)
     return TS_OK;
 }
 
-void ts_projections_warn_flats(const struct param_set *set, const char *path, int64_t n, double low, double high,
-                               struct ts_diag *diag)
+void ts_projections_warn_means(const struct param_set *set, const char *path, enum frames frames, int64_t n, double low,
+                               double high, struct ts_diag *diag)
 {
-    const struct diag_site site = {.code = "flats-differ", .span = set->spans[0], .stage = set->owner};
-    if (!(high - low > 0.01 * fabs(high)))
+    const bool darks = frames == FRAMES_DARKS; /* they drift, and are small: what is meant is a frame of another kind */
+    const struct diag_site site = {
+        .code = darks ? "darks-differ" : "flats-differ", .span = set->spans[0], .stage = set->owner};
+    if (!(high - low > (darks ? fmax(1, 0.5 * fabs(high)) : 0.01 * fabs(high))))
         return;
     ts_diag_warning(diag, &site,
-                    "%s: the %" PRId64 " flats are not alike: their means go from %.6g to %.6g, and they are combined "
+                    "%s: the %" PRId64 " %s are not alike: their means go from %.6g to %.6g, and they are combined "
                     "into one",
-                    path, n, low, high);
-    ts_diag_hint(diag, "the stage air after flat_field makes up for a beam that changes, by detector pixels beside the "
-                       "object, where there are some");
+                    path, n, ts_projections_frames_name((int32_t)frames), low, high);
+    ts_diag_hint(diag, darks ? "flat_field: {combine: median} leaves out what differs from most of them"
+                             : "the stage air after flat_field makes up for a beam that changes, by detector pixels "
+                               "beside the object, where there are some");
 }
 
 /* Reads the middle row of a frame, and returns its mean in *mean. */
@@ -420,12 +423,12 @@ static enum ts_status read_mean(const struct projection_source *source, const st
     return status;
 }
 
-/* Flats are combined into one, which is none of a beam that changed between them. A row of some of them tells: its mean
- * has hardly any noise. Damaged frames are reported when they are used. */
+/* Flats are combined into one, which is none of a beam that changed between them, and so are darks. A row of some of
+ * them tells: its mean has hardly any noise. Damaged frames are reported when they are used. */
 static enum ts_status warn_of_drift(const struct projection_source *source)
 {
     const struct projections *projections = &source->projections;
-    const int64_t n_flats = projections->n_views, n = n_flats < PROJECTIONS_FLATS ? n_flats : PROJECTIONS_FLATS;
+    const int64_t n_frames = projections->n_views, n = n_frames < PROJECTIONS_MEANS ? n_frames : PROJECTIONS_MEANS;
     struct hdf5_input input = projections->input;
     struct ts_diag *trial = ts_diag_create();
     struct readers *readers = ts_readers_create(1);
@@ -434,7 +437,7 @@ static enum ts_status warn_of_drift(const struct projection_source *source)
     double low = INFINITY, high = -INFINITY;
     enum ts_status status = trial && reader && row ? TS_OK : ts_diag_no_memory(input.diag, sizeof *row);
     for (int64_t i = 0; status == TS_OK && i < n; i++) {
-        const int64_t view = n > 1 ? i * (n_flats - 1) / (n - 1) : 0;
+        const int64_t view = n > 1 ? i * (n_frames - 1) / (n - 1) : 0;
         double mean;
         input.diag = trial;
         if (read_mean(source, &input, reader, projections->frames ? projections->frames[view] : view, row, &mean) !=
@@ -448,7 +451,8 @@ static enum ts_status warn_of_drift(const struct projection_source *source)
     ts_readers_destroy(readers);
     ts_diag_destroy(trial);
     if (status == TS_OK)
-        ts_projections_warn_flats(input.set, input.path, n_flats, low, high, projections->input.diag);
+        ts_projections_warn_means(input.set, input.path, projections->kind, n_frames, low, high,
+                                  projections->input.diag);
     return status;
 }
 
@@ -470,7 +474,7 @@ enum ts_status ts_projections_source(const struct param_set *set, projections_fi
         status = ts_hdf5_stack_locate(&projections->input, &projections->stack);
     if (status == TS_OK && source->in.base.image.masked && !projections->bad)
         status = ts_hdf5_stack_locate(&projections->input, &projections->mask);
-    if (status == TS_OK && projections->flats)
+    if (status == TS_OK && projections->kind != FRAMES_PROJECTIONS)
         status = warn_of_drift(source);
     ts_hdf5_input_found(&projections->input);
     projections->input.set = NULL;

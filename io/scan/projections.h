@@ -59,7 +59,7 @@ struct projections {
     int64_t n_views;       /* frames that are given */
     const int64_t *frames; /* their indices in the file; NULL: all */
     const double *angles;  /* in degrees, one a view; NULL: views are numbered by their frames */
-    bool flats;            /* a warning says where they differ from each other */
+    enum frames kind;      /* a warning says where flats or darks differ from each other */
     double spacing_mm[2];  /* from row to row, from column to column; 0: not known, lengths are in pixels */
     bool volume;           /* (z, y, x) in place of (z, view, detector); frames and angles are NULL */
     double spacing_y_mm;   /* volume: from row to row */
@@ -96,10 +96,10 @@ enum ts_status ts_projections_listed(struct projections *projections, const stru
  * or one step before it. With ANGLE_UNIT_FILE those that look like half a turn or a turn in radians are refused. */
 enum ts_status ts_projections_range(struct projections *projections, double start, double stop, bool endpoint,
                                     enum angle_unit unit);
-/* Warns where the means of flats, from `low` to `high`, are not alike (flats-differ). */
-void ts_projections_warn_flats(const struct param_set *set, const char *path, int64_t n, double low, double high,
-                               struct ts_diag *diag);
-enum { PROJECTIONS_FLATS = 16 };                        /* most flats that are looked at for that */
+/* Warns where the means of flats or darks, from `low` to `high`, are not alike (flats-differ, darks-differ). */
+void ts_projections_warn_means(const struct param_set *set, const char *path, enum frames frames, int64_t n, double low,
+                               double high, struct ts_diag *diag);
+enum { PROJECTIONS_MEANS = 16 };                        /* most frames that are looked at for that */
 const char *ts_projections_frames_name(int32_t frames); /* "projections", "flats", "darks" */
 
 #endif

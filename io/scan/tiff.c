@@ -312,10 +312,12 @@ static enum ts_status list_reports(struct tiff_source *source, struct ts_diag *d
     return TS_OK;
 }
 
-/* Warns of flats that are not alike, by the middle rows of some. Damaged pages are reported when they are used. */
+/* Warns of flats or darks that are not alike, by the middle rows of some. Damaged pages are reported when they are
+ * used. */
 static enum ts_status warn_of_drift(struct tiff_source *source, const struct param_set *set, struct ts_diag *diag)
 {
-    const int64_t n_pages = source->pages.n_pages, n = n_pages < PROJECTIONS_FLATS ? n_pages : PROJECTIONS_FLATS;
+    const struct tiff_params *params = set->values;
+    const int64_t n_pages = source->pages.n_pages, n = n_pages < PROJECTIONS_MEANS ? n_pages : PROJECTIONS_MEANS;
     const size_t width = (size_t)source->pages.width;
     struct tiff_pages pages = ts_tiff_pages_copy(&source->pages);
     struct ts_diag *trial = ts_diag_create();
@@ -338,7 +340,8 @@ static enum ts_status warn_of_drift(struct tiff_source *source, const struct par
     free(row);
     ts_diag_destroy(trial);
     if (status == TS_OK)
-        ts_projections_warn_flats(set, source->pages.files[0].path, n_pages, low, high, diag);
+        ts_projections_warn_means(set, source->pages.files[0].path, (enum frames)params->frames, n_pages, low, high,
+                                  diag);
     return status;
 }
 
@@ -384,7 +387,7 @@ static enum ts_status open_tiff(const struct param_set *set, struct source **out
         status = list_reports(source, diag);
     if (status == TS_OK)
         warn_of_pixel_size(source, params, diag);
-    if (status == TS_OK && params->frames == FRAMES_FLATS && source->meaning == TIFF_VIEWS)
+    if (status == TS_OK && params->frames != FRAMES_PROJECTIONS && source->meaning == TIFF_VIEWS)
         status = warn_of_drift(source, set, diag);
     source->in.base.n_files = source->pages.n_files;
     source->in.base.coding = source->pages.raw_bytes == source->pages.block_bytes ? SOURCE_STORED : SOURCE_DEFLATED;

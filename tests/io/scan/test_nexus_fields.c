@@ -438,6 +438,20 @@ Test(nexus_fields, flats_of_different_beams_are_warned_of)
     source->ops->close(source);
 }
 
+Test(nexus_fields, a_flat_among_the_darks_is_warned_of)
+{
+    static const int keys[SCAN_FRAMES] = {2, 1, 0, 0, 3, 0, 2};
+    hid_t entry;
+    const hid_t file = begin_scan(&entry), dataset = H5Dopen2(entry, "instrument/detector/image_key", H5P_DEFAULT);
+    cr_assert(H5Dwrite(dataset, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, keys) >= 0);
+    H5Dclose(dataset);
+    H5Gclose(entry);
+    H5Fclose(file);
+    struct source *source = open_scan(FRAMES_DARKS);
+    expect_record("darks-differ", "the 2 darks are not alike: their means go from 12 to 612");
+    source->ops->close(source);
+}
+
 /* A beam that falls by a third during the scan, and detector pixels 0 and 4 that see it past the object: the hint's
  * `air` gives the transmission that a steady beam would. */
 Test(nexus_fields, air_makes_up_for_a_current_that_is_not_used)
