@@ -109,22 +109,26 @@ static __device__ float finite_or_far(float value)
     return fabsf(value) < NLM_FAR ? value : NLM_FAR;
 }
 
-/* Block (y, z) writes rows y of every so many slices of the bordered image, in which invalid pixels are far. */
+/* Block (y, z) writes rows y of every so many slices of the bordered image, divided by the unit, in which invalid
+ * pixels are far. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    fill_borders(const T *in, const uint64_t *valid, int64_t words, float *out, int64_t nz, int ny, int nx, int pitch,
-                 int pad, int border, float constant)
+    fill_borders(struct nlm_job job, const T *in, const uint64_t *valid, int64_t words, float *out, int64_t nz,
+                 int border, float constant)
 {
+    const int ny = job.ny, nx = job.nx, pitch = job.pitch, pad = job.pad;
     const int row = ts_cuda_border_apart((int)blockIdx.x - pad, ny, border);
-    for (int64_t z = blockIdx.y; z < nz; z += gridDim.y)
+    for (int64_t z = blockIdx.y; z < nz; z += gridDim.y) {
+        const float unit = nlm_unit_of(job, job.pad_z > 0 ? 0 : z);
         for (int x = threadIdx.x; x < pitch; x += THREADS) {
             const int column = ts_cuda_border_rarely(x - pad, nx, border);
             const int64_t at = (int64_t)row * nx + column;
             const bool outside = row < 0 || column < 0,
                        hidden = !outside && valid && !(valid[z * words + at / 64] >> at % 64 & 1);
             const float value = outside ? constant : hidden ? NLM_FAR : (float)in[z * ny * nx + at];
-            out[(z * gridDim.x + blockIdx.x) * pitch + x] = finite_or_far(value);
+            out[(z * gridDim.x + blockIdx.x) * pitch + x] = finite_or_far(value / unit);
         }
+    }
 }
 
 /* One thread computes one pixel. */
@@ -219,14 +223,15 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
         job.given = ts_nlm_given(params);
     job.numbers = estimates ? (const char *)call->result : NULL;
     job.stride = ts_scope_per_slice(context) ? ts_cuda_stride(nlm_stage.reduction->result_bytes(context)) : 0;
-    job.original = in->dtype == TS_F32 || in->valid ? ts_slice_data(in, plan.pad_z) : NULL;
+    job.original = ts_slice_data(in, plan.pad_z);
+    job.common = !volume || job.stride == 0;
     job.dtype = in->dtype;
     job.out = (float *)out->data;
     const dim3 blocks((unsigned)plan.rows, (unsigned)(padded_nz < MOST_BLOCKS ? padded_nz : MOST_BLOCKS));
 #define FILL(T)                                                                                                        \
-    fill_borders<<<blocks, THREADS, 0, call->stream>>>((const T *)in->data, in->valid, words, (float *)call->scratch,  \
-                                                       padded_nz, job.ny, job.nx, plan.pitch, plan.pad,                \
-                                                       params->border, (float)params->constant)
+    fill_borders<<<blocks, THREADS, 0, call->stream>>>(job, (const T *)in->data, in->valid, words,                     \
+                                                       (float *)call->scratch, padded_nz, params->border,              \
+                                                       (float)params->constant)
     TS_CUDA_DTYPES(in->dtype, FILL)
 #undef FILL
     const enum ts_status status = ts_cuda_launched(context, "nlm fill_borders");

@@ -36,16 +36,29 @@ struct nlm_job {
     struct nlm_numbers given; /* where sigma is not estimated */
     const char *numbers;      /* else struct nlm_numbers of each slice, `stride` apart, 0 for one of the volume */
     size_t stride;
-    const void *original; /* the first slice of output as it was; NULL where all its values are near */
+    const void *original; /* the first slice of output as it was */
+    bool common;          /* all slices that a pixel comes from have one unit */
     enum ts_dtype dtype;  /* of it */
     float *out;
 };
 
-static __device__ inline struct nlm_weight nlm_weight_of(const struct nlm_job &job, int64_t z)
+static __device__ inline struct nlm_numbers nlm_numbers_of(const struct nlm_job &job, int64_t z)
 {
     const struct nlm_numbers *found = (const struct nlm_numbers *)(job.numbers + z * job.stride);
-    const struct nlm_numbers numbers = job.numbers ? *found : job.given;
-    return ts_nlm_weight(&numbers, job.patch);
+    return job.numbers ? *found : job.given;
+}
+
+static __device__ inline float nlm_unit_of(const struct nlm_job &job, int64_t z)
+{
+    const struct nlm_numbers numbers = nlm_numbers_of(job, z);
+    return ts_nlm_unit(&numbers, job.common);
+}
+
+static __device__ inline struct nlm_weight nlm_weight_of(const struct nlm_job &job, int64_t z)
+{
+    const struct nlm_numbers numbers = nlm_numbers_of(job, z);
+    const struct nlm_numbers scaled = ts_nlm_in_units(&numbers, ts_nlm_unit(&numbers, job.common));
+    return ts_nlm_weight(&scaled, job.patch);
 }
 
 /* Returns 2^x for x <= 0, 0 where that is below the smallest normal float. */
@@ -62,7 +75,7 @@ static __device__ inline void nlm_write(const struct nlm_job &job, float bias, i
     const int64_t at = (z * job.ny + y) * job.nx + x;
     const float mean = sum / total;
     const float value = job.rician ? sqrtf(fmaxf(mean - bias, 0)) : mean;
-    job.out[at] = job.original && here == NLM_FAR ? (float)ts_cuda_value_at(job.original, job.dtype, at) : value;
+    job.out[at] = here == NLM_FAR ? (float)ts_cuda_value_at(job.original, job.dtype, at) : value * nlm_unit_of(job, z);
 }
 
 /* v[i] = the sum of v[i] .. v[i + 2 R], i < N. */

@@ -25,7 +25,8 @@ struct job {
     struct tv_planes planes;
     struct tv_fields fields[2]; /* a launch goes from one to the other */
     struct tv_range range;      /* in planes held: in 2D all are the output's */
-    float *values;              /* f of integers and of masked images; NULL where it is the input */
+    double unit;                /* by which values are divided; `params` are divided, too */
+    float *values;              /* f, divided */
     double *partial;            /* of each chunk of each plane */
     int32_t *done;
     const struct cuda_call *call;
@@ -41,8 +42,7 @@ static void lay_out(struct job *job, struct memory_layout *layout)
         if (job->planes.dual)
             job->fields[i].image = (float *)ts_layout_add(layout, bytes);
     }
-    if (job->context->in.dtype != TS_F32 || job->planes.masked)
-        job->values = (float *)ts_layout_add(layout, bytes);
+    job->values = (float *)ts_layout_add(layout, bytes);
     job->partial = (double *)ts_layout_add(layout, (size_t)(job->planes.n * ts_cuda_parts(job->planes.plane, CHUNK)) *
                                                        sizeof(double));
     job->done = (int32_t *)ts_layout_add(layout, (size_t)job->planes.n * sizeof(int32_t));
@@ -83,22 +83,22 @@ static __device__ inline bool is_valid(const uint64_t *valid, int64_t i, int64_t
     return !valid || valid[i / plane * ((plane + 63) / 64) + pixel / 64] >> pixel % 64 & 1;
 }
 
-/* Invalid pixels become NaN. */
+/* Values are divided by the unit. Invalid pixels become NaN. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    convert(const T *in, const uint64_t *valid, int64_t plane, float *values, int64_t n)
+    convert(const T *in, const uint64_t *valid, int64_t plane, float per_unit, float *values, int64_t n)
 {
     for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += (int64_t)gridDim.x * THREADS)
-        values[i] = is_valid(valid, i, plane) ? (float)in[i] : NAN;
+        values[i] = is_valid(valid, i, plane) ? ts_tv_value((float)in[i], per_unit) : NAN;
 }
 
-/* Gives invalid pixels of the result the values that they have in the input. */
+/* Gives invalid pixels of the result, and those of far values, what the input has. */
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    keep_invalid(const T *in, const uint64_t *valid, int64_t plane, float *out, int64_t n)
+    keep_far(const T *in, const uint64_t *valid, int64_t plane, float per_unit, float *out, int64_t n)
 {
     for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += (int64_t)gridDim.x * THREADS)
-        if (!is_valid(valid, i, plane))
+        if (!is_valid(valid, i, plane) || fabsf(ts_tv_value((float)in[i], per_unit)) == TV_FAR)
             out[i] = (float)in[i];
 }
 
@@ -114,16 +114,15 @@ static enum ts_status begin(struct job *job, const void *in, const uint64_t *val
     cudaMemsetAsync(job->done, 0, (size_t)job->planes.n * sizeof(int32_t), job->stream);
     for (int a = 0; a < (job->planes.volume ? 3 : 2); a++)
         cudaMemsetAsync(job->fields[0].q[a], 0, bytes, job->stream);
-    if (job->values) {
 #define CONVERT(T)                                                                                                     \
-    convert<T><<<blocks_for(n), THREADS, 0, job->stream>>>((const T *)in, valid, job->planes.plane, job->values, n)
-        TS_CUDA_DTYPES(job->context->in.dtype, CONVERT)
+    convert<T><<<blocks_for(n), THREADS, 0, job->stream>>>((const T *)in, valid, job->planes.plane,                    \
+                                                           (float)(1 / job->unit), job->values, n)
+    TS_CUDA_DTYPES(job->context->in.dtype, CONVERT)
 #undef CONVERT
-        const enum ts_status status = ts_cuda_launched(job->context, "tv convert");
-        if (status != TS_OK)
-            return status;
-    }
-    job->planes.values = job->values ? job->values : (const float *)in;
+    const enum ts_status status = ts_cuda_launched(job->context, "tv convert");
+    if (status != TS_OK)
+        return status;
+    job->planes.values = job->values;
     job->planes.done = job->done;
     if (job->planes.dual)
         cudaMemcpyAsync(job->fields[0].image, job->planes.values, bytes, cudaMemcpyDeviceToDevice, job->stream);
@@ -135,7 +134,7 @@ static enum ts_status begin(struct job *job, const void *in, const uint64_t *val
 /* Takes planes [first, end) and writes the result of planes [z, z + n) to `out`. */
 static __global__ void __launch_bounds__(THREADS)
     look(struct tv_planes planes, struct tv_fields fields, struct tv_step step, struct tv_range range, float *out,
-         double *partial)
+         float unit, double *partial)
 {
     __shared__ double sums[CUDA_BLOCK_WARPS];
     for (int64_t z = range.first + blockIdx.y; z < range.end; z += gridDim.y) {
@@ -153,7 +152,8 @@ static __global__ void __launch_bounds__(THREADS)
             if (planes.volume)
                 along += fields.q[2][i] * g.z;
             const bool counts = !planes.masked || g.point == g.point;
-            sum += counts ? planes.weight * (g.norm - along) : 0;
+            const double square = (double)g.x * g.x + (double)g.y * g.y + (double)g.z * g.z;
+            sum += counts ? planes.weight * (sqrt(square) - along) : 0;
             if (planes.dual && counts) {
                 struct tv_planes plain = planes;
                 plain.dual = false;
@@ -161,7 +161,7 @@ static __global__ void __launch_bounds__(THREADS)
                 sum += 0.5 * rest * rest;
             }
             if (z >= range.z && z < range.z + range.n)
-                out[(z - range.z) * planes.plane + pixel] = g.point;
+                out[(z - range.z) * planes.plane + pixel] = g.point * unit;
         }
         sum = block_sum(sum, sums);
         if (threadIdx.x == 0)
@@ -174,7 +174,7 @@ struct decision {
     const double *partial;
     int64_t n_chunks, plane, look, looks, iterations;
     bool volume, stops;
-    double tolerance;
+    double tolerance, unit;
     double *distances; /* the rows of the output's planes in the tables */
     uint32_t *counts;
     int32_t *done;
@@ -207,7 +207,7 @@ static __global__ void __launch_bounds__(DECIDE_THREADS) decide(struct decision 
             gap += __shfl_down_sync(~0u, gap, apart);
         if (lane > 0)
             continue;
-        const double distance = distance_of(gap, (double)d.plane);
+        const double distance = d.unit * distance_of(gap, (double)d.plane);
         const int64_t to = z - d.range.z;
         atomicMax(&largest, (unsigned long long)__double_as_longlong(distance));
         looked = true;
@@ -231,7 +231,7 @@ static __global__ void __launch_bounds__(DECIDE_THREADS) decide(struct decision 
         double total = 0;
         for (int64_t z = d.range.first; z < d.range.end; z++)
             total += gaps[z * d.n_chunks];
-        const double distance = distance_of(total, (double)d.plane * (double)(d.range.end - d.range.first));
+        const double distance = d.unit * distance_of(total, (double)d.plane * (double)(d.range.end - d.range.first));
         all = distance <= d.tolerance;
         ts_cuda_report_write(d.report, distance);
     }
@@ -253,7 +253,7 @@ static enum ts_status look_at(struct job *job, const struct tv_fields *fields, s
     const dim3 blocks((unsigned)n_chunks, (unsigned)(n < MOST_BLOCKS_Z ? n : MOST_BLOCKS_Z));
     const struct ts_image *tables = job->context->tables;
     step.momentum = 0;
-    look<<<blocks, THREADS, 0, job->stream>>>(job->planes, *fields, step, *range, out, job->partial);
+    look<<<blocks, THREADS, 0, job->stream>>>(job->planes, *fields, step, *range, out, (float)job->unit, job->partial);
     enum ts_status status = ts_cuda_launched(job->context, "tv look");
     if (status != TS_OK)
         return status;
@@ -266,7 +266,8 @@ static enum ts_status look_at(struct job *job, const struct tv_fields *fields, s
                                i,
                                job->planes.volume,
                                job->params->stop == TV_DISTANCE,
-                               job->params->tolerance,
+                               job->unit * job->params->tolerance,
+                               job->unit,
                                (double *)tables[TV_TABLE_DISTANCE].data,
                                (uint32_t *)tables[TV_TABLE_ITERATIONS].data,
                                job->done,
@@ -343,7 +344,11 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     const bool volume = ((const struct tv_params *)context->params)->dimensions == TV_3D;
     struct job job = describe(context, volume ? range.end - range.first : n);
     struct memory_layout layout = {call->scratch, CUDA_ALIGNMENT, 0};
+    const struct tv_params scaled = ts_tv_in_units(job.params);
     lay_out(&job, &layout);
+    job.unit = ts_tv_unit(job.params);
+    job.params = &scaled;
+    job.planes.weight = (float)scaled.weight;
     job.call = call;
     job.stream = call->stream;
     job.range = {0, job.planes.n, volume ? range.z - range.first : 0, n};
@@ -351,16 +356,16 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
     enum ts_status status = begin(&job, ts_slice_data(in, skipped), ts_slice_valid(in, skipped));
     if (status == TS_OK)
         status = iterate(&job, (float *)out->data);
-    if (status != TS_OK || !in->valid)
+    if (status != TS_OK)
         return status;
     const struct ts_image original = ts_image_slices(in, volume ? halo : 0, n);
     const int64_t count = n * job.planes.plane;
 #define KEEP(T)                                                                                                        \
-    keep_invalid<T><<<blocks_for(count), THREADS, 0, call->stream>>>((const T *)original.data, original.valid,         \
-                                                                     job.planes.plane, (float *)out->data, count)
+    keep_far<T><<<blocks_for(count), THREADS, 0, call->stream>>>(                                                      \
+        (const T *)original.data, original.valid, job.planes.plane, (float)(1 / job.unit), (float *)out->data, count)
     TS_CUDA_DTYPES(in->dtype, KEEP)
 #undef KEEP
-    return ts_cuda_launched(context, "tv keep_invalid");
+    return ts_cuda_launched(context, "tv keep_far");
 }
 
 extern "C" {

@@ -74,7 +74,7 @@ void ts_plan_cuda_bytes(const struct ts_plan *plan, size_t *device, size_t *host
         if (node->image_node == i)
             *device += (size_t)ts_plan_copies(plan, i) *
                        (ts_cuda_stride(slices * slice) + ts_cuda_stride(slices * ts_valid_bytes(&node->out)));
-        *device += ts_cuda_stride(ts_plan_saved_bytes(plan, i));
+        *device += ts_cuda_stride(ts_plan_saved_bytes(plan, i)) + ts_cuda_stride(ts_plan_seen_bytes(plan, i));
         *device += PLAN_RING * ts_plan_halves_bytes(plan, i);
         if (!node->chain_stage || node->reused || !node->chain_stage->stage->cuda)
             continue;

@@ -121,6 +121,12 @@ size_t ts_plan_saved_bytes(const struct ts_plan *plan, int32_t i)
     return ts_plan_is_output(plan, i) ? (size_t)slices * ts_valid_bytes(image) : 0;
 }
 
+size_t ts_plan_seen_bytes(const struct ts_plan *plan, int32_t i)
+{
+    const struct plan_node *node = &plan->nodes[i];
+    return node->image_node == i && node->out.dtype == TS_F32 ? (size_t)node->out.axes[0].n * sizeof(uint32_t) : 0;
+}
+
 /* Returns the slices of a chunk of this output; 1 where a slice has one chunk or more. */
 static int64_t chunk_slices(const struct ts_plan *plan, int32_t i)
 {

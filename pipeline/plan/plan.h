@@ -199,6 +199,8 @@ bool ts_plan_rounds(const struct ts_plan *plan, int32_t node);
 /* Returns the bytes of the bits of a whole masked image that the output file holds under this node, which a run keeps
  * until its end: only then is it known whether any pixel is invalid. 0 for other nodes. */
 size_t ts_plan_saved_bytes(const struct ts_plan *plan, int32_t node);
+/* Returns the bytes of the notes of what each slice of a node's image holds: 4 for each slice of floats. */
+size_t ts_plan_seen_bytes(const struct ts_plan *plan, int32_t node);
 /* Describes the mask that the output file may hold beside one volume of the image of this node: u8, of the
  * same axes. */
 struct ts_image ts_plan_mask(const struct ts_plan *plan, int32_t node);

@@ -16,6 +16,7 @@
 #include "pipeline/run/provenance.h"
 #include "pipeline/run/run.h"
 #include "pipeline/run/run_checkpoint.h"
+#include "pipeline/run/run_finite.h"
 
 static double seconds_since(const struct timespec *start)
 {
@@ -135,6 +136,7 @@ static enum ts_status allocate_run(struct run *run)
     for (int32_t i = 0; i < plan->n_nodes; i++) {
         struct run_result *result = &run->results[i];
         result->dataset = result->written = -1;
+        result->not_finite = INT64_MAX;
         for (int input = 0; input < STAGE_INPUTS; input++)
             result->totals[input] = -1;
         run->plan->nodes[i].context.diag = run->diag;
@@ -313,6 +315,8 @@ static enum ts_status run_all(struct run *run)
         status = ts_run_prove_read(run);
     if (status == TS_OK)
         status = report_counts(run);
+    if (status == TS_OK)
+        status = ts_run_warn_not_finite(run);
     if (status == TS_OK && run->plan->on_tables)
         status = hand_tables(run);
     if (status == TS_OK && run->plan->rank == 0)

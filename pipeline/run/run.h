@@ -24,7 +24,8 @@ struct run_node {
     /* A masked image has the bits of its valid pixels here, beside `buffer`: valid_bytes for each copy. */
     unsigned char *valid;
     size_t valid_bytes;
-    unsigned char *saved;        /* of a masked output: the bits of the whole image, for the file. NULL: it has none */
+    unsigned char *saved; /* of a masked output: the bits of the whole image, for the file. NULL: it has none */
+    uint32_t *seen; /* what each slice of an image of floats holds (pipeline/run/run_finite.h), beside it; else NULL */
     unsigned char *done;         /* kept: per slice */
     struct stage_driver *driver; /* driver of a stage that computes something, else NULL */
 };
@@ -43,6 +44,8 @@ struct run_result {
     int n_tables;
     int totals[STAGE_INPUTS]; /* the device that has the running total of this input's reduction; -1: it is empty */
     int written;              /* the device that has written slices of it last; -1: none has */
+    int64_t not_finite; /* the first slice, counted over all volumes, in which it made NaN or infinite values of others;
+                         * INT64_MAX: none */
     float largest; /* magnitude that became infinite where this rank rounded to halves before the writer; 0: none */
 };
 
@@ -119,6 +122,8 @@ struct run_back_end {
     enum ts_status (*end_slab)(struct run *run);
     /* Reads a source's slices to `target`, with their bits where it is masked. */
     enum ts_status (*read)(struct run *run, int32_t node, struct ts_image *target);
+    /* Notes in run_node.seen what slices of a node hold, as ts_run_look_host() does. */
+    enum ts_status (*look)(struct run *run, int32_t node, const struct ts_image *slices, uint32_t also);
     /* write() sends slices to the node's dataset. After drain() all of them have reached the writer, and the tables of
      * maps have reached the nodes' states. */
     enum ts_status (*write)(struct run *run, int32_t node, const struct ts_image *slices);

@@ -14,7 +14,9 @@
 #include <sys/mman.h>
 
 #include "core/memory.h"
+#include "cuda/values/seen.h"
 #include "pipeline/plan/plan_reuse.h"
+#include "pipeline/run/run_finite.h"
 
 /* ---- set-up ------------------------------------------------------------------------------------ */
 
@@ -91,6 +93,17 @@ static enum ts_status attach_saved(struct run *run, int32_t i)
     return bytes > 0 ? ts_cuda_fill(device->session, CUDA_COMPUTE, run->nodes[i].saved, 0, bytes) : TS_OK;
 }
 
+static enum ts_status attach_seen(struct run *run, int32_t i)
+{
+    const struct device *device = run->back;
+    const size_t bytes = ts_plan_seen_bytes(run->plan, i);
+    if (bytes == 0)
+        return TS_OK;
+    run->nodes[i].seen = ts_cuda_allocate(device->session, bytes);
+    return run->nodes[i].seen ? ts_cuda_fill(device->session, CUDA_COMPUTE, run->nodes[i].seen, 0, bytes)
+                              : TS_RUN_FAILED;
+}
+
 static enum ts_status attach_images(struct run *run, int32_t i)
 {
     const struct device *device = run->back;
@@ -100,7 +113,9 @@ static enum ts_status attach_images(struct run *run, int32_t i)
     node->copies = ts_plan_copies(run->plan, i);
     node->copy_bytes = ts_cuda_stride(slices * ts_slice_bytes(&plan->out));
     node->valid_bytes = ts_cuda_stride(slices * ts_valid_bytes(&plan->out));
-    const enum ts_status status = attach_saved(run, i);
+    enum ts_status status = attach_saved(run, i);
+    if (status == TS_OK)
+        status = attach_seen(run, i);
     if (status != TS_OK || plan->image_node != i || slices == 0)
         return status;
     node->buffer = ts_cuda_allocate(device->session, (size_t)node->copies * node->copy_bytes);
@@ -163,6 +178,8 @@ static enum ts_status device_attach(struct run *run)
     for (int copy = 0; complete && copy < PLAN_RING; copy++)
         complete = (device->computed[copy] = ts_cuda_event_create(device->session));
     status = complete ? ts_run_cuda_half_create(run) : TS_RUN_FAILED;
+    if (status == TS_OK)
+        status = ts_cuda_seen_load(numbers_of(run), run->diag);
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)
         status = attach_node(run, i);
     if (status == TS_OK)
@@ -265,6 +282,13 @@ static enum ts_status device_read(struct run *run, int32_t i, struct ts_image *t
     return status;
 }
 
+static enum ts_status device_look(struct run *run, int32_t node, const struct ts_image *slices, uint32_t also)
+{
+    const struct device *device = run->back;
+    return ts_cuda_seen_look(numbers_of(run), slices, run->nodes[node].seen + slices->z_first, LOOK_INFINITE, LOOK_NAN,
+                             also, ts_cuda_stream(device->session, CUDA_COMPUTE), run->diag);
+}
+
 static enum ts_status device_end_slab(struct run *run)
 {
     struct device *device = run->back;
@@ -353,6 +377,7 @@ const struct run_back_end ts_run_cuda = {
     .begin_slab = device_begin_slab,
     .end_slab = device_end_slab,
     .read = device_read,
+    .look = device_look,
     .write = ts_run_cuda_write,
     .drain = device_drain,
     .save = device_save,

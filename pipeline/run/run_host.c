@@ -8,10 +8,11 @@
 
 #include "core/memory.h"
 #include "pipeline/plan/plan_reuse.h"
-#include "pipeline/run/run.h"
+#include "pipeline/run/run_finite.h"
 
-/* Allocates the bits of a masked image: of the slices at hand, and of the whole one where it is an output. */
-static enum ts_status allocate_valid(struct run *run, int32_t i, int64_t slices)
+/* Allocates what lies beside an image: the bits of a masked one, of the slices at hand and of the whole one where it is
+ * an output; and what is seen of floats. */
+static enum ts_status allocate_beside(struct run *run, int32_t i, int64_t slices)
 {
     const struct plan_node *plan = &run->plan->nodes[i];
     struct run_node *node = &run->nodes[i];
@@ -19,8 +20,11 @@ static enum ts_status allocate_valid(struct run *run, int32_t i, int64_t slices)
     const size_t saved = ts_plan_saved_bytes(run->plan, i);
     node->valid = bytes > 0 ? ts_memory_aligned(bytes) : NULL;
     node->saved = saved > 0 ? ts_memory_zeroed(saved) : NULL; /* zeros: ranks unite it */
-    return (node->valid || bytes == 0) && (node->saved || saved == 0) ? TS_OK
-                                                                      : ts_diag_no_memory(run->diag, bytes + saved);
+    const size_t seen = ts_plan_seen_bytes(run->plan, i);
+    node->seen = seen > 0 ? ts_memory_zeroed(seen) : NULL;
+    return (node->valid || bytes == 0) && (node->saved || saved == 0) && (node->seen || seen == 0)
+               ? TS_OK
+               : ts_diag_no_memory(run->diag, bytes + saved + seen);
 }
 
 static enum ts_status allocate_node(struct run *run, int32_t i)
@@ -35,7 +39,7 @@ static enum ts_status allocate_node(struct run *run, int32_t i)
         if (!node->buffer)
             return ts_diag_no_memory(run->diag, (size_t)node->copies * node->copy_bytes);
     }
-    const enum ts_status status = allocate_valid(run, i, slices);
+    const enum ts_status status = allocate_beside(run, i, slices);
     if (status != TS_OK)
         return status;
     if (!plan->chain_stage || plan->reused)
@@ -69,6 +73,7 @@ static void host_free(struct run *run)
         free(run->nodes[i].buffer);
         free(run->nodes[i].valid);
         free(run->nodes[i].saved);
+        free(run->nodes[i].seen);
         ts_driver_destroy(run->nodes[i].driver);
     }
     if (buffers) {
@@ -112,6 +117,7 @@ const struct run_back_end ts_run_host = {
     .begin_slab = nothing,
     .end_slab = nothing,
     .read = host_read,
+    .look = ts_run_look_host,
     .write = host_write,
     .drain = nothing,
     .save = host_copy,

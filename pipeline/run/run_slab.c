@@ -17,6 +17,7 @@
 #include "pipeline/plan/plan_checkpoint.h"
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/run/run_checkpoint.h"
+#include "pipeline/run/run_finite.h"
 
 enum { DIGEST_BYTES = DIGEST_TEXT_BYTES - 1 };
 
@@ -122,6 +123,9 @@ static enum ts_status pass_node(struct slab_file *file, int32_t i)
         status = pass_image(file, ts_slice_data(part, first), (size_t)n * ts_slice_bytes(part));
         if (status == TS_OK && part->masked)
             status = pass_image(file, ts_slice_valid(part, first), (size_t)n * ts_valid_bytes(part));
+        const struct ts_image slices = ts_image_slices(part, first, n);
+        if (status == TS_OK && !file->digest)
+            status = ts_run_look(file->run, i, &slices, LOOK_LOADED);
     }
     return status;
 }
@@ -288,7 +292,11 @@ enum ts_status ts_run_keep_slab(struct run *run)
     enum ts_status status = TS_OK;
     if (!checkpoint)
         return TS_OK;
-    if (checkpoint->fd < 0) {
+    /* A slab that a warning will be about is computed again, so that the warning comes again. */
+    bool found = false;
+    if (checkpoint->fd < 0)
+        status = ts_run_finds_not_finite(run, &found);
+    if (status == TS_OK && checkpoint->fd < 0 && !found) {
         status = ts_file_create(&commit, checkpoint->path, true, run->diag);
         if (status == TS_OK)
             status = write_slab(run, &commit);

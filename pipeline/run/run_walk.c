@@ -11,6 +11,7 @@
 #include "pipeline/ranks/ranks.h"
 #include "pipeline/run/run.h"
 #include "pipeline/run/run_checkpoint.h"
+#include "pipeline/run/run_finite.h"
 
 /* ---- one slab ---------------------------------------------------------------------------------- */
 
@@ -101,7 +102,8 @@ static enum ts_status compute(struct run *run, int32_t i, struct ts_image *targe
     struct ts_image slices[STAGE_INPUTS];
     if (ts_plan_reader(plan)) {
         run->bytes_done += (int64_t)ts_image_bytes(target);
-        return run->back_end->read(run, i, target);
+        const enum ts_status read = run->back_end->read(run, i, target);
+        return read == TS_OK ? ts_run_look(run, i, target, 0) : read;
     }
     const struct run_node *from = &run->nodes[run->plan->nodes[plan->inputs[0]].image_node];
     if (!plan->context.stage->reads)
@@ -110,6 +112,8 @@ static enum ts_status compute(struct run *run, int32_t i, struct ts_image *targe
     enum ts_status status = begin_call(run, i, &call);
     if (status == TS_OK)
         status = ts_driver_slab(run->nodes[i].driver, from->parts, from->n_parts, slices, target);
+    if (status == TS_OK && plan->image_node == i)
+        status = ts_run_look(run, i, target, 0);
     return end_call(run, &call, target, status);
 }
 
@@ -430,6 +434,8 @@ enum ts_status ts_run_walk(struct run *run, void (*on_slab)(struct run *))
             status = ts_run_on_devices(run, run->back_end->drain);
         if (status == TS_OK)
             status = ts_run_join_tables(run);
+        if (status == TS_OK)
+            status = ts_run_on_devices(run, ts_run_note_not_finite);
         if (status == TS_OK && run->back_end->begin_call && atomic_exchange(&run->iterating, 0) > 0)
             on_slab(run); /* what it left out while slabs were only enqueued */
         status = ts_run_unite_tables(run, status);

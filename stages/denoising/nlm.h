@@ -40,9 +40,10 @@ struct nlm_result {
     struct noise_result noise;
 };
 
-/* A value that is not finite, or not below this size, becomes this one: so far from every other that no weight is left
- * between them, and so small that its square is finite. Such a pixel comes out as it was. */
-#define NLM_FAR 1e18f
+/* Values are divided by a power of two near h, exactly, so that squares of differences neither overflow nor vanish. One
+ * that is not finite then, or not below this size, becomes this one: so far from every other that no weight is left
+ * between them, and so small that a window's sum of its squares is finite. Such a pixel comes out as it was. */
+#define NLM_FAR 1e15f
 
 /* Returns true where sigma is estimated from the image. */
 bool ts_nlm_estimates(const struct stage_context *context);
@@ -59,6 +60,32 @@ enum ts_status ts_nlm_map(const struct stage_context *context, const struct ts_i
 struct nlm_weight {
     float offset, scale, bias;
 };
+
+/* Returns the power of two by which values are divided. In volumes of which each slice has an h of its own it is 1.
+ * With h 0 it is so small that every value but 0 is far, because no two patches that differ have a weight. */
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+    static inline float
+    ts_nlm_unit(const struct nlm_numbers *numbers, bool common)
+{
+    int exponent = -126;
+    if (numbers->h > 0)
+        (void)frexp(numbers->h, &exponent);
+    exponent = exponent < -126 ? -126 : exponent > 126 ? 126 : exponent;
+    return common ? ldexpf(1, exponent) : 1;
+}
+
+/* Returns sigma and h of values that were divided by the unit. */
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+    static inline struct nlm_numbers
+    ts_nlm_in_units(const struct nlm_numbers *numbers, float unit)
+{
+    const struct nlm_numbers scaled = {numbers->sigma / (double)unit, numbers->h / (double)unit};
+    return scaled;
+}
 
 /* Returns the terms of the weight. If h is 0, patches that are not equal have no weight. */
 #ifdef __CUDACC__

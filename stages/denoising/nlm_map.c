@@ -141,12 +141,17 @@ size_t ts_nlm_scratch_bytes(const struct stage_context *context, int64_t n)
     return describe(context, n).bytes;
 }
 
-/* Copies row y, which may lie outside the slice, with its border. */
+static float near_or_far(float value)
+{
+    return fabsf(value) < NLM_FAR ? value : NLM_FAR;
+}
+
+/* Copies row y, which may lie outside the slice, with its border, divided by the unit. */
 static void pad_row(const struct nlm_run *run, const int64_t *columns, const struct ts_image *in, int64_t z, int64_t y,
-                    float *row)
+                    float unit, float *row)
 {
     const int64_t from = ts_border_index(y, run->ny, (enum ts_border)run->params->border);
-    const float constant = fabs(run->params->constant) < (double)NLM_FAR ? (float)run->params->constant : NLM_FAR;
+    const float constant = near_or_far((float)run->params->constant / unit);
     float *inside = row + run->pad;
     if (from < 0) {
         for (int64_t i = 0; i < run->pitch; i++)
@@ -155,8 +160,8 @@ static void pad_row(const struct nlm_run *run, const int64_t *columns, const str
     }
     ts_load_f32(inside, (char *)ts_slice_data(in, z) + (size_t)(from * run->nx) * ts_dtype_bytes(in->dtype), in->dtype,
                 (size_t)run->nx);
-    for (int64_t x = 0; x < run->nx && in->dtype == TS_F32; x++)
-        inside[x] = fabsf(inside[x]) < NLM_FAR ? inside[x] : NLM_FAR;
+    for (int64_t x = 0; x < run->nx; x++)
+        inside[x] = near_or_far(inside[x] / unit);
     ts_valid_fill_floats(ts_slice_valid(in, z), (size_t)(from * run->nx), (size_t)run->nx, NLM_FAR, inside);
     for (int64_t i = 0; i < 2 * run->pad; i++) {
         const int64_t at = i < run->pad ? i : run->nx + i;
@@ -168,6 +173,7 @@ static void pad_row(const struct nlm_run *run, const int64_t *columns, const str
 struct block {
     const struct nlm_run *run;
     struct nlm_weight weight;
+    float unit;         /* of the image */
     const float *image; /* the pixel (0, 0) of the slice */
     int64_t y, y_end, x, x_end;
     float *ring, *down, *weights, *sums, *totals;
@@ -243,6 +249,8 @@ static void write_block(const struct block *block, const struct ts_image *in, in
                 mean = sqrtf(mean > block->weight.bias ? mean - block->weight.bias : 0);
             if (block->image[y * run->pitch + x] == NLM_FAR)
                 ts_load_f32(&mean, original + (size_t)(y * run->nx + x) * ts_dtype_bytes(in->dtype), in->dtype, 1);
+            else
+                mean *= block->unit;
             out[y * run->nx + x] = mean;
         }
 }
@@ -262,6 +270,13 @@ static void map_block(const struct nlm_run *run, const struct block *from, char 
     write_block(&block, in, z, out);
 }
 
+/* Returns sigma and h of slice z of the output. */
+static struct nlm_numbers numbers_of(const struct stage_context *context, int64_t z)
+{
+    return ts_nlm_estimates(context) ? *(const struct nlm_numbers *)ts_scope_result(context, z)
+                                     : ts_nlm_given(params_of(context));
+}
+
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -273,6 +288,7 @@ enum ts_status ts_nlm_map(const struct stage_context *context, const struct ts_i
     const struct nlm_params *params = params_of(context);
     const int64_t nz = out->axes[0].n, halo = ts_stage_reach(context).halo;
     const struct nlm_run run = describe(context, nz);
+    const bool common = halo == 0 || !ts_scope_per_slice(context);
     const double patch = pow((double)params->patch_size, params->dimensions == NLM_3D ? 3 : 2);
     const int64_t across = (run.nx + BLOCK_COLUMNS - 1) / BLOCK_COLUMNS, plane = run.rows * run.pitch;
     const int64_t blocks = across * ((run.ny + BLOCK_ROWS - 1) / BLOCK_ROWS);
@@ -280,15 +296,20 @@ enum ts_status ts_nlm_map(const struct stage_context *context, const struct ts_i
     float *image = (float *)((char *)scratch + run.image);
     ts_border_fill(columns, -run.pad, run.pitch, run.nx, (enum ts_border)params->border);
 #pragma omp parallel for num_threads(context->threads)
-    for (int64_t i = 0; i < (nz + 2 * halo) * run.rows; i++)
-        pad_row(&run, columns, in, i / run.rows, i % run.rows - run.pad, image + i * run.pitch);
+    for (int64_t i = 0; i < (nz + 2 * halo) * run.rows; i++) {
+        const struct nlm_numbers numbers = numbers_of(context, halo > 0 ? 0 : i / run.rows);
+        pad_row(&run, columns, in, i / run.rows, i % run.rows - run.pad, ts_nlm_unit(&numbers, common),
+                image + i * run.pitch);
+    }
 #pragma omp parallel for schedule(dynamic) num_threads(context->threads)
     for (int64_t i = 0; i < nz * blocks; i++) {
         const int64_t z = i / blocks, y = i % blocks / across * BLOCK_ROWS, x = i % across * BLOCK_COLUMNS;
-        const struct nlm_numbers numbers =
-            ts_nlm_estimates(context) ? *(const struct nlm_numbers *)ts_scope_result(context, z) : ts_nlm_given(params);
+        const struct nlm_numbers numbers = numbers_of(context, z);
+        const float unit = ts_nlm_unit(&numbers, common);
+        const struct nlm_numbers scaled = ts_nlm_in_units(&numbers, unit);
         const struct block block = {.run = &run,
-                                    .weight = ts_nlm_weight(&numbers, patch),
+                                    .weight = ts_nlm_weight(&scaled, patch),
+                                    .unit = unit,
                                     .image = image + (z + halo) * plane + run.pad * run.pitch + run.pad,
                                     .y = y,
                                     .y_end = least(y + BLOCK_ROWS, run.ny),

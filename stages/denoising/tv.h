@@ -11,6 +11,7 @@
 #ifndef STAGES_DENOISING_TV_H
 #define STAGES_DENOISING_TV_H
 
+#include <float.h>
 #include <math.h>
 
 #include "stages/engine/stage.h"
@@ -26,6 +27,40 @@ struct tv_params {
     int32_t stop; /* enum tv_stop */
     double tolerance;
 };
+
+/* Values and weight are divided by a power of two, exactly, so that the weight is in [1/2, 1) and squares of
+ * differences neither overflow nor vanish. A finite value of at least this size then counts as so large, and comes out
+ * as it was: no weight can change it by more than its last bit. */
+#define TV_FAR 0x1p45f
+
+static inline double ts_tv_unit(const struct tv_params *params)
+{
+    int exponent;
+    (void)frexp(params->weight, &exponent);
+    return ldexp(1, exponent);
+}
+
+/* Returns the parameters of values that were divided by the unit. */
+static inline struct tv_params ts_tv_in_units(const struct tv_params *params)
+{
+    struct tv_params scaled = *params;
+    scaled.weight /= ts_tv_unit(params);
+    scaled.tolerance /= ts_tv_unit(params);
+    return scaled;
+}
+
+/* Returns a value divided by the unit, whose reciprocal is `per_unit`. */
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+    static inline float
+    ts_tv_value(float value, float per_unit)
+{
+    const float scaled = value * per_unit;
+    if (!(fabsf(value) <= FLT_MAX) || fabsf(scaled) < TV_FAR)
+        return scaled;
+    return value < 0 ? -TV_FAR : TV_FAR;
+}
 
 /* With stop: distance the distance is computed after every so many iterations, and after the last. */
 enum { TV_LOOK = 10 };

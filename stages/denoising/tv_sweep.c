@@ -33,7 +33,8 @@ struct job {
     int64_t in_first;      /* index in `in` of plane range.first */
     int64_t out_first;     /* index in `out` and in the tables of plane range.z */
     float *q[3];           /* along x, y and, in 3D, z */
-    float *values;         /* f as floats; NULL where it has them already, and no pixel is invalid */
+    double unit;           /* by which values are divided; `params` are divided, too */
+    float *values;         /* f as floats, divided */
     float *image;          /* x of primal-dual, else NULL */
     float *points[2];      /* see point_row() */
     double *row_gaps;      /* of each row of each plane */
@@ -158,7 +159,8 @@ static inline __attribute__((always_inline)) double gap_at(const struct rows *ro
     const struct gradient g = gradient_at(rows, x, after, volume, masked);
     const float plane = rows->q[0][x] * g.x + rows->q[1][x] * g.y, along = volume ? plane + rows->q[2][x] * g.z : plane,
                 rest = rows->point[x] - (rows->values[x] + weight * divergence(rows, x, before, volume));
-    const double gap = (double)(weight * (g.norm - along)) + 0.5 * (double)rest * (double)rest;
+    const double square = (double)g.x * (double)g.x + (double)g.y * (double)g.y + (double)g.z * (double)g.z;
+    const double gap = (double)weight * (sqrt(square) - (double)along) + 0.5 * (double)rest * (double)rest;
     return masked && gap != gap ? 0 : gap;
 }
 
@@ -211,9 +213,7 @@ static struct rows rows_of(const struct job *job, int64_t z, int64_t y)
     rows.next_y = y + 1 < job->ny ? point_row(job, z, y + 1) : rows.point;
     rows.next_z = job->volume && z + 1 < job->range.end ? point_row(job, z + 1, y) : rows.point;
     rows.image = job->image ? job->image + at : NULL;
-    rows.values = job->values
-                      ? job->values + at
-                      : (const float *)ts_slice_data(job->in, z - job->range.first + job->in_first) + y * job->nx;
+    rows.values = job->values + at;
     return rows;
 }
 
@@ -235,15 +235,19 @@ static void find_row(const struct job *job, int64_t z, int64_t y, const struct t
     find_points(&rows, job->nx, step, (float)job->params->weight, job->volume, job->image, keep, point_row(job, z, y));
 }
 
-/* Gives the invalid pixels of a row of the result the values that they have in the input. */
-static void keep_invalid(const struct job *job, int64_t z, int64_t y, float *row)
+/* Writes a row of the result, multiplied by the unit. Invalid pixels, and those of far values, get what the input has.
+ */
+static void write_row(const struct job *job, const struct rows *rows, int64_t z, int64_t y, float *row)
 {
     const int64_t in_z = z - job->range.first + job->in_first;
     const uint64_t *valid = ts_slice_valid(job->in, in_z);
     const char *from = ts_slice_data(job->in, in_z);
-    for (int64_t x = 0, i = y * job->nx; valid && x < job->nx; x++, i++)
-        if (!ts_valid_at(valid, (size_t)i))
+    const float unit = (float)job->unit;
+    for (int64_t x = 0, i = y * job->nx; x < job->nx; x++, i++) {
+        row[x] = rows->point[x] * unit;
+        if (fabsf(rows->values[x]) == TV_FAR || (valid && !ts_valid_at(valid, (size_t)i)))
             ts_load_f32(&row[x], from + (size_t)i * ts_dtype_bytes(job->in->dtype), job->in->dtype, 1);
+    }
 }
 
 /* Finds the gap of a row, whose m is the result so far, and copies m to the output. */
@@ -256,8 +260,7 @@ static void look_row(const struct job *job, int64_t z, int64_t y)
     if (to < 0 || to >= job->range.n)
         return;
     float *row = (float *)ts_slice_data(job->out, job->out_first + to) + y * job->nx;
-    memcpy(row, rows.point, (size_t)job->nx * sizeof(float));
-    keep_invalid(job, z, y, row);
+    write_row(job, &rows, z, y, row);
 }
 
 /* Goes over the rows of planes [range->first, range->end): computes their new q, or looks at the result so far. */
@@ -296,13 +299,12 @@ static void begin(const struct job *job, struct share share)
             const char *from = ts_slice_data(job->in, in_z);
             for (int a = 0; a < (job->volume ? 3 : 2); a++)
                 memset(rows.q[a], 0, bytes);
-            if (job->values) {
-                float *values = job->values + (rows.q[0] - job->q[0]);
-                ts_load_f32(values, from + (size_t)(y * job->nx) * ts_dtype_bytes(job->in->dtype), job->in->dtype,
-                            (size_t)job->nx);
-                ts_valid_fill_floats(ts_slice_valid(job->in, in_z), (size_t)(y * job->nx), (size_t)job->nx, NAN,
-                                     values);
-            }
+            float *values = job->values + (rows.q[0] - job->q[0]);
+            ts_load_f32(values, from + (size_t)(y * job->nx) * ts_dtype_bytes(job->in->dtype), job->in->dtype,
+                        (size_t)job->nx);
+            for (int64_t x = 0; x < job->nx; x++)
+                values[x] = ts_tv_value(values[x], (float)(1 / job->unit));
+            ts_valid_fill_floats(ts_slice_valid(job->in, in_z), (size_t)(y * job->nx), (size_t)job->nx, NAN, values);
             if (rows.image)
                 memcpy(rows.image, rows.values, bytes);
         }
@@ -332,10 +334,10 @@ static double find_distance(const struct job *job, const struct tv_range *range,
         for (int64_t y = 0; y < job->ny; y++)
             gap += gaps[y];
         total += gap;
-        job->distances[z - job->range.first] = ts_tv_distance(gap, (double)job->plane);
+        job->distances[z - job->range.first] = job->unit * ts_tv_distance(gap, (double)job->plane);
     }
     write_tables(job, job->distances, look, iterations);
-    return ts_tv_distance(total, (double)(range->end - range->first) * (double)job->plane);
+    return job->unit * ts_tv_distance(total, (double)(range->end - range->first) * (double)job->plane);
 }
 
 /* Reports that the planes in work have `done` iterations behind them, and the slab this part. */
@@ -360,7 +362,7 @@ static void iterate(const struct job *job, struct share share, bool *done)
             sweep(job, share, &range, &still, true);
             if (share.first == 0) {
                 distance = find_distance(job, &range, look, i);
-                *done = job->params->stop == TV_DISTANCE && distance <= job->params->tolerance;
+                *done = job->params->stop == TV_DISTANCE && distance <= job->unit * job->params->tolerance;
             }
             meet(job);
             look++;
@@ -382,8 +384,7 @@ static void lay_out(struct job *job, int64_t planes, struct memory_layout *layou
     const size_t bytes = (size_t)(planes * job->plane) * sizeof(float);
     for (int a = 0; a < (job->volume ? 3 : 2); a++)
         job->q[a] = ts_layout_add(layout, bytes);
-    const bool has_values = job->context->in.dtype == TS_F32 && !job->context->in.masked;
-    job->values = has_values ? NULL : ts_layout_add(layout, bytes);
+    job->values = ts_layout_add(layout, bytes);
     job->image = job->params->method == TV_CHAMBOLLE ? NULL : ts_layout_add(layout, bytes);
     for (int i = 0; i < 2; i++)
         job->points[i] = ts_layout_add(layout, (size_t)(job->volume ? job->plane : job->nx) * sizeof(float));
@@ -456,6 +457,9 @@ enum ts_status ts_tv_map(const struct stage_context *context, const struct ts_im
                          void *scratch)
 {
     struct job job = describe(context);
+    const struct tv_params scaled = ts_tv_in_units(job.params);
+    job.unit = ts_tv_unit(job.params);
+    job.params = &scaled;
     job.in = in;
     job.out = out;
     if (job.volume)

@@ -370,6 +370,8 @@ struct stage {
     /* Parameters of the benchmark's cases, '|' between them: "radius=1|radius=3 border=wrap". The benchmark adds every
      * method and the element types. NULL: worked out from `params`. */
     const char *bench;
+    /* NaN in its output is an answer that `doc` states, for finite input as well. A run warns of it in all others. */
+    bool gives_nan;
     bool counts_values; /* its time depends on the values: the benchmark then has cases of every distribution */
 };
 
