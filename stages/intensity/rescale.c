@@ -364,6 +364,7 @@ const struct stage rescale_stage = {
     .reduction = &reduction,
     .map = map,
     .validity = VALIDITY_SAME,
+    .gives_nan = true,
     .cuda = STAGE_CUDA(rescale_cuda),
     .counts_values = true,
     .tolerance = {.relative = 1.2e-7, .why = "rounding to f32"},

@@ -131,6 +131,7 @@ const struct stage air_stage = {
     .shape = ts_transmission_shape,
     .tables = tables,
     .map = map,
+    .gives_nan = true,
     .cuda = STAGE_CUDA(air_cuda),
     .bench = "detectors=4",
     .tolerance = {.relative = 4.5e-7,

@@ -411,6 +411,7 @@ const struct stage flat_field_stage = {
     .scratch_bytes = scratch_bytes,
     .map = map,
     .validity = VALIDITY_SAME,
+    .gives_nan = true,
     .cuda = STAGE_CUDA(flat_field_cuda),
     .tolerance = {.relative = 1e-6,
                   .why = "of (counts + dark) / (flat - dark): counts, dark and 1 / (flat - dark) are rounded to float, "

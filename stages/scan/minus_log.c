@@ -339,6 +339,7 @@ const struct stage minus_log_stage = {
     .shape = shape,
     .reduction = &reduction,
     .map = map,
+    .gives_nan = true,
     .cuda = STAGE_CUDA(minus_log_cuda),
     .bench = "|nonpositive=error",
     .tolerance = {.relative = 9e-8, .why = "the logarithm in single precision; each value is within 9e-8 of itself"},

@@ -154,6 +154,7 @@ const struct stage noise_stage = {
     .tables = tables,
     .map = map,
     .validity = VALIDITY_SAME,
+    .gives_nan = true,
     .cuda = STAGE_CUDA(noise_cuda),
     .bench = "photons=100000 electronic=10|photons=1000000",
     .tolerance = {.relative = 6e-8, .absolute = 1e-12, .why = "rounding to f32; the samples are the same"},
