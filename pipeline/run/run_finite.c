@@ -160,11 +160,11 @@ enum ts_status ts_run_warn_not_finite(struct run *run)
         const int64_t n = node->out.axes[0].n;
         if (run->plan->n_volumes > 1 && node->by_volume)
             snprintf(volume, sizeof volume, " of volume %lld", (long long)(first[0] / n));
-        ts_diag_warning(run->diag,
-                     &(struct diag_site){.code = "not-finite-result", .span = node->set.span, .stage = node->label},
-                     "its image holds infinite values or NaN, first in slice %lld%s, though all values that the slice "
-                     "is made from are finite: they are too large for sums in single precision, which ends at 3.4e38",
-                     (long long)(first[0] % n), volume);
+        ts_diag_warning(
+            run->diag, &(struct diag_site){.code = "not-finite-result", .span = node->set.span, .stage = node->label},
+            "its image holds infinite values or NaN, first in slice %lld%s, though all values that the slice "
+            "is made from are finite: they are too large for sums in single precision, which ends at 3.4e38",
+            (long long)(first[0] % n), volume);
     }
     return status;
 }
