@@ -202,6 +202,11 @@ struct ts_image ts_plan_with_volumes(const struct ts_plan *plan, int32_t i, cons
     return all;
 }
 
+struct ts_image ts_plan_table_of_all(const struct ts_plan *plan, int32_t i, const struct ts_image *table)
+{
+    return plan->nodes[i].series ? *table : ts_plan_with_volumes(plan, i, table);
+}
+
 /* A chunk may end in another volume than it began in, which the device's encoder does not follow. */
 bool ts_plan_encodes(const struct ts_plan *plan)
 {

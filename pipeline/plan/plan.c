@@ -22,6 +22,7 @@
 #include "pipeline/plan/plan_sizes.h"
 #include "pipeline/plan/plan_sources.h"
 #include "pipeline/plan/plan_sweep.h"
+#include "stages/values/scope.h"
 
 /* ---- nodes ------------------------------------------------------------------------------------- */
 
@@ -160,6 +161,16 @@ static enum ts_status refuse_found_axes(const struct plan_node *node, struct ts_
                                     : "state what it would find, or choose one volume with `take:` beside the input");
 }
 
+/* Describes the images of a reduction of all volumes as if these were one, slice behind slice. */
+static void join_series(const struct ts_plan *plan, struct plan_node *node)
+{
+    node->series = plan->n_volumes > 1 && node->by_volume && ts_scope_is_series(&node->context);
+    if (!node->series)
+        return;
+    node->context.in.axes[0].n *= plan->n_volumes;
+    node->context.out.axes[0].n *= plan->n_volumes;
+}
+
 static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool *usable, struct ts_diag *diag)
 {
     const int32_t index = plan->n_sources + stage_index;
@@ -186,6 +197,7 @@ static enum ts_status plan_stage(struct ts_plan *plan, int32_t stage_index, bool
     if (refuse_found_axes(node, diag) != TS_OK ||
         (ts_plan_is_searched(node) && ts_plan_refuse_volumes(plan, index, diag) != TS_OK))
         return TS_OK;
+    join_series(plan, node);
     join_domains(plan, index);
     if (ts_plan_put_reused(plan, index) != TS_OK)
         return TS_OK;

@@ -53,6 +53,7 @@ struct plan_node {
     const char *dataset;    /* name in the output file where its image is written, else NULL */
     int64_t value;          /* index of the value of a sweep for which it stands; -1: it stands before the sweep */
     int32_t leader;         /* the node of the first value whose copy it is; else itself */
+    bool series;            /* its reduction is one of all volumes, which the run reduces before it maps any */
     bool by_volume;         /* its image differs from volume to volume; false: it is the same for all */
     /* This is taken for the stage from an earlier result (pipeline/plan/plan_reuse.h); NULL: the run computes it. */
     const struct plan_reused *reused;
@@ -211,6 +212,8 @@ struct ts_image ts_plan_written(const struct ts_plan *plan, int32_t node);
 const struct ts_axis *ts_plan_stack_axis(const struct ts_plan *plan, int32_t node);
 /* Returns `image`, which belongs to this node, with the axis above before its own. */
 struct ts_image ts_plan_with_volumes(const struct ts_plan *plan, int32_t node, const struct ts_image *image);
+/* Returns a table of a node as the result has it: as above, but for that of a reduction of all volumes. */
+struct ts_image ts_plan_table_of_all(const struct ts_plan *plan, int32_t node, const struct ts_image *table);
 /* Returns true where the image is rounded to halves before it leaves a CUDA device or another rank than 0: not where
  * outputs of other formats want it as well. */
 bool ts_plan_leaves_rounded(const struct ts_plan *plan, int32_t node);

@@ -18,7 +18,7 @@ static bool read_table(struct resume *resume, int32_t node, struct stage_table *
 {
     const int32_t stage = resume->match[node] - resume->recorded.chain->n_sources;
     char path[256];
-    table->image = ts_plan_with_volumes(resume->plan, node, &table->image);
+    table->image = ts_plan_table_of_all(resume->plan, node, &table->image);
     const size_t bytes = ts_image_bytes(&table->image);
     table->image.data = ts_arena_alloc(resume->arena, bytes > 0 ? bytes : sizeof(double));
     snprintf(path, sizeof path, "/entry/process_%d_%s/tables/%s", (int)stage + 1,

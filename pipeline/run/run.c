@@ -41,6 +41,7 @@ double ts_run_seconds_left(const struct run_pace *pace)
 struct run_position ts_run_position(const struct run *run)
 {
     return (struct run_position){.pass = run->pass,
+                                 .surveyed = run->surveyed,
                                  .volume = run->volume,
                                  .slices_done = run->slices_done,
                                  .n_slices = run->n_slices,
@@ -58,8 +59,8 @@ static struct run_pace pace_of(const struct ts_plan *plan, const struct run_posi
     return (struct run_pace){.seconds = seconds,
                              .pass_seconds = seconds_since(&at->pass_started),
                              .pass_done = pass_done,
-                             .passes = at->volume * plan->n_passes + at->pass,
-                             .n_passes = plan->n_volumes * plan->n_passes,
+                             .passes = at->surveyed + at->volume * plan->n_passes + at->pass,
+                             .n_passes = at->surveyed + plan->n_volumes * plan->n_passes,
                              .iterates = node >= 0,
                              .volumes_left = at->volume < plan->n_volumes ? plan->n_volumes - at->volume - 1 : 0,
                              .n_volumes = plan->n_volumes,
@@ -182,12 +183,15 @@ static void free_run(struct run *run)
     free(run->next);
 }
 
-/* Returns true where a slice may be read more than once: in several passes, for the halos of slabs, or for several
- * volumes that are taken with it. */
+/* Returns true where a slice may be read more than once: in several passes, for the halos of slabs, for several volumes
+ * that are taken with it, or for a reduction of all volumes. */
 static bool may_read_again(const struct ts_plan *plan, int32_t node, const struct source *source)
 {
-    return plan->n_passes > 1 || plan->nodes[node].computed_slices > plan->nodes[node].out.axes[0].n ||
-           (plan->n_volumes > 1 && source->n_volumes <= 1);
+    bool again = plan->n_passes > 1 || plan->nodes[node].computed_slices > plan->nodes[node].out.axes[0].n ||
+                 (plan->n_volumes > 1 && source->n_volumes <= 1);
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
+        again |= plan->nodes[i].series;
+    return again;
 }
 
 /* Starts the workers, which precedes the start of CUDA and of the writer's threads. */
@@ -341,7 +345,8 @@ static const struct run_back_end *back_end_of(const struct ts_plan *plan)
 
 enum ts_status ts_plan_run(struct ts_plan *plan, struct ts_diag *diag)
 {
-    struct run run = {.plan = plan, .diag = diag, .back_end = back_end_of(plan), .sink_node = ts_plan_sink_node(plan)};
+    struct run run = {
+        .plan = plan, .diag = diag, .back_end = back_end_of(plan), .survey = -1, .sink_node = ts_plan_sink_node(plan)};
     run.listener = (struct stage_listener){take_iteration, &run};
     pthread_mutex_init(&run.lock, NULL);
     clock_gettime(CLOCK_MONOTONIC, &run.started);

@@ -52,6 +52,7 @@ struct run_result {
 /* How far the walk is. Who reports an event from another thread has a copy. */
 struct run_position {
     int pass;
+    int64_t surveyed;                                               /* as in struct run */
     int64_t volume, slices_done, n_slices, slab_slices, bytes_done; /* as in struct run */
     struct timespec pass_started;
     int32_t iterating;
@@ -80,8 +81,12 @@ struct run {
     uint64_t *sink_valid; /* the bits that the sinks were given, where pixels of their image are invalid; else NULL */
     struct timespec started, pass_started;
     atomic_int iterating; /* 1 + the node whose stage iterates in this pass; 0: none has begun to */
-    int64_t volume;
+    int64_t volume, next_volume;
     int pass;
+    /* While all volumes are surveyed for reductions of a series (plan_node.series): those of this pass are filled, and
+     * nothing is written. -1: the volumes are mapped. */
+    int survey;
+    int64_t surveyed; /* passes over a volume that are done for surveys */
     /* Slabs of all passes, counted from 0: that of device d is d, and d more than a multiple of the devices. A number
      * is left out where a volume ends before its device's turn. */
     int64_t slab_number, first_slab; /* first_slab: that of the domain at hand */
@@ -187,6 +192,8 @@ const uint64_t *ts_run_read_valid(const struct run *run, int32_t node, int64_t z
 /* Points *tables to all tables of a node, those of several volumes with the axis of volumes first. Returns how many
  * there are. */
 int ts_run_tables(const struct run *run, int32_t node, const struct stage_table **tables);
+/* Makes everything ready for this volume. */
+enum ts_status ts_run_restart(struct run *run, int64_t volume);
 /* Keeps the tables of the volume that has ended, and makes everything ready for the next one. */
 enum ts_status ts_run_next_volume(struct run *run);
 /* Frees what ts_run_next_volume kept. */

@@ -11,8 +11,8 @@
 static bool is_written(const struct run *run, int32_t i, int32_t domain)
 {
     const struct plan_node *node = &run->plan->nodes[i];
-    return node->domain == domain && ts_run_holds(run, i) && ts_plan_writes(run->plan, run->pass, i) &&
-           (run->volume == 0 || node->by_volume);
+    return run->survey < 0 && node->domain == domain && ts_run_holds(run, i) &&
+           ts_plan_writes(run->plan, run->pass, i) && (run->volume == 0 || node->by_volume);
 }
 
 /* Returns the slice of an output at which slice z of the node's image stands. */

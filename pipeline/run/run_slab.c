@@ -223,7 +223,7 @@ enum ts_status ts_run_find_slab(struct run *run, int32_t domain, int64_t z, int6
 {
     struct run_checkpoint *checkpoint = run->checkpoint;
     char inputs[DIGEST_TEXT_BYTES];
-    if (!checkpoint)
+    if (!checkpoint || run->survey >= 0)
         return TS_OK;
     checkpoint->key = key_of(run, domain, z, n);
     if (!checkpoint->key || asprintf(&checkpoint->path, "%s/v%lld-p%d-d%d-z%lld.slab", run->plan->checkpoint.folder,
@@ -290,7 +290,7 @@ enum ts_status ts_run_keep_slab(struct run *run)
     struct run_checkpoint *checkpoint = run->checkpoint;
     struct file_commit commit;
     enum ts_status status = TS_OK;
-    if (!checkpoint)
+    if (!checkpoint || run->survey >= 0)
         return TS_OK;
     /* A slab that a warning will be about is computed again, so that the warning comes again. */
     bool found = false;

@@ -16,7 +16,7 @@ static enum ts_status create_tables(struct run *run, int32_t i, const struct sta
     for (int t = 0; t < n; t++) {
         struct stage_table *all = &run->results[i].tables[t];
         *all = tables[t];
-        all->image = ts_plan_with_volumes(run->plan, i, &tables[t].image);
+        all->image = ts_plan_table_of_all(run->plan, i, &tables[t].image);
         all->image.data = calloc(1, ts_image_bytes(&all->image));
         if (!all->image.data)
             return ts_diag_no_memory(run->diag, ts_image_bytes(&all->image));
@@ -32,7 +32,7 @@ static enum ts_status keep_tables(struct run *run, int32_t i)
     const struct stage_table *tables;
     const struct stage_reduced *reduced = ts_run_reduced(run, i);
     const int n = reduced ? ts_stage_reduced_tables(reduced, &tables) : 0;
-    const int64_t place = run->plan->nodes[i].by_volume ? run->volume : 0;
+    const int64_t place = run->plan->nodes[i].by_volume && !run->plan->nodes[i].series ? run->volume : 0;
     const enum ts_status status = run->volume == 0 ? create_tables(run, i, tables, n) : TS_OK;
     for (int t = 0; status == TS_OK && t < n; t++) {
         const size_t bytes = ts_image_bytes(&tables[t].image);
@@ -53,7 +53,7 @@ int ts_run_tables(const struct run *run, int32_t i, const struct stage_table **t
     return reduced ? ts_stage_reduced_tables(reduced, tables) : 0;
 }
 
-/* Makes the device at hand ready for the volume behind that at hand. */
+/* Makes the device at hand ready for the next volume. What was reduced of all volumes stays. */
 static enum ts_status restart(struct run *run)
 {
     enum ts_status status = TS_OK;
@@ -64,10 +64,17 @@ static enum ts_status restart(struct run *run)
             memset(node->done, 0, (size_t)run->plan->nodes[i].out.axes[0].n);
         if (!node->driver)
             continue;
-        node->driver->context.volume = run->plan->nodes[i].by_volume ? run->volume + 1 : 0;
-        status = ts_driver_restart(node->driver);
+        node->driver->context.volume = run->plan->nodes[i].by_volume ? run->next_volume : 0;
+        if (!run->plan->nodes[i].series)
+            status = ts_driver_restart(node->driver);
     }
     return status;
+}
+
+enum ts_status ts_run_restart(struct run *run, int64_t volume)
+{
+    run->next_volume = volume;
+    return ts_run_on_devices(run, restart);
 }
 
 enum ts_status ts_run_next_volume(struct run *run)
@@ -75,7 +82,7 @@ enum ts_status ts_run_next_volume(struct run *run)
     enum ts_status status = TS_OK;
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++)
         status = keep_tables(run, i);
-    return status == TS_OK ? ts_run_on_devices(run, restart) : status;
+    return status == TS_OK ? ts_run_restart(run, run->volume + 1) : status;
 }
 
 void ts_run_free_tables(struct run *run)

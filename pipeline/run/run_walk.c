@@ -134,13 +134,25 @@ static enum ts_status compute_node(struct run *run, int32_t i)
     return TS_OK;
 }
 
+/* Returns true where this input is reduced in the pass at hand: a reduction of a series while its pass is surveyed, and
+ * no other then, as they are done when the volumes are mapped. A reference of one volume counts once. */
+static bool reduces_now(const struct run *run, int32_t i, int input)
+{
+    const struct plan_node *node = &run->plan->nodes[i];
+    if (!ts_plan_reduces(run->plan, run->pass, i, input))
+        return false;
+    if (node->series)
+        return run->survey == run->pass && (run->volume == 0 || run->plan->nodes[node->inputs[input]].by_volume);
+    return run->survey != run->pass;
+}
+
 /* Returns true where this input is reduced in this pass, and has the domain's slices. Narrows [*z, *past) to those that
  * the reduction looks at; *z == *past: it looks at none of these. */
 static bool reduces(const struct run *run, int32_t i, int input, int32_t domain, int64_t *z, int64_t *past)
 {
     const struct ts_plan *plan = run->plan;
     const int32_t from = plan->nodes[i].inputs[input];
-    if (from < 0 || plan->nodes[from].domain != domain || !ts_plan_reduces(plan, run->pass, i, input))
+    if (from < 0 || plan->nodes[from].domain != domain || !reduces_now(run, i, input))
         return false;
     if (*z < *past && !ts_plan_looks_at(plan, i, input, z, past))
         *past = *z;
@@ -150,6 +162,7 @@ static bool reduces(const struct run *run, int32_t i, int input, int32_t domain,
 /* Adds the slab to the reductions of a stage. */
 static enum ts_status add_slices(struct run *run, int32_t i, int32_t domain, int64_t z, int64_t n)
 {
+    const struct ts_plan *plan = run->plan;
     struct ts_image slices[STAGE_INPUTS];
     struct call call;
     enum ts_status status = TS_OK;
@@ -158,6 +171,8 @@ static enum ts_status add_slices(struct run *run, int32_t i, int32_t domain, int
         if (!reduces(run, i, input, domain, &first, &past) || first == past)
             continue;
         views_of(run, i, input, first, past - first, slices);
+        for (int k = 0; plan->nodes[i].series && k < STAGE_INPUTS; k++)
+            slices[k].z_first += run->volume * plan->nodes[plan->nodes[i].inputs[input]].out.axes[0].n;
         status = ts_run_bring_total(run, i, input);
         if (status == TS_OK)
             status = begin_call(run, i, &call);
@@ -175,7 +190,7 @@ static enum ts_status tabulate(struct run *run, int32_t domain, int64_t z, int64
     struct call call;
     enum ts_status status = TS_OK;
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++) {
-        if (run->plan->nodes[i].domain != domain || !ts_plan_tabulates(run->plan, run->pass, i))
+        if (run->survey >= 0 || run->plan->nodes[i].domain != domain || !ts_plan_tabulates(run->plan, run->pass, i))
             continue;
         views_of(run, i, 0, z, n, slices);
         status = begin_call(run, i, &call);
@@ -212,7 +227,7 @@ static enum ts_status find_cause(struct run *run, int32_t failed, int64_t z, int
         if (!reduction || reduction->finds_axes || nodes[i].rounds != 1 || nodes[i].domain != domain)
             continue;
         enum ts_status cause = ask_refused(run, i, z, n);
-        if (cause == TS_OK && !reduction->feeds_map && ts_plan_reduces(run->plan, run->pass, i, 0)) {
+        if (cause == TS_OK && !reduction->feeds_map && !nodes[i].series && reduces_now(run, i, 0)) {
             cause = add_slices(run, i, domain, z, n);
             if (cause == TS_OK)
                 cause = ts_run_finish_here(run, i);
@@ -376,6 +391,16 @@ static enum ts_status run_domain(struct run *run, int32_t domain, void (*on_slab
     return status == TS_OK ? back : status;
 }
 
+/* Returns true where the reductions of this input end with the pass at hand: those of a series with the last volume. */
+static bool ends_now(const struct run *run, int32_t i, int input)
+{
+    const struct plan_node *node = &run->plan->nodes[i];
+    if (!node->series)
+        return reduces_now(run, i, input);
+    return run->survey == run->pass && run->volume + 1 == run->plan->n_volumes &&
+           ts_plan_reduces(run->plan, run->pass, i, input);
+}
+
 /* Ends the reductions over volumes of which this pass was a round. While totals are joined nothing can fail on one of
  * the ranks alone. */
 static enum ts_status finish_reductions(struct run *run)
@@ -385,12 +410,12 @@ static enum ts_status finish_reductions(struct run *run)
     enum ts_status status = TS_OK;
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
         for (int input = 0; status == TS_OK && input < STAGE_INPUTS; input++)
-            if (ts_plan_reduces(plan, run->pass, i, input))
+            if (ends_now(run, i, input))
                 status = ts_run_collect_total(run, i, input);
     status = ts_ranks_agree(status);
     for (int32_t i = plan->n_sources; status == TS_OK && i < plan->n_nodes; i++)
         for (int input = 0; input < STAGE_INPUTS; input++)
-            if (ts_plan_reduces(plan, run->pass, i, input)) {
+            if (ends_now(run, i, input)) {
                 ts_run_join_totals(run, i, input);
                 reduced[i] = true;
             }
@@ -421,15 +446,74 @@ static enum ts_status run_pass(struct run *run, void (*on_slab)(struct run *))
     status = ts_ranks_agree(status);
     if (status == TS_OK)
         status = finish_reductions(run);
-    return status == TS_OK ? ts_run_find_axes(run) : status;
+    return status == TS_OK && run->survey < 0 ? ts_run_find_axes(run) : status;
+}
+
+/* Returns true where a reduction of a series has a round in this pass. */
+static bool has_series(const struct ts_plan *plan, int pass)
+{
+    bool has = false;
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
+        for (int input = 0; input < STAGE_INPUTS; input++)
+            has |= plan->nodes[i].series && ts_plan_reduces(plan, pass, i, input);
+    return has;
+}
+
+/* Returns true where a pass was there only for reductions of a series, which are done. */
+static bool is_surveyed(const struct ts_plan *plan, int pass)
+{
+    bool other = !has_series(plan, pass);
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
+        const struct plan_node *node = &plan->nodes[i];
+        other |= ts_plan_writes(plan, pass, i) || ts_plan_tabulates(plan, pass, i) || node->axes_pass == pass + 1;
+        for (int input = 0; input < STAGE_INPUTS; input++)
+            other |= !node->series && ts_plan_reduces(plan, pass, i, input);
+    }
+    return !other;
+}
+
+/* Reduces all volumes for the reductions of a series that have a round in pass run->survey. The passes before it are
+ * carried out for each volume, as reductions of the volume may feed it. */
+static enum ts_status survey(struct run *run, void (*on_slab)(struct run *))
+{
+    const int64_t n = run->plan->n_volumes;
+    enum ts_status status = TS_OK;
+    for (run->volume = 0; status == TS_OK && run->volume < n; run->volume++) {
+        for (run->pass = 0; status == TS_OK && run->pass <= run->survey; run->pass++)
+            if (run->pass == run->survey || !is_surveyed(run->plan, run->pass)) {
+                status = run_pass(run, on_slab);
+                run->surveyed++;
+            }
+        if (status == TS_OK)
+            status = ts_run_on_devices(run, run->back_end->drain);
+        if (status == TS_OK)
+            status = ts_run_on_devices(run, ts_run_note_not_finite);
+        if (status == TS_OK)
+            status = ts_run_restart(run, run->volume + 1 < n ? run->volume + 1 : 0);
+    }
+    return status;
+}
+
+static enum ts_status survey_all(struct run *run, void (*on_slab)(struct run *))
+{
+    enum ts_status status = TS_OK;
+    for (int pass = 0; status == TS_OK && pass < run->plan->n_passes; pass++)
+        if (has_series(run->plan, pass)) {
+            run->survey = pass;
+            status = survey(run, on_slab);
+        }
+    run->survey = -1;
+    run->volume = 0;
+    return status;
 }
 
 enum ts_status ts_run_walk(struct run *run, void (*on_slab)(struct run *))
 {
-    enum ts_status status = TS_OK;
+    enum ts_status status = survey_all(run, on_slab);
     for (; status == TS_OK && run->volume < run->plan->n_volumes; run->volume++) {
         for (run->pass = 0; status == TS_OK && run->pass < run->plan->n_passes; run->pass++)
-            status = run_pass(run, on_slab);
+            if (!is_surveyed(run->plan, run->pass))
+                status = run_pass(run, on_slab);
         if (status == TS_OK)
             status = ts_run_on_devices(run, run->back_end->drain);
         if (status == TS_OK)

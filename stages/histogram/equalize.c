@@ -39,7 +39,7 @@ static const struct param equalize_params[] = {
           .doc =
               "bins between the smallest and the largest value of floats, and of 32-bit integers that span more than "
               "65,536 values; other integers are counted value by value"),
-    PARAM(struct equalize_params, scope, .choices = ts_scope_choices, .init.choice = SCOPE_VOLUME,
+    PARAM(struct equalize_params, scope, .choices = ts_scope_series_choices, .init.choice = SCOPE_VOLUME,
           .doc = "one histogram of the volume, or one of every slice"),
     PARAM(struct equalize_params, reference, .optional = true,
           .doc = "an image whose histogram (of all its slices) the result shall have, in its values and unit "

@@ -69,7 +69,7 @@ static const struct param histogram_params[] = {
     PARAM(struct histogram_params, limits, .choices = ts_limits_choices, .init.choice = LIMITS_DATA,
           .doc = "where the outer edges come from without `range`; with dtype the upper edge is the highest value + 1, "
                  "so that every bin holds equally many values"),
-    PARAM(struct histogram_params, scope, .choices = ts_scope_choices, .init.choice = SCOPE_VOLUME,
+    PARAM(struct histogram_params, scope, .choices = ts_scope_series_choices, .init.choice = SCOPE_VOLUME,
           .doc = "one histogram of the volume, or one of every slice"),
     PARAM(struct histogram_params, method, .choices = method_choices, .init.choice = HISTOGRAM_AUTO,
           .doc = "how values are counted; all give the same counts"),

@@ -31,7 +31,7 @@ static const struct param statistics_params[] = {
           .doc = "list of at most 16 percentiles, 50 for the median; absent: none"),
     PARAM(struct statistics_params, ddof, .min = 0, .max = 1, .init.i = 0,
           .doc = "the variance divides by count - ddof: 0 for the image itself, 1 to estimate from a sample"),
-    PARAM(struct statistics_params, scope, .choices = ts_scope_choices, .init.choice = SCOPE_VOLUME,
+    PARAM(struct statistics_params, scope, .choices = ts_scope_series_choices, .init.choice = SCOPE_VOLUME,
           .doc = "numbers of the volume, or of every slice"),
     PARAM(struct statistics_params, method, .choices = ts_reduction_choices, .init.choice = REDUCTION_AUTO,
           .doc = "how the sums and products of a slice of 32-bit integers or floats are joined; 8- and 16-bit integers "
@@ -95,7 +95,7 @@ static enum ts_status resolve(const struct stage_context *context, void *values)
         ts_param_idle(context->set, "method");
     if (by_value(context) || labels || n == 0)
         ts_param_idle(context->set, "percentile_method");
-    else if (params->percentile_method == PERCENTILE_SORT && params->scope == SCOPE_VOLUME) {
+    else if (params->percentile_method == PERCENTILE_SORT && params->scope != SCOPE_SLICE) {
         ts_param_error(context->set, "percentile_method", "sort-scope", context->diag,
                        "'sort' sorts one slice at a time, and scope is volume");
         return ts_diag_hint(context->diag, "scope: slice, or percentile_method: histogram");

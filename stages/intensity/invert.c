@@ -26,7 +26,7 @@ static const struct param invert_params[] = {
                  "`limits` decides"),
     PARAM(struct invert_params, limits, .choices = limits_choices, .init.choice = INVERT_DTYPE,
           .doc = "where the range comes from without `range`"),
-    PARAM(struct invert_params, scope, .choices = ts_scope_choices, .init.choice = SCOPE_VOLUME,
+    PARAM(struct invert_params, scope, .choices = ts_scope_series_choices, .init.choice = SCOPE_VOLUME,
           .doc = "with limits data: range of the volume, or of every slice"),
     MASK_PARAM(struct invert_params),
 };

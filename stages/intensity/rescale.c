@@ -42,7 +42,7 @@ static const struct param rescale_params[] = {
           .doc = "percentile that becomes out_low, with method percentiles"),
     PARAM(struct rescale_params, high_percentile, .unit = "%", .min = 0, .max = 100, .init.r = 98,
           .doc = "percentile that becomes out_high, with method percentiles"),
-    PARAM(struct rescale_params, scope, .choices = ts_scope_choices, .init.choice = SCOPE_VOLUME,
+    PARAM(struct rescale_params, scope, .choices = ts_scope_series_choices, .init.choice = SCOPE_VOLUME,
           .doc = "numbers of the volume, or of every slice by itself"),
     PARAM(struct rescale_params, clip, .init.b = true,
           .doc = "values beyond the range become out_low or out_high; else they go beyond as well"),

@@ -46,7 +46,7 @@ static const struct param threshold_params[] = {
               "integers are counted value by value"),
     PARAM(struct threshold_params, side, .choices = side_choices, .init.choice = THRESHOLD_ABOVE,
           .doc = "which side of a threshold that is found becomes 1"),
-    PARAM(struct threshold_params, scope, .choices = ts_scope_choices, .init.choice = SCOPE_VOLUME,
+    PARAM(struct threshold_params, scope, .choices = ts_scope_series_choices, .init.choice = SCOPE_VOLUME,
           .doc = "one threshold for the volume, or one for every slice"),
     MASK_PARAM(struct threshold_params),
 };

@@ -6,17 +6,38 @@
 
 #include "stages/engine/traits.h"
 
-const struct choice ts_scope_choices[] = {
-    {"volume", SCOPE_VOLUME, "all slices together"},
-    {"slice", SCOPE_SLICE, "each slice (index of the first axis) by itself"},
+#define OF_VOLUME                                                                                                      \
+    {                                                                                                                  \
+        "volume", SCOPE_VOLUME, "all slices together; of a series of volumes, each volume by itself"                   \
+    }
+#define OF_SLICE                                                                                                       \
+    {                                                                                                                  \
+        "slice", SCOPE_SLICE, "each slice (index of the first axis) by itself"                                         \
+    }
+const struct choice ts_scope_choices[] = {OF_VOLUME, OF_SLICE, {NULL, 0, NULL}};
+const struct choice ts_scope_series_choices[] = {
+    OF_VOLUME,
+    OF_SLICE,
+    {"series", SCOPE_SERIES, "all slices of all volumes together; every volume is then read once more for it"},
     {NULL, 0, NULL},
 };
 
-bool ts_scope_is_slice(const struct stage_context *context)
+/* Returns the parameter `scope`, or `volume` where the stage has none. */
+static int32_t scope_of(const struct stage_context *context)
 {
     const struct stage *stage = context->stage;
     const struct param *param = ts_param_find(stage->params, stage->n_params, "scope", NULL);
-    return *(const int32_t *)((const char *)context->params + param->offset) == SCOPE_SLICE;
+    return param ? *(const int32_t *)((const char *)context->params + param->offset) : SCOPE_VOLUME;
+}
+
+bool ts_scope_is_slice(const struct stage_context *context)
+{
+    return scope_of(context) == SCOPE_SLICE;
+}
+
+bool ts_scope_is_series(const struct stage_context *context)
+{
+    return scope_of(context) == SCOPE_SERIES;
 }
 
 bool ts_scope_per_slice(const struct stage_context *context)

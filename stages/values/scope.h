@@ -9,8 +9,16 @@
 
 #include "stages/engine/stage.h"
 
-enum scope { SCOPE_VOLUME, SCOPE_SLICE };
+enum scope { SCOPE_VOLUME, SCOPE_SLICE, SCOPE_SERIES };
 extern const struct choice ts_scope_choices[];
+/* With `series` as well: one set of numbers for all volumes of a series. The plan then describes the stage's images as
+ * if the volumes were one, slice behind slice, and the run reduces all of them before it maps any. So a stage that has
+ * these choices treats `series` as `volume`, may not look into neighboring slices, and its map takes slices by
+ * themselves. */
+extern const struct choice ts_scope_series_choices[];
+
+/* Returns true where the stage has a parameter `scope`, and it is `series`. */
+bool ts_scope_is_series(const struct stage_context *context);
 
 /* Returns true where the parameter `scope` is `slice`. */
 bool ts_scope_is_slice(const struct stage_context *context);

@@ -151,6 +151,106 @@ Test(run_volumes, a_result_is_read_as_it_was_written)
     remove_folder();
 }
 
+/* ---- numbers of all volumes ------------------------------------------------------------------------ */
+
+/* With scope: series the volumes are as slices of one volume: the bytes of every image and table are those of a volume
+ * that has all of their slices. */
+static void check_series(enum ts_dtype dtype, const char *const *stages, const char *const *datasets)
+{
+    struct ts_image image = ts_test_image(N_VOLUMES * NZ, NY, NX, dtype, VALUES_CT, 12);
+    struct memory_chain memory, alone;
+    for (int64_t z = 0; z < N_VOLUMES * NZ; z++) /* every volume has a range of its own */
+        for (size_t i = 0; i < NY * NX; i++)
+            if (dtype == TS_F32)
+                ((float *)image.data)[(size_t)z * NY * NX + i] *= (float)(1 + z / NZ);
+            else
+                ((int16_t *)image.data)[(size_t)z * NY * NX + i] /= (int16_t)(4 - z / NZ);
+    memory_chain_init(&memory, &image, NULL, output);
+    memory.n_volumes = N_VOLUMES;
+    memory_chain_init(&alone, &image, NULL, single);
+    for (int i = 0; stages[i]; i++) {
+        char of_volume[200];
+        const char *scope = strstr(stages[i], "scope=series");
+        snprintf(of_volume, sizeof of_volume, "%.*s%s%s", scope ? (int)(scope - stages[i]) : 200, stages[i],
+                 scope ? "scope=volume" : "", scope ? scope + strlen("scope=series") : "");
+        memory_chain_add(&memory, stages[i], NULL);
+        memory_chain_add(&alone, of_volume, NULL);
+    }
+    ts_test_same_for_slabs_and_threads(&memory, output);
+    run_chain(&memory, 2);
+    run_chain(&alone, 1);
+    for (int i = 0; datasets[i]; i++) {
+        size_t n_all, n;
+        double *all = ts_test_read_hdf5_at(output, datasets[i], &n_all),
+               *one = ts_test_read_hdf5_at(single, datasets[i], &n);
+        cr_assert_eq(n_all, n, "%s has %zu elements, not %zu", datasets[i], n_all, n);
+        cr_expect_eq(memcmp(all, one, n * sizeof *one), 0, "%s of %s differs", datasets[i], stages[0]);
+        free(all);
+        free(one);
+    }
+    memory_chain_clear(&memory);
+    memory_chain_clear(&alone);
+    free(image.data);
+}
+
+Test(run_volumes, scope_series_takes_them_as_one)
+{
+    static const char *const in_a_row[] = {"rescale scope=series method=percentiles",
+                                           "equalize scope=series",
+                                           "histogram scope=series bins=13",
+                                           "statistics scope=series percentiles=5,50 noise=both",
+                                           "rescale scope=series method=z-score",
+                                           NULL},
+                             *const data[] = {"/entry/data/data",
+                                              "/entry/process_1_rescale/tables/low",
+                                              "/entry/process_3_histogram/tables/counts",
+                                              "/entry/process_3_histogram/tables/edges",
+                                              "/entry/process_4_statistics/tables/standard_deviation",
+                                              "/entry/process_4_statistics/tables/percentiles",
+                                              "/entry/process_4_statistics/tables/noise_wavelet",
+                                              "/entry/process_4_statistics/tables/noise_immerkaer",
+                                              NULL};
+    make_folder();
+    check_series(TS_F32, in_a_row, data);
+    check_series(TS_I16, in_a_row, data);
+    check_series(
+        TS_I16,
+        (const char *const[]){"median radius=1", "histogram scope=series", "equalize scope=series", "save", NULL},
+        (const char *const[]){"/entry/data/data", "/entry/process_2_histogram/tables/counts", NULL});
+    remove_folder();
+}
+
+/* A reduction of each volume may stand before one of all of them, and behind it. */
+Test(run_volumes, scopes_mix)
+{
+    struct ts_image image = ts_test_image(N_VOLUMES * NZ, NY, NX, TS_F32, VALUES_CT, 13);
+    struct memory_chain memory;
+    size_t n;
+    for (size_t i = 0; i < ts_image_count(&image); i++)
+        ((float *)image.data)[i] *= (float)(1 + i / (NZ * NY * NX));
+    make_folder();
+    memory_chain_init(&memory, &image, NULL, output);
+    memory.n_volumes = N_VOLUMES;
+    memory_chain_add(&memory, "rescale method=z-score", NULL);
+    memory_chain_add(&memory, "box radius=1 dimensions=3d", NULL);
+    memory_chain_add(&memory, "rescale scope=series", NULL);
+    memory_chain_add(&memory, "statistics", NULL);
+    ts_test_same_for_slabs_and_threads(&memory, output);
+    run_chain(&memory, 2);
+    double *low = ts_test_read_hdf5_at(output, "/entry/process_3_rescale/tables/low", &n);
+    cr_expect_eq(n, 1);
+    free(low);
+    double *most = ts_test_read_hdf5_at(output, "/entry/process_4_statistics/tables/max", &n), largest = 0;
+    cr_assert_eq(n, N_VOLUMES);
+    for (int v = 0; v < N_VOLUMES; v++)
+        largest = fmax(largest, most[v]);
+    cr_expect_eq(largest, 1);
+    free(most);
+    memory_chain_clear(&memory);
+    free(image.data);
+    remove_folder();
+}
+
 /* The first volume has the noise of that volume by itself, and the others have noise of their own, whatever the slabs.
  */
 Test(run_volumes, have_noise_of_their_own)
