@@ -16,7 +16,8 @@
 #include "io/dicom_series/dicom_settings.h"
 
 #define SPLIT_ACQUISITIONS "`split: acquisition` beside the path makes a series of each acquisition"
-enum { SAME_PLACE = 10 }; /* volumes may lie so many times the tolerance of positions off each other */
+static const double SAME_NUMBER = 0.01; /* in parts of it, by which numbers of one volume differ at most */
+enum { SAME_PLACE = 10 };               /* volumes may lie so many times the tolerance of positions off each other */
 
 double ts_dicom_same_position(const struct dicom_image *image)
 {
@@ -297,6 +298,32 @@ static bool sews(struct dicom_series *series, const bool *left)
     return is_sewn(made, n, 2, pass_at) || (number_acquisitions(made, n) && is_sewn(made, n, 1, pass_at));
 }
 
+/* Warns where the first images of all positions are of several volumes, as frames in a random order may be. */
+static void warn_of_first(struct dicom_series *series)
+{
+    static const struct {
+        size_t place;
+        const char *name;
+    } numbers[] = {{DICOM_NUMBER(temporal_position), "Temporal Position"},
+                   {DICOM_NUMBER(b_value), "b-value"},
+                   {DICOM_NUMBER(gradient[0]), "diffusion gradient"},
+                   {DICOM_NUMBER(gradient[1]), "diffusion gradient"},
+                   {DICOM_NUMBER(gradient[2]), "diffusion gradient"}};
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
+        const double first = ts_dicom_image_number(series->images[0], numbers[k].place);
+        for (size_t i = 1; i < series->n_images; i++) {
+            const double other = ts_dicom_image_number(series->images[i], numbers[k].place);
+            if (isnan(first) != isnan(other) || fabs(other - first) > SAME_NUMBER * fmax(1, fabs(first))) {
+                ts_dicom_series_warn(series,
+                                     "the first images at each position differ in %s: they are of several "
+                                     "volumes",
+                                     numbers[k].name);
+                return;
+            }
+        }
+    }
+}
+
 void ts_dicom_keep_first(struct dicom_series *series)
 {
     const size_t n = series->n_images;
@@ -314,9 +341,11 @@ void ts_dicom_keep_first(struct dicom_series *series)
         return;
     }
     ts_dicom_series_leave_out(series, left);
-    if (series->n_images < n)
-        ts_dicom_series_warn(series, "of images at one position the first is taken; %zu of %zu images are left out",
-                             n - series->n_images, n);
+    if (series->n_images == n)
+        return;
+    ts_dicom_series_warn(series, "of images at one position the first is taken; %zu of %zu images are left out",
+                         n - series->n_images, n);
+    warn_of_first(series);
 }
 
 void ts_dicom_refuse_contradicted(struct dicom_series *series)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/dicom/dicom.h"
 #include "tests/files/dicom_bytes.h"
 #include "tests/files/dicom_fixture.h"
 #include "tests/files/dicom_open.h"
@@ -175,6 +176,51 @@ Test(dicom_contradictions, attributes_that_make_other_volumes_are_warned_of)
         }
         cr_expect_eq(said, rows[r].contradiction ? 1 : 0, "row %zu: %s", r, ts_test_first_message(diag));
         cr_expect(rows[r].contradiction || any == 0, "row %zu", r);
+        source->ops->close(source);
+        ts_test_remove_folder(folder);
+        ts_diag_destroy(diag);
+    }
+}
+
+/* `duplicates: first` takes the lowest Instance Numbers, which are of both volumes or of one. */
+Test(dicom_contradictions, first_images_of_several_volumes_are_warned_of)
+{
+    for (int r = 0; r < 6; r++) {
+        char folder[64], text[64];
+        const char *path = folder, *const names[] = {"b-value", "Temporal Position", "diffusion gradient"};
+        struct ts_diag *diag = ts_diag_create();
+        ts_test_folder(folder, sizeof folder);
+        for (int i = 0; i < 6; i++) {
+            struct dicom_fixture f;
+            const int z = i / 2, v = (r % 2 && z == 1) ? 1 - i % 2 : i % 2;
+            const double b = r / 2 == 0 ? 1000 * v : 1000, gradient[] = {v, 1 - v, 0};
+            ts_fixture_init_mr(&f, i);
+            snprintf(text, sizeof text, "1\\2\\%d", 3 * z);
+            ts_fixture_text(&f, 0x00200032, "DS", text);
+            snprintf(text, sizeof text, "%d", i + 1);
+            ts_fixture_text(&f, 0x00200013, "IS", text);
+            snprintf(text, sizeof text, "%d", v + 1);
+            if (r / 2 == 1)
+                ts_fixture_text(&f, 0x00200100, "IS", text);
+            ts_fixture_bytes(&f, 0x00189087, "FD", &b, sizeof b);
+            if (r / 2 == 2)
+                ts_fixture_bytes(&f, 0x00189089, "FD", gradient, sizeof gradient);
+            ts_fixture_finish(&f, folder, i);
+        }
+        struct dicom_params params = {0};
+        struct param_set set = {
+            .params = dicom_format.params, .n_params = dicom_format.n_params, .values = &params, .owner = "input"};
+        struct source *source = NULL;
+        ts_params_init(&set);
+        params.dicom = (struct ts_texts){1, &path};
+        params.duplicates = DUPLICATES_FIRST;
+        cr_assert_eq(dicom_format.open(&set, &source, diag), TS_OK, "row %d: %s", r, ts_test_first_message(diag));
+        cr_expect(source->n_slices == 3 && source->n_volumes == 1);
+        size_t said = 0;
+        snprintf(text, sizeof text, "at each position differ in %s", names[r / 2]);
+        for (size_t i = 0; i < ts_diag_count(diag); i++)
+            said += strstr(ts_diag_get(diag, i)->message, text) != NULL;
+        cr_expect_eq(said, (size_t)(r % 2), "row %d", r);
         source->ops->close(source);
         ts_test_remove_folder(folder);
         ts_diag_destroy(diag);
