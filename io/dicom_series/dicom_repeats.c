@@ -378,6 +378,19 @@ void ts_dicom_refuse_contradicted(struct dicom_series *series)
     }
 }
 
+/* Returns how to go on, for the hint. Nobody can put the frames of one file into folders. */
+static const char *way_out(const struct dicom_series *series, bool sewn)
+{
+    bool frames = true;
+    for (size_t i = 1; i < series->n_images; i++)
+        frames &= series->images[i]->file == series->images[0]->file;
+    if (frames)
+        return sewn ? "" : "; duplicates: first takes one frame of each position, of whatever volume it is";
+    return sewn ? "; put the files of one of them into a folder of their own"
+                : "; duplicates: first takes one image of each position, or put the files of one of them into a "
+                  "folder of their own";
+}
+
 void ts_dicom_refuse_repeats(struct dicom_series *series)
 {
     struct dicom_image *const *images = series->images;
@@ -397,15 +410,11 @@ void ts_dicom_refuse_repeats(struct dicom_series *series)
     if (!left)
         return;
     mark_left(images, n, left);
-    const char *hint =
-        sews(series, left) && acquisitions_divide(series) ? SPLIT_ACQUISITIONS
-        : copies
-            ? "duplicates: first takes one of the copies; or remove the others"
-            : ts_arena_printf(series->arena,
-                              sews(series, left) ? "%s; put the files of one of them into a folder of their own"
-                                                 : "%s; duplicates: first takes one image of each position, or put the "
-                                                   "files of one of them into a folder of their own",
-                              describe_difference(series, images + first, same));
+    const char *hint = sews(series, left) && acquisitions_divide(series) ? SPLIT_ACQUISITIONS
+                       : copies
+                           ? "duplicates: first takes one of the copies; or remove the others"
+                           : ts_arena_printf(series->arena, "%s%s", describe_difference(series, images + first, same),
+                                             way_out(series, sews(series, left)));
     if (copies) {
         ts_dicom_series_refuse(
             series, "position-repeated", hint,
