@@ -118,7 +118,7 @@ static enum ts_status digest_slice(void *user, int thread, int64_t i, struct ts_
         return TS_OK;
     ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "file-changed"},
                   "slice %lld of an input has other pixels than when it was read before: its file was changed",
-                  (long long)(digesting->z + i));
+                  (long long)digesting->z + i);
     return ts_diag_hint(diag, "run again when nothing writes to the inputs");
 }
 

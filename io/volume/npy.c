@@ -235,7 +235,7 @@ static enum ts_status take_list(const struct param_set *set, const double *copy,
     const struct ts_numbers *list = &((const struct npy_params *)set->values)->angles;
     if (list->rows * list->columns != views->n)
         return ts_param_error(set, "angles", "angle-count", diag, "%lld angles for %lld views",
-                              (long long)(list->rows * list->columns), (long long)views->n);
+                              (long long)list->rows * list->columns, (long long)views->n);
     views->positions = copy;
     return TS_OK;
 }
