@@ -125,8 +125,8 @@ static __global__ void __launch_bounds__(THREADS)
             const int64_t at = (int64_t)row * nx + column;
             const bool outside = row < 0 || column < 0,
                        hidden = !outside && valid && !(valid[z * words + at / 64] >> at % 64 & 1);
-            const float value = outside ? constant : hidden ? NLM_FAR : (float)in[z * ny * nx + at];
-            out[(z * gridDim.x + blockIdx.x) * pitch + x] = finite_or_far(value / unit);
+            const float value = outside ? constant : (float)in[z * ny * nx + at];
+            out[(z * gridDim.x + blockIdx.x) * pitch + x] = hidden ? NLM_FAR : finite_or_far(value / unit);
         }
     }
 }

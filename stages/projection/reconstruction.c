@@ -20,13 +20,13 @@
 /* The smallest numbers of slices for which method `stack` is faster on an H200 than `pixel`, for a parallel beam and
  * for a fan. Fewer slices leave most threads of a warp without work. */
 enum { STACK_FROM_SLICES = 6, FAN_STACK_FROM_SLICES = 5 };
-/* From so many slices on `stack` and `tensor-split` both work on 128 slices side by side. There `tensor-split` was
- * measured as faster, 1.13 to 1.46 times. */
-enum { TENSOR_FROM_SLICES = 65 };
+/* The smallest number of slices for which `tensor-split` was measured as faster than `stack` on an H200: 1.5 to 1.9
+ * times for 32 and 64 slices of 512 squared, 1.4 for 512. Fewer slices were not measured. */
+enum { TENSOR_FROM_SLICES = 32 };
 
 const struct choice ts_back_method_choices[] = {
     {"auto", BACK_METHOD_AUTO,
-     "lanes on the CPU; on a CUDA device pixel for fewer than 6 slices, 5 of a fan; tensor-split from 65 slices of a "
+     "lanes on the CPU; on a CUDA device pixel for fewer than 6 slices, 5 of a fan; tensor-split from 32 slices of a "
      "parallel beam on, if the device and the sizes allow it; else stack"},
     {"lanes", BACK_METHOD_LANES, "16 slices side by side; a few views at a time stay in the cache", ON_CPU},
     {"pixel", BACK_METHOD_PIXEL, "one thread a pixel of a slice goes through all views", ON_CUDA},

@@ -117,7 +117,7 @@ Test(backproject, tensor_cores_of_older_devices_are_refused)
     }
 }
 
-/* `auto` is the fastest method that may run: tensor-split from 65 slices on. */
+/* `auto` is the fastest method that may run: tensor-split from 32 slices on. */
 Test(backproject, auto_is_the_fastest_method_that_may_run)
 {
     const struct device_numbers older = {.name = "Old", .major = 7, .minor = 5, .code = 75},
@@ -128,16 +128,16 @@ Test(backproject, auto_is_the_fastest_method_that_may_run)
         int64_t slices, detectors;
         bool newer;
         enum back_method method;
-    } rows[] = {{"", &backproject_stage, 65, 4, true, BACK_METHOD_TENSOR_SPLIT},
+    } rows[] = {{"", &backproject_stage, 32, 4, true, BACK_METHOD_TENSOR_SPLIT},
                 {"model=linear", &backproject_stage, 512, 4, true, BACK_METHOD_TENSOR_SPLIT},
-                {"", &fbp_stage, 65, 4, true, BACK_METHOD_TENSOR_SPLIT},
-                {"", &fbp_stage, 64, 4, true, BACK_METHOD_STACK},
+                {"", &fbp_stage, 32, 4, true, BACK_METHOD_TENSOR_SPLIT},
+                {"", &fbp_stage, 31, 4, true, BACK_METHOD_STACK},
                 {"", &fbp_stage, 5, 4, true, BACK_METHOD_PIXEL},
-                {"", &fbp_stage, 65, 4, false, BACK_METHOD_STACK},
-                {"method=stack", &fbp_stage, 65, 4, true, BACK_METHOD_STACK},
-                {"rows=9 columns=9 center=7", &backproject_stage, 65, 200000000, true, BACK_METHOD_STACK},
-                {"pixel_size=2", &backproject_stage, 65, 4, true, BACK_METHOD_STACK},
-                {"pixel_size=2 weights=angles", &backproject_stage, 65, 4, true, BACK_METHOD_PIXEL}};
+                {"", &fbp_stage, 32, 4, false, BACK_METHOD_STACK},
+                {"method=stack", &fbp_stage, 32, 4, true, BACK_METHOD_STACK},
+                {"rows=9 columns=9 center=7", &backproject_stage, 32, 200000000, true, BACK_METHOD_STACK},
+                {"pixel_size=2", &backproject_stage, 32, 4, true, BACK_METHOD_STACK},
+                {"pixel_size=2 weights=angles", &backproject_stage, 32, 4, true, BACK_METHOD_PIXEL}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ts_image in = ts_test_image(1, 3, 4, TS_F32, VALUES_RANDOM, 1);
         struct ts_diag *diag = ts_diag_create();
