@@ -67,6 +67,8 @@ struct param {
      * plan refuses frames that their input calls by another name, and it refuses flats and darks as the stage's own
      * image. */
     const char *frames;
+    /* The value is the detector pixel, counted from 0, at which the rotation axis stands in the stage's input. */
+    bool rotation_axis;
     /* Exactly one of these four holds, and defines the value of an absent key: */
     bool required;
     bool optional;            /* TEXTS, NUMBERS, REFERENCE, TEXT: absent means empty, and the doc says what follows */

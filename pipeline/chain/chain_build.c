@@ -360,7 +360,7 @@ static void check_stage_name(struct builder *builder, const struct node *item, c
     snprintf(site, sizeof site, "%s.name", stage->stage->name);
     if (label && !stage->name) {
         new_name(builder, label, site);
-    } else if (!label && stage->stage->keeps_output && item->next) {
+    } else if (!label && (stage->stage->traits & TRAIT_KEEPS_IMAGE) && item->next) {
         ts_diag_error(builder->diag, TS_BAD_CHAIN,
                       &(struct diag_site){.code = "parameter-missing", .span = stage->span, .stage = site},
                       "required, but not given");

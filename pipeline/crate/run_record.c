@@ -114,13 +114,15 @@ static void find_uses(struct run_record *record, int k)
     }
 }
 
-/* Finds the image that a step left in the result: that of `save`, or the last one. */
+/* Finds the image that a step left in the result: one that it keeps, or the last one. */
 static void find_image(struct run_record *record, int k)
 {
     struct record_step *step = &record->steps[k];
     const char *name = ts_run_record_fact(record, step, "name");
     const bool last = k == record->n_steps - 1;
-    const struct made_image *image = !strcmp(step->stage, "save") ? ts_made_image(&record->made, name) : NULL;
+    const struct stage *stage = ts_stage_find(step->stage);
+    const struct made_image *image =
+        stage && (stage->traits & TRAIT_KEEPS_IMAGE) ? ts_made_image(&record->made, name) : NULL;
     if (!image && last)
         image = ts_made_image(&record->made, "data");
     if (image) {

@@ -237,7 +237,7 @@ static void name_outputs(struct ts_plan *plan)
     if (plan->chain->part)
         return;
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
-        if (plan->nodes[i].chain_stage->stage->keeps_output)
+        if ((plan->nodes[i].chain_stage->stage->traits & TRAIT_KEEPS_IMAGE))
             plan->nodes[i].dataset = plan->nodes[i].chain_stage->name;
     struct plan_node *last = &plan->nodes[plan->n_nodes - 1];
     if (!last->dataset)
@@ -278,7 +278,7 @@ static enum ts_status check_names(const struct ts_plan *plan, struct ts_diag *di
                                            "notes"};
     for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
         const struct chain_stage *stage = plan->nodes[i].chain_stage;
-        const bool named = stage->stage->keeps_output && stage->name && plan->nodes[i].leader == i;
+        const bool named = (stage->stage->traits & TRAIT_KEEPS_IMAGE) && stage->name && plan->nodes[i].leader == i;
         bool taken = named && !strncmp(stage->name, "process_", 8);
         for (size_t r = 0; named && r < sizeof reserved / sizeof *reserved; r++)
             taken |= !strcmp(stage->name, reserved[r]);

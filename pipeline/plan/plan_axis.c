@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rotation axis stands where detector positions are 0. A later stage with a parameter `center` moves it, and so
- * does `center` itself at run time, so the search goes from a node towards the end of the chain and carries detector
- * indices through stages that shift them (`pad`).
+ * The rotation axis stands where detector positions are 0. A later stage with a parameter for it moves it, and so
+ * does a stage that finds it at run time, so the search goes from a node towards the end of the chain and carries
+ * detector indices through stages that shift them (`pad`).
  */
 #include "pipeline/plan/plan_axis.h"
 
@@ -10,13 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the node's parameter `center`, a detector index, where one is given; else NULL. */
+/* Returns the rotation axis that the node's parameters give, a detector index; NULL: they give none. */
 static const double *own_center(const struct plan_node *node)
 {
     for (size_t i = 0; i < node->set.n_params; i++) {
         const struct param *param = &node->set.params[i];
-        if (!strcmp(param->name, "center") && param->unit && !strcmp(param->unit, "detector") &&
-            (node->set.given >> i & 1))
+        if (param->rotation_axis && (node->set.given >> i & 1))
             return (const double *)((const unsigned char *)node->set.values + param->offset);
     }
     return NULL;

@@ -10,24 +10,30 @@
 #include "pipeline/drawing/geometry_picture.h"
 #include "pipeline/report/html.h"
 #include "pipeline/report/parts.h"
+#include "stages/engine/stage.h"
 
-/* Returns true where detector pixels after this stage are others than before. */
-static bool changes_detector(const char *stage)
+/* Returns the rotation axis that a stage of the result was given or found, as it is written there; "": it has none. */
+static const char *axis_of(const struct report_facts *facts, const struct report_stage *of, const struct stage *stage)
 {
-    return !strcmp(stage, "pad") || !strcmp(stage, "rebin") || !strcmp(stage, "stitch") || !strcmp(stage, "crop");
+    for (size_t i = 0; stage && i < stage->n_params; i++)
+        if (stage->params[i].rotation_axis)
+            return ts_report_value(facts, "%s/parameters/%s", of->group, stage->params[i].name);
+    return "";
 }
 
-/* Finds the center that a later stage was given or found. Returns the label of that stage, or NULL. */
+/* Finds the center that a later stage was given or found. Returns the label of that stage, or NULL. A stage that this
+ * build does not know may have changed the detector. */
 static const char *find_center(const struct report_facts *facts, const struct report_image *image, double *center)
 {
     for (size_t i = 0; i < facts->n_stages; i++) {
-        const struct report_stage *stage = &facts->stages[i];
-        const char *text = ts_report_value(facts, "%s/parameters/center", stage->group);
-        if (image->stage && stage->number <= image->stage->number)
+        const struct report_stage *recorded = &facts->stages[i];
+        const struct stage *stage = ts_stage_find(recorded->stage);
+        if (image->stage && recorded->number <= image->stage->number)
             continue;
+        const char *text = axis_of(facts, recorded, stage);
         if (*text && !ts_number_real(text, center))
-            return stage->label;
-        if (changes_detector(stage->stage))
+            return recorded->label;
+        if (!stage || (stage->traits & TRAIT_NEW_DETECTOR))
             return NULL;
     }
     return NULL;

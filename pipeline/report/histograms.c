@@ -11,6 +11,7 @@
 
 #include "pipeline/report/html.h"
 #include "pipeline/report/parts.h"
+#include "stages/engine/stage.h"
 
 enum { POINTS = 2 * VALUE_BINS };
 static const double empty_bin = 0.5; /* where an empty bin is drawn on a logarithmic axis */
@@ -39,9 +40,10 @@ static void make_steps(const struct value_bins *bins, struct steps *steps)
 /* Returns true where the stage maps all values of an image by their own histogram. */
 static bool equalizes_whole(const struct report_facts *facts, const struct report_stage *stage)
 {
+    const struct stage *known = ts_stage_find(stage->stage);
     const char *const others[] = {ts_report_value(facts, "%s/parameters/reference", stage->group),
                                   ts_report_value(facts, "%s/parameters/mask", stage->group)};
-    bool whole = !strcmp(stage->stage, "equalize") &&
+    bool whole = known && (known->traits & TRAIT_MAPS_BY_SHARES) &&
                  !strcmp(ts_report_value(facts, "%s/parameters/scope", stage->group), "volume");
     for (int i = 0; i < 2; i++)
         whole &= !*others[i] || !strcmp(others[i], "none");
@@ -51,7 +53,6 @@ static bool equalizes_whole(const struct report_facts *facts, const struct repor
 /* Returns true where a stage equalizes this image, directly or after stages that pass images on as they are. */
 static bool is_equalized(const struct report_facts *facts, const struct report_image *image)
 {
-    static const char *const passing[] = {"save", "statistics", "histogram", "compare", "bounds"};
     for (size_t i = 0; i < facts->n_stages; i++) {
         const struct report_stage *stage = &facts->stages[i], *from = stage;
         bool passes = image->source->n_volumes <= 1 && equalizes_whole(facts, stage);
@@ -59,9 +60,8 @@ static bool is_equalized(const struct report_facts *facts, const struct report_i
             from = ts_report_stage(facts, from->input);
             if (from == image->stage)
                 return true;
-            passes = false;
-            for (size_t k = 0; from && from < stage && k < sizeof passing / sizeof *passing; k++)
-                passes |= !strcmp(from->stage, passing[k]);
+            const struct stage *known = from && from < stage ? ts_stage_find(from->stage) : NULL;
+            passes = known && !known->map;
         }
     }
     return false;

@@ -57,7 +57,9 @@ static const char *dataset_of(const struct resume *resume, int32_t stage, int64_
     const int32_t leader = behind ? swept + (stage - swept) % own : stage;
     const struct chain_stage *of = &given->stages[leader];
     *value = behind ? (stage - swept) / own : 0;
-    const char *name = of->stage->keeps_output ? of->name : leader == given->n_stages - 1 ? "data" : NULL;
+    const char *name = (of->stage->traits & TRAIT_KEEPS_IMAGE) ? of->name
+                       : leader == given->n_stages - 1         ? "data"
+                                                               : NULL;
     return name && ts_made_image(&resume->recorded.made, name) ? name : NULL;
 }
 

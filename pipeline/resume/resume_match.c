@@ -226,7 +226,7 @@ static void tell_difference(struct resume *resume, const struct plan_node *node,
     struct param_difference difference = {0};
     for (int32_t j = 0; j < chain->n_stages; j++) {
         const struct chain_stage *old = &chain->stages[j];
-        if (old->stage->keeps_output || !same_inputs(resume, node, old))
+        if ((old->stage->traits & TRAIT_KEEPS_IMAGE) || !same_inputs(resume, node, old))
             continue;
         if (old->stage == node->chain_stage->stage &&
             !ts_same_stage_params(&node->set, chain, j, node->set.resolved, &difference)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * save keeps an image in the middle of a chain. It has neither map() nor reduction: because of the flag keeps_output
+ * save keeps an image in the middle of a chain. It has neither map() nor reduction: because of its trait
  * the runner writes its image, which then passes on as it is. So no device needs code for it.
  */
 #include "stages/engine/stage.h"
@@ -12,6 +12,6 @@ const struct stage save_stage = {
            "The last image of a chain is written in any case: as `data` where a save at the end has no name. A chain "
            "without stages (`stages: []`) is one of such a save.",
     STAGE_TAKES_ALL,
-    .keeps_output = true,
+    .traits = TRAIT_KEEPS_IMAGE,
     .tolerance = {.why = "the same bytes"},
 };

@@ -26,6 +26,13 @@ enum { STAGE_REFERENCES = 4, STAGE_INPUTS = 1 + STAGE_REFERENCES, STAGE_TABLES =
 
 enum stage_axes { AXES_VOLUME = 1, AXES_SINOGRAM = 2 };
 
+/* What plans, records and reports must know of a stage, so that none of them asks for its name. */
+enum stage_trait {
+    TRAIT_KEEPS_IMAGE = 1,   /* it writes its image to the output file under its `name:` */
+    TRAIT_NEW_DETECTOR = 2,  /* a detector pixel of the output has another index than in the input */
+    TRAIT_MAPS_BY_SHARES = 4 /* it maps a value to the share of the values up to it, unless it is given others' */
+};
+
 /* scipy.ndimage's five borders. */
 enum ts_border { BORDER_REFLECT, BORDER_MIRROR, BORDER_NEAREST, BORDER_CONSTANT, BORDER_WRAP };
 
@@ -310,7 +317,7 @@ struct stage {
     const char *quantity_hints[TS_INTENSITY + 1];
     const struct param *params;
     size_t n_params, params_bytes;
-    bool keeps_output; /* `save`: writes its image to the output file under its name: */
+    unsigned traits; /* enum stage_trait bits */
 
     /* Pure. Fills derived parameters of `values`, to which the context's params point, and checks what `params` cannot
      * state, through ts_param_error. NULL: there is nothing to do. */

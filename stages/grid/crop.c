@@ -253,6 +253,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 
 const struct stage crop_stage = {
     .name = "crop",
+    .traits = TRAIT_NEW_DETECTOR,
     .summary = "a box of a volume, by indices or by positions in mm",
     .doc =
         "Keeps the pixels within a range of each axis. The ranges are indices, `[first, end)` as in NumPy, or with "

@@ -398,6 +398,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 
 const struct stage equalize_stage = {
     .name = "equalize",
+    .traits = TRAIT_MAPS_BY_SHARES,
     .summary = "histogram equalization, or matching to the histogram of another image",
     .doc =
         "`out = F(v)`, where `F(v)` is the share of values that are `v` or below. The default follows "

@@ -296,6 +296,7 @@ static const struct param rebin_params[] = {
 
 const struct stage rebin_stage = {
     .name = "rebin",
+    .traits = TRAIT_NEW_DETECTOR,
     .summary = "a fan beam's sinogram as that of a parallel beam",
     .doc =
         "The ray at `(theta, s)` of the parallel beam is the fan's ray `gamma = asin(s / source_axis)` in the view "

@@ -52,8 +52,8 @@ extern const struct stage_method_tolerance ts_back_method_tolerances[];
               .derived = pixel_size_is, .doc = "distance of neighboring columns"),                                     \
         PARAM(struct reconstruction_params, row_spacing, .unit = "mm", .min = 1e-6, .max = 1e6,                        \
               .derived = "pixel_size", .doc = "distance of neighboring rows"),                                         \
-        PARAM(struct reconstruction_params, center, .unit = "detector", .min = -1e6, .max = 2e6,                       \
-              .derived = "where the sinogram's detector axis is 0",                                                    \
+        PARAM(struct reconstruction_params, center, .rotation_axis = true, .unit = "detector", .min = -1e6,            \
+              .max = 2e6, .derived = "where the sinogram's detector axis is 0",                                        \
               .doc = "detector index of the rotation axis, which becomes the center of the slices")
 #define RECONSTRUCTION_PARAMS                                                                                          \
     VOLUME_PARAMS("the detector spacing, times source_axis / source_detector in a fan"),                               \

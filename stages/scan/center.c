@@ -62,7 +62,7 @@ static const struct choice convention_choices[] = {
 static const struct param center_params[] = {
     PARAM(struct center_params, method, .choices = method_choices, .init.choice = CENTER_AUTO,
           .doc = "where the center comes from"),
-    PARAM(struct center_params, center, .unit = "detector", .min = -1e6, .max = 1e6,
+    PARAM(struct center_params, center, .rotation_axis = true, .unit = "detector", .min = -1e6, .max = 1e6,
           .derived = "found while the chain runs: see the tables",
           .doc =
               "index of the detector pixel, from 0, that the rotation axis stands on; pixel centers are whole numbers"),

@@ -57,6 +57,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 
 const struct stage flip_stage = {
     .name = "flip",
+    .traits = TRAIT_NEW_DETECTOR,
     .summary = "the detector pixels of a sinogram in the opposite order",
     .doc =
         "`y[d] = x[n - 1 - d]`: every row mirrored about the rotation axis, so that a center at detector pixel c is at "

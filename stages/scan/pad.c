@@ -104,6 +104,7 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 
 const struct stage pad_stage = {
     .name = "pad",
+    .traits = TRAIT_NEW_DETECTOR,
     .summary = "more detector pixels on both sides of a sinogram",
     .doc = "Adds `left` detector pixels before the first and `right` after the last, at the same distance. Each "
            "detector pixel keeps its position in mm, and so does the rotation center: `radon`, `fbp` and the others "

@@ -269,7 +269,7 @@ static const struct choice betweens[] = {
 };
 
 static const struct param stitch_params[] = {
-    PARAM(struct stitch_params, center, .unit = "detector", .min = -1e6, .max = 2e6,
+    PARAM(struct stitch_params, center, .rotation_axis = true, .unit = "detector", .min = -1e6, .max = 2e6,
           .derived = "where the sinogram's detector axis is 0", .doc = "detector index of the rotation axis"),
     PARAM(struct stitch_params, detectors, .unit = "detector", .min = 1, .max = 1 << 21,
           .derived = "2 n - 1 of n detector pixels, which holds all views of an axis anywhere",
@@ -286,6 +286,7 @@ static const struct param stitch_params[] = {
 
 const struct stage stitch_stage = {
     .name = "stitch",
+    .traits = TRAIT_NEW_DETECTOR,
     .summary = "join opposite views of a whole turn whose axis is near the detector's edge: half a turn, twice as wide",
     .doc =
         "Half acquisition, also called extended field of view or a 360-degree scan with an offset axis: over a whole "

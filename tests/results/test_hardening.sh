@@ -49,6 +49,9 @@ if [ "$(uname -m)" = x86_64 ]; then
         lacking=$(cc -fcf-protection=full -Wl,-z,cet-report=warning "$folder/empty.c" -o "$folder/empty" 2>&1 |
             grep -oE '[^ /]+\.[oa]: warning: missing' | cut -d: -f1 | sort -u | tr '\n' ' ')
         [ -n "$lacking" ] || [ -f "$folder/empty" ] || fail "the linker says nothing of CET"
+        for file in $lacking; do
+            grep -qF "\`$file\`" "$source/docs/SECURITY.md" || fail "docs/SECURITY.md does not name $file, which has no marks of CET"
+        done
         echo "no marks of CET in the programs, because these files of the system have none: ${lacking:-other libraries\' start files}"
     fi
 fi

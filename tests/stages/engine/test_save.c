@@ -15,7 +15,7 @@ Test(save, passes_every_kind_of_image_on)
         cr_assert_eq(ts_stage_prepare(&save_stage, &set, &in, NULL, 1, NULL, diag, &context), TS_OK);
         cr_assert_eq(context.out.dtype, in.dtype);
         cr_assert_eq(ts_image_bytes(&context.out), ts_image_bytes(&in));
-        cr_assert(!save_stage.map && save_stage.keeps_output);
+        cr_assert(!save_stage.map && save_stage.traits & TRAIT_KEEPS_IMAGE);
         ts_test_params_clear(&set);
         ts_diag_destroy(diag);
         free(in.data);
