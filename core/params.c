@@ -274,6 +274,11 @@ int ts_param_format_value(const struct param *param, const void *at, char *out, 
 
 int ts_param_format(const struct param_set *set, size_t i, char *out, size_t size)
 {
+    char length[48];
+    if (set->in_mm >> i & 1) {
+        ts_real_format(set->lengths_mm[i], length, sizeof length);
+        return snprintf(out, size, "%smm", length);
+    }
     return ts_param_format_value(&set->params[i], ts_param_field(set, i), out, size);
 }
 

@@ -38,25 +38,29 @@ static bool is_silent(const struct param_set *set, size_t i)
     return false;
 }
 
-static bool write_value(FILE *out, const struct param *param, const void *at)
+/* Writes the value of parameter i of the set, or another one of it that lies at `at`. */
+static bool write_value(FILE *out, const struct param_set *set, size_t i, const void *at)
 {
-    const int length = ts_param_format_value(param, at, NULL, 0);
+    const int length = at ? ts_param_format_value(&set->params[i], at, NULL, 0) : ts_param_format(set, i, NULL, 0);
     char *text = length < 0 ? NULL : malloc((size_t)length + 1);
     if (!text)
         return false;
-    ts_param_format_value(param, at, text, (size_t)length + 1);
+    if (at)
+        ts_param_format_value(&set->params[i], at, text, (size_t)length + 1);
+    else
+        ts_param_format(set, i, text, (size_t)length + 1);
     fputs(text, out);
     free(text);
     return true;
 }
 
-static bool write_sweep(FILE *out, const struct param *param, const struct chain_sweep *sweep)
+static bool write_sweep(FILE *out, const struct param_set *set, const struct chain_sweep *sweep)
 {
     bool ok = true;
     fputs("{sweep: [", out);
     for (int64_t k = 0; ok && k < sweep->n; k++) {
         fputs(k > 0 ? ", " : "", out);
-        ok = write_value(out, param, ts_sweep_value(sweep, param, k));
+        ok = write_value(out, set, sweep->param, ts_sweep_value(sweep, &set->params[sweep->param], k));
     }
     fputs("]}", out);
     return ok;
@@ -76,8 +80,7 @@ static bool write_params(FILE *out, const struct param_set *set, const struct ch
         first = false;
         if (is_path)
             fputs(set->owner, out);
-        else if (sweep && sweep->param == i ? !write_sweep(out, &set->params[i], sweep)
-                                            : !write_value(out, &set->params[i], ts_param_field(set, i)))
+        else if (sweep && sweep->param == i ? !write_sweep(out, set, sweep) : !write_value(out, set, i, NULL))
             return false;
     }
     return true;

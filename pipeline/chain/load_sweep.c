@@ -153,6 +153,11 @@ bool ts_load_sweep(const struct load *load, const struct node *map, struct param
     bool ok = true;
     for (int64_t k = 0; k < n; k++, item = item->next) {
         ok &= ts_load_value(&single, item, set, i);
+        if (set->in_mm >> i & 1) {
+            set->in_mm &= ~(UINT32_C(1) << i);
+            ok = refuse(load, set, i, "unit-unknown", "values of a sweep are not converted from mm to pixels");
+            ts_diag_hint(load->diag, "give %s in pixels", set->params[i].name);
+        }
         memcpy(values + (size_t)k * bytes, ts_param_field(set, i), bytes);
     }
     if (!ok)

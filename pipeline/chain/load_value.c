@@ -3,11 +3,12 @@
  * Loads one value of a chain's tree into its field, by the kind of its parameter: numbers, choices, texts, lists and
  * references. A value that is refused is reported at its own place in the text.
  */
-#include <ctype.h>
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
 #include "core/number.h"
+#include "core/unit.h"
 #include "pipeline/chain/load.h"
 
 static bool no_memory(const struct load *load, size_t bytes)
@@ -42,31 +43,76 @@ static bool in_quotes(const struct load *load, const struct node *value, const s
     return true;
 }
 
-/* Adds the way out to an error about a number with a unit behind it, such as 3mm. */
-static void hint_at_unit(const struct load *load, const struct node *value, const struct param *param)
+/* Refuses a number with a unit that cannot be converted. The hint leaves the number out, which would mean something
+ * else in the parameter's unit. */
+static bool refuse_unit(const struct load *load, const struct param_set *set, size_t i, const char *text,
+                        const char *unit)
 {
-    char number[40];
-    double real;
-    size_t length = strspn(value->text, "+-.0123456789eE");
-    while (length > 0 && isalpha((unsigned char)value->text[length - 1]))
-        length--;
-    if (length == 0 || length >= sizeof number || !value->text[length])
-        return;
-    snprintf(number, sizeof number, "%.*s", (int)length, value->text);
-    const char *unit = value->text + length + strspn(value->text + length, " ");
-    if (ts_number_real(number, &real) || !(isalpha((unsigned char)*unit) || *unit == '%'))
-        return;
-    if (param->unit && *param->unit && strcmp(param->unit, "value") != 0)
-        ts_diag_hint(load->diag, "write %s alone: the unit of %s is %s", number, param->name, param->unit);
+    char shown[TREE_SHOWN_BYTES], shown_unit[TREE_SHOWN_BYTES];
+    const struct param *param = &set->params[i];
+    const char *own = param->unit && *param->unit ? param->unit : NULL;
+    ts_tree_shown(text, shown);
+    ts_tree_shown(unit, shown_unit);
+    ts_param_error(set, param->name, "unit-unknown", load->diag, "'%s' has the unit '%s', which is not converted",
+                   shown, shown_unit);
+    size_t unit_param;
+    if (!own && ts_param_find(set->params, set->n_params, "unit", &unit_param))
+        ts_diag_hint(load->diag, "the parameter unit says in what %s is: give a number only, and unit beside it",
+                     param->name);
+    else if (!own)
+        ts_diag_hint(load->diag, "%s has no unit: give a number only", param->name);
+    else if (!strcmp(own, "value"))
+        ts_diag_hint(load->diag,
+                     "%s is in the unit of the image's values, which `tomostage check` shows: give it in "
+                     "that unit, as a number only",
+                     param->name);
+    else if (!strcmp(own, "1"))
+        ts_diag_hint(load->diag, "%s is a share or a factor: give a number only, or with %%", param->name);
     else
-        ts_diag_hint(load->diag, "write %s alone, without a unit", number);
+        ts_diag_hint(load->diag, "the unit of %s is %s: give the number in that unit", param->name, own);
+    return false;
+}
+
+static bool is_in_pixels(const struct param *param)
+{
+    return param->unit && (!strcmp(param->unit, "pixel") || !strcmp(param->unit, "detector"));
+}
+
+/* Takes a number with a unit: as a number in the parameter's unit, or as a length that becomes pixels once the spacing
+ * is known. */
+static bool take_unit(const struct load *load, const char *text, const char *number, const char *unit,
+                      struct param_set *set, size_t i, int64_t *integer, double *real)
+{
+    const struct param *param = &set->params[i];
+    double value;
+    if (ts_unit_convert(number, unit, param->unit ? param->unit : "", &value)) {
+        if (!integer) {
+            *real = value;
+            return true;
+        }
+        if (rint(value) == value && fabs(value) < 0x1p53) {
+            *integer = (int64_t)value;
+            return true;
+        }
+        ts_param_error(set, param->name, "not-a-number", load->diag, "'%s' is not a whole number of %s", text,
+                       param->unit);
+        return false;
+    }
+    const bool single = param->kind == PARAM_INTEGER || param->kind == PARAM_REAL;
+    if (!load->path && single && is_in_pixels(param) && ts_unit_convert(number, unit, "mm", &value)) {
+        set->in_mm |= UINT32_C(1) << i;
+        set->lengths_mm[i] = value;
+        return true;
+    }
+    return refuse_unit(load, set, i, text, unit);
 }
 
 /* Reads one number of a parameter of kind INTEGER, REAL or NUMBERS; the parameter's span is that of the value. */
-static bool read_number(const struct load *load, const struct node *value, const struct param_set *set, size_t i,
+static bool read_number(const struct load *load, const struct node *value, struct param_set *set, size_t i,
                         int64_t *integer, double *real)
 {
-    char found[TREE_SHOWN_BYTES + 2];
+    char found[TREE_SHOWN_BYTES + 2], number[40];
+    const char *unit;
     if (value->kind != NODE_LIST || !value->text) {
         if (!is_scalar(value))
             return expected(load, value, set, i, integer ? "an integer" : "a number");
@@ -74,12 +120,12 @@ static bool read_number(const struct load *load, const struct node *value, const
             return false;
     }
     const char *wrong = integer ? ts_number_integer(value->text, integer) : ts_number_real(value->text, real);
-    if (wrong) {
-        ts_param_error(set, set->params[i].name, "not-a-number", load->diag, "%s %s", ts_load_found(value, found),
-                       wrong);
-        hint_at_unit(load, value, &set->params[i]);
-    }
-    return !wrong;
+    if (!wrong)
+        return true;
+    if (ts_unit_part(value->text, number, sizeof number, &unit))
+        return take_unit(load, value->text, number, unit, set, i, integer, real);
+    ts_param_error(set, set->params[i].name, "not-a-number", load->diag, "%s %s", ts_load_found(value, found), wrong);
+    return false;
 }
 
 /* Names are matched whatever their case, as other tools write Ram-Lak and Hann; what is recorded is our spelling. */
@@ -276,15 +322,19 @@ static bool load_numbers(const struct load *load, const struct node *value, stru
     return ok;
 }
 
+/* Checks a value against its range; a length is checked once it is a number of pixels. */
+static bool is_in_range(const struct load *load, const struct param_set *set, size_t i)
+{
+    return (set->in_mm >> i & 1) || ts_param_check(set, i, load->diag) == TS_OK;
+}
+
 static bool load_kind(const struct load *load, const struct node *value, struct param_set *set, size_t i)
 {
     switch (set->params[i].kind) {
     case PARAM_INTEGER:
-        return read_number(load, value, set, i, ts_param_field(set, i), NULL) &&
-               ts_param_check(set, i, load->diag) == TS_OK;
+        return read_number(load, value, set, i, ts_param_field(set, i), NULL) && is_in_range(load, set, i);
     case PARAM_REAL:
-        return read_number(load, value, set, i, NULL, ts_param_field(set, i)) &&
-               ts_param_check(set, i, load->diag) == TS_OK;
+        return read_number(load, value, set, i, NULL, ts_param_field(set, i)) && is_in_range(load, set, i);
     case PARAM_CHOICE:
         return load_choice(load, value, set, i);
     case PARAM_BOOL:
@@ -304,16 +354,18 @@ bool ts_load_value(const struct load *load, const struct node *value, struct par
 {
     _Alignas(16) unsigned char before[64];
     const struct ts_span span = set->spans[i];
-    const uint32_t given = set->given;
+    const uint32_t given = set->given, in_mm = set->in_mm;
     const size_t size = ts_param_bytes(set->params[i].kind);
     const bool is_sweep = load->sweep && value->kind == NODE_MAP && ts_load_is_sweep(value);
     memcpy(before, ts_param_field(set, i), size);
     set->spans[i] = value->span;
     set->given |= UINT32_C(1) << i;
+    set->in_mm &= ~(UINT32_C(1) << i);
     if (is_sweep ? ts_load_sweep(load, value, set, i) : load_kind(load, value, set, i))
         return true;
     memcpy(ts_param_field(set, i), before, size);
     set->spans[i] = span;
     set->given = given;
+    set->in_mm = in_mm;
     return false;
 }

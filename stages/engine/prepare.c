@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A stage is prepared in one order: values against their ranges, the image against what the table accepts, resolve(),
- * then what depends on resolved values (methods of one device, slices and grids of references, the reach in a sheared
- * volume, counters of 32 bits), and shape() last. Each step may rely on those before it, and a caller that fills in
- * parameters by itself passes the same checks.
+ * A stage is prepared in one order: the image against what the table accepts, lengths in mm to pixels, values against
+ * their ranges, resolve(), then what depends on resolved values (methods of one device, slices and grids of references,
+ * the reach in a sheared volume, counters of 32 bits), and shape() last. Each step may rely on those before it, and a
+ * caller that fills in parameters by itself passes the same checks.
  */
 #include "stages/engine/prepare.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,6 +147,68 @@ static enum ts_status check_values(const struct stage_context *context, bool der
     return status;
 }
 
+/* Returns the spacing in mm of the pixels that a parameter counts: along the detector, or along the rows and columns of
+ * a volume where both are the same. 0: there is none. */
+static double pixel_mm(const struct param *param, const struct ts_image *in)
+{
+    const struct ts_axis *x = &in->axes[2], *y = &in->axes[1];
+    const bool detector = ts_image_is_sinogram(in);
+    if (!x->unit || strcmp(x->unit, "mm") != 0 || detector != !strcmp(param->unit, "detector"))
+        return 0;
+    return detector || (y->unit && !strcmp(y->unit, "mm") && y->spacing == x->spacing) ? fabs(x->spacing) : 0;
+}
+
+/* Makes pixels of the lengths that were given in mm. */
+static enum ts_status convert_lengths(const struct stage_context *context)
+{
+    struct param_set *set = context->set;
+    for (size_t i = 0; i < set->n_params; i++) {
+        if (!(set->in_mm >> i & 1))
+            continue;
+        const struct param *param = &set->params[i];
+        const double length = set->lengths_mm[i], spacing = pixel_mm(param, &context->in);
+        const double pixels = length / spacing, whole = rint(pixels);
+        if (!(spacing > 0)) {
+            ts_param_error(set, param->name, "length-spacing", context->diag,
+                           "%g mm cannot be converted to pixels: the input has no spacing in mm that is the same along "
+                           "its rows and columns",
+                           length);
+            return ts_diag_hint(context->diag, "give %s in pixels; `tomostage check` shows the spacing", param->name);
+        }
+        if (param->kind == PARAM_INTEGER && !(fabs(pixels - whole) <= 1e-6 * fmax(1, fabs(whole)))) {
+            ts_param_error(set, param->name, "length-spacing", context->diag,
+                           "%g mm are %.6g pixels of %.6g mm, and a whole number is needed", length, pixels, spacing);
+            return ts_diag_hint(context->diag, "give %s in pixels, or %.6g mm", param->name, fmax(whole, 1) * spacing);
+        }
+        if (param->kind == PARAM_INTEGER)
+            *(int64_t *)ts_param_field(set, i) = (int64_t)fmin(fmax(whole, -0x1p62), 0x1p62);
+        else
+            *(double *)ts_param_field(set, i) = pixels;
+    }
+    return TS_OK;
+}
+
+/* Refuses lengths in mm of a stage that counts pixels along z as well, where these have another size. */
+static enum ts_status check_lengths(const struct stage_context *context)
+{
+    const struct ts_axis *z = &context->in.axes[0], *x = &context->in.axes[2];
+    struct param_set *set = context->set;
+    const uint32_t in_mm = set->in_mm;
+    const bool along_z = ts_stage_reach(context).halo > 0 || context->stage->reads;
+    set->in_mm = 0;
+    for (size_t i = 0; i < set->n_params; i++)
+        if ((in_mm >> i & 1) && along_z && (!z->unit || strcmp(z->unit, "mm") != 0 || z->spacing != x->spacing)) {
+            ts_param_error(set, set->params[i].name, "length-spacing", context->diag,
+                           "a length in mm cannot be converted to pixels: slices are %.6g mm apart, pixels %.6g mm",
+                           z->spacing, x->spacing);
+            return ts_diag_hint(context->diag,
+                                "give %s in pixels, or make the spacing the same along all axes with "
+                                "`resample`",
+                                set->params[i].name);
+        }
+    return TS_OK;
+}
+
 /* Refuses choices that the device cannot run. */
 static enum ts_status check_choices(const struct stage_context *context)
 {
@@ -207,13 +270,17 @@ enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set
     context->in.z_first = 0;
     for (int i = 0; references && i < STAGE_REFERENCES; i++)
         context->references[i] = references[i];
-    enum ts_status status = check_values(context, false);
+    enum ts_status status = check_accepts(context);
     if (status == TS_OK)
-        status = check_accepts(context);
+        status = convert_lengths(context);
+    if (status == TS_OK)
+        status = check_values(context, false);
     if (status == TS_OK && stage->resolve)
         status = stage->resolve(context, set->values);
     if (status == TS_OK)
         status = check_values(context, true);
+    if (status == TS_OK && set->in_mm)
+        status = check_lengths(context);
     if (status == TS_OK)
         status = check_choices(context);
     if (status == TS_OK)

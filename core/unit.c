@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/unit.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/number.h"
+
+static const struct {
+    const char *names; /* between bars */
+    const char *to;
+    int shift;     /* of the decimal point */
+    double factor; /* besides; 0: none */
+} units[] = {
+    {"|mm|millimeter|millimeters|", "mm", 0, 0},
+    {"|cm|centimeter|centimeters|", "mm", 1, 0},
+    {"|m|meter|meters|", "mm", 3, 0},
+    {"|um|\xC2\xB5m|\xCE\xBCm|micron|microns|micrometer|micrometers|", "mm", -3, 0},
+    {"|nm|nanometer|nanometers|", "mm", -6, 0},
+    {"|degree|degrees|deg|\xC2\xB0|", "degree", 0, 0},
+    {"|rad|radian|radians|", "degree", 0, 180 / M_PI},
+    {"|mrad|", "degree", -3, 180 / M_PI},
+    {"|s|sec|second|seconds|", "s", 0, 0},
+    {"|ms|millisecond|milliseconds|", "s", -3, 0},
+    {"|us|\xC2\xB5s|\xCE\xBCs|", "s", -6, 0},
+    {"|min|minute|minutes|", "s", 0, 60},
+    {"|1/mm|/mm|mm^-1|", "1/mm", 0, 0},
+    {"|1/cm|/cm|cm^-1|", "1/mm", -1, 0},
+    {"|1/m|/m|m^-1|", "1/mm", -3, 0},
+    {"|%|percent|", "%", 0, 0},
+    {"|%|percent|", "1", -2, 0},
+    {"|HU|", "HU", 0, 0},
+    {"|px|pixel|pixels|voxel|voxels|", "pixel", 0, 0},
+    {"|px|pixel|pixels|", "detector", 0, 0},
+};
+
+bool ts_unit_part(const char *text, char *number, size_t size, const char **unit)
+{
+    double value;
+    size_t length = strspn(text, "+-.0123456789eE");
+    while (length > 0 && isalpha((unsigned char)text[length - 1]))
+        length--;
+    if (length == 0 || length >= size)
+        return false;
+    snprintf(number, size, "%.*s", (int)length, text);
+    *unit = text + length + strspn(text + length, " ");
+    return **unit && !isdigit((unsigned char)**unit) && !strchr(",.;:+-", **unit) &&
+           ts_number_real(number, &value) == NULL;
+}
+
+bool ts_unit_convert(const char *number, const char *unit, const char *to, double *value)
+{
+    char between[40], moved[80];
+    if (strchr(unit, '|') || snprintf(between, sizeof between, "|%s|", unit) >= (int)sizeof between)
+        return false;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strcmp(units[i].to, to) != 0 || !strstr(units[i].names, between))
+            continue;
+        const size_t digits = strcspn(number, "eE");
+        const long exponent = number[digits] ? strtol(number + digits + 1, NULL, 10) : 0;
+        const int length =
+            snprintf(moved, sizeof moved, "%.*se%ld", (int)digits, number, exponent + (long)units[i].shift);
+        if (length >= (int)sizeof moved || ts_number_real(units[i].shift ? moved : number, value) != NULL)
+            return false;
+        *value *= units[i].factor != 0 ? units[i].factor : 1;
+        return isfinite(*value);
+    }
+    return false;
+}
