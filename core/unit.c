@@ -37,6 +37,14 @@ static const struct {
     {"|px|pixel|pixels|", "detector", 0, 0},
 };
 
+/* Returns true where what follows a number may be a unit, and is no part of a number of another notation (0x10, 1e). */
+static bool may_be_unit(const char *text)
+{
+    return (isalpha((unsigned char)*text) && !strchr("xX", *text) && strcmp(text, "e") != 0 &&
+            strcmp(text, "E") != 0) ||
+           *text == '%' || (unsigned char)*text >= 0x80 || *text == '/' || !strncmp(text, "1/", 2);
+}
+
 bool ts_unit_part(const char *text, char *number, size_t size, const char **unit)
 {
     double value;
@@ -47,8 +55,7 @@ bool ts_unit_part(const char *text, char *number, size_t size, const char **unit
         return false;
     snprintf(number, size, "%.*s", (int)length, text);
     *unit = text + length + strspn(text + length, " ");
-    return **unit && !isdigit((unsigned char)**unit) && !strchr(",.;:+-", **unit) &&
-           ts_number_real(number, &value) == NULL;
+    return may_be_unit(*unit) && ts_number_real(number, &value) == NULL;
 }
 
 bool ts_unit_convert(const char *number, const char *unit, const char *to, double *value)

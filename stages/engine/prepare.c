@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A stage is prepared in one order: the image against what the table accepts, lengths in mm to pixels, values against
- * their ranges, resolve(), then what depends on resolved values (methods of one device, slices and grids of references,
+ * A stage is prepared in one order: values against their ranges, the image against what the table accepts, lengths in
+ * mm to pixels, resolve(), then what depends on resolved values (methods of one device, slices and grids of references,
  * the reach in a sheared volume, counters of 32 bits), and shape() last. Each step may rely on those before it, and a
  * caller that fills in parameters by itself passes the same checks.
  */
@@ -140,7 +140,7 @@ static enum ts_status check_values(const struct stage_context *context, bool der
     enum ts_status status = TS_OK;
     for (size_t i = 0; i < set->n_params; i++) {
         const bool is_derived = set->params[i].derived && !(set->given >> i & 1);
-        if (is_derived == derived && !(derived && ts_param_is_idle(set, i)) &&
+        if (is_derived == derived && !(derived && ts_param_is_idle(set, i)) && !(set->in_mm >> i & 1) &&
             ts_param_check(set, i, context->diag) != TS_OK)
             status = TS_BAD_CHAIN;
     }
@@ -158,7 +158,7 @@ static double pixel_mm(const struct param *param, const struct ts_image *in)
     return detector || (y->unit && !strcmp(y->unit, "mm") && y->spacing == x->spacing) ? fabs(x->spacing) : 0;
 }
 
-/* Makes pixels of the lengths that were given in mm. */
+/* Makes pixels of the lengths that were given in mm, and checks them against their ranges. */
 static enum ts_status convert_lengths(const struct stage_context *context)
 {
     struct param_set *set = context->set;
@@ -184,6 +184,8 @@ static enum ts_status convert_lengths(const struct stage_context *context)
             *(int64_t *)ts_param_field(set, i) = (int64_t)fmin(fmax(whole, -0x1p62), 0x1p62);
         else
             *(double *)ts_param_field(set, i) = pixels;
+        if (ts_param_check(set, i, context->diag) != TS_OK)
+            return TS_BAD_CHAIN;
     }
     return TS_OK;
 }
@@ -270,11 +272,11 @@ enum ts_status ts_stage_prepare(const struct stage *stage, struct param_set *set
     context->in.z_first = 0;
     for (int i = 0; references && i < STAGE_REFERENCES; i++)
         context->references[i] = references[i];
-    enum ts_status status = check_accepts(context);
+    enum ts_status status = check_values(context, false);
     if (status == TS_OK)
+        status = check_accepts(context);
+    if (status == TS_OK && set->in_mm)
         status = convert_lengths(context);
-    if (status == TS_OK)
-        status = check_values(context, false);
     if (status == TS_OK && stage->resolve)
         status = stage->resolve(context, set->values);
     if (status == TS_OK)

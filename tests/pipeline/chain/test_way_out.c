@@ -78,3 +78,25 @@ Test(way_out, the_beginning_of_a_name_is_enough_to_suggest_it)
         ts_diag_destroy(diag);
     }
 }
+
+/* Numbers with units are kept as what they mean, and a length in mm as it was given until the spacing is known. */
+Test(way_out, numbers_with_units_are_taken)
+{
+    static const char *const cases[][2] = {{"box radius=1.6mm", "radius: 1.6mm"},
+                                           {"box radius=0.16cm", "radius: 1.6mm"},
+                                           {"box radius=2px", "radius: 2"},
+                                           {"radon views=90 start=0.5rad", "start: 28.64788975654116"},
+                                           {"radon views=90 detector_spacing=650um", "detector_spacing: 0.65"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ts_diag *diag;
+        struct ts_chain *chain;
+        char text[128];
+        snprintf(text, sizeof text, "dicom x | %s", cases[i][0]);
+        cr_assert_eq(ts_test_parse(text, &chain, &diag), TS_OK, "%s", text);
+        char *written = ts_chain_canonical(chain);
+        cr_expect(strstr(written, cases[i][1]), "%s: %s", text, written);
+        free(written);
+        ts_chain_destroy(chain);
+        ts_diag_destroy(diag);
+    }
+}

@@ -127,3 +127,57 @@ Test(prepare, refuses_what_nobody_gave)
     cr_assert_str_eq(ts_diag_get(diag, 0)->message, "0 is outside [1, 9]");
     ts_diag_destroy(diag);
 }
+
+/* Prepares `box` with a radius in mm. Returns the radius in pixels, or -1 with the code of the refusal. */
+static int64_t radius_of(double mm, const double spacing[3], const char *unit, bool in_3d, const char **code)
+{
+    struct probe probe = {.stage = ts_stage_find("box")};
+    struct ts_image in = {.rank = 3, .dtype = TS_F32, .quantity = TS_INTENSITY, .unit = "1"};
+    struct stage_context context;
+    struct ts_diag *diag = ts_diag_create();
+    size_t dimensions;
+    fill(&probe);
+    for (int d = 0; d < 3; d++)
+        in.axes[d] =
+            (struct ts_axis){.kind = (enum ts_axis_kind)(TS_AXIS_Z + d), .n = 40, .spacing = spacing[d], .unit = unit};
+    cr_assert(ts_param_find(probe.set.params, probe.set.n_params, "dimensions", &dimensions));
+    *(int32_t *)ts_param_field(&probe.set, dimensions) = probe.set.params[dimensions].choices[in_3d].value;
+    cr_assert_str_eq(probe.set.params[0].name, "radius");
+    probe.set.given = probe.set.in_mm = 1;
+    probe.set.lengths_mm[0] = mm;
+    const enum ts_status status = ts_stage_prepare(probe.stage, &probe.set, &in, NULL, 1, NULL, diag, &context);
+    const int64_t radius = status == TS_OK ? *(int64_t *)ts_param_field(&probe.set, 0) : -1;
+    cr_assert_eq(status == TS_OK, ts_diag_count(diag) == 0);
+    cr_assert(status != TS_OK || probe.set.in_mm == 0);
+    *code = status == TS_OK                                         ? ""
+            : !strcmp(ts_diag_get(diag, 0)->code, "length-spacing") ? "length-spacing"
+                                                                    : "parameter-range";
+    free(probe.set.values);
+    ts_diag_destroy(diag);
+    return radius;
+}
+
+Test(prepare, lengths_in_mm_become_pixels_where_that_is_exact)
+{
+    static const struct {
+        double mm, spacing[3];
+        const char *unit;
+        bool in_3d;
+        int64_t radius;
+        const char *code;
+    } cases[] = {{1.6, {2.5, 0.8, 0.8}, "mm", false, 2, ""},
+                 {2.4, {0.8, 0.8, 0.8}, "mm", true, 3, ""},
+                 {0.0065, {1, 0.0065, 0.0065}, "mm", false, 1, ""},
+                 {2, {2.5, 0.8, 0.8}, "mm", false, -1, "length-spacing"},   /* 2.5 pixels */
+                 {1.6, {2.5, 0.8, 0.8}, "mm", true, -1, "length-spacing"},  /* slices of another size */
+                 {1.6, {2.5, 0.8, 0.4}, "mm", false, -1, "length-spacing"}, /* rows and columns of another size */
+                 {2, {1, 1, 1}, "pixel", false, -1, "length-spacing"},      /* not known */
+                 {-1.6, {0.8, 0.8, 0.8}, "mm", false, -1, "parameter-range"},
+                 {1e300, {0.8, 0.8, 0.8}, "mm", false, -1, "parameter-range"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *code;
+        cr_expect_eq(radius_of(cases[i].mm, cases[i].spacing, cases[i].unit, cases[i].in_3d, &code), cases[i].radius,
+                     "case %zu", i);
+        cr_expect_str_eq(code, cases[i].code, "case %zu", i);
+    }
+}
