@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hints of outputs and of commands: rows of test_hints.py."""
+import os
 import shutil
 
 import numpy as np
@@ -14,6 +15,13 @@ def outputs(folder):
     run("run", "npy f4.npy | statistics | hdf5 a.h5", "--quiet", cwd=folder)
     carry(folder, no_force("npy f4.npy | hdf5 a.h5"), "choose another name, or replace it with --force",
           (no_force("npy f4.npy | hdf5 b.h5"), no_force("npy f4.npy | hdf5 a.h5", "--force")), "b.h5")
+    with open(f"{folder}/notes.txt", "w") as file:
+        file.write("mine")
+    os.mkdir(f"{folder}/mine")
+    shutil.copy(f"{folder}/notes.txt", f"{folder}/mine/notes.txt")
+    carry(folder, no_force("npy f4.npy | tiff mine", "--force"),
+          "choose another name: it holds files that no run has written there",
+          no_force("npy f4.npy | tiff yours", "--force"), "yours")
     carry(folder, no_force("npy f4.npy | nifti new/a.nii"), "make it first: mkdir -p 'new'",
           no_force("npy f4.npy | nifti new/a.nii"), "new/a.nii", shell="mkdir -p 'new'")
     carry(folder, no_force("npy f4.npy | nifti o.h5"), "output.nifti takes .nii.gz, .nii",

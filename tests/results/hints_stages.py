@@ -247,3 +247,35 @@ def beams(folder):
           "`bad_pixels` before minus_log fills them, nonfinite: nan lets them pass as NaN",
           (f"{inf} | bad_pixels | minus_log", f"{inf} | minus_log nonfinite=nan"),
           lambda a: np.allclose(a[1:], lines[1:], atol=1e-4))
+
+
+@rows
+def units_of_numbers(folder):
+    arrays(folder)
+    run("phantom", "head", "-o", f"{folder}/head", "--size", "16", "--slices", "3", "--quiet")
+    mm = "0.8"
+    carry(folder, "npy f4.npy | box radius=2s", "the unit of radius is pixel: give the number in that unit",
+          "npy f4.npy | box radius=2", V.shape)
+    carry(folder, "npy f4.npy | gaussian sigma=1s",
+          "the parameter unit says in what sigma is: give a number only, and unit beside it",
+          "npy f4.npy | gaussian sigma=1 unit=pixel", V.shape)
+    carry(folder, "npy f4.npy | window low=0HU high=250 out_low=0 out_high=250",
+          "low is in the unit of the image's values, which `tomostage check` shows: give it in that unit, as a number only",
+          "npy f4.npy | window low=0 high=250 out_low=0 out_high=250", V)
+    carry(folder, "npy f4.npy | gaussian sigma=1 truncate=4s", "truncate is a share or a factor: give a number only, or with %",
+          ("npy f4.npy | gaussian sigma=1 truncate=4", "npy f4.npy | gaussian sigma=1 truncate=400%"), V.shape)
+    carry(folder, "npy f4.npy | crop above=200 below=100",
+          "values between two have `above`, the lower one, and `below`", "npy f4.npy | crop above=100 below=200",
+          lambda a: a.size > 0)
+    carry(folder, "npy u1.npy | histogram bins=16s", "bins has no unit: give a number only",
+          "npy u1.npy | histogram bins=16", V)
+    carry(folder, "npy f4.npy | box radius={sweep 1mm 2mm}", "give radius in pixels", "npy f4.npy | box radius={sweep 1 2}",
+          (2, *V.shape))
+    carry(folder, "npy f4.npy | box radius=1mm", "give radius in pixels; `tomostage check` shows the spacing",
+          "npy f4.npy | box radius=1", V.shape)
+    carry(folder, "dicom head | box radius=1mm", f"give radius in pixels, or {mm} mm",
+          ("dicom head | box radius=1", f"dicom head | box radius={mm}mm"), (3, 16, 16))
+    carry(folder, f"dicom head | box radius={mm}mm dimensions=3d",
+          "give radius in pixels, or make the spacing the same along all axes with `resample`",
+          ("dicom head | box radius=1 dimensions=3d",
+           f"dicom head | resample spacing={mm},{mm},{mm} | box radius={mm}mm dimensions=3d"), lambda a: a.shape[1:] == (16, 16))
