@@ -61,6 +61,8 @@ bool ts_unit_part(const char *text, char *number, size_t size, const char **unit
 bool ts_unit_convert(const char *number, const char *unit, const char *to, double *value)
 {
     char between[40], moved[80];
+    if (!strcmp(unit, to))
+        return ts_number_real(number, value) == NULL;
     if (strchr(unit, '|') || snprintf(between, sizeof between, "|%s|", unit) >= (int)sizeof between)
         return false;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {

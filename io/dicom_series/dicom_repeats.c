@@ -298,6 +298,18 @@ static bool sews(struct dicom_series *series, const bool *left)
     return is_sewn(made, n, 2, pass_at) || (number_acquisitions(made, n) && is_sewn(made, n, 1, pass_at));
 }
 
+/* Returns true where the Instance Numbers rise or fall from position to position. */
+static bool are_numbered_in_order(const struct dicom_series *series)
+{
+    size_t rising = 0, falling = 0;
+    for (size_t i = 1; i < series->n_images; i++) {
+        const double before = series->images[i - 1]->instance_number, here = series->images[i]->instance_number;
+        rising += here > before;
+        falling += here < before;
+    }
+    return rising + 1 == series->n_images || falling + 1 == series->n_images;
+}
+
 /* Warns where the first images of all positions are of several volumes, as frames in a random order may be. */
 static void warn_of_first(struct dicom_series *series)
 {
@@ -322,6 +334,9 @@ static void warn_of_first(struct dicom_series *series)
             }
         }
     }
+    if (!are_numbered_in_order(series))
+        ts_dicom_series_warn(series, "the first images at each position have Instance Numbers in no order: they may be "
+                                     "of several volumes");
 }
 
 void ts_dicom_keep_first(struct dicom_series *series)

@@ -32,7 +32,8 @@ Test(unit, is_converted_to_the_double_of_the_same_number)
                  {"12 %", "1", 0.12},
                  {"40HU", "HU", 40},
                  {"3 px", "pixel", 3},
-                 {"7 pixels", "detector", 7}};
+                 {"7 pixels", "detector", 7},
+                 {"24 GiB", "GiB", 24}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char number[40];
         const char *unit;

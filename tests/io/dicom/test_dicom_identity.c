@@ -568,6 +568,25 @@ Test(dicom_identity, the_first_of_several_images_is_taken_as_the_hint_says)
     }
 }
 
+/* Two volumes of four slices whose Instance Numbers were dealt out at random. */
+static void make_scrambled(struct dicom_fixture *f, int i, void *user)
+{
+    static const int numbers[] = {5, 2, 8, 1, 4, 7, 6, 3};
+    (void)user;
+    place(f, 3 * (i / 2));
+    set_number(f, 0x00200013, "IS", "", numbers[i]);
+}
+
+Test(dicom_identity, the_first_images_in_no_order_are_warned_of)
+{
+    const int lowest[] = {1, 3, 4, 7};
+    write_images(8, make_scrambled, NULL);
+    struct ts_diag *diag = expect_images(&(struct wish){.duplicates = DUPLICATES_FIRST}, lowest, 4, "scrambled");
+    cr_expect(find_warning(diag, "Instance Numbers in no order: they may be of several volumes"));
+    ts_diag_destroy(diag);
+    ts_test_remove_folder(folder);
+}
+
 static void make_doubt(struct dicom_fixture *f, int i, void *user)
 {
     (void)user;
