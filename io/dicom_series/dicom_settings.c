@@ -112,7 +112,7 @@ int ts_dicom_compare_setting(int setting, const struct dicom_image *a, const str
 void ts_dicom_setting_text(int setting, const struct dicom_image *image, int number, char *out, size_t size)
 {
     const int field = settings[setting].field;
-    const char *label = settings[setting].label, *text = text_of(image, field);
+    const char *label = settings[setting].label, *text = is_number(field) ? "" : text_of(image, field);
     char kept[DICOM_TEXT_MAX * 2] = "";
     if (is_number(field)) {
         snprintf(out, size, "%s %g%s", label, number_of(image, field), settings[setting].unit);

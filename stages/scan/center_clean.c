@@ -21,6 +21,9 @@
 
 enum { AROUND = 4, WINDOW = 2 * AROUND + 1 }; /* columns on each side of one, and all of them */
 
+/* Of fewer views the mean is that of the object, and nothing is taken for a stripe or a dead column. */
+enum { LEAST_CLEANED = 12 };
+
 /* A dead column changes less than this share of what the columns around it do. */
 static const double dead_share = 0.01;
 /* Views are even if they are off by this share of a step at most. */
@@ -97,6 +100,8 @@ void ts_center_clean(const float *p, int64_t n_views, int64_t n_detectors, float
     const int64_t n = n_detectors;
     double *mean = scratch, *spread = mean + n;
     memcpy(out, p, (size_t)(n_views * n) * sizeof *out);
+    if (n_views < LEAST_CLEANED)
+        return;
     find_columns(p, n_views, n, mean, spread);
     fill_dead(out, n_views, n, spread);
     find_columns(out, n_views, n, mean, spread);

@@ -310,6 +310,7 @@ Test(tiff_stacks, a_folder_of_several_kinds_is_read_by_the_pattern_of_the_hint)
         {{{"", 3, ".tif"}, {"", 3, "_ref.tif"}, {"ave", 0, ".tif"}}, "pattern: \"*_ref.tif\" takes", "*_ref.tif"},
         {{{"a_", 2, " (1).tif"}, {"a_", 2, ".tif"}, {"b", 0, ".tif"}}, "pattern: \"a_??.tif\" takes", "a_??.tif"},
     };
+    end();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char rest[300];
         struct source *source;
@@ -341,6 +342,7 @@ Test(tiff_stacks, names_without_numbers_and_other_suffixes_are_no_kinds)
     make_files("middle", 0, ".tif", 1, 1);
     make_files("top", 0, ".tif", 1, 2);
     expect_pages(SLICES, 3, (const int[]){0, 1, 2});
+    end();
     begin();
     make_files("a_1", 0, ".tif", 1, 0);
     make_files("a_2", 0, ".TIFF", 1, 1);
@@ -372,6 +374,7 @@ Test(tiff_stacks, flats_that_are_not_alike_are_warned_of)
     struct source *source =
         open_warned("pages: views, frames: flats, pixel_size: 1", "flats-differ", "the 3 flats are not alike");
     source->ops->close(source);
+    end();
     begin();
     make_files("f", 0, "_a.tif", 1, 7);
     make_files("f", 0, "_b.tif", 1, 7);
