@@ -141,7 +141,7 @@ static bool is_end_padding(struct scan *scan, const struct dicom_walk *walk)
     return left > 0 && (left < 8 || ts_dicom_walk_peek((struct dicom_walk *)walk) == 0);
 }
 
-/* Returns true where an overlay lies in a bit of the pixels: one that has data of its own is in bit 0. */
+/* Returns true if an overlay is stored in a bit of the pixels. One that has data of its own names bit 0. */
 static bool takes_overlay(struct scan *scan, const struct dicom_walk *walk, const struct dicom_element *element)
 {
     unsigned char bit[2];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What says to which series an image belongs: UIDs, numbers and names (enum dicom_series_key). Some writers give each
- * slice of a volume another one, or leave it out of some files. This finds such attributes, so that they do not tear
- * the volume, and keeps those that tell series apart.
+ * These attributes say to which series an image belongs: UIDs, numbers and names (enum dicom_series_key). Some writers
+ * give each slice of a volume another one, or leave it out of some files. This finds such attributes, so that they do
+ * not tear the volume, and keeps those that tell series apart.
  */
 #ifndef IO_DICOM_DICOM_JOIN_H
 #define IO_DICOM_DICOM_JOIN_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which images have one orientation: direction cosines are rounded, and some scanners or tools let them jitter from
- * slice to slice.
+ * This finds the images that have one orientation: direction cosines are rounded, and some scanners or tools let them
+ * jitter from slice to slice.
  */
 #ifndef IO_DICOM_DICOM_ORIENTATIONS_H
 #define IO_DICOM_DICOM_ORIENTATIONS_H

@@ -45,7 +45,8 @@ size_t ts_hdf5_pipeline_bound(const struct hdf5_pipeline *pipeline);
 /* Returns the bytes of each of the two blocks of ts_hdf5_pipeline_undo. */
 size_t ts_hdf5_pipeline_block(const struct hdf5_pipeline *pipeline);
 
-/* What a thread needs to undo filters. NULL where memory is out; destroying NULL does nothing. */
+/* Makes the buffers that one thread needs to undo filters. Returns NULL if memory is out; destroying NULL does nothing.
+ */
 struct hdf5_undoer;
 struct hdf5_undoer *ts_hdf5_undoer_create(void);
 void ts_hdf5_undoer_destroy(struct hdf5_undoer *undoer);
