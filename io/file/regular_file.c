@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/diag.h"
+#include "io/file/file_bytes.h"
 
 static const char *kind_name(mode_t mode)
 {
@@ -68,4 +69,19 @@ bool ts_regular_file_unchanged(const struct stat *then, const struct stat *now)
                               then->st_uid != now->st_uid || then->st_gid != now->st_gid;
     return then->st_dev == now->st_dev && then->st_ino == now->st_ino && then->st_size == now->st_size &&
            is_same_time(then->st_mtim, now->st_mtim) && (is_same_time(then->st_ctim, now->st_ctim) || known_reason);
+}
+
+enum ts_status ts_regular_file_recheck(const char *path, int fd, const struct stat *found, struct diag_site site,
+                                       struct ts_diag *diag)
+{
+    struct stat now;
+    if ((fd < 0 ? stat(path, &now) : fstat(fd, &now)) != 0) {
+        site.code = "input-unreadable";
+        return ts_diag_error(diag, TS_BAD_INPUT, &site, "%s cannot be read any more: %s", path, ts_errno_text(errno));
+    }
+    if (ts_regular_file_unchanged(found, &now))
+        return TS_OK;
+    site.code = "file-changed";
+    ts_diag_error(diag, TS_BAD_INPUT, &site, "%s was changed while it was read", path);
+    return ts_diag_hint(diag, "run again when nothing writes to the inputs");
 }

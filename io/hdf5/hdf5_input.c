@@ -166,11 +166,11 @@ int64_t ts_hdf5_input_count(const struct hdf5_input *input)
 enum ts_status ts_hdf5_input_check_unchanged(const struct hdf5_input *input, struct ts_diag *diag)
 {
     for (int i = 0; i < input->n_files; i++) {
-        struct stat now;
-        if (fstat(input->files[i].fd, &now) != 0 || !ts_regular_file_unchanged(&input->files[i].found, &now))
-            return ts_diag_error(diag, TS_BAD_INPUT, &(struct diag_site){.code = "file-changed"},
-                                 "%s: %s was changed while it was read", input->path,
-                                 i > 0 ? "a file that its links lead to" : "the file");
+        const struct hdf5_input_file *file = &input->files[i];
+        const enum ts_status status = ts_regular_file_recheck(i > 0 ? file->path : input->path, file->fd, &file->found,
+                                                              (struct diag_site){0}, diag);
+        if (status != TS_OK)
+            return status;
     }
     enum ts_status status = TS_OK;
     for (int i = 0; status == TS_OK && i < input->n_sources; i++)

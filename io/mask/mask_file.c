@@ -125,8 +125,6 @@ void ts_mask_box(const struct ts_affine *map, const struct ts_image *grid, doubl
 
 enum ts_status ts_mask_check_found(const struct mask_file *file, const struct stat *found, struct ts_diag *diag)
 {
-    struct stat now;
-    return stat(file->path, &now) == 0 && ts_regular_file_unchanged(found, &now)
-               ? TS_OK
-               : ts_mask_refuse(file, "file-changed", diag, "was changed while it was read");
+    const struct diag_site site = {.span = file->span, .stage = file->site};
+    return ts_regular_file_recheck(file->path, -1, found, site, diag);
 }

@@ -58,9 +58,11 @@ static enum ts_status refuse_changed(const struct tiff_pages *pages, const struc
 enum ts_status ts_tiff_check_unchanged(const struct tiff_pages *pages, struct ts_diag *diag)
 {
     for (int64_t i = 0; i < pages->n_files; i++) {
-        struct stat now;
-        if (stat(pages->files[i].path, &now) != 0 || !ts_regular_file_unchanged(&pages->files[i].found, &now))
-            return refuse_changed(pages, &pages->files[i], diag);
+        const struct tiff_file *file = &pages->files[i];
+        const struct diag_site site = {.span = pages->span, .stage = pages->owner};
+        const enum ts_status status = ts_regular_file_recheck(file->path, -1, &file->found, site, diag);
+        if (status != TS_OK)
+            return status;
     }
     return TS_OK;
 }

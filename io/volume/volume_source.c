@@ -251,10 +251,8 @@ static size_t memory_bytes(const struct source *base, int threads, int64_t ahead
 static enum ts_status check_unchanged(const struct source *base, struct ts_diag *diag)
 {
     const struct volume_layout *layout = &((const struct volume_source *)base)->layout;
-    struct stat now;
-    return fstat(layout->fd, &now) == 0 && ts_regular_file_unchanged(&layout->found, &now)
-               ? TS_OK
-               : ts_volume_refuse(layout, "file-changed", diag, "was changed while it was read");
+    const struct diag_site site = {.span = layout->span, .stage = layout->site};
+    return ts_regular_file_recheck(layout->path, layout->fd, &layout->found, site, diag);
 }
 
 static bool holds(const struct source *base, const struct file_set *files)

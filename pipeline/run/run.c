@@ -300,11 +300,8 @@ static enum ts_status check_unchanged(const struct run *run)
     enum ts_status status = TS_OK;
     for (int32_t i = 0; status == TS_OK && i < run->plan->n_nodes; i++) {
         const struct source *source = ts_plan_reader(&run->plan->nodes[i]);
-        if (!source || !source->ops->check_unchanged)
-            continue;
-        status = source->ops->check_unchanged(source, run->diag);
-        if (status != TS_OK)
-            ts_diag_hint(run->diag, "run again when nothing writes to the inputs");
+        if (source && source->ops->check_unchanged)
+            status = source->ops->check_unchanged(source, run->diag);
     }
     return status;
 }
