@@ -18,9 +18,11 @@ size_t ts_utf8_bytes(const char *at, size_t left);
 bool ts_utf8_is_control(const char *at, size_t bytes);
 /* Returns the number of a character of that many bytes (1 to 4), such as 0x20AC. */
 uint32_t ts_utf8_number(const char *at, size_t bytes);
-/* Returns true where a character of that many bytes is not to be shown as it is: a control character, or one without a
- * form of its own that moves or hides what is around it (marks and overrides of the direction of writing, separators of
- * lines and paragraphs, spaces of no width, tags). */
+/* Returns true where a character of that many bytes is not to be shown as it is: a control character, one that moves,
+ * hides or joins what is around it (marks of the direction of writing, separators of lines, joiners, selectors, tags:
+ * Default_Ignorable_Code_Point of Unicode), or one that looks like nothing or like a space and is another character
+ * (fillers, the empty Braille pattern, spaces of other widths). The no-break space U+00A0 and the ideographic space
+ * U+3000, which people write, are shown. */
 bool ts_utf8_is_hidden(const char *at, size_t bytes);
 
 #endif

@@ -114,10 +114,11 @@ const char *ts_gzip_reader_skip(struct gzip_reader *reader, uint64_t bytes)
     return wrong;
 }
 
-const char *ts_gzip_reader_check(struct gzip_reader *reader, uint64_t most, bool *whole)
+const char *ts_gzip_reader_check(struct gzip_reader *reader, uint64_t most, bool *whole, uint64_t *rest)
 {
     enum { MAGIC = 0x1F };
     unsigned char passed[32 << 10];
+    *rest = 0;
     for (;;) {
         size_t made;
         const char *wrong = fill(reader);
@@ -129,5 +130,6 @@ const char *ts_gzip_reader_check(struct gzip_reader *reader, uint64_t most, bool
         if (wrong)
             return wrong;
         most -= made;
+        *rest += made;
     }
 }

@@ -22,9 +22,9 @@ const char *ts_gzip_reader_read(struct gzip_reader *reader, void *out, size_t by
 /* Passes over the next bytes; fails as the function above does. */
 const char *ts_gzip_reader_skip(struct gzip_reader *reader, uint64_t bytes);
 /* Inflates what is left, at most `most` bytes of it, and compares the checksums of all members that end. *whole: the
- * file's end was reached. Bytes behind the last member that begin no other are left alone, as the program gzip does.
- * Returns NULL, or what is wrong, as the functions above do. */
-const char *ts_gzip_reader_check(struct gzip_reader *reader, uint64_t most, bool *whole);
+ * file's end was reached. *rest: so many bytes were inflated. Bytes behind the last member that begin no other are left
+ * alone, as the program gzip does. Returns NULL, or what is wrong, as the functions above do. */
+const char *ts_gzip_reader_check(struct gzip_reader *reader, uint64_t most, bool *whole, uint64_t *rest);
 /* Returns true where the file begins as gzip files do. */
 bool ts_gzip_is(int fd, uint64_t offset);
 

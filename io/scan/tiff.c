@@ -59,9 +59,8 @@ static const struct choice gap_choices[] = {
 
 static const struct param tiff_params[] = {
     PARAM(struct tiff_params, tiff, .required = true, .unit = "",
-          .doc =
-              "a TIFF file of one or more pages, a list of files in their order, or a folder of .tif and .tiff files, "
-              "read in the natural order of their names"),
+          .doc = "a TIFF file of one or more pages, a list of files in their order, or a pattern such as "
+                 "scan/proj_*.tif, or a folder of .tif and .tiff files, read in the natural order of their names"),
     PARAM(struct tiff_params, pattern, .unit = "", .optional = true,
           .doc = "which files of the folder: a pattern of their names, in which * stands for any characters; absent: "
                  "all, whose names may differ only in numbers"),
@@ -276,19 +275,20 @@ static enum ts_status describe(struct tiff_source *source, const struct param_se
  */
 static bool warn_of_gap(const struct tiff_source *source, struct ts_diag *diag)
 {
-    int64_t missing = 0;
+    double missing = 0;
     if (source->meaning == TIFF_VIEWS)
         return false;
-    const int64_t late = ts_tiff_late_number(&source->pages);
+    const double late = ts_tiff_late_number(&source->pages);
     if (late)
         ts_diag_warning(diag, TIFF_SITE(&source->pages, "page-missing"),
-                        "the numbers in the names of the files begin at %lld; pages may be missing", (long long)late);
+                        "the numbers in the names of the files begin at %.12g; pages may be missing", late);
     if (ts_tiff_find_gap(&source->pages, &missing) < 0)
         return late != 0;
-    ts_diag_warning(diag, TIFF_SITE(&source->pages, "page-missing"),
-                    "the number %lld is missing among the names of the files; the pages are taken to follow each other "
-                    "without a gap",
-                    (long long)missing);
+    ts_diag_warning(
+        diag, TIFF_SITE(&source->pages, "page-missing"),
+        "the number %.12g is missing among the names of the files; the pages are taken to follow each other "
+        "without a gap",
+        missing);
     return true;
 }
 

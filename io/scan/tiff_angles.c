@@ -15,7 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/number.h"
 #include "core/path.h"
+#include "io/scan/tiff_names.h"
 
 enum { MAX_ANGLES_BYTES = 1 << 22, NUMBER_DIGITS = 15 };
 
@@ -139,67 +141,75 @@ double ts_tiff_degrees(const struct tiff_params *params, double angle)
     return params->angle_unit == ANGLE_UNIT_RADIAN ? angle * (180 / pi) : angle;
 }
 
-/* Finds the numbers where two names differ. Returns false where they do not differ in one run of digits alone. */
-static bool find_numbers(const char *before, const char *after, int64_t *from, int64_t *to)
+/* Finds the numbers where two names differ. Returns false where they do not differ in one rising number alone. */
+static bool find_numbers(const char *before, const char *after, double *from, double *to)
 {
-    size_t start = 0;
-    while (before[start] && before[start] == after[start])
-        start++;
-    while (start > 0 && isdigit((unsigned char)before[start - 1]))
-        start--;
-    const size_t n_before = strspn(before + start, "0123456789"), n_after = strspn(after + start, "0123456789");
-    if (n_before == 0 || n_after == 0 || n_before > NUMBER_DIGITS || n_after > NUMBER_DIGITS ||
-        strcmp(before + start + n_before, after + start + n_after) != 0)
-        return false;
-    *from = strtoll(before + start, NULL, 10);
-    *to = strtoll(after + start, NULL, 10);
-    return *to > *from;
+    const char *a = before, *b = after;
+    for (size_t n_a, n_b; *a && *b; a += n_a, b += n_b) {
+        n_a = ts_tiff_number(before, a);
+        n_b = ts_tiff_number(after, b);
+        char texts[2][NUMBER_DIGITS + 4] = {"", ""};
+        if (n_a == n_b && !strncmp(a, b, n_a > 0 ? n_a : 1)) {
+            n_a = n_b = n_a > 0 ? n_a : 1;
+            continue;
+        }
+        if (n_a == 0 || n_b == 0 || n_a >= sizeof texts[0] || n_b >= sizeof texts[1] || strcmp(a + n_a, b + n_b) != 0)
+            return false;
+        memcpy(texts[0], a, n_a);
+        memcpy(texts[1], b, n_b);
+        return !ts_number_real(texts[0], from) && !ts_number_real(texts[1], to) && *to > *from;
+    }
+    return false;
 }
 
-/* Returns the file after which a number is missing, and that number: where all names differ in one number, its step is
- * the same more often than not, and another step is several of it; -1: none, or the files are not numbered so. */
-int64_t ts_tiff_find_gap(const struct tiff_pages *pages, int64_t *missing)
+/* Returns the file after which a number is missing, and that number: where all names differ in one number, the smallest
+ * step is that of at least every second file, or of one of four, and others are several of it; -1: none, or the files
+ * are not numbered so. */
+int64_t ts_tiff_find_gap(const struct tiff_pages *pages, double *missing)
 {
-    int64_t from, to, step = 0, votes = 0, n_regular = 0, gap = -1;
-    for (int64_t i = 0; i + 1 < pages->n_files; i++) { /* the majority, where there is one: Boyer and Moore, 1981 */
+    enum { FEW_STEPS = 3 };
+    const int64_t n_steps = pages->n_files - 1;
+    double from, to, step = INFINITY;
+    int64_t n_regular = 0, gap = -1;
+    for (int64_t i = 0; i < n_steps; i++) {
         if (!find_numbers(pages->files[i].path, pages->files[i + 1].path, &from, &to))
             return -1;
-        step = votes == 0 ? to - from : step;
-        votes += to - from == step ? 1 : -1;
+        step = fmin(step, to - from);
     }
-    for (int64_t i = 0; i + 1 < pages->n_files; i++) {
+    for (int64_t i = 0; i < n_steps; i++) {
         find_numbers(pages->files[i].path, pages->files[i + 1].path, &from, &to);
-        if ((to - from) % step != 0)
+        const bool regular = fabs(to - from - step) <= 1e-6 * step;
+        if (fabs(remainder(to - from, step)) > 1e-6 * step)
             return -1;
-        n_regular += to - from == step;
-        if (to - from != step && gap < 0) {
+        n_regular += regular;
+        if (!regular && gap < 0) {
             gap = i;
             *missing = from + step;
         }
     }
-    return 2 * n_regular > pages->n_files - 1 ? gap : -1;
+    return 2 * n_regular >= n_steps || n_steps <= FEW_STEPS ? gap : -1;
 }
 
-int64_t ts_tiff_late_number(const struct tiff_pages *pages)
+double ts_tiff_late_number(const struct tiff_pages *pages)
 {
-    int64_t from, to;
+    double from, to;
     const bool numbered = pages->n_files > 2 && find_numbers(pages->files[0].path, pages->files[1].path, &from, &to);
-    return numbered && to == from + 1 && from > 1 && from <= pages->n_files ? from : 0;
+    return numbered && to == from + 1 && from > 1 && from <= (double)pages->n_files ? from : 0;
 }
 
 static enum ts_status refuse_gap(const struct tiff_pages *pages, struct ts_diag *diag)
 {
-    int64_t missing = 0;
+    double missing = 0;
     const int64_t gap = ts_tiff_find_gap(pages, &missing);
     if (pages->n_skipped > 0)
         ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "page-missing"),
                       "%lld file%s skipped: evenly spaced angles would be wrong", (long long)pages->n_skipped,
                       pages->n_skipped == 1 ? " was" : "s were");
     else if (gap >= 0)
-        ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "page-missing"),
-                      "the number %lld is missing between %s and %s: evenly spaced angles would be wrong from there on",
-                      (long long)missing, ts_base_name(pages->files[gap].path),
-                      ts_base_name(pages->files[gap + 1].path));
+        ts_diag_error(
+            diag, TS_BAD_INPUT, TIFF_SITE(pages, "page-missing"),
+            "the number %.12g is missing between %s and %s: evenly spaced angles would be wrong from there on", missing,
+            ts_base_name(pages->files[gap].path), ts_base_name(pages->files[gap + 1].path));
     else
         return TS_OK;
     return ts_diag_hint(diag,

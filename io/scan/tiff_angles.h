@@ -18,10 +18,10 @@ enum ts_status ts_tiff_angles(const struct param_set *set, const struct tiff_pag
                               struct ts_diag *diag);
 /* Returns the index of the file after which a number is missing, with that number in *missing, where the names of the
  * files are numbered evenly; else -1. */
-int64_t ts_tiff_find_gap(const struct tiff_pages *pages, int64_t *missing);
+int64_t ts_tiff_find_gap(const struct tiff_pages *pages, double *missing);
 /* Returns the first file's number where lower numbers seem to be missing: the next number follows directly, and fewer
  * numbers are missing than there are files. Else returns 0. */
-int64_t ts_tiff_late_number(const struct tiff_pages *pages);
+double ts_tiff_late_number(const struct tiff_pages *pages);
 /* Converts an angle of the chain's own range to degrees. */
 double ts_tiff_degrees(const struct tiff_params *params, double angle);
 

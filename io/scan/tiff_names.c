@@ -10,30 +10,70 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/path.h"
 
 enum { SHOWN_KINDS = 4, PATTERN_BYTES = 600 };
 
+/* A number is a run of digits. A minus before it is a sign where no letter, digit or bracket of a word stands before
+ * that, as in a_-10 and not in 2024-01 or scan-1; a fraction counts with a sign, and before "deg", since 1.10 comes
+ * behind 1.9 where the two are numbers of their own. */
+size_t ts_tiff_number(const char *name, const char *at)
+{
+    static const char digits[] = "0123456789";
+    const bool minus = *at == '-' && (at == name || strchr("/_ =(+", at[-1]));
+    const size_t whole = strspn(at + minus, digits);
+    if (whole == 0 || (!minus && at > name && isdigit((unsigned char)at[-1])))
+        return 0;
+    const char *end = at + minus + whole;
+    const size_t fraction = *end == '.' ? strspn(end + 1, digits) : 0;
+    const char *behind = end + 1 + fraction;
+    const bool decimal = fraction > 0 && (minus || !strncasecmp(behind, "deg", 3) || !strncmp(behind, "\xC2\xB0", 2));
+    return minus + whole + (decimal ? 1 + fraction : 0);
+}
+
+/* Compares the amounts of two numbers of these lengths, without their signs. */
+static int compare_amounts(const char *a, size_t n_a, const char *b, size_t n_b)
+{
+    const char *const end_a = a + n_a, *const end_b = b + n_b;
+    for (; a < end_a && *a == '0'; a++)
+        ;
+    for (; b < end_b && *b == '0'; b++)
+        ;
+    const size_t whole_a = strspn(a, "0123456789"), whole_b = strspn(b, "0123456789");
+    if (whole_a != whole_b)
+        return whole_a < whole_b ? -1 : 1;
+    const int order = memcmp(a, b, whole_a);
+    if (order)
+        return order;
+    for (a += whole_a, b += whole_b; a < end_a || b < end_b; a++, b++) { /* the point, and what follows it */
+        const char digit_a = a < end_a ? *a : '0', digit_b = b < end_b ? *b : '0';
+        if (digit_a != digit_b && digit_a != '.' && digit_b != '.')
+            return digit_a - digit_b;
+    }
+    return 0;
+}
+
+static int compare_numbers(const char *a, size_t n_a, const char *b, size_t n_b)
+{
+    const bool minus_a = *a == '-', minus_b = *b == '-';
+    const int order = compare_amounts(a + minus_a, n_a - minus_a, b + minus_b, n_b - minus_b);
+    return minus_a == minus_b ? (minus_a ? -order : order) : minus_a ? -1 : 1;
+}
+
 int ts_tiff_compare_names(const char *a, const char *b)
 {
-    const char *start_a = a, *start_b = b;
+    const char *const start_a = a, *const start_b = b;
     while (*a && *b) {
-        if (!isdigit((unsigned char)*a) || !isdigit((unsigned char)*b)) {
-            if (*a != *b)
-                return (unsigned char)*a - (unsigned char)*b;
-            a++;
-            b++;
-            continue;
-        }
-        a += strspn(a, "0");
-        b += strspn(b, "0");
-        const size_t n_a = strspn(a, "0123456789"), n_b = strspn(b, "0123456789");
-        const int order = n_a != n_b ? (n_a < n_b ? -1 : 1) : memcmp(a, b, n_a);
+        const size_t n_a = ts_tiff_number(start_a, a), n_b = ts_tiff_number(start_b, b);
+        const int order = n_a > 0 && n_b > 0
+                              ? compare_numbers(a, n_a, b, n_b)
+                              : (n_a > 0 ? '0' : (unsigned char)*a) - (n_b > 0 ? '0' : (unsigned char)*b);
         if (order)
             return order;
-        a += n_a;
-        b += n_b;
+        a += n_a > 0 ? n_a : 1;
+        b += n_b > 0 ? n_b : 1;
     }
     return *a || *b ? (unsigned char)*a - (unsigned char)*b : strcmp(start_a, start_b);
 }
@@ -49,11 +89,11 @@ static const char *stem_of(struct arena *arena, const char *name)
 {
     const char *end = strrchr(name, '.');
     char *stem = ts_arena_alloc(arena, strlen(name) + 1), *out = stem;
-    for (const char *at = name; stem && at < end; at++)
-        if (!isdigit((unsigned char)*at))
-            *out++ = *at;
-        else if (at == name || !isdigit((unsigned char)at[-1]))
-            *out++ = '/';
+    for (const char *at = name; stem && at < end;) {
+        const size_t n = ts_tiff_number(name, at);
+        *out++ = n > 0 ? '/' : *at;
+        at += n > 0 ? n : 1;
+    }
     if (stem)
         *out = '\0';
     return stem;
@@ -159,9 +199,9 @@ static enum ts_status refuse_kinds(const struct tiff_pages *pages, const char *f
     return ts_diag_hint(diag, "pattern: \"*\" takes all of them; a list of files takes some");
 }
 
-enum ts_status ts_tiff_check_names(const struct tiff_pages *pages, const char *folder, struct ts_diag *diag)
+enum ts_status ts_tiff_check_names(const struct tiff_pages *pages, const char *folder, const char *pattern,
+                                   struct ts_diag *diag)
 {
-    const char *pattern = pages->pattern;
     int64_t n_kinds = 0, n_single = 0;
     if (pages->n_files < 3 || (pattern && pattern[0] == '*' && (!pattern[1] || pattern[1] == '.')))
         return TS_OK;

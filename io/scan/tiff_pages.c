@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/path.h"
 #include "io/scan/tiff_file.h"
 #include "io/scan/tiff_names.h"
 
@@ -25,9 +26,9 @@ static int compare_files(const void *a, const void *b)
     return ts_tiff_compare_names(((const struct tiff_file *)a)->path, ((const struct tiff_file *)b)->path);
 }
 
-static bool matches(const struct tiff_pages *pages, const char *name)
+static bool matches(const char *pattern, const char *name)
 {
-    return !pages->pattern || fnmatch(pages->pattern, name, FNM_PERIOD) == 0;
+    return !pattern || fnmatch(pattern, name, FNM_PERIOD) == 0;
 }
 
 static bool is_tiff_name(const char *name)
@@ -120,7 +121,8 @@ static enum ts_status visit_other(struct tiff_pages *pages, int folder, const ch
     return ts_diag_hint(diag, TIFF_UNREADABLE_HINT);
 }
 
-static enum ts_status list_folder(struct tiff_pages *pages, const char *path, struct ts_diag *diag)
+/* Lists the files of a folder whose names fit the pattern; NULL: all. */
+static enum ts_status list_folder(struct tiff_pages *pages, const char *path, const char *pattern, struct ts_diag *diag)
 {
     DIR *folder = opendir(path);
     const int64_t before = pages->n_files;
@@ -131,11 +133,11 @@ static enum ts_status list_folder(struct tiff_pages *pages, const char *path, st
     for (const struct dirent *entry; status == TS_OK && (entry = readdir(folder)) != NULL; errno = 0) {
         if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
             continue;
-        if (is_tiff_name(entry->d_name) && !matches(pages, entry->d_name))
+        if (is_tiff_name(entry->d_name) && !matches(pattern, entry->d_name))
             pages->n_unmatched++;
         else if (is_tiff_name(entry->d_name))
             status = visit(pages, dirfd(folder), path, entry->d_name, diag);
-        else if (!pages->pattern)
+        else if (!pattern)
             status = visit_other(pages, dirfd(folder), path, entry->d_name, diag);
     }
     if (status == TS_OK && errno)
@@ -143,7 +145,7 @@ static enum ts_status list_folder(struct tiff_pages *pages, const char *path, st
     closedir(folder);
     if (pages->n_files - before > 1)
         qsort(pages->files + before, (size_t)(pages->n_files - before), sizeof *pages->files, compare_files);
-    return status == TS_OK && before == 0 ? ts_tiff_check_names(pages, path, diag) : status;
+    return status == TS_OK && before == 0 ? ts_tiff_check_names(pages, path, pattern, diag) : status;
 }
 
 /* Opens file i and asks for its first pages. */
@@ -410,19 +412,8 @@ static enum ts_status warn_of_same(const struct tiff_pages *pages, struct ts_dia
     return TS_OK;
 }
 
-/* Lists the files of a path. Those that the chain names itself are not skipped. */
-static enum ts_status list_path(struct tiff_pages *pages, const char *path, struct ts_diag *diag)
-{
-    struct stat found;
-    if (stat(path, &found) != 0)
-        return unreadable(pages, path, diag);
-    if (S_ISDIR(found.st_mode))
-        return list_folder(pages, path, diag);
-    pages->skip = false;
-    return add_file(pages, ts_arena_text(pages->arena, path, strlen(path)), diag);
-}
-
-static enum ts_status refuse_no_files(const struct tiff_pages *pages, const char *path, struct ts_diag *diag)
+static enum ts_status refuse_no_files(const struct tiff_pages *pages, const char *path, const char *pattern,
+                                      struct ts_diag *diag)
 {
     if (pages->n_unmatched == 0)
         return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "no-image"),
@@ -430,7 +421,34 @@ static enum ts_status refuse_no_files(const struct tiff_pages *pages, const char
                              (long long)pages->n_ignored, (long long)pages->n_skipped);
     return ts_diag_error(diag, TS_BAD_INPUT, TIFF_SITE(pages, "no-image"),
                          "none of the %lld .tif and .tiff files in %s has a name of the pattern %s",
-                         (long long)pages->n_unmatched, path, pages->pattern);
+                         (long long)pages->n_unmatched, path, pattern);
+}
+
+/* Lists the files of a pattern such as scan/proj_*.tif, whose folder is none. */
+static enum ts_status list_pattern(struct tiff_pages *pages, const char *path, struct ts_diag *diag)
+{
+    const char *name = ts_base_name(path);
+    const int folder = (int)(name - path);
+    const char *in = ts_arena_printf(pages->arena, "%.*s", folder > 1 ? folder - 1 : 1, folder > 0 ? path : ".");
+    const int64_t before = pages->n_files;
+    if (!in)
+        return ts_diag_no_memory(diag, (size_t)folder);
+    const enum ts_status status = list_folder(pages, in, name, diag);
+    return status == TS_OK && pages->n_files == before ? refuse_no_files(pages, in, name, diag) : status;
+}
+
+/* Lists the files of a path. Those that the chain names itself are not skipped. A path that is there is no pattern,
+ * whatever its name is. */
+static enum ts_status list_path(struct tiff_pages *pages, const char *path, struct ts_diag *diag)
+{
+    struct stat found;
+    if (stat(path, &found) != 0)
+        return errno == ENOENT && !pages->pattern && strpbrk(ts_base_name(path), "*?") ? list_pattern(pages, path, diag)
+                                                                                       : unreadable(pages, path, diag);
+    if (S_ISDIR(found.st_mode))
+        return list_folder(pages, path, pages->pattern, diag);
+    pages->skip = false;
+    return add_file(pages, ts_arena_text(pages->arena, path, strlen(path)), diag);
 }
 
 enum ts_status ts_tiff_pages_open(struct tiff_pages *pages, const char *const *paths, int64_t n, struct ts_diag *diag)
@@ -442,7 +460,7 @@ enum ts_status ts_tiff_pages_open(struct tiff_pages *pages, const char *const *p
         status = list_all(pages, diag);
     ts_tiff_end_worker(pages);
     if (status == TS_OK && pages->n_files == 0)
-        return refuse_no_files(pages, paths[0], diag);
+        return refuse_no_files(pages, paths[0], pages->pattern, diag);
     if (status == TS_OK)
         status = warn_of_same(pages, diag);
     if (status == TS_OK && pages->n_ignored)

@@ -65,8 +65,9 @@ struct nrrd {
     bool has_type, has_sizes, has_encoding, has_endian, has_directions, has_origin, has_spacings, has_ends, patient;
     double signs[3];
     double directions[3][3], origin[3]; /* directions[d]: of axis d */
+    bool negative;                      /* a spacing is */
     int64_t skip;
-    const char *data_file, *old_min, *old_max;
+    const char *data_file, *old_min, *old_max, *space;
 };
 
 static enum ts_status refuse(const struct nrrd *nrrd, const char *code, const char *what, const char *value)
@@ -154,13 +155,22 @@ static enum ts_status take_dimension(struct nrrd *nrrd, const char *value)
 
 static enum ts_status take_sizes(struct nrrd *nrrd, const char *value)
 {
-    double sizes[AXES] = {1, 1, 1};
-    bool right = nrrd->rank > 0 && read_numbers(value, nrrd->rank, false, sizes);
-    for (int d = 0; d < AXES && right; d++) {
-        right = rint(sizes[d]) == sizes[d];
-        nrrd->layout->n[d] = sizes[d] >= 1 && sizes[d] <= INT32_MAX ? (int64_t)sizes[d] : 0;
+    const char *at = value + strspn(value, " \t");
+    int n = 0;
+    bool right = nrrd->rank > 0;
+    for (; *at && right; n++) {
+        char text[24] = "";
+        const size_t length = strcspn(at, " \t");
+        int64_t size = 0;
+        right = n < nrrd->rank && length < sizeof text;
+        if (right)
+            memcpy(text, at, length);
+        right = right && ts_number_integer(text, &size) == NULL;
+        if (right)
+            nrrd->layout->n[n] = size >= 1 && size <= INT32_MAX ? size : 0;
+        at += length + strspn(at + length, " \t");
     }
-    if (!right)
+    if (!right || n != nrrd->rank)
         return refuse(nrrd, "nrrd-header", "has sizes that do not fit its dimension", value);
     nrrd->has_sizes = true;
     return TS_OK;
@@ -194,8 +204,10 @@ static enum ts_status take_space(struct nrrd *nrrd, const char *value)
             return TS_OK;
         }
     for (size_t i = 0; i < sizeof other_spaces / sizeof *other_spaces; i++)
-        if (!strcasecmp(value, other_spaces[i]))
+        if (!strcasecmp(value, other_spaces[i])) {
+            nrrd->space = other_spaces[i];
             return TS_OK;
+        }
     return refuse(nrrd, "nrrd-header", "lies in a space that is not known", value);
 }
 
@@ -204,8 +216,10 @@ static enum ts_status take_spacings(struct nrrd *nrrd, const char *value)
     double spacings[AXES] = {0};
     if (nrrd->rank == 0 || !read_numbers(value, nrrd->rank, true, spacings))
         return refuse(nrrd, "nrrd-header", "has spacings that do not fit its dimension", value);
-    for (int d = 0; d < AXES; d++)
+    for (int d = 0; d < AXES; d++) {
         nrrd->layout->spacing[d] = fabs(spacings[d]);
+        nrrd->negative |= spacings[d] < 0;
+    }
     nrrd->has_spacings = true;
     return TS_OK;
 }
@@ -261,19 +275,39 @@ static enum ts_status take_units(struct nrrd *nrrd, const char *value)
     return n == nrrd->rank ? TS_OK : refuse(nrrd, "nrrd-header", "has no unit for each axis", value);
 }
 
+/* Returns how many words a field has, one for each axis, or -1 where one of them is not among those that are known. */
+static int count_words(const char *value, const char *const *known, size_t n_known)
+{
+    int n = 0;
+    for (const char *at = value + strspn(value, " \t"); *at; at += strspn(at, " \t"), n++) {
+        const size_t length = strcspn(at, " \t");
+        bool found = false;
+        for (size_t i = 0; i < n_known; i++)
+            found |= strlen(known[i]) == length && !strncasecmp(at, known[i], length);
+        if (!found)
+            return -1;
+        at += length;
+    }
+    return n;
+}
+
 static enum ts_status take_kinds(struct nrrd *nrrd, const char *value)
 {
     static const char *const plain[] = {"domain", "space", "none", "???"};
-    for (const char *at = value + strspn(value, " \t"); *at; at += strspn(at, " \t")) {
-        const size_t n = strcspn(at, " \t");
-        bool known = false;
-        for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
-            known |= strlen(plain[i]) == n && !strncasecmp(at, plain[i], n);
-        if (!known)
-            return refuse(nrrd, "nrrd-volumes", "has an axis that is none of space", value);
-        at += n;
-    }
-    return TS_OK;
+    const int n = count_words(value, plain, sizeof plain / sizeof *plain);
+    if (n < 0)
+        return refuse(nrrd, "nrrd-volumes", "has an axis that is none of space", value);
+    return n == nrrd->rank ? TS_OK : refuse(nrrd, "nrrd-header", "has no kind for each axis", value);
+}
+
+/* Samples of cells and of nodes lie at the same places, `spacings` apart and from `space origin` on: only the edges of
+ * the volume differ, and those of nodes would have to be stated by axis mins and maxs, which are not read. */
+static enum ts_status take_centers(struct nrrd *nrrd, const char *value)
+{
+    static const char *const known[] = {"cell", "node", "none", "???"};
+    return count_words(value, known, sizeof known / sizeof *known) == nrrd->rank
+               ? TS_OK
+               : refuse(nrrd, "nrrd-header", "has no centering, cell or node, for each axis", value);
 }
 
 static enum ts_status take_skip(struct nrrd *nrrd, const char *value)
@@ -312,6 +346,7 @@ static const struct {
               {"|space units|", take_units},
               {"|units|", take_units},
               {"|kinds|", take_kinds},
+              {"|centers|centerings|", take_centers},
               {"|byte skip|byteskip|", take_skip},
               {"|line skip|lineskip|", take_line_skip},
               {"|data file|datafile|", take_data_file},
@@ -329,7 +364,6 @@ static const struct {
               {"|space dimension|", NULL},
               {"|measurement frame|", NULL},
               {"|thicknesses|", NULL},
-              {"|centers|centerings|", NULL},
               {"|labels|", NULL}};
 _Static_assert(sizeof fields / sizeof *fields <= 32, "struct nrrd has a bit for each field");
 
@@ -438,6 +472,49 @@ static void warn_of_range(const struct nrrd *nrrd)
                     nrrd->layout->path, low, high);
 }
 
+/* Returns true where x, y and z of the file are those of its space, which its spacings say then. */
+static bool is_upright(const struct nrrd *nrrd)
+{
+    for (int d = 0; d < 3; d++)
+        for (int i = 0; i < 3; i++)
+            if (i == d ? nrrd->directions[d][i] < 0 : nrrd->directions[d][i] != 0)
+                return false;
+    return true;
+}
+
+/* Warns of what the header says of the volume's place and orientation where it does not say where in a patient. */
+static void warn_of_place(const struct nrrd *nrrd)
+{
+    const struct volume_layout *layout = nrrd->layout;
+    const struct diag_site site = {.code = "nrrd-place", .span = layout->span, .stage = layout->site};
+    const bool left = nrrd->space && !strcmp(nrrd->space, "3D-left-handed");
+    const char *lost = nrrd->has_origin && nrrd->has_directions ? "its 'space origin' and 'space directions' are"
+                       : nrrd->has_origin                       ? "its 'space origin' is"
+                                                                : "its 'space directions' are";
+    if (nrrd->negative)
+        ts_diag_warning(nrrd->diag, &site,
+                        "%s has a negative spacing: it is read in the order of the file, with the spacing's amount",
+                        layout->path);
+    if (layout->has_transform || !(nrrd->has_origin || left || (nrrd->has_directions && !is_upright(nrrd)) ||
+                                   (nrrd->has_directions && nrrd->patient)))
+        return;
+    if (nrrd->patient) {
+        ts_diag_warning(nrrd->diag, &site, "%s has no '%s': %s not used, and it has no place in the patient",
+                        layout->path, nrrd->has_origin ? "space directions" : "space origin", lost);
+        return;
+    }
+    if (nrrd->has_origin || nrrd->has_directions)
+        ts_diag_warning(nrrd->diag, &site,
+                        "%s %s%s%s, whose axes need not be those of a patient: %s used for the spacings only, and it "
+                        "may be mirrored or turned",
+                        layout->path, nrrd->space ? "lies in the space '" : "names no space",
+                        nrrd->space ? nrrd->space : "", nrrd->space ? "'" : "", lost);
+    else
+        ts_diag_warning(nrrd->diag, &site, "%s lies in the space '%s': it may be mirrored", layout->path, nrrd->space);
+    ts_diag_hint(nrrd->diag, "where these are the axes of a patient, name them in its header: "
+                             "`space: left-posterior-superior`, `right-anterior-superior` or `left-anterior-superior`");
+}
+
 static void take_geometry(const struct nrrd *nrrd)
 {
     struct volume_layout *layout = nrrd->layout;
@@ -498,6 +575,7 @@ static enum ts_status open_nrrd(const struct param_set *set, struct source **sou
         if (nrrd.old_min || nrrd.old_max)
             warn_of_range(&nrrd);
         take_geometry(&nrrd);
+        warn_of_place(&nrrd);
         status = find_values(&nrrd, set);
     }
     layout.quantity = (enum ts_quantity)params->quantity;

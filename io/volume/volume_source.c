@@ -187,6 +187,18 @@ static enum ts_status read_slice(void *user, int thread, int64_t i, struct ts_di
     return finish_slice(reading, thread, i, diag);
 }
 
+/* Bytes that the header says nothing of may be further values, where it states a size that is too small. */
+static void warn_of_rest(const struct volume_layout *layout, uint64_t bytes, struct ts_diag *diag)
+{
+    char count[32] = "";
+    if (bytes > 0)
+        snprintf(count, sizeof count, "%" PRIu64 " ", bytes);
+    ts_diag_warning(
+        diag, &(struct diag_site){.code = "volume-bytes-left", .span = layout->span, .stage = layout->site},
+        "%s has %sbytes behind its values, which are not read: its header may state a size that is too small",
+        layout->path, count);
+}
+
 static enum ts_status inflate_slices(const struct reading *reading, int64_t n, struct ts_diag *diag)
 {
     const struct volume_layout *layout = &reading->source->layout;
@@ -201,9 +213,12 @@ static enum ts_status inflate_slices(const struct reading *reading, int64_t n, s
         if (!wrong)
             status = finish_slice(reading, 0, i, diag);
     }
+    uint64_t rest = 0;
     bool whole;
     if (!wrong && status == TS_OK && reading->z + n == ts_source_total(&reading->source->in.base))
-        wrong = ts_gzip_reader_check(gzip, 1, &whole);
+        wrong = ts_gzip_reader_check(gzip, 1, &whole, &rest);
+    if (!wrong && rest > 0)
+        warn_of_rest(layout, 0, diag);
     ts_gzip_reader_destroy(gzip);
     return wrong ? ts_volume_refuse(layout, "input-unreadable", diag, "%s", wrong) : status;
 }
@@ -211,6 +226,7 @@ static enum ts_status inflate_slices(const struct reading *reading, int64_t n, s
 enum ts_status ts_volume_check_stored(const struct source *base, uint64_t most, bool *whole, struct ts_diag *diag)
 {
     const struct volume_layout *layout = &((const struct volume_source *)base)->layout;
+    uint64_t rest;
     *whole = true;
     if (!layout->gzip)
         return TS_OK;
@@ -221,7 +237,7 @@ enum ts_status ts_volume_check_stored(const struct source *base, uint64_t most, 
         layout->skip + (uint64_t)ts_source_total(base) * stored_bytes((const struct volume_source *)base);
     const char *wrong = ts_gzip_reader_skip(gzip, values < most ? values : most);
     if (!wrong)
-        wrong = ts_gzip_reader_check(gzip, most > values ? most - values : 0, whole);
+        wrong = ts_gzip_reader_check(gzip, most > values ? most - values : 0, whole, &rest);
     ts_gzip_reader_destroy(gzip);
     return wrong ? ts_volume_refuse(layout, "input-unreadable", diag, "%s", wrong) : TS_OK;
 }
@@ -332,6 +348,8 @@ static enum ts_status check_size(const struct volume_layout *layout, struct ts_d
     const uint64_t there = bytes < layout->start ? 0 : bytes - layout->start;
     const uint64_t held =
         layout->gzip ? (there < most / GZIP_MOST_EXPANSION ? there * GZIP_MOST_EXPANSION : most) : there;
+    if (!layout->gzip && held > wanted)
+        warn_of_rest(layout, held - wanted, diag);
     return held >= wanted ? TS_OK
                           : ts_volume_refuse(layout, "volume-truncated", diag,
                                              "claims %llu bytes of values, and has %s%llu", (unsigned long long)wanted,

@@ -171,6 +171,67 @@ static const struct source_format *find_format(const struct builder *builder, co
     return found;
 }
 
+/* Appends a copy of an entry under this name; another one under the same name is reported. */
+static bool copy_entry(const struct builder *builder, struct node *map, const struct node *entry, const char *name,
+                       const char *owner)
+{
+    struct node *copy = ts_arena_alloc(builder->chain->arena, sizeof *copy),
+                *key = ts_arena_alloc(builder->chain->arena, sizeof *key);
+    if (!copy || !key) {
+        ts_diag_no_memory(builder->diag, sizeof *copy + sizeof *key);
+        return false;
+    }
+    if (ts_tree_find(map, name)) {
+        report(builder, entry->key, "duplicate-key", owner, "this parameter is given twice for the input");
+        return false;
+    }
+    *copy = *entry;
+    *key = *entry->key;
+    key->text = name;
+    copy->next = NULL;
+    ts_tree_enter(map, key, copy);
+    return true;
+}
+
+/* Returns the key of the path in a map of a format's parameters: the format itself, or a word for a path that is no
+ * parameter. A pattern without a folder is a path of its own. NULL: there is none. */
+static const char *path_key(const struct node *inner, const struct source_format *format)
+{
+    const char *const words[] = {format->name, "path", "folder", "file", "files", "pattern"};
+    size_t i;
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
+        if (ts_tree_find(inner, words[k]) &&
+            (k == 0 || !strcmp(words[k], "pattern") || !ts_param_find(format->params, format->n_params, words[k], &i)))
+            return words[k];
+    return NULL;
+}
+
+/* Makes {FORMAT: PATH, parameter: value} of {FORMAT: {path: PATH, parameter: value}}. Returns NULL where memory is out
+ * or a parameter stands twice (reported), and any other map as it is. */
+static const struct node *unfold(const struct builder *builder, const struct node *map,
+                                 const struct source_format *format, const char *owner)
+{
+    const struct node *inner = ts_tree_find(map, format->name);
+    if (!inner || inner->kind != NODE_MAP)
+        return map;
+    const char *path = path_key(inner, format);
+    struct node *flat = ts_arena_alloc(builder->chain->arena, sizeof *flat);
+    if (!flat) {
+        ts_diag_no_memory(builder->diag, sizeof *flat);
+        return NULL;
+    }
+    *flat = (struct node){
+        .kind = NODE_MAP, .incomplete = map->incomplete || inner->incomplete, .span = map->span, .key = map->key};
+    for (const struct node *entry = map->first; entry; entry = entry->next)
+        if (entry != inner && !copy_entry(builder, flat, entry, entry->key->text, owner))
+            return NULL;
+    for (const struct node *entry = inner->first; entry; entry = entry->next)
+        if (!copy_entry(builder, flat, entry, path && !strcmp(entry->key->text, path) ? format->name : entry->key->text,
+                        owner))
+            return NULL;
+    return flat;
+}
+
 /* Finds the earlier source that `like:` names; NULL where it is none (reported). */
 static const struct chain_source *find_like(const struct builder *builder, const struct node *node, const char *owner)
 {
@@ -228,6 +289,9 @@ static void build_like(struct builder *builder, const struct node *map, const st
     if (!format || !ts_load_begin(&load, format->params, format->n_params, format->params_bytes, owner, map->key->span,
                                   &source->set))
         return;
+    map = unfold(builder, map, format, owner);
+    if (!map)
+        return;
     take_over(map, &other->set, &source->set);
     source->format = format;
     if (!ts_tree_find(map, format->name))
@@ -238,7 +302,7 @@ static void build_like(struct builder *builder, const struct node *map, const st
     ts_load_params(&load, map, &source->set);
 }
 
-/* Builds one source from its map {format: path, parameter: value}. */
+/* Builds one source from its map {format: path, parameter: value}, or {format: {path: path, parameter: value}}. */
 static void build_source(struct builder *builder, const struct node *map, const char *owner,
                          struct chain_source *source)
 {
@@ -255,6 +319,9 @@ static void build_source(struct builder *builder, const struct node *map, const 
     const struct source_format *format = find_format(builder, map, owner);
     if (!format || !ts_load_begin(&load, format->params, format->n_params, format->params_bytes, owner, map->key->span,
                                   &source->set))
+        return;
+    map = unfold(builder, map, format, owner);
+    if (!map)
         return;
     source->format = format;
     load.path = format->name;

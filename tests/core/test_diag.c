@@ -42,6 +42,40 @@ Test(diag, text_is_escaped_once)
     }
 }
 
+/* Writes a character in UTF-8. Returns its length. */
+static size_t write_character(uint32_t number, char out[4])
+{
+    const size_t n = number < 0x80 ? 1 : number < 0x800 ? 2 : number < 0x10000 ? 3 : 4;
+    static const unsigned char marks[] = {0, 0, 0xC0, 0xE0, 0xF0};
+    for (size_t i = n; i-- > 1; number >>= 6)
+        out[i] = (char)(0x80 | (number & 0x3F));
+    out[0] = (char)(marks[n] | number);
+    return n;
+}
+
+/* The ends of the ranges of Default_Ignorable_Code_Point, and what is blank beside them; then what is shown, of which
+ * some are their neighbors. */
+Test(diag, characters_that_look_like_nothing_are_escaped)
+{
+    static const uint32_t hidden[] = {0xAD,    0x34F,   0x61C,   0x115F,  0x1160, 0x17B4, 0x17B5,  0x180B,  0x180E,
+                                      0x180F,  0x200B,  0x200F,  0x202A,  0x202E, 0x2060, 0x2065,  0x206F,  0x3164,
+                                      0xFE00,  0xFE0F,  0xFEFF,  0xFFA0,  0xFFF0, 0xFFF8, 0x1BCA0, 0x1BCA3, 0x1D173,
+                                      0x1D17A, 0xE0000, 0xE01EF, 0xE0FFF, 0x2800, 0x1680, 0x2000,  0x200A,  0x202F,
+                                      0x205F,  0x2028,  0x2029,  0x1D159, 0x9F};
+    static const uint32_t shown[] = {0x20,    0xA0,    0xAE,    0x34E,   0x350,   0x115E,  0x1161,  0x17B6,
+                                     0x1810,  0x2010,  0x2030,  0x2070,  0x2801,  0x3000,  0x3163,  0x3165,
+                                     0xFDFF,  0xFE10,  0xFF9F,  0xFFA1,  0xFFFD,  0x1BC9F, 0x1BCA4, 0x1D158,
+                                     0x1D15A, 0x1D172, 0x1D17B, 0x1F600, 0xDFFF0, 0xE1000};
+    char text[4];
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+        cr_expect(ts_utf8_is_hidden(text, write_character(hidden[i], text)), "U+%04X", hidden[i]);
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        cr_expect(!ts_utf8_is_hidden(text, write_character(shown[i], text)), "U+%04X", shown[i]);
+    char filler[64];
+    ts_text_escape(filler, sizeof filler, "a\xE3\x85\xA4.dcm");
+    cr_expect_str_eq(filler, "a\\xE3\\x85\\xA4.dcm");
+}
+
 /* Random bytes in Image Type and other text. */
 Test(diag, info_of_a_damaged_file_shows_text_alone)
 {

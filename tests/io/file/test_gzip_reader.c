@@ -55,7 +55,7 @@ static const char *check(size_t n, size_t first, uint64_t most, bool *whole)
     const char *wrong = ts_gzip_reader_read(reader, read, first);
     cr_assert(wrong || !memcmp(read, data, first));
     *whole = false;
-    wrong = wrong ? wrong : ts_gzip_reader_check(reader, most, whole);
+    wrong = wrong ? wrong : ts_gzip_reader_check(reader, most, whole, &(uint64_t){0});
     ts_gzip_reader_destroy(reader);
     close(fd);
     return wrong;

@@ -10,6 +10,7 @@
 #include <tiffio.h>
 
 #include "io/scan/tiff.h"
+#include "tests/files/dicom_fixture.h"
 #include "tests/files/dicom_open.h"
 #include "tests/files/tiff_fixture.h"
 #include "tests/support/chain_run.h"
@@ -366,6 +367,73 @@ Test(tiff_stacks, a_list_of_files_is_read_in_its_order)
                    &outcome);
     cr_assert_eq(outcome.code, 3, "%s", outcome.err);
     cr_assert_not_null(strstr(outcome.err, "none.tif"), "%s", outcome.err);
+}
+
+/* The names of a scan with signed angles: their order is that of the angles, and one that is missing is told. */
+Test(tiff_stacks, signed_angles_in_names_are_numbers)
+{
+    static const char *const names[] = {"p_-10.5deg", "p_-10deg", "p_-9.5deg", "p_-9deg", "p_8deg"};
+    for (int i = 0; i < 4; i++)
+        make_files(names[i], 0, ".tif", 1, i);
+    expect_pages(SLICES, 4, (const int[]){0, 1, 2, 3});
+    struct source *source = ts_tiff_opened(VIEWS, path);
+    source->ops->close(source);
+    make_files(names[4], 0, ".tif", 1, 4);
+    ts_tiff_refused(VIEWS, path, "page-missing", "the number -8.5 is missing");
+}
+
+/* The path, its pattern and what stands beside it, in any of these forms; the chain lies in the folder. */
+Test(tiff_stacks, a_map_or_a_pattern_is_a_path)
+{
+    static const struct {
+        const char *input;
+        int n, pages[3];
+    } rows[] = {
+        {"tiff: {pattern: 'v_*.tif'}, " SLICES, 3, {0, 1, 2}},
+        {"tiff: {path: ., pattern: 'v_*.tif', " SLICES "}", 3, {0, 1, 2}},
+        {"tiff: {folder: ., pattern: 'w_*.tif'}, " SLICES, 2, {10, 11}},
+        {"tiff: {files: [w_1.tif, v_0.tif], " SLICES "}", 2, {11, 0}},
+        {"tiff: {tiff: v_1.tif, " SLICES "}", 1, {1}},
+        {"tiff: 'v_*.tif', " SLICES, 3, {0, 1, 2}},
+        {"tiff: './v_?.tif', " SLICES, 3, {0, 1, 2}},
+        {"tiff: ['w_*.tif', v_2.tif], " SLICES, 3, {10, 11, 2}},
+        {"tiff: {pattern: ['w_*.tif', 'v_2.*']}, " SLICES, 3, {10, 11, 2}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char chain[800];
+        make_files("v_", 1, ".tif", 3, 0);
+        make_files("w_", 1, ".tif", 2, 10);
+        snprintf(chain, sizeof chain, "tomostage: 2\ninput: {%s}\nstages: []\noutput: {tiff: out}\n", rows[i].input);
+        ts_test_chain_runs(chain, folder);
+        snprintf(path, sizeof path, "%s/out", folder);
+        expect_pages(SLICES, rows[i].n, rows[i].pages);
+        end();
+        begin();
+    }
+}
+
+Test(tiff_stacks, a_map_that_cannot_be_a_path_is_refused)
+{
+    static struct program_outcome outcome;
+    static const char *const rows[][2] = {
+        {"tiff: {path: ., pages: slices}, pages: slices, pixel_size: 1, spacing_z: 1", "duplicate-key"},
+        {"tiff: {path: ., tiff: v_1.tif, " SLICES "}", "unknown-parameter"},
+        {"tiff: {pages: slices}, pixel_size: 1, spacing_z: 1", "parameter-missing"},
+        {"tiff: {pattern: 'x_*.tif'}, " SLICES, "no-image"},
+        {"tiff: 'gone_*.tif', " SLICES, "no-image"},
+        {"tiff: 'gone/v_*.tif', " SLICES, "input-unreadable"},
+        {"tiff: {path: {path: .}}, " SLICES, "wrong-kind"},
+    };
+    make_files("v_", 1, ".tif", 3, 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char chain[800], name[300];
+        snprintf(name, sizeof name, "%s/c.yaml", folder);
+        snprintf(chain, sizeof chain, "tomostage: 2\ninput: {%s}\nstages: []\noutput: {tiff: out}\n", rows[i][0]);
+        ts_fixture_write_bytes(name, chain, strlen(chain));
+        ts_program_run(folder, ARGUMENTS("check", "c.yaml"), &outcome);
+        cr_expect(outcome.code == 2 || outcome.code == 3, "%s: %d", rows[i][0], outcome.code);
+        cr_expect_not_null(strstr(outcome.err, rows[i][1]), "%s: %s", rows[i][0], outcome.err);
+    }
 }
 
 Test(tiff_stacks, flats_that_are_not_alike_are_warned_of)

@@ -157,6 +157,15 @@ Test(nrrd, what_is_refused)
         {SHAPE "encoding: raw\nType: float\n", "nrrd-header"},
         {SHAPE "encoding: raw\nbyte skip: 0\nbyteskip: 0\n", "nrrd-header"},
         {SHAPE "encoding: raw\nspacing: 1 1 1\n", "nrrd-header"},
+        {"type: short\ndimension: 3\nsizes: 5 4 3e0\nendian: little\nencoding: raw\n", "nrrd-header"},
+        {"type: short\ndimension: 3\nsizes: 5 4 3.0\nendian: little\nencoding: raw\n", "nrrd-header"},
+        {"type: short\ndimension: 3\nsizes: 5 4 3 1\nendian: little\nencoding: raw\n", "nrrd-header"},
+        {"type: short\ndimension: 3\nsizes: 5 4 0x3\nendian: little\nencoding: raw\n", "nrrd-header"},
+        {"type: short\ndimension: 3\nsizes: 5 4 inf\nendian: little\nencoding: raw\n", "nrrd-header"},
+        {SHAPE "encoding: raw\ncenterings: node\n", "nrrd-header"},
+        {SHAPE "encoding: raw\ncenters: cell cell middle\n", "nrrd-header"},
+        {SHAPE "encoding: raw\ncenters: cell cell cell cell\n", "nrrd-header"},
+        {SHAPE "encoding: raw\nkinds: domain domain\n", "nrrd-header"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_nrrd(cases[i].header, values, sizeof values);
@@ -194,6 +203,81 @@ Test(nrrd, quantized_values_are_warned_of)
     cr_assert_str_eq(ts_diag_get(diag, 0)->code, "nrrd-quantized");
     source->ops->close(source);
     ts_diag_destroy(diag);
+}
+
+/* Opens the file, reads all of it, and returns how many warnings with this code there are. */
+static size_t count_warnings(const char *code)
+{
+    struct ts_diag *diag = ts_diag_create();
+    struct source *source;
+    size_t n = 0;
+    cr_assert_eq(ts_volume_chain_open("nrrd", path, &source, diag), TS_OK);
+    void *all = malloc((size_t)source->n_slices * ts_slice_bytes(&source->image));
+    cr_assert_eq(source->ops->read(source, 0, source->n_slices, all, diag), TS_OK);
+    for (size_t i = 0; i < ts_diag_count(diag); i++)
+        n += !strcmp(ts_diag_get(diag, i)->code, code);
+    free(all);
+    source->ops->close(source);
+    ts_diag_destroy(diag);
+    return n;
+}
+
+Test(nrrd, a_place_that_is_not_used_is_warned_of)
+{
+    static const struct {
+        const char *header;
+        size_t n;
+    } cases[] = {
+        {PLACE, 0},
+        {PLACE "centers: node node node\n", 0},
+        {"spacings: 1 1 2\n", 0},
+        {"spacings: 1 -1 2\n", 1},
+        {"spacings: 1 1 2\nspace: scanner-xyz\nspace origin: (-10,-20,-30)\n", 1},
+        {"space: scanner-xyz\nspace directions: (1,0,0) (0,1,0) (0,0,2)\nspace origin: (-10,-20,-30)\n", 1},
+        {"space: scanner-xyz\nspace directions: (1,0,0) (0,1,0) (0,0,2)\n", 0},
+        {"space: 3D-right-handed\nspace directions: (0,1,0) (1,0,0) (0,0,2)\n", 1},
+        {"space: 3D-left-handed\nspace directions: (1,0,0) (0,1,0) (0,0,2)\n", 1},
+        {"space: 3D-left-handed\nspacings: 1 1 2\n", 1},
+        {"space dimension: 3\nspace directions: (1,0,0) (0,1,0) (0,0,2)\nspace origin: (1,2,3)\n", 1},
+        {"space: LPS\nspace directions: (1,0,0) (0,1,0) (0,0,2)\n", 1},
+        {"space: LPS\nspacings: 1 1 2\nspace origin: (1,2,3)\n", 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char header[512];
+        snprintf(header, sizeof header, SHAPE "encoding: raw\n%s", cases[i].header);
+        write_nrrd(header, values, sizeof values);
+        cr_expect_eq(count_warnings("nrrd-place"), cases[i].n, "%s", cases[i].header);
+    }
+    /* What the hint names. */
+    write_nrrd(SHAPE "encoding: raw\nspace: scanner-xyz\nspace directions: (0.7,0,0) (0,0.8,0) (0,0,2)\n"
+                     "space origin: (-10,-20,-30)\n",
+               values, sizeof values);
+    cr_expect_eq(count_warnings("nrrd-place"), 1);
+    write_nrrd(SHAPE "encoding: raw\n" PLACE, values, sizeof values);
+    check_place(ts_volume_opened("nrrd", path));
+}
+
+/* Behind the header, in a file of its own, compressed; a header that says "at the end" leaves none. */
+Test(nrrd, bytes_behind_the_values_are_warned_of)
+{
+    unsigned char more[VALUES_BYTES + 3] = {0}, packed[1024];
+    static const size_t lengths[] = {VALUES_BYTES, VALUES_BYTES + 1, VALUES_BYTES + 3};
+    memcpy(more, values, VALUES_BYTES);
+    for (size_t i = 0; i < 3; i++) {
+        write_nrrd(SHAPE "encoding: raw\n", more, lengths[i]);
+        cr_expect_eq(count_warnings("volume-bytes-left"), i > 0, "%zu", i);
+        ts_volume_write(data_path, more, lengths[i], false);
+        write_nrrd(SHAPE "encoding: raw\ndata file: a.raw\n", "", 0);
+        cr_expect_eq(count_warnings("volume-bytes-left"), i > 0, "%zu", i);
+        write_nrrd(SHAPE "encoding: raw\ndata file: a.raw\nbyte skip: -1\n", "", 0);
+        cr_expect_eq(count_warnings("volume-bytes-left"), 0, "%zu", i);
+        ts_volume_write(data_path, more, lengths[i], true);
+        FILE *file = fopen(data_path, "rb");
+        const size_t n = fread(packed, 1, sizeof packed, file);
+        fclose(file);
+        write_nrrd(SHAPE "encoding: gzip\n", packed, n);
+        cr_expect_eq(count_warnings("volume-bytes-left"), i > 0, "%zu", i);
+    }
 }
 
 Test(nrrd, links_are_followed_within_the_folder)

@@ -243,6 +243,27 @@ Test(cli_errors, a_small_stack_is_raised_or_reported)
                  0, "%s", text_of("err"));
 }
 
+/* Each is read by libgomp before main() begins. */
+Test(cli_errors, a_small_stack_of_openmp_is_overruled)
+{
+    static const char *const set[] = {"OMP_STACKSIZE=16K",
+                                      "OMP_STACKSIZE=' 20000 B '",
+                                      "OMP_STACKSIZE=17",
+                                      "GOMP_STACKSIZE=16k",
+                                      "OMP_STACKSIZE=16K GOMP_STACKSIZE=16K",
+                                      "env -i OMP_STACKSIZE=16K"};
+    for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
+        char command[512];
+        snprintf(
+            command, sizeof command,
+            "rm -f out.h5; %s $P run 'dicom study | median radius=3 | hdf5 out.h5' --device cpu --threads 4 --quiet "
+            "2> err",
+            set[i]);
+        cr_expect_eq(shell(command), 0, "%s: %s", set[i], text_of("err"));
+        cr_expect_eq(shell("test -s out.h5"), 0, "%s", set[i]);
+    }
+}
+
 /* nohup. */
 Test(cli_errors, an_ignored_signal_stays_ignored)
 {
