@@ -235,12 +235,25 @@ void ts_hdf5_stack_close(struct hdf5_stack *stack)
     free(stack->compact);
     free(stack->table);
     free(stack->parts);
+    free(stack->lost);
     for (int64_t i = 0; i < stack->n_sources; i++)
         ts_hdf5_stack_close(stack->sources[i]);
     stack->compact = NULL;
     stack->table = NULL;
     stack->parts = NULL;
+    stack->lost = NULL;
     stack->n_parts = stack->n_sources = 0;
+}
+
+enum ts_status ts_hdf5_stack_check_lost(const struct hdf5_input *input, const struct hdf5_stack *stack,
+                                        const int64_t *map)
+{
+    for (int64_t i = 0; stack->lost && i < stack->n[0]; i++)
+        if (stack->lost[i] && (!map || map[i] >= 0))
+            return ts_hdf5_input_refuse(input, "hdf5-source-missing",
+                                        "nothing gives the values of index %" PRId64 " of the first axis of %s", i,
+                                        stack->name);
+    return TS_OK;
 }
 
 enum ts_status ts_hdf5_stack_locate(const struct hdf5_input *input, struct hdf5_stack *stack)

@@ -48,6 +48,7 @@ struct hdf5_stack {
     struct hdf5_part *parts;
     struct hdf5_stack **sources;
     bool has_gaps; /* that no part fills */
+    bool *lost;    /* of a virtual dataset, for each index of its first axis: no part has any of it; NULL: none is so */
     unsigned char fill[8];
 };
 
@@ -69,6 +70,10 @@ struct hdf5_box {
  * first two are then one. The stack may be closed whether this fails or not. */
 enum ts_status ts_hdf5_stack_open(struct hdf5_input *input, const struct hdf5_ref *dataset, const char *name, int rank,
                                   struct hdf5_stack *stack);
+/* Refuses a virtual dataset (hdf5-source-missing) some of whose values no part has: those of an index of the first axis
+ * for which `map` has no -1; NULL: of any. What is not wanted may be lost. */
+enum ts_status ts_hdf5_stack_check_lost(const struct hdf5_input *input, const struct hdf5_stack *stack,
+                                        const int64_t *map);
 /* Lets the child find the place of every chunk. Call it before reading. */
 enum ts_status ts_hdf5_stack_locate(const struct hdf5_input *input, struct hdf5_stack *stack);
 void ts_hdf5_stack_close(struct hdf5_stack *stack);

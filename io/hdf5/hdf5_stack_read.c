@@ -581,6 +581,9 @@ static enum ts_status add_stack(struct readings *readings, const struct hdf5_sta
 {
     if (stack->n_parts == 0)
         return add_reading(readings, stack, input, box);
+    for (int64_t i = box->first[0]; stack->lost && i < box->end[0]; i++)
+        if (stack->lost[i] && ts_hdf5_box_place(box, 0, i) >= 0)
+            return ts_hdf5_stack_check_lost(input, stack, NULL);
     enum ts_status status = stack->has_gaps ? fill_gaps(readings, stack, input, box) : TS_OK;
     for (int64_t i = 0; i < stack->n_parts && status == TS_OK; i++)
         status = add_part(readings, stack, &stack->parts[i], input, box);

@@ -223,12 +223,29 @@ static herr_t note_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t o
     return 0;
 }
 
+/* Returns true where the chunk was never written; for one without filters H5Dget_chunk_storage_size fails then. */
+static bool is_unwritten(hid_t dataset, const hsize_t *at)
+{
+    haddr_t address = 0;
+    hsize_t bytes = 0;
+    unsigned skipped = 0;
+    return H5Dget_chunk_info_by_coord(dataset, at, &skipped, &address, &bytes) >= 0 && address == HADDR_UNDEF;
+}
+
 static bool find_chunk(hid_t dataset, const hsize_t *at, struct storage_chunk *chunk)
 {
     hsize_t bytes = 0;
+    herr_t sized;
     char nothing;
     *chunk = (struct storage_chunk){0};
-    if (H5Dget_chunk_storage_size(dataset, at, &bytes) < 0 || bytes > UINT32_MAX)
+    H5E_BEGIN_TRY /* whether it is a failure is known below */
+    {
+        sized = H5Dget_chunk_storage_size(dataset, at, &bytes);
+    }
+    H5E_END_TRY
+    if (sized < 0)
+        return is_unwritten(dataset, at);
+    if (bytes > UINT32_MAX)
         return false;
     if (bytes == 0)
         return true;

@@ -450,7 +450,8 @@ static enum ts_status check_parts(const struct opening *opening)
     return TS_OK;
 }
 
-/* A frame without any source was lost, or never taken. Gaps in all frames are those of a detector. */
+/* A frame without any source was lost, or never taken: who reads it is refused. Gaps in all frames are those of a
+ * detector. */
 static enum ts_status check_gaps(const struct opening *opening)
 {
     struct hdf5_stack *stack = opening->stack;
@@ -465,14 +466,23 @@ static enum ts_status check_gaps(const struct opening *opening)
     for (int64_t i = 0; i < stack->n_parts; i++)
         for (int64_t k = 0; k < stack->parts[i].on[0].n; k++)
             covered[ts_hdf5_index(&stack->parts[i].on[0], k)] += stack->parts[i].on[1].n * stack->parts[i].on[2].n;
-    int64_t empty = 0;
-    while (empty < n && covered[empty] > 0)
-        lost += frame - covered[empty++];
+    for (int64_t i = 0; i < n; i++) {
+        if (covered[i] == 0 && stack->storage.rank < 3) { /* no frames, but a list */
+            free(covered);
+            return ts_hdf5_input_refuse(opening->input, "hdf5-source-missing",
+                                        "nothing gives the values of index %" PRId64 " of the first axis of %s", i,
+                                        stack->name);
+        }
+        if (covered[i] == 0 && !stack->lost && !(stack->lost = calloc((size_t)n, sizeof *stack->lost))) {
+            free(covered);
+            return ts_diag_no_memory(opening->input->diag, (size_t)n * sizeof *stack->lost);
+        }
+        if (covered[i] == 0)
+            stack->lost[i] = true;
+        else
+            lost += frame - covered[i];
+    }
     free(covered);
-    if (empty < n)
-        return ts_hdf5_input_refuse(opening->input, "hdf5-source-missing",
-                                    "nothing gives the values of index %" PRId64 " of the first axis of %s", empty,
-                                    stack->name);
     stack->has_gaps = lost > 0;
     if (lost > 0)
         ts_diag_warning(opening->input->diag, &(struct diag_site){.code = "hdf5-virtual-gaps"},

@@ -371,6 +371,9 @@ static enum ts_status fill(struct projection_source *source)
         status = ts_source_set_padding(&source->in.base, projections->padding, diag);
     if (status == TS_OK)
         status = map_frames(source);
+    if (status == TS_OK) /* frames that are not read need not be there */
+        status = ts_hdf5_stack_check_lost(&projections->input, &projections->stack,
+                                          projections->order[1] == 0 ? source->map : NULL);
     if (status != TS_OK)
         return status;
     source->in.rule = (struct read_rule){read_rows, ts_hdf5_stack_together(&projections->stack, projections->order[0]),

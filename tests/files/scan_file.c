@@ -66,6 +66,28 @@ void ts_scan_file_integers(hid_t file, const char *path, hid_t type, int n, cons
     H5Sclose(space);
 }
 
+/* Selects the frames before one, or those behind it, in place of what is selected or beside it. */
+static void select_frames(hid_t space, hsize_t frames, hsize_t unwritten, bool behind, H5S_seloper_t how)
+{
+    const hsize_t first[3] = {behind ? unwritten + 1 : 0},
+                  n[3] = {behind ? frames - unwritten - 1 : unwritten, SCAN_ROWS, SCAN_COLUMNS};
+    cr_assert(H5Sselect_hyperslab(space, how, first, NULL, n, NULL) >= 0);
+}
+
+/* Makes a dataset virtual that has the frames of a plain one, but for one that is not written. */
+static void map_frames(hid_t group, hid_t list, hsize_t frames, hsize_t unwritten)
+{
+    const hsize_t n[3] = {frames, SCAN_ROWS, SCAN_COLUMNS};
+    const hid_t space = H5Screate_simple(3, n, NULL), root = H5Gopen2(group, "/", H5P_DEFAULT);
+    ts_scan_file_frames(root, "frames", frames, NULL);
+    for (int behind = 0; behind < 2; behind++) {
+        select_frames(space, frames, unwritten, behind, H5S_SELECT_SET);
+        cr_assert(H5Pset_virtual(list, space, ".", "/frames", space) >= 0);
+    }
+    H5Gclose(root);
+    H5Sclose(space);
+}
+
 void ts_scan_file_frames(hid_t group, const char *name, hsize_t frames, const struct scan_storage *storage)
 {
     const hsize_t n[3] = {frames, SCAN_ROWS, SCAN_COLUMNS};
@@ -85,9 +107,17 @@ void ts_scan_file_frames(hid_t group, const char *name, hsize_t frames, const st
         if (storage->fletcher32)
             H5Pset_fletcher32(list);
     }
+    if (storage && storage->elsewhere) {
+        map_frames(group, list, frames, storage->unwritten);
+    } else if (storage && storage->unwritten > 0) {
+        select_frames(space, frames, storage->unwritten, false, H5S_SELECT_SET);
+        select_frames(space, frames, storage->unwritten, true, H5S_SELECT_OR);
+    }
     const hid_t dataset =
         H5Dcreate2(group, name, storage ? storage->type : H5T_STD_U16LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
-    cr_assert(dataset >= 0 && H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    cr_assert(dataset >= 0);
+    if (!storage || !storage->elsewhere)
+        cr_assert(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, space, space, H5P_DEFAULT, values) >= 0);
     H5Dclose(dataset);
     H5Pclose(list);
     H5Sclose(space);

@@ -24,6 +24,8 @@ struct scan_storage {
     hid_t type;
     hsize_t chunk[3]; /* 0: contiguous */
     bool shuffle, deflate, fletcher32, fletcher32_first;
+    hsize_t unwritten; /* a frame that is left out; 0: none */
+    bool elsewhere;    /* virtual: the frames lie in the dataset `frames` of the file's root */
 };
 
 /* An attribute; a group, with its NX_class or NULL; a dataset of numbers (n 0: a scalar), with units or NULL. */

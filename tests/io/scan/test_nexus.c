@@ -272,6 +272,42 @@ Test(nexus, keys_of_64_bits_are_read)
 }
 
 /* Frames taken again at earlier angles have the key of a projection, and -1 beside it. */
+/* Frame 4 is invalid by its key, and frame 3 is a projection. */
+Test(nexus, frames_that_are_not_read_need_not_be_there)
+{
+    static const int frames[] = {2, 3, 5};
+    const struct scan_storage rows[] = {
+        {.type = H5T_STD_U16LE, .chunk = {1, SCAN_ROWS, SCAN_COLUMNS}},
+        {.type = H5T_STD_U16LE, .chunk = {1, 2, 2}},
+        {.type = H5T_STD_U16LE, .chunk = {1, SCAN_ROWS, SCAN_COLUMNS}, .deflate = true},
+        {.type = H5T_STD_U16LE, .elsewhere = true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct scan_storage storage = rows[i];
+        struct scan scan = good;
+        struct param_set set = nexus_set();
+        struct source *source = NULL;
+        scan.storage = &storage;
+        for (storage.unwritten = 4; storage.unwritten >= 3; storage.unwritten--) {
+            const bool lost = storage.unwritten == 3;
+            uint16_t values[SCAN_FRAMES * SCAN_COLUMNS];
+            make_scan(&scan);
+            ts_diag_clear(ts_scan_file.diag);
+            enum ts_status status = nexus_format.open(&set, &source, ts_scan_file.diag);
+            if (lost && status == TS_OK)
+                status = source->ops->read(source, 0, 1, values, ts_scan_file.diag);
+            cr_assert_eq(status, lost ? TS_BAD_INPUT : TS_OK, "row %zu", i);
+            if (lost)
+                ts_test_expect(ts_scan_file.diag, storage.elsewhere ? "hdf5-source-missing" : "hdf5-damaged",
+                               storage.elsewhere ? "index 3" : "never written");
+            else
+                ts_scan_file_check(source, frames, SCAN_ROWS);
+            if (source)
+                source->ops->close(source);
+        }
+    }
+}
+
 Test(nexus, alignment_frames_are_left_out)
 {
     static const int frames[] = {2, 5};
