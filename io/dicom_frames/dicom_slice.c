@@ -87,7 +87,7 @@ enum ts_status ts_dicom_accept(struct dicom_source *source, int64_t z, const str
         ts_diag_error(diag, status, &site, "slice %lld (%s): %s", (long long)z, name, reply->text);
         if (status == TS_RUN_FAILED)
             return ts_diag_hint(diag, CHILD_KILLED_HINT);
-        return ts_diag_hint(diag, "copy the file again from its archive, or leave it out");
+        return ts_diag_hint(diag, "copy the file again from its archive, or remove it");
     }
     source->base.slices[z].padding_count = reply->padding_count;
     source->base.slices[z].rounding = reply->rounding;

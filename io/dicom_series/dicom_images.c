@@ -20,7 +20,7 @@
 static void refuse_without(struct dicom_series *series, size_t without, const char *code, const char *name)
 {
     if (without > 0)
-        ts_dicom_series_refuse(series, code, "supply files with their whole headers: this cannot be guessed",
+        ts_dicom_series_refuse(series, code, "supply files with their whole headers, since this cannot be guessed",
                                "no %s in %zu of %zu slices", name, without, series->n_images);
 }
 

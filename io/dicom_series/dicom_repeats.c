@@ -373,7 +373,7 @@ void ts_dicom_refuse_contradicted(struct dicom_series *series)
         if (here->file == before->file && here->in_stack != before->in_stack && here->along_mm == images[0]->along_mm &&
             here->along_mm == images[series->n_images - 1]->along_mm && !isnan(here->in_stack + before->in_stack)) {
             ts_dicom_series_refuse(series, "position-contradicted",
-                                   "supply the file with the positions that the scanner gave its frames: In-Stack "
+                                   "supply the file with the positions that the scanner gave its frames; In-Stack "
                                    "Position Number says their order, but not where they lie",
                                    "all frames lie at one position, %.3f mm along the normal, and have In-Stack "
                                    "Position Numbers from %g on: one of the two attributes was changed",
@@ -383,7 +383,7 @@ void ts_dicom_refuse_contradicted(struct dicom_series *series)
         if (here->tile != before->tile || here->along_mm - before->along_mm > same || !(apart > SAME_PLACE * same))
             continue;
         ts_dicom_series_refuse(series, "position-contradicted",
-                               "supply the files with the positions that the scanner gave them: Slice Location says "
+                               "supply the files with the positions that the scanner gave them; Slice Location says "
                                "how far slices lie apart, but not where",
                                "%s and %s lie at one position, %.3f mm along the normal, and their Slice Locations are "
                                "%.3f and %.3f mm: one of the two attributes was changed",

@@ -424,7 +424,7 @@ static enum ts_status choose(struct rtstruct_file *set, const struct rtstruct *f
         ts_param_error(request->set, "roi", "mask-region", request->diag,
                        found == -1 ? "names none of the %zu regions" : "is the name of several of the %zu regions",
                        from->n_rois);
-        return ts_diag_hint(request->diag, "`tomostage info` with the file lists their numbers and names");
+        return ts_diag_hint(request->diag, "`tomostage info --names` with the file lists their numbers and names");
     }
     *roi = from->rois[found].number;
     set->base.highest = 1;

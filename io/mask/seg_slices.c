@@ -354,7 +354,7 @@ static enum ts_status choose(struct seg_file *seg, const struct mask_request *re
         ts_param_error(request->set, "segment", "mask-region", request->diag,
                        found == -1 ? "names none of the %zu segments" : "is the label of several of the %zu segments",
                        all->n_segments);
-        return ts_diag_hint(request->diag, "`tomostage info` with the file lists their numbers and labels");
+        return ts_diag_hint(request->diag, "`tomostage info --names` with the file lists their numbers and labels");
     }
     seg->chosen = all->segments[found].number;
     seg->base.highest = 1;

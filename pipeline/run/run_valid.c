@@ -140,7 +140,7 @@ static void warn_of_empty(struct run *run, int32_t node)
         return;
     ts_diag_warning(run->diag, &(struct diag_site){.code = "mask-nowhere", .stage = mask->label},
                     "no voxel of the image lies in a region of it");
-    ts_diag_hint(run->diag, "does it lie where the image does? `tomostage info` lists its regions");
+    ts_diag_hint(run->diag, "does it lie where the image does, and has its file that region?");
 }
 
 enum ts_status ts_run_write_masks(struct run *run)

@@ -202,7 +202,7 @@ static enum ts_status check_region(const struct stage_context *context, const st
     } else if (!(params->above < params->below)) {
         ts_param_error(context->set, "below", "range-order", context->diag, "%g is not above `above`, %g",
                        params->below, params->above);
-        return ts_diag_hint(context->diag, "a box of values between two has `above`, the lower one, and `below`");
+        return ts_diag_hint(context->diag, "values between two have `above`, the lower one, and `below`");
     } else if (params->unit == CROP_PIXEL && params->margin != floor(params->margin)) {
         return ts_param_error(context->set, "margin", "crop-range", context->diag, "%g is no whole number of pixels",
                               params->margin);

@@ -31,7 +31,7 @@ PROMISE = re.compile(
 
 def literals(expression):
     """The texts of an expression: neighbors are one text, as in C; those of ?: and of several arguments are several."""
-    texts, end = [], None
+    texts, end = [], None  # what stands between two of them is nothing, PRId64 and the like, or an operator
     for found in re.finditer(TEXT, expression):
         between = "" if end is None else expression[end : found.start()].strip()
         text = re.sub(r'\\(["\\])', r"\1", found[0][1:-1]).replace("\\n", "\n")
@@ -41,6 +41,8 @@ def literals(expression):
         else:
             texts.append(text)
         end = found.end()
+    if end is not None and re.fullmatch(r"PRI\w+", expression[end:].strip()):
+        texts[-1] += "d"
     return texts
 
 

@@ -16,6 +16,7 @@ import hints_stages  # noqa: F401  each of these registers its tests
 import hints_chains  # noqa: F401
 import hints_commands  # noqa: F401
 import hints_inputs  # noqa: F401
+import hints_dicom  # noqa: F401
 
 SOURCE = sys.argv[2]
 LEFT = 71  # promises, but for those about CUDA, that nothing carries out; it may only fall

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hints about DICOM volumes, segmentations and structure sets: rows of test_hints.py."""
+import os
+import shutil
+
+import numpy as np
+import pydicom
+from pydicom.dataset import Dataset, FileDataset, FileMetaDataset
+from pydicom.sequence import Sequence
+
+from harness import run
+from hints_inputs import series, setting
+from hints_support import carry, image, rows, words_of
+
+SEG, RTSTRUCT = "1.2.840.10008.5.1.4.1.1.66.4", "1.2.840.10008.5.1.4.1.1.481.3"
+
+
+def item(**values):
+    found = Dataset()
+    for name, value in values.items():
+        setattr(found, name, Sequence(value) if isinstance(value, list) and value and isinstance(value[0], Dataset) else value)
+    return found
+
+
+def write(folder, name, storage, modality, frame, content):
+    meta = FileMetaDataset()
+    meta.MediaStorageSOPClassUID, meta.MediaStorageSOPInstanceUID = storage, pydicom.uid.generate_uid()
+    meta.TransferSyntaxUID = pydicom.uid.ExplicitVRLittleEndian
+    file = FileDataset(name, {}, file_meta=meta, preamble=b"\0" * 128)
+    file.update(content)
+    file.SOPClassUID, file.SOPInstanceUID, file.Modality = storage, meta.MediaStorageSOPInstanceUID, modality
+    file.StudyInstanceUID, file.SeriesInstanceUID, file.FrameOfReferenceUID = "1.2.3", pydicom.uid.generate_uid(), frame
+    file.save_as(f"{folder}/{name}", write_like_original=False)
+
+
+def slices_of(folder, name):
+    files = [pydicom.dcmread(f"{folder}/{name}/{path}") for path in os.listdir(f"{folder}/{name}")]
+    return sorted(files, key=lambda file: file.ImagePositionPatient[2])
+
+
+def segmentation(folder, name, ct, planes, parts=False, frame=None, up=0):
+    """planes: (segment, slice, pixels from 0 to 1) on the slices of a series, `up` mm above them."""
+    files = slices_of(folder, ct)
+    first = files[0]
+    pixels = np.stack([plane for _, _, plane in planes])
+    functional = [
+        item(
+            FrameContentSequence=[item(DimensionIndexValues=[segment, z + 1])],
+            PlanePositionSequence=[item(ImagePositionPatient=[*files[z].ImagePositionPatient[:2], files[z].ImagePositionPatient[2] + up])],
+            SegmentIdentificationSequence=[item(ReferencedSegmentNumber=segment)],
+        )
+        for segment, z, _ in planes
+    ]
+    shared = item(
+        PlaneOrientationSequence=[item(ImageOrientationPatient=first.ImageOrientationPatient)],
+        PixelMeasuresSequence=[item(PixelSpacing=first.PixelSpacing, SliceThickness=1, SpacingBetweenSlices=abs(files[1].ImagePositionPatient[2] - first.ImagePositionPatient[2]))],
+    )
+    content = item(
+        Rows=first.Rows, Columns=first.Columns, NumberOfFrames=len(planes), SamplesPerPixel=1, PhotometricInterpretation="MONOCHROME2",
+        BitsAllocated=8 if parts else 1, BitsStored=8 if parts else 1, HighBit=7 if parts else 0, PixelRepresentation=0,
+        SegmentationType="FRACTIONAL" if parts else "BINARY", SharedFunctionalGroupsSequence=[shared],
+        PerFrameFunctionalGroupsSequence=functional,
+        SegmentSequence=[item(SegmentNumber=n, SegmentLabel=f"part {n}", SegmentAlgorithmType="MANUAL") for n in sorted({n for n, _, _ in planes})],
+    )
+    if parts:
+        content.MaximumFractionalValue, content.SegmentationFractionalType = 255, "OCCUPANCY"
+    content.PixelData = np.rint(pixels * 255).astype("u1").tobytes() if parts else np.packbits(pixels.astype("u1"), bitorder="little").tobytes()
+    write(folder, name, SEG, "SEG", frame or first.FrameOfReferenceUID, content)
+
+
+def structures(folder, name, ct, boxes, frame=None):
+    """boxes: (region, slice, which may be between two, first column, last column), as high as they are wide."""
+    files = slices_of(folder, ct)
+    first, regions = files[0], sorted({box[0] for box in boxes})
+    step = files[1].ImagePositionPatient[2] - first.ImagePositionPatient[2]
+    frame = frame or first.FrameOfReferenceUID
+    x, y, z = first.ImagePositionPatient
+    down, right = first.PixelSpacing
+
+    def contour(at, low, high):
+        corners = [(low, low), (high, low), (high, high), (low, high)]
+        return item(
+            ContourGeometricType="CLOSED_PLANAR", NumberOfContourPoints=4,
+            ContourData=[f"{value:.6g}" for i, j in corners for value in (x + i * right, y + j * down, z + at * step)],
+        )
+
+    content = item(
+        StructureSetROISequence=[item(ROINumber=n, ReferencedFrameOfReferenceUID=frame, ROIName=f"part {n}") for n in regions],
+        ROIContourSequence=[
+            item(ReferencedROINumber=n, ContourSequence=[contour(*box[1:]) for box in boxes if box[0] == n]) for n in regions
+        ],
+    )
+    write(folder, name, RTSTRUCT, "RTSTRUCT", frame, content)
+
+
+@rows
+def masks(folder):
+    series(folder, "ct")
+    frame = slices_of(folder, "ct")[0].FrameOfReferenceUID
+    series(folder, "other", setting(PixelSpacing=[1.5, 1.5], FrameOfReferenceUID=frame), slices=3)
+    run(*words_of("dicom ct"), cwd=folder)
+    ct = image(folder)
+    left, right = np.zeros((8, 8)), np.zeros((8, 8))
+    left[2:5, 1:4], right[2:5, 3:6] = 1, 1
+    expected = np.zeros(ct.shape)
+    expected[1] = left
+
+    def kept(label):
+        return np.where(label > 0, ct, -1000)
+
+    def masked(mask, more="", of="dicom ct"):
+        return f"{of} | input m mask {mask}{more} | apply_mask mask=m outside=value value=-1000"
+
+    segmentation(folder, "one.dcm", "ct", [(1, 1, left)])
+    segmentation(folder, "frame.dcm", "ct", [(1, 1, left)], frame="1.2.3.4")
+    segmentation(folder, "two.dcm", "ct", [(1, 1, left), (2, 1, right)])
+    segmentation(folder, "parts.dcm", "ct", [(1, 1, left * 0.75 + right * 0.3 * (left == 0))], parts=True)
+    carry(folder, masked("frame.dcm"), "`frame_of_reference: any` takes positions as they are",
+          masked("frame.dcm", " frame_of_reference=any"), kept(expected))
+    two = "dicom other | input ct dicom ct | input m mask one.dcm %s | save name=first | apply_mask input=ct mask=m outside=value value=-1000"
+    carry(folder, two % "", "`on:` names the image that it goes with; `resample: nearest` gives every voxel of the image the label at its center",
+          two % "on=ct", kept(expected))
+    segmentation(folder, "low.dcm", "ct", [(1, 1, left)], up=0.9)
+    carry(folder, masked("low.dcm"), "`resample: nearest` gives every voxel of the image the label at its center",
+          masked("low.dcm", " resample=nearest"), kept(expected))
+    for n, part in ((1, left), (2, right)):
+        expected[1] = part
+        carry(folder, masked("two.dcm"), "choose one region with `segment:`; each can be an input of its own",
+              masked("two.dcm", f" segment={n}"), kept(expected))
+    both = (f"dicom ct | input m mask two.dcm segment=1 | input n mask two.dcm segment=2 | apply_mask mask=m outside=value value=-1000 | "
+            f"apply_mask mask=n outside=value value=-1000")
+    expected[1] = left * right
+    carry(folder, masked("two.dcm"), "each can be an input of its own", both, kept(expected))
+    expected[1] = left
+    carry(folder, masked("parts.dcm"), "`threshold: 0.5` takes those of which at least half belongs to it",
+          masked("parts.dcm", " threshold=0.5"), kept(expected))
+    carry(folder, masked("two.dcm", " segment=7"), "`tomostage info --names` with the file lists their numbers and labels",
+          ["info", "two.dcm", "--names"], names="part 2")
+    structures(folder, "rt.dcm", "ct", [(1, 1, 0.6, 3.4), (2, 2, 0.6, 3.4)])
+    structures(folder, "between.dcm", "ct", [(1, 1.4, 0.6, 3.4)])
+    carry(folder, masked("rt.dcm", " roi=part"), "`tomostage info --names` with the file lists their numbers and names",
+          ["info", "rt.dcm", "--names"], names="part 2")
+    expected[1] = 0
+    expected[1, 1:4, 1:4] = 1
+    carry(folder, masked("between.dcm"), "`resample: nearest` takes the contours of the nearest plane",
+          masked("between.dcm", " resample=nearest"), lambda a: (a == ct).sum() < a.size and (a[:, 2, 2] == ct[:, 2, 2]).any())
+    structures(folder, "of_ct.dcm", "ct", [(1, 3, 0.6, 3.4)])
+    expected[:] = 0
+    expected[3, 1:4, 1:4] = 1
+    carry(folder, (two % "").replace("one.dcm", "of_ct.dcm"), "`on:` names the image that it was drawn on",
+          (two % "on=ct").replace("one.dcm", "of_ct.dcm"), kept(expected))
+
+@rows
+def volumes(folder):
+    def same_series(file, _):
+        file.SeriesInstanceUID, file.StudyInstanceUID, file.FrameOfReferenceUID = "1.2.3.4", "1.2.3", "1.2.3.5"
+        file.SOPInstanceUID = file.file_meta.MediaStorageSOPInstanceUID = pydicom.uid.generate_uid()
+
+    def put(name, number, **values):
+        """One more volume into a folder."""
+        series(folder, "new", same_series)
+        os.makedirs(f"{folder}/{name}", exist_ok=True)
+        for z, path in enumerate(sorted(os.listdir(f"{folder}/new"))):
+            file = pydicom.dcmread(f"{folder}/new/{path}")
+            for key, value in values.items():
+                setattr(file, key, value(z) if callable(value) else value)
+            file.PixelData = (file.pixel_array + number).astype(file.pixel_array.dtype).tobytes()
+            file.save_as(f"{folder}/{name}/{number}{path}")
+        shutil.rmtree(f"{folder}/new")
+
+    series(folder, "ct")
+    run(*words_of("dicom ct"), cwd=folder)
+    ct = image(folder)
+    for n in range(3):
+        put("stopped", n, TemporalPositionIdentifier=n + 1, AcquisitionNumber=n + 1, InstanceNumber=lambda z: 4 * n + z + 1)
+    shutil.copytree(f"{folder}/stopped", f"{folder}/early")
+    os.remove(f"{folder}/stopped/2IM0004.dcm")
+    for path in ("1IM0004.dcm", *(f"2IM000{z}.dcm" for z in range(1, 5))):
+        os.remove(f"{folder}/early/{path}")
+    carry(folder, "dicom stopped", "supply the slices; or take: N reads one whole volume: 0 to 1",
+          ("dicom stopped take=0", "dicom stopped take=1"), lambda a: np.array_equal(a, ct) or np.array_equal(a, ct + 1), again=True)
+    carry(folder, "dicom early", "supply the slices; or take: 0 reads the whole volume", "dicom early take=0", ct, again=True)
+    series(folder, "mr", setting(Modality="MR", SOPClassUID="1.2.840.10008.5.1.4.1.1.4"))
+    carry(folder, "dicom mr mr_scale=precise", "mr_scale: display takes the values of Rescale Slope", "dicom mr mr_scale=display",
+          ct.shape)
+    shutil.copytree(f"{folder}/ct", f"{folder}/copies")
+    os.makedirs(f"{folder}/copies/more")
+    file = pydicom.dcmread(f"{folder}/ct/IM0002.dcm")
+    file.SOPInstanceUID = file.file_meta.MediaStorageSOPInstanceUID = pydicom.uid.generate_uid()
+    file.save_as(f"{folder}/copies/more/IM0002.dcm")
+    carry(folder, "dicom copies", "duplicates: first takes one of the copies; or remove the others", "dicom copies duplicates=first",
+          ct, again=True)
+    for n in range(3):
+        put("echoes", n, EchoTime=10 + 10 * (n < 1), EchoNumbers=1 + (n < 1), InstanceNumber=lambda z: 4 * n + z + 1, Modality="MR",
+            SOPClassUID="1.2.840.10008.5.1.4.1.1.4", ImageType=lambda z: ["ORIGINAL", "PRIMARY", "M"])
+    carry(folder, "dicom echoes split=none", "write `split: echo` beside the path", "dicom echoes split=echo take='20 ms'", ct)
+
+
+@rows
+def several_series(folder):
+    def kernels(file, z):
+        file.ConvolutionKernel = "AB"[z % 2]
+
+    series(folder, "ct")
+    run(*words_of("dicom ct"), cwd=folder)
+    ct = image(folder)
+    series(folder, "kernels", kernels)
+    carry(folder, "dicom kernels", "; split: none reads the slices of several settings as one volume", "dicom kernels split=none",
+          ct, again=True)
+    for n in range(2):
+        series(folder, f"parts/{n}", setting(NumberOfSeriesRelatedInstances=6))
+    carry(folder, "dicom parts", "choose one with series: N to see its way out", "dicom parts series=2 incomplete=allow", ct, again=True)
+    carry(folder, "dicom parts series=2", "`incomplete: allow` beside the path reads the files that are there",
+          "dicom parts series=2 incomplete=allow", ct, again=True)
+    for n, kernel in enumerate("ABB"):
+        series(folder, f"labels/{n}", setting(ConvolutionKernel=kernel))
+    carry(folder, "dicom labels take=C", "; series: N chooses others", "dicom labels series=3", ct)
