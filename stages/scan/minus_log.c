@@ -222,8 +222,12 @@ static enum ts_status report_floor(const struct stage_context *context, const st
     ts_diag_warning(context->diag, &site,
                     "%llu of %llu transmissions were taken as %g, the floor: %llu of them are 0, and %llu are negative",
                     floored, all, params_of(context)->floor, count[KIND_ZERO], count[KIND_NEGATIVE]);
-    ts_diag_hint(context->diag, "the table `floored` counts them by slice; nonpositive: error ends the run instead, "
-                                "and says where the first one is");
+    ts_diag_hint(
+        context->diag,
+        "`bad_pixels: {lowest: %g}` before minus_log fills those of dead pixels from the pixels beside them; the "
+        "table `floored` counts them by slice; nonpositive: error ends the run instead, and says where the "
+        "first one is",
+        params_of(context)->floor);
     return TS_OK;
 }
 

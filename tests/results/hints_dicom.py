@@ -33,6 +33,12 @@ def write(folder, name, storage, modality, frame, content):
     file.save_as(f"{folder}/{name}", write_like_original=False)
 
 
+def renew(file, uid):
+    """Makes it one of another series."""
+    file.SeriesInstanceUID, file.StudyInstanceUID, file.FrameOfReferenceUID = uid, "1.2.3", "1.2.3.5"
+    file.SOPInstanceUID = file.file_meta.MediaStorageSOPInstanceUID = pydicom.uid.generate_uid()
+
+
 def slices_of(folder, name):
     files = [pydicom.dcmread(f"{folder}/{name}/{path}") for path in os.listdir(f"{folder}/{name}")]
     return sorted(files, key=lambda file: file.ImagePositionPatient[2])
@@ -153,8 +159,7 @@ def masks(folder):
 @rows
 def volumes(folder):
     def same_series(file, _):
-        file.SeriesInstanceUID, file.StudyInstanceUID, file.FrameOfReferenceUID = "1.2.3.4", "1.2.3", "1.2.3.5"
-        file.SOPInstanceUID = file.file_meta.MediaStorageSOPInstanceUID = pydicom.uid.generate_uid()
+        renew(file, "1.2.3.4")
 
     def put(name, number, **values):
         """One more volume into a folder."""
@@ -204,14 +209,24 @@ def several_series(folder):
     series(folder, "ct")
     run(*words_of("dicom ct"), cwd=folder)
     ct = image(folder)
+    os.makedirs(f"{folder}/parts")
+    os.makedirs(f"{folder}/labels")
     series(folder, "kernels", kernels)
     carry(folder, "dicom kernels", "; split: none reads the slices of several settings as one volume", "dicom kernels split=none",
           ct, again=True)
-    for n in range(2):
-        series(folder, f"parts/{n}", setting(NumberOfSeriesRelatedInstances=6))
-    carry(folder, "dicom parts", "choose one with series: N to see its way out", "dicom parts series=2 incomplete=allow", ct, again=True)
-    carry(folder, "dicom parts series=2", "`incomplete: allow` beside the path reads the files that are there",
-          "dicom parts series=2 incomplete=allow", ct, again=True)
-    for n, kernel in enumerate("ABB"):
-        series(folder, f"labels/{n}", setting(ConvolutionKernel=kernel))
+    for n in range(3):
+
+        def stacks(file, z, n=n):
+            renew(file, f"1.2.3.{n}")
+            file.ImagePositionPatient = [*file.ImagePositionPatient[:2], [0, 1, 2, 3, 20, 22, 24, 26][z]]
+
+        def label(file, _, n=n):
+            renew(file, f"1.2.4.{n // 2}")
+            file.ConvolutionKernel = "ABC"[n]
+
+        if n < 2:
+            series(folder, f"parts/{n}", stacks, slices=8)
+        series(folder, f"labels/{n}", label)
+    carry(folder, "dicom parts", "choose one with series: N to see its way out", "dicom parts series=2 stack=1", ct.shape)
+    carry(folder, "dicom parts series=2", "stack: N takes one of the stacks of even spacing", "dicom parts series=2 stack=1", ct.shape)
     carry(folder, "dicom labels take=C", "; series: N chooses others", "dicom labels series=3", ct)

@@ -75,6 +75,8 @@ def carry_out(folder, before, hint, after, check=None, shell=None, names=None, a
             os.remove(f"{folder}/out.h5")
         if isinstance(chain, str) and "@C" in chain:
             chain = chain.replace("@C", re.search(r"center=([\d.]+)", lines[0][1])[1])
+        if isinstance(chain, str) and "@S" in chain:
+            chain = chain.replace("@S", re.search(r"search=([\d.]+)", lines[0][1])[1])
         words = [re.search(r"--memory (\S+)", lines[0][1])[1] if word == "@M" else word for word in words_of(chain)]
         done = run(*words, expect=None, cwd=folder)
         if names:  # a command that says what is wrong

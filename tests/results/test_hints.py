@@ -17,6 +17,7 @@ import hints_chains  # noqa: F401
 import hints_commands  # noqa: F401
 import hints_inputs  # noqa: F401
 import hints_dicom  # noqa: F401
+import hints_scans  # noqa: F401
 
 SOURCE = sys.argv[2]
 LEFT = 71  # promises, but for those about CUDA, that nothing carries out; it may only fall

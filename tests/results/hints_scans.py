@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hints about files of scans, the rotation axis and line integrals: rows of test_hints.py."""
+import shutil
+
+import h5py
+import numpy as np
+
+from harness import run
+from hints_support import SCAN, carry, close, image, rows, scans, words_of
+
+DISCS = ((-2.1, 1.3, 9, 0.05), (4.2, -3.1, 2.5, 0.08), (-5.2, -1.2, 1.6, -0.03))  # x, y, radius, 1/mm
+
+
+def sinogram(degrees, n, center, slices=4, discs=DISCS):
+    """Line integrals (z, view, detector) of discs that grow from slice to slice, for detector pixels of 1 mm."""
+    theta = np.radians(degrees)[:, None]
+    return np.stack(
+        [
+            sum(
+                2 * value * np.sqrt(np.maximum(0, radius**2 - (np.arange(n) - center - x * np.cos(theta) - y * np.sin(theta)) ** 2))
+                for x, y, radius, value in ((x, y, radius * (1 - 0.02 * z), value) for x, y, radius, value in discs)
+            )
+            for z in range(slices)
+        ]
+    ).astype("f4")
+
+
+def nxtomo(path, lines, degrees, darks=2, flats=2, dark=10, **fields):
+    """A scan of a beam of 20,000 counts; fields go to the detector."""
+    n_views, shape = lines.shape[1], (lines.shape[0], lines.shape[2])
+    frames = [np.full(shape, dark)] * darks + [np.full(shape, 20000 + dark)] * flats + list(20000 * np.exp(-lines.transpose(1, 0, 2)) + dark)
+    with h5py.File(path, "w") as file:
+        entry = file.create_group("entry")
+        detector = entry.create_group("instrument/detector")
+        entry["definition"] = "NXtomo"
+        for name, kind in (("", "NXentry"), ("instrument", "NXinstrument"), ("instrument/detector", "NXdetector"), ("sample", "NXsample")):
+            entry.require_group(name or "/entry").attrs["NX_class"] = kind
+        detector["data"] = np.rint(frames).astype("u2")
+        detector["image_key"] = np.array([2] * darks + [1] * flats + [0] * n_views)
+        entry["sample/rotation_angle"] = np.concatenate([np.zeros(darks + flats), degrees])
+        entry["sample/rotation_angle"].attrs["units"] = "degree"
+        for name in ("x_pixel_size", "y_pixel_size"):
+            detector[name] = 1.0
+            detector[name].attrs["units"] = "mm"
+        for name, value in fields.items():
+            detector[name] = value
+
+
+def alike(right, most=0.01):
+    """Compares with a volume of a smaller grid about the axis: a wrong axis is further off than this."""
+
+    def compare(found):
+        begin = (found.shape[1] - right.shape[1]) // 2
+        part = found[:, begin : begin + right.shape[1], begin : begin + right.shape[2]]
+        return part.shape == right.shape and np.sqrt(((part - right) ** 2).mean()) < most
+
+    return compare
+
+
+def chain_of(name, more=""):
+    return SCAN.replace("nexus scan.nxs", f"nexus {name} {more}")
+
+
+@rows
+def files_of_scans(folder):
+    lines, slices = scans(folder)
+    right = close(slices)
+
+    def like(name, change):
+        shutil.copy(f"{folder}/scan.nxs", f"{folder}/{name}")
+        with h5py.File(f"{folder}/{name}", "r+") as file:
+            entry = file[next(iter(file))]
+            change(entry, entry["instrument/detector"], entry["sample/rotation_angle"])
+        return name
+
+    def units(name):
+        def change(entry, detector, angles):
+            del angles.attrs["units"]
+            if name:
+                angles.attrs["units"] = name
+        return change
+
+    def volume(name, more):
+        return chain_of(name, more) + " | minus_log | fbp"
+
+    like("plain.nxs", units(None))
+    carry(folder, volume("plain.nxs", ""), "angle_unit: degree or angle_unit: radian says what it is", volume("plain.nxs", "angle_unit=degree"), right)
+    like("rad.nxs", units("rad"))
+    carry(folder, volume("rad.nxs", ""), "angle_unit: degree, or angle_unit: radian if they are radians", volume("rad.nxs", "angle_unit=degree"), right)
+    carry(folder, "nexus rad.nxs", "angle_unit: radian if they are radians", "nexus rad.nxs angle_unit=radian",
+          lambda a: a.shape == lines.shape, again=True)
+
+    def nameless(entry, detector, angles):
+        del entry["definition"]
+
+    like("nameless.nxs", nameless)
+    with h5py.File(f"{folder}/nameless.nxs") as file:
+        entry = next(iter(file))
+    base = f"/{entry}/instrument/detector"
+    names = f"data={base}/data angles=/{entry}/sample/rotation_angle image_key={base}/image_key"
+    carry(folder, volume("nameless.nxs", ""), "data, angles and image_key name the datasets of a scan that does not say so",
+          volume("nameless.nxs", names), right)
+
+    def second(entry, detector, angles):
+        entry.copy("instrument/detector", entry["instrument"], "panel")
+        entry["instrument/panel/data"][...] = entry["instrument/panel/data"][()] // 2
+
+    like("two.nxs", second)
+    carry(folder, "nexus two.nxs", "data: PATH, the frames of another, takes that one",
+          (f"nexus two.nxs data=/{entry}/instrument/panel/data", f"nexus two.nxs data={base}/data"), lines.shape)
+
+    def pixels(entry, detector, angles):
+        for name in ("x_pixel_size", "y_pixel_size"):
+            detector[name].attrs["units"] = "px"
+
+    like("px.nxs", pixels)
+    carry(folder, volume("px.nxs", ""), "pixel_size in mm stands for what the file says", volume("px.nxs", "pixel_size=1"), right)
+    few = "slices=2,4"
+    with h5py.File(f"{folder}/scan.nxs") as file:
+        rows_of = file[f"{base}/data"][:, 2:, :]
+
+    def fewer(entry, detector, angles):
+        del detector["data"]
+        detector["data"] = rows_of
+
+    like("fewer.nxs", fewer)
+    flats = "input flats nexus fewer.nxs frames=flats%s | input darks nexus fewer.nxs frames=darks%s | flat_field flats=flats darks=darks | minus_log"
+    carry(folder, f"nexus scan.nxs {few} | " + flats % ("", ""), "slices: [first, end] here too says which of these they are",
+          f"nexus scan.nxs {few} | " + flats % (" slices=0,2", " slices=0,2"), lines[2:])
+    carry(folder, "nexus scan.nxs slices=0,2 | " + flats % ("", ""), "slices: [first, end] here too says which of them are those of `input`",
+          "nexus scan.nxs slices=2,4 | " + flats % (" slices=0,2", " slices=0,2"), lines[2:])
+    nxtomo(f"{folder}/foreign.nxs", lines, np.arange(48) * 3.75)
+    carry(folder, ["diff", "foreign.nxs", "foreign.nxs"], "`diff` takes scans of other programs as 'exchange FILE', 'nexus FILE' or 'hdf5 FILE path=DATASET axes=...'",
+          (["diff", "nexus foreign.nxs", "nexus foreign.nxs"],
+          ["diff", *["hdf5 foreign.nxs path=/entry/instrument/detector/data axes=frame,z,detector"] * 2]))
+
+
+@rows
+def rotation_axes(folder):
+    half, whole = np.arange(48) * 3.75, np.arange(96) * 3.75
+    nxtomo(f"{folder}/middle.nxs", sinogram(half, 32, 15.5), half)
+    run(*words_of(chain_of("middle.nxs") + " | minus_log | fbp"), cwd=folder)
+    about = alike(image(folder))
+    nxtomo(f"{folder}/pixel.nxs", sinogram(half, 32, 13), half, x_rotation_axis_pixel_position=13.0)
+    nxtomo(f"{folder}/offset.nxs", sinogram(half, 32, 12.5), half, x_rotation_axis_pixel_position=-3.0)
+    after = " | minus_log | %s | fbp"
+    carry(folder, chain_of("pixel.nxs") + " | minus_log | fbp",
+          "center: {center: 13} takes that for a detector pixel, center: {center: 13, convention: offset} for the distance from the middle, as files of the ESRF have it; center: {} searches",
+          (chain_of("pixel.nxs") + after % "center center=13", chain_of("pixel.nxs") + after % "center"), about)
+    carry(folder, chain_of("offset.nxs") + " | minus_log | fbp",
+          "center: {center: -3, convention: offset} takes that for the distance from the middle, as files of the ESRF have it; center: {} searches",
+          (chain_of("offset.nxs") + after % "center center=-3 convention=offset", chain_of("offset.nxs") + after % "center"), about)
+    nxtomo(f"{folder}/half.nxs", sinogram(whole, 32, 6), whole, field_of_view="Half")
+    carry(folder, chain_of("half.nxs") + " | minus_log | fbp", "after minus_log: center: {method: overlap}, then stitch: {}",
+          chain_of("half.nxs") + after % "center method=overlap | stitch", about)
+
+
+@rows
+def search_of_the_axis(folder):
+    half = np.arange(48) * 3.75
+
+    def scan(name, lines):
+        np.save(f"{folder}/{name}.npy", lines)
+        return f"npy {name}.npy axes=z,view,detector theta_start=0 theta_stop=180 quantity=line_integral spacing=1,1"
+
+    good = scan("good", sinogram(half, 32, 15.5))
+    run(*words_of(f"{good} | fbp"), cwd=folder)
+    volume = image(folder)
+    about = alike(volume)
+    off = scan("off", sinogram(half, 32, 12))
+
+    lines = sinogram(half, 32, 12)
+    lines[0] = sinogram([0], 32, 15.5, 1, DISCS[:1])[0]  # all views are the same
+    empty = scan("empty", lines)
+    hint = "look at it with strip: true, search another slice, or give the center"
+    carry(folder, f"{empty} | center slice=0 | fbp", hint, f"{empty} | center slice=0 strip=true", None, again=True)
+    filled = lambda a: about(np.concatenate([volume[:1], a[1:]]))  # noqa: E731
+    carry(folder, f"{empty} | center slice=0 | fbp", hint,
+          (f"{empty} | center slice=2 | fbp", f"{empty} | center center=12 | fbp"), filled)
+    lost = sinogram(half, 32, 12)
+    lost[:, 5] = 0
+    mass = scan("mass", lost)
+    hint = "give the center, and look at slices around it with strip: true"
+    carry(folder, f"{mass} | center method=mass | fbp", hint, f"{mass} | center center=12 | fbp", about)
+    carry(folder, f"{mass} | center method=mass | fbp", hint, f"{mass} | center center=12 strip=true", None)
+    carry(folder, f"{off} | center method=overlap | fbp",
+          "if the detector sees the whole object, method: sinogram or opposite; else center: NUMBER",
+          (f"{off} | center method=sinogram | fbp", f"{off} | center method=opposite | fbp", f"{off} | center center=12 | fbp"), about)
+    carry(folder, f"{off} | center search=1 | fbp", "reaches it, or give the center",
+          (f"{off} | center search=@S | fbp", f"{off} | center center=12 | fbp"), about)
+    random = np.random.default_rng(4)
+    inside = [(*(30 * random.uniform(-0.7, 0.7, 2)), random.uniform(1, 5), random.uniform(-0.01, 0.02)) for _ in range(30)]
+    many = sinogram(np.arange(96) * 1.875, 96, 47.5, 3, [(0, 0, 40, 0.02), *inside])
+    cut = scan("cut", many[:, :, 16:84])
+    hint = "look at it with strip: true, or give the center; what the rows lack shows in a reconstruction as well, less so with `pad: {}` before it"
+    carry(folder, f"{cut} | center | fbp", hint, f"{cut} | center strip=true", None, again=True)
+    carry(folder, f"{cut} | center | fbp", hint, f"{cut} | center center=31.5 | pad | fbp", None)
+    np.save(f"{folder}/two.npy", np.stack([volume, volume]))
+    series = "npy two.npy quantity=attenuation spacing=1,1,1%s | radon views=48 detectors=32 detector_spacing=1 | center%s | fbp"
+    carry(folder, series % ("", ""), "state what it would find, or choose one volume with `take:` beside the input",
+          (series % ("", " center=15.5"), series % (" take=1", "")), lambda a: about(a[-1] if a.ndim == 4 else a))
