@@ -300,7 +300,7 @@ static enum ts_status report_loss(const struct dicom_source *source, uint64_t jo
         return ts_diag_error(diag, TS_RUN_FAILED, &site, "a process that decodes slices %s", what);
     ts_diag_error(diag, TS_BAD_INPUT, &site, "slice %lld (%s): the process that decoded it %s", (long long)z,
                   ts_base_name(source->frames[z].image->file->path), what);
-    return ts_diag_hint(diag, "the file is probably damaged: copy it again from its archive, or remove it");
+    return ts_diag_hint(diag, "the file is probably damaged; copy it again from its archive, or remove it");
 }
 
 static enum ts_status report_kill(const char *what, struct ts_diag *diag)

@@ -149,8 +149,10 @@ static enum ts_status take_dimension(struct nrrd *nrrd, const char *value)
         return TS_OK;
     }
     refuse(nrrd, "nrrd-volumes", "has another number of axes than 3", value);
-    return ts_diag_hint(nrrd->diag, "a chain reads one volume of single values; take one out with another program "
-                                    "first, for example `unu slice`");
+    return ts_diag_hint(nrrd->diag,
+                        "a chain reads one volume of single values: in Python: "
+                        "SimpleITK.WriteImage(SimpleITK.ReadImage('FILE')[:, :, :, 0], 'NEW.nrrd'), and then input: "
+                        "{nrrd: NEW.nrrd}, takes the first of those along the last axis");
 }
 
 static enum ts_status take_sizes(struct nrrd *nrrd, const char *value)
@@ -183,7 +185,9 @@ static enum ts_status take_encoding(struct nrrd *nrrd, const char *value)
     if (nrrd->layout->gzip || !strcasecmp(value, "raw"))
         return TS_OK;
     refuse(nrrd, "nrrd-encoding", "has an encoding that is not read", value);
-    return ts_diag_hint(nrrd->diag, "raw and gzip are read: `unu save -f nrrd -e gzip`");
+    return ts_diag_hint(nrrd->diag,
+                        "raw and gzip are read: in Python: a, h = nrrd.read('FILE'); nrrd.write('NEW.nrrd', a, dict(h, "
+                        "encoding='gzip')), and then input: {nrrd: NEW.nrrd}; the package is pynrrd");
 }
 
 static enum ts_status take_endian(struct nrrd *nrrd, const char *value)

@@ -17,7 +17,6 @@ void ts_plan_warn_padding(const struct ts_plan *plan, struct ts_diag *diag)
         ts_diag_warning(diag, &site, "takes padding, where nothing was measured, for measured values");
         ts_diag_hint(diag, ts_image_is_sinogram(&node->context.in)
                                ? "`bad_pixels` before it fills such pixels from those beside them"
-                               : "docs/padding.md lists the stages that leave it out; padding: value beside the input "
-                                 "says that it is meant");
+                               : "docs/padding.md lists the stages that know of it");
     }
 }

@@ -69,7 +69,7 @@ static enum ts_status check_accepts(const struct stage_context *context)
                 "it takes%s, and no stage changes the type of %s: write the input anew with such values, "
                 "as with numpy's astype('float32')",
                 accepted, ts_quantity_name(in->quantity));
-        return ts_diag_hint(context->diag, "it takes%s; `rescale` or `window` before it can change the type", accepted);
+        return ts_diag_hint(context->diag, "it takes%s", accepted);
     }
     return TS_OK;
 }

@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 PROGRAM = os.path.abspath(sys.argv[1])
 DATA = os.environ.get("TOMOSTAGE_DATA")
@@ -68,22 +69,27 @@ def write_nifti(path, volumes, nz, ny, nx, value):
                 file.write(struct.pack(f"<{ny * nx}f", *(value(v, z, i) for i in range(ny * nx))))
 
 
-def run_tests(names=()):
+def try_test(function):
+    """Its line, which begins with what became of it."""
+    folder = tempfile.mkdtemp(prefix="tomostage-results-")
+    try:
+        function(folder)
+        return f"ok      {function.__name__}"
+    except Skip as reason:
+        return f"SKIPPED {function.__name__}: {reason}"
+    except Exception as error:
+        return f"FAILED  {function.__name__}: {type(error).__name__}: {error}"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def run_tests(names=(), threads=1):
     """Runs the named tests, or all, prints a line for each and one that counts them, and returns the exit code."""
-    passed = failed = skipped = 0
-    for function in (function for function in TESTS if function.__name__ in names or not names):
-        folder = tempfile.mkdtemp(prefix="tomostage-results-")
-        try:
-            function(folder)
-            passed += 1
-            print(f"ok      {function.__name__}")
-        except Skip as reason:
-            skipped += 1
-            print(f"SKIPPED {function.__name__}: {reason}")
-        except Exception as error:
-            failed += 1
-            print(f"FAILED  {function.__name__}: {type(error).__name__}: {error}")
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+    chosen, began = [function for function in TESTS if function.__name__ in names or not names], []
+    with ThreadPoolExecutor(threads) as pool:
+        for line in pool.map(try_test, chosen):
+            began.append(line[0])
+            print(line, flush=True)
+    passed, failed, skipped = (began.count(letter) for letter in "oFS")
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed or passed == 0 else 0

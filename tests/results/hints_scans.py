@@ -6,7 +6,7 @@ import h5py
 import numpy as np
 
 from harness import run
-from hints_support import SCAN, carry, close, image, rows, scans, words_of
+from hints_support import SCAN, carry, close, image, rows, scans, words_of, yaml
 
 DISCS = ((-2.1, 1.3, 9, 0.05), (4.2, -3.1, 2.5, 0.08), (-5.2, -1.2, 1.6, -0.03))  # x, y, radius, 1/mm
 
@@ -195,7 +195,69 @@ def search_of_the_axis(folder):
     hint = "look at it with strip: true, or give the center; what the rows lack shows in a reconstruction as well, less so with `pad: {}` before it"
     carry(folder, f"{cut} | center | fbp", hint, f"{cut} | center strip=true", None, again=True)
     carry(folder, f"{cut} | center | fbp", hint, f"{cut} | center center=31.5 | pad | fbp", None)
+    small = ((8, 3, 8, 0.5), (-2, 5, 12, 0.35))
+    run(*words_of(scan("middle", sinogram(np.arange(120) * 1.5, 96, 47.5, 1, small)) + " | fbp"), cwd=folder)
+    right = alike(image(folder), 0.05)
+    doubtful = scan("doubtful", sinogram(np.arange(120) * 1.5, 96, 22.3, 1, small))
+    hint = "look at both with strip: true and center: NUMBER, and give the right one"
+    carry(folder, f"{doubtful} | center search=24 | fbp", hint, f"{doubtful} | center center=22.3 | fbp", right)
+    carry(folder, f"{doubtful} | center search=24 | fbp", hint, f"{doubtful} | center center=22.3 strip=true", None)
     np.save(f"{folder}/two.npy", np.stack([volume, volume]))
     series = "npy two.npy quantity=attenuation spacing=1,1,1%s | radon views=48 detectors=32 detector_spacing=1 | center%s | fbp"
     carry(folder, series % ("", ""), "state what it would find, or choose one volume with `take:` beside the input",
           (series % ("", " center=15.5"), series % (" take=1", "")), lambda a: about(a[-1] if a.ndim == 4 else a))
+
+
+@rows
+def beams_and_fields(folder):
+    half = np.arange(48) * 3.75
+    lines = sinogram(half, 32, 15.5)
+    nxtomo(f"{folder}/good.nxs", lines, half)
+    run(*words_of(chain_of("good.nxs") + " | minus_log | fbp"), cwd=folder)
+    volume = image(folder)
+    np.save(f"{folder}/mu.npy", volume)
+    np.save(f"{folder}/t.npy", np.exp(-lines))
+
+    def minus_log(name, change, more=""):
+        """A scan whose frames are changed, two darks, two flats and the views, and its line integrals."""
+        nxtomo(f"{folder}/{name}", lines, half, **({"darks": 3} if "dark" in name else {}))
+        with h5py.File(f"{folder}/{name}", "r+") as file:
+            frames = file["entry/instrument/detector/data"][()]
+            change(frames)
+            file["entry/instrument/detector/data"][...] = frames
+        return chain_of(name) + " %s| minus_log"
+
+    def flat_among(frames):
+        frames[2] = frames[4]
+
+    darks = minus_log("darks.nxs", flat_among) % ""
+    carry(folder, darks, "flat_field: {combine: median} leaves out what differs from most of them",
+          darks.replace("darks=darks", "darks=darks combine=median"), lambda a: abs(a - lines).max() < 2e-3, again=True)
+
+    def one_pixel(frames):
+        frames[4:, :, 20] = 0
+
+    def one_row(frames):
+        frames[4:, 2, :] = 3
+
+    for name, dead in (("pixel.nxs", one_pixel), ("row.nxs", one_row)):
+        floored = minus_log(name, dead)
+        for hint in ("`bad_pixels: {lowest: 1e-06}` before minus_log fills those of dead pixels from the pixels beside them",
+                     "nonpositive: error ends the run instead, and says where the first one is"):
+            carry(folder, floored % "", hint, floored % "| bad_pixels lowest=1e-06 ",
+                  lambda a: np.sqrt(((a - lines) ** 2).mean()) < 0.03)
+        carry(folder, floored % "", "nonpositive: error ends the run instead, and says where the first one is",
+              ["run", floored % "" + " nonpositive=error", "-o", "x.h5"], names="the first is at z ")
+    exchanged = minus_log("exchanged.nxs", lambda frames: None) % ""
+    with h5py.File(f"{folder}/exchanged.nxs", "r+") as file:
+        file["entry/instrument/detector/image_key"][:4] = [1, 1, 2, 2]
+    carry(folder, exchanged.replace("flat_field", "flat_field dead=nan"),
+          "flats that are nowhere brighter than the darks, or no numbers, give them, as where the two were exchanged",
+          chain_of("good.nxs") + " | minus_log", lambda a: abs(a - lines).max() < 2e-3)
+    text = "tomostage: %d\ninput: {npy: t.npy, axes: [z, view, detector], theta_start: 0, theta_stop: 180, quantity: transmission}\nstages:\n  - minus_log: {%s}\n"
+    old, new = yaml(folder, "old.yaml", text % (1, "")), yaml(folder, "new.yaml", text % (2, ""))
+    carry(folder, old, "`tomostage: 2` takes the new ones; a value that is written is taken in every version",
+          (new, yaml(folder, "given.yaml", text % (1, "nonpositive: floor"))), lines)
+    fan = "npy mu.npy quantity=attenuation spacing=1,1,1 | radon views=96 arc=360 beam=fan-flat source_axis=200 source_detector=200 center=12 detectors=46 detector_spacing=1"
+    hint = "`rebin: {}` before it takes rays from the longer side in a whole turn; of an object within that circle `circle` keeps what is right; sirt takes any rays"
+    carry(folder, f"{fan} | fbp", hint, (f"{fan} | rebin | fbp", f"{fan} | sirt iterations=100"), alike(volume))

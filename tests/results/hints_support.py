@@ -9,11 +9,11 @@ import h5py
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../house"))
-from harness import run, test  # noqa: E402
+from harness import PROGRAM, run, test  # noqa: E402
 from hints import tokens  # noqa: E402
 
 os.environ["CUDA_VISIBLE_DEVICES"] = ""  # the same hints and values everywhere
-FAULTS, CARRIED = [], []  # what the program said, as tokens
+FAULTS, CARRIED = {}, []  # by folder; what the program said, as tokens
 V = (np.arange(4 * 8 * 8).reshape(4, 8, 8) * 7 % 251).astype("f4")
 
 
@@ -35,6 +35,13 @@ def words_of(chain):
     return ["run", chain, *([] if named else ["-o", "out.h5"]), "--quiet", "--force", "--threads", "1"]
 
 
+def start(words, folder):
+    """Runs the program, or a line of the shell: ["sh", LINE], in which $T is the program."""
+    if words[0] == "sh":
+        return subprocess.run(["bash", "-c", words[1]], capture_output=True, text=True, cwd=folder, env={**os.environ, "T": PROGRAM})
+    return run(*words, expect=None, cwd=folder)
+
+
 def image(folder, path="entry/data/data"):
     with h5py.File(f"{folder}/out.h5") as file:
         return file[path][()]
@@ -44,25 +51,24 @@ def rows(function):
     """A test of several rows, all of which are tried."""
 
     def tried(folder):
-        FAULTS.clear()
         function(folder)
-        assert not FAULTS, "\n".join(FAULTS)
+        assert folder not in FAULTS, "\n".join(FAULTS[folder])
 
     tried.__name__ = function.__name__
     return test(tried)
 
 
-def carry(*arguments, **named):
+def carry(folder, *arguments, **named):
     try:
-        carry_out(*arguments, **named)
+        carry_out(folder, *arguments, **named)
     except AssertionError as fault:
-        FAULTS.append(str(fault)[:1500])
+        FAULTS.setdefault(folder, []).append(str(fault)[:1500])
 
 
 def carry_out(folder, before, hint, after, check=None, shell=None, names=None, again=False):
     """Runs `before`, which must say the hint, and then what it names: a chain, or several that it offers. They must succeed
     without the message; check(image) is then true, or the image equals an array or has a shape."""
-    done = run(*words_of(before), expect=None, cwd=folder)
+    done = start(words_of(before), folder)
     lines = [(code, line) for code, line in said(done) if tokens(hint) in tokens(line)]
     assert lines, f"{before} says no '{hint}' but:\n{done.stderr}"
     code = lines[0][0]
@@ -78,7 +84,7 @@ def carry_out(folder, before, hint, after, check=None, shell=None, names=None, a
         if isinstance(chain, str) and "@S" in chain:
             chain = chain.replace("@S", re.search(r"search=([\d.]+)", lines[0][1])[1])
         words = [re.search(r"--memory (\S+)", lines[0][1])[1] if word == "@M" else word for word in words_of(chain)]
-        done = run(*words, expect=None, cwd=folder)
+        done = start(words, folder)
         if names:  # a command that says what is wrong
             assert names in done.stdout + done.stderr, f"{chain}: {done.stdout}{done.stderr}"
             continue

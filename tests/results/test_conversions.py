@@ -2,6 +2,7 @@
 """What `tomostage info` says of a format that it does not read is carried out: the Python of the hint, then the input.
 
 usage: test_conversions.py PROGRAM [TEST...]"""
+import bz2
 import importlib
 import os
 import re
@@ -27,12 +28,12 @@ def carry_out(folder, name, expected):
     hint = re.search(r"in Python: (.*?), and then (\w+) (\S+?)(?=[,; ]|$)(.*)", said)
     assert hint, said
     python, kind, new, rest = hint.groups()
-    modules = {word: package(word) for word in ("numpy", "scipy.io", "mrcfile", "SimpleITK", "fabio", "nibabel", "PIL.Image", "astropy.io.fits") if word in python}
+    modules = {word: package(word) for word in ("numpy", "scipy.io", "mrcfile", "SimpleITK", "fabio", "nibabel", "PIL.Image", "astropy.io.fits", "nrrd") if word + "." in python}
     names = {word.split(".")[0]: sys.modules[word.split(".")[0]] for word in modules}
     here = os.getcwd()
     try:
         os.chdir(folder)
-        exec(python, names)  # the text is that of the program under test
+        exec(python.replace("'FILE'", f"'{name}'"), names)  # the text is that of the program under test
     finally:
         os.chdir(here)
     more = "pages=slices pixel_size=1 spacing_z=1" if kind == "tiff" else ""
@@ -86,6 +87,28 @@ def fits(folder):
 def png(folder):
     package("PIL.Image").fromarray(VALUES[0].astype("u2")).save(f"{folder}/a.png")
     carry_out(folder, "a.png", VALUES[:1])
+
+
+def write_nrrd(path, values, encoding, data):
+    sizes, spacings = " ".join(map(str, values.shape[::-1])), " 1" * values.ndim
+    header = f"NRRD0004\ntype: int16\ndimension: {values.ndim}\nsizes: {sizes}\nspacings:{spacings}\nencoding: {encoding}\nendian: little\n\n"
+    with open(path, "wb") as file:
+        file.write(header.encode() + data)
+
+
+@test
+def nrrd_of_another_encoding(folder):
+    write_nrrd(f"{folder}/text.nrrd", VALUES, "text", " ".join(map(str, VALUES.ravel())).encode())
+    write_nrrd(f"{folder}/bzip2.nrrd", VALUES, "bzip2", bz2.compress(VALUES.tobytes()))
+    for name in ("text.nrrd", "bzip2.nrrd"):
+        carry_out(folder, name, VALUES)
+
+
+@test
+def nrrd_of_several_volumes(folder):
+    both = np.stack([VALUES, VALUES + 100])
+    write_nrrd(f"{folder}/four.nrrd", both, "raw", both.tobytes())
+    carry_out(folder, "four.nrrd", VALUES)
 
 
 @test
