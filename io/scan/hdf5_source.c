@@ -7,8 +7,11 @@
 #include "io/scan/hdf5_source.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "core/path.h"
+#include "io/scan/scan_field.h"
 #include "io/source/source_slices.h"
 
 static const struct choice unit_choices[] = ANGLE_UNIT_CHOICES("as the units of the angles say; without units degrees");
@@ -116,6 +119,17 @@ static enum ts_status find_angles(struct projections *projections, const struct 
     return status == TS_OK ? ts_projections_listed(projections, &angles, params->angles, unit, "view") : status;
 }
 
+/* Warns of a scale that stands beside the dataset. */
+static enum ts_status warn_of_scale(struct hdf5_input *input, const char *path)
+{
+    const char *name = ts_base_name(path);
+    char folder[HDF5_INPUT_PATH];
+    struct hdf5_ref group = {0};
+    snprintf(folder, sizeof folder, "/%.*s", (int)(name - path), path);
+    const enum ts_status status = ts_hdf5_input_find_root(input, folder, &group);
+    return status == TS_OK ? ts_scan_field_warn_beside(input, &group, name) : status;
+}
+
 static enum ts_status find_all(struct projections *projections, const struct param_set *set)
 {
     const struct hdf5_params *params = set->values;
@@ -133,6 +147,8 @@ static enum ts_status find_all(struct projections *projections, const struct par
         status = ts_hdf5_stack_open(&projections->input, &dataset, params->path, 3, &projections->stack);
     projections->n_views = projections->stack.n[projections->order[1]];
     projections->quantity = params->quantity;
+    if (status == TS_OK)
+        status = warn_of_scale(&projections->input, params->path);
     return status == TS_OK ? find_angles(projections, set) : status;
 }
 

@@ -312,14 +312,19 @@ static const char upside_down[] = "the detector's rows run from bottom to top, a
                                   "slices come out in the opposite order";
 static const char flip_hint[] = "the stage flip, after flat_field, mirrors the views";
 
-/* These fields have one value, which is 0, or a word, for what is as usual. */
+/* These fields have one value, which is a number or a word for what is as usual. */
 static const struct unusual {
-    const char *name, *word, *what, *hint;
+    const char *name, *word; /* word: for what is as usual */
+    double usual;
+    const char *what, *hint;
 } unusual[] = {
-    {"x_flipped", NULL, mirrored, flip_hint},
-    {"y_flipped", NULL, upside_down, NULL},
-    {"flatfield_applied", NULL, "the frames are divided by a flat field already; flat_field would do so again", NULL},
-    {"estimated_cor_from_motor", NULL, "the rotation axis is so far from the middle; it is not moved there",
+    {"x_flipped", "false", 0, mirrored, flip_hint},
+    {"y_flipped", "false", 0, upside_down, NULL},
+    {"flatfield_applied", "false", 0, "the frames are divided by a flat field already; flat_field would do so again",
+     NULL},
+    {"countrate_correction_applied", "true", 1,
+     "the detector lost counts where many came at once, and they are not made up for", NULL},
+    {"estimated_cor_from_motor", "false", 0, "the rotation axis is so far from the middle; it is not moved there",
      "the stage center finds the axis, or is given it"},
 };
 
@@ -331,7 +336,7 @@ static enum ts_status warn_of_unusual(const struct nexus_places *places)
         const enum ts_status status = read_field(places, places->detector, row->name, &field);
         if (status != TS_OK)
             return status;
-        if (!field.there || (field.n == 1 && field.values[0] == 0) || !strcasecmp(field.text, "false"))
+        if (!field.there || (field.n == 1 && field.values[0] == row->usual) || !strcasecmp(field.text, row->word))
             continue;
         if (field.n == 1)
             warn(places, "detector", row->name, "is %.6g: %s", field.values[0], row->what);
@@ -343,6 +348,60 @@ static enum ts_status warn_of_unusual(const struct nexus_places *places)
             ts_diag_hint(places->input->diag, "%s", row->hint);
     }
     return TS_OK;
+}
+
+/* Values that the detector cannot measure are invalid beyond these, if its type has any there. */
+static enum ts_status warn_of_limits(const struct nexus_places *places)
+{
+    static const char *const names[] = {"underload_value", "saturation_value"};
+    const enum ts_dtype dtype = places->projections->stack.stored;
+    const bool integer = ts_dtype_is_integer(dtype) && dtype != TS_U64;
+    double ends[2] = {-INFINITY, INFINITY};
+    if (integer)
+        ts_dtype_range(dtype, &ends[0], &ends[1]);
+    for (int i = 0; i < 2; i++) {
+        struct scan_field field;
+        const enum ts_status status = read_field(places, places->detector, names[i], &field);
+        if (status != TS_OK)
+            return status;
+        if (!field.there)
+            continue;
+        if (field.n != 1 || isnan(field.values[0])) {
+            warn_unreadable(places, "detector", names[i]);
+            continue;
+        }
+        const double value = field.values[0];
+        if (i == 0 ? value <= ends[0] : value >= ends[1])
+            continue;
+        warn(places, "detector", names[i], "is %.9g: pixels %s it are not valid, and are taken for measured ones",
+             value, i == 0 ? "below" : "above");
+        ts_diag_hint(places->input->diag, "the stage bad_pixels with %s: %.9g fills them",
+                     i == 0 ? "lowest" : "highest", i == 1 && integer ? value + 1 : value);
+    }
+    return TS_OK;
+}
+
+/* Warns of a scale of the frames, which the detector or an NXdata of the entry states. */
+static enum ts_status warn_of_scales(const struct nexus_places *places)
+{
+    struct hdf5_name *names;
+    char signal[64];
+    size_t n;
+    enum ts_status status = ts_scan_field_warn_beside(places->input, places->detector, "data");
+    if (status == TS_OK)
+        status = ts_hdf5_input_names(places->input, places->entry, &names, &n);
+    for (size_t i = 0; status == TS_OK && i < n; i++) {
+        struct hdf5_ref member;
+        if (names[i].kind != 'h')
+            continue;
+        status = ts_hdf5_input_find(places->input, places->entry, names[i].name, &member);
+        if (status == TS_OK && ts_hdf5_input_is_class(&member, "NXdata"))
+            status = ts_hdf5_input_text(places->input, &member, "signal", signal, sizeof signal);
+        if (status == TS_OK && ts_hdf5_input_is_class(&member, "NXdata"))
+            status = ts_scan_field_warn_beside(places->input, &member, *signal ? signal : "data");
+        ts_hdf5_input_release(places->input, &member);
+    }
+    return status;
 }
 
 /* A detector that is moved across has its axis elsewhere. Its offset is one number, or one for each column. */
@@ -502,6 +561,17 @@ static enum ts_status follow_axes(const struct nexus_places *places, const char 
         else if (snprintf(path, sizeof path, "%s%s", folder, short_path) >= (int)sizeof path)
             return TS_OK;
         snprintf(folder, sizeof folder, "%.*s", (int)(ts_base_name(path) - path), path);
+        struct hdf5_ref axis;
+        status = ts_hdf5_input_find(places->input, from_root ? root : parent, path, &axis);
+        const bool missing = status == TS_OK && axis.kind == FINDER_NONE;
+        ts_hdf5_input_release(places->input, &axis);
+        if (missing) {
+            warn(places, where, "depends_on", "leads to '%s', which is not there: how the %s lies is not known", path,
+                 where);
+            return TS_OK;
+        }
+        if (status != TS_OK)
+            return status;
         if (listed && strstr(path, "transformations/"))
             return TS_OK; /* these depend on each other, or on nothing */
         status = check_axis(places, where, from_root ? root : parent, path, next);
@@ -592,6 +662,10 @@ static enum ts_status warn_in_groups(const struct nexus_places *places, const st
     }
     if (status == TS_OK)
         status = warn_of_unusual(places);
+    if (status == TS_OK)
+        status = warn_of_limits(places);
+    if (status == TS_OK)
+        status = warn_of_scales(places);
     if (status == TS_OK)
         status = warn_of_offset(places);
     if (status == TS_OK)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/scan/scan_field.h"
 #include "io/source/read_ahead.h"
 
 enum { SIDE_MAX = 1 << 20 };
@@ -471,6 +472,8 @@ enum ts_status ts_projections_source(const struct param_set *set, projections_fi
     enum ts_status status = ts_projections_open(set, diag, projections);
     if (status == TS_OK)
         status = find(projections, set);
+    if (status == TS_OK && !projections->described)
+        status = ts_scan_field_warn_of_attributes(&projections->input, &projections->stack);
     if (status == TS_OK)
         status = fill(source);
     if (status == TS_OK)

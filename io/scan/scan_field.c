@@ -4,9 +4,13 @@
  */
 #include "io/scan/scan_field.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <strings.h>
+
+#include "core/image.h"
 
 static enum ts_status read_object(struct hdf5_input *input, const struct hdf5_ref *object, const char *name,
                                   struct scan_field *field)
@@ -50,6 +54,85 @@ void ts_scan_field_warn(const struct hdf5_input *input, const char *name, const 
     ts_text_escape(shown, sizeof shown, name);
     const struct diag_site site = {.code = "field-unused", .span = input->set->spans[0], .stage = input->set->owner};
     ts_diag_warning(input->diag, &site, "%s: %s %s", input->path, shown, text);
+}
+
+static const char as_stored[] = "values are taken as they are stored";
+static const char is_value[] = "pixels of this value are taken for measured ones";
+static const char is_limit[] = "pixels beyond it are taken for measured ones";
+static const char fills[] = "the stage bad_pixels fills what lies below `lowest` or from `highest` on";
+
+enum ts_status ts_scan_field_warn_of_attributes(const struct hdf5_input *input, const struct hdf5_stack *stack)
+{
+    double least = -INFINITY, most = INFINITY;
+    if (ts_dtype_is_integer(stack->stored) && stack->stored != TS_U64)
+        ts_dtype_range(stack->stored, &least, &most);
+    const struct {
+        const char *name, *what, *hint;
+        double low, high; /* from here to there it changes nothing */
+    } rows[] = {
+        {"scale_factor", as_stored, NULL, 1, 1},
+        {"scaling_factor", as_stored, NULL, 1, 1},
+        {"add_offset", as_stored, NULL, 0, 0},
+        {"offset", as_stored, NULL, 0, 0},
+        {"_FillValue", is_value, fills, NAN, NAN},
+        {"missing_value", is_value, fills, NAN, NAN},
+        {"valid_min", is_limit, fills, -INFINITY, least},
+        {"valid_max", is_limit, fills, most, INFINITY},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double value = 0;
+        int found = 0;
+        char name[HDF5_INPUT_PATH + 64];
+        const enum ts_status status = ts_hdf5_input_numbers(input, &stack->dataset, rows[i].name, 1, &value, &found);
+        if (status != TS_OK)
+            return status;
+        if (found != 1 || (value >= rows[i].low && value <= rows[i].high) ||
+            (rows[i].hint && (value < least || value > most)))
+            continue;
+        snprintf(name, sizeof name, "the attribute %s of %s", rows[i].name, stack->name);
+        ts_scan_field_warn(input, name, "is %.9g: %s", value, rows[i].what);
+        if (rows[i].hint)
+            ts_diag_hint(input->diag, "%s", rows[i].hint);
+    }
+    return TS_OK;
+}
+
+/* Warns of a factor or an offset that is not `usual`. */
+static enum ts_status warn_of_scale(struct hdf5_input *input, const struct hdf5_ref *group, const char *name,
+                                    double usual)
+{
+    struct scan_field field;
+    const enum ts_status status = ts_scan_field_read(input, group, name, &field);
+    bool trivial = field.n > 0;
+    for (int64_t i = 0; i < field.n; i++)
+        trivial &= field.values[i] == usual;
+    if (status != TS_OK || !field.there || trivial)
+        return status;
+    if (field.n == 1)
+        ts_scan_field_warn(input, name, "is %.9g: %s", field.values[0], as_stored);
+    else
+        ts_scan_field_warn(input, name, "is not one number: %s", as_stored);
+    return TS_OK;
+}
+
+enum ts_status ts_scan_field_warn_beside(struct hdf5_input *input, const struct hdf5_ref *group, const char *name)
+{
+    static const struct {
+        const char *ending;
+        double usual;
+    } rows[] = {{"scaling_factor", 1}, {"offset", 0}};
+    char signal[64] = "", full[HDF5_INPUT_PATH];
+    const bool shown = ts_hdf5_input_is_class(group, "NXdata");
+    enum ts_status status = TS_OK;
+    if (shown)
+        status = ts_hdf5_input_text(input, group, "signal", signal, sizeof signal);
+    for (size_t i = 0; i < 2 && status == TS_OK && group->kind != FINDER_NONE; i++) {
+        snprintf(full, sizeof full, "%s_%s", name, rows[i].ending);
+        status = warn_of_scale(input, group, full, rows[i].usual);
+        if (status == TS_OK && shown && (!*signal || !strcmp(signal, name)))
+            status = warn_of_scale(input, group, rows[i].ending, rows[i].usual);
+    }
+    return status;
 }
 
 /* In any case of letters nothing here is a megameter or a petameter apart. */

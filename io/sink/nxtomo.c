@@ -45,7 +45,7 @@ static enum ts_status gather_views(struct gather *gather, int64_t first, int64_t
     const size_t row = (size_t)image->axes[2].n * ts_dtype_bytes(image->dtype);
     unsigned char *out = gather->frames.data;
     for (int64_t z = 0; z < rows; z++) {
-        const enum ts_status status = gather->source->ops->read(gather->source, z, 1, gather->slice, diag);
+        const enum ts_status status = ts_source_read(gather->source, z, 1, gather->slice, diag);
         if (status != TS_OK)
             return status;
         for (int64_t view = 0; view < n; view++)
@@ -126,7 +126,7 @@ static void put_geometry(struct hdf5_writer *writer, const struct ts_image *imag
     const struct ts_axis *row = &image->axes[0], *column = &image->axes[2];
     const double axis = -column->first / ts_axis_spacing(column), width = ts_axis_spacing(column),
                  height = ts_axis_spacing(row);
-    ts_nxtomo_numbers(writer, DETECTOR "/x_rotation_axis_pixel_position", TS_F64, 0, &axis, NULL);
+    ts_nxtomo_numbers(writer, DETECTOR "/x_rotation_axis_pixel_position", TS_F64, 0, &axis, "pixel");
     if (!strcmp(column->unit, "mm"))
         ts_nxtomo_numbers(writer, DETECTOR "/x_pixel_size", TS_F64, 0, &width, "mm");
     if (!strcmp(row->unit, "mm"))

@@ -122,6 +122,26 @@ static enum ts_status digest_slice(void *user, int thread, int64_t i, struct ts_
     return ts_diag_hint(diag, "run again when nothing writes to the inputs");
 }
 
+static bool tells_of_change(const struct ts_diag *diag)
+{
+    const size_t n = ts_diag_count(diag);
+    return n > 0 && !strcmp(ts_diag_get(diag, n - 1)->code, "file-changed");
+}
+
+enum ts_status ts_source_read(struct source *source, int64_t z, int64_t n, void *out, struct ts_diag *diag)
+{
+    struct ts_diag *met = ts_diag_create(), *cause = ts_diag_create();
+    enum ts_status status = met && cause ? source->ops->read(source, z, n, out, met) : ts_diag_no_memory(diag, 0);
+    const bool damaged = status == TS_BAD_INPUT && !tells_of_change(met) && source->ops->check_unchanged;
+    if (damaged && source->ops->check_unchanged(source, cause) != TS_OK && tells_of_change(cause))
+        ts_diag_append(diag, cause);
+    else if (met && cause)
+        ts_diag_append(diag, met);
+    ts_diag_destroy(met);
+    ts_diag_destroy(cause);
+    return status;
+}
+
 enum ts_status ts_source_digest(struct source *source, struct readers *readers, int64_t z, int64_t n, const void *data,
                                 struct ts_diag *diag)
 {

@@ -169,6 +169,9 @@ void ts_source_note_rounding(struct source *source, int64_t z, int64_t n, const 
 struct ts_axis ts_source_axis(enum ts_axis_kind kind, int64_t n, double spacing_mm);
 /* Makes source->slices with the places of the image's slices, those of n_volumes volumes, and sets n_slices. */
 enum ts_status ts_source_make_slices(struct source *source, struct ts_diag *diag);
+/* Reads slices [z, z + n). Where that fails because a file of the input was changed since it was opened, which may look
+ * like damage, the change is reported (file-changed) in place of what was met. */
+enum ts_status ts_source_read(struct source *source, int64_t z, int64_t n, void *out, struct ts_diag *diag);
 /* Notes the digests of slices [z, z + n), which were read to `data`, where they are asked for. The readers compute
  * them, a slice each. Returns TS_BAD_INPUT (file-changed) where a slice has another digest than when it was read
  * before. */

@@ -170,7 +170,7 @@ static enum ts_status copy_slices(struct source *source, struct sink *sink, stru
     for (int64_t z = 0; z < end && status == TS_OK; z += most) {
         slab.z_first = z;
         slab.axes[0].n = end - z < most ? end - z : most;
-        status = source->ops->read(source, z, slab.axes[0].n, slab.data, diag);
+        status = ts_source_read(source, z, slab.axes[0].n, slab.data, diag);
         if (status == TS_OK)
             status = ts_sink_put(sink, &slab, diag);
     }

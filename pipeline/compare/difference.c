@@ -148,7 +148,7 @@ static enum ts_status read_slab(const struct walk *walk, int side, int64_t volum
     slab->valid = walk->valid;
     slab->data = walk->buffers[side];
     slab->axes[0].n = n;
-    const enum ts_status status = source->ops->read(source, first, n, slab->data, diag);
+    const enum ts_status status = ts_source_read(source, first, n, slab->data, diag);
     if (status == TS_OK && source->ops->prefetch && z + n < source->n_slices)
         source->ops->prefetch(source, first + n, n < source->n_slices - z - n ? n : source->n_slices - z - n);
     return status;

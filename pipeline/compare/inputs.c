@@ -345,7 +345,7 @@ static enum ts_status glance(struct recorded *recorded, struct source *source, c
     if (source->ops->start)
         status = source->ops->start(source, 1, 1, diag);
     if (status == TS_OK)
-        status = source->ops->read(source, 0, 1, slice, diag);
+        status = ts_source_read(source, 0, 1, slice, diag);
     *differs = status == TS_OK && strcmp(source->slices[0].pixel_sha256, used.items[0].pixels) != 0;
     free(slice);
     return status;

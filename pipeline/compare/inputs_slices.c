@@ -42,7 +42,7 @@ enum ts_status ts_inputs_read(struct source *source, struct ts_diag *diag)
             n = left < at_once ? left : at_once;
             if (source->ops->prefetch)
                 source->ops->prefetch(source, first, n);
-            status = source->ops->read(source, first, n, slab, diag);
+            status = ts_source_read(source, first, n, slab, diag);
         }
     free(slab);
     return status;

@@ -142,7 +142,7 @@ static enum ts_status read_slabs(struct report_image *image, struct ts_diag *dia
     enum ts_status status = data && slice ? TS_OK : ts_diag_no_memory(diag, (size_t)most * bytes);
     for (int64_t z = 0; status == TS_OK && z < end; z += most) {
         const int64_t n = end - z < most ? end - z : most;
-        status = source->ops->read(source, z, n, data, diag);
+        status = ts_source_read(source, z, n, data, diag);
         if (status == TS_OK)
             take_slab(image, z, n, data, slice);
     }

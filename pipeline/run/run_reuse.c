@@ -28,7 +28,7 @@ enum ts_status ts_run_read(struct run *run, int32_t node, const struct ts_image 
     struct source *source = ts_plan_reader(&run->plan->nodes[node]);
     const double trace = ts_trace_begin(run->plan->trace), begin = ts_seconds();
     const enum ts_status status =
-        source->ops->read(source, ts_run_slice(run, node, slices->z_first), slices->axes[0].n, to, run->diag);
+        ts_source_read(source, ts_run_slice(run, node, slices->z_first), slices->axes[0].n, to, run->diag);
     run->plan->nodes[node].seconds += ts_seconds() - begin;
     ts_trace_add(run->plan->trace, TRACE_READ, trace, ts_image_bytes(slices));
     return status;
@@ -73,7 +73,7 @@ static enum ts_status read_missing(struct run *run, int32_t node)
         if (status == TS_OK && source->ops->prefetch && !source->in_place)
             source->ops->prefetch(source, first, end - k);
         if (status == TS_OK)
-            status = source->ops->read(source, first, end - k, slab, run->diag);
+            status = ts_source_read(source, first, end - k, slab, run->diag);
     }
     free(slab);
     return status;

@@ -150,3 +150,29 @@ def more_of_runs(folder):
     carry(folder, ["batch", "box radius=2", "list.tsv", "-o", "b", "--quiet"],
           "columns are parted by tabs: input, perhaps output, and parameters such as box.radius",
           ["batch", "box radius=2", "tabs.tsv", "-o", "b", "--quiet"], "b/one.h5")
+
+
+@rows
+def limits(folder):
+    """Pixels beyond what the file says that its detector can measure."""
+    scans(folder)
+
+    def change(name, of_frames=None, of_detector=None):
+        shutil.copy(f"{folder}/scan.nxs", f"{folder}/{name}")
+        with h5py.File(f"{folder}/{name}", "r+") as file:
+            frames = file["entry/instrument/detector/data"]
+            frames[:, 1, 7] = 9
+            frames[:, 2, 20] = 60000
+            for at, values in ((frames.attrs, of_frames), (frames.parent, of_detector)):
+                for key, value in (values or {}).items():
+                    at[key] = value
+
+    change("limits.nxs", of_detector={"saturation_value": 50000, "underload_value": 10})
+    filled = "nexus limits.nxs | bad_pixels highest=50001 lowest=10"
+    carry(folder, "nexus limits.nxs", "the stage bad_pixels with highest: 50001 fills them", filled,
+          lambda a: a.max() <= 50000, again=True)
+    carry(folder, "nexus limits.nxs", "the stage bad_pixels with lowest: 10 fills them", filled, lambda a: a.min() >= 10,
+          again=True)
+    change("fill.nxs", of_frames={"_FillValue": 60000.0})
+    carry(folder, "nexus fill.nxs", "the stage bad_pixels fills what lies below `lowest` or from `highest` on",
+          "nexus fill.nxs | bad_pixels highest=60000", lambda a: a.max() < 60000, again=True)

@@ -23,7 +23,8 @@ TestSuite(nexus_fields, .init = ts_scan_file_begin, .fini = ts_scan_file_end);
 static struct nexus_params nexus_values;
 
 /* A field beside those that every scan here has. Places: s sample, d detector, o source, m a monitor called control, D
- * a diode of the instrument, t and u the transformations of detector and sample, a a group `stage` of the instrument.
+ * a diode of the instrument, t and u the transformations of detector and sample, a a group `stage` of the instrument, N
+ * an NXdata of the entry.
  */
 struct extra {
     char place;
@@ -81,6 +82,7 @@ static hid_t open_place(hid_t entry, char place)
                   {'D', "instrument/diode", "NXdetector"},
                   {'t', "instrument/detector/transformations", "NX_transformations"},
                   {'u', "sample/transformations", "NXtransformations"},
+                  {'N', "plotted", "NXdata"},
                   {'a', "instrument/stage", "NXpositioner"}};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if (places[i].place == place)
@@ -236,6 +238,28 @@ static const struct {
     {{'u', "omega", EACH_FRAME(0, 0, -5, -15, 25, -40.5, 5), "deg", "rotation", .vector = {0, -1, 0}}, NULL},
     {{'u', "phi", EACH_FRAME(0, 0, 0, 1, 2, 3, 4), "deg", "rotation", .vector = {0, 1, 0}},
      "phi of the sample turns it"},
+    {{'d', "countrate_correction_applied", 0, {0}, .is_bool = true},
+     "countrate_correction_applied of the detector is 0"},
+    {{'d', "countrate_correction_applied", 0, {1}, .is_bool = true}, NULL},
+    {{'d', "pixel_mask_applied", 0, {1}, .is_bool = true}, NULL}, /* the values are those after it */
+    {{'d', "saturation_value", 0, {4095}}, "saturation_value of the detector is 4095: pixels above it are not valid"},
+    {{'d', "saturation_value", 0, {65535}}, NULL}, /* no value of 16 bits lies above it */
+    {{'d', "saturation_value", 0, {1e6}}, NULL},
+    {{'d', "underload_value", 0, {3}}, "underload_value of the detector is 3: pixels below it are not valid"},
+    {{'d', "underload_value", 0, {0}}, NULL},
+    {{'d', "underload_value", 0, {-1}}, NULL},
+    {{'d', "data_scaling_factor", 0, {0.5}}, "data_scaling_factor is 0.5: values are taken as they are stored"},
+    {{'d', "data_offset", 0, {-100}}, "data_offset is -100"},
+    {{'N', "data_scaling_factor", 0, {2}}, "data_scaling_factor is 2"},
+    {{'N', "data_scaling_factor", 0, {1}}, NULL},
+    {{'N', "scaling_factor", 0, {2}}, "scaling_factor is 2"},
+    {{'N', "offset", 0, {10}}, "offset is 10"},
+    {{'N', "offset", 3, {0, 0, 10}}, "offset is not one number"},
+    {{'N', "offset", 0, {0}}, NULL},
+    {{'d', "depends_on", .text = "/entry/instrument/gone"},
+     "depends_on of the detector leads to '/entry/instrument/gone'"},
+    {{'s', "depends_on", .text = "transformations/gone"}, "depends_on of the sample leads to 'transformations/gone'"},
+    {{'d', "depends_on", .text = "."}, NULL},
     {{'o', "distance", 0, {-0.1}, "m"}, NULL}, /* of a detector whose distance is not known */
 };
 
@@ -252,6 +276,44 @@ Test(nexus_fields, are_warned_of_by_name_unless_they_are_trivial)
         source->ops->close(source);
         source = open_scan(FRAMES_FLATS); /* said once, by the projections */
         cr_assert_eq(count_warnings("field-unused"), 0);
+        source->ops->close(source);
+    }
+}
+
+/* Attributes of the frames, as netCDF and h5py write them. */
+Test(nexus_fields, attributes_that_scale_or_leave_out_values_are_warned_of)
+{
+    static const struct {
+        const char *name;
+        double value;
+        const char *warning; /* NULL: it changes nothing */
+    } cases[] = {
+        {"scale_factor", 0.01, "the attribute scale_factor of data is 0.01: values are taken as they are stored"},
+        {"scale_factor", 1, NULL},
+        {"scaling_factor", 2, "the attribute scaling_factor of data is 2"},
+        {"add_offset", 32768, "the attribute add_offset of data is 32768"},
+        {"add_offset", 0, NULL},
+        {"offset", -1, "the attribute offset of data is -1"},
+        {"_FillValue", 65535, "the attribute _FillValue of data is 65535: pixels of this value"},
+        {"_FillValue", -1, NULL}, /* no value of the type */
+        {"missing_value", 0, "the attribute missing_value of data is 0"},
+        {"valid_max", 4095, "the attribute valid_max of data is 4095: pixels beyond it"},
+        {"valid_max", 65535, NULL},
+        {"valid_min", 0, NULL},
+        {"valid_min", 1, "the attribute valid_min of data is 1"},
+        {"gain", 2, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        make_scan(NULL, 0);
+        const hid_t file = H5Fopen(ts_scan_file.path, H5F_ACC_RDWR, H5P_DEFAULT),
+                    frames = H5Dopen2(file, "/entry/instrument/detector/data", H5P_DEFAULT);
+        put_numbers(frames, cases[i].name, 1, &cases[i].value);
+        H5Dclose(frames);
+        cr_assert(H5Fclose(file) >= 0);
+        struct source *source = open_scan(FRAMES_PROJECTIONS);
+        cr_expect_eq(count_warnings("field-unused"), cases[i].warning != NULL, "%s %g", cases[i].name, cases[i].value);
+        if (cases[i].warning)
+            expect_record("field-unused", cases[i].warning);
         source->ops->close(source);
     }
 }

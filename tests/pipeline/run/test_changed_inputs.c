@@ -152,6 +152,34 @@ Test(changed_inputs, a_file_has_to_be_as_it_was_opened)
     }
 }
 
+/* What was changed so that it cannot be read any more was whole when it was opened, and checked. */
+Test(changed_inputs, a_change_that_looks_like_damage_is_called_a_change)
+{
+    static const struct {
+        const char *input, *file;
+    } cases[] = {{"result a.h5", "a.h5"},
+                 {"hdf5 a.h5 path=/entry/data/data axes=z,y,x", "a.h5"},
+                 {"nifti b.nii.gz", "b.nii.gz"},
+                 {"tiff a.tif pages=slices pixel_size=1 spacing_z=1", "a.tif"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct source *source = open_input(cases[i].input);
+        const int64_t n = ts_source_total(source);
+        char path[400];
+        void *data = malloc((size_t)n * ts_slice_bytes(&source->image));
+        usleep(20000); /* the clock of the file system */
+        snprintf(path, sizeof path, "%s/%s", ts_compare_program.folder, cases[i].file);
+        cr_assert_eq(truncate(path, 1000), 0);
+        ts_diag_clear(diag);
+        cr_expect_eq(ts_source_read(source, 0, n, data, diag), TS_BAD_INPUT, "%s", cases[i].input);
+        ts_test_expect(diag, "file-changed", "");
+        cr_expect_eq(ts_diag_count(diag), 1, "%s", cases[i].input);
+        free(data);
+        close_input();
+        end();
+        begin();
+    }
+}
+
 /* Of two runs on the same folders one waits for the other. */
 Test(changed_inputs, folders_are_locked_once_and_let_go)
 {
