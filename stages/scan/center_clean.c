@@ -26,7 +26,7 @@ enum { LEAST_CLEANED = 12 };
 
 /* A dead column changes less than this share of what the columns around it do. */
 static const double dead_share = 0.01;
-/* Views are even if they are off by this share of a step at most. */
+/* Views are even if they, and the end of half a turn, are off by this share of a step at most. */
 static const double even_share = 0.01;
 /* So far apart neighboring views of half a turn may be: steps, or degrees if that is more. */
 static const double widest_steps = 3.5, widest_degrees = 5;
@@ -131,7 +131,8 @@ bool ts_center_views_are_even(const struct ts_axis *views)
     for (int64_t i = 0; i < views->n; i++)
         if (!(fabs(ts_view_degree(views, i) - first - (double)i * step) <= even_share * fabs(step)))
             return false;
-    return llround(180 / fabs(step)) <= views->n;
+    const double half_turn = 180 / fabs(step); /* an odd number of views of a whole turn is not even over half of it */
+    return fabs(half_turn - rint(half_turn)) <= even_share && half_turn < (double)views->n + 0.5;
 }
 
 int64_t ts_center_half_turn(const struct ts_axis *views)

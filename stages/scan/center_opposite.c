@@ -15,7 +15,13 @@
 #include "stages/geometry/view_angles.h"
 #include "stages/scan/center_search.h"
 
-enum { MOST_DEGREES = 10 }; /* between views whose movement is compared */
+enum { MOST_DEGREES = 10 };    /* between views whose movement is compared */
+enum { MOST_CORRELATED = 16 }; /* pairs */
+
+/* A view is the opposite of another if it is this share of a step from there, at most. */
+static const double same_angle = 0.01;
+/* An opposite is interpolated between two views that are so many steps apart, at most. */
+static const double widest_steps = 2.5;
 
 /* The measure that the best trial center reaches in white noise, times the root of the number of values. For overlap it
  * is the highest of thousands of trials, in spreads of noise's concordance. */
@@ -45,40 +51,97 @@ static double degree(const struct center_search *search, int64_t view)
 
 /* ---- opposite ---------------------------------------------------------------------------------- */
 
-/* Returns how far views i and j are from half a turn apart, in degrees. */
-static double off_half_turn(const struct ts_axis *views, int64_t i, int64_t j)
+/* The three kinds of pairs, the best first: the opposite is a view; it is between two; it is beyond the last view. */
+enum kind { PAIR_EXACT, PAIR_BETWEEN, PAIR_BEYOND, KINDS };
+
+/* Returns the angle between neighboring views on the circle, at the mean. */
+static double mean_step(const struct ts_axis *views)
 {
-    return fabs(fabs(ts_view_degree(views, j) - ts_view_degree(views, i)) - 180);
+    double least = INFINITY, most = -INFINITY;
+    for (int64_t v = 0; v < views->n; v++) {
+        least = fmin(least, ts_view_degree(views, v));
+        most = fmax(most, ts_view_degree(views, v));
+    }
+    return fmin(most - least, 360) / (double)(views->n - 1);
 }
 
-int ts_center_pairs(const struct ts_axis *views, int64_t most, struct center_pairs *pairs)
+/* Finds the opposite of a view, modulo 360 degrees. Returns KINDS if there is none. */
+static enum kind find_opposite(const struct ts_axis *views, int64_t view, double step, struct center_pair *pair)
 {
-    const int64_t n_views = views->n;
-    const double arc = ts_view_degree(views, n_views - 1) - ts_view_degree(views, 0),
-                 tolerance = 1.001 * fabs(arc / (double)(n_views - 1));
-    double best = INFINITY;
-    int64_t n = 0;
+    const double from = ts_view_degree(views, view) + 180;
+    double before = -INFINITY, after = INFINITY;
+    int64_t first = view, second = view;
+    for (int64_t other = 0; other < views->n; other++) {
+        const double apart = ts_view_degree(views, other) - from, off = apart - 360 * rint(apart / 360);
+        if (off <= 0 && off > before) {
+            before = off;
+            first = other;
+        }
+        if (off >= 0 && off < after) {
+            after = off;
+            second = other;
+        }
+    }
+    const bool earlier = -before < after;
+    const double off = earlier ? before : after;
+    *pair = (struct center_pair){.view = view, .opposite = {earlier ? first : second, earlier ? first : second}};
+    if (fabs(off) <= same_angle * step)
+        return PAIR_EXACT;
+    if (after - before <= widest_steps * step) {
+        *pair = (struct center_pair){view, {first, second}, -before / (after - before), 0};
+        return PAIR_BETWEEN;
+    }
+    pair->missing = -off;
+    return fabs(off) <= 1.001 * step ? PAIR_BEYOND : KINDS;
+}
+
+/* Returns whether a pair of this kind is wanted, given how many of each kind there are. An exact pair counts once. */
+static bool is_wanted(const struct center_pair *pair, enum kind kind, const int64_t count[KINDS], double nearest)
+{
+    if (kind == PAIR_EXACT)
+        return pair->view < pair->opposite[0];
+    if (kind == PAIR_BETWEEN)
+        return count[PAIR_BETWEEN] > count[PAIR_EXACT];
+    return kind == PAIR_BEYOND && count[PAIR_EXACT] + count[PAIR_BETWEEN] == 0 && pair->view < pair->opposite[0] &&
+           fabs(pair->missing) <= nearest;
+}
+
+int ts_center_pairs(const struct ts_axis *views, struct center_pairs *pairs)
+{
+    const double step = mean_step(views);
+    int64_t count[KINDS + 1] = {0}, all = 0, n = 0;
+    double nearest = INFINITY;
+    struct center_pair pair;
+    for (int64_t v = 0; v < views->n; v++) {
+        const enum kind kind = find_opposite(views, v, step, &pair);
+        count[kind]++;
+        nearest = kind == PAIR_BEYOND ? fmin(nearest, fabs(pair.missing)) : nearest;
+    }
+    nearest += 0.1 * step;
     pairs->n = 0;
-    for (int64_t i = 0; i < n_views; i++)
-        for (int64_t j = i + 1; j < n_views; j++)
-            best = fmin(best, off_half_turn(views, i, j));
-    if (!(best <= tolerance))
-        return 0;
-    for (int pass = 0; pass < 2; pass++) { /* counts them, then keeps every so many */
-        const int64_t all = n, wanted = all < most ? all : most;
-        n = 0;
-        for (int64_t i = 0; i < n_views; i++)
-            for (int64_t j = i + 1; j < n_views; j++) {
-                if (off_half_turn(views, i, j) > best + 0.1 * tolerance)
-                    continue;
-                if (pass == 1 && pairs->n < wanted && n == pairs->n * all / wanted) {
-                    pairs->view[pairs->n][0] = i;
-                    pairs->view[pairs->n++][1] = j;
-                }
-                n++;
-            }
+    for (int64_t v = 0; v < views->n; v++) {
+        const enum kind kind = find_opposite(views, v, step, &pair);
+        all += is_wanted(&pair, kind, count, nearest);
+    }
+    const int64_t wanted = all < CENTER_PAIRS ? all : CENTER_PAIRS;
+    for (int64_t v = 0; v < views->n && pairs->n < wanted; v++) {
+        const enum kind kind = find_opposite(views, v, step, &pair);
+        if (is_wanted(&pair, kind, count, nearest) && n++ == pairs->n * all / wanted)
+            pairs->at[pairs->n++] = pair;
     }
     return pairs->n;
+}
+
+void ts_center_mirror(const struct center_search *search, struct center_pairs *pairs, float *rows)
+{
+    const int64_t n = search->n_detectors;
+    for (int i = 0; i < pairs->n; i++) {
+        const struct center_pair *pair = &pairs->at[i];
+        const float *p = search->p + pair->opposite[0] * n, *q = search->p + pair->opposite[1] * n;
+        for (int64_t d = 0; d < n; d++)
+            rows[i * n + d] = (float)((1 - pair->past) * (double)p[d] + pair->past * (double)q[d]);
+    }
+    pairs->rows = rows;
 }
 
 /* Returns the correlation of p[first .. end) with q[at], q[at + step], ... */
@@ -143,20 +206,19 @@ static bool movement_rate(const struct center_search *search, int64_t a, int64_t
     return true;
 }
 
-/* View pair[1] lies near the angle that is exactly half a turn from view pair[0]. Returns how far the image of the
- * object moves on the detector from that view to that angle. It is the difference of the angles times the movement per
- * degree, which is the mean of two rates: from each view of the pair to its neighbor on the side of the missing angle.
- * Where there is no such neighbor, as in half a turn without its end point, the neighbors on the other sides take their
- * place. View pair[0] shows the object mirrored, so its rate has the opposite sign. */
-static double missing_movement(const struct center_search *search, const int64_t pair[2])
+/* The opposite of a pair lies near the angle that is exactly half a turn from its view. Returns how far the image of
+ * the object moves on the detector from that opposite to that angle. It is the difference of the angles times the
+ * movement per degree, which is the mean of two rates: from each view of the pair to its neighbor on the side of the
+ * missing angle. Where there is no such neighbor, as in half a turn without its end point, the neighbors on the other
+ * sides take their place. The first view shows the object mirrored, so its rate has the opposite sign. */
+static double missing_movement(const struct center_search *search, const struct center_pair *pair)
 {
-    const int64_t i = pair[0], j = pair[1];
-    const double turn = degree(search, j) > degree(search, i) ? 180 : -180,
-                 missing = degree(search, i) + turn - degree(search, j);
-    if (fabs(missing) < 1e-6)
+    const int64_t i = pair->view, j = pair->opposite[0];
+    const double missing = pair->missing;
+    if (missing == 0)
         return 0;
     /* j + way is the neighbor of j towards the missing angle, and i - way that of i, because its view is mirrored. */
-    const int way = (missing > 0) == (turn > 0) ? 1 : -1;
+    const int way = (missing > 0) == (degree(search, j) > degree(search, i)) ? 1 : -1;
     double rates[2], sum = 0;
     int n = 0;
     for (int side = 0; side < 2 && n == 0; side++) {
@@ -173,18 +235,21 @@ struct center_found ts_center_by_opposite(const struct center_search *search, co
                                           double *measure)
 {
     const int64_t n = search->n_detectors, n_trials = ts_center_trials(search->search, 0.5), half = n_trials / 2;
+    const int used = pairs->n < MOST_CORRELATED ? pairs->n : MOST_CORRELATED;
     double moved = 0;
 #pragma omp parallel for schedule(static) num_threads(search->threads)
     for (int64_t i = 0; i < n_trials; i++) {
         double sum = 0;
-        for (int pair = 0; pair < pairs->n; pair++)
-            sum += mirrored_correlation(search->p + pairs->view[pair][0] * n, search->p + pairs->view[pair][1] * n, n,
-                                        n - 1 + i - half);
-        measure[i] = sum / pairs->n;
+        for (int k = 0; k < used; k++) {
+            const int pair = k * pairs->n / used;
+            sum +=
+                mirrored_correlation(search->p + pairs->at[pair].view * n, pairs->rows + pair * n, n, n - 1 + i - half);
+        }
+        measure[i] = sum / used;
     }
     for (int pair = 0; pair < pairs->n; pair++)
-        moved += missing_movement(search, pairs->view[pair]) / pairs->n;
-    return best_of(search, measure, moved, noise_correlation, pairs->n);
+        moved += missing_movement(search, &pairs->at[pair]) / pairs->n;
+    return best_of(search, measure, moved, noise_correlation, used);
 }
 
 /* ---- overlap ----------------------------------------------------------------------------------- */
@@ -195,46 +260,14 @@ double ts_center_overlap_search(int64_t n_detectors)
     return fmax(1, floor(0.5 * ((double)n_detectors - least)));
 }
 
-/* Returns the view nearest to half a turn away among the views from `first` on; -1 where none is within half a step. */
-static int64_t opposite_of(const struct ts_axis *views, int64_t view, int64_t first)
-{
-    const double arc = ts_view_degree(views, views->n - 1) - ts_view_degree(views, 0);
-    double best = 0.51 * fabs(arc) / (double)(views->n - 1);
-    int64_t found = -1;
-    for (int64_t other = first; other < views->n; other++) {
-        const double apart = remainder(ts_view_degree(views, other) - ts_view_degree(views, view), 360),
-                     off = fabs(fabs(apart) - 180);
-        if (off < best) {
-            best = off;
-            found = other;
-        }
-    }
-    return found;
-}
-
 int64_t ts_center_overlap_lacks(const struct ts_axis *views)
 {
+    const double step = mean_step(views);
+    struct center_pair pair;
     int64_t lacking = 0;
     for (int64_t view = 0; view < views->n; view++)
-        lacking += opposite_of(views, view, 0) < 0;
+        lacking += find_opposite(views, view, step, &pair) > PAIR_BETWEEN;
     return lacking;
-}
-
-/* Finds pairs of opposite views, spread over all that there are. */
-static void overlap_pairs(const struct ts_axis *views, struct center_pairs *pairs)
-{
-    int64_t all = 0, n = 0;
-    for (int64_t view = 0; view < views->n; view++)
-        all += opposite_of(views, view, view + 1) >= 0;
-    const int64_t wanted = all < OVERLAP_PAIRS ? all : OVERLAP_PAIRS;
-    pairs->n = 0;
-    for (int64_t view = 0; view < views->n && pairs->n < wanted; view++) {
-        const int64_t other = opposite_of(views, view, view + 1);
-        if (other >= 0 && n++ == pairs->n * all / wanted) {
-            pairs->view[pairs->n][0] = view;
-            pairs->view[pairs->n++][1] = other;
-        }
-    }
 }
 
 struct sums {
@@ -265,18 +298,16 @@ static double concordance(const struct sums *sums)
     return spread > 1e-12 * (sums->pp + sums->qq) / sums->n ? 2 * (sums->pq / sums->n - p * q) / spread : 0;
 }
 
-struct center_found ts_center_by_overlap(const struct center_search *search, double *measure)
+struct center_found ts_center_by_overlap(const struct center_search *search, const struct center_pairs *pairs,
+                                         double *measure)
 {
     const int64_t n = search->n_detectors, n_trials = ts_center_trials(search->search, 0.5), half = n_trials / 2;
-    struct center_pairs pairs;
-    overlap_pairs(search->views, &pairs);
 #pragma omp parallel for schedule(dynamic) num_threads(search->threads)
     for (int64_t i = 0; i < n_trials; i++) {
         struct sums sums = {0};
-        for (int pair = 0; pair < pairs.n; pair++)
-            add_row(&sums, search->p + pairs.view[pair][0] * n, search->p + pairs.view[pair][1] * n, n,
-                    n - 1 + i - half);
+        for (int pair = 0; pair < pairs->n; pair++)
+            add_row(&sums, search->p + pairs->at[pair].view * n, pairs->rows + pair * n, n, n - 1 + i - half);
         measure[i] = concordance(&sums);
     }
-    return best_of(search, measure, 0, noise_spreads, pairs.n);
+    return best_of(search, measure, 0, noise_spreads, pairs->n);
 }

@@ -8,6 +8,8 @@
 #ifndef STAGES_SCAN_CENTER_SEARCH_H
 #define STAGES_SCAN_CENTER_SEARCH_H
 
+#include <math.h>
+
 #include "core/fft.h"
 #include "core/image.h"
 #include "stages/geometry/view_angles.h"
@@ -24,6 +26,12 @@ struct center_search {
 
 /* Returns the number of trial centers, (n_detectors - 1) / 2 + (i - n / 2) * step for i < n. */
 int64_t ts_center_trials(double search, double step);
+
+/* Returns how far trial centers reach from the middle unless that is given. */
+static inline double ts_center_quarter(int64_t n_detectors)
+{
+    return floor(0.25 * (double)n_detectors);
+}
 
 /* The result of a search. `noise` is the confidence that white noise without an object reaches: a rule of thumb, fitted
  * to random sinograms of 8 x 8 to 300 x 512, that none of 24,000 passed. */
@@ -122,35 +130,46 @@ struct center_fit ts_center_by_mass(const struct center_search *search, enum ts_
 
 /* ---- opposite views: center_opposite.c --------------------------------------------------------- */
 
-enum { CENTER_PAIRS = 16, OVERLAP_PAIRS = 256 };
-struct center_pairs {
-    int n;
-    int64_t view[OVERLAP_PAIRS][2];
+/* A view, and its opposite: a view of its own, twice, or at a share of the way between two neighbors. */
+struct center_pair {
+    int64_t view, opposite[2];
+    double past;    /* that share */
+    double missing; /* degrees from the opposite to where it should be; not 0 only at the ends of half a turn */
 };
 
-/* Finds up to `most` pairs of views half a turn apart, spread over all that are equally good. They may be a step
- * of the views away from that: 180 degrees without the end point have no others. Returns how many there are. */
-int ts_center_pairs(const struct ts_axis *views, int64_t most, struct center_pairs *pairs);
-/* Writes the mean correlation of these pairs for each trial center, a step of 1/2 apart. The center is where it is
- * highest, less what the views move over the angle that a pair lacks or exceeds half a turn by. The confidence is that
- * correlation. */
+enum { CENTER_PAIRS = 256 };
+struct center_pairs {
+    int n;
+    struct center_pair at[CENTER_PAIRS];
+    const float *rows; /* of the opposites: (n, n_detectors) */
+};
+
+/* Finds up to CENTER_PAIRS pairs of views half a turn apart, modulo 360 degrees, spread over all that are equally good.
+ * Only if there are none, opposites may be missing by a step of the views, as in 180 degrees without the end point.
+ * Returns how many there are. */
+int ts_center_pairs(const struct ts_axis *views, struct center_pairs *pairs);
+/* Writes the rows of the opposites. */
+void ts_center_mirror(const struct center_search *search, struct center_pairs *pairs, float *rows);
+/* Writes the mean correlation of up to 16 of these pairs for each trial center, a step of 1/2 apart. The center is
+ * where it is highest, less what the views move over the angle that is missing. The confidence is that correlation. */
 struct center_found ts_center_by_opposite(const struct center_search *search, const struct center_pairs *pairs,
                                           double *measure);
 
-/* Refines the center that these pairs have, by all exact pairs if they are exact; see center_spread.c. */
+/* Refines the center that these pairs have; see center_spread.c. */
 struct center_fit ts_center_refine_opposite(const struct center_search *search, const struct center_pairs *pairs,
                                             const struct center_found *found);
 
-/* Returns how many views have no other half a turn away, modulo 360 degrees and within half a step of the views: an odd
- * number of views over a turn has its opposites between two. */
+/* Returns how many views have no opposite, modulo 360 degrees: an odd number of views over a turn has its opposites
+ * between two. */
 int64_t ts_center_overlap_lacks(const struct ts_axis *views);
 /* Returns how far trial centers reach from the middle of n detector pixels, so that the least overlap is a 50th of
  * them, 8 at least. */
 double ts_center_overlap_search(int64_t n_detectors);
-/* Writes for each trial center, a step of 1/2 apart, how well what both views of up to OVERLAP_PAIRS pairs see agrees:
+/* Writes for each trial center, a step of 1/2 apart, how well what both views of these pairs see agrees:
  * L. I. Lin's concordance 2 cov(p, q) / (var p + var q + (mean p - mean q)^2) of all their samples together, which is 1
  * where they are equal. The center is where it is highest, and the confidence is that value. */
-struct center_found ts_center_by_overlap(const struct center_search *search, double *measure);
+struct center_found ts_center_by_overlap(const struct center_search *search, const struct center_pairs *pairs,
+                                         double *measure);
 
 /* ---- an object that is cut off: center_truncation.c --------------------------------------------- */
 

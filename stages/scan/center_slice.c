@@ -9,8 +9,12 @@
  *
  * If the detector cuts the object off, the two halves of a full turn differ beyond the ends of what both see, so that
  * the fit takes what both see (center_fit.c). Opposite views are compared too. Their center is taken if there are many
- * pairs, as in a whole turn. Few pairs are taken only if they deviate less than the two centers differ, and less than
- * the fit may be off; or if the sinogram shows none.
+ * pairs, as in a whole turn: also of a whole object, where it is more exact, because all views take part. Few pairs are
+ * taken only if they deviate less than the two centers differ, and less than the fit may be off; or if the sinogram
+ * shows none.
+ *
+ * A whole turn that is cut off at one end more than at the other has its axis off the middle, maybe near that end (half
+ * acquisition), out of reach of both. Then the overlaps of opposite views are compared over nearly the whole detector.
  */
 #include "stages/scan/center_slice.h"
 
@@ -31,6 +35,11 @@ static const double sigmas = 2, least_error = 0.06, least_error_within = 0.3, le
  * is so many times as far from it. */
 static const double trusted_share = 1.0 / 48;
 enum { CONTRADICTS = 4 };
+/* The centers of two methods are different if they are further apart than so many times what both may be off. */
+static const double different = 3;
+/* A scan of half acquisition is cut off so many times as much at one end as at the other, and has this concordance, or
+ * opposite views that show nothing within reach. */
+static const double lopsided = 2, convincing = 0.8;
 
 /* These are the findings of the searches. */
 struct look {
@@ -42,11 +51,12 @@ struct look {
     double error, confidence;
     bool outermost; /* the trial taken */
     double rival;   /* another center that may be the right one; NAN: there is none */
+    bool may_miss;  /* the axis may be out of reach of the search */
 };
 
-/* The scratch: the cleaned sinogram, and half a turn of it in even steps. */
+/* The scratch: the cleaned sinogram, half a turn of it in even steps, and the opposites of views. */
 struct room {
-    float *clean, *half;
+    float *clean, *half, *opposites;
     struct view_place *places;
     void *work; /* of the cleaning, then of the search */
 };
@@ -76,6 +86,8 @@ static struct room lay_out(const struct stage_context *context, struct memory_la
     struct room room;
     room.clean = ts_layout_add(layout, (size_t)(n_views * n) * sizeof *room.clean);
     room.half = ts_layout_add(layout, (size_t)(half_turn * n) * sizeof *room.half);
+    room.opposites =
+        ts_layout_add(layout, (size_t)(params->method == CENTER_MASS ? 0 : CENTER_PAIRS * n) * sizeof *room.opposites);
     room.places = ts_layout_add(layout, (size_t)n_views * sizeof *room.places);
     room.work = ts_layout_add(layout, cleans > searches ? cleans : searches);
     return room;
@@ -88,14 +100,13 @@ size_t ts_center_slice_scratch_bytes(const struct stage_context *context)
     return layout.bytes;
 }
 
-/* Returns what is searched: the sinogram without what stays on the detector. Overlap takes it as it is. */
+/* Returns what is searched: the sinogram without what stays on the detector. */
 static struct center_search search_of(const struct center_slice *slice)
 {
     const struct stage_context *context = slice->context;
     struct memory_layout layout = {.base = slice->scratch};
-    const float *p = params_of(slice)->method == CENTER_OVERLAP ? slice->sinogram : lay_out(context, &layout).clean;
-    return (struct center_search){p, &context->in.axes[1], context->in.axes[2].n, params_of(slice)->search,
-                                  context->threads};
+    return (struct center_search){lay_out(context, &layout).clean, &context->in.axes[1], context->in.axes[2].n,
+                                  params_of(slice)->search, context->threads};
 }
 
 static enum ts_status refuse(const struct center_slice *slice, const char *code, const char *what)
@@ -120,6 +131,14 @@ enum ts_status ts_center_slice_check(const struct center_slice *slice)
     return same ? refuse(slice, "center-constant", "all its values are the same") : TS_OK;
 }
 
+/* Returns whether a whole turn is cut off at one end more than at the other. */
+static bool is_lopsided(const struct center_search *search, const struct look *look)
+{
+    const double first = look->truncation.first, last = look->truncation.last;
+    return look->cut_off && fmax(first, last) > lopsided * fmin(first, last) &&
+           ts_center_overlap_lacks(search->views) * 10 <= search->views->n;
+}
+
 static bool views_are_alike(const struct center_search *search)
 {
     const int64_t n = search->n_detectors;
@@ -140,6 +159,15 @@ static void warn_of_truncation(const struct center_slice *slice, const struct lo
 {
     const struct diag_site site = site_of(slice, "center-truncated");
     char what[160];
+    if (look->may_miss) {
+        ts_diag_warning(
+            slice->context->diag, &site,
+            "the object leaves the detector at its %s end, more than at the other, in slice %lld of a whole "
+            "turn, so that the axis is off the middle, maybe out of reach of this search",
+            look->truncation.first > look->truncation.last ? "first" : "last", (long long)params_of(slice)->slice);
+        ts_diag_hint(slice->context->diag, "`method: overlap` searches nearly the whole detector");
+        return;
+    }
     if (isnan(look->by_sinogram) || isnan(look->by_opposite))
         snprintf(what, sizeof what, "the center found, %.2f, may be off by %.2f", look->taken.center, look->error);
     else
@@ -327,6 +355,20 @@ static void take_opposite(const struct center_slice *slice, const struct opposit
     look->error = opposite->error;
 }
 
+/* Judges the many pairs of a whole object. Taken are the opposite views that agree with the sinogram, if they are more
+ * exact; and those that do not, with a warning unless the center of mass agrees with them. */
+static void judge_many(const struct center_slice *slice, const struct opposite *opposite, struct look *look)
+{
+    const double apart = fabs(opposite->fit.center - look->by_sinogram);
+    const bool agree = apart <= fmax(1, different * (opposite->error + look->error));
+    const bool found = !isnan(opposite->fit.deviation) && opposite->confidence > opposite->found.noise;
+    if (!found || (agree && opposite->error >= look->error))
+        return;
+    take_opposite(slice, opposite, look);
+    if (!agree && !mass_prefers(look, opposite->fit.center, look->by_sinogram))
+        look->rival = look->by_sinogram;
+}
+
 /* Takes the center of opposite views in place of that of the sinogram if the parameters say so, or it is better. */
 static void judge_opposite(const struct center_slice *slice, const struct opposite *opposite, int n_pairs,
                            struct look *look)
@@ -337,20 +379,54 @@ static void judge_opposite(const struct center_slice *slice, const struct opposi
     bool better = !isnan(opposite->fit.deviation);
     if (n_pairs < MANY_PAIRS)
         better = found_none || (opposite->fit.spread < apart && opposite->error < look->error);
-    if (params->truncated == TRUNCATED_OPPOSITE || (params->truncated == TRUNCATED_AUTO && better))
+    if (params->truncated == TRUNCATED_AUTO && !look->cut_off)
+        judge_many(slice, opposite, look);
+    else if (params->truncated == TRUNCATED_OPPOSITE || (params->truncated == TRUNCATED_AUTO && better))
         take_opposite(slice, opposite, look);
 }
 
-static void search_overlap(const struct center_slice *slice, double *measure, struct look *look)
+/* Stripes, which the measure of overlaps needs as they are, are taken out of what refines the center. */
+static void search_overlap(const struct center_slice *slice, double reach, struct center_pairs *pairs, double *measure,
+                           struct look *look)
+{
+    struct center_search search = search_of(slice);
+    struct memory_layout layout = {.base = slice->scratch};
+    const struct room room = lay_out(slice->context, &layout);
+    search.search = reach;
+    search.p = slice->sinogram;
+    ts_center_mirror(&search, pairs, room.opposites);
+    struct center_found found = ts_center_by_overlap(&search, pairs, measure);
+    search.p = room.clean;
+    ts_center_mirror(&search, pairs, room.opposites);
+    const struct center_fit fit = ts_center_refine_opposite(&search, pairs, &found);
+    found.center = fit.center;
+    take(look, &found, measure[found.best], ts_center_trials(reach, 0.5));
+    look->cut_off = false; /* this method is for objects that are cut off */
+    look->error = error_of(fit.deviation, least_error, reach);
+}
+
+/* Searches a lopsided whole turn for half acquisition, unless the parameters ask for less. measure: scratch. */
+static void judge_half_acquisition(const struct center_slice *slice, const struct opposite *opposite,
+                                   struct center_pairs *pairs, double *measure, struct look *look)
 {
     const struct center_search search = search_of(slice);
-    const struct center_found found = ts_center_by_overlap(&search, measure);
-    struct center_pairs pairs;
-    take(look, &found, measure[found.best], ts_center_trials(search.search, 0.5));
-    look->cut_off = false; /* this method is for objects that are cut off */
-    if (ts_center_pairs(search.views, CENTER_PAIRS, &pairs) > 0)
-        look->error =
-            error_of(ts_center_refine_opposite(&search, &pairs, &found).deviation, least_error, search.search);
+    const double reach = ts_center_overlap_search(search.n_detectors);
+    const bool seen = !isnan(opposite->fit.deviation) && opposite->confidence > opposite->found.noise &&
+                      opposite->found.best > 0 && opposite->found.best < ts_center_trials(search.search, 0.5) - 1;
+    struct look wide = *look;
+    if (!look->may_miss)
+        return;
+    if (params_of(slice)->truncated != TRUNCATED_AUTO || search.search < ts_center_quarter(search.n_detectors))
+        return;
+    search_overlap(slice, reach, pairs, measure, &wide);
+    if (wide.outermost || !(wide.confidence > (seen ? convincing : wide.taken.noise)))
+        return;
+    if (seen && fabs(wide.taken.center - opposite->fit.center) <= 1) {
+        look->may_miss = false;
+        return;
+    }
+    *look = wide;
+    look->by_opposite = wide.taken.center;
 }
 
 static void search_mass(struct look *look, const struct center_search *search, double *measure)
@@ -371,16 +447,19 @@ static void search_slice(const struct center_slice *slice, const struct ts_image
     const struct room room = lay_out(slice->context, &layout);
     double *measure = tables[TABLE_MEASURE].data;
     struct center_pairs pairs;
-    if (params->method == CENTER_OVERLAP) {
-        search_overlap(slice, measure, look);
-        return;
-    }
     if (params->method == CENTER_MASS) {
         search_mass(look, &search, measure);
         return;
     }
-    ts_center_pairs(search.views, CENTER_PAIRS, &pairs);
-    const bool both = params->method == CENTER_SINOGRAM && look->cut_off && pairs.n > 0;
+    ts_center_pairs(search.views, &pairs);
+    if (params->method == CENTER_OVERLAP) {
+        search_overlap(slice, search.search, &pairs, measure, look);
+        return;
+    }
+    look->may_miss = is_lopsided(&search, look);
+    ts_center_mirror(&search, &pairs, room.opposites);
+    const bool many = params->truncated == TRUNCATED_AUTO && pairs.n >= MANY_PAIRS,
+               both = params->method == CENTER_SINOGRAM && pairs.n > 0 && (look->cut_off || many);
     struct opposite opposite = {0};
     if (params->method == CENTER_OPPOSITE || both) {
         /* The scratch of the transform, which is free yet, has twice as many rows as half a turn: 2 n doubles at the
@@ -393,8 +472,10 @@ static void search_slice(const struct center_slice *slice, const struct ts_image
         return;
     }
     search_sinogram(slice, &room, measure, tables[TABLE_TRIALS].data, look);
-    if (both)
+    if (both) {
         judge_opposite(slice, &opposite, pairs.n, look);
+        judge_half_acquisition(slice, &opposite, &pairs, room.work, look);
+    }
 }
 
 /* ---- tables ------------------------------------------------------------------------------------ */
@@ -499,6 +580,7 @@ enum ts_status ts_center_slice_search(const struct center_slice *slice, const st
         hint_of_edge(slice, &look);
         return TS_BAD_INPUT;
     }
+    look.rival = look.may_miss ? NAN : look.rival; /* it may be as far from the axis */
     warn_if_doubtful(slice, &look);
     return TS_OK;
 }

@@ -2,14 +2,15 @@
  *
  * The center of opposite views to a fraction of a pixel, and how far it may be off. The shift that takes one view of a
  * pair best onto the other one, mirrored, is sum(slope * difference) / sum(slope of one * slope of the other): noise of
- * two views has nothing in common, so that the divisor is that of the object. Exact pairs are fitted so, all of them.
+ * two views has nothing in common, so that the divisor is that of the object.
  *
  * Each of PIECES pieces of the detector, of each pair, has a shift of its own. The deviation of their mean is that of
  * the center.
  *
- * Views that are not quite opposite show the object turned by the angle that they lack: what is far from the axis moves
- * by more than the mean, for which the center makes up. The way at a part of the radius is uncertain, and less of many
- * pairs.
+ * An opposite between two views is interpolated: a point of the object is then at two places whose mean, weighted, is
+ * right, at any radius. Views that are not quite opposite, at the ends of half a turn, show the object turned by the
+ * angle that is missing: what is far from the axis moves by more than the mean, for which the center makes up. The way
+ * at a part of the radius is uncertain, and less of many pairs.
  */
 #include <math.h>
 
@@ -18,7 +19,6 @@
 
 enum { PIECES = 8, STEPS = 4 };
 
-static const double exact = 1e-6;            /* radian */
 static const double uncertain_radius = 0.14; /* of the detector */
 
 /* Returns view q at position d, between detector pixels. */
@@ -47,14 +47,12 @@ static struct piece piece_of(const float *p, const float *q, double sum, int64_t
     return piece;
 }
 
-/* Returns the mean angle by which the pairs are not half a turn apart, in radian. */
-static double lacking(const struct center_search *search, const struct center_pairs *pairs)
+/* Returns the mean angle that is missing, in radian. */
+static double lacking(const struct center_pairs *pairs)
 {
     double sum = 0;
-    for (int pair = 0; pair < pairs->n; pair++) {
-        const int64_t i = pairs->view[pair][0], j = pairs->view[pair][1];
-        sum += fabs(fabs(ts_view_degree(search->views, j) - ts_view_degree(search->views, i)) - 180);
-    }
+    for (int pair = 0; pair < pairs->n; pair++)
+        sum += fabs(pairs->at[pair].missing);
     return sum / pairs->n * M_PI / 180;
 }
 
@@ -71,7 +69,7 @@ static struct center_fit shift_of(const struct center_search *search, const stru
         for (int pair = 0; pair < pairs->n; pair++)
             for (int64_t i = 0; i < PIECES; i++) {
                 const struct piece piece =
-                    piece_of(search->p + pairs->view[pair][0] * n, search->p + pairs->view[pair][1] * n, sum,
+                    piece_of(search->p + pairs->at[pair].view * n, pairs->rows + pair * n, sum,
                              first + i * (end - first) / PIECES, first + (i + 1) * (end - first) / PIECES);
                 const double off = piece.product - piece.slopes * shift;
                 all.slopes += pass == 0 ? piece.slopes : 0;
@@ -89,17 +87,15 @@ static struct center_fit shift_of(const struct center_search *search, const stru
 struct center_fit ts_center_refine_opposite(const struct center_search *search, const struct center_pairs *pairs,
                                             const struct center_found *found)
 {
-    const double off = lacking(search, pairs);
-    struct center_pairs all;
+    const double off = lacking(pairs);
     struct center_fit fit = shift_of(search, pairs, 2 * (found->center - found->moved));
     const double uncertain = uncertain_radius * (double)search->n_detectors * off / sqrt((double)pairs->n);
-    if (off > exact)
+    if (off > 0)
         return (struct center_fit){
             .center = found->center, .deviation = hypot(fit.deviation, uncertain), .spread = fit.deviation};
     double center = found->center;
-    ts_center_pairs(search->views, OVERLAP_PAIRS, &all);
     for (int i = 0; i < STEPS && !isnan(fit.center); i++) {
-        fit = shift_of(search, &all, 2 * center);
+        fit = shift_of(search, pairs, 2 * center);
         center += fit.center;
     }
     return fabs(center - found->center) <= 1

@@ -22,7 +22,7 @@ static const char by_mass[] = "`method: mass` finds it if the detector sees the 
 int ts_center_views_opposites(const struct stage_context *context)
 {
     struct center_pairs pairs;
-    return ts_center_pairs(&context->in.axes[1], CENTER_PAIRS, &pairs);
+    return ts_center_pairs(&context->in.axes[1], &pairs);
 }
 
 /* Refuses views of half a turn with a gap that is too wide. */

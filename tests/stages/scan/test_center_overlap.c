@@ -81,6 +81,40 @@ TEST_ON_BOTH(center_overlap, finds_an_axis_near_either_end)
         }
 }
 
+/* Half acquisition without a method: the axis is found by overlap, near either end, of objects that the far end cuts
+ * off as well, of noise and of an odd number of views. Where the parameters keep the search near the middle a warning
+ * says which end, and names no wrong number. */
+TEST_ON_BOTH(center_overlap, is_taken_if_one_end_cuts_off_more)
+{
+    static const double centers[] = {16.3, 99.7, 11.5, 105}, sizes[] = {0.7, 0.95, 1.1}, noises[] = {0, 0.01, 0.05};
+    for (int i = 0; i < 36; i += ts_test_device ? 7 : 1) {
+        const double center = centers[i % 4], reach = fmax(center, N - 1 - center);
+        const int64_t n_views = i % 2 ? 240 : 181;
+        struct disc discs[12];
+        struct stage_run run;
+        struct ts_image in = ts_disc_scan(1, n_views, N, 13, 360.0 / (double)n_views, TS_F32);
+        uint64_t seed = 100 + (uint64_t)i;
+        draw(&in, center, discs, random_discs(seed, sizes[i / 4 % 3] * reach, discs));
+        for (int64_t k = 0; k < n_views * N; k++)
+            ((float *)in.data)[k] += (float)(noises[i / 12] * noise(&seed));
+        cr_assert_eq(ts_test_run(&run, &center_stage, "", &in, NULL, 0, 2), TS_OK);
+        const double found = ts_test_table_at(&run, "center", 0);
+        cr_expect(fabs(found - center) < 0.2 && ts_diag_count(run.diag) == 0, "%g, size %g: %g, %s", center,
+                  sizes[i / 4 % 3], found, ts_diag_count(run.diag) ? ts_diag_get(run.diag, 0)->message : "");
+        ts_test_run_clear(&run);
+        if (ts_test_run(&run, &center_stage, "search=20", &in, NULL, 0, 2) == TS_OK &&
+            ts_test_table_at(&run, "confidence", 0) > ts_test_table_at(&run, "noise", 0)) {
+            const struct ts_diag_record *record = ts_test_record(run.diag, "center-truncated");
+            cr_expect(record && strstr(record->message, center < 60 ? "its first end" : "its last end") &&
+                          !strchr(record->message, '.') && strstr(record->hint, "`method: overlap`") &&
+                          ts_diag_count(run.diag) == 1,
+                      "%g: %s", center, record ? record->message : "no warning");
+        }
+        ts_test_run_clear(&run);
+        free(in.data);
+    }
+}
+
 /* The measure of every trial against its definition, worked out from the means first. */
 TEST_ON_BOTH(center_overlap, measures_the_concordance)
 {

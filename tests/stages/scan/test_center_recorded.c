@@ -100,6 +100,56 @@ TEST_ON_BOTH(center_recorded, angles_need_not_be_even)
     }
 }
 
+/* Opposites that are between two views, on the same side of all of them: a whole turn of an odd number of views, one
+ * and a half turns, the golden angle, views lost and views that jitter. */
+TEST_ON_BOTH(center_recorded, opposites_between_views_are_interpolated)
+{
+    static const struct {
+        int views;
+        double step, jitter;
+        int lost; /* every so many-th */
+    } rows[] = {{61, 360.0 / 61, 0, 0},   {31, 360.0 / 31, 0, 0}, {159, -360.0 / 159, 0, 0}, {101, 540.0 / 101, 0, 0},
+                {160, 222.4922359, 0, 0}, {120, 3, 0.3, 0},       {150, 2.4, 0, 7},          {95, 360.0 / 95, 0.2, 11}};
+    static const char *const methods[] = {"", "method=opposite", "method=overlap", "method=sinogram"};
+    double degrees[MOST_VIEWS], error;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint64_t seed = 3 + i;
+        int64_t n_views = 0;
+        for (int v = 0; v < rows[i].views; v++)
+            if (!rows[i].lost || v % rows[i].lost != 4)
+                degrees[n_views++] = 11 + v * rows[i].step + rows[i].jitter * normal(&seed);
+        for (size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
+            if (m == 2 && rows[i].lost)
+                continue; /* too many opposites are lost with a view each */
+            struct ts_image image = scan_at(degrees, n_views, 200, 105.7);
+            const double center = center_of(&image, methods[m], &error, NULL);
+            cr_expect(fabs(center - 105.7) <= error && (m == 3 || (fabs(center - 105.7) < 0.05 && error < 0.1)),
+                      "row %zu, '%s': %.3f +- %.3f", i, methods[m], center, error);
+            free(image.data);
+        }
+    }
+}
+
+/* The opposite views of a whole turn take part in the search of method auto, also of an object that is seen as a whole:
+ * of the noise of a scan less is left than by the half turn that the sinogram takes. */
+TEST_ON_BOTH(center_recorded, a_whole_turn_is_searched_as_a_whole)
+{
+    enum { SCANS = 10 };
+    double degrees[MOST_VIEWS], squares[2] = {0}, error;
+    for (int i = 0; i < 181; i++)
+        degrees[i] = i * 360.0 / 181;
+    for (uint64_t i = 0; i < SCANS; i++)
+        for (int m = 0; m < 2; m++) {
+            uint64_t seed = i + 1;
+            struct ts_image image = scan_at(degrees, 181, 128, 60.2);
+            for (int64_t k = 0; k < 181 * 128; k++)
+                ((float *)image.data)[k] += (float)(0.08 * normal(&seed));
+            squares[m] += pow(center_of(&image, m ? "method=sinogram" : "", &error, NULL) - 60.2, 2);
+            free(image.data);
+        }
+    cr_assert(squares[0] < 0.25 * squares[1], "%g, by sinogram %g", sqrt(squares[0] / SCANS), sqrt(squares[1] / SCANS));
+}
+
 /* Too wide a gap is refused, and what the hint names finds the center. */
 TEST_ON_BOTH(center_recorded, a_wide_gap_has_a_way_out)
 {
