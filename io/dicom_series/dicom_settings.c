@@ -19,6 +19,7 @@
 #include "io/dicom_header/dicom_fields.h"
 #include "io/dicom_header/dicom_kernel.h"
 #include "io/dicom_header/dicom_known.h"
+#include "io/dicom_header/dicom_parse.h"
 #include "io/dicom_series/dicom_repeats.h"
 
 /* These are in no field: a text that no output may have, a number that only tells images apart, whether the images are
@@ -443,29 +444,66 @@ static void warn_of_polarity(struct dicom_series *series)
                              unknown);
 }
 
+/* Returns true where two dates are more than a day apart: a scan may go on past midnight. */
+static bool are_days_apart(const char *a, const char *b)
+{
+    const double day_s = 86400;
+    return fabs(ts_dicom_parse_date(a, strlen(a)) - ts_dicom_parse_date(b, strlen(b))) > day_s;
+}
+
 /* Warns of what may say that slices do not belong together, and yet makes no series of its own: thicknesses may be
- * rounded, names are written in several ways, and people and tools change descriptions. */
+ * rounded, names are written in several ways, and people and tools change descriptions. A Stack ID that tells series
+ * apart is that of frames (dicom_join.c). */
 static void warn_of_mixture(struct dicom_series *series)
 {
-    static const char *const names[] = {"Slice Thickness", "Series Description", "Patient's Name"};
+    static const char *const names[] = {"Slice Thickness", "Series Description", "Patient's Name",  "Patient Position",
+                                        "Stack ID",        "Series Date",        "Acquisition Date"};
     const struct dicom_image *first = series->images[0];
     const double thickness = ts_dicom_field_number(first, DICOM_FIELD_slice_thickness);
-    bool differ[3] = {false, false, false};
+    bool differ[sizeof names / sizeof *names] = {false};
     for (size_t i = 1; i < series->n_images; i++) {
         const struct dicom_image *image = series->images[i];
         const double other = ts_dicom_field_number(image, DICOM_FIELD_slice_thickness);
         differ[0] |= fabs(other - thickness) > SAME_THICKNESS * thickness;
         differ[1] |= strcmp(image->file->description, first->file->description) != 0;
         differ[2] |= strcmp(image->file->patient_name, first->file->patient_name) != 0;
+        differ[3] |= strcmp(ts_dicom_field_text(image, DICOM_FIELD_patient_position),
+                            ts_dicom_field_text(first, DICOM_FIELD_patient_position)) != 0;
+        differ[4] |= !*image->stack && strcmp(ts_dicom_field_text(image, DICOM_FIELD_stack_id),
+                                              ts_dicom_field_text(first, DICOM_FIELD_stack_id)) != 0;
+        differ[5] |= are_days_apart(ts_dicom_field_text(image, DICOM_FIELD_series_date),
+                                    ts_dicom_field_text(first, DICOM_FIELD_series_date));
+        differ[6] |= are_days_apart(ts_dicom_field_text(image, DICOM_FIELD_acquisition_date),
+                                    ts_dicom_field_text(first, DICOM_FIELD_acquisition_date));
     }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (differ[i])
             ts_dicom_series_warn(series, "the slices differ in %s: they may not belong together", names[i]);
 }
 
+/* Warns of CT whose rows lie upside down for the position of the patient that the header states. Scanners reconstruct
+ * in the directions of the gantry: the last row is the lowest, which is the back of who lies supine and the front of
+ * who lies prone. Whoever corrects one of the two afterwards has to correct the other. */
+static void warn_of_position(struct dicom_series *series)
+{
+    static const double much = 0.7;
+    const struct dicom_image *first = series->images[0];
+    const char *position = ts_dicom_field_text(first, DICOM_FIELD_patient_position);
+    const double down = first->have_orientation ? first->orientation[4] : 0;
+    const bool supine = !strcmp(position, "HFS") || !strcmp(position, "FFS"),
+               prone = !strcmp(position, "HFP") || !strcmp(position, "FFP");
+    if (strcmp(first->file->modality, "CT") != 0 || !((supine && down < -much) || (prone && down > much)))
+        return;
+    ts_dicom_series_warn(series,
+                         "Patient Position is %s (%s), and the rows of the images lie as those of a patient who lies "
+                         "%s: one of the two may be wrong, and the orientation is taken",
+                         position, supine ? "supine" : "prone", supine ? "prone" : "supine");
+}
+
 void ts_dicom_warn_of_settings(struct dicom_series *series)
 {
     warn_of_mixture(series);
+    warn_of_position(series);
     warn_of_derived(series);
     warn_of_polarity(series);
     for (int setting = 0; setting < SETTINGS; setting++) {

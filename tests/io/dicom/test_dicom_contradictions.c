@@ -240,6 +240,15 @@ Test(dicom_contradictions, slices_that_may_not_belong_together_are_warned_of)
         {0x0008103E, "LO", "arterial", "venous", "the slices differ in Series Description"},
         {0x0008103E, "LO", "arterial", "", "the slices differ in Series Description"},
         {0x00100010, "PN", "A^B", "C^D", "the slices differ in Patient's Name"},
+        {0x00185100, "CS", "HFS", "FFS", "the slices differ in Patient Position"},
+        {0x00185100, "CS", "HFP", "HFP", NULL}, /* MR has any orientation */
+        {0x00209056, "SH", "1", "2", "the slices differ in Stack ID"},
+        {0x00209056, "SH", "1", "1", NULL},
+        {0x00080021, "DA", "20200101", "20210101", "the slices differ in Series Date"},
+        {0x00080021, "DA", "20200101", "20200102", NULL}, /* past midnight */
+        {0x00080022, "DA", "20200301", "20200228", "the slices differ in Acquisition Date"},
+        {0x00080022, "DA", "20200301", "20200229", NULL},
+        {0x00080022, "DA", "20200301", "", NULL},
         {0x20051010, "FL", "\0\0\200?", "\0\0\0@", "values of mr_scale: display do not compare"}, /* 1 and 2 */
         {0x20051010, "FL", "\0\0\200?", "\0\0\200?", NULL},
     };
@@ -269,6 +278,44 @@ Test(dicom_contradictions, slices_that_may_not_belong_together_are_warned_of)
             ts_test_expect_warning(diag, "dicom-series", rows[r].text);
         else
             cr_expect_eq(ts_diag_count(diag), 0, "row %zu: %s", r, ts_test_first_message(diag));
+        source->ops->close(source);
+        ts_test_remove_folder(folder);
+        ts_diag_destroy(diag);
+    }
+}
+
+/* Supine and prone, and which way rows go; decubitus says nothing of it. */
+Test(dicom_contradictions, a_patient_position_that_contradicts_the_orientation_is_warned_of)
+{
+    static const struct {
+        const char *position, *orientation;
+        bool warned;
+    } rows[] = {
+        {"HFS", "1\\0\\0\\0\\1\\0", false},   {"FFS", "1\\0\\0\\0\\1\\0", false},  {"FFS", "-1\\0\\0\\0\\1\\0", false},
+        {"HFP", "-1\\0\\0\\0\\-1\\0", false}, {"FFP", "1\\0\\0\\0\\-1\\0", false}, {"HFDR", "0\\1\\0\\-1\\0\\0", false},
+        {"HFDL", "1\\0\\0\\0\\1\\0", false},  {"HFS", "0\\1\\0\\0\\0\\-1", false}, {"HFS", "-1\\0\\0\\0\\-1\\0", true},
+        {"HFP", "1\\0\\0\\0\\1\\0", true},    {"FFP", "-1\\0\\0\\0\\1\\0", true},  {"FFS", "1\\0\\0\\0\\-1\\0", true},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        char folder[64];
+        size_t said = 0;
+        struct ts_diag *diag = ts_diag_create();
+        ts_test_folder(folder, sizeof folder);
+        for (int i = 0; i < 6; i++) {
+            struct dicom_fixture f;
+            ts_fixture_init(&f, i);
+            ts_fixture_text(&f, 0x00200037, "DS", rows[r].orientation);
+            char text[32];
+            snprintf(text, sizeof text, !strncmp(rows[r].orientation, "0\\1\\0\\0", 7) ? "%d\\0\\0" : "0\\0\\%d", i);
+            ts_fixture_text(&f, 0x00200032, "DS", text);
+            ts_fixture_text(&f, 0x00185100, "CS", rows[r].position);
+            ts_fixture_finish(&f, folder, i);
+        }
+        struct source *source = ts_test_open_take(folder, NULL, diag);
+        cr_assert_not_null(source, "row %zu: %s", r, ts_test_first_message(diag));
+        for (size_t i = 0; i < ts_diag_count(diag); i++)
+            said += strstr(ts_diag_get(diag, i)->message, "Patient Position is ") != NULL;
+        cr_expect_eq(said, rows[r].warned, "%s %s", rows[r].position, rows[r].orientation);
         source->ops->close(source);
         ts_test_remove_folder(folder);
         ts_diag_destroy(diag);
