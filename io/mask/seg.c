@@ -171,6 +171,28 @@ static bool has_codestream(const struct region_file *file)
     return file->file.syntax == DICOM_JPEG_2000 || dicom_needs_dcmtk(file->file.syntax);
 }
 
+/* Returns true where any of these bits of byte `at` of the pixels is set. */
+static bool has_bits(struct region_file *file, const struct seg *seg, int64_t at, int mask)
+{
+    unsigned char byte = 0;
+    return ts_dicom_read(&file->scan.reader, seg->pixel_offset + (seg->words ? at ^ 1 : at), &byte, 1) &&
+           (byte & mask & 0xFF) != 0;
+}
+
+/* Of few frames of an odd number of bits the number of bytes does not tell whether each begins with a byte. The bits
+ * that would lie between them or behind the last have to be 0. */
+static void judge_padding(struct region_file *file, struct seg *seg, int64_t frame, int64_t n)
+{
+    const int64_t block = (frame + 7) / 8, last = frame * n / 8;
+    bool may_pad = true, may_pack = true;
+    for (int64_t i = 1; i <= n; i++)
+        may_pad = may_pad && !has_bits(file, seg, i * block - 1, 0xFF << frame % 8);
+    for (int64_t at = last; at < n * block; at++)
+        may_pack = may_pack && !has_bits(file, seg, at, at == last ? 0xFF << frame * n % 8 : 0xFF);
+    seg->padded = may_pad && !may_pack;
+    seg->unsure = may_pad && may_pack;
+}
+
 /* Checks the kind of the values, and their number against the bytes that there are. */
 static void check_pixels(struct region_file *file, struct seg *seg)
 {
@@ -197,6 +219,9 @@ static void check_pixels(struct region_file *file, struct seg *seg)
     const int64_t frame = seg->rows * seg->columns * seg->bits, n = (int64_t)seg->n_frames;
     const int64_t all = (frame * n + 7) / 8, padded = (frame + 7) / 8 * n;
     seg->padded = (seg->pixel_bytes + 1) / 2 == (padded + 1) / 2 && (padded + 1) / 2 > (all + 1) / 2;
+    if (!seg->padded && seg->bits == 1 && n > 1 && frame % 8 != 0 && (padded + 1) / 2 == (all + 1) / 2 &&
+        seg->pixel_bytes >= padded)
+        judge_padding(file, seg, frame, n);
     const int64_t needed = seg->words ? (all + 1) / 2 * 2 : all;
     if (seg->pixel_bytes < needed)
         ts_dicom_refuse(scan, "dicom-pixels-short", "has %" PRId64 " bytes of pixels, and its frames need %" PRId64,

@@ -30,6 +30,7 @@ struct seg {
     bool met_pixels, words;                 /* words: bytes stand the other way round, in big-endian words */
     bool in_fragments;                      /* frames are compressed */
     bool padded;                            /* frames of bits begin with a byte each, as some writers have it */
+    bool unsure;                            /* it may be padded, or not */
     char frame_of_reference[DICOM_UID_MAX]; /* "": not stated */
 };
 

@@ -427,6 +427,12 @@ enum ts_status ts_seg_open_take(struct region_file *file, const struct mask_requ
                         "each frame begins with a byte of its own, where DICOM has bits without a gap: the number of "
                         "bytes, %" PRId64 ", tells of it",
                         seg->seg.pixel_bytes);
+    if (status == TS_OK && seg->seg.unsure)
+        ts_diag_warning(
+            request->diag, &(struct diag_site){.code = "seg-padded", .stage = seg->base.site},
+            "each frame may begin with a byte of its own, or with the next bit, as DICOM has it: the number "
+            "of bytes, %" PRId64 ", fits both, and the second is taken",
+            seg->seg.pixel_bytes);
     if (status == TS_OK)
         *out = &seg->base;
     else

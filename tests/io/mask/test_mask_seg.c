@@ -137,6 +137,30 @@ Test(mask_seg, frames_that_begin_with_a_byte_each)
     cr_expect_not(ts_test_record(opened.diag, "seg-padded"));
 }
 
+/* Two frames of an odd number of bits have as many bytes with a gap between them as without. */
+Test(mask_seg, two_frames_are_told_by_the_bits_between_them)
+{
+    int32_t expected[N] = {0};
+    for (int row = 0; row < 8; row++) {
+        const bool corners = row & 1, padded = row & 2;
+        for (int plane = 1; plane <= 3; plane += 2)
+            for (int i = 0; i < NX * NY; i++) {
+                int32_t *label = &labels[plane * NX * NY + i];
+                *label = i < 8 || i >= NX * NY - 8 ? corners : *label;
+                expected[plane * NX * NY + i] = *label == 1;
+            }
+        make_plain();
+        fixture.implicit = row >> 2 & 1;
+        fixture.padded = padded;
+        fixture.n_frames = 2;
+        ts_seg_write(&fixture, frames, opened.path);
+        if (corners || !padded)
+            ts_mask_expect(&opened, "", ", segment: 1", expected, TS_U8);
+        cr_assert_eq(ts_mask_open(&opened, "", ""), TS_OK);
+        cr_expect_eq(ts_test_record(opened.diag, "seg-padded") != NULL, padded || !corners, "row %d", row);
+    }
+}
+
 Test(mask_seg, absent_planes_hold_nothing)
 {
     int32_t some[N];
