@@ -117,6 +117,6 @@ bundle) make_bundle ;;
 new-stage) exec python3 tests/house/new_stage.py "${@:2}" ;;
 build) need "${packages[@]}"; build_program OFF ;;
 packages) echo "${packages[@]}" "${test_packages[@]}" ;;
-peers) need "${packages[@]}" "${test_packages[@]}" "${peer_packages[@]}"; build_program ON; bash tests/peers/run.sh "$build" ;;
+peers) need "${packages[@]}" "${test_packages[@]}" "${peer_packages[@]}"; build_program ON; bash lab/peers/run.sh "$build" ;;
 *) sed -n '3,10s/^# \{0,1\}//p' "$0"; [ "$command" = help ] || exit 2 ;;
 esac

@@ -2,7 +2,7 @@
  *
  * The kernels that carry running sums share this: a window's sum, with the NaN and infinities in it; the pass down
  * columns; and the pass along rows for kernels whose threads read their own rows (cuda/filters/box_texture.cu, and
- * cuda/study/box_study.cu for comparison). box_running.cu says why so.
+ * lab/cuda/box_study.cu for comparison). box_running.cu says why so.
  */
 #ifndef CUDA_FILTERS_BOX_RUNNING_CUH
 #define CUDA_FILTERS_BOX_RUNNING_CUH

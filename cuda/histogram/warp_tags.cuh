@@ -8,7 +8,7 @@
  *
  * The method was written for warps whose lanes run in step. Here __syncwarp() keeps writing and reading back apart, all
  * lanes repeat as long as one of them must, and the write is an exchange, so that of two writes to one word one stays
- * whole. histogram_warp.cu makes a method of this, and cuda/study counts the tries.
+ * whole. histogram_warp.cu makes a method of this, and lab/cuda counts the tries.
  */
 #ifndef CUDA_HISTOGRAM_WARP_TAGS_CUH
 #define CUDA_HISTOGRAM_WARP_TAGS_CUH

@@ -16,10 +16,10 @@
 
 #include "core/omp_wait.h"
 #include "io/sandbox/sandbox.h"
-#include "pipeline/bench/bench.h"
+#include "lab/bench/bench.h"
+#include "lab/study/study.h"
 #include "pipeline/cli/cli.h"
 #include "pipeline/cli/cli_signals.h"
-#include "pipeline/study/study.h"
 
 static const struct command *const commands[] = {&ts_cli_run,
                                                  &ts_cli_batch,

@@ -2,9 +2,9 @@
  *
  * The commands of the programs share this code. A command and its options are tables; from them this file reads the
  * command line, prints the page of --help, and reports in one sentence what is wrong. Two programs have commands:
- * tomostage has all of them (pipeline/cli), and tomostage-bench (tests/bench.c) has `bench` and `study`, with oracles.
- * Only the files of commands print, read the command line or choose an exit code; they are part of the programs, not of
- * the library.
+ * tomostage has all of them (pipeline/cli), and tomostage-bench (lab/bench/main.c) has `bench` and `study`, with
+ * oracles. Only the files of commands print, read the command line or choose an exit code; they are part of the
+ * programs, not of the library.
  */
 #ifndef PIPELINE_COMMAND_COMMAND_H
 #define PIPELINE_COMMAND_COMMAND_H

@@ -2,7 +2,7 @@
  *
  * A stage is one constant table, struct stage. The registry lists the tables, and the framework (plan, run, help,
  * schema, docs, bench, tests) reads them. It treats all stages alike, so that a new stage changes nothing in it. Code
- * depends on certain stages in two places: pipeline/bench/bench.c times a fixed chain, and the projector and
+ * depends on certain stages in two places: lab/bench/bench.c times a fixed chain, and the projector and
  * backprojector of cuda/reconstruction/iterate.cu are the CUDA sides of radon and backproject.
  *
  * Life of a stage in a run:

@@ -400,7 +400,7 @@ const struct stage center_stage = {
         "the middle of the detector. Only the measure of `overlap` takes the slice as it is.\n\n"
         "The table `error` says in detector pixels how far the center may be off: nine of ten axes are within it. "
         "Of 300 simulated scans of discs on 64 to 400 detector pixels in 60 to 400 views, with up to 10 % "
-        "noise, stripes and a quarter cut off by the detector, 94 % are (tests/peers/center_study.py): those "
+        "noise, stripes and a quarter cut off by the detector, 94 % are (lab/peers/center_study.py): those "
         "of an object that is seen as a whole are off by 0.03 at the median and 0.66 at most, within `error` "
         "in 96 %; those that are cut off by 0.11 and 12.9, 88 %. Of 300 such scans of whole ellipses, with "
         "noise of 0, 1, 3, 5 and 10 % and two of five with stripes, at 12 kinds of angles:\n\n| angles | "

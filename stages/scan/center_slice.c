@@ -29,7 +29,7 @@ enum { APART = 3 };      /* trials between a minimum and its rival, at least */
 enum { MANY_PAIRS = 8 }; /* of opposite views: so many are believed */
 
 /* An error is `sigmas` deviations, and what the pixels themselves make uncertain. It was found from simulated scans,
- * nine of ten of which have their axis within it (tests/peers/center_study.py). */
+ * nine of ten of which have their axis within it (lab/peers/center_study.py). */
 static const double sigmas = 2, least_error = 0.06, least_error_within = 0.3, least_error_of_mass = 0.3;
 /* The center of mass is trusted with a deviation of this share of the detector at most, and contradicts a center that
  * is so many times as far from it. */

@@ -8,10 +8,10 @@ source=$1
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 fail() { echo "bootstrap.sh: $1" >&2; cat "$folder/said" >&2; exit 1; }
-mkdir -p "$folder/bin" "$folder/clone/tests/peers" "$folder/clone/datasets/chains"
+mkdir -p "$folder/bin" "$folder/clone/lab/peers" "$folder/clone/datasets/chains"
 cp "$source/bootstrap.sh" "$source/CMakePresets.json" "$folder/clone"
-cp "$source/tests/peers/run.sh" "$folder/clone/tests/peers"
-touch "$folder/clone/tests/peers/compare.py" "$folder/clone/datasets/chains/demo.yaml"
+cp "$source/lab/peers/run.sh" "$folder/clone/lab/peers"
+touch "$folder/clone/lab/peers/compare.py" "$folder/clone/datasets/chains/demo.yaml"
 stub() { printf '#!/usr/bin/env bash\n%s\n' "$2" >"$folder/bin/$1" && chmod +x "$folder/bin/$1"; }
 stub dpkg-query 'echo "install ok installed"'
 stub nvidia-smi '[ -n "${GPU:-}" ]'

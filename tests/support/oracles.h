@@ -8,7 +8,7 @@
 #ifndef TESTS_SUPPORT_ORACLES_H
 #define TESTS_SUPPORT_ORACLES_H
 
-#include "pipeline/bench/bench.h"
+#include "lab/bench/bench.h"
 #include "stages/engine/reduce.h"
 
 /* The tables of a stage, in the order in which the stage describes them; the oracle fills in those that it knows. */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pipeline/bench/bench_rates.h"
+#include "lab/bench/bench_rates.h"
 #include "tests/files/output_fixture.h"
 #include "tests/support/program.h"
 #include "tests/support/rates_file.h"

@@ -93,7 +93,7 @@ TEST_ON_BOTH(clahe, skimage_rule_agrees_with_the_definition)
     cr_assert_eq(ts_stage_check(&clahe_stage, ts_clahe_oracle, cases, sizeof cases / sizeof *cases), (2 * 8 + 5) * 7);
 }
 
-/* The image of tests/peers/clahe_fixtures.py. */
+/* The image of lab/peers/clahe_fixtures.py. */
 static struct ts_image fixture_image(const struct clahe_fixture *fixture)
 {
     struct ts_image in = ts_test_image(1, fixture->ny, fixture->nx, fixture->dtype, VALUES_CONSTANT, 1);

@@ -194,7 +194,7 @@ TEST_ON_BOTH(center_recorded, stripes_and_dead_columns_do_not_attract_it)
 
 /* Noise of 3, 5 and 10 % of the largest value: at the median no more than what Algotom's find_center_vo is off by in
  * scans of such discs, 0.87 at most, and nine of ten are within the error. The whole study is in
- * tests/peers/center_study.py. */
+ * lab/peers/center_study.py. */
 TEST_ON_BOTH(center_recorded, noise_moves_it_less_than_its_error)
 {
     static const double shares[] = {0.03, 0.05, 0.1}, medians[] = {0.116, 0.151, 0.21};
