@@ -3,7 +3,7 @@
 # or newer. It holds the programs, their tests and every shared library but glibc and the CUDA driver.
 # The programs find the libraries through $ORIGIN/../lib, and so do the libraries theirs (DT_RPATH holds for both).
 set(bundle_programs tomostage)
-foreach(program tomostage-view tomostage-bench tomostage-bench-peers tomostage-tests)
+foreach(program tomostage-view tomostage-bench tomostage-study tomostage-bench-peers tomostage-tests)
   if(TARGET ${program})
     list(APPEND bundle_programs ${program})
   endif()
@@ -33,11 +33,7 @@ install(DIRECTORY tests/files/foreign DESTINATION ${bundle_share}/tests/files CO
 install(PROGRAMS tests/sanitize_cuda.sh tests/record_cuda.sh DESTINATION ${bundle_share}/tests COMPONENT bundle EXCLUDE_FROM_ALL)
 # No package of the system states the licenses of what is linked or compiled in from the CUDA toolkit.
 if(TOMOSTAGE_HAVE_CUDA)
-  set(bundle_licenses cmake/licenses/nvidia-cuda-runtime)
-  if(TARGET tomostage-bench)
-    list(APPEND bundle_licenses cmake/licenses/nvidia-cccl)
-  endif()
-  install(FILES ${bundle_licenses} DESTINATION share/doc/tomostage/licenses COMPONENT bundle EXCLUDE_FROM_ALL)
+  install(FILES cmake/licenses/nvidia-cuda-runtime cmake/licenses/nvidia-cccl DESTINATION share/doc/tomostage/licenses COMPONENT bundle EXCLUDE_FROM_ALL)
   # NVIDIA's installer, its packages of Debian and those of Python each put the agreement into a place of their own.
   file(REAL_PATH ${CUDAToolkit_BIN_DIR}/.. toolkit)
   set(toolkit_version ${CUDAToolkit_VERSION_MAJOR}-${CUDAToolkit_VERSION_MINOR})

@@ -6,7 +6,7 @@ install(TARGETS tomostage tomostage_shared EXPORT tomostage-targets
 rpath_of_installed_program(tomostage ${CMAKE_INSTALL_BINDIR})
 rpath_of_installed_library(tomostage_shared ${CMAKE_INSTALL_LIBDIR})
 set(installed_targets tomostage tomostage_shared)
-foreach(program tomostage-bench tomostage-view)
+foreach(program tomostage-bench tomostage-study tomostage-view)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     rpath_of_installed_program(${program} ${CMAKE_INSTALL_BINDIR})

@@ -27,7 +27,7 @@ function(sbom_install path)
     list(APPEND maps ${CMAKE_BINARY_DIR}/${target}.map)
   endforeach()
   set(cccl "")
-  if(TOMOSTAGE_HAVE_CUDA AND "tomostage-bench" IN_LIST sbom_TARGETS)
+  if(TOMOSTAGE_HAVE_CUDA)
     set(cccl ${CUDAToolkit_VERSION})
   endif()
   install(CODE "

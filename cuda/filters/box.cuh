@@ -113,11 +113,14 @@ static inline struct box_mean box_mean_of(double count)
     return mean;
 }
 
+/* The studies call these from outside the library. */
+#pragma GCC visibility push(default)
 /* Describes a call of map() to a launcher. */
 struct box_launch ts_cuda_box_launch(const struct stage_context *context, const struct ts_image *in,
                                      const struct ts_image *out, const struct cuda_call *call);
 /* Returns the bytes of one image between two passes. */
 size_t ts_cuda_box_between_bytes(const struct box_launch *launch);
+#pragma GCC visibility pop
 
 /* For methods that go axis by axis (z in 3D, x, y), with images between the passes in scratch, which hold sums of
  * integers or means of floats. outside_rows and _columns stand beyond the rows and the columns that a pass reads; the

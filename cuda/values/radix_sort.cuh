@@ -7,10 +7,13 @@
 
 #include "cuda/device/launch.cuh"
 
+/* The studies call these from outside the library. */
+#pragma GCC visibility push(default)
 /* Returns the bytes of scratch for sorting n_slices slices of n < 2^32 keys. */
 size_t ts_cuda_radix_sort_bytes(int64_t n, int64_t n_slices);
 /* Enqueues the sort of n_slices times n keys, in place. */
 enum ts_status ts_cuda_radix_sort(const struct stage_context *context, uint32_t *keys, void *scratch, int64_t n,
                                   int64_t n_slices, cudaStream_t stream);
+#pragma GCC visibility pop
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * This is the benchmark of the stages. Its cases come from the stages' tables: element types, methods, required
- * parameters. Errors are distances from the naive oracles in double precision beside the tests, which only the program
- * tomostage-bench (lab/bench/main.c) has.
+ * parameters. Errors are distances from the naive oracles in double precision beside the tests.
  */
 #ifndef LAB_BENCH_BENCH_H
 #define LAB_BENCH_BENCH_H
@@ -66,6 +65,8 @@ struct bench_error {
 };
 /* Compares a case on a device (NULL: the CPU) with its oracle, on a small image. */
 typedef struct bench_error bench_compare(const struct bench_case *which, const struct device_numbers *device);
+/* Does so with the stage's own oracle (tests/support/oracle_error.c). */
+bench_compare ts_oracle_compare;
 /* The error of a row that was not compared with anything, and why. */
 struct bench_error ts_bench_no_error(const char *why);
 
@@ -81,20 +82,19 @@ struct bench_request {
     const char *device;      /* as ts_bench_devices_choose() takes it */
     bool json;               /* an array of one object a row */
     const char *save, *plot; /* files for the rows as JSON and as a plot (SVG), or NULL */
-    bench_compare *compare;  /* NULL: errors are not known */
+    bench_compare *compare;  /* NULL: rows have no errors */
 };
 #define BENCH_REQUEST_DEFAULT                                                                                          \
     {                                                                                                                  \
         .dtype = -1, .values = -1                                                                                      \
     }
 
-/* ---- the command `bench` (bench_command.c), part of both programs -------------------------------- */
+/* ---- the commands of tomostage-bench ------------------------------------------------------------- */
 
 extern const struct command ts_bench_command;
-/* From now on the rows of the command have errors, which `compare` computes. */
-void ts_bench_use_oracles(bench_compare *compare);
-/* Returns that function; NULL: this program has no oracles. */
-bench_compare *ts_bench_oracles(void);
+#ifdef TS_HAVE_CUDA
+extern const struct command ts_bench_deflate_command, ts_bench_devices_command;
+#endif
 
 /* These read the options that name a case, for every command whose arguments begin with a struct bench_request. */
 command_parse ts_bench_parse_dtype, ts_bench_parse_values, ts_bench_parse_size;
@@ -163,6 +163,11 @@ struct bench_stage {
  * ts_bench_stage_clear whatever it returns. */
 enum ts_status ts_bench_prepare(struct bench_stage *ready, const struct bench_case *which, const struct ts_image *in,
                                 int threads, const struct device_numbers *device, struct ts_diag *diag);
+struct stage_reduced;
+/* Applies the prepared stage on its context's device to an image in host memory, which also stands for all references.
+ */
+enum ts_status ts_bench_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                              struct stage_reduced **reduced);
 /* Frees what ts_bench_prepare allocated. */
 void ts_bench_stage_clear(struct bench_stage *ready);
 /* Fills in what follows from the n prepared stages of a subject (name, method, bytes, samples) and clears the rest. */
@@ -188,14 +193,11 @@ enum ts_status ts_bench_ceilings(const struct device_numbers *device, struct ts_
 extern const struct table ts_bench_table_of_rows;
 /* Computes the members that follow from the measurements. */
 void ts_bench_row_finish(struct bench_row *row);
-/* Prints the lines above the table, for people: version, threads, device and ceilings, why no CUDA device takes part,
- * and why there are no errors. */
-void ts_bench_print_head(const struct bench_request *request, const struct bench_devices *devices,
-                         const struct cuda_ceilings *ceilings, FILE *stream);
+/* Prints the lines above the table, for people: version, threads, device and ceilings, or why no CUDA device takes
+ * part. */
+void ts_bench_print_head(const struct bench_devices *devices, const struct cuda_ceilings *ceilings, FILE *stream);
 /* Draws a bar a row: percent of its ceiling. */
 enum ts_status ts_bench_plot(const char *path, const struct table_rows *rows, struct ts_diag *diag);
-/* The reason why no row has an error where this program has no oracles. */
-extern const char ts_bench_no_oracles[];
 
 /* ---- cases (bench_cases.c) --------------------------------------------------------------------- */
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The command `bench`, the same in both programs: tomostage hands it over to tomostage-bench, which has the oracles,
- * and runs it itself, without errors, where that program is missing.
+ * The command `bench`, for which tomostage starts this program.
  */
 #include <limits.h>
 #include <string.h>
@@ -81,16 +80,6 @@ static const struct command_option options[] = {
     {"plot", 0, OPTION_TEXT, OPTION_AT(struct arguments, request.plot), "FILE.svg", "a bar chart of the rows as well"},
     {"reductions", 0, OPTION_FLAG, OPTION_AT(struct arguments, reductions)}};
 
-void ts_bench_use_oracles(bench_compare *compare)
-{
-    arguments.request.compare = compare;
-}
-
-bench_compare *ts_bench_oracles(void)
-{
-    return arguments.request.compare;
-}
-
 /* Measures the rates by which plans are predicted. No case has a part in it. */
 static int bench_rates(void)
 {
@@ -123,6 +112,7 @@ static int bench(char **operands)
     if (!operands[0] && request->parameters)
         return ts_command_wrong(&ts_bench_command, "--parameters are those of a STAGE, which is missing");
     request->stage = operands[0];
+    request->compare = ts_oracle_compare;
     struct ts_diag *diag = ts_command_diag();
     return diag ? ts_command_finish_take(diag, ts_bench_run(request, stdout, diag), false) : TS_RUN_FAILED;
 }
@@ -138,12 +128,10 @@ const struct command ts_bench_command = {
         "`rates` measures in under a minute how fast this machine does each part of a run, and keeps that in\n"
         "~/.cache/tomostage/rates.json ($XDG_CACHE_HOME, or the file that $TOMOSTAGE_RATES names): `check` then\n"
         "predicts how long a chain takes, and --device auto takes the device that will be done first.\n"
-        "Errors are against oracles in double precision, which the program tomostage-bench has: where it is not\n"
-        "installed beside this one, the stages are timed without errors.\n"
+        "Errors are against oracles in double precision.\n"
         "`bench runs` times whole runs, from file to file: `tomostage bench runs --help`.\n",
     COMMAND_ARGUMENTS(options, arguments),
     .operands = {0, 1},
     .run = bench,
     .inner = &ts_runs_command,
-    .apart = "tomostage-bench",
 };

@@ -5,6 +5,7 @@
  */
 #include <math.h>
 
+#include "cuda/device/driver.h"
 #include "lab/bench/bench.h"
 #include "stages/engine/execute.h"
 #include "stages/engine/work.h"
@@ -41,6 +42,18 @@ enum ts_status ts_bench_prepare(struct bench_stage *ready, const struct bench_ca
     if (status == TS_OK)
         status = ts_stage_prepare(stage, &ready->set, &ready->in, references, threads, device, diag, &ready->context);
     return status == TS_OK ? refuse_idle(&ready->set, diag) : status;
+}
+
+enum ts_status ts_bench_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                              struct stage_reduced **reduced)
+{
+    struct ts_image images[STAGE_INPUTS];
+    const struct ts_image *references[STAGE_REFERENCES];
+    ts_stage_inputs_alike(context, in, images);
+    for (int i = 0; i < STAGE_REFERENCES; i++)
+        references[i] = images[1 + i].data ? &images[1 + i] : NULL;
+    return context->device ? ts_cuda_apply(context, in, out, references, 0, reduced)
+                           : ts_stage_apply(context, in, out, references, 0, reduced);
 }
 
 void ts_bench_stage_clear(struct bench_stage *ready)

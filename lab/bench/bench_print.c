@@ -12,9 +12,6 @@
 #include "lab/bench/bench.h"
 #include "pipeline/drawing/chart.h"
 
-const char ts_bench_no_oracles[] =
-    "the program tomostage-bench, which compares with the oracles, is not installed beside this one";
-
 static const char *const ceiling_names[] = {"memcpy", "copy", "read", "texture"};
 
 /* ---- rows -------------------------------------------------------------------------------------- */
@@ -53,10 +50,10 @@ const struct table ts_bench_table_of_rows = TABLE_OF(struct bench_row, columns);
 _Static_assert(AT(which.nx) == AT(which.nz) + 2 * sizeof(int64_t), "the three sizes are a shape");
 
 /* Explains beside the row why it has no error, or which tables the error leaves out, and why no row of a CUDA device
- * follows. The head of the table explains it where there are no oracles at all. */
+ * follows. */
 static void explain(struct bench_row *row)
 {
-    const bool has_reason = *row->error.unknown && strcmp(row->error.unknown, ts_bench_no_oracles);
+    const bool has_reason = *row->error.unknown;
     size_t used = 0;
     if (has_reason)
         used = (size_t)snprintf(row->why, sizeof row->why, "%s: %s",
@@ -90,8 +87,7 @@ void ts_bench_row_finish(struct bench_row *row)
     explain(row);
 }
 
-void ts_bench_print_head(const struct bench_request *request, const struct bench_devices *devices,
-                         const struct cuda_ceilings *ceilings, FILE *stream)
+void ts_bench_print_head(const struct bench_devices *devices, const struct cuda_ceilings *ceilings, FILE *stream)
 {
     const struct device_numbers *device = devices->device;
     const int driver = devices->found.driver;
@@ -108,8 +104,6 @@ void ts_bench_print_head(const struct bench_request *request, const struct bench
                 1e-9 * ceilings->read, 1e-9 * ceilings->texture);
     else if (*devices->why)
         fprintf(stream, "no rows of a CUDA device: %s\n", devices->why);
-    if (!request->compare)
-        fprintf(stream, "no errors: %s\n", ts_bench_no_oracles);
     fputc('\n', stream);
 }
 

@@ -5,8 +5,6 @@
  * The time is the median of events around the launches; the rate counts bytes of values, and stands beside that of a
  * copy on the device.
  */
-#include "lab/bench/deflate_command.h"
-
 #include <stdlib.h>
 #include <string.h>
 

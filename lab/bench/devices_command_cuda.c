@@ -7,8 +7,6 @@
  * last that was put into host memory. Beside them stands how long copies in host memory took, which one thread hands
  * to a team. Numbers of devices take turns, and the shortest run counts. The volumes must be the same to the bit.
  */
-#include "lab/bench/devices_command.h"
-
 #include <limits.h>
 #include <math.h>
 #include <omp.h>

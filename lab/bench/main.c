@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * tomostage-bench: the commands `bench` and `study` with the naive oracles in double precision of tests/stages.
- * tomostage hands its whole command line over to this program where it is installed. In a build with CUDA the studies
- * also compare with cub, which is no part of the product. Two commands are for scripts that
+ * tomostage-bench, which `tomostage bench` starts with its whole command line. Two more commands are for scripts that
  * compare with other tools: `apply` runs a stage once over raw values in a file, `image` writes the values that would
  * be timed. `deflate` times the compression of chunks on a device, `devices` reconstructions on several. Without the
  * name of a command, `bench` is meant.
@@ -12,15 +10,7 @@
 
 #include "core/omp_wait.h"
 #include "lab/bench/bench.h"
-#include "lab/study/study.h"
-#ifdef TS_HAVE_EGL
-#include "pipeline/view/window_egl.h"
-#endif
-#include "lab/bench/deflate_command.h"
-#include "lab/bench/devices_command.h"
-#include "lab/peers/study_peer.h"
 #include "stages/engine/execute.h"
-#include "tests/support/oracles.h"
 
 static struct bench_request arguments = BENCH_REQUEST_DEFAULT;
 static const struct command_option options[] = {BENCH_CASE_OPTIONS};
@@ -52,7 +42,7 @@ static enum ts_status apply_prepared(struct stage_context *context, const struct
     struct stage_reduced *reduced = NULL;
     const struct stage_table *tables;
     out.data = malloc(ts_image_bytes(&out) + 1);
-    enum ts_status status = out.data ? ts_oracle_apply(context, in, &out, &reduced) : TS_RUN_FAILED;
+    enum ts_status status = out.data ? ts_bench_apply(context, in, &out, &reduced) : TS_RUN_FAILED;
     const struct ts_image *result = &out;
     if (status == TS_OK && !context->stage->map)
         result = reduced && ts_stage_reduced_tables(reduced, &tables) > 0 ? &tables[0].image : in;
@@ -143,9 +133,12 @@ static const struct command image_command = {
 };
 
 static const struct command *const commands[] = {
-    &ts_bench_command,         &ts_study_command,         &apply_command, &image_command,
+    &ts_bench_command,
+    &apply_command,
+    &image_command,
 #ifdef TS_HAVE_CUDA
-    &ts_bench_deflate_command, &ts_bench_devices_command,
+    &ts_bench_deflate_command,
+    &ts_bench_devices_command,
 #endif
 };
 
@@ -153,13 +146,6 @@ int main(int argc, char **argv)
 {
     ts_omp_wait_asleep(argv);
     ts_command_json_find(argc, argv);
-    ts_bench_use_oracles(ts_oracle_compare);
-#ifdef TS_HAVE_CUDA
-    ts_study_use_peer(&ts_peer_cub_reductions);
-#endif
-#ifdef TS_HAVE_EGL
-    ts_study_use_screen(&ts_egl_screen);
-#endif
     for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++)
         if (!strcmp(argv[1], commands[i]->name))
             return ts_command_output_end(ts_command_run(commands[i], argc - 1, argv + 1));

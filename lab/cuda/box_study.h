@@ -16,9 +16,7 @@ enum box_way {
     BOX_WAY_RUNS_PLAIN,    /* running sums along the rows, which each thread reads for itself from global memory */
     BOX_WAYS
 };
-#pragma GCC visibility push(default)
 extern const struct stage_cuda ts_cuda_box_ways[BOX_WAYS];
-#pragma GCC visibility pop
 
 /* The radii, in pixels, whose loops are unrolled: X(radius). Others are not. */
 #define BOX_UNROLLED_RADII(X) X(1) X(2) X(3) X(5) X(7) X(11) X(15) X(23) X(31)

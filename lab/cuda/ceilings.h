@@ -14,13 +14,10 @@ struct cuda_ceilings {
     double texture; /* bilinear fetches a second from one float channel of 512 x 512 */
 };
 
-/* Benchmarks outside the library call them too. */
-#pragma GCC visibility push(default)
 /* Measures the ceilings. Allocates 2 GiB of the device, or a quarter of its memory, until the session ends. */
 enum ts_status ts_cuda_ceilings_measure(struct cuda_session *session, struct ts_diag *diag,
                                         struct cuda_ceilings *ceilings);
 /* Keeps CUDA_COMPUTE busy for some 50 microseconds, so that what is enqueued after it starts without a gap. */
 enum ts_status ts_cuda_delay(struct cuda_session *session, struct ts_diag *diag);
-#pragma GCC visibility pop
 
 #endif

@@ -100,6 +100,8 @@ struct fan_in_peer {
                struct CUstream_st *stream);
 };
 
+extern const struct fan_in_peer ts_peer_cub_reductions; /* lab/peers/cub_reductions.cu */
+
 /* Creates the runner of a CUDA device for at most n values, which it copies. peer may be NULL. Returns NULL with a
  * record in diag where memory is out or the device failed. */
 struct fan_in_runner *ts_cuda_fan_in_create(const struct device_numbers *device, const float *values, int64_t n,

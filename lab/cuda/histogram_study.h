@@ -44,7 +44,6 @@ struct gray_job {
 struct gray_device;
 
 /* Tests outside the library call them too. */
-#pragma GCC visibility push(default)
 /* Creates what images of at most GRAY_MOST_PIXELS pixels need on a device. Returns NULL with a record in diag where
  * memory is out or the device failed. */
 struct gray_device *ts_cuda_gray_create(const struct device_numbers *device, int64_t most_pixels, struct ts_diag *diag);
@@ -69,6 +68,5 @@ struct gray_shape {
 enum ts_status ts_cuda_gray_describe(struct gray_device *gray, const struct gray_job *job, struct gray_shape *shape);
 /* Reads the first n tables that the last job left, of GRAY_VALUES counts each. */
 enum ts_status ts_cuda_gray_tables(struct gray_device *gray, uint32_t *tables, int64_t n);
-#pragma GCC visibility pop
 
 #endif

@@ -16,9 +16,7 @@ enum neighbor_way {
     NEIGHBORS_TEXTURE, /* fetches of a texture */
     NEIGHBOR_WAYS
 };
-#pragma GCC visibility push(default)
 extern const struct stage_cuda ts_cuda_neighbor_ways[NEIGHBOR_WAYS];
-#pragma GCC visibility pop
 
 /* Up to 25 products are summed in float (2^-24 each). Weights come to 32 times their divisor at most, where the result
  * is at least a quarter of that times as large as the image's edges. */

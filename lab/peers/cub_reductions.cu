@@ -9,7 +9,7 @@
 #include <thrust/iterator/transform_iterator.h>
 
 extern "C" {
-#include "lab/peers/study_peer.h"
+#include "lab/cuda/fan_in_study.h"
 }
 
 struct value_of {

@@ -113,9 +113,7 @@ static void print_absences(struct study_run *run, FILE *stream)
 {
     const struct device_numbers *const devices[] = {NULL, run->devices.device};
     if (!screen)
-        fprintf(
-            stream,
-            "no rows: this program has no OpenGL; tomostage-bench has, built where GLFW, EGL and OpenGL are found\n");
+        fprintf(stream, "no rows: this program has no OpenGL: it was built where GLFW, EGL or OpenGL was not found\n");
     for (int i = run->devices.on_cpu ? 0 : 1; screen && i < 1 + (run->devices.device != NULL); i++) {
         struct display display;
         char why[512];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The study reductions: sum, product, minimum, maximum, variance and sort of n values by a tree of joins, on as many
- * processors as the device has, against one processor of the CPU and against cub, which tomostage-bench brings. Numbers
+ * processors as the device has, against one processor of the CPU and against cub. Numbers
  * are joined in two levels (stages/values/fan_in.h); the tree that sorts merges runs two by two, and stands beside the
  * radix sort that stages use. Numbers are compared with those of extended precision, and sorted keys with the values.
  */
@@ -158,8 +158,6 @@ static void finding(const struct table_rows *rows, FILE *stream)
         fprintf(stream, ", %s sums %.2f times as fast as the tree, and sorts %.2f times as fast as radix", peer->name,
                 ts_study_ratio(rows, "CUDA", sum, "tree", peer->name, tree->x),
                 ts_study_ratio(rows, "CUDA", sort, "radix", peer->name, tree->x));
-    else
-        fprintf(stream, "; cub takes part in tomostage-bench of a build with CUDA");
 }
 
 static enum ts_status plot(const struct table_rows *rows, const char *path, struct ts_diag *diag)

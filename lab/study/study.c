@@ -85,8 +85,6 @@ static void print_head(struct study_run *run)
         fprintf(stream, "no rows of a CUDA device: %s\n", run->devices.why);
     if (run->study->absences)
         run->study->absences(run, stream);
-    if (!run->request->compare)
-        fprintf(stream, "stages are not compared with their oracles: %s\n", ts_bench_no_oracles);
     fputc('\n', stream);
 }
 
@@ -106,9 +104,7 @@ static void write_part(const struct study_run *run, FILE *page)
     ts_svg_text(page, study->sentence);
     fprintf(page, "</p>\n<p>%s%s%s, %d threads", run->devices.device ? run->devices.device->name : "",
             run->devices.device && run->devices.on_cpu ? "; " : "", run->devices.on_cpu ? "CPU" : "", run->threads);
-    fprintf(page, "; %s%s", run->given.values ? "a slice that was given" : "a phantom",
-            run->request->compare ? "" : "; stages were not compared with their oracles");
-    fprintf(page, "</p>\n<p><b>Then:</b> ");
+    fprintf(page, "; %s</p>\n<p><b>Then:</b> ", run->given.values ? "a slice that was given" : "a phantom");
     ts_svg_text(page, study->found);
     char *text = NULL;
     size_t length = 0;

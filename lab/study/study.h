@@ -21,7 +21,7 @@ struct study_request {
     bool json;              /* an array of one object a row instead of the table */
     const char *folder;     /* receives NAME.json and NAME.svg, and index.html of all studies; NULL: no files */
     const char *input;      /* DICOM file or folder, of whose middle slice images are made; NULL: a phantom */
-    bench_compare *compare; /* compares a stage's case with its oracle; NULL: this program has no oracles */
+    bench_compare *compare; /* compares a stage's case with its oracle; NULL: stages are not compared */
 };
 
 /* A study that is being carried out. */
@@ -74,7 +74,7 @@ void ts_study_use_screen(const struct view_screen *screen);
 enum ts_status ts_study_run(const struct study *study, const struct study_request *request, FILE *stream,
                             struct ts_diag *diag);
 
-/* The command `study`, part of both programs. */
+/* The command of tomostage-study. */
 extern const struct command ts_study_command;
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The command `study`, the same in both programs: it lists the studies, or carries one out.
+ * The command `study`, for which tomostage starts this program: it lists the studies, or carries one out.
  */
 #include <limits.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static int study(char **operands)
         return ts_command_wrong_name(&ts_study_command, "study", operands[0], names, i, "'tomostage study' lists them");
     if (all && (!arguments.folder || arguments.json))
         return ts_command_wrong(&ts_study_command, "'all' writes into the folder of -o, and takes no --json");
-    arguments.compare = ts_bench_oracles();
+    arguments.compare = ts_oracle_compare;
     struct ts_diag *diag = ts_command_diag();
     return diag ? ts_command_finish_take(diag, ts_study_run(ts_studies[i], &arguments, stdout, diag), false)
                 : TS_RUN_FAILED;
@@ -66,5 +66,4 @@ const struct command ts_study_command = {
     .operands = {0, 1},
     .more_help = list_below,
     .run = study,
-    .apart = "tomostage-bench",
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The commands of the program tomostage: a table each (pipeline/command/command.h), in a file each (cli_NAME.c); main.c
- * lists them. `bench` and `study` are not here: tomostage-bench has them too.
+ * lists them. Programs of their own carry out `bench` and `study` (cli_lab.c).
  */
 #ifndef PIPELINE_CLI_CLI_H
 #define PIPELINE_CLI_CLI_H
@@ -11,7 +11,7 @@
 
 extern const struct command ts_cli_run, ts_cli_check, ts_cli_stages, ts_cli_schema, ts_cli_info, ts_cli_phantom,
     ts_cli_preview, ts_cli_plot, ts_cli_view, ts_cli_verify, ts_cli_diff, ts_cli_rerun, ts_cli_export, ts_cli_doctor,
-    ts_cli_batch, ts_cli_report;
+    ts_cli_batch, ts_cli_report, ts_cli_bench, ts_cli_study;
 
 /* ---- run, check and view --------------------------------------------------------------------------- */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The program: finds the command, gives it the rest of the command line, and checks that what it printed arrived.
- * Commands that another program beside this one runs better are handed over to it: those that compare with oracles, and
- * those that open a window. tomostage-view is this program with windows, and hands nothing over to itself.
+ * Commands of another program beside this one are handed over to it: `bench`, `study`, and those that open a window.
+ * tomostage-view is this program with windows, and hands nothing over to itself.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +16,6 @@
 
 #include "core/omp_wait.h"
 #include "io/sandbox/sandbox.h"
-#include "lab/bench/bench.h"
-#include "lab/study/study.h"
 #include "pipeline/cli/cli.h"
 #include "pipeline/cli/cli_signals.h"
 
@@ -37,8 +35,8 @@ static const struct command *const commands[] = {&ts_cli_run,
                                                  &ts_cli_rerun,
                                                  &ts_cli_phantom,
                                                  &ts_cli_doctor,
-                                                 &ts_bench_command,
-                                                 &ts_study_command,
+                                                 &ts_cli_bench,
+                                                 &ts_cli_study,
                                                  NULL};
 
 static void print_help(FILE *stream)

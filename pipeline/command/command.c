@@ -175,6 +175,47 @@ static int unknown_option(const struct command *command, const char *text)
                                       program_of(command), command->name);
 }
 
+/* ---- commands of other programs ------------------------------------------------------------------ */
+
+static char apart_path[4096]; /* of the program that was to be started */
+static int apart_error;       /* errno of that */
+
+static bool is_for_apart(const struct command *command, char **argv)
+{
+    bool found = command->apart && !command->apart_for;
+    for (int i = 0; command->apart && argv[i] && !found; i++)
+        found = !strcmp(argv[i], command->apart_for);
+    return found;
+}
+
+void ts_command_hand_over(const struct command *command, char **argv)
+{
+    const char *name = command->apart;
+    if (!is_for_apart(command, argv))
+        return;
+    const ssize_t length = readlink("/proc/self/exe", apart_path, sizeof apart_path - 1);
+    apart_path[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(apart_path, '/');
+    if (slash && strcmp(slash + 1, name) != 0 && (size_t)(slash + 1 - apart_path) + strlen(name) < sizeof apart_path) {
+        strcpy(slash + 1, name);
+        execv(apart_path, argv);
+    }
+    apart_error = errno;
+}
+
+/* Reports that the program of the command could not be started. */
+static int report_apart(const struct command *command)
+{
+    struct ts_diag *diag = ts_command_diag();
+    if (!diag)
+        return TS_RUN_FAILED;
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "program-missing"},
+                  "`tomostage %s` is carried out by %s, which could not be started: %s", command->name,
+                  *apart_path ? apart_path : command->apart, strerror(apart_error));
+    (void)ts_diag_hint(diag, "%s is built and installed with tomostage; copy it there", command->apart);
+    return ts_command_finish_take(diag, TS_RUN_FAILED, json_asked);
+}
+
 /* ---- options ------------------------------------------------------------------------------------- */
 
 static int code_of(const struct command_option *option, size_t i)
@@ -287,6 +328,8 @@ static bool names_inner(const struct command *command, const char *operand)
 
 int ts_command_run(const struct command *command, int argc, char **argv)
 {
+    if (!command->run)
+        return report_apart(command);
     if (argc > 1 && names_inner(command, argv[1]))
         return ts_command_run(command->inner, argc - 1, argv + 1);
     struct option options[MOST_OPTIONS + 2];
@@ -314,29 +357,6 @@ int ts_command_run(const struct command *command, int argc, char **argv)
     if (argc - optind > command->operands.most)
         return ts_command_too_many(command, argv[optind + command->operands.most]);
     return command->run(argv + optind);
-}
-
-static bool is_for_apart(const struct command *command, char **argv)
-{
-    bool found = command->apart && !command->apart_for;
-    for (int i = 0; command->apart && argv[i] && !found; i++)
-        found = !strcmp(argv[i], command->apart_for);
-    return found;
-}
-
-void ts_command_hand_over(const struct command *command, char **argv)
-{
-    char path[4096];
-    const char *name = command->apart;
-    if (!is_for_apart(command, argv))
-        return;
-    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    path[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(path, '/');
-    if (slash && strcmp(slash + 1, name) != 0 && (size_t)(slash + 1 - path) + strlen(name) < sizeof path) {
-        strcpy(slash + 1, name);
-        execv(path, argv);
-    }
 }
 
 /* ---- what was printed ---------------------------------------------------------------------------- */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The commands of the programs share this code. A command and its options are tables; from them this file reads the
- * command line, prints the page of --help, and reports in one sentence what is wrong. Two programs have commands:
- * tomostage has all of them (pipeline/cli), and tomostage-bench (lab/bench/main.c) has `bench` and `study`, with
- * oracles. Only the files of commands print, read the command line or choose an exit code; they are part of the
- * programs, not of the library.
+ * command line, prints the page of --help, and reports in one sentence what is wrong. Three programs have commands:
+ * tomostage (pipeline/cli), and tomostage-bench and tomostage-study (lab/), to which it hands over. Only the files of
+ * commands print, read the command line or choose an exit code; they are part of the programs, not of the library.
  */
 #ifndef PIPELINE_COMMAND_COMMAND_H
 #define PIPELINE_COMMAND_COMMAND_H
@@ -56,11 +55,11 @@ struct command {
         const char *name;            /* how a missing one is called: "a PATH" */
     } operands;                      /* arguments that follow the options */
     void (*more_help)(FILE *stream); /* prints what only a table knows, such as the names of phantoms; NULL: nothing */
-    int (*run)(char **operands);     /* NULL ends the operands; returns the exit code */
+    int (*run)(char **operands);     /* NULL ends the operands; returns the exit code. NULL: `apart` alone has it */
     const char *stopped;             /* ends the sentence about a signal: "; nothing was written"; NULL: nothing */
     const struct command *inner;     /* is meant where the first operand is the last word of its name: "bench runs" */
-    /* A program beside this one that runs this command better, and is given it where it is installed: tomostage-bench,
-     * which has the oracles, tomostage-view, which opens windows. NULL: there is none. */
+    /* A program beside this one that is given this command: tomostage-bench, tomostage-study, or tomostage-view, which
+     * opens windows, where it is installed. NULL: there is none. */
     const char *apart;
     const char *apart_for; /* only with this option: "--view"; NULL: always */
 };

@@ -20,6 +20,7 @@ PLANTED = [
     ("stages/values/fan_in.c", '#include "../../cuda/device/launch.h"\n', "no folder of the product"),
     ("stages/values/fan_in.c", "#include <cuda/device/launch.h>\n", "stages may not include from cuda"),
     ("stages/values/fan_in.c", "\n" * 800, "has more than 800 lines"),
+    ("pipeline/cli/main.c", '#include "lab/bench/bench.h"\n', "pipeline may not include from lab"),
     ("stages/common/bins.c", "\n", "lies in no room of stages"),
     ("tests/stages/values/test_fan_in.c", "\n" * 800, "has more than 800 lines"),
     ("stages/filters/box.c", "/* CHANGE: why. */\n", "do what the note of the template says"),

@@ -88,7 +88,7 @@ def main(build):
     total, faults = [0, 0], []
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:  # no objects of files that moved
         commands = [entry["command"] for entry in json.load(file)]
-    objects = [re.search(r" -o (\S*tomostage_core\.dir/\S+\.c\.o)", command) for command in commands]
+    objects = [re.search(r" -o (\S*tomostage_(?:core|lab)\.dir/\S+\.c\.o)", command) for command in commands]
     for path in sorted(os.path.join(build, found[1]) for found in objects if found):
         looked, found = spilling(path)
         total = [total[0] + looked[0], total[1] + looked[1]]

@@ -7,25 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/device/driver.h"
 #include "stages/engine/execute.h"
 #include "stages/engine/traits.h"
 #include "tests/support/oracles.h"
 
 enum { ERROR_NY = 67, ERROR_NX = 91 };
 static const char other_image[] = "the stage does not take the small image that the oracle is given";
-
-enum ts_status ts_oracle_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                               struct stage_reduced **reduced)
-{
-    struct ts_image images[STAGE_INPUTS];
-    const struct ts_image *references[STAGE_REFERENCES];
-    ts_stage_inputs_alike(context, in, images);
-    for (int i = 0; i < STAGE_REFERENCES; i++)
-        references[i] = images[1 + i].data ? &images[1 + i] : NULL;
-    return context->device ? ts_cuda_apply(context, in, out, references, 0, reduced)
-                           : ts_stage_apply(context, in, out, references, 0, reduced);
-}
 
 /* The largest distance and the largest value so far; a NaN that is not expected shows as infinity. */
 static void compare(const double *found, const double *expected, size_t n, double *distance, double *largest)
@@ -126,7 +113,7 @@ static struct bench_error against(struct stage_context *context, const struct ts
     double *out = calloc(ts_image_count(&result) + 1, sizeof *out);
     result.data = malloc(ts_image_bytes(&result) + 1);
     if (out && result.data) {
-        const enum ts_status status = ts_oracle_apply(context, in, &result, &reduced);
+        const enum ts_status status = ts_bench_apply(context, in, &result, &reduced);
         if (status != TS_OK)
             error = ts_bench_no_error(other_image);
         else if (reduced)

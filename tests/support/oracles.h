@@ -51,10 +51,5 @@ struct bench_oracles ts_oracles_of(const struct stage *stage);
 /* oracle_error.c: compares the map, and all tables that the oracle knows, on a small image. */
 struct bench_error ts_oracle_error(const struct bench_case *which, const struct device_numbers *device,
                                    struct bench_oracles oracles);
-/* The same with the stage's own oracles, for the benchmark. */
-bench_compare ts_oracle_compare;
-/* Applies a prepared stage on its context's device to an image in host memory, which also stands for all references. */
-enum ts_status ts_oracle_apply(struct stage_context *context, const struct ts_image *in, struct ts_image *out,
-                               struct stage_reduced **reduced);
 
 #endif

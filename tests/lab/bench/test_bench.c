@@ -423,18 +423,6 @@ Test(bench, every_row_has_an_error, .timeout = 900)
     cr_assert_gt(rows, 100);
 }
 
-/* Without oracles the reason is there, in both forms. */
-Test(bench, says_why_an_error_is_unknown)
-{
-    struct bench_request request = small_request("box", "radius=1", TS_U16, BENCH_CT);
-    for (int json = 0; json < 2; json++) {
-        request.json = json;
-        char *text = printed(&request);
-        cr_assert(strstr(text, "the program tomostage-bench, which compares with the oracles, is not "), "%s", text);
-        free(text);
-    }
-}
-
 /* A row for each stage with CUDA code that takes this type, and one for the chain on one slice. */
 static void time_device(enum ts_dtype dtype)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * `bench` and `study` through the program: with tomostage-bench beside it, which has the oracles, and without it.
+ * `tomostage bench` and `tomostage study`, with the programs that carry them out beside tomostage, and without them.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/support/program.h"
@@ -15,13 +16,14 @@
     "bench", "box", "--parameters", "radius=1", "--dtype", "u8", "--values", "ct", "--size", "1x9x16", "--device",     \
         "cpu", "--threads", "1", "--runs", "1"
 
-static const char missing[] = "the program tomostage-bench, which compares with the oracles, is not installed beside";
 static struct program_outcome outcome;
-static char folder[256];
+static char folder[256], built[4096]; /* built: the folder of the program */
 
 static void make_folder(void)
 {
+    const char *program = ts_test_program();
     ts_test_folder(folder, sizeof folder);
+    snprintf(built, sizeof built, "%.*s", (int)(strrchr(program, '/') - program), program);
 }
 
 static void remove_folder(void)
@@ -31,74 +33,102 @@ static void remove_folder(void)
 
 TestSuite(bench_command, .init = make_folder, .fini = remove_folder);
 
-/* From now on the program is a copy that stands alone; its library stays where it is. */
-static void stand_alone(void)
+/* Copies a program of the build into the folder. */
+static void copy_program(const char *name)
 {
-    char line[8300], copy[300], libraries[4096];
-    const char *program = ts_test_program(), *slash = strrchr(program, '/');
-    snprintf(line, sizeof line, "cp '%s' '%s/tomostage'", program, folder);
+    char line[4500];
+    snprintf(line, sizeof line, "cp '%s/%s' '%s'", built, name, folder);
     cr_assert_eq(system(line), 0, "%s", line);
-    snprintf(libraries, sizeof libraries, "%.*s:%.*s/../lib", (int)(slash - program), program, (int)(slash - program),
-             program);
-    snprintf(copy, sizeof copy, "%s/tomostage", folder);
-    setenv("LD_LIBRARY_PATH", libraries, 1);
-    setenv("TOMOSTAGE_PROGRAM", copy, 1);
 }
 
-Test(bench_command, has_errors_where_the_oracles_are)
+Test(bench_command, has_errors)
 {
     ts_program_run(folder, ARGUMENTS(BOX, "--json"), &outcome);
     cr_assert_eq(outcome.code, 0, "%s", outcome.err);
     cr_assert(ts_test_is_json(outcome.out, strlen(outcome.out)), "%s", outcome.out);
     cr_assert(strstr(outcome.out, "\"error\": 0") && !strstr(outcome.out, "no_error"), "%s", outcome.out);
-    ts_program_run(folder, ARGUMENTS(BOX), &outcome);
-    cr_assert(outcome.code == 0 && !strstr(outcome.out, missing), "%s", outcome.out);
 }
 
-/* One sentence above the table, and one in each row of JSON. */
-Test(bench_command, says_that_there_are_no_errors_without_the_oracles)
+/* The sentence of `tomostage --help` is that of the command's own page. */
+Test(bench_command, has_one_summary)
 {
-    stand_alone();
-    ts_program_run(folder, ARGUMENTS(BOX), &outcome);
-    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
-    const char *sentence = strstr(outcome.out, missing);
-    cr_assert(sentence && !strstr(sentence + 1, missing), "%s", outcome.out);
-    ts_program_run(folder, ARGUMENTS(BOX, "--json"), &outcome);
-    cr_assert(outcome.code == 0 && ts_test_is_json(outcome.out, strlen(outcome.out)), "%s", outcome.out);
-    cr_assert(strstr(outcome.out, "\"error\": null, \"no_error\": \"the program tomostage-bench, "), "%s", outcome.out);
-}
-
-/* One table of options: what is wrong, and the pages, are the same in both programs. */
-Test(bench_command, both_programs_have_one_command_line)
-{
-    static const char *const lines[][4] = {
-        {"bench", "radom"},           {"bench", "--help"},     {"bench", "box", "--bogus"}, {"bench", "--size", "2"},
-        {"study", "fan-out"},         {"study", "-h"},         {"study", "--runs", "0"},    {"study"},
-        {"bench", "radom", "--json"}, {"bench", "runs", "-h"}, {"bench", "runs", "x"}};
-    enum { LINES = sizeof lines / sizeof *lines };
-    char *printed[LINES];
-    int codes[LINES];
-    for (size_t i = 0; i < LINES; i++) {
-        ts_program_run(folder, ARGUMENTS(lines[i][0], lines[i][1], lines[i][2], lines[i][3]), &outcome);
-        cr_assert(asprintf(&printed[i], "%s%s", outcome.out, outcome.err) > 0);
-        codes[i] = outcome.code;
+    static const char *const names[] = {"bench", "study"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char begin[32], summary[256];
+        snprintf(begin, sizeof begin, "\n  %-10s ", names[i]);
+        ts_program_run(folder, ARGUMENTS("--help"), &outcome);
+        const char *line = strstr(outcome.out, begin);
+        cr_assert(line, "%s", outcome.out);
+        line += strlen(begin);
+        snprintf(summary, sizeof summary, "\n\n%.*s\n", (int)strcspn(line, "\n"), line);
+        ts_program_run(folder, ARGUMENTS(names[i], "--help"), &outcome);
+        cr_expect(outcome.code == 0 && strstr(outcome.out, summary), "%s: %s", summary, outcome.out);
     }
-    stand_alone();
-    for (size_t i = 0; i < LINES; i++) {
-        char *alone;
-        ts_program_run(folder, ARGUMENTS(lines[i][0], lines[i][1], lines[i][2], lines[i][3]), &outcome);
-        cr_assert(asprintf(&alone, "%s%s", outcome.out, outcome.err) > 0);
-        cr_assert_eq(outcome.code, codes[i]);
-        cr_assert_str_eq(alone, printed[i]);
-        free(alone);
+}
+
+/* Runs the line, which must be refused since its program is missing. */
+static void expect_missing(const char *const *line, const char *reason)
+{
+    char expected[1024];
+    ts_program_run(folder, line, &outcome);
+    snprintf(expected, sizeof expected,
+             "tomostage: error: `tomostage %s` is carried out by %s/tomostage-%s, which could not be started: %s "
+             "[program-missing]\n  hint: tomostage-%s is built and installed with tomostage; copy it there\n",
+             line[0], folder, line[0], reason, line[0]);
+    cr_expect_eq(outcome.code, 1, "%s: exit %d", line[1], outcome.code);
+    if (line[1] && !strcmp(line[1], "--json")) {
+        cr_expect(ts_test_is_json(outcome.out, strlen(outcome.out)) && strstr(outcome.out, "program-missing"), "%s",
+                  outcome.out);
+        return;
+    }
+    cr_expect_str_eq(outcome.err, expected);
+    cr_expect_str_empty(outcome.out);
+}
+
+/* Lines that are right and lines that are wrong are refused alike, and the hint makes all of them what they are. */
+Test(bench_command, the_hint_about_a_missing_program_is_carried_out)
+{
+    static const struct {
+        const char *line[4];
+        int code;
+    } rows[] = {{{"bench", "radom"}, 2},
+                {{"bench", "--help"}, 0},
+                {{"bench", "--json", "radom"}, 2},
+                {{"study", "fan-out"}, 2},
+                {{"study"}, 0},
+                {{"study", "--runs", "0"}, 2},
+                {{"bench", "--size", "2"}, 2},
+                {{"bench", "runs", "-h"}, 0},
+                {{"bench", "box", "--bogus"}, 2}};
+    enum { ROWS = sizeof rows / sizeof *rows };
+    char path[300], libraries[8300], *printed[ROWS];
+    for (size_t i = 0; i < ROWS; i++) {
+        ts_program_run(folder, rows[i].line, &outcome);
+        cr_expect_eq(outcome.code, rows[i].code, "%zu: exit %d", i, outcome.code);
+        cr_assert(asprintf(&printed[i], "%s%s", outcome.out, outcome.err) > 0);
+    }
+    copy_program("tomostage");
+    copy_program("tomostage-bench");
+    snprintf(path, sizeof path, "%s/tomostage-bench", folder);
+    cr_assert_eq(chmod(path, 0600), 0);
+    /* From now on the program is a copy, whose library stays where it is. */
+    snprintf(libraries, sizeof libraries, "%s:%s/../lib", built, built);
+    setenv("LD_LIBRARY_PATH", libraries, 1);
+    snprintf(path, sizeof path, "%s/tomostage", folder);
+    setenv("TOMOSTAGE_PROGRAM", path, 1);
+    for (size_t i = 0; i < ROWS; i++)
+        expect_missing(rows[i].line, *rows[i].line[0] == 'b' ? "Permission denied" : "No such file or directory");
+    snprintf(path, sizeof path, "%s/tomostage-bench", folder);
+    unlink(path);
+    copy_program("tomostage-bench");
+    copy_program("tomostage-study");
+    for (size_t i = 0; i < ROWS; i++) {
+        char *again;
+        ts_program_run(folder, rows[i].line, &outcome);
+        cr_expect_eq(outcome.code, rows[i].code, "%zu: exit %d", i, outcome.code);
+        cr_assert(asprintf(&again, "%s%s", outcome.out, outcome.err) > 0);
+        cr_expect_str_eq(again, printed[i]);
+        free(again);
         free(printed[i]);
     }
-}
-
-Test(bench_command, times_whole_runs_without_the_oracles)
-{
-    stand_alone();
-    setenv("TMPDIR", folder, 1);
-    ts_program_run(folder, ARGUMENTS("bench", "runs", "--job", "A", "--smaller", "64", "--runs", "1"), &outcome);
-    cr_assert(outcome.code == 0 && strstr(outcome.out, "\nA   deflate     cpu "), "%s%s", outcome.out, outcome.err);
 }
