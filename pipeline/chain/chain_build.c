@@ -194,16 +194,25 @@ static bool copy_entry(const struct builder *builder, struct node *map, const st
 }
 
 /* Returns the key of the path in a map of a format's parameters: the format itself, or a word for a path that is no
- * parameter. A pattern without a folder is a path of its own. NULL: there is none. */
+ * parameter. A pattern with a folder, and a list of patterns, are paths of their own. NULL: there is none. */
 static const char *path_key(const struct node *inner, const struct source_format *format)
 {
-    const char *const words[] = {format->name, "path", "folder", "file", "files", "pattern"};
+    const char *const words[] = {format->name, "path", "folder", "file", "files"};
     size_t i;
     for (size_t k = 0; k < sizeof words / sizeof *words; k++)
-        if (ts_tree_find(inner, words[k]) &&
-            (k == 0 || !strcmp(words[k], "pattern") || !ts_param_find(format->params, format->n_params, words[k], &i)))
+        if (ts_tree_find(inner, words[k]) && (k == 0 || !ts_param_find(format->params, format->n_params, words[k], &i)))
             return words[k];
-    return NULL;
+    const struct node *pattern = ts_tree_find(inner, "pattern");
+    return pattern && (!pattern->text || strchr(pattern->text, '/')) ? "pattern" : NULL;
+}
+
+/* Gives a pattern of names, which has no folder, that of the chain; another input may still take its place. */
+static bool add_folder(const struct builder *builder, struct node *map, const struct node *pattern, const char *format,
+                       const char *owner)
+{
+    struct node folder = *pattern;
+    folder.text = ".";
+    return copy_entry(builder, map, &folder, format, owner);
 }
 
 /* Makes {FORMAT: PATH, parameter: value} of {FORMAT: {path: PATH, parameter: value}}. Returns NULL where memory is out
@@ -229,7 +238,8 @@ static const struct node *unfold(const struct builder *builder, const struct nod
         if (!copy_entry(builder, flat, entry, path && !strcmp(entry->key->text, path) ? format->name : entry->key->text,
                         owner))
             return NULL;
-    return flat;
+    const struct node *pattern = path ? NULL : ts_tree_find(inner, "pattern");
+    return !pattern || add_folder(builder, flat, pattern, format->name, owner) ? flat : NULL;
 }
 
 /* Finds the earlier source that `like:` names; NULL where it is none (reported). */

@@ -394,6 +394,7 @@ Test(tiff_stacks, a_map_or_a_pattern_is_a_path)
         {"tiff: {folder: ., pattern: 'w_*.tif'}, " SLICES, 2, {10, 11}},
         {"tiff: {files: [w_1.tif, v_0.tif], " SLICES "}", 2, {11, 0}},
         {"tiff: {tiff: v_1.tif, " SLICES "}", 1, {1}},
+        {"tiff: {pattern: './v_*.tif'}, " SLICES, 3, {0, 1, 2}},
         {"tiff: 'v_*.tif', " SLICES, 3, {0, 1, 2}},
         {"tiff: './v_?.tif', " SLICES, 3, {0, 1, 2}},
         {"tiff: ['w_*.tif', v_2.tif], " SLICES, 3, {10, 11, 2}},
@@ -410,6 +411,23 @@ Test(tiff_stacks, a_map_or_a_pattern_is_a_path)
         end();
         begin();
     }
+}
+
+/* The pattern of a map stays where the command line names another folder. */
+Test(tiff_stacks, the_pattern_of_a_map_holds_in_any_folder)
+{
+    static struct program_outcome outcome;
+    static const char chain[] = "tomostage: 2\ninput: {tiff: {pattern: 'v_*.tif'}, " SLICES "}\nstages: []\n"
+                                "output: {tiff: out}\n";
+    char name[300];
+    make_files("v_", 1, ".tif", 3, 0);
+    make_files("w_", 1, ".tif", 2, 10);
+    snprintf(name, sizeof name, "%s/c.yaml", folder);
+    ts_fixture_write_bytes(name, chain, sizeof chain - 1);
+    ts_program_run(folder, ARGUMENTS("run", "c.yaml", "-i", folder, "--quiet"), &outcome);
+    cr_assert_eq(outcome.code, 0, "%s", outcome.err);
+    snprintf(path, sizeof path, "%s/out", folder);
+    expect_pages(SLICES, 3, (const int[]){0, 1, 2});
 }
 
 Test(tiff_stacks, a_map_that_cannot_be_a_path_is_refused)
