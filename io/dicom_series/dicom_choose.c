@@ -120,6 +120,18 @@ static enum ts_status choose_named(const struct dicom_series *series, size_t n, 
     return TS_BAD_INPUT;
 }
 
+/* Returns true where Series Number is all that tells the series apart, as in volumes of one scan that Siemens XA
+ * numbers 16001, 16002, ... */
+static bool differ_in_number(const struct dicom_series *a, const struct dicom_series *b)
+{
+    const struct dicom_image *first = a->images[0], *other = b->images[0];
+    bool same = *a->series && !strcmp(a->series, b->series) && a->n_slices == b->n_slices &&
+                ts_dicom_compare_content(first, other) == 0 && first->along_mm == other->along_mm;
+    for (int k = 0; k < DICOM_SERIES_KEYS && same; k++)
+        same = k == KEY_NUMBER || !strcmp(first->keys[k], other->keys[k]);
+    return same && strcmp(first->keys[KEY_NUMBER], other->keys[KEY_NUMBER]) != 0;
+}
+
 /* Writes what a hint adds where settings divide the slices of a series, or attributes tear what would be a volume. */
 static void hint_to_join(const struct dicom_series *series, size_t n, char *out, size_t size)
 {
@@ -134,6 +146,10 @@ static void hint_to_join(const struct dicom_series *series, size_t n, char *out,
             snprintf(out, size, "; `join: [%s]` reads series %d and those that differ only in that as one", words,
                      series[i].number);
     }
+    for (size_t i = 1; i < n && !*out; i++)
+        if (!series[i - 1].refusal && !series[i].refusal && differ_in_number(&series[i - 1], &series[i]))
+            snprintf(out, size, "; `join: [number]` reads series %d and %d, which differ in Series Number only, as one",
+                     series[i - 1].number, series[i].number);
 }
 
 static enum ts_status choose_only(const struct dicom_series *series, size_t n, bool skip,

@@ -128,6 +128,7 @@ bool ts_file_way_out_of(const char *path, const char *kind, const char *found, c
         {{".nii", ".nii.gz", NULL}, "nifti", "it holds NIfTI files: name one of them, input: {nifti: FILE}"},
         {{".nrrd", ".nhdr", NULL}, "nrrd", "it holds NRRD files: name one of them, input: {nrrd: FILE}"},
         {{".tif", ".tiff", NULL}, "tiff", "it holds TIFF files: input: {tiff: FOLDER}; `tomostage info` has the rest"},
+        {{".npy", NULL}, "npy", "it holds .npy files: name one of them, input: {npy: FILE}"},
         {{".h5", ".hdf5", ".nxs", ".hdf", NULL},
          "result",
          "it holds HDF5 files: look at one of them with `tomostage info`"},

@@ -14,6 +14,7 @@
 
 #include "core/path.h"
 #include "io/file/regular_file.h"
+#include "io/scan/file_kind.h"
 
 enum { LOOKED_AT = 512, NAME_BYTES = 256 };
 
@@ -174,7 +175,8 @@ const char *ts_foreign_kind(const char *path, char hint[FOREIGN_HINT])
     return format->name;
 }
 
-const char *ts_foreign_folder(const char *path, char hint[FOREIGN_HINT])
+/* Names the kind of a folder by the first of its files, in the order of names, that is of a format that is not read. */
+static const char *find_in_folder(const char *path, char hint[FOREIGN_HINT])
 {
     enum { FILES_MAX = 1000 };
     char file[4096], first[4096] = "";
@@ -187,6 +189,30 @@ const char *ts_foreign_folder(const char *path, char hint[FOREIGN_HINT])
     if (folder)
         closedir(folder);
     return *first ? ts_foreign_kind(first, hint) : NULL;
+}
+
+bool ts_foreign_way_out(const char *path, char hint[FOREIGN_HINT])
+{
+    const char *format, *kind = ts_file_kind(path, &format);
+    if (ts_file_way_out_of(path, kind, format, "dicom", hint, FOREIGN_HINT))
+        return true;
+    if (kind && !strcmp(kind, "a folder")) {
+        char inside[FOREIGN_HINT];
+        const char *holds = find_in_folder(path, inside);
+        if (holds)
+            snprintf(hint, FOREIGN_HINT, "it holds %s: %.1000s", holds, inside);
+        else
+            snprintf(hint, FOREIGN_HINT,
+                     "give a folder or a file of a format that is read; docs/inputs.md lists these");
+        return true;
+    }
+    if (kind)
+        return false;
+    if (!ts_foreign_kind(path, hint))
+        snprintf(hint, FOREIGN_HINT,
+                 "it is of no format that is read: docs/inputs.md lists these; a NRRD header beside a file of plain "
+                 "values makes it one");
+    return true;
 }
 
 enum ts_status ts_foreign_refuse(const char *path, struct ts_diag *diag)

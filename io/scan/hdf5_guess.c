@@ -13,6 +13,7 @@
 
 #include "io/scan/hdf5_scan.h"
 #include "io/scan/hdf5_source.h"
+#include "io/scan/scan_field.h"
 #include "io/source/angle_unit.h"
 #include "io/source/try_text.h"
 
@@ -42,6 +43,22 @@ static const struct hdf5_listed *find_named(const struct hdf5_listing *listing, 
                 return entry;
     }
     return NULL;
+}
+
+/* Returns the size in mm that all datasets with "pixel_size" in their names have; 0 where there is none, or another. */
+static double find_pixel_size(const struct hdf5_listing *listing)
+{
+    double found = 0;
+    for (const struct hdf5_listed *entry = listing->objects; entry; entry = entry->next) {
+        const char *name = strrchr(entry->path, '/');
+        if (!strcasestr(name ? name : entry->path, "pixel_size") || !entry->value || !entry->units)
+            continue;
+        const double mm = strtod(entry->value, NULL) * ts_scan_field_mm(entry->units);
+        if (!(mm > 0) || (found > 0 && mm != found))
+            return 0;
+        found = mm;
+    }
+    return found;
 }
 
 /* Returns the dataset that comes next after another one (NULL: first) where larger ones come first; NULL: none. */
@@ -112,6 +129,7 @@ enum ts_status ts_hdf5_guess(const struct hdf5_listing *listing, const char *pat
     const struct hdf5_listed *angle = find_named(listing, guess->data->n[0], angles);
     guess->image_key = key ? key->path : NULL;
     guess->angles = angle ? angle->path : NULL;
+    guess->pixel_mm = find_pixel_size(listing);
     guess->has_unit = angle && angle->units && ts_angle_unit_of(angle->units) != ANGLE_UNIT_FILE;
     return TS_OK;
 }
@@ -142,6 +160,10 @@ static void print_input(const struct hdf5_guess *guess, const char *path, FILE *
         print_word(stream, " angles=", guess->angles);
     if (guess->angles && !guess->has_unit)
         fputs(" angle_unit=degree", stream);
+    if (guess->pixel_mm > 0 && guess->image_key)
+        fprintf(stream, " pixel_size=%.9g", guess->pixel_mm);
+    else if (guess->pixel_mm > 0 && guess->angles)
+        fprintf(stream, " spacing=%.9g,%.9g", guess->pixel_mm, guess->pixel_mm);
     if (guess->angles && !guess->image_key && may_be_counts(guess))
         fputs(" quantity=counts", stream);
 }

@@ -15,6 +15,7 @@ struct hdf5_guess {
     const struct hdf5_listed *data; /* the largest dataset with three axes of numbers */
     const char *image_key, *angles; /* with one value for each of its first axis */
     bool has_unit;                  /* the file names the unit of the angles */
+    double pixel_mm;                /* what every dataset that is named a pixel size says; 0: none, or they differ */
     char refused[1024];             /* why a chain cannot read the data; "": it can */
 };
 

@@ -46,20 +46,13 @@ static enum ts_status describe_folder(const char *path, bool json, struct ts_dia
     enum ts_status status = ts_dicom_info(path, json, shows_names(), stdout, found);
     const struct ts_diag_record *first = ts_diag_get(found, 0);
     char way_out[FOREIGN_HINT];
-    const char *kind;
     const bool no_images = status == TS_BAD_INPUT && first && !strcmp(first->code, "no-images");
     if (no_images && ts_folder_holds(path, tiff))
         status = ts_tiff_info(path, json, stdout, diag);
     else
         ts_diag_append(diag, found);
-    if (no_images && status == TS_BAD_INPUT && !ts_folder_holds(path, tiff)) {
-        if (ts_file_way_out(path, "dicom", way_out, sizeof way_out))
-            ts_diag_hint(diag, "%s", way_out);
-        else if ((kind = ts_foreign_folder(path, way_out)))
-            ts_diag_hint(diag, "it holds %s: %s", kind, way_out);
-        else
-            ts_diag_hint(diag, "give a folder or a file of a format that is read; docs/inputs.md lists these");
-    }
+    if (no_images && status == TS_BAD_INPUT && !ts_folder_holds(path, tiff) && ts_foreign_way_out(path, way_out))
+        ts_diag_hint(diag, "%s", way_out);
     ts_diag_destroy(found);
     return status;
 }
@@ -70,9 +63,9 @@ static enum ts_status describe_dicom(const char *path, bool json, struct ts_diag
     const size_t n = ts_diag_count(diag);
     const enum ts_status status = ts_dicom_info(path, json, shows_names(), stdout, diag);
     const struct ts_diag_record *first = status == TS_BAD_INPUT ? ts_diag_get(diag, n) : NULL;
-    return first && !strcmp(first->code, "no-images")
-               ? ts_diag_hint(diag, "it is of no format that is read: docs/inputs.md lists these; a NRRD header beside "
-                                    "a file of plain values makes it one")
+    char way_out[FOREIGN_HINT];
+    return first && !strcmp(first->code, "no-images") && ts_foreign_way_out(path, way_out)
+               ? ts_diag_hint(diag, "%s", way_out)
                : status;
 }
 

@@ -50,8 +50,13 @@ static void hint_at_format(const struct plan_node *node, struct ts_diag *diag)
     char way_out[FOREIGN_HINT];
     const char *only = !listed ? *(const char *const *)field : paths->n == 1 ? paths->items[0] : NULL;
     const char *kind = only ? ts_file_kind(only, &found) : NULL;
+    if (only && n > 0 && !strcmp(ts_diag_get(diag, n - 1)->code, "no-images")) {
+        if (ts_foreign_way_out(only, way_out))
+            ts_diag_hint(diag, "%s", way_out);
+        return;
+    }
     /* An error about the images of a folder names its own way out, whatever else lies in the folder. */
-    if (kind && !strcmp(kind, "a folder") && (n == 0 || strcmp(ts_diag_get(diag, n - 1)->code, "no-images") != 0))
+    if (kind && !strcmp(kind, "a folder"))
         return;
     if (!kind && only && ts_foreign_kind(only, way_out))
         ts_diag_hint(diag, "%s", way_out);

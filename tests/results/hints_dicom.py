@@ -10,7 +10,7 @@ from pydicom.sequence import Sequence
 
 from harness import run
 from hints_inputs import series, setting
-from hints_support import carry, image, rows, words_of
+from hints_support import V, arrays, carry, image, rows, words_of, yaml
 
 SEG, RTSTRUCT = "1.2.840.10008.5.1.4.1.1.66.4", "1.2.840.10008.5.1.4.1.1.481.3"
 
@@ -211,6 +211,7 @@ def several_series(folder):
     ct = image(folder)
     os.makedirs(f"{folder}/parts")
     os.makedirs(f"{folder}/labels")
+    os.makedirs(f"{folder}/numbers")
     series(folder, "kernels", kernels)
     carry(folder, "dicom kernels", "; split: none reads the slices of several settings as one volume", "dicom kernels split=none",
           ct, again=True)
@@ -229,4 +230,22 @@ def several_series(folder):
         series(folder, f"labels/{n}", label)
     carry(folder, "dicom parts", "choose one with series: N to see its way out", "dicom parts series=2 stack=1", ct.shape)
     carry(folder, "dicom parts series=2", "stack: N takes one of the stacks of even spacing", "dicom parts series=2 stack=1", ct.shape)
+    for n in range(3):
+
+        def numbered(file, z, n=n):
+            renew(file, "1.2.5")
+            file.SeriesNumber, file.AcquisitionNumber, file.InstanceNumber = 16001 + n, n + 1, z + 1
+            file.Modality, file.SOPClassUID, file.ImageType = "MR", "1.2.840.10008.5.1.4.1.1.4", ["ORIGINAL", "PRIMARY", "M"]
+            file.PixelData = (file.pixel_array + n).astype(file.pixel_array.dtype).tobytes()
+
+        series(folder, f"numbers/{n}", numbered)
+    carry(folder, "dicom numbers", "`join: [number]` reads series 1 and 2, which differ in Series Number only, as one",
+          "dicom numbers join=[number]", np.stack([ct, ct + 1, ct + 2]), again=True)
+    os.makedirs(f"{folder}/arrays")
+    arrays(f"{folder}/arrays")
+    for before in ("dicom arrays", ["run", "invert", "-i", "arrays", "-o", "out.h5"], ["info", "arrays"]):
+        carry(folder, before, "it holds .npy files: name one of them, npy FILE", "npy arrays/f4.npy", V)
+    text = "tomostage: 2\ninput: {%s}\nstages: []\n"
+    carry(folder, yaml(folder, "a.yaml", text % "dicom: arrays"), "it holds .npy files: name one of them, input: {npy: FILE}",
+          yaml(folder, "b.yaml", text % "npy: arrays/f4.npy"), V)
     carry(folder, "dicom labels take=C", "; series: N chooses others", "dicom labels series=3", ct)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hints about files of scans, the rotation axis and line integrals: rows of test_hints.py."""
+import re
 import shutil
 
 import h5py
@@ -133,6 +134,25 @@ def files_of_scans(folder):
     carry(folder, ["diff", "foreign.nxs", "foreign.nxs"], "`diff` takes scans of other programs as 'exchange FILE', 'nexus FILE' or 'hdf5 FILE path=DATASET axes=...'",
           (["diff", "nexus foreign.nxs", "nexus foreign.nxs"],
           ["diff", *["hdf5 foreign.nxs path=/entry/instrument/detector/data axes=frame,z,detector"] * 2]))
+
+
+@rows
+def guesses(folder):
+    """`info` of a scan that does not say that it is one says what to try, with the size of a pixel."""
+    half = np.arange(48) * 3.75
+    for name, keyed in (("keyed.nxs", True), ("plain.h5", False)):
+        nxtomo(f"{folder}/{name}", sinogram(half, 32, 15.5), half, **({} if keyed else {"darks": 0, "flats": 0}))
+        with h5py.File(f"{folder}/{name}", "r+") as file:
+            del file["entry/definition"]
+            for size in ("x_pixel_size", "y_pixel_size"):
+                file[f"entry/instrument/detector/{size}"][...] = 0.25
+            if not keyed:
+                del file["entry/instrument/detector/image_key"]
+        chain = re.search("try: tomostage check '(.*)'", run("info", name, cwd=folder).stdout)[1]
+        run(*words_of(chain), cwd=folder)
+        assert image(folder).shape == (4, 48, 32)
+        shown = run("check", chain, cwd=folder).stdout
+        assert "0.25 mm x 0.25 mm" in shown and "counts" in shown, shown
 
 
 @rows

@@ -25,6 +25,8 @@ def package(name):
 
 def carry_out(folder, name, expected):
     said = run("info", name, cwd=folder, expect=3).stderr.replace("\n", " ")
+    ran = run("run", "invert", "-i", name, "-o", "x.h5", cwd=folder, expect=3).stderr.replace("\n", " ")
+    assert said[said.index("in Python") :].split("  ")[0] in ran, f"run says something else than info: {ran}"
     hint = re.search(r"in Python: (.*?), and then (\w+) (\S+?)(?=[,; ]|$)(.*)", said)
     assert hint, said
     python, kind, new, rest = hint.groups()
