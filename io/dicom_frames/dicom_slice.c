@@ -80,13 +80,19 @@ static enum ts_status accept_digests(struct dicom_source *source, int64_t z, con
 enum ts_status ts_dicom_accept(struct dicom_source *source, int64_t z, const struct dicom_reply *reply,
                                struct ts_diag *diag)
 {
-    const char *name = ts_base_name(source->frames[z].image->file->path);
+    const struct dicom_file *file = source->frames[z].image->file;
+    const char *name = ts_base_name(file->path);
     const enum ts_status status = ts_worker_status(reply->status);
     if (status != TS_OK) {
         struct diag_site site = {.code = reply->code};
         ts_diag_error(diag, status, &site, "slice %lld (%s): %s", (long long)z, name, reply->text);
         if (status == TS_RUN_FAILED)
             return ts_diag_hint(diag, CHILD_KILLED_HINT);
+        if ((file->syntax == DICOM_JPEG_LS || file->syntax == DICOM_JPEG_LS_NEAR) && file->bits_stored < 8)
+            return ts_diag_hint(diag,
+                                "DCMTK may not decode JPEG-LS of %d bits a value: if another program shows the image, "
+                                "have it write the file without compression",
+                                file->bits_stored);
         return ts_diag_hint(diag, "copy the file again from its archive, or remove it");
     }
     source->base.slices[z].padding_count = reply->padding_count;

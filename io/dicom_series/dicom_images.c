@@ -107,7 +107,9 @@ static bool check_kind(struct dicom_series *series)
 static const char *hint_for(const char *code)
 {
     static const char *const hints[][2] = {
-        {"dicom-multi-frame", "convert it to single-frame files with another tool first"},
+        {"dicom-multi-frame",
+         "choose another series, or get this one from the scanner with the places of its slices, as enhanced or single "
+         "slices; a tool that splits the file cannot know them"},
         {"dicom-mosaic", "split it into slices with another tool first"},
         {"dicom-syntax", "convert it to explicit VR little endian with another tool first"},
         {"dicom-color",

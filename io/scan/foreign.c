@@ -191,7 +191,7 @@ static const char *find_in_folder(const char *path, char hint[FOREIGN_HINT])
     return *first ? ts_foreign_kind(first, hint) : NULL;
 }
 
-bool ts_foreign_way_out(const char *path, char hint[FOREIGN_HINT])
+bool ts_foreign_hint(const char *path, char hint[FOREIGN_HINT])
 {
     const char *format, *kind = ts_file_kind(path, &format);
     if (ts_file_way_out_of(path, kind, format, "dicom", hint, FOREIGN_HINT))

@@ -51,7 +51,7 @@ static enum ts_status describe_folder(const char *path, bool json, struct ts_dia
         status = ts_tiff_info(path, json, stdout, diag);
     else
         ts_diag_append(diag, found);
-    if (no_images && status == TS_BAD_INPUT && !ts_folder_holds(path, tiff) && ts_foreign_way_out(path, way_out))
+    if (no_images && status == TS_BAD_INPUT && !ts_folder_holds(path, tiff) && ts_foreign_hint(path, way_out))
         ts_diag_hint(diag, "%s", way_out);
     ts_diag_destroy(found);
     return status;
@@ -64,7 +64,7 @@ static enum ts_status describe_dicom(const char *path, bool json, struct ts_diag
     const enum ts_status status = ts_dicom_info(path, json, shows_names(), stdout, diag);
     const struct ts_diag_record *first = status == TS_BAD_INPUT ? ts_diag_get(diag, n) : NULL;
     char way_out[FOREIGN_HINT];
-    return first && !strcmp(first->code, "no-images") && ts_foreign_way_out(path, way_out)
+    return first && !strcmp(first->code, "no-images") && ts_foreign_hint(path, way_out)
                ? ts_diag_hint(diag, "%s", way_out)
                : status;
 }

@@ -51,7 +51,7 @@ static void hint_at_format(const struct plan_node *node, struct ts_diag *diag)
     const char *only = !listed ? *(const char *const *)field : paths->n == 1 ? paths->items[0] : NULL;
     const char *kind = only ? ts_file_kind(only, &found) : NULL;
     if (only && n > 0 && !strcmp(ts_diag_get(diag, n - 1)->code, "no-images")) {
-        if (ts_foreign_way_out(only, way_out))
+        if (ts_foreign_hint(only, way_out))
             ts_diag_hint(diag, "%s", way_out);
         return;
     }

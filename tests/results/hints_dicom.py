@@ -2,9 +2,11 @@
 """Hints about DICOM volumes, segmentations and structure sets: rows of test_hints.py."""
 import os
 import shutil
+import struct
 
 import numpy as np
 import pydicom
+from pydicom.encaps import encapsulate
 from pydicom.dataset import Dataset, FileDataset, FileMetaDataset
 from pydicom.sequence import Sequence
 
@@ -199,6 +201,46 @@ def volumes(folder):
         put("echoes", n, EchoTime=10 + 10 * (n < 1), EchoNumbers=1 + (n < 1), InstanceNumber=lambda z: 4 * n + z + 1, Modality="MR",
             SOPClassUID="1.2.840.10008.5.1.4.1.1.4", ImageType=lambda z: ["ORIGINAL", "PRIMARY", "M"])
     carry(folder, "dicom echoes split=none", "write `split: echo` beside the path", "dicom echoes split=echo take='20 ms'", ct)
+
+
+def jpeg_ls_of_zeros(rows, columns, bits):
+    """A frame of zeros, whose lines are runs (ITU-T T.87 A.7)."""
+    run_bits, index, code = [0] * 4 + [1] * 4 + [2] * 4 + [3] * 4, 0, ""
+    for _ in range(rows):
+        left = columns
+        while left > 0:
+            code += "1"
+            left -= 1 << run_bits[index]
+            index += left >= 0
+    code, data = code + "0" * (-len(code) % 8), b""
+    while code:  # a bit of 0 is put behind eight of 1
+        data += bytes([int(code[:8].ljust(8, "0"), 2)])
+        code = ("0" if data[-1] == 255 else "") + code[8:]
+    header = struct.pack(">2sHBHHB3B", b"\xff\xf7", 11, bits, rows, columns, 1, 1, 0x11, 0)
+    return b"\xff\xd8" + header + struct.pack(">2sH6B", b"\xff\xda", 8, 1, 1, 0, 0, 0, 0) + data + b"\xff\xd9"
+
+
+@rows
+def few_bits(folder):
+    for bits in (2, 3, 5, 8):
+
+        def change(file, z, bits=bits, packed=False):
+            file.BitsAllocated, file.BitsStored, file.HighBit, file.PixelRepresentation = 8, bits, bits - 1, 0
+            file.PixelData = np.zeros((8, 8), "u1").tobytes()
+            if packed:
+                file.PixelData = encapsulate([jpeg_ls_of_zeros(8, 8, bits)])
+                file["PixelData"].VR, file["PixelData"].is_undefined_length = "OB", True
+                file.file_meta.TransferSyntaxUID = pydicom.uid.JPEGLSLossless
+
+        series(folder, f"packed{bits}", lambda file, z, change=change: change(file, z, packed=True))
+        series(folder, f"native{bits}", change)
+        run(*words_of(f"dicom native{bits}"), cwd=folder)
+        right = image(folder)
+        if bits < 8:
+            carry(folder, f"dicom packed{bits}", f"DCMTK may not decode JPEG-LS of {bits} bits a value", f"dicom native{bits}", right)
+        else:
+            run(*words_of(f"dicom packed{bits}"), cwd=folder)
+            assert (image(folder) == right).all()
 
 
 @rows
