@@ -72,6 +72,7 @@ enum ts_status ts_scan_field_warn_of_attributes(const struct hdf5_input *input, 
     } rows[] = {
         {"scale_factor", as_stored, NULL, 1, 1},
         {"scaling_factor", as_stored, NULL, 1, 1},
+        {"scaling", as_stored, NULL, 1, 1}, /* of NXtomoproc */
         {"add_offset", as_stored, NULL, 0, 0},
         {"offset", as_stored, NULL, 0, 0},
         {"_FillValue", is_value, fills, NAN, NAN},

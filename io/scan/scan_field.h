@@ -26,7 +26,7 @@ void ts_scan_field_warn(const struct hdf5_input *input, const char *name, const 
     __attribute__((format(printf, 3, 4)));
 /* Warns of the attributes of a dataset that say that its values are others than those that are stored, or that some are
  * none: scale_factor, add_offset, _FillValue, missing_value, valid_min and valid_max of the Climate and Forecast
- * conventions, scaling_factor and offset. */
+ * conventions, scaling_factor, scaling and offset. */
 enum ts_status ts_scan_field_warn_of_attributes(const struct hdf5_input *input, const struct hdf5_stack *stack);
 /* Warns of NAME_scaling_factor and NAME_offset beside the field of this name, and in a group of class NXdata, whose
  * signal it is, of scaling_factor and offset. Source: NeXus definitions, NXdata: (value + offset) * scaling_factor. */

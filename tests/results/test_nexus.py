@@ -86,6 +86,8 @@ def check_required(path, definition):
         elif definition == "NXtomo":
             frames = entry["instrument/detector/data"].shape
             assert entry["instrument/detector/image_key"].shape == entry["sample/rotation_angle"].shape == frames[:1]
+            if path.endswith("exported.nxs"):
+                assert text(entry["instrument/detector/x_rotation_axis_pixel_position"].attrs["units"]) == "pixel"
 
 
 def check_names(path):

@@ -291,6 +291,7 @@ Test(nexus_fields, attributes_that_scale_or_leave_out_values_are_warned_of)
         {"scale_factor", 0.01, "the attribute scale_factor of data is 0.01: values are taken as they are stored"},
         {"scale_factor", 1, NULL},
         {"scaling_factor", 2, "the attribute scaling_factor of data is 2"},
+        {"scaling", 0.5, "the attribute scaling of data is 0.5"},
         {"add_offset", 32768, "the attribute add_offset of data is 32768"},
         {"add_offset", 0, NULL},
         {"offset", -1, "the attribute offset of data is -1"},
