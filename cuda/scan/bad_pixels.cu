@@ -25,7 +25,7 @@ template <typename T> struct job {
     int64_t n_slices, n_views, n, halo;
     struct bad_levels levels;
     double ratio;
-    bool find, zero_is_dead;
+    bool find, all, zero_is_dead;
     struct bad_column *columns;
     unsigned char *dead, *good; /* of detector pixels, of rows */
     unsigned long long *tables[BAD_KINDS];
@@ -126,12 +126,13 @@ static __device__ void find_dead(const struct job<T> &job, const struct bad_colu
     __syncthreads();
     const bool finds = job.find && varying->last >= 0;
     for (int64_t d = threadIdx.x; d < job.n; d += THREADS) {
-        dead[d] = finds && is_dead(columns[d], *varying, d, job.zero_is_dead);
+        dead[d] =
+            job.all ? ts_bad_column_constant(&columns[d]) : finds && is_dead(columns[d], *varying, d, job.zero_is_dead);
         if (dead[d])
             atomicAdd(&varying->n_dead, 1);
     }
     __syncthreads();
-    if (2 * (int64_t)varying->n_dead > job.n)
+    if (2 * (int64_t)varying->n_dead > job.n && !job.all)
         for (int64_t d = threadIdx.x; d < job.n; d += THREADS)
             dead[d] = 0;
     __syncthreads();
@@ -287,6 +288,7 @@ static enum ts_status map_typed(const struct stage_context *context, const struc
     job.levels = {params->lowest, params->highest};
     job.ratio = params->ratio;
     job.find = params->columns == COLUMNS_FIND;
+    job.all = params->columns == COLUMNS_ALL;
     job.zero_is_dead = context->in.quantity == TS_COUNTS || context->in.quantity == TS_TRANSMISSION;
     job.columns = (struct bad_column *)scratch;
     job.dead = (unsigned char *)scratch + part_bytes(slices * n, sizeof(struct bad_column));

@@ -236,10 +236,40 @@ static enum ts_status create_output(struct run *run)
     return status == TS_OK ? ts_run_create_datasets(run, 0) : status;
 }
 
-/* Reports a table that a map counted slice by slice, such as dead pixels: users do not look for it in the file. */
-static enum ts_status report_count(const struct stage_context *context, const struct stage_table *table,
+/* Returns true where all stages that take the image of node i mend what the table counts. */
+static bool is_mended(const struct ts_plan *plan, int32_t i, const struct stage_table *table)
+{
+    int64_t n = 0, mended = 0;
+    for (int32_t next = i + 1; table->mended && next < plan->n_nodes; next++)
+        for (int input = 0; input < STAGE_INPUTS; input++)
+            if (plan->nodes[next].inputs[input] == i) {
+                n++;
+                mended += input == 0 && table->mended(&plan->nodes[next].context);
+            }
+    return n > 0 && n == mended;
+}
+
+/* Adds the hint of a table, whose %lld is the largest number of another table of the stage. */
+static void hint_of_count(const struct stage_table *tables, const struct stage_table *table, struct ts_diag *diag)
+{
+    const char *number = strstr(table->hint, "%lld");
+    double largest = 0;
+    if (!number || !table->number) {
+        ts_diag_hint(diag, "%s", table->hint);
+        return;
+    }
+    const struct ts_image *others = &tables[table->number].image;
+    for (size_t k = 0; k < ts_image_count(others); k++)
+        largest = fmax(largest, ((const double *)others->data)[k]);
+    ts_diag_hint(diag, "%.*s%lld%s", (int)(number - table->hint), table->hint, (long long)largest, number + 4);
+}
+
+/* Reports table t, which a map counted slice by slice, such as dead pixels: users do not look for it in the file. */
+static enum ts_status report_count(const struct ts_plan *plan, int32_t i, const struct stage_table *tables, int t,
                                    struct ts_diag *diag)
 {
+    const struct stage_context *context = &plan->nodes[i].context;
+    const struct stage_table *table = &tables[t];
     const struct diag_site site = {.span = context->set->span, .stage = context->stage->name};
     const size_t n = table->image.dtype == TS_U64 ? ts_image_count(&table->image) : 0;
     struct diag_site counted = site, lost = site;
@@ -253,10 +283,10 @@ static enum ts_status report_count(const struct stage_context *context, const st
                       sum, table->doc);
         return TS_BAD_INPUT;
     }
-    if (sum > 0 && table->code) {
+    if (sum > 0 && table->code && !is_mended(plan, i, table)) {
         counted.code = table->code;
         ts_diag_warning(diag, &counted, "table '%s' adds up to %llu: %s", table->name, sum, table->doc);
-        ts_diag_hint(diag, "%s", table->hint);
+        hint_of_count(tables, table, diag);
     } else if (sum > 0 && table->of)
         ts_diag_note(diag, &counted, "table '%s' adds up to %llu of %llu: %s", table->name, sum,
                      (unsigned long long)table->of * n, table->doc);
@@ -273,8 +303,8 @@ static enum ts_status report_counts(const struct run *run)
         const struct stage_reduced *reduced = ts_run_reduced(run, i);
         const int n = reduced ? ts_stage_reduced_map_tables(reduced, &of_map) : 0;
         const int all = ts_run_tables(run, i, &tables);
-        for (int t = all - n; status == TS_OK && t < all; t++) /* those of the map are the last */
-            status = report_count(&run->plan->nodes[i].context, &tables[t], run->diag);
+        for (int t = 0; status == TS_OK && t < n; t++) /* those of the map are the last */
+            status = report_count(run->plan, i, tables + all - n, t, run->diag);
     }
     return status;
 }

@@ -117,6 +117,10 @@ struct stage_table {
     /* A run ends with a note of the sum of a table that a map counts. These make it a warning of this code, for a loss
      * that nothing mends. NULL: a note. */
     const char *code, *hint;
+    /* The hint's %lld stands for the largest number of the table of this index. 0: it has none. */
+    int number;
+    /* Returns true for a stage that mends what is counted. No warning is given where all that take the image do. */
+    bool (*mended)(const struct stage_context *next);
 };
 
 struct stage_reduction {

@@ -18,7 +18,9 @@
 #include "stages/engine/validity.h"
 
 static const struct choice columns_choices[] = {
-    {"find", COLUMNS_FIND, "those that have the same value in all views are dead"},
+    {"find", COLUMNS_FIND, "those that have the same value in all views are dead, if they lie between others"},
+    {"all", COLUMNS_ALL,
+     "those that have the same value in all views are dead: at the ends of a row as well, and where the whole row has"},
     {"keep", COLUMNS_KEEP, "a constant detector pixel is taken as it is"},
     {NULL, 0, NULL},
 };
@@ -192,12 +194,14 @@ static double rounded(enum ts_dtype dtype, double value)
 /* ---- the first step ----------------------------------------------------------------------------- */
 
 /* Marks dead detector pixels; returns how many there are. Between two that vary a constant one is dead. At the ends of
- * the row the air of noiseless data is constant as well, and only 0 counts or a transmission of 0 says more. */
+ * the row the air of noiseless data is constant as well, and only 0 counts or a transmission of 0 says more. With
+ * columns: all, the user knows that the data has noise. */
 static int64_t find_dead(const struct slab *slab, const struct bad_column *columns, unsigned char *dead)
 {
     const struct bad_pixels_params *params = params_of(slab->context);
     const enum ts_quantity quantity = slab->context->in.quantity;
     const bool zero_is_dead = quantity == TS_COUNTS || quantity == TS_TRANSMISSION;
+    const bool all = params->columns == COLUMNS_ALL;
     const int64_t n = slab->n;
     int64_t first = n, last = -1, count = 0;
     for (int64_t d = 0; d < n; d++)
@@ -207,10 +211,11 @@ static int64_t find_dead(const struct slab *slab, const struct bad_column *colum
         }
     for (int64_t d = 0; d < n; d++) {
         const bool inside = d > first && d < last, says = inside || (zero_is_dead && columns[d].first == 0);
-        dead[d] = last >= 0 && params->columns == COLUMNS_FIND && ts_bad_column_constant(&columns[d]) && says;
+        const bool looks = all || (params->columns == COLUMNS_FIND && last >= 0 && says);
+        dead[d] = looks && ts_bad_column_constant(&columns[d]);
         count += dead[d];
     }
-    const bool too_many = 2 * count > n; /* as in the darks of a detector that counts photons */
+    const bool too_many = 2 * count > n && !all; /* as in the darks of a detector that counts photons */
     for (int64_t d = 0; d < n && too_many; d++)
         dead[d] = 0;
     count = too_many ? 0 : count;
@@ -414,14 +419,22 @@ const struct stage bad_pixels_stage = {
         "- `low`: values below `lowest`, the -1 and -2 with which some detectors mark gaps,\n"
         "- `dead`: all pixels of a detector pixel whose good values, at least 8, are the same in all views. At both "
         "ends of a row the air of noiseless data looks so too: there only 0 counts, or a transmission of 0, are dead. "
-        "Where more than half of a row would be dead, as in darks, none is. With `ratio`, those as well whose mean is "
+        "Where more than half of a row would be dead, as in darks, none is. `columns: all` knows no such exceptions, "
+        "and "
+        "finds rows of the detector that are dead in the projections only. With `ratio`, those as well whose mean is "
         "far from that of their neighbors.\n\n"
         "These are tables (z), which count the pixels of each slice; a run ends with a note of their sums. A row of "
         "one view without a good pixel is interpolated between the nearest views that have one. If no view of the "
-        "slice has one, it is interpolated between the nearest slices, at most `rows` away. A row of the detector that "
-        "is 0 everywhere is found behind `flat_field: {dead: nan}`. What is left then stays as it is and is counted as "
+        "slice has one, it is interpolated between the nearest slices, at most `rows` away. What is left then stays as "
+        "it is and is counted as "
         "`left`; a run fails where all pixels are.\n\n"
-        "Flats and darks have the same bad pixels as the projections, and are filled in the same way:\n\n"
+        "Detector pixels that are stuck or dead are best filled as transmissions, where the strength of the beam and "
+        "of each pixel is out. `dead: nan` leaves to this stage those that are so in the flats as well:\n\n"
+        "    stages:\n"
+        "      - flat_field: {flats: flats, darks: darks, dead: nan}\n"
+        "      - bad_pixels: {columns: all}\n\n"
+        "Gaps and saturated pixels are known by their counts. Flats and darks have the same ones as the projections, "
+        "and are filled in the same way:\n\n"
         "    stages:\n"
         "      - bad_pixels: {input: flats, name: good_flats}\n"
         "      - bad_pixels: {input: darks, name: good_darks}\n"
@@ -442,5 +455,5 @@ const struct stage bad_pixels_stage = {
     .validity = VALIDITY_ENDS,
     .cuda = STAGE_CUDA(bad_pixels_cuda),
     .tolerance = {.why = "products and sums of an interpolation are exact in double, and its quotient is rounded once"},
-    .bench = "columns=find|columns=find ratio=3|rows=0",
+    .bench = "columns=find|columns=find ratio=3|columns=all|rows=0",
 };

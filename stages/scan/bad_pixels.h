@@ -11,7 +11,7 @@
 #include "core/host_device.h"
 #include "stages/engine/stage.h"
 
-enum bad_pixels_columns { COLUMNS_FIND, COLUMNS_KEEP };
+enum bad_pixels_columns { COLUMNS_FIND, COLUMNS_KEEP, COLUMNS_ALL };
 
 struct bad_pixels_params {
     double lowest, highest;

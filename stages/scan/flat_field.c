@@ -4,16 +4,20 @@
  * the means or medians of the frames of a detector pixel, in double precision and in the order of the frames.
  * A pixel whose flat - dark is not a positive number has no transmission: it is dead.
  *
- * A slab is done in three steps: the frames give offset and gain of each detector pixel, dead pixels get others that
- * stand in for them, and the values are mapped. Frames are read row by row, BLOCK pixels at a time.
+ * A slab is done in four steps: the frames give offset and gain of each detector pixel; slices are looked through for
+ * bad pixels (flat_checks.h), and dead ones get others that stand in for them; the values are mapped; and those at full
+ * scale are counted, if the largest one is that of a detector of fewer bits. Frames are read row by row, BLOCK pixels
+ * at a time.
  */
 #include "stages/scan/flat_field.h"
 
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 #include "core/memory.h"
 #include "stages/engine/validity.h"
+#include "stages/scan/flat_checks.h"
 #include "stages/scan/transmission.h"
 
 enum { BLOCK = 32, CHUNK = 1024 };
@@ -22,6 +26,8 @@ static const struct choice combine_choices[] = {
     {"mean", COMBINE_MEAN, "their mean: the least noise"},
     {"median", COMBINE_MEDIAN,
      "their median, of an even number the mean of the middle two: single outliers do not count"},
+    {"clean", COMBINE_CLEAN,
+     "their mean, without the frames that are brighter at a pixel than noise explains: of two frames as well"},
     {NULL, 0, NULL},
 };
 static const struct choice dead_choices[] = {
@@ -78,19 +84,64 @@ static bool streams_with_input(const struct stage_context *context, int referenc
     return reference + 1 <= FLAT_FIELD_DARKS;
 }
 
+/* Returns true where the stage after this one fills what the table counts. */
+static bool fills_stuck(const struct stage_context *next)
+{
+    return next->stage == &bad_pixels_stage && ((const struct bad_pixels_params *)next->params)->columns == COLUMNS_ALL;
+}
+
+static bool fills_uneven(const struct stage_context *next)
+{
+    return next->stage == &bad_pixels_stage && ((const struct bad_pixels_params *)next->params)->ratio <= FLAT_RATIO;
+}
+
 static int tables(const struct stage_context *context, struct stage_table tables[STAGE_TABLES])
 {
-    tables[0] = (struct stage_table){.name = "dead", .doc = "detector pixels whose flat is not above their dark"};
-    tables[0].image = (struct ts_image){.rank = 1, .axes = {context->in.axes[0]}, .dtype = TS_U64, .unit = "pixel"};
-    tables[0].of = (uint64_t)context->in.axes[2].n;
-    tables[1] = (struct stage_table){
+    tables[TABLE_DEAD] = (struct stage_table){.name = "dead",
+                                              .doc = "detector pixels whose flat is not above their dark",
+                                              .of = (uint64_t)context->in.axes[2].n};
+    tables[TABLE_SATURATED] = (struct stage_table){
         .name = "saturated",
         .doc = "values of the projections and the flats that are the largest of their integer type",
         .code = "counts-saturated",
         .hint = "they are no measurements where the detector is saturated or has a gap: bad_pixels before flat_field "
                 "fills them, in the projections and in the flats"};
-    tables[1].image = (struct ts_image){.rank = 1, .axes = {context->in.axes[0]}, .dtype = TS_U64, .unit = "pixel"};
-    return 2;
+    tables[TABLE_STUCK] = (struct stage_table){
+        .name = "stuck",
+        .doc = "detector pixels whose counts are the same in all views",
+        .code = "counts-constant",
+        .hint = "flat_field: {dead: nan} and bad_pixels: {columns: all} after it fill what is dead or stuck; where an "
+                "object lets nothing pass in any view, leave them as they are",
+        .mended = fills_stuck};
+    tables[TABLE_UNEVEN] = (struct stage_table){
+        .name = "uneven",
+        .doc = "detector pixels whose flat less the dark, and whose transmission, are twice those beside or half of "
+               "them",
+        .code = "flats-uneven",
+        .hint = "their flats or darks are wrong: bad_pixels: {ratio: 2} after flat_field fills them",
+        .mended = fills_uneven};
+    const bool clean = params_of(context)->combine == COMBINE_CLEAN;
+    tables[TABLE_ZINGERS] =
+        (struct stage_table){.name = "zingers",
+                             .doc = clean ? "pixels of flats and darks whose brighter frames were left out"
+                                          : "pixels of flats and darks whose frames differ by far more than noise",
+                             .code = clean ? NULL : "frames-zingers",
+                             .hint = "combine: clean leaves out the frames that are too bright there"};
+    tables[TABLE_PILED] = (struct stage_table){
+        .name = "piled",
+        .doc = "values of projections and flats at the full scale of a detector of fewer bits",
+        .code = "counts-piled",
+        .hint = "the detector is saturated there: bad_pixels: {highest: %lld} before flat_field fills them, in the "
+                "projections and in the flats",
+        .number = TABLE_FULL_SCALE};
+    tables[TABLE_FULL_SCALE] =
+        (struct stage_table){.name = "full_scale", .doc = "the value at which those of `piled` are; 0: there are none"};
+    for (int i = 0; i < FLAT_TABLES; i++)
+        tables[i].image = (struct ts_image){.rank = 1,
+                                            .axes = {context->in.axes[0]},
+                                            .dtype = i == TABLE_FULL_SCALE ? TS_F64 : TS_U64,
+                                            .unit = i == TABLE_FULL_SCALE ? "1" : "pixel"};
+    return FLAT_TABLES;
 }
 
 /* ---- saturation --------------------------------------------------------------------------------- */
@@ -156,42 +207,32 @@ static uint64_t saturated_flats(const struct ts_image *in, int64_t z)
     return count;
 }
 
-/* ---- frames to one ----------------------------------------------------------------------------- */
-
-/* Returns the k-th smallest value, k from 0 (C. A. R. Hoare, 1961), and reorders the values: none above it comes
- * before. */
-static double select_value(double *values, int64_t n, int64_t k)
+TS_VECTORIZED static float largest_of(const float *values, int64_t n, float largest)
 {
-    for (int64_t low = 0, high = n - 1; low < high;) {
-        const double pivot = values[low + (high - low) / 2];
-        int64_t i = low, j = high;
-        while (i <= j) {
-            while (values[i] < pivot)
-                i++;
-            while (values[j] > pivot)
-                j--;
-            if (i <= j) {
-                const double value = values[i];
-                values[i++] = values[j];
-                values[j--] = value;
-            }
-        }
-        if (k <= j)
-            high = j;
-        else if (k >= i)
-            low = i;
-        else
-            break;
-    }
-    return values[k];
+    for (int64_t i = 0; i < n; i++)
+        largest = values[i] > largest ? values[i] : largest;
+    return largest;
 }
+
+/* Returns the largest of `largest` and the values that are valid, as in count_measured(). */
+static float largest_valid(const float *values, int64_t n, const uint64_t *valid, size_t first, float largest)
+{
+    if (!valid || ts_valid_all(valid, first, (size_t)n))
+        return largest_of(values, n, largest);
+    for (int64_t d = 0; d < n; d++)
+        if (ts_valid_at(valid, first + (size_t)d))
+            largest = largest_of(values + d, 1, largest);
+    return largest;
+}
+
+/* ---- frames to one ----------------------------------------------------------------------------- */
 
 static double median(double *values, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         if (isnan(values[i]))
             return NAN;
-    const double lower = select_value(values, n, (n - 1) / 2);
+    const double lower = ts_flat_select(values, n, (n - 1) / 2);
     if (n % 2)
         return lower;
     double upper = values[n / 2];
@@ -256,6 +297,21 @@ static struct pixels pixels_at(void *scratch, int64_t z, int64_t n_detectors)
     return lay_out_pixels(n_detectors, &layout);
 }
 
+/* Scratch behind that of the slices: the largest value of each row, and then what each thread has. */
+static size_t largest_bytes(const struct stage_context *context, int64_t n)
+{
+    struct memory_layout layout = {0};
+    ts_layout_add(&layout, (size_t)(n * context->in.axes[1].n) * sizeof(float));
+    return layout.bytes;
+}
+
+static size_t room_bytes(const struct stage_context *context)
+{
+    struct memory_layout layout = {0};
+    ts_flat_room(context->in.axes[2].n, &layout);
+    return layout.bytes;
+}
+
 /* Values of every frame that a thread keeps for medians. */
 static size_t kept_count(const struct stage_context *context)
 {
@@ -268,8 +324,14 @@ static size_t kept_count(const struct stage_context *context)
 
 static size_t scratch_bytes(const struct stage_context *context, int64_t n)
 {
-    return (size_t)n * pixels_bytes(context->in.axes[2].n) +
-           (size_t)context->threads * kept_count(context) * sizeof(double);
+    return (size_t)n * pixels_bytes(context->in.axes[2].n) + largest_bytes(context, n) +
+           (size_t)context->threads * (room_bytes(context) + kept_count(context) * sizeof(double));
+}
+
+static float gain_of(double flat, double dark)
+{
+    const float gain = (float)(1 / (flat - dark));
+    return gain > 0 && gain < INFINITY ? gain : NAN;
 }
 
 /* Takes pixels for dead that are invalid in a frame. */
@@ -292,9 +354,8 @@ static void calibrate_block(const struct stage_context *context, const struct ts
     if (context->references[FLAT_FIELD_DARKS - 1])
         combine_frames(&in[FLAT_FIELD_DARKS], z, first, n, how, by_pixel, dark);
     for (int64_t i = 0; i < n; i++) {
-        const float gain = (float)(1 / (flat[i] - dark[i]));
         pixels->offset[first + i] = (float)dark[i];
-        pixels->gain[first + i] = gain > 0 && gain < INFINITY ? gain : NAN;
+        pixels->gain[first + i] = gain_of(flat[i], dark[i]);
     }
     leave_out(&in[FLAT_FIELD_FLATS], z, first, n, pixels->gain);
     if (context->references[FLAT_FIELD_DARKS - 1])
@@ -321,6 +382,94 @@ static void find_stand_ins(const struct stage_context *context, const struct pix
     }
 }
 
+/* ---- bad pixels --------------------------------------------------------------------------------- */
+
+/* Returns the mean of the frames of a pixel whose values are not above `limit`. */
+static double mean_below(const struct ts_image *frames, int64_t z, int64_t d, float limit)
+{
+    double sum = 0, value;
+    int64_t n = 0;
+    for (int64_t frame = 0; frame < frames->axes[1].n; frame++) {
+        const size_t at = (size_t)(frame * frames->axes[2].n + d);
+        ts_load_f64(&value, (const char *)ts_slice_data(frames, z) + at * ts_dtype_bytes(frames->dtype), frames->dtype,
+                    1);
+        if ((float)value <= limit) {
+            sum += value;
+            n++;
+        }
+    }
+    return sum / (double)n;
+}
+
+/* Leaves out the brighter frames of pixels that have a limit. */
+static void clean_pixels(const struct stage_context *context, const struct ts_image *in, int64_t z,
+                         const struct pixels *pixels, float *const limits[2])
+{
+    const bool has_darks = context->references[FLAT_FIELD_DARKS - 1] != NULL;
+    for (int64_t d = 0; d < context->in.axes[2].n; d++) {
+        if (limits[0][d] == INFINITY && limits[1][d] == INFINITY)
+            continue;
+        const double dark = has_darks ? mean_below(&in[FLAT_FIELD_DARKS], z, d, limits[1][d]) : 0;
+        pixels->offset[d] = (float)dark;
+        pixels->gain[d] = gain_of(mean_below(&in[FLAT_FIELD_FLATS], z, d, limits[0][d]), dark);
+    }
+}
+
+/* Counts the zingers of flats and darks, and leaves them out with combine: clean. Medians of three frames do so too. */
+static uint64_t look_at_frames(const struct stage_context *context, const struct ts_image *in, int64_t z,
+                               const struct pixels *pixels, const struct flat_room *room)
+{
+    const enum flat_field_combine how = params_of(context)->combine;
+    uint64_t count = 0;
+    for (int i = 0; i < 2; i++) {
+        const struct ts_image *frames = &in[FLAT_FIELD_FLATS + i];
+        if (context->references[i] && (how != COMBINE_MEDIAN || frames->axes[1].n < 3))
+            count += ts_flat_find_zingers(frames, z, pixels->gain, room, room->limits[i]);
+        else
+            for (int64_t d = 0; d < context->in.axes[2].n; d++)
+                room->limits[i][d] = INFINITY;
+    }
+    if (how == COMBINE_CLEAN && count > 0)
+        clean_pixels(context, in, z, pixels, room->limits);
+    return count;
+}
+
+static void look_at_slice(const struct stage_context *context, const struct ts_image *in, int64_t z,
+                          const struct pixels *pixels, const struct flat_room *room)
+{
+    const struct flat_row row = {pixels->offset, pixels->gain};
+    const bool nearest = params_of(context)->dead == DEAD_NEAREST;
+    uint64_t counts[FLAT_TABLES] = {0};
+    counts[TABLE_ZINGERS] = look_at_frames(context, in, z, pixels, room);
+    find_stand_ins(context, pixels);
+    counts[TABLE_DEAD] = (uint64_t)pixels->counts[DEAD];
+    counts[TABLE_SATURATED] = saturated_flats(in, z);
+    counts[TABLE_STUCK] = ts_flat_find_stuck(in, z, row, nearest, room);
+    counts[TABLE_UNEVEN] = ts_flat_find_uneven(in, z, row, room);
+    for (int i = 0; i < FLAT_TABLES; i++)
+        if (i != TABLE_PILED && i != TABLE_FULL_SCALE)
+            *(uint64_t *)ts_slice_data(&context->tables[i], z) = counts[i];
+}
+
+/* largest: of each row. */
+static void look_at_full_scale(const struct stage_context *context, const struct ts_image *in, int64_t z,
+                               const float *largest, const struct flat_room *room)
+{
+    const struct ts_image *flats = &in[FLAT_FIELD_FLATS];
+    const int64_t n = in->axes[2].n;
+    float most = 0;
+    for (int64_t view = 0; view < in->axes[1].n; view++)
+        most = largest[view] > most ? largest[view] : most;
+    for (int64_t frame = 0; frame < flats->axes[1].n; frame++) {
+        const char *row = (const char *)ts_slice_data(flats, z) + (size_t)(frame * n) * ts_dtype_bytes(flats->dtype);
+        ts_load_f32(room->values, row, flats->dtype, (size_t)n);
+        most = largest_valid(room->values, n, ts_slice_valid(in, z), 0, most);
+    }
+    const uint64_t piled = ts_flat_count_piled(in, flats, z, most, room->values);
+    *(uint64_t *)ts_slice_data(&context->tables[TABLE_PILED], z) = piled;
+    *(double *)ts_slice_data(&context->tables[TABLE_FULL_SCALE], z) = piled > 0 ? most : 0;
+}
+
 /* ---- the map ----------------------------------------------------------------------------------- */
 
 TS_VECTORIZED static void map_values(float *out, const float *counts, const float *offset, const float *gain, int64_t n)
@@ -329,26 +478,58 @@ TS_VECTORIZED static void map_values(float *out, const float *counts, const floa
         out[i] = (counts[i] - offset[i]) * gain[i];
 }
 
-static void map_row(const void *in, enum ts_dtype dtype, float *out, const struct pixels *pixels, int64_t n)
+/* Returns the largest of the counts; valid, at: as in count_measured(). */
+static float map_row(const void *in, enum ts_dtype dtype, float *out, const struct pixels *pixels, int64_t n,
+                     const uint64_t *valid, size_t at)
 {
-    float counts[CHUNK];
+    float counts[CHUNK], largest = 0;
     for (int64_t first = 0; first < n; first += CHUNK) {
         const int64_t count = n - first < CHUNK ? n - first : CHUNK;
         ts_load_f32(counts, (const char *)in + (size_t)first * ts_dtype_bytes(dtype), dtype, (size_t)count);
         map_values(out + first, counts, pixels->offset + first, pixels->gain + first, count);
+        largest = largest_valid(counts, count, valid, at + (size_t)first, largest);
     }
     for (int32_t i = 0; i < pixels->counts[STAND_INS]; i++)
         out[pixels->dead[i]] = out[pixels->stand_in[i]];
+    return largest;
+}
+
+static struct flat_room room_at(const struct stage_context *context, char *rooms, int64_t thread)
+{
+    struct memory_layout layout = {.base = rooms + (size_t)thread * room_bytes(context)};
+    return ts_flat_room(context->in.axes[2].n, &layout);
+}
+
+static void map_rows(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
+                     void *scratch, float *largest)
+{
+    const int64_t n_views = out->axes[1].n, n = out->axes[2].n;
+    const size_t in_bytes = (size_t)n * ts_dtype_bytes(in->dtype);
+#pragma omp parallel for schedule(static) num_threads(context->threads)
+    for (int64_t row = 0; row < out->axes[0].n * n_views; row++) {
+        const struct pixels pixels = pixels_at(scratch, row / n_views, n);
+        const char *from = (const char *)in->data + (size_t)row * in_bytes;
+        const uint64_t *valid = ts_slice_valid(in, row / n_views);
+        const size_t at = (size_t)(row % n_views * n);
+        const uint64_t saturated = count_measured(from, in->dtype, n, valid, at);
+        largest[row] = map_row(from, in->dtype, (float *)out->data + row * n, &pixels, n, valid, at);
+        if (saturated > 0) {
+            uint64_t *sum = ts_slice_data(&context->tables[TABLE_SATURATED], row / n_views);
+#pragma omp atomic
+            *sum += saturated;
+        }
+    }
 }
 
 static enum ts_status map(const struct stage_context *context, const struct ts_image *in, struct ts_image *out,
                           void *scratch)
 {
-    const int64_t nz = out->axes[0].n, n_views = out->axes[1].n, n = out->axes[2].n;
-    const int64_t blocks = (n + BLOCK - 1) / BLOCK;
-    double *kept = (double *)((char *)scratch + (size_t)nz * pixels_bytes(n));
-    const size_t in_bytes = (size_t)n * ts_dtype_bytes(in->dtype), own = kept_count(context);
+    const int64_t nz = out->axes[0].n, n = out->axes[2].n, blocks = (n + BLOCK - 1) / BLOCK;
+    const size_t own = kept_count(context);
     const int threads = context->threads;
+    float *largest = (float *)((char *)scratch + (size_t)nz * pixels_bytes(n));
+    char *rooms = (char *)largest + largest_bytes(context, nz);
+    double *kept = (double *)(rooms + (size_t)threads * room_bytes(context));
 #pragma omp parallel for schedule(static, 1) num_threads(threads)
     for (int thread = 0; thread < threads; thread++)
         for (int64_t task = nz * blocks * thread / threads; task < nz * blocks * (thread + 1) / threads; task++) {
@@ -358,22 +539,14 @@ static enum ts_status map(const struct stage_context *context, const struct ts_i
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int64_t z = 0; z < nz; z++) {
         const struct pixels pixels = pixels_at(scratch, z, n);
-        find_stand_ins(context, &pixels);
-        *(uint64_t *)ts_slice_data(&context->tables[0], z) = (uint64_t)pixels.counts[DEAD];
-        *(uint64_t *)ts_slice_data(&context->tables[1], z) = saturated_flats(in, z);
+        const struct flat_room room = room_at(context, rooms, omp_get_thread_num());
+        look_at_slice(context, in, z, &pixels, &room);
     }
+    map_rows(context, in, out, scratch, largest);
 #pragma omp parallel for schedule(static) num_threads(threads)
-    for (int64_t row = 0; row < nz * n_views; row++) {
-        const struct pixels pixels = pixels_at(scratch, row / n_views, n);
-        const char *from = (const char *)in->data + (size_t)row * in_bytes;
-        const uint64_t saturated =
-            count_measured(from, in->dtype, n, ts_slice_valid(in, row / n_views), (size_t)(row % n_views * n));
-        map_row(from, in->dtype, (float *)out->data + row * n, &pixels, n);
-        if (saturated > 0) {
-            uint64_t *sum = ts_slice_data(&context->tables[1], row / n_views);
-#pragma omp atomic
-            *sum += saturated;
-        }
+    for (int64_t z = 0; z < nz; z++) {
+        const struct flat_room room = room_at(context, rooms, omp_get_thread_num());
+        look_at_full_scale(context, in, z, largest + z * out->axes[1].n, &room);
     }
     return TS_OK;
 }
@@ -401,7 +574,21 @@ const struct stage flat_field_stage = {
         "`minus_log`. The frames of a scan before and after the projections are combined into one; a beam that drifts "
         "is not followed: `air` after this stage takes that out, from the detector pixels beside the object. `air` "
         "alone is for scans without flats.\n\n"
-        "Cost: one pass; the frames are read with the slices.",
+        "Four more tables count what gives a number that is no transmission, and a run warns of each:\n\n"
+        "- `stuck`: detector pixels whose counts are the same in all views, at least 8, but for those at both ends of "
+        "a "
+        "row whose transmission is within 0.01 of 1, as the air of noiseless data (`counts-constant`);\n"
+        "- `uneven`: detector pixels whose `flat - dark` is at least twice the median of the 10 beside it, or at most "
+        "half of it, and whose mean transmission is so as well: stuck pixels of the flats or of the darks "
+        "(`flats-uneven`). What they are wrong by less is a ring, and work for `ring`;\n"
+        "- `zingers`: pixels of the flats or the darks whose frames differ by 10 times the median of the row (6 times "
+        "from three frames on), where that changes the transmission by 0.5 % (`frames-zingers`). A pixel brighter than "
+        "the median of the row may differ by more in proportion. `combine: clean` leaves such frames out;\n"
+        "- `piled`: values at the largest one of a slice, if that is 2^k - 1 from 255 on, or that times a power of "
+        "two, "
+        "and not the largest of its type, and if at least 4 are there and more than 4 times as many as one step below "
+        "it (`counts-piled`): a detector of 12 bits is saturated at 4095. `full_scale` is that value.\n\n"
+        "Cost: one pass; the frames are read with the slices, twice.",
     STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_COUNTS), TS_ANY_BEAM),
     STAGE_PARAMS(flat_field_params, struct flat_field_params),
     .resolve = resolve,

@@ -14,8 +14,20 @@ struct flat_field_params {
     int32_t combine; /* enum flat_field_combine */
     int32_t dead;    /* enum flat_field_dead */
 };
-enum flat_field_combine { COMBINE_MEAN, COMBINE_MEDIAN };
+enum flat_field_combine { COMBINE_MEAN, COMBINE_MEDIAN, COMBINE_CLEAN };
 enum flat_field_dead { DEAD_NEAREST, DEAD_NAN };
+
+/* The tables, in this order. */
+enum flat_field_table {
+    TABLE_DEAD,
+    TABLE_SATURATED,
+    TABLE_STUCK,
+    TABLE_UNEVEN,
+    TABLE_ZINGERS,
+    TABLE_PILED,
+    TABLE_FULL_SCALE,
+    FLAT_TABLES
+};
 
 enum { FLAT_FIELD_FLATS = 1, FLAT_FIELD_DARKS = 2 }; /* places among the images of map() */
 

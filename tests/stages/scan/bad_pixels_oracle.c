@@ -97,6 +97,8 @@ static void find_dead(const struct oracle *oracle, int64_t z)
     }
     for (int64_t d = 0; d < n && 2 * count > n; d++)
         constant[d] = false;
+    for (int64_t d = 0; d < n && oracle->params->columns == COLUMNS_ALL; d++)
+        constant[d] = look_at_column(oracle, z, d, &first, &same, &mean) >= 8 && same;
     for (int64_t d = 0; d < n; d++)
         dead[d] = constant[d] || (isfinite(oracle->params->ratio) && stands_out(oracle, z, d, constant));
     for (int64_t view = 0; view < oracle->n_views; view++)

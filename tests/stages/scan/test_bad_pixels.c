@@ -24,6 +24,8 @@ TEST_ON_BOTH(bad_pixels, agrees_with_the_definition)
         {.assignments = "", .values = VALUES_EXTREME},
         {.assignments = "", .values = VALUES_EXTREME, .quantity = TS_COUNTS},
         {.assignments = "", .values = VALUES_CONSTANT},
+        {.assignments = "columns=all ratio=3", .quantity = TS_COUNTS},
+        {.assignments = "columns=all", .values = VALUES_EXTREME},
         {.assignments = "lowest=0 highest=100"},
         {.assignments = "lowest=5 highest=9 rows=0"},
         {.assignments = "lowest=60 highest=70 rows=64 columns=keep"},
@@ -32,7 +34,7 @@ TEST_ON_BOTH(bad_pixels, agrees_with_the_definition)
         {.assignments = "highest=40", .nz = 5, .ny = 9, .nx = 300},
     };
     cr_assert_geq(ts_stage_check(&bad_pixels_stage, ts_bad_pixels_oracle, cases, sizeof cases / sizeof *cases),
-                  9 * 8 * 7 + 7);
+                  11 * 8 * 7 + 7);
 }
 
 /* ---- everything at once ------------------------------------------------------------------------- */
@@ -130,7 +132,8 @@ static void check_spoiled(enum ts_dtype dtype, const char *assignments, bool mas
 
 TEST_ON_BOTH(bad_pixels, spoiled_scans_are_as_the_definition_has_them)
 {
-    static const char *const texts[] = {"", "rows=0", "rows=1", "ratio=2", "columns=keep lowest=20 rows=5"};
+    static const char *const texts[] = {"",        "rows=0",      "rows=1",
+                                        "ratio=2", "columns=all", "columns=keep lowest=20 rows=5"};
     for (int dtype = 0; dtype <= TS_F32; dtype++)
         for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
             for (int masked = 0; masked < 2; masked++)

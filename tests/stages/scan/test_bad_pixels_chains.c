@@ -283,6 +283,177 @@ TEST_ON_BOTH(bad_pixels_chains, saturation_does_not_pass_in_silence)
     free(frames);
 }
 
+/* ---- what gives a number and is no transmission -------------------------------------------------- */
+
+/* Sets detector pixels of a row (-1: all) in the kinds of frames of which `where` has a letter: "pfd". */
+static void stick(struct frames *frames, const char *where, int row, int first, int end, double value)
+{
+    for (int r = row < 0 ? 0 : row; r < (row < 0 ? ROWS : row + 1); r++)
+        for (int d = first; d < end; d++) {
+            for (int v = 0; v < VIEWS && strchr(where, 'p'); v++)
+                frames->views[v][r][d] = value;
+            for (int f = 0; f < FLATS; f++) {
+                frames->flats[f][r][d] = strchr(where, 'f') ? value : frames->flats[f][r][d];
+                frames->darks[f][r][d] = strchr(where, 'd') ? value : frames->darks[f][r][d];
+            }
+        }
+}
+
+#define MENDED_LIKE "%s: correlation %.5f of line integrals"
+
+/* The plain chain warns with this code, and the other one gives the line integrals of the scan without the fault. */
+static void check_mended(const char *folder, hid_t type, const struct frames *good, const struct frames *frames,
+                         const char *code, const char *mended, const char *what)
+{
+    size_t n;
+    struct ts_diag *diag = ts_diag_create();
+    char stages[1024];
+    snprintf(stages, sizeof stages, "%s  - minus_log: {}\n", mended);
+    write_scan(folder, good, type);
+    double *expected = slices_of(folder, PLAIN "  - minus_log: {}\n", &n);
+    write_scan(folder, frames, type);
+    cr_expect_eq(run(folder, PLAIN, diag), TS_OK);
+    cr_expect(ts_test_has_code(diag, code), "%s: no %s", what, code);
+    ts_diag_clear(diag);
+    cr_expect_eq(run(folder, stages, diag), TS_OK, "%s", what);
+    cr_expect(!ts_test_has_code(diag, code), "%s: %s again", what, code);
+    cr_expect(!ts_test_has_code(diag, "transmission-floored"), "%s", what);
+    double *is = slices_of(folder, stages, &n);
+    cr_expect_geq(correlation(is, expected, n), 0.998, MENDED_LIKE, what, correlation(is, expected, n));
+    free(is);
+    free(expected);
+    ts_diag_destroy(diag);
+}
+
+#define FILL_STUCK "  - flat_field: {flats: flats, darks: darks, dead: nan}\n  - bad_pixels: {columns: all}\n"
+#define FILL_UNEVEN PLAIN "  - bad_pixels: {ratio: 2}\n"
+
+TEST_ON_BOTH(bad_pixels_chains, stuck_pixels_do_not_pass_in_silence)
+{
+    static const struct {
+        const char *where, *code, *mended;
+        int row, first, end;
+        double value;
+    } rows[] = {{"pfd", "counts-constant", FILL_STUCK, -1, 20, 21, 1234},
+                {"pfd", "counts-constant", FILL_STUCK, 2, 30, 33, 777},
+                {"pfd", "counts-constant", FILL_STUCK, -1, 0, 1, 60},
+                {"p", "counts-constant", FILL_STUCK, -1, 20, 21, 120},
+                {"p", "counts-constant", FILL_STUCK, -1, 46, N, 100},
+                {"p", "counts-constant", FILL_STUCK, 1, 33, 36, 0},
+                {"p", "counts-constant", FILL_STUCK, 0, 0, N, 0},
+                {"p", "counts-constant", FILL_STUCK, 3, 0, N, 0},
+                {"p", "counts-constant", FILL_STUCK, 1, 0, N, 77},
+                {"f", "flats-uneven", FILL_UNEVEN, -1, 20, 21, 70},
+                {"f", "flats-uneven", FILL_UNEVEN, 2, 1, 2, 60},
+                {"f", "flats-uneven", FILL_UNEVEN, -1, 30, 32, 75},
+                {"d", "flats-uneven", FILL_UNEVEN, -1, 22, 23, 120},
+                {"d", "flats-uneven", FILL_UNEVEN, 1, 30, 32, 125}};
+    static const struct {
+        double beam, scale;
+    } kinds[] = {{190, 1}, {19000, 100}};
+    const hid_t types[] = {H5T_STD_U8LE, H5T_STD_U16LE, H5T_STD_I32LE, H5T_IEEE_F32LE};
+    char folder[256], what[100];
+    ts_test_folder(folder, sizeof folder);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const size_t type = i % 4;
+        struct frames *good = make_frames(kinds[type > 0].beam), *frames = make_frames(kinds[type > 0].beam);
+        stick(frames, rows[i].where, rows[i].row, rows[i].first, rows[i].end, rows[i].value * kinds[type > 0].scale);
+        snprintf(what, sizeof what, "%s, row %d, pixels %d to %d, at %g", rows[i].where, rows[i].row, rows[i].first,
+                 rows[i].end, rows[i].value);
+        check_mended(folder, types[type], good, frames, rows[i].code, rows[i].mended, what);
+        free(good);
+        free(frames);
+    }
+    ts_test_remove_folder(folder);
+}
+
+/* Noise of counting, which zingers are told from. */
+static void add_noise(struct frames *frames)
+{
+    uint64_t seed = 5;
+    for (int f = 0; f < FLATS; f++)
+        for (int row = 0; row < ROWS; row++)
+            for (int d = 0; d < N; d++) {
+                double sum = 0;
+                for (int i = 0; i < 12; i++)
+                    sum += ts_random_unit(&seed) - 0.5;
+                frames->flats[f][row][d] += floor(sum * sqrt(frames->flats[f][row][d]));
+            }
+}
+
+TEST_ON_BOTH(bad_pixels_chains, zingers_of_frames_do_not_pass_in_silence)
+{
+    static const char clean[] = "  - flat_field: {flats: flats, darks: darks, combine: clean}\n";
+    static const struct {
+        int frame, row, d;
+        double flat, dark; /* what is added to */
+    } rows[] = {
+        {0, 1, 20, 20000, 0}, {2, 3, 0, 6000, 0}, {1, 0, 47, 60000, 0}, {0, 2, 30, 0, 5000}, {1, 1, 25, 9000, 9000}};
+    const hid_t types[] = {H5T_STD_U32LE, H5T_STD_I32LE, H5T_IEEE_F32LE};
+    char folder[256], what[100];
+    struct ts_diag *diag = ts_diag_create();
+    ts_test_folder(folder, sizeof folder);
+    struct frames *good = make_frames(40000), *frames = make_frames(40000);
+    add_noise(good);
+    write_scan(folder, good, H5T_STD_U16LE);
+    cr_assert_eq(run(folder, PLAIN, diag), TS_OK);
+    cr_expect(!ts_test_has_code(diag, "frames-zingers"), "noise is no zinger");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        memcpy(frames, good, sizeof *frames);
+        frames->flats[rows[i].frame][rows[i].row][rows[i].d] += rows[i].flat;
+        frames->darks[rows[i].frame][rows[i].row][rows[i].d] += rows[i].dark;
+        snprintf(what, sizeof what, "zinger %zu", i);
+        check_mended(folder, types[i % 3], good, frames, "frames-zingers", clean, what);
+    }
+    free(good);
+    free(frames);
+    ts_test_remove_folder(folder);
+    ts_diag_destroy(diag);
+}
+
+static void clip(struct frames *frames, double largest, double step, bool brighter)
+{
+    double *values = &frames->views[0][0][0];
+    for (size_t i = 0; i < sizeof *frames / sizeof *values; i++) {
+        const double value = brighter && i % N > 2 && i % N < 5 ? values[i] * 1.4 : values[i];
+        values[i] = fmin(floor(value / step) * step, largest);
+    }
+}
+
+/* Two bright detector pixels saturate a detector of fewer bits. Without them nothing is said. */
+TEST_ON_BOTH(bad_pixels_chains, full_scale_of_fewer_bits_does_not_pass_in_silence)
+{
+    static const struct {
+        double largest, step;
+    } rows[] = {{4095, 1}, {16383, 1}, {1023, 1}, {65520, 16}, {32767, 1}};
+    const hid_t types[] = {H5T_STD_U16LE, H5T_STD_I32LE, H5T_IEEE_F32LE};
+    char folder[256], stages[1024], number[40];
+    ts_test_folder(folder, sizeof folder);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct frames *good = make_frames(0.8 * rows[i].largest), *frames = make_frames(0.8 * rows[i].largest);
+        struct ts_diag *diag = ts_diag_create();
+        clip(good, rows[i].largest, rows[i].step, false);
+        clip(frames, rows[i].largest, rows[i].step, true);
+        write_scan(folder, good, types[i % 3]);
+        cr_assert_eq(run(folder, PLAIN, diag), TS_OK);
+        cr_expect(!ts_test_has_code(diag, "counts-piled"), "%g without saturation", rows[i].largest);
+        write_scan(folder, frames, types[i % 3]);
+        snprintf(number, sizeof number, "{highest: %.0f}", rows[i].largest);
+        cr_assert_eq(run(folder, PLAIN, diag), TS_OK);
+        const struct ts_diag_record *record = ts_test_record(diag, "counts-piled");
+        cr_assert(record && record->hint && strstr(record->hint, number), "%s", number);
+        snprintf(stages, sizeof stages,
+                 "  - bad_pixels: {input: flats, name: good_flats, highest: %.0f}\n"
+                 "  - bad_pixels: {input: input, highest: %.0f}\n  - flat_field: {flats: good_flats, darks: darks}\n",
+                 rows[i].largest, rows[i].largest);
+        check_mended(folder, types[i % 3], good, frames, "counts-piled", stages, number);
+        ts_diag_destroy(diag);
+        free(good);
+        free(frames);
+    }
+    ts_test_remove_folder(folder);
+}
+
 /* Whoever refuses NaN names the stage that fills it. */
 TEST_ON_BOTH(bad_pixels_chains, what_refuses_nan_has_a_way_out)
 {

@@ -22,6 +22,8 @@ TestSuite(flat_field);
  * with them, can be wrong by: 4 halves of 2^-23. */
 static const double relative = 2.5e-7;
 
+static int64_t found[4]; /* slices in which the tables of a test counted something */
+
 struct scan {
     struct ts_image counts, flats, darks;
     bool has_darks;
@@ -32,6 +34,32 @@ static void scan_clear(struct scan *scan)
     free(scan->counts.data);
     free(scan->flats.data);
     free(scan->darks.data);
+}
+
+/* Slice by slice, so that a slab is one slice. */
+static void check_tables(const struct scan *scan, const struct ts_image *const references[], const char *assignments,
+                         const char *what)
+{
+    const int64_t nz = scan->counts.axes[0].n;
+    struct flat_field_checks *checks = malloc((size_t)nz * sizeof *checks);
+    struct stage_run run;
+    ts_flat_field_oracle_checks(&scan->counts, &scan->flats, references[1],
+                                strstr(assignments, "median") ? COMBINE_MEDIAN : COMBINE_MEAN,
+                                strstr(assignments, "nearest") != NULL, checks);
+    cr_assert_eq(ts_test_run_references(&run, &flat_field_stage, assignments, &scan->counts, references, 0, 2), TS_OK);
+    for (int64_t z = 0; z < nz; z++) {
+        cr_assert_eq(ts_test_table_at(&run, "stuck", z), checks[z].stuck, "%s", what);
+        cr_assert_eq(ts_test_table_at(&run, "uneven", z), checks[z].uneven, "%s", what);
+        cr_assert_eq(ts_test_table_at(&run, "zingers", z), checks[z].zingers, "%s", what);
+        cr_assert_eq(ts_test_table_at(&run, "piled", z), checks[z].piled, "%s", what);
+        cr_assert_eq(ts_test_table_at(&run, "full_scale", z), checks[z].full_scale, "%s", what);
+        found[0] += checks[z].stuck > 0;
+        found[1] += checks[z].uneven > 0;
+        found[2] += checks[z].zingers > 0;
+        found[3] += checks[z].piled > 0;
+    }
+    ts_test_run_clear(&run);
+    free(checks);
 }
 
 /* One slice, two and all at once, on several threads: the same bytes, and those of the definition. */
@@ -48,6 +76,7 @@ static void check_scan(const struct scan *scan, bool median, bool nearest)
              ts_dtype_name(scan->counts.dtype), (long long)scan->counts.axes[0].n, (long long)scan->counts.axes[1].n,
              (long long)scan->counts.axes[2].n, (long long)scan->flats.axes[1].n, ts_dtype_name(scan->flats.dtype));
     ts_flat_field_oracle_transmission(&scan->counts, &scan->flats, references[1], median, nearest, values, scale, dead);
+    check_tables(scan, references, assignments, what);
     ts_test_transmission(&flat_field_stage, assignments, &scan->counts, references,
                          &(struct transmission_expected){values, scale, relative, "dead", dead}, what);
     free(values);
@@ -91,6 +120,41 @@ TEST_ON_BOTH(flat_field, takes_a_detectors_counts)
     check_scan(&scan, false, true);
     check_scan(&scan, true, true);
     scan_clear(&scan);
+}
+
+/* Scans with stuck pixels, zingers and a full scale of fewer bits. */
+TEST_ON_BOTH(flat_field, counts_what_is_no_transmission)
+{
+    static const enum ts_dtype dtypes[] = {TS_U16, TS_I32, TS_F32, TS_U32};
+    const int64_t nz = 3, n_views = 9, n = 60, n_frames[] = {2, 3, 5, 1};
+    uint64_t seed = 9;
+    memset(found, 0, sizeof found);
+    for (size_t i = 0; i < 24; i++) {
+        const int64_t n_flats = n_frames[i % 4];
+        struct scan scan = {ts_test_counts(nz, n_views, n, dtypes[i % 4], VALUES_CONSTANT, 1),
+                            ts_test_counts(nz, n_flats, n, TS_U16, VALUES_CONSTANT, 1),
+                            ts_test_counts(nz, 2, n, TS_U16, VALUES_CONSTANT, 1), i % 3 > 0};
+        for (int64_t at = 0; at < nz * n_views * n; at++) {
+            double value = floor(2000 + 2500 * ts_random_unit(&seed));
+            if (i % 2 == 0 && at / (n_views * n) == 1)
+                value = fmin(value, 4095);
+            if (at % n == 20 + (int64_t)i || at % n == (int64_t)i % 3)
+                value = 777;
+            ts_test_store(scan.counts.data, scan.counts.dtype, (size_t)at, value);
+        }
+        for (int64_t at = 0; at < nz * n_flats * n; at++) {
+            const double noise = 60 * ts_random_unit(&seed), zinger = ts_random_unit(&seed) < 0.03 ? 2500 : 0;
+            const double flat = at % n == 44 || at % n == 58 ? 900 : 3900 + noise + zinger;
+            ((uint16_t *)scan.flats.data)[at] =
+                (uint16_t)(i % 2 == 0 && at / (n_flats * n) == 1 ? fmin(flat, 4095) : flat);
+        }
+        for (int64_t at = 0; at < nz * 2 * n; at++)
+            ((uint16_t *)scan.darks.data)[at] = (uint16_t)(100 + (ts_random_unit(&seed) < 0.03 ? 700 : at % 5));
+        check_scan(&scan, i % 5 == 1, i % 2);
+        scan_clear(&scan);
+    }
+    for (int i = 0; i < 4; i++)
+        cr_expect_gt(found[i], 4, "table %d", i);
 }
 
 /* The float transmission of one row, and how many pixels were dead. */
