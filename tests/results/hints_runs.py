@@ -97,6 +97,11 @@ def results_and_chains(folder):
     carry(folder, ["check", grown % "1300,1000,1000"], "`tomostage check` prints the size that every stage makes",
           ["check", grown % "1300,1000,1000"], names="1000 x 1000 x 1300")
     carry(folder, ["check", grown % "1300,1000,1000"], "check its numbers", grown % "13,10,10", (10, 10, 13))
+    carry(folder, ["run", "npy f4.npy spacing=1,1,1 quantity=attenuation | radon views=16 method=tensor", "-o", "out.h5", "--device", "cpu"],
+          "leave method out, or take --device cuda", "npy f4.npy spacing=1,1,1 quantity=attenuation | radon views=16", (4, 16, 12))
+    np.save(f"{folder}/deep.npy", np.zeros((64, 256, 256), "f4"))
+    again = ["run", "npy deep.npy | gaussian sigma=1 | box radius={sweep 1 2 3}", "-o", "out.h5", "--force", "--threads", "1"]
+    carry(folder, [*again, "--memory", "60M"], "--memory, or --gpu-memory, gives the run more", [*again, "--memory", "1G"], (3, 64, 256, 256))
     np.save(f"{folder}/two.npy", np.stack([V, V + 300]))
     carry(folder, "npy two.npy | box radius={sweep 1 2}", "choose one volume with `take:` beside the input",
           "npy two.npy take=1 | box radius={sweep 1 2}", (2, *V.shape))

@@ -173,6 +173,8 @@ def rotation_axes(folder):
     nxtomo(f"{folder}/half.nxs", sinogram(whole, 32, 6), whole, field_of_view="Half")
     carry(folder, chain_of("half.nxs") + " | minus_log | fbp", "after minus_log: center: {method: overlap}, then stitch: {}",
           chain_of("half.nxs") + after % "center method=overlap | stitch", about)
+    carry(folder, chain_of("half.nxs") + after % "center method=sinogram | stitch", "`method: overlap` searches nearly the whole detector",
+          chain_of("half.nxs") + after % "center method=overlap | stitch", about)
 
 
 @rows

@@ -12,6 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from harness import PROGRAM, run, test  # noqa: E402
 from hints import tokens  # noqa: E402
 
+VISIBLE = os.environ.get("CUDA_VISIBLE_DEVICES")
 os.environ["CUDA_VISIBLE_DEVICES"] = ""  # the same hints and values everywhere
 FAULTS, CARRIED = {}, []  # by folder; what the program said, as tokens
 V = (np.arange(4 * 8 * 8).reshape(4, 8, 8) * 7 % 251).astype("f4")
@@ -83,6 +84,8 @@ def carry_out(folder, before, hint, after, check=None, shell=None, names=None, a
             chain = chain.replace("@C", re.search(r"center=([\d.]+)", lines[0][1])[1])
         if isinstance(chain, str) and "@S" in chain:
             chain = chain.replace("@S", re.search(r"search=([\d.]+)", lines[0][1])[1])
+        if isinstance(chain, list) and "@G" in chain[-1]:
+            chain = [chain[0], chain[-1].replace("@G", re.search(r"--gpu-memory (\S+)", lines[0][1])[1])]
         words = [re.search(r"--memory (\S+)", lines[0][1])[1] if word == "@M" else word for word in words_of(chain)]
         done = start(words, folder)
         if names:  # a command that says what is wrong

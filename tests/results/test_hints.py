@@ -18,6 +18,7 @@ import hints_inputs  # noqa: F401
 import hints_dicom  # noqa: F401
 import hints_scans  # noqa: F401
 import hints_runs  # noqa: F401
+import hints_cuda  # noqa: F401
 
 SOURCE = sys.argv[2]
 CUDA = re.compile("^cuda/|gpu|device|GPU|tensor|method: stack|occupancy")
