@@ -8,9 +8,9 @@
 
 #include "core/arena.h"
 #include "lab/bench/bench_devices.h"
+#include "lab/bench/table.h"
 #include "lab/cuda/ceilings.h"
 #include "pipeline/command/command.h"
-#include "pipeline/command/table.h"
 #include "stages/engine/stage.h"
 
 enum bench_values {

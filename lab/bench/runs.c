@@ -21,7 +21,7 @@
 #include "io/file/whole_file.h"
 #include "lab/bench/bench_devices.h"
 #include "lab/bench/runs_process.h"
-#include "pipeline/command/table.h"
+#include "lab/bench/table.h"
 
 struct runs_row {
     const char *job, *form, *device;

@@ -7,8 +7,8 @@
 #ifndef LAB_STUDY_FAN_IN_STUDY_H
 #define LAB_STUDY_FAN_IN_STUDY_H
 
+#include "lab/bench/table.h"
 #include "lab/cuda/fan_in_study.h"
-#include "pipeline/command/table.h"
 
 extern const char *const ts_fan_in_works[FAN_IN_ALL_WORKS], *const ts_fan_in_orders[FAN_IN_ORDERS];
 

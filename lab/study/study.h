@@ -10,8 +10,8 @@
 #define LAB_STUDY_STUDY_H
 
 #include "lab/bench/bench.h"
+#include "lab/bench/table.h"
 #include "pipeline/command/command.h"
-#include "pipeline/command/table.h"
 
 struct study_request {
     const char *device;     /* as ts_bench_devices_choose() takes it */

@@ -2,7 +2,7 @@
  *
  * Prints a row by the table of its columns: each value is read from its place in the row's struct, by its kind.
  */
-#include "pipeline/command/table.h"
+#include "lab/bench/table.h"
 
 #include <errno.h>
 #include <math.h>

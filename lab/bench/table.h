@@ -3,8 +3,8 @@
  * This prints rows of measurements as a table for people and as JSON. The columns of a kind of row are one table, which
  * has for each value its place in the row's struct and how it is printed, so that text and JSON cannot disagree.
  */
-#ifndef PIPELINE_COMMAND_TABLE_H
-#define PIPELINE_COMMAND_TABLE_H
+#ifndef LAB_BENCH_TABLE_H
+#define LAB_BENCH_TABLE_H
 
 #include "core/diag.h"
 
