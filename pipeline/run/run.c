@@ -17,6 +17,7 @@
 #include "pipeline/run/run.h"
 #include "pipeline/run/run_checkpoint.h"
 #include "pipeline/run/run_finite.h"
+#include "pipeline/run/run_rows.h"
 
 static double seconds_since(const struct timespec *start)
 {
@@ -348,6 +349,8 @@ static enum ts_status run_all(struct run *run)
         status = report_counts(run);
     if (status == TS_OK)
         status = ts_run_warn_not_finite(run);
+    if (status == TS_OK)
+        status = ts_run_warn_of_rows(run);
     if (status == TS_OK && run->plan->on_tables)
         status = hand_tables(run);
     if (status == TS_OK && run->plan->rank == 0)

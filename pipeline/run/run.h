@@ -46,6 +46,7 @@ struct run_result {
     int written;              /* the device that has written slices of it last; -1: none has */
     int64_t not_finite; /* the first slice, counted over all volumes, in which it made NaN or infinite values of others;
                          * INT64_MAX: none */
+    double rows_cut_off; /* what an end of its input's rows sees, as a share of the most; 0: it is in air */
     float largest; /* magnitude that became infinite where this rank rounded to halves before the writer; 0: none */
 };
 

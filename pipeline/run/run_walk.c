@@ -12,6 +12,7 @@
 #include "pipeline/run/run.h"
 #include "pipeline/run/run_checkpoint.h"
 #include "pipeline/run/run_finite.h"
+#include "pipeline/run/run_rows.h"
 
 /* ---- one slab ---------------------------------------------------------------------------------- */
 
@@ -109,7 +110,9 @@ static enum ts_status compute(struct run *run, int32_t i, struct ts_image *targe
     if (!plan->context.stage->reads)
         views_of(run, i, 0, target->z_first, target->axes[0].n, slices);
     struct call call;
-    enum ts_status status = begin_call(run, i, &call);
+    enum ts_status status = plan->context.stage->reads ? TS_OK : ts_run_look_at_rows(run, i, &slices[0]);
+    if (status == TS_OK)
+        status = begin_call(run, i, &call);
     if (status == TS_OK)
         status = ts_driver_slab(run->nodes[i].driver, from->parts, from->n_parts, slices, target);
     if (status == TS_OK && plan->image_node == i)

@@ -28,9 +28,10 @@ enum stage_axes { AXES_VOLUME = 1, AXES_SINOGRAM = 2 };
 
 /* What plans, records and reports must know of a stage, so that none of them asks for its name. */
 enum stage_trait {
-    TRAIT_KEEPS_IMAGE = 1,   /* it writes its image to the output file under its `name:` */
-    TRAIT_NEW_DETECTOR = 2,  /* a detector pixel of the output has another index than in the input */
-    TRAIT_MAPS_BY_SHARES = 4 /* it maps a value to the share of the values up to it, unless it is given others' */
+    TRAIT_KEEPS_IMAGE = 1,    /* it writes its image to the output file under its `name:` */
+    TRAIT_NEW_DETECTOR = 2,   /* a detector pixel of the output has another index than in the input */
+    TRAIT_MAPS_BY_SHARES = 4, /* it maps a value to the share of the values up to it, unless it is given others' */
+    TRAIT_ROWS_END_IN_AIR = 8 /* it takes what is beyond the ends of a sinogram's rows for air, of which runs warn */
 };
 
 /* scipy.ndimage's five borders. */

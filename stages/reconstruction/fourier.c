@@ -208,13 +208,16 @@ const struct stage fourier_stage = {
         "what the filter leaves beyond their ends.\n\n"
         "Where one side of the rotation axis sees less than two thirds as much of the detector as the other, a warning "
         "has the radius of the circle that all views see: an object that reaches beyond it comes out wrong. `stitch` "
-        "makes a scan of half a turn from such a whole turn of a parallel beam.\n\n"
+        "makes a scan of half a turn from such a whole turn of a parallel beam. Where an end of the rows sees more "
+        "than "
+        "a tenth of the most that is seen, a run warns as of `fbp` (`rows-cut-off`).\n\n"
         "Cost: 25 places of the grid for each point, of which a view has 2 P (`sinc` P, times the cutoff), and a "
         "transform of 4 times as many places as the slice has pixels: much less than `fbp` for slices of some hundred "
         "pixels and more. Up to 16 slices are in work at once, fewer where they are large.",
     STAGE_TAKES_SINOGRAMS(TS_QUANTITY_BIT(TS_LINE_INTEGRAL), TS_BEAM_BIT(TS_BEAM_PARALLEL)),
     .quantity_hints = LINE_INTEGRAL_HINTS,
     STAGE_PARAMS(fourier_params, struct reconstruction_params),
+    .traits = TRAIT_ROWS_END_IN_AIR,
     .resolve = fourier_resolve,
     .shape = ts_fbp_shape,
     .reach = fourier_reach,

@@ -83,7 +83,7 @@ TEST_ON_BOTH(center_overlap, finds_an_axis_near_either_end)
 
 /* Half acquisition without a method: the axis is found by overlap, near either end, of objects that the far end cuts
  * off as well, of noise and of an odd number of views. Where the parameters keep the search near the middle a warning
- * says which end, and names no wrong number. */
+ * says which end, and names no wrong number; its hint is carried out. */
 TEST_ON_BOTH(center_overlap, is_taken_if_one_end_cuts_off_more)
 {
     static const double centers[] = {16.3, 99.7, 11.5, 105}, sizes[] = {0.7, 0.95, 1.1}, noises[] = {0, 0.01, 0.05};
@@ -110,6 +110,10 @@ TEST_ON_BOTH(center_overlap, is_taken_if_one_end_cuts_off_more)
                           ts_diag_count(run.diag) == 1,
                       "%g: %s", center, record ? record->message : "no warning");
         }
+        ts_test_run_clear(&run);
+        cr_assert_eq(ts_test_run(&run, &center_stage, "method=overlap", &in, NULL, 0, 2), TS_OK);
+        cr_expect(fabs(ts_test_table_at(&run, "center", 0) - center) < 0.2, "%g: %g", center,
+                  ts_test_table_at(&run, "center", 0));
         ts_test_run_clear(&run);
         free(in.data);
     }
