@@ -312,7 +312,7 @@ static enum ts_status refuse_budget(const struct ts_plan *plan, struct ts_diag *
         ts_diag_error(diag, TS_BAD_CHAIN, &(struct diag_site){.code = "gpu-memory-budget"},
                       "the chain needs at least %.1f MiB of GPU memory, slice by slice; the budget is %.1f MiB",
                       (double)device / 1048576.0, (double)plan->gpu_budget_bytes / 1048576.0);
-        if ((size_t)device < plan->cuda->memory_bytes - (1 << 20))
+        if ((size_t)device + (1 << 20) < plan->cuda->memory_bytes)
             ts_diag_hint(diag, "--gpu-memory %lldM would do", (long long)device / 1048576 + 1);
         else
             ts_diag_hint(diag, "device %d (%s) has %.1f MiB; --device cpu would do", plan->cuda->index,

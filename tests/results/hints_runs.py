@@ -36,7 +36,7 @@ def checkpoints(folder):
 
 
 @rows
-def limits(folder):
+def system_limits(folder):
     np.save(f"{folder}/f4.npy", V)
     line = "$T run 'npy f4.npy' -o out.h5 --force --quiet"
     carry(folder, ["sh", f"ulimit -s 128; {line}"], "raise the limit before the program starts: ulimit -s 8192",
