@@ -3,17 +3,18 @@
 # Runs the fuzz harnesses, as many side by side as there are processors, and fails on any finding: a crash, an error of
 # AddressSanitizer or UndefinedBehaviorSanitizer, an input that takes more than 10 s, or more than 3 GB of memory.
 #   run.sh SECONDS [HARNESS...]         each for so many seconds, all harnesses where none is named
+#   run.sh --replay [HARNESS...]        only reads the files of each corpus
 #   run.sh --merge FOLDER [HARNESS...]  adds to corpus/HARNESS what of FOLDER/HARNESS reaches code that it does not reach,
 #                                       and leaves out files that have become superfluous
 # A long run is the same command with more seconds, such as `run.sh 28800 dicom tiff` for a night. New inputs are kept in
 # BUILD/found/HARNESS; `run.sh --merge BUILD/found` brings those that matter into the corpus. Findings lie in
-# BUILD/findings: `BUILD/tests/fuzz/fuzz_X FILE` repeats one. FUZZ_BUILD names the build folder (default: build/fuzz), which
-# is configured where it is missing. Corpora are small files from make_seeds.py and what was found from them.
+# BUILD/findings: `BUILD/tests/fuzz/fuzz_X FILE` repeats one. FUZZ_BUILD names the build folder (default: build/asan, of
+# the preset asan, which is configured if it is missing). Corpora are small files from make_seeds.py and what was found from them.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 source=$(cd "$here/../.." && pwd)
-build=${FUZZ_BUILD:-$source/build/fuzz}
-[ $# -ge 1 ] || { sed -n '3,15s/^# \{0,1\}//p' "$0"; exit 2; }
+build=${FUZZ_BUILD:-$source/build/asan}
+[ $# -ge 1 ] || { sed -n '3,16s/^# \{0,1\}//p' "$0"; exit 2; }
 seconds=$1 from=
 shift
 if [ "$seconds" = --merge ]; then from=$(cd "$1" && pwd) && shift; fi
@@ -23,10 +24,9 @@ launcher=()
 if command -v ccache >/dev/null; then launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 mkdir -p "$build"
 {
-    cmake -S "$source" -B "$build" -G Ninja -DTOMOSTAGE_FUZZ=ON -DTOMOSTAGE_CUDA=off -DCMAKE_BUILD_TYPE=Debug \
-        -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_C_FLAGS_DEBUG="-O1 -gline-tables-only" \
-        -DCMAKE_CXX_FLAGS_DEBUG="-O1 -gline-tables-only" "${launcher[@]}" && cmake --build "$build"
-} >"$build/build.log" 2>&1 || { tail -n 40 "$build/build.log" >&2; exit 1; }
+    { [ -f "$build/CMakeCache.txt" ] || (cd "$source" && cmake --preset asan -B "$build" "${launcher[@]}"); } &&
+        cmake --build "$build" --target fuzz
+} >"$build/fuzz_build.log" 2>&1 || { tail -n 40 "$build/fuzz_build.log" >&2; exit 1; }
 
 harnesses=("$@")
 if [ ${#harnesses[@]} = 0 ]; then
@@ -70,15 +70,23 @@ fuzz() { # HARNESS
     echo "fuzz_$1: $runs runs in $seconds s, $covered edges, nothing found"
 }
 
-work=fuzz
-[ -z "$from" ] || work=merge
-if [ -n "${FUZZ_WITHIN:-}" ] && [ $work = fuzz ]; then
-    # Reading a corpus and the last input may take a few seconds more than a harness is given.
-    rounds=$(((${#harnesses[@]} + processors - 1) / processors))
-    share=$(((FUZZ_WITHIN - SECONDS) / rounds - 3))
-    [ $share -ge 20 ] || share=20
-    [ $share -ge "$seconds" ] || seconds=$share
-fi
+replay() { # HARNESS
+    local log=$build/replay_$1.log files
+    limit_codec "$1"
+    files=$(find "$here/corpus/$1" -type f | wc -l)
+    mkdir -p "$build/findings"
+    # A harness whose corpus is empty would be green and prove nothing.
+    [ "$files" -gt 10 ] || { echo "fuzz_$1: its corpus has $files files" >&2; return 1; }
+    "$build/tests/fuzz/fuzz_$1" "${limits[@]}" -runs=0 -artifact_prefix="$build/findings/$1-" "$here/corpus/$1" >"$log" 2>&1 ||
+        { echo "fuzz_$1: a FINDING; $log ends with" >&2; tail -n 40 "$log" >&2; return 1; }
+    echo "fuzz_$1: $files files, nothing found"
+}
+
+case $seconds in
+--merge) work=merge ;;
+--replay) work=replay ;;
+*) work=fuzz ;;
+esac
 failed=0 running=0
 for harness in "${harnesses[@]}"; do
     $work "$harness" &

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The bytes of a result depend neither on threads, nor on how z was cut into slabs, nor on the run: on each device that is
-there, every chain runs with 1 and 2 threads and 3 sizes of slabs, 10 times each. What is made from a result, its report, its
-picture and its crate, has the same bytes each time, and a batch and a second run (`rerun`) make the result again.
+there, every chain runs with 1 and 2 threads and 3 sizes of slabs, twice each; 10 times each with TOMOSTAGE_TESTS_ALL in the
+environment. What is made from a result, its report, its picture and its crate, has the same bytes each time, and a batch and
+a second run (`rerun`) make the result again.
 
 usage: test_matrix.py PROGRAM. What needs a GPU is left out where there is none, with a line that says so. Prints one line a chain and device, and a closing line that counts the runs."""
 import concurrent.futures
@@ -18,7 +19,7 @@ from harness import digest
 
 PROGRAM = os.path.abspath(sys.argv[1])
 THREADS, SLABS = (1, 2), 3
-TIMES = 1 if os.environ.get("TOMOSTAGE_SANITIZE") else 10  # sanitizers look at each way once
+TIMES = 10 if os.environ.get("TOMOSTAGE_TESTS_ALL") else 1 if os.environ.get("TOMOSTAGE_SANITIZE") else 2
 CHAINS = {
     "filters": "box radius=1 dimensions=3d | save name=smooth | histogram bins=32 | clahe | statistics scope=slice "
                "| tv weight=20 iterations=4 dimensions=3d",

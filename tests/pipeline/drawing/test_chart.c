@@ -51,22 +51,22 @@ static int count_labels(const char *svg, double low, double high)
 
 Test(chart, has_few_ticks_whatever_the_values)
 {
-    static const double ranges[][2] = {{0, 1},
-                                       {16777216, 16777216},
-                                       {16777216, nextafter(16777216, 2e7)},
-                                       {1e6, 1e6 + 1e-6},
-                                       {-1e6, nextafter(-1e6, 0)},
-                                       {1e-3, nextafter(1e-3, 1)},
-                                       {1e-20, 1.0000001e-20},
-                                       {0, 1e-40},
-                                       {0, DBL_TRUE_MIN},
-                                       {-DBL_MAX, DBL_MAX},
-                                       {-1e300, 1e300},
-                                       {0, 3e38},
-                                       {NAN, NAN},
-                                       {INFINITY, -INFINITY},
-                                       {1, INFINITY},
-                                       {0, 0}};
+    const double ranges[][2] = {{0, 1},
+                                {16777216, 16777216},
+                                {16777216, nextafter(16777216, 2e7)},
+                                {1e6, 1e6 + 1e-6},
+                                {-1e6, nextafter(-1e6, 0)},
+                                {1e-3, nextafter(1e-3, 1)},
+                                {1e-20, 1.0000001e-20},
+                                {0, 1e-40},
+                                {0, DBL_TRUE_MIN},
+                                {-DBL_MAX, DBL_MAX},
+                                {-1e300, 1e300},
+                                {0, 3e38},
+                                {NAN, NAN},
+                                {INFINITY, -INFINITY},
+                                {1, INFINITY},
+                                {0, 0}};
     for (size_t i = 0; i < 2 * sizeof ranges / sizeof *ranges; i++) {
         const double *range = ranges[i / 2];
         char *svg = draw(range[0], range[1], i % 2);

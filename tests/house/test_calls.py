@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Calls between the files of the product have no circle: of two files that call each other, directly or through others, neither
+can be read, tested or changed without the other. The objects of a build say who calls whom; an address in a table counts as
+a call.
+
+usage: test_calls.py BUILD [--users]   --users lists the public functions that one other file uses, by file."""
+import collections
+import glob
+import os
+import subprocess
+import sys
+import tempfile
+
+LEFT = 19  # circles that are still there; the number may only fall
+DEFINED = set("TDRBVWCG")
+
+
+def objects_of(folder):
+    found = glob.glob(f"{folder}/CMakeFiles/tomostage_*.dir/**/*.o", recursive=True)
+    assert len(found) > 100, f"{folder} has {len(found)} objects of the product"
+    return found
+
+
+def symbols(objects):
+    """{symbol: the file that defines it}, {file: the symbols that it takes from others}"""
+    listed = subprocess.run(["nm", "-A", "-P", "--", *objects], capture_output=True, text=True, check=True).stdout
+    home, wanted = {}, collections.defaultdict(set)
+    for line in listed.splitlines():
+        path, rest = line.split(": ", 1)
+        name, kind = rest.split()[:2]
+        file = path.split(".dir/", 1)[-1].removesuffix(".o")
+        if kind == "U":
+            wanted[file].add(name)
+        elif kind in DEFINED:
+            home[name] = file
+    return home, wanted
+
+
+def calls(home, wanted):
+    return {file: {home[name] for name in names if home.get(name, file) != file} for file, names in wanted.items()}
+
+
+def circles(edges):
+    """Sets of files that reach each other, by Tarjan's algorithm (1972)."""
+    order, lowest, stack, found = {}, {}, [], []
+
+    def visit(file):
+        order[file] = lowest[file] = len(order)
+        stack.append(file)
+        for other in edges.get(file, ()):
+            if other not in order:
+                visit(other)
+            if other in stack:
+                lowest[file] = min(lowest[file], lowest[other])
+        if lowest[file] == order[file]:
+            at = stack.index(file)
+            if len(stack) - at > 1:
+                found.append(sorted(stack[at:]))
+            del stack[at:]
+
+    sys.setrecursionlimit(10000)
+    for file in sorted(edges):
+        if file not in order:
+            visit(file)
+    return sorted(found, key=len)
+
+
+def prove():
+    """Finds a circle of three planted files, one of which is reached through a table, and none without it."""
+    texts = {"a": "void b(void); void a(void) { b(); }", "b": "extern void (*const t[])(void); void b(void) { t[0](); }",
+             "c": "void a(void); void (*const t[])(void) = {a};", "d": "void a(void); void d(void) { a(); }"}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in texts.items():
+            with open(f"{folder}/{name}.c", "w") as file:
+                file.write(text)
+            subprocess.run(["cc", "-c", f"{name}.c"], cwd=folder, check=True)
+        paths = {name: f"{folder}/{name}.o" for name in texts}
+        found = circles(calls(*symbols(list(paths.values()))))
+        assert found == [[paths[name].removesuffix(".o") for name in "abc"]], found
+        assert circles(calls(*symbols([paths["a"], paths["b"], paths["d"]]))) == []
+
+
+prove()
+home, wanted = symbols(objects_of(sys.argv[1]))
+if "--users" in sys.argv:
+    users = collections.Counter(name for names in wanted.values() for name in names if name in home)
+    one = sorted((file, name) for name, file in home.items() if name.startswith("ts_") and users[name] <= 1)
+    print(*(f"{file}: {name} ({users[name]})" for file, name in one), sep="\n")
+    print(f"{len(one)} of {sum(name.startswith('ts_') for name in home)} public functions have one user or none")
+    sys.exit()
+found = circles(calls(home, wanted))
+for circle in found:
+    print(f"{len(circle)} files call each other: {' '.join(circle)}")
+print(f"{len(found)} circles in the calls between {len(wanted)} files")
+sys.exit(len(found) > LEFT)
