@@ -124,8 +124,10 @@ enum ts_status ts_center_slice_check(const struct center_slice *slice)
     const float *p = slice->sinogram;
     bool same = true;
     for (size_t i = 0; i < ts_slice_count(&slice->context->in); i++) {
-        if (!isfinite(p[i]))
-            return refuse(slice, "center-nonfinite", "it holds NaN or infinite values");
+        if (!isfinite(p[i])) {
+            refuse(slice, "center-nonfinite", "it holds NaN or infinite values");
+            return ts_diag_hint(slice->context->diag, "`bad_pixels` before it fills them from the pixels beside them");
+        }
         same = same && p[i] == p[0];
     }
     return same ? refuse(slice, "center-constant", "all its values are the same") : TS_OK;

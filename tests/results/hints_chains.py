@@ -199,3 +199,27 @@ def runs(folder):
           "reads an image on the same grid, of which take: N beside the path chooses one volume, 0 to 1; stages take it for a mask or labels",
           "npy f4.npy | input m npy two.npy take=0 | apply_mask mask=m", V.shape)
     spaced = "npy f4.npy spacing=1,1,1"
+
+
+@rows
+def values_that_are_not_finite(folder):
+    lines, _ = scans(folder)
+    scan = "axes=z,view,detector theta_start=0 theta_stop=180"
+    big = np.full((4, 8, 8), 3e38, "f4")
+    np.save(f"{folder}/big.npy", big)
+    carry(folder, "npy big.npy | box radius=2", "`rescale: {range: [0, 3e+38]}` before it makes the values small enough",
+          "npy big.npy | rescale range=0,3e38 | box radius=2", np.ones((4, 8, 8)))
+    counts = np.pad(np.exp(-lines), ((0, 0), (0, 0), (4, 4)), constant_values=1).astype("f4") * np.float32(0.01)
+    spoiled = counts.copy()
+    spoiled[1, 5, 12] = 3e38
+    np.save(f"{folder}/spoiled.npy", spoiled)
+    carry(folder, f"npy spoiled.npy {scan} quantity=counts | air detectors=3",
+          "`bad_pixels: {highest: 1e+37}` before it fills counts that no detector gives",
+          f"npy spoiled.npy {scan} quantity=counts | bad_pixels highest=1e37 | air detectors=3",
+          lambda a: abs(a - counts / 0.01).max() < 0.1)
+    holes = lines.copy()
+    holes[:, ::7, 12] = np.nan
+    np.save(f"{folder}/holes.npy", holes)
+    carry(folder, f"npy holes.npy {scan} quantity=line_integral | center",
+          "`bad_pixels` before it fills them from the pixels beside them",
+          f"npy holes.npy {scan} quantity=line_integral | bad_pixels | center | fbp", lambda a: np.isfinite(a).all())

@@ -237,6 +237,9 @@ def series(folder):
     make_inputs()
     write_nifti(os.path.join(INPUTS, "series.nii"), 3, 7, 12, 10, lambda v, z, i: (v + 1) * 0.1 + z * 0.013 + i % 17 / 3)
     compare(folder, "nifti series.nii | box radius=1 dimensions=3d | statistics | statistics scope=slice | equalize | hdf5 x.h5", "out.h5")
+    for stage in ("rescale scope=series method=percentiles", "equalize scope=series", "histogram scope=series bins=50",
+                  "statistics scope=series percentiles=1,50,99"):
+        compare(folder, f"nifti series.nii | box radius=1 | {stage} | hdf5 x.h5", "out.h5")
 
 
 # ---- GPUs ------------------------------------------------------------------------------------------
