@@ -239,7 +239,7 @@ def series(folder):
     compare(folder, "nifti series.nii | box radius=1 dimensions=3d | statistics | statistics scope=slice | equalize | hdf5 x.h5", "out.h5")
     for stage in ("rescale scope=series method=percentiles", "equalize scope=series", "histogram scope=series bins=50",
                   "statistics scope=series percentiles=1,50,99"):
-        compare(folder, f"nifti series.nii | box radius=1 | {stage} | hdf5 x.h5", "out.h5")
+        compare(os.path.join(folder, stage.split()[0]), f"nifti series.nii | box radius=1 | {stage} | hdf5 x.h5", "out.h5")
 
 
 # ---- GPUs ------------------------------------------------------------------------------------------
