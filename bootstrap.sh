@@ -19,6 +19,8 @@ test_packages=(libcriterion-dev hdf5-tools dcmtk python3-h5py python3-numpy pyth
 [ "$preset" != asan ] || test_packages+=(libkissfft-dev clang libclang-rt-14-dev libomp-14-dev)
 peer_packages=(python3-numpy python3-scipy python3-skimage python3-opencv python3-h5py)
 
+step() { printf '%4d s  %s\n' "$SECONDS" "$1"; }
+
 need() {
     local missing=()
     for package in "$@"; do
@@ -26,7 +28,7 @@ need() {
     done
     [ ${#missing[@]} -gt 0 ] || return 0
     if [ "$(id -u)" = 0 ]; then
-        echo "installing: ${missing[*]}"
+        step "installing ${missing[*]}"
         export DEBIAN_FRONTEND=noninteractive
         { apt-get update -qq && apt-get install -y -qq --no-install-recommends "${missing[@]}"; } >/tmp/tomostage-install.log 2>&1 ||
             { tail -n 20 /tmp/tomostage-install.log >&2; exit 1; }
@@ -39,8 +41,9 @@ need() {
 
 # The release is built for what this machine can run: without a GPU the CPU program, with one that GPU's machine code. A
 # bundle goes to other machines and gets every architecture of the preset; so do other presets, which say what they want.
+# usage: build_program ON|OFF [TARGET], with the tests or without
 build_program() {
-    local tests=$1 log=build/$preset.log options=()
+    local tests=$1 log=build/$preset.log options=() target=(${2:+--target "$2"})
     mkdir -p build
     if [ "$command" != bundle ] && nvidia-smi -L >/dev/null 2>&1; then
         options=(-DCMAKE_CUDA_ARCHITECTURES=native)
@@ -51,8 +54,22 @@ build_program() {
     if [[ "${options[*]}" != *TOMOSTAGE_CUDA=off ]]; then
         if nvcc=$(find_nvcc); then export CUDACXX=$nvcc; else echo "no CUDA toolkit found: building the CPU program"; fi
     fi
-    cmake --preset "$preset" -DTOMOSTAGE_TESTS="$tests" "${options[@]}" >"$log" 2>&1 && cmake --build "$build" >>"$log" 2>&1 ||
+    step "configuring and compiling (log: $log)"
+    cmake --preset "$preset" -DTOMOSTAGE_TESTS="$tests" "${options[@]}" >"$log" 2>&1 &&
+        NINJA_STATUS='%p ' cmake --build "$build" "${target[@]}" 2>&1 | tee -a "$log" | show_tenths ||
         { tail -n 40 "$log" >&2; exit 1; }
+}
+
+# Prints a line for each tenth of a build.
+show_tenths() {
+    local percent rest tenth=0
+    while read -r percent rest; do
+        percent=${percent%\%}
+        if [[ $percent =~ ^[0-9]+$ ]] && [ $((percent / 10)) -gt $tenth ]; then
+            tenth=$((percent / 10))
+            step "compiled $((tenth * 10)) %"
+        fi
+    done
 }
 
 find_nvcc() { command -v "${CUDACXX:-nvcc}" || command -v /usr/local/cuda/bin/nvcc; }
@@ -60,7 +77,8 @@ find_nvcc() { command -v "${CUDACXX:-nvcc}" || command -v /usr/local/cuda/bin/nv
 demo() {
     local start=$SECONDS
     need "${packages[@]}"
-    build_program OFF
+    build_program OFF tomostage
+    step "making a phantom and running datasets/chains/demo.yaml"
     rm -rf demo && mkdir demo
     "$build/tomostage" phantom shepp-logan -o demo/study
     cp datasets/chains/demo.yaml demo/demo.yaml
@@ -75,7 +93,7 @@ demo/demo.h5   the result; look inside with: $build/tomostage info demo/demo.h5
 demo/demo.png  a picture of both: the middle slice and its sinogram
 next           $build/tomostage run 'dicom demo/study | window center=40 width=400 unit=HU | hdf5 demo/window.h5'
                $build/tomostage stages lists the stages, $build/tomostage check demo/demo.yaml shows the plan
-took           $((SECONDS - start)) s
+took           $((SECONDS - start)) s; \`./bootstrap.sh build\` also makes what \`bench\` and \`study\` start
 TEXT
 }
 
