@@ -110,10 +110,11 @@ struct pixels {
     unsigned int *largest; /* of each slice, the bits of a float */
 };
 
-/* Most values are no larger than one that was seen before. */
+/* Most values are no larger than one that was seen before. An infinite one is the largest, as it is for the CPU code.
+ */
 static __device__ void keep_largest(unsigned int *largest, float value)
 {
-    if (value > 0 && value <= FLT_MAX && __float_as_uint(value) > *(volatile unsigned int *)largest)
+    if (value > 0 && __float_as_uint(value) > *(volatile unsigned int *)largest)
         atomicMax(largest, __float_as_uint(value));
 }
 

@@ -7,6 +7,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "stages/engine/validity.h"
+
+/* Whether the image's mask, if it has one, leaves this value in. */
+static bool is_measured(const struct ts_image *image, int64_t z, int64_t view, int64_t d)
+{
+    return !image->masked || ts_valid_at(ts_slice_valid(image, z), (size_t)(view * image->axes[2].n + d));
+}
+
 static double value(const struct ts_image *image, int64_t z, int64_t view, int64_t d)
 {
     double out;
@@ -69,6 +77,7 @@ static float allowed(const struct ts_image *frames, int64_t z, struct spread s)
     return (frames->axes[1].n == 2 ? 10 : 6) * noise;
 }
 
+/* NaN if a mask leaves the pixel out of a frame. */
 static double combined(const struct ts_image *frames, int64_t z, int64_t d, bool median)
 {
     if (!frames)
@@ -80,7 +89,7 @@ static double combined(const struct ts_image *frames, int64_t z, int64_t d, bool
     double out = sum / (double)n;
     bool any_nan = false;
     for (int64_t frame = 0; frame < n; frame++)
-        any_nan |= isnan(values[frame]);
+        any_nan |= isnan(values[frame]) || !is_measured(frames, z, frame, d);
     if (median && !any_nan) {
         qsort(values, (size_t)n, sizeof *values, compare);
         out = (values[(n - 1) / 2] + values[n / 2]) / 2;
@@ -151,8 +160,11 @@ static bool has_zinger(const struct ts_image *frames, int64_t z, int64_t d, floa
     return s.spread > allowed(frames, z, s) && s.spread / (float)frames->axes[1].n * gain > 0.005F;
 }
 
+/* A detector pixel that is masked in the first view is not judged. */
 static bool is_constant(const struct ts_image *counts, int64_t z, int64_t d)
 {
+    if (!is_measured(counts, z, 0, d))
+        return false;
     for (int64_t view = 1; view < counts->axes[1].n; view++)
         if (!(value(counts, z, view, d) == value(counts, z, 0, d)))
             return false;
@@ -217,26 +229,36 @@ static void count_columns(const struct ts_image *counts, int64_t z, const float 
     free(stuck);
 }
 
-static uint64_t count_of(const struct ts_image *image, int64_t z, float wanted)
+/* Values of `counts` and of the flats, which have the mask of the first view, that are `wanted`. */
+static uint64_t count_of(const struct ts_image *counts, const struct ts_image *flats, int64_t z, float wanted)
 {
     uint64_t count = 0;
-    for (int64_t view = 0; view < image->axes[1].n; view++)
-        for (int64_t d = 0; d < image->axes[2].n; d++)
-            count += (float)value(image, z, view, d) == wanted;
+    for (int64_t view = 0; view < counts->axes[1].n; view++)
+        for (int64_t d = 0; d < counts->axes[2].n; d++)
+            count += is_measured(counts, z, view, d) && (float)value(counts, z, view, d) == wanted;
+    for (int64_t frame = 0; frame < flats->axes[1].n; frame++)
+        for (int64_t d = 0; d < flats->axes[2].n; d++)
+            count += is_measured(counts, z, 0, d) && (float)value(flats, z, frame, d) == wanted;
     return count;
 }
 
-static float largest_of(const struct ts_image *image, int64_t z, float largest)
+static float largest_of(const struct ts_image *counts, const struct ts_image *flats, int64_t z)
 {
-    for (int64_t view = 0; view < image->axes[1].n; view++)
-        for (int64_t d = 0; d < image->axes[2].n; d++)
-            largest = fmaxf(largest, (float)value(image, z, view, d));
+    float largest = 0;
+    for (int64_t view = 0; view < counts->axes[1].n; view++)
+        for (int64_t d = 0; d < counts->axes[2].n; d++)
+            if (is_measured(counts, z, view, d))
+                largest = fmaxf(largest, (float)value(counts, z, view, d));
+    for (int64_t frame = 0; frame < flats->axes[1].n; frame++)
+        for (int64_t d = 0; d < flats->axes[2].n; d++)
+            if (is_measured(counts, z, 0, d))
+                largest = fmaxf(largest, (float)value(flats, z, frame, d));
     return largest;
 }
 
 static uint64_t count_piled(const struct ts_image *counts, const struct ts_image *flats, int64_t z, double *full_scale)
 {
-    const float largest = largest_of(counts, z, largest_of(flats, z, 0));
+    const float largest = largest_of(counts, flats, z);
     double low, high, step = 1;
     ts_dtype_range(counts->dtype, &low, &high);
     *full_scale = 0;
@@ -248,8 +270,7 @@ static uint64_t count_piled(const struct ts_image *counts, const struct ts_image
     const double ones = largest / step + 1; /* a power of two, of 8 bits or more */
     if (ones < 256 || exp2(floor(log2(ones))) != ones)
         return 0;
-    const uint64_t at = count_of(counts, z, largest) + count_of(flats, z, largest);
-    const uint64_t below = count_of(counts, z, largest - (float)step) + count_of(flats, z, largest - (float)step);
+    const uint64_t at = count_of(counts, flats, z, largest), below = count_of(counts, flats, z, largest - (float)step);
     *full_scale = at >= 4 && at > 4 * below ? largest : 0;
     return *full_scale > 0 ? at : 0;
 }

@@ -12,6 +12,7 @@
 #include "tests/files/scan_file.h"
 #include "tests/stages/scan/flat_field_oracle.h"
 #include "tests/support/chain_run.h"
+#include "tests/support/masked.h"
 #include "tests/support/stage_run.h"
 #include "tests/support/support.h"
 #include "tests/support/transmission_check.h"
@@ -31,34 +32,41 @@ struct scan {
 
 static void scan_clear(struct scan *scan)
 {
-    free(scan->counts.data);
-    free(scan->flats.data);
-    free(scan->darks.data);
+    const struct ts_image *const images[] = {&scan->counts, &scan->flats, &scan->darks};
+    for (int i = 0; i < 3; i++) {
+        free(images[i]->data);
+        free(images[i]->valid);
+    }
 }
 
-/* Slice by slice, so that a slab is one slice. */
+/* The tables of all slices at once, and of slabs of one and of two. */
 static void check_tables(const struct scan *scan, const struct ts_image *const references[], const char *assignments,
                          const char *what)
 {
     const int64_t nz = scan->counts.axes[0].n;
     struct flat_field_checks *checks = malloc((size_t)nz * sizeof *checks);
-    struct stage_run run;
     ts_flat_field_oracle_checks(&scan->counts, &scan->flats, references[1],
                                 strstr(assignments, "median") ? COMBINE_MEDIAN : COMBINE_MEAN,
                                 strstr(assignments, "nearest") != NULL, checks);
-    cr_assert_eq(ts_test_run_references(&run, &flat_field_stage, assignments, &scan->counts, references, 0, 2), TS_OK);
+    for (int64_t slab = 0; slab < 3; slab++) {
+        struct stage_run run;
+        cr_assert_eq(ts_test_run_references(&run, &flat_field_stage, assignments, &scan->counts, references, slab, 2),
+                     TS_OK);
+        for (int64_t z = 0; z < nz; z++) {
+            cr_assert_eq(ts_test_table_at(&run, "stuck", z), checks[z].stuck, "%s", what);
+            cr_assert_eq(ts_test_table_at(&run, "uneven", z), checks[z].uneven, "%s", what);
+            cr_assert_eq(ts_test_table_at(&run, "zingers", z), checks[z].zingers, "%s", what);
+            cr_assert_eq(ts_test_table_at(&run, "piled", z), checks[z].piled, "%s", what);
+            cr_assert_eq(ts_test_table_at(&run, "full_scale", z), checks[z].full_scale, "%s", what);
+        }
+        ts_test_run_clear(&run);
+    }
     for (int64_t z = 0; z < nz; z++) {
-        cr_assert_eq(ts_test_table_at(&run, "stuck", z), checks[z].stuck, "%s", what);
-        cr_assert_eq(ts_test_table_at(&run, "uneven", z), checks[z].uneven, "%s", what);
-        cr_assert_eq(ts_test_table_at(&run, "zingers", z), checks[z].zingers, "%s", what);
-        cr_assert_eq(ts_test_table_at(&run, "piled", z), checks[z].piled, "%s", what);
-        cr_assert_eq(ts_test_table_at(&run, "full_scale", z), checks[z].full_scale, "%s", what);
         found[0] += checks[z].stuck > 0;
         found[1] += checks[z].uneven > 0;
         found[2] += checks[z].zingers > 0;
         found[3] += checks[z].piled > 0;
     }
-    ts_test_run_clear(&run);
     free(checks);
 }
 
@@ -122,11 +130,12 @@ TEST_ON_BOTH(flat_field, takes_a_detectors_counts)
     scan_clear(&scan);
 }
 
-/* Scans with stuck pixels, zingers and a full scale of fewer bits. */
-TEST_ON_BOTH(flat_field, counts_what_is_no_transmission)
+/* Scans with stuck pixels, zingers and a full scale of fewer bits. masked: with masks of the projections and of some
+ * flats, and in floats an infinite value. */
+static void check_faulty_scans(int64_t nz, bool masked)
 {
     static const enum ts_dtype dtypes[] = {TS_U16, TS_I32, TS_F32, TS_U32};
-    const int64_t nz = 3, n_views = 9, n = 60, n_frames[] = {2, 3, 5, 1};
+    const int64_t n_views = 9, n = 60, n_frames[] = {2, 3, 5, 1};
     uint64_t seed = 9;
     memset(found, 0, sizeof found);
     for (size_t i = 0; i < 24; i++) {
@@ -136,7 +145,7 @@ TEST_ON_BOTH(flat_field, counts_what_is_no_transmission)
                             ts_test_counts(nz, 2, n, TS_U16, VALUES_CONSTANT, 1), i % 3 > 0};
         for (int64_t at = 0; at < nz * n_views * n; at++) {
             double value = floor(2000 + 2500 * ts_random_unit(&seed));
-            if (i % 2 == 0 && at / (n_views * n) == 1)
+            if (i % 2 == 0 && at / (n_views * n) % 2 == !masked)
                 value = fmin(value, 4095);
             if (at % n == 20 + (int64_t)i || at % n == (int64_t)i % 3)
                 value = 777;
@@ -146,15 +155,32 @@ TEST_ON_BOTH(flat_field, counts_what_is_no_transmission)
             const double noise = 60 * ts_random_unit(&seed), zinger = ts_random_unit(&seed) < 0.03 ? 2500 : 0;
             const double flat = at % n == 44 || at % n == 58 ? 900 : 3900 + noise + zinger;
             ((uint16_t *)scan.flats.data)[at] =
-                (uint16_t)(i % 2 == 0 && at / (n_flats * n) == 1 ? fmin(flat, 4095) : flat);
+                (uint16_t)(i % 2 == 0 && at / (n_flats * n) % 2 == !masked ? fmin(flat, 4095) : flat);
         }
         for (int64_t at = 0; at < nz * 2 * n; at++)
             ((uint16_t *)scan.darks.data)[at] = (uint16_t)(100 + (ts_random_unit(&seed) < 0.03 ? 700 : at % 5));
+        if (masked && scan.counts.dtype == TS_F32)
+            ((float *)scan.counts.data)[7] = INFINITY; /* in slice 0, view 0 */
+        if (masked)
+            ts_test_mask(&scan.counts, MASKED_SOME, i % 2 ? 0 : 4095, i + 1);
+        if (masked && i % 3 == 1)
+            ts_test_mask(&scan.flats, MASKED_SOME, 0, i + 100);
         check_scan(&scan, i % 5 == 1, i % 2);
         scan_clear(&scan);
     }
     for (int i = 0; i < 4; i++)
         cr_expect_gt(found[i], 4, "table %d", i);
+}
+
+TEST_ON_BOTH(flat_field, counts_what_is_no_transmission)
+{
+    check_faulty_scans(3, false);
+}
+
+/* What a mask leaves out is neither stuck nor at full scale. */
+TEST_ON_BOTH(flat_field, counts_what_is_no_transmission_within_masks)
+{
+    check_faulty_scans(5, true);
 }
 
 /* The float transmission of one row, and how many pixels were dead. */
