@@ -12,6 +12,38 @@
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/plan/simulation.h"
 
+/* Returns the slices of a chunk of this output; 1 where a slice has one chunk or more. */
+static int64_t chunk_slices(const struct ts_plan *plan, int32_t i)
+{
+    const struct ts_image image = ts_plan_written(plan, i);
+    struct chunk_grid grid;
+    int64_t n[TS_MAX_RANK];
+    for (int d = 0; d < image.rank; d++)
+        n[d] = image.axes[d].n;
+    return ts_chunk_grid_init(&grid, image.rank, n, ts_dtype_bytes(image.dtype)) ? grid.chunk[0] : 1;
+}
+
+static int64_t greatest_divisor(int64_t a, int64_t b)
+{
+    return b == 0 ? a : greatest_divisor(b, a % b);
+}
+
+/* Returns the slices of which a slab has a multiple, so that no chunk of an output lies in slabs of two ranks; 1 where
+ * that does not matter: a rank that compresses its chunks needs all of their values. */
+static int64_t slab_unit(const struct ts_plan *plan)
+{
+    int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
+    const int32_t n =
+        plan->n_ranks > 1 && !plan->as_devices && ts_plan_encodes(plan) ? ts_plan_outputs(plan, outputs) : 0;
+    int64_t unit = 1, nz = 1;
+    for (int32_t i = 0; i < n; i++) {
+        const int64_t slices = chunk_slices(plan, outputs[i]);
+        nz = plan->nodes[outputs[i]].out.axes[0].n > nz ? plan->nodes[outputs[i]].out.axes[0].n : nz;
+        unit = unit >= nz ? nz : unit / greatest_divisor(unit, slices) * slices;
+    }
+    return unit < nz ? unit : nz;
+}
+
 /* Bytes of the largest image of a slab. On a CUDA device a slab is computed in well under a millisecond, and reading
  * and writing set the pace: short slabs let both begin early. Where nothing is computed a slab is written while it is
  * still in the processor's cache. */
@@ -360,7 +392,7 @@ enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag)
     int64_t nz = 1;
     for (int32_t i = 0; i < plan->n_nodes; i++)
         nz = plan->nodes[i].out.axes[0].n > nz ? plan->nodes[i].out.axes[0].n : nz;
-    const int64_t unit = ts_plan_slab_unit(plan), most = preferred_slab(plan, nz, unit);
+    const int64_t unit = slab_unit(plan), most = preferred_slab(plan, nz, unit);
     const int64_t enough = enough_slices(plan, most);
     for (int32_t i = 0; i < plan->n_nodes; i++)
         plan->nodes[i].keep = false;

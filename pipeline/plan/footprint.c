@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "io/file/chunks.h"
-#include "pipeline/plan/plan_chunks.h"
+#include "pipeline/plan/plan.h"
 #include "pipeline/plan/plan_reuse.h"
 
 /* Returns the largest number of bytes that any stage needs for the most slices that it computes in one call. */
@@ -127,34 +127,34 @@ size_t ts_plan_seen_bytes(const struct ts_plan *plan, int32_t i)
     return node->image_node == i && node->out.dtype == TS_F32 ? (size_t)node->out.axes[0].n * sizeof(uint32_t) : 0;
 }
 
-/* Returns the slices of a chunk of this output; 1 where a slice has one chunk or more. */
-static int64_t chunk_slices(const struct ts_plan *plan, int32_t i)
+int ts_plan_level(const struct ts_plan *plan)
 {
-    const struct ts_image image = ts_plan_written(plan, i);
-    struct chunk_grid grid;
+    static const int levels[] = {[CHAIN_DEFLATE] = 1, [CHAIN_STORED] = 0, [CHAIN_SMALL] = 6};
+    return levels[plan->chain->output.compression];
+}
+
+bool ts_plan_chunks(const struct ts_plan *plan, int32_t node, struct plan_chunks *chunks)
+{
+    const struct ts_image one = ts_plan_written(plan, node), image = ts_plan_with_volumes(plan, node, &one);
+    struct chunk_grid *grid = &chunks->grid;
     int64_t n[TS_MAX_RANK];
+    if (plan->n_ranks == 1 || plan->cuda || ts_plan_level(plan) == 0 || plan->chain->output.n_sinks > 0)
+        return false;
     for (int d = 0; d < image.rank; d++)
         n[d] = image.axes[d].n;
-    return ts_chunk_grid_init(&grid, image.rank, n, ts_dtype_bytes(image.dtype)) ? grid.chunk[0] : 1;
+    if (!ts_chunk_grid_init(grid, image.rank, n, ts_dtype_bytes(image.dtype)))
+        return false;
+    chunks->filters = (struct chunk_filters){.element_bytes = grid->element_bytes, .level = ts_plan_level(plan)};
+    chunks->bound = ts_chunk_bound(&chunks->filters, grid->chunk_bytes);
+    return grid->split == 0 || grid->n[grid->split] % grid->chunk[grid->split] == 0;
 }
 
-static int64_t greatest_divisor(int64_t a, int64_t b)
+int64_t ts_plan_whole_chunks(const struct plan_chunks *chunks, size_t slice_bytes, int64_t z, int64_t n, int64_t *first)
 {
-    return b == 0 ? a : greatest_divisor(b, a % b);
-}
-
-int64_t ts_plan_slab_unit(const struct ts_plan *plan)
-{
-    int32_t outputs[CHAIN_MAX_STAGES + CHAIN_MAX_SOURCES];
-    const int32_t n =
-        plan->n_ranks > 1 && !plan->as_devices && ts_plan_encodes(plan) ? ts_plan_outputs(plan, outputs) : 0;
-    int64_t unit = 1, nz = 1;
-    for (int32_t i = 0; i < n; i++) {
-        const int64_t slices = chunk_slices(plan, outputs[i]);
-        nz = plan->nodes[outputs[i]].out.axes[0].n > nz ? plan->nodes[outputs[i]].out.axes[0].n : nz;
-        unit = unit >= nz ? nz : unit / greatest_divisor(unit, slices) * slices;
-    }
-    return unit < nz ? unit : nz;
+    const int64_t slice = (int64_t)slice_bytes, chunk = (int64_t)chunks->grid.chunk_bytes;
+    const int64_t end = (z + n) * slice / chunk;
+    *first = (z * slice + chunk - 1) / chunk;
+    return end > *first ? end - *first : 0;
 }
 
 size_t ts_plan_received_bytes(const struct ts_plan *plan)
@@ -212,6 +212,11 @@ bool ts_plan_encodes(const struct ts_plan *plan)
 {
     return plan->cuda && plan->n_volumes == 1 && plan->value_axis.n == 0 &&
            plan->chain->output.compression != CHAIN_STORED && plan->chain->output.n_sinks == 0;
+}
+
+struct source *ts_plan_reader(const struct plan_node *node)
+{
+    return node->source ? node->source : node->reused ? node->reused->saved : NULL;
 }
 
 bool ts_plan_reads_in_place(const struct ts_plan *plan, int32_t source)

@@ -17,6 +17,7 @@
 
 #include "core/arena.h"
 #include "core/trace.h"
+#include "io/file/chunks.h"
 #include "pipeline/chain/chain.h"
 #include "stages/engine/execute.h"
 
@@ -70,6 +71,11 @@ struct plan_step {
     struct spans need, todo;
     bool demanded; /* an output or a reduction looks at its image, and not only nodes that compute theirs from it */
 };
+
+/* The file in the folder of a checkpoint that says which run it is of. Its first line has the memory and the threads of
+ * the plan, and the ranks that shared a machine: PLAN_CHECKPOINT_BUDGET. */
+#define PLAN_CHECKPOINT_RUN "run.txt"
+#define PLAN_CHECKPOINT_BUDGET "memory %lld, threads %d, threads of the writer %d, ranks of a machine %d\n"
 
 /* A run keeps here what its slabs compute, so that another run of the same plan goes on
  * (pipeline/run/run_checkpoint.h). */
@@ -150,8 +156,18 @@ void ts_plan_decline(struct ts_plan *plan, const char *reason, struct ts_diag *d
 /* Writes "cpu" or "cuda:0" with what is known of it in parentheses: why `auto` chose it, name, compute capability. */
 void ts_plan_device_text(const struct ts_plan *plan, char *text, size_t size);
 
+/* Plans everything that depends on the device. May be called again for another device. */
+enum ts_status ts_plan_work_out(struct ts_plan *plan, struct ts_diag *diag);
+/* Warns of what the finished plan would do that is likely not meant, and notes what it does on its own. */
+void ts_plan_warn(const struct ts_plan *plan, struct ts_diag *diag);
 /* Resolves a stage from the chain's own values and the images that its inputs have now: fills set, context and out. */
 enum ts_status ts_plan_resolve(struct ts_plan *plan, int32_t node, struct ts_diag *diag);
+
+/* Returns true where a run must search for parameters of the node, a stage. */
+bool ts_plan_is_searched(const struct plan_node *node);
+/* Refuses the search of a node where its image or its mask has several volumes (volumes-axes): one file has one set of
+ * axes, so that there is one box for all volumes, and each would have its own. */
+enum ts_status ts_plan_refuse_volumes(const struct ts_plan *plan, int32_t index, struct ts_diag *diag);
 
 /* Refuses (output-is-input) a file at this path that a run of the plan reads: it would be replaced. */
 enum ts_status ts_plan_keep_inputs(const struct ts_plan *plan, const char *path, struct ts_diag *diag);
@@ -159,6 +175,9 @@ enum ts_status ts_plan_keep_inputs(const struct ts_plan *plan, const char *path,
 /* Adds the warnings that a run would add about the output's place, such as too little space. It adds no errors, since
  * an output that exists may be gone when the chain is run. */
 void ts_plan_warn_output(const struct ts_plan *plan, struct ts_diag *diag);
+
+/* Returns what the image of a node is read from: its source, or an earlier result; NULL: it is computed. */
+struct source *ts_plan_reader(const struct plan_node *node);
 
 /* Computes for slices [z, z + n) of the domain in this pass which slices each node needs and computes, to steps[0 ..
  * n_nodes - 1]. done[node] has a byte per slice of a kept node, which is marked here. */
@@ -178,6 +197,10 @@ bool ts_plan_reduces(const struct ts_plan *plan, int pass, int32_t node, int inp
 bool ts_plan_looks_at(const struct ts_plan *plan, int32_t node, int input, int64_t *z, int64_t *end);
 /* Returns true where the node reduces slice by slice for its tables alone, in this pass. */
 bool ts_plan_tabulates(const struct ts_plan *plan, int pass, int32_t node);
+
+/* Returns true where a checkpoint keeps the slices that this step computes of a node: those that are kept in memory, or
+ * at which an output or a reduction looks. Nothing else is needed to go on behind the slab. Sources are read again. */
+bool ts_plan_stores(const struct ts_plan *plan, const struct plan_step *steps, int32_t node);
 
 /* Fills keep, buffer_slices, run_slices, slab_slices and memory_bytes for the budgets. May be called again. */
 enum ts_status ts_plan_fit(struct ts_plan *plan, struct ts_diag *diag);
@@ -217,9 +240,23 @@ struct ts_image ts_plan_table_of_all(const struct ts_plan *plan, int32_t node, c
 /* Returns true where the image is rounded to halves before it leaves a CUDA device or another rank than 0: not where
  * outputs of other formats want it as well. */
 bool ts_plan_leaves_rounded(const struct ts_plan *plan, int32_t node);
-/* Returns the slices of which a slab has a multiple, so that no chunk of an output lies in slabs of two ranks; 1 where
- * that does not matter: a rank that compresses its chunks needs all of their values. */
-int64_t ts_plan_slab_unit(const struct ts_plan *plan);
+/* Every rank of the CPU compresses the chunks of an output that lie whole in its slab, so that rank 0 only inflates,
+ * digests and writes them. */
+struct plan_chunks {
+    struct chunk_grid grid; /* every chunk is full but the last one of the array, and a slice may have several */
+    struct chunk_filters filters;
+    size_t bound; /* most bytes of an encoded chunk */
+};
+/* Fills in how ranks encode the output that holds a node's image, of all volumes or values of a sweep. Returns false
+ * where values go to rank 0: without compression, where outputs of other formats want them, and where a slice is cut
+ * into chunks that are not all full. */
+bool ts_plan_chunks(const struct ts_plan *plan, int32_t node, struct plan_chunks *chunks);
+/* Returns how many chunks lie whole in slices [z, z + n) of the output, and the first of them in *first. Slices have
+ * the bytes that they have in the file. */
+int64_t ts_plan_whole_chunks(const struct plan_chunks *chunks, size_t slice_bytes, int64_t z, int64_t n,
+                             int64_t *first);
+/* Returns the deflate level of the HDF5 output. */
+int ts_plan_level(const struct ts_plan *plan);
 /* Returns the bytes of the most of an output that rank 0 receives from others at once, and that these send; 0 where
  * there is one rank. */
 size_t ts_plan_received_bytes(const struct ts_plan *plan);

@@ -3,11 +3,15 @@
  * The device of a plan is chosen once: the one that the user named, or for `auto` the first CUDA device that this build
  * can use, if every stage of the chain can run there. cuda/device/query.c says how the driver is asked.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "pipeline/plan/device_choice.h"
-#include "pipeline/plan/device_ranks.h"
 #include "pipeline/plan/plan.h"
+#include "pipeline/ranks/ranks.h"
+#ifdef TS_HAVE_CUDA
+#include "cuda/device/session.h"
+#endif
 
 /* Returns a choice of the chain that only the CPU can run, such as a method; NULL where there is none. */
 static const char *cpu_choice(const struct param_set *set)
@@ -55,6 +59,13 @@ static void take_cpu(struct ts_plan *plan, const char *note)
     plan->cuda = NULL;
     plan->n_devices = 1;
     plan->gpu_budget_bytes = 0;
+}
+
+void ts_plan_decline(struct ts_plan *plan, const char *reason, struct ts_diag *diag)
+{
+    take_cpu(plan, reason);
+    if (diag && reason)
+        ts_diag_note(diag, &(struct diag_site){.code = "device-auto"}, "the chain runs on the CPU: %s", reason);
 }
 
 _Static_assert((int)PLAN_DEVICES == (int)CUDA_MAX_DEVICES, "a plan takes all devices");
@@ -105,6 +116,101 @@ static enum ts_status take_cuda(struct ts_plan *plan, const struct cuda_devices 
     return TS_OK;
 }
 
+/* ---- the devices of ranks ------------------------------------------------------------------------ */
+
+/* One rank a device is the rule: rank number i of a machine takes its device i. A launcher that shows each rank a
+ * device of its own, as Slurm does, shows it as number 0 to all of them, so that ranks know a device by its address. */
+#ifdef TS_HAVE_CUDA
+#include "cuda/device/session.h"
+#endif
+
+/* Has `cuda`, which names no device, stand for all devices where there are several ranks. */
+static void widen_to_ranks(const struct ts_plan *plan, struct device_choice *choice)
+{
+    if (plan->n_ranks > 1 && choice->n == 1 && choice->indices[0] < 0)
+        choice->n = 0;
+}
+
+/* Leaves in indices[0 .. n - 1] those of this rank, and returns how many they are: the ranks of a machine have each the
+ * same number of them where there are enough, or one where `single` is set, and share one where there are not. */
+static int deal_to_ranks(const struct ts_plan *plan, int indices[CUDA_MAX_DEVICES], int n, bool single)
+{
+    const struct ranks ranks = ts_ranks();
+    int own[CUDA_MAX_DEVICES] = {0};
+    if (plan->n_ranks == 1 || n == 0)
+        return n;
+    const int share = single || n < ranks.on_host ? 1 : n / ranks.on_host;
+    for (int i = 0; i < share; i++)
+        own[i] = indices[(ranks.local * share + i) % n];
+    memcpy(indices, own, (size_t)share * sizeof *own);
+    return share;
+}
+
+/* Returns how many ranks of this machine compute on this rank's first device. */
+static int count_sharers(const struct ts_plan *plan)
+{
+    char address[RANKS_TEXT + 1] = "";
+#ifdef TS_HAVE_CUDA
+    if (plan->cuda && !ts_cuda_pci_address(plan->cuda, address, sizeof address))
+        snprintf(address, sizeof address, "device %d", plan->cuda->index);
+#endif
+    return ts_ranks_alike(plan->cuda ? address : "");
+}
+
+/* Returns a number that ranks with devices of one model have in common; 0 for the CPU. */
+static int64_t model_of(const struct ts_plan *plan)
+{
+    const struct device_numbers *device = plan->cuda;
+    uint64_t hash = 0xCBF29CE484222325;
+    if (!device)
+        return 0;
+    for (const char *at = device->name; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * 0x100000001B3; /* FNV-1a */
+    const int numbers[] = {device->major, device->minor, device->multiprocessors, device->code, plan->n_devices};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        hash = (hash ^ (uint64_t)numbers[i]) * 0x100000001B3;
+    return (int64_t)(hash >> 1 | 1);
+}
+
+static enum ts_status refuse(const struct ts_plan *plan, struct ts_diag *diag)
+{
+    ts_diag_error(diag, TS_RUN_FAILED, &(struct diag_site){.code = "ranks-devices"},
+                  "the %d ranks do not have the same number of devices of one model: this one has %d (%s)",
+                  plan->n_ranks, plan->n_devices, plan->cuda ? plan->cuda->name : "the CPU");
+    return ts_diag_hint(diag, "ask for GPUs of one model, as many for each rank, or take --device cpu");
+}
+
+/* All ranks call this where there are several, with what each has chosen, and `status` where one could not. Divides the
+ * memory of a device among the ranks that share it, unless its user has given a budget, and takes the least of all
+ * ranks. Refuses ranks of which not all have devices of one model (code ranks-devices); with `automatic` they take the
+ * CPU, and also where there are too few devices. */
+static enum ts_status agree_among_ranks(struct ts_plan *plan, bool automatic, bool budget_given, enum ts_status status,
+                                        struct ts_diag *diag)
+{
+    int64_t model[] = {model_of(plan), -model_of(plan)};
+    if (plan->n_ranks == 1)
+        return status;
+    status = ts_ranks_least(status, model);
+    if (status != TS_OK)
+        return status;
+    const int sharers = count_sharers(plan);
+    int64_t numbers[] = {plan->gpu_budget_bytes / (budget_given ? 1 : sharers), -sharers};
+    status = ts_ranks_least(TS_OK, numbers);
+    plan->gpu_budget_bytes = numbers[0];
+    if (status != TS_OK)
+        return status;
+    const bool differ = model[0] != -model[1];
+    if (differ && !automatic)
+        return refuse(plan, diag);
+    if (plan->cuda && differ)
+        ts_plan_decline(plan, "not every rank has a CUDA device of one model", diag);
+    else if (plan->cuda && automatic && numbers[1] < -1)
+        ts_plan_decline(plan, "there are more ranks than CUDA devices", diag);
+    return TS_OK;
+}
+
+/* ---- the choice ---------------------------------------------------------------------------------- */
+
 static enum ts_status choose_cuda(struct ts_plan *plan, struct device_choice *choice, int64_t budget,
                                   struct ts_diag *diag)
 {
@@ -123,9 +229,9 @@ static enum ts_status choose_cuda(struct ts_plan *plan, struct device_choice *ch
     }
     if (status != TS_OK)
         return status;
-    ts_device_ranks_widen(plan, choice);
+    widen_to_ranks(plan, choice);
     const int all = ts_device_choice_find_all(choice, &found, indices, diag);
-    const int n = ts_device_ranks_deal(plan, indices, all, single);
+    const int n = deal_to_ranks(plan, indices, all, single);
     return n > 0 ? take_cuda(plan, &found, indices, n, budget, diag) : ts_diag_status(diag);
 }
 
@@ -139,13 +245,6 @@ void ts_plan_device_text(const struct ts_plan *plan, char *text, size_t size)
         snprintf(text, size, "%s (%s%s%s)", plan->device, plan->device_note, *times ? ": " : "", times);
     else
         snprintf(text, size, "%s", plan->device);
-}
-
-void ts_plan_decline(struct ts_plan *plan, const char *reason, struct ts_diag *diag)
-{
-    take_cpu(plan, reason);
-    if (diag && reason)
-        ts_diag_note(diag, &(struct diag_site){.code = "device-auto"}, "the chain runs on the CPU: %s", reason);
 }
 
 static enum ts_status choose_auto(struct ts_plan *plan, int64_t budget, struct ts_diag *diag)
@@ -191,7 +290,7 @@ static enum ts_status choose_auto(struct ts_plan *plan, int64_t budget, struct t
         return TS_OK;
     indices[0] = index;
     if (plan->n_ranks > 1)
-        (void)ts_device_ranks_deal(plan, indices, ts_device_choice_usable(&found, indices), true);
+        (void)deal_to_ranks(plan, indices, ts_device_choice_usable(&found, indices), true);
     return take_cuda(plan, &found, indices, 1, budget, diag);
 }
 
@@ -204,5 +303,5 @@ enum ts_status ts_plan_device(struct ts_plan *plan, const char *wanted, int64_t 
         status = choose_auto(plan, gpu_memory_bytes, diag);
     else if (status == TS_OK && choice.kind == DEVICE_CUDA)
         status = choose_cuda(plan, &choice, gpu_memory_bytes, diag);
-    return ts_device_ranks_agree(plan, choice.kind == DEVICE_AUTO, gpu_memory_bytes > 0, status, diag);
+    return agree_among_ranks(plan, choice.kind == DEVICE_AUTO, gpu_memory_bytes > 0, status, diag);
 }

@@ -7,10 +7,117 @@
 #include <string.h>
 
 #include "core/json.h"
+#include "pipeline/plan/plan.h"
 #include "pipeline/plan/plan_axis.h"
-#include "pipeline/plan/plan_checkpoint.h"
 #include "pipeline/plan/plan_reuse.h"
-#include "pipeline/plan/predict_print.h"
+#include "pipeline/plan/predict.h"
+#include "pipeline/plan/simulation.h"
+
+/* ---- the prediction ------------------------------------------------------------------------------ */
+
+/* Parts that take less than a hundredth of a second are left out of the text, and what was assumed stands beside the
+ * time, because a prediction is worth no more than its assumptions. */
+enum { TEXT_BYTES = 160 };
+
+static void print_parts(const struct prediction *prediction, FILE *stream)
+{
+    const char *separator = "parts, each alone: ";
+    for (int i = 0; i < PREDICT_PARTS; i++) {
+        if (prediction->parts[i].seconds < 0.005)
+            continue;
+        fprintf(stream, "%s%s %.2f s", separator, ts_predict_part_name((enum predict_part)i),
+                prediction->parts[i].seconds);
+        separator = ", ";
+    }
+    if (*separator == ',')
+        fputc('\n', stream);
+}
+
+/* Writes one line with the time and what bounds it, and one with the parts; or why nothing is predicted. */
+static void print_prediction(const struct ts_plan *plan, FILE *stream)
+{
+    const struct prediction *prediction = plan->prediction;
+    char bound[TEXT_BYTES];
+    if (!prediction) {
+        fprintf(stream, "predicted: nothing, because %s; `tomostage bench rates` measures them in less than a minute\n",
+                plan->no_prediction);
+        return;
+    }
+    ts_predict_bound_text(plan, prediction, bound, sizeof bound);
+    fprintf(stream, "predicted: %.2f s, %s", prediction->seconds, bound);
+    if (prediction->ratio < 1)
+        fprintf(stream, "; assumes that compression leaves %.0f %%", 100 * prediction->ratio);
+    if (prediction->no_rate_of)
+        fprintf(stream, "; the rate of %s is assumed", prediction->no_rate_of);
+    fputc('\n', stream);
+    print_parts(prediction, stream);
+}
+
+/* Writes the same as the member "prediction", or as "no_prediction" with the reason. */
+static void print_prediction_json(const struct ts_plan *plan, struct json *json)
+{
+    const struct prediction *prediction = plan->prediction;
+    char bound[TEXT_BYTES];
+    if (!prediction) {
+        ts_json_member_text(json, "no_prediction", plan->no_prediction);
+        return;
+    }
+    ts_predict_bound_text(plan, prediction, bound, sizeof bound);
+    ts_json_open_member(json, "prediction", '{');
+    ts_json_member_real(json, "seconds", prediction->seconds);
+    ts_json_member_text(json, "bound", bound);
+    ts_json_member_real(json, "bound_seconds", prediction->bound_seconds);
+    ts_json_member_real(json, "assumed_ratio", prediction->ratio);
+    if (prediction->no_rate_of)
+        ts_json_member_text(json, "assumed_rate_of", prediction->no_rate_of);
+    ts_json_open_member(json, "parts", '{');
+    for (int i = 0; i < PREDICT_PARTS; i++) {
+        ts_json_open_member(json, ts_predict_part_name((enum predict_part)i), '{');
+        ts_json_member_real(json, "seconds", prediction->parts[i].seconds);
+        ts_json_member_real(json, "bytes", prediction->parts[i].bytes);
+        ts_json_close(json, '}');
+    }
+    ts_json_close(json, '}');
+    ts_json_open_member(json, "stages", '{');
+    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++)
+        ts_json_member_real(json, plan->nodes[i].label, prediction->stage_seconds[i]);
+    ts_json_close(json, '}');
+    ts_json_close(json, '}');
+}
+
+/* ---- the checkpoint ------------------------------------------------------------------------------ */
+
+/* A run that is stepped through without computing anything shows how many bytes its checkpoint will have. */
+struct measured {
+    const struct ts_plan *plan;
+    int64_t bytes;
+};
+
+static void measure(void *user, const struct simulated_slab *slab)
+{
+    struct measured *measured = user;
+    for (int32_t i = 0; i < measured->plan->n_nodes; i++) {
+        const struct ts_image *out = &measured->plan->nodes[i].out;
+        const struct spans *todo = &slab->steps[i].todo;
+        for (int s = 0; ts_plan_stores(measured->plan, slab->steps, i) && s < todo->n; s++)
+            measured->bytes +=
+                (todo->at[s].end - todo->at[s].first) * (int64_t)(ts_slice_bytes(out) + ts_valid_bytes(out));
+    }
+}
+
+/* Returns the bytes of the images that the whole run keeps; -1 where memory is out. */
+static int64_t checkpoint_bytes(const struct ts_plan *plan)
+{
+    struct measured measured = {.plan = plan};
+    struct simulation simulation;
+    if (!ts_simulation_init(&simulation, plan))
+        return -1;
+    ts_simulation_run(plan, &simulation, plan->slab_slices, measure, &measured);
+    ts_simulation_clear(&simulation, plan->n_nodes);
+    return measured.bytes * plan->n_volumes;
+}
+
+/* ---- nodes and devices --------------------------------------------------------------------------- */
 
 static void shape_text(const struct ts_image *image, char *out, size_t size)
 {
@@ -179,7 +286,7 @@ static void print_checkpoint(const struct ts_plan *plan, FILE *stream)
 {
     if (plan->checkpoint.folder)
         fprintf(stream, "checkpoint in %s: up to %.1f MiB until the run has succeeded\n", plan->checkpoint.folder,
-                (double)ts_plan_checkpoint_bytes(plan) / 1048576.0);
+                (double)checkpoint_bytes(plan) / 1048576.0);
 }
 
 static void print_text(const struct ts_plan *plan, FILE *stream)
@@ -227,7 +334,7 @@ static void print_text(const struct ts_plan *plan, FILE *stream)
     for (int32_t i = 0; i < plan->chain->output.n_sinks; i++)
         fprintf(stream, "output of the last image as %s\n", plan->chain->output.sinks[i].format->name);
     print_checkpoint(plan, stream);
-    ts_predict_print(plan, stream);
+    print_prediction(plan, stream);
 }
 
 static void print_node_json(const struct ts_plan *plan, int32_t i, struct json *json)
@@ -314,9 +421,9 @@ static void print_json(const struct ts_plan *plan, FILE *stream)
     ts_json_member_integer(&json, "budget_bytes", plan->budget_bytes);
     ts_json_member_integer(&json, "output_bytes", plan->output_bytes);
     if (plan->checkpoint.folder)
-        ts_json_member_integer(&json, "checkpoint_bytes", ts_plan_checkpoint_bytes(plan));
+        ts_json_member_integer(&json, "checkpoint_bytes", checkpoint_bytes(plan));
     print_device_json(plan, &json);
-    ts_predict_print_json(plan, &json);
+    print_prediction_json(plan, &json);
     ts_json_close(&json, '}');
 }
 

@@ -41,9 +41,5 @@ struct plan_reuse {
 /* Works the plan out again with what is taken. The plan owns `reuse` from the first call on, and may be given it again
  * with more. The records of the first time stay, and no new ones come but errors. */
 enum ts_status ts_plan_reuse_take(struct ts_plan *plan, struct plan_reuse *reuse, struct ts_diag *diag);
-/* Tells a node, which is resolved, what is taken for it; axes that the earlier run found become those of its image. */
-enum ts_status ts_plan_put_reused(struct ts_plan *plan, int32_t node);
-/* Returns what the image of a node is read from: its source, or an earlier result; NULL: it is computed. */
-struct source *ts_plan_reader(const struct plan_node *node);
 
 #endif

@@ -13,15 +13,28 @@
 #include "io/source/source_slices.h"
 #include "pipeline/chain/chain_build.h"
 #include "pipeline/chain/load.h"
-#include "pipeline/plan/plan_frames.h"
+
+/* Returns true for flats and darks: the parameter `frames` names them, or `axes` names frames, which have no angles. */
+static bool is_reference(const struct param_set *set)
+{
+    const char *frames = ts_param_choice_name(set, "frames");
+    size_t i;
+    const struct param *param = ts_param_find(set->params, set->n_params, "axes", &i);
+    bool found = frames && strcmp(frames, "projections") != 0;
+    if (!param || param->kind != PARAM_TEXTS)
+        return found;
+    const struct ts_texts *axes = (const void *)((const unsigned char *)set->values + param->offset);
+    for (int64_t axis = 0; axis < axes->n; axis++)
+        found |= !strcmp(axes->items[axis], "frame");
+    return found;
+}
 
 /* Gives flats and darks without `slices` those of `input`; false where they keep their own. */
 static bool follow(struct plan_node *node, const struct plan_node *input)
 {
     const struct ts_numbers *slices = ts_source_slices(&input->set), *own = ts_source_slices(&node->set);
     size_t i;
-    if (!input->source || !slices || slices->rows == 0 || !own || own->rows > 0 ||
-        !ts_plan_source_is_reference(&node->set))
+    if (!input->source || !slices || slices->rows == 0 || !own || own->rows > 0 || !is_reference(&node->set))
         return false;
     const struct param *param = ts_param_find(node->set.params, node->set.n_params, "slices", &i);
     *(struct ts_numbers *)((unsigned char *)node->set.values + param->offset) = *slices;

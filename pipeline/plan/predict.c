@@ -4,14 +4,13 @@
  * threads is shared evenly by all of them: their parts run at once, on the same processors, so their times add.
  *
  * Three things are assumed, because no plan knows them: files that are read lie in the page cache; deflate leaves the
- * shares that ts_predict_ratio() states; and stages are as fast with these parameters as with the benchmark's.
+ * shares that ratio_of() states; and stages are as fast with these parameters as with the benchmark's.
  */
 #include "pipeline/plan/predict.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "pipeline/plan/plan_chunks.h"
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/plan/simulation.h"
 #include "stages/engine/work.h"
@@ -69,7 +68,8 @@ const char *ts_predict_part_name(enum predict_part part)
     return parts[part].name;
 }
 
-double ts_predict_ratio(enum ts_dtype dtype)
+/* Returns the share of their bytes that deflate is assumed to leave of values of this type. */
+static double ratio_of(enum ts_dtype dtype)
 {
     return dtype == TS_F32 || dtype == TS_F16 ? 0.75 : ts_dtype_bytes(dtype) == 2 ? 0.4 : 0.5;
 }
@@ -96,7 +96,7 @@ static void add_read(struct prediction_run *run, int pass, int32_t node, int64_t
     const double bytes = (double)n * (double)ts_slice_bytes(&source->out);
     const int threads = run->plan->threads;
     struct pass *own = &run->own[pass];
-    const double stored = reader->coding == SOURCE_STORED ? bytes : bytes * ts_predict_ratio(source->out.dtype);
+    const double stored = reader->coding == SOURCE_STORED ? bytes : bytes * ratio_of(source->out.dtype);
     if (isfinite(run->links->read))
         add(run, &run->passes[pass], PREDICT_FETCH, stored, stored / run->links->read);
     add_threads(run, own, PREDICT_READ, bytes, RATE_READ, threads);
@@ -194,7 +194,7 @@ static void add_output(struct prediction_run *run, const struct simulated_slab *
     const struct ts_image image = ts_plan_written(plan, node);
     const bool stored = plan->chain->output.compression == CHAIN_STORED;
     const double bytes = (double)slab->n * (double)ts_slice_bytes(&image), whole = whole_bytes(plan, slab, node, bytes),
-                 ratio = stored ? 1 : ts_predict_ratio(image.dtype), left = bytes * ratio,
+                 ratio = stored ? 1 : ratio_of(image.dtype), left = bytes * ratio,
                  moved = bytes - whole + whole * ratio, by_rank = plan->cuda || slab->rank > 0 ? whole : 0;
     /* `small` takes about four times as long: 190 and 45 GB/s on an H200, 0.36 and 0.12 GB/s in a thread. */
     const double effort = plan->chain->output.compression == CHAIN_SMALL ? 4 : 1,

@@ -89,8 +89,6 @@ enum ts_status ts_predict(const struct ts_plan *plan, const struct rates *rates,
                           struct prediction *prediction, struct ts_diag *diag);
 /* Returns "read", "stages", ... */
 const char *ts_predict_part_name(enum predict_part part);
-/* Returns the share of their bytes that deflate is assumed to leave of values of this type. */
-double ts_predict_ratio(enum ts_dtype dtype);
 /* Writes what bounds the run: "bound by writing (1.4 s)". */
 void ts_predict_bound_text(const struct ts_plan *plan, const struct prediction *prediction, char *text, size_t size);
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "core/json.h"
-#include "pipeline/plan/plan_choose.h"
 
 enum { GIGA = 1000000000, BUDGET_PERCENT = 60, GPU_BUDGET_PERCENT = 80 };
 

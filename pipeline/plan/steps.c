@@ -175,3 +175,10 @@ bool ts_plan_pass_uses(const struct ts_plan *plan, int pass, int32_t domain)
             return true;
     return false;
 }
+
+bool ts_plan_stores(const struct ts_plan *plan, const struct plan_step *steps, int32_t node)
+{
+    const struct plan_node *of = &plan->nodes[node];
+    return !ts_plan_reader(of) && of->image_node == node && steps[node].todo.n > 0 &&
+           (of->keep || steps[node].demanded);
+}

@@ -3,18 +3,18 @@
  * Carries a plan out. The sources' workers start before a device is opened and the writer's threads last. The first
  * slab is read, and the output created, while the device opens. All output files are left whole, or none is.
  */
+#include "pipeline/run/run.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/memory.h"
 #include "core/thread.h"
-#include "pipeline/plan/plan_chunks.h"
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/ranks/ranks.h"
 #include "pipeline/run/profile.h"
 #include "pipeline/run/provenance.h"
-#include "pipeline/run/run.h"
 #include "pipeline/run/run_checkpoint.h"
 #include "pipeline/run/run_finite.h"
 #include "pipeline/run/run_rows.h"

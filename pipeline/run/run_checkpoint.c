@@ -21,7 +21,6 @@
 #include "core/version.h"
 #include "io/file/new_folder.h"
 #include "io/file/whole_file.h"
-#include "pipeline/plan/plan_checkpoint.h"
 #include "pipeline/ranks/ranks.h"
 #include "pipeline/run/provenance.h"
 

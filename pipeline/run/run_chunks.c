@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "core/half.h"
-#include "pipeline/plan/plan_chunks.h"
 #include "pipeline/run/run.h"
 
 /* The chunks [first, end) of a grid, encoded one behind the other in `data`. */

@@ -9,12 +9,12 @@
  * So the stages before a search run twice, and their input is read twice. Their image is not kept from the first time,
  * because the box may let the plan cut the volume otherwise, and it may not fit into memory.
  */
+#include "pipeline/run/run_search.h"
+
 #include <string.h>
 
 #include "core/arena.h"
-#include "pipeline/plan/plan_search.h"
 #include "pipeline/run/run.h"
-#include "pipeline/run/run_search.h"
 
 struct search {
     const char *stage;                /* that searches */

@@ -14,7 +14,6 @@
 #include "io/file/file_bytes.h"
 #include "io/file/file_commit.h"
 #include "io/source/source_slices.h"
-#include "pipeline/plan/plan_checkpoint.h"
 #include "pipeline/plan/plan_reuse.h"
 #include "pipeline/run/run_checkpoint.h"
 #include "pipeline/run/run_finite.h"
