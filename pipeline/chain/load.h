@@ -33,11 +33,6 @@ void ts_load_params(const struct load *load, const struct node *map, struct para
 bool ts_load_check_missing(struct ts_diag *diag, const struct param_set *set, uint32_t seen);
 /* Loads one value into parameter i. Returns false where it was refused (reported). */
 bool ts_load_value(const struct load *load, const struct node *value, struct param_set *set, size_t i);
-/* Returns true where a map has a key of a sweep: it is one, or was meant to be. */
-bool ts_load_is_sweep(const struct node *map);
-/* Loads the values of a map over which parameter i is swept into load->sweep, and the first into the parameter. Returns
- * false where one was refused (reported). */
-bool ts_load_sweep(const struct load *load, const struct node *map, struct param_set *set, size_t i);
 /* Reports a name that is none of `names`, at its place and with the nearest one: "unknown parameter 'x'; did you mean
  * 'y'?" Returns that one, or NULL. */
 const char *ts_load_unknown(struct ts_diag *diag, const char *name, struct ts_span span, const char *owner,
