@@ -199,8 +199,6 @@ enum ts_status ts_run_restart(struct run *run, int64_t volume);
 enum ts_status ts_run_next_volume(struct run *run);
 /* Frees what ts_run_next_volume kept. */
 void ts_run_free_tables(struct run *run);
-/* Refuses a plan that was made before what it needs was found in the pixels (code not-searched). */
-enum ts_status ts_run_check_searched(const struct ts_plan *plan, struct ts_diag *diag);
 /* Checks before a run that every output is named, can be written, and replaces no input. */
 enum ts_status ts_run_check_outputs(const struct ts_plan *plan, struct ts_diag *diag);
 /* Opens the outputs of other formats than HDF5 once the axes of their image are known, in this pass and not before. */
@@ -264,8 +262,6 @@ enum ts_status ts_run_fetch_saved(struct run *run, int32_t node, void *bits, siz
  *
  * All of these do nothing, or what is done without ranks, where the plan has one. Errors are those of any rank. */
 
-/* Refuses a run of ranks that have made different plans (code ranks-differ). */
-enum ts_status ts_run_compare_plans(const struct ts_plan *plan, struct ts_diag *diag);
 /* Notes which rank this is, and its device, where a device has failed: equal devices may stand in several machines. */
 void ts_run_name_rank(const struct run *run);
 /* At the end of a pass, bring the total of an input to host memory, and give all ranks the total of all. */

@@ -149,16 +149,3 @@ enum ts_status ts_chain_search(struct ts_chain *chain, const struct ts_options *
 {
     return ts_run_search(chain, options, NULL, diag);
 }
-
-enum ts_status ts_run_check_searched(const struct ts_plan *plan, struct ts_diag *diag)
-{
-    for (int32_t i = plan->n_sources; i < plan->n_nodes; i++) {
-        const struct plan_node *node = &plan->nodes[i];
-        if (is_needed(node->chain_stage))
-            return ts_diag_error(
-                diag, TS_BAD_CHAIN,
-                &(struct diag_site){.code = "not-searched", .span = node->set.span, .stage = node->label},
-                "its box is found in the pixels before a plan is made, and this plan was made without");
-    }
-    return TS_OK;
-}
