@@ -304,14 +304,6 @@ enum ts_status ts_run_write_masks(struct run *run);
 
 /* ---- what leaves (pipeline/run/run_leave.c) -------------------------------------------------------- */
 
-/* Returns a view of slices [z, z + n) of a node's image, as this node describes it. One part holds them all. */
-struct ts_image ts_run_view(const struct run *run, int32_t index, int64_t z, int64_t n);
-/* Hands the slab at hand to the file where `status` is TS_OK; n == 0: this rank has none in this round. Returns what
- * comes of it. All ranks call it together, and at the end of a domain the other one, with which the last slabs leave.
- */
-enum ts_status ts_run_write_slab(struct run *run, int32_t domain, int64_t z, int64_t n, enum ts_status status);
-enum ts_status ts_run_write_rest(struct run *run, int32_t domain, enum ts_status status);
-
 /* Announces the slices of the first slab to the sources, so that they are read while the back end attaches. */
 void ts_run_announce(struct run *run);
 /* Runs all passes, and calls on_slab after each slab. */

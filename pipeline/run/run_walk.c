@@ -42,7 +42,8 @@ static struct ts_image target_of(struct run *run, int32_t i, int span, int64_t *
     return whole;
 }
 
-struct ts_image ts_run_view(const struct run *run, int32_t index, int64_t z, int64_t n)
+/* Returns a view of slices [z, z + n) of a node's image, as this node describes it. One part holds them all. */
+static struct ts_image view_of(const struct run *run, int32_t index, int64_t z, int64_t n)
 {
     const struct run_node *node = &run->nodes[run->plan->nodes[index].image_node];
     int i = 0;
@@ -63,10 +64,10 @@ static void views_of(const struct run *run, int32_t index, int input, int64_t z,
                      struct ts_image slices[STAGE_INPUTS])
 {
     const struct plan_node *node = &run->plan->nodes[index];
-    slices[0] = ts_run_view(run, node->inputs[input], z, n);
+    slices[0] = view_of(run, node->inputs[input], z, n);
     for (int i = 0; input == 0 && i < STAGE_REFERENCES; i++)
         if (ts_stage_streams(&node->context, i))
-            slices[1 + i] = ts_run_view(run, node->inputs[1 + i], z, n);
+            slices[1 + i] = view_of(run, node->inputs[1 + i], z, n);
 }
 
 /* A call of a stage's driver, from its begin to its end. */
@@ -323,6 +324,131 @@ static enum ts_status compute_slab(struct run *run, int32_t domain, int64_t roun
     return status == TS_OK ? ts_run_keep_slab(run) : status;
 }
 
+/* ---- slabs leave --------------------------------------------------------------------------------- */
+
+/* One process hands the outputs of a slab to its writer. Those of several ranks go to rank 0 in rising z, round by
+ * round, and all ranks take part together: nothing else is sent meanwhile, and a rank that has failed says so in place
+ * of what it owes. */
+
+/* Returns true where outputs hold the node's image, and this pass writes it. */
+static bool is_written(const struct run *run, int32_t i, int32_t domain)
+{
+    const struct plan_node *node = &run->plan->nodes[i];
+    return run->survey < 0 && node->domain == domain && ts_run_holds(run, i) &&
+           ts_plan_writes(run->plan, run->pass, i) && (run->volume == 0 || node->by_volume);
+}
+
+/* Returns the slice of an output at which slice z of the node's image stands. */
+static int64_t place_of(const struct run *run, int32_t i, int64_t z)
+{
+    const struct plan_node *node = &run->plan->nodes[i];
+    const int64_t place = node->by_volume ? run->volume : node->value;
+    return z + (place > 0 ? place * node->out.axes[0].n : 0);
+}
+
+/* Counts the outputs of which this pass writes slices. */
+static int count_written(const struct run *run, int32_t domain)
+{
+    int n = 0;
+    for (int32_t i = 0; i < run->plan->n_nodes; i++)
+        n += is_written(run, i, domain);
+    return n;
+}
+
+/* Sends slices of the outputs to where they are written, and keeps which of their pixels are valid. */
+static enum ts_status write_own(struct run *run, int32_t domain, int64_t z, int64_t n)
+{
+    const struct ts_plan *plan = run->plan;
+    enum ts_status status = TS_OK;
+    for (int32_t i = 0; status == TS_OK && i < plan->n_nodes; i++) {
+        if (!is_written(run, i, domain))
+            continue;
+        struct ts_image slices = view_of(run, i, z, n);
+        if (plan->on_slices && run->volume == 0 && plan->nodes[i].leader == i)
+            status = plan->on_slices(plan->slices_user, i, &slices);
+        slices.z_first = place_of(run, i, z);
+        if (status == TS_OK)
+            status = run->back_end->write(run, i, &slices);
+        if (status == TS_OK)
+            status = ts_run_save_valid(run, i, &slices);
+    }
+    return status;
+}
+
+/* Writes the slabs that the other ranks have computed in this round. They are taken in every case. */
+static enum ts_status write_others(struct run *run, int32_t domain, int64_t round, enum ts_status status)
+{
+    const struct ts_plan *plan = run->plan;
+    const int64_t nz = plan->nodes[domain].out.axes[0].n;
+    for (int rank = 1; plan->rank == 0 && rank < plan->n_ranks; rank++) {
+        int64_t z;
+        const int64_t n = ts_plan_slab_of(rank, nz, round, plan->slab_slices, &z);
+        for (int32_t i = 0; n > 0 && i < plan->n_nodes; i++) {
+            if (!is_written(run, i, domain))
+                continue;
+            struct ts_image slices = plan->nodes[i].out;
+            slices.z_first = place_of(run, i, z);
+            status = ts_run_receive(run, rank, i, &slices, status);
+        }
+    }
+    return status;
+}
+
+/* The slabs of all ranks leave that were computed in the round of a slab number. Where the back end has only enqueued
+ * its work this is an earlier round, so that the device has the later ones to work on meanwhile. All ranks call it
+ * together, whatever their status is. */
+static enum ts_status let_leave(struct run *run, int32_t domain, int64_t slab_number, enum ts_status status)
+{
+    const struct ts_plan *plan = run->plan;
+    const int64_t round = (slab_number - run->first_slab) * plan->slab_slices * plan->n_ranks;
+    int64_t z;
+    const int64_t n = ts_plan_slab_of(plan->rank, plan->nodes[domain].out.axes[0].n, round, plan->slab_slices, &z);
+    run->owed = plan->rank > 0 && n > 0 ? count_written(run, domain) : 0;
+    if (status == TS_OK && n > 0)
+        status = run->back_end->leave ? run->back_end->leave(run, slab_number) : write_own(run, domain, z, n);
+    ts_run_send_failure(run);
+    return write_others(run, domain, round, status);
+}
+
+/* Returns how many rounds after its own a slab leaves. A device that is about to begin a slab needs the memory of the
+ * one that it began PLAN_RING slabs before. */
+static int64_t rounds_behind(const struct run *run)
+{
+    return run->back_end->leave ? PLAN_RING * run->plan->n_devices - 1 : 0;
+}
+
+/* Hands the slab at hand to the file where `status` is TS_OK; n == 0: this rank has none in this round. Returns what
+ * comes of it. All ranks call it together, and at the end of a domain the other one, with which the last slabs leave.
+ */
+static enum ts_status write_slab(struct run *run, int32_t domain, int64_t z, int64_t n, enum ts_status status)
+{
+    const bool enqueues = run->plan->n_ranks == 1 || run->back_end->leave;
+    const int64_t behind = rounds_behind(run);
+    if (enqueues && status == TS_OK && n > 0)
+        status = write_own(run, domain, z, n);
+    if (status == TS_OK && n > 0)
+        status = run->back_end->end_slab(run);
+    if (run->plan->n_ranks > 1 && run->slab_number - behind >= run->first_slab)
+        status = let_leave(run, domain, run->slab_number - behind, status);
+    return status;
+}
+
+static enum ts_status write_rest(struct run *run, int32_t domain, enum ts_status status)
+{
+    const int64_t behind = rounds_behind(run);
+    if (run->plan->n_ranks == 1 || behind == 0)
+        return status;
+    status = ts_ranks_agree(status);
+    if (status != TS_OK)
+        return status;
+    for (int64_t slab = run->slab_number - behind; slab < run->slab_number; slab++)
+        if (slab >= run->first_slab)
+            status = let_leave(run, domain, slab, status);
+    return status;
+}
+
+/* ---- rounds -------------------------------------------------------------------------------------- */
+
 /* Every rank computes a slab, from slice `round` on; the last round has none for some of them. */
 static enum ts_status run_round(struct run *run, int32_t domain, int64_t round)
 {
@@ -332,7 +458,7 @@ static enum ts_status run_round(struct run *run, int32_t domain, int64_t round)
     enum ts_status status = n > 0 ? compute_slab(run, domain, round, z, n) : TS_OK;
     status = ts_ranks_agree(status);
     if (status == TS_OK)
-        status = ts_run_write_slab(run, domain, z, n, reduce_slab(run, domain, z, n));
+        status = write_slab(run, domain, z, n, reduce_slab(run, domain, z, n));
     struct plan_step *swap = run->now;
     run->now = run->next;
     run->next = swap;
@@ -389,7 +515,7 @@ static enum ts_status run_domain(struct run *run, int32_t domain, void (*on_slab
         run->slices_done += n;
         on_slab(run);
     }
-    status = ts_run_write_rest(run, domain, status);
+    status = write_rest(run, domain, status);
     const enum ts_status back = ts_run_use(run, 0);
     return status == TS_OK ? back : status;
 }
