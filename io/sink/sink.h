@@ -114,7 +114,7 @@ void ts_sinks_retract(struct sink *const *sinks, int n);
 /* Frees the sink, and removes what was not published. NULL does nothing. */
 void ts_sink_close(struct sink *sink);
 
-/* ---- for the formats ----------------------------------------------------------------------------- */
+/* ---- for the formats: sink_format.c ----------------------------------------------------------------------------- */
 
 /* Reports that writing failed with this errno. Returns TS_RUN_FAILED. */
 enum ts_status ts_sink_failed(const struct sink *sink, int error, struct ts_diag *diag);
